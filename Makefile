@@ -1,0 +1,261 @@
+# tokmap. `make` builds and says which optional parts are in; `make help` lists the targets.
+
+CFLAGS ?= -O3 -g
+BUILD = build
+PREFIX = /usr/local
+LIBDIR = $(PREFIX)/lib
+T = 60
+.DEFAULT_GOAL := all
+
+# ---- Lists: a new source file is picked up by its place and name ----
+
+VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
+SONAME := libtokmap.so.$(firstword $(subst ., ,$(VERSION)))
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $1/*.c))
+MAIN := $(BUILD)/obj/tokenize_tools/main.o
+TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/test_*.c))
+HELPERS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tool_*.c))
+SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
+FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
+C_FILES := $(wildcard $(addsuffix /*.[ch],include src tokenize_tools bench tests tests/fuzz))
+MAN_PAGES := $(wildcard docs/man/*.[135])
+
+WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	-Wundef -Wvla -Wwrite-strings -Wformat=2 $(if $(WERROR),-Werror)
+# Only tests look inside: the commands include nothing but the public headers and their own.
+FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
+	$(if $(filter tests/%,$<),-Isrc -Itokenize_tools -Itests) $(WARNINGS) $(CPPFLAGS) $(CFLAGS)
+LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
+
+say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
+# For targets that call make again: in parallel, unless the caller has chosen -j himself.
+again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+
+# ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrules one ----
+
+# Targets that build nothing themselves; some of them install first what a probe would miss.
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint
+ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
+
+# What was found is remembered for as long as compiler and flags stay; what was not is looked for
+# again each time, so that a package installed later is noticed.
+CONFIG_KEY := $(strip $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(WERROR))
+-include $(BUILD)/config.mk
+ifeq ($(CONFIG_KEY),$(OLD_KEY))
+    REMEMBERED := $(OLD_FOUND)
+endif
+$(shell mkdir -p $(BUILD))
+
+links = $(shell echo 'int main(void) { return (int)(long)$2; }' | $(CC) $(CPPFLAGS) $(CFLAGS) -w \
+	-include $1 -x c - -o $(BUILD)/probe $3 $(LDFLAGS) >/dev/null 2>&1 && echo yes || echo no)
+have = $(or $(filter yes no,$($1)),$(if $(filter $1,$(REMEMBERED)),yes),$(call links,$2,$3,$4))
+number = $1 $(if $(filter yes,$(HAVE_$1)),1,0)
+
+HAVE_XXHASH := $(call have,XXHASH,xxhash.h,XXH3_64bits,-lxxhash)
+HAVE_XXH_DISPATCH := $(call have,XXH_DISPATCH,xxh_x86dispatch.h,XXH3_64bits_dispatch,-lxxhash)
+HAVE_ZSTD := $(call have,ZSTD,zstd.h,ZSTD_decompressStream,-lzstd)
+HAVE_ZLIB := $(call have,ZLIB,zlib.h,inflate,-lz)
+HAVE_ISAL := $(call have,ISAL,isa-l/igzip_lib.h,isal_inflate,-lisal)
+HAVE_NVCC := $(or $(filter yes no,$(NVCC)),\
+	$(shell PATH="$$PATH:/usr/local/cuda/bin"; command -v nvcc >/dev/null && echo yes || echo no))
+
+ifneq ($(HAVE_XXHASH),yes)
+    $(error xxHash is required and was not found: install the package libxxhash-dev)
+endif
+LIBS := -lxxhash $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz)
+
+FOUND := $(foreach p,XXHASH XXH_DISPATCH ZSTD ZLIB ISAL,$(if $($p),,$(HAVE_$p:yes=$p)))
+endif
+
+# Objects depend on this file: it changes when a flag does or something else was found.
+$(BUILD)/config.h: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' 'OLD_KEY := $(CONFIG_KEY)' 'OLD_FOUND := $(filter-out no,$(FOUND))' \
+	    >$(@D)/config.mk
+	@{ echo '/* $(CONFIG_KEY) */'; printf '\043define HAVE_%s\n' \
+	    $(foreach p,XXH_DISPATCH ZSTD ZLIB ISAL NVCC,'$(call number,$p)'); } >$@.new
+	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+FORCE:
+
+# ---- Build ----
+
+why = $(if $(filter no,$($1)),left out by $1=no,$2 not found)
+part = @printf '  %-8s %-4s %s\n' $1 $2 $3
+
+## all: library, tokmap, tokbench; says which optional parts are in, and why not (default)
+all: $(PRODUCTS)
+	$(call part,xxHash,yes,'checksums$(if $(filter no,$(HAVE_XXH_DISPATCH)),; $(strip \
+	    $(call why,XXH_DISPATCH,xxh_x86dispatch.h)): without AVX2 and AVX-512)')
+	$(call part,zstd,$(HAVE_ZSTD),'$(if $(filter yes,$(HAVE_ZSTD)),reads .zst input,$(call \
+	    why,ZSTD,libzstd-dev): .zst input is refused)')
+	$(call part,zlib,$(HAVE_ZLIB),'$(if $(filter yes,$(HAVE_ZLIB)),reads .gz input,$(call \
+	    why,ZLIB,zlib1g-dev): .gz input is refused)')
+	$(call part,ISA-L,no,'$(if $(filter yes,$(HAVE_ISAL)),found,$(call \
+	    why,ISAL,libisal-dev)); nothing uses it yet')
+	$(call part,CUDA,no,'$(if $(filter yes,$(HAVE_NVCC)),nvcc found,$(call \
+	    why,NVCC,nvcc)); nothing uses it yet')
+
+$(BUILD)/obj/%.o: %.c $(BUILD)/config.h
+	@mkdir -p $(@D)
+	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/libtokmap.a: $(call objects,src)
+$(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
+$(BUILD)/%.a:
+	@rm -f $@
+	$(call say,AR,$@) $(AR) rcs $@ $^
+
+# A sanitizer's own functions are undefined until the program is linked.
+$(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
+	$(call say,LINK,$@) $(LINK) -shared -Wl,-soname,$(SONAME) \
+	    -Wl,--version-script=src/libtokmap.map $(if $(findstring -fsanitize,$(CFLAGS)),,-Wl,-z,defs)
+	@mv $@ $@.$(VERSION) && ln -sf libtokmap.so.$(VERSION) $@ && \
+	    ln -sf libtokmap.so.$(VERSION) $(BUILD)/$(SONAME)
+
+$(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
+	$(call say,LINK,$@) $(LINK)
+
+$(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtokmap.a
+	$(call say,LINK,$@) $(LINK)
+
+INSIDES := $(BUILD)/libtools.a $(BUILD)/libtokmap.a
+$(TESTS) $(HELPERS): $(BUILD)/%: $(BUILD)/obj/tests/%.o $(INSIDES)
+	$(call say,LINK,$@) $(LINK)
+
+$(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o \
+    $(BUILD)/obj/tests/fuzz/replay.o $(INSIDES)
+	$(call say,LINK,$@) $(LINK)
+
+$(FUZZ:%=$(BUILD)/fuzz_%): $(BUILD)/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(INSIDES)
+	$(call say,LINK,$@) $(LINK) -fsanitize=fuzzer
+$(BUILD)/canary: $(BUILD)/obj/tests/fuzz/canary.o
+	$(call say,LINK,$@) $(LINK) -fsanitize=fuzzer
+
+-include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
+.SECONDARY:
+
+## demo: the main job on text that the repository brings; installs missing packages first
+demo:
+	@sh .ci/need build
+	@$(again) all
+	@TOKMAP=$(abspath $(BUILD))/tokmap sh docs/demo.sh
+
+# ---- Tests ----
+
+## check: unit tests, corpus replay, command tests; under a minute
+check: $(PRODUCTS) $(TESTS) $(HELPERS) $(FUZZ:%=$(BUILD)/replay_%)
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(SCRIPTS)
+
+## test: everything, the long variants too; installs missing packages first
+test:
+	@sh .ci/need test
+	@$(again) all
+	@TOKMAP_LONG=1 $(again) check
+
+SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
+sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
+
+## asan: check with AddressSanitizer, leaks and undefined behaviour
+asan:
+	$(call sanitized_check,-fsanitize=address$(,)undefined)
+## ubsan: check with UndefinedBehaviorSanitizer alone
+ubsan:
+	$(call sanitized_check,-fsanitize=undefined)
+## tsan: check with ThreadSanitizer
+tsan:
+	$(call sanitized_check,-fsanitize=thread)
+, := ,
+
+## fuzz: every fuzz target for T=60 seconds (F=NAME: this one), then a canary that must be found
+fuzz:
+	@sh .ci/need -n fuzz
+	@$(again) fuzz-programs BUILD=$(BUILD)/fuzz CC=clang \
+	    CFLAGS='$(SANITIZED) -fsanitize=fuzzer-no-link,address,undefined'
+	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
+fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
+
+## abi: exported names against the headers; each header alone in C11 and C++11
+abi: $(PRODUCTS)
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/test_exports.sh
+
+## bench: measure everything that tokbench can
+bench: $(BUILD)/tokbench
+	$(BUILD)/tokbench all
+
+# ---- Looks ----
+
+## fmt: clang-format all C files in place
+fmt:
+	clang-format -i $(C_FILES)
+
+## lint: format, clang-tidy, cppcheck, layers and lengths
+lint:
+	@sh .ci/need -n lint
+	@$(again) -k lint-format lint-rules lint-cppcheck lint-tidy
+lint-format:
+	$(call say,LINT,format) clang-format --dry-run -Werror $(C_FILES)
+lint-rules:
+	$(call say,LINT,rules) $(or $(PYTHON),python3) tests/lint_rules.py
+lint-cppcheck: $(BUILD)/config.h
+	@mkdir -p $(BUILD)/lint
+	$(call say,LINT,cppcheck) cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
+	    --enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint \
+	    --suppress=missingInclude --suppress=selfAssignment --suppress=uninitvar \
+	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Itests \
+	    $(filter %.c,$(C_FILES))
+lint-tidy: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter %.c,$(C_FILES)))
+
+# Tests stand in for libc, run commands and read their own output.
+LESS_IN_TESTS := -clang-analyzer-*,-bugprone-reserved-identifier,-cert-env33-c,-cert-err34-c
+
+# A stamp a file, good until the file, something it includes or the list of checks changes.
+$(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
+	@mkdir -p $(@D)
+	$(call say,TIDY,$<) clang-tidy --quiet $(if $(filter tests/%,$<),--checks='$(LESS_IN_TESTS)') $< \
+	    -- $(FLAGS) >$@.log 2>&1 || { cat $@.log; exit 1; }
+	@$(CC) $(FLAGS) -MM -MP -MT $@ -MF $@.d $< && touch $@
+-include $(shell find $(BUILD)/lint -name '*.tidy.d' 2>/dev/null)
+
+# ---- Install ----
+
+DEST = $(DESTDIR)$(PREFIX)
+CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
+COMPLETION = $(DEST)/share/bash-completion/completions/tokmap
+man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
+fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
+	-e 's|@SONAME@|$(SONAME)|'
+
+## install: to PREFIX=/usr/local, below DESTDIR= if given
+install: all
+	install -d $(DEST)/bin $(DEST)/include $(CMAKE_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig
+	install $(BUILD)/tokmap $(BUILD)/tokbench $(DEST)/bin
+	install -m 644 include/*.h $(DEST)/include
+	install -m 644 $(BUILD)/libtokmap.a $(BUILD)/libtokmap.so.$(VERSION) $(DESTDIR)$(LIBDIR)
+	ln -sf libtokmap.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libtokmap.so
+	$(fill) src/tokmap.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tokmap.pc
+	$(fill) src/tokmapConfig.cmake.in >$(CMAKE_DIR)/tokmapConfig.cmake
+	$(fill) src/tokmapConfigVersion.cmake.in >$(CMAKE_DIR)/tokmapConfigVersion.cmake
+	install -D -m 644 tokenize_tools/completion.bash $(COMPLETION)
+	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
+
+## uninstall: removes what install brought
+uninstall:
+	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(COMPLETION)
+	rm -f $(addprefix $(DEST)/,$(wildcard include/*.h))
+	rm -f $(DESTDIR)$(LIBDIR)/libtokmap.* $(DESTDIR)$(LIBDIR)/pkgconfig/tokmap.pc
+	rm -f $(foreach page,$(MAN_PAGES),$(call man_page,$(page)))
+	rm -rf $(CMAKE_DIR)
+
+## clean: remove the build folder
+clean:
+	rm -rf $(BUILD)
+
+## help: this list
+help:
+	@sed -n 's/^## \([a-z]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+
+.PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs abi bench fmt lint lint-format \
+    lint-rules lint-cppcheck lint-tidy install uninstall clean help FORCE

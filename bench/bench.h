@@ -1,0 +1,70 @@
+/* bench.h - what the pages of tokbench share: a clock, rounds, rows of figures, the machine.
+ *
+ * A page measures its systems in turn, round by round, and adds a row of figures for each. A
+ * ratio is taken within each round, so that a machine whose speed drifts does not decide it. */
+#ifndef TOKMAP_BENCH_H
+#define TOKMAP_BENCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum {
+    BENCH_MAX_ROUNDS = 101,
+    BENCH_MAX_ROWS = 64
+};
+
+typedef struct bench_options {
+    const char *dir;       /* where data is made; there must be room */
+    uint32_t n_rounds;     /* 0: the page's own default */
+    uint64_t n_documents;  /* of the large dataset of `lookup`; 0: default */
+    uint64_t verify_bytes; /* 0: default */
+} bench_options;
+
+typedef enum bench_goal {
+    BENCH_NO_GOAL,
+    BENCH_AT_LEAST,
+    BENCH_AT_MOST
+} bench_goal;
+
+typedef struct bench_row {
+    char page[16], name[80], unit[16];
+    double values[BENCH_MAX_ROUNDS];
+    uint32_t n_values;
+    bench_goal goal;
+    double target;
+} bench_row;
+
+typedef struct bench_report {
+    bench_row rows[BENCH_MAX_ROWS];
+    uint32_t n_rows;
+} bench_report;
+
+/* A page returns 0, or an exit code after it has said on stderr what went wrong. */
+typedef int bench_page(const bench_options *options, bench_report *report);
+bench_page verify_page, lookup_page, open_page;
+
+uint64_t bench_now_ns(void);
+/* Never NULL: rows beyond the last place abort the program, since the pages are ours. */
+bench_row *bench_add_row(bench_report *report, const char *page, const char *name,
+                         const char *unit);
+void bench_add_value(bench_row *row, double value);
+/* Round by round a / b. */
+bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
+                           const char *name);
+void bench_set_goal(bench_row *row, bench_goal goal, double target);
+
+double bench_median(const bench_row *row);
+void bench_print_table(const bench_report *report, FILE *out);
+int bench_print_json(const bench_report *report, const char *command, FILE *out);
+
+/* Pseudo-random and the same on every machine. */
+uint64_t bench_random(uint64_t *state);
+
+/* A dataset whose tokens are a hole in the file, so that its size costs nothing: n_tokens zeros in
+ * n_documents documents of random lengths. Returns 0 or says what is wrong. */
+int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_documents);
+void bench_remove(const char *prefix);
+
+#endif /* TOKMAP_BENCH_H */

@@ -1,0 +1,185 @@
+/* main.c - tokbench: measures tokmap against the machine's own limits. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+#include "tokmap.h"
+
+static const char help[] =
+    "Usage: tokbench PAGE... [options]\n"
+    "\n"
+    "Measures tokmap on this machine. Systems that are compared run in turn in one process; "
+    "figures are\n"
+    "medians, with the smallest and the largest beside them.\n"
+    "\n"
+    "Pages:\n"
+    "  verify   checking a dataset against plainly reading the same file\n"
+    "  lookup   which document holds a token: a million documents and a thousand million\n"
+    "  open     opening 10^6 and 10^12 tokens (a sparse file)\n"
+    "  all      all of them\n"
+    "\n"
+    "Options:\n"
+    "  --dir DIR         where test data is made and removed again [$TMPDIR or /tmp];\n"
+    "                    all pages together need 7 GB\n"
+    "  --rounds N        rounds of each page, 1 to 101 [a number that suits the page]\n"
+    "  --documents N     documents of the large lookup dataset [1000000000]\n"
+    "  --verify-mib N    size of the verify dataset [2048]\n"
+    "  --json FILE       write all figures to FILE as JSON; - is standard output\n"
+    "  -h, --help        show this\n"
+    "      --version     show the version\n"
+    "\n"
+    "Exit status: 0 done (whether or not targets were reached), 1 something failed, 2 wrong "
+    "usage.\n"
+    "\n"
+    "Example:\n"
+    "  tokbench all --json results.json\n";
+
+typedef struct command_line {
+    bench_options options;
+    const char *json;
+} command_line;
+
+static int usage(const char *text, const char *what)
+{
+    fprintf(stderr, "tokbench: %s%s\nTry 'tokbench --help'.\n", text, what);
+    return 2;
+}
+
+static bool parse_number(const char *text, uint64_t *out)
+{
+    char *end;
+    *out = strtoull(text, &end, 10);
+    return *text >= '1' && *text <= '9' && *end == 0;
+}
+
+/* -1: go on; else an exit code. */
+static int take_option(int option, command_line *line)
+{
+    uint64_t n = 0;
+    switch (option) {
+    case 'h':
+        fputs(help, stdout);
+        return fflush(stdout) ? 1 : 0;
+    case 'V':
+        printf("tokbench %s\n", tokmap_version());
+        return 0;
+    case 'd':
+        line->options.dir = optarg;
+        return -1;
+    case 'j':
+        line->json = optarg;
+        return -1;
+    case 'r':
+        if (!parse_number(optarg, &n) || n > BENCH_MAX_ROUNDS)
+            return usage("--rounds takes 1 to 101, not ", optarg);
+        line->options.n_rounds = (uint32_t)n;
+        return -1;
+    case 'n':
+        if (!parse_number(optarg, &line->options.n_documents))
+            return usage("--documents takes a number, not ", optarg);
+        return -1;
+    case 'v':
+        if (!parse_number(optarg, &n) || n > 1 << 24)
+            return usage("--verify-mib takes a number, not ", optarg);
+        line->options.verify_bytes = n << 20;
+        return -1;
+    default:
+        fputs("Try 'tokbench --help'.\n", stderr);
+        return 2;
+    }
+}
+
+static const struct {
+    const char *name;
+    bench_page *run;
+} pages[] = {{"verify", verify_page}, {"lookup", lookup_page}, {"open", open_page}};
+enum {
+    N_PAGES = sizeof pages / sizeof pages[0]
+};
+
+static int choose(int argc, char **argv, bool *chosen)
+{
+    for (int i = 0; i < argc; i++) {
+        bool known = false;
+        for (int p = 0; p < N_PAGES; p++)
+            if (strcmp(argv[i], pages[p].name) == 0 || strcmp(argv[i], "all") == 0)
+                chosen[p] = known = true;
+        if (!known)
+            return usage("there is no page ", argv[i]);
+    }
+    return argc == 0 ? usage("name a page", "") : -1;
+}
+
+static int write_json(const bench_report *report, const char *path, const char *command)
+{
+    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
+    if (!out) {
+        perror(path);
+        return 1;
+    }
+    int code = bench_print_json(report, command, out);
+    if (out != stdout && fclose(out))
+        code = 1;
+    if (code)
+        perror(path);
+    return code;
+}
+
+static void join_arguments(int argc, char **argv, char *command, size_t n_bytes)
+{
+    size_t used = (size_t)snprintf(command, n_bytes, "tokbench");
+    for (int i = 1; i < argc && used < n_bytes; i++) {
+        const bool path =
+            i > 1 && (!strcmp(argv[i - 1], "--dir") || !strcmp(argv[i - 1], "--json"));
+        used += (size_t)snprintf(command + used, n_bytes - used, " %s", path ? "..." : argv[i]);
+    }
+}
+
+static int run_pages(const command_line *line, const bool *chosen, bench_report *report)
+{
+    int code = 0;
+    for (int p = 0; !code && p < N_PAGES; p++) {
+        if (!chosen[p])
+            continue;
+        fprintf(stderr, "tokbench: %s ...\n", pages[p].name);
+        code = pages[p].run(&line->options, report);
+    }
+    return code;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct option options[] = {
+        {"dir", required_argument, NULL, 'd'},        {"json", required_argument, NULL, 'j'},
+        {"rounds", required_argument, NULL, 'r'},     {"documents", required_argument, NULL, 'n'},
+        {"verify-mib", required_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
+    static bench_report report;
+    char command[1024], dir[4096];
+    join_arguments(argc, argv, command, sizeof command); /* before getopt moves them */
+    command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
+    int option;
+    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+        const int code = take_option(option, &line);
+        if (code >= 0)
+            return code;
+    }
+    bool chosen[N_PAGES] = {false};
+    int code = choose(argc - optind, argv + optind, chosen);
+    if (code >= 0)
+        return code;
+    snprintf(dir, sizeof dir, "%s/tokbench-XXXXXX", line.options.dir);
+    if (!mkdtemp(dir)) {
+        perror(dir);
+        return 1;
+    }
+    line.options.dir = dir;
+    code = run_pages(&line, chosen, &report);
+    rmdir(dir);
+    if (code)
+        return 1;
+    bench_print_table(&report, line.json && strcmp(line.json, "-") == 0 ? stderr : stdout);
+    return line.json ? write_json(&report, line.json, command) : 0;
+}

@@ -1,0 +1,100 @@
+/* tokmap_writer.h - write token datasets, or index a token file that is already there.
+ *
+ * Write     tokmap_writer_open; append and end_document for each document, end_source after
+ *           each input; set_metadata; finish; close.
+ * Adopt     tokmap_writer_adopt; scan until TOKMAP_END, add_document for each document; finish;
+ *           close.
+ * Promise   A dataset is complete or absent. Work goes to P.bin.partial and P.tmi.partial;
+ *           finish flushes both to the disk, names P.bin, then P.tmi, then flushes the
+ *           folder. close without a finished finish removes what was begun. What a killed
+ *           process leaves, the next writer of the same P takes over. Two writers of one P: the
+ *           second is told TOKMAP_ERR_LOCKED.
+ * Status    As in tokmap.h. After a failed call every later call but close repeats its status.
+ * Memory    1 MiB, 8 bytes for each MiB of tokens and for each 64 documents, and the source
+ *           names.
+ * Threads   One caller at a time. */
+#ifndef TOKMAP_WRITER_H
+#define TOKMAP_WRITER_H
+
+#include "tokmap.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tokmap_writer tokmap_writer;
+
+typedef struct tokmap_writer_options { /* zero it; 0 means the default */
+    size_t struct_size;                /* sizeof(tokmap_writer_options) */
+    uint64_t vocab_size;               /* 1 to 2^31; 0, with token_bytes: not known */
+    uint32_t eod_id;                   /* or TOKMAP_NO_ID: for readers; no token is added */
+    int replace;                       /* not 0: replace a dataset P that is already there */
+    uint32_t token_bytes; /* 2 or 4; default: 2 for a vocabulary of at most 65,536, else 4 */
+} tokmap_writer_options;
+
+/* P is the prefix: the files will be P.bin and P.tmi. A path that ends in .bin or .tmi means
+ * its prefix. */
+TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
+                                            const tokmap_writer_options *options,
+                                            tokmap_error *err);
+
+/* Adds tokens to the document at hand. An id at or above vocab_size, or too large for
+ * token_bytes, is TOKMAP_ERR_ARGUMENT: the message names its place. */
+TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids,
+                                              size_t n_tokens, tokmap_error *err);
+/* Ends the document at hand, which may be empty. A writer whose end_document is never called
+ * makes a dataset without document borders; otherwise tokens after the last end are an error. */
+TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);
+
+/* Adds all tokens and documents of ds, and its sources, checking its checksums on the way
+ * (TOKMAP_ERR_CORRUPT). ds must have the writer's token width, and document borders unless it is
+ * empty. Copied inside the file system where it can do that. Not in the middle of a document. */
+TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
+                                                      tokmap_error *err);
+
+/* Declares that all documents since the last end_source came from the input `name`. input_bytes
+ * and input_checksum (XXH3-64 of the input as stored) may be 0. At the end no document may be
+ * left without a source, unless there are no sources at all. */
+TOKMAP_API tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name,
+                                                  uint64_t input_bytes, uint64_t input_checksum,
+                                                  tokmap_error *err);
+
+/* The metadata: a JSON object in UTF-8, copied; "{}" if never called. The caller answers for its
+ * syntax. */
+TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json,
+                                                    size_t n_bytes, tokmap_error *err);
+
+/* Makes the dataset durable and visible. Afterwards only tokmap_writer_close is left. */
+TOKMAP_API tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err);
+TOKMAP_API void tokmap_writer_close(tokmap_writer *w);
+
+/* ---- Adopt: an index for a token file that stays as it is ---- */
+
+typedef struct tokmap_adopt_options {
+    size_t struct_size;    /* sizeof(tokmap_adopt_options) */
+    uint64_t token_offset; /* bytes before the first token: a multiple of token_bytes, up to 2^30 */
+    uint64_t n_tokens;     /* must reach exactly to the end of the file */
+    uint64_t vocab_size;   /* 0: not known */
+    uint32_t token_bytes;  /* 2 or 4 */
+    uint32_t eod_id;       /* or TOKMAP_NO_ID */
+    int replace;           /* not 0: replace an index that is already there */
+} tokmap_adopt_options;
+
+/* token_path is the token file, P and a suffix of 2 to 15 bytes from its last dot on; the index
+ * will be P.tmi. */
+TOKMAP_API tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
+                                             const tokmap_adopt_options *options,
+                                             tokmap_error *err);
+/* Reads and checksums the next tokens and hands them out at their stored width, at most 1 MiB. They
+ * are valid until the next call. TOKMAP_END after the last. */
+TOKMAP_API tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *n_tokens,
+                                            tokmap_error *err);
+/* Declares the next document: its length. The documents must add up to n_tokens, or be none.
+ * Any time before finish. */
+TOKMAP_API tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens,
+                                                    tokmap_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TOKMAP_WRITER_H */

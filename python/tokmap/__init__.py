@@ -1,0 +1,233 @@
+"""tokmap - token datasets for language model training, read in place.
+
+    import tokmap
+
+    ds = tokmap.Dataset("data/train")
+    ds.tokens(0, 1024)          # a read-only memoryview into the mapped file: no copy
+    ds.document(7)              # Document(index=7, first_token=..., n_tokens=...)
+    ds.find_document(123456)    # the document that holds this token
+
+numpy.asarray() of a view costs nothing either. A view keeps the file mapped, also after close().
+"""
+
+import array
+import ctypes
+import json
+import os
+from typing import NamedTuple, Optional
+
+from . import _lib
+from ._lib import lib
+
+__version__ = lib.tokmap_version().decode()
+
+
+class Error(Exception):
+    """status is the library's number, offset the byte where the damage or the failure is."""
+
+    def __init__(self, detail):
+        super().__init__(detail.text.decode(errors="replace"))
+        self.status, self.errno, self.offset = detail.status, detail.sys_errno, detail.file_offset
+
+
+class NotADataset(Error):
+    pass
+
+
+class NewerFormat(Error):
+    pass
+
+
+class Damaged(Error):
+    pass
+
+
+_KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged}
+_ERR_ARGUMENT = -1
+
+
+def _check(status, detail):
+    if status < 0:
+        raise _KINDS.get(status, Error)(detail)
+
+
+class Document(NamedTuple):
+    index: int
+    first_token: int
+    n_tokens: int
+
+
+class Source(NamedTuple):
+    name: bytes
+    first_document: int
+    n_documents: int
+    first_token: int
+    n_tokens: int
+    input_bytes: int
+    input_checksum: int
+
+
+class _Handle:
+    """Closes the C dataset when nobody looks at it any more."""
+
+    def __init__(self, path):
+        self.pointer = ctypes.c_void_p()
+        detail = _lib.ErrorDetail()
+        status = lib.tokmap_dataset_open(ctypes.byref(self.pointer), os.fsencode(path),
+                                         ctypes.byref(detail))
+        _check(status, detail)
+
+    def __del__(self):
+        if self.pointer:
+            lib.tokmap_dataset_close(self.pointer)
+
+
+class Dataset:
+    def __init__(self, path):
+        self._handle = None
+        self._handle = _Handle(path)
+        info = _lib.Info(struct_size=ctypes.sizeof(_lib.Info))
+        lib.tokmap_dataset_get_info(self._handle.pointer, ctypes.byref(info))
+        self.n_tokens, self.n_documents = info.n_tokens, info.n_documents
+        self.n_sources, self.token_bytes = info.n_sources, info.token_bytes
+        self.largest_id = info.largest_id
+        self.vocab_size: Optional[int] = info.vocab_size or None
+        self.eod_id: Optional[int] = None if info.eod_id == _lib.NO_ID else info.eod_id
+        self.dataset_id = bytes(info.dataset_id).hex()
+        self.index_path = os.fsdecode(info.index_path)
+        self.token_path = os.fsdecode(info.token_path)
+
+    def close(self):
+        self._handle = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def __len__(self):
+        return self.n_tokens
+
+    def _pointer(self):
+        if self._handle is None:
+            raise ValueError("the dataset is closed")
+        return self._handle.pointer
+
+    def tokens(self, first=0, n_tokens=None):
+        """n_tokens tokens from `first` on, to the end by default: a read-only memoryview of format H or I."""
+        pointer = self._pointer()
+        n_tokens = self.n_tokens - first if n_tokens is None else n_tokens
+        address = ctypes.c_void_p()
+        if first < 0 or n_tokens < 0 or lib.tokmap_dataset_tokens(pointer, first, n_tokens,
+                                                                  ctypes.byref(address)):
+            raise IndexError(f"tokens {first} to {first + n_tokens} of {self.n_tokens}")
+        view = (ctypes.c_uint8 * (n_tokens * self.token_bytes)).from_address(address.value)
+        view._keeps = self._handle  # the map lives as long as the view
+        return memoryview(view).cast("B").cast("H" if self.token_bytes == 2 else "I").toreadonly()
+
+    def _lookup(self, function, number, what):
+        out = _lib.Document()
+        status = function(self._pointer(), number, ctypes.byref(out)) if number >= 0 else _ERR_ARGUMENT
+        if status == _ERR_ARGUMENT:
+            raise IndexError(f"{what} {number}: there is none, or document borders are not known")
+        if status:
+            raise Damaged(_lib.ErrorDetail(status=status, text=b"%s: a document entry is damaged"
+                                           % os.fsencode(self.index_path)[:400]))
+        return Document(out.index, out.first_token, out.n_tokens)
+
+    def document(self, index):
+        return self._lookup(lib.tokmap_dataset_document, index, "document")
+
+    def find_document(self, token):
+        return self._lookup(lib.tokmap_dataset_find_document, token, "token")
+
+    def source(self, index):
+        out = _lib.Source()
+        if index < 0 or lib.tokmap_dataset_source(self._pointer(), index, ctypes.byref(out)):
+            raise IndexError(f"source {index} of {self.n_sources}")
+        return Source(ctypes.string_at(out.name, out.name_bytes), out.first_document,
+                      out.n_documents, out.first_token, out.n_tokens, out.input_bytes,
+                      out.input_checksum)
+
+    @property
+    def metadata(self):
+        text, n_bytes = ctypes.c_void_p(), ctypes.c_size_t()
+        lib.tokmap_dataset_metadata(self._pointer(), ctypes.byref(text), ctypes.byref(n_bytes))
+        return json.loads(ctypes.string_at(text, n_bytes.value))
+
+    def verify(self, n_threads=0, sample=1.0):
+        """Reads and checks every byte; raises Damaged, or Error where the system could not read."""
+        options = _lib.VerifyOptions(struct_size=ctypes.sizeof(_lib.VerifyOptions),
+                                     n_threads=n_threads, sample=sample)
+        detail = _lib.ErrorDetail()
+        _check(lib.tokmap_dataset_verify(self._pointer(), ctypes.byref(options), None,
+                                         ctypes.byref(detail)), detail)
+
+
+class Writer:
+    """Writes a dataset, complete or not at all:
+
+        with tokmap.Writer("data/train", vocab_size=50257, eod_id=50256) as w:
+            for ids in documents:
+                w.document(ids)
+
+    Leaving the block finishes the dataset; leaving it by an exception leaves nothing behind."""
+
+    def __init__(self, prefix, vocab_size, eod_id=None, replace=False):
+        self._pointer = ctypes.c_void_p()
+        options = _lib.WriterOptions(struct_size=ctypes.sizeof(_lib.WriterOptions),
+                                     vocab_size=vocab_size,
+                                     eod_id=_lib.NO_ID if eod_id is None else eod_id,
+                                     replace=int(replace))
+        self._call(lib.tokmap_writer_open, ctypes.byref(self._pointer), os.fsencode(prefix),
+                   ctypes.byref(options))
+
+    @staticmethod
+    def _call(function, *arguments):
+        detail = _lib.ErrorDetail()
+        _check(function(*arguments, ctypes.byref(detail)), detail)
+
+    def _open(self):
+        if not self._pointer:
+            raise ValueError("the writer is closed")
+        return self._pointer
+
+    def document(self, ids):
+        """One document: any iterable of ids. Arrays of unsigned 32-bit integers are not converted."""
+        if not (isinstance(ids, array.array) and ids.typecode == "I"):
+            ids = array.array("I", ids)
+        address, n_tokens = ids.buffer_info()
+        self._call(lib.tokmap_writer_append, self._open(), address, n_tokens)
+        self._call(lib.tokmap_writer_end_document, self._open())
+
+    def source(self, name, input_bytes=0, input_checksum=0):
+        """All documents since the last call came from the input `name`."""
+        self._call(lib.tokmap_writer_end_source, self._open(), os.fsencode(name), input_bytes,
+                   input_checksum)
+
+    def metadata(self, value):
+        text = json.dumps(value).encode()
+        self._call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
+
+    def finish(self):
+        try:
+            self._call(lib.tokmap_writer_finish, self._open())
+        finally:
+            self.close()
+
+    def close(self):
+        lib.tokmap_writer_close(self._pointer)
+        self._pointer = ctypes.c_void_p()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, *exc):
+        if kind is None and self._pointer:
+            self.finish()
+        self.close()
+
+    def __del__(self):
+        if getattr(self, "_pointer", None):
+            self.close()

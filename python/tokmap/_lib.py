@@ -1,0 +1,85 @@
+"""The C library, as ctypes sees it. tests/test_python.py holds the structs here against the headers."""
+
+import ctypes
+import ctypes.util
+import os
+from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+
+
+class ErrorDetail(ctypes.Structure):
+    _fields_ = [("status", c_int), ("sys_errno", c_int), ("file_offset", c_uint64),
+                ("text", c_char * 512)]
+
+
+class Info(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("n_tokens", c_uint64), ("n_documents", c_uint64),
+                ("n_sources", c_uint64), ("vocab_size", c_uint64), ("token_offset", c_uint64),
+                ("token_file_bytes", c_uint64), ("index_bytes", c_uint64),
+                ("documents_bytes", c_uint64), ("token_bytes", c_uint32), ("largest_id", c_uint32),
+                ("eod_id", c_uint32), ("format_version", c_uint32), ("lowest_reader", c_uint32),
+                ("dataset_id", c_uint8 * 16), ("index_path", c_char_p), ("token_path", c_char_p)]
+
+
+class Document(ctypes.Structure):
+    _fields_ = [("index", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64)]
+
+
+class Source(ctypes.Structure):
+    _fields_ = [("name", c_void_p), ("name_bytes", c_size_t), ("first_document", c_uint64),
+                ("n_documents", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64),
+                ("input_bytes", c_uint64), ("input_checksum", c_uint64)]
+
+
+class VerifyOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("n_threads", c_uint32), ("sample", c_double),
+                ("seed", c_uint64), ("user", c_void_p), ("on_progress", c_void_p),
+                ("on_damage", c_void_p)]
+
+
+class WriterOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("eod_id", c_uint32),
+                ("replace", c_int), ("token_bytes", c_uint32)]
+
+
+NO_ID = 2**32 - 1
+
+# name: (result, arguments)
+SIGNATURES = {
+    "tokmap_version": (c_char_p, []),
+    "tokmap_dataset_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(ErrorDetail)]),
+    "tokmap_dataset_close": (None, [c_void_p]),
+    "tokmap_dataset_get_info": (None, [c_void_p, POINTER(Info)]),
+    "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
+    "tokmap_dataset_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
+    "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
+    "tokmap_dataset_source": (c_int, [c_void_p, c_uint64, POINTER(Source)]),
+    "tokmap_dataset_metadata": (None, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "tokmap_dataset_verify": (c_int, [c_void_p, POINTER(VerifyOptions), c_void_p,
+                                      POINTER(ErrorDetail)]),
+    "tokmap_writer_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(WriterOptions),
+                                   POINTER(ErrorDetail)]),
+    "tokmap_writer_append": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(ErrorDetail)]),
+    "tokmap_writer_end_document": (c_int, [c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_writer_end_source": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64,
+                                         POINTER(ErrorDetail)]),
+    "tokmap_writer_set_metadata": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(ErrorDetail)]),
+    "tokmap_writer_finish": (c_int, [c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_writer_close": (None, [c_void_p]),
+}
+
+
+def load():
+    """TOKMAP_LIBRARY names the file; otherwise the installed library is looked for."""
+    path = os.environ.get("TOKMAP_LIBRARY") or ctypes.util.find_library("tokmap") or "libtokmap.so.0"
+    try:
+        lib = ctypes.CDLL(path)
+    except OSError as error:
+        raise ImportError(f"tokmap: cannot load {path} ({error}); run `make install` or set "
+                          "TOKMAP_LIBRARY to libtokmap.so") from None
+    for name, (result, arguments) in SIGNATURES.items():
+        function = getattr(lib, name)
+        function.restype, function.argtypes = result, arguments
+    return lib
+
+
+lib = load()

@@ -1,0 +1,86 @@
+/* base.h - little-endian loads and stores, checked arithmetic, alignment. */
+#ifndef TOKMAP_BASE_H
+#define TOKMAP_BASE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#define MIN(a, b) ((a) < (b) ? (a) : (b))
+#define MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* memcpy and a byte swap that little-endian machines drop: right for any alignment and byte
+ * order. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define TO_LE16(x) (x)
+#define TO_LE32(x) (x)
+#define TO_LE64(x) (x)
+#else
+#define TO_LE16(x) __builtin_bswap16(x)
+#define TO_LE32(x) __builtin_bswap32(x)
+#define TO_LE64(x) __builtin_bswap64(x)
+#endif
+
+static inline uint16_t load_le16(const uint8_t *p)
+{
+    uint16_t x;
+    memcpy(&x, p, sizeof x);
+    return TO_LE16(x);
+}
+
+static inline uint32_t load_le32(const uint8_t *p)
+{
+    uint32_t x;
+    memcpy(&x, p, sizeof x);
+    return TO_LE32(x);
+}
+
+static inline uint64_t load_le64(const uint8_t *p)
+{
+    uint64_t x;
+    memcpy(&x, p, sizeof x);
+    return TO_LE64(x);
+}
+
+static inline void store_le16(uint8_t *p, uint16_t x)
+{
+    x = TO_LE16(x);
+    memcpy(p, &x, sizeof x);
+}
+
+static inline void store_le32(uint8_t *p, uint32_t x)
+{
+    x = TO_LE32(x);
+    memcpy(p, &x, sizeof x);
+}
+
+static inline void store_le64(uint8_t *p, uint64_t x)
+{
+    x = TO_LE64(x);
+    memcpy(p, &x, sizeof x);
+}
+
+/* False when the true result does not fit. */
+static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *sum)
+{
+    return !__builtin_add_overflow(a, b, sum);
+}
+
+static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *product)
+{
+    return !__builtin_mul_overflow(a, b, product);
+}
+
+static inline uint64_t div_up(uint64_t a, uint64_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* For values far below 2^64 only: sizes that were already checked. */
+static inline uint64_t round_up(uint64_t a, uint64_t b)
+{
+    return div_up(a, b) * b;
+}
+
+#endif /* TOKMAP_BASE_H */

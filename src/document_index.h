@@ -1,0 +1,75 @@
+/* document_index.h - the documents section: where documents end, and which one holds a token.
+ *
+ *     ends     groups of 64 documents: 64 u32 ends relative to the group's start
+ *     levels   level 0: each group's first token, u64; level i+1: every 16th entry of level i
+ *     wide     64 u64 for each group that spans 2^32 - 1 tokens or more
+ *
+ * Finding a token goes down the levels, 16 keys (two cache lines) at a time, and then counts within
+ * one group: about three cache misses at 10^9 documents, whatever their lengths. 64 documents in
+ * a group keep the levels at 0.13 bytes a document; 16 keys in a node let the machine fetch a node
+ * at once and keep all levels but the lowest in its caches. Pure; docs/FORMAT.md section 3.3. */
+#ifndef TOKMAP_DOCUMENT_INDEX_H
+#define TOKMAP_DOCUMENT_INDEX_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tokmap.h"
+
+enum {
+    TOKMAP_I_GROUP_DOCUMENTS = 64,
+    TOKMAP_I_GROUP_BYTES = 256,
+    TOKMAP_I_WIDE_BYTES = 512,
+    TOKMAP_I_NODE_KEYS = 16,
+    TOKMAP_I_MAX_LEVELS = 10
+};
+
+/* Where the parts lie in a section, in bytes from its start. */
+typedef struct tokmap_i_documents_layout {
+    uint64_t n_groups;
+    uint32_t n_levels;
+    uint64_t level_offset[TOKMAP_I_MAX_LEVELS];
+    uint64_t level_entries[TOKMAP_I_MAX_LEVELS]; /* without the filling */
+    uint64_t wide_offset;
+} tokmap_i_documents_layout;
+
+void tokmap_i_documents_layout_of(uint64_t n_documents, tokmap_i_documents_layout *out);
+bool tokmap_i_documents_size_valid(uint64_t n_documents, uint64_t section_bytes);
+
+/* A section in memory. Its content is not trusted. */
+typedef struct tokmap_i_documents {
+    const uint8_t *bytes;
+    uint64_t n_documents, n_tokens, n_wide;
+    tokmap_i_documents_layout layout;
+} tokmap_i_documents;
+
+/* The size must be valid. */
+void tokmap_i_documents_view(tokmap_i_documents *out, const uint8_t *bytes, uint64_t n_bytes,
+                             uint64_t n_documents, uint64_t n_tokens);
+/* index < n_documents. TOKMAP_ERR_CORRUPT when what stands there cannot be. */
+tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
+                                     tokmap_document *out);
+/* token < n_tokens, and there are documents. */
+tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, uint64_t token,
+                                      tokmap_document *out);
+
+/* One group as bytes. ends are relative to its start; n_ends of them, 1 to 64. Returns whether
+ * it is wide: then wide (512 bytes) is filled too, and wide_index goes into the record. */
+bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_index,
+                           uint8_t *record, uint8_t *wide);
+
+/* One group, as read for a check. */
+typedef struct tokmap_i_group {
+    const uint8_t *record;
+    const uint8_t *wide;  /* its wide ends, NULL when it has none */
+    uint64_t wide_index;  /* what its record must say if it is wide */
+    uint64_t start;       /* its entry in level 0 */
+    uint32_t n_documents; /* in this group */
+} tokmap_i_group;
+bool tokmap_i_group_is_wide(const uint8_t *record);
+uint64_t tokmap_i_group_wide_index(const uint8_t *record);
+/* NULL when the group is sound and starts at *next_start, which moves to its end; else what is
+ * wrong. */
+const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_start);
+
+#endif /* TOKMAP_DOCUMENT_INDEX_H */

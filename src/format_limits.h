@@ -1,0 +1,17 @@
+/* format_limits.h - the limits of the format, as numbers: docs/FORMAT.md section 5. */
+#ifndef TOKMAP_FORMAT_LIMITS_H
+#define TOKMAP_FORMAT_LIMITS_H
+
+#define TOKMAP_I_MAX_TOKENS (1ull << 48)
+#define TOKMAP_I_MAX_DOCUMENTS (1ull << 40)
+#define TOKMAP_I_MAX_VOCAB (1ull << 31)
+#define TOKMAP_I_MAX_TOKEN_OFFSET (1ull << 30)
+
+enum {
+    TOKMAP_I_MAX_SECTIONS = 32,
+    TOKMAP_I_MAX_SOURCES = 1 << 24,
+    TOKMAP_I_MAX_SOURCE_NAME = 4096,
+    TOKMAP_I_MAX_METADATA_BYTES = 64 << 20
+};
+
+#endif /* TOKMAP_FORMAT_LIMITS_H */

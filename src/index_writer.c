@@ -1,0 +1,297 @@
+#include "index_writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base.h"
+#include "document_index.h"
+#include "hash.h"
+#include "platform.h"
+#include "source_table.h"
+#include "status.h"
+
+enum {
+    OUT_BYTES = 1 << 20
+};
+
+typedef struct bytes {
+    uint8_t *data;
+    size_t n_bytes, capacity;
+} bytes;
+
+struct tokmap_i_index_writer {
+    char *path;
+    int fd;
+    uint8_t *out; /* not yet written */
+    size_t out_used;
+    uint64_t written;        /* bytes of the file before `out` */
+    tokmap_i_hasher *hasher; /* of the section at hand */
+    uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
+    uint32_t n_in_group;
+    uint64_t group_start, last_end, n_documents;
+    bytes starts;    /* level 0, u64 */
+    bytes wide_ends; /* as stored */
+    bytes blocks;    /* checksums, u64 as stored */
+    bytes sources;   /* entries as stored */
+    bytes names;
+};
+
+/* Room for n_bytes more, or NULL. */
+static uint8_t *extend(bytes *b, size_t n_bytes)
+{
+    if (!b->data || b->capacity - b->n_bytes < n_bytes) {
+        const size_t capacity = MAX(b->capacity * 2, b->n_bytes + n_bytes + 4096);
+        uint8_t *data = realloc(b->data, capacity);
+        if (!data)
+            return NULL;
+        b->data = data;
+        b->capacity = capacity;
+    }
+    b->n_bytes += n_bytes;
+    return b->data + b->n_bytes - n_bytes;
+}
+
+static bool append_u64(bytes *b, uint64_t value)
+{
+    uint8_t *p = extend(b, 8);
+    if (p)
+        store_le64(p, value);
+    return p != NULL;
+}
+
+tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
+                                         tokmap_error *err)
+{
+    *out = NULL;
+    tokmap_i_index_writer *w = calloc(1, sizeof *w);
+    if (!w)
+        return FAIL_MEMORY(err);
+    w->fd = -1;
+    w->path = strdup(path);
+    w->out = malloc(OUT_BYTES);
+    w->hasher = tokmap_i_hasher_open();
+    if (!w->path || !w->out || !w->hasher) {
+        tokmap_i_index_writer_close(w);
+        return FAIL_MEMORY(err);
+    }
+    const int error = tokmap_i_file_create_locked(path, &w->fd);
+    if (error) {
+        tokmap_i_index_writer_close(w);
+        if (error == EWOULDBLOCK)
+            return FAIL(err, TOKMAP_ERR_LOCKED,
+                        "%s: another process is writing this output; wait for it or choose another",
+                        path);
+        return FAIL_IO(err, error, "%s: cannot create", path);
+    }
+    const tokmap_i_header four = {.n_sections = TOKMAP_I_MIN_SECTIONS};
+    w->written = tokmap_i_section_start(&four, 0);
+    *out = w;
+    return TOKMAP_OK;
+}
+
+void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
+{
+    if (!w)
+        return;
+    tokmap_i_file_close(w->fd);
+    tokmap_i_hasher_close(w->hasher);
+    free(w->path);
+    free(w->out);
+    free(w->starts.data);
+    free(w->wide_ends.data);
+    free(w->blocks.data);
+    free(w->sources.data);
+    free(w->names.data);
+    free(w);
+}
+
+static tokmap_status flush(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    const int error = tokmap_i_file_write(w->fd, w->out, w->out_used, w->written);
+    if (error)
+        return FAIL_IO_AT(err, error, w->written, "%s: cannot write", w->path);
+    w->written += w->out_used;
+    w->out_used = 0;
+    return TOKMAP_OK;
+}
+
+/* Adds bytes to the section at hand. */
+static tokmap_status put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
+                         tokmap_error *err)
+{
+    tokmap_i_hasher_add(w->hasher, data, n_bytes);
+    const uint8_t *from = data;
+    while (n_bytes > 0) {
+        const size_t n = MIN(n_bytes, OUT_BYTES - w->out_used);
+        memcpy(w->out + w->out_used, from, n);
+        w->out_used += n;
+        from += n;
+        n_bytes -= n;
+        const tokmap_status status = w->out_used == OUT_BYTES ? flush(w, err) : TOKMAP_OK;
+        if (status)
+            return status;
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    uint8_t record[TOKMAP_I_GROUP_BYTES], wide[TOKMAP_I_WIDE_BYTES];
+    const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
+    if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide)) {
+        uint8_t *p = extend(&w->wide_ends, sizeof wide);
+        if (!p)
+            return FAIL_MEMORY(err);
+        memcpy(p, wide, sizeof wide);
+    }
+    if (!append_u64(&w->starts, w->group_start))
+        return FAIL_MEMORY(err);
+    w->group_start = w->last_end;
+    w->n_in_group = 0;
+    return put(w, record, sizeof record, err);
+}
+
+tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
+                                             tokmap_error *err)
+{
+    if (end < w->last_end || end > TOKMAP_I_MAX_TOKENS || w->n_documents >= TOKMAP_I_MAX_DOCUMENTS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: document %" PRIu64 " would end at token %" PRIu64
+                    ": ends must rise, to 2^48 tokens and 2^40 documents at most",
+                    w->path, w->n_documents, end);
+    w->group_ends[w->n_in_group++] = end - w->group_start;
+    w->last_end = end;
+    w->n_documents++;
+    return w->n_in_group == TOKMAP_I_GROUP_DOCUMENTS ? end_group(w, err) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t checksum,
+                                          tokmap_error *err)
+{
+    return append_u64(&w->blocks, checksum) ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
+tokmap_status tokmap_i_index_writer_source(tokmap_i_index_writer *w,
+                                           const tokmap_i_new_source *source, tokmap_error *err)
+{
+    if (source->name_bytes > TOKMAP_I_MAX_SOURCE_NAME ||
+        memchr(source->name, 0, source->name_bytes))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source name must be at most %d bytes", w->path,
+                    TOKMAP_I_MAX_SOURCE_NAME);
+    if (w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES >= TOKMAP_I_MAX_SOURCES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d sources", w->path,
+                    TOKMAP_I_MAX_SOURCES);
+    uint8_t *name = extend(&w->names, source->name_bytes);
+    uint8_t *entry = extend(&w->sources, TOKMAP_I_SOURCE_ENTRY_BYTES);
+    if (!name || !entry)
+        return FAIL_MEMORY(err);
+    memcpy(name, source->name, source->name_bytes);
+    tokmap_i_source_entry_encode(&(tokmap_i_source_entry){source->end_document, source->end_token,
+                                                          source->input_bytes,
+                                                          source->input_checksum, w->names.n_bytes},
+                                 entry);
+    return TOKMAP_OK;
+}
+
+uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w)
+{
+    return w->n_documents;
+}
+
+uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w)
+{
+    return w->last_end;
+}
+
+static tokmap_status put_level(tokmap_i_index_writer *w, uint64_t stride, uint64_t n_entries,
+                               tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t i = 0; !status && i < n_entries; i++)
+        status = put(w, w->starts.data + 8 * i * stride, 8, err);
+    static const uint8_t fill[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
+        status = put(w, fill, sizeof fill, err);
+    return status;
+}
+
+static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
+    tokmap_i_documents_layout layout;
+    tokmap_i_documents_layout_of(w->n_documents, &layout);
+    uint64_t stride = 1;
+    for (uint32_t level = 0; !status && level < layout.n_levels; level++) {
+        status = put_level(w, stride, layout.level_entries[level], err);
+        stride *= TOKMAP_I_NODE_KEYS;
+    }
+    return status ? status : put(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
+}
+
+static tokmap_status put_sources(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    uint8_t head[TOKMAP_I_SOURCE_HEAD_BYTES];
+    store_le64(head, w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES);
+    tokmap_status status = put(w, head, sizeof head, err);
+    if (!status)
+        status = put(w, w->sources.data, w->sources.n_bytes, err);
+    return status ? status : put(w, w->names.data, w->names.n_bytes, err);
+}
+
+/* Closes the section that began at the end of the one before, and fills up to the next. */
+static tokmap_status end_section(tokmap_i_index_writer *w, tokmap_i_header *h, uint32_t kind,
+                                 tokmap_error *err)
+{
+    const uint32_t i = kind - 1;
+    const uint64_t start = tokmap_i_section_start(h, i);
+    const uint64_t end = w->written + w->out_used;
+    h->sections[i] =
+        (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
+    static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
+    const uint64_t padded =
+        kind == TOKMAP_I_METADATA ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
+    const tokmap_status status = put(w, zeros, (size_t)(padded - end), err);
+    tokmap_i_hasher_reset(w->hasher);
+    return status;
+}
+
+static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
+                                  const char *metadata, size_t metadata_bytes, tokmap_error *err)
+{
+    tokmap_status status = put_rest_of_documents(w, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_DOCUMENTS, err);
+    if (!status)
+        status = put(w, w->blocks.data, w->blocks.n_bytes, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_CHECKSUMS, err);
+    if (!status)
+        status = put_sources(w, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_SOURCES, err);
+    if (!status)
+        status = put(w, metadata, metadata_bytes, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_METADATA, err);
+    return status ? status : flush(w, err);
+}
+
+tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *h,
+                                           const char *metadata, size_t metadata_bytes,
+                                           tokmap_error *err)
+{
+    h->format_version = h->lowest_reader = TOKMAP_I_FORMAT_VERSION;
+    h->n_sections = TOKMAP_I_MIN_SECTIONS;
+    h->n_documents = w->n_documents;
+    const tokmap_status status = put_sections(w, h, metadata, metadata_bytes, err);
+    if (status)
+        return status;
+    h->index_bytes = w->written;
+    uint8_t head[TOKMAP_I_HEADER_BYTES + TOKMAP_I_MIN_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES];
+    tokmap_i_header_encode(h, head);
+    int error = tokmap_i_file_write(w->fd, head, sizeof head, 0);
+    if (!error)
+        error = tokmap_i_file_sync(w->fd);
+    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->path) : TOKMAP_OK;
+}

@@ -1,0 +1,41 @@
+/* index_writer.h - puts an index file together: documents as they come, the rest at the end.
+ *
+ * The file is P.tmi.partial, and the lock that keeps a second writer of P away. */
+#ifndef TOKMAP_INDEX_WRITER_H
+#define TOKMAP_INDEX_WRITER_H
+
+#include "format.h"
+#include "tokmap.h"
+
+typedef struct tokmap_i_index_writer tokmap_i_index_writer;
+
+/* TOKMAP_ERR_LOCKED while another process writes the same file. */
+tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
+                                         tokmap_error *err);
+/* The next document ends at token `end`, counted from the first token of all. */
+tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
+                                             tokmap_error *err);
+/* The next block of tokens has this checksum. */
+tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t checksum,
+                                          tokmap_error *err);
+/* The next source gave all documents and tokens since the one before it. */
+typedef struct tokmap_i_new_source {
+    const char *name;
+    size_t name_bytes;
+    uint64_t end_document, end_token;
+    uint64_t input_bytes, input_checksum;
+} tokmap_i_new_source;
+tokmap_status tokmap_i_index_writer_source(tokmap_i_index_writer *w,
+                                           const tokmap_i_new_source *source, tokmap_error *err);
+uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w);
+uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w);
+
+/* Writes all sections and the header and flushes the file to the disk. The caller has filled in the
+ * header's tokens, widths, ids and suffix; counts and sections are filled in here. */
+tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *header,
+                                           const char *metadata, size_t metadata_bytes,
+                                           tokmap_error *err);
+/* Closes the file, which stays under its path. */
+void tokmap_i_index_writer_close(tokmap_i_index_writer *w);
+
+#endif /* TOKMAP_INDEX_WRITER_H */

@@ -1,0 +1,301 @@
+#define _FILE_OFFSET_BITS 64 /* off_t of 64 bits on every machine */
+#include "platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base.h"
+
+_Static_assert(sizeof(off_t) == 8, "files are larger than off_t can say");
+
+enum {
+    MAX_THREADS = 64,
+    MAX_CALL_BYTES = 1 << 30
+};
+
+static int open_retrying(const char *path, int flags)
+{
+    int fd;
+    do {
+        fd = open(path, flags | O_CLOEXEC, 0666);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+int tokmap_i_file_open(const char *path, int *fd)
+{
+    *fd = open_retrying(path, O_RDONLY | O_NONBLOCK); /* a pipe must not hold us up */
+    if (*fd < 0)
+        return errno;
+    struct stat st;
+    int error = fstat(*fd, &st) ? errno : 0;
+    if (!error && !S_ISREG(st.st_mode))
+        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    if (error) {
+        close(*fd);
+        *fd = -1;
+    }
+    return error;
+}
+
+int tokmap_i_file_create(const char *path, int *fd)
+{
+    *fd = -1;
+    if (unlink(path) && errno != ENOENT)
+        return errno;
+    *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
+    return *fd < 0 ? errno : 0;
+}
+
+static int lock_retrying(int fd)
+{
+    int result;
+    do {
+        result = flock(fd, LOCK_EX | LOCK_NB);
+    } while (result && errno == EINTR);
+    return result;
+}
+
+static int empty_retrying(int fd)
+{
+    int result;
+    do {
+        result = ftruncate(fd, 0);
+    } while (result && errno == EINTR);
+    return result;
+}
+
+/* Between our open and our lock another writer may have finished and taken the name away: then
+ * the lock is on a finished file, which must not be emptied. Nor must a file that has another
+ * name by now, as one that a killed writer had just published: it only loses this name, and
+ * *again is set. */
+static int lock_and_empty(const char *path, int fd, bool *again)
+{
+    struct stat held, named;
+    if (lock_retrying(fd) || fstat(fd, &held))
+        return errno;
+    if (lstat(path, &named))
+        return errno == ENOENT ? EWOULDBLOCK : errno;
+    if (held.st_dev != named.st_dev || held.st_ino != named.st_ino)
+        return EWOULDBLOCK;
+    if (held.st_nlink > 1) {
+        *again = unlink(path) == 0;
+        return *again ? 0 : errno;
+    }
+    return empty_retrying(fd) ? errno : 0;
+}
+
+int tokmap_i_file_create_locked(const char *path, int *fd)
+{
+    int error = 0;
+    bool again;
+    do {
+        again = false;
+        *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
+        const bool made = *fd >= 0;
+        if (!made && errno == EEXIST)
+            *fd = open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+        if (*fd < 0)
+            return errno;
+        error = lock_and_empty(path, *fd, &again);
+        if (error && made && error != EWOULDBLOCK)
+            unlink(path);
+        if (error || again) {
+            close(*fd);
+            *fd = -1;
+        }
+    } while (again);
+    return error;
+}
+
+int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return errno;
+    *out = (tokmap_i_file_stat){(uint64_t)st.st_size, st.st_dev, st.st_ino};
+    return 0;
+}
+
+bool tokmap_i_file_exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+bool tokmap_i_file_same(const char *path, const char *other_path)
+{
+    struct stat a, b;
+    return lstat(path, &a) == 0 && lstat(other_path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+void tokmap_i_file_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read)
+{
+    *n_read = 0;
+    while (*n_read < n_bytes) {
+        const ssize_t n = pread(fd, (char *)dst + *n_read, MIN(n_bytes - *n_read, MAX_CALL_BYTES),
+                                (off_t)(offset + *n_read));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            break;
+        *n_read += (size_t)n;
+    }
+    return 0;
+}
+
+int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset)
+{
+    size_t n_written = 0;
+    while (n_written < n_bytes) {
+        const ssize_t n =
+            pwrite(fd, (const char *)src + n_written, MIN(n_bytes - n_written, MAX_CALL_BYTES),
+                   (off_t)(offset + n_written));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            return EIO;
+        n_written += (size_t)n;
+    }
+    return 0;
+}
+
+int tokmap_i_file_copy(const tokmap_i_copy *copy)
+{
+    off_t from = (off_t)copy->from_offset, to = (off_t)copy->to_offset;
+    uint64_t n_left = copy->n_bytes;
+    while (n_left > 0) {
+        const ssize_t n = copy_file_range(copy->from_fd, &from, copy->to_fd, &to,
+                                          (size_t)MIN(n_left, MAX_CALL_BYTES), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            return EIO;
+        n_left -= (uint64_t)n;
+    }
+    return 0;
+}
+
+int tokmap_i_file_sync(int fd)
+{
+    int result;
+    do {
+        result = fsync(fd);
+    } while (result && errno == EINTR);
+    return result ? errno : 0;
+}
+
+int tokmap_i_folder_sync(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t n_bytes = slash == path ? 1 : (size_t)(slash - path);
+    char folder[PATH_MAX] = "."; /* no allocation: this must not fail when all else is done */
+    if (slash && n_bytes >= sizeof folder)
+        return ENAMETOOLONG;
+    if (slash) {
+        memcpy(folder, path, n_bytes);
+        folder[n_bytes] = 0;
+    }
+    const int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return errno;
+    const int error = tokmap_i_file_sync(fd);
+    close(fd);
+    return error == EINVAL ? 0 : error; /* some file systems have nothing to flush here */
+}
+
+int tokmap_i_file_link(const char *from, const char *to)
+{
+    return link(from, to) ? errno : 0;
+}
+
+int tokmap_i_file_rename(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (tokmap_i_file_exists(to)) /* a file system that cannot do both at once: the best there is */
+        return EEXIST;
+    return rename(from, to) ? errno : 0;
+}
+
+int tokmap_i_file_remove(const char *path)
+{
+    return unlink(path) ? errno : 0;
+}
+
+static const uint64_t empty_map[1];
+
+int tokmap_i_map(int fd, uint64_t n_bytes, const void **out)
+{
+    *out = NULL;
+    if (n_bytes == 0) {
+        *out = empty_map;
+        return 0;
+    }
+    if (n_bytes > SIZE_MAX)
+        return EOVERFLOW;
+    void *map = mmap(NULL, (size_t)n_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return errno;
+    *out = map;
+    return 0;
+}
+
+void tokmap_i_unmap(const void *map, uint64_t n_bytes)
+{
+    if (map && map != empty_map)
+        munmap((void *)map, (size_t)n_bytes);
+}
+
+uint32_t tokmap_i_n_processors(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+}
+
+typedef struct thread_start {
+    void (*work)(void *);
+    void *context;
+} thread_start;
+
+static void *run_thread(void *arg)
+{
+    const thread_start *start = arg;
+    start->work(start->context);
+    return NULL;
+}
+
+void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context)
+{
+    pthread_t threads[MAX_THREADS];
+    thread_start start = {work, context};
+    uint32_t n_started = 0;
+    while (n_started + 1 < MIN(n_threads, MAX_THREADS) &&
+           pthread_create(&threads[n_started], NULL, run_thread, &start) == 0)
+        n_started++;
+    work(context);
+    for (uint32_t i = 0; i < n_started; i++)
+        pthread_join(threads[i], NULL);
+}

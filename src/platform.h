@@ -1,0 +1,63 @@
+/* platform.h - the operating system, as the library sees it. Only platform.c makes system calls.
+ *
+ * Calls return 0 or an errno value. Interrupted and short reads and writes are carried on
+ * inside. */
+#ifndef TOKMAP_PLATFORM_H
+#define TOKMAP_PLATFORM_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tokmap_i_file_stat {
+    uint64_t n_bytes;
+    uint64_t device, inode; /* which file it is, whatever its name */
+} tokmap_i_file_stat;
+
+/* Opens a regular file for reading; EISDIR for a folder, EINVAL for a pipe, socket or device. */
+int tokmap_i_file_open(const char *path, int *fd);
+/* Creates a file of ours. A file of that name is removed first, never emptied: it may have another
+ * name, or somebody may be reading it. */
+int tokmap_i_file_create(const char *path, int *fd);
+/* Creates an empty file, or takes over one that nobody holds, and holds it until closed:
+ * EWOULDBLOCK while another process does. Does not follow a symbolic link. */
+int tokmap_i_file_create_locked(const char *path, int *fd);
+int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
+bool tokmap_i_file_exists(const char *path);
+/* Whether both are names of one file. */
+bool tokmap_i_file_same(const char *path, const char *other_path);
+/* Negative fds are ignored. */
+void tokmap_i_file_close(int fd);
+
+/* *n_read is below n_bytes only at the end of the file. */
+int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read);
+int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset);
+
+typedef struct tokmap_i_copy {
+    int from_fd, to_fd;
+    uint64_t from_offset, to_offset, n_bytes;
+} tokmap_i_copy;
+/* Copies inside the file system, shared blocks where it can. Any error means: nothing promised,
+ * write the range by other means. */
+int tokmap_i_file_copy(const tokmap_i_copy *copy);
+
+int tokmap_i_file_sync(int fd);
+/* Makes names in the folder of `path` durable. */
+int tokmap_i_folder_sync(const char *path);
+/* A second name for a file; EEXIST when it is taken. Some file systems cannot. */
+int tokmap_i_file_link(const char *from, const char *to);
+/* EEXIST when `to` is there. */
+int tokmap_i_file_rename(const char *from, const char *to);
+int tokmap_i_file_remove(const char *path);
+
+/* Read-only shared map of the first n_bytes; an empty one is a valid pointer too. */
+int tokmap_i_map(int fd, uint64_t n_bytes, const void **out);
+void tokmap_i_unmap(const void *map, uint64_t n_bytes);
+
+uint32_t tokmap_i_n_processors(void);
+/* Runs work(context) on up to n_threads threads, the caller's own among them, and waits for
+ * all. When the system gives fewer threads, fewer do the work. */
+void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context);
+
+#endif /* TOKMAP_PLATFORM_H */

@@ -1,0 +1,29 @@
+/* status.h - filling a tokmap_error. */
+#ifndef TOKMAP_STATUS_H
+#define TOKMAP_STATUS_H
+
+#include "tokmap.h"
+
+/* What is said of a failure besides its text. */
+typedef struct tokmap_i_cause {
+    tokmap_status status;
+    int sys_errno;
+    uint64_t file_offset;
+} tokmap_i_cause;
+
+/* Fills err (may be NULL) and returns the status. sys_errno adds ": " and the system's words. */
+tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+#define FAIL(err, status, ...) tokmap_i_fail(err, (tokmap_i_cause){status, 0, 0}, __VA_ARGS__)
+#define FAIL_AT(err, status, offset, ...)                                                          \
+    tokmap_i_fail(err, (tokmap_i_cause){status, 0, offset}, __VA_ARGS__)
+#define FAIL_IO(err, errno_value, ...)                                                             \
+    tokmap_i_fail(err, (tokmap_i_cause){TOKMAP_ERR_IO, errno_value, 0}, __VA_ARGS__)
+#define FAIL_IO_AT(err, errno_value, offset, ...)                                                  \
+    tokmap_i_fail(err, (tokmap_i_cause){TOKMAP_ERR_IO, errno_value, offset}, __VA_ARGS__)
+#define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
+
+void tokmap_i_error_clear(tokmap_error *err);
+
+#endif /* TOKMAP_STATUS_H */

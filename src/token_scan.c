@@ -1,0 +1,46 @@
+#include "token_scan.h"
+
+#include "base.h"
+
+/* One loop, compiled twice: the compiler turns it into vector code where the target has the
+ * instructions (unsigned 16-bit maximum came with SSE4.1, so a portable build lacks it). */
+static inline __attribute__((always_inline)) uint32_t largest(const uint8_t *p, size_t n_tokens,
+                                                              uint32_t token_bytes)
+{
+    if (token_bytes == 2) {
+        uint16_t max = 0;
+        for (size_t i = 0; i < n_tokens; i++) {
+            const uint16_t id = load_le16(p + 2 * i);
+            max = id > max ? id : max;
+        }
+        return max;
+    }
+    uint32_t max = 0;
+    for (size_t i = 0; i < n_tokens; i++) {
+        const uint32_t id = load_le32(p + 4 * i);
+        max = id > max ? id : max;
+    }
+    return max;
+}
+
+uint32_t tokmap_i_largest_id_scalar(const void *tokens, size_t n_tokens, uint32_t token_bytes)
+{
+    return largest(tokens, n_tokens, token_bytes);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static uint32_t largest_avx2(const void *tokens, size_t n_tokens,
+                                                             uint32_t token_bytes)
+{
+    return largest(tokens, n_tokens, token_bytes);
+}
+#endif
+
+uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2"))
+        return largest_avx2(tokens, n_tokens, token_bytes);
+#endif
+    return largest(tokens, n_tokens, token_bytes);
+}

@@ -1,0 +1,13 @@
+/* token_scan.h - one pass over tokens at their stored width. Pure. */
+#ifndef TOKMAP_TOKEN_SCAN_H
+#define TOKMAP_TOKEN_SCAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The largest of n_tokens ids of token_bytes (2 or 4) bytes each; 0 when there are none. */
+uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes);
+/* The same without vector code: the truth the other is tested against. */
+uint32_t tokmap_i_largest_id_scalar(const void *tokens, size_t n_tokens, uint32_t token_bytes);
+
+#endif /* TOKMAP_TOKEN_SCAN_H */

@@ -1,0 +1,44 @@
+/* writer.h - what writer.c (a new token file), adopt.c (an old one) and merging share. */
+#ifndef TOKMAP_WRITER_INTERNAL_H
+#define TOKMAP_WRITER_INTERNAL_H
+
+#include <stdbool.h>
+
+#include "hash.h"
+#include "index_writer.h"
+#include "tokmap_writer.h"
+
+struct tokmap_writer {
+    char *token_path, *token_partial; /* token_partial is NULL when the token file is adopted */
+    char *index_path, *index_partial;
+    tokmap_i_index_writer *index;
+    int token_fd;
+    tokmap_i_header header;
+    bool replace, finished;
+    bool owns_partials; /* holds the lock on index_partial, which goes for token_partial too */
+    uint8_t *buffer;    /* a block: tokens not yet written, or just read */
+    size_t buffer_used;
+    tokmap_i_hasher *hasher; /* of the block at hand */
+    size_t hashed;           /* bytes of it so far */
+    uint64_t n_tokens;       /* appended or scanned so far */
+    uint64_t n_sources, source_end_document, source_end_token;
+    char *metadata;
+    size_t metadata_bytes;
+    tokmap_error failure; /* what every call after a failed one repeats */
+};
+
+/* Fills paths and takes the lock; what is there already is refused. suffix: of the token file. */
+tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
+                                    const char *suffix, tokmap_error *err);
+/* Each public call goes through these: repeat an old failure; remember a new one. */
+tokmap_status tokmap_i_writer_enter(tokmap_writer *w, tokmap_error *err);
+tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err);
+/* Adds token bytes to the checksums of their blocks. */
+tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
+                                   tokmap_error *err);
+/* Writes what is buffered to the token file. */
+tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
+tokmap_status tokmap_i_writer_source(tokmap_writer *w, const tokmap_i_new_source *source,
+                                     tokmap_error *err);
+
+#endif /* TOKMAP_WRITER_INTERNAL_H */

@@ -1,0 +1,35 @@
+/* fuzz_datatrove.c - u64 size of X.ds, u8 dtype asked for, u8 size of the metadata, the metadata,
+ * the rest is X.ds.index: refused, or documents that cover X.ds exactly. */
+#include <stdlib.h>
+
+#include "foreign_memory.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    foreign_memory index, metadata;
+    foreign_layout layout;
+    foreign_error err;
+    foreign_counter counter = {0};
+    foreign_sink sink = {foreign_counter_add, &counter};
+    if (size < 10 || size - 10 < data[9])
+        return 0;
+    size_t n_metadata = data[9];
+    foreign_memory_init(&metadata, data + 10, n_metadata, n_metadata);
+    foreign_memory_init(&index, data + 10 + n_metadata, size - 10 - n_metadata,
+                        size - 10 - n_metadata);
+    foreign_datatrove files = {.ds_bytes = foreign_u64(data),
+                               .index = &index.bytes,
+                               .metadata = n_metadata > 0 ? &metadata.bytes : NULL,
+                               .token_bytes = data[8] == 2 || data[8] == 4 ? data[8] : 0};
+    if (!foreign_datatrove_decode(&layout, &files, &err))
+        return 0;
+    if (layout.n_tokens != files.ds_bytes / layout.token_bytes ||
+        files.ds_bytes % layout.token_bytes != 0)
+        abort();
+    bool covered = foreign_datatrove_documents(&layout, &index.bytes, &sink, &err);
+    if (counter.n_tokens > layout.n_tokens || (covered && counter.n_tokens != layout.n_tokens))
+        abort();
+    return 0;
+}

@@ -1,0 +1,274 @@
+/* fuzz_index.c - any bytes as an index: decoding and all lookups stay inside them, and what is found lies
+ * inside the dataset.
+ *
+ * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes sizes and
+ * offsets fit as well; 3 takes the rest as a documents section alone, 4 as a sources section. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../src/base.h"
+#include "../../src/document_index.h"
+#include "../../src/format.h"
+#include "../../src/hash.h"
+#include "../../src/source_table.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+enum {
+    TABLE = 256,
+    ENTRY = 32,
+    N_SECTIONS = 4,
+    HEAD_BYTES = TABLE + N_SECTIONS * ENTRY,
+    MAX_LOOKUPS = 300
+};
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+/* ---- Making an index of arbitrary bytes ---- */
+
+/* Four sections one behind the other, of the sizes that the table asks for as far as there is room. */
+static void fit_places(uint8_t *index, size_t n_bytes)
+{
+    static const uint8_t start[16] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n',
+                                      4,    3,   2,   1,   1,    0,    1};
+    memcpy(index, start, sizeof start);
+    store_le32(index + 16, 0);
+    store_le32(index + 24, TABLE);
+    store_le32(index + 28, N_SECTIONS);
+    store_le64(index + 32, n_bytes);
+    size_t at = HEAD_BYTES;
+    for (uint32_t i = 0; i < N_SECTIONS; i++) {
+        uint8_t *entry = index + TABLE + ENTRY * (size_t)i;
+        const size_t room = n_bytes - MIN(at, n_bytes);
+        const size_t size = i == N_SECTIONS - 1 ? room : load_le16(entry + 16) % (room + 1);
+        store_le32(entry, i + 1);
+        store_le32(entry + 4, 1);
+        store_le64(entry + 8, at);
+        store_le64(entry + 16, size);
+        at = (size_t)round_up(at + size, 64);
+    }
+}
+
+static void fit_checksums(uint8_t *index, size_t n_bytes)
+{
+    const uint32_t n_sections = load_le32(index + 28);
+    if (n_sections >= 2 && n_sections <= (n_bytes - TABLE) / ENTRY) {
+        for (uint32_t i = 0; i < n_sections; i++) {
+            uint8_t *entry = index + TABLE + ENTRY * (size_t)i;
+            const uint64_t offset = load_le64(entry + 8), size = load_le64(entry + 16);
+            if (offset <= n_bytes && size <= n_bytes - offset)
+                store_le64(entry + 24, tokmap_i_checksum(index + offset, (size_t)size));
+        }
+        uint8_t record[40];
+        store_le64(record, load_le32(index + 80));
+        memcpy(record + 8, index + 56, 16);
+        memcpy(record + 24, index + TABLE + 24, 8);
+        memcpy(record + 32, index + TABLE + ENTRY + 24, 8);
+        tokmap_i_id128(record, sizeof record, index + 40);
+        store_le64(index + 240, tokmap_i_checksum(index + TABLE, (size_t)n_sections * ENTRY));
+    }
+    store_le64(index + 248, tokmap_i_checksum(index, 248));
+}
+
+/* ---- Looking at it ---- */
+
+static void require_inside(const tokmap_i_documents *docs, const tokmap_document *d)
+{
+    require(d->index < docs->n_documents && d->first_token <= docs->n_tokens &&
+            d->n_tokens <= docs->n_tokens - d->first_token);
+}
+
+static void look_up(const tokmap_i_documents *docs, uint64_t token, bool sound)
+{
+    tokmap_document found, same;
+    const tokmap_status status = tokmap_i_documents_find(docs, token, &found);
+    require(status == TOKMAP_OK || (status == TOKMAP_ERR_CORRUPT && !sound));
+    if (status)
+        return;
+    require_inside(docs, &found);
+    require(token >= found.first_token && token - found.first_token < found.n_tokens);
+    require(tokmap_i_documents_get(docs, found.index, &same) == TOKMAP_OK);
+    require(same.first_token == found.first_token && same.n_tokens == found.n_tokens);
+}
+
+/* All that verify checks, in the simplest way. */
+static bool documents_sound(const tokmap_i_documents *docs)
+{
+    const tokmap_i_documents_layout *l = &docs->layout;
+    uint64_t next_start = 0, n_wide = 0;
+    for (uint64_t group = 0; group < l->n_groups; group++) {
+        tokmap_i_group g = {.record = docs->bytes + group * TOKMAP_I_GROUP_BYTES};
+        g.start = load_le64(docs->bytes + l->level_offset[0] + 8 * group);
+        g.n_documents = (uint32_t)MIN(docs->n_documents - 64 * group, 64);
+        if (tokmap_i_group_is_wide(g.record) && n_wide < docs->n_wide) {
+            g.wide = docs->bytes + l->wide_offset + n_wide * TOKMAP_I_WIDE_BYTES;
+            g.wide_index = n_wide++;
+        }
+        if (tokmap_i_group_check(&g, &next_start) || next_start > docs->n_tokens)
+            return false;
+    }
+    for (uint32_t level = 0; level < l->n_levels; level++) {
+        for (uint64_t i = 0; i < round_up(l->level_entries[level], 16); i++) {
+            const uint64_t is = load_le64(docs->bytes + l->level_offset[level] + 8 * i);
+            uint64_t wanted = UINT64_MAX;
+            if (i < l->level_entries[level])
+                wanted =
+                    level == 0 ? is : load_le64(docs->bytes + l->level_offset[level - 1] + 128 * i);
+            if (is != wanted)
+                return false;
+        }
+    }
+    return docs->n_documents > 0 && next_start == docs->n_tokens && n_wide == docs->n_wide;
+}
+
+static void look_at_documents(const tokmap_i_documents *docs)
+{
+    if (docs->n_documents == 0)
+        return;
+    const bool sound = documents_sound(docs);
+    const uint64_t stride = docs->n_documents / MAX_LOOKUPS + 1;
+    tokmap_document d;
+    for (uint64_t i = 0; i < docs->n_documents; i += stride) {
+        const tokmap_status status = tokmap_i_documents_get(docs, i, &d);
+        require(status == TOKMAP_OK || (status == TOKMAP_ERR_CORRUPT && !sound));
+        if (status)
+            continue;
+        require(d.index == i);
+        require_inside(docs, &d);
+        if (d.first_token < docs->n_tokens)
+            look_up(docs, d.first_token, sound);
+        if (d.n_tokens > 0)
+            look_up(docs, d.first_token + d.n_tokens - 1, sound);
+    }
+    for (uint64_t i = 0; docs->n_tokens > 0 && i < 20; i++)
+        look_up(docs, (docs->n_tokens - 1) / 19 * i, sound);
+}
+
+static void look_at_sources(const tokmap_i_sources *s)
+{
+    const bool sound = tokmap_i_sources_check(s) == NULL;
+    uint64_t end_document = 0, end_token = 0, sum = 0;
+    for (uint64_t i = 0; i < s->n_sources; i++) {
+        tokmap_source source;
+        const tokmap_status status = tokmap_i_sources_get(s, i, &source);
+        require(status == TOKMAP_OK || (status == TOKMAP_ERR_CORRUPT && !sound));
+        if (status)
+            continue;
+        require(source.first_document <= s->n_documents &&
+                source.n_documents <= s->n_documents - source.first_document);
+        require(source.first_token <= s->n_tokens &&
+                source.n_tokens <= s->n_tokens - source.first_token);
+        require(!sound ||
+                (source.first_document == end_document && source.first_token == end_token));
+        end_document = source.first_document + source.n_documents;
+        end_token = source.first_token + source.n_tokens;
+        for (size_t k = 0; k < source.name_bytes; k++)
+            sum += (uint8_t)source.name[k];
+    }
+    require(!sound || s->n_sources == 0 ||
+            (end_document == s->n_documents && end_token == s->n_tokens));
+    require(sum <= UINT64_MAX / 2);
+}
+
+static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
+{
+    const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
+    const tokmap_i_section *sources = tokmap_i_section_find(h, TOKMAP_I_SOURCES);
+    tokmap_i_documents docs;
+    tokmap_i_documents_view(&docs, index + documents->offset, documents->n_bytes, h->n_documents,
+                            h->n_tokens);
+    look_at_documents(&docs);
+    const tokmap_i_sources table = {index + sources->offset, sources->n_bytes,
+                                    load_le64(index + sources->offset), h->n_documents,
+                                    h->n_tokens};
+    if (tokmap_i_sources_fit(table.n_sources, table.n_bytes))
+        look_at_sources(&table);
+}
+
+static void look_at_index(const uint8_t *index, size_t n_bytes)
+{
+    const tokmap_i_input input = {"fuzz", n_bytes};
+    tokmap_i_header h;
+    tokmap_error err = {0};
+    tokmap_status status = tokmap_i_header_decode(index, MIN(n_bytes, TABLE), &input, &h, &err);
+    if (!status)
+        status = tokmap_i_table_decode(index + TABLE, &input, &h, &err);
+    require(status == err.status && (!status || err.text[0]));
+    require(status == TOKMAP_OK || status == TOKMAP_ERR_NOT_A_DATASET ||
+            status == TOKMAP_ERR_VERSION || status == TOKMAP_ERR_CORRUPT);
+    require(err.file_offset <= n_bytes || err.file_offset <= HEAD_BYTES);
+    if (!status)
+        look_at_sections(index, &h);
+}
+
+/* ---- Sections alone ---- */
+
+/* Counts first; then the section, cut or filled up with zeros to the next valid size. */
+static void look_at_documents_alone(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes < 10)
+        return;
+    const uint64_t n_documents = load_le16(data) % 3000 + 1;
+    const uint64_t n_tokens = load_le64(data + 2) % (TOKMAP_I_MAX_TOKENS + 1);
+    data += 10;
+    n_bytes -= 10;
+    tokmap_i_documents_layout layout;
+    tokmap_i_documents_layout_of(n_documents, &layout);
+    uint64_t size = layout.wide_offset;
+    if (n_bytes > size)
+        size += MIN((n_bytes - size) / TOKMAP_I_WIDE_BYTES, layout.n_groups) * TOKMAP_I_WIDE_BYTES;
+    require(tokmap_i_documents_size_valid(n_documents, size));
+    uint8_t *section = calloc(1, (size_t)size);
+    require(section != NULL);
+    memcpy(section, data, MIN(size, n_bytes));
+    tokmap_i_documents docs;
+    tokmap_i_documents_view(&docs, section, size, n_documents, n_tokens);
+    look_at_documents(&docs);
+    free(section);
+}
+
+static void look_at_sources_alone(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes < 20)
+        return;
+    tokmap_i_sources s = {NULL, n_bytes - 12, load_le64(data + 12), load_le32(data), 0};
+    s.n_tokens = load_le64(data + 4) % (TOKMAP_I_MAX_TOKENS + 1);
+    uint8_t *section = malloc((size_t)s.n_bytes);
+    require(section != NULL);
+    memcpy(section, data + 12, (size_t)s.n_bytes);
+    s.bytes = section;
+    if (tokmap_i_sources_fit(s.n_sources, s.n_bytes))
+        look_at_sources(&s);
+    free(section);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes == 0)
+        return 0;
+    const uint8_t mode = data[0] % 5;
+    data++;
+    n_bytes--;
+    if (mode == 3)
+        look_at_documents_alone(data, n_bytes);
+    if (mode == 4)
+        look_at_sources_alone(data, n_bytes);
+    if (mode >= 3)
+        return 0;
+    uint8_t *index = malloc(MAX(n_bytes, 1)); /* exactly as long as the file */
+    require(index != NULL);
+    memcpy(index, data, n_bytes);
+    if (mode == 2 && n_bytes >= HEAD_BYTES)
+        fit_places(index, n_bytes);
+    if (mode >= 1 && n_bytes >= TABLE)
+        fit_checksums(index, n_bytes);
+    look_at_index(index, n_bytes);
+    free(index);
+    return 0;
+}

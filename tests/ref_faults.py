@@ -1,0 +1,215 @@
+"""Index files with one planted fault each and every checksum right, so that only the check for
+that very fault can find it; and harmless changes that a reader must accept."""
+
+import struct
+
+import ref_writer
+from ref_reader import BLOCK_BYTES, Damaged, NewerFormat, NotADataset
+
+DOCUMENTS, BLOCKS, SOURCES, METADATA = 1, 2, 3, 4
+N_DOCUMENTS = 1030  # 17 groups, the last of 6 documents: two levels
+
+
+def base_arguments():
+    lengths = [(i % 3) for i in range(N_DOCUMENTS)]
+    n_tokens = sum(lengths)
+    return dict(
+        tokens=[i % 100 for i in range(n_tokens)],
+        lengths=lengths,
+        vocab=100,
+        eod=99,
+        sources=[(b"ab", 30, sum(lengths[:30]), 1, 2), (b"c", N_DOCUMENTS, n_tokens, 3, 4)],
+        metadata=b'{"a": 1}',
+    )
+
+
+def put(form, offset, value):
+    def plant(index):
+        struct.pack_into("<" + form, index, offset, value)
+
+    return plant
+
+
+def fill(offset, data):
+    def plant(index):
+        index[offset : offset + len(data)] = data
+
+    return plant
+
+
+def both(*plants):
+    def plant(index):
+        for p in plants:
+            p(index)
+
+    return plant
+
+
+def append_section(kind, flags, content):
+    """A fifth entry in the table; what follows the table moves by one step of 64 bytes."""
+
+    def plant(index):
+        sections = []
+        for i in range(4):
+            k, f, offset, size = struct.unpack_from("<IIQQ", index, 256 + 32 * i)
+            sections.append((k, f, bytes(index[offset : offset + size])))
+        table, body = ref_writer.lay_out(sections + [(kind, flags, content)])
+        header = bytearray(index[:256])
+        struct.pack_into("<I", header, 28, 5)
+        struct.pack_into("<Q", header, 32, 256 + len(table) + len(body))
+        index[:] = header + table + body
+
+    return plant
+
+
+def replace_section(kind, content):
+    def plant(index):
+        sections = []
+        for i in range(4):
+            k, f, offset, size = struct.unpack_from("<IIQQ", index, 256 + 32 * i)
+            kept = bytes(index[offset : offset + size])
+            sections.append((k, f, content if k == kind else kept))
+        table, body = ref_writer.lay_out(sections)
+        index[256:] = table + body
+        struct.pack_into("<Q", index, 32, len(index))
+
+    return plant
+
+
+def header_faults(ds):
+    def suffix(text):
+        return fill(104, text.ljust(16, b"\0")[:16])
+
+    faults = [
+        ("magic", fill(0, b"\x88"), NotADataset, None),
+        ("byte_order", put("I", 8, 0x04030201), Damaged, 8),
+        ("format_version 0", put("H", 12, 0), None, 12),
+        ("lowest_reader 0", put("H", 14, 0), None, 14),
+        ("lowest_reader 2", put("H", 14, 2), NewerFormat, None),
+        ("must_understand bit 0", put("I", 16, 1), NewerFormat, None),
+        ("must_understand bit 31", put("I", 16, 1 << 31), NewerFormat, None),
+        ("header_bytes", put("I", 24, 320), Damaged, 24),
+        ("n_sections 3", put("I", 28, 3), Damaged, 28),
+        ("n_sections 33", put("I", 28, 33), Damaged, 28),
+        ("index_bytes too small", put("Q", 32, ds.index_bytes - 1), Damaged, 32),
+        ("index_bytes too large", put("Q", 32, ds.index_bytes + 1), Damaged, 32),
+        ("n_tokens above the limit", put("Q", 56, 2**48 + 1), Damaged, 56),
+        ("n_documents above the limit", put("Q", 64, 2**40 + 1), Damaged, 64),
+        ("token_offset odd", put("Q", 72, 1), Damaged, 72),
+        ("token_offset above the limit", put("Q", 72, 2**30 + 2), Damaged, 72),
+        ("token_bytes 0", put("I", 80, 0), Damaged, 80),
+        ("token_bytes 1", put("I", 80, 1), Damaged, 80),
+        ("token_bytes 3", put("I", 80, 3), Damaged, 80),
+        ("token_bytes 8", put("I", 80, 8), Damaged, 80),
+        ("largest_id at vocab_size", put("Q", 88, 99), Damaged, 84),
+        ("largest_id does not fit", both(put("I", 84, 65536), put("Q", 88, 0)), Damaged, 84),
+        ("vocab_size above the limit", put("Q", 88, 2**31 + 1), Damaged, 88),
+        ("eod_id at vocab_size", put("I", 96, 100), Damaged, 96),
+        ("eod_id does not fit", both(put("I", 96, 65536), put("Q", 88, 0)), Damaged, 96),
+        ("reserved bytes", fill(100, b"\0\0\0\1"), Damaged, 100),
+        ("last reserved byte", fill(175, b"\1"), Damaged, 120),
+    ]
+    bad_suffixes = (b"", b".", b"bin", b".tmi", b".b/n", b".b\0n", b".b\x80", b".123456789012345", b".x.tmi",
+                    b".partial")
+    for bad in bad_suffixes:
+        faults.append(("token_suffix %s" % ascii(bad)[1:], suffix(bad), Damaged, 104))
+    return faults
+
+
+def table_faults(ds):
+    entry = {kind: 256 + 32 * (kind - 1) for kind in (1, 2, 3, 4)}
+    sources_at, sources_size, _ = ds.sections[SOURCES]
+    metadata_at, metadata_size, _ = ds.sections[METADATA]
+    gap_at = sources_at + sources_size
+    return [
+        ("section kind 0", put("I", entry[1], 0), Damaged, 256),
+        ("section kinds fall", put("I", entry[2], 1), Damaged, 288),
+        ("section 4 missing", fill(entry[4], b"\5\0\0\0\0\0\0\0"), Damaged, 256),
+        ("flag of section 1 not set", put("I", entry[1] + 4, 0), Damaged, 260),
+        ("reserved section flag", put("I", entry[3] + 4, 3), Damaged, 324),
+        ("section offset", put("Q", entry[4] + 8, metadata_at + 64), Damaged, entry[4] + 8),
+        ("section size too large", put("Q", entry[4] + 16, 2**64 - 1), Damaged, entry[4] + 16),
+        ("section size too small", put("Q", entry[4] + 16, metadata_size - 1), Damaged, 32),
+        ("bytes between sections", fill(gap_at, b"\1"), Damaged, gap_at),
+        ("a section that must be understood", append_section(9, 1, b"new"), NewerFormat, None),
+        ("reserved flag of an unknown section", append_section(9, 2, b"new"), Damaged, 388),
+    ]
+
+
+def document_faults(ds):
+    at, size, _ = ds.sections[DOCUMENTS]
+    levels_at = at + ds.ends_bytes
+    last_group = at + 256 * 16
+    section = b"".join(struct.pack("<I", e) for e in ds.ends)
+    levels = b"".join(level.tobytes() for level in ds.levels)
+    as_wide = both(
+        put("Q", at + 256, 0), fill(at + 264, bytes(244)), put("I", at + 256 + 252, 2**32 - 1)
+    )
+    return [
+        ("document ends fall", put("I", at + 4, 2**31), Damaged, at),
+        ("last document end", put("I", at + 252, ds.ends[63] + 1), Damaged, at + 256),
+        ("fill of the last group", put("I", last_group + 200, 0), Damaged, last_group),
+        ("start of a group", put("Q", levels_at + 8, 5), Damaged, at + 256),
+        ("fill of level 0", put("Q", levels_at + 8 * 17, 0), Damaged, levels_at),
+        ("level 1", put("Q", levels_at + 8 * 32 + 8, 1), Damaged, levels_at + 8 * 32),
+        ("fill of level 1", put("Q", levels_at + 8 * 34, 7), Damaged, levels_at + 8 * 32),
+        ("a wide group without wide ends", as_wide, Damaged, at + size),
+        ("wide ends without a wide group",
+         replace_section(DOCUMENTS, section + levels + bytes(512)), Damaged, None),
+        ("half a record of wide ends",
+         replace_section(DOCUMENTS, section + levels + bytes(256)), Damaged, at),
+        ("documents cut short", replace_section(DOCUMENTS, section), Damaged, at),
+        ("one document too few", put("Q", 64, N_DOCUMENTS - 1), Damaged, None),
+        ("documents where there are none", put("Q", 64, 0), Damaged, at),
+    ]  # fmt: skip
+
+
+def other_faults(ds):
+    blocks_at = ds.sections[BLOCKS][0]
+    at = ds.sections[SOURCES][0]
+    names_at = at + 8 + 80
+    long_name = struct.pack("<Q5Q", 1, N_DOCUMENTS, ds.n_tokens, 0, 0, 4097) + b"x" * 4097
+    return [
+        ("block checksums too many", replace_section(BLOCKS, bytes(16)), Damaged, blocks_at),
+        ("block checksums missing", replace_section(BLOCKS, b""), Damaged, blocks_at),
+        ("block checksum", put("Q", blocks_at, 1), Damaged, 0),
+        ("sources shorter than 8 bytes", replace_section(SOURCES, b"\0" * 7), Damaged, at),
+        ("n_sources above the size", put("Q", at, 3), Damaged, None),
+        ("n_sources 2^64 - 1", put("Q", at, 2**64 - 1), Damaged, at),
+        ("bytes behind no sources", put("Q", at, 0), Damaged, at),
+        ("end_document falls", put("Q", at + 8, N_DOCUMENTS + 1), Damaged, at + 48),
+        ("end_token falls", put("Q", at + 16, ds.n_tokens + 1), Damaged, at + 56),
+        ("name_end falls", put("Q", at + 40, 4), Damaged, None),
+        ("end_document of the last source", put("Q", at + 48, N_DOCUMENTS - 1), Damaged, at),
+        ("end_token of the last source", put("Q", at + 56, ds.n_tokens - 1), Damaged, at),
+        ("name_end of the last source", put("Q", at + 80, 2), Damaged, at),
+        ("zero byte in a name", fill(names_at, b"\0"), Damaged, at + 40),
+        ("name of 4097 bytes", replace_section(SOURCES, long_name), Damaged, at + 40),
+        ("largest_id does not occur", put("I", 84, 98), Damaged, 84),
+    ]
+
+
+def faults(ds):
+    """(name, function that plants it into a bytearray, exception, offset or None) for the base.
+    No exception: the document says that it is refused, and not as which of the three kinds."""
+    assert BLOCK_BYTES > ds.n_tokens * ds.token_bytes
+    return header_faults(ds) + table_faults(ds) + document_faults(ds) + other_faults(ds)
+
+
+def harmless_changes(ds):
+    """The document counts neither the syntax of the metadata nor whether a source's end_token fits
+    its end_document among the checks."""
+    at = ds.sections[SOURCES][0]
+    changes = [
+        ("format_version 2, lowest_reader 1", put("H", 12, 2)),
+        ("may_ignore", put("I", 20, 2**32 - 1)),
+        ("ignorable bytes", fill(176, b"\xff" * 64)),
+        ("vocab_size not known", put("Q", 88, 0)),
+        ("eod_id none", put("I", 96, 2**32 - 1)),
+        ("an unknown section", append_section(5, 0, b"new")),
+        ("an unknown section of no bytes", append_section(2**32 - 1, 0, b"")),
+        ("end_token beside a document border", put("Q", at + 16, 1)),
+    ]
+    for text in (b"", b"[]", b"{} ", b"{}{}", b'{"a": NaN}', b'{"\xff": 1}', b"{"):
+        changes.append(("metadata " + ascii(text)[1:], replace_section(METADATA, text)))
+    return changes

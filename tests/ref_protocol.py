@@ -1,0 +1,61 @@
+"""What the Python tests of the format share: the protocol of tests/run.sh, the built programs."""
+
+import os
+import subprocess
+
+BUILD = os.environ.get("TOKMAP_BUILD")
+
+
+class Skip(Exception):
+    """Raised by a test that cannot run here, with the reason."""
+
+
+def expect(condition, why):
+    if not condition:
+        raise AssertionError(why)
+
+
+def expect_equal(got, wanted, what):
+    if got != wanted:
+        raise AssertionError("%s: got %.300r, expected %.300r" % (what, got, wanted))
+
+
+def run_tests(tests):
+    """Runs (name, function) pairs; a function may return text to show. Returns the exit status."""
+    n_failed = n_ok = 0
+    for name, function in tests:
+        try:
+            note = function()
+        except Skip as e:
+            print("skip %s: %s" % (name, e), flush=True)
+            continue
+        except Exception as e:
+            n_failed += 1
+            why = " ".join(str(e).split())
+            print("FAIL %s: %s %s" % (name, type(e).__name__, why), flush=True)
+            continue
+        n_ok += 1
+        print("ok %s%s" % (name, " (%s)" % note if note else ""), flush=True)
+    if n_failed > 0:
+        return 1
+    return 0 if n_ok > 0 else 77
+
+
+def program(name):
+    if BUILD is None:
+        raise Skip("TOKMAP_BUILD is not set")
+    path = os.path.join(BUILD, name)
+    if not os.access(path, os.X_OK):
+        raise Skip("%s is not built" % name)
+    return path
+
+
+def call(name, *arguments, stdin=b"", check=True):
+    """Runs a built program. Returns (exit status, stdout bytes)."""
+    done = subprocess.run(
+        [program(name)] + list(arguments), input=stdin, capture_output=True, timeout=900
+    )
+    if check and done.returncode != 0:
+        message = done.stderr.decode("utf-8", "replace")
+        raise AssertionError("%s %s: exit %d: %s" % (name, arguments, done.returncode, message))
+    return done.returncode, done.stdout

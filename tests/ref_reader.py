@@ -1,0 +1,401 @@
+#!/usr/bin/env python3
+"""A second, naive reader for tokmap datasets, written from docs/FORMAT.md alone.
+
+    import ref_reader
+    dataset = ref_reader.read("data/train")
+
+or `python3 ref_reader.py data/train` for a summary in JSON. It checks everything that the document
+tells a reader or `verify` to check, and it is slow: a companion to the document, not a tool.
+Standard library only.
+"""
+
+import array
+import json
+import os
+import re
+import struct
+import sys
+from collections import namedtuple
+from itertools import islice
+
+from ref_xxh3 import r64, xxh3_64, xxh3_128
+
+MAGIC = b"\x89TMI\r\n\x1a\n"
+HEADER_BYTES = 256
+KIND_DOCUMENTS, KIND_BLOCKS, KIND_SOURCES, KIND_METADATA = 1, 2, 3, 4
+REQUIRED_KINDS = (KIND_DOCUMENTS, KIND_BLOCKS, KIND_SOURCES, KIND_METADATA)
+BLOCK_BYTES = 2**20
+NO_ID = 2**32 - 1
+WIDE = 2**32 - 1
+FILL = 2**64 - 1
+# Name, offset and size of the header's plain numbers.
+HEADER_FIELDS = (
+    ("byte_order", 8, 4), ("format_version", 12, 2), ("lowest_reader", 14, 2),
+    ("must_understand", 16, 4), ("header_bytes", 24, 4), ("n_sections", 28, 4),
+    ("index_bytes", 32, 8), ("n_tokens", 56, 8), ("n_documents", 64, 8),
+    ("token_offset", 72, 8), ("token_bytes", 80, 4), ("largest_id", 84, 4),
+    ("vocab_size", 88, 8), ("eod_id", 96, 4), ("table_checksum", 240, 8),
+    ("header_checksum", 248, 8),
+)  # fmt: skip
+SUMMARY_FIELDS = (
+    "format_version", "dtype", "n_tokens", "n_documents", "n_sources", "vocab_size", "largest_id",
+    "eod_id", "token_offset", "token_bytes", "token_suffix", "index_bytes", "token_file_bytes",
+)  # fmt: skip
+
+
+class NotADataset(Exception):
+    """The file is something else."""
+
+
+class NewerFormat(Exception):
+    """A dataset that only a newer reader understands."""
+
+
+class Damaged(Exception):
+    def __init__(self, why, path, offset):
+        super().__init__("%s: damaged at byte %d: %s" % (path, offset, why))
+        self.path = path
+        self.offset = offset
+
+
+Source = namedtuple("Source", "name end_document end_token input_bytes input_checksum")
+
+
+class Dataset:
+    """Header fields under the names of the document, and:
+
+    documents   list of (first, end); sources   list of Source
+    metadata    the JSON object or None; metadata_bytes   as stored
+    tokens      array, read when asked for
+    """
+
+    def __init__(self, prefix):
+        self.prefix = prefix
+        self.index_path = prefix + ".tmi"
+
+    @property
+    def dtype(self):
+        return "u16" if self.token_bytes == 2 else "u32"
+
+    @property
+    def n_sources(self):
+        return len(self.sources)
+
+    @property
+    def tokens(self):
+        with open(self.token_path, "rb") as f:
+            f.seek(self.token_offset)
+            return decode_numbers(f.read(self.n_tokens * self.token_bytes), self.token_bytes)
+
+    def find_document(self, token):
+        """(document, first, end) of a token, from the stored levels alone."""
+        if not 0 <= token < self.n_tokens or self.n_documents == 0:
+            raise IndexError(token)
+        entry = 0
+        for level in reversed(self.levels):
+            children = level[16 * entry : 16 * entry + 16]
+            entry = 16 * entry + sum(1 for start in children if start <= token) - 1
+        group, start = entry, self.levels[0][entry]
+        j = sum(1 for end in self.group_ends(group) if end <= token - start)
+        ends = self.group_ends(group)
+        return 64 * group + j, start + (ends[j - 1] if j > 0 else 0), start + ends[j]
+
+    def group_ends(self, group):
+        record = self.ends[64 * group : 64 * group + 64]
+        if record[63] != WIDE:
+            return record
+        wide_index = record[0] | record[1] << 32
+        return self.wide_ends[64 * wide_index : 64 * wide_index + 64]
+
+    def summary(self):
+        summary = {name: getattr(self, name) for name in SUMMARY_FIELDS}
+        summary["dataset_id"] = self.dataset_id.hex()
+        summary["sources"] = [s._asdict() for s in self.sources]
+        for source in summary["sources"]:
+            source["name"] = source["name"].decode("utf-8", "backslashreplace")
+            source["input_checksum"] = "%016x" % source["input_checksum"]
+        summary["metadata"] = self.metadata
+        return summary
+
+
+def decode_numbers(data, size):
+    numbers = array.array({2: "H", 4: "I", 8: "Q"}[size])
+    assert numbers.itemsize == size
+    numbers.frombytes(data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
+
+
+def round_up(n, step):
+    return (n + step - 1) // step * step
+
+
+def read(prefix, with_tokens=True):
+    """Reads and checks a whole dataset. Raises NotADataset, NewerFormat, Damaged or OSError.
+    Without tokens, everything but the content of the token file is checked."""
+    if prefix.endswith(".tmi"):
+        prefix = prefix[:-4]
+    ds = Dataset(prefix)
+    with open(ds.index_path, "rb") as f:
+        index = f.read()
+
+    def check(condition, why, offset):
+        if not condition:
+            raise Damaged(why, ds.index_path, offset)
+
+    read_header(ds, index, check)
+    read_section_table(ds, index, check)
+    check_sizes(ds, check)
+    check_token_file_size(ds)
+    for kind, (offset, size, checksum) in ds.sections.items():
+        computed = xxh3_64(index[offset : offset + size])
+        check(computed == checksum, "checksum of section %d" % kind, offset)
+    read_documents(ds, section_bytes(ds, index, KIND_DOCUMENTS), check)
+    read_sources(ds, section_bytes(ds, index, KIND_SOURCES), check)
+    ds.metadata_bytes = section_bytes(ds, index, KIND_METADATA)
+    ds.metadata = decode_metadata(ds.metadata_bytes)
+    if with_tokens:
+        check_tokens(ds, section_bytes(ds, index, KIND_BLOCKS))
+    return ds
+
+
+def section_bytes(ds, index, kind):
+    offset, size, _ = ds.sections[kind]
+    return index[offset : offset + size]
+
+
+def read_header(ds, index, check):
+    if index[:8] != MAGIC:
+        raise NotADataset(ds.index_path + ": not a tokmap index")
+    check(len(index) >= HEADER_BYTES, "shorter than a header", len(index))
+    for name, offset, size in HEADER_FIELDS:
+        setattr(ds, name, int.from_bytes(index[offset : offset + size], "little"))
+    ds.dataset_id = index[40:56]
+    check(xxh3_64(index[:248]) == ds.header_checksum, "header checksum", 248)
+
+    check(ds.byte_order == 0x01020304, "byte order", 8)
+    check(ds.format_version >= 1, "a development file", 12)
+    check(ds.lowest_reader >= 1, "lowest_reader", 14)
+    if ds.lowest_reader > 1:
+        raise NewerFormat("%s: needs a reader of version %d" % (ds.index_path, ds.lowest_reader))
+    if ds.must_understand != 0:
+        raise NewerFormat("%s: unknown flags %#x" % (ds.index_path, ds.must_understand))
+
+    check(ds.header_bytes == HEADER_BYTES, "header_bytes", 24)
+    check(4 <= ds.n_sections <= 32, "n_sections", 28)
+    check(ds.index_bytes == len(index), "index_bytes is not the size of the file", 32)
+    check(ds.n_tokens <= 2**48, "n_tokens", 56)
+    check(ds.n_documents <= 2**40, "n_documents", 64)
+    check(ds.token_bytes in (2, 4), "token_bytes", 80)
+    check(ds.token_offset <= 2**30 and ds.token_offset % ds.token_bytes == 0, "token_offset", 72)
+    id_limit = 2 ** (8 * ds.token_bytes)
+    check(ds.largest_id < id_limit, "largest_id does not fit", 84)
+    check(ds.n_tokens > 0 or ds.largest_id == 0, "largest_id without tokens", 84)
+    check(ds.vocab_size <= 2**31, "vocab_size", 88)
+    known = ds.vocab_size != 0
+    check(not known or ds.n_tokens == 0 or ds.largest_id < ds.vocab_size, "largest_id", 84)
+    if ds.eod_id == NO_ID:
+        ds.eod_id = None
+    else:
+        check(ds.eod_id < id_limit, "eod_id does not fit", 96)
+        check(not known or ds.eod_id < ds.vocab_size, "eod_id", 96)
+    check(not any(index[100:104]), "reserved bytes", 100)
+    suffix = index[104:120].rstrip(b"\0")
+    check(re.fullmatch(rb"\.[A-Za-z0-9._-]{1,14}", suffix), "token_suffix", 104)
+    check(not suffix.endswith((b".tmi", b".partial")), "token_suffix", 104)
+    ds.token_suffix = suffix.decode("ascii")
+    ds.token_path = ds.prefix + ds.token_suffix
+    check(not any(index[120:176]), "reserved bytes", 120)
+
+
+def read_section_table(ds, index, check):
+    table = index[HEADER_BYTES : HEADER_BYTES + 32 * ds.n_sections]
+    check(len(table) == 32 * ds.n_sections, "the section table ends early", len(index))
+    check(xxh3_64(table) == ds.table_checksum, "section table checksum", 240)
+    ds.sections = {}
+    last_kind = 0
+    end = HEADER_BYTES + len(table)
+    for i in range(ds.n_sections):
+        kind, flags, offset, size, checksum = struct.unpack_from("<IIQQQ", table, 32 * i)
+        at = HEADER_BYTES + 32 * i
+        check(kind > last_kind, "section kinds do not rise from 1", at)
+        check(flags & ~1 == 0, "reserved section flags", at + 4)
+        if kind in REQUIRED_KINDS:
+            check(flags == 1, "section %d must have flag bit 0" % kind, at + 4)
+        elif flags & 1:
+            raise NewerFormat("%s: unknown section %d" % (ds.index_path, kind))
+        check(offset == round_up(end, 64), "section offset", at + 8)
+        check(offset <= len(index) and size <= len(index) - offset, "section size", at + 16)
+        check(not any(index[end:offset]), "bytes between sections", end)
+        ds.sections[kind] = (offset, size, checksum)
+        last_kind = kind
+        end = offset + size
+    for kind in REQUIRED_KINDS:
+        check(kind in ds.sections, "section %d is missing" % kind, HEADER_BYTES)
+    check(end == ds.index_bytes, "the last section does not end at index_bytes", 32)
+
+
+def level_sizes(n_groups):
+    """Entries of each level, without fill."""
+    sizes = [n_groups]
+    while sizes[-1] > 16:
+        sizes.append(-(-sizes[-1] // 16))
+    return sizes
+
+
+def check_sizes(ds, check):
+    n_groups = -(-ds.n_documents // 64)
+    ds.ends_bytes = 256 * n_groups
+    ds.levels_bytes = sum(8 * round_up(n, 16) for n in level_sizes(n_groups))
+    offset, size, documents_checksum = ds.sections[KIND_DOCUMENTS]
+    wide_bytes = size - ds.ends_bytes - ds.levels_bytes
+    check(wide_bytes >= 0 and wide_bytes % 512 == 0, "size of the documents", offset)
+    check(n_groups > 0 or size == 0, "documents where there are none", offset)
+    check(wide_bytes <= 512 * n_groups, "more wide groups than groups", offset)
+
+    offset, size, blocks_checksum = ds.sections[KIND_BLOCKS]
+    n_blocks = -(-ds.n_tokens * ds.token_bytes // BLOCK_BYTES)
+    check(size == 8 * n_blocks, "size of the block checksums", offset)
+    offset, size, _ = ds.sections[KIND_SOURCES]
+    check(size >= 8, "size of the sources", offset)
+    offset, size, _ = ds.sections[KIND_METADATA]
+    check(size <= 64 * 2**20, "size of the metadata", offset)
+    identity = struct.pack(
+        "<5Q", ds.token_bytes, ds.n_tokens, ds.n_documents, documents_checksum, blocks_checksum
+    )
+    check(xxh3_128(identity) == ds.dataset_id, "dataset id", 40)
+
+
+def check_token_file_size(ds):
+    ds.token_file_bytes = os.stat(ds.token_path).st_size
+    expected = ds.token_offset + ds.n_tokens * ds.token_bytes
+    if ds.token_file_bytes != expected:
+        at = min(expected, ds.token_file_bytes)
+        raise Damaged("size is not %d" % expected, ds.token_path, at)
+
+
+def read_documents(ds, section, check):
+    base = ds.sections[KIND_DOCUMENTS][0]
+    ds.ends = decode_numbers(section[: ds.ends_bytes], 4)
+    n_groups = len(ds.ends) // 64
+    ds.levels = []
+    at = ds.ends_bytes
+    for n in level_sizes(n_groups) if n_groups > 0 else []:
+        n_bytes = 8 * round_up(n, 16)
+        ds.levels.append(decode_numbers(section[at : at + n_bytes], 8))
+        at += n_bytes
+    wide_at = base + at
+    ds.wide_ends = decode_numbers(section[at:], 8)
+
+    ds.documents = []
+    start = n_wide = 0
+    for group in range(n_groups):
+        record_at = base + 256 * group
+        record = ds.ends[64 * group : 64 * group + 64]
+        check(ds.levels[0][group] == start, "start of group %d" % group, record_at)
+        wide = record[63] == WIDE
+        if wide:
+            check(record[0] | record[1] << 32 == n_wide, "number of wide groups", record_at)
+            check(not any(record[2:63]), "zeros of a wide group", record_at)
+            check(64 * (n_wide + 1) <= len(ds.wide_ends), "wide ends are missing", wide_at)
+            n_wide += 1
+        ends = ds.group_ends(group)
+        check((ends[63] >= WIDE) == wide, "a wide group that is not", record_at)
+        n_here = min(64, ds.n_documents - 64 * group)
+        check(all(e == ends[63] for e in ends[n_here - 1 :]), "fill of the ends", record_at)
+        last = 0
+        for end in islice(ends, n_here):
+            check(end >= last, "document ends fall", record_at)
+            ds.documents.append((start + last, start + end))
+            last = end
+        start += last
+    check(len(ds.wide_ends) == 64 * n_wide, "number of wide groups", wide_at)
+    if n_groups > 0:
+        check(start == ds.n_tokens, "the last document does not end at n_tokens", base)
+    check_levels(ds, n_groups, check)
+
+
+def check_levels(ds, n_groups, check):
+    at = ds.sections[KIND_DOCUMENTS][0] + ds.ends_bytes
+    for i, level in enumerate(ds.levels):
+        n = level_sizes(n_groups)[i]
+        check(all(x == FILL for x in level[n:]), "fill of level %d" % i, at)
+        if i > 0:
+            below = ds.levels[i - 1][: level_sizes(n_groups)[i - 1]]
+            check(level[:n] == below[::16], "level %d" % i, at)
+        at += 8 * len(level)
+
+
+def read_sources(ds, section, check):
+    base = ds.sections[KIND_SOURCES][0]
+    n_sources = r64(section)
+    check(n_sources <= 2**24, "n_sources", base)
+    check(8 + 40 * n_sources <= len(section), "sources end early", base)
+    names = section[8 + 40 * n_sources :]
+    ds.sources = []
+    last_document = last_token = last_name = 0
+    for i in range(n_sources):
+        at = 8 + 40 * i
+        entry = struct.unpack_from("<5Q", section, at)
+        end_document, end_token, n_bytes, checksum, name_end = entry
+        check(end_document >= last_document, "end_document falls", base + at)
+        check(end_token >= last_token, "end_token falls", base + at + 8)
+        check(last_name <= name_end <= len(names), "name_end", base + at + 32)
+        name = names[last_name:name_end]
+        check(len(name) <= 4096 and b"\0" not in name, "name of a source", base + at + 32)
+        ds.sources.append(Source(name, end_document, end_token, n_bytes, checksum))
+        last_document, last_token, last_name = end_document, end_token, name_end
+    if n_sources > 0:
+        check(last_document == ds.n_documents, "end_document of the last source", base)
+        check(last_token == ds.n_tokens, "end_token of the last source", base)
+    check(last_name == len(names), "bytes after the names of the sources", base)
+
+
+def decode_metadata(section):
+    """None for what is not an object: section 6 does not count the syntax among the checks."""
+    try:
+        metadata = json.loads(section.decode("utf-8"))
+    except ValueError:
+        return None
+    return metadata if isinstance(metadata, dict) else None
+
+
+def check_tokens(ds, section):
+    zero_block = bytes(BLOCK_BYTES)
+    zero_checksum = None
+    largest = 0
+    with open(ds.token_path, "rb") as f:
+        f.seek(ds.token_offset)
+        left = ds.n_tokens * ds.token_bytes
+        for i, expected in enumerate(decode_numbers(section, 8)):
+            at = f.tell()
+            block = f.read(min(left, BLOCK_BYTES))
+            left -= len(block)
+            if block == zero_block:
+                # Tests use sparse files of many GB; one such block is like another.
+                zero_checksum = zero_checksum or xxh3_64(block)
+                checksum = zero_checksum
+            else:
+                checksum = xxh3_64(block)
+                largest = max(largest, max(decode_numbers(block, ds.token_bytes)))
+            if checksum != expected:
+                raise Damaged("checksum of block %d" % i, ds.token_path, at)
+    if largest != ds.largest_id:
+        raise Damaged("largest_id is not the largest id, %d" % largest, ds.index_path, 84)
+
+
+def main(arguments):
+    if len(arguments) != 1:
+        print("usage: ref_reader.py P", file=sys.stderr)
+        return 2
+    try:
+        print(json.dumps(read(arguments[0]).summary(), indent=2))
+    except (NotADataset, NewerFormat, Damaged, OSError) as e:
+        print(e, file=sys.stderr)
+        return 3 if isinstance(e, OSError) else 4
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

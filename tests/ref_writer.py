@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Writes tokmap datasets byte by byte as docs/FORMAT.md says; the twin of ref_reader.py.
+
+    ref_writer.write("data/x", [1, 2, 3], [2, 1], vocab=100, eod=0)
+
+`python3 ref_writer.py --vectors` prints the vectors of section 8 of the document. It makes no
+promise about crashes (section 7 of the document): for tests only. Standard library only.
+"""
+
+import array
+import json
+import os
+import struct
+import sys
+import tempfile
+
+import ref_reader
+from ref_reader import BLOCK_BYTES, FILL, MAGIC, NO_ID, WIDE, round_up
+from ref_xxh3 import xxh3_64, xxh3_128
+
+
+class Zeros:
+    """n tokens of id 0, kept as a sparse file, so that a document can have more than 2^32."""
+
+    def __init__(self, n):
+        self.n = n
+
+    def __len__(self):
+        return self.n
+
+
+def little_endian(numbers, size):
+    data = array.array({2: "H", 4: "I", 8: "Q"}[size], numbers)
+    if sys.byteorder == "big":
+        data.byteswap()
+    return data.tobytes()
+
+
+# ---- Sections ----
+
+
+def documents_section(lengths):
+    ends = []
+    total = 0
+    for n in lengths:
+        total += n
+        ends.append(total)
+    records, starts, wide_ends = [], [], []
+    for first in range(0, len(ends), 64):
+        start = ends[first - 1] if first > 0 else 0
+        group = [end - start for end in ends[first : first + 64]]
+        group += group[-1:] * (64 - len(group))
+        starts.append(start)
+        if group[63] < WIDE:
+            records.append(little_endian(group, 4))
+        else:
+            n_wide_before = len(wide_ends)
+            records.append(struct.pack("<Q61II", n_wide_before, *[0] * 61, WIDE))
+            wide_ends.append(little_endian(group, 8))
+    return b"".join(records) + levels_part(starts) + b"".join(wide_ends)
+
+
+def levels_part(starts):
+    if not starts:
+        return b""
+    levels = [starts]
+    while len(levels[-1]) > 16:
+        levels.append(levels[-1][::16])
+    part = b""
+    for level in levels:
+        part += little_endian(level + [FILL] * (-len(level) % 16), 8)
+    return part
+
+
+def block_checksums_section(token_bytes_of_file):
+    part = []
+    for at in range(0, len(token_bytes_of_file), BLOCK_BYTES):
+        part.append(xxh3_64(token_bytes_of_file[at : at + BLOCK_BYTES]))
+    return little_endian(part, 8)
+
+
+def zero_block_checksums_section(n_bytes):
+    n_full, rest = divmod(n_bytes, BLOCK_BYTES)
+    part = struct.pack("<Q", xxh3_64(bytes(BLOCK_BYTES))) * n_full if n_full > 0 else b""
+    return part + (struct.pack("<Q", xxh3_64(bytes(rest))) if rest > 0 else b"")
+
+
+def sources_section(sources):
+    entries, names = b"", b""
+    for name, end_document, end_token, input_bytes, input_checksum in sources:
+        names += name
+        entries += struct.pack(
+            "<5Q", end_document, end_token, input_bytes, input_checksum, len(names)
+        )
+    return struct.pack("<Q", len(sources)) + entries + names
+
+
+def sources_of(lengths, parts):
+    """Sources from (name, n_documents, input_bytes, input_checksum)."""
+    sources = []
+    document = 0
+    for name, n_documents, input_bytes, input_checksum in parts:
+        document += n_documents
+        sources.append((name, document, sum(lengths[:document]), input_bytes, input_checksum))
+    return sources
+
+
+# ---- The index ----
+
+
+def lay_out(sections):
+    """The section table and what follows it. sections: list of (kind, flags, bytes)."""
+    table, body = b"", b""
+    body_at = 256 + 32 * len(sections)
+    for kind, flags, content in sections:
+        offset = round_up(body_at + len(body), 64)
+        body += bytes(offset - body_at - len(body)) + content
+        table += struct.pack("<IIQQQ", kind, flags, offset, len(content), xxh3_64(content))
+    return table, body
+
+
+def sign(index):
+    """Sets the checksums of the sections and the table, the dataset id and the checksum of the
+    header; tests use it after planting a fault."""
+    index = bytearray(index)
+    n_sections = struct.unpack_from("<I", index, 28)[0]
+    for at in range(256, min(256 + 32 * n_sections, len(index) - 31), 32):
+        offset, size = struct.unpack_from("<QQ", index, at + 8)
+        struct.pack_into("<Q", index, at + 24, xxh3_64(index[offset : offset + size]))
+    identity = index[80:84] + bytes(4) + index[56:72] + index[280:288] + index[312:320]
+    index[40:56] = xxh3_128(identity)
+    struct.pack_into("<Q", index, 240, xxh3_64(index[256 : 256 + 32 * n_sections]))
+    struct.pack_into("<Q", index, 248, xxh3_64(index[:248]))
+    return bytes(index)
+
+
+def build_index(counts, ids, token_place, sections):
+    """counts: n_tokens, n_documents. ids: largest, vocab or None, eod or None.
+    token_place: token_bytes, token_offset, suffix. sections: the bytes of kinds 1 to 4."""
+    n_tokens, n_documents = counts
+    largest, vocab, eod = ids
+    token_bytes, token_offset, suffix = token_place
+    table, body = lay_out([(kind + 1, 1, content) for kind, content in enumerate(sections)])
+    header = bytearray(256)
+    struct.pack_into("<8sIHHIIII", header, 0, MAGIC, 0x01020304, 1, 1, 0, 0, 256, len(sections))
+    struct.pack_into("<Q", header, 32, 256 + len(table) + len(body))
+    struct.pack_into("<QQQ", header, 56, n_tokens, n_documents, token_offset)
+    struct.pack_into("<IIQ", header, 80, token_bytes, largest, vocab or 0)
+    struct.pack_into("<I4x16s", header, 96, NO_ID if eod is None else eod, suffix.encode("ascii"))
+    return sign(bytes(header) + table + body)
+
+
+def write(
+    prefix,
+    tokens,
+    lengths=(),
+    *,
+    vocab=None,
+    eod=None,
+    sources=(),
+    metadata=b"{}",
+    token_bytes=None,
+    foreign=b"",
+    suffix=".bin"
+):
+    """lengths: tokens of each document, none for no borders. sources: as sources_of makes them.
+    foreign: the bytes before the first token. token_bytes must be given when vocab is not."""
+    token_bytes = token_bytes or (2 if vocab <= 65536 else 4)
+    if isinstance(tokens, Zeros):
+        blocks = zero_block_checksums_section(len(tokens) * token_bytes)
+        stored = b""
+        largest = 0
+    else:
+        stored = little_endian(tokens, token_bytes)
+        blocks = block_checksums_section(stored)
+        largest = max(tokens, default=0)
+    if not isinstance(lengths, list):
+        lengths = list(lengths)
+    sections = (documents_section(lengths), blocks, sources_section(sources), metadata)
+    index = build_index(
+        (len(tokens), len(lengths)),
+        (largest, vocab, eod),
+        (token_bytes, len(foreign), suffix),
+        sections,
+    )
+    with open(prefix + suffix, "wb") as f:
+        f.write(foreign + stored)
+        f.truncate(len(foreign) + len(tokens) * token_bytes)
+    with open(prefix + ".tmi", "wb") as f:
+        f.write(index)
+
+
+# ---- Vectors for the document ----
+
+VECTORS = (
+    (
+        "8.1 No tokens, no documents",
+        dict(tokens=[], vocab=50257),
+    ),
+    (
+        "8.2 Two bytes a token, an empty document, a source",
+        dict(
+            tokens=[15496, 11, 995, 50256, 50256],
+            lengths=[4, 0, 1],
+            vocab=50257,
+            eod=50256,
+            sources=[(b"hello.txt", 3, 5, 12, xxh3_64(b"Hello, world"))],
+            metadata=b'{"created_by": "by hand"}',
+        ),
+    ),
+    (
+        "8.3 Four bytes a token, an adopted file with a foreign header, two sources",
+        dict(
+            tokens=[69999, 0, 1, 65536, 258, 69999],
+            lengths=[1, 5],
+            vocab=70000,
+            eod=69999,
+            sources=[(b"a", 1, 1, 0, 0), ("été".encode(), 2, 6, 0, 0)],
+            foreign=b"foreign\n",
+            suffix=".ds",
+        ),
+    ),
+)
+
+
+def hex_dump(data):
+    """16 bytes a line behind their offset; `*` for lines like the one before; last the size."""
+    lines = []
+    before = None
+    for at in range(0, len(data), 16):
+        line = data[at : at + 16]
+        if line != before:
+            lines.append("%08x  %s" % (at, line.hex(" ")))
+        elif lines[-1] != "*":
+            lines.append("*")
+        before = line
+    lines.append("%08x" % len(data))
+    return "\n".join(lines)
+
+
+def what_a_reader_sees(ds):
+    """One line of JSON with everything that a vector fixes."""
+    seen = ds.summary()
+    seen["documents"] = [list(d) for d in ds.documents]
+    seen["tokens"] = list(ds.tokens)
+    return json.dumps(seen, ensure_ascii=False)
+
+
+def vector_text(heading, arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        prefix = os.path.join(folder, "P")
+        write(prefix, **arguments)
+        ds = ref_reader.read(prefix)
+        parts = ["### " + heading, "", "```json", what_a_reader_sees(ds), "```"]
+        for suffix in (".tmi", ds.token_suffix):
+            with open(prefix + suffix, "rb") as f:
+                parts += ["", "`P%s`" % suffix, "", "```hex", hex_dump(f.read()), "```"]
+    return "\n".join(parts) + "\n"
+
+
+def main(arguments):
+    if arguments != ["--vectors"]:
+        print("usage: ref_writer.py --vectors", file=sys.stderr)
+        return 2
+    print("\n".join(vector_text(heading, args) for heading, args in VECTORS), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# run.sh TEST... - runs test programs and scripts, and counts what they say.
+#
+# A test prints a line for each thing it tests: `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`.
+# One that crashes, takes too long, says nothing or leaves files behind is a failure too. Shows
+# failures and skips; the last line is `N passed, N failed, N skipped`. As many run at a time as
+# there are processors. Environment: TOKMAP_BUILD (folder of the programs), TOKMAP_TIMEOUT (seconds
+# for one TEST), PYTHON, JOBS.
+
+export LC_ALL=C PYTHON=${PYTHON:-python3} PYTHONDONTWRITEBYTECODE=1
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+interpreter() # of the test $1, nothing for a program
+{
+    case $1 in
+    *.py) echo "$PYTHON" ;;
+    *.sh) if head -n 1 "$1" | grep -q bash; then echo bash; else echo sh; fi ;;
+    esac
+}
+
+run_one() # test $1, everything about it in the folder $RUN_DIR
+{
+    local name log status say runner start=$SECONDS
+    name=$(basename "$1")
+    log=$RUN_DIR/$name.log
+    runner=$(interpreter "$1")
+    mkdir "$RUN_DIR/$name.tmp"
+    if [ -n "$runner" ] && ! command -v "$runner" >/dev/null; then
+        echo "skip $name: $runner not found" >"$log"
+        status=77
+    else
+        TMPDIR=$RUN_DIR/$name.tmp timeout -k 10 "$TIMEOUT" $runner "$1" </dev/null >"$log" 2>&1
+        status=$?
+    fi
+    say=$(explain "$status" "$log" "$RUN_DIR/$name.tmp")
+    [ -z "$say" ] || {
+        echo "    the end of its output:"
+        tail -n 25 "$log" | sed 's/^/    | /'
+    } >"$RUN_DIR/$name.tail"
+    [ -z "$say" ] || echo "FAIL $name: $say" >>"$log"
+    {
+        printf '%-28s %s' "$name" "$(counts "$log")"
+        [ $((SECONDS - start)) -lt 5 ] || printf ' (%d s)' $((SECONDS - start))
+        echo
+        grep -aE '^(FAIL|skip) ' "$log" | sed 's/^/    /'
+        cat "$RUN_DIR/$name.tail" 2>/dev/null
+    } >"$RUN_DIR/$name.report"
+    cat "$RUN_DIR/$name.report"
+}
+
+explain() # exit status $1, log $2, temporary folder $3: what is wrong besides the FAIL lines
+{
+    local n_failed
+    n_failed=$(grep -acE '^FAIL ' "$2")
+    if [ "$1" = 124 ] || [ "$1" = 137 ]; then
+        echo "stopped after $TIMEOUT seconds"
+    elif [ "$1" != 0 ] && [ "$1" != 77 ] && { [ "$1" != 1 ] || [ "$n_failed" = 0 ]; }; then
+        echo "exit status $1"
+    elif ! grep -qaE '^(ok|FAIL|skip) ' "$2"; then
+        echo "printed no result"
+    elif [ "$1" = 0 ] && [ -n "$(ls -A "$3")" ]; then
+        echo "left behind in its temporary folder: $(ls -A "$3" | head -n 3 | tr '\n' ' ')"
+    fi
+}
+
+counts() # of a log
+{
+    awk '/^ok / { ok++ } /^FAIL / { failed++ } /^skip / { skipped++ }
+        END { printf "%d ok%s%s", ok, failed ? ", " failed " FAILED" : "",
+              skipped ? ", " skipped " skipped" : "" }' "$1"
+}
+
+if [ "$1" = --one ]; then
+    run_one "$2"
+    exit
+fi
+
+cd "$(dirname "$0")/.." || exit 1
+export RUN_DIR TIMEOUT=${TOKMAP_TIMEOUT:-300}
+[ -z "$TOKMAP_LONG" ] || TIMEOUT=${TOKMAP_TIMEOUT:-1200}
+if [ -n "$TOKMAP_SANITIZED" ]; then
+    TIMEOUT=$((TIMEOUT * 3))
+    # Other statuses than the programs' own, so that no test takes a finding for a refusal.
+    export ASAN_OPTIONS="detect_leaks=1:exitcode=99:allocator_may_return_null=1:$ASAN_OPTIONS"
+    export UBSAN_OPTIONS="print_stacktrace=1:exitcode=99:$UBSAN_OPTIONS"
+    export TSAN_OPTIONS="exitcode=99:$TSAN_OPTIONS"
+fi
+
+RUN_DIR=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_run_XXXXXX") || exit 1
+trap 'chmod -R u+rwx "$RUN_DIR"; rm -rf "$RUN_DIR"' EXIT
+trap 'exit 1' INT TERM
+
+[ $# = 0 ] || printf '%s\0' "$@" | xargs -0 -n 1 -P "${JOBS:-$(nproc)}" bash "$0" --one
+
+cat /dev/null "$RUN_DIR"/*.log | awk '
+    /^ok / { ok++ } /^FAIL / { failed++ } /^skip / { skipped++ }
+    END { printf "%d passed, %d failed, %d skipped\n", ok, failed, skipped
+          exit failed > 0 || ok == 0 }'

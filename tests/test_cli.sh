@@ -1,0 +1,311 @@
+#!/usr/bin/env bash
+# test_cli.sh - what the tokmap command says: stdout, stderr and exit code of each call, compared
+# with tests/cli/NAME.expected, and the man page against the help texts.
+#
+# UPDATE=1 tests/test_cli.sh writes the expected files anew: look at what git diff shows afterwards.
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+build=${TOKMAP_BUILD:-$root/build}
+expected=$root/tests/cli
+PATH=$build:$PATH
+export LC_ALL=C TERM=dumb
+unset COLUMNS POSIXLY_CORRECT
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_cli_XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+failed=0
+commands='pack index info verify cat merge export'
+version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' "$root/include/tokmap.h")
+
+ok()
+{
+    echo "ok $1"
+}
+
+fail()
+{
+    failed=1
+    echo "FAIL $1: $2"
+}
+
+# Versions of tokmap and of the libraries are not what is tested here.
+normal()
+{
+    sed -e "s/tokmap $version/tokmap VERSION/" \
+        -e 's/^\(xxHash\|zstd\|zlib\)\( *\)[0-9].*/\1\2VERSION/' \
+        -e 's/^\(zstd\|zlib\)\( *\)not in this build$/\1\2VERSION/' "$1"
+}
+
+# says NAME COMMAND...: runs it and compares all that can be seen from outside.
+says()
+{
+    local name=$1 code
+    shift
+    "$@" </dev/null >"$dir/.out" 2>"$dir/.err"
+    code=$?
+    {
+        echo "exit $code"
+        echo "--- stdout"
+        normal "$dir/.out"
+        echo "--- stderr"
+        normal "$dir/.err"
+    } >"$dir/.actual"
+    if [ -n "$UPDATE" ]; then
+        cp "$dir/.actual" "$expected/$name.expected"
+    fi
+    if cmp -s "$expected/$name.expected" "$dir/.actual"; then
+        ok "$name"
+    else
+        fail "$name" "differs from tests/cli/$name.expected"
+        diff "$expected/$name.expected" "$dir/.actual" | sed 's/^/    /'
+    fi
+}
+
+# quietly COMMAND...: a step that prepares a case.
+quietly()
+{
+    "$@" >"$dir/.out" 2>&1 || {
+        fail setup "$*: $(cat "$dir/.out")"
+        exit 1
+    }
+}
+
+patch_byte() # file, offset, octal value
+{
+    printf "\\$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+# ---- Help and misuse ----
+
+says help tokmap --help
+says version tokmap --version
+says no_arguments tokmap
+says unknown_command tokmap frobnicate
+says misspelt_command tokmap verfy
+says unknown_first_option tokmap --verbose
+for command in $commands; do
+    says "help_$command" tokmap "$command" --help
+    if [ "$(tokmap "$command" -h)" = "$(tokmap "$command" --help)" ]; then
+        ok "short_help_of_${command}_is_the_long_one"
+    else
+        fail "short_help_of_${command}_is_the_long_one" "they differ"
+    fi
+    tokmap "$command" --no-such-option >.out 2>.err
+    code=$?
+    if [ $code = 2 ] && [ ! -s .out ] && grep -q -- --no-such-option .err; then
+        ok "${command}_names_an_unknown_option_and_exits_2"
+    else
+        fail "${command}_names_an_unknown_option_and_exits_2" "exit $code: $(head -n 1 .err)"
+    fi
+done
+says option_without_value tokmap cat --tokens
+says option_with_unwanted_value tokmap cat --json=yes d
+says unknown_short_option tokmap verify -x d
+says info_without_dataset tokmap info
+
+# ---- pack and the datasets that the rest looks at ----
+
+printf 'one\n' >one.txt
+printf 'twenty-two' >two.txt
+printf 'a\n\nbc\r\nlast' >lines.txt
+says pack_files tokmap pack one.txt two.txt -o d
+says pack_lines tokmap pack --lines lines.txt -o lines
+says pack_json tokmap pack --json one.txt -o json
+says pack_quiet tokmap pack -q one.txt -o quiet
+says pack_again tokmap pack one.txt -o d
+says pack_force tokmap pack --force one.txt two.txt -o d.bin
+says pack_without_output tokmap pack one.txt
+says pack_without_input tokmap pack -o x
+says pack_missing_input tokmap pack one.txt missing.txt -o x
+says pack_folder tokmap pack . -o x
+says pack_stdin_twice tokmap pack - - -o x
+says pack_into_missing_folder tokmap pack one.txt -o missing/x
+says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
+cp one.txt ./-o.txt
+says pack_name_with_dash tokmap pack -o dash -- -o.txt
+quietly tokmap pack --lines /dev/null -o empty
+printf '\001\000\002\000\003\000' >borderless.bin
+quietly tokmap index --dtype u16 --eod none borderless.bin
+printf '\001\000\000\000\002\000\001\000' >wide.bin
+quietly tokmap index --dtype u32 --eod 1 wide.bin
+
+# ---- info ----
+
+says info tokmap info d
+says info_sources tokmap info --sources --no-lengths d lines
+says info_lines tokmap info lines
+says info_empty tokmap info empty
+says info_borderless tokmap info borderless
+says info_wide tokmap info wide
+says info_json tokmap info --json d empty borderless
+says info_json_no_lengths tokmap info --json --no-lengths lines
+says info_several tokmap info --no-lengths d.tmi lines.bin
+says info_mixed_dtypes tokmap info --no-lengths d wide
+says info_one_missing tokmap info --no-lengths missing quiet
+printf 'text' >text.tmi
+says info_not_an_index tokmap info text.tmi
+cp d.bin flat.bin
+says info_suggests_index tokmap info flat
+says info_suggests_index_for_the_file tokmap info flat.bin
+
+# ---- verify ----
+
+says verify tokmap verify d.bin lines.tmi
+says verify_quiet tokmap verify -q d
+says verify_json tokmap verify --json d
+says verify_sample_of_one_block_reads_it tokmap verify --sample 0.01 -j 2 d
+head -c 3000000 /dev/zero | tr '\000' a >six_blocks.txt
+quietly tokmap pack six_blocks.txt -o six
+says verify_half tokmap verify --sample 0.5 --seed 3 six
+says verify_bad_sample tokmap verify --sample 2 d
+says verify_bad_threads tokmap verify --threads=0 d
+for name in bad badindex; do
+    cp d.bin $name.bin
+    cp d.tmi $name.tmi
+done
+patch_byte bad.bin 8 377
+says verify_damaged_block tokmap verify d bad
+says verify_damaged_block_quiet tokmap verify -q bad
+says verify_damaged_block_json tokmap verify --json bad
+# The last byte is the closing brace of the metadata.
+patch_byte badindex.tmi $(($(wc -c <badindex.tmi) - 1)) 175
+quietly tokmap verify badindex
+patch_byte badindex.tmi $(($(wc -c <badindex.tmi) - 1)) 40
+says verify_damaged_metadata tokmap verify badindex
+says info_damaged_metadata tokmap info --no-lengths badindex
+says info_damaged_metadata_json bash -c \
+    'tokmap info --json badindex | sed "s/.*\"sources\"/...&/; s/.*\(\"metadata\"\)/...\1/"'
+head -c 6 d.bin >bad.bin
+says verify_truncated tokmap verify bad
+
+# ---- cat ----
+
+says cat tokmap cat d
+says cat_ids tokmap cat --ids lines
+says cat_json tokmap cat --json lines
+says cat_with_index tokmap cat --with-index lines
+says cat_json_with_index tokmap cat --json --with-index d
+says cat_text tokmap cat --text d
+says cat_text_lines tokmap cat --text lines
+says cat_text_with_index tokmap cat --text --with-index lines
+says cat_raw bash -c 'tokmap cat --raw d | od -An -tu1 -v'
+says cat_one_document tokmap cat --documents 1 d
+says cat_no_document tokmap cat --documents 1:1 d
+says cat_last_documents tokmap cat --documents 2: lines
+says cat_raw_documents bash -c 'tokmap cat --raw --documents 0:2 lines | od -An -tu1 -v'
+says cat_token_range tokmap cat --tokens 2:8 --with-index d
+says cat_token_range_over_an_empty_document tokmap cat --tokens 1:4 --with-index lines
+says cat_one_token tokmap cat --tokens 4 d
+says cat_raw_tokens bash -c 'tokmap cat --raw --tokens 3:6 d | od -An -tu1 -v'
+says cat_borderless tokmap cat borderless
+says cat_borderless_json tokmap cat --json --tokens :2 borderless
+says cat_borderless_documents tokmap cat --documents 0 borderless
+says cat_empty tokmap cat empty
+says cat_wide tokmap cat wide
+says cat_text_unknown_tokenizer tokmap cat --text borderless
+says cat_range_too_far tokmap cat --documents 0:3 d
+says cat_range_backwards tokmap cat --tokens 5:4 d
+says cat_range_malformed tokmap cat --tokens 1-2 d
+says cat_two_ranges tokmap cat --tokens 1 --documents 1 d
+says cat_two_forms tokmap cat --json --raw d
+says cat_two_datasets tokmap cat d lines
+says cat_full_disk bash -c 'tokmap cat d >/dev/full'
+says cat_closed_stdout bash -c 'tokmap cat d >&-'
+
+# ---- merge ----
+
+says merge tokmap merge d lines empty -o merged
+says merge_order tokmap cat --with-index merged
+says merge_keeps_sources tokmap info --sources --no-lengths merged
+says merge_metadata bash -c 'tokmap info --json merged | sed "s/.*\"metadata\"/\"metadata\"/"'
+says merge_is_sound tokmap verify merged
+says merge_again tokmap merge d lines -o merged
+says merge_json tokmap merge --json --force d lines -o merged
+says merge_onto_input tokmap merge --force d lines -o d.tmi
+says merge_widths tokmap merge d wide -o x
+says merge_borderless tokmap merge borderless d -o x
+says merge_damaged_input bash -c 'cp d.bin bad.bin; printf "\377" |
+    dd of=bad.bin bs=1 seek=8 conv=notrunc 2>/dev/null; tokmap merge d bad -o x'
+says merge_unknown_vocabulary tokmap merge wide -o wide1
+says merge_id_above_vocabulary tokmap merge wide --vocab-size 1000 -o x
+printf '\001\000\000\000\002\000\000\000' >narrow.bin
+quietly tokmap index --dtype u32 --eod 2 narrow.bin
+says merge_wide_tokens_of_a_small_vocabulary tokmap merge narrow --vocab-size 1000 -o narrow1
+says merge_given_vocabulary tokmap merge wide wide --vocab-size 65539 -o wide2
+says merge_other_vocabulary tokmap merge d --vocab-size 300 -o x
+says merge_without_output tokmap merge d lines
+printf '\001\000\002\000' >eod.bin
+quietly tokmap index --dtype u16 --eod 2 --vocab-size 257 eod.bin
+says merge_other_end_of_document tokmap merge d eod -o x
+
+# ---- Pipes and names ----
+
+tokmap pack -q --lines <(seq 100000) -o many
+if tokmap cat many 2>.err | head -n 1 >.out && [ ! -s .err ]; then
+    ok cat_ends_silently_when_the_reader_has_enough
+else
+    fail cat_ends_silently_when_the_reader_has_enough "$(head -n 1 .err)"
+fi
+tokmap info "$(printf 'no\nsuch\033[31mfile')" >.out 2>.err
+if [ "$(wc -l <.err)" = 1 ] && ! grep -q "$(printf '\033')" .err; then
+    ok messages_are_one_line_without_escapes_from_file_names
+else
+    fail messages_are_one_line_without_escapes_from_file_names "$(cat -v .err)"
+fi
+
+leftover=$(find . -name 'x.*' -o -name '*.partial')
+if [ -z "$leftover" ]; then
+    ok failed_commands_left_no_file_behind
+else
+    fail failed_commands_left_no_file_behind "$leftover"
+fi
+
+# ---- Man pages ----
+
+# The options in a part of a man page: from the line that is the title to the next title.
+options_in_man() # page, title
+{
+    sed 's/\\-/-/g' "$root/docs/man/$1" |
+        awk -v title="$2" '/^\.S[SH]/ { inside = $0 == title } inside && /^\.(B|BR|BI) -/' |
+        grep -oE -- '--[a-z][a-z-]*' | sort -u
+}
+
+options_in_help()
+{
+    "$@" --help | sed -n 's/^ *\(-[a-zA-Z], \)*\(--[a-z][a-z-]*\).*/\2/p' | sort -u
+}
+
+# same_options NAME HELP MAN
+same_options()
+{
+    if [ -n "$2" ] && [ "$2" = "$3" ]; then
+        ok "$1"
+    else
+        fail "$1" "$(diff <(echo "$2") <(echo "$3") | grep '^[<>]' | tr '\n' ' ')"
+    fi
+}
+
+for command in $commands; do # --help is told once for all
+    same_options "man_page_and_help_of_${command}_list_the_same_options" \
+        "$(options_in_help tokmap "$command" | grep -vx -- --help)" \
+        "$(options_in_man tokmap.1 ".SS tokmap $command")"
+done
+same_options man_page_and_help_of_tokmap_list_the_same_options \
+    "$(options_in_help tokmap)" "$(options_in_man tokmap.1 '.SH OPTIONS')"
+same_options man_page_and_help_of_tokbench_list_the_same_options \
+    "$(options_in_help tokbench)" "$(options_in_man tokbench.1 '.SH OPTIONS')"
+
+for page in "$root"/docs/man/*.[135]; do
+    name=man_page_$(basename "$page")_renders_without_warnings
+    if ! command -v groff >/dev/null; then
+        echo "skip $name: groff not found"
+    elif warnings=$(groff -t -man -ww -Tutf8 -z "$page" 2>&1) && [ -z "$warnings" ]; then
+        ok "$name"
+    else
+        fail "$name" "$(echo "$warnings" | head -n 1)"
+    fi
+done
+
+exit $failed

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# The rules of lint_rules.py bite: each breach, planted into a copy of the tree, is named.
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+python=${PYTHON:-python3}
+copy=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_lint_XXXXXX") || exit 1
+trap 'rm -rf "$copy"' EXIT
+status=0
+
+command -v "$python" >/dev/null || {
+    echo "skip lint_rules: $python not found"
+    exit 77
+}
+
+fresh_copy()
+{
+    rm -rf "${copy:?}"/*
+    cp -r "$root"/{include,src,tokenize_tools,bench,docs,tests,Makefile} "$copy"
+    rm -rf "$copy/tests/fuzz/corpus" "$copy/tests/data"
+}
+
+expect() # name of the test, what must be said
+{
+    local said
+    said=$("$python" "$root/tests/lint_rules.py" "$copy")
+    if [ $? = 1 ] && grep -qF -- "$2" <<<"$said"; then
+        echo "ok $1"
+    else
+        echo "FAIL $1: nothing says '$2', but: $(head -n 3 <<<"$said" | tr '\n' ' ')"
+        status=1
+    fi
+    fresh_copy
+}
+
+next_line() # of a file of the copy
+{
+    echo $(($(wc -l <"$copy/$1") + 1))
+}
+
+said=$("$python" "$root/tests/lint_rules.py" "$root")
+if [ $? = 0 ]; then
+    echo "ok the_tree_keeps_the_rules"
+else
+    echo "FAIL the_tree_keeps_the_rules: $(grep -v warning: <<<"$said" | head -n 3 | tr '\n' ' ')"
+    status=1
+fi
+
+fresh_copy
+line=$(next_line src/hash.c)
+echo '#include "dataset.h"' >>"$copy/src/hash.c"
+expect an_upward_include_is_found "src/hash.c:$line: includes dataset.h: upward"
+
+echo '#include "cli.h"' >>"$copy/src/hash.c"
+expect a_command_header_in_the_library_is_found "src/hash.c:$line: includes cli.h: upward"
+
+echo '#include "platform.h"' >>"$copy/src/source_table.c"
+expect a_system_call_header_in_a_pure_file_is_found "includes platform.h: pure files"
+
+echo '#include "hash.h"' >>"$copy/tokenize_tools/main.c"
+expect a_private_header_in_a_command_is_found "tokenize_tools includes hash.h"
+
+echo '#include "hash.h"' >>"$copy/src/base.h"
+echo '#include "base.h"' >>"$copy/src/hash.h"
+expect a_circle_is_found "a circle of includes: base -> hash -> base"
+
+echo >"$copy/src/newcomer.c"
+expect a_file_without_a_layer_is_found "src/newcomer:1: stands in no layer"
+
+rm "$copy"/src/hash.*
+expect a_layer_without_its_file_is_found "there is no src/hash.c"
+
+echo '#include <unistd.h>' >>"$copy/src/hash.c"
+expect a_system_header_is_found "src/hash.c:$line: includes <unistd.h>"
+
+function_with() # a line that is repeated, how often
+{
+    printf 'static int planted(int x)\n{\n'
+    for ((i = 0; i < $2; i++)); do echo "$1"; done
+    printf '    return x;\n}\n'
+}
+
+function_with '    printf("x");' 1 >>"$copy/src/hash.c"
+expect a_printing_library_is_found "src/hash.c:$((line + 2)): printf"
+
+function_with '    exit(x);' 1 >>"$copy/src/hash.c"
+expect an_exiting_library_is_found "src/hash.c:$((line + 2)): exit"
+
+function_with '    assert(x);' 1 >>"$copy/src/hash.c"
+expect an_asserting_library_is_found "src/hash.c:$((line + 2)): assert"
+
+function_with '    x = fprintf(stderr, "");' 1 >>"$copy/tokenize_tools/main.c"
+function_with '    /* printf("x"); */ x = '"'\"'; /* exit(1) */" 1 >>"$copy/src/hash.c"
+function_with '    x = snprintf("printf(%d)");' 70 >>"$copy/src/hash.c"
+expect a_long_function_is_found "src/hash.c:$((line + 5)): planted has 74 lines"
+
+function_with '    x++;' 67 >>"$copy/src/hash.c"
+line=$(next_line src/hash.c)
+function_with '    x++;' 66 >>"$copy/src/hash.c"
+expect one_line_more_than_the_limit_is_found "src/hash.c:$((line - 71)): planted has 71 lines"
+
+line=$(next_line src/hash.c)
+cat >>"$copy/src/hash.c" <<'END'
+int planted(int a, int b, int c, int d,
+            int e, int (*f)(int, int), int g)
+{
+}
+END
+expect too_many_arguments_are_found "src/hash.c:$line: planted has 7 arguments"
+
+cat >>"$copy/src/hash.c" <<'END'
+int planted(int x)
+{
+    if (x) {
+        for (;;) {
+            do {
+                switch (x) {
+                case 1: {
+                }
+                }
+            } while (x);
+        }
+    }
+}
+END
+expect deep_nesting_is_found "src/hash.c:$((line + 6)): planted nests blocks deeper than 4"
+
+printf '/* %095d */\n' 0 >>"$copy/src/hash.c"
+expect a_long_line_is_found "src/hash.c:$line: 101 columns"
+
+for ((i = line; i < 602; i++)); do echo '/* more */'; done >>"$copy/src/hash.c"
+expect a_long_file_is_found "src/hash.c:1: 601 lines"
+
+function_with '    cuInit(0);' 1 >>"$copy/src/hash.c"
+expect cuda_in_a_common_file_is_found "src/hash.c:$((line + 2)): CUDA"
+
+echo "/* FIX""ME later */" >>"$copy/src/hash.c"
+expect a_forgotten_note_is_found "src/hash.c:$line: a note left for later"
+
+exit $status

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+"""The Python package against the C library: what is written is read back, views live, errors have kinds, and
+the structs of _lib.py are those of the headers."""
+
+import ctypes
+import gc
+import os
+import pathlib
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import traceback
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
+sys.path.insert(0, str(ROOT / "python"))
+
+if os.environ.get("TOKMAP_SANITIZED"):
+    print("skip python: a sanitized library cannot be loaded into Python")
+    sys.exit(77)
+import tokmap  # noqa: E402
+from tokmap import _lib  # noqa: E402
+
+
+def make(prefix, vocab_size=50257):
+    rng = random.Random(1)
+    documents = [[rng.randrange(vocab_size) for _ in range(rng.randrange(50))] for _ in range(500)]
+    with tokmap.Writer(prefix, vocab_size, eod_id=7) as w:
+        for ids in documents:
+            w.document(ids)
+        w.source("input.txt", 11, 12)
+        w.metadata({"key": "w\u00f6rd"})
+    return documents
+
+
+def raises(kind, function, *arguments):
+    try:
+        function(*arguments)
+    except kind as error:
+        return error
+    raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def written_documents_are_read_back(folder):
+    for vocab_size in (50257, 100000):
+        prefix = folder / f"d{vocab_size}"
+        documents = make(prefix, vocab_size)
+        with tokmap.Dataset(prefix) as ds:
+            ds.verify()
+            assert (ds.n_documents, ds.eod_id, ds.vocab_size) == (500, 7, vocab_size)
+            assert ds.metadata == {"key": "w\u00f6rd"}
+            assert ds.source(0) == (b"input.txt", 0, 500, 0, ds.n_tokens, 11, 12)
+            for i, ids in enumerate(documents):
+                document = ds.document(i)
+                assert list(ds.tokens(document.first_token, document.n_tokens)) == ids
+                if ids:
+                    assert ds.find_document(document.first_token) == document
+            raises(IndexError, ds.document, 500)
+            raises(IndexError, ds.find_document, ds.n_tokens)
+            raises(IndexError, ds.tokens, ds.n_tokens, 1)
+            raises(IndexError, ds.tokens, -1, 1)
+        raises(ValueError, ds.tokens, 0, 1)
+
+
+def a_view_outlives_the_dataset(folder):
+    ids = [x for document in make(folder / "v") for x in document]
+    ds = tokmap.Dataset(folder / "v.bin")
+    view = ds.tokens(10, 100)
+    assert view.readonly and view.itemsize == 2
+    ds.close()
+    del ds
+    gc.collect()
+    assert list(view) == ids[10:110]
+
+
+def a_failed_writer_leaves_nothing(folder):
+    def write(bad):
+        with tokmap.Writer(folder / "n", 100) as w:
+            w.document([1, 2, bad])
+
+    error = raises(tokmap.Error, write, 100)
+    assert "id 100" in str(error), error
+    raises(OverflowError, write, -1)
+    assert list(folder.glob("n.*")) == []
+
+
+def errors_have_kinds(folder):
+    make(folder / "e")
+    data = bytearray((folder / "e.tmi").read_bytes())
+    (folder / "e.bin").rename(folder / "f.bin")
+    raises(tokmap.Error, tokmap.Dataset, folder / "e")
+    data[60] ^= 1
+    (folder / "e.tmi").write_bytes(data)
+    assert raises(tokmap.Damaged, tokmap.Dataset, folder / "e").offset == 248
+    (folder / "e.tmi").write_bytes(b"something else")
+    raises(tokmap.NotADataset, tokmap.Dataset, folder / "e")
+    assert raises(tokmap.Error, tokmap.Dataset, folder / "absent").errno == 2
+
+
+def structs_are_those_of_the_headers(folder):
+    headers = "".join((ROOT / "include" / name).read_text() for name in ("tokmap.h", "tokmap_writer.h"))
+    names = {"ErrorDetail": "tokmap_error", "Info": "tokmap_dataset_info",
+             "Document": "tokmap_document", "Source": "tokmap_source",
+             "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options"}
+    lines = ['#include <stdio.h>', '#include "tokmap_writer.h"', "int main(void) {"]
+    expected = []
+    for python_name, c_name in names.items():
+        struct = getattr(_lib, python_name)
+        lines.append(f'printf("%zu\\n", sizeof({c_name}));')
+        expected.append(ctypes.sizeof(struct))
+        for field, _ in struct._fields_:
+            lines.append(f'printf("%zu\\n", __builtin_offsetof({c_name}, {field}));')
+            expected.append(getattr(struct, field).offset)
+    (folder / "sizes.c").write_text("\n".join(lines) + "return 0; }\n")
+    compiler = os.environ.get("CC", "cc").split()
+    subprocess.run([*compiler, "-I", ROOT / "include", folder / "sizes.c", "-o", folder / "sizes"],
+                   check=True)
+    output = subprocess.run([folder / "sizes"], check=True, capture_output=True, text=True).stdout
+    assert [int(line) for line in output.split()] == expected
+    declared = set(re.findall(r"\b(tokmap_\w+)\(", headers))
+    assert set(_lib.SIGNATURES) <= declared, set(_lib.SIGNATURES) - declared
+    assert tokmap.__version__ in headers
+
+
+failed = 0
+for test in (written_documents_are_read_back, a_view_outlives_the_dataset,
+             a_failed_writer_leaves_nothing, errors_have_kinds, structs_are_those_of_the_headers):
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            test(pathlib.Path(name))
+            print(f"ok python_{test.__name__}")
+        except Exception:
+            failed += 1
+            reason = traceback.format_exc().strip().replace("\n", " | ")
+            print(f"FAIL python_{test.__name__}: {reason}")
+sys.exit(1 if failed else 0)

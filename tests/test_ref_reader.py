@@ -1,0 +1,462 @@
+#!/usr/bin/env python3
+"""The second reader (ref_reader) and writer (ref_writer) against each other and against the
+library: datasets of every shape, every flipped bit, every check of docs/FORMAT.md."""
+
+import bisect
+import json
+import os
+import random
+import shutil
+import struct
+import sys
+import tempfile
+
+import ref_faults
+import ref_reader
+import ref_shapes
+import ref_writer
+from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
+from ref_reader import Damaged, NewerFormat, NotADataset
+from ref_xxh3 import xxh3_64, xxh3_128
+
+WIDE = 2**32 - 1
+# What tool_lookup may print for a refused dataset: nothing when it takes verify to find the damage.
+OPEN_ANSWERS = {
+    NotADataset: ("refused -4\n",),
+    NewerFormat: ("refused -5\n",),
+    Damaged: ("", "refused -6\n"),
+    None: ("refused -5\n", "refused -6\n"),
+}
+FOLDER = ""
+
+# (size, XXH3-64, XXH3-128) of the first bytes of the sequence (131 i + 7) mod 256.
+HASHES = (
+    (0, 0x2D06800538D394C2, "99aa06d3014798d86001c324468d497f"),
+    (1, 0x4C5CCA45D0F4811F, "495b62073ef70ca44c5cca45d0f4811f"),
+    (3, 0x6E3E2670E61106AC, "390cdc5b4a895dd76e3e2670e61106ac"),
+    (4, 0x5C4C63133443D03F, "aa6e2f274640a3f43d668af6f2a44d77"),
+    (8, 0xF9FD4DD0B04D78F5, "6a86a3bda6af4e3d61ddbe7f31a6100d"),
+    (9, 0x7C20DF9712C26EDF, "664c7ca18afd62558c7b67fd458a936b"),
+    (16, 0x86ABF6BACCEA0858, "7f9a218b0425449ae2ce54a7c19c730d"),
+    (17, 0xB58BF5DC5022D071, "66fc23f6439dbd778d96ef110fcdebb4"),
+    (40, 0x6D69B860559C44A8, "961d16d47202343e9d01f662cfb48f58"),
+    (128, 0x10D17F72C0CCBA41, "aec730751478556cff361dec1385710a"),
+    (129, 0x1648BDC3DB49D1A2, "98cd36ccbb5579264545b3a09738e31a"),
+    (240, 0xB6CFAF343FAB81E6, "5293e17bf553903d3f2c53e72293711f"),
+    (241, 0x956CAE592C67279E, "b53840fe3fedf161956cae592c67279e"),
+    (1024, 0x70BD377D9574F4BB, "f69630613f24324d70bd377d9574f4bb"),
+    (1025, 0x66C4487C41E127A7, "621af7b8277effa466c4487c41e127a7"),
+    (3000, 0x33A08283BBA03E0C, "90cabc4f5f59603233a08283bba03e0c"),
+)
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def read_file(name):
+    with open(name, "rb") as f:
+        return f.read()
+
+
+def write_file(name, data):
+    with open(name, "wb") as f:
+        f.write(data)
+
+
+def remove_dataset(prefix):
+    for suffix in (".tmi", ".bin"):
+        if os.path.exists(prefix + suffix):
+            os.remove(prefix + suffix)
+
+
+# ---- Python alone ----
+
+
+def test_hashes():
+    data = bytes((131 * i + 7) % 256 for i in range(3000))
+    for n, h64, h128 in HASHES:
+        expect_equal(xxh3_64(data[:n]), h64, "XXH3-64 of %d bytes" % n)
+        expect_equal(xxh3_128(data[:n]).hex(), h128, "XXH3-128 of %d bytes" % n)
+
+
+def test_hashes_against_module():
+    try:
+        import xxhash
+    except ImportError:
+        raise Skip("no Python module xxhash") from None
+    data = random.Random(1).randbytes(5000)
+    for n in list(range(300)) + list(range(300, 5000, 61)):
+        expect_equal(xxh3_64(data[:n]), xxhash.xxh3_64_intdigest(data[:n]), "%d bytes" % n)
+        expect_equal(xxh3_128(data[:n]), xxhash.xxh3_128_digest(data[:n]), "%d bytes" % n)
+
+
+def expect_same(ds, wanted, shape):
+    tokens, lengths, sources = wanted
+    expect_equal(ds.n_tokens, len(tokens), "n_tokens")
+    expect_equal(ds.n_documents, len(lengths), "n_documents")
+    expect(list(ds.tokens) == tokens, "tokens differ")
+    expect([end - first for first, end in ds.documents] == lengths, "documents differ")
+    expect_equal([tuple(s) for s in ds.sources], sources, "sources")
+    expect_equal(ds.metadata_bytes, shape.metadata, "metadata")
+    expect_equal(ds.eod_id, shape.eod, "eod_id")
+    expect_equal(ds.vocab_size, shape.vocab, "vocab_size")
+    expect_equal(ds.dtype, "u16" if shape.vocab <= 65536 else "u32", "dtype")
+    expect_equal(ds.largest_id, max(tokens, default=0), "largest_id")
+
+
+def lookup_tokens(ds, n_random=2000):
+    """Tokens worth asking for: all borders (a part of them when they are many), random ones."""
+    if ds.n_tokens == 0:
+        return []
+    rng = random.Random(ds.n_tokens)
+    documents = ds.documents
+    if len(documents) > 20000:
+        documents = rng.sample(documents, 5000)
+    tokens = {0, ds.n_tokens - 1}
+    for first, end in documents:
+        tokens |= {first - 1, first, end - 1, end}
+    tokens |= {rng.randrange(ds.n_tokens) for _ in range(n_random)}
+    return sorted(t for t in tokens if 0 <= t < ds.n_tokens)
+
+
+def expect_lookups(ds):
+    ends = [end for _, end in ds.documents]
+    if not ends:
+        return
+    for t in lookup_tokens(ds):
+        d = bisect.bisect_right(ends, t)
+        expect_equal(ds.find_document(t), (d,) + ds.documents[d], "document of token %d" % t)
+
+
+def write_shape(shape, prefix):
+    wanted = ref_shapes.carry_out(shape)
+    ref_writer.write(
+        prefix,
+        *wanted[:2],
+        vocab=shape.vocab,
+        eod=shape.eod,
+        sources=wanted[2],
+        metadata=shape.metadata
+    )
+    return wanted
+
+
+def test_wide_groups_in_python():
+    """Three wide groups, one at the very edge, between narrow ones; nothing reads the tokens."""
+    lengths = wide_lengths()
+    prefix = path("wide")
+    ref_writer.write(prefix, ref_writer.Zeros(sum(lengths)), lengths, vocab=10)
+    ds = ref_reader.read(prefix, with_tokens=False)
+    expect_equal([end - first for first, end in ds.documents], lengths, "lengths")
+    expect_equal(len(ds.wide_ends), 3 * 64, "wide ends")
+    expect_lookups(ds)
+    remove_dataset(prefix)
+
+
+def wide_lengths():
+    lengths = [1] * 64
+    lengths += [0] * 10 + [WIDE - 1] + [0] * 53  # the widest narrow group
+    lengths += [1] * 63 + [WIDE - 63]  # the narrowest wide group
+    lengths += [2**33 + 5, 0, 7] + [3] * 61
+    lengths += [0] * 64 * 15
+    lengths += [2] * 5 + [2**32, 1, 0]  # wide and not full
+    return lengths
+
+
+def test_every_bit_flip():
+    prefix = path("flip")
+    lengths = [3, 0, 4, 2]
+    sources = [(b"a.txt", 2, 3, 10, 11), (b"b", 4, 9, 0, 0)]
+    ref_writer.write(
+        prefix, range(9), lengths, vocab=300, eod=8, sources=sources, metadata=b'{"a":[1,2]}'
+    )
+    ref_reader.read(prefix)
+    n_flips = n_caught = 0
+    for name in (prefix + ".tmi", prefix + ".bin"):
+        good = read_file(name)
+        for bit in range(8 * len(good)):
+            bad = bytearray(good)
+            bad[bit // 8] ^= 1 << bit % 8
+            write_file(name, bad)
+            n_flips += 1
+            try:
+                ref_reader.read(prefix)
+            except (NotADataset, NewerFormat, Damaged) as e:
+                expect(bit >= 64 or name.endswith(".bin") or isinstance(e, NotADataset), str(e))
+                expect(not isinstance(e, NewerFormat), "a flipped bit is not a newer format")
+                n_caught += 1
+        write_file(name, good)
+    remove_dataset(prefix)
+    expect_equal(n_caught, n_flips, "flips caught")
+    return "%d of %d" % (n_caught, n_flips)
+
+
+def test_every_length():
+    """Each file cut at every length, and with a byte more."""
+    prefix = path("cut")
+    ref_writer.write(prefix, range(9), [3, 6], vocab=300)
+    for name in (prefix + ".tmi", prefix + ".bin"):
+        good = read_file(name)
+        for n in list(range(len(good))) + [len(good) + 1]:
+            write_file(name, (good + b"\0")[:n])
+            try:
+                ref_reader.read(prefix)
+            except (NotADataset, Damaged) as e:
+                told_apart = n < 8 and name.endswith(".tmi")
+                expect_equal(isinstance(e, NotADataset), told_apart, "kind of refusal at %d" % n)
+            else:
+                raise AssertionError("%s of %d bytes accepted" % (name, n))
+        write_file(name, good)
+    remove_dataset(prefix)
+
+
+def fault_base():
+    prefix = path("fault")
+    ref_writer.write(prefix, **ref_faults.base_arguments())
+    return prefix, ref_reader.read(prefix), read_file(prefix + ".tmi")
+
+
+def planted(plant, good):
+    index = bytearray(good)
+    plant(index)
+    return ref_writer.sign(index)
+
+
+def test_planted_faults():
+    prefix, base, good = fault_base()
+    faults = ref_faults.faults(base)
+    for name, plant, kind, offset in faults:
+        write_file(prefix + ".tmi", planted(plant, good))
+        try:
+            ref_reader.read(prefix)
+        except (NotADataset, NewerFormat, Damaged) as e:
+            expect(kind in (None, type(e)), "%s: refused as %s: %s" % (name, type(e).__name__, e))
+            if offset is not None:
+                expect_equal(e.offset, offset, "%s (%s): offset" % (name, e))
+        else:
+            raise AssertionError("accepted: " + name)
+    for name, plant in ref_faults.harmless_changes(base):
+        write_file(prefix + ".tmi", planted(plant, good))
+        expect_equal(ref_reader.read(prefix).documents, base.documents, name)
+    remove_dataset(prefix)
+    return "%d faults" % len(faults)
+
+
+def test_faults_in_library():
+    """The library refuses what ref_reader refuses, for the same kind of reason, and accepts what it
+    accepts."""
+    program("tokmap")
+    program("tool_lookup")
+    prefix, base, good = fault_base()
+    differing = []
+    for name, plant, kind, _ in ref_faults.faults(base):
+        write_file(prefix + ".tmi", planted(plant, good))
+        status, _ = call("tokmap", "verify", prefix, check=False)
+        if status != 4:
+            differing.append("%s: verify says %d" % (name, status))
+        _, output = call("tool_lookup", prefix, check=False)
+        if output.decode() not in OPEN_ANSWERS[kind]:
+            differing.append("%s: open says %r, not %s" % (name, output, OPEN_ANSWERS[kind]))
+    for name, plant in ref_faults.harmless_changes(base):
+        write_file(prefix + ".tmi", planted(plant, good))
+        status, _ = call("tokmap", "verify", prefix, check=False)
+        if status != 0:
+            differing.append("%s: harmless, verify says %d" % (name, status))
+    remove_dataset(prefix)
+    expect(not differing, "; ".join(differing))
+
+
+# ---- Against the library ----
+
+
+def expect_info(prefix, ds):
+    wanted = {
+        "dtype": ds.dtype,
+        "n_tokens": ds.n_tokens,
+        "n_documents": ds.n_documents,
+        "n_sources": ds.n_sources,
+        "vocab_size": ds.vocab_size,
+        "largest_id": ds.largest_id,
+        "eod_id": ds.eod_id,
+        "dataset_id": ds.dataset_id.hex(),
+        "token_offset": ds.token_offset,
+        "token_bytes": ds.token_bytes,
+        "format_version": 1,
+        "index_bytes": ds.index_bytes,
+        "token_file_bytes": ds.token_file_bytes,
+    }
+    seen = json.loads(call("tokmap", "info", "--json", prefix)[1])
+    expect_equal({key: seen.get(key) for key in wanted}, wanted, "info --json")
+
+
+def expect_cat(prefix, ds):
+    tokens = ds.tokens
+    output = call("tokmap", "cat", "--json", prefix)[1].decode()
+    borders = ds.documents or ([(0, ds.n_tokens)] if ds.n_tokens > 0 else [])
+    documents = [json.loads(line) for line in output.splitlines()]
+    expect_equal(len(documents), len(borders), "lines of cat --json")
+    for d, (first, end) in enumerate(borders):
+        expect(documents[d] == list(tokens[first:end]), "cat --json of document %d" % d)
+
+
+def expect_library_lookups(prefix, ds):
+    """tool_lookup answers `t TOKEN` and `d DOCUMENT` lines: document, first token, length."""
+    if ds.n_documents == 0:
+        return
+    tokens = lookup_tokens(ds)
+    documents = range(ds.n_documents)
+    if ds.n_documents > 20000:
+        documents = random.Random(3).sample(documents, 5000)
+    lines = ["t %d" % t for t in tokens] + ["d %d" % d for d in documents]
+    output = call("tool_lookup", prefix, stdin=("\n".join(lines) + "\n").encode())[1]
+    answers = [tuple(int(x) for x in line.split()) for line in output.splitlines()]
+    expect_equal(len(answers), len(lines), "answers of tool_lookup")
+    wanted = [ds.find_document(t) for t in tokens] + [(d,) + ds.documents[d] for d in documents]
+    for line, answer, (d, first, end) in zip(lines, answers, wanted):
+        expect_equal(answer, (d, first, end - first), line)
+
+
+def expect_agreement(prefix, ds, with_tokens=True):
+    expect_info(prefix, ds)
+    expect_library_lookups(prefix, ds)
+    if with_tokens:
+        call("tokmap", "verify", prefix)
+        expect_cat(prefix, ds)
+
+
+def expect_same_file(a, b):
+    x, y = read_file(a), read_file(b)
+    if x != y:
+        at = next((i for i, (p, q) in enumerate(zip(x, y)) if p != q), min(len(x), len(y)))
+        what = (os.path.basename(a), len(x), len(y), at)
+        raise AssertionError("%s: %d and %d bytes, differ at byte %d" % what)
+
+
+def test_shape(shape):
+    """ref_writer to ref_reader."""
+    prefix = path("python")
+    wanted = write_shape(shape, prefix)
+    ds = ref_reader.read(prefix)
+    expect_same(ds, wanted, shape)
+    expect_lookups(ds)
+    remove_dataset(prefix)
+
+
+def test_shape_in_library(shape):
+    """The library's writer writes the same bytes, and the library reads ref_writer's files."""
+    for name in ("tool_make_dataset", "tool_lookup", "tokmap"):
+        program(name)
+    ours, theirs = path("python"), path("library")
+    wanted = write_shape(shape, ours)
+    call("tool_make_dataset", stdin=ref_shapes.tool_input(shape, theirs).encode())
+    ds = ref_reader.read(theirs)
+    expect_same(ds, wanted, shape)
+    expect_same_file(ours + ".bin", theirs + ".bin")
+    expect_same_file(ours + ".tmi", theirs + ".tmi")
+    expect_agreement(ours, ds)
+    remove_dataset(ours)
+    remove_dataset(theirs)
+
+
+def test_adopted(token_bytes, vocab):
+    """An index over a foreign file: offset, suffix, unknown vocabulary."""
+    for name in ("tool_make_dataset", "tool_lookup", "tokmap"):
+        program(name)
+    ours, theirs = path("python"), path("library")
+    lengths = [5, 0, 1000, 7]
+    tokens = [ref_shapes.generated_id(i, 65536) for i in range(sum(lengths))]
+    arguments = dict(vocab=vocab, eod=7, token_bytes=token_bytes, suffix=".x-1_y")
+    ref_writer.write(ours, tokens, lengths, foreign=b"headhead" * 128, **arguments)
+    shutil.copy(ours + ".x-1_y", theirs + ".x-1_y")
+    place = (token_bytes, 1024, len(tokens))
+    text = ref_shapes.adopt_input(theirs + ".x-1_y", place, vocab or 0, 7, lengths)
+    call("tool_make_dataset", stdin=text.encode())
+    ds = ref_reader.read(theirs)
+    expect_equal(ds.n_tokens, len(tokens), "n_tokens")
+    expect_same_file(ours + ".tmi", theirs + ".tmi")
+    expect_library_lookups(ours, ds)
+    call("tokmap", "verify", ours)
+    expect_cat(ours, ds)
+    for prefix in (ours, theirs):
+        os.remove(prefix + ".tmi")
+        os.remove(prefix + ".x-1_y")
+
+
+def test_suffix_with_dots():
+    """Suffixes that no writer of ours makes, but that the document allows."""
+    program("tokmap")
+    prefix = path("dots")
+    for suffix in (".a.b-c_D.9", ".bin.gz", "..", ".23456789012345", ".TMI"):
+        ref_writer.write(prefix, [1, 2, 3], [1, 2], vocab=10, suffix=suffix)
+        expect_agreement(prefix, ref_reader.read(prefix))
+        os.remove(prefix + suffix)
+        os.remove(prefix + ".tmi")
+
+
+def test_wide_groups_in_library():
+    """The library opens and searches ref_writer's wide groups."""
+    program("tokmap")
+    prefix = path("wide")
+    lengths = wide_lengths()
+    ref_writer.write(prefix, ref_writer.Zeros(sum(lengths)), lengths, vocab=10)
+    ds = ref_reader.read(prefix, with_tokens=False)
+    expect_agreement(prefix, ds, with_tokens=False)
+    remove_dataset(prefix)
+
+
+def test_wide_group_written_by_library():
+    """8 GiB of zeros in a sparse file, adopted: the same index as ref_writer's."""
+    if "TOKMAP_LONG" not in os.environ:
+        raise Skip("TOKMAP_LONG is not set")
+    program("tool_make_dataset")
+    prefix = path("adopted")
+    lengths = [1, 0, 2**32 + 1] + [2] * 100
+    ref_writer.write(prefix, ref_writer.Zeros(sum(lengths)), lengths, vocab=10)
+    if os.stat(prefix + ".bin").st_blocks > 2**16:
+        remove_dataset(prefix)
+        raise Skip("no sparse files here")
+    os.rename(prefix + ".tmi", prefix + ".wanted")
+    text = ref_shapes.adopt_input(prefix + ".bin", (2, 0, sum(lengths)), 10, None, lengths)
+    call("tool_make_dataset", stdin=text.encode())
+    expect_same_file(prefix + ".wanted", prefix + ".tmi")
+    call("tokmap", "verify", prefix)
+    ds = ref_reader.read(prefix, with_tokens=False)
+    expect_agreement(prefix, ds, with_tokens=False)
+    remove_dataset(prefix)
+
+
+def all_tests():
+    tests = [
+        ("XXH3 gives the known answers", test_hashes),
+        ("XXH3 agrees with the module xxhash", test_hashes_against_module),
+        ("ref_reader catches every flipped bit", test_every_bit_flip),
+        ("ref_reader catches every wrong file size", test_every_length),
+        ("ref_reader makes every check of the document", test_planted_faults),
+        ("ref_reader reads wide groups", test_wide_groups_in_python),
+    ]
+    for name, shape in ref_shapes.SHAPES.items():
+        tests.append(("ref_reader reads: " + name, lambda s=shape: test_shape(s)))
+    for name, shape in ref_shapes.SHAPES.items():
+        tests.append(("library agrees: " + name, lambda s=shape: test_shape_in_library(s)))
+    tests += [
+        ("library agrees: adopted u16", lambda: test_adopted(2, None)),
+        ("library agrees: adopted u32", lambda: test_adopted(4, 65536)),
+        ("library agrees: odd suffixes", test_suffix_with_dots),
+        ("library agrees: wide groups", test_wide_groups_in_library),
+        ("library writes a wide group", test_wide_group_written_by_library),
+        ("library makes every check of the document", test_faults_in_library),
+    ]
+    return tests
+
+
+def main():
+    global FOLDER
+    with tempfile.TemporaryDirectory() as FOLDER:
+        wanted = sys.argv[1:]
+        tests = [(n, f) for n, f in all_tests() if not wanted or any(w in n for w in wanted)]
+        return run_tests(tests)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

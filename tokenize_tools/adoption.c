@@ -1,0 +1,465 @@
+/* adoption.c - recognise the file; decode what stands around its tokens; hand the documents and
+ * every token to the writer. The borders come first: a bad table is told before terabytes are
+ * read. */
+#include "adoption.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "input.h"
+#include "regular_file.h"
+#include "tokmap_writer.h"
+
+typedef struct adoption {
+    const adopt_request *request;
+    regular_file tokens;
+    regular_file table;    /* Megatron's X.idx, datatrove's X.ds.index */
+    regular_file metadata; /* datatrove's */
+    char csv_path[4096];   /* OLMo's table; empty when it is not used */
+    foreign_layout layout;
+    tokmap_writer *writer;
+    tokmap_error writer_error; /* why the writer took no document */
+} adoption;
+
+static bool ends_with(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), n_suffix = strlen(suffix);
+    return n > n_suffix && strcmp(s + n - n_suffix, suffix) == 0;
+}
+
+static size_t suffix_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    return dot ? strlen(dot) : 0;
+}
+
+static int too_long(const char *path)
+{
+    return cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
+}
+
+/* A refusal by a decoder. When the system is to blame the exit code says so. */
+static int refused(const adoption *a, const char *path, const foreign_error *err)
+{
+    int sys_errno = a->tokens.sys_errno;
+    sys_errno = sys_errno ? sys_errno : a->table.sys_errno;
+    sys_errno = sys_errno ? sys_errno : a->metadata.sys_errno;
+    if (sys_errno) {
+        return cli_error(cli_errno_exit_code(sys_errno), "%s: %s: %s", path, err->text,
+                         strerror(sys_errno));
+    }
+    return cli_error(CLI_INPUT, "%s: %s", path, err->text);
+}
+
+static int writer_failed(const tokmap_error *err)
+{
+    int code = cli_fail(err);
+    /* Paths and files are the only arguments that are not checked before. */
+    return err->status == TOKMAP_ERR_ARGUMENT ? CLI_INPUT : code;
+}
+
+/* ---- What is it? ---- */
+
+typedef struct file_kind {
+    foreign_format format;
+    const char *other; /* what it is when it cannot be raw tokens */
+} file_kind;
+
+static int read_kind(const adoption *a, const regular_file *file, file_kind *kind)
+{
+    uint8_t head[FOREIGN_HEAD_BYTES];
+    size_t n_head;
+    foreign_error err = {{0}};
+    if (!regular_file_head(file, head, &n_head, &err))
+        return refused(a, file->path, &err);
+    kind->format = foreign_recognise(head, n_head, file->bytes.size);
+    kind->other = foreign_other_kind(head, n_head, file->bytes.size);
+    return CLI_OK;
+}
+
+/* The .idx beside a .bin makes it Megatron's if it begins like one. */
+static int has_megatron_index(adoption *a, bool *out)
+{
+    *out = false;
+    regular_file *idx = &a->table;
+    if (!ends_with(a->tokens.path, ".bin"))
+        return CLI_OK;
+    if (!regular_file_path(idx, a->tokens.path, 4, ".idx"))
+        return too_long(a->tokens.path);
+    if (!regular_file_exists(idx))
+        return CLI_OK;
+    file_kind kind = {FOREIGN_NONE, NULL};
+    int code = regular_file_open(idx);
+    if (code == CLI_OK)
+        code = read_kind(a, idx, &kind);
+    if (code != CLI_OK)
+        return code;
+    *out = kind.format == FOREIGN_MEGATRON;
+    if (!*out && kind.other) {
+        return cli_error(CLI_INPUT, "%s: beside it stands %s, not a Megatron index: %s",
+                         a->tokens.path, kind.other, idx->path);
+    }
+    regular_file_close(idx);
+    return CLI_OK;
+}
+
+static int has_datatrove_index(adoption *a, bool *out)
+{
+    if (!regular_file_path(&a->table, a->tokens.path, 0, ".index"))
+        return too_long(a->tokens.path);
+    *out = regular_file_exists(&a->table);
+    return CLI_OK;
+}
+
+/* a->tokens is open: the file that the user named. */
+static int detect(adoption *a, foreign_format *format)
+{
+    file_kind kind = {FOREIGN_NONE, NULL};
+    bool found;
+    int code = read_kind(a, &a->tokens, &kind);
+    *format = kind.format;
+    if (code != CLI_OK || kind.format == FOREIGN_MEGATRON)
+        return code;
+    code = has_megatron_index(a, &found);
+    if (code != CLI_OK || found) {
+        *format = FOREIGN_MEGATRON;
+        return code;
+    }
+    if (kind.format != FOREIGN_NONE)
+        return CLI_OK;
+    code = has_datatrove_index(a, &found);
+    if (code != CLI_OK || found) {
+        *format = FOREIGN_DATATROVE;
+        return code;
+    }
+    if (kind.other) {
+        return cli_error(CLI_INPUT, "%s: is %s, which cannot be adopted in place", a->tokens.path,
+                         kind.other);
+    }
+    *format = FOREIGN_RAW;
+    return CLI_OK;
+}
+
+/* ---- Decode ---- */
+
+static int decode_megatron(adoption *a)
+{
+    char named[sizeof a->tokens.path];
+    memcpy(named, a->tokens.path, sizeof named);
+    bool is_bin = ends_with(named, ".bin");
+    if (!is_bin && !ends_with(named, ".idx"))
+        return cli_error(CLI_INPUT, "%s: a Megatron dataset is a pair X.bin and X.idx", named);
+    if (!is_bin) {
+        regular_file_close(&a->tokens);
+        if (!regular_file_path(&a->tokens, named, 4, ".bin"))
+            return too_long(named);
+        int code = regular_file_open(&a->tokens);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (!regular_file_path(&a->table, named, 4, ".idx"))
+        return too_long(named);
+    int code = regular_file_open(&a->table);
+    if (code != CLI_OK)
+        return code;
+    foreign_error err = {{0}};
+    if (!foreign_megatron_decode(&a->layout, &a->table.bytes, a->tokens.bytes.size, &err))
+        return refused(a, a->table.path, &err);
+    return CLI_OK;
+}
+
+static int decode_datatrove(adoption *a)
+{
+    if (!regular_file_path(&a->table, a->tokens.path, 0, ".index") ||
+        !regular_file_path(&a->metadata, a->tokens.path, 0, ".metadata"))
+        return too_long(a->tokens.path);
+    int code = regular_file_open(&a->table);
+    if (code != CLI_OK)
+        return code;
+    const foreign_bytes *metadata = NULL;
+    if (regular_file_exists(&a->metadata)) {
+        code = regular_file_open(&a->metadata);
+        if (code != CLI_OK)
+            return code;
+        metadata = &a->metadata.bytes;
+    }
+    foreign_datatrove files = {.ds_bytes = a->tokens.bytes.size,
+                               .index = &a->table.bytes,
+                               .metadata = metadata,
+                               .token_bytes = a->request->token_bytes};
+    foreign_error err = {{0}};
+    if (!foreign_datatrove_decode(&a->layout, &files, &err))
+        return refused(a, a->tokens.path, &err);
+    regular_file loss = {.fd = -1};
+    if (!a->request->quiet && regular_file_path(&loss, a->tokens.path, 0, ".loss") &&
+        regular_file_exists(&loss))
+        cli_warn("%s: is not taken over: a tokmap dataset holds no loss mask", loss.path);
+    return CLI_OK;
+}
+
+static int decode_raw(adoption *a)
+{
+    file_kind kind = {FOREIGN_NONE, NULL};
+    int code = read_kind(a, &a->tokens, &kind);
+    if (code != CLI_OK)
+        return code;
+    if (kind.other)
+        return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind.other);
+    if (a->request->token_bytes == 0) {
+        return cli_usage("%s: looks like raw tokens, which do not say what they are: give --dtype "
+                         "u16 or u32, and --eod ID (a document ends after it), --bos ID (begins at "
+                         "it) or --eod none (no borders)",
+                         a->tokens.path);
+    }
+    foreign_error err = {{0}};
+    if (!foreign_raw_decode(&a->layout, a->tokens.bytes.size, a->request->token_bytes, &err))
+        return refused(a, a->tokens.path, &err);
+    bool asked = a->request->eod.is_given || a->request->bos.is_given;
+    regular_file csv = {.fd = -1};
+    if (!regular_file_path(&csv, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz"))
+        return too_long(a->tokens.path);
+    if (!asked && regular_file_exists(&csv)) {
+        memcpy(a->csv_path, csv.path, sizeof a->csv_path);
+        a->layout.borders = FOREIGN_BORDERS_LISTED;
+    }
+    return CLI_OK;
+}
+
+static int decode(adoption *a, foreign_format format)
+{
+    foreign_error err = {{0}};
+    switch (format) {
+    case FOREIGN_MEGATRON:
+        return decode_megatron(a);
+    case FOREIGN_DATATROVE:
+        return decode_datatrove(a);
+    case FOREIGN_NUMPY:
+        if (!foreign_numpy_decode(&a->layout, &a->tokens.bytes, &err))
+            return refused(a, a->tokens.path, &err);
+        return CLI_OK;
+    case FOREIGN_LLMC:
+        if (!foreign_llmc_decode(&a->layout, &a->tokens.bytes, &err))
+            return refused(a, a->tokens.path, &err);
+        return CLI_OK;
+    default:
+        return decode_raw(a);
+    }
+}
+
+/* ---- What the user says about borders ---- */
+
+static int apply_ids(adoption *a)
+{
+    const adopt_request *request = a->request;
+    foreign_layout *layout = &a->layout;
+    bool is_eod = request->eod.is_given && !request->eod.is_none;
+    bool is_bos = request->bos.is_given && !request->bos.is_none;
+    bool is_listed = layout->borders == FOREIGN_BORDERS_LISTED;
+    if (is_eod || is_bos) {
+        layout->border_id = is_eod ? request->eod.id : request->bos.id;
+        if (!is_listed)
+            layout->borders = is_eod ? FOREIGN_BORDERS_END : FOREIGN_BORDERS_BEGIN;
+    } else if (is_listed) {
+        layout->border_id = TOKMAP_NO_ID;
+    } else if (request->eod.is_given || request->bos.is_given) {
+        layout->borders = FOREIGN_BORDERS_NONE;
+        layout->border_id = TOKMAP_NO_ID;
+    }
+    if (layout->borders == FOREIGN_BORDERS_UNKNOWN) {
+        return cli_usage("%s: nothing in it says where documents end: give --eod ID (a document "
+                         "ends after it), --bos ID (begins at it) or --eod none (no borders)",
+                         a->tokens.path);
+    }
+    uint64_t limit = layout->token_bytes == 2 ? 1ULL << 16 : UINT32_MAX;
+    if (request->vocab_size != 0 && request->vocab_size < limit)
+        limit = request->vocab_size;
+    if (layout->border_id != TOKMAP_NO_ID && layout->border_id >= limit) {
+        return cli_usage("%s: the document border %u is no id here: the largest can be %llu",
+                         a->tokens.path, layout->border_id, (unsigned long long)limit - 1);
+    }
+    return CLI_OK;
+}
+
+static int check_dtype(const adoption *a)
+{
+    uint32_t asked = a->request->token_bytes;
+    if (asked != 0 && asked != a->layout.token_bytes) {
+        return cli_error(CLI_INPUT, "%s: is a %s file of u%u tokens: --dtype disagrees",
+                         a->tokens.path, foreign_format_name(a->layout.format),
+                         8 * a->layout.token_bytes);
+    }
+    return CLI_OK;
+}
+
+/* ---- Write the index ---- */
+
+static bool take_document(void *user, uint64_t n_tokens)
+{
+    adoption *a = user;
+    return tokmap_writer_add_document(a->writer, n_tokens, &a->writer_error) == TOKMAP_OK;
+}
+
+/* Why a walk that feeds documents ended: the writer, or the decoder. */
+static int walk_failed(const adoption *a, const char *path, const foreign_error *err)
+{
+    if (a->writer_error.status != TOKMAP_OK)
+        return writer_failed(&a->writer_error);
+    return refused(a, path, err);
+}
+
+static int add_csv_documents(adoption *a, const foreign_sink *sink)
+{
+    char text[16384];
+    input_error input_err;
+    foreign_error err = {{0}};
+    foreign_csv csv;
+    input *in = input_open(a->csv_path, &input_err);
+    if (!in)
+        return cli_error(CLI_INPUT, "%s", input_err.text);
+    foreign_csv_begin(&csv, a->layout.n_tokens);
+    int code = CLI_OK;
+    ssize_t n = 0;
+    while (code == CLI_OK && (n = input_read(in, text, sizeof text, &input_err)) > 0)
+        if (!foreign_csv_feed(&csv, text, (size_t)n, sink, &err))
+            code = walk_failed(a, a->tokens.path, &err);
+    if (n < 0) {
+        code = input_err.sys_errno ? cli_errno_exit_code(input_err.sys_errno) : CLI_INPUT;
+        cli_error(code, "%s", input_err.text);
+    }
+    if (code == CLI_OK && !foreign_csv_end(&csv, sink, &err))
+        code = walk_failed(a, a->tokens.path, &err);
+    input_close(in);
+    return code;
+}
+
+static int add_listed_documents(adoption *a, const foreign_sink *sink)
+{
+    foreign_error err = {{0}};
+    if (a->layout.borders != FOREIGN_BORDERS_LISTED)
+        return CLI_OK;
+    if (a->layout.format == FOREIGN_MEGATRON) {
+        if (!foreign_megatron_documents(&a->layout, &a->table.bytes, sink, &err))
+            return walk_failed(a, a->table.path, &err);
+        return CLI_OK;
+    }
+    if (a->layout.format == FOREIGN_DATATROVE) {
+        if (!foreign_datatrove_documents(&a->layout, &a->table.bytes, sink, &err))
+            return walk_failed(a, a->tokens.path, &err);
+        return CLI_OK;
+    }
+    return add_csv_documents(a, sink);
+}
+
+static int scan_tokens(adoption *a, const foreign_sink *sink)
+{
+    const foreign_layout *layout = &a->layout;
+    foreign_scan scan;
+    foreign_error err = {{0}};
+    cli_progress progress;
+    const void *tokens;
+    size_t n_tokens;
+    tokmap_status status;
+    int code = CLI_OK;
+    foreign_scan_begin(&scan, layout, a->request->vocab_size);
+    cli_progress_begin(&progress, "index", a->request->quiet);
+    while ((status = tokmap_writer_scan(a->writer, &tokens, &n_tokens, &a->writer_error)) ==
+           TOKMAP_OK) {
+        if (!foreign_scan_feed(&scan, tokens, n_tokens, sink, &err))
+            break;
+        cli_progress_update(&progress, scan.done * layout->token_bytes,
+                            layout->n_tokens * layout->token_bytes);
+    }
+    bool is_done = status == TOKMAP_END;
+    if (is_done)
+        a->writer_error.status = TOKMAP_OK;
+    if (!is_done || !foreign_scan_end(&scan, sink)) {
+        cli_progress_clear(&progress);
+        code = walk_failed(a, a->tokens.path, &err);
+    }
+    cli_progress_clear(&progress);
+    return code;
+}
+
+static int finish_index(adoption *a)
+{
+    const char *slash = strrchr(a->tokens.path, '/');
+    const char *name = slash ? slash + 1 : a->tokens.path;
+    char metadata[128];
+    int n_metadata = snprintf(metadata, sizeof metadata,
+                              "{\"created_by\":\"tokmap %s\",\"adopted_from\":{\"format\":\"%s\"}}",
+                              tokmap_version(), foreign_format_name(a->layout.format));
+    tokmap_error err;
+    if (tokmap_writer_end_source(a->writer, name, a->tokens.bytes.size, 0, &err) != TOKMAP_OK ||
+        tokmap_writer_set_metadata(a->writer, metadata, (size_t)n_metadata, &err) != TOKMAP_OK ||
+        tokmap_writer_finish(a->writer, &err) != TOKMAP_OK)
+        return writer_failed(&err);
+    return CLI_OK;
+}
+
+static int write_index(adoption *a)
+{
+    tokmap_adopt_options options = {.struct_size = sizeof options,
+                                    .token_offset = a->layout.token_offset,
+                                    .n_tokens = a->layout.n_tokens,
+                                    .vocab_size = a->request->vocab_size,
+                                    .token_bytes = a->layout.token_bytes,
+                                    .eod_id = a->layout.border_id,
+                                    .replace = a->request->replace};
+    foreign_sink sink = {take_document, a};
+    tokmap_error err;
+    if (tokmap_writer_adopt(&a->writer, a->tokens.path, &options, &err) != TOKMAP_OK)
+        return writer_failed(&err);
+    int code = add_listed_documents(a, &sink);
+    if (code == CLI_OK)
+        code = scan_tokens(a, &sink);
+    if (code == CLI_OK)
+        code = finish_index(a);
+    tokmap_writer_close(a->writer);
+    return code;
+}
+
+/* The index is opened once more: what is reported is what readers will see. */
+static int read_result(const adoption *a, adopt_result *result)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (tokmap_dataset_open(&ds, a->tokens.path, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    result->info = (tokmap_dataset_info){.struct_size = sizeof result->info};
+    tokmap_dataset_get_info(ds, &result->info);
+    snprintf(result->index_path, sizeof result->index_path, "%s", result->info.index_path);
+    snprintf(result->token_path, sizeof result->token_path, "%s", result->info.token_path);
+    result->info.index_path = result->info.token_path = NULL;
+    result->format = a->layout.format;
+    tokmap_dataset_close(ds);
+    return CLI_OK;
+}
+
+int adopt_file(const char *path, const adopt_request *request, adopt_result *result)
+{
+    adoption a = {.request = request, .tokens.fd = -1, .table.fd = -1, .metadata.fd = -1};
+    foreign_format format = request->format;
+    if (!regular_file_path(&a.tokens, path, 0, ""))
+        return too_long(path);
+    int code = regular_file_open(&a.tokens);
+    if (code == CLI_OK && format == FOREIGN_NONE)
+        code = detect(&a, &format);
+    if (code == CLI_OK)
+        code = decode(&a, format);
+    if (code == CLI_OK)
+        code = check_dtype(&a);
+    if (code == CLI_OK)
+        code = apply_ids(&a);
+    if (code == CLI_OK)
+        code = write_index(&a);
+    if (code == CLI_OK)
+        code = read_result(&a, result);
+    regular_file_close(&a.tokens);
+    regular_file_close(&a.table);
+    regular_file_close(&a.metadata);
+    return code;
+}

@@ -1,0 +1,97 @@
+/* cli.h - what the tokmap commands share: exit codes, messages, numbers, progress. */
+#ifndef TOKMAP_CLI_H
+#define TOKMAP_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "tokmap.h"
+
+/* Exit codes are an interface for schedulers; docs/man/tokmap.1 explains them. */
+enum {
+    CLI_OK = 0,
+    CLI_INTERNAL = 1,
+    CLI_USAGE = 2,   /* the command line is wrong */
+    CLI_INPUT = 3,   /* an input is missing, unreadable or not what it should be */
+    CLI_DATASET = 4, /* a dataset is damaged or does not fit */
+    CLI_EXISTS = 5,  /* the output exists, or another process is writing it */
+    CLI_AGAIN = 75   /* disk full and the like: the same call may work later */
+};
+
+/* A command: main() calls run with argv[0] = its name. Returns an exit code. */
+typedef struct cli_command {
+    const char *name;
+    const char *summary; /* one line for `tokmap --help` */
+    int (*run)(int argc, char **argv);
+} cli_command;
+
+int info_command(int argc, char **argv);
+int verify_command(int argc, char **argv);
+int cat_command(int argc, char **argv);
+int index_command(int argc, char **argv);
+int export_command(int argc, char **argv);
+int merge_command(int argc, char **argv);
+int pack_command(int argc, char **argv);
+
+/* All messages go to stderr as "tokmap COMMAND: text". The command is the one that cli_begin
+ * named. */
+void cli_begin(const char *command);
+/* Prints a library error with a hint where there is one; returns its exit code. */
+int cli_fail(const tokmap_error *err);
+int cli_exit_code(const tokmap_error *err);
+/* cli_fail for a dataset `path` that could not be opened: where the file looks like one that
+ * `tokmap index` adopts, it says so. */
+int cli_fail_open(const char *path, const tokmap_error *err);
+/* The exit code for a failed system call. */
+int cli_errno_exit_code(int sys_errno);
+/* Prints a message and returns `code`. */
+int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */
+int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* After getopt_long returned '?' or ':' (opterr = 0, and the short options begin with ':'):
+ * tells the option that is wrong; returns CLI_USAGE. */
+int cli_bad_option(int returned, char **argv);
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* Prints help to stdout and returns cli_finish(). */
+int cli_help(const char *text);
+/* Flushes stdout: CLI_OK, or a message and CLI_AGAIN / CLI_INTERNAL when something could not be
+ * written. */
+int cli_finish(void);
+
+/* Whole decimal number, with an optional k, M, G, T (powers of 1000); false if it is anything
+ * else. */
+bool cli_parse_u64(const char *text, uint64_t *out);
+/* "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. false if malformed. */
+bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end);
+
+typedef struct cli_text {
+    char s[48];
+} cli_text;
+cli_text cli_count(uint64_t n);     /* 1,234,567 */
+cli_text cli_bytes(uint64_t bytes); /* 12.3 MiB (bytes below 1 KiB as they are) */
+cli_text cli_hex(const uint8_t id[16]);
+
+/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+void cli_json_string(FILE *out, const char *s, size_t n_bytes);
+
+/* Prints s with every control character as '?': for terminals. */
+void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
+
+/* Opens the dataset that a command has just written and prints the result line, or with json one
+ * object, to stdout: "P: 2 documents, ...". Returns CLI_OK or the exit code of a failure. */
+int cli_print_result(const char *prefix, bool json);
+
+/* Progress on stderr: one line redrawn on a terminal, else a plain line every ten seconds. */
+typedef struct cli_progress {
+    const char *verb; /* "verify" */
+    bool enabled, on_terminal;
+    uint64_t started_ns, last_ns;
+} cli_progress;
+void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
+void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total);
+/* Removes the line on a terminal, so that messages can be printed; the next update draws it
+ * again. */
+void cli_progress_clear(cli_progress *p);
+
+#endif /* TOKMAP_CLI_H */

@@ -1,0 +1,204 @@
+#include "input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "config.h"
+#include "input_codec.h"
+
+#define STORED_BYTES ((size_t)256 * 1024)
+
+struct input {
+    int fd;
+    const char *name;
+    const input_codec *codec; /* NULL: plain */
+    void *codec_state;
+    bool between_frames; /* nothing of a frame or member is open: here the input may end */
+    bool at_end;         /* of the stored bytes */
+    uint64_t n_read;     /* stored bytes read */
+    XXH3_state_t *checksum;
+    input_codec_buffers buffers; /* .in is what is left of `stored` */
+    uint8_t stored[];
+};
+
+static ssize_t fail(const input *in, int sys_errno, input_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static ssize_t fail(const input *in, int sys_errno, input_error *err, const char *format, ...)
+{
+    char what[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    err->sys_errno = sys_errno;
+    err->offset = in->n_read - in->buffers.in_bytes;
+    if (sys_errno)
+        snprintf(err->text, sizeof err->text, "%.200s: %s: %s", in->name, what,
+                 strerror(sys_errno));
+    else
+        snprintf(err->text, sizeof err->text, "%.200s: byte %llu: %s", in->name,
+                 (unsigned long long)err->offset, what);
+    return -1;
+}
+
+/* Fills the buffer behind what is left in it, up to `wanted` bytes or the end. */
+static bool fill(input *in, size_t wanted, input_error *err)
+{
+    memmove(in->stored, in->buffers.in, in->buffers.in_bytes);
+    in->buffers.in = in->stored;
+    while (!in->at_end && in->buffers.in_bytes < wanted) {
+        uint8_t *to = in->stored + in->buffers.in_bytes;
+        ssize_t n = read(in->fd, to, STORED_BYTES - in->buffers.in_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            fail(in, errno, err, "cannot read");
+            return false;
+        }
+        in->at_end = n == 0;
+        XXH3_64bits_update(in->checksum, to, (size_t)n);
+        in->n_read += (uint64_t)n;
+        in->buffers.in_bytes += (size_t)n;
+    }
+    return true;
+}
+
+static bool choose_codec(input *in, input_error *err)
+{
+    if (!fill(in, INPUT_CODEC_MAGIC_BYTES, err))
+        return false;
+    for (size_t i = 0; i < input_n_codecs; i++) {
+        const input_codec *codec = &input_codecs[i];
+        if (!codec->is_magic(in->buffers.in, in->buffers.in_bytes))
+            continue;
+        if (!codec->create) {
+            fail(in, 0, err, "%s data, and this build has no %s", codec->name, codec->library);
+            return false;
+        }
+        in->codec = codec;
+        in->codec_state = codec->create();
+        if (!in->codec_state)
+            fail(in, ENOMEM, err, "cannot start %s", codec->library);
+        return in->codec_state != NULL;
+    }
+    return true;
+}
+
+input *input_open(const char *path, input_error *err)
+{
+    input *in = calloc(1, sizeof *in + STORED_BYTES);
+    XXH3_state_t *checksum = XXH3_createState();
+    if (!in || !checksum) {
+        *err = (input_error){.sys_errno = ENOMEM};
+        snprintf(err->text, sizeof err->text, "%.200s: %s", path, strerror(ENOMEM));
+        free(in);
+        XXH3_freeState(checksum);
+        return NULL;
+    }
+    XXH3_64bits_reset(checksum);
+    in->checksum = checksum;
+    in->name = path;
+    in->buffers.in = in->stored;
+    in->between_frames = true;
+    in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (in->fd < 0)
+        fail(in, errno, err, "cannot open");
+    if (in->fd < 0 || !choose_codec(in, err)) {
+        input_close(in);
+        return NULL;
+    }
+    return in;
+}
+
+/* One step of the decompressor. */
+static bool decode(input *in, input_error *err)
+{
+    input_codec_buffers before = in->buffers;
+    char why[128];
+    if (in->between_frames && !in->codec->is_magic(in->buffers.in, in->buffers.in_bytes)) {
+        fail(in, 0, err, "something that is not %s stands behind the compressed data",
+             in->codec->name);
+        return false;
+    }
+    in->between_frames = false;
+    switch (in->codec->decode(in->codec_state, &in->buffers, why, sizeof why)) {
+    case INPUT_CODEC_FRAME_END:
+        in->between_frames = true;
+        return true;
+    case INPUT_CODEC_MORE:
+        break;
+    case INPUT_CODEC_NO_MEMORY:
+        fail(in, ENOMEM, err, "cannot decompress");
+        return false;
+    case INPUT_CODEC_DAMAGED:
+        fail(in, 0, err, "damaged %s data: %s", in->codec->name, why);
+        return false;
+    }
+    bool stuck =
+        before.in_bytes == in->buffers.in_bytes && before.out_bytes == in->buffers.out_bytes;
+    if (stuck && in->at_end)
+        fail(in, 0, err, "truncated %s data", in->codec->name);
+    else if (stuck)
+        fail(in, 0, err, "damaged %s data", in->codec->name);
+    return !stuck;
+}
+
+static ssize_t read_plain(input *in, void *buffer, size_t n_bytes)
+{
+    size_t n = n_bytes < in->buffers.in_bytes ? n_bytes : in->buffers.in_bytes;
+    memcpy(buffer, in->buffers.in, n);
+    in->buffers.in += n;
+    in->buffers.in_bytes -= n;
+    return (ssize_t)n;
+}
+
+ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err)
+{
+    in->buffers.out = buffer;
+    in->buffers.out_bytes = n_bytes;
+    for (;;) {
+        /* A magic number must not be torn apart by the edge of the buffer. */
+        size_t wanted = in->between_frames ? INPUT_CODEC_MAGIC_BYTES : 1;
+        if (in->buffers.in_bytes < wanted && !fill(in, wanted, err))
+            return -1;
+        if (!in->codec)
+            return read_plain(in, buffer, n_bytes);
+        if (in->at_end && in->buffers.in_bytes == 0 && in->between_frames)
+            return 0;
+        if (!decode(in, err))
+            return -1;
+        if (in->buffers.out_bytes < n_bytes)
+            return (ssize_t)(n_bytes - in->buffers.out_bytes);
+    }
+}
+
+uint64_t input_stored_bytes(const input *in)
+{
+    return in->n_read;
+}
+
+uint64_t input_checksum(const input *in)
+{
+    return XXH3_64bits_digest(in->checksum);
+}
+
+void input_close(input *in)
+{
+    if (!in)
+        return;
+    if (in->codec_state)
+        in->codec->destroy(in->codec_state);
+    if (in->fd > STDIN_FILENO)
+        close(in->fd);
+    XXH3_freeState(in->checksum);
+    free(in);
+}

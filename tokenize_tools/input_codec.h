@@ -1,0 +1,41 @@
+/* input_codec.h - the decompressors behind input.h. A build without a library still knows its magic
+ * number: such an input is refused by name and never taken for text. */
+#ifndef TOKMAP_INPUT_CODEC_H
+#define TOKMAP_INPUT_CODEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define INPUT_CODEC_MAGIC_BYTES 4
+
+typedef struct input_codec_buffers {
+    const uint8_t *in;
+    size_t in_bytes;
+    uint8_t *out;
+    size_t out_bytes;
+} input_codec_buffers;
+
+typedef enum input_codec_result {
+    INPUT_CODEC_MORE,      /* nothing moved: needs more input */
+    INPUT_CODEC_FRAME_END, /* a frame or member is complete; another may follow */
+    INPUT_CODEC_DAMAGED,   /* `why` says what */
+    INPUT_CODEC_NO_MEMORY
+} input_codec_result;
+
+typedef struct input_codec {
+    const char *name;    /* "gzip" */
+    const char *library; /* "zlib" */
+    /* Whether n_bytes bytes, possibly fewer than a magic number, begin a frame. */
+    bool (*is_magic)(const uint8_t *bytes, size_t n_bytes);
+    void *(*create)(void); /* NULL: not in this build */
+    /* Moves both buffers on by what was consumed and made. */
+    input_codec_result (*decode)(void *state, input_codec_buffers *buffers, char *why,
+                                 size_t why_bytes);
+    void (*destroy)(void *state);
+} input_codec;
+
+extern const input_codec input_codecs[];
+extern const size_t input_n_codecs;
+
+#endif /* TOKMAP_INPUT_CODEC_H */

@@ -1,0 +1,168 @@
+/* main.c - the tokmap command: picks the command and runs it. */
+#include <fcntl.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "config.h"
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
+#if HAVE_ZLIB
+#include <zlib.h>
+#endif
+
+#include "cli.h"
+
+#define FORMAT_VERSION 1
+
+static const cli_command commands[] = {
+    {"pack", "turn text into a dataset", pack_command},
+    {"index", "adopt a token file of another program, without copying it", index_command},
+    {"info", "show what a dataset holds", info_command},
+    {"verify", "read every byte of a dataset and check it", verify_command},
+    {"cat", "print token ids or text", cat_command},
+    {"merge", "put datasets together into one", merge_command},
+    {"export", "write a dataset in the form of another program", export_command},
+};
+#define N_COMMANDS (sizeof commands / sizeof *commands)
+
+static void print_help(FILE *out)
+{
+    fputs("Usage: tokmap COMMAND [OPTION]...\n"
+          "\n"
+          "Makes, checks and reads token datasets for language model training. A dataset P is\n"
+          "two files: P.bin holds the tokens and nothing else, P.tmi is the index.\n"
+          "\n"
+          "Commands:\n",
+          out);
+    for (size_t i = 0; i < N_COMMANDS; i++)
+        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
+    fputs("\n"
+          "Options:\n"
+          "  -h, --help     print this and exit; 'tokmap COMMAND --help' explains a command\n"
+          "      --version  print the version and the optional parts and exit\n"
+          "\n"
+          "Examples:\n"
+          "  tokmap pack book.txt notes.txt.zst -o data/train\n"
+          "  tokmap info data/train\n"
+          "  tokmap cat data/train --documents 0:10 --text\n",
+          out);
+}
+
+static int print_version(void)
+{
+    unsigned xxh = XXH_versionNumber();
+    printf("tokmap %s\n", tokmap_version());
+    printf("format  %d\n", FORMAT_VERSION);
+    printf("xxHash  %u.%u.%u\n", xxh / 10000, xxh / 100 % 100, xxh % 100);
+#if HAVE_ZSTD
+    printf("zstd    %s\n", ZSTD_versionString());
+#else
+    puts("zstd    not in this build");
+#endif
+#if HAVE_ZLIB
+    printf("zlib    %s\n", zlibVersion());
+#else
+    puts("zlib    not in this build");
+#endif
+    return cli_finish();
+}
+
+/* Levenshtein distance of two short words. */
+static size_t word_distance(const char *a, const char *b)
+{
+    enum {
+        LONGEST = 15
+    };
+    size_t n_a = strlen(a), n_b = strlen(b), row[LONGEST + 1];
+    if (n_a > LONGEST || n_b > LONGEST)
+        return LONGEST;
+    for (size_t j = 0; j <= n_b; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n_a; i++) {
+        size_t diagonal = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= n_b; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+            diagonal = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[n_b];
+}
+
+static int unknown_command(const char *word)
+{
+    const char *nearest = NULL;
+    size_t distance = 3;
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        size_t d = word_distance(word, commands[i].name);
+        if (d < distance) {
+            distance = d;
+            nearest = commands[i].name;
+        }
+    }
+    if (word[0] == '-')
+        return cli_usage("unknown option %s", word);
+    if (nearest)
+        return cli_usage("there is no command '%s'; did you mean '%s'?", word, nearest);
+    return cli_usage("there is no command '%s'", word);
+}
+
+static const cli_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+    }
+    return NULL;
+}
+
+/* A process may be started without descriptors 0, 1 or 2. A file opened next would take their place
+ * and messages would be written into it. The stand-ins for 0 and 1 fail when they are used. */
+static void fill_standard_descriptors(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDWR};
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
+            _exit(CLI_INTERNAL);
+    }
+}
+
+/* Each dataset of a list holds a descriptor; the usual soft limit is 1024. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    fill_standard_descriptors();
+    raise_file_limit();
+    if (argc < 2) {
+        print_help(stderr);
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_help(stdout);
+        return cli_finish();
+    }
+    if (strcmp(argv[1], "--version") == 0)
+        return print_version();
+    const cli_command *command = find_command(argv[1]);
+    if (!command)
+        return unknown_command(argv[1]);
+    cli_begin(command->name);
+    return command->run(argc - 1, argv + 1);
+}

@@ -1,0 +1,274 @@
+#include "output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* For progress and for interruption: one call copies at most this much. */
+#define COPY_BYTES (64u << 20)
+
+static int fail_system(const char *path, const char *what)
+{
+    tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = errno};
+    snprintf(err.text, sizeof err.text, "%.300s: cannot %s: %s", path, what, strerror(errno));
+    return cli_fail(&err);
+}
+
+static int fail_exists(const char *path, tokmap_status status)
+{
+    tokmap_error err = {.status = status};
+    snprintf(err.text, sizeof err.text, "%.300s: %s", path,
+             status == TOKMAP_ERR_EXISTS ? "is there already" : "another process is writing it");
+    return cli_fail(&err);
+}
+
+int output_name(output_file *out, const char *prefix, const char *suffix, bool replace)
+{
+    *out = (output_file){.fd = -1, .replace = replace};
+    int n = snprintf(out->path, sizeof out->path, "%s%s", prefix, suffix);
+    if (n < 0 || (size_t)n >= sizeof out->path)
+        return cli_error(CLI_USAGE, "%.200s...: the path is too long", prefix);
+    snprintf(out->partial, sizeof out->partial, "%s.partial", out->path);
+    struct stat st;
+    if (!replace && lstat(out->path, &st) == 0)
+        return fail_exists(out->path, TOKMAP_ERR_EXISTS);
+    return CLI_OK;
+}
+
+/* ---- The partial file ---- */
+
+/* Whether the name still leads to the file that is open: another process may have taken it away
+ * between our open and our lock. */
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat by_fd, by_path;
+    return fstat(fd, &by_fd) == 0 && lstat(path, &by_path) == 0 && by_fd.st_dev == by_path.st_dev &&
+           by_fd.st_ino == by_path.st_ino;
+}
+
+/* Removes the partial file of a process that died. It is never written into: it may be a link to
+ * something. Returns CLI_OK also when it vanished meanwhile. */
+static int remove_stale(const char *partial)
+{
+    int fd = open(partial, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? CLI_OK : fail_system(partial, "take over");
+    int code = CLI_OK;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        code = fail_exists(partial, TOKMAP_ERR_LOCKED);
+    else if (is_same_file(fd, partial) && unlink(partial) != 0)
+        code = fail_system(partial, "remove");
+    close(fd);
+    return code;
+}
+
+int output_begin(output_file *out)
+{
+    enum {
+        MAX_TRIES = 100
+    };
+    for (int i = 0; i < MAX_TRIES; i++) {
+        int fd = open(out->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_same_file(fd, out->partial)) {
+            out->fd = fd;
+            return CLI_OK;
+        }
+        if (fd >= 0) {
+            close(fd); /* another process took it for stale before it was locked */
+            continue;
+        }
+        if (errno != EEXIST)
+            return fail_system(out->path, "write");
+        int code = remove_stale(out->partial);
+        if (code != CLI_OK)
+            return code;
+    }
+    return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
+}
+
+int output_write(output_file *out, const void *data, size_t n_bytes)
+{
+    const uint8_t *p = data;
+    while (n_bytes > 0) {
+        ssize_t n = write(out->fd, p, n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? EIO : errno;
+            return fail_system(out->path, "write");
+        }
+        p += n;
+        n_bytes -= (size_t)n;
+    }
+    return CLI_OK;
+}
+
+/* ---- Copies ---- */
+
+/* The source became shorter, or cannot be read. */
+static int fail_source(const char *path, uint64_t offset, bool has_ended)
+{
+    tokmap_error err = {
+        .status = TOKMAP_ERR_IO, .sys_errno = has_ended ? 0 : errno, .file_offset = offset};
+    snprintf(err.text, sizeof err.text, "%.300s: cannot read at byte %llu: %s", path,
+             (unsigned long long)offset,
+             has_ended ? "the file ends there, it was shortened" : strerror(errno));
+    return cli_fail(&err);
+}
+
+static int copy_by_hand(output_file *out, const output_source *src, uint64_t offset, size_t n_bytes)
+{
+    enum {
+        BUFFER_BYTES = 1 << 20
+    };
+    char *buffer = malloc(BUFFER_BYTES);
+    if (!buffer)
+        return cli_error(CLI_AGAIN, "there is no memory left");
+    int code = CLI_OK;
+    while (code == CLI_OK && n_bytes > 0) {
+        size_t n_wanted = n_bytes < BUFFER_BYTES ? n_bytes : BUFFER_BYTES;
+        ssize_t n = pread(src->fd, buffer, n_wanted, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        code =
+            n <= 0 ? fail_source(src->path, offset, n == 0) : output_write(out, buffer, (size_t)n);
+        offset += n > 0 ? (uint64_t)n : 0;
+        n_bytes -= n > 0 ? (size_t)n : 0;
+    }
+    free(buffer);
+    return code;
+}
+
+/* Inside the kernel where file systems can do that. 0: nothing could be copied this way. */
+static size_t copy_in_kernel(int dst, int src, uint64_t offset, size_t n_bytes)
+{
+    off_t from = (off_t)offset;
+    ssize_t n = copy_file_range(src, &from, dst, NULL, n_bytes, 0);
+    return n > 0 ? (size_t)n : 0;
+}
+
+int output_copy(output_file *out, const output_source *src, uint64_t src_offset, uint64_t n_bytes)
+{
+    int code = CLI_OK;
+    bool in_kernel = true;
+    for (uint64_t done = 0; code == CLI_OK && done < n_bytes;) {
+        size_t n_wanted = n_bytes - done < COPY_BYTES ? (size_t)(n_bytes - done) : COPY_BYTES;
+        size_t n = in_kernel ? copy_in_kernel(out->fd, src->fd, src_offset + done, n_wanted) : 0;
+        if (n == 0) {
+            /* Whatever was wrong, the plain way either works or tells the true reason. */
+            in_kernel = false;
+            code = copy_by_hand(out, src, src_offset + done, n_wanted);
+            n = n_wanted;
+        }
+        done += n;
+        cli_progress_update(src->progress, done, n_bytes);
+    }
+    cli_progress_clear(src->progress);
+    return code;
+}
+
+/* ---- Final names ---- */
+
+static int flush_folder(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    memcpy(folder, n ? path : ".", n ? n : 1);
+    folder[n ? n : 1] = 0;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_system(folder, "open");
+    int code = CLI_OK;
+    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot flush folders */
+        code = fail_system(folder, "flush");
+    close(fd);
+    return code;
+}
+
+/* 0, or -1 with errno = EEXIST when the name is taken. */
+static int rename_to_free_name(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    /* The file system does not know that flag; link() does not replace either. */
+    return link(from, to) == 0 ? unlink(from) : -1;
+}
+
+int output_place(output_file *out)
+{
+    if (fsync(out->fd) != 0)
+        return fail_system(out->path, "flush");
+    int failed = out->replace ? rename(out->partial, out->path)
+                              : rename_to_free_name(out->partial, out->path);
+    if (failed) {
+        return errno == EEXIST ? fail_exists(out->path, TOKMAP_ERR_EXISTS)
+                               : fail_system(out->path, "write");
+    }
+    out->is_there = true;
+    close(out->fd);
+    out->fd = -1;
+    return flush_folder(out->path);
+}
+
+/* True when the new name leads to the very file that is open as src. */
+static bool make_hard_link(output_file *out, const output_source *src)
+{
+    int failed = linkat(AT_FDCWD, src->path, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW);
+    if (failed && errno == EEXIST && out->replace && unlink(out->path) == 0)
+        failed = linkat(AT_FDCWD, src->path, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW);
+    if (failed)
+        return false;
+    if (!is_same_file(src->fd, out->path)) {
+        unlink(out->path);
+        return false;
+    }
+    return true;
+}
+
+int output_share(output_file *out, const output_source *src, output_way *way)
+{
+    struct stat st;
+    *way = OUTPUT_HARD_LINK;
+    if (make_hard_link(out, src)) {
+        out->is_there = true;
+        return flush_folder(out->path);
+    }
+    if (fstat(src->fd, &st) != 0)
+        return fail_system(src->path, "read");
+    int code = output_begin(out);
+    if (code != CLI_OK)
+        return code;
+    *way = OUTPUT_REFLINK;
+    if (ioctl(out->fd, FICLONE, src->fd) != 0) {
+        *way = OUTPUT_COPY;
+        code = output_copy(out, src, 0, (uint64_t)st.st_size);
+    }
+    return code == CLI_OK ? output_place(out) : code;
+}
+
+void output_close(output_file *out)
+{
+    if (out->fd < 0)
+        return;
+    unlink(out->partial);
+    close(out->fd);
+    out->fd = -1;
+}
+
+void output_abandon(output_file *out)
+{
+    output_close(out);
+    if (out->is_there)
+        unlink(out->path);
+    out->is_there = false;
+}
