@@ -116,7 +116,7 @@ static tokmap_status scan(tokmap_writer *w, size_t *n_tokens, tokmap_error *err)
     *n_tokens = (size_t)MIN(w->header.n_tokens - w->n_tokens, TOKMAP_I_BLOCK_BYTES / width);
     if (*n_tokens == 0)
         return TOKMAP_END;
-    tokmap_status status = tokmap_i_read_exactly(w->token_fd, w->token_path,
+    tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){w->token_fd, w->token_path},
                                                  w->header.token_offset + w->n_tokens * width,
                                                  *n_tokens * width, w->buffer, err);
     if (status)

@@ -51,18 +51,18 @@ static tokmap_status prefix_of(const char *path, size_t *prefix_bytes, tokmap_er
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_read_exactly(int fd, const char *name, uint64_t offset, size_t n_bytes,
+tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
                                     void *dst, tokmap_error *err)
 {
     size_t n_read = 0;
-    const int error = tokmap_i_file_read(fd, dst, n_bytes, offset, &n_read);
+    const int error = tokmap_i_file_read(file.fd, dst, n_bytes, offset, &n_read);
     if (error)
-        return FAIL_IO_AT(err, error, offset + n_read, "%s: cannot read at byte %" PRIu64, name,
-                          offset + n_read);
+        return FAIL_IO_AT(err, error, offset + n_read, "%s: cannot read at byte %" PRIu64,
+                          file.name, offset + n_read);
     if (n_read < n_bytes)
         return FAIL_IO_AT(err, 0, offset + n_read,
                           "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
-                          name, offset + n_read);
+                          file.name, offset + n_read);
     return TOKMAP_OK;
 }
 
@@ -85,8 +85,8 @@ static tokmap_status check_padding(const tokmap_dataset *ds, int fd, tokmap_erro
     for (uint32_t i = 0; i < ds->header.n_sections; i++) {
         uint8_t gap[TOKMAP_I_SECTION_ALIGNMENT];
         const size_t n_bytes = (size_t)(ds->header.sections[i].offset - end);
-        const tokmap_status status =
-            tokmap_i_read_exactly(fd, ds->index_path, end, n_bytes, gap, err);
+        const tokmap_status status = tokmap_i_read_exactly(
+            (tokmap_i_named_file){fd, ds->index_path}, end, n_bytes, gap, err);
         if (status)
             return status;
         for (size_t j = 0; j < n_bytes; j++)
@@ -111,8 +111,8 @@ static tokmap_status read_header(tokmap_dataset *ds, int fd, tokmap_error *err)
     if (status)
         return status;
     const size_t table_bytes = (size_t)ds->header.n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
-    status =
-        tokmap_i_read_exactly(fd, ds->index_path, TOKMAP_I_HEADER_BYTES, table_bytes, bytes, err);
+    status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path}, TOKMAP_I_HEADER_BYTES,
+                                   table_bytes, bytes, err);
     if (!status)
         status = tokmap_i_table_decode(bytes, &input, &ds->header, err);
     return status ? status : check_padding(ds, fd, err);
@@ -124,8 +124,8 @@ static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
     const tokmap_i_section *sources = tokmap_i_section_find(h, TOKMAP_I_SOURCES);
     uint8_t count[TOKMAP_I_SOURCE_HEAD_BYTES];
-    const tokmap_status status =
-        tokmap_i_read_exactly(fd, ds->index_path, sources->offset, sizeof count, count, err);
+    const tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path},
+                                                       sources->offset, sizeof count, count, err);
     if (status)
         return status;
     const uint64_t n_sources = load_le64(count);
@@ -156,11 +156,23 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
     return status;
 }
 
+/* A writer that replaces a dataset removes its index before it touches the tokens. So when the
+ * index is still there once the tokens are open, they belong together. */
+static tokmap_status refuse_replaced(const tokmap_dataset *ds, tokmap_error *err)
+{
+    int fd = -1;
+    const tokmap_status status = tokmap_i_dataset_open_index(ds, &fd, err);
+    tokmap_i_file_close(fd);
+    return status;
+}
+
 static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
 {
     const tokmap_i_header *h = &ds->header;
     tokmap_i_file_stat stat;
-    const tokmap_status status = open_file(ds->token_path, &ds->token_fd, &stat, err);
+    tokmap_status status = open_file(ds->token_path, &ds->token_fd, &stat, err);
+    if (!status)
+        status = refuse_replaced(ds, err);
     if (status)
         return status;
     ds->token_file_bytes = h->token_offset + h->n_tokens * h->token_bytes;
@@ -288,8 +300,8 @@ tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, ui
 tokmap_status tokmap_i_dataset_read_bytes(const tokmap_dataset *ds, uint64_t first_byte,
                                           size_t n_bytes, void *dst, tokmap_error *err)
 {
-    return tokmap_i_read_exactly(ds->token_fd, ds->token_path, ds->header.token_offset + first_byte,
-                                 n_bytes, dst, err);
+    return tokmap_i_read_exactly((tokmap_i_named_file){ds->token_fd, ds->token_path},
+                                 ds->header.token_offset + first_byte, n_bytes, dst, err);
 }
 
 tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,

@@ -25,10 +25,13 @@ struct tokmap_dataset {
  * file has become shorter. */
 tokmap_status tokmap_i_dataset_read_bytes(const tokmap_dataset *ds, uint64_t first_byte,
                                           size_t n_bytes, void *dst, tokmap_error *err);
-/* Exactly n_bytes of a file, for messages called `name`. */
-tokmap_status tokmap_i_read_exactly(int fd, const char *name, uint64_t offset, size_t n_bytes,
+/* An open file and what messages call it. */
+typedef struct tokmap_i_named_file {
+    int fd;
+    const char *name;
+} tokmap_i_named_file;
+tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
                                     void *dst, tokmap_error *err);
-
 /* The index file once more, for reading without the map; refused when it is another file by now. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);
 

@@ -208,11 +208,11 @@ int tokmap_i_file_sync(int fd)
 int tokmap_i_folder_sync(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    const size_t n_bytes = slash == path ? 1 : (size_t)(slash - path);
     char folder[PATH_MAX] = "."; /* no allocation: this must not fail when all else is done */
-    if (slash && n_bytes >= sizeof folder)
-        return ENAMETOOLONG;
     if (slash) {
+        const size_t n_bytes = slash == path ? 1 : (size_t)(slash - path);
+        if (n_bytes >= sizeof folder)
+            return ENAMETOOLONG;
         memcpy(folder, path, n_bytes);
         folder[n_bytes] = 0;
     }
@@ -224,9 +224,12 @@ int tokmap_i_folder_sync(const char *path)
     return error == EINVAL ? 0 : error; /* some file systems have nothing to flush here */
 }
 
+/* NFS may do it and say EEXIST all the same, when it asked twice. */
 int tokmap_i_file_link(const char *from, const char *to)
 {
-    return link(from, to) ? errno : 0;
+    if (link(from, to) == 0 || (errno == EEXIST && tokmap_i_file_same(from, to)))
+        return 0;
+    return errno;
 }
 
 int tokmap_i_file_rename(const char *from, const char *to)

@@ -46,6 +46,20 @@ void tokmap_i_error_clear(tokmap_error *err)
         memset(err, 0, sizeof *err);
 }
 
+/* A long path must not push out what happened to it: then the middle is left out. */
+static void copy_shortened(tokmap_error *err, const char *text, size_t n_bytes)
+{
+    static const char gap[] = " ... ";
+    const size_t room = sizeof err->text - 1, head = room / 3, tail = room - head - strlen(gap);
+    if (n_bytes <= room) {
+        memcpy(err->text, text, n_bytes + 1);
+        return;
+    }
+    memcpy(err->text, text, head);
+    memcpy(err->text + head, gap, strlen(gap));
+    memcpy(err->text + head + strlen(gap), text + n_bytes - tail, tail + 1);
+}
+
 tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
 {
     if (!err)
@@ -53,16 +67,19 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
     err->status = cause.status;
     err->sys_errno = cause.sys_errno;
     err->file_offset = cause.file_offset;
+    char text[8192];
     va_list args;
     va_start(args, format);
-    const int n = vsnprintf(err->text, sizeof err->text, format, args);
+    if (vsnprintf(text, sizeof text - 200, format, args) < 0)
+        text[0] = 0;
     va_end(args);
-    const size_t used = n < 0 ? 0 : (size_t)n < sizeof err->text ? (size_t)n : sizeof err->text - 1;
     if (cause.sys_errno) {
         char buffer[128];
+        const size_t used = strlen(text);
         const char *words = strerror_r(cause.sys_errno, buffer, sizeof buffer);
-        snprintf(err->text + used, sizeof err->text - used, ": %s", words);
+        snprintf(text + used, sizeof text - used, ": %s", words);
     }
+    copy_shortened(err, text, strlen(text));
     for (char *p = err->text; *p; p++) /* file names may hold anything; the text is one line */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';

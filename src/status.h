@@ -15,13 +15,21 @@ typedef struct tokmap_i_cause {
 tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-#define FAIL(err, status, ...) tokmap_i_fail(err, (tokmap_i_cause){status, 0, 0}, __VA_ARGS__)
-#define FAIL_AT(err, status, offset, ...)                                                          \
-    tokmap_i_fail(err, (tokmap_i_cause){status, 0, offset}, __VA_ARGS__)
-#define FAIL_IO(err, errno_value, ...)                                                             \
-    tokmap_i_fail(err, (tokmap_i_cause){TOKMAP_ERR_IO, errno_value, 0}, __VA_ARGS__)
+/* What tokmap_i_fail returns, where compilers and analysers can see what it is. */
+static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_status status)
+{
+    (void)returned;
+    return status;
+}
+
+#define FAIL_CAUSE(err, status, errno_value, offset, ...)                                          \
+    tokmap_i_failed(                                                                               \
+        tokmap_i_fail(err, (tokmap_i_cause){status, errno_value, offset}, __VA_ARGS__), status)
+#define FAIL(err, status, ...) FAIL_CAUSE(err, status, 0, 0, __VA_ARGS__)
+#define FAIL_AT(err, status, offset, ...) FAIL_CAUSE(err, status, 0, offset, __VA_ARGS__)
+#define FAIL_IO(err, errno_value, ...) FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, 0, __VA_ARGS__)
 #define FAIL_IO_AT(err, errno_value, offset, ...)                                                  \
-    tokmap_i_fail(err, (tokmap_i_cause){TOKMAP_ERR_IO, errno_value, offset}, __VA_ARGS__)
+    FAIL_CAUSE(err, TOKMAP_ERR_IO, errno_value, offset, __VA_ARGS__)
 #define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
 
 void tokmap_i_error_clear(tokmap_error *err);

@@ -56,7 +56,13 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
     if (!status)
         status = tokmap_i_index_writer_open(&w->index, w->index_partial, err);
     w->owns_partials = !status;
-    return status ? status : refuse_existing(w, err);
+    if (!status)
+        status = refuse_existing(w, err);
+    if (status)
+        return status;
+    const int error = tokmap_i_folder_sync(w->index_path); /* told now, not after all the work */
+    return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", w->index_path)
+                 : TOKMAP_OK;
 }
 
 /* Not when replacing: then they may be those of a dataset that is complete. */
@@ -352,6 +358,22 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
+/* A file that grew or shrank meanwhile would not fit the index that we are about to publish. */
+static tokmap_status check_adopted_size(const tokmap_writer *w, tokmap_error *err)
+{
+    const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
+    tokmap_i_file_stat stat;
+    const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", w->token_path);
+    if (stat.n_bytes == expected)
+        return TOKMAP_OK;
+    return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
+                   "%s: has %" PRIu64 " bytes by now, not %" PRIu64
+                   ": somebody changed it while it was read",
+                   w->token_path, stat.n_bytes, expected);
+}
+
 static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
 {
     w->header.n_tokens = w->n_tokens;
@@ -362,7 +384,7 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
             return status;
     }
     if (!w->token_partial)
-        return TOKMAP_OK;
+        return check_adopted_size(w, err);
     const tokmap_status status = tokmap_i_writer_flush(w, err);
     if (status)
         return status;
@@ -371,9 +393,9 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
                  : TOKMAP_OK;
 }
 
-/* Files get their final name as a second one, and lose the partial one when all is done: until then
- * the lock holds, and a killed writer's tokens can be told from somebody else's. Where the file system
- * has no second names, they are renamed. */
+/* Files get their final name as a second one, and lose the partial one when all is done: until
+ * then the lock holds, and a killed writer's tokens can be told from somebody else's. Where the
+ * file system has no second names, they are renamed. */
 static int name_tokens(const tokmap_writer *w)
 {
     const int error = tokmap_i_file_link(w->token_partial, w->token_path);

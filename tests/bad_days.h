@@ -116,7 +116,9 @@ static uint64_t shape_source_end_token(const shape *s, uint32_t source)
 
 static void shape_source_name(uint32_t source, char name[32])
 {
-    snprintf(name, 32, source % 3 == 1 ? "" : "input-%" PRIu32 ".txt", source);
+    name[0] = 0;
+    if (source % 3 != 1)
+        snprintf(name, 32, "input-%" PRIu32 ".txt", source);
 }
 
 /* P and the suffix of the token file, and so on. */

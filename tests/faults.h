@@ -43,6 +43,7 @@ typedef enum fault_mode {
     FAULT_ONCE,         /* the n-th call fails */
     FAULT_FROM_THEN_ON, /* the n-th and all later ones fail */
     FAULT_SHORT,        /* from the n-th on, transfers move half of what was asked */
+    FAULT_MEANWHILE,    /* before the n-th call, fault.meanwhile is called */
     FAULT_KILL_BEFORE,  /* SIGKILL instead of the n-th call */
     FAULT_KILL_AFTER    /* SIGKILL when it is done */
 } fault_mode;
@@ -57,6 +58,8 @@ static struct {
     bool armed;
     /* When set, decides about each pread: 0 or an errno value. May run in many threads. */
     int (*pread_hook)(int fd, uint64_t offset, size_t n_bytes);
+    void (*meanwhile)(void);
+    void (*open_hook)(const char *path); /* when set, is told of each open beforehand */
 } fault;
 
 __attribute__((unused)) static void fault_arm(fault_mode mode, unsigned calls, int errno_value,
@@ -84,7 +87,7 @@ static bool fault_hits(fault_call call)
     if (!fault.armed || !(fault.calls & call))
         return false;
     fault.n_seen++;
-    const bool once = fault.mode == FAULT_ONCE || fault.mode >= FAULT_KILL_BEFORE;
+    const bool once = fault.mode != FAULT_FROM_THEN_ON && fault.mode != FAULT_SHORT;
     if (fault.mode == FAULT_OFF || (once ? fault.n_seen != fault.nth : fault.n_seen < fault.nth))
         return false;
     fault.n_fired++;
@@ -98,6 +101,11 @@ static bool fault_fails(bool hit)
         return false;
     if (fault.mode == FAULT_KILL_BEFORE)
         kill(getpid(), SIGKILL);
+    if (fault.mode == FAULT_MEANWHILE) {
+        fault.armed = false;
+        fault.meanwhile();
+        fault.armed = true;
+    }
     if (fault.mode != FAULT_ONCE && fault.mode != FAULT_FROM_THEN_ON)
         return false;
     errno = fault.errno_value;
@@ -128,6 +136,8 @@ static long fault_after(bool hit, long result)
 
 static int fault_open(const char *path, int flags, mode_t mode)
 {
+    if (fault.open_hook)
+        fault.open_hook(path);
     FAULT_CALL(FAULT_OPEN, SYS_openat, AT_FDCWD, path, flags, mode);
 }
 
@@ -271,10 +281,10 @@ void *mmap64(void *where, size_t n_bytes, int protection, int flags, int fd, off
     !FAULT_HAS_FEATURE(address_sanitizer) && !FAULT_HAS_FEATURE(thread_sanitizer)
 #define FAULT_MEMORY_WORKS 1
 
-void *__libc_malloc(size_t n_bytes);
-void *__libc_calloc(size_t n, size_t n_bytes);
-void *__libc_realloc(void *p, size_t n_bytes);
-void __libc_free(void *p);
+void *libc_malloc(size_t n_bytes) __asm__("__libc_malloc");
+void *libc_calloc(size_t n, size_t n_bytes) __asm__("__libc_calloc");
+void *libc_realloc(void *p, size_t n_bytes) __asm__("__libc_realloc");
+void libc_free(void *p) __asm__("__libc_free");
 
 static volatile int64_t fault_n_live; /* blocks taken and not given back while armed */
 
@@ -285,7 +295,7 @@ void *malloc(size_t n_bytes)
     if (fault_fails(fault_hits(FAULT_MEMORY)))
         return NULL;
     fault_n_live += fault.armed;
-    return __libc_malloc(n_bytes);
+    return libc_malloc(n_bytes);
 }
 
 void *calloc(size_t n, size_t n_bytes)
@@ -293,7 +303,7 @@ void *calloc(size_t n, size_t n_bytes)
     if (fault_fails(fault_hits(FAULT_MEMORY)))
         return NULL;
     fault_n_live += fault.armed;
-    return __libc_calloc(n, n_bytes);
+    return libc_calloc(n, n_bytes);
 }
 
 void *realloc(void *p, size_t n_bytes)
@@ -301,13 +311,13 @@ void *realloc(void *p, size_t n_bytes)
     if (fault_fails(fault_hits(FAULT_MEMORY)))
         return NULL;
     fault_n_live += fault.armed && !p;
-    return __libc_realloc(p, n_bytes);
+    return libc_realloc(p, n_bytes);
 }
 
 void free(void *p)
 {
     fault_n_live -= fault.armed && p;
-    __libc_free(p);
+    libc_free(p);
 }
 
 #pragma GCC visibility pop

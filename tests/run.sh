@@ -2,10 +2,10 @@
 # run.sh TEST... - runs test programs and scripts, and counts what they say.
 #
 # A test prints a line for each thing it tests: `ok NAME`, `FAIL NAME: why` or `skip NAME: reason`.
-# One that crashes, takes too long, says nothing or leaves files behind is a failure too. Shows
-# failures and skips; the last line is `N passed, N failed, N skipped`. As many run at a time as
-# there are processors. Environment: TOKMAP_BUILD (folder of the programs), TOKMAP_TIMEOUT (seconds
-# for one TEST), PYTHON, JOBS.
+# One that crashes, takes too long, says nothing or leaves files behind is a failure too. A line
+# `note TEXT` is shown and not counted. Shows failures and skips; the last line is `N passed, N
+# failed, N skipped`. As many run at a time as there are processors. Environment: TOKMAP_BUILD
+# (folder of the programs), TOKMAP_TIMEOUT (seconds for one TEST), PYTHON, JOBS.
 
 export LC_ALL=C PYTHON=${PYTHON:-python3} PYTHONDONTWRITEBYTECODE=1
 unset MAKEFLAGS MFLAGS MAKELEVEL
@@ -42,7 +42,7 @@ run_one() # test $1, everything about it in the folder $RUN_DIR
         printf '%-28s %s' "$name" "$(counts "$log")"
         [ $((SECONDS - start)) -lt 5 ] || printf ' (%d s)' $((SECONDS - start))
         echo
-        grep -aE '^(FAIL|skip) ' "$log" | sed 's/^/    /'
+        grep -aE '^(FAIL|skip|note) ' "$log" | sed 's/^/    /'
         cat "$RUN_DIR/$name.tail" 2>/dev/null
     } >"$RUN_DIR/$name.report"
     cat "$RUN_DIR/$name.report"

@@ -64,7 +64,7 @@ static void flip_shape(const shape *s)
     const char *problem = shape_compare(s, prefix);
     if (problem)
         CHECK_FAIL("after all flips were taken back: %s", problem);
-    printf("%s: %" PRIu64 " of %" PRIu64 " flips caught, %" PRIu64 " by open, %" PRIu64
+    printf("note %s: %" PRIu64 " of %" PRIu64 " flips caught, %" PRIu64 " by open, %" PRIu64
            " by verify\n",
            s->name, f.n_by_open + f.n_by_verify, f.n_flips, f.n_by_open, f.n_by_verify);
     CHECK_EQ(f.n_by_open + f.n_by_verify, f.n_flips);

@@ -5,6 +5,8 @@
 
 #include "base.h"
 #include "document_index.h"
+#include "index_reader.h"
+#include "index_writer.h"
 
 enum {
     MAX_DOCUMENTS = 70000
@@ -170,4 +172,68 @@ TEST(damaged_sections_give_errors_or_documents_inside_the_dataset)
     }
     free(s.lengths);
     CHECK(n_found > 0 && n_refused > 0);
+}
+
+/* Ends of documents that span more than 2^32 tokens, written by the library to a file of holes. */
+static void write_wide(const char *prefix, const shape *s)
+{
+    char path[1100];
+    tokmap_error err;
+    tokmap_i_index_writer *w;
+    tokmap_i_header header = {.token_bytes = 2, .eod_id = TOKMAP_NO_ID, .token_suffix = ".bin"};
+    snprintf(path, sizeof path, "%s.tmi", prefix);
+    CHECK_INT(tokmap_i_index_writer_open(&w, path, &err), TOKMAP_OK);
+    for (uint64_t i = 0; i < s->n_documents; i++) {
+        header.n_tokens += s->lengths[i];
+        CHECK_INT(tokmap_i_index_writer_document(w, header.n_tokens, &err), TOKMAP_OK);
+    }
+    for (uint64_t i = 0; i < tokmap_i_n_blocks(&header); i++)
+        CHECK_INT(tokmap_i_index_writer_block(w, 0, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_i_index_writer_finish(w, &header, "{}", 2, &err), TOKMAP_OK);
+    tokmap_i_index_writer_close(w);
+    snprintf(path, sizeof path, "%s.bin", prefix);
+    FILE *f = fopen(path, "wb");
+    CHECK(f && ftruncate(fileno(f), (off_t)(2 * header.n_tokens)) == 0 && fclose(f) == 0);
+}
+
+static tokmap_status compare_ends(void *context, const uint64_t *ends, uint32_t n_ends,
+                                  tokmap_error *err)
+{
+    (void)err;
+    uint64_t **expected = context;
+    for (uint32_t i = 0; i < n_ends; i++)
+        CHECK_EQ(ends[i], *(*expected)++);
+    return TOKMAP_OK;
+}
+
+TEST(wide_groups_that_the_library_writes_are_read_back)
+{
+    enum {
+        N = 400
+    };
+    uint64_t lengths[N], ends[N], first = 0;
+    shape s = {.lengths = lengths, .n_documents = N};
+    for (uint64_t i = 0; i < N; i++)
+        lengths[i] = i == 70 || i == 200 ? 1ull << 33 : i % 64 == 3 ? UINT32_MAX - 70 + i / 64 : i;
+    write_wide(check_path("w"), &s);
+    tokmap_error err;
+    tokmap_dataset *ds;
+    CHECK_INT(tokmap_dataset_open(&ds, check_path("w"), &err), TOKMAP_OK);
+    for (uint64_t i = 0; i < N; first = ends[i++]) {
+        tokmap_document doc;
+        ends[i] = first + lengths[i];
+        CHECK_INT(tokmap_dataset_document(ds, i, &doc), TOKMAP_OK);
+        CHECK(doc.first_token == first && doc.n_tokens == lengths[i]);
+        if (lengths[i] > 0) {
+            CHECK_INT(tokmap_dataset_find_document(ds, ends[i] - 1, &doc), TOKMAP_OK);
+            CHECK_EQ(doc.index, i);
+        }
+    }
+    tokmap_i_index_reader reader;
+    uint64_t *expected = ends;
+    CHECK_INT(tokmap_i_index_reader_open(&reader, ds, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_i_index_reader_documents(&reader, compare_ends, &expected, &err), TOKMAP_OK);
+    CHECK(expected == ends + N);
+    tokmap_i_index_reader_close(&reader);
+    tokmap_dataset_close(ds);
 }

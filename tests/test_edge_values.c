@@ -185,7 +185,7 @@ static void fit_files(const edges *e, const uint8_t *index)
 static void try_value(edges *e, const field *f, uint64_t value)
 {
     char what[120];
-    uint8_t *index = malloc(e->index.n_bytes);
+    uint8_t *index = malloc(e->index.n_bytes + 1);
     CHECK(index != NULL);
     memcpy(index, e->index.data, e->index.n_bytes);
     const uint64_t was = get_field(index, f);
@@ -218,8 +218,8 @@ static void try_fields(edges *e, const field *fields, size_t n_fields)
 
 static void report(const edges *e, const char *name)
 {
-    printf("%s: %" PRIu64 " values: %" PRIu64 " refused by open, %" PRIu64 " by verify, %" PRIu64
-           " harmless\n",
+    printf("note %s: %" PRIu64 " values: %" PRIu64 " refused by open, %" PRIu64
+           " by verify, %" PRIu64 " harmless\n",
            name, e->n_by_open + e->n_by_verify + e->n_harmless, e->n_by_open, e->n_by_verify,
            e->n_harmless);
     CHECK(e->n_by_open + e->n_by_verify > 0);
@@ -237,6 +237,7 @@ static edges edges_of(const shape *s)
     e.token_path = strdup(shape_token_path(s, e.prefix));
     e.prefix = strdup(e.prefix);
     e.index = file_load(with_suffix(e.prefix, ".tmi"));
+    CHECK(e.index.data != NULL);
     CHECK_INT(stat(e.token_path, &st), 0);
     e.token_file_bytes = st.st_size;
     return e;
@@ -268,7 +269,7 @@ TEST(untouched_fields_fixed_up_are_sound)
     for (unsigned i = 0; i < N_SMALL_SHAPES; i++) {
         edges e = edges_of(SMALL_SHAPES[i]);
         const field same = {"magic", 0, 8};
-        uint8_t *index = malloc(e.index.n_bytes);
+        uint8_t *index = malloc(e.index.n_bytes + 1);
         CHECK(index != NULL);
         memcpy(index, e.index.data, e.index.n_bytes);
         memset(index + 40, 1, 16); /* what the fix-up must restore */

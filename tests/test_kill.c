@@ -36,7 +36,7 @@ static char prefix[600];
 
 static int n_kills(void)
 {
-    return check_long() ? 200 : 100;
+    return check_long() ? 200 : check_sanitized() ? 30 : 100;
 }
 
 static uint64_t now_ns(void)
@@ -154,7 +154,7 @@ static void kill_at_random(const story *s)
             expect_content(s->after, "after the next writer");
         }
     }
-    printf("%d kills, %d times absent\n", n_hit, n_absent);
+    printf("note %d kills, %d times absent\n", n_hit, n_absent);
     CHECK_INT(n_hit, n_kills());
 }
 
@@ -240,7 +240,7 @@ TEST(of_two_writers_at_once_one_wins)
         expect_content(shapes[winner], "of the winner");
         CHECK(!has_partials(prefix));
     }
-    printf("%d times locked, %d times there already\n", n_locked, 50 - n_locked);
+    printf("note %d times locked, %d times there already\n", n_locked, 50 - n_locked);
 }
 
 /* With replace both may succeed, one after the other; what is there then is one of the two,
@@ -262,7 +262,7 @@ TEST(of_two_that_replace_at_once_the_last_one_stays)
             expect_content(&SECOND, "of the last");
         CHECK(!has_partials(prefix));
     }
-    printf("%d times both\n", n_both);
+    printf("note %d times both\n", n_both);
 }
 
 /* An open dataset is not disturbed by one that takes its name. */

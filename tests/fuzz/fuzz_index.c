@@ -1,8 +1,9 @@
-/* fuzz_index.c - any bytes as an index: decoding and all lookups stay inside them, and what is found lies
- * inside the dataset.
+/* fuzz_index.c - any bytes as an index: decoding and all lookups stay inside them, and what is
+ * found lies inside the dataset.
  *
- * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes sizes and
- * offsets fit as well; 3 takes the rest as a documents section alone, 4 as a sources section. */
+ * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes
+ * sizes and offsets fit as well; 3 takes the rest as a documents section alone, 4 as a sources
+ * section. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ static void require(bool condition)
 
 /* ---- Making an index of arbitrary bytes ---- */
 
-/* Four sections one behind the other, of the sizes that the table asks for as far as there is room. */
+/* Four sections one behind the other, of the sizes that the table asks for as far as there is
+ * room. */
 static void fit_places(uint8_t *index, size_t n_bytes)
 {
     static const uint8_t start[16] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n',
