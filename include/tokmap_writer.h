@@ -10,7 +10,7 @@
  *           process leaves, the next writer of the same P takes over. Two writers of one P: the
  *           second is told TOKMAP_ERR_LOCKED.
  * Status    As in tokmap.h. After a failed call every later call but close repeats its status.
- * Memory    1 MiB, 8 bytes for each MiB of tokens and for each 64 documents, and the source
+ * Memory    4 MiB, 8 bytes for each MiB of tokens and for each 64 documents, and the source
  *           names.
  * Threads   One caller at a time. */
 #ifndef TOKMAP_WRITER_H

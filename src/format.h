@@ -17,7 +17,10 @@ enum {
     TOKMAP_I_SECTION_ALIGNMENT = 64,
     TOKMAP_I_MIN_SECTIONS = 4,
     TOKMAP_I_SUFFIX_BYTES = 16,
-    TOKMAP_I_BLOCK_BYTES = 1 << 20
+    TOKMAP_I_BLOCK_BYTES = 1 << 20,
+    /* Files are written in pieces that start and end at multiples of this: then the page cache
+     * can hold them in huge pages, and a map of them costs fewer faults and TLB misses. */
+    TOKMAP_I_WRITE_BYTES = 2 << 20
 };
 
 typedef enum tokmap_i_section_kind {

@@ -11,10 +11,6 @@
 #include "source_table.h"
 #include "status.h"
 
-enum {
-    OUT_BYTES = 1 << 20
-};
-
 typedef struct bytes {
     uint8_t *data;
     size_t n_bytes, capacity;
@@ -69,7 +65,7 @@ tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char
         return FAIL_MEMORY(err);
     w->fd = -1;
     w->path = strdup(path);
-    w->out = malloc(OUT_BYTES);
+    w->out = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
     if (!w->path || !w->out || !w->hasher) {
         tokmap_i_index_writer_close(w);
@@ -123,12 +119,14 @@ static tokmap_status put(tokmap_i_index_writer *w, const void *data, size_t n_by
     tokmap_i_hasher_add(w->hasher, data, n_bytes);
     const uint8_t *from = data;
     while (n_bytes > 0) {
-        const size_t n = MIN(n_bytes, OUT_BYTES - w->out_used);
+        const size_t room =
+            TOKMAP_I_WRITE_BYTES - (w->written + w->out_used) % TOKMAP_I_WRITE_BYTES;
+        const size_t n = MIN(n_bytes, room);
         memcpy(w->out + w->out_used, from, n);
         w->out_used += n;
         from += n;
         n_bytes -= n;
-        const tokmap_status status = w->out_used == OUT_BYTES ? flush(w, err) : TOKMAP_OK;
+        const tokmap_status status = n == room ? flush(w, err) : TOKMAP_OK;
         if (status)
             return status;
     }

@@ -42,7 +42,7 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
     w->token_path = join(prefix, prefix_bytes, suffix, "");
     w->index_path = join(prefix, prefix_bytes, ".tmi", "");
     w->index_partial = join(prefix, prefix_bytes, ".tmi", ".partial");
-    w->buffer = malloc(TOKMAP_I_BLOCK_BYTES);
+    w->buffer = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
     w->metadata = strdup("{}");
     w->metadata_bytes = 2;
@@ -207,7 +207,7 @@ static void store_wide(uint8_t *dst, const uint32_t *ids, size_t n_tokens)
         store_le32(dst + 4 * i, ids[i]);
 }
 
-/* As many ids as the buffer takes: at least one. */
+/* As many ids as there are to the end of the piece at most. */
 static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
                                  tokmap_error *err)
 {
@@ -220,7 +220,7 @@ static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n
     const tokmap_status status = tokmap_i_writer_hash(w, dst, n_bytes, err);
     w->buffer_used += n_bytes;
     w->n_tokens += n_tokens;
-    if (status || w->buffer_used < TOKMAP_I_BLOCK_BYTES)
+    if (status || w->n_tokens * w->header.token_bytes % TOKMAP_I_WRITE_BYTES != 0)
         return status;
     return tokmap_i_writer_flush(w, err);
 }
@@ -255,7 +255,8 @@ static tokmap_status append(tokmap_writer *w, const uint32_t *ids, size_t n_toke
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->token_path);
     tokmap_status status = check_ids(w, ids, n_tokens, err);
     while (!status && n_tokens > 0) {
-        const size_t room = (TOKMAP_I_BLOCK_BYTES - w->buffer_used) / w->header.token_bytes;
+        const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / w->header.token_bytes;
+        const size_t room = tokens_in_piece - w->n_tokens % tokens_in_piece;
         const size_t n = MIN(n_tokens, room);
         status = append_some(w, ids, n, err);
         ids += n;

@@ -16,7 +16,7 @@ struct tokmap_writer {
     tokmap_i_header header;
     bool replace, finished;
     bool owns_partials; /* holds the lock on index_partial, which goes for token_partial too */
-    uint8_t *buffer;    /* a block: tokens not yet written, or just read */
+    uint8_t *buffer;    /* TOKMAP_I_WRITE_BYTES: tokens not yet written, or just read */
     size_t buffer_used;
     tokmap_i_hasher *hasher; /* of the block at hand */
     size_t hashed;           /* bytes of it so far */

@@ -59,6 +59,9 @@ expect a_system_call_header_in_a_pure_file_is_found "includes platform.h: pure f
 echo '#include "hash.h"' >>"$copy/tokenize_tools/main.c"
 expect a_private_header_in_a_command_is_found "tokenize_tools includes hash.h"
 
+echo '#include "../src/hash.h"' >>"$copy/bench/main.c"
+expect a_private_header_by_its_path_is_found "bench includes ../src/hash.h"
+
 echo '#include "hash.h"' >>"$copy/src/base.h"
 echo '#include "base.h"' >>"$copy/src/hash.h"
 expect a_circle_is_found "a circle of includes: base -> hash -> base"
