@@ -84,8 +84,9 @@ static int measure(const bench_options *options, bench_report *report, uint64_t 
         bench_add_value(rows[1], y);
         bench_add_value(rows[2], z);
     }
-    bench_row *rate =
-        bench_add_row(report, "lookup", "lookups a second, one thread, many at once", "M/s");
+    snprintf(name, sizeof name, "lookups a second, one thread, %.0e documents",
+             (double)n_documents);
+    bench_row *rate = bench_add_row(report, "lookup", name, "M/s");
     for (uint32_t i = 0; i < rows[1]->n_values; i++)
         bench_add_value(rate, 1e3 / rows[1]->values[i]);
     tokmap_dataset_close(ds);

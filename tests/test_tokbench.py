@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""tokbench end to end on small data: every page gives figures, the JSON has what the table shows, nothing is left
+behind, and a failure is told. Not how fast anything is."""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+TOKBENCH = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build")) / "tokbench"
+SMALL = ["--rounds", "3", "--documents", "100000", "--verify-mib", "3"]
+
+
+def tokbench(*arguments):
+    return subprocess.run([TOKBENCH, *arguments], capture_output=True, text=True)
+
+
+def every_page_gives_figures(folder):
+    run = tokbench("all", *SMALL, "--dir", folder, "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    result = json.loads((folder / "out.json").read_text())
+    assert result["schema"] == 1 and result["machine"]["processors"] >= 1
+    assert "--rounds 3" in result["command"] and str(folder) not in result["command"]
+    assert {row["page"] for row in result["rows"]} == {"verify", "lookup", "open"}
+    for row in result["rows"]:
+        assert len(row["values"]) == 3 and all(value > 0 for value in row["values"]), row
+        assert sorted(row["values"])[1] == row["median"], row
+        assert row["name"] in run.stdout, row["name"]
+        if "target" in row:
+            (kind, target), reached = list(row["target"].items())[0], row["target"]["reached"]
+            assert reached == (row["median"] >= target if kind == "at_least" else
+                               row["median"] <= target), row
+    assert len({row["name"] for row in result["rows"]}) == len(result["rows"])
+    assert os.listdir(folder) == ["out.json"]
+
+
+def json_on_stdout_is_alone_there(folder):
+    run = tokbench("open", "--rounds", "1", "--dir", folder, "--json", "-")
+    assert run.returncode == 0 and json.loads(run.stdout)["rows"], run
+    assert "median" in run.stderr
+
+
+def failures_are_told(folder):
+    run = tokbench("open", "--dir", folder / "absent")
+    assert run.returncode == 1 and "absent" in run.stderr, run
+    for wrong in (["nothing"], [], ["open", "--rounds", "0"], ["open", "--rounds", "102"],
+                  ["open", "--documents", "x"], ["open", "--what"]):
+        run = tokbench(*wrong)
+        assert run.returncode == 2 and "--help" in run.stderr and not run.stdout, (wrong, run)
+
+
+status = 0
+for test in (every_page_gives_figures, json_on_stdout_is_alone_there, failures_are_told):
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            test(pathlib.Path(name))
+            print(f"ok tokbench_{test.__name__}")
+        except Exception as error:
+            status = 1
+            print(f"FAIL tokbench_{test.__name__}: {type(error).__name__} {error}".replace("\n", " | "))
+sys.exit(status)
