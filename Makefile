@@ -240,6 +240,7 @@ install: all
 	$(fill) src/tokmapConfigVersion.cmake.in >$(CMAKE_DIR)/tokmapConfigVersion.cmake
 	install -D -m 644 tokenize_tools/completion.bash $(COMPLETION)
 	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
+	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Programs find libtokmap.so after: ldconfig')
 
 ## uninstall: removes what install brought
 uninstall:

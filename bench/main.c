@@ -1,7 +1,10 @@
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
+#include <dirent.h>
 #include <getopt.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "bench.h"
@@ -112,13 +115,8 @@ static int choose(int argc, char **argv, bool *chosen)
     return argc == 0 ? usage("name a page", "") : -1;
 }
 
-static int write_json(const bench_report *report, const char *path, const char *command)
+static int write_json(const bench_report *report, FILE *out, const char *path, const char *command)
 {
-    FILE *out = strcmp(path, "-") == 0 ? stdout : fopen(path, "w");
-    if (!out) {
-        perror(path);
-        return 1;
-    }
     int code = bench_print_json(report, command, out);
     if (out != stdout && fclose(out))
         code = 1;
@@ -149,6 +147,72 @@ static int run_pages(const command_line *line, const bool *chosen, bench_report 
     return code;
 }
 
+static int measure(const command_line *line, const bool *chosen, const char *command)
+{
+    static bench_report report;
+    const bool to_stdout = line->json && strcmp(line->json, "-") == 0;
+    FILE *json = to_stdout ? stdout : line->json ? fopen(line->json, "w") : NULL;
+    if (line->json && !json) { /* told now, not after all the work */
+        perror(line->json);
+        return 1;
+    }
+    if (run_pages(line, chosen, &report))
+        return 1;
+    bench_print_table(&report, to_stdout ? stderr : stdout);
+    if (fflush(stdout)) {
+        perror("stdout");
+        return 1;
+    }
+    return json ? write_json(&report, json, line->json, command) : 0;
+}
+
+static void remove_folder(const char *dir)
+{
+    DIR *folder = opendir(dir);
+    for (struct dirent *entry; folder && (entry = readdir(folder)) != NULL;)
+        unlinkat(dirfd(folder), entry->d_name, 0);
+    if (folder)
+        closedir(folder);
+    rmdir(dir);
+}
+
+static volatile pid_t worker;
+
+static void stop_worker(int number)
+{
+    kill(worker, number);
+}
+
+/* In a process of its own, so that whatever ends it, gigabytes of test data do not stay behind. */
+static int measure_and_clean_up(const command_line *line, const bool *chosen, const char *command)
+{
+    static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
+    const struct sigaction pass_on = {.sa_handler = stop_worker};
+    struct sigaction before[3];
+    sigset_t set, old_set; /* a signal must not come before there is a worker to be told */
+    sigemptyset(&set);
+    for (int i = 0; i < 3; i++)
+        sigaddset(&set, stops[i]);
+    sigprocmask(SIG_BLOCK, &set, &old_set);
+    for (int i = 0; i < 3; i++)
+        sigaction(stops[i], &pass_on, &before[i]);
+    worker = fork();
+    if (worker == 0) {
+        for (int i = 0; i < 3; i++)
+            sigaction(stops[i], &before[i], NULL);
+        sigprocmask(SIG_SETMASK, &old_set, NULL);
+        exit(measure(line, chosen, command));
+    }
+    sigprocmask(SIG_SETMASK, &old_set, NULL);
+    int status = 1;
+    while (worker > 0 && waitpid(worker, &status, 0) < 0)
+        continue;
+    remove_folder(line->options.dir);
+    return worker > 0 && WIFEXITED(status)     ? WEXITSTATUS(status)
+           : worker > 0 && WIFSIGNALED(status) ? 128 + WTERMSIG(status)
+                                               : 1;
+}
+
 int main(int argc, char **argv)
 {
     static const struct option options[] = {
@@ -156,7 +220,6 @@ int main(int argc, char **argv)
         {"rounds", required_argument, NULL, 'r'},     {"documents", required_argument, NULL, 'n'},
         {"verify-mib", required_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
-    static bench_report report;
     char command[1024], dir[4096];
     join_arguments(argc, argv, command, sizeof command); /* before getopt moves them */
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
@@ -176,10 +239,5 @@ int main(int argc, char **argv)
         return 1;
     }
     line.options.dir = dir;
-    code = run_pages(&line, chosen, &report);
-    rmdir(dir);
-    if (code)
-        return 1;
-    bench_print_table(&report, line.json && strcmp(line.json, "-") == 0 ? stderr : stdout);
-    return line.json ? write_json(&report, line.json, command) : 0;
+    return measure_and_clean_up(&line, chosen, command);
 }

@@ -97,7 +97,8 @@ typedef struct tokmap_dataset_info {
     const char *token_path;
 } tokmap_dataset_info;
 
-/* Opens and checks a dataset. path is the prefix P, or P.tmi, or the token file (P.bin). */
+/* Opens and checks a dataset. path is the prefix P, or P.tmi, or the token file (P.bin). A path
+ * that is a prefix is taken as one: with a.bin.tmi there, a.bin means a.bin.bin. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
                                              tokmap_error *err);
 TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
@@ -152,13 +153,13 @@ TOKMAP_API void tokmap_dataset_metadata(const tokmap_dataset *ds, const char **j
 typedef enum tokmap_damage_kind {
     TOKMAP_DAMAGE_BLOCK = 0,     /* a block of tokens does not have its checksum */
     TOKMAP_DAMAGE_SECTION = 1,   /* a section of the index does not have its checksum */
-    TOKMAP_DAMAGE_CONTENT = 2,   /* a section has its checksum and breaks a rule of the format */
+    TOKMAP_DAMAGE_CONTENT = 2,   /* the checksum is right, but a rule of the format is broken */
     TOKMAP_DAMAGE_UNREADABLE = 3 /* the system gave an error: see error.sys_errno */
 } tokmap_damage_kind;
 
 typedef struct tokmap_damage {
     tokmap_damage_kind kind;
-    uint64_t block_index;                 /* of a block of tokens; else 0 */
+    uint64_t block_index;                 /* where n_tokens is not 0: of a block of tokens */
     uint64_t first_byte, n_bytes;         /* in the file that error.text names */
     uint64_t first_token, n_tokens;       /* of a block of tokens; else 0 */
     uint64_t first_document, n_documents; /* likewise; 0, 0 where documents are not known */
@@ -167,7 +168,7 @@ typedef struct tokmap_damage {
 
 typedef struct tokmap_verify_options { /* zero it; 0 means the default */
     size_t struct_size;                /* sizeof(tokmap_verify_options) */
-    uint32_t n_threads;                /* default: as many as there are processors, at most 16 */
+    uint32_t n_threads;                /* at most 64; default: one a processor, up to 16 */
     double sample;                     /* fraction of token blocks to read, in (0, 1]; default 1 */
     uint64_t seed;                     /* chooses the blocks of a sample */
     void *user; /* passed to the calls below, which never run at the same time */

@@ -5,13 +5,14 @@
  * Adopt     tokmap_writer_adopt; scan until TOKMAP_END, add_document for each document; finish;
  *           close.
  * Promise   A dataset is complete or absent. Work goes to P.bin.partial and P.tmi.partial;
- *           finish flushes both to the disk, names P.bin, then P.tmi, then flushes the
- *           folder. close without a finished finish removes what was begun. What a killed
- *           process leaves, the next writer of the same P takes over. Two writers of one P: the
- *           second is told TOKMAP_ERR_LOCKED.
+ *           finish flushes both to the disk, names P.bin, then P.tmi, then flushes the folder.
+ *           close without a finished finish removes what was begun. A dataset that is being
+ *           replaced is kept until the new one is there, and put back if that fails. What a
+ *           killed process leaves, the next writer of the same P takes over. Two writers of one
+ *           P: the second is told TOKMAP_ERR_LOCKED.
  * Status    As in tokmap.h. After a failed call every later call but close repeats its status.
- * Memory    4 MiB, 8 bytes for each MiB of tokens and for each 64 documents, and the source
- *           names.
+ * Memory    4 MiB (6 while merging), 8 bytes for each MiB of tokens and for each 64 documents,
+ *           and the sources: 40 bytes each and their names.
  * Threads   One caller at a time. */
 #ifndef TOKMAP_WRITER_H
 #define TOKMAP_WRITER_H
@@ -24,10 +25,10 @@ extern "C" {
 
 typedef struct tokmap_writer tokmap_writer;
 
-typedef struct tokmap_writer_options { /* zero it; 0 means the default */
+typedef struct tokmap_writer_options { /* 0 means the default, but for eod_id */
     size_t struct_size;                /* sizeof(tokmap_writer_options) */
     uint64_t vocab_size;               /* 1 to 2^31; 0, with token_bytes: not known */
-    uint32_t eod_id;                   /* or TOKMAP_NO_ID: for readers; no token is added */
+    uint32_t eod_id;                   /* set it: an id, for readers, or TOKMAP_NO_ID */
     int replace;                       /* not 0: replace a dataset P that is already there */
     uint32_t token_bytes; /* 2 or 4; default: 2 for a vocabulary of at most 65,536, else 4 */
 } tokmap_writer_options;
@@ -76,7 +77,7 @@ typedef struct tokmap_adopt_options {
     uint64_t n_tokens;     /* must reach exactly to the end of the file */
     uint64_t vocab_size;   /* 0: not known */
     uint32_t token_bytes;  /* 2 or 4 */
-    uint32_t eod_id;       /* or TOKMAP_NO_ID */
+    uint32_t eod_id;       /* set it: an id, or TOKMAP_NO_ID */
     int replace;           /* not 0: replace an index that is already there */
 } tokmap_adopt_options;
 

@@ -34,18 +34,18 @@ static tokmap_status check_options(const tokmap_adopt_options *o, tokmap_error *
 static tokmap_status open_tokens(tokmap_writer *w, const tokmap_adopt_options *o, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
-    int error = tokmap_i_file_open(w->token_path, &w->token_fd);
+    int error = tokmap_i_file_open(w->names.token_path, &w->token_fd);
     if (!error)
         error = tokmap_i_file_stat_fd(w->token_fd, &stat);
     if (error)
-        return FAIL_IO(err, error, "%s: cannot open", w->token_path);
+        return FAIL_IO(err, error, "%s: cannot open", w->names.token_path);
     const uint64_t expected = o->token_offset + o->n_tokens * o->token_bytes;
     if (stat.n_bytes != expected)
         return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
                        "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
                        " bytes from byte %" PRIu64 " on need %" PRIu64,
-                       w->token_path, stat.n_bytes, o->n_tokens, o->token_bytes, o->token_offset,
-                       expected);
+                       w->names.token_path, stat.n_bytes, o->n_tokens, o->token_bytes,
+                       o->token_offset, expected);
     return TOKMAP_OK;
 }
 
@@ -69,24 +69,28 @@ static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
 tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                   const tokmap_adopt_options *options, tokmap_error *err)
 {
+    tokmap_adopt_options o;
     tokmap_i_error_clear(err);
-    if (!out || !token_path || !options || options->struct_size < sizeof *options)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_adopt: an argument is missing");
+    if (!out || !token_path || !options)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_adopt: an argument is NULL");
     *out = NULL;
-    tokmap_status status = check_options(options, err);
+    if (!take_struct(&o, sizeof o, options, SIZE_UP_TO(tokmap_adopt_options, replace)))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "tokmap_writer_adopt: options: struct_size is not set");
+    tokmap_status status = check_options(&o, err);
     if (status)
         return status;
     tokmap_writer *w = calloc(1, sizeof *w);
     if (!w)
         return FAIL_MEMORY(err);
     w->token_fd = -1;
-    w->replace = options->replace != 0;
-    w->header.token_offset = options->token_offset;
-    w->header.n_tokens = options->n_tokens;
-    w->header.vocab_size = options->vocab_size;
-    w->header.token_bytes = options->token_bytes;
-    w->header.eod_id = options->eod_id;
-    status = begin_adopt(w, token_path, options, err);
+    w->names.replace = o.replace != 0;
+    w->header.token_offset = o.token_offset;
+    w->header.n_tokens = o.n_tokens;
+    w->header.vocab_size = o.vocab_size;
+    w->header.token_bytes = o.token_bytes;
+    w->header.eod_id = o.eod_id;
+    status = begin_adopt(w, token_path, &o, err);
     if (status) {
         tokmap_writer_close(w);
         return status;
@@ -104,21 +108,22 @@ static tokmap_status refuse_id(const tokmap_writer *w, size_t n_tokens, tokmap_e
         i++;
     return FAIL_AT(err, TOKMAP_ERR_ARGUMENT, w->header.token_offset + (w->n_tokens + i) * width,
                    "%s: token %" PRIu64 " has id %" PRIu32 ", the vocabulary has %" PRIu64,
-                   w->token_path, w->n_tokens + i,
+                   w->names.token_path, w->n_tokens + i,
                    tokmap_i_largest_id(w->buffer + i * width, 1, width), w->header.vocab_size);
 }
 
 static tokmap_status scan(tokmap_writer *w, size_t *n_tokens, tokmap_error *err)
 {
     const uint32_t width = w->header.token_bytes;
-    if (w->token_partial)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is being written, not adopted", w->token_path);
+    if (w->names.writes_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is being written, not adopted",
+                    w->names.token_path);
     *n_tokens = (size_t)MIN(w->header.n_tokens - w->n_tokens, TOKMAP_I_BLOCK_BYTES / width);
     if (*n_tokens == 0)
         return TOKMAP_END;
-    tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){w->token_fd, w->token_path},
-                                                 w->header.token_offset + w->n_tokens * width,
-                                                 *n_tokens * width, w->buffer, err);
+    tokmap_status status = tokmap_i_read_exactly(
+        (tokmap_i_named_file){w->token_fd, w->names.token_path},
+        w->header.token_offset + w->n_tokens * width, *n_tokens * width, w->buffer, err);
     if (status)
         return status;
     const uint32_t largest = tokmap_i_largest_id(w->buffer, *n_tokens, width);
@@ -138,22 +143,26 @@ tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *
     const tokmap_status status = tokmap_i_writer_enter(w, err);
     if (status)
         return status;
-    *tokens = w->buffer;
-    return tokmap_i_writer_leave(w, scan(w, n_tokens, &w->failure), err);
+    const tokmap_status scanned = scan(w, n_tokens, &w->failure);
+    if (scanned == TOKMAP_OK)
+        *tokens = w->buffer;
+    else
+        *n_tokens = 0;
+    return tokmap_i_writer_leave(w, scanned, err);
 }
 
 static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)
 {
     const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
-    if (w->token_partial)
+    if (w->names.writes_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: is being written; use tokmap_writer_end_document", w->token_path);
+                    "%s: is being written; use tokmap_writer_end_document", w->names.token_path);
     if (n_tokens > w->header.n_tokens - last_end)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64
                     " on leaves the %" PRIu64 " tokens of the file",
-                    w->token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens, last_end,
-                    w->header.n_tokens);
+                    w->names.token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens,
+                    last_end, w->header.n_tokens);
     return tokmap_i_index_writer_document(w->index, last_end + n_tokens, err);
 }
 

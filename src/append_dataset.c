@@ -25,9 +25,9 @@ static tokmap_status check_fit(const append_job *job, tokmap_error *err)
 {
     const tokmap_i_header *h = &job->ds->header;
     tokmap_writer *w = job->w;
-    if (!w->token_partial)
+    if (!w->names.writes_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; nothing can be added",
-                    w->token_path);
+                    w->names.token_path);
     if (h->token_bytes != w->header.token_bytes)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "%s: has tokens of %" PRIu32 " bytes, the output of %" PRIu32,
@@ -40,9 +40,9 @@ static tokmap_status check_fit(const append_job *job, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document borders are not known",
                     job->ds->token_path);
     if (tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->token_path);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->names.token_path);
     if (h->n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->token_path);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
     return TOKMAP_OK;
 }
 
@@ -57,7 +57,7 @@ static tokmap_status write_block(append_job *job, uint64_t from_byte, size_t n_b
         return TOKMAP_OK;
     job->copy_in_place = false;
     const int error = tokmap_i_file_write(w->token_fd, job->block, n_bytes, to_byte);
-    return error ? FAIL_IO_AT(err, error, to_byte, "%s: cannot write", w->token_partial)
+    return error ? FAIL_IO_AT(err, error, to_byte, "%s: cannot write", w->names.token_partial)
                  : TOKMAP_OK;
 }
 
@@ -78,7 +78,7 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, uint64_
                        "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
                        ") does not have its checksum",
                        job->ds->token_path, block_index, h->token_offset + first_byte,
-                       h->token_offset + first_byte + n_bytes);
+                       h->token_offset + first_byte + n_bytes - 1);
     const size_t n_tokens = n_bytes / h->token_bytes;
     const uint32_t largest = tokmap_i_largest_id(job->block, n_tokens, h->token_bytes);
     if (largest > h->largest_id)

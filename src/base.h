@@ -67,11 +67,6 @@ static inline bool checked_add(uint64_t a, uint64_t b, uint64_t *sum)
     return !__builtin_add_overflow(a, b, sum);
 }
 
-static inline bool checked_mul(uint64_t a, uint64_t b, uint64_t *product)
-{
-    return !__builtin_mul_overflow(a, b, product);
-}
-
 static inline uint64_t div_up(uint64_t a, uint64_t b)
 {
     return a / b + (a % b != 0);
@@ -82,5 +77,21 @@ static inline uint64_t round_up(uint64_t a, uint64_t b)
 {
     return div_up(a, b) * b;
 }
+
+/* Options of a caller that was built against this header or another: each struct begins with
+ * its size. What the caller does not know stays 0. False when it is smaller than it ever was. */
+static inline bool take_struct(void *dst, size_t dst_bytes, const void *src, size_t least_bytes)
+{
+    size_t n_bytes;
+    memcpy(&n_bytes, src, sizeof n_bytes);
+    memset(dst, 0, dst_bytes);
+    if (n_bytes < least_bytes)
+        return false;
+    memcpy(dst, src, MIN(n_bytes, dst_bytes));
+    return true;
+}
+
+/* Up to the end of a member: what a struct had in the version that ended with it. */
+#define SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof((type *)0)->member)
 
 #endif /* TOKMAP_BASE_H */

@@ -216,13 +216,18 @@ tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tok
     const tokmap_status status = open_file(ds->index_path, fd, &stat, err);
     if (status)
         return status;
-    if (stat.device == ds->index_stat.device && stat.inode == ds->index_stat.inode &&
-        stat.n_bytes == ds->index_stat.n_bytes)
+    const bool same_file =
+        stat.device == ds->index_stat.device && stat.inode == ds->index_stat.inode;
+    if (same_file && stat.n_bytes == ds->index_stat.n_bytes)
         return TOKMAP_OK;
     tokmap_i_file_close(*fd);
     *fd = -1;
-    return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced or cut since it was opened",
-                ds->index_path);
+    if (same_file)
+        return FAIL_IO_AT(err, 0, MIN(stat.n_bytes, ds->index_stat.n_bytes),
+                          "%s: has %" PRIu64 " bytes by now, not %" PRIu64
+                          "; it was cut or changed while in use",
+                          ds->index_path, stat.n_bytes, ds->index_stat.n_bytes);
+    return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", ds->index_path);
 }
 
 tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap_error *err)

@@ -18,7 +18,6 @@ enum {
     AT_FORMAT_VERSION = 12,
     AT_LOWEST_READER = 14,
     AT_MUST_UNDERSTAND = 16,
-    AT_MAY_IGNORE = 20,
     AT_HEADER_BYTES = 24,
     AT_N_SECTIONS = 28,
     AT_INDEX_BYTES = 32,
@@ -78,16 +77,20 @@ static tokmap_status check_identity(const uint8_t *p, size_t n_bytes, const tokm
     const unsigned version = load_le16(p + AT_FORMAT_VERSION);
     const unsigned lowest_reader = load_le16(p + AT_LOWEST_READER);
     if (version == 0 || lowest_reader == 0)
-        return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_FORMAT_VERSION,
-                       "%s: written by a development version (format 0), which nothing reads",
-                       input->name);
+        return FAIL_AT(
+            err, TOKMAP_ERR_VERSION, AT_FORMAT_VERSION,
+            "%s: format %u for readers from %u on: no released version, nothing reads it",
+            input->name, version, lowest_reader);
     if (lowest_reader > TOKMAP_I_FORMAT_VERSION)
-        return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_LOWEST_READER,
-                       "%s: format %u needs a reader of format %u; this tokmap reads up to %d",
-                       input->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
+        return FAIL_AT(
+            err, TOKMAP_ERR_VERSION, AT_LOWEST_READER,
+            "%s: format %u needs a reader of format %u, this tokmap reads up to %d: take "
+            "a newer tokmap",
+            input->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
     if (load_le32(p + AT_MUST_UNDERSTAND) != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_MUST_UNDERSTAND,
-                       "%s: uses features (flags %08" PRIx32 ") that this tokmap does not know",
+                       "%s: uses features (flags %08" PRIx32
+                       ") that this tokmap does not know: take a newer one",
                        input->name, load_le32(p + AT_MUST_UNDERSTAND));
     return TOKMAP_OK;
 }
@@ -97,7 +100,6 @@ static void decode_fields(const uint8_t *p, tokmap_i_header *h)
     memset(h, 0, sizeof *h);
     h->format_version = load_le16(p + AT_FORMAT_VERSION);
     h->lowest_reader = load_le16(p + AT_LOWEST_READER);
-    h->may_ignore = load_le32(p + AT_MAY_IGNORE);
     h->n_sections = load_le32(p + AT_N_SECTIONS);
     h->index_bytes = load_le64(p + AT_INDEX_BYTES);
     memcpy(h->dataset_id, p + AT_DATASET_ID, sizeof h->dataset_id);
@@ -232,7 +234,8 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i, const tok
                        input->name, i, s->flags);
     if (!known && s->flags != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, at,
-                       "%s: holds a section of kind %" PRIu32 " that this tokmap does not know",
+                       "%s: holds a section of kind %" PRIu32
+                       " that this tokmap does not know: take a newer one",
                        input->name, s->kind);
     uint64_t end = 0;
     if (s->offset != tokmap_i_section_start(h, i) || !checked_add(s->offset, s->n_bytes, &end) ||
@@ -338,7 +341,6 @@ void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
     store_le32(bytes + AT_BYTE_ORDER, BYTE_ORDER_MARK);
     store_le16(bytes + AT_FORMAT_VERSION, (uint16_t)h->format_version);
     store_le16(bytes + AT_LOWEST_READER, (uint16_t)h->lowest_reader);
-    store_le32(bytes + AT_MAY_IGNORE, h->may_ignore);
     store_le32(bytes + AT_HEADER_BYTES, TOKMAP_I_HEADER_BYTES);
     store_le32(bytes + AT_N_SECTIONS, h->n_sections);
     store_le64(bytes + AT_INDEX_BYTES, h->index_bytes);

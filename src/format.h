@@ -40,7 +40,6 @@ typedef struct tokmap_i_section {
 
 typedef struct tokmap_i_header {
     uint32_t format_version, lowest_reader;
-    uint32_t may_ignore;
     uint32_t n_sections;
     uint64_t index_bytes;
     uint8_t dataset_id[16];

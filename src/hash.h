@@ -1,4 +1,4 @@
-/* hash.h - the checksums of the format: XXH3 behind our own names. hash.c alone knows xxHash. */
+/* hash.h - the checksums of the format: XXH3 behind our own names. */
 #ifndef TOKMAP_HASH_H
 #define TOKMAP_HASH_H
 

@@ -51,11 +51,11 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
         static const char *const names[] = {"", "documents", "block checksums", "sources",
                                             "metadata"};
         status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset,
-                         "%s: damaged: the %s section (bytes %" PRIu64 "-%" PRIu64
+                         "%s: damaged: the %s section (%" PRIu64 " bytes from byte %" PRIu64
                          ") does not have its checksum",
                          r->ds->index_path,
                          section->kind <= TOKMAP_I_METADATA ? names[section->kind] : "extra",
-                         section->offset, section->offset + section->n_bytes);
+                         section->n_bytes, section->offset);
     }
     tokmap_i_hasher_close(hasher);
     return status;

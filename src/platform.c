@@ -130,6 +130,12 @@ bool tokmap_i_file_exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
+bool tokmap_i_file_is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
 bool tokmap_i_file_same(const char *path, const char *other_path)
 {
     struct stat a, b;

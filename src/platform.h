@@ -25,6 +25,7 @@ int tokmap_i_file_create(const char *path, int *fd);
 int tokmap_i_file_create_locked(const char *path, int *fd);
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
 bool tokmap_i_file_exists(const char *path);
+bool tokmap_i_file_is_folder(const char *path);
 /* Whether both are names of one file. */
 bool tokmap_i_file_same(const char *path, const char *other_path);
 /* Negative fds are ignored. */

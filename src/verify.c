@@ -254,7 +254,7 @@ static void report_block(verify_job *job, const bad_block *bad)
                   (tokmap_i_cause){unreadable ? TOKMAP_ERR_IO : TOKMAP_ERR_CORRUPT, bad->sys_errno,
                                    unreadable ? bad->at_byte : first_byte},
                   "%s: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 ") %s", job->ds->token_path,
-                  bad->index, first_byte, first_byte + n_bytes, what_is_bad(bad));
+                  bad->index, first_byte, first_byte + n_bytes - 1, what_is_bad(bad));
     report_damage(job, &damage);
 }
 
@@ -348,8 +348,10 @@ static void check_all(verify_job *job)
 static tokmap_status take_options(verify_job *job, const tokmap_verify_options *options,
                                   tokmap_error *err)
 {
-    if (options)
-        memcpy(&job->options, options, MIN(options->struct_size, sizeof job->options));
+    if (options && !take_struct(&job->options, sizeof job->options, options,
+                                SIZE_UP_TO(tokmap_verify_options, on_damage)))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "tokmap_dataset_verify: options: struct_size is not set");
     if (job->options.sample == 0)
         job->options.sample = 1;
     if (!(job->options.sample > 0 && job->options.sample <= 1))
@@ -359,11 +361,17 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
     return TOKMAP_OK;
 }
 
-static uint64_t bytes_to_read(const verify_job *job)
+static uint64_t section_bytes(const verify_job *job)
 {
     uint64_t n_bytes = 0;
     for (uint32_t i = 0; i < job->ds->header.n_sections; i++)
         n_bytes += job->ds->header.sections[i].n_bytes;
+    return n_bytes;
+}
+
+static uint64_t bytes_to_read(const verify_job *job)
+{
+    uint64_t n_bytes = job->ds->header.index_bytes;
     for (uint64_t block = 0; block < job->n_blocks; block++)
         n_bytes += in_sample(job, block) ? block_bytes(job, block) : 0;
     return n_bytes;
@@ -382,6 +390,8 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     job.n_blocks = job.report.n_blocks = tokmap_i_n_blocks(&ds->header);
     job.token_bytes_total = ds->header.n_tokens * ds->header.token_bytes;
     job.bytes_total = bytes_to_read(&job);
+    /* Header, table and the zeros between sections were read and checked by the open. */
+    job.bytes_done = job.report.bytes_read = ds->header.index_bytes - section_bytes(&job);
     check_all(&job);
     if (report)
         *report = job.report;

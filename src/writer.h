@@ -6,17 +6,17 @@
 
 #include "hash.h"
 #include "index_writer.h"
+#include "publish.h"
 #include "tokmap_writer.h"
 
 struct tokmap_writer {
-    char *token_path, *token_partial; /* token_partial is NULL when the token file is adopted */
-    char *index_path, *index_partial;
+    tokmap_i_names names;
     tokmap_i_index_writer *index;
     int token_fd;
     tokmap_i_header header;
-    bool replace, finished;
-    bool owns_partials; /* holds the lock on index_partial, which goes for token_partial too */
-    uint8_t *buffer;    /* TOKMAP_I_WRITE_BYTES: tokens not yet written, or just read */
+    bool finished;
+    bool borderless_source; /* a source ended after tokens and before any document did */
+    uint8_t *buffer;        /* TOKMAP_I_WRITE_BYTES: tokens not yet written, or just read */
     size_t buffer_used;
     tokmap_i_hasher *hasher; /* of the block at hand */
     size_t hashed;           /* bytes of it so far */
@@ -27,7 +27,8 @@ struct tokmap_writer {
     tokmap_error failure; /* what every call after a failed one repeats */
 };
 
-/* Fills paths and takes the lock; what is there already is refused. suffix: of the token file. */
+/* Makes the names and takes the lock; what is there already is refused. suffix: of the token
+ * file. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
 /* Each public call goes through these: repeat an old failure; remember a new one. */

@@ -10,11 +10,9 @@ import sys
 
 MAX_COLUMNS = 100
 MAX_FILE_LINES = {"tests": 1000, "": 600}
-MAX_FUNCTION_LINES = {"tests": 100, "": 70}
-WARN_FUNCTION_LINES = 60
-MAX_NESTING = 4
-MAX_ARGUMENTS = 6
-WARN_ARGUMENTS = 5
+MAX_FUNCTION_LINES = {"tests": 100, "": 60}
+MAX_NESTING = 3
+MAX_ARGUMENTS = {"tests": 6, "": 5}
 
 C_FOLDERS = ["include", "src", "tokenize_tools", "bench", "tests", "tests/fuzz"]
 TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".map", ".bash", ".md", ".in"}
@@ -189,16 +187,10 @@ def check_function(path, lines, where, breaches):
     if n_lines > limit(MAX_FUNCTION_LINES, path):
         breaches.error(path, first + 1, f"{name} has {n_lines} lines, more than "
                                         f"{limit(MAX_FUNCTION_LINES, path)}")
-    elif n_lines > WARN_FUNCTION_LINES and path.parts[0] != "tests":
-        breaches.warn(path, first + 1, f"{name} has {n_lines} lines, more than "
-                                       f"{WARN_FUNCTION_LINES}")
     n_arguments = count_arguments(signature)
-    if n_arguments > MAX_ARGUMENTS:
+    if n_arguments > limit(MAX_ARGUMENTS, path):
         breaches.error(path, first + 1, f"{name} has {n_arguments} arguments, more than "
-                                        f"{MAX_ARGUMENTS}")
-    elif n_arguments > WARN_ARGUMENTS and path.parts[0] != "tests":
-        breaches.warn(path, first + 1, f"{name} has {n_arguments} arguments, more than "
-                                       f"{WARN_ARGUMENTS}")
+                                        f"{limit(MAX_ARGUMENTS, path)}")
     check_nesting(path, name, lines, (brace, last), breaches)
 
 

@@ -125,6 +125,29 @@ says pack_into_missing_folder tokmap pack one.txt -o missing/x
 says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
 cp one.txt ./-o.txt
 says pack_name_with_dash tokmap pack -o dash -- -o.txt
+for name in own.bin own.tmi own.bin.partial own.tmi.partial own.tmi.replaced; do
+    cp one.txt $name
+    tokmap pack -f $name -o own.bin >.out 2>.err
+    code=$?
+    if [ $code = 2 ] && cmp -s one.txt $name && [ "$(ls own.*)" = $name ]; then
+        ok "pack_refuses_its_output_${name}_as_an_input"
+    else
+        fail "pack_refuses_its_output_${name}_as_an_input" "exit $code: $(head -n 1 .err)"
+    fi
+    rm -f own.*
+done
+cp one.txt own.bin
+ln own.bin link.txt
+says pack_onto_input tokmap pack -f link.txt -o own
+says pack_onto_stdin bash -c 'tokmap pack -f - -o own <own.bin'
+rm own.bin
+mkdir folder
+says pack_folder_as_output tokmap pack one.txt -o folder/
+says pack_root_as_output tokmap pack one.txt -o /
+says pack_suffix_in_a_folder_as_output tokmap pack one.txt -o folder/.bin
+says pack_empty_input tokmap pack '' -o x
+quietly tokmap pack -q one.txt -o twin.bin.bin
+says pack_tells_of_the_dataset_it_wrote tokmap pack two.txt -o twin.bin
 quietly tokmap pack --lines /dev/null -o empty
 printf '\001\000\002\000\003\000' >borderless.bin
 quietly tokmap index --dtype u16 --eod none borderless.bin
@@ -146,6 +169,8 @@ says info_mixed_dtypes tokmap info --no-lengths d wide
 says info_one_missing tokmap info --no-lengths missing quiet
 printf 'text' >text.tmi
 says info_not_an_index tokmap info text.tmi
+says info_empty_name tokmap info ''
+says info_folder tokmap info d folder/
 cp d.bin flat.bin
 says info_suggests_index tokmap info flat
 says info_suggests_index_for_the_file tokmap info flat.bin
@@ -159,6 +184,7 @@ says verify_sample_of_one_block_reads_it tokmap verify --sample 0.01 -j 2 d
 head -c 3000000 /dev/zero | tr '\000' a >six_blocks.txt
 quietly tokmap pack six_blocks.txt -o six
 says verify_half tokmap verify --sample 0.5 --seed 3 six
+says verify_json_missing tokmap verify --json missing d
 says verify_bad_sample tokmap verify --sample 2 d
 says verify_bad_threads tokmap verify --threads=0 d
 for name in bad badindex; do
@@ -223,6 +249,9 @@ says merge_metadata bash -c 'tokmap info --json merged | sed "s/.*\"metadata\"/\
 says merge_is_sound tokmap verify merged
 says merge_again tokmap merge d lines -o merged
 says merge_json tokmap merge --json --force d lines -o merged
+says merge_folder_as_output tokmap merge d lines -o folder/
+quietly tokmap merge -q d -o twice.bin.bin
+says merge_tells_of_the_dataset_it_wrote tokmap merge lines -o twice.bin
 says merge_onto_input tokmap merge --force d lines -o d.tmi
 says merge_widths tokmap merge d wide -o x
 says merge_borderless tokmap merge borderless d -o x
@@ -249,7 +278,8 @@ else
     fail cat_ends_silently_when_the_reader_has_enough "$(head -n 1 .err)"
 fi
 tokmap info "$(printf 'no\nsuch\033[31mfile')" >.out 2>.err
-if [ "$(wc -l <.err)" = 1 ] && ! grep -q "$(printf '\033')" .err; then
+tokmap info "$(printf 'no\302\233file')" 2>>.err
+if [ "$(wc -l <.err)" = 2 ] && ! grep -q "$(printf '\302\233')" .err && ! grep -q "$(printf '\033')" .err; then
     ok messages_are_one_line_without_escapes_from_file_names
 else
     fail messages_are_one_line_without_escapes_from_file_names "$(cat -v .err)"

@@ -43,8 +43,9 @@ typedef struct scenario {
 
 static void remove_output(void)
 {
-    static const char *const suffixes[] = {".bin", ".tmi", ".bin.partial", ".tmi.partial"};
-    for (int i = 0; i < 4; i++)
+    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
+    for (int i = 0; i < 6; i++)
         unlink(with_suffix(prefix, suffixes[i]));
 }
 
@@ -162,17 +163,31 @@ static void expect_content(const char *what, const shape *s)
         CHECK_FAIL("%s: the %s dataset: %s", what, s->name, problem);
 }
 
-/* After a failure: what was there before, or nothing. Only when the disk does not even let go
- * of what was just finished, the new dataset may be there, complete. */
-static void expect_old_or_absent(const scenario *s, const char *what)
+/* Where a dataset was being replaced it is there, or aside, and then any writer puts it back. */
+static void expect_comes_back(const scenario *s, const char *what)
 {
-    const bool may_be_new = fault.mode == FAULT_FROM_THEN_ON && fault.last_fired == FAULT_UNLINK;
-    if (is_absent(prefix) || (may_be_new && !shape_compare(s->after, prefix)))
+    tokmap_error err;
+    if (shape_write(s->before, prefix, false, &err) != TOKMAP_ERR_EXISTS)
+        CHECK_FAIL("%s: the old dataset does not come back: %s", what, err.text);
+    expect_content(what, s->before);
+}
+
+/* After a failure: what was there before. Only when the disk refuses everything from then on,
+ * the old dataset may still be aside, or the new one, complete, could not be let go of. */
+static void expect_old(const scenario *s, const char *what)
+{
+    const bool disk_is_gone = fault.mode == FAULT_FROM_THEN_ON;
+    const bool may_be_new = disk_is_gone && fault.last_fired == FAULT_UNLINK;
+    if (may_be_new && !shape_compare(s->after, prefix))
         return;
-    if (s->before)
-        expect_content(what, s->before);
-    else
+    if (!s->before && !is_absent(prefix))
         CHECK_FAIL("%s: there is something after a failure", what);
+    if (s->before && !disk_is_gone && is_absent(prefix))
+        CHECK_FAIL("%s: the old dataset is gone", what);
+    if (s->before && is_absent(prefix))
+        expect_comes_back(s, what);
+    else if (s->before)
+        expect_content(what, s->before);
 }
 
 static void expect_foreign_tokens_untouched(const scenario *s, const char *what)
@@ -249,7 +264,7 @@ static bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char 
     expect_foreign_tokens_untouched(s, what);
     if (status) {
         expect_good_error(status, &err, what);
-        expect_old_or_absent(s, what);
+        expect_old(s, what);
     } else {
         expect_content(what, s->after);
     }

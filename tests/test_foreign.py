@@ -76,7 +76,7 @@ def check_adopted(path, documents, format_name, size, *options):
     tokens when borders are not known. Returns what ref_reader sees."""
     has_borders = isinstance(documents, list)
     tokens = writers.flat(documents) if has_borders else list(documents)
-    line = tokmap("index", "-q", *options, path)
+    line = tokmap("index", *options, path)
     expect(": %s, " % format_name in line, "index says %r" % line)
     prefix = os.path.splitext(path)[0]
     tokmap("verify", "-q", prefix)
@@ -87,7 +87,7 @@ def check_adopted(path, documents, format_name, size, *options):
     expect_equal(list(ds.tokens), tokens, "tokens seen by ref_reader")
     expect_equal(ds.token_bytes, size, "token_bytes")
     expect(ds.dataset_id.hex() in line, "index says %r" % line)
-    expect_equal(ds.metadata["adopted_from"], {"format": format_name}, "metadata")
+    expect_equal(ds.metadata["adopted_from"]["format"], format_name, "metadata")
     return ds
 
 
@@ -171,7 +171,8 @@ def llmc_round_trip():
             path = writers.llmc(folder / "x.bin", DOCUMENTS, size)
             adopted = [[begin] + document for document in DOCUMENTS]
             ds = check_adopted(path, adopted, "llmc", size)
-            expect_equal((ds.token_offset, ds.eod_id), (1024, begin), "offset, begin id")
+            expect_equal((ds.token_offset, ds.eod_id), (1024, None), "offset, no end id")
+            expect_equal(ds.metadata["adopted_from"]["documents_begin_with"], begin, "begin id")
             export_is_identical(folder, folder / "x", "llmc", {".bin": path})
             writers.raw(folder / "raw", writers.flat(adopted), size)
             export_is_identical(folder, folder / "x", "raw", {".bin": folder / "raw"})
@@ -215,6 +216,86 @@ def llmc_shards_are_numbered_and_hold_all():
         tokmap("export", "--to", "llmc", folder / "x", "-o", folder / "s", "--shard-tokens", "10",
                "--force")
         check_adopted(folder / "s_000002.bin", tuple(tokens[10:20]), "llmc", 2, "--bos", "none")
+
+
+def old_shards_do_not_follow_on_the_last_new_one():
+    with Folder() as folder:
+        p = make_dataset(folder, documents=[list(range(1, 26))])
+        export = ("export", "--to", "llmc", p, "-o", folder / "s", "--shard-tokens")
+        tokmap(*export, "5")
+        for n in (1, 2):
+            os.unlink(folder / ("s_00000%d.bin" % n))
+        refused(folder, EXISTS, "s_000003.bin", *export, "13")
+        writers.raw(folder / "s_000007.bin", [7])
+        tokmap("index", folder / "s_000005.bin")
+        refused(folder, EXISTS, "tokmap dataset", *export, "13", "--force")
+        os.unlink(folder / "s_000005.tmi")
+        seen = json.loads(tokmap(*export, "13", "--force", "--json"))
+        names = [name for name in sorted(os.listdir(folder.path)) if name.startswith("s_")]
+        expect_equal(names, ["s_000001.bin", "s_000002.bin", "s_000007.bin"], "shards")
+        expect_equal(seen["files"], [folder / name for name in names[:2]], "files in JSON")
+
+
+def results_in_json_and_quiet():
+    with Folder() as folder:
+        p = make_dataset(folder)
+        q = folder / "q"
+        for to, way, suffixes in (("megatron", "hard link", (".bin", ".idx")),
+                                  ("raw", "hard link", (".bin",)), ("llmc", "copy", (".bin",))):
+            for quiet in ((), ("-q",)):
+                seen = json.loads(tokmap("export", "--to", to, p, "-o", q, "--json", *quiet))
+                wanted = {"schema_version": 1, "format": to, "files": [q + s for s in suffixes],
+                          "way": way, "n_tokens": 9, "n_documents": 5}
+                expect_equal(seen, wanted, to)
+                for suffix in suffixes:
+                    os.unlink(q + suffix)
+            expect_equal(tokmap("export", "--to", to, p, "-o", q, "-q"), "", "export -q")
+            for suffix in suffixes:
+                os.unlink(q + suffix)
+        seen = json.loads(tokmap("export", "--to", "megatron", p, "-o", p, "--json"))
+        expect_equal((seen["files"], seen["way"]), ([p + ".idx"], None), "only the .idx")
+        path = writers.llmc(folder / "x.bin", DOCUMENTS)
+        writers.write_file(path + ".loss", b"1")
+        expect_equal(tokmap("index", "-q", path), "", "index -q")
+        seen = json.loads(tokmap("index", "-q", "--json", "-f", path))
+        expect_equal(seen["format"], "llmc", "index -q --json")
+
+
+def the_result_is_that_of_the_file_that_was_indexed():
+    with Folder() as folder:
+        make_dataset(folder, "x.bin", documents=[[1]])
+        path = writers.llmc(folder / "x.bin", DOCUMENTS)
+        seen = json.loads(tokmap("index", "--json", path))
+        expect_equal((seen["n_documents"], seen["index_file"]), (5, folder / "x.tmi"), "result")
+
+
+def a_development_file_is_not_called_newer():
+    with Folder() as folder:
+        p = make_dataset(folder)
+        index = bytearray(content(p + ".tmi"))
+        struct.pack_into("<HH", index, 12, 0, 0)
+        writers.write_file(p + ".tmi", ref_writer.sign(bytes(index)))
+        done = subprocess.run([program("tokmap"), "info", p], capture_output=True)
+        expect_equal(done.returncode, DATASET, "exit code")
+        expect(b"ewer tokmap can" not in done.stderr, "it says %r" % done.stderr)
+
+
+def verify_lists_blocks_with_ids_above_the_largest():
+    with Folder() as folder:
+        p = make_dataset(folder)
+        index = bytearray(content(p + ".tmi"))
+        struct.pack_into("<I", index, 84, 12)
+        writers.write_file(p + ".tmi", ref_writer.sign(bytes(index)))
+        done = subprocess.run([program("tokmap"), "verify", p], capture_output=True)
+        expect_equal(done.returncode, DATASET, "exit code")
+        expect(b"an id above 12, the largest that the index names; tokens 0-8, documents 0-3" in
+               done.stdout, "it says %r" % done.stdout)
+        expect(b"DAMAGED: 1 of 1 block," in done.stdout, "it says %r" % done.stdout)
+        done = subprocess.run([program("tokmap"), "verify", "--json", p], capture_output=True)
+        seen = json.loads(done.stdout)
+        expect_equal((seen["n_bad_blocks"], seen["damages"][0]["kind"],
+                      seen["damages"][0]["block"], seen["damages"][0]["n_tokens"]),
+                     (1, "content", 0, 9), "JSON")
 
 
 def datatrove_round_trip():
@@ -271,6 +352,14 @@ def olmo_documents_come_from_the_csv():
             refused(folder, INPUT, ".csv.gz", "index", "--dtype", "u32", "--force", path)
         writers.olmo(folder / "part-0", DOCUMENTS, 4)
         data = content(folder / "part-0.csv.gz")
+        codes = set()
+        for n in range(4, 16):
+            limited = 'ulimit -n "$1"; shift; exec "$@"'
+            done = subprocess.run(["bash", "-c", limited, "limit", str(n), program("tokmap"), "index",
+                                   "--dtype", "u32", "--force", path], capture_output=True)
+            if b"part-0.csv.gz" in done.stderr:
+                codes.add(done.returncode)
+        expect_equal(codes, {AGAIN}, "exit codes when the .csv.gz cannot be opened")
         writers.write_file(folder / "part-0.csv.gz", data[:-6])
         refused(folder, INPUT, "part-0.csv.gz", "index", "--dtype", "u32", "--force", path)
 
@@ -372,7 +461,10 @@ def refuses_negative_ids_with_their_place():
     with Folder() as folder:
         writers.write_file(folder / "x.bin", data)
         writers.write_file(folder / "x.idx", writers.megatron_index([5], [0, 1], 4))
-        refused(folder, INPUT, "negative id -5 at token 3 (byte 12)", "index", folder / "x.bin")
+        for vocab in ((), ("--vocab-size", "100")):
+            refused(folder, INPUT, "negative id -5 at token 3 (byte 12)", "index", *vocab,
+                    folder / "x.bin")
+        refused(folder, INPUT, "token 2 has id 3", "index", "--vocab-size", "3", folder / "x.bin")
         head = writers.numpy_head(writers.numpy_literal("<i4", [5]))
         writers.write_file(folder / "y.npy", head + data)
         refused(folder, INPUT, "negative id -5 at token 3 (byte %d)" % (len(head) + 12), "index",
@@ -525,7 +617,7 @@ def refuses_what_is_no_file():
         tokmap("index", "--vocab-size", "0", "x", exit_code=USAGE, says="not a number from 1")
     with Folder() as folder:
         path = writers.raw(folder / "without_suffix", [1])
-        refused(folder, INPUT, "suffix", "index", "--dtype", "u16", "--eod", "none", path)
+        refused(folder, USAGE, "suffix", "index", "--dtype", "u16", "--eod", "none", path)
 
 
 def refuses_to_replace_an_index_unasked():
@@ -610,6 +702,15 @@ def copies_to_another_file_system():
             expect("copied" in out, out)
             expect_equal(content(os.path.join(target, "q.bin")), content(p + ".bin"), "tokens")
             expect_equal(sorted(os.listdir(target)), ["q.bin", "q.idx"], "files")
+            old = os.path.join(target, "old.bin")
+            writers.raw(old, [1])
+            script = 'trap "" XFSZ; ulimit -f 0; exec "$@"'
+            done = subprocess.run(["bash", "-c", script, "limit", program("tokmap"), "export",
+                                   "--to", "raw", p, "-o", old, "--force"], capture_output=True)
+            expect(done.returncode not in (0, 1, 2), "exit %d" % done.returncode)
+            expect_equal(content(old), b"\1\0", "the old file after a failed --force")
+            tokmap("export", "--to", "raw", p, "-o", old, "--force")
+            expect_equal(content(old), content(p + ".bin"), "replaced file")
         finally:
             shutil.rmtree(target)
 
@@ -698,7 +799,7 @@ def refuses_wrong_export_options():
                 "--shard-tokens", "0")
         refused(folder, USAGE, "not a number", "export", "--to", "llmc", p, "-o", q,
                 "--shard-tokens", "2147483648")
-        refused(folder, USAGE, "names no file", "export", "--to", "raw", p, "-o", folder.path + "/")
+        refused(folder, USAGE, "names a folder", "export", "--to", "raw", p, "-o", folder.path + "/")
         refused(folder, INPUT, "cannot open", "export", "--to", "raw", folder / "none", "-o", q)
         refused(folder, INPUT, "No such file", "export", "--to", "llmc", p, "-o",
                 folder / "no/folder/q")
@@ -792,6 +893,11 @@ TESTS = (
     llmc_begins_in_the_middle_of_a_document,
     llmc_without_tokens,
     llmc_shards_are_numbered_and_hold_all,
+    a_development_file_is_not_called_newer,
+    old_shards_do_not_follow_on_the_last_new_one,
+    results_in_json_and_quiet,
+    the_result_is_that_of_the_file_that_was_indexed,
+    verify_lists_blocks_with_ids_above_the_largest,
     datatrove_round_trip,
     datatrove_loss_is_mentioned,
     raw_borders_by_end_and_begin,

@@ -32,7 +32,7 @@ static const char *printed_string(const char *s, size_t n_bytes)
     memset(text, 0, sizeof text);
     FILE *out = fmemopen(text, sizeof text - 1, "w");
     CHECK(out);
-    cli_json_string(out, s, n_bytes);
+    json_text_print_string(out, s, n_bytes);
     fclose(out);
     return text;
 }

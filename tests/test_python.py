@@ -62,7 +62,26 @@ def written_documents_are_read_back(folder):
             raises(IndexError, ds.find_document, ds.n_tokens)
             raises(IndexError, ds.tokens, ds.n_tokens, 1)
             raises(IndexError, ds.tokens, -1, 1)
+            for too_large in (2**64, 2**64 + 1):  # must not wrap around
+                raises(IndexError, ds.document, too_large)
+                raises(IndexError, ds.find_document, too_large)
+                raises(IndexError, ds.source, too_large)
+                raises(IndexError, ds.tokens, too_large, 1)
         raises(ValueError, ds.tokens, 0, 1)
+
+
+def ids_may_be_any_iterable(folder):
+    import array
+    kinds = [b"abcd", bytearray(b"abcd"), (97, 98, 99, 100), iter([97, 98, 99, 100]),
+             array.array("I", b"abcd"[:0]), array.array("H", [97, 98, 99, 100]), range(97, 101)]
+    with tokmap.Writer(folder / "k", 257) as w:
+        for ids in kinds:
+            w.document(ids)
+    with tokmap.Dataset(folder / "k") as ds:
+        for i in range(len(kinds)):
+            document = ds.document(i)
+            expected = [] if i == 4 else [97, 98, 99, 100]
+            assert list(ds.tokens(document.first_token, document.n_tokens)) == expected, i
 
 
 def a_view_outlives_the_dataset(folder):
@@ -85,6 +104,21 @@ def a_failed_writer_leaves_nothing(folder):
     assert "id 100" in str(error), error
     raises(OverflowError, write, -1)
     assert list(folder.glob("n.*")) == []
+
+
+def a_dataset_can_be_pickled(folder):
+    import pickle
+    make(folder / "p")
+    ds = tokmap.Dataset(folder / "p")
+    other = pickle.loads(pickle.dumps(ds))
+    assert other.dataset_id == ds.dataset_id and other.dataset_id in repr(other)
+    assert list(other.tokens(0, 9)) == list(ds.tokens(0, 9))
+
+
+def numbers_and_paths_out_of_range_are_refused(folder):
+    raises(ValueError, tokmap.Writer, folder / "o", 100, -1)
+    raises(ValueError, tokmap.Writer, folder / "o", -1)
+    raises(ValueError, tokmap.Dataset, "a\0b")
 
 
 def errors_have_kinds(folder):
@@ -126,8 +160,9 @@ def structs_are_those_of_the_headers(folder):
 
 
 failed = 0
-for test in (written_documents_are_read_back, a_view_outlives_the_dataset,
-             a_failed_writer_leaves_nothing, errors_have_kinds, structs_are_those_of_the_headers):
+for test in (written_documents_are_read_back, ids_may_be_any_iterable, a_view_outlives_the_dataset,
+             a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,
+             numbers_and_paths_out_of_range_are_refused, errors_have_kinds, structs_are_those_of_the_headers):
     with tempfile.TemporaryDirectory() as name:
         try:
             test(pathlib.Path(name))

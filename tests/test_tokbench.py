@@ -8,6 +8,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKBENCH = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build")) / "tokbench"
@@ -43,6 +44,18 @@ def json_on_stdout_is_alone_there(folder):
     assert "median" in run.stderr
 
 
+def a_stopped_run_leaves_no_data(folder):
+    run = subprocess.Popen([TOKBENCH, "lookup", "--dir", folder, "--documents", "30000000"],
+                           stderr=subprocess.PIPE)
+    run.stderr.readline()  # the page has begun
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("*/*")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    run.terminate()
+    assert run.wait() == 128 + 15
+    assert os.listdir(folder) == []
+
+
 def failures_are_told(folder):
     run = tokbench("open", "--dir", folder / "absent")
     assert run.returncode == 1 and "absent" in run.stderr, run
@@ -53,7 +66,8 @@ def failures_are_told(folder):
 
 
 status = 0
-for test in (every_page_gives_figures, json_on_stdout_is_alone_there, failures_are_told):
+for test in (every_page_gives_figures, json_on_stdout_is_alone_there,
+             a_stopped_run_leaves_no_data, failures_are_told):
     with tempfile.TemporaryDirectory() as name:
         try:
             test(pathlib.Path(name))

@@ -3,30 +3,39 @@
 
 #include "token_scan.h"
 
+static uint32_t naive_largest(const uint8_t *p, size_t n_tokens, uint32_t width)
+{
+    uint32_t largest = 0;
+    for (size_t i = 0; i < n_tokens; i++) {
+        uint32_t id = 0;
+        for (uint32_t k = 0; k < width; k++)
+            id |= (uint32_t)p[i * width + k] << 8 * k;
+        largest = id > largest ? id : largest;
+    }
+    return largest;
+}
+
+static void compare_at_every_alignment(uint8_t *bytes, size_t n_tokens, uint32_t width)
+{
+    static uint32_t seed = 1;
+    for (size_t offset = 0; offset < 64; offset += width) {
+        for (size_t i = 0; i < n_tokens * width; i++)
+            bytes[offset + i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
+        const uint32_t expected = naive_largest(bytes + offset, n_tokens, width);
+        CHECK_EQ(tokmap_i_largest_id(bytes + offset, n_tokens, width), expected);
+        CHECK_EQ(tokmap_i_largest_id_scalar(bytes + offset, n_tokens, width), expected);
+    }
+}
+
 TEST(vector_and_scalar_find_the_same_largest_id)
 {
     enum {
         MAX_TOKENS = 300
     };
     uint8_t *bytes = malloc(4 * MAX_TOKENS + 64);
-    uint32_t seed = 1;
-    for (uint32_t width = 2; width <= 4; width += 2) {
-        for (size_t n = 0; n <= MAX_TOKENS; n++) {
-            for (size_t offset = 0; offset < 64; offset += width) {
-                for (size_t i = 0; i < n * width; i++)
-                    bytes[offset + i] = (uint8_t)((seed = seed * 1664525 + 1013904223) >> 24);
-                uint32_t naive = 0;
-                for (size_t i = 0; i < n; i++) {
-                    uint32_t id = 0;
-                    for (uint32_t k = 0; k < width; k++)
-                        id |= (uint32_t)bytes[offset + i * width + k] << 8 * k;
-                    naive = id > naive ? id : naive;
-                }
-                CHECK_EQ(tokmap_i_largest_id(bytes + offset, n, width), naive);
-                CHECK_EQ(tokmap_i_largest_id_scalar(bytes + offset, n, width), naive);
-            }
-        }
-    }
+    for (uint32_t width = 2; width <= 4; width += 2)
+        for (size_t n = 0; n <= MAX_TOKENS; n++)
+            compare_at_every_alignment(bytes, n, width);
     free(bytes);
 }
 

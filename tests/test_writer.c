@@ -160,6 +160,33 @@ TEST(tokens_after_the_last_document_and_documents_after_the_last_source_are_erro
     tokmap_writer_close(w);
 }
 
+TEST(a_source_cannot_end_within_a_document)
+{
+    const uint32_t id = 1;
+    tokmap_writer *w = begin("m", &plain);
+    add(w, 3, 0);
+    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+    w = begin("m",
+              &plain); /* the first document: only at the end does it show that there are any */
+    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_OK);
+    add(w, 1, 0);
+    CHECK_INT(tokmap_writer_end_source(w, "t", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+}
+
+TEST(a_first_source_may_have_an_empty_name)
+{
+    tokmap_writer *w = begin("n", &plain);
+    add(w, 3, 0);
+    CHECK_INT(tokmap_writer_end_source(w, "", 0, 0, NULL), TOKMAP_OK);
+    finish(w);
+    tokmap_dataset_close(open_sound("n"));
+}
+
 TEST(after_finish_only_close_is_left)
 {
     tokmap_writer *w = begin("f", &plain);
@@ -319,4 +346,58 @@ TEST(adopting_refuses_wrong_sizes_names_and_ids)
     CHECK_EQ(err.file_offset, 6);
     tokmap_writer_close(w);
     CHECK(!exists("s.tmi") && !exists("s.tmi.partial") && exists("s.bin"));
+}
+
+/* v1.bin and v1.npy would share v1.tmi: whoever comes second must not take it from the first. */
+TEST(the_index_of_another_token_file_is_never_replaced)
+{
+    tokmap_writer *w = begin("v1", &plain);
+    add(w, 4, 0);
+    finish(w);
+    const uint16_t ids[2] = {1, 2};
+    put_file("v1.npy", ids, sizeof ids);
+    const tokmap_adopt_options adopt = {.struct_size = sizeof adopt,
+                                        .n_tokens = 2,
+                                        .token_bytes = 2,
+                                        .eod_id = TOKMAP_NO_ID,
+                                        .replace = 1};
+    tokmap_error err;
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("v1.npy"), &adopt, &err), TOKMAP_ERR_EXISTS);
+    CHECK(strstr(err.text, "v1.bin") != NULL);
+    tokmap_dataset_close(open_sound("v1"));
+    CHECK(!exists("v1.tmi.partial") && !exists("v1.tmi.replaced"));
+
+    put_file("v2.npy", ids, sizeof ids);
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("v2.npy"), &adopt, &err), TOKMAP_OK);
+    const void *tokens;
+    size_t n_tokens;
+    while (tokmap_writer_scan(w, &tokens, &n_tokens, &err) == TOKMAP_OK)
+        continue;
+    CHECK(tokens == NULL && n_tokens == 0);
+    finish(w);
+    tokmap_writer_options replace = plain;
+    replace.replace = 1;
+    CHECK_INT(tokmap_writer_open(&w, check_path("v2"), &replace, &err), TOKMAP_ERR_EXISTS);
+    CHECK(unlink(check_path("v2.npy")) == 0); /* then nobody needs the index */
+    w = begin("v2", &replace);
+    add(w, 4, 0);
+    finish(w);
+    tokmap_dataset_close(open_sound("v2"));
+    CHECK(!exists("v2.tmi.replaced") && !exists("v2.bin.replaced"));
+}
+
+TEST(a_caller_that_sets_no_struct_size_is_told)
+{
+    tokmap_writer *w;
+    tokmap_error err;
+    tokmap_writer_options options = plain;
+    options.struct_size = 0;
+    CHECK_INT(tokmap_writer_open(&w, check_path("z"), &options, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "struct_size") != NULL);
+    w = begin("z", &plain);
+    finish(w);
+    tokmap_dataset *ds = open_sound("z");
+    const tokmap_verify_options verify = {.sample = 0.5};
+    CHECK_INT(tokmap_dataset_verify(ds, &verify, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_dataset_close(ds);
 }

@@ -4,11 +4,13 @@
 #include "adoption.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
 #include "input.h"
+#include "paths.h"
 #include "regular_file.h"
 #include "tokmap_writer.h"
 
@@ -19,15 +21,11 @@ typedef struct adoption {
     regular_file metadata; /* datatrove's */
     char csv_path[4096];   /* OLMo's table; empty when it is not used */
     foreign_layout layout;
+    bool border_begins; /* layout.border_id begins a document, and does not end it */
     tokmap_writer *writer;
+    uint64_t n_documents;
     tokmap_error writer_error; /* why the writer took no document */
 } adoption;
-
-static bool ends_with(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), n_suffix = strlen(suffix);
-    return n > n_suffix && strcmp(s + n - n_suffix, suffix) == 0;
-}
 
 static size_t suffix_length(const char *path)
 {
@@ -55,11 +53,18 @@ static int refused(const adoption *a, const char *path, const foreign_error *err
     return cli_error(CLI_INPUT, "%s: %s", path, err->text);
 }
 
+/* Once the writer is open its only wrong arguments are documents and ids: they come from the
+ * file. */
 static int writer_failed(const tokmap_error *err)
 {
     int code = cli_fail(err);
-    /* Paths and files are the only arguments that are not checked before. */
     return err->status == TOKMAP_ERR_ARGUMENT ? CLI_INPUT : code;
+}
+
+static int input_failed(const input_error *err)
+{
+    int code = err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_INPUT;
+    return cli_error(code, "%s", err->text);
 }
 
 /* ---- What is it? ---- */
@@ -86,7 +91,7 @@ static int has_megatron_index(adoption *a, bool *out)
 {
     *out = false;
     regular_file *idx = &a->table;
-    if (!ends_with(a->tokens.path, ".bin"))
+    if (!path_ends_with(a->tokens.path, ".bin"))
         return CLI_OK;
     if (!regular_file_path(idx, a->tokens.path, 4, ".idx"))
         return too_long(a->tokens.path);
@@ -150,8 +155,8 @@ static int decode_megatron(adoption *a)
 {
     char named[sizeof a->tokens.path];
     memcpy(named, a->tokens.path, sizeof named);
-    bool is_bin = ends_with(named, ".bin");
-    if (!is_bin && !ends_with(named, ".idx"))
+    bool is_bin = path_ends_with(named, ".bin");
+    if (!is_bin && !path_ends_with(named, ".idx"))
         return cli_error(CLI_INPUT, "%s: a Megatron dataset is a pair X.bin and X.idx", named);
     if (!is_bin) {
         regular_file_close(&a->tokens);
@@ -261,6 +266,7 @@ static int apply_ids(adoption *a)
     bool is_listed = layout->borders == FOREIGN_BORDERS_LISTED;
     if (is_eod || is_bos) {
         layout->border_id = is_eod ? request->eod.id : request->bos.id;
+        a->border_begins = is_bos;
         if (!is_listed)
             layout->borders = is_eod ? FOREIGN_BORDERS_END : FOREIGN_BORDERS_BEGIN;
     } else if (is_listed) {
@@ -269,6 +275,7 @@ static int apply_ids(adoption *a)
         layout->borders = FOREIGN_BORDERS_NONE;
         layout->border_id = TOKMAP_NO_ID;
     }
+    a->border_begins |= layout->borders == FOREIGN_BORDERS_BEGIN;
     if (layout->borders == FOREIGN_BORDERS_UNKNOWN) {
         return cli_usage("%s: nothing in it says where documents end: give --eod ID (a document "
                          "ends after it), --bos ID (begins at it) or --eod none (no borders)",
@@ -300,6 +307,7 @@ static int check_dtype(const adoption *a)
 static bool take_document(void *user, uint64_t n_tokens)
 {
     adoption *a = user;
+    a->n_documents++;
     return tokmap_writer_add_document(a->writer, n_tokens, &a->writer_error) == TOKMAP_OK;
 }
 
@@ -319,17 +327,15 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
     foreign_csv csv;
     input *in = input_open(a->csv_path, &input_err);
     if (!in)
-        return cli_error(CLI_INPUT, "%s", input_err.text);
+        return input_failed(&input_err);
     foreign_csv_begin(&csv, a->layout.n_tokens);
     int code = CLI_OK;
     ssize_t n = 0;
     while (code == CLI_OK && (n = input_read(in, text, sizeof text, &input_err)) > 0)
         if (!foreign_csv_feed(&csv, text, (size_t)n, sink, &err))
             code = walk_failed(a, a->tokens.path, &err);
-    if (n < 0) {
-        code = input_err.sys_errno ? cli_errno_exit_code(input_err.sys_errno) : CLI_INPUT;
-        cli_error(code, "%s", input_err.text);
-    }
+    if (n < 0)
+        code = input_failed(&input_err);
     if (code == CLI_OK && !foreign_csv_end(&csv, sink, &err))
         code = walk_failed(a, a->tokens.path, &err);
     input_close(in);
@@ -354,6 +360,21 @@ static int add_listed_documents(adoption *a, const foreign_sink *sink)
     return add_csv_documents(a, sink);
 }
 
+/* The writer compares ids with the vocabulary before they can be looked at here, and knows nothing
+ * of signs: what it calls too large may be negative. */
+static void find_negative(adoption *a, foreign_error *err)
+{
+    const foreign_layout *layout = &a->layout;
+    uint64_t offset = a->writer_error.file_offset;
+    uint8_t id[4];
+    if (!layout->is_signed || a->writer_error.status != TOKMAP_ERR_ARGUMENT ||
+        !foreign_read(&a->tokens.bytes, offset, id, sizeof id, err) || le_get32(id) <= INT32_MAX)
+        return;
+    foreign_refuse_negative(layout, (offset - layout->token_offset) / layout->token_bytes,
+                            le_get32(id), err);
+    a->writer_error.status = TOKMAP_OK;
+}
+
 static int scan_tokens(adoption *a, const foreign_sink *sink)
 {
     const foreign_layout *layout = &a->layout;
@@ -364,7 +385,7 @@ static int scan_tokens(adoption *a, const foreign_sink *sink)
     size_t n_tokens;
     tokmap_status status;
     int code = CLI_OK;
-    foreign_scan_begin(&scan, layout, a->request->vocab_size);
+    foreign_scan_begin(&scan, layout);
     cli_progress_begin(&progress, "index", a->request->quiet);
     while ((status = tokmap_writer_scan(a->writer, &tokens, &n_tokens, &a->writer_error)) ==
            TOKMAP_OK) {
@@ -378,6 +399,7 @@ static int scan_tokens(adoption *a, const foreign_sink *sink)
         a->writer_error.status = TOKMAP_OK;
     if (!is_done || !foreign_scan_end(&scan, sink)) {
         cli_progress_clear(&progress);
+        find_negative(a, &err);
         code = walk_failed(a, a->tokens.path, &err);
     }
     cli_progress_clear(&progress);
@@ -388,10 +410,13 @@ static int finish_index(adoption *a)
 {
     const char *slash = strrchr(a->tokens.path, '/');
     const char *name = slash ? slash + 1 : a->tokens.path;
-    char metadata[128];
-    int n_metadata = snprintf(metadata, sizeof metadata,
-                              "{\"created_by\":\"tokmap %s\",\"adopted_from\":{\"format\":\"%s\"}}",
-                              tokmap_version(), foreign_format_name(a->layout.format));
+    char metadata[192], begin[48] = "";
+    if (a->border_begins)
+        snprintf(begin, sizeof begin, ",\"documents_begin_with\":%" PRIu32, a->layout.border_id);
+    int n_metadata =
+        snprintf(metadata, sizeof metadata,
+                 "{\"created_by\":\"tokmap %s\",\"adopted_from\":{\"format\":\"%s\"%s}}",
+                 tokmap_version(), foreign_format_name(a->layout.format), begin);
     tokmap_error err;
     if (tokmap_writer_end_source(a->writer, name, a->tokens.bytes.size, 0, &err) != TOKMAP_OK ||
         tokmap_writer_set_metadata(a->writer, metadata, (size_t)n_metadata, &err) != TOKMAP_OK ||
@@ -407,36 +432,24 @@ static int write_index(adoption *a)
                                     .n_tokens = a->layout.n_tokens,
                                     .vocab_size = a->request->vocab_size,
                                     .token_bytes = a->layout.token_bytes,
-                                    .eod_id = a->layout.border_id,
+                                    .eod_id = a->border_begins ? TOKMAP_NO_ID : a->layout.border_id,
                                     .replace = a->request->replace};
     foreign_sink sink = {take_document, a};
     tokmap_error err;
     if (tokmap_writer_adopt(&a->writer, a->tokens.path, &options, &err) != TOKMAP_OK)
-        return writer_failed(&err);
+        return cli_fail(&err);
     int code = add_listed_documents(a, &sink);
     if (code == CLI_OK)
         code = scan_tokens(a, &sink);
     if (code == CLI_OK)
         code = finish_index(a);
     tokmap_writer_close(a->writer);
+    const bool by_id =
+        a->layout.borders == FOREIGN_BORDERS_BEGIN || a->layout.borders == FOREIGN_BORDERS_END;
+    if (code == CLI_OK && by_id && a->n_documents == 1 && !a->request->quiet)
+        cli_warn("%s: the whole file is one document: is %" PRIu32 " the id between documents?",
+                 a->tokens.path, a->layout.border_id);
     return code;
-}
-
-/* The index is opened once more: what is reported is what readers will see. */
-static int read_result(const adoption *a, adopt_result *result)
-{
-    tokmap_dataset *ds;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, a->tokens.path, &err) != TOKMAP_OK)
-        return cli_fail(&err);
-    result->info = (tokmap_dataset_info){.struct_size = sizeof result->info};
-    tokmap_dataset_get_info(ds, &result->info);
-    snprintf(result->index_path, sizeof result->index_path, "%s", result->info.index_path);
-    snprintf(result->token_path, sizeof result->token_path, "%s", result->info.token_path);
-    result->info.index_path = result->info.token_path = NULL;
-    result->format = a->layout.format;
-    tokmap_dataset_close(ds);
-    return CLI_OK;
 }
 
 int adopt_file(const char *path, const adopt_request *request, adopt_result *result)
@@ -456,8 +469,12 @@ int adopt_file(const char *path, const adopt_request *request, adopt_result *res
         code = apply_ids(&a);
     if (code == CLI_OK)
         code = write_index(&a);
-    if (code == CLI_OK)
-        code = read_result(&a, result);
+    if (code == CLI_OK) {
+        size_t n = strlen(a.tokens.path) - suffix_length(a.tokens.path);
+        memcpy(result->prefix, a.tokens.path, n);
+        result->prefix[n] = '\0';
+        result->format = a.layout.format;
+    }
     regular_file_close(&a.tokens);
     regular_file_close(&a.table);
     regular_file_close(&a.metadata);

@@ -21,8 +21,7 @@ typedef struct adopt_request {
 
 typedef struct adopt_result {
     foreign_format format;
-    char index_path[4096 + 8], token_path[4096];
-    tokmap_dataset_info info; /* its paths are not set */
+    char prefix[4096]; /* the index is prefix.tmi */
 } adopt_result;
 
 /* Prints what is wrong and returns an exit code. */

@@ -10,6 +10,8 @@
 #include "bytes_tokenizer.h"
 #include "cli.h"
 #include "json_text.h"
+#include "little_endian.h"
+#include "paths.h"
 
 static const char help[] =
     "Usage: tokmap cat [OPTION]... P\n"
@@ -177,8 +179,7 @@ static bool end_document(cat_state *s)
 
 static uint32_t load_id(const uint8_t *b, uint32_t token_bytes)
 {
-    uint32_t low = (uint32_t)b[0] | (uint32_t)b[1] << 8;
-    return token_bytes == 2 ? low : low | (uint32_t)b[2] << 16 | (uint32_t)b[3] << 24;
+    return token_bytes == 2 ? le_get16(b) : le_get32(b);
 }
 
 static int load_chunk(cat_state *s, uint64_t first)
@@ -370,7 +371,7 @@ static int print_dataset(const char *path, const cat_options *options)
     s.out = malloc(OUT_BYTES);
     int code = CLI_OK;
     if (!s.stored || !s.ids || !s.out)
-        code = cli_error(CLI_AGAIN, "not enough memory");
+        code = cli_no_memory();
     if (code == CLI_OK && options->form == CAT_TEXT)
         code = check_tokenizer(&s);
     if (code == CLI_OK)
@@ -446,5 +447,6 @@ int cat_command(int argc, char **argv)
         return cli_usage("--raw has no lines for --with-index");
     if (optind + 1 != argc)
         return cli_usage(optind == argc ? "no dataset given" : "one dataset at a time");
-    return print_dataset(argv[optind], &options);
+    int code = path_check_all(argv + optind, 1);
+    return code == CLI_OK ? print_dataset(argv[optind], &options) : code;
 }

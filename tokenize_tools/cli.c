@@ -10,6 +10,9 @@
 
 #include <getopt.h>
 
+#include "json_text.h"
+#include "paths.h"
+
 static const char *current_command;
 
 /* ---- Messages ---- */
@@ -23,13 +26,18 @@ void cli_print_plain(FILE *out, const char *s, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++) {
         unsigned char c = (unsigned char)s[i];
-        putc(c < 0x20 || c == 0x7f ? '?' : c, out);
+        unsigned char next = i + 1 < n_bytes ? (unsigned char)s[i + 1] : 0;
+        /* U+0080 to U+009F are control characters too; terminals obey them. */
+        bool is_c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
+        putc(c < 0x20 || c == 0x7f || is_c1 ? '?' : c, out);
+        i += is_c1;
     }
 }
 
 /* Names of files come from anywhere: a message is always one line, without terminal escapes. */
 static void print_line(const char *text)
 {
+    fflush(stdout); /* where both go to one place, what was said before stands before */
     fputs("tokmap", stderr);
     if (current_command)
         fprintf(stderr, " %s", current_command);
@@ -60,6 +68,11 @@ void cli_warn(const char *format, ...)
     va_start(args, format);
     print_message(format, args);
     va_end(args);
+}
+
+int cli_no_memory(void)
+{
+    return cli_error(CLI_AGAIN, "out of memory");
 }
 
 int cli_usage(const char *format, ...)
@@ -135,7 +148,7 @@ int cli_exit_code(const tokmap_error *err)
     case TOKMAP_ERR_LOCKED:
         return CLI_EXISTS;
     case TOKMAP_ERR_ARGUMENT:
-        break;
+        return CLI_USAGE;
     }
     return CLI_INTERNAL;
 }
@@ -150,8 +163,6 @@ static const char *hint_for(const tokmap_error *err)
         return "Replace it with --force, or choose another name.";
     if (err->status == TOKMAP_ERR_LOCKED)
         return "Wait until the other process is done, or choose another name.";
-    if (err->status == TOKMAP_ERR_VERSION)
-        return "A newer tokmap can read it.";
     return NULL;
 }
 
@@ -164,12 +175,6 @@ int cli_fail(const tokmap_error *err)
     return cli_exit_code(err);
 }
 
-static bool ends_with(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), n_suffix = strlen(suffix);
-    return n > n_suffix && strcmp(s + n - n_suffix, suffix) == 0;
-}
-
 static bool is_filled_file(const char *path)
 {
     struct stat st;
@@ -180,9 +185,9 @@ static bool is_filled_file(const char *path)
 static bool find_adoptable(const char *path, char *out, size_t out_bytes)
 {
     static const char *const suffixes[] = {".bin", ".npy", ".ds"};
-    size_t n = strlen(path) - (ends_with(path, ".tmi") ? 4 : 0);
+    size_t n = strlen(path) - (path_ends_with(path, ".tmi") ? 4 : 0);
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
-        bool has_suffix = ends_with(path, suffixes[i]);
+        bool has_suffix = path_ends_with(path, suffixes[i]);
         int n_out = snprintf(out, out_bytes, "%.*s%s", (int)n, path, has_suffix ? "" : suffixes[i]);
         if (n_out > 0 && (size_t)n_out < out_bytes && is_filled_file(out))
             return true;
@@ -223,35 +228,51 @@ int cli_finish(void)
                      reason ? strerror(reason) : "a write failed");
 }
 
-int cli_print_result(const char *prefix, bool json)
+static void print_result_json(const tokmap_dataset_info *info, const char *format)
+{
+    fputs("{\"schema_version\": 1, \"index_file\": ", stdout);
+    json_text_print_string(stdout, info->index_path, strlen(info->index_path));
+    fputs(", \"token_file\": ", stdout);
+    json_text_print_string(stdout, info->token_path, strlen(info->token_path));
+    if (format)
+        printf(", \"format\": \"%s\"", format);
+    printf(", \"dtype\": \"u%u\", \"n_tokens\": %llu, \"n_documents\": %llu, "
+           "\"n_sources\": %llu, \"dataset_id\": \"%s\"}\n",
+           8 * info->token_bytes, (unsigned long long)info->n_tokens,
+           (unsigned long long)info->n_documents, (unsigned long long)info->n_sources,
+           cli_hex(info->dataset_id).s);
+}
+
+static void print_result_line(const tokmap_dataset_info *info, const char *format)
+{
+    /* A new dataset goes by its prefix, an adopted file by its own name. */
+    const char *name = format ? info->token_path : info->index_path;
+    cli_print_plain(stdout, name, strlen(name) - (format ? 0 : strlen(".tmi")));
+    fputs(": ", stdout);
+    if (format)
+        printf("%s, ", format);
+    if (info->n_documents || !info->n_tokens)
+        printf("%s, ", cli_count_of(info->n_documents, "document").s);
+    else
+        fputs("document borders not known, ", stdout);
+    printf("%s (u%u), %s, id %s\n", cli_count_of(info->n_tokens, "token").s, 8 * info->token_bytes,
+           cli_bytes(info->token_file_bytes + info->index_bytes).s, cli_hex(info->dataset_id).s);
+}
+
+int cli_print_result(const char *prefix, const char *format, bool json)
 {
     tokmap_dataset *ds;
     tokmap_error err;
-    if (tokmap_dataset_open(&ds, prefix, &err) != TOKMAP_OK)
+    char index_path[4096 + 8];
+    snprintf(index_path, sizeof index_path, "%s.tmi", prefix);
+    if (tokmap_dataset_open(&ds, index_path, &err) != TOKMAP_OK)
         return cli_fail(&err);
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
-    const char *dtype = info.token_bytes == 2 ? "u16" : "u32";
-    if (json) {
-        fputs("{\"schema_version\": 1, \"index_file\": ", stdout);
-        cli_json_string(stdout, info.index_path, strlen(info.index_path));
-        fputs(", \"token_file\": ", stdout);
-        cli_json_string(stdout, info.token_path, strlen(info.token_path));
-        printf(", \"dtype\": \"%s\", \"n_tokens\": %llu, \"n_documents\": %llu, "
-               "\"n_sources\": %llu, \"dataset_id\": \"%s\"}\n",
-               dtype, (unsigned long long)info.n_tokens, (unsigned long long)info.n_documents,
-               (unsigned long long)info.n_sources, cli_hex(info.dataset_id).s);
-    } else {
-        cli_print_plain(stdout, prefix, strlen(prefix));
-        if (info.n_documents || !info.n_tokens)
-            printf(": %s document%s, ", cli_count(info.n_documents).s,
-                   info.n_documents == 1 ? "" : "s");
-        else
-            printf(": document borders not known, ");
-        printf("%s token%s (%s), %s, id %s\n", cli_count(info.n_tokens).s,
-               info.n_tokens == 1 ? "" : "s", dtype,
-               cli_bytes(info.token_file_bytes + info.index_bytes).s, cli_hex(info.dataset_id).s);
-    }
+    if (json)
+        print_result_json(&info, format);
+    else
+        print_result_line(&info, format);
     tokmap_dataset_close(ds);
     return cli_finish();
 }
@@ -319,6 +340,14 @@ cli_text cli_count(uint64_t n)
         *p++ = digits[i];
     }
     *p = '\0';
+    return text;
+}
+
+cli_text cli_count_of(uint64_t n, const char *noun)
+{
+    cli_text text = cli_count(n);
+    size_t n_used = strlen(text.s);
+    snprintf(text.s + n_used, sizeof text.s - n_used, " %s%s", noun, n == 1 ? "" : "s");
     return text;
 }
 

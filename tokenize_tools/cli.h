@@ -13,7 +13,7 @@ enum {
     CLI_OK = 0,
     CLI_INTERNAL = 1,
     CLI_USAGE = 2,   /* the command line is wrong */
-    CLI_INPUT = 3,   /* an input is missing, unreadable or not what it should be */
+    CLI_INPUT = 3,   /* a file cannot be read or made, or is not what it should be */
     CLI_DATASET = 4, /* a dataset is damaged or does not fit */
     CLI_EXISTS = 5,  /* the output exists, or another process is writing it */
     CLI_AGAIN = 75   /* disk full and the like: the same call may work later */
@@ -47,6 +47,8 @@ int cli_fail_open(const char *path, const tokmap_error *err);
 int cli_errno_exit_code(int sys_errno);
 /* Prints a message and returns `code`. */
 int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Says "out of memory"; returns CLI_AGAIN. */
+int cli_no_memory(void);
 /* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* After getopt_long returned '?' or ':' (opterr = 0, and the short options begin with ':'):
@@ -68,19 +70,20 @@ bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t
 typedef struct cli_text {
     char s[48];
 } cli_text;
-cli_text cli_count(uint64_t n);     /* 1,234,567 */
+cli_text cli_count(uint64_t n); /* 1,234,567 */
+/* "1 document", "2 documents" */
+cli_text cli_count_of(uint64_t n, const char *noun);
 cli_text cli_bytes(uint64_t bytes); /* 12.3 MiB (bytes below 1 KiB as they are) */
 cli_text cli_hex(const uint8_t id[16]);
-
-/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
-void cli_json_string(FILE *out, const char *s, size_t n_bytes);
 
 /* Prints s with every control character as '?': for terminals. */
 void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
 
-/* Opens the dataset that a command has just written and prints the result line, or with json one
- * object, to stdout: "P: 2 documents, ...". Returns CLI_OK or the exit code of a failure. */
-int cli_print_result(const char *prefix, bool json);
+/* Opens the dataset that a command has just written as prefix.tmi, so that what is reported is what
+ * readers will see, and prints the result line, or with json one object, to stdout: "P: 2
+ * documents, ...". format: what was adopted, or NULL. Returns CLI_OK or the exit code of a
+ * failure. */
+int cli_print_result(const char *prefix, const char *format, bool json);
 
 /* Progress on stderr: one line redrawn on a terminal, else a plain line every ten seconds. */
 typedef struct cli_progress {

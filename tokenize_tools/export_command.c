@@ -10,13 +10,18 @@
 
 #include "cli.h"
 #include "export_megatron.h"
+#include "json_text.h"
+#include "little_endian.h"
 #include "output_file.h"
+#include "paths.h"
 
 static const char help[] =
     "Usage: tokmap export --to FORMAT P -o Q [OPTION]...\n"
     "\n"
     "Writes the dataset P in the form of another program. Tokens keep their ids, their width and\n"
-    "their order; none is converted, added or moved.\n"
+    "their order; none is converted, added or moved. It does not check the tokens: run tokmap "
+    "verify\n"
+    "first.\n"
     "\n"
     "Formats:\n"
     "  megatron  Q.bin and Q.idx, one sequence for each document. Where Q is P, only P.idx\n"
@@ -35,8 +40,10 @@ static const char help[] =
     "      --shard-tokens N  llmc: write Q_000001.bin, Q_000002.bin, ... of N tokens each [one "
     "file,\n"
     "                        which can hold 2147483647 tokens]\n"
-    "  -f, --force           replace files that are already there\n"
-    "  -q, --quiet           print no progress\n"
+    "  -f, --force           replace files that are already there, and remove the shards that\n"
+    "                        follow on the last one\n"
+    "      --json            print the result as a JSON object\n"
+    "  -q, --quiet           no progress and no result line\n"
     "  -h, --help            print this and exit\n"
     "\n"
     "Examples:\n"
@@ -45,13 +52,15 @@ static const char help[] =
 
 enum {
     OPT_TO = 256,
-    OPT_SHARD_TOKENS
+    OPT_SHARD_TOKENS,
+    OPT_JSON
 };
 
 static const struct option options[] = {{"to", required_argument, NULL, OPT_TO},
                                         {"output", required_argument, NULL, 'o'},
                                         {"shard-tokens", required_argument, NULL, OPT_SHARD_TOKENS},
                                         {"force", no_argument, NULL, 'f'},
+                                        {"json", no_argument, NULL, OPT_JSON},
                                         {"quiet", no_argument, NULL, 'q'},
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
@@ -63,25 +72,21 @@ static const struct option options[] = {{"to", required_argument, NULL, OPT_TO},
 
 typedef struct export_job {
     const char *to, *input, *output;
-    char prefix[4096]; /* output without .bin or .idx */
+    char prefix[PATH_PREFIX_BYTES]; /* of the output */
     uint64_t shard_tokens;
-    bool force, quiet, help;
+    bool force, json, quiet, help;
     tokmap_dataset *ds;
     tokmap_dataset_info info;
     output_source tokens;
     struct stat tokens_st;
     cli_progress progress;
+    /* What was written, to tell the user once all is done. */
+    bool has_bin, has_idx;
+    output_way way;    /* how the tokens came into the .bin */
+    uint64_t n_shards; /* 0: not in shards */
 } export_job;
 
 /* ---- Sharing the token file ---- */
-
-/* Whether path leads to the token file of P, by this or by another name. */
-static bool is_token_file(const export_job *job, const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && st.st_dev == job->tokens_st.st_dev &&
-           st.st_ino == job->tokens_st.st_ino;
-}
 
 /* With --force: what must not be replaced all the same. */
 static int check_replaceable(const export_job *job, const char *prefix)
@@ -91,7 +96,7 @@ static int check_replaceable(const export_job *job, const char *prefix)
     snprintf(path, sizeof path, "%s.bin", prefix);
     if (lstat(path, &st) != 0)
         return CLI_OK;
-    if (is_token_file(job, path))
+    if (path_is_file(path, &job->tokens_st))
         return cli_error(CLI_EXISTS,
                          "%s: is the token file of the dataset itself: choose another -o", path);
     snprintf(path, sizeof path, "%s.tmi", prefix);
@@ -103,24 +108,13 @@ static int check_replaceable(const export_job *job, const char *prefix)
     return CLI_OK;
 }
 
-static void print_output(const export_job *job, const output_file *out, const char *way)
+/* Tokens from byte 0 of a new file, placed. On failure the caller abandons out. */
+static int export_tokens(export_job *job, output_file *out)
 {
-    cli_print_plain(stdout, out->path, strlen(out->path));
-    printf(": %s tokens (u%u), %s\n", cli_count(job->info.n_tokens).s, 8 * job->info.token_bytes,
-           way);
-}
-
-/* Tokens from byte 0 of a new file, placed. On failure the caller abandons out. *way_text is what
- * to tell the user once all is done. */
-static int export_tokens(export_job *job, output_file *out, const char **way_text)
-{
-    static const char *const ways[] = {"a hard link to the dataset's file",
-                                       "a reflink of the dataset's file", "copied"};
-    output_way way = OUTPUT_COPY;
     uint64_t offset = job->info.token_offset;
     int code;
     if (offset == 0) {
-        code = output_share(out, &job->tokens, &way);
+        code = output_share(out, &job->tokens, &job->way);
     } else {
         code = output_begin(out);
         if (code == CLI_OK)
@@ -128,7 +122,7 @@ static int export_tokens(export_job *job, output_file *out, const char **way_tex
         if (code == CLI_OK)
             code = output_place(out);
     }
-    *way_text = ways[way];
+    job->has_bin = true;
     return code;
 }
 
@@ -142,11 +136,8 @@ static int export_raw(export_job *job)
         code = output_name(&out, job->prefix, ".bin", job->force);
     if (code != CLI_OK)
         return code;
-    const char *way;
-    code = export_tokens(job, &out, &way);
-    if (code == CLI_OK)
-        print_output(job, &out, way);
-    else
+    code = export_tokens(job, &out);
+    if (code != CLI_OK)
         output_abandon(&out);
     output_close(&out);
     return code;
@@ -173,7 +164,6 @@ static int check_megatron(const export_job *job)
 /* Both outputs have names; bin has none when it would be the dataset's own file. */
 static int write_megatron(export_job *job, output_file *bin, output_file *idx)
 {
-    const char *way;
     bool has_bin = bin->path[0] == 0;
     int code = output_begin(idx);
     if (code == CLI_OK)
@@ -184,12 +174,8 @@ static int write_megatron(export_job *job, output_file *bin, output_file *idx)
     if (job->force && unlink(idx->path) != 0 && errno != ENOENT)
         return cli_error(cli_errno_exit_code(errno), "%s: cannot remove: %s", idx->path,
                          strerror(errno));
-    code = export_tokens(job, bin, &way);
-    if (code == CLI_OK)
-        code = output_place(idx);
-    if (code == CLI_OK)
-        print_output(job, bin, way);
-    return code;
+    code = export_tokens(job, bin);
+    return code == CLI_OK ? output_place(idx) : code;
 }
 
 static int export_megatron(export_job *job)
@@ -197,7 +183,7 @@ static int export_megatron(export_job *job)
     output_file bin = {.fd = -1}, idx = {.fd = -1};
     char path[4096 + 8];
     snprintf(path, sizeof path, "%s.bin", job->prefix);
-    bool has_bin = job->info.token_offset == 0 && is_token_file(job, path);
+    bool has_bin = job->info.token_offset == 0 && path_is_file(path, &job->tokens_st);
     int code = check_megatron(job);
     if (code == CLI_OK && !has_bin)
         code = check_replaceable(job, job->prefix);
@@ -207,13 +193,11 @@ static int export_megatron(export_job *job)
         code = output_name(&idx, job->prefix, ".idx", job->force);
     if (code == CLI_OK)
         code = write_megatron(job, &bin, &idx);
-    if (code == CLI_OK) {
-        cli_print_plain(stdout, idx.path, strlen(idx.path));
-        printf(": Megatron index, %s documents\n", cli_count(job->info.n_documents).s);
-    } else {
+    if (code != CLI_OK) {
         output_abandon(&idx);
         output_abandon(&bin);
     }
+    job->has_idx = true;
     output_close(&idx);
     output_close(&bin);
     return code;
@@ -221,19 +205,13 @@ static int export_megatron(export_job *job)
 
 /* ---- llm.c ---- */
 
-static void put_le32(uint8_t *p, uint32_t value)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(value >> (8 * i));
-}
-
 static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_t n_tokens)
 {
     uint8_t header[LLMC_HEADER_BYTES] = {0};
     uint32_t token_bytes = job->info.token_bytes;
-    put_le32(header, token_bytes == 2 ? 20240520 : 20240801);
-    put_le32(header + 4, token_bytes == 2 ? 1 : 7);
-    put_le32(header + 8, (uint32_t)n_tokens);
+    le_put(header, token_bytes == 2 ? 20240520 : 20240801, 4);
+    le_put(header + 4, token_bytes == 2 ? 1 : 7, 4);
+    le_put(header + 8, n_tokens, 4);
     int code = output_begin(out);
     if (code == CLI_OK)
         code = output_write(out, header, sizeof header);
@@ -272,34 +250,73 @@ static int write_shards(export_job *job, uint64_t n_shards, uint64_t *n_written)
     return CLI_OK;
 }
 
-static int export_shards(export_job *job)
+/* Files Q_n.bin that follow directly on the last shard would be taken for shards. */
+static int count_successors(const export_job *job, uint64_t n_shards, uint64_t *n_successors)
 {
-    uint64_t n_tokens = job->info.n_tokens, n_written = 0;
-    uint64_t n_shards = n_tokens / job->shard_tokens + (n_tokens % job->shard_tokens != 0);
-    n_shards = n_shards == 0 ? 1 : n_shards;
-    if (n_shards > LLMC_MAX_SHARDS)
-        return cli_usage("--shard-tokens %llu makes %llu files; at most %d",
-                         (unsigned long long)job->shard_tokens, (unsigned long long)n_shards,
-                         LLMC_MAX_SHARDS);
+    output_file out;
+    struct stat st;
+    for (*n_successors = 0;; (*n_successors)++) {
+        int code = name_shard(job, n_shards + *n_successors + 1, &out);
+        if (code != CLI_OK || lstat(out.path, &st) != 0)
+            return code;
+    }
+}
+
+/* The last one first: what a killed export leaves still follows directly. */
+static int remove_successors(const export_job *job, uint64_t n_shards, uint64_t n_successors)
+{
+    output_file out;
+    for (uint64_t i = n_successors; i > 0; i--) {
+        int code = name_shard(job, n_shards + i, &out);
+        if (code == CLI_OK && unlink(out.path) != 0 && errno != ENOENT)
+            code = cli_error(cli_errno_exit_code(errno), "%s: cannot remove: %s", out.path,
+                             strerror(errno));
+        if (code != CLI_OK)
+            return code;
+    }
+    return CLI_OK;
+}
+
+static int check_shard_names(const export_job *job, uint64_t n_shards, uint64_t *n_successors)
+{
     output_file out;
     for (uint64_t i = 0; i < n_shards; i++) {
         int code = name_shard(job, i + 1, &out);
         if (code != CLI_OK)
             return code;
     }
-    int code = write_shards(job, n_shards, &n_written);
+    return count_successors(job, n_shards, n_successors);
+}
+
+static void remove_shards(const export_job *job, uint64_t n_shards)
+{
+    for (uint64_t i = 0; i < n_shards; i++) {
+        char path[4096 + 32];
+        snprintf(path, sizeof path, "%s_%06llu.bin", job->prefix, (unsigned long long)i + 1);
+        unlink(path);
+    }
+}
+
+static int export_shards(export_job *job)
+{
+    uint64_t n_tokens = job->info.n_tokens, n_written = 0, n_successors;
+    uint64_t n_shards = n_tokens / job->shard_tokens + (n_tokens % job->shard_tokens != 0);
+    n_shards = n_shards == 0 ? 1 : n_shards;
+    if (n_shards > LLMC_MAX_SHARDS)
+        return cli_usage("--shard-tokens %llu makes %llu files; at most %d",
+                         (unsigned long long)job->shard_tokens, (unsigned long long)n_shards,
+                         LLMC_MAX_SHARDS);
+    int code = check_shard_names(job, n_shards, &n_successors);
+    if (code != CLI_OK)
+        return code;
+    code = write_shards(job, n_shards, &n_written);
     if (code != CLI_OK) {
-        for (uint64_t i = 0; i < n_written; i++) {
-            char path[4096 + 32];
-            snprintf(path, sizeof path, "%s_%06llu.bin", job->prefix, (unsigned long long)i + 1);
-            unlink(path);
-        }
+        remove_shards(job, n_written);
         return code;
     }
-    cli_print_plain(stdout, job->prefix, strlen(job->prefix));
-    printf("_000001.bin to _%06llu.bin: %s tokens (u%u), copied\n", (unsigned long long)n_shards,
-           cli_count(n_tokens).s, 8 * job->info.token_bytes);
-    return CLI_OK;
+    job->n_shards = n_shards;
+    job->has_bin = true;
+    return remove_successors(job, n_shards, n_successors);
 }
 
 static int export_llmc(export_job *job)
@@ -317,12 +334,64 @@ static int export_llmc(export_job *job)
     if (code != CLI_OK)
         return code;
     code = write_llmc(job, &out, 0, job->info.n_tokens);
-    if (code == CLI_OK)
-        print_output(job, &out, "copied");
-    else
+    if (code != CLI_OK)
         output_abandon(&out);
+    job->has_bin = true;
     output_close(&out);
     return code;
+}
+
+/* ---- Result ---- */
+
+static void print_lines(const export_job *job)
+{
+    const tokmap_dataset_info *info = &job->info;
+    size_t n_prefix = strlen(job->prefix);
+    static const char *const ways[] = {[OUTPUT_HARD_LINK] = "a hard link to the dataset's file",
+                                       [OUTPUT_REFLINK] = "a reflink of the dataset's file",
+                                       [OUTPUT_COPY] = "copied"};
+    if (job->has_bin) {
+        cli_print_plain(stdout, job->prefix, n_prefix);
+        if (job->n_shards)
+            printf("_000001.bin to _%06llu", (unsigned long long)job->n_shards);
+        printf(".bin: %s (u%u), %s\n", cli_count_of(info->n_tokens, "token").s,
+               8 * info->token_bytes, ways[job->way]);
+    }
+    if (job->has_idx) {
+        cli_print_plain(stdout, job->prefix, n_prefix);
+        printf(".idx: Megatron index, %s\n", cli_count_of(info->n_documents, "document").s);
+    }
+}
+
+static void print_json_file(const export_job *job, const char *comma, const char *suffix)
+{
+    char path[4096];
+    int n = snprintf(path, sizeof path, "%s%s", job->prefix, suffix);
+    fputs(comma, stdout);
+    json_text_print_string(stdout, path, (size_t)n);
+}
+
+static void print_json(const export_job *job)
+{
+    static const char *const ways[] = {[OUTPUT_HARD_LINK] = "\"hard link\"",
+                                       [OUTPUT_REFLINK] = "\"reflink\"",
+                                       [OUTPUT_COPY] = "\"copy\""};
+    const char *comma = "";
+    printf("{\"schema_version\": 1, \"format\": \"%s\", \"files\": [", job->to);
+    for (uint64_t i = 1; i <= job->n_shards; i++, comma = ", ") {
+        char suffix[32];
+        snprintf(suffix, sizeof suffix, "_%06llu.bin", (unsigned long long)i);
+        print_json_file(job, comma, suffix);
+    }
+    if (job->has_bin && !job->n_shards) {
+        print_json_file(job, comma, ".bin");
+        comma = ", ";
+    }
+    if (job->has_idx)
+        print_json_file(job, comma, ".idx");
+    printf("], \"way\": %s, \"n_tokens\": %llu, \"n_documents\": %llu}\n",
+           job->has_bin ? ways[job->way] : "null", (unsigned long long)job->info.n_tokens,
+           (unsigned long long)job->info.n_documents);
 }
 
 /* ---- Command line ---- */
@@ -349,6 +418,9 @@ static int parse_option(int option, char **argv, export_job *job)
         return CLI_OK;
     case 'f':
         job->force = true;
+        return CLI_OK;
+    case OPT_JSON:
+        job->json = true;
         return CLI_OK;
     case 'q':
         job->quiet = true;
@@ -383,23 +455,8 @@ static int parse_command_line(int argc, char **argv, export_job *job)
     if (job->shard_tokens != 0 && strcmp(job->to, "llmc") != 0)
         return cli_usage("--shard-tokens is for --to llmc");
     job->input = argv[optind];
-    return CLI_OK;
-}
-
-/* Q.bin and Q.idx mean Q. */
-static int set_prefix(export_job *job)
-{
-    size_t n = strlen(job->output);
-    if (n > 4 &&
-        (strcmp(job->output + n - 4, ".bin") == 0 || strcmp(job->output + n - 4, ".idx") == 0))
-        n -= 4;
-    if (n == 0 || job->output[n - 1] == '/')
-        return cli_usage("-o %s: names no file", job->output);
-    if (n >= sizeof job->prefix - 32)
-        return cli_usage("-o: the path is too long");
-    memcpy(job->prefix, job->output, n);
-    job->prefix[n] = 0;
-    return CLI_OK;
+    int code = path_check_all(argv + optind, 1);
+    return code == CLI_OK ? path_output_prefix(job->prefix, job->output, ".idx") : code;
 }
 
 /* The dataset was checked against the size of its token file at open: hold on to that very file. */
@@ -409,6 +466,7 @@ static int open_tokens(export_job *job)
     job->tokens.fd = open(path, O_RDONLY | O_CLOEXEC);
     job->tokens.path = path;
     job->tokens.progress = &job->progress;
+    job->tokens.n_to_copy = job->info.n_tokens * job->info.token_bytes;
     if (job->tokens.fd < 0 || fstat(job->tokens.fd, &job->tokens_st) != 0)
         return cli_error(cli_errno_exit_code(errno), "%s: cannot open: %s", path, strerror(errno));
     if ((uint64_t)job->tokens_st.st_size != job->info.token_file_bytes)
@@ -425,17 +483,18 @@ static int run_export(export_job *job)
             run = formats[i].run;
     if (!run)
         return cli_usage("--to %s: there are megatron, llmc and raw", job->to);
-    int code = set_prefix(job);
-    if (code != CLI_OK)
-        return code;
     if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
         return cli_fail_open(job->input, &err);
     job->info = (tokmap_dataset_info){.struct_size = sizeof job->info};
     tokmap_dataset_get_info(job->ds, &job->info);
     cli_progress_begin(&job->progress, "export", job->quiet);
-    code = open_tokens(job);
+    int code = open_tokens(job);
     if (code == CLI_OK)
         code = run(job);
+    if (code == CLI_OK && job->json)
+        print_json(job);
+    else if (code == CLI_OK && !job->quiet)
+        print_lines(job);
     if (job->tokens.fd >= 0)
         close(job->tokens.fd);
     tokmap_dataset_close(job->ds);
@@ -444,7 +503,7 @@ static int run_export(export_job *job)
 
 int export_command(int argc, char **argv)
 {
-    export_job job = {.to = "", .output = "", .tokens.fd = -1};
+    export_job job = {.way = OUTPUT_COPY, .to = "", .output = "", .tokens.fd = -1};
     int code = parse_command_line(argc, argv, &job);
     if (code != CLI_OK)
         return code;

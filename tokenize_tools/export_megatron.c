@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "little_endian.h"
+
 enum {
     BUFFER_BYTES = 1 << 16
 };
@@ -28,8 +30,8 @@ static int flush(table_writer *w)
 static int put(table_writer *w, uint64_t value, size_t n_bytes)
 {
     int code = w->filled + n_bytes > BUFFER_BYTES ? flush(w) : CLI_OK;
-    for (size_t i = 0; i < n_bytes; i++)
-        w->buffer[w->filled++] = (uint8_t)(value >> (8 * i));
+    le_put(w->buffer + w->filled, value, n_bytes);
+    w->filled += n_bytes;
     return code;
 }
 
@@ -109,7 +111,7 @@ int write_megatron_index(output_file *out, const tokmap_dataset *ds)
 {
     table_writer *w = malloc(sizeof *w);
     if (!w)
-        return cli_error(CLI_AGAIN, "there is no memory left");
+        return cli_no_memory();
     w->out = out;
     w->ds = ds;
     w->filled = 0;

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "little_endian.h"
+
 /* Why a file is refused: a part of a sentence that follows the file's name. */
 typedef struct foreign_error {
     char text[320];
@@ -130,23 +132,20 @@ bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, foreign_error *
 
 typedef struct foreign_scan {
     foreign_layout layout;
-    uint64_t limit;      /* ids must be below */
-    uint64_t vocab_size; /* 0: not known */
-    uint64_t done;       /* tokens seen */
-    uint64_t n_open;     /* of them, in the document that has not ended */
+    uint64_t done;   /* tokens seen */
+    uint64_t n_open; /* of them, in the document that has not ended */
 } foreign_scan;
-void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout, uint64_t vocab_size);
-/* The next tokens at their stored width, aligned. Checks every id; where borders stand in the
- * tokens, the documents go to sink. */
+void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout);
+/* The next tokens at their stored width, aligned. Where borders stand in the tokens, the
+ * documents go to sink. Of the ids only the sign is looked at: the writer knows the vocabulary. */
 bool foreign_scan_feed(foreign_scan *scan, const void *tokens, size_t n_tokens,
                        const foreign_sink *sink, foreign_error *err);
 bool foreign_scan_end(foreign_scan *scan, const foreign_sink *sink);
+/* Refuses token `token` of a file with negative ids, which is `id` as it is stored. */
+bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,
+                             foreign_error *err);
 
 /* ---- For the decoders ---- */
-
-uint16_t foreign_u16(const uint8_t *p);
-uint32_t foreign_u32(const uint8_t *p);
-uint64_t foreign_u64(const uint8_t *p);
 
 /* Reads a table from first to last byte with one small buffer. */
 typedef struct foreign_cursor {

@@ -1,4 +1,4 @@
-/* foreign_bytes.c - little-endian loads, reads with a reason, and a cursor over tables. */
+/* foreign_bytes.c - reads with a reason, and a cursor over tables. */
 #include "foreign.h"
 
 #include <stdarg.h>
@@ -12,21 +12,6 @@ bool foreign_refuse(foreign_error *err, const char *format, ...)
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     return false;
-}
-
-uint16_t foreign_u16(const uint8_t *p)
-{
-    return (uint16_t)(p[0] | p[1] << 8);
-}
-
-uint32_t foreign_u32(const uint8_t *p)
-{
-    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
-}
-
-uint64_t foreign_u64(const uint8_t *p)
-{
-    return foreign_u32(p) | (uint64_t)foreign_u32(p + 4) << 32;
 }
 
 bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,

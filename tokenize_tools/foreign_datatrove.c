@@ -105,7 +105,7 @@ bool foreign_datatrove_decode(foreign_layout *out, const foreign_datatrove *file
         uint8_t last_end[8];
         if (!foreign_read(index, index->size - 8, last_end, sizeof last_end, err))
             return false;
-        out->n_tokens = foreign_u64(last_end);
+        out->n_tokens = le_get64(last_end);
     }
     if (!choose_width(out, files, facts.token_bytes, err))
         return false;
@@ -127,7 +127,7 @@ bool foreign_datatrove_documents(const foreign_layout *layout, const foreign_byt
         const uint8_t *p = foreign_cursor_next(&ends, 8, err);
         if (!p)
             return false;
-        uint64_t end = foreign_u64(p);
+        uint64_t end = le_get64(p);
         if (end < previous || end > layout->n_tokens) {
             return foreign_refuse(err,
                                   "has a damaged .index: document %llu ends at token %llu, after "

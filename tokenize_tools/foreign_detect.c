@@ -20,9 +20,9 @@ static bool starts_with(const uint8_t *head, size_t n_head, const void *magic, s
  * The evaluation files are recognised too, so that they can be refused by name. */
 static bool is_llmc(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {
-    if (n_head < 12 || file_bytes < 1024 || foreign_u32(head + 4) > 255)
+    if (n_head < 12 || file_bytes < 1024 || le_get32(head + 4) > 255)
         return false;
-    uint32_t magic = foreign_u32(head);
+    uint32_t magic = le_get32(head);
     return magic == 20240520 || magic == 20240522 || magic == 20240801;
 }
 

@@ -23,7 +23,7 @@ bool foreign_llmc_decode(foreign_layout *out, const foreign_bytes *file, foreign
     uint8_t head[12];
     if (!foreign_read(file, 0, head, sizeof head, err))
         return false;
-    uint32_t magic = foreign_u32(head), version = foreign_u32(head + 4);
+    uint32_t magic = le_get32(head), version = le_get32(head + 4);
     if (magic == eval_magic)
         return foreign_refuse(err, "is an llm.c evaluation file (questions, not a token stream)");
     const llmc_kind *kind = magic == kinds[0].magic ? &kinds[0] : &kinds[1];
@@ -33,7 +33,7 @@ bool foreign_llmc_decode(foreign_layout *out, const foreign_bytes *file, foreign
         return foreign_refuse(err, "is an llm.c file of version %u; only %u is known", version,
                               kind->version);
     }
-    uint64_t n_tokens = foreign_u32(head + 8);
+    uint64_t n_tokens = le_get32(head + 8);
     if (n_tokens > INT32_MAX) {
         return foreign_refuse(err, "is damaged: its header counts %lld tokens",
                               (long long)n_tokens - (1LL << 32));

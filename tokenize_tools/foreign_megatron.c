@@ -58,15 +58,15 @@ bool foreign_megatron_decode(foreign_layout *out, const foreign_bytes *idx, uint
         return false;
     if (memcmp(header, "MMIDIDX\0\0", 9) != 0)
         return foreign_refuse(err, "is not a Megatron index");
-    uint64_t version = foreign_u64(header + 9);
+    uint64_t version = le_get64(header + 9);
     if (version != 1) {
         return foreign_refuse(err, "is a Megatron index of version %llu; only 1 is known",
                               (unsigned long long)version);
     }
     if (!decode_dtype(out, header[17], err))
         return false;
-    out->n_sequences = foreign_u64(header + 18);
-    out->n_table_items = foreign_u64(header + 26);
+    out->n_sequences = le_get64(header + 18);
+    out->n_table_items = le_get64(header + 26);
     uint64_t expected, with_modes;
     bool fits = index_size(out->n_sequences, out->n_table_items, &expected);
     if (!fits || expected != idx->size) {
@@ -105,7 +105,7 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error
     const uint8_t *start_bytes = foreign_cursor_next(&walk->starts, 8, err);
     if (!length_bytes || !start_bytes)
         return false;
-    uint64_t length = foreign_u32(length_bytes), start = foreign_u64(start_bytes);
+    uint64_t length = le_get32(length_bytes), start = le_get64(start_bytes);
     if (length > INT32_MAX) {
         return foreign_refuse(err, "is damaged: sequence %llu has the length %lld",
                               (unsigned long long)walk->done, (long long)length - (1LL << 32));
@@ -148,7 +148,7 @@ static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices
     for (uint64_t item = 0; item < layout->n_table_items; item++) {
         uint64_t document_tokens = 0;
         const uint8_t *p = foreign_cursor_next(indices, 8, err);
-        uint64_t end = p ? foreign_u64(p) : 0;
+        uint64_t end = p ? le_get64(p) : 0;
         if (!p || !check_document_index(layout, item, begin, end, err))
             return false;
         for (uint64_t s = begin; s < end; s++) {

@@ -209,7 +209,7 @@ static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t
     *offset = head[6] == 1 ? 10 : 12;
     if (!foreign_read(file, 0, head, (size_t)*offset, err))
         return false;
-    *n_bytes = head[6] == 1 ? foreign_u16(head + 8) : foreign_u32(head + 8);
+    *n_bytes = head[6] == 1 ? le_get16(head + 8) : le_get32(head + 8);
     if (*n_bytes > MAX_HEADER_BYTES) {
         return foreign_refuse(err, "has a NumPy header of %llu bytes; at most %d are read",
                               (unsigned long long)*n_bytes, MAX_HEADER_BYTES);

@@ -1,4 +1,4 @@
-/* foreign_scan.c - looks at every token once: is it a legal id, and does a document begin or end
+/* foreign_scan.c - looks at every token once: is it negative, and does a document begin or end
  * here? */
 #include "foreign.h"
 
@@ -13,35 +13,31 @@ static bool has_borders(const foreign_layout *layout)
     return layout->borders == FOREIGN_BORDERS_BEGIN || layout->borders == FOREIGN_BORDERS_END;
 }
 
-void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout, uint64_t vocab_size)
+void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout)
 {
-    *scan = (foreign_scan){.layout = *layout, .vocab_size = vocab_size};
-    scan->limit = layout->is_signed ? 1ULL << 31 : 1ULL << 32;
-    if (vocab_size != 0 && vocab_size < scan->limit)
-        scan->limit = vocab_size;
+    *scan = (foreign_scan){.layout = *layout};
     if (!has_borders(layout))
         scan->layout.border_id = UINT32_MAX; /* do not stop at what cuts nothing */
 }
 
-static bool refuse_id(const foreign_scan *scan, uint64_t token, uint32_t id, foreign_error *err)
+bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,
+                             foreign_error *err)
 {
-    unsigned long long offset = scan->layout.token_offset + token * scan->layout.token_bytes;
-    if (scan->layout.is_signed && id > INT32_MAX) {
-        return foreign_refuse(err, "has the negative id %lld at token %llu (byte %llu)",
-                              (long long)id - (1LL << 32), (unsigned long long)token, offset);
-    }
-    return foreign_refuse(err,
-                          "has the id %u at token %llu (byte %llu), which is not below the "
-                          "vocabulary size %llu",
-                          id, (unsigned long long)token, offset,
-                          (unsigned long long)scan->vocab_size);
+    return foreign_refuse(err, "has the negative id %lld at token %llu (byte %llu)",
+                          (long long)id - (1LL << 32), (unsigned long long)token,
+                          (unsigned long long)(layout->token_offset + token * layout->token_bytes));
+}
+
+static bool is_negative(const foreign_scan *scan, uint32_t id)
+{
+    return scan->layout.is_signed && id > INT32_MAX;
 }
 
 static bool scan_token(foreign_scan *scan, uint32_t id, const foreign_sink *sink,
                        foreign_error *err)
 {
-    if (id >= scan->limit)
-        return refuse_id(scan, scan->done, id, err);
+    if (is_negative(scan, id))
+        return foreign_refuse_negative(&scan->layout, scan->done, id, err);
     bool is_border = id == scan->layout.border_id;
     if (scan->layout.borders == FOREIGN_BORDERS_BEGIN && is_border && scan->done > 0) {
         if (!sink->document(sink->user, scan->n_open))
@@ -60,12 +56,10 @@ static bool scan_token(foreign_scan *scan, uint32_t id, const foreign_sink *sink
 
 static bool run_is_plain_u16(const foreign_scan *scan, const uint16_t *ids)
 {
-    uint32_t largest = 0, n_borders = 0;
-    for (int i = 0; i < RUN_TOKENS; i++) {
-        largest = ids[i] > largest ? ids[i] : largest;
+    uint32_t n_borders = 0;
+    for (int i = 0; i < RUN_TOKENS; i++)
         n_borders += ids[i] == scan->layout.border_id;
-    }
-    return largest < scan->limit && n_borders == 0;
+    return n_borders == 0;
 }
 
 static bool run_is_plain_u32(const foreign_scan *scan, const uint32_t *ids)
@@ -75,7 +69,7 @@ static bool run_is_plain_u32(const foreign_scan *scan, const uint32_t *ids)
         largest = ids[i] > largest ? ids[i] : largest;
         n_borders += ids[i] == scan->layout.border_id;
     }
-    return largest < scan->limit && n_borders == 0;
+    return !is_negative(scan, largest) && n_borders == 0;
 }
 
 bool foreign_scan_feed(foreign_scan *scan, const void *tokens, size_t n_tokens,

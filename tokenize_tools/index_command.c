@@ -5,6 +5,7 @@
 
 #include "adoption.h"
 #include "cli.h"
+#include "paths.h"
 
 static const char help[] =
     "Usage: tokmap index [OPTION]... FILE...\n"
@@ -35,7 +36,7 @@ static const char help[] =
     "known]\n"
     "  -f, --force         replace an index that is already there\n"
     "      --json          print one JSON object a line\n"
-    "  -q, --quiet         print no progress and no notes\n"
+    "  -q, --quiet         no progress, no notes and no result line\n"
     "  -h, --help          print this and exit\n"
     "\n"
     "A FILE that cannot be adopted does not stop the next; the exit code is that of the first\n"
@@ -140,31 +141,14 @@ static int parse_option(int option, char **argv, index_options *out)
     }
 }
 
-static void print_json(const adopt_result *result)
+/* One FILE. */
+static int index_file(const char *path, const index_options *out)
 {
-    const tokmap_dataset_info *info = &result->info;
-    fputs("{\"schema_version\": 1, \"index_file\": ", stdout);
-    cli_json_string(stdout, result->index_path, strlen(result->index_path));
-    fputs(", \"token_file\": ", stdout);
-    cli_json_string(stdout, result->token_path, strlen(result->token_path));
-    printf(", \"format\": \"%s\", \"dtype\": \"u%u\", \"n_tokens\": %llu, \"n_documents\": %llu, "
-           "\"dataset_id\": \"%s\"}\n",
-           foreign_format_name(result->format), 8 * info->token_bytes,
-           (unsigned long long)info->n_tokens, (unsigned long long)info->n_documents,
-           cli_hex(info->dataset_id).s);
-}
-
-static void print_line(const adopt_result *result)
-{
-    const tokmap_dataset_info *info = &result->info;
-    cli_print_plain(stdout, result->token_path, strlen(result->token_path));
-    printf(": %s, %s tokens (u%u), ", foreign_format_name(result->format),
-           cli_count(info->n_tokens).s, 8 * info->token_bytes);
-    if (info->n_documents || !info->n_tokens)
-        printf("%s documents", cli_count(info->n_documents).s);
-    else
-        fputs("document borders not known", stdout);
-    printf(", id %s\n", cli_hex(info->dataset_id).s);
+    adopt_result result;
+    int code = adopt_file(path, &out->request, &result);
+    if (code != CLI_OK || (out->request.quiet && !out->json))
+        return code;
+    return cli_print_result(result.prefix, foreign_format_name(result.format), out->json);
 }
 
 int index_command(int argc, char **argv)
@@ -185,15 +169,13 @@ int index_command(int argc, char **argv)
         return cli_usage("--eod and --bos: a document has one kind of border, give one of them");
     if (optind == argc)
         return cli_usage("which FILE?");
+    code = path_check_all(argv + optind, argc - optind);
+    if (code != CLI_OK)
+        return code;
     int first_failure = CLI_OK;
     for (int i = optind; i < argc; i++) {
-        adopt_result result;
-        code = adopt_file(argv[i], request, &result);
-        if (code == CLI_OK)
-            out.json ? print_json(&result) : print_line(&result);
-        else if (first_failure == CLI_OK)
-            first_failure = code;
+        code = index_file(argv[i], &out);
+        first_failure = first_failure == CLI_OK ? code : first_failure;
     }
-    code = cli_finish();
-    return first_failure != CLI_OK ? first_failure : code;
+    return first_failure;
 }

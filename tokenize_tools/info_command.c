@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "json_text.h"
+#include "paths.h"
 
 static const char help[] =
     "Usage: tokmap info [OPTION]... P...\n"
@@ -104,7 +105,20 @@ static void print_text_line(const char *key, const char *text)
     putchar('\n');
 }
 
-static void print_ids(const tokmap_dataset_info *info)
+/* What `tokmap index` notes of files whose documents are marked at their beginning. */
+static void print_begin(const tokmap_dataset *ds)
+{
+    json_text_span metadata = get_metadata(ds), adopted, id;
+    if (json_text_check_object(metadata, NULL) &&
+        json_text_find(metadata, "adopted_from", &adopted) &&
+        json_text_find(adopted, "documents_begin_with", &id)) {
+        fputs(", documents begin with id ", stdout);
+        json_text_print(stdout, id);
+    }
+    putchar('\n');
+}
+
+static void print_ids(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
     print_key("vocabulary:");
     if (info->vocab_size)
@@ -116,9 +130,10 @@ static void print_ids(const tokmap_dataset_info *info)
     putchar('\n');
     print_key("end of document:");
     if (info->eod_id != TOKMAP_NO_ID)
-        printf("id %" PRIu32 "\n", info->eod_id);
+        printf("id %" PRIu32, info->eod_id);
     else
-        puts("no id");
+        fputs("no id", stdout);
+    print_begin(ds);
 }
 
 static void print_documents(const tokmap_dataset_info *info)
@@ -250,7 +265,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     printf("%s, %s\n", cli_count(info->n_tokens).s, info->token_bytes == 2 ? "u16" : "u32");
     print_documents(info);
     print_text_line("sources:", cli_count(info->n_sources).s);
-    print_ids(info);
+    print_ids(ds, info);
     print_tokenizer(ds);
     print_files(info);
     print_key("format:");
@@ -292,7 +307,7 @@ static void json_number_or_null(const char *key, uint64_t value, bool known)
 static void json_string(const char *key, const char *text)
 {
     json_key(key);
-    cli_json_string(stdout, text, strlen(text));
+    json_text_print_string(stdout, text, strlen(text));
 }
 
 static void json_header(const tokmap_dataset_info *info)
@@ -347,7 +362,7 @@ static int json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *inf
         if (status != TOKMAP_OK)
             break;
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
-        cli_json_string(stdout, s.name, s.name_bytes);
+        json_text_print_string(stdout, s.name, s.name_bytes);
         json_number("first_document", s.first_document);
         json_number("n_documents", s.n_documents);
         json_number("first_token", s.first_token);
@@ -487,5 +502,8 @@ int info_command(int argc, char **argv)
     }
     if (optind == argc)
         return cli_usage("no dataset given");
+    int code = path_check_all(argv + optind, argc - optind);
+    if (code != CLI_OK)
+        return code;
     return show_all(argv + optind, (size_t)(argc - optind), &options);
 }

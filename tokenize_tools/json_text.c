@@ -3,8 +3,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cli.h"
-
 typedef struct scanner {
     const char *at, *end;
     const char *reason; /* set when a scan failed; `at` is then the place */
@@ -321,7 +319,7 @@ bool json_text_same(json_text_span a, json_text_span b)
     }
 }
 
-void cli_json_string(FILE *out, const char *s, size_t n_bytes)
+void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
 {
     putc('"', out);
     while (n_bytes) {

@@ -41,4 +41,7 @@ void json_text_print(FILE *out, json_text_span text);
 /* Whether two checked texts are the same but for white space. */
 bool json_text_same(json_text_span a, json_text_span b);
 
+/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+void json_text_print_string(FILE *out, const char *s, size_t n_bytes);
+
 #endif /* TOKMAP_JSON_TEXT_H */

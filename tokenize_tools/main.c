@@ -48,7 +48,7 @@ static void print_help(FILE *out)
           "Examples:\n"
           "  tokmap pack book.txt notes.txt.zst -o data/train\n"
           "  tokmap info data/train\n"
-          "  tokmap cat data/train --documents 0:10 --text\n",
+          "  tokmap cat data/train --documents 0 --text\n",
           out);
 }
 

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "json_text.h"
+#include "paths.h"
 #include "tokmap_writer.h"
 
 static const char help[] =
@@ -44,6 +45,7 @@ typedef struct merge_input {
 
 typedef struct merge_state {
     const merge_options *options;
+    char prefix[PATH_PREFIX_BYTES]; /* of the output */
     tokmap_list *list;
     merge_input *inputs;
     size_t n_inputs;
@@ -80,19 +82,14 @@ static int check_eod(const merge_input *a, const merge_input *b)
     return differ(a, b, what);
 }
 
+/* What tokmap_list_open has not looked at: it knows dtype and vocabulary. */
 static int check_input(const merge_state *s, const merge_input *input)
 {
-    const merge_input *first = &s->inputs[0];
-    const tokmap_dataset_info *info = &input->info;
-    if (info->n_tokens && !info->n_documents)
+    if (input->info.n_tokens && !input->info.n_documents)
         return refuse(input, "the borders of its documents are not known");
-    if (info->token_bytes != first->info.token_bytes)
-        return differ(first, input, "one has u16, the other u32 tokens");
-    if (info->vocab_size && s->vocab_from && info->vocab_size != s->vocab_from->info.vocab_size)
-        return differ(s->vocab_from, input, "their vocabularies have different sizes");
     if (input->tokenizer.n_bytes && !json_text_same(input->tokenizer, s->tokenizer_from->tokenizer))
         return differ(s->tokenizer_from, input, "their tokenizers differ");
-    return check_eod(first, input);
+    return check_eod(&s->inputs[0], input);
 }
 
 static int choose_vocab_size(merge_state *s)
@@ -132,31 +129,15 @@ static void look_at_input(merge_state *s, size_t index)
     s->n_bytes += input->info.n_tokens * input->info.token_bytes;
 }
 
-static bool same_file(const char *a, const struct stat *b)
-{
-    struct stat st;
-    return stat(a, &st) == 0 && st.st_dev == b->st_dev && st.st_ino == b->st_ino;
-}
-
-/* With --force a crash between the removal of the old P and the end of the new one would lose an
- * input. */
 static int check_output_apart(const merge_state *s)
 {
-    const char *output = s->options->output;
-    size_t n = strlen(output);
-    if (n > 4 && (strcmp(output + n - 4, ".bin") == 0 || strcmp(output + n - 4, ".tmi") == 0))
-        n -= 4;
-    static const char *const suffixes[] = {".bin", ".tmi"};
-    for (int k = 0; k < 2; k++) {
-        char path[4096];
-        struct stat st;
-        int n_path = snprintf(path, sizeof path, "%.*s%s", (int)n, output, suffixes[k]);
-        if (n_path < 0 || (size_t)n_path >= sizeof path || stat(path, &st) != 0)
-            continue;
-        for (size_t i = 0; i < s->n_inputs; i++) {
-            const tokmap_dataset_info *info = &s->inputs[i].info;
-            if (same_file(info->token_path, &st) || same_file(info->index_path, &st))
-                return cli_usage("%s is an input and cannot be the output too", output);
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        const char *const paths[] = {s->inputs[i].info.token_path, s->inputs[i].info.index_path};
+        for (int k = 0; k < 2; k++) {
+            struct stat st;
+            int code = stat(paths[k], &st) == 0 ? path_check_apart(&st, s->prefix) : CLI_OK;
+            if (code != CLI_OK)
+                return code;
         }
     }
     return CLI_OK;
@@ -195,7 +176,7 @@ static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, t
         fputs("]}", out);
     }
     if (!out || fclose(out) != 0) {
-        *err = (tokmap_error){.status = TOKMAP_ERR_MEMORY, .text = "not enough memory"};
+        *err = (tokmap_error){.status = TOKMAP_ERR_MEMORY, .text = "out of memory"};
         free(json);
         return TOKMAP_ERR_MEMORY;
     }
@@ -248,10 +229,12 @@ static int merge_all(char **paths, size_t n_paths, const merge_options *options)
 {
     tokmap_error err;
     merge_state s = {.options = options, .n_inputs = n_paths};
+    int code = path_output_prefix(s.prefix, options->output, ".tmi");
+    if (code != CLI_OK)
+        return code;
     s.inputs = calloc(n_paths, sizeof *s.inputs);
     if (!s.inputs)
-        return cli_error(CLI_AGAIN, "not enough memory");
-    int code = CLI_OK;
+        return cli_no_memory();
     if (tokmap_list_open(&s.list, (const char *const *)paths, n_paths, &err) != TOKMAP_OK)
         code = cli_fail(&err);
     if (code == CLI_OK)
@@ -262,7 +245,7 @@ static int merge_all(char **paths, size_t n_paths, const merge_options *options)
     free(s.inputs);
     if (code != CLI_OK || (options->quiet && !options->json))
         return code;
-    return cli_print_result(options->output, options->json);
+    return cli_print_result(s.prefix, NULL, options->json);
 }
 
 static int parse_option(int c, merge_options *options, char **argv)
@@ -314,5 +297,8 @@ int merge_command(int argc, char **argv)
         return cli_usage("no dataset given");
     if (!options.output || !*options.output)
         return cli_usage("no output given: -o P");
+    int code = path_check_all(argv + optind, argc - optind);
+    if (code != CLI_OK)
+        return code;
     return merge_all(argv + optind, (size_t)(argc - optind), &options);
 }

@@ -53,6 +53,22 @@ static bool is_same_file(int fd, const char *path)
            by_fd.st_ino == by_path.st_ino;
 }
 
+static bool has_no_locks(int sys_errno)
+{
+    return sys_errno == ENOLCK || sys_errno == ENOSYS || sys_errno == EOPNOTSUPP;
+}
+
+/* After flock failed with an errno. */
+static int fail_lock(const char *path)
+{
+    if (errno == EWOULDBLOCK)
+        return fail_exists(path, TOKMAP_ERR_LOCKED);
+    if (has_no_locks(errno))
+        return cli_error(CLI_INPUT, "%s: cannot lock: this file system has no locks (%s)", path,
+                         strerror(errno));
+    return fail_system(path, "lock");
+}
+
 /* Removes the partial file of a process that died. It is never written into: it may be a link to
  * something. Returns CLI_OK also when it vanished meanwhile. */
 static int remove_stale(const char *partial)
@@ -62,11 +78,26 @@ static int remove_stale(const char *partial)
         return errno == ENOENT ? CLI_OK : fail_system(partial, "take over");
     int code = CLI_OK;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0)
-        code = fail_exists(partial, TOKMAP_ERR_LOCKED);
+        code = fail_lock(partial);
     else if (is_same_file(fd, partial) && unlink(partial) != 0)
         code = fail_system(partial, "remove");
     close(fd);
     return code;
+}
+
+/* Locks the file that was just made, or closes it. False with CLI_OK when another process took it
+ * for stale before it was locked. */
+static bool take_lock(int fd, const char *partial, int *code)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        if (is_same_file(fd, partial))
+            return true;
+    } else if (errno != EWOULDBLOCK) {
+        *code = fail_lock(partial);
+        unlink(partial);
+    }
+    close(fd);
+    return false;
 }
 
 int output_begin(output_file *out)
@@ -76,17 +107,15 @@ int output_begin(output_file *out)
     };
     for (int i = 0; i < MAX_TRIES; i++) {
         int fd = open(out->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && is_same_file(fd, out->partial)) {
+        int code = CLI_OK;
+        if (fd < 0 && errno != EEXIST)
+            return fail_system(out->path, "write");
+        if (fd < 0)
+            code = remove_stale(out->partial);
+        else if (take_lock(fd, out->partial, &code)) {
             out->fd = fd;
             return CLI_OK;
         }
-        if (fd >= 0) {
-            close(fd); /* another process took it for stale before it was locked */
-            continue;
-        }
-        if (errno != EEXIST)
-            return fail_system(out->path, "write");
-        int code = remove_stale(out->partial);
         if (code != CLI_OK)
             return code;
     }
@@ -130,7 +159,7 @@ static int copy_by_hand(output_file *out, const output_source *src, uint64_t off
     };
     char *buffer = malloc(BUFFER_BYTES);
     if (!buffer)
-        return cli_error(CLI_AGAIN, "there is no memory left");
+        return cli_no_memory();
     int code = CLI_OK;
     while (code == CLI_OK && n_bytes > 0) {
         size_t n_wanted = n_bytes < BUFFER_BYTES ? n_bytes : BUFFER_BYTES;
@@ -154,7 +183,7 @@ static size_t copy_in_kernel(int dst, int src, uint64_t offset, size_t n_bytes)
     return n > 0 ? (size_t)n : 0;
 }
 
-int output_copy(output_file *out, const output_source *src, uint64_t src_offset, uint64_t n_bytes)
+int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes)
 {
     int code = CLI_OK;
     bool in_kernel = true;
@@ -168,7 +197,8 @@ int output_copy(output_file *out, const output_source *src, uint64_t src_offset,
             n = n_wanted;
         }
         done += n;
-        cli_progress_update(src->progress, done, n_bytes);
+        src->n_copied += n;
+        cli_progress_update(src->progress, src->n_copied, src->n_to_copy);
     }
     cli_progress_clear(src->progress);
     return code;
@@ -204,10 +234,9 @@ static int rename_to_free_name(const char *from, const char *to)
     return link(from, to) == 0 ? unlink(from) : -1;
 }
 
-int output_place(output_file *out)
+/* partial becomes path; on failure partial stays. */
+static int give_name(output_file *out)
 {
-    if (fsync(out->fd) != 0)
-        return fail_system(out->path, "flush");
     int failed = out->replace ? rename(out->partial, out->path)
                               : rename_to_free_name(out->partial, out->path);
     if (failed) {
@@ -215,37 +244,59 @@ int output_place(output_file *out)
                                : fail_system(out->path, "write");
     }
     out->is_there = true;
+    return CLI_OK;
+}
+
+int output_place(output_file *out)
+{
+    if (fsync(out->fd) != 0)
+        return fail_system(out->path, "flush");
+    int code = give_name(out);
+    if (code != CLI_OK)
+        return code;
     close(out->fd);
     out->fd = -1;
     return flush_folder(out->path);
 }
 
-/* True when the new name leads to the very file that is open as src. */
-static bool make_hard_link(output_file *out, const output_source *src)
+/* partial becomes a link to the very file that is open as src, and then path. Where no hard link
+ * can be made that is no error: out->is_there tells. */
+static int place_link(output_file *out, const output_source *src)
 {
-    int failed = linkat(AT_FDCWD, src->path, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW);
-    if (failed && errno == EEXIST && out->replace && unlink(out->path) == 0)
-        failed = linkat(AT_FDCWD, src->path, AT_FDCWD, out->path, AT_SYMLINK_FOLLOW);
-    if (failed)
-        return false;
-    if (!is_same_file(src->fd, out->path)) {
-        unlink(out->path);
-        return false;
-    }
-    return true;
+    if (linkat(AT_FDCWD, src->path, AT_FDCWD, out->partial, AT_SYMLINK_FOLLOW) != 0)
+        return errno == EEXIST ? fail_exists(out->partial, TOKMAP_ERR_LOCKED) : CLI_OK;
+    int code = is_same_file(src->fd, out->partial) ? give_name(out) : CLI_OK;
+    if (!out->is_there)
+        unlink(out->partial);
+    return code;
 }
 
-int output_share(output_file *out, const output_source *src, output_way *way)
+static int share_by_link(output_file *out, const output_source *src)
+{
+    /* A rename onto another link to the same file does nothing and leaves partial behind. */
+    out->is_there = out->replace && is_same_file(src->fd, out->path);
+    int code = out->is_there ? CLI_OK : remove_stale(out->partial);
+    if (out->is_there || code != CLI_OK)
+        return code;
+    /* The lock keeps others from taking the link for stale; it is shared because they may share the
+     * source under other names. Without locks there is a copy. */
+    if (flock(src->fd, LOCK_SH | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK ? fail_lock(src->path) : CLI_OK;
+    code = place_link(out, src);
+    flock(src->fd, LOCK_UN);
+    return code;
+}
+
+int output_share(output_file *out, output_source *src, output_way *way)
 {
     struct stat st;
     *way = OUTPUT_HARD_LINK;
-    if (make_hard_link(out, src)) {
-        out->is_there = true;
-        return flush_folder(out->path);
-    }
+    int code = share_by_link(out, src);
+    if (code != CLI_OK || out->is_there)
+        return code == CLI_OK ? flush_folder(out->path) : code;
     if (fstat(src->fd, &st) != 0)
         return fail_system(src->path, "read");
-    int code = output_begin(out);
+    code = output_begin(out);
     if (code != CLI_OK)
         return code;
     *way = OUTPUT_REFLINK;

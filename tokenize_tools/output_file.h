@@ -23,7 +23,8 @@ typedef struct output_file {
 typedef struct output_source {
     int fd;
     const char *path;
-    cli_progress *progress; /* of copies */
+    cli_progress *progress;       /* of copies */
+    uint64_t n_copied, n_to_copy; /* bytes, over all outputs: for progress */
 } output_source;
 
 /* How tokens came into the new file. */
@@ -38,12 +39,12 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
 int output_begin(output_file *out);
 int output_write(output_file *out, const void *data, size_t n_bytes);
 /* Appends n_bytes of src from src_offset on. */
-int output_copy(output_file *out, const output_source *src, uint64_t src_offset, uint64_t n_bytes);
+int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes);
 /* Flushes, renames, flushes the folder. */
 int output_place(output_file *out);
 /* Makes the whole file the content of out: by a hard link, else by a reflink, else by a copy.
- * Begins and places it. */
-int output_share(output_file *out, const output_source *src, output_way *way);
+ * Begins and places it. A file that is replaced stays until the new one takes its name. */
+int output_share(output_file *out, output_source *src, output_way *way);
 /* Removes what is being written and what was placed. */
 void output_abandon(output_file *out);
 /* Closes; what was placed stays, what was not is removed. */

@@ -9,6 +9,7 @@
 #include "bytes_tokenizer.h"
 #include "cli.h"
 #include "input.h"
+#include "paths.h"
 #include "tokmap_writer.h"
 
 static const char help[] =
@@ -38,6 +39,7 @@ static const char help[] =
 
 typedef struct pack_options {
     const char *output;
+    char prefix[PATH_PREFIX_BYTES]; /* of the output */
     bool lines, force, json, quiet;
 } pack_options;
 
@@ -137,25 +139,27 @@ static int pack_input(pack_state *s, const char *name)
 }
 
 /* A name that is wrong should be told now and not after hours of work. */
-static int look_at_inputs(char **names, size_t n_names, uint64_t *total)
+static int look_at_inputs(const pack_options *options, char **names, size_t n_names,
+                          uint64_t *total)
 {
     struct stat st;
     bool size_known = true, stdin_used = false;
     *total = 0;
     for (size_t i = 0; i < n_names; i++) {
         const char *name = names[i];
-        if (strcmp(name, "-") == 0) {
-            if (stdin_used)
-                return cli_usage("stdin (-) can be read only once");
-            stdin_used = true;
-            size_known = false;
-            continue;
-        }
-        if (stat(name, &st) != 0 || access(name, R_OK) != 0)
+        bool is_stdin = strcmp(name, "-") == 0;
+        if (is_stdin && stdin_used)
+            return cli_usage("stdin (-) can be read only once");
+        stdin_used = stdin_used || is_stdin;
+        if (is_stdin ? fstat(STDIN_FILENO, &st) != 0
+                     : stat(name, &st) != 0 || access(name, R_OK) != 0)
             return cli_error(cli_errno_exit_code(errno), "%s: %s", name, strerror(errno));
         if (S_ISDIR(st.st_mode))
             return cli_error(CLI_INPUT, "%s: is a folder", name);
-        size_known = size_known && S_ISREG(st.st_mode);
+        int code = path_check_apart(&st, options->prefix);
+        if (code != CLI_OK)
+            return code;
+        size_known = size_known && !is_stdin && S_ISREG(st.st_mode);
         *total += (uint64_t)st.st_size;
     }
     if (!size_known)
@@ -195,9 +199,9 @@ static int pack_all(char **names, size_t n_names, const pack_options *options)
     pack_state *s = calloc(1, sizeof *s);
     tokmap_error err;
     if (!s)
-        return cli_error(CLI_AGAIN, "not enough memory");
+        return cli_no_memory();
     s->options = options;
-    int code = look_at_inputs(names, n_names, &s->stored_total);
+    int code = look_at_inputs(options, names, n_names, &s->stored_total);
     if (code == CLI_OK) {
         tokmap_writer_options writer_options = {
             .struct_size = sizeof writer_options,
@@ -216,7 +220,7 @@ static int pack_all(char **names, size_t n_names, const pack_options *options)
     free(s);
     if (code != CLI_OK || (options->quiet && !options->json))
         return code;
-    return cli_print_result(options->output, options->json);
+    return cli_print_result(options->prefix, NULL, options->json);
 }
 
 static int choose_tokenizer(const char *name)
@@ -273,5 +277,10 @@ int pack_command(int argc, char **argv)
         return cli_usage("no input given");
     if (!options.output || !*options.output)
         return cli_usage("no output given: -o P");
+    int code = path_output_prefix(options.prefix, options.output, ".tmi");
+    if (code == CLI_OK)
+        code = path_check_all(argv + optind, argc - optind);
+    if (code != CLI_OK)
+        return code;
     return pack_all(argv + optind, (size_t)(argc - optind), &options);
 }

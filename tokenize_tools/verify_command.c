@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "cli.h"
+#include "json_text.h"
+#include "paths.h"
 
 static const char help[] =
     "Usage: tokmap verify [OPTION]... P...\n"
@@ -40,7 +42,7 @@ typedef struct verify_view {
     tokmap_dataset_info info;
     cli_progress progress;
     bool json;
-    uint64_t n_damages, n_bad_blocks;
+    uint64_t n_damages, n_bad_blocks, n_unreadable;
 } verify_view;
 
 static void on_progress(void *user, uint64_t bytes_done, uint64_t bytes_total)
@@ -51,8 +53,7 @@ static void on_progress(void *user, uint64_t bytes_done, uint64_t bytes_total)
 
 static bool is_block(const tokmap_damage *d)
 {
-    return d->kind == TOKMAP_DAMAGE_BLOCK ||
-           (d->kind == TOKMAP_DAMAGE_UNREADABLE && d->n_tokens > 0);
+    return d->n_tokens > 0;
 }
 
 static void print_damage(const verify_view *view, const tokmap_damage *d)
@@ -67,6 +68,8 @@ static void print_damage(const verify_view *view, const tokmap_damage *d)
            d->first_byte + d->n_bytes - 1);
     if (d->kind == TOKMAP_DAMAGE_BLOCK)
         fputs("checksum differs", stdout);
+    else if (d->kind == TOKMAP_DAMAGE_CONTENT)
+        printf("an id above %" PRIu32 ", the largest that the index names", view->info.largest_id);
     else if (d->error.sys_errno)
         printf("cannot be read: %s", strerror(d->error.sys_errno));
     else
@@ -94,7 +97,7 @@ static void print_json_damage(const verify_view *view, const tokmap_damage *d)
                ", \"first_document\": %" PRIu64 ", \"n_documents\": %" PRIu64,
                d->block_index, d->first_token, d->n_tokens, d->first_document, d->n_documents);
     fputs(", \"message\": ", stdout);
-    cli_json_string(stdout, d->error.text, strlen(d->error.text));
+    json_text_print_string(stdout, d->error.text, strlen(d->error.text));
     putchar('}');
 }
 
@@ -108,26 +111,39 @@ static void on_damage(void *user, const tokmap_damage *d)
         print_damage(view, d);
     view->n_damages++;
     view->n_bad_blocks += is_block(d);
+    view->n_unreadable += d->error.sys_errno != 0;
 }
 
 static void print_verdict(const verify_view *view, const tokmap_verify_report *r)
 {
     cli_print_plain(stdout, view->path, strlen(view->path));
-    cli_text n_blocks = cli_count(r->n_blocks);
+    cli_text blocks = cli_count_of(r->n_blocks, "block");
+    const char *word = view->n_unreadable == view->n_damages ? "UNREADABLE" : "DAMAGED";
     if (view->n_bad_blocks)
-        printf(": DAMAGED: %s of %s blocks", cli_count(view->n_bad_blocks).s, n_blocks.s);
+        printf(": %s: %s of %s", word, cli_count(view->n_bad_blocks).s, blocks.s);
     else if (view->n_damages)
-        fputs(": DAMAGED: the index", stdout);
+        printf(": %s: the index", word);
     else if (r->n_blocks_checked < r->n_blocks)
-        printf(": no damage found in %s of %s blocks", cli_count(r->n_blocks_checked).s,
-               n_blocks.s);
+        printf(": no damage found in %s of %s", cli_count(r->n_blocks_checked).s, blocks.s);
     else
-        printf(": sound, %s block%s", n_blocks.s, r->n_blocks == 1 ? "" : "s");
+        printf(": sound, %s", blocks.s);
     if (view->n_bad_blocks && view->n_damages > view->n_bad_blocks)
         fputs(" and the index", stdout);
     if (view->n_damages && r->n_blocks_checked < r->n_blocks)
-        printf(", %s of them read", cli_count(r->n_blocks_checked).s);
+        printf("; %s of %s read", cli_count(r->n_blocks_checked).s, blocks.s);
     printf(", %s read\n", cli_bytes(r->bytes_read).s);
+}
+
+static void begin_json(const char *path)
+{
+    fputs("{\"schema_version\": 1, \"path\": ", stdout);
+    json_text_print_string(stdout, path, strlen(path));
+}
+
+static void print_json_error(const tokmap_error *err)
+{
+    fputs(", \"error\": ", stdout);
+    json_text_print_string(stdout, err->text, strlen(err->text));
 }
 
 static int run_verify(const tokmap_dataset *ds, verify_view *view,
@@ -145,19 +161,22 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
         .on_damage = on_damage,
     };
     if (view->json) {
-        fputs("{\"schema_version\": 1, \"path\": ", stdout);
-        cli_json_string(stdout, view->path, strlen(view->path));
+        begin_json(view->path);
         fputs(", \"damages\": [", stdout);
     }
     tokmap_status status = tokmap_dataset_verify(ds, &verify_options, &report, &err);
     cli_progress_clear(&view->progress);
     if (view->json)
-        printf("], \"sound\": %s, \"n_blocks\": %" PRIu64 ", \"n_blocks_checked\": %" PRIu64
-               ", \"n_bad_blocks\": %" PRIu64 ", \"bytes_read\": %" PRIu64 "}\n",
-               status == TOKMAP_OK ? "true" : "false", report.n_blocks, report.n_blocks_checked,
-               view->n_bad_blocks, report.bytes_read);
+        printf("], \"sound\": %s", status == TOKMAP_OK ? "true" : "false");
     /* The damages have been told one by one; any other error has not. */
-    if (status != TOKMAP_OK && view->n_damages == 0)
+    bool is_untold = status != TOKMAP_OK && view->n_damages == 0;
+    if (view->json && is_untold)
+        print_json_error(&err);
+    if (view->json)
+        printf(", \"n_blocks\": %" PRIu64 ", \"n_blocks_checked\": %" PRIu64
+               ", \"n_bad_blocks\": %" PRIu64 ", \"bytes_read\": %" PRIu64 "}\n",
+               report.n_blocks, report.n_blocks_checked, view->n_bad_blocks, report.bytes_read);
+    if (is_untold)
         return cli_fail(&err);
     if (!view->json && !(options->quiet && status == TOKMAP_OK))
         print_verdict(view, &report);
@@ -168,8 +187,15 @@ static int verify_one(const char *path, const verify_command_options *options)
 {
     tokmap_dataset *ds;
     tokmap_error err;
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK) {
+        if (options->json) {
+            begin_json(path);
+            fputs(", \"damages\": [], \"sound\": false", stdout);
+            print_json_error(&err);
+            puts("}");
+        }
         return cli_fail_open(path, &err);
+    }
     verify_view view = {.path = path, .json = options->json};
     view.info.struct_size = sizeof view.info;
     tokmap_dataset_get_info(ds, &view.info);
@@ -235,7 +261,9 @@ int verify_command(int argc, char **argv)
     }
     if (optind == argc)
         return cli_usage("no dataset given");
-    int code = CLI_OK;
+    int code = path_check_all(argv + optind, argc - optind);
+    if (code != CLI_OK)
+        return code;
     for (int i = optind; i < argc; i++) {
         int one = verify_one(argv[i], &options);
         code = code == CLI_OK ? one : code;

@@ -43,12 +43,18 @@ class Damaged(Error):
 
 
 _KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged}
-_ERR_ARGUMENT = -1
 
 
 def _check(status, detail):
     if status < 0:
         raise _KINDS.get(status, Error)(detail)
+
+
+def _path(path):
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("a path cannot hold a zero byte")
+    return encoded
 
 
 class Document(NamedTuple):
@@ -73,7 +79,7 @@ class _Handle:
     def __init__(self, path):
         self.pointer = ctypes.c_void_p()
         detail = _lib.ErrorDetail()
-        status = lib.tokmap_dataset_open(ctypes.byref(self.pointer), os.fsencode(path),
+        status = lib.tokmap_dataset_open(ctypes.byref(self.pointer), _path(path),
                                          ctypes.byref(detail))
         _check(status, detail)
 
@@ -109,6 +115,13 @@ class Dataset:
     def __len__(self):
         return self.n_tokens
 
+    def __repr__(self):
+        return f"<tokmap.Dataset {self.index_path!r}: {self.n_tokens} tokens, id {self.dataset_id}>"
+
+    def __reduce__(self):
+        """Another process opens the same files: a path travels, not a map."""
+        return Dataset, (os.path.abspath(self.index_path),)
+
     def _pointer(self):
         if self._handle is None:
             raise ValueError("the dataset is closed")
@@ -119,33 +132,41 @@ class Dataset:
         pointer = self._pointer()
         n_tokens = self.n_tokens - first if n_tokens is None else n_tokens
         address = ctypes.c_void_p()
-        if first < 0 or n_tokens < 0 or lib.tokmap_dataset_tokens(pointer, first, n_tokens,
-                                                                  ctypes.byref(address)):
+        if first < 0 or n_tokens < 0 or first + n_tokens > self.n_tokens:
             raise IndexError(f"tokens {first} to {first + n_tokens} of {self.n_tokens}")
+        lib.tokmap_dataset_tokens(pointer, first, n_tokens, ctypes.byref(address))
         view = (ctypes.c_uint8 * (n_tokens * self.token_bytes)).from_address(address.value)
         view._keeps = self._handle  # the map lives as long as the view
         return memoryview(view).cast("B").cast("H" if self.token_bytes == 2 else "I").toreadonly()
 
-    def _lookup(self, function, number, what):
-        out = _lib.Document()
-        status = function(self._pointer(), number, ctypes.byref(out)) if number >= 0 else _ERR_ARGUMENT
-        if status == _ERR_ARGUMENT:
-            raise IndexError(f"{what} {number}: there is none, or document borders are not known")
+    def _lookup(self, function, number, out):
+        status = function(self._pointer(), number, ctypes.byref(out))
         if status:
-            raise Damaged(_lib.ErrorDetail(status=status, text=b"%s: a document entry is damaged"
+            raise Damaged(_lib.ErrorDetail(status=status, text=b"%s: an entry is damaged"
                                            % os.fsencode(self.index_path)[:400]))
-        return Document(out.index, out.first_token, out.n_tokens)
+        return out
 
     def document(self, index):
-        return self._lookup(lib.tokmap_dataset_document, index, "document")
+        """Document number `index`."""
+        if not 0 <= index < self.n_documents:
+            raise IndexError(f"document {index} of {self.n_documents}")
+        out = self._lookup(lib.tokmap_dataset_document, index, _lib.Document())
+        return Document(out.index, out.first_token, out.n_tokens)
 
     def find_document(self, token):
-        return self._lookup(lib.tokmap_dataset_find_document, token, "token")
+        """The document that holds token number `token`."""
+        if not 0 <= token < self.n_tokens:
+            raise IndexError(f"token {token} of {self.n_tokens}")
+        if self.n_documents == 0:
+            raise LookupError("the document borders of this dataset are not known")
+        out = self._lookup(lib.tokmap_dataset_find_document, token, _lib.Document())
+        return Document(out.index, out.first_token, out.n_tokens)
 
     def source(self, index):
-        out = _lib.Source()
-        if index < 0 or lib.tokmap_dataset_source(self._pointer(), index, ctypes.byref(out)):
+        """Source number `index`: an input, and what came from it."""
+        if not 0 <= index < self.n_sources:
             raise IndexError(f"source {index} of {self.n_sources}")
+        out = self._lookup(lib.tokmap_dataset_source, index, _lib.Source())
         return Source(ctypes.string_at(out.name, out.name_bytes), out.first_document,
                       out.n_documents, out.first_token, out.n_tokens, out.input_bytes,
                       out.input_checksum)
@@ -176,11 +197,13 @@ class Writer:
 
     def __init__(self, prefix, vocab_size, eod_id=None, replace=False):
         self._pointer = ctypes.c_void_p()
+        if not 0 <= vocab_size < 2**64 or (eod_id is not None and not 0 <= eod_id < _lib.NO_ID):
+            raise ValueError(f"vocab_size {vocab_size}, eod_id {eod_id}: out of range")
         options = _lib.WriterOptions(struct_size=ctypes.sizeof(_lib.WriterOptions),
                                      vocab_size=vocab_size,
                                      eod_id=_lib.NO_ID if eod_id is None else eod_id,
                                      replace=int(replace))
-        self._call(lib.tokmap_writer_open, ctypes.byref(self._pointer), os.fsencode(prefix),
+        self._call(lib.tokmap_writer_open, ctypes.byref(self._pointer), _path(prefix),
                    ctypes.byref(options))
 
     @staticmethod
@@ -196,7 +219,7 @@ class Writer:
     def document(self, ids):
         """One document: any iterable of ids. Arrays of unsigned 32-bit integers are not converted."""
         if not (isinstance(ids, array.array) and ids.typecode == "I"):
-            ids = array.array("I", ids)
+            ids = array.array("I", list(ids))  # of bytes and of arrays too: item by item
         address, n_tokens = ids.buffer_info()
         self._call(lib.tokmap_writer_append, self._open(), address, n_tokens)
         self._call(lib.tokmap_writer_end_document, self._open())

@@ -69,13 +69,15 @@ SIGNATURES = {
 
 
 def load():
-    """TOKMAP_LIBRARY names the file; otherwise the installed library is looked for."""
-    path = os.environ.get("TOKMAP_LIBRARY") or ctypes.util.find_library("tokmap") or "libtokmap.so.0"
+    """TOKMAP_LIBRARY names the file; else the installed library, else that of the checkout we are in."""
+    beside = os.path.join(os.path.dirname(__file__), "..", "..", "build", "libtokmap.so")
+    path = os.environ.get("TOKMAP_LIBRARY") or ctypes.util.find_library("tokmap")
+    path = path or (beside if os.path.exists(beside) else "libtokmap.so.0")
     try:
         lib = ctypes.CDLL(path)
     except OSError as error:
-        raise ImportError(f"tokmap: cannot load {path} ({error}); run `make install` or set "
-                          "TOKMAP_LIBRARY to libtokmap.so") from None
+        raise ImportError(f"tokmap: cannot load {path} ({error}). Install the library (`make install`, "
+                          "then `ldconfig`) or set TOKMAP_LIBRARY to the path of libtokmap.so") from None
     for name, (result, arguments) in SIGNATURES.items():
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments

@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     foreign_memory_init(&metadata, data + 10, n_metadata, n_metadata);
     foreign_memory_init(&index, data + 10 + n_metadata, size - 10 - n_metadata,
                         size - 10 - n_metadata);
-    foreign_datatrove files = {.ds_bytes = foreign_u64(data),
+    foreign_datatrove files = {.ds_bytes = le_get64(data),
                                .index = &index.bytes,
                                .metadata = n_metadata > 0 ? &metadata.bytes : NULL,
                                .token_bytes = data[8] == 2 || data[8] == 4 ? data[8] : 0};

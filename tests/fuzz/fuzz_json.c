@@ -22,7 +22,7 @@ static void print_and_check(json_text_span text, bool string)
     FILE *out = open_memstream(&printed, &n_bytes);
     require(out != NULL);
     if (string)
-        cli_json_string(out, text.text, text.n_bytes);
+        json_text_print_string(out, text.text, text.n_bytes);
     else
         json_text_print(out, text);
     require(fclose(out) == 0);

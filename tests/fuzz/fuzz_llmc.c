@@ -12,7 +12,7 @@ static foreign_counter scan(const foreign_layout *layout, const uint8_t *tokens,
     foreign_error err;
     foreign_counter counter = {0};
     foreign_sink sink = {foreign_counter_add, &counter};
-    foreign_scan_begin(&state, layout, 60000);
+    foreign_scan_begin(&state, layout);
     for (uint64_t i = 0; i < layout->n_tokens; i += piece) {
         size_t n = layout->n_tokens - i < piece ? (size_t)(layout->n_tokens - i) : piece;
         if (!foreign_scan_feed(&state, tokens + i * layout->token_bytes, n, &sink, &err))
@@ -43,7 +43,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     foreign_error err;
     if (size < 8)
         return 0;
-    uint64_t file_bytes = foreign_u64(data);
+    uint64_t file_bytes = le_get64(data);
     data += 8;
     size -= 8;
     foreign_recognise(data, size, file_bytes);

@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     foreign_sink sink = {foreign_counter_add, &counter};
     if (size < 8)
         return 0;
-    uint64_t bin_bytes = foreign_u64(data);
+    uint64_t bin_bytes = le_get64(data);
     foreign_memory_init(&idx, data + 8, size - 8, size - 8);
     if (!foreign_megatron_decode(&layout, &idx.bytes, bin_bytes, &err))
         return 0;

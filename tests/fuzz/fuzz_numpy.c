@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     foreign_error err;
     if (size < 8)
         return 0;
-    uint64_t file_bytes = foreign_u64(data);
+    uint64_t file_bytes = le_get64(data);
     foreign_memory_init(&file, data + 8, size - 8, file_bytes);
     if (!foreign_numpy_decode(&layout, &file.bytes, &err))
         return 0;

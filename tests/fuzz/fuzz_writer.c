@@ -36,6 +36,7 @@ typedef struct model {
     uint64_t n_sources;
     char metadata[64];
     size_t metadata_bytes;
+    bool borderless_source;
 } model;
 
 typedef struct play {
@@ -94,8 +95,9 @@ static uint64_t covered_documents(const model *m)
 
 static void remove_folder(void)
 {
-    static const char *const suffixes[] = {".bin", ".tmi", ".bin.partial", ".tmi.partial"};
-    for (int i = 0; i < 4; i++) {
+    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
+    for (int i = 0; i < 6; i++) {
         unlink(path_of(prefix, suffixes[i]));
         unlink(path_of(previous_prefix, suffixes[i]));
     }
@@ -195,6 +197,7 @@ static void open_writer(play *p)
     memset(&now, 0, offsetof(model, ids));
     now.vocab_size = vocabularies[next_byte(p) % 5];
     now.n_tokens = now.n_documents = now.n_sources = 0;
+    now.borderless_source = false;
     now.metadata_bytes = 2;
     strcpy(now.metadata, "{}");
     const tokmap_writer_options options = {
@@ -241,9 +244,12 @@ static void end_source(play *p)
     s->end_token = now.n_documents > 0 ? last_end(&now) : now.n_tokens;
     s->input_bytes = next_byte(p);
     s->input_checksum = s->input_bytes * UINT64_C(0x0101010101010101);
-    if (agreed(p, tokmap_writer_end_source(p->w, s->name, s->input_bytes, s->input_checksum, &err),
-               TOKMAP_OK, &err))
-        now.n_sources++;
+    const bool within = now.n_documents > 0 && last_end(&now) != now.n_tokens;
+    if (!agreed(p, tokmap_writer_end_source(p->w, s->name, s->input_bytes, s->input_checksum, &err),
+                within ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err))
+        return;
+    now.n_sources++;
+    now.borderless_source |= now.n_documents == 0 && now.n_tokens > 0;
 }
 
 static void set_metadata(play *p)
@@ -311,7 +317,7 @@ static void append_previous(play *p)
 static tokmap_status finish_refusal(void)
 {
     const model_source *last = now.n_sources ? &now.sources[now.n_sources - 1] : NULL;
-    if (now.n_documents > 0 && last_end(&now) != now.n_tokens)
+    if (now.n_documents > 0 && (last_end(&now) != now.n_tokens || now.borderless_source))
         return TOKMAP_ERR_ARGUMENT;
     if (last && (last->end_document != now.n_documents || last->end_token != now.n_tokens))
         return TOKMAP_ERR_ARGUMENT;

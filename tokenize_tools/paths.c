@@ -1,0 +1,63 @@
+#include "paths.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+bool path_ends_with(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), n_suffix = strlen(suffix);
+    return n > n_suffix && strcmp(path + n - n_suffix, suffix) == 0;
+}
+
+bool path_is_file(const char *path, const struct stat *st)
+{
+    struct stat other;
+    return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+static bool is_folder_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    return !*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0;
+}
+
+int path_check_all(char **paths, int n_paths)
+{
+    for (int i = 0; i < n_paths; i++) {
+        if (!*paths[i])
+            return cli_usage("an empty path names no file");
+        if (is_folder_name(paths[i]))
+            return cli_usage("%s: names a folder, not a file", paths[i]);
+    }
+    return CLI_OK;
+}
+
+int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix)
+{
+    size_t n = strlen(output);
+    if (path_ends_with(output, ".bin") || path_ends_with(output, suffix))
+        n -= 4;
+    if (n >= PATH_PREFIX_BYTES)
+        return cli_usage("-o: the path is too long");
+    memcpy(prefix, output, n);
+    prefix[n] = '\0';
+    if (is_folder_name(prefix))
+        return cli_usage("-o %s: names a folder, not a file", output);
+    return CLI_OK;
+}
+
+int path_check_apart(const struct stat *st, const char *prefix)
+{
+    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s%s", prefix, suffixes[i]);
+        if (path_is_file(path, st))
+            return cli_usage("%s: is an input and cannot be an output too", path);
+    }
+    return CLI_OK;
+}
