@@ -13,7 +13,7 @@ enum {
     READ_BYTES = 1 << 20,
     MAX_THREADS = 16
 };
-static const uint64_t default_bytes = 2ull << 30;
+static const uint64_t default_bytes = 512ull << 20;
 
 static int make(const char *prefix, uint64_t n_bytes)
 {
@@ -112,39 +112,61 @@ static void make_cold(const char *path)
     }
 }
 
-typedef struct pair {
+typedef struct subject {
     const char *prefix, *path;
     uint64_t n_bytes;
-    uint32_t n_rounds, n_threads;
+    uint32_t n_rounds, n_threads; /* all that the machine has */
     bool cold;
-} pair;
+} subject;
 
-/* Reading and verifying in turn, with the same number of threads. */
-static int compare(const pair *p, bench_report *report)
+static double measure_once(const subject *s, bool verify, uint32_t n_threads)
+{
+    if (s->cold)
+        make_cold(s->path);
+    return verify ? verify_gbs(s->prefix, s->n_bytes, n_threads)
+                  : read_gbs(s->path, s->n_bytes, n_threads);
+}
+
+static bench_row *add_row(const subject *s, bench_report *report, bool verify, uint32_t n_threads)
 {
     char name[80];
-    const char *state = p->cold ? "not cached" : "cached";
-    snprintf(name, sizeof name, "plain read, %u thread%s, %s", p->n_threads,
-             p->n_threads > 1 ? "s" : "", state);
-    bench_row *read_row = bench_add_row(report, "verify", name, "GB/s");
-    snprintf(name, sizeof name, "verify, %u thread%s, %s", p->n_threads,
-             p->n_threads > 1 ? "s" : "", state);
-    bench_row *verify_row = bench_add_row(report, "verify", name, "GB/s");
-    for (uint32_t i = 0; i < p->n_rounds; i++) {
-        if (p->cold)
-            make_cold(p->path);
-        const double x = read_gbs(p->path, p->n_bytes, p->n_threads);
-        if (p->cold)
-            make_cold(p->path);
-        const double y = verify_gbs(p->prefix, p->n_bytes, p->n_threads);
-        if (x < 0 || y < 0)
-            return 1;
-        bench_add_value(read_row, x);
-        bench_add_value(verify_row, y);
+    snprintf(name, sizeof name, "%s, %u thread%s, %s", verify ? "verify" : "plain read", n_threads,
+             n_threads > 1 ? "s" : "", s->cold ? "not cached" : "cached");
+    return bench_add_row(report, "verify", name, "GB/s");
+}
+
+static void add_ratio(const subject *s, bench_report *report, bench_row *const *rows, int kind)
+{
+    static const char *const names[] = {"verify / read, one thread each",
+                                        "verify / read, all threads each",
+                                        "verify as it runs / plain sequential read"};
+    static const int over[] = {1, 3, 3}, under[] = {0, 2, 0};
+    char name[80];
+    snprintf(name, sizeof name, "%s, %s", names[kind], s->cold ? "not cached" : "cached");
+    bench_set_goal(bench_add_ratio(report, rows[over[kind]], rows[under[kind]], name),
+                   BENCH_AT_LEAST, 0.8);
+}
+
+/* Reading and verifying in turn, each with one thread and with all. */
+static int measure(const subject *s, bench_report *report)
+{
+    bench_row *rows[4];
+    const int n_rows = s->n_threads > 1 ? 4 : 2;
+    for (int k = 0; k < n_rows; k++)
+        rows[k] = add_row(s, report, k % 2, k < 2 ? 1 : s->n_threads);
+    for (uint32_t i = 0; i < s->n_rounds; i++) {
+        for (int k = 0; k < n_rows; k++) {
+            const double gbs = measure_once(s, k % 2, k < 2 ? 1 : s->n_threads);
+            if (gbs < 0)
+                return 1;
+            bench_add_value(rows[k], gbs);
+        }
     }
-    snprintf(name, sizeof name, "verify / read, %u thread%s, %s", p->n_threads,
-             p->n_threads > 1 ? "s" : "", state);
-    bench_set_goal(bench_add_ratio(report, verify_row, read_row, name), BENCH_AT_LEAST, 0.8);
+    add_ratio(s, report, rows, 0);
+    if (n_rows == 4) {
+        add_ratio(s, report, rows, 1);
+        add_ratio(s, report, rows, 2);
+    }
     return 0;
 }
 
@@ -155,19 +177,18 @@ int verify_page(const bench_options *options, bench_report *report)
     snprintf(path, sizeof path, "%s.bin", prefix);
     const uint64_t wanted = options->verify_bytes ? options->verify_bytes : default_bytes;
     const uint64_t document_bytes = 2 * DOCUMENT_TOKENS;
-    pair p = {.prefix = prefix,
-              .path = path,
-              .n_bytes = (wanted + document_bytes - 1) / document_bytes * document_bytes,
-              .n_rounds = options->n_rounds ? options->n_rounds : ROUNDS};
     const long n_processors = sysconf(_SC_NPROCESSORS_ONLN);
-    const uint32_t all = n_processors > MAX_THREADS ? MAX_THREADS : (uint32_t)n_processors;
+    subject s = {.prefix = prefix,
+                 .path = path,
+                 .n_bytes = (wanted + document_bytes - 1) / document_bytes * document_bytes,
+                 .n_rounds = options->n_rounds ? options->n_rounds : ROUNDS,
+                 .n_threads = n_processors > MAX_THREADS ? MAX_THREADS : (uint32_t)n_processors};
     int code = make(prefix, wanted);
-    for (int i = 0; !code && i < 4; i++) {
-        p.cold = i >= 2;
-        p.n_threads = i % 2 ? all : 1;
-        if (i % 2 == 0 || all > 1)
-            code = compare(&p, report);
-    }
+    if (!code)
+        code = measure(&s, report);
+    s.cold = true;
+    if (!code)
+        code = measure(&s, report);
     bench_remove(prefix);
     return code;
 }

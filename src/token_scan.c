@@ -2,7 +2,7 @@
 
 #include "base.h"
 
-/* One loop, compiled twice: the compiler turns it into vector code where the target has the
+/* One loop, compiled for each: the compiler turns it into vector code where the target has the
  * instructions (unsigned 16-bit maximum came with SSE4.1, so a portable build lacks it). */
 static inline __attribute__((always_inline)) uint32_t largest(const uint8_t *p, size_t n_tokens,
                                                               uint32_t token_bytes)
@@ -34,11 +34,24 @@ __attribute__((target("avx2"))) static uint32_t largest_avx2(const void *tokens,
 {
     return largest(tokens, n_tokens, token_bytes);
 }
+
+#if defined(__clang__)
+#define AVX512 "avx512bw"
+#else
+#define AVX512 "avx512bw,prefer-vector-width=512"
+#endif
+__attribute__((target(AVX512))) static uint32_t largest_avx512(const void *tokens, size_t n_tokens,
+                                                               uint32_t token_bytes)
+{
+    return largest(tokens, n_tokens, token_bytes);
+}
 #endif
 
 uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes)
 {
 #if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512bw"))
+        return largest_avx512(tokens, n_tokens, token_bytes);
     if (__builtin_cpu_supports("avx2"))
         return largest_avx2(tokens, n_tokens, token_bytes);
 #endif
