@@ -195,13 +195,28 @@ static bool find_adoptable(const char *path, char *out, size_t out_bytes)
     return false;
 }
 
+/* Whether a writer was stopped while an old dataset was aside: see docs/FORMAT.md, section 7. */
+static bool is_set_aside(const char *path)
+{
+    char file[4096];
+    size_t n = strlen(path);
+    n -= path_ends_with(path, ".tmi") || path_ends_with(path, ".bin") ? 4 : 0;
+    int n_out = snprintf(file, sizeof file, "%.*s.tmi.replaced", (int)n, path);
+    return n_out > 0 && (size_t)n_out < sizeof file && is_filled_file(file);
+}
+
 int cli_fail_open(const char *path, const tokmap_error *err)
 {
     int code = cli_fail(err);
     bool no_index = err->status == TOKMAP_ERR_NOT_A_DATASET ||
                     (err->status == TOKMAP_ERR_IO && err->sys_errno == ENOENT);
     char file[4096];
-    if (no_index && find_adoptable(path, file, sizeof file)) {
+    if (no_index && is_set_aside(path))
+        fputs("It was being replaced when the writer was stopped. Any command that writes it puts "
+              "the "
+              "old one back first.\n",
+              stderr);
+    else if (no_index && find_adoptable(path, file, sizeof file)) {
         fputs("Try: tokmap index ", stderr);
         cli_print_plain(stderr, file, strlen(file));
         putc('\n', stderr);
@@ -219,10 +234,12 @@ int cli_help(const char *text)
 
 int cli_finish(void)
 {
+    int reason = ferror(stdout) ? errno : 0; /* callers come here straight from a failed write */
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
-    int reason = errno;
+    if (errno)
+        reason = errno;
     int code = reason && cli_errno_exit_code(reason) == CLI_AGAIN ? CLI_AGAIN : CLI_INTERNAL;
     return cli_error(code, "cannot write the output: %s",
                      reason ? strerror(reason) : "a write failed");
