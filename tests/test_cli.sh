@@ -264,6 +264,10 @@ quietly tokmap index --dtype u32 --eod 2 narrow.bin
 says merge_wide_tokens_of_a_small_vocabulary tokmap merge narrow --vocab-size 1000 -o narrow1
 says merge_given_vocabulary tokmap merge wide wide --vocab-size 65539 -o wide2
 says merge_other_vocabulary tokmap merge d --vocab-size 300 -o x
+printf '\001\000' >shared.npy
+quietly tokmap index --dtype u16 --eod none shared.npy
+says pack_onto_the_index_of_another_file bash -c 'echo x >x.txt; tokmap pack -f x.txt -o shared'
+rm shared.npy shared.tmi x.txt
 cp d.bin aside.bin
 cp d.tmi aside.tmi.replaced
 says info_of_a_dataset_set_aside tokmap info aside

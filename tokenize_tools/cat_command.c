@@ -9,6 +9,7 @@
 
 #include "bytes_tokenizer.h"
 #include "cli.h"
+#include "open_failure.h"
 #include "json_text.h"
 #include "little_endian.h"
 #include "paths.h"
@@ -363,7 +364,7 @@ static int print_dataset(const char *path, const cat_options *options)
     tokmap_dataset *ds;
     tokmap_error err;
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return cli_fail_open(path, &err);
+        return open_failure(path, &err);
     cat_state s = {.ds = ds, .options = options, .info.struct_size = sizeof s.info};
     tokmap_dataset_get_info(ds, &s.info);
     s.stored = malloc(CHUNK_TOKENS * s.info.token_bytes);

@@ -40,9 +40,6 @@ void cli_begin(const char *command);
 /* Prints a library error with a hint where there is one; returns its exit code. */
 int cli_fail(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
-/* cli_fail for a dataset `path` that could not be opened: where the file looks like one that
- * `tokmap index` adopts, it says so. */
-int cli_fail_open(const char *path, const tokmap_error *err);
 /* The exit code for a failed system call. */
 int cli_errno_exit_code(int sys_errno);
 /* Prints a message and returns `code`. */

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "open_failure.h"
 #include "export_megatron.h"
 #include "json_text.h"
 #include "little_endian.h"
@@ -484,7 +485,7 @@ static int run_export(export_job *job)
     if (!run)
         return cli_usage("--to %s: there are megatron, llmc and raw", job->to);
     if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
-        return cli_fail_open(job->input, &err);
+        return open_failure(job->input, &err);
     job->info = (tokmap_dataset_info){.struct_size = sizeof job->info};
     tokmap_dataset_get_info(job->ds, &job->info);
     cli_progress_begin(&job->progress, "export", job->quiet);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "open_failure.h"
 #include "json_text.h"
 #include "paths.h"
 
@@ -425,7 +426,7 @@ static int show_one(const char *path, const info_options *options, bool *shown)
     tokmap_dataset *ds;
     tokmap_error err;
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return cli_fail_open(path, &err);
+        return open_failure(path, &err);
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
     if (*shown && !options->json)

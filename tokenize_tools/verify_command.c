@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "open_failure.h"
 #include "json_text.h"
 #include "paths.h"
 
@@ -194,7 +195,7 @@ static int verify_one(const char *path, const verify_command_options *options)
             print_json_error(&err);
             puts("}");
         }
-        return cli_fail_open(path, &err);
+        return open_failure(path, &err);
     }
     verify_view view = {.path = path, .json = options->json};
     view.info.struct_size = sizeof view.info;
