@@ -156,13 +156,18 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
     return status;
 }
 
-/* A writer that replaces a dataset removes its index before it touches the tokens. So when the
- * index is still there once the tokens are open, they belong together. */
-static tokmap_status refuse_replaced(const tokmap_dataset *ds, tokmap_error *err)
+/* A writer that replaces a dataset takes its index away before it touches the tokens, and gives it
+ * back, should it fail, after them. So when the index is there once the tokens are open, and they
+ * still have their name after that, the two belong together. */
+static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens,
+                                     tokmap_error *err)
 {
     int fd = -1;
     const tokmap_status status = tokmap_i_dataset_open_index(ds, &fd, err);
     tokmap_i_file_close(fd);
+    if (!status && !tokmap_i_file_is(ds->token_path, tokens))
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced while it was opened",
+                    ds->token_path);
     return status;
 }
 
@@ -172,7 +177,7 @@ static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
     tokmap_i_file_stat stat;
     tokmap_status status = open_file(ds->token_path, &ds->token_fd, &stat, err);
     if (!status)
-        status = refuse_replaced(ds, err);
+        status = refuse_replaced(ds, &stat, err);
     if (status)
         return status;
     ds->token_file_bytes = h->token_offset + h->n_tokens * h->token_bytes;

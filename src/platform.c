@@ -124,6 +124,12 @@ int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out)
     return 0;
 }
 
+bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode;
+}
+
 bool tokmap_i_file_exists(const char *path)
 {
     struct stat st;

@@ -24,6 +24,8 @@ int tokmap_i_file_create(const char *path, int *fd);
  * EWOULDBLOCK while another process does. Does not follow a symbolic link. */
 int tokmap_i_file_create_locked(const char *path, int *fd);
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
+/* Whether the path leads, through links too, to the file that was described. */
+bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file);
 bool tokmap_i_file_exists(const char *path);
 bool tokmap_i_file_is_folder(const char *path);
 /* Whether both are names of one file. */

@@ -1,7 +1,7 @@
 /* publish.h - the names of a dataset on disk: who may write P, and how it becomes visible.
  *
- *     P.bin.partial, P.tmi.partial     being written; the lock is on the second P.bin.replaced,
- *     P.tmi.replaced   the old dataset, set aside while a new one takes its names
+ *     P.bin.partial,  P.tmi.partial    being written; the lock is on the second
+ *     P.bin.replaced, P.tmi.replaced   the old dataset, aside while a new one takes its names
  *
  * Complete or absent: final names are given last, tokens before index, each made durable. A
  * final name is a second name (link) where the file system has such, and the partial names go

@@ -494,6 +494,39 @@ TEST(an_index_is_never_opened_with_the_tokens_of_its_successor)
     open_while_replaced(&SHAPE_WIDE_IDS);
 }
 
+/* What a writer that fails at the end of replacing looks like: its tokens have the name for a
+ * moment. */
+static bool lent;
+
+static void lend_the_name(const char *path)
+{
+    if (!lent && strstr(path, "p.bin")) {
+        CHECK_INT(rename(check_path("p.bin"), check_path("old.bin")), 0);
+        CHECK_INT(rename(check_path("new.bin"), check_path("p.bin")), 0);
+        lent = true;
+    } else if (lent && strstr(path, "p.tmi")) { /* looked at again */
+        CHECK_INT(rename(check_path("p.bin"), check_path("new.bin")), 0);
+        CHECK_INT(rename(check_path("old.bin"), check_path("p.bin")), 0);
+        fault.open_hook = NULL;
+    }
+}
+
+TEST(tokens_that_had_the_name_only_for_a_moment_are_refused)
+{
+    shape same_size = SHAPE_TINY;
+    same_size.seed = 1;
+    tokmap_dataset *ds = NULL;
+    tokmap_error err;
+    CHECK_INT(shape_write(&SHAPE_TINY, check_path("p"), false, NULL), TOKMAP_OK);
+    CHECK_INT(shape_write(&same_size, check_path("new"), false, NULL), TOKMAP_OK);
+    fault.open_hook = lend_the_name;
+    const tokmap_status status = tokmap_dataset_open(&ds, check_path("p"), &err);
+    CHECK(fault.open_hook == NULL);
+    CHECK_INT(status, TOKMAP_ERR_MISMATCH);
+    CHECK(strstr(err.text, "p.bin: was replaced") != NULL);
+    CHECK(shape_compare(&SHAPE_TINY, check_path("p")) == NULL);
+}
+
 /* ---- Samples ---- */
 
 typedef struct sample {
