@@ -13,20 +13,21 @@ VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap
 SONAME := libtokmap.so.$(firstword $(subst ., ,$(VERSION)))
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $1/*.c))
+TOOLS := tokenize_tools tokenize_tools/tokenizer tokenize_tools/corpus
 MAIN := $(BUILD)/obj/tokenize_tools/main.o
 TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/test_*.c))
 HELPERS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tool_*.c))
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
-C_FILES := $(wildcard $(addsuffix /*.[ch],include src tokenize_tools bench tests tests/fuzz))
+C_FILES := $(wildcard $(addsuffix /*.[ch],include src $(TOOLS) bench tests tests/fuzz))
 MAN_PAGES := $(wildcard docs/man/*.[135])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 $(if $(WERROR),-Werror)
 # Only tests look inside: the commands include nothing but the public headers and their own.
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
-	$(if $(filter tests/%,$<),-Isrc -Itokenize_tools -Itests) $(WARNINGS) $(CPPFLAGS) $(CFLAGS)
+	$(if $(filter-out src/%,$<),-Itokenize_tools) $(if $(filter tests/%,$<),-Isrc -Itests) $(WARNINGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
@@ -102,7 +103,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
 	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libtokmap.a: $(call objects,src)
-$(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
+$(BUILD)/libtools.a: $(filter-out $(MAIN),$(foreach t,$(TOOLS),$(call objects,$t)))
 $(BUILD)/%.a:
 	@rm -f $@
 	$(call say,AR,$@) $(AR) rcs $@ $^
@@ -117,7 +118,7 @@ $(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
 $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 
-$(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtokmap.a
+$(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 
 INSIDES := $(BUILD)/libtools.a $(BUILD)/libtokmap.a

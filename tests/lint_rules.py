@@ -14,7 +14,8 @@ MAX_FUNCTION_LINES = {"tests": 100, "": 60}
 MAX_NESTING = 3
 MAX_ARGUMENTS = {"tests": 6, "": 5}
 
-C_FOLDERS = ["include", "src", "tokenize_tools", "bench", "tests", "tests/fuzz"]
+TOOLS = ["tokenize_tools", "tokenize_tools/tokenizer", "tokenize_tools/corpus"]
+C_FOLDERS = ["include", "src", *TOOLS, "bench", "tests", "tests/fuzz"]
 TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".map", ".bash", ".md", ".in"}
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 
@@ -96,11 +97,12 @@ def check_layers(root, sources, breaches):
         breaches.error("docs/ARCHITECTURE.md", 1, f"layer table: there is no src/{stem}.c or .h")
     uses = {stem: {} for stem in stems}
     for path, code in sources.items():
-        folder = path.parent.name
+        folder = path.parts[0]
         for line, target in includes_of(code):
             stem = pathlib.Path(target).stem
+            check_room(root, path, (line, target), breaches)
             if folder in ("tokenize_tools", "bench", "include") and stem in stems:
-                own = "/" not in target and (root / folder / target).exists()
+                own = ".." not in target and (root / path.parent / target).exists()
                 allowed = (f"{folder}/{path.name}", stem) in KNOWS_SRC
                 if target not in public and not own and not allowed:
                     breaches.error(path, line, f"{folder} includes {target}, which is src/'s own")
@@ -112,6 +114,20 @@ def check_layers(root, sources, breaches):
                 uses[path.stem].setdefault(stem, (path, line))
                 check_include(path, line, target, layers, breaches)
     check_circles(uses, breaches)
+
+
+def check_room(root, path, include, breaches):
+    """The rooms of tokenize_tools know nothing of the commands, nor of each other; the tokenizers
+    are pure."""
+    line, target = include
+    if path.parts[0] != "tokenize_tools" or len(path.parts) < 3:
+        return
+    room = path.parts[1]
+    ours = (root / "tokenize_tools" / target).exists()
+    if ours and not (root / path.parent / target).exists():
+        breaches.error(path, line, f"includes {target}: {room} knows nothing outside its room")
+    if room == "tokenizer" and SYSTEM_HEADER.fullmatch(target):
+        breaches.error(path, line, f"includes <{target}>: the tokenizers are pure")
 
 
 def check_include(path, line, target, layers, breaches):

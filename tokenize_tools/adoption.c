@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "cli.h"
-#include "input.h"
+#include "corpus/input.h"
 #include "paths.h"
 #include "regular_file.h"
 #include "tokmap_writer.h"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes_tokenizer.h"
+#include "tokenizer/bytes_tokenizer.h"
 #include "cli.h"
 #include "open_failure.h"
 #include "json_text.h"

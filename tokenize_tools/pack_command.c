@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bytes_tokenizer.h"
+#include "tokenizer/bytes_tokenizer.h"
 #include "cli.h"
-#include "input.h"
+#include "corpus/input.h"
 #include "paths.h"
 #include "tokmap_writer.h"
 

@@ -1,0 +1,108 @@
+/* corpus.h - the documents of the inputs, in order, in batches of text.
+ *
+ * Plain, gzip and zstd are told by their first bytes (input.h); text, lines and JSON lines by
+ * option or, with CORPUS_AUTO, by the first line of each input. Order: inputs as given, documents
+ * as they stand. Where a document does not fit into a batch it is cut where the caller allows.
+ * Nothing is dropped silently: everything that was left out or mended is counted and told. */
+#ifndef TOKMAP_CORPUS_H
+#define TOKMAP_CORPUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "input.h"
+
+typedef enum corpus_format {
+    CORPUS_AUTO, /* JSON lines if the first line is an object that has the field, else text; a
+                    first line that begins with { and is no such object is refused, not guessed */
+    CORPUS_TEXT, /* an input is a document, or several with `separator` between them */
+    CORPUS_LINES,
+    CORPUS_JSON_LINES
+} corpus_format;
+
+typedef enum corpus_utf8 {
+    UTF8_REPLACE, /* U+FFFD for each maximal part that is not UTF-8; counted */
+    UTF8_ERROR,   /* a bad document: on_error decides */
+    UTF8_RAW      /* bytes as they are */
+} corpus_utf8;
+
+typedef enum corpus_on_error { /* a bad document: malformed JSON, no field, not UTF-8, too long */
+    ON_ERROR_FAIL,
+    ON_ERROR_SKIP,   /* counted, the first ten told */
+    ON_ERROR_COLLECT /* the same, and the line as it stood goes to collect() */
+} corpus_on_error;
+
+typedef struct corpus_options {
+    corpus_format format;
+    const char *field;     /* dotted path; NULL: "text" */
+    const char *separator; /* CORPUS_TEXT: ends a document; NULL: none */
+    size_t separator_bytes;
+    corpus_utf8 utf8;
+    corpus_on_error on_error;
+    size_t batch_bytes;          /* text that a batch holds as a rule */
+    size_t max_piece_bytes;      /* text that a batch may grow to where no cut is possible */
+    uint64_t max_document_bytes; /* longer is a bad document; 0: no limit */
+    bool read_ahead;             /* read and decompress in a thread of its own */
+    /* The largest place at which text[0 .. n_bytes) may be cut, or 0. NULL: anywhere between
+     * characters. */
+    size_t (*safe_cut)(void *context, const uint8_t *text, size_t n_bytes);
+    /* ON_ERROR_COLLECT: a bad line or document, in pieces; last: it ends here. */
+    void (*collect)(void *context, const uint8_t *data, size_t n_bytes, bool last);
+    /* Told once for each bad document, the first ten of an input: "FILE:LINE: byte N: reason". */
+    void (*told)(void *context, const char *text);
+    void *context;
+} corpus_options;
+
+typedef struct corpus_counts {
+    uint64_t documents, empty_documents;
+    uint64_t text_bytes;                     /* of documents, after decoding and mending */
+    uint64_t stored_bytes;                   /* of the inputs as stored, read so far */
+    uint64_t plain_bytes;                    /* decompressed */
+    uint64_t bad_documents;                  /* skipped or collected */
+    uint64_t bad_bytes;                      /* of the lines that these stood on */
+    uint64_t mended_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
+} corpus_counts;
+
+/* A place between two batches at which reading can go on in another process. */
+typedef struct corpus_place {
+    uint64_t input; /* index */
+    uint64_t
+        plain_offset; /* in the decompressed input: where the next document, or the rest of one,
+                              begins */
+    uint64_t line;    /* of that place, from 0 */
+    uint64_t piece_offset; /* text bytes of the document at hand that came before; 0 at its start */
+    corpus_counts counts;
+} corpus_place;
+
+typedef struct corpus_end {          /* where a document, or an input, ends */
+    size_t at;                       /* offset in the batch's text */
+    bool input;                      /* not a document: the input ends, with what stands below */
+    uint64_t stored_bytes, checksum; /* of the input */
+} corpus_end;
+
+typedef struct corpus_batch { /* {0}; freed by corpus_batch_free; used again and again */
+    uint8_t *text;            /* TEXT_PADDING (64) readable bytes after n_bytes */
+    size_t n_bytes, capacity;
+    corpus_end *ends; /* in order; several may have the same `at` */
+    size_t n_ends, ends_capacity;
+    bool continues;     /* the first document began in the batch before */
+    corpus_place after; /* the place behind this batch */
+} corpus_batch;
+
+typedef struct corpus_error {
+    int sys_errno;  /* 0 when the data is to blame */
+    char text[640]; /* one line: file, line, byte offset, what is wrong, what to do */
+} corpus_error;
+
+typedef struct corpus corpus;
+
+/* names live as long as the corpus. NULL: err. from: where to begin, or NULL for the start. */
+corpus *corpus_open(const char *const *names, size_t n_names, const corpus_options *options,
+                    const corpus_place *from, corpus_error *err);
+/* Fills the batch: 1; 0 at the end of all inputs; -1 on an error. */
+int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err);
+void corpus_close(corpus *c);
+void corpus_batch_free(corpus_batch *b);
+
+#endif /* TOKMAP_CORPUS_H */

@@ -1,0 +1,54 @@
+/* json_line.h - one string out of a line of JSON, at memory speed.
+ *
+ * The line is checked as strictly as json_text.h does, with two differences: a lone surrogate
+ * escape becomes U+FFFD (counted), and bytes above 7F are not looked at: whoever takes the text
+ * checks its UTF-8. Duplicate keys: the last one counts, as in Python. Vectorised; the scalar twin is
+ * the truth. Pure. */
+#ifndef TOKMAP_JSON_LINE_H
+#define TOKMAP_JSON_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JSON_LINE_MAX_DEPTH 128
+
+typedef struct json_line_path json_line_path;
+/* "text", "meta.text": each part is a key, written plainly. NULL: out of memory or too many parts. */
+json_line_path *json_line_path_new(const char *dotted);
+void json_line_path_free(json_line_path *p);
+
+typedef enum json_line_status {
+    JSON_LINE_OK,
+    JSON_LINE_MALFORMED, /* not one JSON value, or what follows it is not white space */
+    JSON_LINE_NO_FIELD,  /* no such key, or its value is not a string */
+    JSON_LINE_NO_OBJECT
+} json_line_status;
+
+typedef struct json_line_result {
+    const uint8_t *text; /* of the field: in the line where it has no escapes, else in `out` */
+    size_t n_bytes;
+    uint64_t lone_surrogates;
+    size_t error_offset; /* in the line */
+    const char *reason;  /* static */
+} json_line_result;
+
+typedef enum json_line_engine {
+    JSON_LINE_BEST,
+    JSON_LINE_SCALAR,
+    JSON_LINE_AVX2,
+    JSON_LINE_AVX512
+} json_line_engine;
+bool json_line_engine_works(json_line_engine e);
+
+/* line has 64 readable bytes after n_bytes; out has room for n_bytes. A bare string in place of an
+ * object is taken as the field when the path is "text" alone and bare_string is set. */
+typedef struct json_line_options {
+    const json_line_path *path;
+    json_line_engine engine;
+    bool bare_string;
+} json_line_options;
+json_line_status json_line_text(const json_line_options *options, const uint8_t *line,
+                                size_t n_bytes, uint8_t *out, json_line_result *result);
+
+#endif /* TOKMAP_JSON_LINE_H */

@@ -1,0 +1,39 @@
+/* merge.h - byte pair merging: of all neighbours that may merge, those of the lowest rank first, and
+ * of equal ranks the leftmost, until none is left.
+ *
+ * Never quadratic: short words by scanning, longer ones by a heap, very long ones in windows that
+ * are joined where two of them agree on a token. That is exact: a row of tokens is the merging of
+ * its text exactly when every two neighbours are the merging of theirs (docs/ARCHITECTURE.md). */
+#ifndef TOKMAP_MERGE_H
+#define TOKMAP_MERGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct merge_pair {
+    uint32_t left, right;
+    uint32_t rank;
+    uint32_t result;
+} merge_pair;
+
+typedef struct merge_table merge_table;
+
+/* Symbols and results are below 2^21, ranks below 2^32 - 1; of pairs that are given twice the
+ * lowest rank counts. NULL: out of memory. */
+merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs);
+void merge_table_free(merge_table *t);
+/* The result of merging the pair, or UINT32_MAX; *rank may be NULL. */
+uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, uint32_t *rank);
+
+typedef struct merge_scratch { /* starts as {0}; one for each thread */
+    void *memory;
+    size_t n_bytes;
+} merge_scratch;
+void merge_scratch_free(merge_scratch *s);
+
+/* Merges symbols[0 .. n) in place; returns how many are left, or SIZE_MAX: out of memory, and the
+ * symbols are as they were. */
+size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n);
+
+#endif /* TOKMAP_MERGE_H */

@@ -1,0 +1,66 @@
+/* unicode.h - what the tokenizers need to know of Unicode: classes of code points, UTF-8, NFC.
+ *
+ * The tables are made by make_unicode_tables.py, for the version that the reference tokenizers
+ * use. Pure. */
+#ifndef TOKMAP_UNICODE_H
+#define TOKMAP_UNICODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define UNICODE_VERSION "16.0.0"
+
+/* A code point is in exactly one class. \s is CLASS_SPACE; \p{L} are the four letters. */
+typedef enum unicode_class {
+    CLASS_OTHER,       /* control, format, unassigned, private; bytes that are not UTF-8 */
+    CLASS_UPPER,       /* Lu, Lt */
+    CLASS_LOWER,       /* Ll */
+    CLASS_LETTER,      /* Lm, Lo */
+    CLASS_MARK,        /* M */
+    CLASS_NUMBER,      /* N */
+    CLASS_SPACE,       /* \s: 25 code points */
+    CLASS_PUNCTUATION, /* P */
+    CLASS_SYMBOL       /* S */
+} unicode_class;
+
+/* code_point <= 0x10FFFF */
+unicode_class unicode_class_of(uint32_t code_point);
+/* For hot loops: unicode_class_pages[unicode_class_index[cp >> 7]][cp & 127]. */
+extern const uint8_t unicode_class_index[0x110000 >> 7];
+extern const uint8_t unicode_class_pages[][128];
+
+/* ---- UTF-8 ---- */
+
+/* Decodes the character at text[0 .. n_bytes), n_bytes > 0. Returns its length, 1 to 4, or 0 when
+ * the bytes are not UTF-8 (overlong, surrogates and above 10FFFF are not) or end too early. */
+size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
+/* Writes 1 to 4 bytes; code_point must be a Unicode scalar value. */
+size_t utf8_encode(uint32_t code_point, uint8_t out[4]);
+/* The length of the longest prefix that is UTF-8: n_bytes when all is. Vectorised; the scalar twin
+ * is the truth. */
+size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes);
+size_t utf8_valid_prefix_scalar(const uint8_t *text, size_t n_bytes);
+/* For a text whose byte 0 starts no valid character: the bytes of the "maximal subpart" (1 to 3)
+ * that one U+FFFD stands for, as Python and the Unicode standard count. 0: text[0 .. n_bytes) may
+ * be the beginning of a character and more bytes would decide. */
+size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes);
+
+/* ---- NFC, as the reference tokenizers compute it ---- */
+
+/* The length of a prefix that is in NFC for sure and that may be cut off: what follows it does
+ * not change it. n_bytes when all of the text is in NFC. text is UTF-8; bytes that are not are
+ * taken as characters without properties. */
+size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes);
+/* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes. scratch grows as
+ * needed (start with {0}, free with nfc_scratch_free). false: out of memory. */
+#define NFC_GROWTH 3
+typedef struct nfc_scratch {
+    uint32_t *code_points;
+    size_t capacity;
+} nfc_scratch;
+bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, uint8_t *out,
+                   size_t *out_bytes);
+void nfc_scratch_free(nfc_scratch *scratch);
+
+#endif /* TOKMAP_UNICODE_H */
