@@ -1,5 +1,5 @@
-/* merge.h - byte pair merging: of all neighbours that may merge, those of the lowest rank first, and
- * of equal ranks the leftmost, until none is left.
+/* merge.h - byte pair merging: of all neighbours that may merge, those of the lowest rank first,
+ * and of equal ranks the leftmost, until none is left.
  *
  * Never quadratic: short words by scanning, longer ones by a heap, very long ones in windows that
  * are joined where two of them agree on a token. That is exact: a row of tokens is the merging of

@@ -1,7 +1,8 @@
 /* tokenizer.h - text to ids and back, exactly as the reference implementation does it.
  *
  * A tokenizer is made once and does not change: threads share it. Each thread has an encoder of
- * its own, with a cache of words. Ids never depend on the cache. Pure: files are read by the caller. */
+ * its own, with a cache of words. Ids never depend on the cache. Pure: files are read by the
+ * caller. */
 #ifndef TOKMAP_TOKENIZER_H
 #define TOKMAP_TOKENIZER_H
 
@@ -26,6 +27,8 @@ typedef enum specials_policy {
 /* Takes what it needs of the model, which the caller frees. NULL: err->text says what component is
  * not supported, or that memory is short. */
 tokenizer *tokenizer_new(const model *m, model_error *err);
+/* The built-in `bytes`: a byte is its own id, 256 ends a document. NULL: out of memory. */
+tokenizer *tokenizer_new_bytes(void);
 void tokenizer_free(tokenizer *t);
 
 /* Largest id that can come out, + 1; added tokens included. */
