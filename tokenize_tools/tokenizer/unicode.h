@@ -10,6 +10,19 @@
 #include <stdint.h>
 
 #define UNICODE_VERSION "16.0.0"
+/* The reference's NFC is older: marks and letters that came later stay as they are. */
+#define NFC_UNICODE_VERSION "9.0.0"
+
+/* Which code runs; for tests. UNICODE_BEST is the best of the machine. */
+typedef enum unicode_engine {
+    UNICODE_BEST,
+    UNICODE_SCALAR, /* the truth */
+    UNICODE_AVX2,
+    UNICODE_AVX512
+} unicode_engine;
+bool unicode_engine_works(unicode_engine e);
+/* The best one that works, and never UNICODE_BEST itself. */
+unicode_engine unicode_engine_best(void);
 
 /* A code point is in exactly one class. \s is CLASS_SPACE; \p{L} are the four letters. */
 typedef enum unicode_class {
@@ -27,8 +40,13 @@ typedef enum unicode_class {
 /* code_point <= 0x10FFFF */
 unicode_class unicode_class_of(uint32_t code_point);
 /* For hot loops: unicode_class_pages[unicode_class_index[cp >> 7]][cp & 127]. */
-extern const uint8_t unicode_class_index[0x110000 >> 7];
+extern const uint16_t unicode_class_index[0x110000 >> 7];
 extern const uint8_t unicode_class_pages[][128];
+
+/* What two steps of Hugging Face's files go by, each with a table of its own: the numbers of
+ * Unicode 17 (Digits), and ASCII punctuation with the punctuation of Unicode 8 (Punctuation). */
+bool unicode_hf_numeric(uint32_t code_point);
+bool unicode_hf_punctuation(uint32_t code_point);
 
 /* ---- UTF-8 ---- */
 
@@ -37,10 +55,9 @@ extern const uint8_t unicode_class_pages[][128];
 size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 /* Writes 1 to 4 bytes; code_point must be a Unicode scalar value. */
 size_t utf8_encode(uint32_t code_point, uint8_t out[4]);
-/* The length of the longest prefix that is UTF-8: n_bytes when all is. Vectorised; the scalar twin
- * is the truth. */
+/* The length of the longest prefix that is UTF-8: n_bytes when all is. */
 size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes);
-size_t utf8_valid_prefix_scalar(const uint8_t *text, size_t n_bytes);
+size_t utf8_valid_prefix_by(unicode_engine e, const uint8_t *text, size_t n_bytes);
 /* For a text whose byte 0 starts no valid character: the bytes of the "maximal subpart" (1 to 3)
  * that one U+FFFD stands for, as Python and the Unicode standard count. 0: text[0 .. n_bytes) may
  * be the beginning of a character and more bytes would decide. */
@@ -49,11 +66,14 @@ size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes);
 /* ---- NFC, as the reference tokenizers compute it ---- */
 
 /* The length of a prefix that is in NFC for sure and that may be cut off: what follows it does
- * not change it. n_bytes when all of the text is in NFC. text is UTF-8; bytes that are not are
- * taken as characters without properties. */
+ * not change it, nor it what follows. n_bytes when all of the text is in NFC, unless that takes a
+ * look at more than about 90 bytes of combining characters in a row. text is UTF-8; a byte that is
+ * not counts as a character without properties. */
 size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes);
-/* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes. scratch grows as
- * needed (start with {0}, free with nfc_scratch_free). false: out of memory. */
+size_t nfc_stable_prefix_by(unicode_engine e, const uint8_t *text, size_t n_bytes);
+/* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes, not on top of text.
+ * Linear. scratch grows to the longest stretch that is not stable (start with {0}, free with
+ * nfc_scratch_free). false: out of memory. */
 #define NFC_GROWTH 3
 typedef struct nfc_scratch {
     uint32_t *code_points;

@@ -1,0 +1,75 @@
+/* fuzz_nfc.c - any text: NFC is what the naive way makes of them, doing it again changes nothing,
+ * the engines agree on the stable prefix, and the text may be cut there.
+ *
+ * The first byte decides: even takes the rest as bytes; odd takes each two as a code point of the
+ * decompositions, so that much of the text has something to do. */
+#include "../unicode_naive.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+/* The bubble sort bears no more. */
+enum {
+    MAX_BYTES = 2000
+};
+
+static size_t text_of(const uint8_t *data, size_t n_bytes, uint8_t *text)
+{
+    size_t n = 0;
+    if (n_bytes > 0 && data[0] % 2 == 0) {
+        memcpy(text, data + 1, n_bytes - 1);
+        return n_bytes - 1;
+    }
+    for (size_t i = 1; i + 1 < n_bytes; i += 2) {
+        const uint32_t choice = data[i] | (uint32_t)data[i + 1] << 8;
+        const nfc_decomposition *d = nfc_decompositions + choice / 4 % NFC_N_DECOMPOSITIONS;
+        const uint32_t c[] = {d->code_point, d->first, d->second, choice >> 9};
+        n += utf8_encode(c[choice % 4], text + n);
+    }
+    return n;
+}
+
+static void check(const uint8_t *text, size_t n_bytes)
+{
+    nfc_scratch scratch = {0};
+    uint8_t *out = malloc(n_bytes * NFC_GROWTH + 1), *wanted = malloc(n_bytes * NFC_GROWTH + 1);
+    uint8_t *again = malloc(n_bytes * NFC_GROWTH * NFC_GROWTH + 1);
+    size_t n_out, n_again;
+    const size_t n_wanted = naive_nfc(text, n_bytes, wanted);
+    require(nfc_normalize(&scratch, text, n_bytes, out, &n_out));
+    require(n_out == n_wanted && memcmp(out, wanted, n_out) == 0);
+    require(nfc_normalize(&scratch, out, n_out, again, &n_again));
+    require(n_again == n_out && memcmp(out, again, n_out) == 0);
+
+    const size_t prefix = nfc_stable_prefix_by(UNICODE_SCALAR, text, n_bytes);
+    require(prefix <= n_bytes && (prefix < n_bytes || n_out == n_bytes));
+    require(memcmp(out, text, prefix) == 0);
+    for (unicode_engine e = UNICODE_BEST; e <= UNICODE_AVX512; e++) {
+        if (unicode_engine_works(e))
+            require(nfc_stable_prefix_by(e, text, n_bytes) == prefix);
+    }
+    require(nfc_normalize(&scratch, text + prefix, n_bytes - prefix, again, &n_again));
+    require(n_again == n_out - prefix && memcmp(again, out + prefix, n_again) == 0);
+    nfc_scratch_free(&scratch);
+    free(out);
+    free(wanted);
+    free(again);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes > MAX_BYTES)
+        return 0;
+    uint8_t *room = malloc(n_bytes * 2 + 4);
+    const size_t n = text_of(data, n_bytes, room);
+    uint8_t *text = exact_copy(room, n);
+    check(text, n);
+    free(room);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,77 @@
+/* tool_unicode classes|numeric|punctuation - a character for each of the 0x110000 code points: its
+ * class, or 0 or 1.
+ * tool_unicode nfc|repair - reads lines of bytes in hexadecimal, lower case; writes them in NFC, or
+ * with U+FFFD for each maximal subpart that is not UTF-8. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../tokenize_tools/tokenizer/unicode.h"
+
+static size_t repair(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    size_t n_out = 0;
+    for (size_t i = 0; i < n_bytes;) {
+        const size_t prefix = utf8_valid_prefix(text + i, n_bytes - i);
+        memcpy(out + n_out, text + i, prefix);
+        n_out += prefix;
+        i += prefix;
+        if (i == n_bytes)
+            break;
+        const size_t n_bad = utf8_bad_bytes(text + i, n_bytes - i);
+        n_out += utf8_encode(0xFFFD, out + n_out);
+        i += n_bad > 0 ? n_bad : n_bytes - i;
+    }
+    return n_out;
+}
+
+static uint8_t digit_value(char c)
+{
+    return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+}
+
+static int filter(bool is_nfc)
+{
+    nfc_scratch scratch = {0};
+    char *line = NULL;
+    size_t capacity = 0;
+    ssize_t length;
+    bool ok = true;
+    while (ok && (length = getline(&line, &capacity, stdin)) > 0) {
+        const size_t n_bytes = (size_t)length / 2;
+        uint8_t *text = malloc(n_bytes + 1), *out = malloc(n_bytes * 3 + 4);
+        size_t n_out = 0;
+        for (size_t i = 0; i < n_bytes; i++)
+            text[i] = (uint8_t)(digit_value(line[2 * i]) << 4 | digit_value(line[2 * i + 1]));
+        if (is_nfc)
+            ok = nfc_normalize(&scratch, text, n_bytes, out, &n_out);
+        else
+            n_out = repair(text, n_bytes, out);
+        for (size_t i = 0; i < n_out; i++)
+            printf("%02x", out[i]);
+        putchar('\n');
+        free(text);
+        free(out);
+    }
+    free(line);
+    nfc_scratch_free(&scratch);
+    return ok ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc == 2 ? argv[1] : "";
+    if (strcmp(what, "nfc") == 0 || strcmp(what, "repair") == 0)
+        return filter(*what == 'n');
+    for (uint32_t c = 0; c < 0x110000; c++) {
+        if (strcmp(what, "classes") == 0)
+            putchar('0' + (int)unicode_class_of(c));
+        else if (strcmp(what, "numeric") == 0)
+            putchar('0' + unicode_hf_numeric(c));
+        else if (strcmp(what, "punctuation") == 0)
+            putchar('0' + unicode_hf_punctuation(c));
+        else
+            return 2;
+    }
+    return 0;
+}
