@@ -20,11 +20,15 @@ typedef enum model_kind {
     MODEL_UNIGRAM
 } model_kind;
 
+/* What the vocabulary of a tokenizer.json holds is TOKEN_NORMAL even when it is an added token too,
+ * or the unknown token: as in the reference, merges and Unigram may arrive at it. Only what no text
+ * can give is TOKEN_CONTROL there: added tokens that the vocabulary lacks, and entries of a
+ * byte-level vocabulary that are not written in its alphabet. No merge names a TOKEN_CONTROL. */
 typedef enum token_kind {
     TOKEN_ABSENT, /* a hole in the ids */
     TOKEN_NORMAL,
-    TOKEN_UNKNOWN,
-    TOKEN_CONTROL,      /* never comes out of text: specials, added tokens of tokenizer.json */
+    TOKEN_UNKNOWN,      /* sentencepiece: its own text does not match */
+    TOKEN_CONTROL,      /* never comes out of text: specials */
     TOKEN_USER_DEFINED, /* sentencepiece: matches before anything else */
     TOKEN_UNUSED,       /* sentencepiece: split up again when it comes out */
     TOKEN_BYTE          /* byte fallback <0xNN>: its bytes are the one byte */
@@ -33,8 +37,8 @@ typedef enum token_kind {
 typedef struct model_token {
     size_t offset; /* in model.bytes */
     uint32_t n_bytes;
-    float score; /* sentencepiece and Unigram */
     uint8_t kind;
+    double score; /* Unigram of a tokenizer.json; sentencepiece's, which are floats */
 } model_token;
 
 typedef struct model_merge {
@@ -96,9 +100,10 @@ typedef struct model {
     merge_rule rule;
     model_merge *merges; /* MERGE_LISTED */
     size_t n_merges, merges_capacity;
-    bool whole_word_first; /* a word that is a token is that token, reachable by merges or not */
-    bool byte_fallback, fuse_unknown;
-    uint32_t unknown_id; /* or MODEL_NO_ID */
+    bool whole_word_first; /* a word that is a TOKEN_NORMAL is that, reachable by merges or not */
+    bool byte_fallback;    /* every character that may need it has its bytes as TOKEN_BYTE */
+    bool fuse_unknown;     /* BPE: unknown characters in a row are one unknown token */
+    uint32_t unknown_id;   /* MODEL_NO_ID: unknown characters are left out */
 
     normalize_step steps[MODEL_MAX_STEPS];
     size_t n_steps;
@@ -114,7 +119,7 @@ typedef struct model {
 
     added_token *added;
     size_t n_added, added_capacity;
-    uint32_t bos_id, eos_id; /* what the file names, or MODEL_NO_ID */
+    uint32_t bos_id, eos_id; /* what the file or preset names, or MODEL_NO_ID */
     const char *family;      /* static: "byte-level BPE", for messages and metadata */
 } model;
 
@@ -133,12 +138,21 @@ typedef struct new_token {
     const void *bytes;
     size_t n_bytes;
     token_kind kind;
-    float score;
+    double score;
 } new_token;
 bool model_set_token(model *m, const new_token *token, model_error *err);
 bool model_add_merge(model *m, model_merge merge, model_error *err);
-/* Copies the content. A token of the same content that is there already is replaced. */
+/* Of a pair that is merged twice the last one counts, as in tokenizers. After the last merge. */
+bool model_keep_last_merges(model *m, model_error *err);
+/* Copies the content, which is not empty. */
 bool model_add_added(model *m, const added_token *token, model_error *err);
+/* The same for a special that a preset or the user names; an id with another text is an error. */
+bool model_add_special(model *m, uint32_t id, model_text content, model_error *err);
+/* A new step, to be filled in. NULL: there are too many. */
+normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err);
+/* Whether the parts of sentencepiece's blob lie inside it: 4 bytes with the size of a trie of
+ * 4-byte units, the trie, texts that end with NUL. */
+bool model_check_charsmap(const model_text *charsmap, model_error *err);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
 /* Sets err->text and returns false. */
 bool model_fail(model_error *err, size_t offset, const char *format, ...)
@@ -165,10 +179,16 @@ typedef struct model_source {
 /* Tells the kind by content, loads it, adds presets and specials. m is initialised and is freed by
  * the caller, also after a failure. */
 bool model_load(model *m, const model_source *source, model_error *err);
+/* What model_load is made of: one of these, then model_finish. */
 bool load_hf_json(model *m, const model_source *source, model_error *err);
 bool load_tiktoken(model *m, const model_source *source, model_error *err);
 bool load_sentencepiece(model *m, const model_source *source, model_error *err);
 bool load_tekken(model *m, const model_source *source, model_error *err);
 bool load_vocab_merges(model *m, const model_source *source, model_error *err);
+/* Adds what stands in --specials-file, in place of added tokens with the same content or id; makes
+ * a TOKEN_CONTROL of each added token whose id is free; checks bos_id and eos_id. Without an
+ * eos_id, the first of these that is an added token becomes it: <|endoftext|> <|end_of_text|> </s>
+ * <eos> <｜end▁of▁sentence｜> <|im_end|> [EOS]. Two added tokens may have one id. */
+bool model_finish(model *m, const model_source *source, model_error *err);
 
 #endif /* TOKMAP_MODEL_H */

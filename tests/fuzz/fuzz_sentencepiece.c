@@ -1,0 +1,11 @@
+/* fuzz_sentencepiece.c - any bytes as a SentencePiece model: refused with a reason, or a sound
+ * model. */
+#include "check_model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const model_source source = {.name = "fuzz", .data = data, .n_bytes = size};
+    check_loader(load_sentencepiece, &source);
+    check_loader(model_load, &source);
+    return 0;
+}

@@ -1,0 +1,10 @@
+/* fuzz_tekken.c - any bytes as a tekken.json: refused with a reason, or a sound model. */
+#include "check_model.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const model_source source = {.name = "fuzz", .data = data, .n_bytes = size};
+    check_loader(load_tekken, &source);
+    check_loader(model_load, &source);
+    return 0;
+}

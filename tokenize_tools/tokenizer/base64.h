@@ -1,0 +1,16 @@
+/* base64.h - standard base64 (RFC 4648): padded, no white space, no other alphabet. */
+#ifndef TOKMAP_BASE64_H
+#define TOKMAP_BASE64_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define BASE64_BAD SIZE_MAX
+
+/* Room for the decoded bytes of n_bytes characters. */
+#define BASE64_ROOM(n_bytes) ((n_bytes) / 4 * 3)
+
+/* The number of bytes written, or BASE64_BAD. */
+size_t base64_decode(const char *text, size_t n_bytes, uint8_t *out);
+
+#endif /* TOKMAP_BASE64_H */

@@ -1,0 +1,87 @@
+/* json_reader.h - pulls the parts of a JSON text in memory, one after the other.
+ *
+ * Strict: RFC 8259, UTF-8, escaped surrogates only in pairs, nesting at most JSON_MAX_DEPTH.
+ *
+ *     json_begin(r, JSON_OBJECT);
+ *     while (json_next_key(r, &key))
+ *         ... read or json_skip the value ...
+ *     if (r->failure[0]) ... r->failure_at ...
+ *
+ * After a failure every call fails, so it is enough to look at the end. Time is linear; nothing is
+ * allocated but one buffer, for strings with escapes. */
+#ifndef TOKMAP_JSON_READER_H
+#define TOKMAP_JSON_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define JSON_MAX_DEPTH 128
+
+typedef enum json_kind {
+    JSON_NONE, /* no value begins here */
+    JSON_OBJECT,
+    JSON_ARRAY,
+    JSON_STRING,
+    JSON_NUMBER,
+    JSON_TRUE,
+    JSON_FALSE,
+    JSON_NULL
+} json_kind;
+
+typedef struct json_string { /* good until the next string is read; not ended by a NUL */
+    const char *s;
+    size_t n_bytes;
+} json_string;
+
+typedef struct json_reader {
+    const uint8_t *text;
+    size_t n_bytes, at;
+    unsigned depth;
+    uint8_t levels[JSON_MAX_DEPTH + 1]; /* json_kind, and whether something was read of it */
+    char *buffer;
+    size_t capacity;
+    char failure[200]; /* empty while all is well */
+    size_t failure_at;
+} json_reader;
+
+void json_reader_init(json_reader *r, const void *text, size_t n_bytes);
+void json_reader_free(json_reader *r);
+/* Always false. The first failure is kept. */
+bool json_fail(json_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* What the next value is. */
+json_kind json_peek(json_reader *r);
+bool json_begin(json_reader *r, json_kind container);
+/* false: the container ended, or a failure. */
+bool json_next_key(json_reader *r, json_string *key);
+bool json_next_item(json_reader *r);
+bool json_read_string(json_reader *r, json_string *s);
+bool json_read_bool(json_reader *r, bool *value);
+/* A number without sign, fraction or exponent. */
+bool json_read_uint(json_reader *r, uint64_t *value);
+/* As serde_json computes it without its feature float_roundtrip, which is what tokenizers has: not
+ * always the nearest double. */
+bool json_read_number(json_reader *r, double *value);
+bool json_skip(json_reader *r);
+/* Whether nothing but white space is left. */
+bool json_end(json_reader *r);
+
+/* ---- Objects with known fields ---- */
+
+typedef struct json_field {
+    const char *name;
+    size_t at; /* where its value begins; 0: it is not there */
+} json_field;
+
+/* Reads an object and notes where its fields are. One that is not in the list, or comes twice, is a
+ * failure. `what` names the object in it. */
+bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields);
+/* These leave the reader where it was. An absent field, or null, leaves the value as it was. */
+json_kind json_field_kind(json_reader *r, const json_field *field);
+bool json_field_bool(json_reader *r, const json_field *field, bool *value);
+bool json_field_uint(json_reader *r, const json_field *field, uint64_t *value);
+bool json_field_string(json_reader *r, const json_field *field, json_string *s);
+bool json_string_is(json_string s, const char *text);
+
+#endif /* TOKMAP_JSON_READER_H */

@@ -1,0 +1,16 @@
+/* load_hf_pipeline.h - what a tokenizer.json does before its model: normalizer, pre_tokenizer; and
+ * the ends that its post_processor names. */
+#ifndef TOKMAP_LOAD_HF_PIPELINE_H
+#define TOKMAP_LOAD_HF_PIPELINE_H
+
+#include "json_reader.h"
+#include "model.h"
+
+/* The reader stands before the value. false: err, or the reader's failure, says why. */
+bool hf_read_normalizer(json_reader *r, model *m, model_error *err);
+/* Sets m->kind to MODEL_BYTE_BPE when there is a ByteLevel. After hf_read_normalizer. */
+bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err);
+/* Sets bos_id and eos_id where exactly one token stands before or after the text. */
+bool hf_read_post_processor(json_reader *r, model *m, model_error *err);
+
+#endif /* TOKMAP_LOAD_HF_PIPELINE_H */
