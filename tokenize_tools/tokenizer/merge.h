@@ -19,11 +19,12 @@ typedef struct merge_pair {
 
 typedef struct merge_table merge_table;
 
-/* Symbols and results are below 2^21, ranks below 2^32 - 1; of pairs that are given twice the
+/* Fewer than 2^22 pairs; symbols and results are below 2^21 - 1; of pairs that are given twice the
  * lowest rank counts. NULL: out of memory. */
 merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs);
 void merge_table_free(merge_table *t);
-/* The result of merging the pair, or UINT32_MAX; *rank may be NULL. */
+/* The result of merging the pair, or UINT32_MAX. *rank, which may be NULL: ranks are numbered anew,
+ * in the same order. */
 uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, uint32_t *rank);
 
 typedef struct merge_scratch { /* starts as {0}; one for each thread */
@@ -31,6 +32,11 @@ typedef struct merge_scratch { /* starts as {0}; one for each thread */
     size_t n_bytes;
 } merge_scratch;
 void merge_scratch_free(merge_scratch *s);
+
+/* Whether symbols[0 .. n) merge into one, from which two in the end: *last, whose result it is.
+ * n <= MERGE_LAST_MAX. */
+#define MERGE_LAST_MAX 60
+bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_pair *last);
 
 /* Merges symbols[0 .. n) in place; returns how many are left, or SIZE_MAX: out of memory, and the
  * symbols are as they were. */

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "id_buffer.h"
 #include "model.h"
 
 typedef struct tokenizer tokenizer;
@@ -51,13 +52,6 @@ size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_byte
 
 /* ---- Encode ---- */
 
-typedef struct id_buffer { /* starts as {0}; ids are freed by id_buffer_free */
-    uint32_t *ids;
-    size_t n, capacity;
-} id_buffer;
-bool id_buffer_reserve(id_buffer *b, size_t n_more);
-void id_buffer_free(id_buffer *b);
-
 typedef enum tokenize_status {
     TOKENIZE_OK,
     TOKENIZE_NO_MEMORY,
@@ -79,7 +73,8 @@ void encoder_free(encoder *e);
  * bytes where tokenizer_takes_bytes. */
 tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
                                id_buffer *out);
-/* Specials that were written in the text, so far, and where the last one was (byte of the text). */
+/* Specials that were written in texts, so far; and about where in the last text one was that gave
+ * TOKENIZE_SPECIAL. */
 uint64_t encoder_specials_seen(const encoder *e);
 size_t encoder_where(const encoder *e);
 

@@ -1,0 +1,134 @@
+/* fuzz_encode.c - any bytes to ids and back, with every pattern: nothing is lost, and neither the
+ * cache nor a safe cut changes an id.
+ *
+ * Byte 0 chooses the pattern and whether merges are listed, the rest is text. The vocabulary is
+ * made of common English and UTF-8 pieces. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/tokenizer.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+static const char *const pieces[] = {
+    "th",
+    "the",
+    "he",
+    " t",
+    " the",
+    "in",
+    "ing",
+    "er",
+    "an",
+    " a",
+    "  ",
+    "    ",
+    "\n\n",
+    "\r\n",
+    "'s",
+    "n't",
+    "aa",
+    "aaaa",
+    "12",
+    "123",
+    "..",
+    "...",
+    "\xC3\xA9",
+    "\xE4\xB8",
+    "\xE4\xB8\xAD",
+    "\xF0\x9F",
+    "\xF0\x9F\x98",
+    "\xF0\x9F\x98\x80",
+    " \xE4\xB8\xAD",
+    "ab",
+    "ba",
+    "aba",
+    "bab",
+};
+
+enum {
+    N_PIECES = sizeof pieces / sizeof *pieces
+};
+
+static void must(bool holds)
+{
+    if (!holds)
+        abort();
+}
+
+static tokenizer *make(split_pattern pattern, bool whole_word_first)
+{
+    model m;
+    model_error err;
+    model_init(&m);
+    m.kind = MODEL_BYTE_BPE;
+    m.rule = MERGE_RANKED;
+    m.split = pattern;
+    m.whole_word_first = whole_word_first;
+    for (uint32_t id = 0; id < 256 + N_PIECES; id++) {
+        const uint8_t byte = (uint8_t)id;
+        const bool single = id < 256;
+        must(model_set_token(&m,
+                             &(new_token){.id = id,
+                                          .bytes = single ? &byte : (const void *)pieces[id - 256],
+                                          .n_bytes = single ? 1 : strlen(pieces[id - 256]),
+                                          .kind = TOKEN_NORMAL},
+                             &err));
+    }
+    tokenizer *t = tokenizer_new(&m, &err);
+    must(t != NULL);
+    model_free(&m);
+    return t;
+}
+
+typedef struct subject {
+    tokenizer *tokenizer;
+    encoder *encoder, *forgetful;
+} subject;
+
+static subject *choose(uint8_t byte)
+{
+    static subject subjects[SPLIT_N_PATTERNS][2];
+    const split_pattern pattern = byte / 2 % SPLIT_N_PATTERNS;
+    subject *s = &subjects[pattern][byte & 1];
+    if (!s->tokenizer) {
+        s->tokenizer = make(pattern, byte & 1);
+        s->encoder = encoder_new(s->tokenizer, &(encoder_options){.cache_bytes = 1 << 20});
+        s->forgetful = encoder_new(s->tokenizer, &(encoder_options){.cache_bytes = 1});
+        must(s->encoder && s->forgetful);
+    }
+    return s;
+}
+
+static bool same(const id_buffer *a, const id_buffer *b)
+{
+    return a->n == b->n && (a->n == 0 || memcmp(a->ids, b->ids, a->n * sizeof *a->ids) == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes == 0)
+        return 0;
+    const subject *s = choose(data[0]);
+    const size_t n = n_bytes - 1;
+    uint8_t *text = calloc(n + TEXT_PADDING, 1);
+    id_buffer ids = {0}, others = {0};
+    model_text decoded = {0};
+    size_t bad;
+    must(text != NULL);
+    memcpy(text, data + 1, n);
+    must(encoder_encode(s->encoder, text, n, TEXT_FIRST, &ids) == TOKENIZE_OK);
+    const size_t cut = tokenizer_safe_cut(s->tokenizer, text, n);
+    must(cut <= n);
+    must(encoder_encode(s->forgetful, text, cut, TEXT_FIRST, &others) == TOKENIZE_OK);
+    must(encoder_encode(s->forgetful, text + cut, n - cut, 0, &others) == TOKENIZE_OK);
+    must(same(&ids, &others));
+    must(tokenizer_decode(s->tokenizer, ids.ids, ids.n, &decoded, &bad));
+    must(decoded.n_bytes == n && (n == 0 || memcmp(decoded.s, text, n) == 0));
+    free(decoded.s);
+    id_buffer_free(&ids);
+    id_buffer_free(&others);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,242 @@
+/* test_added_tokens.c - added tokens in a text: found leftmost and longest, and what becomes of them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "tokenizer/added_tokens.h"
+#include "tokenizer/tokenizer.h"
+
+static uint64_t state = 3;
+
+static uint32_t any(uint32_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((state >> 33) % n);
+}
+
+static void add(model *m, const char *content, added_token how)
+{
+    model_error err;
+    how.content = (model_text){(char *)(uintptr_t)content, strlen(content)};
+    CHECK(model_add_added(m, &how, &err));
+}
+
+/* ---- Search ---- */
+
+/* The definition: at each place, the longest token that stands there. */
+static bool plain_next(const model *m, const uint8_t *text, size_t n_bytes, size_t from,
+                       added_match *match)
+{
+    for (size_t at = from; at < n_bytes; at++) {
+        size_t longest = 0;
+        for (size_t i = 0; i < m->n_added; i++) {
+            const model_text *c = &m->added[i].content;
+            if (c->n_bytes > longest && c->n_bytes <= n_bytes - at &&
+                memcmp(c->s, text + at, c->n_bytes) == 0) {
+                longest = c->n_bytes;
+                *match = (added_match){at, at + longest, at + longest, m->added[i].id, false};
+            }
+        }
+        if (longest > 0)
+            return true;
+    }
+    return false;
+}
+
+static void compare_all(const model *m, const added_tokens *a, const uint8_t *text, size_t n_bytes)
+{
+    added_match found, expected;
+    for (size_t at = 0;; at = found.next) {
+        const bool is = added_tokens_next(a, text, n_bytes, at, &found);
+        CHECK(is == plain_next(m, text, n_bytes, at, &expected));
+        if (!is)
+            return;
+        CHECK_EQ(found.start, expected.start);
+        CHECK_EQ(found.end, expected.end);
+        CHECK_EQ(found.next, expected.next);
+        CHECK_EQ(found.id, expected.id);
+    }
+}
+
+TEST(the_leftmost_and_longest_token_is_found_at_every_place)
+{
+    static uint8_t text[700 + TEXT_PADDING];
+    for (int round = 0; round < (check_long() ? 4000 : 400); round++) {
+        model m;
+        model_error err;
+        model_init(&m);
+        /* Few and long tokens are looked for block by block, many or short ones byte by byte. */
+        const uint32_t n_tokens = 1 + any(round % 2 ? 4 : 30), n_letters = 2 + any(4);
+        const uint32_t shortest = round % 3 ? 2 : 1;
+        for (uint32_t id = 0; id < n_tokens; id++) {
+            char content[12] = {0};
+            const uint32_t n = shortest + any(8);
+            for (uint32_t i = 0; i < n; i++)
+                content[i] = (char)('a' + any(n_letters));
+            bool known = false;
+            for (size_t i = 0; i < m.n_added; i++)
+                known = known || strcmp(m.added[i].content.s, content) == 0;
+            if (!known)
+                add(&m, content, (added_token){.id = id});
+        }
+        added_tokens *a = added_tokens_new(&m, false, &err);
+        CHECK(a != NULL && !added_tokens_none(a));
+        for (int i = 0; i < 20; i++) {
+            const size_t n = any(700);
+            for (size_t k = 0; k < n; k++)
+                text[k] = (uint8_t)('a' + any(n_letters + (i % 2 ? 20 : 1)));
+            memset(text + n, 'a', TEXT_PADDING); /* must not be taken for text */
+            compare_all(&m, a, text, n);
+        }
+        added_tokens_free(a);
+        model_free(&m);
+    }
+}
+
+TEST(strip_takes_blanks_of_unicode_on_its_side)
+{
+    static const uint8_t text[] = "x \xE3\x80\x80\t<l>\n y <r> \xC2\xA0 z<r>"
+                                  "                 "
+                                  "                                                             ";
+    const size_t n = strlen("x ...\t<l>\n y <r> .. z<r>");
+    model m;
+    model_error err;
+    model_init(&m);
+    add(&m, "<l>", (added_token){.id = 1, .lstrip = true});
+    add(&m, "<r>", (added_token){.id = 2, .rstrip = true});
+    added_tokens *a = added_tokens_new(&m, false, &err);
+    added_match match;
+    CHECK(added_tokens_next(a, text, n, 0, &match));
+    CHECK_EQ(match.start, 1);
+    CHECK_EQ(match.end, 9);
+    CHECK(added_tokens_next(a, text, n, match.next, &match));
+    CHECK_EQ(match.start, 13);
+    CHECK_EQ(match.end, 20);
+    CHECK_EQ(match.next, 16);
+    CHECK(added_tokens_next(a, text, n, match.next, &match));
+    CHECK_EQ(match.end, n);
+    CHECK(!added_tokens_next(a, text, n, match.next, &match));
+    added_tokens_free(a);
+    model_free(&m);
+}
+
+/* ---- Policies ---- */
+
+enum {
+    END = 300,
+    RUN,
+    NEW
+};
+
+/* Bytes, "ab" = 256, the special "<end>" and the ordinary added token "--". */
+static tokenizer *make(split_pattern split)
+{
+    model m;
+    model_error err;
+    model_init(&m);
+    m.kind = MODEL_BYTE_BPE;
+    m.rule = MERGE_RANKED;
+    m.split = split;
+    for (uint32_t id = 0; id < 257; id++) {
+        const uint8_t byte = (uint8_t)id;
+        CHECK(model_set_token(&m,
+                              &(new_token){.id = id,
+                                           .bytes = id < 256 ? (const void *)&byte : "ab",
+                                           .n_bytes = id < 256 ? 1 : 2,
+                                           .kind = TOKEN_NORMAL},
+                              &err));
+    }
+    add(&m, "<end>", (added_token){.id = END, .special = true});
+    add(&m, "--", (added_token){.id = RUN});
+    add(&m, "<new>", (added_token){.id = NEW, .special = true, .normalized = true});
+    CHECK(model_finish(&m, &(model_source){.name = "test"}, &err));
+    tokenizer *t = tokenizer_new(&m, &err);
+    if (!t)
+        CHECK_FAIL("%s", err.text);
+    model_free(&m);
+    return t;
+}
+
+static void expect(specials_policy policy, const char *text, const uint32_t *ids, size_t n_ids)
+{
+    static uint8_t padded[200];
+    tokenizer *t = make(SPLIT_GPT2);
+    encoder *e = encoder_new(t, &(encoder_options){.specials = policy});
+    id_buffer out = {0};
+    memset(padded, 0, sizeof padded);
+    memcpy(padded, text, strlen(text));
+    CHECK_INT(encoder_encode(e, padded, strlen(text), TEXT_FIRST, &out), TOKENIZE_OK);
+    CHECK_EQ(out.n, n_ids);
+    for (size_t i = 0; i < n_ids; i++)
+        CHECK_EQ(out.ids[i], ids[i]);
+    CHECK_EQ(encoder_specials_seen(e), 2);
+    id_buffer_free(&out);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
+TEST(specials_are_text_or_ids_or_left_out_and_always_counted)
+{
+    static const char text[] = "ab<end>ab--<new>b";
+    static const uint32_t as_text[] = {256, '<', 'e', 'n', 'd', '>', 256,
+                                       RUN, '<', 'n', 'e', 'w', '>', 'b'};
+    static const uint32_t matched[] = {256, END, 256, RUN, NEW, 'b'};
+    static const uint32_t dropped[] = {256, 256, RUN, 'b'};
+    expect(SPECIALS_TEXT, text, as_text, 14);
+    expect(SPECIALS_MATCH, text, matched, 6);
+    expect(SPECIALS_DROP, text, dropped, 4);
+}
+
+/* What stands on both sides of a special that is left out does not merge. */
+TEST(a_dropped_special_keeps_its_sides_apart)
+{
+    static const uint32_t apart[] = {'a', 'b', 'a', 'b'};
+    expect(SPECIALS_DROP, "a<end>ba<new>b", apart, 4);
+}
+
+TEST(an_error_tells_where_the_special_is)
+{
+    static const uint8_t text[100] = "ab ab<end>";
+    tokenizer *t = make(SPLIT_GPT2);
+    encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_ERROR});
+    id_buffer out = {0};
+    CHECK_INT(encoder_encode(e, text, 10, TEXT_FIRST, &out), TOKENIZE_SPECIAL);
+    CHECK_EQ(encoder_where(e), 5);
+    id_buffer_free(&out);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
+TEST(a_special_that_matches_normalized_text_is_an_error_too)
+{
+    static const uint8_t text[100] = "ab<new>";
+    tokenizer *t = make(SPLIT_GPT2);
+    encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_ERROR});
+    id_buffer out = {0};
+    CHECK_INT(encoder_encode(e, text, 7, TEXT_FIRST, &out), TOKENIZE_SPECIAL);
+    CHECK_EQ(encoder_where(e), 2);
+    id_buffer_free(&out);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
+TEST(single_word_tokens_are_refused_by_name)
+{
+    model m;
+    model_error err;
+    model_init(&m);
+    add(&m, "word", (added_token){.id = 0, .single_word = true});
+    CHECK(added_tokens_new(&m, false, &err) == NULL);
+    CHECK(strstr(err.text, "single_word") && strstr(err.text, "word"));
+    model_free(&m);
+}
+
+TEST(tokens_are_found_by_their_text)
+{
+    tokenizer *t = make(SPLIT_GPT2);
+    CHECK_EQ(tokenizer_find(t, "<end>", 5), END);
+    CHECK_EQ(tokenizer_find(t, "ab", 2), 256);
+    CHECK_EQ(tokenizer_find(t, "abc", 3), MODEL_NO_ID);
+    CHECK_EQ(tokenizer_vocab_size(t), NEW + 1);
+    tokenizer_free(t);
+}

@@ -1,0 +1,260 @@
+/* encoder.c - text to ids: added tokens first, then what stands between them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "bytes_tokenizer.h"
+#include "splitter.h"
+#include "text_cut.h"
+#include "tokenizer_parts.h"
+#include "unicode.h"
+
+/* Text is worked on in slices that stay in the cache between splitting and looking up. */
+#define SLICE_BYTES ((size_t)48 << 10)
+
+typedef struct scratch_text {
+    uint8_t *bytes;
+    size_t capacity;
+} scratch_text;
+
+struct encoder {
+    const tokenizer *t;
+    specials_policy specials;
+    uint64_t specials_seen;
+    size_t where;
+    bool stopped; /* SPECIALS_ERROR, in normalized text */
+    byte_encoder *bytes;
+    char_scratch *chars;
+    nfc_scratch nfc;
+    scratch_text normalized, prefixed;
+};
+
+encoder *encoder_new(const tokenizer *t, const encoder_options *options)
+{
+    const size_t cache_bytes = options->cache_bytes ? options->cache_bytes : (size_t)32 << 20;
+    encoder *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->t = t;
+    e->specials = options->specials;
+    if (t->bytes)
+        e->bytes = byte_encoder_new(t->bytes, cache_bytes);
+    if (t->chars)
+        e->chars = char_scratch_new(t->chars, cache_bytes);
+    if (!t->builtin && !e->bytes && !e->chars) {
+        encoder_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+void encoder_free(encoder *e)
+{
+    if (!e)
+        return;
+    byte_encoder_free(e->bytes);
+    char_scratch_free(e->chars);
+    nfc_scratch_free(&e->nfc);
+    free(e->normalized.bytes);
+    free(e->prefixed.bytes);
+    free(e);
+}
+
+uint64_t encoder_specials_seen(const encoder *e)
+{
+    return e->specials_seen;
+}
+
+size_t encoder_where(const encoder *e)
+{
+    return e->where;
+}
+
+static bool reserve(scratch_text *s, size_t n_bytes)
+{
+    if (s->capacity >= n_bytes + TEXT_PADDING)
+        return true;
+    free(s->bytes);
+    s->capacity = 0;
+    /* Zeroed, because the padding is read. */
+    s->bytes = calloc(n_bytes + n_bytes / 2 + TEXT_PADDING, 1);
+    if (!s->bytes)
+        return false;
+    s->capacity = n_bytes + n_bytes / 2 + TEXT_PADDING;
+    return true;
+}
+
+typedef struct stretch {
+    const uint8_t *text;
+    size_t n_bytes;
+    bool first;     /* begins the document */
+    bool continues; /* goes on where the one before was cut */
+} stretch;
+
+/* ---- Byte-level BPE ---- */
+
+/* Between added tokens, normalized. */
+static bool encode_words(encoder *e, stretch s, id_buffer *out)
+{
+    if (!e->t->prefix_space || s.continues || s.n_bytes == 0 || s.text[0] == ' ')
+        return byte_encoder_encode(e->bytes, s.text, s.n_bytes, out);
+    if (!reserve(&e->prefixed, s.n_bytes + 1))
+        return false;
+    e->prefixed.bytes[0] = ' ';
+    memcpy(e->prefixed.bytes + 1, s.text, s.n_bytes);
+    return byte_encoder_encode(e->bytes, e->prefixed.bytes, s.n_bytes + 1, out);
+}
+
+/* Added tokens that are looked for in normalized text, and what stands between them. */
+static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
+{
+    const stretch all = s;
+    added_match m;
+    size_t from = 0;
+    for (size_t at = 0; added_tokens_next(e->t->normalized, all.text, all.n_bytes, at, &m);) {
+        at = m.next;
+        e->specials_seen += m.special;
+        if (m.special && e->specials == SPECIALS_TEXT)
+            continue;
+        e->stopped = m.special && e->specials == SPECIALS_ERROR;
+        if (e->stopped) {
+            e->where = m.start;
+            return false;
+        }
+        const size_t start = m.start > from ? m.start : from;
+        s.text = all.text + from;
+        s.n_bytes = start - from;
+        s.continues = all.continues && from == 0;
+        if (!encode_words(e, s, out))
+            return false;
+        if (!(m.special && e->specials == SPECIALS_DROP) && !id_buffer_append(out, m.id))
+            return false;
+        from = m.end;
+    }
+    s.text = all.text + from;
+    s.n_bytes = all.n_bytes - from;
+    s.continues = all.continues && from == 0;
+    return encode_words(e, s, out);
+}
+
+/* Copies the text in NFC: what is in it already as it stands. */
+static bool normalize(encoder *e, stretch *s, size_t stable)
+{
+    size_t n_rest;
+    if (!reserve(&e->normalized, stable + (s->n_bytes - stable) * NFC_GROWTH))
+        return false;
+    uint8_t *out = e->normalized.bytes;
+    memcpy(out, s->text, stable);
+    if (!nfc_normalize(&e->nfc, s->text + stable, s->n_bytes - stable, out + stable, &n_rest))
+        return false;
+    s->text = out;
+    s->n_bytes = stable + n_rest;
+    return true;
+}
+
+static bool encode_slice(encoder *e, stretch s, id_buffer *out)
+{
+    if (e->t->nfc) {
+        const size_t stable = nfc_stable_prefix(s.text, s.n_bytes);
+        if (stable < s.n_bytes && !normalize(e, &s, stable))
+            return false;
+    }
+    return added_tokens_none(e->t->normalized) ? encode_words(e, s, out)
+                                               : encode_normalized(e, s, out);
+}
+
+static bool encode_bytes(encoder *e, stretch s, id_buffer *out)
+{
+    size_t size = SLICE_BYTES;
+    while (s.n_bytes > size) {
+        const size_t cut = text_cut(s.text, size, e->t->cuts);
+        if (cut == 0) {
+            size *= 2;
+            continue;
+        }
+        const stretch slice = {s.text, cut, s.first, s.continues};
+        if (!encode_slice(e, slice, out))
+            return false;
+        s.text += cut;
+        s.n_bytes -= cut;
+        s.first = false;
+        s.continues = true;
+        size = SLICE_BYTES;
+    }
+    return encode_slice(e, s, out);
+}
+
+/* ---- All ---- */
+
+static bool encode_builtin(const stretch *s, id_buffer *out)
+{
+    if (!id_buffer_reserve(out, s->n_bytes))
+        return false;
+    bytes_tokenizer_encode(s->text, s->n_bytes, out->ids + out->n);
+    out->n += s->n_bytes;
+    return true;
+}
+
+static bool encode_chars(encoder *e, const stretch *s, id_buffer *out)
+{
+    const uint64_t seen = char_scratch_specials_seen(e->chars);
+    unsigned flags = (s->first ? STRETCH_FIRST : 0) | (s->continues ? STRETCH_CONTINUES : 0);
+    if (e->specials == SPECIALS_MATCH)
+        flags |= STRETCH_SPECIALS_MATCH;
+    if (e->specials == SPECIALS_DROP)
+        flags |= STRETCH_SPECIALS_DROP;
+    if (!char_engine_encode(e->t->chars, e->chars, s->text, s->n_bytes, flags, out))
+        return false;
+    const uint64_t new_seen = char_scratch_specials_seen(e->chars) - seen;
+    e->specials_seen += new_seen;
+    e->stopped = new_seen > 0 && e->specials == SPECIALS_ERROR;
+    return !e->stopped;
+}
+
+/* Text between added tokens that are looked for in raw text. */
+static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
+{
+    if (s.n_bytes == 0)
+        return true;
+    if (e->t->builtin)
+        return encode_builtin(&s, out);
+    if (e->bytes)
+        return encode_bytes(e, s, out);
+    return encode_chars(e, &s, out);
+}
+
+/* Where a special stopped the encoding of a stretch is known within it, or within its slice. */
+static tokenize_status failure(encoder *e, size_t start)
+{
+    e->where += start;
+    return e->stopped ? TOKENIZE_SPECIAL : TOKENIZE_NO_MEMORY;
+}
+
+tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
+                               id_buffer *out)
+{
+    const bool first = (flags & TEXT_FIRST) != 0;
+    size_t from = 0;
+    added_match m;
+    e->stopped = false;
+    e->where = 0;
+    for (size_t at = 0; e->t->raw && added_tokens_next(e->t->raw, text, n_bytes, at, &m);) {
+        at = m.next;
+        if (m.special) {
+            e->specials_seen++;
+            e->where = m.start;
+        }
+        if (m.special && e->specials == SPECIALS_ERROR)
+            return TOKENIZE_SPECIAL;
+        if (m.special && e->specials == SPECIALS_TEXT)
+            continue;
+        const size_t start = m.start > from ? m.start : from;
+        const stretch s = {text + from, start - from, first && from == 0, !first && from == 0};
+        if (!encode_stretch(e, s, out))
+            return failure(e, from);
+        if (!(m.special && e->specials == SPECIALS_DROP) && !id_buffer_append(out, m.id))
+            return TOKENIZE_NO_MEMORY;
+        from = m.end;
+    }
+    const stretch s = {text + from, n_bytes - from, first && from == 0, !first && from == 0};
+    return encode_stretch(e, s, out) ? TOKENIZE_OK : failure(e, from);
+}

@@ -1,0 +1,19 @@
+/* id_buffer.h - ids that are still growing. */
+#ifndef TOKMAP_ID_BUFFER_H
+#define TOKMAP_ID_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct id_buffer { /* starts as {0} */
+    uint32_t *ids;
+    size_t n, capacity;
+} id_buffer;
+
+/* Room for n_more; false: out of memory, and nothing changed. */
+bool id_buffer_reserve(id_buffer *b, size_t n_more);
+bool id_buffer_append(id_buffer *b, uint32_t id);
+void id_buffer_free(id_buffer *b);
+
+#endif /* TOKMAP_ID_BUFFER_H */

@@ -1,0 +1,283 @@
+#include "tokenizer.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "added_tokens.h"
+#include "byte_bpe.h"
+#include "bytes_tokenizer.h"
+#include "char_engine.h"
+#include "text_cut.h"
+#include "tokenizer_parts.h"
+#include "unicode.h"
+#include "vocabulary.h"
+
+/* ---- What is supported ---- */
+
+static const char *const step_names[] = {
+    [NORMALIZE_NFC] = "NFC",
+    [NORMALIZE_NFKC] = "NFKC",
+    [NORMALIZE_PREPEND] = "Prepend",
+    [NORMALIZE_REPLACE] = "Replace",
+    [NORMALIZE_REPLACE_RUNS] = "Replace of runs",
+    [NORMALIZE_STRIP] = "Strip",
+    [NORMALIZE_CHARSMAP] = "Precompiled",
+    [NORMALIZE_SENTENCEPIECE] = "sentencepiece's normalizer",
+};
+
+/* Contents are looked for as they stand, so they must be what normalizing makes of them. */
+static bool contents_are_normal(const tokenizer *t, const model *m, model_error *err)
+{
+    for (size_t i = 0; i < m->n_added; i++) {
+        const model_text *content = &m->added[i].content;
+        if (!m->added[i].normalized || !t->nfc)
+            continue;
+        if (nfc_stable_prefix((const uint8_t *)content->s, content->n_bytes) < content->n_bytes)
+            return model_fail(err, 0, "added token \"%.100s\": normalized, and not in NFC",
+                              content->s);
+    }
+    return true;
+}
+
+/* Byte-level BPE: NFC or nothing, and a pattern. */
+static bool set_byte_level(tokenizer *t, const model *m, model_error *err)
+{
+    for (size_t i = 0; i < m->n_steps; i++) {
+        if (m->steps[i].kind != NORMALIZE_NFC)
+            return model_fail(err, 0, "normalizer %s before byte-level BPE",
+                              step_names[m->steps[i].kind]);
+        t->nfc = true;
+    }
+    if (m->metaspace || m->whitespace_split)
+        return model_fail(err, 0, "Metaspace or WhitespaceSplit before byte-level BPE");
+    if (m->prefix_space && m->split != SPLIT_GPT2)
+        return model_fail(err, 0, "add_prefix_space with the pattern %s",
+                          split_pattern_name(m->split));
+    if (!contents_are_normal(t, m, err))
+        return false;
+    t->prefix_space = m->prefix_space;
+    t->bytes = byte_bpe_new(m, err);
+    if (m->split != SPLIT_NONE)
+        t->cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_STOP;
+    return t->bytes != NULL;
+}
+
+static bool set_engine(tokenizer *t, const model *m, model_error *err)
+{
+    if (m->kind == MODEL_BYTE_BPE)
+        return set_byte_level(t, m, err);
+    t->chars = char_engine_new(m, err);
+    if (t->chars)
+        t->cuts = char_engine_cuts(t->chars);
+    return t->chars != NULL;
+}
+
+/* ---- Cuts ---- */
+
+static bool is_word(uint8_t c)
+{
+    return ((uint8_t)((c | 0x20) - 'a') < 26) || (uint8_t)(c - '0') < 10;
+}
+
+/* An added token must not lie across a cut, nor take a blank from its other side. */
+static unsigned cuts_against(const added_token *a)
+{
+    const uint8_t *s = (const uint8_t *)a->content.s;
+    const size_t n = a->content.n_bytes;
+    unsigned cuts = a->lstrip || a->rstrip ? CUT_AT_NEWLINE : 0;
+    for (size_t i = 1; i < n; i++) {
+        if (s[i] == ' ' && is_word(s[i - 1]))
+            cuts |= CUT_AT_SPACE;
+        if (s[i - 1] == '\n' && is_word(s[i]))
+            cuts |= CUT_AT_NEWLINE;
+        if (s[i] >= 0xE3) /* the first byte of a stop or comma, perhaps */
+            cuts |= CUT_AT_STOP;
+    }
+    if (a->rstrip && n > 0 && is_word(s[n - 1]))
+        cuts |= CUT_AT_SPACE;
+    return cuts;
+}
+
+static void limit_cuts(tokenizer *t, const model *m)
+{
+    for (size_t i = 0; i < m->n_added; i++)
+        t->cuts &= ~cuts_against(&m->added[i]);
+}
+
+size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes)
+{
+    return t->builtin ? n_bytes : text_cut(text, n_bytes, t->cuts);
+}
+
+/* ---- New and free ---- */
+
+static bool keep_tokens(tokenizer *t, const model *m)
+{
+    t->n_tokens = m->n_tokens;
+    t->tokens = malloc(m->n_tokens * sizeof *t->tokens + 1);
+    t->token_bytes = malloc(m->n_bytes + 1);
+    t->normal = vocabulary_new(m, TOKEN_NORMAL);
+    t->control = vocabulary_new(m, TOKEN_CONTROL);
+    if (!t->tokens || !t->token_bytes || !t->normal || !t->control)
+        return false;
+    if (m->n_tokens)
+        memcpy(t->tokens, m->tokens, m->n_tokens * sizeof *t->tokens);
+    if (m->n_bytes)
+        memcpy(t->token_bytes, m->bytes, m->n_bytes);
+    return true;
+}
+
+tokenizer *tokenizer_new(const model *m, model_error *err)
+{
+    tokenizer *t = calloc(1, sizeof *t);
+    if (!t || !keep_tokens(t, m)) {
+        model_fail(err, 0, "out of memory");
+        tokenizer_free(t);
+        return NULL;
+    }
+    t->bos_id = m->bos_id;
+    t->eos_id = m->eos_id;
+    t->family = m->family;
+    t->uses_unicode = m->kind != MODEL_BYTE_BPE || m->split != SPLIT_NONE || m->n_steps > 0;
+    bool made = set_engine(t, m, err);
+    if (made)
+        made = (t->raw = added_tokens_new(m, false, err)) != NULL;
+    if (made && t->bytes) /* the engine of characters looks for its own */
+        made = (t->normalized = added_tokens_new(m, true, err)) != NULL;
+    if (!made) {
+        tokenizer_free(t);
+        return NULL;
+    }
+    limit_cuts(t, m);
+    return t;
+}
+
+tokenizer *tokenizer_new_bytes(void)
+{
+    static const char eod[] = "<eod>";
+    model m;
+    model_error err;
+    tokenizer *t = calloc(1, sizeof *t);
+    model_init(&m);
+    bool made = t != NULL;
+    for (uint32_t id = 0; made && id < BYTES_TOKENIZER_VOCAB_SIZE; id++) {
+        const uint8_t byte = (uint8_t)id;
+        const bool is_eod = id == BYTES_TOKENIZER_EOD;
+        made = model_set_token(&m,
+                               &(new_token){.id = id,
+                                            .bytes = is_eod ? (const void *)eod : &byte,
+                                            .n_bytes = is_eod ? sizeof eod - 1 : 1,
+                                            .kind = is_eod ? TOKEN_CONTROL : TOKEN_NORMAL},
+                               &err);
+    }
+    if (made) {
+        t->builtin = true;
+        t->bos_id = MODEL_NO_ID;
+        t->eos_id = BYTES_TOKENIZER_EOD;
+        t->family = "bytes";
+        made = keep_tokens(t, &m);
+    }
+    model_free(&m);
+    if (made)
+        return t;
+    tokenizer_free(t);
+    return NULL;
+}
+
+void tokenizer_free(tokenizer *t)
+{
+    if (!t)
+        return;
+    byte_bpe_free(t->bytes);
+    char_engine_free(t->chars);
+    added_tokens_free(t->raw);
+    added_tokens_free(t->normalized);
+    vocabulary_free(t->normal);
+    vocabulary_free(t->control);
+    free(t->tokens);
+    free(t->token_bytes);
+    free(t);
+}
+
+/* ---- Questions ---- */
+
+uint32_t tokenizer_vocab_size(const tokenizer *t)
+{
+    return (uint32_t)t->n_tokens;
+}
+
+uint32_t tokenizer_eos(const tokenizer *t)
+{
+    return t->eos_id;
+}
+
+uint32_t tokenizer_bos(const tokenizer *t)
+{
+    return t->bos_id;
+}
+
+uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes)
+{
+    const uint32_t id = vocabulary_find_text(t->control, content, n_bytes);
+    return id != MODEL_NO_ID ? id : vocabulary_find_text(t->normal, content, n_bytes);
+}
+
+const char *tokenizer_family(const tokenizer *t)
+{
+    return t->family;
+}
+
+const char *tokenizer_unicode(const tokenizer *t)
+{
+    return t->uses_unicode ? UNICODE_VERSION : NULL;
+}
+
+bool tokenizer_takes_bytes(const tokenizer *t)
+{
+    return t->builtin || (t->bytes && !t->nfc && byte_bpe_takes_bytes(t->bytes));
+}
+
+const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)
+{
+    *n_bytes = 0;
+    if (id >= t->n_tokens || t->tokens[id].kind == TOKEN_ABSENT)
+        return NULL;
+    *n_bytes = t->tokens[id].n_bytes;
+    return t->token_bytes + t->tokens[id].offset;
+}
+
+/* ---- Decode ---- */
+
+static size_t first_unknown(const tokenizer *t, const uint32_t *ids, size_t n_ids, size_t *n_bytes)
+{
+    size_t n;
+    *n_bytes = 0;
+    for (size_t i = 0; i < n_ids; i++) {
+        if (!tokenizer_token_bytes(t, ids[i], &n))
+            return i;
+        *n_bytes += n;
+    }
+    return SIZE_MAX;
+}
+
+bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,
+                      size_t *bad)
+{
+    size_t n_bytes, n;
+    *bad = first_unknown(t, ids, n_ids, &n_bytes);
+    if (*bad != SIZE_MAX)
+        return false;
+    if (t->chars)
+        return char_engine_decode(t->chars, ids, n_ids, text);
+    text->s = malloc(n_bytes + 1);
+    text->n_bytes = 0;
+    if (!text->s)
+        return false;
+    for (size_t i = 0; i < n_ids; i++) {
+        const uint8_t *bytes = tokenizer_token_bytes(t, ids[i], &n);
+        memcpy(text->s + text->n_bytes, bytes, n);
+        text->n_bytes += n;
+    }
+    text->s[text->n_bytes] = '\0';
+    return true;
+}

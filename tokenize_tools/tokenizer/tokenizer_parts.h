@@ -1,0 +1,28 @@
+/* tokenizer_parts.h - what tokenizer.c and encoder.c share. */
+#ifndef TOKMAP_TOKENIZER_PARTS_H
+#define TOKMAP_TOKENIZER_PARTS_H
+
+#include "added_tokens.h"
+#include "byte_bpe.h"
+#include "char_engine.h"
+#include "tokenizer.h"
+#include "vocabulary.h"
+
+struct tokenizer {
+    bool builtin; /* bytes; else one of these: */
+    byte_bpe *bytes;
+    char_engine *chars;
+    bool nfc, prefix_space; /* before `bytes` */
+
+    added_tokens *raw, *normalized;
+    unsigned cuts; /* text_cut.h */
+    model_token *tokens;
+    size_t n_tokens;
+    uint8_t *token_bytes;
+    vocabulary *normal, *control;
+    uint32_t bos_id, eos_id;
+    const char *family;
+    bool uses_unicode;
+};
+
+#endif /* TOKMAP_TOKENIZER_PARTS_H */
