@@ -1,0 +1,138 @@
+/* fuzz_char_bpe.c - BPE over characters: a model and a text from the input, against the definition.
+ *
+ * Byte 0: flags; byte 1: pieces or merges. A piece is a byte for its kind and score, then letters up
+ * to one that says so. The rest is the text. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../char_naive.h"
+#include "tokenizer/char_engine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct input {
+    const uint8_t *at, *end;
+} input;
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static uint8_t next(input *in)
+{
+    return in->at < in->end ? *in->at++ : 0;
+}
+
+/* One letter, or a stranger. */
+static const char *letter(uint8_t byte)
+{
+    const size_t n = NAIVE_N(naive_alphabet);
+    return byte % 32 < n ? naive_alphabet[byte % 32]
+                         : naive_strangers[byte % NAIVE_N(naive_strangers)];
+}
+
+static void add_pieces(input *in, model *m, bool scored)
+{
+    static const token_kind kinds[] = {TOKEN_NORMAL, TOKEN_NORMAL, TOKEN_USER_DEFINED,
+                                       TOKEN_UNUSED};
+    for (uint8_t n = next(in) % 64; n > 0; n--) {
+        char text[64] = "";
+        const uint8_t how = next(in);
+        uint8_t byte;
+        do {
+            byte = next(in);
+            strcat(text, letter(byte));
+        } while (byte >= 0x80 && strlen(text) < sizeof text - 8);
+        naive_add(m, text, scored ? kinds[how % 4] : TOKEN_NORMAL, -(double)(how / 4));
+    }
+}
+
+static void add_merges(input *in, model *m)
+{
+    model_error err;
+    uint8_t both[128];
+    const uint32_t n_tokens = (uint32_t)m->n_tokens;
+    for (uint8_t n = next(in); n > 0; n--) {
+        const uint32_t left = next(in) % n_tokens, right = next(in) % n_tokens;
+        const size_t n_left = m->tokens[left].n_bytes, n_right = m->tokens[right].n_bytes;
+        memcpy(both, model_token_bytes(m, left), n_left);
+        memcpy(both + n_left, model_token_bytes(m, right), n_right);
+        const uint32_t result = naive_find(m, ~0u, both, n_left + n_right);
+        if (result != MODEL_NO_ID)
+            model_add_merge(m, (model_merge){left, right, result}, &err);
+    }
+}
+
+static bool make(input *in, model *m)
+{
+    const uint8_t flags = next(in);
+    const bool scored = flags & 1;
+    model_init(m);
+    m->kind = MODEL_CHAR_BPE;
+    m->rule = scored ? MERGE_SCORED : MERGE_LISTED;
+    m->unknown_id = 0;
+    m->fuse_unknown = flags & 2;
+    naive_add(m, "<unk>", scored ? TOKEN_UNKNOWN : TOKEN_NORMAL, 0);
+    add_pieces(in, m, scored);
+    if (!scored)
+        add_merges(in, m);
+    if (flags & 4)
+        naive_add_bytes(m);
+    m->n_steps = 1;
+    m->steps[0].kind = scored ? NORMALIZE_SENTENCEPIECE : NORMALIZE_REPLACE;
+    m->escape_spaces = true;
+    return scored || (model_text_set(&m->steps[0].from, " ", 1) &&
+                      model_text_set(&m->steps[0].to, NAIVE_MARK, 3));
+}
+
+static void compare(const model *m, const char *text, size_t n)
+{
+    static naive_ids want;
+    static char marked[4 * NAIVE_MAX_BYTES], padded[2 * NAIVE_MAX_BYTES];
+    model_error err;
+    id_buffer out = {0};
+    char_engine *e = char_engine_new(m, &err);
+    require(e != NULL);
+    char_scratch *s = char_scratch_new(e, 1 << 14);
+    require(s != NULL);
+    memcpy(padded, text, n);
+    for (int again = 0; again < 2; again++) { /* from the merges, then from the cache */
+        out.n = want.n = 0;
+        require(char_scratch_encode(s, (const uint8_t *)padded, n, STRETCH_FIRST, &out));
+        const size_t n_marked = naive_marked(text, n, marked);
+        if (m->rule == MERGE_SCORED)
+            naive_scored_bpe(m, (const uint8_t *)marked, n_marked, &want);
+        else if (n > 0)
+            naive_listed_bpe(m, (const uint8_t *)marked, n_marked, &want);
+        require(out.n == want.n && (want.n == 0 || memcmp(out.ids, want.ids, 4 * want.n) == 0));
+    }
+    model_text back = {0};
+    require(char_engine_decode(e, out.ids, out.n, &back));
+    free(back.s);
+    id_buffer_free(&out);
+    char_scratch_free(s);
+    char_engine_free(e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char text[NAIVE_MAX_BYTES];
+    input in = {data, data + size};
+    model m;
+    size_t n = 0;
+    require(make(&in, &m));
+    while (in.at < in.end && n < 600) {
+        const uint8_t byte = next(&in);
+        const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
+        memcpy(text + n, c, strlen(c));
+        n += strlen(c);
+    }
+    compare(&m, text, n);
+    model_free(&m);
+    return 0;
+}

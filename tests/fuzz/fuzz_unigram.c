@@ -1,0 +1,125 @@
+/* fuzz_unigram.c - Unigram: a model and a text from the input, against the definition.
+ *
+ * Byte 0: flags; byte 1: pieces. A piece is a byte for its kind and score, then letters up to one
+ * that says so. The rest is the text. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../char_naive.h"
+#include "tokenizer/char_engine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct input {
+    const uint8_t *at, *end;
+} input;
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static uint8_t next(input *in)
+{
+    return in->at < in->end ? *in->at++ : 0;
+}
+
+static const char *letter(uint8_t byte)
+{
+    const size_t n = NAIVE_N(naive_alphabet);
+    return byte % 32 < n ? naive_alphabet[byte % 32]
+                         : naive_strangers[byte % NAIVE_N(naive_strangers)];
+}
+
+static void add_pieces(input *in, model *m, bool sentencepiece, double grain)
+{
+    static const token_kind kinds[] = {TOKEN_NORMAL, TOKEN_NORMAL, TOKEN_USER_DEFINED,
+                                       TOKEN_UNUSED};
+    for (uint8_t n = next(in) % 64; n > 0; n--) {
+        char text[64] = "";
+        const uint8_t how = next(in);
+        uint8_t byte;
+        do {
+            byte = next(in);
+            strcat(text, letter(byte));
+        } while (byte >= 0x80 && strlen(text) < sizeof text - 8);
+        naive_add(m, text, sentencepiece ? kinds[how % 4] : TOKEN_NORMAL, -grain * (how / 4));
+    }
+}
+
+static void make(input *in, model *m)
+{
+    static const double grains[] = {1, 0.1, 1e-4, 70};
+    const uint8_t flags = next(in);
+    const bool sentencepiece = flags & 1;
+    model_init(m);
+    m->kind = MODEL_UNIGRAM;
+    m->unknown_id = 0;
+    naive_add(m, "<unk>", sentencepiece ? TOKEN_UNKNOWN : TOKEN_NORMAL, 0);
+    add_pieces(in, m, sentencepiece, grains[flags >> 4 & 3]);
+    if (flags & 4)
+        naive_add_bytes(m);
+    m->n_steps = sentencepiece;
+    m->steps[0].kind = NORMALIZE_SENTENCEPIECE;
+    m->escape_spaces = true;
+    m->metaspace = !sentencepiece;
+    m->metaspace_split = flags & 8;
+}
+
+static void define(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    static char marked[4 * NAIVE_MAX_BYTES];
+    const uint8_t *at = (const uint8_t *)marked, *end = at + naive_marked(text, n, marked);
+    want->n = 0;
+    for (const uint8_t *after = at; at < end; at = after) {
+        do
+            after += naive_char(after);
+        while (after < end &&
+               !(m->metaspace_split && m->n_steps == 0 && memcmp(after, NAIVE_MARK, 3) == 0));
+        naive_unigram(m, m->n_steps == 1, at, (size_t)(after - at), want);
+    }
+}
+
+static void compare(const model *m, const char *text, size_t n)
+{
+    static naive_ids want;
+    static char padded[2 * NAIVE_MAX_BYTES];
+    model_error err;
+    id_buffer out = {0};
+    char_engine *e = char_engine_new(m, &err);
+    require(e != NULL);
+    char_scratch *s = char_scratch_new(e, 1 << 14);
+    require(s != NULL);
+    memcpy(padded, text, n);
+    define(m, text, n, &want);
+    for (int again = 0; again < 2; again++) {
+        out.n = 0;
+        require(char_scratch_encode(s, (const uint8_t *)padded, n, STRETCH_FIRST, &out));
+        require(out.n == want.n && (want.n == 0 || memcmp(out.ids, want.ids, 4 * want.n) == 0));
+    }
+    id_buffer_free(&out);
+    char_scratch_free(s);
+    char_engine_free(e);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char text[NAIVE_MAX_BYTES];
+    input in = {data, data + size};
+    model m;
+    size_t n = 0;
+    make(&in, &m);
+    while (in.at < in.end && n < 900) {
+        const uint8_t byte = next(&in);
+        const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
+        memcpy(text + n, c, strlen(c));
+        n += strlen(c);
+    }
+    compare(&m, text, n);
+    model_free(&m);
+    return 0;
+}

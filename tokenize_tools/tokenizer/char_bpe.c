@@ -1,0 +1,197 @@
+#include "char_bpe.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "char_bpe_parts.h"
+#include "unicode.h"
+
+static const size_t max_user_matches = 64; /* as many as sentencepiece looks at */
+
+const char_words *char_bpe_words(const char_bpe *b)
+{
+    return &b->words;
+}
+
+bool char_bpe_joins_stops(const char_bpe *b)
+{
+    return b->joins_stops;
+}
+
+/* ---- Symbols to ids ---- */
+
+static int compare_odd(const void *key, const void *element)
+{
+    const uint32_t symbol = *(const uint32_t *)key;
+    const struct odd_output *o = element;
+    return (symbol > o->symbol) - (symbol < o->symbol);
+}
+
+static bool append_output(const char_bpe *b, uint32_t symbol, id_buffer *out)
+{
+    const uint32_t *ids = &symbol;
+    size_t n = 1;
+    if (char_bpe_is_odd(b, symbol)) {
+        const struct odd_output *o =
+            bsearch(&symbol, b->odd_outputs, b->n_odd, sizeof *o, compare_odd);
+        ids = b->odd_ids.ids + o->first;
+        n = o->n;
+    }
+    if (!id_buffer_reserve(out, n))
+        return false;
+    memcpy(out->ids + out->n, ids, n * sizeof *ids);
+    out->n += n;
+    return true;
+}
+
+/* What stands from `first` on are symbols. */
+static bool put_outputs(const char_bpe *b, size_t first, id_buffer *out)
+{
+    bool any = false;
+    for (size_t i = first; i < out->n && !any; i++)
+        any = char_bpe_is_odd(b, out->ids[i]);
+    if (!any)
+        return true;
+    const size_t n = out->n - first;
+    uint32_t *symbols = malloc(n * sizeof *symbols);
+    bool put = symbols != NULL;
+    if (put)
+        memcpy(symbols, out->ids + first, n * sizeof *symbols);
+    out->n = first;
+    for (size_t i = 0; i < n && put; i++)
+        put = append_output(b, symbols[i], out);
+    free(symbols);
+    return put;
+}
+
+static void fuse_unknown(const char_bpe *b, size_t first, id_buffer *out)
+{
+    size_t n = first;
+    for (size_t i = first; i < out->n; i++) {
+        if (i == first || out->ids[i] != b->unknown_id || out->ids[i - 1] != b->unknown_id)
+            out->ids[n++] = out->ids[i];
+    }
+    out->n = n;
+}
+
+/* ---- Text to symbols ---- */
+
+typedef struct reader {
+    const char_bpe *b;
+    const uint8_t *at, *end;
+    uint32_t *symbols; /* with room for all that the text can give */
+    size_t n;
+    bool after_unknown;
+} reader;
+
+static void put_unknown(reader *r, size_t length)
+{
+    static const uint8_t mark[3] = {0xE2, 0x96, 0x81};
+    const char_bpe *b = r->b;
+    const bool is_mark = *r->at == ' ' && b->spaces_are_marks;
+    const uint8_t *bytes = is_mark ? mark : r->at;
+    const size_t n_bytes = is_mark ? sizeof mark : length;
+    if (b->byte_fallback) {
+        for (size_t i = 0; i < n_bytes; i++)
+            r->symbols[r->n++] = b->byte_ids[bytes[i]];
+    } else if (b->unknown_id != MODEL_NO_ID && !(b->fuse_before && r->after_unknown)) {
+        r->symbols[r->n++] = b->unknown_id;
+    }
+    r->after_unknown = true;
+}
+
+static void read_character(reader *r)
+{
+    uint32_t c = *r->at, symbol = NO_SYMBOL;
+    size_t length = 1;
+    if (c >= 0x80) {
+        length = utf8_decode(r->at, (size_t)(r->end - r->at), &c);
+        symbol = length > 0 ? char_bpe_symbol(r->b, c) : NO_SYMBOL;
+        length = length > 0 ? length : 1;
+    } else {
+        symbol = char_bpe_symbol(r->b, c == ' ' && r->b->spaces_are_marks ? CHAR_WORDS_MARK : c);
+    }
+    if (symbol != NO_SYMBOL) {
+        r->symbols[r->n++] = symbol;
+        r->after_unknown = false;
+    } else {
+        put_unknown(r, length);
+    }
+    r->at += length;
+}
+
+/* The length of the longest user-defined piece that is here, and its id. */
+static size_t match_user(const reader *r, uint32_t *id)
+{
+    const piece_trie *t = &r->b->user;
+    uint32_t state = double_array_root(&t->a);
+    size_t longest = 0, n_matches = 0;
+    bool has_value = false;
+    for (const uint8_t *at = r->at; at < r->end && piece_step(t, &state, *at, &has_value); at++) {
+        if (!has_value)
+            continue;
+        longest = (size_t)(at - r->at) + 1;
+        *id = double_array_value(&t->a, state);
+        if (++n_matches == max_user_matches)
+            break;
+    }
+    return longest;
+}
+
+/* The symbols up to a user-defined piece, merged; then its id. */
+static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
+{
+    uint32_t user_id = 0;
+    size_t length = 0;
+    const size_t room = (size_t)(r->end - r->at) * r->b->symbols_per_byte;
+    if (!id_buffer_reserve(out, room))
+        return false;
+    r->symbols = out->ids + out->n;
+    r->n = 0;
+    r->after_unknown = false;
+    while (r->at < r->end) {
+        if (r->b->user.a.n_units > 0 && (length = match_user(r, &user_id)) > 0)
+            break;
+        read_character(r);
+    }
+    const size_t first = out->n;
+    const size_t n = merge_symbols(r->b->merges, scratch, r->symbols, r->n);
+    if (n == SIZE_MAX)
+        return false;
+    out->n += n;
+    r->at += length;
+    return put_outputs(r->b, first, out) && (length == 0 || id_buffer_append(out, user_id));
+}
+
+/* ---- All ---- */
+
+static bool find_whole(const char_bpe *b, const uint8_t *text, size_t n_bytes, uint32_t *id)
+{
+    const piece_trie *t = &b->whole;
+    if (t->a.n_units == 0 || n_bytes > b->longest_whole)
+        return false;
+    uint32_t state = double_array_root(&t->a);
+    bool has_value = false;
+    for (size_t i = 0; i < n_bytes; i++)
+        if (!piece_step(t, &state, text[i], &has_value))
+            return false;
+    if (has_value)
+        *id = double_array_value(&t->a, state);
+    return has_value;
+}
+
+bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *text, size_t n_bytes,
+                     id_buffer *out)
+{
+    reader r = {.b = b, .at = text, .end = text + n_bytes};
+    const size_t first = out->n;
+    uint32_t id;
+    if (find_whole(b, text, n_bytes, &id))
+        return id_buffer_append(out, id);
+    while (r.at < r.end)
+        if (!encode_part(&r, scratch, out))
+            return false;
+    if (b->fuse_after)
+        fuse_unknown(b, first, out);
+    return true;
+}

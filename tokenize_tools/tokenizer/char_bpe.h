@@ -1,0 +1,25 @@
+/* char_bpe.h - BPE over characters: sentencepiece's (by score) and that of tokenizer.json (listed
+ * merges), with bytes for characters that have no token. */
+#ifndef TOKMAP_CHAR_BPE_H
+#define TOKMAP_CHAR_BPE_H
+
+#include "char_words.h"
+#include "id_buffer.h"
+#include "merge.h"
+#include "model.h"
+
+typedef struct char_bpe char_bpe;
+
+/* With spaces_are_marks a blank is read as U+2581. NULL: err says what is not supported. */
+char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err);
+void char_bpe_free(char_bpe *b);
+/* Where it can be cut. */
+const char_words *char_bpe_words(const char_bpe *b);
+/* Whether a piece may lie across the place before an ideographic stop or comma. */
+bool char_bpe_joins_stops(const char_bpe *b);
+
+/* Appends the ids of a text in UTF-8, which is taken as a whole. false: out of memory. */
+bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *text, size_t n_bytes,
+                     id_buffer *out);
+
+#endif /* TOKMAP_CHAR_BPE_H */

@@ -1,0 +1,49 @@
+/* char_engine.h - the tokenizers over characters: sentencepiece's BPE and Unigram, and their kin in
+ * tokenizer.json. Text is normalized, cut into words that have nothing to do with each other, and
+ * most words were seen before. Pure. */
+#ifndef TOKMAP_CHAR_ENGINE_H
+#define TOKMAP_CHAR_ENGINE_H
+
+#include "id_buffer.h"
+#include "model.h"
+
+typedef struct char_engine char_engine;
+typedef struct char_scratch char_scratch; /* one for each thread */
+
+/* Takes what it needs of the model. NULL: err names what is not supported exactly. */
+char_engine *char_engine_new(const model *m, model_error *err);
+void char_engine_free(char_engine *e);
+
+/* The kinds of text_cut.h that are safe: the part after the cut is encoded with STRETCH_CONTINUES,
+ * by any scratch. */
+unsigned char_engine_cuts(const char_engine *e);
+bool char_engine_cuts_at_space(const char_engine *e);
+/* The same where the parts are encoded by one scratch, in order and with nothing in between: for
+ * Unigram, whose sums go on from the beginning of the document. */
+unsigned char_engine_cuts_in_order(const char_engine *e);
+
+char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes);
+void char_scratch_free(char_scratch *s);
+
+enum {
+    STRETCH_FIRST = 1,     /* the text begins a document: its dummy prefix is put before it */
+    STRETCH_CONTINUES = 2, /* it goes on where the one before was cut */
+    /* Special tokens that are looked for in normalized text; without these they are text. */
+    STRETCH_SPECIALS_MATCH = 4,
+    STRETCH_SPECIALS_DROP = 8
+};
+
+/* Appends the ids of the text between two added tokens (those that are looked for in normalized
+ * text may be in it). It is UTF-8, and TEXT_PADDING bytes after it are readable. false: out of
+ * memory. */
+bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, unsigned flags,
+                         id_buffer *out);
+#define char_engine_encode(e, s, text, n_bytes, flags, out)                                        \
+    char_scratch_encode(s, text, n_bytes, flags, out)
+/* Special tokens that were found in normalized text, so far. */
+uint64_t char_scratch_specials_seen(const char_scratch *s);
+
+/* The text of ids that are there, malloced, as the reference decodes them. false: out of memory. */
+bool char_engine_decode(const char_engine *e, const uint32_t *ids, size_t n_ids, model_text *text);
+
+#endif /* TOKMAP_CHAR_ENGINE_H */

@@ -1,0 +1,163 @@
+#include "charsmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "unicode.h"
+
+#define MAX_MATCHES 32 /* sentencepiece looks at so many rules, the shortest ones */
+#define TRIE_BLOCK 1024
+
+static uint32_t load_le32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* ---- Loading ---- */
+
+/* Replacements are UTF-8, and begin where a character does. */
+static bool values_are_text(const charsmap *c)
+{
+    const uint8_t *text = (const uint8_t *)c->replacements;
+    if (utf8_valid_prefix(text, c->n_replacements) < c->n_replacements)
+        return false;
+    for (size_t i = 0; i < c->rules.n_units; i++) {
+        const uint32_t unit = c->rules.units[i];
+        if (unit >> 31 && (text[unit & DOUBLE_ARRAY_MAX_VALUE] & 0xC0) == 0x80)
+            return false;
+    }
+    return true;
+}
+
+static void find_plain(charsmap *c)
+{
+    for (unsigned first = 0; first < 128; first++) {
+        uint32_t state = double_array_root(&c->rules);
+        bool replaced = false, longer = false;
+        if (double_array_step(&c->rules, &state, (uint8_t)first, &replaced)) {
+            for (unsigned second = 0; second < 128 && !longer; second++) {
+                uint32_t next = state;
+                bool has_value;
+                longer = double_array_step(&c->rules, &next, (uint8_t)second, &has_value);
+            }
+        }
+        c->plain[first] = !replaced && !longer;
+    }
+}
+
+bool charsmap_load(charsmap *c, const model_text *blob, model_error *err)
+{
+    const uint8_t *data = (const uint8_t *)blob->s;
+    const size_t trie_bytes = blob->n_bytes > 4 ? load_le32(data) : 0;
+    if (blob->n_bytes <= 4 || trie_bytes >= blob->n_bytes - 4)
+        return model_fail(err, 0, "precompiled_charsmap: its trie is longer than it");
+    if (trie_bytes < TRIE_BLOCK || trie_bytes % TRIE_BLOCK != 0)
+        return model_fail(err, 0, "precompiled_charsmap: its trie has an odd size");
+    c->rules.n_units = trie_bytes / 4;
+    c->n_replacements = blob->n_bytes - 4 - trie_bytes;
+    if (c->n_replacements > DOUBLE_ARRAY_MAX_VALUE || data[blob->n_bytes - 1] != 0)
+        return model_fail(err, 0, "precompiled_charsmap: the last replacement has no end");
+    c->rules.units = malloc(trie_bytes);
+    c->replacements = malloc(c->n_replacements);
+    if (!c->rules.units || !c->replacements)
+        return model_fail(err, 0, "out of memory");
+    for (size_t i = 0; i < c->rules.n_units; i++)
+        c->rules.units[i] = load_le32(data + 4 + 4 * i);
+    memcpy(c->replacements, data + 4 + trie_bytes, c->n_replacements);
+    if (!double_array_check(&c->rules, (uint32_t)c->n_replacements) || !values_are_text(c))
+        return model_fail(err, 0, "precompiled_charsmap: its trie is damaged");
+    find_plain(c);
+    return true;
+}
+
+void charsmap_free(charsmap *c)
+{
+    double_array_free(&c->rules);
+    free(c->replacements);
+    *c = (charsmap){0};
+}
+
+/* ---- Looking up ---- */
+
+static replacement replacement_at(const charsmap *c, uint32_t value)
+{
+    const char *bytes = c->replacements + value;
+    return (replacement){(const uint8_t *)bytes, strlen(bytes)};
+}
+
+size_t charsmap_longest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r)
+{
+    uint32_t value = 0;
+    const size_t n = double_array_longest(&c->rules, text, n_bytes, MAX_MATCHES, &value);
+    if (n > 0)
+        *r = replacement_at(c, value);
+    return n;
+}
+
+bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r)
+{
+    uint32_t state = double_array_root(&c->rules);
+    bool has_value = false;
+    for (size_t i = 0; i < n_bytes && text[i] != 0; i++) {
+        if (!double_array_step(&c->rules, &state, text[i], &has_value))
+            return false;
+        if (has_value) {
+            *r = replacement_at(c, double_array_value(&c->rules, state));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Cuts ---- */
+
+static bool is_word(unsigned byte)
+{
+    return (byte | 0x20) - 'a' < 26 || byte - '0' < 10;
+}
+
+static bool ends_in_word(replacement r)
+{
+    return r.n_bytes > 0 && is_word(r.bytes[r.n_bytes - 1]);
+}
+
+/* A node that a letter or digit led to. */
+static bool node_keeps_cuts(const charsmap *c, uint32_t state, bool has_value)
+{
+    bool any;
+    uint32_t next = state;
+    if (has_value && !ends_in_word(replacement_at(c, double_array_value(&c->rules, state))))
+        return false;
+    return !double_array_step(&c->rules, &next, ' ', &any);
+}
+
+/* Goes to every node that there is, at most once: a damaged trie may have circles. */
+bool charsmap_keeps_cuts(const charsmap *c)
+{
+    if (c->rules.n_units == 0)
+        return true;
+    if (!c->plain[' '])
+        return false;
+    uint8_t *seen = calloc(c->rules.n_units, 1);
+    uint32_t *states = malloc(c->rules.n_units * sizeof *states);
+    bool keeps = seen && states;
+    size_t n = 0;
+    if (keeps)
+        states[n++] = double_array_root(&c->rules);
+    while (keeps && n > 0) {
+        const uint32_t from = states[--n];
+        for (unsigned byte = 0; byte < 256 && keeps; byte++) {
+            uint32_t state = from;
+            bool has_value;
+            if (!double_array_step(&c->rules, &state, (uint8_t)byte, &has_value) ||
+                seen[from ^ byte])
+                continue;
+            seen[from ^ byte] = 1;
+            keeps = !is_word(byte) || node_keeps_cuts(c, state, has_value);
+            states[n++] = state;
+        }
+    }
+    free(seen);
+    free(states);
+    return keeps;
+}

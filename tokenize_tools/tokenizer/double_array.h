@@ -1,0 +1,75 @@
+/* double_array.h - a trie over bytes in the layout of Darts-clone, which sentencepiece stores in
+ * its models: one 32-bit unit for each node, children at `offset ^ byte`.
+ *
+ *     unit of a node   bits 0-7 the byte that leads to it, bit 8 it has a value, bit 9 the offset
+ *                      is shifted by 8 bits, bits 10-31 the offset, to be xored with the position
+ *     unit of a value  bit 31 set, the value in bits 0-30
+ *
+ * A state is the place where the children of a node begin; a value lies at the state itself. Keys
+ * have no NUL. Pure. */
+#ifndef TOKMAP_DOUBLE_ARRAY_H
+#define TOKMAP_DOUBLE_ARRAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DOUBLE_ARRAY_MAX_VALUE 0x7FFFFFFFu
+
+typedef struct double_array {
+    uint32_t *units; /* freed by double_array_free */
+    size_t n_units;
+} double_array;
+
+typedef struct double_array_key {
+    const uint8_t *bytes;
+    uint32_t n_bytes; /* > 0 */
+    uint32_t value;
+} double_array_key;
+
+/* keys are sorted as by memcmp, a prefix first, and differ. false: out of memory, or more nodes
+ * than offsets can reach. No keys make a trie that matches nothing. */
+bool double_array_build(double_array *a, const double_array_key *keys, size_t n_keys);
+void double_array_free(double_array *a);
+/* For qsort: the order that double_array_build wants; equal keys by value. */
+int double_array_compare(const void *a, const void *b);
+
+/* Units of a file: whether no walk can leave them and all values are below the limit. */
+bool double_array_check(const double_array *a, uint32_t value_limit);
+
+static inline uint32_t double_array_offset(uint32_t unit)
+{
+    return (unit >> 10) << ((unit & 1u << 9) >> 6);
+}
+
+static inline uint32_t double_array_root(const double_array *a)
+{
+    return double_array_offset(a->units[0]);
+}
+
+/* Follows the byte from *state; false if there is no such child. *has_value tells of the child. */
+static inline bool double_array_step(const double_array *a, uint32_t *state, uint8_t byte,
+                                     bool *has_value)
+{
+    const uint32_t at = *state ^ byte;
+    const uint32_t unit = a->units[at];
+    if ((unit & 0x800000FFu) != byte)
+        return false;
+    *state = at ^ double_array_offset(unit);
+    *has_value = unit >> 8 & 1;
+    return true;
+}
+
+static inline uint32_t double_array_value(const double_array *a, uint32_t state)
+{
+    return a->units[state] & DOUBLE_ARRAY_MAX_VALUE;
+}
+
+/* The length of the longest key that text begins with, 0 if there is none; of more than max_keys
+ * keys that match only the shortest ones count. */
+size_t double_array_longest(const double_array *a, const uint8_t *text, size_t n_bytes,
+                            size_t max_keys, uint32_t *value);
+/* The value of exactly this key. */
+bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes, uint32_t *value);
+
+#endif /* TOKMAP_DOUBLE_ARRAY_H */

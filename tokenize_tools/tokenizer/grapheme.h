@@ -1,0 +1,14 @@
+/* grapheme.h - extended grapheme clusters (UAX 29), as HuggingFace's Precompiled normalizer finds
+ * them. Pure. */
+#ifndef TOKMAP_GRAPHEME_H
+#define TOKMAP_GRAPHEME_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define GRAPHEME_UNICODE "17.0.0"
+
+/* The length of the cluster that begins at text[0], a cluster's start in UTF-8; n_bytes > 0. */
+size_t grapheme_length(const uint8_t *text, size_t n_bytes);
+
+#endif /* TOKMAP_GRAPHEME_H */

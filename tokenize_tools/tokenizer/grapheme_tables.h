@@ -1,0 +1,13 @@
+/* grapheme_tables.h - the properties behind grapheme.c, made by make_grapheme_tables.py. */
+#ifndef TOKMAP_GRAPHEME_TABLES_H
+#define TOKMAP_GRAPHEME_TABLES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* First code point << 8 | kind, in order; a range ends where the next one begins. Bits of a kind:
+ * 0-3 Grapheme_Cluster_Break, 4-5 Indic_Conjunct_Break, 6 Extended_Pictographic. */
+extern const uint32_t grapheme_ranges[];
+extern const size_t grapheme_n_ranges;
+
+#endif /* TOKMAP_GRAPHEME_TABLES_H */

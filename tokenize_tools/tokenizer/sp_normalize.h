@@ -1,0 +1,46 @@
+/* sp_normalize.h - what happens to a text before it is cut into pieces: sentencepiece's normalizer,
+ * or the normalizer of a tokenizer.json. Pure. */
+#ifndef TOKMAP_SP_NORMALIZE_H
+#define TOKMAP_SP_NORMALIZE_H
+
+#include "model.h"
+#include "sp_text.h"
+#include "unicode.h"
+
+enum {
+    NORMALIZE_FIRST = 1,    /* the text begins a document */
+    NORMALIZE_CONTINUES = 2 /* it goes on where the one before was cut */
+};
+
+typedef struct sp_normalizer sp_normalizer;
+
+/* How to read what comes out. */
+typedef struct sp_form {
+    bool spaces_are_marks; /* a blank stands for U+2581 */
+    bool blank_prefix;     /* what follows puts a blank before the text, else U+2581 */
+    /* Put it before the text, if that is not empty: */
+    bool prefix_all;   /* any text that does not continue one */
+    bool prefix_first; /* one that begins a document */
+    bool not_twice;    /* but not where the text begins with U+2581 already */
+} sp_form;
+
+/* With all_steps none is left to the reader of the text. NULL: err says what is not supported. */
+sp_normalizer *sp_normalizer_new(const model *m, bool all_steps, model_error *err);
+void sp_normalizer_free(sp_normalizer *n);
+sp_form sp_normalizer_form(const sp_normalizer *n);
+/* Whether every text comes out as it is. */
+bool sp_normalizer_is_identity(const sp_normalizer *n);
+/* Whether "a b" may be cut before the blank (ASCII letters, digits) and the part after it be
+ * normalized with NORMALIZE_CONTINUES. */
+bool sp_normalizer_keeps_cuts(const sp_normalizer *n);
+
+typedef struct sp_scratch { /* starts as {0}; one for each thread */
+    sp_text texts[2];
+    nfc_scratch nfc;
+} sp_scratch;
+void sp_scratch_free(sp_scratch *s);
+
+/* Normalizes *span: afterwards it is the text itself, or in the scratch. false: out of memory. */
+bool sp_normalize(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span *span);
+
+#endif /* TOKMAP_SP_NORMALIZE_H */
