@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -17,8 +18,10 @@
 #define STORED_BYTES ((size_t)256 * 1024)
 
 struct input {
-    int fd;
+    int fd, stop_fd;
     const char *name;
+    const input_codec *codecs; /* to choose from */
+    size_t n_codecs;
     const input_codec *codec; /* NULL: plain */
     void *codec_state;
     bool between_frames; /* nothing of a frame or member is open: here the input may end */
@@ -50,6 +53,27 @@ static ssize_t fail(const input *in, int sys_errno, input_error *err, const char
     return -1;
 }
 
+/* Waits until there is something to read. -1: read() should not be called, errno says why. */
+static int wait_for_bytes(const input *in)
+{
+    struct pollfd fds[] = {{.fd = in->fd, .events = POLLIN}, {.fd = in->stop_fd, .events = POLLIN}};
+    if (in->stop_fd < 0)
+        return 0;
+    if (poll(fds, 2, -1) < 0)
+        return -1;
+    errno = ECANCELED;
+    return fds[1].revents ? -1 : 0;
+}
+
+static ssize_t read_some(const input *in, void *to, size_t n_bytes)
+{
+    ssize_t n;
+    do
+        n = wait_for_bytes(in) < 0 ? -1 : read(in->fd, to, n_bytes);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
 /* Fills the buffer behind what is left in it, up to `wanted` bytes or the end. */
 static bool fill(input *in, size_t wanted, input_error *err)
 {
@@ -57,9 +81,7 @@ static bool fill(input *in, size_t wanted, input_error *err)
     in->buffers.in = in->stored;
     while (!in->at_end && in->buffers.in_bytes < wanted) {
         uint8_t *to = in->stored + in->buffers.in_bytes;
-        ssize_t n = read(in->fd, to, STORED_BYTES - in->buffers.in_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
+        ssize_t n = read_some(in, to, STORED_BYTES - in->buffers.in_bytes);
         if (n < 0) {
             fail(in, errno, err, "cannot read");
             return false;
@@ -72,28 +94,36 @@ static bool fill(input *in, size_t wanted, input_error *err)
     return true;
 }
 
+/* The first of the codecs for these bytes that this build has; if it has none, one of them. */
+static const input_codec *find_codec(const input *in)
+{
+    const input_codec *found = NULL;
+    for (size_t i = 0; i < in->n_codecs && !(found && found->create); i++) {
+        if (in->codecs[i].is_magic(in->buffers.in, in->buffers.in_bytes))
+            found = &in->codecs[i];
+    }
+    return found;
+}
+
 static bool choose_codec(input *in, input_error *err)
 {
     if (!fill(in, INPUT_CODEC_MAGIC_BYTES, err))
         return false;
-    for (size_t i = 0; i < input_n_codecs; i++) {
-        const input_codec *codec = &input_codecs[i];
-        if (!codec->is_magic(in->buffers.in, in->buffers.in_bytes))
-            continue;
-        if (!codec->create) {
-            fail(in, 0, err, "%s data, and this build has no %s", codec->name, codec->library);
-            return false;
-        }
-        in->codec = codec;
-        in->codec_state = codec->create();
-        if (!in->codec_state)
-            fail(in, ENOMEM, err, "cannot start %s", codec->library);
-        return in->codec_state != NULL;
+    const input_codec *codec = find_codec(in);
+    if (!codec)
+        return true;
+    if (!codec->create) {
+        fail(in, 0, err, "%s data, and this build has no %s", codec->name, codec->library);
+        return false;
     }
-    return true;
+    in->codec = codec;
+    in->codec_state = codec->create();
+    if (!in->codec_state)
+        fail(in, ENOMEM, err, "cannot start %s", codec->library);
+    return in->codec_state != NULL;
 }
 
-input *input_open(const char *path, input_error *err)
+input *input_open_with(const char *path, const input_options *options, input_error *err)
 {
     input *in = calloc(1, sizeof *in + STORED_BYTES);
     XXH3_state_t *checksum = XXH3_createState();
@@ -107,6 +137,9 @@ input *input_open(const char *path, input_error *err)
     XXH3_64bits_reset(checksum);
     in->checksum = checksum;
     in->name = path;
+    in->codecs = options->codecs ? options->codecs : input_codecs;
+    in->n_codecs = options->codecs ? options->n_codecs : input_n_codecs;
+    in->stop_fd = options->stop_fd;
     in->buffers.in = in->stored;
     in->between_frames = true;
     in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
@@ -117,6 +150,11 @@ input *input_open(const char *path, input_error *err)
         return NULL;
     }
     return in;
+}
+
+input *input_open(const char *path, input_error *err)
+{
+    return input_open_with(path, &(input_options){.stop_fd = -1}, err);
 }
 
 /* One step of the decompressor. */
@@ -146,7 +184,7 @@ static bool decode(input *in, input_error *err)
     bool stuck =
         before.in_bytes == in->buffers.in_bytes && before.out_bytes == in->buffers.out_bytes;
     if (stuck && in->at_end)
-        fail(in, 0, err, "truncated %s data", in->codec->name);
+        fail(in, 0, err, "truncated %s data: the end of it is missing", in->codec->name);
     else if (stuck)
         fail(in, 0, err, "damaged %s data", in->codec->name);
     return !stuck;

@@ -27,4 +27,12 @@ uint64_t input_stored_bytes(const input *in);
 uint64_t input_checksum(const input *in);
 void input_close(input *in);
 
+struct input_codec; /* input_codec.h */
+typedef struct input_options {
+    const struct input_codec *codecs; /* NULL: all that this build has */
+    size_t n_codecs;
+    int stop_fd; /* once it can be read, opening and reading fail with ECANCELED; -1: none */
+} input_options;
+input *input_open_with(const char *path, const input_options *options, input_error *err);
+
 #endif /* TOKMAP_INPUT_H */

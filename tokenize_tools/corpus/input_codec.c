@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "config.h"
+#if HAVE_ISAL
+#include <isa-l/igzip_lib.h>
+#endif
 #if HAVE_ZLIB
 #include <zlib.h>
 #endif
@@ -26,9 +29,80 @@ static bool is_zstd(const uint8_t *b, size_t n)
                       ((b[0] & 0xf0) == 0x50 && b[1] == 0x2a && b[2] == 0x4d && b[3] == 0x18));
 }
 
+#if HAVE_ISAL
+
+static void isal_begin(struct inflate_state *state)
+{
+    isal_inflate_reset(state);
+    state->crc_flag = ISAL_GZIP;
+}
+
+static void *isal_create(void)
+{
+    struct inflate_state *state = malloc(sizeof *state);
+    if (!state)
+        return NULL;
+    isal_inflate_init(state);
+    isal_begin(state);
+    return state;
+}
+
+static const char *isal_reason(int result)
+{
+    switch (result) {
+    case ISAL_INVALID_BLOCK:
+        return "invalid block";
+    case ISAL_INVALID_SYMBOL:
+        return "invalid symbol";
+    case ISAL_INVALID_LOOKBACK:
+        return "invalid distance";
+    case ISAL_UNSUPPORTED_METHOD:
+        return "unknown compression method";
+    case ISAL_INCORRECT_CHECKSUM:
+        return "incorrect checksum";
+    default:
+        return "incorrect header";
+    }
+}
+
+static input_codec_result isal_decode(void *state, input_codec_buffers *buffers, char *why,
+                                      size_t why_bytes)
+{
+    struct inflate_state *z = state;
+    uint32_t n_in = buffers->in_bytes > INT_MAX ? INT_MAX : (uint32_t)buffers->in_bytes;
+    uint32_t n_out = buffers->out_bytes > INT_MAX ? INT_MAX : (uint32_t)buffers->out_bytes;
+    z->next_in = (uint8_t *)(uintptr_t)buffers->in; /* declared without const */
+    z->avail_in = n_in;
+    z->next_out = buffers->out;
+    z->avail_out = n_out;
+    int result = isal_inflate(z);
+    buffers->in += n_in - z->avail_in;
+    buffers->in_bytes -= n_in - z->avail_in;
+    buffers->out += n_out - z->avail_out;
+    buffers->out_bytes -= n_out - z->avail_out;
+    if (result < 0) {
+        snprintf(why, why_bytes, "%s", isal_reason(result));
+        return INPUT_CODEC_DAMAGED;
+    }
+    if (z->block_state != ISAL_BLOCK_FINISH)
+        return INPUT_CODEC_MORE;
+    isal_begin(z);
+    return INPUT_CODEC_FRAME_END;
+}
+
+static void isal_destroy(void *state)
+{
+    free(state);
+}
+
+#define ISAL_CALLS isal_create, isal_decode, isal_destroy
+#else
+#define ISAL_CALLS NULL, NULL, NULL
+#endif
+
 #if HAVE_ZLIB
 
-static void *gzip_create(void)
+static void *zlib_create(void)
 {
     z_stream *z = calloc(1, sizeof *z);
     if (z && inflateInit2(z, 15 + 16) != Z_OK) {
@@ -38,7 +112,7 @@ static void *gzip_create(void)
     return z;
 }
 
-static input_codec_result gzip_decode(void *state, input_codec_buffers *buffers, char *why,
+static input_codec_result zlib_decode(void *state, input_codec_buffers *buffers, char *why,
                                       size_t why_bytes)
 {
     z_stream *z = state;
@@ -68,15 +142,15 @@ static input_codec_result gzip_decode(void *state, input_codec_buffers *buffers,
     }
 }
 
-static void gzip_destroy(void *state)
+static void zlib_destroy(void *state)
 {
     inflateEnd(state);
     free(state);
 }
 
-#define GZIP_CALLS gzip_create, gzip_decode, gzip_destroy
+#define ZLIB_CALLS zlib_create, zlib_decode, zlib_destroy
 #else
-#define GZIP_CALLS NULL, NULL, NULL
+#define ZLIB_CALLS NULL, NULL, NULL
 #endif
 
 #if HAVE_ZSTD
@@ -127,7 +201,8 @@ static void zstd_destroy(void *state)
 #endif
 
 const input_codec input_codecs[] = {
-    {"gzip", "zlib", is_gzip, GZIP_CALLS},
+    {"gzip", "ISA-L", is_gzip, ISAL_CALLS},
+    {"gzip", "zlib", is_gzip, ZLIB_CALLS},
     {"zstd", "zstd", is_zstd, ZSTD_CALLS},
 };
 const size_t input_n_codecs = sizeof input_codecs / sizeof *input_codecs;

@@ -1,5 +1,6 @@
 /* input_codec.h - the decompressors behind input.h. A build without a library still knows its magic
- * number: such an input is refused by name and never taken for text. */
+ * number: such an input is refused by name and never taken for text. Where two can read the same
+ * data, the first that the build has does. */
 #ifndef TOKMAP_INPUT_CODEC_H
 #define TOKMAP_INPUT_CODEC_H
 

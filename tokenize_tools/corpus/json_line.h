@@ -2,8 +2,8 @@
  *
  * The line is checked as strictly as json_text.h does, with two differences: a lone surrogate
  * escape becomes U+FFFD (counted), and bytes above 7F are not looked at: whoever takes the text
- * checks its UTF-8. Duplicate keys: the last one counts, as in Python. Vectorised; the scalar twin is
- * the truth. Pure. */
+ * checks its UTF-8. Duplicate keys: the last one counts, as in Python. Vectorised; the scalar twin
+ * is the truth. Pure. */
 #ifndef TOKMAP_JSON_LINE_H
 #define TOKMAP_JSON_LINE_H
 
@@ -14,7 +14,8 @@
 #define JSON_LINE_MAX_DEPTH 128
 
 typedef struct json_line_path json_line_path;
-/* "text", "meta.text": each part is a key, written plainly. NULL: out of memory or too many parts. */
+/* "text", "meta.text": each part is a key, written plainly. NULL: out of memory, or more than
+ * JSON_LINE_MAX_DEPTH parts. */
 json_line_path *json_line_path_new(const char *dotted);
 void json_line_path_free(json_line_path *p);
 
@@ -29,8 +30,8 @@ typedef struct json_line_result {
     const uint8_t *text; /* of the field: in the line where it has no escapes, else in `out` */
     size_t n_bytes;
     uint64_t lone_surrogates;
-    size_t error_offset; /* in the line */
-    const char *reason;  /* static */
+    uint64_t error_offset; /* in the line */
+    const char *reason;    /* static; NULL when all is well */
 } json_line_result;
 
 typedef enum json_line_engine {
@@ -41,14 +42,42 @@ typedef enum json_line_engine {
 } json_line_engine;
 bool json_line_engine_works(json_line_engine e);
 
-/* line has 64 readable bytes after n_bytes; out has room for n_bytes. A bare string in place of an
- * object is taken as the field when the path is "text" alone and bare_string is set. */
+/* A bare string in place of an object is taken as the field when the path is "text" alone and
+ * bare_string is set. An engine that does not work here is replaced by the next best. */
 typedef struct json_line_options {
     const json_line_path *path;
     json_line_engine engine;
     bool bare_string;
 } json_line_options;
+
+/* line has 64 readable bytes after n_bytes; out has room for n_bytes. */
 json_line_status json_line_text(const json_line_options *options, const uint8_t *line,
                                 size_t n_bytes, uint8_t *out, json_line_result *result);
+
+/* ---- A line in pieces ---- */
+
+typedef struct json_line_scanner json_line_scanner;
+/* The path must live as long. NULL: out of memory. */
+json_line_scanner *json_line_scanner_new(const json_line_options *options);
+void json_line_scanner_free(json_line_scanner *s);
+
+#define JSON_LINE_ROOM 16
+
+typedef struct json_line_fed {
+    size_t n_bytes;    /* taken; all, unless one of these is set: */
+    bool begins;       /* another string of the field begins behind them: what came before of its
+                          text does not count */
+    bool malformed;    /* json_line_end says why */
+    size_t text_bytes; /* in `out` */
+} json_line_fed;
+
+void json_line_begin(json_line_scanner *s);
+/* data has 64 readable bytes after n_bytes; out has room for n_bytes + JSON_LINE_ROOM. */
+json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n_bytes,
+                             uint8_t *out);
+/* How many strings of the field have begun. When json_line_end says OK, the last of them counts. */
+uint64_t json_line_n_begun(const json_line_scanner *s);
+/* result->text is NULL. Call it once for a line. */
+json_line_status json_line_end(json_line_scanner *s, json_line_result *result);
 
 #endif /* TOKMAP_JSON_LINE_H */

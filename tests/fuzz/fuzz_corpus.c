@@ -1,0 +1,198 @@
+/* fuzz_corpus.c - any bytes as an input of any format and compression, in batches and pieces of any
+ * size: the documents are those of the naive model, and from any place on they are the same. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "corpus/input.h"
+#include "corpus_model.h"
+#include "tokenizer/unicode.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define OPTION_BYTES 6
+#define MAX_PLAIN ((size_t)1 << 18)
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static size_t cut_before_space(void *context, const uint8_t *text, size_t n_bytes)
+{
+    (void)context;
+    const uint8_t *space = n_bytes > 1 ? memrchr(text + 1, ' ', n_bytes - 1) : NULL;
+    return space ? (size_t)(space - text) : 0;
+}
+
+static void collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
+{
+    (void)context;
+    (void)last;
+    if (n_bytes)
+        (void)*(volatile const uint8_t *)(data + n_bytes - 1);
+}
+
+static void told(void *context, const char *text)
+{
+    (void)context;
+    require(strlen(text) > 0 && strlen(text) < 640);
+}
+
+static corpus_options choose_options(const uint8_t *d)
+{
+    static const size_t sizes[] = {4, 7, 16, 50, 200, 1000, 1 << 15, 1 << 20};
+    static const char *const separators[] = {NULL, "\n", "--", "ab\xff"};
+    corpus_options o = {
+        .format = (corpus_format)(d[0] & 3),
+        .utf8 = (corpus_utf8)((d[0] >> 2 & 3) % 3),
+        .on_error = (corpus_on_error)((d[0] >> 4 & 3) % 3),
+        .field = d[0] & 64 ? "a.b" : NULL,
+        .read_ahead = d[5] > 250,
+        .separator = separators[d[1] & 3],
+        .batch_bytes = sizes[d[2] & 7],
+        .max_piece_bytes = sizes[d[2] >> 4 & 7],
+        .max_document_bytes = d[3] & 1 ? d[3] : 0,
+        .read_bytes = d[4] ? d[4] : 4096,
+        .utf8_valid_prefix = utf8_valid_prefix,
+        .utf8_bad_bytes = utf8_bad_bytes,
+        .safe_cut = d[1] & 4 ? cut_before_space : NULL,
+        .collect = collect,
+        .told = told,
+    };
+    o.separator_bytes = o.separator ? strlen(o.separator) : 0;
+    if (o.max_piece_bytes < o.batch_bytes)
+        o.max_piece_bytes = o.batch_bytes;
+    return o;
+}
+
+/* What the input holds. Returns false when it cannot be read to its end. */
+static bool read_plain(const char *name, uint8_t *plain, size_t *n_plain)
+{
+    input_error err;
+    ssize_t n = -1;
+    input *in = input_open(name, &err);
+    *n_plain = 0;
+    while (in && *n_plain < MAX_PLAIN &&
+           (n = input_read(in, plain + *n_plain, MAX_PLAIN - *n_plain, &err)) > 0)
+        *n_plain += (size_t)n;
+    input_close(in);
+    return n == 0;
+}
+
+typedef struct reading {
+    int result;
+    bool stops;             /* at a bad document, of which some may have been handed out */
+    size_t n_documents, at; /* at: in the text of the document at hand */
+    corpus_place places[64], last;
+    size_t n_places;
+} reading;
+
+static const model_document *good_document(const model *m, size_t n)
+{
+    for (size_t i = 0; i < m->n_documents; i++) {
+        if (!m->documents[i].bad && n-- == 0)
+            return &m->documents[i];
+    }
+    return NULL;
+}
+
+/* The next n_bytes of text belong to the n-th good document, and end it or not. */
+static void compare(reading *r, const model *m, const uint8_t *text, size_t n_bytes, bool ends)
+{
+    const model_document *d = good_document(m, r->n_documents);
+    if (r->stops && !ends && r->n_documents < m->n_documents && m->documents[r->n_documents].bad)
+        return;
+    require(d && r->at + n_bytes <= d->n_bytes);
+    require(n_bytes == 0 || memcmp(d->text + r->at, text, n_bytes) == 0);
+    r->at += n_bytes;
+    require(!ends || r->at == d->n_bytes);
+    if (ends) {
+        r->n_documents++;
+        r->at = 0;
+    }
+}
+
+static void take_batch(reading *r, const model *m, const corpus_batch *b)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < b->n_ends; i++) {
+        if (!b->ends[i].input)
+            compare(r, m, b->text + at, b->ends[i].at - at, true);
+        at = b->ends[i].at;
+    }
+    if (b->n_bytes > at)
+        compare(r, m, b->text + at, b->n_bytes - at, false);
+    r->last = b->after;
+    if (r->n_places < 64)
+        r->places[r->n_places++] = b->after;
+}
+
+static void read_documents(reading *r, const char *name, const corpus_options *o, const model *m,
+                           const corpus_place *from)
+{
+    corpus_batch b = {0};
+    corpus_error err;
+    corpus *c = corpus_open(&name, 1, o, from, &err);
+    require(c != NULL);
+    r->stops = o->on_error == ON_ERROR_FAIL;
+    if (from) {
+        r->n_documents = (size_t)from->counts.documents;
+        r->at = (size_t)from->piece_offset;
+    }
+    while ((r->result = corpus_read(c, &b, &err)) > 0)
+        take_batch(r, m, &b);
+    require(r->result == 0 || strlen(err.text) > 0);
+    corpus_close(c);
+    corpus_batch_free(&b);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static uint8_t plain[MAX_PLAIN];
+    char name[64];
+    size_t n_plain;
+    if (size < OPTION_BYTES)
+        return 0;
+    corpus_options o = choose_options(data);
+    int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    require(fd >= 0);
+    require(write(fd, data + OPTION_BYTES, size - OPTION_BYTES) == (ssize_t)(size - OPTION_BYTES));
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    bool readable = read_plain(name, plain, &n_plain);
+    if (readable) {
+        model m = model_read(&o, plain, n_plain);
+        size_t n_bad = 0;
+        for (size_t i = 0; i < m.n_documents; i++)
+            n_bad += m.documents[i].bad;
+        reading all = {0}, rest = {0};
+        read_documents(&all, name, &o, &m, NULL);
+        bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad > 0);
+        require((all.result < 0) == fails);
+        require(fails || all.n_documents + n_bad == m.n_documents);
+        if (!fails) {
+            read_documents(&rest, name, &o, &m, &all.places[data[5] % all.n_places]);
+            require(rest.result == 0 && rest.n_documents == all.n_documents);
+            require(rest.n_places == 0 || memcmp(&rest.last, &all.last, sizeof all.last) == 0);
+        }
+        model_free(&m);
+    } else if (n_plain < MAX_PLAIN) {
+        corpus_batch b = {0};
+        corpus_error err;
+        const char *names = name;
+        corpus *c = corpus_open(&names, 1, &o, NULL, &err);
+        int result;
+        while ((result = corpus_read(c, &b, &err)) > 0)
+            ;
+        require(result < 0);
+        corpus_close(c);
+        corpus_batch_free(&b);
+    }
+    close(fd);
+    return 0;
+}

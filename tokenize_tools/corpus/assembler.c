@@ -1,0 +1,231 @@
+#include "assembler.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PADDING 64 /* readable bytes behind the text */
+
+static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
+
+static bool reserve(uint8_t **bytes, size_t *capacity, size_t n_bytes)
+{
+    if (n_bytes + PADDING <= *capacity)
+        return true;
+    uint8_t *grown = realloc(*bytes, n_bytes + PADDING);
+    if (!grown)
+        return false;
+    *bytes = grown;
+    *capacity = n_bytes + PADDING;
+    return true;
+}
+
+bool assembler_next_batch(assembler *a, corpus_batch *batch)
+{
+    size_t limit = a->n_carry > a->options->batch_bytes ? a->n_carry : a->options->batch_bytes;
+    if (batch->capacity / 4 > limit + PADDING) { /* one long document should not cost for ever */
+        free(batch->text);
+        batch->text = NULL;
+        batch->capacity = 0;
+    }
+    if (!reserve(&batch->text, &batch->capacity, limit))
+        return false;
+    if (a->n_carry)
+        memcpy(batch->text, a->carry, a->n_carry);
+    batch->n_bytes = a->n_carry;
+    batch->n_ends = 0;
+    a->n_carry = 0;
+    a->begin = 0;
+    a->limit = limit;
+    a->batch = batch;
+    return true;
+}
+
+void assembler_free(assembler *a)
+{
+    free(a->carry);
+}
+
+uint64_t assembler_document_bytes(const assembler *a)
+{
+    return a->n_before + (a->batch->n_bytes - a->begin);
+}
+
+void assembler_begin_document(assembler *a)
+{
+    a->begin = a->batch->n_bytes;
+    a->n_before = a->n_discard = 0;
+    a->replacements = 0;
+    a->may_cut = false;
+}
+
+void assembler_drop(assembler *a)
+{
+    a->batch->n_bytes = a->begin;
+    a->n_before = 0;
+    a->replacements = 0;
+}
+
+/* ---- Mending ---- */
+
+typedef enum stop {
+    STOP_END, /* of what can be decided now */
+    STOP_ROOM,
+    STOP_BAD
+} stop;
+
+static void put(assembler *a, reader_text *text, const uint8_t *bytes, size_t n_bytes,
+                size_t n_read)
+{
+    memcpy(a->batch->text + a->batch->n_bytes, bytes, n_bytes);
+    a->batch->n_bytes += n_bytes;
+    text->bytes += n_read;
+    text->n_bytes -= n_read;
+}
+
+/* As many valid characters as there is room for. */
+static void put_valid(assembler *a, reader_text *text)
+{
+    size_t n_bytes = a->limit - a->batch->n_bytes;
+    n_bytes = n_bytes < text->n_bytes ? n_bytes : text->n_bytes;
+    if (a->options->utf8_valid_prefix)
+        n_bytes = a->options->utf8_valid_prefix(text->bytes, n_bytes);
+    put(a, text, text->bytes, n_bytes, n_bytes);
+}
+
+/* What is no character, at the beginning of the text. */
+static stop put_bad(assembler *a, reader_text *text)
+{
+    const corpus_options *options = a->options;
+    size_t room = a->limit - a->batch->n_bytes;
+    size_t n_bad = options->utf8_bad_bytes(text->bytes, text->n_bytes);
+    if (n_bad == 0 && !text->last)
+        return STOP_END;
+    n_bad = n_bad ? n_bad : text->n_bytes;
+    if (options->utf8 == UTF8_ERROR) {
+        a->bad_at = assembler_document_bytes(a);
+        snprintf(a->reason, sizeof a->reason, "not UTF-8 at byte %llu of its text",
+                 (unsigned long long)a->bad_at);
+        return STOP_BAD;
+    }
+    bool raw = options->utf8 == UTF8_RAW;
+    if (room < (raw ? n_bad : sizeof replacement))
+        return STOP_ROOM;
+    put(a, text, raw ? text->bytes : replacement, raw ? n_bad : sizeof replacement, n_bad);
+    a->replacements += !raw;
+    return STOP_END;
+}
+
+/* One stretch of valid characters and what stops it. */
+static stop mend_some(assembler *a, reader_text *text)
+{
+    put_valid(a, text);
+    if (text->n_bytes == 0)
+        return STOP_END;
+    size_t n_next = text->n_bytes < 4 ? text->n_bytes : 4;
+    if (a->batch->n_bytes == a->limit || !a->options->utf8_valid_prefix ||
+        a->options->utf8_valid_prefix(text->bytes, n_next) > 0)
+        return STOP_ROOM;
+    return put_bad(a, text);
+}
+
+static stop mend(assembler *a, reader_text *text)
+{
+    size_t n_left;
+    stop stopped;
+    do {
+        n_left = text->n_bytes;
+        stopped = mend_some(a, text);
+    } while (stopped == STOP_END && text->n_bytes > 0 && text->n_bytes < n_left);
+    return stopped;
+}
+
+/* ---- Cutting ---- */
+
+static void discard(assembler *a)
+{
+    size_t n_bytes = a->batch->n_bytes - a->begin;
+    uint8_t *text = a->batch->text + a->begin;
+    if (a->n_discard == 0)
+        return;
+    n_bytes = a->n_discard < n_bytes ? (size_t)a->n_discard : n_bytes;
+    memmove(text, text + n_bytes, a->batch->n_bytes - a->begin - n_bytes);
+    a->batch->n_bytes -= n_bytes;
+    a->n_before += n_bytes;
+    a->n_discard -= n_bytes;
+}
+
+static bool cut(assembler *a, size_t at)
+{
+    size_t n_bytes = a->batch->n_bytes - at;
+    if (!reserve(&a->carry, &a->carry_capacity, n_bytes))
+        return false;
+    memcpy(a->carry, a->batch->text + at, n_bytes);
+    a->n_carry = n_bytes;
+    a->batch->n_bytes = at;
+    return true;
+}
+
+/* ADD_DONE: there is room now. */
+static add_result make_room(assembler *a)
+{
+    const corpus_options *options = a->options;
+    corpus_batch *batch = a->batch;
+    if (a->begin > 0)
+        return cut(a, a->begin) ? ADD_FULL : ADD_NO_MEMORY;
+    size_t at = batch->n_bytes;
+    if (options->safe_cut)
+        at = options->safe_cut(options->context, batch->text, batch->n_bytes);
+    if (at > 0 && !a->may_cut)
+        return ADD_FIRST_CUT;
+    if (at > 0) {
+        if (!cut(a, at))
+            return ADD_NO_MEMORY;
+        a->n_before += at;
+        return ADD_FULL;
+    }
+    size_t max = options->max_piece_bytes;
+    if (a->limit >= max) {
+        a->bad_at = 0;
+        snprintf(a->reason, sizeof a->reason,
+                 "more than %zu bytes without a place to cut: raise --memory", max);
+        return ADD_BAD;
+    }
+    a->limit = a->limit < max / 2 ? a->limit * 2 : max;
+    return reserve(&batch->text, &batch->capacity, a->limit) ? ADD_DONE : ADD_NO_MEMORY;
+}
+
+static bool check_document(assembler *a, const reader_text *text)
+{
+    uint64_t max = a->options->max_document_bytes;
+    a->bad_at = 0;
+    if (max && assembler_document_bytes(a) > max) {
+        snprintf(a->reason, sizeof a->reason, "longer than %llu bytes", (unsigned long long)max);
+        return false;
+    }
+    if (text->last && text->n_bytes == 0 && text->lone_surrogates &&
+        a->options->utf8 == UTF8_ERROR) {
+        snprintf(a->reason, sizeof a->reason, "half of a surrogate pair in the text");
+        return false;
+    }
+    return true;
+}
+
+add_result assembler_add(assembler *a, reader_text *text)
+{
+    for (;;) {
+        stop stopped = mend(a, text);
+        bool discarding = a->n_discard > 0;
+        discard(a);
+        if (stopped == STOP_BAD || !check_document(a, text))
+            return ADD_BAD;
+        if (stopped == STOP_END) {
+            if (text->last)
+                a->replacements += text->lone_surrogates;
+            return ADD_DONE;
+        }
+        add_result room = discarding ? ADD_DONE : make_room(a);
+        if (room != ADD_DONE)
+            return room;
+    }
+}

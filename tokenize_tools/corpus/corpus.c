@@ -1,0 +1,509 @@
+#include "corpus.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "assembler.h"
+#include "reader.h"
+#include "second_look.h"
+
+#define PADDING 64
+#define MAX_TOLD 10 /* bad documents of an input */
+/* How much is passed over in one call on the way to the place where reading goes on. */
+#define SEEK_BYTES ((uint64_t)64 * 1024 * 1024)
+
+enum {
+    STOP_READ,
+    STOP_WRITE
+};
+
+struct corpus {
+    const char *const *names;
+    size_t n_names;
+    corpus_options options;
+    int stop[2]; /* a pipe: what is written to it ends all reading */
+
+    size_t input;
+    reader *reader;    /* NULL: not open */
+    second_look *look; /* NULL: was not needed */
+    bool seeking;      /* to `from` */
+    corpus_place from;
+    unsigned n_told;
+
+    assembler assembler;
+    reader_text text; /* at hand, while `has_text` */
+    bool has_text;
+    bool open; /* a document is at hand */
+    reader_place place;
+    bool whole; /* it came whole, as: */
+    const uint8_t *whole_text;
+    size_t whole_bytes;
+    bool spoiled; /* its text is bad, by the assembler, unless its key comes once more */
+    bool resumes; /* the first document began in another process */
+
+    corpus_counts counts;
+    uint64_t plain_bytes; /* of the inputs that have ended */
+    bool failed;
+    corpus_error error;
+};
+
+/* What a step of reading comes to. */
+typedef enum step {
+    STEP_FAILED = -1, /* c->error */
+    STEP_END,
+    STEP_FULL,
+    STEP_ON
+} step;
+
+/* ---- Open, close ---- */
+
+static step fail(corpus *c, int sys_errno, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static step fail(corpus *c, int sys_errno, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    c->error.sys_errno = sys_errno;
+    vsnprintf(c->error.text, sizeof c->error.text, format, args);
+    va_end(args);
+    return STEP_FAILED;
+}
+
+static const char *wrong_options(const corpus_options *o)
+{
+    if (o->utf8 != UTF8_RAW && (!o->utf8_valid_prefix || !o->utf8_bad_bytes))
+        return "the UTF-8 policy needs functions that know UTF-8";
+    if (o->utf8_valid_prefix && !o->utf8_bad_bytes)
+        return "utf8_bad_bytes is missing";
+    if (o->on_error == ON_ERROR_COLLECT && !o->collect)
+        return "nobody collects";
+    if (o->separator && o->separator_bytes == 0)
+        return "the separator is empty";
+    return NULL;
+}
+
+static void set_options(corpus *c, const corpus_options *options)
+{
+    corpus_options *o = &c->options;
+    *o = *options;
+    o->separator_bytes = o->separator ? o->separator_bytes : 0;
+    o->batch_bytes = o->batch_bytes ? o->batch_bytes : (size_t)1024 * 1024;
+    o->max_piece_bytes = o->max_piece_bytes ? o->max_piece_bytes : (size_t)16 * 1024 * 1024;
+    /* A character has room. */
+    o->batch_bytes = o->batch_bytes < 4 ? 4 : o->batch_bytes;
+    if (o->max_piece_bytes < o->batch_bytes)
+        o->max_piece_bytes = o->batch_bytes;
+    c->assembler.options = o;
+}
+
+corpus *corpus_open(const char *const *names, size_t n_names, const corpus_options *options,
+                    const corpus_place *from, corpus_error *err)
+{
+    corpus *c = calloc(1, sizeof *c);
+    const char *wrong = wrong_options(options);
+    *err = (corpus_error){.sys_errno = wrong ? EINVAL : ENOMEM};
+    snprintf(err->text, sizeof err->text, "%s", wrong ? wrong : strerror(ENOMEM));
+    if (wrong || !c) {
+        free(c);
+        return NULL;
+    }
+    if (pipe2(c->stop, O_CLOEXEC | O_NONBLOCK) < 0) {
+        err->sys_errno = errno;
+        snprintf(err->text, sizeof err->text, "pipe: %s", strerror(errno));
+        free(c);
+        return NULL;
+    }
+    c->names = names;
+    c->n_names = n_names;
+    set_options(c, options);
+    if (from) {
+        c->from = *from;
+        c->input = from->input < n_names ? (size_t)from->input : n_names;
+        c->counts = from->counts;
+        c->plain_bytes = from->counts.plain_bytes - from->plain_offset;
+        c->seeking = c->input < n_names;
+        c->resumes = from->piece_offset > 0;
+    }
+    *err = (corpus_error){0};
+    return c;
+}
+
+void corpus_interrupt(corpus *c)
+{
+    int sys_errno = errno;
+    ssize_t written = write(c->stop[STOP_WRITE], "", 1);
+    (void)written; /* a pipe that is full has been written to */
+    errno = sys_errno;
+}
+
+void corpus_close(corpus *c)
+{
+    if (!c)
+        return;
+    corpus_interrupt(c);
+    reader_close(c->reader);
+    second_look_free(c->look);
+    assembler_free(&c->assembler);
+    close(c->stop[STOP_READ]);
+    close(c->stop[STOP_WRITE]);
+    free(c);
+}
+
+void corpus_batch_free(corpus_batch *b)
+{
+    free(b->text);
+    free(b->ends);
+    *b = (corpus_batch){0};
+}
+
+uint64_t corpus_stored_bytes(const corpus *c)
+{
+    return c->counts.stored_bytes + (c->reader ? reader_stored_bytes(c->reader) : 0);
+}
+
+/* ---- The batch ---- */
+
+static corpus_place place_now(const corpus *c)
+{
+    corpus_place place = {.input = c->input, .counts = c->counts};
+    reader_place at = {0};
+    if (c->seeking)
+        at = (reader_place){c->from.plain_offset, c->from.line};
+    else if (c->open)
+        at = c->place;
+    else if (c->reader)
+        at = reader_where(c->reader);
+    place.plain_offset = at.offset;
+    place.line = at.line;
+    if (c->seeking)
+        place.piece_offset = c->from.piece_offset;
+    else if (c->open)
+        place.piece_offset = c->assembler.n_before + c->assembler.n_discard;
+    place.counts.plain_bytes = c->plain_bytes + at.offset;
+    return place;
+}
+
+static int hand_out(corpus *c, corpus_batch *batch)
+{
+    memset(batch->text + batch->n_bytes, 0, PADDING);
+    batch->after = place_now(c);
+    return 1;
+}
+
+static step add_end(corpus *c, corpus_end end)
+{
+    corpus_batch *batch = c->assembler.batch;
+    if (batch->n_ends == batch->ends_capacity) {
+        size_t capacity = batch->ends_capacity ? batch->ends_capacity * 2 : 64;
+        corpus_end *ends = realloc(batch->ends, capacity * sizeof *ends);
+        if (!ends)
+            return fail(c, ENOMEM, "%s", strerror(ENOMEM));
+        batch->ends = ends;
+        batch->ends_capacity = capacity;
+    }
+    end.at = batch->n_bytes;
+    batch->ends[batch->n_ends++] = end;
+    /* Documents without text must not fill the memory either. */
+    size_t max_ends = c->options.batch_bytes / sizeof(corpus_end);
+    return batch->n_ends > max_ends ? STEP_FULL : STEP_ON;
+}
+
+/* ---- Bad documents ---- */
+
+static step lost(corpus *c, const char *reason, uint64_t offset)
+{
+    return fail(c, 0,
+                "%.200s:%llu: byte %llu: %s; a part of this document was handed out before, as it "
+                "is longer than %zu bytes and could not be read twice: unpack it to a file or "
+                "raise --memory",
+                c->names[c->input], (unsigned long long)c->place.line + 1,
+                (unsigned long long)offset, reason, c->options.max_piece_bytes);
+}
+
+static second_look *look(corpus *c)
+{
+    if (!c->look)
+        c->look = second_look_new(c->names[c->input], &c->options, reader_format(c->reader),
+                                  c->stop[STOP_READ]);
+    if (!c->look)
+        fail(c, ENOMEM, "%s", strerror(ENOMEM));
+    return c->look;
+}
+
+static bool collect(corpus *c, const reader_raw *raw)
+{
+    if (raw->bytes) {
+        c->options.collect(c->options.context, raw->bytes, (size_t)(raw->end - raw->begin), true);
+        return true;
+    }
+    if (!second_look_possible(c->names[c->input])) {
+        fail(c, 0,
+             "%.200s:%llu: byte %llu: a bad document of more than %zu bytes, which cannot be "
+             "collected from what is read only once: unpack it to a file or raise --memory",
+             c->names[c->input], (unsigned long long)c->place.line + 1,
+             (unsigned long long)raw->begin, c->options.max_piece_bytes);
+        return false;
+    }
+    return look(c) && second_look_collect(c->look, raw->begin, raw->end, &c->error);
+}
+
+static void tell(corpus *c, const char *reason, uint64_t offset)
+{
+    char text[640];
+    if (!c->options.told || c->n_told++ >= MAX_TOLD)
+        return;
+    snprintf(text, sizeof text, "%.200s:%llu: byte %llu: %s", c->names[c->input],
+             (unsigned long long)c->place.line + 1, (unsigned long long)offset, reason);
+    c->options.told(c->options.context, text);
+}
+
+static step bad_document(corpus *c, const char *reason, uint64_t offset)
+{
+    reader_raw raw;
+    char copy[320]; /* the reader's does not live long enough */
+    snprintf(copy, sizeof copy, "%s", reason);
+    if (c->options.on_error == ON_ERROR_FAIL)
+        return fail(c, 0, "%.200s:%llu: byte %llu: %s (--on-error skip leaves such documents out)",
+                    c->names[c->input], (unsigned long long)c->place.line + 1,
+                    (unsigned long long)offset, copy);
+    if (c->assembler.n_before + c->assembler.n_discard > 0)
+        return lost(c, copy, offset);
+    assembler_drop(&c->assembler);
+    if (!reader_skip(c->reader, &raw, &c->error))
+        return STEP_FAILED;
+    if (c->options.on_error == ON_ERROR_COLLECT && !collect(c, &raw))
+        return STEP_FAILED;
+    tell(c, copy, offset);
+    c->counts.bad_documents++;
+    c->counts.bad_bytes += raw.end - raw.begin;
+    c->open = c->has_text = false;
+    return STEP_ON;
+}
+
+/* ---- Documents ---- */
+
+static bool is_json(const corpus *c)
+{
+    return reader_format(c->reader) == CORPUS_JSON_LINES;
+}
+
+static void begin_document(corpus *c)
+{
+    assembler *a = &c->assembler;
+    assembler_begin_document(a);
+    c->open = true;
+    c->spoiled = false;
+    c->place = (reader_place){c->text.offset, c->text.line};
+    c->whole = c->text.last;
+    c->whole_text = c->text.bytes;
+    c->whole_bytes = c->text.n_bytes;
+    a->n_discard = c->resumes ? c->from.piece_offset : 0;
+    /* One that could turn out bad, and would have to be left out, is not cut before it is known. */
+    a->may_cut = c->resumes || (c->options.on_error == ON_ERROR_FAIL && (c->whole || !is_json(c)));
+}
+
+/* A look at the bytes settles nearly all. */
+static bool whole_is_good(const corpus *c, const reader_text *whole)
+{
+    const corpus_options *o = &c->options;
+    if (whole->n_bytes > o->max_piece_bytes ||
+        (o->max_document_bytes && whole->n_bytes > o->max_document_bytes) ||
+        (o->utf8 == UTF8_ERROR && whole->lone_surrogates))
+        return false;
+    return o->utf8 == UTF8_RAW ||
+           o->utf8_valid_prefix(whole->bytes, whole->n_bytes) == whole->n_bytes;
+}
+
+static step check_whole(corpus *c)
+{
+    second_look_report report;
+    reader_text whole = c->text;
+    whole.bytes = c->whole_text;
+    whole.n_bytes = c->whole_bytes;
+    if (whole_is_good(c, &whole))
+        return STEP_ON;
+    if (!look(c) || !second_look_check_whole(c->look, &whole, &report, &c->error))
+        return STEP_FAILED;
+    return report.good ? STEP_ON : bad_document(c, report.reason, report.bad_offset);
+}
+
+/* Before the document at hand is cut for the first time. */
+static step check_document(corpus *c)
+{
+    second_look_report report;
+    c->assembler.may_cut = true;
+    if (c->whole)
+        return check_whole(c);
+    if (!second_look_possible(c->names[c->input]))
+        return STEP_ON;
+    if (!look(c) || !second_look_check(c->look, c->place, &report, &c->error))
+        return STEP_FAILED;
+    if (!report.good)
+        return bad_document(c, report.reason, report.bad_offset);
+    if (!is_json(c))
+        return STEP_ON;
+    if (reader_n_begun(c->reader) != report.n_begun) {
+        assembler_drop(&c->assembler);
+        c->has_text = false;
+    }
+    reader_want(c->reader, report.n_begun);
+    return STEP_ON;
+}
+
+static step end_document(corpus *c)
+{
+    assembler *a = &c->assembler;
+    uint64_t n_bytes = assembler_document_bytes(a);
+    if (a->n_discard > 0)
+        return fail(c, 0, "%.200s:%llu: byte %llu: shorter than when it was left: it has changed",
+                    c->names[c->input], (unsigned long long)c->place.line + 1,
+                    (unsigned long long)c->place.offset);
+    c->counts.documents++;
+    c->counts.empty_documents += n_bytes == 0;
+    c->counts.text_bytes += n_bytes;
+    c->counts.mended_documents += a->replacements > 0;
+    c->counts.replacements += a->replacements;
+    a->begin = a->batch->n_bytes;
+    c->open = c->resumes = false;
+    return add_end(c, (corpus_end){0});
+}
+
+static step bad_text(corpus *c)
+{
+    const assembler *a = &c->assembler;
+    c->spoiled = is_json(c) && !c->text.last && a->n_before + a->n_discard == 0;
+    c->has_text = false;
+    if (c->spoiled)
+        return STEP_ON;
+    return bad_document(c, a->reason, c->place.offset + (is_json(c) ? 0 : a->bad_at));
+}
+
+static step add_text(corpus *c)
+{
+    assembler *a = &c->assembler;
+    /* A document that came whole is not cut for the sake of what stands before it. */
+    bool untouched = c->whole && c->text.n_bytes == c->whole_bytes;
+    if (untouched && a->begin > 0 && c->text.n_bytes > a->limit - a->begin)
+        return STEP_FULL;
+    switch (c->spoiled ? ADD_BAD : assembler_add(a, &c->text)) {
+    case ADD_DONE:
+        c->has_text = false;
+        if (c->text.last)
+            return end_document(c);
+        reader_keep(c->reader, c->text.n_bytes);
+        return STEP_ON;
+    case ADD_FULL:
+        return STEP_FULL;
+    case ADD_FIRST_CUT:
+        return check_document(c);
+    case ADD_BAD:
+        return bad_text(c);
+    case ADD_NO_MEMORY:
+        break;
+    }
+    return fail(c, ENOMEM, "%s", strerror(ENOMEM));
+}
+
+/* ---- Inputs ---- */
+
+static step input_failed(corpus *c)
+{
+    size_t n = strlen(c->error.text);
+    if (c->counts.documents > 0 && c->error.sys_errno != ECANCELED)
+        snprintf(c->error.text + n, sizeof c->error.text - n,
+                 "; the %llu documents before it are fine",
+                 (unsigned long long)c->counts.documents);
+    return STEP_FAILED;
+}
+
+static step end_input(corpus *c)
+{
+    corpus_end end = {.input = true,
+                      .stored_bytes = reader_stored_bytes(c->reader),
+                      .checksum = reader_checksum(c->reader)};
+    if (c->resumes)
+        return fail(c, 0, "%.200s: has changed: the document where it was left is not there",
+                    c->names[c->input]);
+    c->counts.stored_bytes += end.stored_bytes;
+    c->plain_bytes += reader_where(c->reader).offset;
+    reader_close(c->reader);
+    second_look_free(c->look);
+    c->reader = NULL;
+    c->look = NULL;
+    c->input++;
+    c->n_told = 0;
+    return add_end(c, end);
+}
+
+static step seek(corpus *c)
+{
+    reader_place to = {c->from.plain_offset, c->from.line};
+    int there = reader_seek(c->reader, to, SEEK_BYTES, &c->error);
+    if (there < 0)
+        return input_failed(c);
+    c->seeking = there == 0;
+    return there ? STEP_ON : STEP_FULL;
+}
+
+static step next_text(corpus *c)
+{
+    reader_result result = reader_next(c->reader, &c->text, &c->error);
+    if (result == READER_FAILED)
+        return input_failed(c);
+    if (result == READER_END)
+        return end_input(c);
+    if (c->text.first)
+        begin_document(c);
+    if (result == READER_BAD)
+        return bad_document(c, c->text.reason, c->text.bad_offset);
+    if (c->text.drop && c->assembler.n_before > 0)
+        return lost(c, "its key comes once more", c->place.offset);
+    if (c->text.drop) {
+        assembler_drop(&c->assembler);
+        c->spoiled = false;
+    }
+    c->has_text = true;
+    return c->text.first && c->resumes && is_json(c) ? check_document(c) : STEP_ON;
+}
+
+static step next(corpus *c)
+{
+    if (c->input == c->n_names)
+        return STEP_END;
+    if (!c->reader) {
+        c->reader = reader_open(c->names[c->input], &c->options, c->stop[STOP_READ], &c->error);
+        return c->reader ? STEP_ON : input_failed(c);
+    }
+    if (c->seeking)
+        return seek(c);
+    return c->has_text ? add_text(c) : next_text(c);
+}
+
+int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err)
+{
+    assembler *a = &c->assembler;
+    step s = STEP_ON;
+    if (!c->failed && !assembler_next_batch(a, batch))
+        s = fail(c, ENOMEM, "%s", strerror(ENOMEM));
+    if (!c->failed)
+        batch->continues = c->open ? a->n_before + a->n_discard > 0 : c->resumes;
+    while (!c->failed && s == STEP_ON)
+        s = next(c);
+    if (s == STEP_FAILED) {
+        c->failed = true;
+        batch->n_bytes = a->begin;
+        if (batch->n_ends > 0)
+            return hand_out(c, batch);
+    }
+    if (c->failed) {
+        *err = c->error;
+        return -1;
+    }
+    return s == STEP_END && batch->n_ends == 0 ? 0 : hand_out(c, batch);
+}

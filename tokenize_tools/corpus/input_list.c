@@ -1,0 +1,315 @@
+#include "input_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <glob.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool fail(corpus_error *err, const char *name, int sys_errno, const char *what)
+{
+    *err = (corpus_error){.sys_errno = sys_errno};
+    snprintf(err->text, sizeof err->text, "%.400s: %s", name, what ? what : strerror(sys_errno));
+    return false;
+}
+
+/* ---- Natural order ---- */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static int compare_numbers(const char **a, const char **b)
+{
+    size_t n_a = 0, n_b = 0;
+    while (**a == '0')
+        ++*a;
+    while (**b == '0')
+        ++*b;
+    while (is_digit((*a)[n_a]))
+        n_a++;
+    while (is_digit((*b)[n_b]))
+        n_b++;
+    int order = n_a != n_b ? (n_a < n_b ? -1 : 1) : memcmp(*a, *b, n_a);
+    *a += n_a;
+    *b += n_b;
+    return order;
+}
+
+/* / is the smallest character. */
+static int rank(char c)
+{
+    return c == '/' ? 1 : c ? (unsigned char)c + 1 : 0;
+}
+
+int input_list_compare(const char *a, const char *b)
+{
+    const char *at_a = a, *at_b = b;
+    int order = 0;
+    while (order == 0 && (*at_a || *at_b)) {
+        if (is_digit(*at_a) && is_digit(*at_b))
+            order = compare_numbers(&at_a, &at_b);
+        else
+            order = rank(*at_a++) - rank(*at_b++);
+    }
+    return order ? order : strcmp(a, b);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return input_list_compare(*(char *const *)a, *(char *const *)b);
+}
+
+/* ---- Lists ---- */
+
+/* Takes the name, which was malloced. */
+static bool append(input_list *list, char *name, corpus_error *err)
+{
+    if (name && list->n_names == list->capacity) {
+        size_t capacity = list->capacity ? list->capacity * 2 : 16;
+        char **names = realloc(list->names, capacity * sizeof *names);
+        if (!names) {
+            free(name);
+            return fail(err, "inputs", ENOMEM, NULL);
+        }
+        list->names = names;
+        list->capacity = capacity;
+    }
+    if (!name)
+        return fail(err, "inputs", ENOMEM, NULL);
+    list->names[list->n_names++] = name;
+    return true;
+}
+
+static void shorten(input_list *list, size_t n_names)
+{
+    while (list->n_names > n_names)
+        free(list->names[--list->n_names]);
+}
+
+void input_list_free(input_list *list)
+{
+    shorten(list, 0);
+    free(list->names);
+    list->names = NULL;
+    list->capacity = 0;
+}
+
+/* ---- Folders ---- */
+
+typedef struct folder_id {
+    dev_t device;
+    ino_t inode;
+} folder_id;
+
+typedef struct walk {
+    input_list *list;
+    void *seen; /* a tree of folder_id */
+    size_t n_hidden, n_special, n_again;
+    corpus_error *err;
+} walk;
+
+static int compare_folders(const void *a, const void *b)
+{
+    const folder_id *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+static bool see_folder(walk *w, const char *path, const struct stat *st, bool *again)
+{
+    folder_id *id = malloc(sizeof *id);
+    folder_id **node = NULL;
+    if (id) {
+        *id = (folder_id){st->st_dev, st->st_ino};
+        node = tsearch(id, &w->seen, compare_folders);
+    }
+    *again = node && *node != id;
+    if (!node || *again)
+        free(id);
+    return node != NULL || fail(w->err, path, ENOMEM, NULL);
+}
+
+static bool walk_folder(walk *w, const char *path, const struct stat *st);
+
+/* Appends what is in the folder to `names`, hidden names aside. */
+static bool list_folder(walk *w, const char *path, input_list *names)
+{
+    DIR *dir = opendir(path);
+    const struct dirent *entry;
+    size_t n_path = strlen(path);
+    const char *slash = n_path > 0 && path[n_path - 1] == '/' ? "" : "/";
+    bool ok = true;
+    if (!dir)
+        return fail(w->err, path, errno, NULL);
+    errno = 0;
+    while (ok && (entry = readdir(dir)) != NULL) {
+        const char *name = entry->d_name;
+        char *full = NULL;
+        if (name[0] == '.') {
+            w->n_hidden += strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+            continue;
+        }
+        if (asprintf(&full, "%s%s%s", path, slash, name) < 0)
+            full = NULL;
+        ok = append(names, full, w->err);
+        errno = 0;
+    }
+    int sys_errno = errno;
+    closedir(dir);
+    return sys_errno == 0 ? ok : fail(w->err, path, sys_errno, NULL);
+}
+
+static bool walk_entry(walk *w, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return fail(w->err, path, errno, NULL);
+    if (S_ISDIR(st.st_mode))
+        return walk_folder(w, path, &st);
+    if (S_ISREG(st.st_mode))
+        return append(w->list, strdup(path), w->err);
+    w->n_special++;
+    return true;
+}
+
+static bool walk_folder(walk *w, const char *path, const struct stat *st)
+{
+    input_list names = {0};
+    bool again;
+    if (!see_folder(w, path, st, &again))
+        return false;
+    w->n_again += again;
+    if (again)
+        return true;
+    bool ok = list_folder(w, path, &names);
+    if (names.n_names > 0)
+        qsort(names.names, names.n_names, sizeof *names.names, compare_names);
+    for (size_t i = 0; i < names.n_names && ok; i++)
+        ok = walk_entry(w, names.names[i]);
+    input_list_free(&names);
+    return ok;
+}
+
+static void tell(const input_list *list, const char *path, size_t n, const char *what)
+{
+    char text[640];
+    if (n == 0 || !list->told)
+        return;
+    snprintf(text, sizeof text, "%.400s: left out %zu %s", path, n, what);
+    list->told(list->context, text);
+}
+
+static bool add_folder(input_list *list, const char *path, const struct stat *st, corpus_error *err)
+{
+    walk w = {.list = list, .err = err};
+    size_t n_names = list->n_names;
+    bool ok = walk_folder(&w, path, st);
+    tdestroy(w.seen, free);
+    if (!ok)
+        return false;
+    tell(list, path, w.n_hidden, "hidden names (that begin with a dot)");
+    tell(list, path, w.n_special, "names that are neither files nor folders");
+    tell(list, path, w.n_again, "folders that links lead to a second time");
+    if (list->n_names == n_names)
+        return fail(err, path, 0, "there is no file in this folder");
+    return true;
+}
+
+/* ---- Arguments ---- */
+
+/* `found`: by a pattern, or the pattern is no pattern: it is there. */
+static bool add_found(input_list *list, const char *path, corpus_error *err)
+{
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return fail(err, path, errno, NULL);
+    if (S_ISDIR(st.st_mode))
+        return add_folder(list, path, &st, err);
+    return append(list, strdup(path), err);
+}
+
+static bool add_pattern(input_list *list, const char *pattern, corpus_error *err)
+{
+    glob_t found;
+    int status = glob(pattern, GLOB_ERR | GLOB_NOSORT, NULL, &found);
+    if (status == GLOB_NOMATCH)
+        return fail(err, pattern, 0, "no file is matched by this pattern");
+    if (status != 0)
+        return fail(err, pattern, status == GLOB_NOSPACE ? ENOMEM : EACCES, NULL);
+    qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, compare_names);
+    bool ok = true;
+    for (size_t i = 0; i < found.gl_pathc && ok; i++)
+        ok = add_found(list, found.gl_pathv[i], err);
+    globfree(&found);
+    return ok;
+}
+
+static bool add_argument(input_list *list, const char *arg, corpus_error *err)
+{
+    struct stat st;
+    bool there = lstat(arg, &st) == 0;
+    if (!there && errno == ENOENT && strpbrk(arg, "*?["))
+        return add_pattern(list, arg, err);
+    return add_found(list, arg, err);
+}
+
+/* A name that begins with - or @ means itself. */
+static bool add_line(input_list *list, const char *line, corpus_error *err)
+{
+    char *path;
+    if (strcmp(line, "-") != 0)
+        return add_argument(list, line, err);
+    path = strdup("./-");
+    if (!path)
+        return fail(err, line, ENOMEM, NULL);
+    bool ok = add_argument(list, path, err);
+    free(path);
+    return ok;
+}
+
+static bool add_list(input_list *list, const char *name, corpus_error *err)
+{
+    bool is_stdin = strcmp(name, "-") == 0;
+    FILE *f = is_stdin ? stdin : fopen(name, "re");
+    char *line = NULL;
+    size_t capacity = 0;
+    bool ok = true;
+    if (!f)
+        return fail(err, name, errno, NULL);
+    errno = 0;
+    for (ssize_t n; ok && (n = getline(&line, &capacity, f)) >= 0; errno = 0) {
+        if (n > 0 && line[n - 1] == '\n')
+            line[--n] = 0;
+        if (strlen(line) != (size_t)n)
+            ok = fail(err, name, 0, "a NUL in a list of files");
+        else if (n > 0)
+            ok = add_line(list, line, err);
+    }
+    if (ok && ferror(f))
+        ok = fail(err, name, errno ? errno : EIO, NULL);
+    free(line);
+    if (!is_stdin)
+        fclose(f);
+    return ok;
+}
+
+bool input_list_expand(input_list *list, const char *arg, corpus_error *err)
+{
+    size_t n_names = list->n_names;
+    bool ok;
+    if (strcmp(arg, "-") == 0)
+        ok = append(list, strdup(arg), err);
+    else if (arg[0] == '@')
+        ok = add_list(list, arg + 1, err);
+    else
+        ok = add_argument(list, arg, err);
+    if (!ok)
+        shorten(list, n_names);
+    return ok;
+}

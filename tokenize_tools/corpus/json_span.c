@@ -1,0 +1,265 @@
+#include "json_span.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+static const uint8_t simple_escapes[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
+
+/* The value of a hexadecimal digit + 1. */
+static const uint8_t hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+uint8_t json_span_simple_escape(uint8_t c)
+{
+    return simple_escapes[c];
+}
+
+int json_span_hex_digit(uint8_t c)
+{
+    return hex_digits[c] - 1;
+}
+
+INLINE size_t put_utf8(uint32_t code_point, uint8_t *out)
+{
+    if (code_point < 0x80) {
+        out[0] = (uint8_t)code_point;
+        return 1;
+    }
+    if (code_point < 0x800) {
+        out[0] = (uint8_t)(0xc0 | code_point >> 6);
+        out[1] = (uint8_t)(0x80 | (code_point & 0x3f));
+        return 2;
+    }
+    if (code_point < 0x10000) {
+        out[0] = (uint8_t)(0xe0 | code_point >> 12);
+        out[1] = (uint8_t)(0x80 | (code_point >> 6 & 0x3f));
+        out[2] = (uint8_t)(0x80 | (code_point & 0x3f));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xf0 | code_point >> 18);
+    out[1] = (uint8_t)(0x80 | (code_point >> 12 & 0x3f));
+    out[2] = (uint8_t)(0x80 | (code_point >> 6 & 0x3f));
+    out[3] = (uint8_t)(0x80 | (code_point & 0x3f));
+    return 4;
+}
+
+size_t json_span_utf8(uint32_t code_point, uint8_t *out)
+{
+    return put_utf8(code_point, out);
+}
+
+/* The unit of the \uXXXX at `text`; above FFFF when it is none or does not fit into n_bytes. */
+INLINE uint32_t escaped_unit(const uint8_t *text, size_t n_bytes)
+{
+    if (n_bytes < 6 || text[0] != '\\' || text[1] != 'u')
+        return UINT32_MAX;
+    uint32_t unit = 0;
+    for (int i = 2; i < 6; i++)
+        unit = unit << 4 | (uint32_t)(hex_digits[text[i]] - 1); /* no digit: all ones */
+    return unit;
+}
+
+/* An escape at `text`; {0, 0} when it is for the caller of decode. */
+INLINE json_span_moved decode_escape(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    const json_span_moved none = {0, 0};
+    if (n_bytes < 2)
+        return none;
+    if (simple_escapes[text[1]]) {
+        out[0] = simple_escapes[text[1]];
+        return (json_span_moved){2, 1};
+    }
+    uint32_t unit = escaped_unit(text, n_bytes);
+    if (unit > 0xffff)
+        return none;
+    if (unit < 0xd800 || unit > 0xdfff)
+        return (json_span_moved){6, put_utf8(unit, out)};
+    uint32_t low = escaped_unit(text + 6, n_bytes - 6);
+    if (unit > 0xdbff || low < 0xdc00 || low > 0xdfff)
+        return none;
+    return (json_span_moved){12, put_utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00), out)};
+}
+
+/* `copy` copies what stands before the first special byte and returns how much that is; it may
+ * write more, up to out[n_bytes]. As no escape is shorter than what it stands for, that is behind
+ * nothing that was decoded. */
+INLINE json_span_moved decode(const uint8_t *text, size_t n_bytes, uint8_t *out,
+                              size_t (*copy)(const uint8_t *, size_t, uint8_t *))
+{
+    json_span_moved all = {0, 0}, one;
+    do {
+        size_t n_copied = copy(text + all.read, n_bytes - all.read, out + all.written);
+        all.read += n_copied;
+        all.written += n_copied;
+        do {
+            if (all.read == n_bytes || text[all.read] != '\\')
+                return all;
+            one = decode_escape(text + all.read, n_bytes - all.read, out + all.written);
+            all.read += one.read;
+            all.written += one.written;
+        } while (one.read && all.read < n_bytes && text[all.read] == '\\');
+    } while (one.read);
+    return all;
+}
+
+/* ---- The scalar twin ---- */
+
+INLINE bool is_special(uint8_t c)
+{
+    return c == '"' || c == '\\' || c < 0x20;
+}
+
+static size_t find_scalar(const uint8_t *text, size_t n_bytes)
+{
+    size_t i = 0;
+    while (i < n_bytes && !is_special(text[i]))
+        i++;
+    return i;
+}
+
+static size_t copy_scalar(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    size_t i = 0;
+    for (; i < n_bytes && !is_special(text[i]); i++)
+        out[i] = text[i];
+    return i;
+}
+
+static json_span_moved decode_scalar(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    return decode(text, n_bytes, out, copy_scalar);
+}
+
+static const json_span_calls scalar_calls = {find_scalar, decode_scalar};
+
+/* ---- x86 ---- */
+
+#if defined(__x86_64__)
+#define AVX2 __attribute__((target("avx2,bmi,bmi2")))
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2")))
+
+AVX2 static inline uint32_t specials_avx2(__m256i v)
+{
+    const __m256i control = _mm256_set1_epi8(0x1f);
+    __m256i quote = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('"'));
+    __m256i backslash = _mm256_cmpeq_epi8(v, _mm256_set1_epi8('\\'));
+    __m256i low = _mm256_cmpeq_epi8(_mm256_min_epu8(v, control), v);
+    return (uint32_t)_mm256_movemask_epi8(_mm256_or_si256(_mm256_or_si256(quote, backslash), low));
+}
+
+AVX2 static size_t find_avx2(const uint8_t *text, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i += 32) {
+        uint32_t specials = specials_avx2(_mm256_loadu_si256((const __m256i *)(text + i)));
+        if (specials) {
+            size_t at = i + _tzcnt_u32(specials);
+            return at < n_bytes ? at : n_bytes;
+        }
+    }
+    return n_bytes;
+}
+
+AVX2 static inline size_t copy_avx2(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    size_t i = 0;
+    for (; n_bytes - i >= 32; i += 32) {
+        __m256i v = _mm256_loadu_si256((const __m256i *)(text + i));
+        uint32_t specials = specials_avx2(v);
+        _mm256_storeu_si256((__m256i *)(out + i), v);
+        if (specials)
+            return i + _tzcnt_u32(specials);
+    }
+    uint32_t specials = specials_avx2(_mm256_loadu_si256((const __m256i *)(text + i)));
+    size_t n_rest = _tzcnt_u32(specials); /* 32 if there is none */
+    if (n_rest > n_bytes - i)
+        n_rest = n_bytes - i;
+    memcpy(out + i, text + i, n_rest);
+    return i + n_rest;
+}
+
+AVX2 static json_span_moved decode_avx2(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    return decode(text, n_bytes, out, copy_avx2);
+}
+
+AVX512 static inline uint64_t specials_avx512(__m512i v)
+{
+    return _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('"')) |
+           _mm512_cmpeq_epi8_mask(v, _mm512_set1_epi8('\\')) |
+           _mm512_cmplt_epu8_mask(v, _mm512_set1_epi8(0x20));
+}
+
+AVX512 static size_t find_avx512(const uint8_t *text, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i += 64) {
+        uint64_t specials = specials_avx512(_mm512_loadu_si512(text + i));
+        if (specials) {
+            size_t at = i + _tzcnt_u64(specials);
+            return at < n_bytes ? at : n_bytes;
+        }
+    }
+    return n_bytes;
+}
+
+AVX512 static inline size_t copy_avx512(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    size_t i = 0;
+    for (; n_bytes - i >= 64; i += 64) {
+        __m512i v = _mm512_loadu_si512(text + i);
+        uint64_t specials = specials_avx512(v);
+        _mm512_storeu_si512(out + i, v);
+        if (specials)
+            return i + _tzcnt_u64(specials);
+    }
+    uint64_t inside = _bzhi_u64(UINT64_MAX, (unsigned)(n_bytes - i));
+    __m512i v = _mm512_loadu_si512(text + i);
+    _mm512_mask_storeu_epi8(out + i, _cvtu64_mask64(inside), v);
+    return i + _tzcnt_u64(specials_avx512(v) | ~inside);
+}
+
+AVX512 static json_span_moved decode_avx512(const uint8_t *text, size_t n_bytes, uint8_t *out)
+{
+    return decode(text, n_bytes, out, copy_avx512);
+}
+
+static const json_span_calls avx2_calls = {find_avx2, decode_avx2};
+static const json_span_calls avx512_calls = {find_avx512, decode_avx512};
+
+bool json_line_engine_works(json_line_engine e)
+{
+    bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2");
+    bool avx512 = avx2 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    return e == JSON_LINE_AVX512 ? avx512 : e == JSON_LINE_AVX2 ? avx2 : true;
+}
+
+const json_span_calls *json_span_engine(json_line_engine e)
+{
+    if (e != JSON_LINE_SCALAR && e != JSON_LINE_AVX2 && json_line_engine_works(JSON_LINE_AVX512))
+        return &avx512_calls;
+    if (e != JSON_LINE_SCALAR && json_line_engine_works(JSON_LINE_AVX2))
+        return &avx2_calls;
+    return &scalar_calls;
+}
+#else
+bool json_line_engine_works(json_line_engine e)
+{
+    return e == JSON_LINE_BEST || e == JSON_LINE_SCALAR;
+}
+
+const json_span_calls *json_span_engine(json_line_engine e)
+{
+    (void)e;
+    return &scalar_calls;
+}
+#endif

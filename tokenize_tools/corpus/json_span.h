@@ -1,0 +1,32 @@
+/* json_span.h - the inside of a JSON string, by vectors; what json_line.c stands on. */
+#ifndef TOKMAP_JSON_SPAN_H
+#define TOKMAP_JSON_SPAN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "json_line.h"
+
+typedef struct json_span_moved {
+    size_t read, written;
+} json_span_moved;
+
+/* The text has 64 readable bytes after n_bytes; nothing is written behind out[n_bytes]. */
+typedef struct json_span_calls {
+    /* Bytes before the first quote, backslash or control character; n_bytes if there is none. */
+    size_t (*find)(const uint8_t *text, size_t n_bytes);
+    /* Copies, with escapes decoded, up to a quote, a control character or an escape that is not
+     * right, not complete, or half of a surrogate pair. */
+    json_span_moved (*decode)(const uint8_t *text, size_t n_bytes, uint8_t *out);
+} json_span_calls;
+
+const json_span_calls *json_span_engine(json_line_engine e);
+
+/* What the escape \c stands for; 0 for \u and what is no escape. */
+uint8_t json_span_simple_escape(uint8_t c);
+/* 0 to 15, or a negative number. */
+int json_span_hex_digit(uint8_t c);
+/* 1 to 4 bytes; returns how many. */
+size_t json_span_utf8(uint32_t code_point, uint8_t *out);
+
+#endif /* TOKMAP_JSON_SPAN_H */

@@ -1,0 +1,525 @@
+#include "reader.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "json_line.h"
+#include "window.h"
+
+static const char byte_order_mark[] = "\xef\xbb\xbf";
+#define BOM_BYTES 3
+
+struct reader {
+    const corpus_options *options;
+    window window;
+    corpus_format format;
+    const char *terminator; /* of a document */
+    size_t terminator_bytes;
+    uint64_t line; /* of the document at hand, else of the next one */
+
+    /* A document is at hand until the next one is asked for. */
+    bool at_hand, in_pieces;
+    bool complete; /* its end is in the window, `n_bytes` on */
+    uint64_t offset;
+    size_t n_bytes, n_kept; /* of it in the window; of these, what comes again */
+
+    /* JSON lines: */
+    json_line_path *path;
+    json_line_options json;
+    json_line_scanner *scanner;
+    uint8_t *decoded;
+    size_t n_decoded, decoded_capacity;
+    uint64_t wanted;
+    bool drop;
+    char reason[256];
+};
+
+/* ---- Open, close ---- */
+
+static bool prepare_json(reader *r, corpus_error *err)
+{
+    const char *field = r->options->field ? r->options->field : "text";
+    r->path = json_line_path_new(field);
+    if (!r->path) {
+        *err = (corpus_error){0};
+        snprintf(err->text, sizeof err->text, "the field %.200s has more than %d parts", field,
+                 JSON_LINE_MAX_DEPTH);
+        return false;
+    }
+    r->json.path = r->path;
+    r->scanner = json_line_scanner_new(&r->json);
+    return r->scanner != NULL || window_fail(&r->window, ENOMEM, err);
+}
+
+static void set_format(reader *r, corpus_format format)
+{
+    bool text = format == CORPUS_TEXT;
+    r->format = format;
+    r->terminator = text ? r->options->separator : "\n";
+    r->terminator_bytes = text ? r->options->separator_bytes : 1;
+}
+
+reader *reader_open(const char *name, const corpus_options *options, int stop_fd, corpus_error *err)
+{
+    reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        *err = (corpus_error){.sys_errno = ENOMEM};
+        snprintf(err->text, sizeof err->text, "%.200s: %s", name, strerror(ENOMEM));
+        return NULL;
+    }
+    r->options = options;
+    set_format(r, options->format);
+    if (!window_open(&r->window, name, options, stop_fd, err) || !prepare_json(r, err)) {
+        reader_close(r);
+        return NULL;
+    }
+    return r;
+}
+
+void reader_close(reader *r)
+{
+    if (!r)
+        return;
+    window_close(&r->window);
+    json_line_scanner_free(r->scanner);
+    json_line_path_free(r->path);
+    free(r->decoded);
+    free(r);
+}
+
+/* ---- JSON ---- */
+
+static bool reserve_decoded(reader *r, size_t n_bytes, corpus_error *err)
+{
+    if (n_bytes <= r->decoded_capacity)
+        return true;
+    uint8_t *decoded = realloc(r->decoded, n_bytes + n_bytes / 4);
+    if (!decoded)
+        return window_fail(&r->window, ENOMEM, err);
+    r->decoded = decoded;
+    r->decoded_capacity = n_bytes + n_bytes / 4;
+    return true;
+}
+
+static void explain(reader *r, json_line_status status, const json_line_result *result)
+{
+    const char *field = r->options->field ? r->options->field : "text";
+    if (status == JSON_LINE_MALFORMED)
+        snprintf(r->reason, sizeof r->reason, "not JSON: %s", result->reason);
+    else if (status == JSON_LINE_NO_FIELD)
+        snprintf(r->reason, sizeof r->reason, "%s: \"%.100s\"", result->reason, field);
+    else
+        snprintf(r->reason, sizeof r->reason, "%s", result->reason);
+}
+
+static reader_result json_bad(reader *r, json_line_status status, const json_line_result *result,
+                              reader_text *text)
+{
+    explain(r, status, result);
+    text->reason = r->reason;
+    text->bad_offset = r->offset + result->error_offset;
+    return READER_BAD;
+}
+
+static reader_result read_whole_json(reader *r, reader_text *text, corpus_error *err)
+{
+    json_line_result result;
+    if (!reserve_decoded(r, r->n_bytes + 1, err))
+        return READER_FAILED;
+    json_line_status status =
+        json_line_text(&r->json, window_text(&r->window), r->n_bytes, r->decoded, &result);
+    if (status != JSON_LINE_OK)
+        return json_bad(r, status, &result, text);
+    text->bytes = result.text;
+    text->n_bytes = result.n_bytes;
+    text->lone_surrogates = result.lone_surrogates;
+    return READER_TEXT;
+}
+
+/* ---- The format of an input ---- */
+
+static bool is_white(uint8_t c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
+static size_t bom_bytes(const window *w)
+{
+    bool found = w->offset == 0 && window_size(w) >= BOM_BYTES &&
+                 memcmp(window_text(w), byte_order_mark, BOM_BYTES) == 0;
+    return found ? BOM_BYTES : 0;
+}
+
+static bool fill_until(reader *r, size_t n_bytes, corpus_error *err)
+{
+    while (window_size(&r->window) < n_bytes && !r->window.at_end) {
+        if (!window_fill(&r->window, err))
+            return false;
+    }
+    return true;
+}
+
+/* The first byte that is not white space; *at is max_piece_bytes if there is none before. */
+static bool find_black(reader *r, size_t *at, corpus_error *err)
+{
+    window *w = &r->window;
+    size_t max_bytes = r->options->max_piece_bytes;
+    if (!fill_until(r, BOM_BYTES, err))
+        return false;
+    for (*at = bom_bytes(w); *at < max_bytes; ++*at) {
+        if (!fill_until(r, *at + 1, err))
+            return false;
+        if (*at == window_size(w))
+            *at = max_bytes;
+        if (*at == max_bytes || !is_white(window_text(w)[*at]))
+            return true;
+    }
+    return true;
+}
+
+/* The end of the line; max_piece_bytes and not `whole` if it is longer. */
+static bool find_line_end(reader *r, size_t from, size_t *at, bool *whole, corpus_error *err)
+{
+    window *w = &r->window;
+    size_t max_bytes = r->options->max_piece_bytes;
+    for (*at = from;;) {
+        const uint8_t *newline = memchr(window_text(w) + *at, '\n', window_size(w) - *at);
+        *at = newline ? (size_t)(newline - window_text(w)) : window_size(w);
+        *whole = *at <= max_bytes && (newline || w->at_end);
+        if (*whole)
+            return true;
+        if (*at > max_bytes) {
+            *at = max_bytes;
+            return true;
+        }
+        if (!window_fill(w, err))
+            return false;
+    }
+}
+
+static json_line_status look_at_line(reader *r, size_t from, size_t n_bytes, bool whole,
+                                     json_line_result *result)
+{
+    const uint8_t *line = window_text(&r->window) + from;
+    if (whole)
+        return json_line_text(&r->json, line, n_bytes, r->decoded, result);
+    json_line_begin(r->scanner);
+    for (size_t at = 0; at < n_bytes;) {
+        json_line_fed fed = json_line_feed(r->scanner, line + at, n_bytes - at, r->decoded);
+        if (fed.malformed)
+            return json_line_end(r->scanner, result);
+        at += fed.n_bytes;
+    }
+    return JSON_LINE_OK; /* as far as one can see */
+}
+
+/* By the first line, of which no more than max_piece_bytes bytes are looked at. */
+static bool decide_format(reader *r, corpus_error *err)
+{
+    size_t from, to;
+    bool whole;
+    json_line_result result;
+    if (!find_black(r, &from, err))
+        return false;
+    if (from >= r->options->max_piece_bytes || window_text(&r->window)[from] != '{') {
+        set_format(r, CORPUS_TEXT);
+        return true;
+    }
+    if (!find_line_end(r, from, &to, &whole, err) ||
+        !reserve_decoded(r, to - from + JSON_LINE_ROOM, err))
+        return false;
+    json_line_status status = look_at_line(r, from, to - from, whole, &result);
+    if (status == JSON_LINE_OK) {
+        set_format(r, CORPUS_JSON_LINES);
+        return true;
+    }
+    explain(r, status, &result);
+    *err = (corpus_error){0};
+    snprintf(err->text, sizeof err->text,
+             "%.200s: byte %llu: the first line begins with { and is no JSON line with the wanted "
+             "text (%s): name the field, or say which format this is",
+             r->window.name, (unsigned long long)(from + result.error_offset), r->reason);
+    return false;
+}
+
+/* ---- Where documents end ---- */
+
+/* Of the document at hand and its terminator, which may be missing at the end of the input. */
+static size_t n_settled(const reader *r)
+{
+    size_t n_behind = window_size(&r->window) - r->n_bytes;
+    return r->n_bytes + (r->terminator_bytes < n_behind ? r->terminator_bytes : n_behind);
+}
+
+static void settle(reader *r)
+{
+    if (r->at_hand) {
+        window_consume(&r->window, n_settled(r));
+        r->line++;
+    }
+    r->at_hand = false;
+}
+
+static bool all_white(const reader *r, size_t n_bytes)
+{
+    const uint8_t *bytes = window_text(&r->window);
+    size_t i = 0;
+    while (i < n_bytes && is_white(bytes[i]))
+        i++;
+    return i == n_bytes;
+}
+
+/* An input that is one document is one even when it is empty. */
+static bool nothing_left(const reader *r)
+{
+    bool one_document = r->format == CORPUS_TEXT && r->terminator_bytes == 0;
+    return r->window.at_end && window_size(&r->window) == 0 && !(one_document && r->line == 0);
+}
+
+/* READER_TEXT: *n_bytes is the length of the document if it is whole, and else SIZE_MAX. */
+static reader_result find_document(reader *r, size_t *n_bytes, corpus_error *err)
+{
+    window *w = &r->window;
+    size_t max_bytes = r->options->max_piece_bytes;
+    for (;;) {
+        bool found = window_find(w, r->terminator, r->terminator_bytes, n_bytes);
+        bool json = r->format == CORPUS_JSON_LINES;
+        if (!found && nothing_left(r))
+            return READER_END;
+        bool full = window_size(w) >= max_bytes + r->terminator_bytes;
+        bool decided = found || w->at_end || full;
+        if (decided && json && all_white(r, *n_bytes)) {
+            window_consume(w, *n_bytes + found);
+            r->line += found;
+            continue;
+        }
+        if (found || w->at_end)
+            *n_bytes = *n_bytes <= max_bytes ? *n_bytes : SIZE_MAX;
+        else if (full)
+            *n_bytes = SIZE_MAX;
+        if (decided)
+            return READER_TEXT;
+        if (!window_fill(w, err))
+            return READER_FAILED;
+    }
+}
+
+/* ---- Documents in pieces ---- */
+
+static reader_result next_text_piece(reader *r, reader_text *text, corpus_error *err)
+{
+    window *w = &r->window;
+    window_consume(w, r->n_bytes - r->n_kept);
+    for (;;) {
+        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
+        if (r->complete || r->n_bytes > r->n_kept)
+            break;
+        if (!window_fill(w, err))
+            return READER_FAILED;
+    }
+    r->n_kept = 0;
+    text->bytes = window_text(w);
+    text->n_bytes = r->n_bytes;
+    text->last = r->complete;
+    return READER_TEXT;
+}
+
+/* Scans what is in the window of the line. False when that is no JSON. */
+static bool feed(reader *r)
+{
+    window *w = &r->window;
+    uint64_t n_begun = json_line_n_begun(r->scanner);
+    json_line_fed fed =
+        json_line_feed(r->scanner, window_text(w), r->n_bytes, r->decoded + r->n_decoded);
+    window_consume(w, fed.n_bytes);
+    r->n_bytes -= fed.n_bytes;
+    if (r->wanted == 0 || n_begun == r->wanted)
+        r->n_decoded += fed.text_bytes;
+    if (fed.begins && (r->wanted == 0 || n_begun + 1 == r->wanted)) {
+        r->n_decoded = 0;
+        r->drop = true;
+    }
+    return !fed.malformed;
+}
+
+static reader_result end_json_pieces(reader *r, reader_text *text)
+{
+    json_line_result result;
+    json_line_status status = json_line_end(r->scanner, &result);
+    if (status != JSON_LINE_OK)
+        return json_bad(r, status, &result, text);
+    text->last = true;
+    text->lone_surrogates = result.lone_surrogates;
+    return READER_TEXT;
+}
+
+static void give_decoded(reader *r, reader_text *text)
+{
+    text->bytes = r->decoded;
+    text->n_bytes = r->n_decoded;
+    text->drop = r->drop;
+    r->drop = false;
+    r->n_kept = 0;
+}
+
+static reader_result next_json_piece(reader *r, reader_text *text, corpus_error *err)
+{
+    window *w = &r->window;
+    if (r->n_kept)
+        memmove(r->decoded, r->decoded + r->n_decoded - r->n_kept, r->n_kept);
+    r->n_decoded = r->n_kept;
+    while (r->n_decoded == r->n_kept && !r->drop) {
+        r->complete = window_find(w, "\n", 1, &r->n_bytes) || w->at_end;
+        if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
+            return READER_FAILED;
+        if (r->n_bytes > 0) {
+            if (!feed(r))
+                return end_json_pieces(r, text);
+        } else if (r->complete) {
+            give_decoded(r, text);
+            return end_json_pieces(r, text);
+        } else if (!window_fill(w, err)) {
+            return READER_FAILED;
+        }
+    }
+    give_decoded(r, text);
+    return READER_TEXT;
+}
+
+static reader_result next_piece(reader *r, reader_text *text, corpus_error *err)
+{
+    reader_result result = r->format == CORPUS_JSON_LINES ? next_json_piece(r, text, err)
+                                                          : next_text_piece(r, text, err);
+    r->in_pieces = !text->last;
+    return result;
+}
+
+/* ---- Documents ---- */
+
+static reader_result next_document(reader *r, reader_text *text, corpus_error *err)
+{
+    bool json = r->format == CORPUS_JSON_LINES;
+    settle(r);
+    if (json && r->window.offset == 0) {
+        if (!fill_until(r, BOM_BYTES, err))
+            return READER_FAILED;
+        window_consume(&r->window, bom_bytes(&r->window));
+    }
+    size_t n_bytes;
+    reader_result result = find_document(r, &n_bytes, err);
+    if (result != READER_TEXT)
+        return result;
+    r->at_hand = true;
+    r->offset = r->window.offset;
+    r->n_kept = 0;
+    r->in_pieces = n_bytes == SIZE_MAX;
+    r->complete = !r->in_pieces;
+    r->n_bytes = r->in_pieces ? 0 : n_bytes;
+    text->first = true;
+    if (r->in_pieces) {
+        r->wanted = 0;
+        r->drop = false;
+        r->n_decoded = 0;
+        json_line_begin(r->scanner);
+        return next_piece(r, text, err);
+    }
+    text->last = true;
+    if (json)
+        return read_whole_json(r, text, err);
+    text->bytes = window_text(&r->window);
+    text->n_bytes = r->n_bytes;
+    return READER_TEXT;
+}
+
+reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
+{
+    *text = (reader_text){0};
+    if (r->format == CORPUS_AUTO && !decide_format(r, err))
+        return READER_FAILED;
+    reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
+    text->offset = r->offset;
+    text->line = r->line;
+    return result;
+}
+
+void reader_keep(reader *r, size_t n_bytes)
+{
+    r->n_kept = n_bytes;
+}
+
+bool reader_skip(reader *r, reader_raw *raw, corpus_error *err)
+{
+    window *w = &r->window;
+    bool whole = r->complete && w->offset == r->offset;
+    *raw = (reader_raw){.bytes = whole ? window_text(w) : NULL, .begin = r->offset};
+    while (!r->complete) {
+        window_consume(w, r->n_bytes);
+        if (!window_fill(w, err))
+            return false;
+        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
+    }
+    raw->end = w->offset + r->n_bytes;
+    r->in_pieces = false;
+    return true;
+}
+
+int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err)
+{
+    window *w = &r->window;
+    if (r->format == CORPUS_AUTO && !decide_format(r, err))
+        return -1;
+    settle(r);
+    while (w->offset < to.offset && max_bytes > 0) {
+        if (window_size(w) == 0 && !window_fill(w, err))
+            return -1;
+        if (window_size(w) == 0) {
+            *err = (corpus_error){0};
+            snprintf(err->text, sizeof err->text,
+                     "%.200s: ends at byte %llu, before the place where it was left at byte %llu: "
+                     "it has changed",
+                     w->name, (unsigned long long)w->offset, (unsigned long long)to.offset);
+            return -1;
+        }
+        uint64_t n_bytes = to.offset - w->offset < max_bytes ? to.offset - w->offset : max_bytes;
+        n_bytes = n_bytes < window_size(w) ? n_bytes : window_size(w);
+        window_consume(w, (size_t)n_bytes);
+        max_bytes -= n_bytes;
+    }
+    r->line = to.line;
+    return w->offset >= to.offset;
+}
+
+reader_place reader_where(const reader *r)
+{
+    return (reader_place){.offset = r->window.offset + (r->at_hand ? n_settled(r) : 0),
+                          .line = r->line + r->at_hand};
+}
+
+uint64_t reader_n_begun(const reader *r)
+{
+    return json_line_n_begun(r->scanner);
+}
+
+void reader_want(reader *r, uint64_t n)
+{
+    r->wanted = n;
+    if (reader_n_begun(r) != n)
+        r->n_kept = 0;
+}
+
+corpus_format reader_format(const reader *r)
+{
+    return r->format;
+}
+
+uint64_t reader_stored_bytes(const reader *r)
+{
+    return stream_stored_bytes(r->window.stream);
+}
+
+uint64_t reader_checksum(const reader *r)
+{
+    return stream_checksum(r->window.stream);
+}

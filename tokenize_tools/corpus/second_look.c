@@ -1,0 +1,169 @@
+#include "second_look.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "assembler.h"
+#include "window.h"
+
+struct second_look {
+    const char *name;
+    corpus_options options;
+    int stop_fd;
+    reader *reader; /* NULL: not opened yet */
+    assembler assembler;
+    corpus_batch batch;
+    window window; /* for collecting */
+    bool has_window;
+};
+
+bool second_look_possible(const char *name)
+{
+    struct stat st;
+    return strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+second_look *second_look_new(const char *name, const corpus_options *options, corpus_format format,
+                             int stop_fd)
+{
+    second_look *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->name = name;
+    s->options = *options;
+    s->options.format = format;
+    s->options.read_ahead = false;
+    s->stop_fd = stop_fd;
+    s->assembler.options = &s->options;
+    return s;
+}
+
+void second_look_free(second_look *s)
+{
+    if (!s)
+        return;
+    reader_close(s->reader);
+    assembler_free(&s->assembler);
+    corpus_batch_free(&s->batch);
+    if (s->has_window)
+        window_close(&s->window);
+    free(s);
+}
+
+static bool no_memory(const second_look *s, corpus_error *err)
+{
+    *err = (corpus_error){.sys_errno = ENOMEM};
+    snprintf(err->text, sizeof err->text, "%.200s: %s", s->name, strerror(ENOMEM));
+    return false;
+}
+
+static void set_bad(second_look_report *report, const char *reason, uint64_t offset)
+{
+    report->good = false;
+    report->bad_offset = offset;
+    snprintf(report->reason, sizeof report->reason, "%s", reason);
+}
+
+/* Through the same assembler, whose batches nobody gets. */
+static bool add(second_look *s, reader_text *text, second_look_report *report, corpus_error *err)
+{
+    assembler *a = &s->assembler;
+    for (;;) {
+        add_result result = assembler_add(a, text);
+        if (result == ADD_NO_MEMORY || (result == ADD_FULL && !assembler_next_batch(a, &s->batch)))
+            return no_memory(s, err);
+        if (result == ADD_BAD)
+            set_bad(report, a->reason,
+                    text->offset + (s->options.format == CORPUS_JSON_LINES ? 0 : a->bad_at));
+        if (result == ADD_DONE || result == ADD_BAD)
+            return true;
+    }
+}
+
+static bool begin_document(second_look *s, corpus_error *err)
+{
+    s->assembler.n_carry = 0;
+    if (!assembler_next_batch(&s->assembler, &s->batch))
+        return no_memory(s, err);
+    assembler_begin_document(&s->assembler);
+    s->assembler.may_cut = true;
+    return true;
+}
+
+bool second_look_check_whole(second_look *s, const reader_text *whole, second_look_report *report,
+                             corpus_error *err)
+{
+    reader_text text = *whole;
+    *report = (second_look_report){.good = true};
+    return begin_document(s, err) && add(s, &text, report, err);
+}
+
+bool second_look_check(second_look *s, reader_place where, second_look_report *report,
+                       corpus_error *err)
+{
+    reader_text text = {0};
+    reader_raw raw;
+    *report = (second_look_report){.good = true};
+    if (!s->reader)
+        s->reader = reader_open(s->name, &s->options, s->stop_fd, err);
+    if (!s->reader || reader_seek(s->reader, where, UINT64_MAX, err) < 0 || !begin_document(s, err))
+        return false;
+    while (!text.last) {
+        reader_result result = reader_next(s->reader, &text, err);
+        if (result == READER_FAILED)
+            return false;
+        if (result == READER_END) {
+            set_bad(report, "the input has changed", where.offset);
+            return true;
+        }
+        if (result == READER_BAD) {
+            set_bad(report, text.reason, text.bad_offset);
+            break;
+        }
+        if (text.drop) { /* whatever was wrong with what came before, it does not count */
+            report->good = true;
+            if (!begin_document(s, err))
+                return false;
+        }
+        if (report->good && !add(s, &text, report, err))
+            return false;
+        if (report->good && !text.last)
+            reader_keep(s->reader, text.n_bytes);
+    }
+    report->n_begun = reader_n_begun(s->reader);
+    return reader_skip(s->reader, &raw, err);
+}
+
+/* ---- Collecting ---- */
+
+static bool open_window(second_look *s, corpus_error *err)
+{
+    if (s->has_window)
+        return true;
+    s->has_window = true;
+    return window_open(&s->window, s->name, &s->options, s->stop_fd, err);
+}
+
+bool second_look_collect(second_look *s, uint64_t begin_at, uint64_t end_at, corpus_error *err)
+{
+    window *w = &s->window;
+    if (!open_window(s, err))
+        return false;
+    while (w->offset < end_at) {
+        if (window_size(w) == 0 && !window_fill(w, err))
+            return false;
+        if (window_size(w) == 0)
+            break;
+        bool inside = w->offset >= begin_at;
+        uint64_t n_bytes = (inside ? end_at : begin_at) - w->offset;
+        n_bytes = n_bytes < window_size(w) ? n_bytes : window_size(w);
+        if (inside)
+            s->options.collect(s->options.context, window_text(w), (size_t)n_bytes, false);
+        window_consume(w, (size_t)n_bytes);
+    }
+    s->options.collect(s->options.context, window_text(w), 0, true);
+    return true;
+}

@@ -1,0 +1,203 @@
+#include "stream.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define N_BLOCKS 4
+
+typedef struct block {
+    uint8_t *bytes;
+    size_t n_bytes;
+    uint64_t stored_bytes; /* of the input behind it */
+} block;
+
+/* The reader fills blocks[n_filled % N_BLOCKS], the user empties blocks[n_emptied % N_BLOCKS]. */
+struct stream {
+    input *in; /* the thread's, while there is one */
+    bool ahead, has_thread;
+    pthread_t thread;
+    pthread_mutex_t mutex; /* for what stands below */
+    pthread_cond_t changed;
+    uint64_t n_filled, n_emptied;
+    bool closing, at_end; /* at_end: no block comes behind n_filled */
+    bool failed;          /* and this is why */
+    input_error error;
+
+    /* The user's: */
+    block blocks[N_BLOCKS];
+    size_t block_bytes, n_taken; /* of the block at hand */
+    uint64_t stored_bytes;
+};
+
+/* Until it is full, or the input ends or fails. */
+static ssize_t fill_block(stream *s, block *b, input_error *err)
+{
+    ssize_t n = 1;
+    b->n_bytes = 0;
+    while (n > 0 && b->n_bytes < s->block_bytes) {
+        n = input_read(s->in, b->bytes + b->n_bytes, s->block_bytes - b->n_bytes, err);
+        b->n_bytes += n > 0 ? (size_t)n : 0;
+    }
+    b->stored_bytes = input_stored_bytes(s->in);
+    return n;
+}
+
+/* False when the stream is being closed. */
+static bool wait_for_room(stream *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    while (!s->closing && s->n_filled - s->n_emptied == N_BLOCKS)
+        pthread_cond_wait(&s->changed, &s->mutex);
+    bool closing = s->closing;
+    pthread_mutex_unlock(&s->mutex);
+    return !closing;
+}
+
+static void *read_ahead(void *arg)
+{
+    stream *s = arg;
+    input_error err = {0};
+    ssize_t n = 1;
+    for (uint64_t i = 0; n > 0 && wait_for_room(s); i++) {
+        n = fill_block(s, &s->blocks[i % N_BLOCKS], &err);
+        pthread_mutex_lock(&s->mutex);
+        s->n_filled++;
+        s->at_end = n <= 0;
+        s->failed = n < 0;
+        s->error = err;
+        pthread_cond_signal(&s->changed);
+        pthread_mutex_unlock(&s->mutex);
+    }
+    return NULL;
+}
+
+static ssize_t fail(input_error *err, const char *name, int sys_errno)
+{
+    *err = (input_error){.sys_errno = sys_errno};
+    snprintf(err->text, sizeof err->text, "%.200s: %s", name, strerror(sys_errno));
+    return -1;
+}
+
+static int start_thread(stream *s)
+{
+    for (int i = 0; i < N_BLOCKS; i++) {
+        s->blocks[i].bytes = malloc(s->block_bytes);
+        if (!s->blocks[i].bytes)
+            return ENOMEM;
+    }
+    sigset_t all, before; /* signals are for the threads of the program */
+    sigfillset(&all);
+    pthread_sigmask(SIG_BLOCK, &all, &before);
+    int sys_errno = pthread_create(&s->thread, NULL, read_ahead, s);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    s->has_thread = sys_errno == 0;
+    return sys_errno;
+}
+
+stream *stream_open(const char *name, const stream_options *options, input_error *err)
+{
+    stream *s = calloc(1, sizeof *s);
+    if (!s) {
+        fail(err, name, ENOMEM);
+        return NULL;
+    }
+    pthread_mutex_init(&s->mutex, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    s->ahead = options->ahead;
+    s->block_bytes = options->block_bytes;
+    s->in = input_open_with(name, &(input_options){.stop_fd = options->stop_fd}, err);
+    if (!s->in) {
+        stream_close(s);
+        return NULL;
+    }
+    int sys_errno = s->ahead ? start_thread(s) : 0;
+    if (sys_errno) {
+        fail(err, name, sys_errno);
+        stream_close(s);
+        return NULL;
+    }
+    return s;
+}
+
+/* Waits for a block that has not been taken. NULL: there is none, the input is at its end. */
+static block *wait_for_block(stream *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    while (s->n_filled == s->n_emptied && !s->at_end)
+        pthread_cond_wait(&s->changed, &s->mutex);
+    block *b = s->n_filled == s->n_emptied ? NULL : &s->blocks[s->n_emptied % N_BLOCKS];
+    pthread_mutex_unlock(&s->mutex);
+    return b;
+}
+
+static void give_block_back(stream *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    s->n_emptied++;
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->mutex);
+    s->n_taken = 0;
+}
+
+static ssize_t read_ring(stream *s, void *buffer, size_t n_bytes, input_error *err)
+{
+    for (;;) {
+        block *b = wait_for_block(s);
+        if (!b) {
+            *err = s->error;
+            return s->failed ? -1 : 0;
+        }
+        size_t n = b->n_bytes - s->n_taken;
+        n = n < n_bytes ? n : n_bytes;
+        if (n > 0)
+            memcpy(buffer, b->bytes + s->n_taken, n);
+        s->n_taken += n;
+        s->stored_bytes = b->stored_bytes;
+        if (s->n_taken == b->n_bytes)
+            give_block_back(s);
+        if (n > 0)
+            return (ssize_t)n;
+    }
+}
+
+ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err)
+{
+    if (s->ahead)
+        return read_ring(s, buffer, n_bytes, err);
+    ssize_t n = input_read(s->in, buffer, n_bytes, err);
+    s->stored_bytes = input_stored_bytes(s->in);
+    return n;
+}
+
+uint64_t stream_stored_bytes(const stream *s)
+{
+    return s->stored_bytes;
+}
+
+uint64_t stream_checksum(const stream *s)
+{
+    return input_checksum(s->in);
+}
+
+void stream_close(stream *s)
+{
+    if (!s)
+        return;
+    if (s->has_thread) {
+        pthread_mutex_lock(&s->mutex);
+        s->closing = true;
+        pthread_cond_signal(&s->changed);
+        pthread_mutex_unlock(&s->mutex);
+        pthread_join(s->thread, NULL);
+    }
+    for (int i = 0; i < N_BLOCKS; i++)
+        free(s->blocks[i].bytes);
+    input_close(s->in);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->mutex);
+    free(s);
+}
