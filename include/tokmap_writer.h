@@ -4,15 +4,20 @@
  *           each input; set_metadata; finish; close.
  * Adopt     tokmap_writer_adopt; scan until TOKMAP_END, add_document for each document; finish;
  *           close.
+ * Resume    tokmap_writer_open with resumable; checkpoint now and then. After a kill, a failure or
+ *           close: open with TOKMAP_UNFINISHED_RESUME; note; append what the note says is missing;
+ *           finish; close. The files are those of a writer that was never interrupted.
  * Promise   A dataset is complete or absent. Work goes to P.bin.partial and P.tmi.partial;
  *           finish flushes both to the disk, names P.bin, then P.tmi, then flushes the folder.
- *           close without a finished finish removes what was begun. A dataset that is being
- *           replaced is kept until the new one is there, and put back if that fails. What a
- *           killed process leaves, the next writer of the same P takes over. Two writers of one
- *           P: the second is told TOKMAP_ERR_LOCKED.
+ *           close without a finished finish removes what was begun, unless it can be resumed. A
+ *           dataset that is being replaced is kept until the new one is there, and put back if
+ *           that fails. What a killed process leaves, the next writer of the same P takes over, but
+ *           what can be resumed only if it says so. Two writers of one P: the second is told
+ *           TOKMAP_ERR_LOCKED.
  * Status    As in tokmap.h. After a failed call every later call but close repeats its status.
- * Memory    4 MiB (6 while merging), 8 bytes for each MiB of tokens and for each 64 documents,
- *           and the sources: 40 bytes each and their names.
+ * Memory    4 MiB (6 while merging), 8 bytes for each MiB of tokens, and the sources: 40 bytes each
+ *           and their names; while finishing, 8 bytes for each 1,024 documents. Arrays that grow
+ *           may take twice that. The same with checkpoints and after resuming.
  * Threads   One caller at a time. */
 #ifndef TOKMAP_WRITER_H
 #define TOKMAP_WRITER_H
@@ -25,16 +30,31 @@ extern "C" {
 
 typedef struct tokmap_writer tokmap_writer;
 
+/* What to do with an unfinished dataset P that can be resumed. */
+typedef enum tokmap_unfinished {
+    TOKMAP_UNFINISHED_REFUSE = 0, /* TOKMAP_ERR_EXISTS */
+    TOKMAP_UNFINISHED_RESUME = 1, /* go on with it; where there is none, begin */
+    TOKMAP_UNFINISHED_DISCARD = 2 /* start over */
+} tokmap_unfinished;
+
 typedef struct tokmap_writer_options { /* 0 means the default, but for eod_id */
     size_t struct_size;                /* sizeof(tokmap_writer_options) */
     uint64_t vocab_size;               /* 1 to 2^31; 0, with token_bytes: not known */
     uint32_t eod_id;                   /* set it: an id, for readers, or TOKMAP_NO_ID */
     int replace;                       /* not 0: replace a dataset P that is already there */
     uint32_t token_bytes; /* 2 or 4; default: 2 for a vocabulary of at most 65,536, else 4 */
+    int resumable;        /* not 0: there will be checkpoints; RESUME implies it */
+    tokmap_unfinished unfinished;
+    uint64_t resume_checkpoint; /* with RESUME: go back to this one, from 1; default: the last */
 } tokmap_writer_options;
 
 /* P is the prefix: the files will be P.bin and P.tmi. A path that ends in .bin or .tmi means
- * its prefix. */
+ * its prefix.
+ *
+ * With TOKMAP_UNFINISHED_RESUME vocab_size, eod_id and token_bytes must be those that it was begun
+ * with (TOKMAP_ERR_MISMATCH). Journal and files are checked against each other first: when they do
+ * not fit (TOKMAP_ERR_CORRUPT) nothing is changed. TOKMAP_END, without a writer: the killed one had
+ * finished, and P is complete. */
 TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
                                             const tokmap_writer_options *options,
                                             tokmap_error *err);
@@ -49,7 +69,8 @@ TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_err
 
 /* Adds all tokens and documents of ds, and its sources, checking its checksums on the way
  * (TOKMAP_ERR_CORRUPT). ds must have the writer's token width, and document borders unless it is
- * empty. Copied inside the file system where it can do that. Not in the middle of a document. */
+ * empty. Copied inside the file system where it can do that. Not in the middle of a document. A
+ * checkpoint comes before or after all of ds. */
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
 
@@ -64,6 +85,40 @@ TOKMAP_API tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *
  * syntax. */
 TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json,
                                                     size_t n_bytes, tokmap_error *err);
+
+/* ---- Checkpoints: work that survives ---- */
+
+#define TOKMAP_MAX_NOTE_BYTES 65536
+
+/* Makes everything so far durable, in the middle of a document too, and remembers it together with
+ * the note: what the caller needs to go on from here, in bytes of his own. The metadata is not
+ * part of it. Takes as long as flushing what is new to the disk. From the first one on, close
+ * keeps P.bin.partial, P.tmi.partial and the journal P.tmj.partial. A failed one leaves those
+ * before it as they are. */
+TOKMAP_API tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note,
+                                                  size_t note_bytes, tokmap_error *err);
+/* The note of the checkpoint resumed from, live as long as the writer; NULL: nothing was there to
+ * resume, begin at the beginning. */
+TOKMAP_API const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes);
+/* The number of the last checkpoint, made or resumed from; 0 before the first. */
+TOKMAP_API uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w);
+
+typedef struct tokmap_checkpoint_info {
+    size_t struct_size;     /* set by the caller: sizeof(tokmap_checkpoint_info) */
+    uint64_t n_checkpoints; /* that P can be resumed from; 0: none */
+    uint64_t n_tokens, n_documents, n_sources; /* at the one asked for; 0 when there is none */
+    uint64_t vocab_size;                       /* as its writer was opened */
+    uint32_t token_bytes, eod_id;
+    size_t note_bytes;
+} tokmap_checkpoint_info;
+
+/* Asks, without the lock, what there is to resume: checkpoint 0 is the last one. note: room for
+ * TOKMAP_MAX_NOTE_BYTES, or NULL. Several writers at work on one job go back to the smallest
+ * n_checkpoints of all. Where the journal is damaged behind the one asked for, n_checkpoints counts
+ * those before; when the last was asked for, that is TOKMAP_ERR_CORRUPT. */
+TOKMAP_API tokmap_status tokmap_writer_checkpoints(const char *prefix, uint64_t checkpoint,
+                                                   tokmap_checkpoint_info *info, void *note,
+                                                   tokmap_error *err);
 
 /* Makes the dataset durable and visible. Afterwards only tokmap_writer_close is left. */
 TOKMAP_API tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err);

@@ -80,10 +80,9 @@ tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
     tokmap_status status = check_options(&o, err);
     if (status)
         return status;
-    tokmap_writer *w = calloc(1, sizeof *w);
+    tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
         return FAIL_MEMORY(err);
-    w->token_fd = -1;
     w->names.replace = o.replace != 0;
     w->header.token_offset = o.token_offset;
     w->header.n_tokens = o.n_tokens;

@@ -16,6 +16,10 @@ typedef struct bytes {
     size_t n_bytes, capacity;
 } bytes;
 
+enum {
+    READ_BYTES = 64 << 10 /* whole groups */
+};
+
 struct tokmap_i_index_writer {
     char *path;
     int fd;
@@ -26,10 +30,11 @@ struct tokmap_i_index_writer {
     uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
     uint32_t n_in_group;
     uint64_t group_start, last_end, n_documents;
-    bytes starts;    /* level 0, u64 */
-    bytes wide_ends; /* as stored */
-    bytes blocks;    /* checksums, u64 as stored */
-    bytes sources;   /* entries as stored */
+    uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* of a checkpoint, as stored */
+    bytes wide_ends;                                 /* as stored */
+    bytes level_1;                                   /* u64, of every 16th group; in finish only */
+    bytes blocks;                                    /* checksums, u64 as stored */
+    bytes sources;                                   /* entries as stored */
     bytes names;
 };
 
@@ -56,34 +61,59 @@ static bool append_u64(bytes *b, uint64_t value)
     return p != NULL;
 }
 
-tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
+/* Where the ends of the first group stand. */
+static uint64_t documents_start(void)
+{
+    const tokmap_i_header four = {.n_sections = TOKMAP_I_MIN_SECTIONS};
+    return tokmap_i_section_start(&four, 0);
+}
+
+tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char *path, int fd,
                                          tokmap_error *err)
 {
     *out = NULL;
     tokmap_i_index_writer *w = calloc(1, sizeof *w);
-    if (!w)
+    if (!w) {
+        tokmap_i_file_close(fd);
         return FAIL_MEMORY(err);
-    w->fd = -1;
+    }
+    w->fd = fd;
     w->path = strdup(path);
     w->out = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
+    w->written = documents_start();
     if (!w->path || !w->out || !w->hasher) {
         tokmap_i_index_writer_close(w);
         return FAIL_MEMORY(err);
     }
-    const int error = tokmap_i_file_create_locked(path, &w->fd);
-    if (error) {
-        tokmap_i_index_writer_close(w);
-        if (error == EWOULDBLOCK)
-            return FAIL(err, TOKMAP_ERR_LOCKED,
-                        "%s: another process is writing this output; wait for it or choose another",
-                        path);
-        return FAIL_IO(err, error, "%s: cannot create", path);
-    }
-    const tokmap_i_header four = {.n_sections = TOKMAP_I_MIN_SECTIONS};
-    w->written = tokmap_i_section_start(&four, 0);
     *out = w;
     return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_index_writer_clear(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    const int error = tokmap_i_file_resize(w->fd, 0);
+    return error ? FAIL_IO(err, error, "%s: cannot empty", w->path) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
+                                         tokmap_error *err)
+{
+    int fd;
+    *out = NULL;
+    const int error = tokmap_i_file_lock(path, &fd);
+    if (error == EWOULDBLOCK)
+        return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another process is writing it", path);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot create", path);
+    tokmap_status status = tokmap_i_index_writer_take(out, path, fd, err);
+    if (!status)
+        status = tokmap_i_index_writer_clear(*out, err);
+    if (status) {
+        tokmap_i_index_writer_close(*out);
+        *out = NULL;
+    }
+    return status;
 }
 
 void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
@@ -94,8 +124,8 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     tokmap_i_hasher_close(w->hasher);
     free(w->path);
     free(w->out);
-    free(w->starts.data);
     free(w->wide_ends.data);
+    free(w->level_1.data);
     free(w->blocks.data);
     free(w->sources.data);
     free(w->names.data);
@@ -143,8 +173,6 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
             return FAIL_MEMORY(err);
         memcpy(p, wide, sizeof wide);
     }
-    if (!append_u64(&w->starts, w->group_start))
-        return FAIL_MEMORY(err);
     w->group_start = w->last_end;
     w->n_in_group = 0;
     return put(w, record, sizeof record, err);
@@ -202,16 +230,92 @@ uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w)
     return w->last_end;
 }
 
+/* ---- Reading back what is written: the ends of the groups ---- */
+
+static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint8_t *dst,
+                               size_t n_bytes, tokmap_error *err)
+{
+    size_t n_read;
+    const uint64_t offset = documents_start() + at;
+    const int error = tokmap_i_file_read(w->fd, dst, n_bytes, offset, &n_read);
+    if (error)
+        return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->path);
+    if (n_read < n_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset + n_read,
+                       "%s: ends at byte %" PRIu64 ", before all that was written to it", w->path,
+                       offset + n_read);
+    return TOKMAP_OK;
+}
+
+static tokmap_status fail_changed(const tokmap_i_index_writer *w, tokmap_error *err)
+{
+    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: does not hold what was written to it", w->path);
+}
+
+/* Adds the start of the group to level 0 and moves it on to the next one. */
+static tokmap_status put_start(tokmap_i_index_writer *w, const uint8_t *record, uint64_t *start,
+                               tokmap_error *err)
+{
+    uint64_t span = load_le32(record + TOKMAP_I_GROUP_BYTES - 4);
+    if (tokmap_i_group_is_wide(record)) {
+        const uint64_t wide_index = tokmap_i_group_wide_index(record);
+        if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
+            return fail_changed(w, err);
+        span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
+    }
+    uint8_t entry[8];
+    store_le64(entry, *start);
+    *start += span;
+    return put(w, entry, sizeof entry, err);
+}
+
+static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap_error *err)
+{
+    const uint64_t n_groups = div_up(w->n_documents, TOKMAP_I_GROUP_DOCUMENTS);
+    const uint64_t n_per_piece = READ_BYTES / TOKMAP_I_GROUP_BYTES;
+    uint64_t start = 0;
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t g = 0; !status && g < n_groups; g++) {
+        const uint64_t in_piece = g % n_per_piece;
+        if (in_piece == 0)
+            status = read_back(w, g * TOKMAP_I_GROUP_BYTES, piece,
+                               (size_t)MIN(n_groups - g, n_per_piece) * TOKMAP_I_GROUP_BYTES, err);
+        if (!status && g % TOKMAP_I_NODE_KEYS == 0 && !append_u64(&w->level_1, start))
+            status = FAIL_MEMORY(err);
+        if (!status)
+            status = put_start(w, piece + in_piece * TOKMAP_I_GROUP_BYTES, &start, err);
+    }
+    return status || start == w->group_start ? status : fail_changed(w, err);
+}
+
+static tokmap_status fill_level(tokmap_i_index_writer *w, uint64_t n_entries, tokmap_error *err)
+{
+    static const uint8_t fill[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
+        status = put(w, fill, sizeof fill, err);
+    return status;
+}
+
+/* The starts of all groups would take 8 bytes for each 64 documents while we write: they follow
+ * from the ends, which the file already holds. */
+static tokmap_status put_level_0(tokmap_i_index_writer *w, uint64_t n_entries, tokmap_error *err)
+{
+    tokmap_status status = flush(w, err);
+    uint8_t *piece = status ? NULL : malloc(READ_BYTES);
+    if (!status)
+        status = piece ? put_starts(w, piece, err) : FAIL_MEMORY(err);
+    free(piece);
+    return status ? status : fill_level(w, n_entries, err);
+}
+
 static tokmap_status put_level(tokmap_i_index_writer *w, uint64_t stride, uint64_t n_entries,
                                tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
     for (uint64_t i = 0; !status && i < n_entries; i++)
-        status = put(w, w->starts.data + 8 * i * stride, 8, err);
-    static const uint8_t fill[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-    for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
-        status = put(w, fill, sizeof fill, err);
-    return status;
+        status = put(w, w->level_1.data + 8 * i * stride, 8, err);
+    return status ? status : fill_level(w, n_entries, err);
 }
 
 static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
@@ -219,13 +323,127 @@ static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_erro
     tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
     tokmap_i_documents_layout layout;
     tokmap_i_documents_layout_of(w->n_documents, &layout);
+    if (!status && layout.n_levels > 0)
+        status = put_level_0(w, layout.level_entries[0], err);
     uint64_t stride = 1;
-    for (uint32_t level = 0; !status && level < layout.n_levels; level++) {
+    for (uint32_t level = 1; !status && level < layout.n_levels; level++) {
         status = put_level(w, stride, layout.level_entries[level], err);
         stride *= TOKMAP_I_NODE_KEYS;
     }
     return status ? status : put(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
 }
+
+/* ---- Checkpoints ---- */
+
+tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_checkpoint *now,
+                                         tokmap_error *err)
+{
+    const tokmap_status status = flush(w, err);
+    if (status)
+        return status;
+    const int error = tokmap_i_file_sync(w->fd);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot write to the disk", w->path);
+    now->n_documents = w->n_documents;
+    now->group_start = w->group_start;
+    now->n_wide = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
+    now->n_sources = w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES;
+    now->names_bytes = w->names.n_bytes;
+    now->ends_checksum = tokmap_i_hasher_get(w->hasher);
+    return TOKMAP_OK;
+}
+
+static const uint8_t *tail(const bytes *b, uint64_t n_bytes)
+{
+    return n_bytes == 0 ? NULL : b->data + b->n_bytes - n_bytes;
+}
+
+void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts *parts)
+{
+    for (uint32_t i = 0; i < w->n_in_group; i++)
+        store_le64(w->open_ends + 8 * (size_t)i, w->group_ends[i]);
+    const uint64_t *n = parts->n_bytes;
+    parts->data[TOKMAP_I_OPEN_ENDS] = w->open_ends;
+    parts->data[TOKMAP_I_WIDE_ENDS] = tail(&w->wide_ends, n[TOKMAP_I_WIDE_ENDS]);
+    parts->data[TOKMAP_I_BLOCKS] = tail(&w->blocks, n[TOKMAP_I_BLOCKS]);
+    parts->data[TOKMAP_I_NEW_SOURCES] = tail(&w->sources, n[TOKMAP_I_NEW_SOURCES]);
+    parts->data[TOKMAP_I_NAMES] = tail(&w->names, n[TOKMAP_I_NAMES]);
+}
+
+static bool append_part(bytes *b, const tokmap_i_record_parts *parts, tokmap_i_record_part part)
+{
+    const size_t n_bytes = (size_t)parts->n_bytes[part];
+    uint8_t *p = extend(b, n_bytes);
+    if (p && n_bytes > 0)
+        memcpy(p, parts->data[part], n_bytes);
+    return p != NULL;
+}
+
+tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
+                                            const tokmap_i_checkpoint *now,
+                                            const tokmap_i_record_parts *parts, tokmap_error *err)
+{
+    if (!append_part(&w->wide_ends, parts, TOKMAP_I_WIDE_ENDS) ||
+        !append_part(&w->blocks, parts, TOKMAP_I_BLOCKS) ||
+        !append_part(&w->sources, parts, TOKMAP_I_NEW_SOURCES) ||
+        !append_part(&w->names, parts, TOKMAP_I_NAMES))
+        return FAIL_MEMORY(err);
+    w->n_documents = now->n_documents;
+    w->n_in_group = (uint32_t)(now->n_documents % TOKMAP_I_GROUP_DOCUMENTS);
+    w->group_start = w->last_end = now->group_start;
+    for (uint32_t i = 0; i < w->n_in_group; i++) {
+        w->group_ends[i] = load_le64(parts->data[TOKMAP_I_OPEN_ENDS] + 8 * (size_t)i);
+        w->last_end = w->group_start + w->group_ends[i];
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status fail_resume(const tokmap_i_index_writer *w, tokmap_error *err)
+{
+    return FAIL(
+        err, TOKMAP_ERR_CORRUPT,
+        "%s: does not hold what its journal says: the unfinished dataset cannot be resumed; "
+        "discard it to start over",
+        w->path);
+}
+
+tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t ends_checksum,
+                                          tokmap_error *err)
+{
+    const uint64_t n_bytes = w->n_documents / TOKMAP_I_GROUP_DOCUMENTS * TOKMAP_I_GROUP_BYTES;
+    tokmap_i_file_stat stat;
+    const int error = tokmap_i_file_stat_fd(w->fd, &stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", w->path);
+    w->written = documents_start() + n_bytes;
+    if (n_bytes > 0 && stat.n_bytes < w->written)
+        return fail_resume(w, err);
+    uint8_t *piece = malloc(READ_BYTES);
+    if (!piece)
+        return FAIL_MEMORY(err);
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t at = 0; !status && at < n_bytes; at += READ_BYTES) {
+        const size_t n = (size_t)MIN(n_bytes - at, READ_BYTES);
+        status = read_back(w, at, piece, n, err);
+        if (!status)
+            tokmap_i_hasher_add(w->hasher, piece, n);
+    }
+    free(piece);
+    return status || tokmap_i_hasher_get(w->hasher) == ends_checksum ? status : fail_resume(w, err);
+}
+
+tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    const int error = tokmap_i_file_resize(w->fd, w->written);
+    return error ? FAIL_IO(err, error, "%s: cannot shorten", w->path) : TOKMAP_OK;
+}
+
+uint64_t tokmap_i_index_writer_last_block(const tokmap_i_index_writer *w)
+{
+    return load_le64(w->blocks.data + w->blocks.n_bytes - 8);
+}
+
+/* ---- Finish ---- */
 
 static tokmap_status put_sources(tokmap_i_index_writer *w, tokmap_error *err)
 {

@@ -5,13 +5,19 @@
 #define TOKMAP_INDEX_WRITER_H
 
 #include "format.h"
+#include "journal_record.h"
 #include "tokmap.h"
 
 typedef struct tokmap_i_index_writer tokmap_i_index_writer;
 
-/* TOKMAP_ERR_LOCKED while another process writes the same file. */
+/* Creates or empties the file. TOKMAP_ERR_LOCKED while another process writes it. */
 tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
                                          tokmap_error *err);
+/* The same for a file that the caller has opened and locked, and gives away even on failure. What
+ * is in the file stays, until it is cleared or resumed. */
+tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char *path, int fd,
+                                         tokmap_error *err);
+tokmap_status tokmap_i_index_writer_clear(tokmap_i_index_writer *w, tokmap_error *err);
 /* The next document ends at token `end`, counted from the first token of all. */
 tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
                                              tokmap_error *err);
@@ -29,6 +35,26 @@ tokmap_status tokmap_i_index_writer_source(tokmap_i_index_writer *w,
                                            const tokmap_i_new_source *source, tokmap_error *err);
 uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w);
 uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w);
+
+/* ---- Checkpoints ---- */
+
+/* Makes all documents so far durable, and fills in what the index knows of a checkpoint: all but
+ * tokens, note and sequence. */
+tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_checkpoint *now,
+                                         tokmap_error *err);
+/* Lets all measured parts but the note point to what came last, until the next call. */
+void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts *parts);
+/* Takes over one checkpoint after the other. */
+tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
+                                            const tokmap_i_checkpoint *now,
+                                            const tokmap_i_record_parts *parts, tokmap_error *err);
+/* Whether the file holds what the last checkpoint restored says. Changes nothing in it. */
+tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t ends_checksum,
+                                          tokmap_error *err);
+/* Cuts off what is behind it. */
+tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
+/* The checksum of the last whole block; there must be one. */
+uint64_t tokmap_i_index_writer_last_block(const tokmap_i_index_writer *w);
 
 /* Writes all sections and the header and flushes the file to the disk. The caller has filled in the
  * header's tokens, widths, ids and suffix; counts and sections are filled in here. */

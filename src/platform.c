@@ -29,9 +29,10 @@ static int open_retrying(const char *path, int flags)
     return fd;
 }
 
-int tokmap_i_file_open(const char *path, int *fd)
+/* A pipe must not hold us up. */
+static int open_regular(const char *path, int flags, int *fd)
 {
-    *fd = open_retrying(path, O_RDONLY | O_NONBLOCK); /* a pipe must not hold us up */
+    *fd = open_retrying(path, flags | O_NONBLOCK);
     if (*fd < 0)
         return errno;
     struct stat st;
@@ -43,6 +44,16 @@ int tokmap_i_file_open(const char *path, int *fd)
         *fd = -1;
     }
     return error;
+}
+
+int tokmap_i_file_open(const char *path, int *fd)
+{
+    return open_regular(path, O_RDONLY, fd);
+}
+
+int tokmap_i_file_open_again(const char *path, int *fd)
+{
+    return open_regular(path, O_RDWR | O_NOFOLLOW, fd);
 }
 
 int tokmap_i_file_create(const char *path, int *fd)
@@ -63,55 +74,33 @@ static int lock_retrying(int fd)
     return result;
 }
 
-static int empty_retrying(int fd)
-{
-    int result;
-    do {
-        result = ftruncate(fd, 0);
-    } while (result && errno == EINTR);
-    return result;
-}
-
 /* Between our open and our lock another writer may have finished and taken the name away: then
- * the lock is on a finished file, which must not be emptied. Nor must a file that has another
- * name by now, as one that a killed writer had just published: it only loses this name, and
- * *again is set. */
-static int lock_and_empty(const char *path, int fd, bool *again)
+ * the lock is on a finished file. */
+static int lock_named(const char *path, int fd)
 {
     struct stat held, named;
     if (lock_retrying(fd) || fstat(fd, &held))
         return errno;
     if (lstat(path, &named))
         return errno == ENOENT ? EWOULDBLOCK : errno;
-    if (held.st_dev != named.st_dev || held.st_ino != named.st_ino)
-        return EWOULDBLOCK;
-    if (held.st_nlink > 1) {
-        *again = unlink(path) == 0;
-        return *again ? 0 : errno;
-    }
-    return empty_retrying(fd) ? errno : 0;
+    return held.st_dev == named.st_dev && held.st_ino == named.st_ino ? 0 : EWOULDBLOCK;
 }
 
-int tokmap_i_file_create_locked(const char *path, int *fd)
+int tokmap_i_file_lock(const char *path, int *fd)
 {
-    int error = 0;
-    bool again;
-    do {
-        again = false;
-        *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
-        const bool made = *fd >= 0;
-        if (!made && errno == EEXIST)
-            *fd = open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW);
-        if (*fd < 0)
-            return errno;
-        error = lock_and_empty(path, *fd, &again);
-        if (error && made && error != EWOULDBLOCK)
-            unlink(path);
-        if (error || again) {
-            close(*fd);
-            *fd = -1;
-        }
-    } while (again);
+    *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
+    const bool made = *fd >= 0;
+    if (!made && errno == EEXIST)
+        *fd = open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+    if (*fd < 0)
+        return errno;
+    const int error = lock_named(path, *fd);
+    if (!error)
+        return 0;
+    if (made && error != EWOULDBLOCK)
+        unlink(path);
+    close(*fd);
+    *fd = -1;
     return error;
 }
 
@@ -120,7 +109,7 @@ int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out)
     struct stat st;
     if (fstat(fd, &st))
         return errno;
-    *out = (tokmap_i_file_stat){(uint64_t)st.st_size, st.st_dev, st.st_ino};
+    *out = (tokmap_i_file_stat){(uint64_t)st.st_size, st.st_dev, st.st_ino, st.st_nlink};
     return 0;
 }
 
@@ -188,6 +177,15 @@ int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset
         n_written += (size_t)n;
     }
     return 0;
+}
+
+int tokmap_i_file_resize(int fd, uint64_t n_bytes)
+{
+    int result;
+    do {
+        result = ftruncate(fd, (off_t)n_bytes);
+    } while (result && errno == EINTR);
+    return result ? errno : 0;
 }
 
 int tokmap_i_file_copy(const tokmap_i_copy *copy)

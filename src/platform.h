@@ -13,6 +13,7 @@
 typedef struct tokmap_i_file_stat {
     uint64_t n_bytes;
     uint64_t device, inode; /* which file it is, whatever its name */
+    uint64_t n_names;
 } tokmap_i_file_stat;
 
 /* Opens a regular file for reading; EISDIR for a folder, EINVAL for a pipe, socket or device. */
@@ -20,9 +21,12 @@ int tokmap_i_file_open(const char *path, int *fd);
 /* Creates a file of ours. A file of that name is removed first, never emptied: it may have another
  * name, or somebody may be reading it. */
 int tokmap_i_file_create(const char *path, int *fd);
-/* Creates an empty file, or takes over one that nobody holds, and holds it until closed:
+/* Opens a file of ours that is there, to go on writing it. Does not follow a symbolic link; EINVAL
+ * for what is not a regular file. */
+int tokmap_i_file_open_again(const char *path, int *fd);
+/* Creates an empty file, or opens the one that nobody holds, as it is, and holds it until closed:
  * EWOULDBLOCK while another process does. Does not follow a symbolic link. */
-int tokmap_i_file_create_locked(const char *path, int *fd);
+int tokmap_i_file_lock(const char *path, int *fd);
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
 /* Whether the path leads, through links too, to the file that was described. */
 bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file);
@@ -36,6 +40,9 @@ void tokmap_i_file_close(int fd);
 /* *n_read is below n_bytes only at the end of the file. */
 int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read);
 int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset);
+
+/* Cuts the file off, or fills it up with zeros. */
+int tokmap_i_file_resize(int fd, uint64_t n_bytes);
 
 typedef struct tokmap_i_copy {
     int from_fd, to_fd;

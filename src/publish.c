@@ -70,7 +70,16 @@ static tokmap_status refuse_existing(const tokmap_i_names *n, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
+size_t tokmap_i_prefix_bytes(const char *path)
+{
+    const size_t n_bytes = strlen(path);
+    if (n_bytes > 4 &&
+        (strcmp(path + n_bytes - 4, ".bin") == 0 || strcmp(path + n_bytes - 4, ".tmi") == 0))
+        return n_bytes - 4;
+    return n_bytes;
+}
+
+tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err)
 {
     n->token_path = join(prefix, prefix_bytes, suffix, "");
@@ -80,11 +89,54 @@ tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t 
     n->index_path = join(prefix, prefix_bytes, ".tmi", "");
     n->index_partial = join(prefix, prefix_bytes, ".tmi", ".partial");
     n->index_replaced = join(prefix, prefix_bytes, ".tmi", ".replaced");
+    n->journal = join(prefix, prefix_bytes, ".tmj", ".partial");
     if (!n->token_path || !n->bin_path || !n->token_partial || !n->token_replaced ||
-        !n->index_path || !n->index_partial || !n->index_replaced)
+        !n->index_path || !n->index_partial || !n->index_replaced || !n->journal)
         return FAIL_MEMORY(err);
-    /* Files that are not ours to touch do not even get a lock file beside them. */
-    return refuse_existing(n, err);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
+                                  const char *suffix, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_names_make(n, prefix, prefix_bytes, suffix, err);
+    if (status)
+        return status;
+    /* Files that are not ours to touch do not even get a lock file beside them. Beside a journal,
+     * tokens without an index may be ours: the lock decides. */
+    return n->resume && tokmap_i_file_exists(n->journal) ? TOKMAP_OK : refuse_existing(n, err);
+}
+
+/* A file that has another name by now, as one that a killed writer had just published, must not be
+ * emptied: it only loses this name. */
+static int unname(const tokmap_i_names *n, int *fd)
+{
+    const bool published = tokmap_i_file_same(n->index_path, n->index_partial);
+    const int error =
+        n->has_journal && !published ? EMLINK : tokmap_i_file_remove(n->index_partial);
+    tokmap_i_file_close(*fd);
+    *fd = -1;
+    return error;
+}
+
+tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
+{
+    int error = 0;
+    tokmap_i_file_stat stat = {.n_names = 2};
+    while (!error && stat.n_names > 1) {
+        error = tokmap_i_file_lock(n->index_partial, fd);
+        n->has_journal = !error && tokmap_i_file_exists(n->journal);
+        if (!error)
+            error = tokmap_i_file_stat_fd(*fd, &stat);
+        if (!error && stat.n_names > 1)
+            error = unname(n, fd);
+    }
+    n->owns_partials = error == 0;
+    if (error == EWOULDBLOCK)
+        return FAIL(err, TOKMAP_ERR_LOCKED,
+                    "%s: another process is writing this output; wait for it or choose another",
+                    n->index_partial);
+    return error ? FAIL_IO(err, error, "%s: cannot take over", n->index_partial) : TOKMAP_OK;
 }
 
 /* ---- The old dataset, while a new one takes its names ---- */
@@ -120,12 +172,38 @@ static void drop_replaced(const tokmap_i_names *n)
     tokmap_i_file_remove(n->index_replaced);
 }
 
+static bool is_published(const tokmap_i_names *n)
+{
+    return n->has_journal && tokmap_i_file_exists(n->index_path) &&
+           tokmap_i_file_same(n->bin_path, n->token_partial);
+}
+
+/* A writer on a file system without links may have been killed when it had renamed its tokens. */
+const char *tokmap_i_names_unfinished(const tokmap_i_names *n)
+{
+    if (tokmap_i_file_exists(n->token_partial))
+        return n->token_partial;
+    return tokmap_i_file_exists(n->index_path) || !tokmap_i_file_exists(n->bin_path) ? NULL
+                                                                                     : n->bin_path;
+}
+
+tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err)
+{
+    const int error = n->has_journal ? tokmap_i_file_remove(n->journal) : 0;
+    if (error && error != ENOENT)
+        return FAIL_IO(err, error, "%s: cannot remove", n->journal);
+    n->has_journal = false;
+    return TOKMAP_OK;
+}
+
 /* What a killed writer left. Had it published its index, an old dataset that is aside is done
- * with; if not, its tokens go and the old dataset comes back. */
-static int clear_leftovers(const tokmap_i_names *n)
+ * with, and so is a journal; if not, its tokens go and the old dataset comes back. */
+static int clear_leftovers(tokmap_i_names *n)
 {
     if (tokmap_i_file_exists(n->index_path)) {
         drop_replaced(n);
+        if (is_published(n) && tokmap_i_names_discard(n, NULL) == TOKMAP_OK)
+            tokmap_i_file_remove(n->token_partial);
         return 0;
     }
     const bool replacing =
@@ -135,9 +213,19 @@ static int clear_leftovers(const tokmap_i_names *n)
     return replacing ? put_back(n) : 0;
 }
 
+tokmap_status tokmap_i_names_complete(tokmap_i_names *n, tokmap_error *err)
+{
+    if (!is_published(n))
+        return TOKMAP_OK;
+    const int error = tokmap_i_folder_sync(n->index_path);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot flush its folder to the disk", n->index_path);
+    clear_leftovers(n);
+    return TOKMAP_END;
+}
+
 tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
 {
-    n->owns_partials = true;
     int error = clear_leftovers(n);
     if (error)
         return FAIL_IO(err, error, "%s: cannot put back the dataset that was being replaced",
@@ -172,36 +260,56 @@ static int name_index(tokmap_i_names *n)
     return error;
 }
 
-/* After a file was given its name: makes the name durable. */
-static tokmap_status sync_name(int naming_error, const char *path, tokmap_error *err)
+/* Takes a final name away again. What has no other one by now is renamed back, to be resumed. */
+static void take_back(const tokmap_i_names *n, const char *path, const char *partial)
 {
-    if (naming_error == EEXIST)
-        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: is there already", path);
-    if (naming_error)
-        return FAIL_IO(err, naming_error, "%s: cannot give the finished file this name", path);
-    const int error = tokmap_i_folder_sync(path);
-    if (!error)
-        return TOKMAP_OK;
-    tokmap_i_file_remove(path); /* it may not survive a power cut: better absent now */
-    return FAIL_IO(err, error, "%s: cannot flush its folder to the disk", path);
+    if (!n->has_journal || tokmap_i_file_exists(partial) || tokmap_i_file_rename(path, partial))
+        tokmap_i_file_remove(path);
 }
 
+static tokmap_status fail_name(int error, const char *path, tokmap_error *err)
+{
+    return error == EEXIST
+               ? FAIL(err, TOKMAP_ERR_EXISTS, "%s: is there already", path)
+               : FAIL_IO(err, error, "%s: cannot give the finished file this name", path);
+}
+
+static tokmap_status sync_name(const char *path, tokmap_error *err)
+{
+    const int error = tokmap_i_folder_sync(path);
+    return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", path) : TOKMAP_OK;
+}
+
+/* A name that may not survive a power cut is better absent now. */
 static tokmap_status give_names(tokmap_i_names *n, tokmap_error *err)
 {
-    tokmap_status status = TOKMAP_OK;
-    if (n->writes_tokens)
-        status = sync_name(name_tokens(n), n->token_path, err);
-    if (status)
-        return status;
-    status = sync_name(name_index(n), n->index_path, err);
+    int error = n->writes_tokens ? name_tokens(n) : 0;
+    if (error)
+        return fail_name(error, n->token_path, err);
+    tokmap_status status = n->writes_tokens ? sync_name(n->token_path, err) : TOKMAP_OK;
+    if (!status) {
+        error = name_index(n);
+        status = error ? fail_name(error, n->index_path, err) : sync_name(n->index_path, err);
+        if (status && !error)
+            take_back(n, n->index_path, n->index_partial);
+    }
     if (status && n->writes_tokens)
-        tokmap_i_file_remove(n->token_path);
+        take_back(n, n->token_path, n->token_partial);
     return status;
+}
+
+/* Where the lock went with a rename, the next writer may be here already, with its own journal. */
+static void drop_journal(tokmap_i_names *n)
+{
+    if (n->has_journal && tokmap_i_file_is(n->journal, &n->journal_file))
+        tokmap_i_file_remove(n->journal);
+    n->has_journal = false;
 }
 
 static void remove_partials(tokmap_i_names *n)
 {
-    if (!n->owns_partials) /* without the lock the files are another writer's */
+    /* Without the lock the files are another writer's. */
+    if (!n->owns_partials || n->has_journal)
         return;
     if (n->writes_tokens)
         tokmap_i_file_remove(n->token_partial);
@@ -218,6 +326,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
     if (!status) {
         if (n->replace)
             drop_replaced(n);
+        drop_journal(n);
         remove_partials(n);
         return TOKMAP_OK;
     }
@@ -240,5 +349,6 @@ void tokmap_i_names_close(tokmap_i_names *n)
     free(n->index_path);
     free(n->index_partial);
     free(n->index_replaced);
+    free(n->journal);
     *n = (tokmap_i_names){0};
 }

@@ -10,9 +10,37 @@
 #include "status.h"
 #include "token_scan.h"
 
+tokmap_writer *tokmap_i_writer_new(void)
+{
+    tokmap_writer *w = calloc(1, sizeof *w);
+    if (w) {
+        w->token_fd = -1;
+        w->journal = TOKMAP_I_NO_JOURNAL;
+    }
+    return w;
+}
+
+static tokmap_status take_lock(tokmap_writer *w, tokmap_error *err)
+{
+    int fd;
+    const tokmap_status status = tokmap_i_names_lock(&w->names, &fd, err);
+    return status ? status : tokmap_i_index_writer_take(&w->index, w->names.index_partial, fd, err);
+}
+
+static tokmap_status start_over(tokmap_writer *w, tokmap_error *err)
+{
+    tokmap_status status = tokmap_i_names_claim(&w->names, err);
+    if (!status && w->names.has_journal && w->unfinished == TOKMAP_UNFINISHED_REFUSE)
+        status = tokmap_i_writer_refuse_unfinished(w, err);
+    if (!status)
+        status = tokmap_i_names_discard(&w->names, err);
+    return status ? status : tokmap_i_index_writer_clear(w->index, err);
+}
+
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err)
 {
+    bool resumed = false;
     w->buffer = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
     w->metadata = strdup("{}");
@@ -22,21 +50,20 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
     strcpy(w->header.token_suffix, suffix);
     tokmap_status status = tokmap_i_names_open(&w->names, prefix, prefix_bytes, suffix, err);
     if (!status)
-        status = tokmap_i_index_writer_open(&w->index, w->names.index_partial, err);
-    return status ? status : tokmap_i_names_claim(&w->names, err);
+        status = take_lock(w, err);
+    if (!status && w->unfinished == TOKMAP_UNFINISHED_RESUME)
+        status = tokmap_i_writer_resume(w, &resumed, err);
+    return status || resumed ? status : start_over(w, err);
 }
 
 static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_error *err)
 {
-    size_t prefix_bytes = strlen(prefix);
-    if (prefix_bytes > 4 && (strcmp(prefix + prefix_bytes - 4, ".bin") == 0 ||
-                             strcmp(prefix + prefix_bytes - 4, ".tmi") == 0))
-        prefix_bytes -= 4;
+    const size_t prefix_bytes = tokmap_i_prefix_bytes(prefix);
     if (prefix_bytes == 0 || prefix[prefix_bytes - 1] == '/')
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "'%s' names a folder, not a dataset", prefix);
     w->names.writes_tokens = true;
     const tokmap_status status = tokmap_i_writer_begin(w, prefix, prefix_bytes, ".bin", err);
-    if (status)
+    if (status || w->token_fd >= 0)
         return status;
     const int error = tokmap_i_file_create(w->names.token_partial, &w->token_fd);
     return error ? FAIL_IO(err, error, "%s: cannot create", w->names.token_partial) : TOKMAP_OK;
@@ -47,6 +74,24 @@ static uint64_t id_limit(const tokmap_i_header *h)
 {
     const uint64_t width_limit = h->token_bytes == 2 ? UINT16_MAX + 1ull : TOKMAP_NO_ID;
     return h->vocab_size == 0 ? width_limit : MIN(h->vocab_size, width_limit);
+}
+
+static tokmap_status take_resume_options(tokmap_writer *w, const tokmap_writer_options *o,
+                                         tokmap_error *err)
+{
+    w->names.replace = o->replace != 0;
+    w->names.resume = o->unfinished == TOKMAP_UNFINISHED_RESUME;
+    w->resumable = o->resumable || w->names.resume;
+    w->unfinished = o->unfinished;
+    w->resume_checkpoint = o->resume_checkpoint;
+    if (o->unfinished != TOKMAP_UNFINISHED_REFUSE && o->unfinished != TOKMAP_UNFINISHED_DISCARD &&
+        !w->names.resume)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "options: unfinished is %d: must be 0, 1 or 2",
+                    (int)o->unfinished);
+    if (o->resume_checkpoint > 0 && !w->names.resume)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "options: resume_checkpoint, but nothing is to be resumed");
+    return TOKMAP_OK;
 }
 
 static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_options *o,
@@ -79,12 +124,12 @@ tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
     if (!take_struct(&o, sizeof o, options, SIZE_UP_TO(tokmap_writer_options, token_bytes)))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "tokmap_writer_open: options: struct_size is not set");
-    tokmap_writer *w = calloc(1, sizeof *w);
+    tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
         return FAIL_MEMORY(err);
-    w->token_fd = -1;
-    w->names.replace = o.replace != 0;
     tokmap_status status = take_options(&w->header, &o, err);
+    if (!status)
+        status = take_resume_options(w, &o, err);
     if (!status)
         status = begin_new(w, prefix, err);
     if (status) {
@@ -385,7 +430,9 @@ void tokmap_writer_close(tokmap_writer *w)
     tokmap_i_names_close(&w->names);
     tokmap_i_index_writer_close(w->index);
     tokmap_i_file_close(w->token_fd);
+    tokmap_i_journal_close(&w->journal);
     tokmap_i_hasher_close(w->hasher);
+    free(w->note);
     free(w->buffer);
     free(w->metadata);
     free(w);

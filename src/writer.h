@@ -1,4 +1,5 @@
-/* writer.h - what writer.c (a new token file), adopt.c (an old one) and merging share. */
+/* writer.h - what writer.c (a new token file), adopt.c (an old one), merging and checkpoints
+ * share. */
 #ifndef TOKMAP_WRITER_INTERNAL_H
 #define TOKMAP_WRITER_INTERNAL_H
 
@@ -6,6 +7,7 @@
 
 #include "hash.h"
 #include "index_writer.h"
+#include "journal.h"
 #include "publish.h"
 #include "tokmap_writer.h"
 
@@ -24,11 +26,20 @@ struct tokmap_writer {
     uint64_t n_sources, source_end_document, source_end_token;
     char *metadata;
     size_t metadata_bytes;
+    bool resumable;
+    tokmap_unfinished unfinished; /* what to do with it */
+    uint64_t resume_checkpoint;
+    tokmap_i_journal journal; /* open from the first checkpoint on */
+    uint8_t *note;            /* of the checkpoint resumed from, or NULL */
+    size_t note_bytes;
     tokmap_error failure; /* what every call after a failed one repeats */
 };
 
-/* Makes the names and takes the lock; what is there already is refused. suffix: of the token
- * file. */
+/* Zeroed, and ready for close. NULL when out of memory. */
+tokmap_writer *tokmap_i_writer_new(void);
+/* Makes the names and takes the lock; what is there already is refused, and so is what is
+ * unfinished, unless w->unfinished says otherwise. What is resumed has its token file open.
+ * suffix: of the token file. TOKMAP_END when what was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
                                     const char *suffix, tokmap_error *err);
 /* Each public call goes through these: repeat an old failure; remember a new one. */
@@ -41,5 +52,11 @@ tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 tokmap_status tokmap_i_writer_source(tokmap_writer *w, const tokmap_i_new_source *source,
                                      tokmap_error *err);
+
+/* With the lock: looks for something unfinished and resumes it at the checkpoint asked for.
+ * *resumed stays false where there is nothing that can be. */
+tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_error *err);
+/* With the lock: TOKMAP_ERR_EXISTS when there is something that can be resumed. */
+tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err);
 
 #endif /* TOKMAP_WRITER_INTERNAL_H */

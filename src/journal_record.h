@@ -1,0 +1,85 @@
+/* journal_record.h - the journal of an unfinished dataset: header and records, bytes <-> values.
+ *
+ * A record says how far the files had come at a checkpoint, and holds what is nowhere else and
+ * came since the one before. Pure: no files, no allocation. docs/FORMAT.md section 9. */
+#ifndef TOKMAP_JOURNAL_RECORD_H
+#define TOKMAP_JOURNAL_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TOKMAP_I_JOURNAL_VERSION = 1,
+    TOKMAP_I_JOURNAL_HEADER_BYTES = 64,
+    TOKMAP_I_RECORD_HEAD_BYTES = 112,
+    TOKMAP_I_RECORD_ALIGNMENT = 8 /* heads start at multiples of it */
+};
+
+typedef struct tokmap_i_journal_header {
+    uint32_t version, token_bytes, eod_id;
+    uint64_t vocab_size;
+    uint64_t checksum;
+} tokmap_i_journal_header;
+
+/* The head of a record. Counts are totals since the beginning. */
+typedef struct tokmap_i_checkpoint {
+    uint64_t sequence; /* 1 for the first; not stored: its place tells */
+    uint64_t n_tokens, n_documents;
+    uint64_t group_start; /* first token of the group of documents at hand */
+    uint64_t n_wide;      /* groups with wide ends */
+    uint64_t n_sources, names_bytes;
+    uint32_t largest_id, note_bytes;
+    bool borderless_source;
+    uint64_t ends_checksum;  /* of the documents section as far as it is written */
+    uint64_t block_checksum; /* of the token bytes behind the last whole block */
+    uint64_t checksum;       /* of the head; the next record names it */
+} tokmap_i_checkpoint;
+
+/* The payload, in its order. All but the first and the last is what came since the checkpoint
+ * before. */
+typedef enum tokmap_i_record_part {
+    TOKMAP_I_OPEN_ENDS, /* u64, of the group at hand, counted from its start */
+    TOKMAP_I_WIDE_ENDS, /* the others as the index stores them */
+    TOKMAP_I_BLOCKS,
+    TOKMAP_I_NEW_SOURCES,
+    TOKMAP_I_NAMES,
+    TOKMAP_I_NOTE,
+    TOKMAP_I_RECORD_PARTS
+} tokmap_i_record_part;
+
+typedef struct tokmap_i_record_parts {
+    const uint8_t *data[TOKMAP_I_RECORD_PARTS];
+    uint64_t n_bytes[TOKMAP_I_RECORD_PARTS];
+} tokmap_i_record_parts;
+
+/* Computes header->checksum. */
+void tokmap_i_journal_header_encode(tokmap_i_journal_header *header, uint8_t *bytes);
+/* False when these 64 bytes are no sound header. Of a later version only the version counts. */
+bool tokmap_i_journal_header_decode(const uint8_t *bytes, tokmap_i_journal_header *header);
+
+/* Fills in the sizes of the parts of `now`, which follow from the counts. `before` is all zero
+ * before the first. */
+void tokmap_i_record_measure(const tokmap_i_journal_header *header,
+                             const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now,
+                             tokmap_i_record_parts *parts);
+/* All of them, filled up to the next head. */
+uint64_t tokmap_i_record_payload_bytes(const tokmap_i_record_parts *parts);
+/* Writes head and payload. Computes now->checksum. previous: the
+ * checksum of the record before, or of the header. */
+void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
+                            const tokmap_i_record_parts *parts, uint8_t *bytes);
+
+/* Whether these 112 bytes are a head at all: magic and checksum. */
+bool tokmap_i_record_is_head(const uint8_t *bytes);
+/* Decodes a head that is one. NULL when it can follow `before`; else what is wrong. */
+const char *tokmap_i_record_head_decode(const uint8_t *bytes, const tokmap_i_journal_header *header,
+                                        const tokmap_i_checkpoint *before,
+                                        tokmap_i_checkpoint *now);
+/* Whether this is the payload of that head, and not one that was torn. */
+bool tokmap_i_record_is_payload(const uint8_t *head, const uint8_t *payload, uint64_t n_bytes);
+/* Lets the measured parts point into the payload. NULL when it is sound; else what is wrong. */
+const char *tokmap_i_record_payload_decode(const uint8_t *payload, const tokmap_i_checkpoint *now,
+                                           tokmap_i_record_parts *parts);
+
+#endif /* TOKMAP_JOURNAL_RECORD_H */
