@@ -16,7 +16,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
 failed=0
-commands='pack index info verify cat merge export'
+commands='pack index info verify cat merge export encode decode'
 version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' "$root/include/tokmap.h")
 
 ok()
@@ -119,7 +119,7 @@ says pack_force tokmap pack --force one.txt two.txt -o d.bin
 says pack_without_output tokmap pack one.txt
 says pack_without_input tokmap pack -o x
 says pack_missing_input tokmap pack one.txt missing.txt -o x
-says pack_folder tokmap pack . -o x
+says pack_empty_folder bash -c 'mkdir empty_folder && tokmap pack empty_folder -o x'
 says pack_stdin_twice tokmap pack - - -o x
 says pack_into_missing_folder tokmap pack one.txt -o missing/x
 says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
@@ -149,6 +149,69 @@ says pack_empty_input tokmap pack '' -o x
 quietly tokmap pack -q one.txt -o twin.bin.bin
 says pack_tells_of_the_dataset_it_wrote tokmap pack two.txt -o twin.bin
 quietly tokmap pack --lines /dev/null -o empty
+
+printf '{"id": 1, "text": "one"}\n{"id": 2}\n{"text": "tw\\u00f6"}\n{"text": "broken\n' >some.jsonl
+says pack_bad_document tokmap pack some.jsonl -o x
+says pack_bad_documents_skipped tokmap pack --on-error skip some.jsonl -o x
+says pack_bad_documents_collected tokmap pack -f --on-error collect some.jsonl -o x
+says pack_collected_documents cat x.bad
+says pack_collected_again tokmap pack --on-error collect some.jsonl -o y
+rm -f x.*
+printf 'caf\351 <eod> \303\244\n' >latin.txt
+says pack_notes tokmap pack latin.txt -o x
+says pack_raw bash -c 'tokmap pack -f --utf8 raw latin.txt -o x && tokmap cat x'
+says pack_bad_utf8 tokmap pack -f --utf8 error latin.txt -o x
+says pack_tokens_around bash -c 'tokmap pack -f --bos 0 --eod "<eod>" one.txt -o x && tokmap cat x'
+says pack_without_end bash -c 'tokmap pack -f --eod none one.txt two.txt -o x && tokmap cat x'
+says pack_separated bash -c 'printf "a||b||c" >sep.txt
+    tokmap pack -f --separator "||" sep.txt -o x && tokmap cat --text x'
+says pack_split bash -c 'seq 30 >30.txt; tokmap pack -f --lines --split valid=0.2 30.txt -o x &&
+    tokmap cat --text x-valid'
+says pack_split_metadata bash -c 'tokmap info --json x-valid | sed "s/.*\"metadata\"/\"metadata\"/"'
+says pack_limit_docs tokmap pack -f --lines --limit-docs 7 30.txt -o x
+says pack_limit_tokens tokmap pack -f --lines --limit-tokens 50 30.txt one.txt -o x
+says pack_dry_run tokmap pack --dry-run --split valid=0.005 one.txt two.txt lines.txt -o y
+says pack_dry_run_json tokmap pack --dry-run --json one.txt two.txt -o y
+says pack_dry_run_stdin tokmap pack --dry-run - -o y
+rm -f x.* x-valid.*
+says pack_bad_format tokmap pack --format csv one.txt -o x
+says pack_bad_on_error tokmap pack --on-error maybe one.txt -o x
+says pack_bad_utf8_word tokmap pack --utf8 latin1 one.txt -o x
+says pack_bad_specials tokmap pack --specials keep one.txt -o x
+says pack_bad_separator tokmap pack --separator '\q' one.txt -o x
+says pack_bad_split tokmap pack --split valid=2 one.txt -o x
+says pack_bad_split_name tokmap pack --split a/b=0.1 one.txt -o x
+says pack_split_twice tokmap pack --split a=0.1 --split a=0.2 one.txt -o x
+says pack_split_of_everything tokmap pack --split a=0.5 --split b=0.5 one.txt -o x
+says pack_bad_threads tokmap pack -j 0 one.txt -o x
+says pack_bad_memory tokmap pack --memory 1M one.txt -o x
+says pack_bad_limit tokmap pack --limit-docs 0 one.txt -o x
+says pack_bad_eod tokmap pack --eod '<|endoftext|>' one.txt -o x
+says pack_bos_unknown tokmap pack --bos auto one.txt -o x
+says pack_bad_documents_without_collect tokmap pack --bad-documents y one.txt -o x
+says pack_pattern_of_bytes tokmap pack --pattern gpt2 one.txt -o x
+says pack_tokenizer_that_is_text tokmap pack --tokenizer one.txt one.txt -o x
+says pack_tokenizer_folder tokmap pack --tokenizer folder one.txt -o x
+says pack_report_onto_input tokmap pack --report one.txt one.txt -o x
+
+# ---- encode and decode ----
+
+printf '"hi"\n{"text": "\\u00e9\\ud800", "n": 1}\n""\n' >texts.jsonl
+says encode tokmap encode --tokenizer bytes texts.jsonl
+says decode bash -c 'tokmap encode --tokenizer bytes texts.jsonl 2>&- |
+    tokmap decode --tokenizer bytes'
+says encode_without_tokenizer tokmap encode texts.jsonl
+says encode_two_inputs tokmap encode --tokenizer bytes a b
+says encode_missing_input tokmap encode --tokenizer bytes missing.jsonl
+says encode_bad_json bash -c 'printf "\"a\"\n{\"text\": x}\n" | tokmap encode --tokenizer bytes'
+says encode_no_field bash -c 'echo "{\"body\": \"x\"}" | tokmap encode --tokenizer bytes'
+says encode_field bash -c 'echo "{\"a\": {\"b\": \"x\"}}" |
+    tokmap encode --field a.b --tokenizer bytes'
+says encode_not_utf8 bash -c 'printf "\"a\\xff\"" | tokmap encode --tokenizer bytes'
+says decode_bad_array bash -c 'echo "[1, 2" | tokmap decode --tokenizer bytes'
+says decode_bad_id bash -c 'printf "[97]\n[97, 300]\n" | tokmap decode --tokenizer bytes'
+says decode_closed_stdout bash -c 'echo "[97]" | tokmap decode --tokenizer bytes >&-'
+says encode_full_disk bash -c 'echo "\"a\"" | tokmap encode --tokenizer bytes >/dev/full'
 printf '\001\000\002\000\003\000' >borderless.bin
 quietly tokmap index --dtype u16 --eod none borderless.bin
 printf '\001\000\000\000\002\000\001\000' >wide.bin

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# test_pack.sh - what tokmap pack reads and writes: documents, compressed inputs, damaged inputs.
+# test_pack.sh - what tokmap pack reads and writes: documents, inputs of all kinds, splits, limits,
+# bad documents, special tokens, damaged inputs; and that nothing but inputs and options counts.
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 PATH=${TOKMAP_BUILD:-$root/build}:$PATH
@@ -61,13 +62,13 @@ printf 'first\n\nthird \r\n\0zero\nno newline' >lines.txt
 : >empty.txt
 { cat random.bin; head -c 300000 /dev/zero | tr '\0' x; printf '\n\nend'; } >big.txt
 
-tokmap pack -q random.bin empty.txt lines.txt -o files
+tokmap pack -q --utf8 raw random.bin empty.txt lines.txt -o files
 same tokens_are_the_bytes_and_256_at_the_end_of_each_file \
     "$( (bytes <random.bin; echo 256; echo 256; bytes <lines.txt; echo 256) | cksum)" \
     "$(od -An -v -tu2 -w2 files.bin | tr -d ' ' | cksum)"
 same an_empty_file_is_a_document_of_one_token 256 "$(tokmap cat --documents 1 files)"
 
-tokmap pack -q --lines lines.txt empty.txt big.txt -o lines
+tokmap pack -q --utf8 raw --lines lines.txt empty.txt big.txt -o lines
 { cat lines.txt; echo; cat big.txt; echo; } >expected.txt
 tokmap cat --text lines >actual.txt
 cmp -s expected.txt actual.txt
@@ -92,13 +93,262 @@ same source_checksum_is_the_xxh3_of_the_stored_bytes 2d06800538d394c2 \
 
 if [ -z "$TOKMAP_SANITIZED" ]; then
     (
-        ulimit -v 50000
-        head -c 120000000 /dev/zero | tr '\0' y | tokmap pack -q - -o huge
+        ulimit -v 60000
+        head -c 120000000 /dev/zero | tr '\0' y | tokmap pack -q -j 1 --memory 9M - -o huge
     )
     same a_document_larger_than_the_memory_is_packed 120000001 "$(($(wc -c <huge.bin) / 2))"
     rm -f huge.*
 else
     skip a_document_larger_than_the_memory_is_packed "sanitizers need address space"
+fi
+
+# ---- Inputs and formats ----
+
+# json FILE KEY: the first number or string of that name in a JSON object.
+json()
+{
+    grep -oE "\"$2\": ?(\"[^\"]*\"|[0-9]+)" "$1" | head -n 1 | sed 's/^[^:]*: *//; s/"//g'
+}
+
+# texts P: the documents of a dataset of bytes, one a line.
+texts()
+{
+    tokmap cat --text "$1"
+}
+
+printf 'a short text, a short text, a short text, and its end\n' >short.txt
+printf '{"text": "one", "n": 1}\n\n{"n": 2, "text": "t\\u0077o"}\r\n{"text": ""}\n{"text":"x"}' >a.jsonl
+printf '{"meta": {"body": "deep"}, "text": 3}\n' >nested.jsonl
+tokmap pack -q a.jsonl short.txt -o auto
+same json_lines_are_found_by_the_first_line_and_other_files_are_one_document \
+    "$(printf 'one\ntwo\n\nx\n'; cat short.txt)" "$(texts auto)"
+same auto_and_jsonl_give_the_same "$(id_of a.jsonl)" "$(id_of --format jsonl a.jsonl)"
+same json_lines_can_be_taken_as_text "$(cat a.jsonl)" \
+    "$(tokmap pack -q --format text a.jsonl -o plain && texts plain)"
+same the_field_may_be_nested deep \
+    "$(tokmap pack -q --field meta.body nested.jsonl -o nested && texts nested)"
+printf 'a\t\tb\t\t\t\tc' >tabs.txt
+same a_separator_ends_documents "$(printf 'a\nb\n\nc\n')" \
+    "$(tokmap pack -q --separator '\t\t' tabs.txt -o tabs && texts tabs)"
+mkdir -p corpus/sub
+for n in 1 2 10; do
+    echo "file $n" >corpus/part-$n.txt
+done
+echo below >corpus/sub/x.txt
+wanted=$(cat corpus/part-1.txt corpus/part-2.txt corpus/part-10.txt corpus/sub/x.txt)
+same a_folder_is_all_its_files_in_natural_order "$wanted" \
+    "$(tokmap pack -q corpus -o folders && texts folders)"
+same a_pattern_is_all_that_it_matches_in_natural_order "$(echo "$wanted" | head -n 3)" \
+    "$(tokmap pack -q 'corpus/part-*.txt' -o globs && texts globs)"
+printf 'corpus/sub\n\ncorpus/part-2.txt\n' >list
+same a_list_names_inputs "$(printf 'below\nfile 2')" \
+    "$(tokmap pack -q @list -o listed && texts listed)"
+same each_file_of_a_folder_is_a_source 4 "$(tokmap info --json folders >.json; json .json n_sources)"
+
+# ---- Only inputs and options count ----
+
+awk 'BEGIN { for (i = 0; i < 10000; i++) {
+    n = i % 2500 == 2499 ? 40000 : (i * 7919) % 97
+    printf "line %d", i
+    for (k = 0; k < n; k++) printf " word%d", (i * k) % 1009
+    print ""
+} }' >words.txt
+sed 's/.*/{"text": "&", "n": 1}/' words.txt >words.jsonl
+tr '\n' ' ' <words.txt >long.txt
+printf 'caf\351\n' >>words.txt
+gzip -nc words.txt >words.gz 2>/dev/null || cp words.txt words.gz
+
+# all_of P: everything that P and its splits are.
+all_of()
+{
+    cat "$1.bin" "$1.tmi" "$1"-*.bin "$1"-*.tmi 2>/dev/null | cksum
+}
+
+# always_the_same NAME ARGUMENT...: whatever the threads and the memory.
+always_the_same()
+{
+    local name=$1 wanted=
+    shift
+    for how in "-j 1" "-j 7 --memory 8M" ${TOKMAP_LONG:+"-j 2" "-j 3 --memory 9M" "-j 2 --memory 200M"}; do
+        rm -f same.* same-*
+        tokmap pack -q "$@" $how -o same || {
+            verdict "$name" 1 "exit $?: $how"
+            return
+        }
+        [ -n "$wanted" ] || wanted=$(all_of same)
+        [ "$wanted" = "$(all_of same)" ] || {
+            verdict "$name" 1 "$how gives another dataset"
+            return
+        }
+    done
+    verdict "$name" 0
+}
+
+always_the_same threads_and_memory_do_not_count words.txt words.jsonl long.txt words.gz
+always_the_same nor_with_lines --lines words.txt long.txt words.gz
+always_the_same nor_with_splits --lines words.txt words.gz --split valid=0.01 --split test=0.2
+always_the_same nor_with_splits_of_long_documents words.jsonl long.txt --split valid=0.5
+always_the_same nor_with_a_limit_of_documents --lines words.txt long.txt --limit-docs 4321 \
+    --split valid=0.1
+always_the_same nor_with_a_limit_of_tokens words.jsonl long.txt --limit-tokens 3M
+always_the_same nor_with_tokens_around_documents --lines words.txt --bos 1 --eod 2
+LC_ALL=de_DE.UTF-8 tokmap pack -q --lines words.txt --split valid=0.01 -o other
+rm -f same.* same-*
+LC_ALL=C tokmap pack -q --lines words.txt --split valid=0.01 -o same
+same nor_with_the_locale "$(all_of same)" "$(all_of other)"
+
+# ---- Splits and limits ----
+
+seq 20000 | sed 's/^/document number /' >many.txt
+tokmap pack -q --lines many.txt --split valid=0.1 --split test=0.05 -o parts
+same each_document_is_in_one_split "$(sort many.txt | cksum)" \
+    "$( (texts parts; texts parts-valid; texts parts-test) | sort | cksum)"
+n_valid=$(texts parts-valid | wc -l)
+n_test=$(texts parts-test | wc -l)
+[ "$n_valid" -gt 1800 ] && [ "$n_valid" -lt 2200 ] && [ "$n_test" -gt 850 ] && [ "$n_test" -lt 1150 ]
+verdict splits_have_about_their_fraction $? "$n_valid and $n_test of 20000"
+sort -R --random-source=random.bin many.txt >shuffled.txt
+tokmap pack -q -f --lines shuffled.txt --split valid=0.1 --split test=0.05 -o mixed
+same the_split_of_a_document_does_not_depend_on_what_stands_around_it \
+    "$(texts parts-test | sort | cksum)" "$(texts mixed-test | sort | cksum)"
+same order_is_kept_in_a_split "$(texts parts-valid | cksum)" \
+    "$(texts parts-valid | sort -t ' ' -k 3 -n | cksum)"
+tokmap pack -q --lines words.txt --split valid=0.000001 -o none_in
+same a_split_may_be_empty "0 1" \
+    "$(tokmap info --json none_in-valid >.json; echo "$(json .json n_tokens) $(json .json n_sources)")"
+same splits_are_sound 0 "$(tokmap verify -q parts parts-valid parts-test none_in-valid; echo $?)"
+
+same a_limit_of_documents_is_exact "$(head -n 777 many.txt)" \
+    "$(tokmap pack -q --lines many.txt --limit-docs 777 -o limited && texts limited)"
+tokmap pack -q -f --lines many.txt lines.txt --limit-tokens 1000 -o limited
+n=$(($(wc -c <limited.bin) / 2))
+last=$(texts limited | tail -n 1 | wc -c)
+[ "$n" -ge 1000 ] && [ $((n - last)) -lt 1000 ]
+verdict a_limit_of_tokens_ends_with_the_document_that_reaches_it $? "$n tokens, the last has $last"
+same what_a_limit_left_out_is_no_source 1 \
+    "$(tokmap info --json limited >.json; json .json n_sources)"
+same a_limit_ends_an_endless_input 1000 \
+    "$(yes 'and so on' 2>.err | tokmap pack -q --lines - --limit-docs 1000 -o endless &&
+        texts endless | wc -l)"
+
+# ---- Bad documents ----
+
+printf '{"text": "good"}\n{"text": }\n{"texd": "no"}\n{"text": "fine"}\nnothing\n' >bad.jsonl
+printf '{"text": }\n{"texd": "no"}\nnothing\n' >wanted.bad
+tokmap pack bad.jsonl -o bad >.out 2>.err
+same a_bad_document_ends_the_run_with_its_place "3 bad.jsonl:2: byte 26" \
+    "$? $(sed -n 's/tokmap pack: \(bad.jsonl:2: byte [0-9]*\).*/\1/p' .err)"
+same and_nothing_is_there "" "$(ls bad.bin bad.tmi bad.*partial 2>/dev/null)"
+tokmap pack --on-error skip bad.jsonl -o bad --report .report >.out 2>.err
+same a_bad_document_is_skipped "0 good fine" "$? $(texts bad | tr '\n' ' ' | sed 's/ $//')"
+same skipped_documents_are_counted "3 left 3" \
+    "$(json .report bad_documents) left $(grep -c '^tokmap pack: bad.jsonl:[0-9]*: byte' .err)"
+tokmap pack -q -f --on-error collect bad.jsonl -o bad
+same bad_documents_are_collected_as_they_stood "$(cksum <wanted.bad)" "$(cksum <bad.bad)"
+tokmap pack -q -f --on-error collect bad.jsonl -o bad --bad-documents elsewhere
+same bad_documents_are_collected_where_it_is_asked "$(cksum <wanted.bad)" "$(cksum <elsewhere)"
+cp bad.bin before.bin
+tokmap pack -q --on-error collect bad.jsonl -o again --bad-documents elsewhere 2>.err
+same a_file_of_bad_documents_is_not_replaced_without_force 5 $?
+tokmap pack -q --on-error collect a.jsonl -o fine
+same without_bad_documents_there_is_no_file "" "$(ls fine.bad* 2>/dev/null)"
+awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 3 ? "{\"text\": \"word " i "\"}" : "bad " i }' >third.jsonl
+always_the_same bad_documents_do_not_change_that --format jsonl --on-error collect -f third.jsonl
+same many_bad_documents_are_collected "$(grep bad third.jsonl | cksum)" "$(cksum <same.bad)"
+same utf8_errors_make_bad_documents "good" \
+    "$(printf 'caf\351\ngood\n' | tokmap pack -q --lines --utf8 error --on-error skip - -o utf8 &&
+        texts utf8)"
+
+# ---- Special tokens ----
+
+# A vocabulary of bytes, one merge, two specials.
+cat >vocabulary.py <<'END'
+import json
+bytes_ = [*range(33, 127), *range(161, 173), *range(174, 256)]
+letters = {b: chr(b) for b in bytes_}
+for b in range(256):
+    letters.setdefault(b, chr(256 + len(letters) - len(bytes_)))
+vocab = {letters[b]: b for b in range(256)}
+vocab["ab"] = 256
+special = [{"id": 257 + i, "content": c, "single_word": False, "lstrip": False, "rstrip": False,
+            "normalized": False, "special": True} for i, c in enumerate(["<|endoftext|>", "<x>"])]
+print(json.dumps({"version": "1.0", "truncation": None, "padding": None, "added_tokens": special,
+    "normalizer": None, "post_processor": None, "decoder": {"type": "ByteLevel"},
+    "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True},
+    "model": {"type": "BPE", "vocab": vocab, "merges": ["a b"]}}))
+END
+python=${PYTHON:-python3}
+if ! command -v "$python" >/dev/null; then
+    skip special_tokens "$python not found"
+else
+    "$python" vocabulary.py >tokenizer.json
+    printf 'abc\nab<x>c\n<x>\nend\n' >special.txt
+
+    # ids WORD...: of special.txt, one line for each document.
+    ids()
+    {
+        tokmap pack -f --lines --tokenizer tokenizer.json "$@" special.txt -o special >.out 2>.err &&
+            tokmap cat special | tr '\n' '/'
+    }
+
+    same specials_are_plain_text "256 99 257/256 60 120 62 99 257/60 120 62 257/101 110 100 257/" "$(ids)"
+    grep -q "2 special tokens written in the text" .err
+    verdict specials_that_are_text_are_counted $? "$(cat .err)"
+    same specials_match "256 99 257/256 258 99 257/258 257/101 110 100 257/" "$(ids --specials match)"
+    same specials_are_dropped "256 99 257/256 99 257/257/101 110 100 257/" "$(ids --specials drop)"
+    ids --specials error
+    same a_special_token_may_be_an_error \
+        "3 tokmap pack: special.txt: document 2: a special token is written in its text: <x>c" \
+        "$? $(head -n 1 .err)"
+    same documents_with_special_tokens_are_skipped "256 99 257/101 110 100 257/" \
+        "$(ids --specials error --on-error skip)"
+    same eod_may_be_a_token_as_it_is_written "256 99 258/256 60 120 62 99 258/60 120 62 258/101 110 100 258/" \
+        "$(ids --eod '<x>')"
+    same bos_may_be_an_id "1 256 99 257/1 256 60 120 62 99 257/1 60 120 62 257/1 101 110 100 257/" \
+        "$(ids --bos 1)"
+    same ids_beyond_the_vocabulary_make_it_larger "70001 u32" \
+        "$(ids --eod 70000 >.out; tokmap info --json special >.json
+            echo "$(json .json vocab_size) $(json .json dtype)")"
+    awk 'BEGIN { for (i = 0; i < 300; i++) {
+        n = i % 40 == 7 ? 30000 : i % 50
+        printf "%s", i % 9 == 4 ? "<x>" : ""
+        for (k = 0; k < n; k++) printf " ab word%d", k
+        print i % 7 == 3 ? "<x>" : ""
+    } }' >late.txt
+    always_the_same nor_with_special_tokens_that_are_errors --tokenizer tokenizer.json \
+        --specials error --on-error skip --lines late.txt --split valid=0.3
+    same and_all_others_are_there "$(grep -vc '<x>' late.txt)" \
+        "$(($(tokmap cat same | wc -l) + $(tokmap cat same-valid | wc -l)))"
+    always_the_same nor_with_special_tokens_that_match --tokenizer tokenizer.json \
+        --specials match --lines late.txt --split valid=0.3
+    tokmap pack -q --tokenizer tokenizer.json --lines special.txt -o twin
+    tokmap info --json twin | sed 's/.*"tokenizer"://' >.json
+    same the_metadata_names_the_tokenizer "tokenizer.json byte-level BPE 16.0.0" \
+        "$(json .json name) $(json .json family) $(json .json unicode)"
+    same and_has_the_checksum_of_the_file 16 "$(json .json file_xxh3 | tr -d '\n' | wc -c)"
+fi
+
+# ---- The report ----
+
+if command -v "$python" >/dev/null; then
+    tokmap pack -q --lines lines.txt many.txt --split valid=0.1 -o reported --report report.json
+    "$python" - <<'END'
+import json
+report = json.load(open("report.json"))
+inputs = {}
+for dataset in report["datasets"]:
+    for entry in dataset["inputs"]:
+        total = inputs.setdefault(entry["name"], [0, 0])
+        total[0] += entry["n_documents"]
+        total[1] += entry["n_tokens"]
+assert list(inputs) == ["lines.txt", "many.txt"], inputs
+assert inputs["many.txt"][0] == 20000, inputs
+assert sum(t for _, t in inputs.values()) == report["n_tokens"], (inputs, report["n_tokens"])
+assert [d["index_file"] for d in report["datasets"]] == ["reported.tmi", "reported-valid.tmi"]
+assert report["peak_memory_bytes"] > 0 and report["resumed"] is False
+assert report["stored_bytes"] == sum(len(open(n, "rb").read()) for n in inputs)
+END
+    verdict the_report_adds_up $? "see the assertion above"
 fi
 
 # ---- Compressed inputs ----
@@ -160,7 +410,6 @@ refused()
     verdict "$1" $? "exit $code: $(head -n 1 .err) $(ls id.* 2>/dev/null)"
 }
 
-printf 'a short text, a short text, a short text, and its end\n' >short.txt
 # sweep CODEC FILE MAGIC_BYTES: every truncation is refused, every changed byte too unless it changes
 # nothing.
 sweep()
@@ -213,7 +462,7 @@ if reads zstd && command -v zstd >/dev/null; then
 fi
 
 mkdir folder
-refused a_folder_is_refused "folder: is a folder" folder
+refused an_empty_folder_is_refused "folder: there is no file in this folder" folder
 refused a_missing_file_is_refused "nothing: No such file" nothing
 
 exit $failed

@@ -33,6 +33,8 @@ int index_command(int argc, char **argv);
 int export_command(int argc, char **argv);
 int merge_command(int argc, char **argv);
 int pack_command(int argc, char **argv);
+int encode_command(int argc, char **argv);
+int decode_command(int argc, char **argv);
 
 /* All messages go to stderr as "tokmap COMMAND: text". The command is the one that cli_begin
  * named. */

@@ -8,6 +8,11 @@ _tokmap()
     case $before in
     --to) words=$'megatron\nllmc\nraw' ;;
     --dtype) words=$'u16\nu32' ;;
+    --pattern) words=$'gpt2\ncl100k\no200k\nllama3\nqwen2\ndeepseek3\ntekken' ;;
+    --specials) words=$'text\nmatch\nerror\ndrop' ;;
+    --utf8) words=$'replace\nerror\nraw' ;;
+    --on-error) words=$'fail\nskip\ncollect' ;;
+    --format) [[ $command != pack ]] || words=$'auto\ntext\nlines\njsonl' ;;
     esac
     if [[ -z $words && $word == -* ]]; then
         words=$("$tokmap" $command --help 2>/dev/null |

@@ -26,6 +26,8 @@ static const cli_command commands[] = {
     {"cat", "print token ids or text", cat_command},
     {"merge", "put datasets together into one", merge_command},
     {"export", "write a dataset in the form of another program", export_command},
+    {"encode", "texts to token ids, a JSON line each", encode_command},
+    {"decode", "token ids back to texts", decode_command},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 

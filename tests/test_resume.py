@@ -1,0 +1,356 @@
+#!/usr/bin/env python3
+"""tokmap pack that is killed, interrupted, or runs out of disk, and then goes on: the files are those of a run that
+nothing happened to. Corpora of several formats, compressions and splits, with bad documents."""
+
+import functools
+import gzip
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import ref_protocol
+from ref_protocol import Skip, expect, expect_equal
+
+LONG = bool(os.environ.get("TOKMAP_LONG"))
+SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
+N_CYCLES = 200 if LONG and not SANITIZED else 10
+SCALE = 1 if SANITIZED else 3
+SPLITS = ["--split", "v=0.1", "--split", "t=0.3"]
+
+
+class Corpus:
+    """Inputs in a folder, and what packing them gives."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        rng = random.Random(7)
+        words = ["word%d" % i for i in range(400)] + ["Wort", "слово", "語", "\\n", "\\u00e9", "  "]
+
+        def text(n):
+            return " ".join(rng.choices(words, k=n))
+
+        def lines(n, bad):
+            for i in range(n):
+                if i % bad == 5:
+                    yield '{"id": %d}' % i
+                elif i % bad == 6:
+                    yield 'not JSON: ' + text(3)
+                else:
+                    yield '{"id": %d, "text": "%s"}' % (i, text(rng.choice([0, 1, 20, 200, 3000])))
+
+        (folder / "a.jsonl").write_text("\n".join(lines(300 * SCALE, 40)) + "\n")
+        (folder / "b.txt").write_text(text(100000 * SCALE))
+        with gzip.GzipFile(folder / "c.gz", "wb", mtime=0) as out:
+            out.write("\n".join(lines(200 * SCALE, 70)).encode())
+        (folder / "d.jsonl").write_text("\n".join(lines(60 * SCALE, 1000)))
+        (folder / "e.txt").write_bytes(b"caf\xe9 " + text(2000).encode())
+        self.inputs = ["a.jsonl", "b.txt", "c.gz", "d.jsonl", "e.txt"]
+        if not has_zlib():
+            self.inputs.remove("c.gz")
+        if shutil.which("zstd") and has_zstd():
+            subprocess.run(["zstd", "-q", "--rm", "d.jsonl"], cwd=folder, check=True)
+            self.inputs[self.inputs.index("d.jsonl")] = "d.jsonl.zst"
+        begin = time.monotonic()
+        self.pack("wanted", "-j", "1", "--memory", "8M")
+        self.seconds = time.monotonic() - begin
+        self.wanted = self.files("wanted")
+
+    def command(self, out, *arguments):
+        return [ref_protocol.program("tokmap"), "pack", *self.inputs, "-o", out, *SPLITS, "--on-error", "collect",
+                *arguments]
+
+    def start(self, out, *arguments, pause_ms="0"):
+        return subprocess.Popen(self.command(out, *arguments), cwd=self.folder, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "TOKMAP_CHECKPOINT_MS": pause_ms})
+
+    def pack(self, out, *arguments, code=0):
+        run = self.start(out, *arguments)
+        said = "".join(run.communicate(timeout=300))
+        expect_equal(run.returncode, code, "exit status; it said " + said)
+        return said
+
+    def files(self, out):
+        """{the name behind the prefix: the bytes}; the metadata is in them."""
+        return {re.sub("^" + out, "", path.name): path.read_bytes() for path in self.folder.glob(out + "[.-]*")}
+
+    def check(self, out):
+        got = self.files(out)
+        for name in [name for name in got if name.endswith(".partial")]:
+            # Killed in its last moment it leaves second names of what is complete, or a lock.
+            if got[name] in (b"", got.get(name[:-len(".partial")])):
+                del got[name]
+        expect_equal(sorted(got), sorted(self.wanted), "files")
+        for name, wanted in self.wanted.items():
+            expect(got[name] == wanted, "%s differs" % name)
+
+    def remove(self, out):
+        for path in self.folder.glob(out + "[.-]*"):
+            path.unlink()
+
+    def begin_and_kill(self, out, *arguments):
+        """Leaves the work of a run that was killed after some checkpoints."""
+        for _ in range(50):
+            run = self.start(out, *arguments)
+            wait_for(run, lambda: n_bytes(self.folder / (out + ".tmj.partial")) > 8000)
+            run.kill()
+            run.communicate()
+            if (self.folder / (out + ".tmj.partial")).exists():
+                return
+            self.remove(out)
+        raise AssertionError("it was always faster")
+
+
+@functools.lru_cache
+def version():
+    return ref_protocol.call("tokmap", "--version")[1].decode()
+
+
+def has_zlib():
+    return "zlib    not" not in version()
+
+
+def has_zstd():
+    return "zstd    not" not in version()
+
+
+def n_bytes(path):
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def wait_for(run, condition):
+    deadline = time.monotonic() + 60
+    while run.poll() is None and not condition() and time.monotonic() < deadline:
+        time.sleep(0.0005)
+
+
+# ---- Kills ----
+
+
+def kill_somewhere(corpus, run, rng):
+    """At any moment; at some of them, when the outputs get their names one by one."""
+    named = rng.choice([None, None, None, "out-v.tmi", "out-t.bin", "out.bad", "out.bin"])
+    if named:
+        wait_for(run, (corpus.folder / named).exists)
+        time.sleep(rng.random() * 0.004)
+    else:
+        try:
+            run.wait(rng.random() * corpus.seconds)
+        except subprocess.TimeoutExpired:
+            pass
+    run.kill()
+
+
+def one_cycle(corpus, rng):
+    """Returns how often it was killed and went on."""
+    corpus.remove("out")
+    n_killed = n_resumed = 0
+    while n_killed < 100:
+        run = corpus.start("out", "-j", rng.choice("127"), *rng.choice([[], ["--memory", "8M"]]),
+                           pause_ms=rng.choice(["0", "0", "20"]))
+        kill_somewhere(corpus, run, rng)
+        said = run.communicate()[1]
+        n_resumed += "going on after" in said
+        if run.returncode == 0 or "out.tmi: is there already" in said:
+            break  # it may be killed between the last name and its end
+        expect_equal(run.returncode, -signal.SIGKILL, "exit status; it said " + said)
+        n_killed += 1
+    corpus.check("out")
+    return n_killed, n_resumed
+
+
+def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
+    rng = random.Random(LONG)
+    counts = [one_cycle(corpus, rng) for _ in range(N_CYCLES)]
+    n_killed, n_resumed = map(sum, zip(*counts))
+    corpus.remove("out")
+    expect(n_resumed >= N_CYCLES // 4, "it went on only %d times" % n_resumed)
+    return "%d cycles, %d kills, went on %d times" % (N_CYCLES, n_killed, n_resumed)
+
+
+# ---- Signals ----
+
+
+def interrupted_it_says_how_to_go_on(corpus):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        run = corpus.start("out", "-j", "2", "--memory", "8M")
+        wait_for(run, lambda: n_bytes(corpus.folder / "out.tmj.partial") > 8000)
+        run.send_signal(number)
+        out, said = run.communicate(timeout=60)
+        expect_equal(run.returncode, 75, "exit status; it said " + said)
+        expect("interrupted" in said and "is kept" in said, said)
+        expect_equal(out, "", "result")
+        expect("going on after" in corpus.pack("out", "-j", "2"), "it did not go on")
+        corpus.check("out")
+        corpus.remove("out")
+
+
+def a_short_run_that_is_interrupted_leaves_nothing(corpus):
+    run = corpus.start("out", "--memory", "8M", pause_ms="100000")
+    wait_for(run, lambda: n_bytes(corpus.folder / "out.bin.partial") > 0)
+    run.send_signal(signal.SIGINT)
+    said = run.communicate(timeout=60)[1]
+    expect_equal(run.returncode, 75, "exit status; it said " + said)
+    expect_equal(corpus.files("out"), {}, "files")
+
+
+# ---- Refusals ----
+
+
+def another_call_is_refused_and_changes_nothing(corpus):
+    corpus.begin_and_kill("out", "--memory", "8M")
+    left = corpus.files("out")
+    other = {
+        "--eod was 256 and is none": ["--eod", "none"],
+        "--utf8 was replace and is raw": ["--utf8", "raw"],
+        "--specials was text and is match": ["--specials", "match"],
+        "--split was v=0.1": ["--split", "w=0.01"],
+        "--limit-docs was none and is 7": ["--limit-docs", "7"],
+        "the input a.jsonl is new": ["a.jsonl"],
+    }
+    for why, arguments in other.items():
+        said = corpus.pack("out", *arguments, code=5)
+        expect(why in said and "--restart" in said, "%s: %s" % (arguments, said))
+    said = corpus.pack("out", "--on-error", "skip", code=5)
+    expect("--on-error was collect" in said, said)
+    os.utime(corpus.folder / "b.txt", ns=(0, 12345))
+    said = corpus.pack("out", code=5)
+    expect("b.txt was changed" in said, said)
+    expect_equal(corpus.files("out"), left, "files")
+    corpus.remove("out")
+
+
+def restart_begins_anew(corpus):
+    corpus.begin_and_kill("out", "--memory", "8M", "--eod", "none")
+    said = corpus.pack("out", "--restart")
+    expect("going on" not in said, said)
+    corpus.check("out")
+    corpus.remove("out")
+
+
+def a_damaged_journal_is_refused_and_restart_helps(corpus):
+    corpus.begin_and_kill("out", "--memory", "8M")
+    journal = corpus.folder / "out.tmj.partial"
+    data = bytearray(journal.read_bytes())
+    data[3] ^= 1
+    journal.write_bytes(data)
+    said = corpus.pack("out", code=4)
+    expect("--restart" in said, said)
+    corpus.pack("out", "--restart")
+    corpus.check("out")
+    corpus.remove("out")
+
+
+def skipping_may_begin_at_the_first_bad_document(corpus):
+    """A run that a bad document ended goes on without it."""
+    good = '{"text": "%s"}\n' % ("good " * 100)
+    (corpus.folder / "late.jsonl").write_text(good * 3000 + "bad\n" + good * 100)
+    command = [ref_protocol.program("tokmap"), "pack", "late.jsonl", "-o", "late", "--memory", "8M"]
+    environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": "0"}
+    run = functools.partial(subprocess.run, cwd=corpus.folder, env=environment, capture_output=True, text=True)
+    failed = run(command)
+    expect_equal(failed.returncode, 3, failed.stderr)
+    expect("late.jsonl:3001" in failed.stderr and "is kept" in failed.stderr, failed.stderr)
+    went_on = run([*command, "--on-error", "skip"])
+    expect_equal(went_on.returncode, 0, went_on.stderr)
+    expect("going on after" in went_on.stderr, went_on.stderr)
+    run([*command, "--on-error", "skip", "-o", "whole"], check=True)
+    for suffix in (".bin", ".tmi"):
+        expect((corpus.folder / ("late" + suffix)).read_bytes() == (corpus.folder / ("whole" + suffix)).read_bytes(),
+               suffix + " differs")
+
+
+# ---- A full disk ----
+
+
+def can_mount():
+    probe = ["unshare", "-rm", "sh", "-c", "mount -t tmpfs -o size=1m none /mnt && umount /mnt"]
+    return shutil.which("unshare") and subprocess.run(probe, capture_output=True).returncode == 0
+
+
+FULL_DISK = """
+mount -t tmpfs -o size=$1 none mnt && shift
+TOKMAP_CHECKPOINT_MS=0 "$@" >.out 2>.err
+code=$?
+mount -o remount,size=1g mnt
+"$@" >>.out 2>>.err2 || exit 1
+cp mnt/* . && exit $code
+"""
+
+
+def a_full_disk_ends_with_75_and_it_goes_on_with_more_space(corpus):
+    if not can_mount():
+        raise Skip("no file system can be mounted here")
+    (corpus.folder / "mnt").mkdir()
+    size = sum(len(data) for data in corpus.wanted.values())
+    for share in (0.2, 0.5, 0.9):
+        full = ["unshare", "-rm", "sh", "-c", FULL_DISK, "sh", str(int(size * share) // 4096 * 4096)]
+        run = subprocess.run([*full, *corpus.command("mnt/out", "--memory", "8M")], cwd=corpus.folder)
+        said = (corpus.folder / ".err").read_text()
+        expect_equal(run.returncode, 75, "exit status; it said " + said)
+        expect("No space left" in said and "is kept" in said, said)
+        expect("going on after" in (corpus.folder / ".err2").read_text(), "it began anew")
+        corpus.check("out")
+        corpus.remove("out")
+        (corpus.folder / ".err2").unlink()
+
+
+# ---- Memory ----
+
+
+def a_document_larger_than_the_limit_of_memory_is_packed(corpus):
+    if not LONG or SANITIZED:
+        raise Skip("takes a gigabyte; make test does it")
+    line = "The quick brown fox jumps over the lazy dog, and the dog does not mind at all. "
+    size, limit_kib = 10**9, 200000
+    script = "ulimit -v %d; yes '%s' | tr -d '\\n' | head -c %d | exec \"$@\"" % (limit_kib, line, size)
+    for tokenizer in tokenizers():
+        command = [ref_protocol.program("tokmap"), "pack", "-q", "-j", "2", "-", "-o", "huge", *tokenizer]
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        done = subprocess.run(["bash", "-c", script, "bash", *command], cwd=corpus.folder, capture_output=True,
+                              text=True)
+        expect_equal(done.returncode, 0, done.stderr)
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        information = ref_protocol.call("tokmap", "info", "--json", corpus.folder / "huge")[1].decode()
+        expect('"n_documents": 1,' in information, information)
+        expect_equal(ref_protocol.call("tokmap", "verify", "-q", corpus.folder / "huge")[0], 0, "verify")
+        print("note %s: one document of %d bytes within %d KiB of addresses, %s%d KiB of memory" % (
+            pathlib.Path(tokenizer[-1]).name, size, limit_kib, "" if peak > before else "at most ", peak))
+        corpus.remove("huge")
+
+
+def tokenizers():
+    yield ["--tokenizer", "bytes"]
+    shared = pathlib.Path(os.environ.get("TOKMAP_SHARED", "../shared")) / "vocab"
+    for name, pattern in (("gpt2.tokenizer.json", []), ("o200k_base.tiktoken", ["--pattern", "o200k"])):
+        if (shared / name).exists():
+            yield [*pattern, "--tokenizer", str((shared / name).resolve())]
+
+
+TESTS = [
+    killed_at_any_moment_it_ends_with_the_same_bytes,
+    interrupted_it_says_how_to_go_on,
+    a_short_run_that_is_interrupted_leaves_nothing,
+    another_call_is_refused_and_changes_nothing,
+    restart_begins_anew,
+    a_damaged_journal_is_refused_and_restart_helps,
+    skipping_may_begin_at_the_first_bad_document,
+    a_full_disk_ends_with_75_and_it_goes_on_with_more_space,
+    a_document_larger_than_the_limit_of_memory_is_packed,
+]
+
+with tempfile.TemporaryDirectory() as name:
+    the_corpus = Corpus(pathlib.Path(name))
+    STATUS = ref_protocol.run_tests([(test.__name__, functools.partial(test, the_corpus)) for test in TESTS])
+sys.exit(STATUS)

@@ -1,0 +1,91 @@
+#include "line_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define FIRST_BYTES ((size_t)256 * 1024)
+#define MAX_LINE_BYTES ((size_t)2 << 30)
+
+static int input_failed(const input_error *err)
+{
+    int code = err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_INPUT;
+    return cli_error(code, "%s", err->text);
+}
+
+int line_reader_open(line_reader *r, const char *name)
+{
+    input_error err;
+    *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};
+    r->in = input_open(name, &err);
+    return r->in ? CLI_OK : input_failed(&err);
+}
+
+/* Room behind what is there: the line at hand moves to the front, or the buffer grows. */
+static int make_room(line_reader *r)
+{
+    if (r->data && r->at) {
+        memmove(r->data, r->data + r->at, r->n_bytes - r->at);
+        r->n_bytes -= r->at;
+        r->at = 0;
+    }
+    if (r->capacity - r->n_bytes > LINE_PADDING && r->n_bytes < r->capacity / 2)
+        return CLI_OK;
+    if (r->n_bytes > MAX_LINE_BYTES)
+        return cli_error(CLI_INPUT, "%s: line %llu: longer than 2 GiB", r->name,
+                         (unsigned long long)r->number + 1);
+    size_t capacity = r->capacity ? 2 * r->capacity : FIRST_BYTES;
+    uint8_t *data = realloc(r->data, capacity);
+    if (!data)
+        return cli_no_memory();
+    r->data = data;
+    r->capacity = capacity;
+    return CLI_OK;
+}
+
+static int read_more(line_reader *r)
+{
+    input_error err;
+    int code = make_room(r);
+    if (code != CLI_OK)
+        return code;
+    ssize_t n =
+        input_read(r->in, r->data + r->n_bytes, r->capacity - LINE_PADDING - r->n_bytes, &err);
+    if (n < 0)
+        return input_failed(&err);
+    r->at_end = n == 0;
+    r->n_bytes += (size_t)n;
+    memset(r->data + r->n_bytes, 0, LINE_PADDING);
+    return CLI_OK;
+}
+
+int line_reader_next(line_reader *r, text_line *line, bool *more)
+{
+    size_t n_searched = 0; /* of the line at hand */
+    const uint8_t *newline = NULL;
+    for (;;) {
+        const uint8_t *from = r->data ? r->data + r->at + n_searched : NULL;
+        n_searched = r->n_bytes - r->at;
+        if (from)
+            newline = memchr(from, '\n', (size_t)(r->data + r->n_bytes - from));
+        if (newline || r->at_end)
+            break;
+        int code = read_more(r);
+        if (code != CLI_OK)
+            return code;
+    }
+    *more = newline || r->at < r->n_bytes;
+    line->text = r->data + r->at;
+    line->n_bytes = newline ? (size_t)(newline - line->text) : r->n_bytes - r->at;
+    r->at += line->n_bytes + (newline != NULL);
+    r->number += *more;
+    return CLI_OK;
+}
+
+void line_reader_close(line_reader *r)
+{
+    input_close(r->in);
+    free(r->data);
+    *r = (line_reader){0};
+}

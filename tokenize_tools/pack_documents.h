@@ -1,0 +1,54 @@
+/* pack_documents.h - the documents of the jobs, in order, into the outputs: which output a document
+ * belongs to, which are left out, and where a limit ends it all. */
+#ifndef TOKMAP_PACK_DOCUMENTS_H
+#define TOKMAP_PACK_DOCUMENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pack_error.h"
+#include "pack_options.h"
+#include "pack_output.h"
+#include "pack_pipeline.h"
+
+/* Text that decides to which split a document belongs: so much of its beginning. */
+#define PACK_SPLIT_TEXT_BYTES ((size_t)64 * 1024)
+
+/* All that there is to know between two jobs, but for what is held back. */
+typedef struct pack_position {
+    uint64_t documents, tokens; /* in all outputs */
+    uint64_t specials_seen;     /* in the texts */
+    uint64_t special_documents; /* left out for a special token */
+    uint64_t input;             /* inputs ended */
+    uint64_t input_documents;   /* of the input at hand, those left out here included */
+    uint64_t stored_bytes;      /* of the inputs that ended */
+    uint64_t open;              /* a document goes on in the next job ... */
+    uint64_t output;            /* ... to this output, when open */
+    uint64_t dropped;           /* ... or is left out */
+} pack_position;
+
+typedef struct pack_documents pack_documents;
+
+/* names: of the inputs. told: a line about a document that is left out. */
+typedef struct pack_documents_options {
+    const pack_options *options;
+    pack_outputs *outputs;
+    const char *const *names;
+    void (*told)(void *context, const char *text);
+    void *context;
+} pack_documents_options;
+
+/* NULL: out of memory. */
+pack_documents *pack_documents_new(const pack_documents_options *options);
+void pack_documents_free(pack_documents *d);
+
+/* Writes what is in the job. Sets *enough when a limit is reached: nothing behind it counts. */
+int pack_documents_take(pack_documents *d, const pack_job *job, bool *enough, pack_error *err);
+
+/* NULL while a document is held back, and the position alone does not say everything. */
+const pack_position *pack_documents_position(const pack_documents *d);
+void pack_documents_set_position(pack_documents *d, const pack_position *position);
+/* The counts in it are right at any time between two jobs. */
+const pack_position *pack_documents_counts(const pack_documents *d);
+
+#endif /* TOKMAP_PACK_DOCUMENTS_H */

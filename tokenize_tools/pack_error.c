@@ -1,0 +1,27 @@
+#include "pack_error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli.h"
+
+int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    err->exit_code = exit_code;
+    return exit_code;
+}
+
+int pack_error_from_writer(pack_error *err, const tokmap_error *from)
+{
+    return pack_error_set(err, cli_exit_code(from), "%s",
+                          from->text[0] ? from->text : tokmap_status_text(from->status));
+}
+
+int pack_error_no_memory(pack_error *err)
+{
+    return pack_error_set(err, CLI_AGAIN, "out of memory");
+}

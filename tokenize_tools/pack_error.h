@@ -1,0 +1,18 @@
+/* pack_error.h - why packing ended early: kept until there is a place to print it. */
+#ifndef TOKMAP_PACK_ERROR_H
+#define TOKMAP_PACK_ERROR_H
+
+#include "tokmap.h"
+
+typedef struct pack_error {
+    int exit_code;
+    char text[768]; /* one line */
+} pack_error;
+
+/* Returns exit_code. */
+int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+int pack_error_from_writer(pack_error *err, const tokmap_error *from);
+int pack_error_no_memory(pack_error *err);
+
+#endif /* TOKMAP_PACK_ERROR_H */

@@ -1,0 +1,162 @@
+#include "pack_resume.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "little_endian.h"
+
+#define N_VALUES (sizeof(pack_note) / sizeof(uint64_t))
+
+_Static_assert(sizeof(pack_note) % sizeof(uint64_t) == 0, "a note is a row of u64");
+
+/* ---- Notes ---- */
+
+size_t pack_note_encode(const pack_note *note, const pack_plan *plan,
+                        uint8_t bytes[TOKMAP_MAX_NOTE_BYTES])
+{
+    uint64_t values[N_VALUES];
+    memcpy(values, note, sizeof values);
+    values[0] = N_VALUES;
+    for (size_t i = 0; i < N_VALUES; i++)
+        le_put(bytes + 8 * i, values[i], 8);
+    if (!plan)
+        return sizeof values;
+    size_t n = TOKMAP_MAX_NOTE_BYTES - sizeof values;
+    if (plan->n_bytes < n)
+        n = plan->n_bytes;
+    while (n > 0 && plan->text[n - 1] != '\n')
+        n--;
+    memcpy(bytes + sizeof values, plan->text, n);
+    return sizeof values + n;
+}
+
+static bool decode_note(pack_note *note, const uint8_t *bytes, size_t n_bytes)
+{
+    uint64_t values[N_VALUES];
+    if (n_bytes < sizeof values)
+        return false;
+    for (size_t i = 0; i < N_VALUES; i++)
+        values[i] = le_get64(bytes + 8 * i);
+    memcpy(note, values, sizeof values);
+    return note->n_values == N_VALUES;
+}
+
+/* ---- What is there ---- */
+
+typedef struct resume_search {
+    const pack_outputs *outputs;
+    const pack_options *options;
+    const pack_plan *plan;
+    uint64_t n_checkpoints; /* of P */
+    uint8_t *note;          /* room for one */
+} resume_search;
+
+/* Checkpoint `number` of the output, 0: its last one; sets *n to how many there are. */
+static int ask(const resume_search *s, size_t output, uint64_t number, uint64_t *n,
+               size_t *note_bytes)
+{
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    tokmap_error err;
+    const char *path = s->outputs->list[output].index_path;
+    if (tokmap_writer_checkpoints(path, number, &info, s->note, &err) != TOKMAP_OK) {
+        int code = cli_fail(&err);
+        fputs("Begin anew with --restart.\n", stderr);
+        return code;
+    }
+    *n = info.n_checkpoints;
+    *note_bytes = info.note_bytes;
+    return CLI_OK;
+}
+
+static int refuse(const resume_search *s, const char *why)
+{
+    int code = cli_error(CLI_EXISTS, "%s: an unfinished run is there, and this one differs: %s",
+                         s->options->prefix, why);
+    fputs("Finish it by the call that began it, or throw its work away with --restart.\n", stderr);
+    return code;
+}
+
+/* The plan of that run stands in its first note. */
+static int refuse_other_plan(const resume_search *s)
+{
+    uint64_t n;
+    size_t note_bytes = 0;
+    char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
+    int code = ask(s, 0, 1, &n, &note_bytes);
+    if (code != CLI_OK)
+        return code;
+    if (note_bytes > sizeof(pack_note))
+        pack_plan_difference(s->plan, (const char *)s->note + sizeof(pack_note),
+                             note_bytes - sizeof(pack_note), difference);
+    return refuse(s, difference);
+}
+
+/* How a bad document is met may change, as long as there was none. */
+static int check_on_error(const resume_search *s, const pack_note *note)
+{
+    uint64_t n_bad = note->place.counts.bad_documents + note->position.special_documents;
+    char why[160];
+    if (n_bad == 0 || note->on_error == (uint64_t)s->options->on_error ||
+        note->on_error > ON_ERROR_COLLECT)
+        return CLI_OK;
+    snprintf(why, sizeof why, "--on-error was %s, and %s left out so far",
+             pack_on_error_name((corpus_on_error)note->on_error),
+             cli_count_of(n_bad, "document").s);
+    return refuse(s, why);
+}
+
+/* The last checkpoint that all outputs have; those that have their names already count as having
+ * all, when P says that all was packed. */
+static int find_common(const resume_search *s, bool finishing, uint64_t *common)
+{
+    *common = s->n_checkpoints;
+    uint64_t fewest = s->n_checkpoints, fewest_unfinished = s->n_checkpoints;
+    for (size_t i = 1; i < s->outputs->n; i++) {
+        uint64_t n = 0;
+        size_t note_bytes;
+        int code = ask(s, i, 0, &n, &note_bytes);
+        if (code != CLI_OK)
+            return code;
+        fewest = n < fewest ? n : fewest;
+        if (n > 0 && n < fewest_unfinished)
+            fewest_unfinished = n;
+    }
+    *common = finishing ? fewest_unfinished : fewest;
+    return CLI_OK;
+}
+
+static int find(pack_resume *from, resume_search *s)
+{
+    size_t note_bytes;
+    uint64_t n;
+    int code = ask(s, 0, 0, &s->n_checkpoints, &note_bytes);
+    if (code != CLI_OK || s->n_checkpoints == 0)
+        return code;
+    if (!decode_note(&from->note, s->note, note_bytes) || from->note.plan_hash != s->plan->hash)
+        return refuse_other_plan(s);
+    from->discard = true;
+    code = find_common(s, from->note.finishing, &from->checkpoint);
+    if (code != CLI_OK || from->checkpoint == 0)
+        return code;
+    if (from->checkpoint < s->n_checkpoints)
+        code = ask(s, 0, from->checkpoint, &n, &note_bytes);
+    if (code == CLI_OK && !decode_note(&from->note, s->note, note_bytes))
+        return refuse_other_plan(s);
+    return code == CLI_OK ? check_on_error(s, &from->note) : code;
+}
+
+int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
+                     const pack_plan *plan)
+{
+    *from = (pack_resume){.discard = options->restart};
+    if (options->restart)
+        return CLI_OK;
+    resume_search s = {.outputs = outputs, .options = options, .plan = plan};
+    s.note = malloc(TOKMAP_MAX_NOTE_BYTES);
+    if (!s.note)
+        return cli_no_memory();
+    int code = find(from, &s);
+    free(s.note);
+    return code;
+}

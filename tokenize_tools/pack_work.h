@@ -1,0 +1,44 @@
+/* pack_work.h - the work itself: takes the jobs of the pipeline one by one into the outputs, with
+ * checkpoints on the way, until the inputs end, a limit is reached, or something stops it. */
+#ifndef TOKMAP_PACK_WORK_H
+#define TOKMAP_PACK_WORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "pack_bad_file.h"
+#include "pack_documents.h"
+#include "pack_plan.h"
+#include "pack_progress.h"
+#include "pack_resume.h"
+
+/* The first part is set by the caller; the work keeps its own state in the rest. */
+typedef struct pack_work {
+    const pack_plan_parts *parts;
+    const pack_plan *plan;
+    pack_outputs *outputs; /* open */
+    bool resumable;
+    const pack_resume *from;
+    pack_bad_file *bad_file; /* open, or NULL */
+
+    pack_documents *documents;
+    pack_progress progress;
+    corpus_place place; /* behind the last job that was taken */
+    uint64_t bad_file_bytes;
+    bool limited;    /* a limit ended it */
+    bool consistent; /* the outputs are where `place` and the documents' position are */
+    bool told_once;
+    uint64_t checkpoint_ns, next_checkpoint_ns; /* the pause; when, since the beginning */
+} pack_work;
+
+/* From here on SIGINT, SIGTERM and SIGHUP end the work cleanly. */
+void pack_work_catch_signals(void);
+/* Takes up what from->note says; false: out of memory. */
+bool pack_work_begin(pack_work *w);
+int pack_work_run(pack_work *w, pack_error *err);
+/* A checkpoint, when the place allows one. */
+int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
+pack_counts pack_work_counts(const pack_work *w);
+void pack_work_end(pack_work *w);
+
+#endif /* TOKMAP_PACK_WORK_H */

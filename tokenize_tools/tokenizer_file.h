@@ -1,0 +1,35 @@
+/* tokenizer_file.h - the tokenizer that a command line names: `bytes`, or a vocabulary file and
+ * what stands beside it. */
+#ifndef TOKMAP_TOKENIZER_FILE_H
+#define TOKMAP_TOKENIZER_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tokenizer/tokenizer.h"
+
+typedef struct tokenizer_choice {
+    const char *name;     /* "bytes", or the path of a file */
+    const char *pattern;  /* --pattern, or NULL */
+    const char *specials; /* --specials-file, or NULL */
+} tokenizer_choice;
+
+typedef struct tokenizer_file {
+    tokenizer *tokenizer;
+    char name[256];      /* "bytes", or the last part of the path */
+    const char *pattern; /* as chosen */
+    bool from_file;      /* else it is built in, and there are no checksums */
+    uint64_t file_xxh3;
+    uint64_t merges_xxh3;   /* of the merges.txt beside a vocab.json, else 0 */
+    uint64_t specials_xxh3; /* of the file of --specials-file, else 0 */
+} tokenizer_file;
+
+/* Loads it. Returns an exit code, with a message that names the file when it is not CLI_OK. */
+int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice);
+void tokenizer_file_close(tokenizer_file *file);
+
+/* text, match, error or drop; false for another word. */
+bool tokenizer_specials_policy(const char *word, specials_policy *policy);
+const char *tokenizer_specials_name(specials_policy policy);
+
+#endif /* TOKMAP_TOKENIZER_FILE_H */
