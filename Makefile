@@ -65,7 +65,8 @@ HAVE_NVCC := $(or $(filter yes no,$(NVCC)),\
 ifneq ($(HAVE_XXHASH),yes)
     $(error xxHash is required and was not found: install the package libxxhash-dev)
 endif
-LIBS := -lxxhash $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz)
+LIBS := -lxxhash $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
+	$(if $(filter yes,$(HAVE_ISAL)),-lisal)
 
 FOUND := $(foreach p,XXHASH XXH_DISPATCH ZSTD ZLIB ISAL,$(if $($p),,$(HAVE_$p:yes=$p)))
 endif
@@ -92,9 +93,9 @@ all: $(PRODUCTS)
 	$(call part,zstd,$(HAVE_ZSTD),'$(if $(filter yes,$(HAVE_ZSTD)),reads .zst input,$(call \
 	    why,ZSTD,libzstd-dev): .zst input is refused)')
 	$(call part,zlib,$(HAVE_ZLIB),'$(if $(filter yes,$(HAVE_ZLIB)),reads .gz input,$(call \
-	    why,ZLIB,zlib1g-dev): .gz input is refused)')
-	$(call part,ISA-L,no,'$(if $(filter yes,$(HAVE_ISAL)),found,$(call \
-	    why,ISAL,libisal-dev)); nothing uses it yet')
+	    why,ZLIB,zlib1g-dev)$(if $(filter yes,$(HAVE_ISAL)),,: .gz input is refused))')
+	$(call part,ISA-L,$(HAVE_ISAL),'$(if $(filter yes,$(HAVE_ISAL)),reads .gz input in place of \
+	    zlib,$(call why,ISAL,libisal-dev))')
 	$(call part,CUDA,no,'$(if $(filter yes,$(HAVE_NVCC)),nvcc found,$(call \
 	    why,NVCC,nvcc)); nothing uses it yet')
 
@@ -184,6 +185,12 @@ abi: $(PRODUCTS)
 ## bench: measure everything that tokbench can
 bench: $(BUILD)/tokbench
 	$(BUILD)/tokbench all
+
+## bench-peers: tokenizers that others use beside ours, ids first (ARGS='--rounds 3 --out F')
+bench-peers: $(BUILD)/tokbench
+	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
+	@$(BUILD)/peers-venv/bin/python bench/peers/compare.py --tokbench $(BUILD)/tokbench $(ARGS)
+.PHONY: bench-peers
 
 # ---- Looks ----
 

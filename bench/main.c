@@ -21,7 +21,9 @@ static const char help[] =
     "  verify   checking a dataset against plainly reading the same file\n"
     "  lookup   which document holds a token: a million documents and a thousand million\n"
     "  open     opening 10^6 and 10^12 tokens (a sparse file)\n"
-    "  all      all of them\n"
+    "  tokenize text in memory to ids, cold and warm (needs --tokenizer and --text)\n"
+    "  pack     a corpus to a dataset, and each stage of it alone (likewise)\n"
+    "  all      verify, lookup and open\n"
     "\n"
     "Options:\n"
     "  --dir DIR         where test data is made and removed again [$TMPDIR or /tmp];\n"
@@ -29,6 +31,12 @@ static const char help[] =
     "  --rounds N        rounds of each page, 1 to 101 [a number that suits the page]\n"
     "  --documents N     documents of the large lookup dataset [1000000000]\n"
     "  --verify-mib N    size of the verify dataset [512]\n"
+    "  --tokenizer FILE  a vocabulary, as 'tokmap pack' takes it, and\n"
+    "  --pattern NAME    what it needs\n"
+    "  --text FILE       JSON lines with the field \"text\", or plain text; for pack also gzip\n"
+    "                    or zstd\n"
+    "  --ids FILE        write the ids of the first pass to FILE, as 32-bit numbers\n"
+    "  -j, --jobs N      also with N threads\n"
     "  --json FILE       write all figures to FILE as JSON; - is standard output\n"
     "  -h, --help        show this\n"
     "      --version     show the version\n"
@@ -36,8 +44,9 @@ static const char help[] =
     "Exit status: 0 done (whether or not targets were reached), 1 something failed, 2 wrong "
     "usage.\n"
     "\n"
-    "Example:\n"
-    "  tokbench all --json results.json\n";
+    "Examples:\n"
+    "  tokbench all --json results.json\n"
+    "  tokbench tokenize --tokenizer tokenizer.json --text corpus.jsonl -j 2\n";
 
 typedef struct command_line {
     bench_options options;
@@ -58,22 +67,10 @@ static bool parse_number(const char *text, uint64_t *out)
 }
 
 /* -1: go on; else an exit code. */
-static int take_option(int option, command_line *line)
+static int take_number(int option, command_line *line)
 {
     uint64_t n = 0;
     switch (option) {
-    case 'h':
-        fputs(help, stdout);
-        return fflush(stdout) ? 1 : 0;
-    case 'V':
-        printf("tokbench %s\n", tokmap_version());
-        return 0;
-    case 'd':
-        line->options.dir = optarg;
-        return -1;
-    case 'j':
-        line->json = optarg;
-        return -1;
     case 'r':
         if (!parse_number(optarg, &n) || n > BENCH_MAX_ROUNDS)
             return usage("--rounds takes 1 to 101, not ", optarg);
@@ -88,16 +85,58 @@ static int take_option(int option, command_line *line)
             return usage("--verify-mib takes a number, not ", optarg);
         line->options.verify_bytes = n << 20;
         return -1;
+    case 'j':
+        if (!parse_number(optarg, &n) || n > 64)
+            return usage("--jobs takes 1 to 64, not ", optarg);
+        line->options.n_jobs = (uint32_t)n;
+        return -1;
     default:
         fputs("Try 'tokbench --help'.\n", stderr);
         return 2;
     }
 }
 
+static int take_option(int option, command_line *line)
+{
+    switch (option) {
+    case 'h':
+        fputs(help, stdout);
+        return fflush(stdout) ? 1 : 0;
+    case 'V':
+        printf("tokbench %s\n", tokmap_version());
+        return 0;
+    case 'd':
+        line->options.dir = optarg;
+        return -1;
+    case 'o':
+        line->json = optarg;
+        return -1;
+    case 't':
+        line->options.tokenizer = optarg;
+        return -1;
+    case 'p':
+        line->options.pattern = optarg;
+        return -1;
+    case 'x':
+        line->options.text = optarg;
+        return -1;
+    case 'i':
+        line->options.ids = optarg;
+        return -1;
+    default:
+        return take_number(option, line);
+    }
+}
+
 static const struct {
     const char *name;
     bench_page *run;
-} pages[] = {{"verify", verify_page}, {"lookup", lookup_page}, {"open", open_page}};
+    bool in_all; /* needs nothing from outside */
+} pages[] = {{"verify", verify_page, true},
+             {"lookup", lookup_page, true},
+             {"open", open_page, true},
+             {"tokenize", tokenize_page, false},
+             {"pack", pack_page, false}};
 enum {
     N_PAGES = sizeof pages / sizeof pages[0]
 };
@@ -107,7 +146,8 @@ static int choose(int argc, char **argv, bool *chosen)
     for (int i = 0; i < argc; i++) {
         bool known = false;
         for (int p = 0; p < N_PAGES; p++)
-            if (strcmp(argv[i], pages[p].name) == 0 || strcmp(argv[i], "all") == 0)
+            if (strcmp(argv[i], pages[p].name) == 0 ||
+                (pages[p].in_all && strcmp(argv[i], "all") == 0))
                 chosen[p] = known = true;
         if (!known)
             return usage("there is no page ", argv[i]);
@@ -130,8 +170,10 @@ static void join_arguments(int argc, char **argv, char *command, size_t n_bytes)
     size_t used = (size_t)snprintf(command, n_bytes, "tokbench");
     for (int i = 1; i < argc && used < n_bytes; i++) {
         const bool path =
-            i > 1 && (!strcmp(argv[i - 1], "--dir") || !strcmp(argv[i - 1], "--json"));
-        used += (size_t)snprintf(command + used, n_bytes - used, " %s", path ? "..." : argv[i]);
+            i > 1 && (!strcmp(argv[i - 1], "--dir") || !strcmp(argv[i - 1], "--json") ||
+                      !strcmp(argv[i - 1], "--ids"));
+        const char *shown = strrchr(argv[i], '/') ? strrchr(argv[i], '/') + 1 : argv[i];
+        used += (size_t)snprintf(command + used, n_bytes - used, " %s", path ? "..." : shown);
     }
 }
 
@@ -215,16 +257,24 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, co
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"dir", required_argument, NULL, 'd'},        {"json", required_argument, NULL, 'j'},
-        {"rounds", required_argument, NULL, 'r'},     {"documents", required_argument, NULL, 'n'},
-        {"verify-mib", required_argument, NULL, 'v'}, {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"dir", required_argument, NULL, 'd'},
+                                            {"json", required_argument, NULL, 'o'},
+                                            {"rounds", required_argument, NULL, 'r'},
+                                            {"documents", required_argument, NULL, 'n'},
+                                            {"verify-mib", required_argument, NULL, 'v'},
+                                            {"tokenizer", required_argument, NULL, 't'},
+                                            {"pattern", required_argument, NULL, 'p'},
+                                            {"text", required_argument, NULL, 'x'},
+                                            {"ids", required_argument, NULL, 'i'},
+                                            {"jobs", required_argument, NULL, 'j'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {"version", no_argument, NULL, 'V'},
+                                            {NULL, 0, NULL, 0}};
     char command[1024], dir[4096];
     join_arguments(argc, argv, command, sizeof command); /* before getopt moves them */
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
     int option;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "hj:", options, NULL)) != -1) {
         const int code = take_option(option, &line);
         if (code >= 0)
             return code;

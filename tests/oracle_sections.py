@@ -1,0 +1,380 @@
+"""All oracles, by package. A section whose package is not there must not be asked."""
+
+import base64
+import json
+import random
+
+import oracle_patterns
+from oracle_reference import PLAIN, Oracle, Reference, package
+from oracle_texts import SHARED
+from ref_protocol import Skip
+
+
+def real_vocabulary(name):
+    path = SHARED / "vocab" / name
+    if not path.exists():
+        raise Skip("%s is not there" % path)
+    return path
+
+
+def made_once(build):
+    """A make() of what is the same for every seed. build() gives what make() gives, or a function
+    of the folder in the place of the first."""
+    place = []
+
+    def make(_, folder):
+        if not place:
+            place.append(build())
+        path, options, reference = place[0]
+        return path(folder) if callable(path) else path, options, reference
+
+    return make
+
+
+# ---- HuggingFace tokenizers ----
+
+
+def hf_reference(reference):
+    reference.no_truncation()
+    reference.no_padding()
+
+    def encode(match):
+        def rows(texts):
+            reference.encode_special_tokens = not match
+            return [e.ids for e in reference.encode_batch_fast(texts, add_special_tokens=False)]
+
+        return rows
+
+    def decode(rows):
+        return reference.decode_batch(rows, skip_special_tokens=False)
+
+    added = reference.get_added_tokens_decoder()
+    marks = [token.content for token in added.values()]
+    special_ids = [i for i, token in added.items() if token.special]
+    return Reference({"text": encode(False), "match": encode(True)}, decode, marks, special_ids)
+
+
+def hf_file(path):
+    import tokenizers
+
+    return path, [], hf_reference(tokenizers.Tokenizer.from_file(str(path)))
+
+
+def charsmap():
+    """T5's, copied from ../shared at run time; else one that sentencepiece makes; else None."""
+    path = SHARED / "vocab/t5-small.tokenizer.json"
+    if path.exists():
+        return base64.b64decode(json.loads(path.read_bytes())["normalizer"]["precompiled_charsmap"])
+    if package("sentencepiece"):
+        import oracle_spm
+
+        model = oracle_spm.train(PLAIN, random.Random(1), "bpe", normalization_rule_name="nmt_nfkc")
+        return model.normalizer(oracle_spm.CHARSMAP)
+    return None
+
+
+def hf_made(name, blob):
+    import oracle_hf
+
+    def make(seed, folder):
+        document = oracle_hf.make(name, seed, PLAIN, blob)
+        if document is None:
+            raise Skip("no charsmap: neither ../shared nor sentencepiece")
+        path = folder / "tokenizer.json"
+        indent = 2 if seed % 3 == 0 else None
+        path.write_text(json.dumps(document, ensure_ascii=seed % 2 == 0, indent=indent), "utf-8")
+        path, options, reference = hf_file(path)
+        if name.endswith("_zoo"):  # tokenizers decodes these to their normalized forms
+            reference.decode = None
+        return path, options, reference
+
+    return make
+
+
+def vocab_and_merges(seed, folder):
+    import tokenizers
+
+    import oracle_hf
+
+    document = oracle_hf.make("roberta" if seed % 2 else "gpt2_wild", seed, PLAIN, None)
+    document["added_tokens"] = []
+    merges = [pair if isinstance(pair, str) else " ".join(pair)
+              for pair in document["model"]["merges"]]
+    head = "#version: 0.2\n" if seed % 3 else ""
+    (folder / "vocab.json").write_text(json.dumps(document["model"]["vocab"]))
+    (folder / "merges.txt").write_text(head + "".join(merge + "\n" for merge in merges), "utf-8")
+    reference = hf_reference(tokenizers.Tokenizer.from_str(json.dumps(document)))
+    del reference.encode["match"]  # these files have no specials
+    return folder / "vocab.json", ["--pattern", "gpt2"], reference
+
+
+def hf_section():
+    import oracle_hf
+
+    blob = charsmap()
+    for name, must in oracle_hf.names():
+        yield Oracle("hf_" + name, must, hf_made(name, blob))
+    for path in sorted((SHARED / "vocab").glob("*.tokenizer.json")):
+        name = "hf_real_" + path.name.split(".")[0]
+        yield Oracle(name, True, made_once(lambda path=path: hf_file(path)))
+    yield Oracle("vocab_and_merges", True, vocab_and_merges)
+
+
+# ---- tiktoken ----
+
+
+def tiktoken_reference(encoding, normalize=None, match=()):
+    """match: contents of the specials that the policy `match` finds."""
+
+    def prepared(texts):
+        return [normalize(text) for text in texts] if normalize else texts
+
+    def plain(texts):
+        return encoding.encode_ordinary_batch(prepared(texts), num_threads=1)
+
+    def matched(texts):
+        return encoding.encode_batch(prepared(texts), num_threads=1, allowed_special=set(match))
+
+    def decode(rows):
+        return encoding.decode_batch(rows, num_threads=1)
+
+    ways = {"text": plain, "match": matched} if match else {"text": plain}
+    ids = [encoding.encode_single_token(content) for content in match]
+    return Reference(ways, decode if hasattr(encoding, "decode_batch") else None, match, ids)
+
+
+def nfc():
+    if not package("tokenizers"):
+        raise Skip("no Python package tokenizers to normalize with")
+    import tokenizers
+
+    return tokenizers.normalizers.NFC().normalize_str
+
+
+def in_pieces(ranks, regexes):
+    if not package("tokenizers"):
+        raise Skip("no Python package tokenizers to split with")
+    import oracle_tiktoken
+
+    return oracle_tiktoken.InPieces(ranks, regexes, {})
+
+
+def public_file(vocab, name, pattern, match):
+    """A vocabulary with the expression and the specials that the package itself has for it."""
+    import oracle_tiktoken
+
+    def build():
+        path = real_vocabulary(vocab)
+        encoding = oracle_tiktoken.public_encoding(name, oracle_tiktoken.read_ranks(path))
+        return path, ["--pattern", pattern], tiktoken_reference(encoding, match=match)
+
+    return made_once(build)
+
+
+def public_ranks(name, ranks):
+    """The same for ranks that are written to a file here."""
+    import oracle_tiktoken
+
+    def build():
+        real_vocabulary("gpt2.tokenizer.json")
+        found = ranks()
+        encoding = oracle_tiktoken.public_encoding(name, found)
+        return (lambda folder: oracle_tiktoken.write_ranks(folder / "x.tiktoken", found),
+                ["--pattern", "gpt2"], tiktoken_reference(encoding, match=["<|endoftext|>"]))
+
+    return made_once(build)
+
+
+def harmony(_, folder):
+    import oracle_tiktoken
+
+    path = real_vocabulary("o200k_base.tiktoken")
+    encoding = oracle_tiktoken.public_encoding("o200k_harmony", oracle_tiktoken.read_ranks(path))
+    names = ["<|start|>", "<|end|>", "<|message|>", "<|channel|>", "<|call|>", "<|endoftext|>"]
+    specials = folder / "specials.json"
+    specials.write_text(json.dumps({name: encoding.encode_single_token(name) for name in names}))
+    options = ["--pattern", "o200k", "--specials-file", str(specials)]
+    return path, options, tiktoken_reference(encoding, match=names)
+
+
+def family_file(vocab, pattern, specials, needs_nfc=False):
+    """A vocabulary with its family's own expression."""
+    import oracle_tiktoken
+
+    def build():
+        path = real_vocabulary(vocab)
+        encoding = oracle_tiktoken.encoding(vocab, oracle_tiktoken.PATTERNS[pattern],
+                                            oracle_tiktoken.read_ranks(path), specials)
+        reference = tiktoken_reference(encoding, nfc() if needs_nfc else None, list(specials))
+        return path, ["--pattern", pattern], reference
+
+    return made_once(build)
+
+
+def pieces_file(vocab, pattern, regexes):
+    import oracle_tiktoken
+
+    def build():
+        path = real_vocabulary(vocab)
+        encoding = in_pieces(oracle_tiktoken.read_ranks(path), regexes)
+        return path, ["--pattern", pattern], tiktoken_reference(encoding)
+
+    return made_once(build)
+
+
+def wild_ranks(pattern, regexes):
+    import oracle_tiktoken
+
+    def make(seed, folder):
+        # Where the specials of a family follow the ranks, gaps would make them collide.
+        gaps = pattern not in ("llama3", "qwen2")
+        ranks = oracle_tiktoken.wild_ranks(random.Random("%s %d" % (pattern, seed)), gaps)
+        path = oracle_tiktoken.write_ranks(folder / "wild.tiktoken", ranks)
+        encoding = (oracle_tiktoken.encoding("wild", regexes, ranks, {})
+                    if isinstance(regexes, str) else in_pieces(ranks, regexes))
+        reference = tiktoken_reference(encoding, nfc() if pattern == "qwen2" else None)
+        return path, ["--pattern", pattern], reference
+
+    return make
+
+
+def tekken_json(seed, folder):
+    import oracle_tiktoken
+
+    rng = random.Random("tekken %d" % seed)
+    order = sorted(oracle_tiktoken.wild_ranks(rng), key=lambda t: (len(t) > 1, rng.random()))
+    n_specials = rng.choice((4, 20, 1000))
+    path = oracle_tiktoken.write_tekken(folder / "tekken.json", order, n_specials)
+    ranks = {token: i + n_specials for i, token in enumerate(order)}
+    encoding = oracle_tiktoken.encoding("tekken", oracle_patterns.TEKKEN, ranks, {})
+    return path, [], tiktoken_reference(encoding)
+
+
+def tiktoken_section():
+    import oracle_tiktoken as made
+
+    fim = ["<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|endofprompt|>"]
+    found = {
+        "gpt2": public_ranks("gpt2", made.gpt2_ranks),
+        "p50k": public_ranks("p50k_base", made.p50k_ranks),
+        "cl100k": public_file("cl100k_base.tiktoken", "cl100k_base", "cl100k", fim),
+        "o200k": public_file("o200k_base.tiktoken", "o200k_base", "o200k",
+                             ["<|endoftext|>", "<|endofprompt|>"]),
+        "harmony": harmony,
+        "llama3": family_file("llama3.tokenizer.model", "llama3", made.LLAMA3_SPECIALS),
+        "qwen3": family_file("qwen3.derived.tiktoken", "qwen2", made.QWEN2_SPECIALS, True),
+        "deepseek3": pieces_file("deepseek_v3.derived.tiktoken", "deepseek3",
+                                 oracle_patterns.DEEPSEEK3),
+        "tekken": pieces_file("tekken.derived.tiktoken", "tekken", [oracle_patterns.TEKKEN]),
+    }
+    for name, make in found.items():
+        yield Oracle("tiktoken_" + name, True, make)
+    for pattern, regexes in {**made.PATTERNS, "deepseek3": oracle_patterns.DEEPSEEK3}.items():
+        yield Oracle("tiktoken_wild_" + pattern, True, wild_ranks(pattern, regexes))
+    yield Oracle("tekken_json", True, tekken_json)
+
+
+# ---- sentencepiece ----
+
+
+def spm_reference(data, marks):
+    import sentencepiece
+
+    processor = sentencepiece.SentencePieceProcessor(model_proto=data)
+    return Reference({"text": lambda texts: processor.encode(texts, num_threads=1)},
+                     lambda rows: processor.decode(rows, num_threads=1), marks)
+
+
+def spm_made(base, changes, trained):
+    """trained: what was trained before, since that takes its time."""
+    import oracle_spm
+
+    def make(seed, folder):
+        key = (base, seed // 8)
+        if key not in trained:
+            kind, options = oracle_spm.BASES[base]
+            trained[key] = oracle_spm.train(PLAIN, random.Random("%s %d" % key), kind, **options)
+        model = oracle_spm.Model(trained[key].to_bytes())
+        rng = random.Random("%s %s %d" % (base, [c.__name__ for c in changes], seed))
+        for change in changes:
+            change(model, rng)
+        path = folder / "x.model"
+        path.write_bytes(model.to_bytes())
+        marks = [text for text, _, kind in model.pieces
+                 if kind in (oracle_spm.CONTROL, oracle_spm.USER_DEFINED, oracle_spm.UNKNOWN)]
+        return path, [], spm_reference(model.to_bytes(), marks)
+
+    return make
+
+
+def spm_section():
+    import oracle_spm as made
+
+    trained = {}
+    changes = {"": [], "_flags": [made.flags_of_normalizer], "_order": [made.wild_order],
+               "_wild": [made.flags_of_normalizer, made.wild_pieces],
+               "_unused": [made.wild_pieces, made.some_unused]}
+    for base in made.BASES:
+        for suffix, steps in changes.items():
+            must = suffix != "_unused"
+            yield Oracle("spm_" + base + suffix, must, spm_made(base, steps, trained))
+    marks = ["<s>", "</s>", "<unk>", "[INST]", "<0x0A>"]
+    for path in sorted((SHARED / "vocab").glob("*.model")):
+        data = path.read_bytes()
+        if not data[:1].isalnum():  # base64 is Llama 3's
+            yield Oracle("spm_real_" + path.stem, True, made_once(
+                lambda path=path, data=data: (path, [], spm_reference(data, marks))))
+
+
+# ---- Every code point ----
+
+
+def in_contexts(c):
+    return f"a{c}b 1{c}2\n{c} {c}{c}'{c}s  {c}\r\n.{c}A{c} e{c}\u0301{c}\u0323!{c}\n\t{c}"
+
+
+def swept_codes():
+    """Unassigned planes are all alike; what Unicode will assign next is among these."""
+    planes = (*range(0x32400), *range(0xE0000, 0xE0200), *range(0x10FF00, 0x110000))
+    return [c for c in planes if not 0xD800 <= c < 0xE000]
+
+
+def sweep_section(first, step):
+    """Among neighbours of every kind, each step-th code point from the first one on."""
+    codes = swept_codes()
+    texts = [in_contexts(chr(c)) for c in codes[first % step :: step]]
+
+    def hf(name):
+        import oracle_hf
+
+        def make(_, folder):
+            blob = charsmap() if name == "t5" else None
+            if name == "t5" and blob is None:
+                raise Skip("no charsmap: neither ../shared nor sentencepiece")
+            path = folder / "sweep.json"
+            path.write_text(json.dumps(oracle_hf.make_for_sweep(name, blob, codes)))
+            _, options, reference = hf_file(path)
+            return path, options, Reference({"text": reference.encode["text"]})
+
+        return make
+
+    def spm(rule):
+        import oracle_spm
+
+        def make(_, folder):
+            data = oracle_spm.train(PLAIN, random.Random(1), "bpe", byte_fallback=True,
+                                    normalization_rule_name=rule).to_bytes()
+            path = folder / "sweep.model"
+            path.write_bytes(data)
+            return path, [], Reference({"text": spm_reference(data, ()).encode["text"]})
+
+        return make
+
+    if package("tokenizers"):
+        import oracle_hf
+
+        for name in oracle_hf.SWEPT:
+            yield Oracle("sweep_hf_" + name, True, hf(name), texts)
+    if package("sentencepiece"):
+        for rule in ("nmt_nfkc", "nfkc_cf"):
+            yield Oracle("sweep_spm_" + rule, True, spm(rule), texts)

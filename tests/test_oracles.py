@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""`tokmap encode` and `tokmap decode` against the packages that define the ids: tokenizers,
+tiktoken, sentencepiece. Tokenizers of every family are made on the spot (oracle_sections), texts
+are random and nasty (oracle_texts), and what differs is shrunk before it is shown.
+
+Packages that are not there are skipped; `make bench-peers` gets them into a folder found here.
+Environment: TOKMAP_PYTHON (an interpreter that has them), ORACLE_SECONDS (how long: 15, 60 with
+TOKMAP_LONG), ORACLE_SEED, ORACLE_ONLY (a part of the names), ORACLE_KEEP (a folder for tokenizers
+that differ).
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+import oracle_sections
+import oracle_texts
+from oracle_reference import PLAIN, package
+from ref_protocol import BUILD, Skip, expect_equal, program, run_tests
+
+LONG = bool(os.environ.get("TOKMAP_LONG"))
+SECONDS = float(os.environ.get("ORACLE_SECONDS", 60 if LONG else 15))
+SEED = int(os.environ.get("ORACLE_SEED", 1))
+BATCH = 250 if SECONDS > 15 else 120
+MAX_REFUSALS = 3
+EXIT_INPUT = 3
+
+
+class Refused(Exception):
+    """tokmap does not take this tokenizer, and says so."""
+
+
+# ---- tokmap ----
+
+
+class Tokmap:
+    def __init__(self, tokenizer, options):
+        self.arguments = ["--tokenizer", str(tokenizer), *options]
+        self.tokenizer = tokenizer
+
+    def run(self, command, lines, *options):
+        done = subprocess.run([program("tokmap"), command, *self.arguments, *options], timeout=900,
+                              input="".join(line + "\n" for line in lines).encode(),
+                              capture_output=True)
+        says = done.stderr.decode("utf-8", "replace").strip()
+        if done.returncode == EXIT_INPUT and done.stdout == b"" and self.is_refused():
+            raise Refused(says)
+        expect_equal((done.returncode, says if done.returncode else ""), (0, ""),
+                     "tokmap %s %s" % (command, " ".join([*self.arguments, *options])))
+        out = done.stdout.decode().split("\n")
+        expect_equal((len(out) - 1, out[-1]), (len(lines), ""), "lines from tokmap " + command)
+        return [json.loads(line) for line in out[:-1]]
+
+    def is_refused(self):
+        """Told from an input that is refused: it is refused with no input too."""
+        done = subprocess.run([program("tokmap"), "encode", *self.arguments], input=b"",
+                              capture_output=True)
+        return done.returncode == EXIT_INPUT
+
+    def encode(self, texts, specials="text"):
+        lines = [as_json(i, text) for i, text in enumerate(texts)]
+        return self.run("encode", lines, "--specials", specials)
+
+    def decode(self, rows):
+        return self.run("decode", [json.dumps(ids) for ids in rows])
+
+
+def as_json(i, text):
+    """In turn all ways to write it."""
+    plain = json.dumps(text, ensure_ascii=i % 2 == 0)
+    return plain if i % 3 == 0 else '{"id":%d,"text" : %s, "x":[null]}' % (i, plain)
+
+
+# ---- Comparing ----
+
+
+def first_difference(texts, got, wanted):
+    for i, text in enumerate(texts):
+        if got[i] != wanted[i]:
+            return text
+    return None
+
+
+def shrink(text, differs):
+    """A shorter text, or list, that still differs; differs takes several and returns the first that
+    does."""
+    while len(text) > 1:
+        shorter, size = [], len(text) // 2
+        while size >= 1 and len(shorter) < 1500:
+            shorter += [text[:at] + text[at + size :] for at in range(0, len(text), size)]
+            size //= 2
+        found = differs(shorter)
+        if found is None:
+            break
+        text = found
+    return text
+
+
+def shown(text):
+    """In ASCII, and so that each blank can be counted."""
+    return ascii(text).replace(" ", "\\x20")
+
+
+class Comparison:
+    """A tokenizer in tokmap and in its reference."""
+
+    def __init__(self, what, tokmap, reference):
+        self.what, self.tokmap, self.reference = what, tokmap, reference
+
+    def wanted(self, texts, specials):
+        if specials != "drop":
+            return self.reference.encode[specials](texts)
+        rows = self.reference.encode["match"](texts)
+        return [[i for i in ids if i not in self.reference.special_ids] for ids in rows]
+
+    def encode(self, texts, specials):
+        """The ids, once they are equal."""
+
+        def differs(some):
+            return first_difference(some, self.tokmap.encode(some, specials),
+                                    self.wanted(some, specials))
+
+        got = self.tokmap.encode(texts, specials)
+        text = first_difference(texts, got, self.wanted(texts, specials))
+        if text is not None:
+            text = shrink(text, differs)
+            self.fail("specials %s, text %s" % (specials, shown(text)),
+                      self.tokmap.encode([text], specials)[0], self.wanted([text], specials)[0])
+        return got
+
+    def decode(self, rows):
+        def differs(some):
+            # Where bytes are no text the reference puts U+FFFD, each its own way.
+            pairs = zip(some, self.reference.decode(some))
+            pairs = [(ids, text) for ids, text in pairs if "\ufffd" not in text]
+            some = [ids for ids, _ in pairs]
+            return first_difference(some, self.tokmap.decode(some), [text for _, text in pairs])
+
+        ids = differs(rows)
+        if ids is not None:
+            ids = shrink(ids, differs)
+            self.fail("decode %r" % (ids,), shown(self.tokmap.decode([ids])[0]),
+                      shown(self.reference.decode([ids])[0]))
+
+    def batch(self, seed):
+        """Returns the number of texts compared."""
+        texts = oracle_texts.Texts(seed, self.reference.marks, PLAIN).many(BATCH)
+        for specials in self.reference.encode:
+            got = self.encode(texts, specials)
+            if self.reference.decode:
+                self.decode(got)
+        if self.reference.special_ids:
+            self.encode(self.droppable(texts), "drop")
+        return BATCH * len(self.reference.encode)
+
+    def droppable(self, texts):
+        """Those in which an id of a special comes from a special, and not from the unknown."""
+        rows = self.reference.encode["text"](texts)
+        return [text for text, ids in zip(texts, rows) if not self.reference.special_ids & set(ids)]
+
+    def fail(self, where, got, wanted):
+        kept = keep(self.what, self.tokmap.tokenizer)
+        raise AssertionError("%s: %s: tokmap %.300s, reference %.300s%s"
+                             % (self.what, where, got, wanted, kept))
+
+
+def keep(what, tokenizer):
+    folder = os.environ.get("ORACLE_KEEP")
+    if not folder:
+        return ""
+    os.makedirs(folder, exist_ok=True)
+    name = "".join(c if c.isalnum() else "_" for c in what)
+    path = os.path.join(folder, name + pathlib.Path(tokenizer).suffix)
+    shutil.copy(tokenizer, path)
+    return " (kept: %s)" % path
+
+
+# ---- Running ----
+
+
+class Run:
+    """An oracle for its share of the time: seeds go on until it is used, once at least."""
+
+    def __init__(self, oracle, seconds):
+        self.oracle, self.seconds = oracle, seconds
+        self.n_texts = self.n_made = 0
+        self.refusals = []
+
+    def __call__(self):
+        self.deadline = time.monotonic() + self.seconds
+        seed = SEED
+        while self.n_made == 0 or self.goes_on():
+            with tempfile.TemporaryDirectory() as folder:
+                self.one_seed(seed, pathlib.Path(folder))
+            seed += 1
+        if self.n_texts == 0:
+            raise Skip("refused: " + self.refusals[0])
+        refused = self.refusals and ", %d refused: %s" % (len(self.refusals), self.refusals[0])
+        return "%d texts, %d tokenizers%s" % (self.n_texts, self.n_made, refused or "")
+
+    def goes_on(self):
+        return (time.monotonic() < self.deadline and len(self.refusals) < MAX_REFUSALS
+                and not self.oracle.texts)
+
+    def one_seed(self, seed, folder):
+        path, options, reference = self.oracle.make(seed, folder)
+        what = "%s, seed %d" % (self.oracle.name, seed)
+        comparison = Comparison(what, Tokmap(path, options), reference)
+        self.n_made += 1
+        try:
+            self.compare(comparison, seed)
+        except Refused as e:
+            says = " ".join(str(e).split()).replace(str(folder) + "/", "")
+            if self.oracle.must:
+                why = "%s: must work%s, but: %s" % (what, keep(what, path), says)
+                raise AssertionError(why) from None
+            self.refusals.append(says)
+
+    def compare(self, comparison, seed):
+        texts = self.oracle.texts
+        if texts:
+            for first in range(0, len(texts), 20000):
+                comparison.encode(texts[first : first + 20000], "text")
+            self.n_texts += len(texts)
+            return
+        # Several tokenizers rather than many texts for one.
+        part = time.monotonic() + max(0.5, (self.deadline - time.monotonic()) / 4)
+        batch = 0
+        while batch == 0 or time.monotonic() < min(part, self.deadline):
+            self.n_texts += comparison.batch("%s %d %d" % (self.oracle.name, seed, batch))
+            batch += 1
+
+
+def skipped(why):
+    def test():
+        raise Skip(why)
+
+    return test
+
+
+def all_tests():
+    found, tests = [], []
+    sections = {"tokenizers": oracle_sections.hf_section,
+                "tiktoken": oracle_sections.tiktoken_section,
+                "sentencepiece": oracle_sections.spm_section}
+    for name, section in sections.items():
+        if package(name):
+            found += section()
+        else:
+            tests.append((name, skipped("no Python package %s" % name)))
+    found += oracle_sections.sweep_section(SEED, 1 if SECONDS >= 600 else 4 if LONG else 48)
+    found = [oracle for oracle in found if os.environ.get("ORACLE_ONLY", "") in oracle.name]
+    return tests + [(oracle.name, Run(oracle, SECONDS / len(found))) for oracle in found]
+
+
+def run_where_the_packages_are():
+    """Starts this again with another interpreter that has them, if this one has not."""
+    named = os.environ.get("TOKMAP_PYTHON")
+    if package("tokenizers") or os.environ.get("ORACLE_CHOSEN"):
+        return
+    python = named or os.path.join(BUILD or "", "peers-venv/bin/python")
+    if os.access(python, os.X_OK):
+        os.execve(python, [python, *sys.argv], {**os.environ, "ORACLE_CHOSEN": "1"})
+
+
+def main():
+    run_where_the_packages_are()
+    try:
+        program("tokmap")
+    except Skip as e:
+        print("skip oracles: %s" % e)
+        return 77
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    versions = ["%s %s" % (name, package(name).__version__)
+                for name in ("tokenizers", "tiktoken", "sentencepiece") if package(name)]
+    if versions:
+        print("note against %s; seed %d" % (", ".join(versions), SEED))
+    return run_tests(all_tests())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
