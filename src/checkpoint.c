@@ -146,7 +146,7 @@ static tokmap_status fail_resume(const char *path, const char *why, tokmap_error
                 why);
 }
 
-/* Reads n_bytes back; *checksum is theirs. */
+/* Reads n_bytes back into the buffer; *checksum is theirs. */
 static tokmap_status read_tokens(tokmap_writer *w, uint64_t offset, size_t n_bytes,
                                  uint64_t *checksum, tokmap_error *err)
 {
@@ -158,8 +158,8 @@ static tokmap_status read_tokens(tokmap_writer *w, uint64_t offset, size_t n_byt
     return TOKMAP_OK;
 }
 
-/* All of the tokens was on the disk before the journal said so. The last whole block and the begun
- * one are looked at all the same; the latter has to be read for its checksum to go on. */
+/* All tokens were on the disk before the journal said so. The last whole block and the begun one
+ * are looked at all the same; the latter has to be read anyway, for its checksum to go on. */
 static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_bytes = w->n_tokens * w->header.token_bytes;
@@ -186,6 +186,7 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
     return status;
 }
 
+/* Opens and checks them, and the index beside them. Then they may have their partial name back. */
 static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const int error = tokmap_i_file_open_again(path, &w->token_fd);
@@ -322,7 +323,10 @@ static tokmap_status find_checkpoint(const char *path, uint64_t wanted,
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: checkpoint %" PRIu64 " was asked for; there are %" PRIu64, path, wanted,
                     info->n_checkpoints);
-    return status == TOKMAP_END || (wanted > 0 && found) ? TOKMAP_OK : status;
+    if (status != TOKMAP_END && (wanted == 0 || !found))
+        return status;
+    tokmap_i_error_clear(err);
+    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_writer_checkpoints(const char *prefix, uint64_t checkpoint,

@@ -132,11 +132,17 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
             error = unname(n, fd);
     }
     n->owns_partials = error == 0;
+    if (error)
+        tokmap_i_file_close(*fd);
     if (error == EWOULDBLOCK)
         return FAIL(err, TOKMAP_ERR_LOCKED,
                     "%s: another process is writing this output; wait for it or choose another",
                     n->index_partial);
-    return error ? FAIL_IO(err, error, "%s: cannot take over", n->index_partial) : TOKMAP_OK;
+    if (error == EMLINK)
+        return FAIL(err, TOKMAP_ERR_EXISTS,
+                    "%s: has another name too (a hard link); remove one of them to resume",
+                    n->index_partial);
+    return error ? FAIL_IO(err, error, "%s: cannot create", n->index_partial) : TOKMAP_OK;
 }
 
 /* ---- The old dataset, while a new one takes its names ---- */

@@ -461,7 +461,7 @@ NAIVE size_t naive_marked(const char *text, size_t n, char *out)
     size_t at = 0;
     for (size_t i = 0; i < n; i++) {
         if (text[i] == ' ') {
-            memcpy(out + at, NAIVE_MARK, 3);
+            strcpy(out + at, NAIVE_MARK);
             at += 3;
         } else {
             out[at++] = text[i];

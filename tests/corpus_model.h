@@ -58,6 +58,7 @@ static inline size_t model_character(const uint8_t *text, size_t n, size_t *n_ba
 
 static inline void model_mend(model_document *d, const corpus_options *o)
 {
+    static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
     uint8_t *mended = malloc(d->n_bytes * 3 + 1);
     size_t n = 0, n_bad;
     for (size_t i = 0; i < d->n_bytes;) {
@@ -69,7 +70,7 @@ static inline void model_mend(model_document *d, const corpus_options *o)
             i += n_good;
             continue;
         }
-        memcpy(mended + n, "\xef\xbf\xbd", 3);
+        memcpy(mended + n, replacement, 3);
         n += 3;
         i += n_bad;
         d->replacements++;
@@ -161,7 +162,7 @@ static inline void model_take(model *m, const corpus_options *o, const uint8_t *
 static inline size_t model_white(const uint8_t *text, size_t n)
 {
     size_t i = 0;
-    while (i < n && memchr(" \t\r\n", text[i], 4))
+    while (i < n && text[i] && strchr(" \t\r\n", text[i]))
         i++;
     return i;
 }

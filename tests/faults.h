@@ -60,6 +60,7 @@ static struct {
     int (*pread_hook)(int fd, uint64_t offset, size_t n_bytes);
     void (*meanwhile)(void);
     void (*open_hook)(const char *path); /* when set, is told of each open beforehand */
+    void (*sync_hook)(int fd);           /* and of each fsync that comes to pass */
 } fault;
 
 __attribute__((unused)) static void fault_arm(fault_mode mode, unsigned calls, int errno_value,
@@ -213,7 +214,12 @@ ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n
 /* Nothing here needs the disk itself, and waiting for it would make the sweeps slow. */
 int fsync(int fd)
 {
-    FAULT_CALL(FAULT_FSYNC, SYS_lseek, fd, 0, SEEK_SET);
+    const bool hit = fault_hits(FAULT_FSYNC);
+    if (fault_fails(hit))
+        return -1;
+    if (fault.sync_hook)
+        fault.sync_hook(fd);
+    return (int)fault_after(hit, syscall(SYS_lseek, fd, 0, SEEK_SET));
 }
 
 int ftruncate(int fd, off_t n_bytes)

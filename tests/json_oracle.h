@@ -188,8 +188,7 @@ static inline bool oracle_is_key(const oracle_string *key, const char *part)
 static inline oracle_value oracle_read_value(oracle *o, size_t depth, size_t part);
 
 /* A member whose key is part `part` of the path: what it means for the object that it is in. */
-static inline void oracle_follow(oracle *o, oracle_value *object, oracle_value *member,
-                                 size_t part)
+static inline void oracle_follow(oracle *o, oracle_value *object, oracle_value *member, size_t part)
 {
     o->n_strings += part + 1 == o->n_parts && member->kind == ORACLE_STRING;
     free(object->string.units);

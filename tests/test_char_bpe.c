@@ -240,8 +240,7 @@ TEST(ids_do_not_depend_on_cuts)
 {
     static naive_ids want;
     static const char *const glue[] = {"a b", "1 s", "s\nb", "b\na",
-                                       "\xE4\xB8\x96\xE3\x80\x82"
-                                       "\xE4\xB8\x96"};
+                                       "\xE4\xB8\x96\xE3\x80\x82\xE4\xB8\x96"};
     char text[2 * NAIVE_MAX_BYTES];
     long n_cut = 0;
     for (long round = 0; round < rounds(300, 3000); round++) {

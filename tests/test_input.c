@@ -1,4 +1,4 @@
-/* test_input.c - the decompressors, each by itself, at every chunk size, and what damage they see. */
+/* test_input.c - the decompressors, each by itself, at every chunk size; what damage they see. */
 #include "corpus/input.h"
 
 #include <errno.h>

@@ -164,7 +164,7 @@ static size_t normal_prefix(const way *w, const char *text, size_t n, const char
 static size_t put_blank(const way *w, char *out, size_t at)
 {
     const char *blank = w->escape ? NAIVE_MARK : " ";
-    memcpy(out + at, blank, strlen(blank));
+    strcpy(out + at, blank);
     return at + strlen(blank);
 }
 

@@ -1,96 +1,14 @@
 #include <sys/mman.h>
 
 #include "check.h"
-#include "naive_regex.h"
+#include "naive_splitter.h"
 
 #include "tokenizer/splitter.h"
 
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-#define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
-#define BLANKS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-#define LIKE_CL100K(letter, digits, other)                                                         \
-    CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?" letter "+|" digits "| ?" other "+[\\r\\n]*" BLANKS
-#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
-#define LIKE_O200K(contraction, digits)                                                            \
-    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" contraction "|[^\\r\\n\\p{L}\\p{N}]?" UPPER       \
-    "+" LOWER "*" contraction "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANKS
-
-/* Splits in sequence, first those of the text, then those of GPT-2's characters for its bytes. */
-static const struct expressions {
-    split_pattern pattern;
-    const char *of_text[3], *of_bytes[2];
-} expressions[] = {
-    {SPLIT_GPT2, {GPT2}, {NULL}},
-    {SPLIT_CL100K, {LIKE_CL100K("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")}, {NULL}},
-    {SPLIT_QWEN2, {LIKE_CL100K("\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]")}, {NULL}},
-    {SPLIT_QWEN35, {LIKE_CL100K("[\\p{L}\\p{M}]", "\\p{N}", "[^\\s\\p{L}\\p{M}\\p{N}]")}, {NULL}},
-    {SPLIT_O200K, {LIKE_O200K(CONTRACTION "?", "\\p{N}{1,3}")}, {NULL}},
-    {SPLIT_TEKKEN, {LIKE_O200K("", "\\p{N}")}, {NULL}},
-    {SPLIT_DEEPSEEK3,
-     {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
-      "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"
-      "|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" BLANKS},
-     {NULL}},
-    {SPLIT_FALCON, {"\\p{HfPunctuation}+", GPT2}, {"\\p{HfNumeric}+", "[0-9][0-9][0-9]"}},
-    {SPLIT_STARCODER, {"\\p{HfNumeric}", GPT2}, {NULL}},
-};
-
 enum {
-    N_EXPRESSIONS = sizeof expressions / sizeof *expressions,
-    MAX_TEXT = 1 << 13,
+    MAX_TEXT = NAIVE_MAX_BYTES,
     MAX_WORDS = MAX_TEXT / 64 + 1
 };
-
-static naive_regex regexes[N_EXPRESSIONS][5];
-
-static void read_expressions(void)
-{
-    for (int e = 0; e < N_EXPRESSIONS && regexes[e][0].n_nodes == 0; e++) {
-        for (int k = 0; k < 3 && expressions[e].of_text[k]; k++)
-            naive_read(&regexes[e][k], expressions[e].of_text[k]);
-        for (int k = 0; k < 2 && expressions[e].of_bytes[k]; k++)
-            naive_read(&regexes[e][3 + k], expressions[e].of_bytes[k]);
-    }
-}
-
-static void set_bit(uint64_t *bits, size_t i)
-{
-    bits[i / 64] |= (uint64_t)1 << i % 64;
-}
-
-static bool has_bit(const uint64_t *bits, size_t i)
-{
-    return bits[i / 64] >> i % 64 & 1;
-}
-
-static void naive_words(int e, const uint8_t *text, size_t n_bytes, uint64_t *starts)
-{
-    static naive_char chars[MAX_TEXT];
-    static bool begins[MAX_TEXT];
-    CHECK(n_bytes <= MAX_TEXT);
-    size_t n = naive_decode(text, n_bytes, chars);
-    memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
-    memset(begins, 0, n);
-    for (int k = 0; k < 3 && expressions[e].of_text[k]; k++)
-        naive_split(&regexes[e][k], chars, n, begins);
-    begins[0] = n > 0;
-    for (size_t i = 0; i < n; i++) {
-        if (begins[i])
-            set_bit(starts, chars[i].offset);
-    }
-    if (!expressions[e].of_bytes[0])
-        return;
-    naive_bytes_to_chars(text, n_bytes, chars);
-    for (size_t i = 0; i < n_bytes; i++)
-        begins[i] = has_bit(starts, i);
-    for (int k = 0; k < 2; k++)
-        naive_split(&regexes[e][3 + k], chars, n_bytes, begins);
-    for (size_t i = 0; i < n_bytes; i++) {
-        if (begins[i])
-            set_bit(starts, i);
-    }
-}
 
 /* ---- Comparing ---- */
 
@@ -104,7 +22,7 @@ static const char *excerpt(const uint8_t *text, size_t n_bytes, const uint64_t *
     char *line = lines[next++ % 2];
     int n = 0;
     for (size_t i = at < 24 ? 0 : at - 24; i < n_bytes && i < at + 12; i++) {
-        if (has_bit(starts, i))
+        if (naive_has_bit(starts, i))
             line[n++] = '|';
         n += snprintf(line + n, 8, text[i] > 32 && text[i] < 127 ? "%c" : "\\x%02x", text[i]);
     }
@@ -156,9 +74,10 @@ static void engines_agree(split_pattern p, const uint8_t *text, size_t n_bytes,
 static void check_text(const uint8_t *text, size_t n_bytes)
 {
     uint64_t wanted[MAX_WORDS];
-    for (int e = 0; e < N_EXPRESSIONS; e++) {
+    CHECK(n_bytes < MAX_TEXT);
+    for (int e = 0; e < NAIVE_N_PATTERNS; e++) {
         naive_words(e, text, n_bytes, wanted);
-        engines_agree(expressions[e].pattern, text, n_bytes, wanted);
+        engines_agree(naive_patterns[e].pattern, text, n_bytes, wanted);
     }
 }
 
@@ -174,17 +93,28 @@ static uint32_t random_below(uint32_t n)
 
 /* What patterns stumble on; a text draws from a few of the rows. */
 static const char *const alphabet[] = {
-    "aBcDe\u00c9\u00df\u00e9\u1e9e", "sStTdDmMlLrRvVeE\u017f\u212a",
-    "'''\u2019\u02bc", "'s't'm'd're've'll'S'LL'\u017f'T'Re",
+    "aBcDe\u00c9\u00df\u00e9\u1e9e",
+    "sStTdDmMlLrRvVeE\u017f\u212a",
+    "'''\u2019\u02bc",
+    "'s't'm'd're've'll'S'LL'\u017f'T'Re",
     "\u01c5\u01c8\u03a9\u03c9\u0416\u0436\u0531\u0561",
-    "\u00aa\u00ba\u4e00\u9fa5\u9fa6\u9fff\u5b57\u4e2d\u3042\u3041\u30fc\u30fb\u309b\u30a0\u3099"
-    "\u3040\u4dbf\u4dc0\ud7a3\uac00\ud7b0",
-    "\u02b0\u02c7\u0640\u05d0\u0915\u0e02", "\u0301\u0300\ufe0f\u0903\u20dd\u0301\u0301",
-    "0123456789", "\u00b2\u00b3\u00bd\u2167\u0663\u06f4\u0967\U0001d7d7\u3007\U00011de0\U00016ff5",
-    "    \t\t\n\n\r\r\r\n", "          \n", "\v\f\xc2\x85\u00a0\u1680\u2003\u2028\u202f\u205f\u3000",
-    "!?.,-\"()/////", "!/\n/\r;", "$+<=>^`|~\u20ac\u00a9\u00a6", "\u201c\u2014\u2026\u00ab\u3001"
-    "\u3002\u00bf\u166d", "\U0001f600\U0001f44d\U0001f3fd\u200d\U0001f389",
-    "\x01\x1c\x1f\x7f\u200b\ufeff\ufffd\ue000\U000e0041\u0378", "abcdefghijklmnop ",
+    "\u00aa\u00ba\u4e00\u9fa5\u9fa6\u9fff\u5b57\u4e2d\u3042\u3041\u30fc\u30fb\u309b\u30a0",
+    "\u3099\u3040\u4dbf\u4dc0\ud7a3\uac00\ud7b0\u4e8c",
+    "\u02b0\u02c7\u0640\u05d0\u0915\u0e02",
+    "\u0301\u0300\ufe0f\u0903\u20dd\u0301\u0301",
+    "0123456789",
+    "\u00b2\u00b3\u00bd\u2167\u0663\u06f4\u0967\U0001d7d7\u3007\U00011de0\U00016ff5",
+    "    \t\t\n\n\r\r\r\n",
+    "          \n",
+    "\v\f\xc2\x85\u00a0\u1680\u2003\u2028\u202f\u205f\u3000",
+    "!?.,-\"()/////",
+    "!/\n/\r;",
+    "$+<=>^`|~\u20ac\u00a9\u00a6",
+    "\u201c\u2014\u2026\u00ab\u3001"
+    "\u3002\u00bf\u166d",
+    "\U0001f600\U0001f44d\U0001f3fd\u200d\U0001f389",
+    "\x01\x1c\x1f\x7f\u200b\ufeff\ufffd\ue000\U000e0041\u0378",
+    "abcdefghijklmnop ",
 };
 
 enum {
@@ -248,7 +178,7 @@ static void splits_into(split_pattern p, const char *barred)
     size_t n = 0;
     for (; *barred; barred++) {
         if (*barred == '|')
-            set_bit(wanted, n);
+            naive_set_bit(wanted, n);
         else
             text[n++] = (uint8_t)*barred;
     }
@@ -265,36 +195,51 @@ TEST(words_are_those_of_the_patterns)
     splits_into(SPLIT_QWEN2, "a|1|2|3| b");
     splits_into(SPLIT_QWEN35, "a\u0301b|1|\u0301c|!!|\u0301");
     splits_into(SPLIT_TEKKEN, "don|'t|1|2");
-    splits_into(SPLIT_DEEPSEEK3, "  |12|\x01|\x01x| a|\u4e00\u4e8c|b|!abc|\u00e9|\u00b7\u00b7|\x01\x01");
+    splits_into(SPLIT_DEEPSEEK3,
+                "  |12|\x01|\x01x| a|\u4e00\u4e8c|b|!abc|\u00e9|\u00b7\u00b7|\x01\x01");
     splits_into(SPLIT_FALCON, "It|'|s| |123|45| a|...|\xc2|\xb2");
     splits_into(SPLIT_STARCODER, "a|  |1|2|3| b|'s");
 }
 
-/* 16 code points at a time, each among neighbours of several kinds and at the ends of the text. */
+static size_t append(uint8_t *text, const char *unit)
+{
+    size_t n = strlen(unit);
+    memcpy(text, unit, n);
+    return n;
+}
+
+/* The character among neighbours of several kinds. */
+static size_t append_in_contexts(uint8_t *text, uint32_t code_point)
+{
+    char utf8[5] = {0}, other[2] = {0};
+    size_t n = 0;
+    utf8_encode(code_point, (uint8_t *)utf8);
+    for (const char *c = "a@a @1@1'@!@B\n@=@Ba\t@ x'@e!@/@@\t~"; *c; c++) {
+        other[0] = *c == '=' ? '2' : *c;
+        n += append(text + n, *c == '@' ? utf8 : *c == '~' ? "\u4e00\u0301" : other);
+    }
+    return n;
+}
+
+/* Several at a time, the first and the last at an end of the text. */
 TEST(every_code_point_splits_as_the_expressions_say)
 {
-    static const char *const contexts[] = {"a@a @",  "1@1'@", "!@B\n@", "\u4e00@Ba\u0301@",
-                                           "x'@e!@/", "@@\t"};
-    static uint8_t text[MAX_TEXT + TEXT_PADDING];
+    static uint8_t text[MAX_TEXT];
     uint32_t step = check_long() && !check_sanitized() ? 1 : 61;
-    read_expressions();
-    for (uint32_t c = 0, drawn = 0; c < 0x110000;) {
-        size_t n = 0;
-        for (drawn = 0; drawn < 16 && c < 0x110000; c += c < 0x180 ? 1 : step) {
-            uint8_t utf8[4];
-            if (c >= 0xD800 && c < 0xE000)
-                continue;
-            size_t n_utf8 = utf8_encode(c, utf8);
-            for (size_t k = 0; k < sizeof contexts / sizeof *contexts; k++) {
-                for (const char *s = contexts[k]; *s; s++) {
-                    memcpy(text + n, *s == '@' ? (const char *)utf8 : s, *s == '@' ? n_utf8 : 1);
-                    n += *s == '@' ? n_utf8 : 1;
-                }
-            }
-            drawn++;
-        }
+    size_t n = 0;
+    for (uint32_t c = 0; c < 0x110000; c += c < 0x180 ? 1 : step) {
+        char utf8[5] = {0};
+        if (c >= 0xD800 && c < 0xE000)
+            continue;
+        utf8_encode(c, (uint8_t *)utf8);
+        n += append(text + n, n == 0 ? utf8 : "");
+        n += append_in_contexts(text + n, c);
+        if (n < 600 && c + step < 0x110000)
+            continue;
+        n += append(text + n, utf8);
         memset(text + n, 0, TEXT_PADDING);
         check_text(text, n);
+        n = 0;
     }
 }
 
@@ -303,7 +248,6 @@ TEST(random_text_splits_as_the_expressions_say)
     static const uint32_t sizes[] = {6, 12, 24, 24, 60, 70, 140, 300};
     uint8_t text[300 + TEXT_PADDING];
     int n_texts = check_sanitized() ? 1000 : check_long() ? 120000 : 8000;
-    read_expressions();
     random_state = 1;
     for (int i = 0; i < n_texts; i++) {
         size_t n = random_text(text, sizes[random_below(8)]);
@@ -330,8 +274,8 @@ TEST(engines_agree_at_every_alignment)
         for (size_t offset = 0; offset < 128; offset++) {
             for (size_t k = 0; k < offset; k++)
                 text[127 - k] = (uint8_t)fill[n_fill - 1 - k % n_fill];
-            for (int e = 0; e < N_EXPRESSIONS; e++)
-                engines_agree(expressions[e].pattern, text + 128 - offset, n + offset, NULL);
+            for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+                engines_agree(naive_patterns[e].pattern, text + 128 - offset, n + offset, NULL);
         }
     }
 }
@@ -344,8 +288,8 @@ TEST(engines_agree_on_random_bytes)
     for (int i = 0; i < n_texts; i++) {
         size_t n = random_below(1000);
         damage(text, n + TEXT_PADDING, 1);
-        for (int e = 0; e < N_EXPRESSIONS; e++)
-            engines_agree(expressions[e].pattern, text, n, NULL);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, text, n, NULL);
     }
 }
 
@@ -361,30 +305,27 @@ TEST(nothing_is_read_beyond_the_padding)
         size_t n = random_text(pages + page, 4 + random_below(400));
         if (i % 2)
             damage(pages + page, n, 8);
-        for (int e = 0; e < N_EXPRESSIONS; e++)
-            engines_agree(expressions[e].pattern, pages + page, n, NULL);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, pages + page, n, NULL);
         uint8_t *at_end = pages + 2 * page - TEXT_PADDING - n;
         memmove(at_end, pages + page, n);
-        for (int e = 0; e < N_EXPRESSIONS; e++)
-            engines_agree(expressions[e].pattern, at_end, n, NULL);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, at_end, n, NULL);
     }
     munmap(pages, 3 * page);
-}
-
-static size_t append(uint8_t *text, const char *unit)
-{
-    memcpy(text, unit, strlen(unit));
-    return strlen(unit);
 }
 
 /* Were one of them quadratic, it would take hours. */
 TEST(hostile_text_takes_linear_time)
 {
     static const char *const units[] = {
-        "a", "A", " ", "\n", "'", "1", "!", "/", "\u0301", "\u4e00", "\u3000", "\x80", "\xf0", "aA",
-        "Aa", " \n", "\n ", "\r\n", "'s", "'S", "\u4e00A", "A\u4e00", "\u0301A", "!\u0301", "!/",
-        "!\n", "/\n", "\n/", " 1", "1 ", "a'", "\t ", "\x01", "\x01 ", "\U0001f600", "\u0967",
-        "\xc2\xb2", "1\xc2\xb2", "\u00a0\n", "a'll\u4e00", "!\n/\u0301", "!!\u0301\n/", "\u3040"};
+        "a",       "A",        " ",         "\n",       "'",          "1",          "!",
+        "/",       "\u0301",   "\u4e00",    "\u3000",   "\x80",       "\xf0",       "aA",
+        "Aa",      " \n",      "\n ",       "\r\n",     "'s",         "'S",         "\u4e00A",
+        "A\u4e00", "\u0301A",  "!\u0301",   "!/",       "!\n",        "/\n",        "\n/",
+        " 1",      "1 ",       "a'",        "\t ",      "\x01",       "\x01 ",      "\U0001f600",
+        "\u0967",  "\xc2\xb2", "1\xc2\xb2", "\u00a0\n", "a'll\u4e00", "!\n/\u0301", "!!\u0301\n/",
+        "\u3040"};
     static const char *const ends[] = {"", "a", "\n", "1", "\u4e00", "!"};
     size_t size = check_sanitized() ? 1 << 17 : check_long() ? 1 << 21 : 1 << 18;
     uint8_t *text = malloc(size + 16 + TEXT_PADDING);
@@ -395,8 +336,8 @@ TEST(hostile_text_takes_linear_time)
             n += append(text + n, k == 1000 ? middle : units[u]);
         n += append(text + n, end);
         memset(text + n, 0, TEXT_PADDING);
-        for (int e = 0; e < N_EXPRESSIONS; e++)
-            engines_agree(expressions[e].pattern, text, n, NULL);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, text, n, NULL);
     }
     free(text);
 }
@@ -417,8 +358,8 @@ TEST(engines_agree_on_real_text)
         uint8_t *text = calloc(1, (2 << 20) + TEXT_PADDING);
         size_t n = fread(text, 1, 2 << 20, f);
         fclose(f);
-        for (int e = 0; e < N_EXPRESSIONS; e++)
-            engines_agree(expressions[e].pattern, text, n, NULL);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, text, n, NULL);
         free(text);
         n_files++;
     }

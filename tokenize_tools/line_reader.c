@@ -19,23 +19,27 @@ int line_reader_open(line_reader *r, const char *name)
     input_error err;
     *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};
     r->in = input_open(name, &err);
-    return r->in ? CLI_OK : input_failed(&err);
+    if (!r->in)
+        return input_failed(&err);
+    r->data = malloc(FIRST_BYTES);
+    r->capacity = FIRST_BYTES;
+    return r->data ? CLI_OK : cli_no_memory();
 }
 
 /* Room behind what is there: the line at hand moves to the front, or the buffer grows. */
 static int make_room(line_reader *r)
 {
-    if (r->data && r->at) {
+    if (r->at) {
         memmove(r->data, r->data + r->at, r->n_bytes - r->at);
         r->n_bytes -= r->at;
         r->at = 0;
     }
-    if (r->capacity - r->n_bytes > LINE_PADDING && r->n_bytes < r->capacity / 2)
+    if (r->n_bytes < r->capacity / 2)
         return CLI_OK;
     if (r->n_bytes > MAX_LINE_BYTES)
         return cli_error(CLI_INPUT, "%s: line %llu: longer than 2 GiB", r->name,
                          (unsigned long long)r->number + 1);
-    size_t capacity = r->capacity ? 2 * r->capacity : FIRST_BYTES;
+    size_t capacity = 2 * r->capacity;
     uint8_t *data = realloc(r->data, capacity);
     if (!data)
         return cli_no_memory();
@@ -65,10 +69,9 @@ int line_reader_next(line_reader *r, text_line *line, bool *more)
     size_t n_searched = 0; /* of the line at hand */
     const uint8_t *newline = NULL;
     for (;;) {
-        const uint8_t *from = r->data ? r->data + r->at + n_searched : NULL;
+        const uint8_t *from = r->data + r->at + n_searched;
+        newline = memchr(from, '\n', (size_t)(r->data + r->n_bytes - from));
         n_searched = r->n_bytes - r->at;
-        if (from)
-            newline = memchr(from, '\n', (size_t)(r->data + r->n_bytes - from));
         if (newline || r->at_end)
             break;
         int code = read_more(r);

@@ -38,7 +38,8 @@ class VerifyOptions(ctypes.Structure):
 
 class WriterOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("eod_id", c_uint32),
-                ("replace", c_int), ("token_bytes", c_uint32)]
+                ("replace", c_int), ("token_bytes", c_uint32), ("resumable", c_int),
+                ("unfinished", c_int), ("resume_checkpoint", c_uint64)]
 
 
 NO_ID = 2**32 - 1

@@ -1,7 +1,8 @@
-/* fuzz_char_bpe.c - BPE over characters: a model and a text from the input, against the definition.
+/* fuzz_char_bpe.c - BPE over characters: a model and a text from the input, against the
+ * definition.
  *
- * Byte 0: flags; byte 1: pieces or merges. A piece is a byte for its kind and score, then letters up
- * to one that says so. The rest is the text. */
+ * Byte 0: flags; byte 1: the number of pieces. A piece is a byte for its kind and score, then
+ * letters up to one that says so. Then merges, and the rest is the text. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +49,7 @@ static void add_pieces(input *in, model *m, bool scored)
             byte = next(in);
             strcat(text, letter(byte));
         } while (byte >= 0x80 && strlen(text) < sizeof text - 8);
-        naive_add(m, text, scored ? kinds[how % 4] : TOKEN_NORMAL, -(double)(how / 4));
+        naive_add(m, text, scored ? kinds[how % 4] : TOKEN_NORMAL, -0.25 * (how & ~3));
     }
 }
 
@@ -129,7 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (in.at < in.end && n < 600) {
         const uint8_t byte = next(&in);
         const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
-        memcpy(text + n, c, strlen(c));
+        strcpy(text + n, c);
         n += strlen(c);
     }
     compare(&m, text, n);

@@ -1,7 +1,7 @@
 /* fuzz_unigram.c - Unigram: a model and a text from the input, against the definition.
  *
- * Byte 0: flags; byte 1: pieces. A piece is a byte for its kind and score, then letters up to one
- * that says so. The rest is the text. */
+ * Byte 0: flags; byte 1: the number of pieces. A piece is a byte for its kind and score, then
+ * letters up to one that says so. The rest is the text. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -47,7 +47,8 @@ static void add_pieces(input *in, model *m, bool sentencepiece, double grain)
             byte = next(in);
             strcat(text, letter(byte));
         } while (byte >= 0x80 && strlen(text) < sizeof text - 8);
-        naive_add(m, text, sentencepiece ? kinds[how % 4] : TOKEN_NORMAL, -grain * (how / 4));
+        naive_add(m, text, sentencepiece ? kinds[how % 4] : TOKEN_NORMAL,
+                  -grain * 0.25 * (how & ~3));
     }
 }
 
@@ -116,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     while (in.at < in.end && n < 900) {
         const uint8_t byte = next(&in);
         const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
-        memcpy(text + n, c, strlen(c));
+        strcpy(text + n, c);
         n += strlen(c);
     }
     compare(&m, text, n);

@@ -10,7 +10,7 @@ static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
 
 static bool reserve(uint8_t **bytes, size_t *capacity, size_t n_bytes)
 {
-    if (n_bytes + PADDING <= *capacity)
+    if (*bytes && n_bytes + PADDING <= *capacity)
         return true;
     uint8_t *grown = realloc(*bytes, n_bytes + PADDING);
     if (!grown)

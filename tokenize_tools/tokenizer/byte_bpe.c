@@ -169,13 +169,49 @@ static bool keep_last(byte_bpe *b, const model *m, const numbering *n, pair_list
     return all != NULL;
 }
 
+static int by_rank(const void *a, const void *b)
+{
+    const merge_pair *p = a, *q = b;
+    return (p->rank > q->rank) - (p->rank < q->rank);
+}
+
+/* Numbers the symbols in the order in which pairs make them, which the table of pairs likes. */
+static bool renumber(byte_bpe *b, uint32_t n_symbols, pair_list *list)
+{
+    uint32_t *numbers = malloc(n_symbols * sizeof *numbers); /* new by old */
+    uint32_t *ids = malloc(n_symbols * sizeof *ids);
+    uint32_t next = 256;
+    if (numbers && ids) {
+        qsort(list->pairs, list->n, sizeof *list->pairs, by_rank);
+        for (uint32_t i = 0; i < n_symbols; i++)
+            numbers[i] = i < 256 ? i : UINT32_MAX;
+        for (size_t i = 0; i < list->n; i++)
+            if (numbers[list->pairs[i].result] == UINT32_MAX)
+                numbers[list->pairs[i].result] = next++;
+        for (uint32_t i = 256; i < n_symbols; i++)
+            if (numbers[i] == UINT32_MAX)
+                numbers[i] = next++;
+        memcpy(ids, b->ids, n_symbols * sizeof *ids);
+        for (uint32_t i = 0; i < n_symbols; i++)
+            b->ids[numbers[i]] = ids[i];
+        for (size_t i = 0; i < list->n; i++) {
+            merge_pair *p = &list->pairs[i];
+            *p = (merge_pair){numbers[p->left], numbers[p->right], p->rank, numbers[p->result]};
+        }
+    }
+    const bool done = numbers && ids;
+    free(numbers);
+    free(ids);
+    return done;
+}
+
 static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_error *err)
 {
     pair_list list = {0};
     const bool listed = m->rule == MERGE_RANKED
                             ? list_ranked(b, m, n, &list) && keep_last(b, m, n, &list)
                             : list_listed(m, n, &list);
-    if (listed)
+    if (listed && renumber(b, n->n_symbols, &list))
         b->merges = merge_table_new(list.pairs, list.n);
     free(list.pairs);
     return b->merges != NULL || model_fail(err, 0, "out of memory, or a merge of no token");

@@ -175,7 +175,8 @@ static bool load(char_engine *e, const model *m, model_error *err)
         return false;
     choose_words(e, m);
     choose_cuts(e);
-    e->decoder = char_decoder_new(m, e->form.prefix_all || e->form.prefix_first);
+    const bool metaspace = m->metaspace && m->prepend != PREPEND_NEVER;
+    e->decoder = char_decoder_new(m, metaspace || e->form.prefix_all || e->form.prefix_first);
     return e->decoder || model_fail(err, 0, "out of memory");
 }
 

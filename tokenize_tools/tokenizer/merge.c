@@ -22,6 +22,8 @@ struct merge_table {
     size_t n_slots;
     uint32_t n_buckets;
     uint32_t *dense;   /* DENSE x DENSE ranks */
+    bool follows_rank; /* the result is first_result + rank; else: */
+    uint32_t first_result;
     uint32_t *results; /* by rank; by slot where pairs of one rank have different results */
     size_t n_results;
     bool by_slot;
@@ -66,10 +68,21 @@ static bool has_ties(const merge_pair *pairs, size_t n_pairs)
     return false;
 }
 
+/* Whether results come in the order of ranks, without gaps. */
+static bool follow_rank(const merge_pair *pairs, size_t n_pairs)
+{
+    for (size_t i = 1; i < n_pairs; i++)
+        if (pairs[i].result - pairs[i - 1].result != (pairs[i].rank != pairs[i - 1].rank))
+            return false;
+    return n_pairs > 0;
+}
+
 static bool allocate(merge_table *t, const merge_pair *pairs, size_t n_pairs)
 {
     t->n_buckets = (uint32_t)(n_pairs * 5 / 2 / BUCKET + 16);
     t->n_slots = (size_t)t->n_buckets * BUCKET;
+    t->follows_rank = follow_rank(pairs, n_pairs);
+    t->first_result = n_pairs ? pairs[0].result : 0;
     t->by_slot = has_ties(pairs, n_pairs);
     t->n_results = t->by_slot ? t->n_slots : n_pairs + 1;
     t->slots = big_memory_new(t->n_slots * sizeof *t->slots);
@@ -151,6 +164,8 @@ uint32_t merge_rank(const merge_table *t, uint32_t left, uint32_t right)
 
 uint32_t merge_result(const merge_table *t, uint32_t rank, uint32_t left, uint32_t right)
 {
+    if (t->follows_rank)
+        return t->first_result + rank;
     if (!t->by_slot)
         return t->results[rank];
     const uint64_t pair = pair_of(left, right);

@@ -20,7 +20,8 @@ typedef struct merge_pair {
 typedef struct merge_table merge_table;
 
 /* Fewer than 2^22 pairs; symbols and results are below 2^21 - 1; of pairs that are given twice the
- * lowest rank counts. NULL: out of memory. */
+ * lowest rank counts. Faster where results are numbered in the order of ranks. NULL: out of
+ * memory. */
 merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs);
 void merge_table_free(merge_table *t);
 /* The result of merging the pair, or UINT32_MAX. *rank, which may be NULL: ranks are numbered anew,

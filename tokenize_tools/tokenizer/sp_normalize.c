@@ -130,13 +130,27 @@ static sp_span without_leading_blanks(const sp_normalizer *n, sp_span text)
     return text;
 }
 
-/* The length of a beginning that can be copied. */
-static size_t fast_prefix(const sp_normalizer *n, sp_span text)
+/* The length of a beginning that can be copied: characters that stand for themselves, and single
+ * blanks among them. */
+static size_t fast_prefix(const sp_normalizer *n, sp_span text, bool *after_blank)
 {
+    const bool before = *after_blank;
     size_t i = 0;
-    while (i < text.n_bytes && n->fast[text.bytes[i]])
-        i++;
-    return i > 0 && i < text.n_bytes && text.bytes[i] >= 0x80 ? i - 1 : i;
+    for (; i < text.n_bytes; i++) {
+        const uint8_t c = text.bytes[i];
+        if (n->fast[c])
+            *after_blank = false;
+        else if (c == ' ' && n->blank_is_fast && !*after_blank && i + 1 < text.n_bytes &&
+                 text.bytes[i + 1] < 0x80)
+            *after_blank = n->collapse;
+        else
+            break;
+    }
+    if (i == 0 || i == text.n_bytes || text.bytes[i] < 0x80)
+        return i;
+    /* A rule may begin with the last one and go on with what is not ASCII. */
+    *after_blank = i > 1 ? n->collapse && text.bytes[i - 2] == ' ' : before;
+    return i - 1;
 }
 
 static bool append_collapsed(const sp_normalizer *n, replacement r, bool *after_blank, sp_text *out)
@@ -154,17 +168,13 @@ static bool append_collapsed(const sp_normalizer *n, replacement r, bool *after_
 static bool append_all(const sp_normalizer *n, sp_span text, bool after_blank, sp_text *out)
 {
     while (text.n_bytes > 0) {
-        size_t length = fast_prefix(n, text);
+        replacement r;
+        size_t length = fast_prefix(n, text, &after_blank);
         if (length > 0) {
-            after_blank = false;
             if (!sp_text_append(out, text.bytes, length))
                 return false;
         } else {
-            replacement r = {text.bytes, 1};
-            length = 1;
-            if (!(n->blank_is_fast && text.n_bytes > 1 && text.bytes[0] == ' ' &&
-                  text.bytes[1] < 0x80))
-                length = normalize_prefix(n, text, &r);
+            length = normalize_prefix(n, text, &r);
             if (!append_collapsed(n, r, &after_blank, out))
                 return false;
         }

@@ -255,8 +255,8 @@ SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *nex
                     (punctuation & next_to(punctuation, c->punctuation));
     uint64_t after_space = next_to(b->space, c->space) & ~punctuation;
     uint64_t starts = (visible & ~same & ~after_space) | (b->blank & ~next_to(b->blank, c->blank));
-    starts |= followed_by(b->blank, visible & ~punctuation, visible_after & ~next->punctuation, b,
-                          next);
+    starts |=
+        followed_by(b->blank, visible & ~punctuation, visible_after & ~next->punctuation, b, next);
     starts &= b->lead;
     c->letter = letter;
     c->other = other;

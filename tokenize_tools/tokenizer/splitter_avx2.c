@@ -240,9 +240,8 @@ TARGET SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
 TARGET SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted, block *b)
 {
     static const uint8_t bits[16] = {
-        [CLASS_UPPER] = 1,        [CLASS_LOWER] = 2,   [CLASS_LETTER] = 4,
-        [CLASS_MARK] = 8,         [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32,
-        [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
+        [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
+        [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
     };
     bytes64 classes = classify_wide(r, at, wanted, b);
     bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK);

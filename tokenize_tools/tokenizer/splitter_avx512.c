@@ -147,7 +147,7 @@ TARGET SPLITTER_INLINE void classify(text_reader *r, size_t at, unsigned wanted,
     /* A bit for each class, so that one test finds any set of them. */
     static const uint8_t bits[16] = {
         [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
-        [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 64,
+        [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
     };
     const uint8_t *p = text_reader_block(r, at),
                   *ascii = unicode_class_pages[unicode_class_index[0]];

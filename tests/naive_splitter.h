@@ -1,21 +1,22 @@
-/* naive_regex.h - a backtracking matcher for the regular expressions of tokenizers, as simple as one
- * can be, and splitting with them as HuggingFace tokenizers does. The truth in test_splitter.c.
+/* naive_splitter.h - words by the regular expressions themselves, with a backtracking matcher as
+ * simple as one can be: what the splitter is compared with.
  *
  * It knows alternatives, (?i:...) and (?:...), (?!x), classes, \s \S \r \n \p{..}, ? * + {1,3}. */
-#ifndef TOKMAP_NAIVE_REGEX_H
-#define TOKMAP_NAIVE_REGEX_H
+#ifndef TOKMAP_NAIVE_SPLITTER_H
+#define TOKMAP_NAIVE_SPLITTER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/splitter.h"
 #include "tokenizer/unicode.h"
 
 enum {
     NAIVE_MAX_NODES = 160,
     NAIVE_MAX_RANGES = 40,
-    NAIVE_MAX_CHARS = 1 << 14,
+    NAIVE_MAX_BYTES = 1 << 13,
     NAIVE_REPEAT = 1 << 30
 };
 
@@ -259,9 +260,8 @@ static size_t naive_match(const naive_regex *r, int index, naive_text t, size_t 
         if (end != naive_none)
             return ahead ? naive_none : end;
     }
-    return node->min == 0 || node->kind == NAIVE_NOT_AHEAD
-               ? naive_match(r, node->next, t, i, rest)
-               : naive_none;
+    return node->min == 0 || node->kind == NAIVE_NOT_AHEAD ? naive_match(r, node->next, t, i, rest)
+                                                           : naive_none;
 }
 
 static size_t naive_match_any(const naive_regex *r, naive_text t, size_t i)
@@ -301,8 +301,8 @@ static size_t naive_decode(const uint8_t *text, size_t n_bytes, naive_char *char
     for (size_t i = 0; i < n_bytes; n++) {
         uint32_t c;
         size_t length = utf8_decode(text + i, n_bytes - i, &c);
-        chars[n] = (naive_char){length ? c : UINT32_MAX, i,
-                                length ? unicode_class_of(c) : CLASS_OTHER};
+        chars[n] =
+            (naive_char){length ? c : UINT32_MAX, i, length ? unicode_class_of(c) : CLASS_OTHER};
         i += length ? length : 1;
     }
     return n;
@@ -320,4 +320,92 @@ static void naive_bytes_to_chars(const uint8_t *text, size_t n_bytes, naive_char
         chars[i] = (naive_char){named[text[i]], i, unicode_class_of(named[text[i]])};
 }
 
-#endif /* TOKMAP_NAIVE_REGEX_H */
+/* ---- The patterns ---- */
+
+#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
+#define CONTRACTION "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define BLANKS "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define LIKE_CL100K(letter, digits, other)                                                         \
+    CONTRACTION "|[^\\r\\n\\p{L}\\p{N}]?" letter "+|" digits "| ?" other "+[\\r\\n]*" BLANKS
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LIKE_O200K(contraction, digits)                                                            \
+    "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" contraction "|[^\\r\\n\\p{L}\\p{N}]?" UPPER       \
+    "+" LOWER "*" contraction "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANKS
+
+/* Splits in sequence, first those of the text, then those of GPT-2's characters for its bytes. */
+static const struct naive_pattern {
+    split_pattern pattern;
+    const char *of_text[3], *of_bytes[2];
+} naive_patterns[] = {
+    {SPLIT_GPT2, {GPT2}, {NULL}},
+    {SPLIT_CL100K, {LIKE_CL100K("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")}, {NULL}},
+    {SPLIT_QWEN2, {LIKE_CL100K("\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]")}, {NULL}},
+    {SPLIT_QWEN35, {LIKE_CL100K("[\\p{L}\\p{M}]", "\\p{N}", "[^\\s\\p{L}\\p{M}\\p{N}]")}, {NULL}},
+    {SPLIT_O200K, {LIKE_O200K(CONTRACTION "?", "\\p{N}{1,3}")}, {NULL}},
+    {SPLIT_TEKKEN, {LIKE_O200K("", "\\p{N}")}, {NULL}},
+    {SPLIT_DEEPSEEK3,
+     {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+      "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"
+      "|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" BLANKS},
+     {NULL}},
+    {SPLIT_FALCON, {"\\p{HfPunctuation}+", GPT2}, {"\\p{HfNumeric}+", "[0-9][0-9][0-9]"}},
+    {SPLIT_STARCODER, {"\\p{HfNumeric}", GPT2}, {NULL}},
+};
+
+enum {
+    NAIVE_N_PATTERNS = sizeof naive_patterns / sizeof *naive_patterns
+};
+
+static void naive_set_bit(uint64_t *bits, size_t i)
+{
+    bits[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+static bool naive_has_bit(const uint64_t *bits, size_t i)
+{
+    return bits[i / 64] >> i % 64 & 1;
+}
+
+static const naive_regex *naive_regexes(int pattern)
+{
+    static naive_regex regexes[NAIVE_N_PATTERNS][5];
+    const struct naive_pattern *p = &naive_patterns[pattern];
+    for (int k = 4; k >= 0 && regexes[pattern][0].n_nodes == 0; k--) {
+        const char *text = k < 3 ? p->of_text[k] : p->of_bytes[k - 3];
+        if (text)
+            naive_read(&regexes[pattern][k], text);
+    }
+    return regexes[pattern];
+}
+
+/* As split_words, by naive_patterns[pattern]; at most NAIVE_MAX_BYTES. */
+static void naive_words(int pattern, const uint8_t *text, size_t n_bytes, uint64_t *starts)
+{
+    static naive_char chars[NAIVE_MAX_BYTES];
+    static bool begins[NAIVE_MAX_BYTES];
+    const naive_regex *regexes = naive_regexes(pattern);
+    size_t n = naive_decode(text, n_bytes, chars);
+    memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
+    memset(begins, 0, sizeof begins);
+    begins[0] = true;
+    for (int k = 0; k < 3 && regexes[k].n_nodes > 0; k++)
+        naive_split(&regexes[k], chars, n, begins);
+    for (size_t i = 0; i < n; i++) {
+        if (begins[i])
+            naive_set_bit(starts, chars[i].offset);
+    }
+    if (regexes[3].n_nodes == 0)
+        return;
+    naive_bytes_to_chars(text, n_bytes, chars);
+    for (size_t i = 0; i < n_bytes; i++)
+        begins[i] = naive_has_bit(starts, i);
+    for (int k = 3; k < 5; k++)
+        naive_split(&regexes[k], chars, n_bytes, begins);
+    for (size_t i = 0; i < n_bytes; i++) {
+        if (begins[i])
+            naive_set_bit(starts, i);
+    }
+}
+
+#endif /* TOKMAP_NAIVE_SPLITTER_H */

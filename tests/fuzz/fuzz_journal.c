@@ -1,0 +1,238 @@
+/* fuzz_journal.c - any bytes as the journal beside an unfinished dataset: refused, or resumed to
+ * what one of its checkpoints held.
+ *
+ * The first byte decides: 0 takes the rest as it is; 1 as edits of the true journal (u16 offset,
+ * u8 to exclusive-or, ...; an odd one cuts the file there); 2 makes the header and all checksums
+ * fit first, so that only counts and contents are wild. */
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../../include/tokmap_writer.h"
+#include "../../src/base.h"
+#include "../../src/hash.h"
+#include "../../src/journal_record.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
+
+enum {
+    N_CHECKPOINTS = 4,
+    MAX_JOURNAL = 1 << 16,
+    MAX_PARTIAL = 1 << 14,
+    HEADER = TOKMAP_I_JOURNAL_HEADER_BYTES,
+    HEAD = TOKMAP_I_RECORD_HEAD_BYTES
+};
+
+typedef struct stored {
+    const char *suffix;
+    uint8_t bytes[MAX_JOURNAL];
+    size_t n_bytes;
+} stored;
+
+static char folder[64], prefix[80];
+static stored tokens = {.suffix = ".bin.partial"}, ends = {.suffix = ".tmi.partial"},
+              journal = {.suffix = ".tmj.partial"};
+static uint64_t tokens_at[N_CHECKPOINTS + 1], documents_at[N_CHECKPOINTS + 1];
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static const char *path_of(const char *suffix)
+{
+    static char paths[4][128];
+    static unsigned next;
+    char *path = paths[next++ % 4];
+    snprintf(path, sizeof paths[0], "%s%s", prefix, suffix);
+    return path;
+}
+
+static void remove_files(void)
+{
+    static const char *const suffixes[] = {".bin", ".tmi", ".bin.partial", ".tmi.partial",
+                                           ".tmj.partial"};
+    for (int i = 0; i < 5; i++)
+        unlink(path_of(suffixes[i]));
+}
+
+static void remove_folder(void)
+{
+    remove_files();
+    rmdir(folder);
+}
+
+static void load(stored *s)
+{
+    FILE *in = fopen(path_of(s->suffix), "rb");
+    require(in != NULL);
+    s->n_bytes = fread(s->bytes, 1, sizeof s->bytes, in);
+    require(s->n_bytes > 0 && s->n_bytes < sizeof s->bytes);
+    fclose(in);
+}
+
+static void store(const char *suffix, const uint8_t *bytes, size_t n_bytes)
+{
+    FILE *out = fopen(path_of(suffix), "wb");
+    require(out && fwrite(bytes, 1, n_bytes, out) == n_bytes && fclose(out) == 0);
+}
+
+/* ---- The true one ---- */
+
+static tokmap_status open_writer(tokmap_writer **w, tokmap_unfinished unfinished)
+{
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = 1000,
+                                           .eod_id = TOKMAP_NO_ID,
+                                           .unfinished = unfinished,
+                                           .resumable = 1};
+    return tokmap_writer_open(w, prefix, &options, NULL);
+}
+
+static void add_documents(tokmap_writer *w, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t ids[3] = {i % 1000, 7, 999 - i % 1000};
+        require(tokmap_writer_append(w, ids, i % 4, NULL) == TOKMAP_OK);
+        require(tokmap_writer_end_document(w, NULL) == TOKMAP_OK);
+        documents_at[0]++;
+        tokens_at[0] += i % 4;
+    }
+}
+
+static void make_true_one(void)
+{
+    snprintf(folder, sizeof folder, "%s/tokmap_fuzz_XXXXXX",
+             access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
+    require(mkdtemp(folder) != NULL);
+    snprintf(prefix, sizeof prefix, "%s/p", folder);
+    atexit(remove_folder);
+    tokmap_writer *w;
+    require(open_writer(&w, TOKMAP_UNFINISHED_REFUSE) == TOKMAP_OK);
+    for (uint32_t k = 1; k <= N_CHECKPOINTS; k++) {
+        add_documents(w, 50 * k);
+        require(tokmap_writer_end_source(w, "some name", k, k, NULL) == TOKMAP_OK);
+        require(tokmap_writer_checkpoint(w, "a note", k, NULL) == TOKMAP_OK);
+        tokens_at[k] = tokens_at[0];
+        documents_at[k] = documents_at[0];
+    }
+    tokmap_writer_close(w);
+    load(&tokens);
+    load(&ends);
+    load(&journal);
+    tokens_at[0] = documents_at[0] = 0;
+}
+
+/* ---- Journals ---- */
+
+static size_t edit(uint8_t *bytes, const uint8_t *data, size_t n_bytes)
+{
+    size_t n = journal.n_bytes;
+    memcpy(bytes, journal.bytes, n);
+    for (; n_bytes >= 3; data += 3, n_bytes -= 3)
+        bytes[load_le16(data) % journal.n_bytes] ^= data[2];
+    if (n_bytes == 2)
+        n = load_le16(data) % journal.n_bytes;
+    return n;
+}
+
+static void fit(uint8_t *bytes, size_t n_bytes)
+{
+    tokmap_i_journal_header header;
+    tokmap_i_checkpoint before = {0}, now;
+    tokmap_i_record_parts parts;
+    size_t at = HEADER;
+    if (n_bytes < HEADER)
+        return;
+    memcpy(bytes, journal.bytes, HEADER);
+    require(tokmap_i_journal_header_decode(bytes, &header));
+    while (n_bytes - at >= HEAD) {
+        uint8_t *head = bytes + at;
+        memcpy(head, journal.bytes + HEADER, 8);
+        store_le64(head + 8, before.sequence == 0 ? header.checksum : before.checksum);
+        if (tokmap_i_record_head_decode(head, &header, &before, &now))
+            break;
+        tokmap_i_record_measure(&header, &before, &now, &parts);
+        const uint64_t n_payload = tokmap_i_record_payload_bytes(&parts);
+        if (n_payload > n_bytes - at - HEAD)
+            break;
+        store_le64(head + 96, tokmap_i_checksum(head + HEAD, (size_t)n_payload));
+        store_le64(head + 104, now.checksum = tokmap_i_checksum(head, 104));
+        before = now;
+        at += HEAD + (size_t)n_payload;
+    }
+    if (n_bytes - at >= HEAD)
+        store_le64(bytes + at + 104, tokmap_i_checksum(bytes + at, 104));
+}
+
+/* ---- What comes of it ---- */
+
+static void expect_dataset(uint64_t k)
+{
+    tokmap_dataset *ds;
+    const void *is;
+    const tokmap_verify_options one = {.struct_size = sizeof one, .n_threads = 1};
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    require(tokmap_dataset_open(&ds, prefix, NULL) == TOKMAP_OK);
+    tokmap_dataset_get_info(ds, &info);
+    require(info.n_tokens == tokens_at[k] && info.n_documents == documents_at[k] &&
+            info.n_sources == k);
+    require(tokmap_dataset_tokens(ds, 0, info.n_tokens, &is) == TOKMAP_OK);
+    require(memcmp(is, tokens.bytes, 2 * info.n_tokens) == 0);
+    require(tokmap_dataset_verify(ds, &one, NULL, NULL) == TOKMAP_OK);
+    tokmap_dataset_close(ds);
+}
+
+static void go_on(bool checksums_were_fitted)
+{
+    static uint8_t note[TOKMAP_MAX_NOTE_BYTES];
+    tokmap_writer *w = NULL;
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    const tokmap_status asked = tokmap_writer_checkpoints(prefix, 0, &info, note, NULL);
+    const tokmap_status opened = open_writer(&w, TOKMAP_UNFINISHED_RESUME);
+    require(asked <= 0 && (opened < 0) == !w);
+    if (opened) {
+        require(asked == opened || asked == TOKMAP_OK);
+        return;
+    }
+    const uint64_t k = tokmap_writer_n_checkpoints(w);
+    size_t note_bytes;
+    require(k == info.n_checkpoints);
+    const void *again = tokmap_writer_note(w, &note_bytes);
+    require(note_bytes == info.note_bytes && memcmp(again ? again : "", note, note_bytes) == 0);
+    require(checksums_were_fitted || k <= N_CHECKPOINTS);
+    const tokmap_status finished = tokmap_writer_finish(w, NULL);
+    tokmap_writer_close(w);
+    if (!checksums_were_fitted) {
+        require(finished == TOKMAP_OK);
+        expect_dataset(k);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
+{
+    static uint8_t bytes[MAX_JOURNAL];
+    if (!folder[0])
+        make_true_one();
+    if (n_bytes == 0 || n_bytes > MAX_JOURNAL)
+        return 0;
+    size_t n = n_bytes - 1;
+    if (data[0] == 1)
+        n = edit(bytes, data + 1, n);
+    else
+        memcpy(bytes, data + 1, n);
+    if (data[0] == 2)
+        fit(bytes, n);
+    remove_files();
+    store(tokens.suffix, tokens.bytes, tokens.n_bytes);
+    store(ends.suffix, ends.bytes, ends.n_bytes);
+    store(journal.suffix, bytes, n);
+    go_on(data[0] == 2);
+    return 0;
+}

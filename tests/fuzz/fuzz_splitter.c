@@ -1,0 +1,61 @@
+/* fuzz_splitter.c - two bytes: how often the text is repeated, and what stands before it; the rest
+ * is text. All patterns: vector engines against the scalar one, and that against the expressions
+ * where the text is short enough for a backtracking matcher. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "naive_splitter.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+    MAX_NAIVE = 300,
+    MAX_TEXT = 1 << 12,
+    MAX_WORDS = MAX_TEXT / 64 + 1
+};
+
+static void compare(const uint64_t *got, const uint64_t *wanted, size_t n_bytes)
+{
+    if (memcmp(got, wanted, (n_bytes / 64 + 1) * sizeof *got) != 0)
+        abort();
+}
+
+static void split_all(const uint8_t *text, size_t n_bytes)
+{
+    static uint64_t scalar[MAX_WORDS], other[MAX_WORDS];
+    for (int p = 0; p < NAIVE_N_PATTERNS; p++) {
+        split_pattern pattern = naive_patterns[p].pattern;
+        split_words(pattern, SPLIT_SCALAR, text, n_bytes, scalar);
+        if (n_bytes > 0 && !(scalar[0] & 1))
+            abort();
+        for (int e = SPLIT_BEST; e <= SPLIT_AVX512; e++) {
+            if (e == SPLIT_SCALAR || !split_engine_works((split_engine)e))
+                continue;
+            split_words(pattern, (split_engine)e, text, n_bytes, other);
+            compare(other, scalar, n_bytes);
+        }
+        if (n_bytes <= MAX_NAIVE) {
+            naive_words(p, text, n_bytes, other);
+            compare(scalar, other, n_bytes);
+        }
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static const char before[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    if (size < 2)
+        return 0;
+    size_t n_before = data[1] % 64, n_unit = size - 2, n = n_before;
+    size_t n_times = data[0] < 128 ? 1 : data[0];
+    if (n_before + n_unit * n_times > MAX_TEXT)
+        return 0;
+    uint8_t *text = malloc(n_before + n_unit * n_times + TEXT_PADDING);
+    memcpy(text, before, n_before);
+    for (; n_times > 0; n_times--, n += n_unit)
+        memcpy(text + n, data + 2, n_unit);
+    memset(text + n, 0xBF, TEXT_PADDING); /* what a cut character at the end might take */
+    split_all(text, n);
+    free(text);
+    return 0;
+}

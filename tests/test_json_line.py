@@ -1,0 +1,268 @@
+#!/usr/bin/env python3
+"""The scanner of JSON lines, and all that reads them, against Python's json, gzip and UTF-8."""
+
+import gzip
+import json
+import os
+import random
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+from ref_protocol import Skip, call, expect, expect_equal, program, run_tests
+
+LONG = "TOKMAP_LONG" in os.environ
+SHARED = os.environ.get("TOKMAP_SHARED", "../shared")
+OK, MALFORMED, NO_FIELD, NO_OBJECT = range(4)
+MAX_DEPTH = 128
+
+# Bytes above 7F stand as code points that no test writes as an escape: Python's json sees text.
+HIGH = 0xF5500
+
+# What test suites for JSON readers try, beside what the C tests have.
+LINES = [
+    b"[]", b"{}", b'{"text":"x"}', b'{"text":"x"}\n', b'\t{"text" : "x" }\r', b"", b" ", b"\xef\xbb\xbf{}",
+    b'{"text":"\\u0000\\u001f\\u007f\\u0080\\u07ff\\u0800\\uffff"}', b'{"text":"\x7f"}',
+    b'{"text":"\\uD834\\uDD1E \\ud834\\udd1e \\uD834 \\uDD1E\\uD834 \\uD834\\uD834\\uDD1E"}',
+    b'{"text":"\\uDBFF\\uDFFE\\uDADA"}', b'{"text":"\\uD800\\n\\uDC00\\t"}', b'{"text":"\\uD83d\\u"}',
+    b'{"text":"\\uD83d\\uDE0"}', b'{"text":"\\u00A"}', b'{"text":"\\u 041"}', b'{"text":"\\u+041"}',
+    b'{"text":"\\u0_41"}', b'{"text":"\\ux041"}', b'{"text":"\\a"}', b'{"text":"\\0"}', b'{"text":"\\',
+    b'{"text":"\\"}', b'{"text":"\\\\"}', b'{"text":"\\\\\\"}', b'{"text":"\\/\\b\\f"}', b'{"text":"a\tb"}',
+    b'{"text":"a\nb"}', b'{"text":"a\x00b"}', b'{"text":"a\x1fb"}', b"{'text':'x'}", b'{text:"x"}',
+    b'{"text":"x",}', b'{"text":"x",,"a":1}', b'{,"text":"x"}', b'{"text" "x"}', b'{"text"::"x"}',
+    b'{"text":}', b'{"text"}', b'{"text":"x"', b'{"text":"x"]', b'{"text":"x"}}', b'{"text":"x"} x',
+    b'{"text":"x"}#', b'{"text":"x"} // c', b'{"text":"x"/**/}', b'{"a":[1,],"text":"x"}',
+    b'{"a":[,1],"text":"x"}', b'{"a":[1 2],"text":"x"}', b'{"a":[1}', b'{"a":{"text":"no"},"text":"x"}',
+    b'{"text":"x","text":"y"}', b'{"text":"x","text":1}', b'{"text":1,"text":"y"}', b'{"text":["x"]}',
+    b'{"te\\u0078t":"x"}', b'{"\\u0074\\u0065\\u0078\\u0074":"x"}', b'{"text\\u0000":"x"}',
+    b'{"text ":"x"}', b'{"tex":"x","textt":"y"}', b'{"":"x"}', b'"text"', b"null", b"true", b"1", b"1.5e-3",
+    b'{"a":-0,"text":"x"}', b'{"a":-,"text":"x"}', b'{"a":+1,"text":"x"}', b'{"a":01,"text":"x"}',
+    b'{"a":1.,"text":"x"}', b'{"a":.1,"text":"x"}', b'{"a":1.0e,"text":"x"}', b'{"a":1e+,"text":"x"}',
+    b'{"a":1E400,"text":"x"}', b'{"a":-1e-999,"text":"x"}', b'{"a":0e1,"text":"x"}', b'{"a":00,"text":"x"}',
+    b'{"a":0x1,"text":"x"}', b'{"a":1_0,"text":"x"}', b'{"a":NaN,"text":"x"}', b'{"a":Infinity,"text":"x"}',
+    b'{"a":-Infinity,"text":"x"}', b'{"a":nan,"text":"x"}', b'{"a":TRUE,"text":"x"}', b'{"a":nul,"text":"x"}',
+    b'{"a":truex,"text":"x"}', b'{"a":"\xff","text":"\xc3\xa4\xff\xe2\x82"}', b'{"\xff":1,"text":"\xf0\x9f\x98\x80"}',
+    b'{"text":"\xe2\x80\xa8"}', b'{"text":"x"}\x0b', b'{"text":"x"}\x0c', b'\xa0{"text":"x"}', b'{"text":"x"}\x00',
+    b'{"a":' + b"9" * 5000 + b',"text":"x"}', b'{"text":"' + b"long " * 300 + b'\\n"}',
+    b"[" * 100000, b'{"text":' * 500, b"[" * 128 + b"]" * 128, b"[" * 129 + b"]" * 129,
+    b'{"a":' + b"[" * 127 + b"]" * 127 + b',"text":"x"}', b'{"a":' + b"[" * 128 + b"]" * 128 + b',"text":"x"}',
+    b'{"a":{"b":"x"}}', b'{"a":{"b":"x"},"a":{"b":"y\\n"}}', b'{"a":{"b":"x"},"a":{}}', b'{"a":[{"b":"x"}]}',
+    b'{"a":{"b":{"b":"x"}}}', b'{"\\u0061":{"\\u0062":"x\\ud800"}}', b'{"a.b":"x"}', b'{"b":"x","a":{"c":1}}',
+]
+
+
+def refuse(constant):
+    raise ValueError(constant)
+
+
+def depth_of(line):
+    """The deepest nesting outside strings, as far as it can be told."""
+    depth = deepest = 0
+    inside = escaped = False
+    for c in line:
+        if inside:
+            inside, escaped = (c != 0x22 or escaped), (c == 0x5C and not escaped)
+        elif c == 0x22:
+            inside, escaped = True, False
+        elif c in b"[{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif c in b"]}":
+            depth -= 1
+    return deepest
+
+
+def to_bytes(text):
+    """The text as it has to come out, and how many surrogates in it are alone."""
+    out, lone = bytearray(), 0
+    for c in map(ord, text):
+        if HIGH + 0x80 <= c <= HIGH + 0xFF:
+            out.append(c - HIGH)
+        elif 0xD800 <= c <= 0xDFFF:
+            out += b"\xef\xbf\xbd"
+            lone += 1
+        else:
+            out += chr(c).encode()
+    return bytes(out), lone
+
+
+def python_answer(line, path):
+    if depth_of(line) > MAX_DEPTH:
+        return MALFORMED, 0, b""
+    text = "".join(chr(c if c < 0x80 else HIGH + c) for c in line)
+    try:
+        value = json.loads(text, parse_constant=refuse, parse_int=len, parse_float=len)
+    except ValueError:
+        return MALFORMED, 0, b""
+    if not isinstance(value, dict):
+        return NO_OBJECT, 0, b""
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    if not isinstance(value, str):
+        return NO_FIELD, 0, b""
+    out, lone = to_bytes(value)
+    return OK, lone, out
+
+
+def tool_answers(lines, path, engine, piece_bytes):
+    stdin = b"".join(struct.pack("<I", len(line)) + line for line in lines)
+    status, out = call(
+        "tool_corpus", "json", path, engine, str(piece_bytes), stdin=stdin, check=False
+    )
+    if status == 77:
+        return None
+    expect_equal(status, 0, "exit status")
+    answers, at = [], 0
+    for _ in lines:
+        kind, lone, n = struct.unpack_from("<BII", out, at)
+        answers.append((kind, lone, out[at + 9 : at + 9 + n]))
+        at += 9 + n
+    expect_equal(at, len(out), "bytes of output")
+    return answers
+
+
+def compare(lines):
+    """All lines by all engines, whole and in pieces, for two paths. Returns how many were OK."""
+    n_ok = n_runs = 0
+    for path in ("text", "a.b"):
+        wanted = [python_answer(line, path) for line in lines]
+        n_ok += sum(w[0] == OK for w in wanted)
+        for engine in ("scalar", "avx2", "avx512"):
+            for piece_bytes in (0, 1, 7):
+                answers = tool_answers(lines, path, engine, piece_bytes)
+                if answers is None:
+                    continue
+                n_runs += 1
+                for line, got, want in zip(lines, answers, wanted):
+                    if got != want:
+                        what = "%s, %s, %d: %.200r" % (path, engine, piece_bytes, line)
+                        expect_equal(got, want, what)
+    expect(n_runs >= 6, "only %d runs" % n_runs)
+    return n_ok
+
+
+def test_known_lines():
+    return "%d lines, %d ok" % (len(LINES), compare(LINES))
+
+
+ALPHABET = [
+    b'"', b"\\", b"{", b"}", b"[", b"]", b":", b",", b"0", b"1", b"-", b".", b"e", b"E", b"+", b" ", b"\t",
+    b"\r", b"\n", b"\0", b"\x1f", b"\x80", b"\xc3\xa4", b"\\u", b"\\ud83d", b"\\ude00", b"\\u0041", b"\\n",
+    b"true", b"null", b'"text":', b'"text":"x"', b'"a":{', b'"b":"', b"\xff", b"a" * 70,
+]
+
+
+def mutate(rng, line):
+    for _ in range(rng.choice((0, 1, 1, 2, 4))):
+        at = rng.randrange(len(line) + 1)
+        what = rng.random()
+        if what < 0.4:
+            line = line[:at] + rng.choice(ALPHABET) + line[at:]
+        elif what < 0.7:
+            line = line[:at] + line[at + rng.choice((1, 1, 3)) :]
+        else:
+            line = line[:at] + rng.choice(ALPHABET) + line[at + 1 :]
+    return line
+
+
+def random_value(rng, depth=0):
+    what = rng.random()
+    if what < 0.45:
+        alphabet = ["a", "\n", '"', "\\", "é", "中", "\U0001f600", "\ud800", "\udc00", "\0", " text "]
+        return "".join(rng.choices(alphabet, k=rng.choice((0, 1, 3, 10, 40))))
+    if what < 0.65 or depth > 3:
+        return rng.choice((0, -1, 1.5e-7, 10**20, True, False, None))
+    items = [random_value(rng, depth + 1) for _ in range(rng.randrange(4))]
+    if what < 0.75:
+        return items
+    return {rng.choice(("text", "a", "b", "", "é")): item for item in items}
+
+
+def random_line(rng):
+    if rng.random() < 0.4:
+        short = rng.choice(LINES)
+        return mutate(rng, short if len(short) < 2000 else b'{"text":"x"}')
+    value = {rng.choice(("text", "a", "id")): random_value(rng) for _ in range(rng.randrange(1, 4))}
+    if rng.random() < 0.6:
+        value["a"] = {"b": random_value(rng, 4), "text": random_value(rng)}
+    text = json.dumps(value, ensure_ascii=rng.random() < 0.5, indent=rng.choice((None, None, 1)))
+    return mutate(rng, text.encode("utf-8", "surrogatepass"))
+
+
+def test_random_lines():
+    rng = random.Random(5)
+    lines = [random_line(rng) for _ in range(100000 if LONG else 8000)]
+    n_ok = compare(lines)
+    expect(n_ok > len(lines) / 15, "only %d of them are right" % n_ok)
+    return "%d lines, %d ok" % (len(lines), n_ok)
+
+
+def documents(form, *names):
+    status, out = call("tool_corpus", "documents", form, *names)
+    found, at = [], 0
+    while at < len(out):
+        n = struct.unpack_from("<I", out, at)[0]
+        found.append(out[at + 4 : at + 4 + n])
+        at += 4 + n
+    return found
+
+
+def test_gzip_of_python():
+    rng = random.Random(6)
+    texts = ["".join(rng.choices("a b\né中\U0001f600\"\\", k=rng.randrange(3000))) for _ in range(400)]
+    lines = [json.dumps({"id": i, "text": t}).encode() + b"\r\n"[i % 2 :] for i, t in enumerate(texts)]
+    with tempfile.TemporaryDirectory() as folder:
+        name = os.path.join(folder, "in")
+        with open(name, "wb") as f:
+            for i in range(0, 400, 150):
+                f.write(gzip.compress(b"".join(lines[i : i + 150]), rng.randrange(10)))
+        if not readable(name):
+            raise Skip("this build has neither ISA-L nor zlib")
+        expect_equal(documents("auto", name, name), [t.encode() for t in texts] * 2, "documents")
+
+
+def readable(name):
+    done = subprocess.run([program("tool_corpus"), "documents", "text", name], capture_output=True)
+    return b"this build has no" not in done.stderr
+
+
+def test_utf8_of_python():
+    rng = random.Random(7)
+    for _ in range(60):
+        pieces = (b"a", b" ", b"\xc3\xa4", b"\xe2\x82\xac", b"\xf0\x9f\x98\x80", bytes([rng.randrange(128, 256)]),
+                  b"\xe2\x82", b"\xf0\x9f", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xc0\xaf")
+        raw = b"".join(rng.choices(pieces, k=rng.randrange(4000)))
+        with tempfile.NamedTemporaryFile() as f:
+            f.write(raw)
+            f.flush()
+            expect_equal(documents("text", f.name), [raw.decode("utf-8", "replace").encode()], "text")
+
+
+def test_shared_texts():
+    folder = os.path.join(SHARED, "text")
+    if not os.path.isdir(folder):
+        raise Skip("%s is not there" % folder)
+    if not shutil.which("zstd"):
+        raise Skip("zstd not found")
+    n = 0
+    for name in sorted(os.listdir(folder)):
+        path = os.path.join(folder, name)
+        if not name.endswith((".jsonl", ".jsonl.zst")) or not readable(path):
+            continue
+        wanted = subprocess.run(["zstd", "-dcf", path], capture_output=True, check=True).stdout
+        wanted = [json.loads(line)["text"].encode() for line in wanted.split(b"\n") if line]
+        expect(documents("auto", path) == wanted, "%s: other documents" % name)
+        n += len(wanted)
+    return "%d documents" % n
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([
+        ("known_lines_are_taken_and_refused_as_by_python", test_known_lines),
+        ("random_lines_are_taken_and_refused_as_by_python", test_random_lines),
+        ("gzip_written_by_python_is_read", test_gzip_of_python),
+        ("text_that_is_not_utf8_is_mended_as_by_python", test_utf8_of_python),
+        ("shared_texts_have_the_documents_that_python_reads", test_shared_texts),
+    ]))
