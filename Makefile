@@ -264,7 +264,7 @@ clean:
 
 ## help: this list
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-10s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-11s %s\n", $$1, $$2 }'
 
 .PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs abi bench fmt lint lint-format \
     lint-rules lint-cppcheck lint-tidy install uninstall clean help FORCE

@@ -1,4 +1,5 @@
-/* test_added_tokens.c - added tokens in a text: found leftmost and longest, and what becomes of them. */
+/* test_added_tokens.c - added tokens in a text: found leftmost and longest, and what becomes of
+ * them. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -208,13 +208,15 @@ static size_t append(uint8_t *text, const char *unit)
     return n;
 }
 
-/* The character among neighbours of several kinds. */
+/* The character among neighbours of several kinds; of fewer in the planes that are unassigned. */
 static size_t append_in_contexts(uint8_t *text, uint32_t code_point)
 {
+    bool assigned = code_point < 0x33480 || code_point >= 0xE0000;
+    const char *contexts = assigned ? "a@a @1@1'@!@B\n@=@Ba\t@ x'@e!@/@@\t~" : "a@a @1@'@!@\n";
     char utf8[5] = {0}, other[2] = {0};
     size_t n = 0;
     utf8_encode(code_point, (uint8_t *)utf8);
-    for (const char *c = "a@a @1@1'@!@B\n@=@Ba\t@ x'@e!@/@@\t~"; *c; c++) {
+    for (const char *c = contexts; *c; c++) {
         other[0] = *c == '=' ? '2' : *c;
         n += append(text + n, *c == '@' ? utf8 : *c == '~' ? "\u4e00\u0301" : other);
     }
@@ -293,6 +295,83 @@ TEST(engines_agree_on_random_bytes)
     }
 }
 
+static size_t append_times(uint8_t *text, const char *unit, size_t n_times)
+{
+    size_t n = 0;
+    for (; n_times > 0; n_times--)
+        n += append(text + n, unit);
+    return n;
+}
+
+/* Each behind 0 to 79 bytes, at the end of the text and before other characters. */
+TEST(bytes_that_are_no_utf8_are_characters)
+{
+    static const char *const bad[] = {"\x80",
+                                      "\xbf\xbf\xbf\xbf",
+                                      "\xc0\xaf",
+                                      "\xc1\xbf",
+                                      "\xc3",
+                                      "\xc3(",
+                                      "\xe0\x80\x80",
+                                      "\xe0\x9f\xbf",
+                                      "\xe2\x80",
+                                      "\xe4\xb8",
+                                      "\xe4",
+                                      "\xed\xa0\x80",
+                                      "\xed\xbf\xbf",
+                                      "\xef\xbf",
+                                      "\xf0\x80\x80\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf0\x9f\x98",
+                                      "\xf0\x9f",
+                                      "\xf0",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xff",
+                                      "\xfe\xff",
+                                      "\xf8\x88\x80\x80\x80",
+                                      "\xe4\xb8\xe4\xb8\xad\xb8"};
+    static const char *const after[] = {"",
+                                        "a",
+                                        " x",
+                                        "\u00e9",
+                                        "\u4e2d",
+                                        "\U0001f600",
+                                        "\xb2"
+                                        "5"};
+    uint8_t text[256];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad * 80; i++) {
+        for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
+            size_t n = append_times(text, k % 2 ? "a" : " ", i % 80);
+            n += append(text + n, bad[i / 80]);
+            n += append(text + n, after[k]);
+            memset(text + n, 0xBF, TEXT_PADDING);
+            check_text(text, n);
+        }
+    }
+}
+
+/* Long runs, of which two blocks do not show the end, behind words that are long or not. */
+TEST(what_two_blocks_do_not_show_is_split_right)
+{
+    static const char *const runs[][3] = {{"\n", " ", "\n"},         {"\n", " ", "x"},
+                                          {"!\n", "\t", "\n\n "},    {"\n", "\u3000", "\n"},
+                                          {"\u4e00", "A", "a"},      {"\u4e00", "A", " "},
+                                          {"\u4e00", "A", "\u0301"}, {"\u4e00", "\u0410", "\u0430"},
+                                          {"A", "'s", "\u4e00A"},    {"a'll", "\u4e00", "Aa"},
+                                          {"!!", "\u0301", "\n/"},   {"!", "\n/", "!\u0301"},
+                                          {"9", "1", "\u0661"},      {"\u4e00", "\u4e00", "a"}};
+    uint8_t text[2048];
+    for (size_t i = 0; i < sizeof runs / sizeof *runs * 220; i++) {
+        size_t n = append_times(text, "b", i % 3 * 100 + i % 7);
+        n += append(text + n, runs[i / 220][0]);
+        n += append_times(text + n, runs[i / 220][1], i % 220);
+        n += append(text + n, runs[i / 220][2]);
+        memset(text + n, 0, TEXT_PADDING);
+        check_text(text, n);
+    }
+}
+
 /* The pages before the text and after its padding cannot be read. */
 TEST(nothing_is_read_beyond_the_padding)
 {
@@ -332,7 +411,7 @@ TEST(hostile_text_takes_linear_time)
     for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
         const char *end = ends[u % 6], *middle = u % 3 ? units[u] : ends[u % 5];
         size_t n = 0;
-        for (int k = 0; n + 4 <= size; k++)
+        for (int k = 0; n + 16 <= size; k++)
             n += append(text + n, k == 1000 ? middle : units[u]);
         n += append(text + n, end);
         memset(text + n, 0, TEXT_PADDING);

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Words as HuggingFace tokenizers makes them, for every pattern: all code points in several
-contexts, and random strings over an alphabet of what patterns stumble on. With TOKMAP_LONG every
-code point, else those whose neighbours are of another kind. The engines do not differ: they are
-compared with each other in test_splitter.c."""
+"""Words as HuggingFace tokenizers makes them, for every pattern: code points in several contexts,
+and random strings over an alphabet of what patterns stumble on. With TOKMAP_LONG every code point
+of the planes that are in use, else those whose neighbours are of another kind. test_splitter.c
+compares the engines with each other, and with the regular expressions themselves."""
 
 import array
 import itertools
@@ -102,7 +102,7 @@ CONTEXTS = "a{0}a {0}1{0}1'{0}s!{0}B\n{0} {0}\n{0}/ \u4e00{0}Ba\u0301{0}{0}x'{0}
 def code_points():
     everything = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
     if LONG:
-        return everything
+        return [c for c in everything if c < 0x33480 or 0xE0000 <= c < 0xE0200 or c % 257 == 0]
     kinds = ["%s%s" % (unicodedata.category(chr(c)), chr(c).isspace()) for c in everything]
     return [c for k, c in enumerate(everything)
             if c < 0x180 or kinds[k - 1:k] != kinds[k:k + 1] or c % 509 == 0]
@@ -117,7 +117,7 @@ def test_code_points(name):
         # 16 at a time, and alone where the ends of the text matter.
         texts = ["".join(CONTEXTS.format(c) for c in chars[k:k + 16])
                  for k in range(0, len(chars), 16)]
-        texts += ["".join(pair) for pair in itertools.product(chars, ["", " "]) if LONG]
+        texts += chars[::8]
         n_words += compare(name, texts)
     return "%d code points, %d words" % (len(cps), n_words)
 
@@ -148,7 +148,7 @@ def random_text(random_):
 def test_random(name):
     reference(name)
     random_ = random.Random("splitter " + name)
-    n_texts, n_words = 120000 if LONG else 4000, 0
+    n_texts, n_words = 112000 if LONG else 4000, 0
     for first in range(0, n_texts, 4000):
         n_words += compare(name, [random_text(random_) for k in range(4000)])
     return "%d strings, %d words" % (n_texts, n_words)

@@ -99,6 +99,8 @@ static void set_options(corpus *c, const corpus_options *options)
     o->batch_bytes = o->batch_bytes < 4 ? 4 : o->batch_bytes;
     if (o->max_piece_bytes < o->batch_bytes)
         o->max_piece_bytes = o->batch_bytes;
+    if (o->max_piece_bytes > SIZE_MAX / 8) /* sums with it must not overflow */
+        o->max_piece_bytes = SIZE_MAX / 8;
     c->assembler.options = o;
 }
 

@@ -30,6 +30,7 @@ struct char_engine {
     sentence_kind sentences;
     bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS */
     added_tokens *added;                /* in normalized text, or NULL */
+    bool added_across_cuts;
     unsigned cuts, cuts_in_order;
     char_decoder *decoder;
 };
@@ -87,6 +88,16 @@ static bool normalize_contents(const char_engine *e, model *m, model_error *err)
     return done || model_fail(err, 0, "out of memory");
 }
 
+/* A token that is looked for in normalized text may have a blank in it that its content has not. */
+static bool lies_across_cuts(const added_token *a)
+{
+    const char *s = a->content.s;
+    for (size_t i = 1; i + sizeof mark <= a->content.n_bytes; i++)
+        if ((s[i - 1] & 0x80) == 0 && memcmp(s + i, mark, sizeof mark) == 0)
+            return true;
+    return false;
+}
+
 static bool load_added(char_engine *e, const model *m, model_error *err)
 {
     model normalized;
@@ -101,6 +112,8 @@ static bool load_added(char_engine *e, const model *m, model_error *err)
             e->added = added_tokens_new(&normalized, true, err);
         loaded = e->added != NULL;
     }
+    for (size_t i = 0; i < normalized.n_added && loaded; i++)
+        e->added_across_cuts |= lies_across_cuts(&normalized.added[i]);
     model_free(&normalized);
     return loaded;
 }
@@ -139,7 +152,7 @@ static unsigned cuts_of_words(const char_engine *e)
     const bool lines_end = !char_words_joined(w, '\n', 'a') && !char_words_joined(w, '\n', 'z');
     const bool identity = sp_normalizer_is_identity(e->normalizer);
     unsigned cuts = 0;
-    if (words_end && sp_normalizer_keeps_cuts(e->normalizer))
+    if (words_end && !e->added_across_cuts && sp_normalizer_keeps_cuts(e->normalizer))
         cuts |= CUT_AT_SPACE;
     if (lines_end && identity)
         cuts |= CUT_AT_NEWLINE;

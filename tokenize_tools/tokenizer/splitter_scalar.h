@@ -14,8 +14,8 @@ size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size
 /* As split_words. */
 void split_words_scalar(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
 
-/* The length of the contraction that begins with the apostrophe text[0]: 's 't 'm 'd 're 've 'll; or
- * 0. any_case also takes U+017F, the long s, for an s. */
+/* The length of the contraction that begins with the apostrophe text[0]: 's 't 'm 'd 're 've 'll;
+ * or 0. any_case also takes U+017F, the long s, for an s. */
 static inline size_t split_contraction(const uint8_t *text, size_t n_bytes, bool any_case)
 {
     if (n_bytes < 2)
