@@ -208,8 +208,11 @@ static inline model model_read(const corpus_options *o, const uint8_t *plain, si
     for (uint64_t line = 0; at < n; line++) {
         const uint8_t *found = memmem(plain + at, n - at, terminator, n_terminator);
         size_t end = found ? (size_t)(found - plain) : n;
-        if (!json || model_white(plain + at, end - at) < end - at)
-            model_take(&m, o, plain, (model_document){.begin = at, .end = end, .line = line});
+        size_t n_white = json ? model_white(plain + at, end - at) : 0;
+        /* White space before a line does not count when there is too much of it to be held. */
+        size_t begin = n_white >= o->max_piece_bytes ? at + n_white : at;
+        if (!json || n_white < end - at)
+            model_take(&m, o, plain, (model_document){.begin = begin, .end = end, .line = line});
         at = end + n_terminator;
     }
     return m;

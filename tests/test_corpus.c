@@ -402,8 +402,11 @@ static void make_json_line(bytes *b)
     static const char *const words[] = {
         "a",    " word",    "\\n",  "\\u00e4", "\\ud83d\\ude00", "\\ud83d", "\\ude00", "\xc3\xa4",
         "\xff", "\xe2\x82", "\\\"", " ",       " longer-word",   "\\u0000"};
-    static const char *const before[] = {"{\"text\":\"", "{\"id\": 1, \"text\" : \"",
-                                         "  {\"text\":\"", "{\"a\":{\"text\":\"no\"},\"text\":\"",
+    static const char *const before[] = {"{\"text\":\"",
+                                         "{\"id\": 1, \"text\" : \"",
+                                         "  {\"text\":\"",
+                                         "\t\t\r                      {\"text\":\"",
+                                         "{\"a\":{\"text\":\"no\"},\"text\":\"",
                                          "{\"text\":1,\"text\":\""};
     static const char *const after[] = {"\"}",
                                         "\"}",

@@ -48,6 +48,13 @@ static const input_codec *next_codec(size_t *i)
     return NULL;
 }
 
+static void need_codecs(void)
+{
+    size_t i = 0;
+    if (!next_codec(&i))
+        SKIP("this build has no decompressor that could be tested");
+}
+
 typedef struct outcome {
     uint8_t *bytes; /* malloced */
     size_t n_bytes;
@@ -103,6 +110,7 @@ TEST(every_codec_gives_the_plain_bytes_whatever_is_asked_for_at_a_time)
 {
     static const size_t sizes[] = {0, 1, 100, 65536, 700000}, outs[] = {1, 2, 3, 17, 4096, 1 << 20};
     const input_codec *codec;
+    need_codecs();
     random_state = 1;
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         for (size_t k = 0; k < 5 * 6 * 3; k++) {
@@ -155,6 +163,7 @@ TEST(every_codec_takes_its_input_in_steps_of_any_size)
 {
     static const size_t steps[] = {1, 2, 5, 64, 5000};
     const input_codec *codec;
+    need_codecs();
     uint8_t *plain = make_plain(50000);
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         for (size_t k = 0; k < 25; k++) {
@@ -172,6 +181,7 @@ TEST(every_codec_takes_its_input_in_steps_of_any_size)
 TEST(every_truncation_is_an_error_with_its_place)
 {
     const input_codec *codec;
+    need_codecs();
     uint8_t *plain = make_plain(900);
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         stored s = stored_make(form_of(codec), plain, 900, 2);
@@ -197,6 +207,7 @@ TEST(every_truncation_is_an_error_with_its_place)
 TEST(no_changed_byte_gives_other_plain_bytes)
 {
     const input_codec *codec;
+    need_codecs();
     uint8_t *plain = make_plain(3000);
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         stored s = stored_make(form_of(codec), plain, 3000, 2);
@@ -224,10 +235,12 @@ TEST(gzip_headers_with_every_field_are_read)
     static const uint8_t head[] = {0x1f, 0x8b, 8,   0x1c, 1,   2,   3,   4, 0,   3,   4,   0,   'e',
                                    'x',  't',  'r', 'n',  'a', 'm', 'e', 0, 'n', 'o', 't', 'e', 0};
     const input_codec *codec;
+    need_codecs();
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         if (form_of(codec) != STORED_GZIP)
             continue;
         stored s = stored_make(STORED_GZIP, (const uint8_t *)"hello", 5, 1);
+        CHECK(s.n_bytes > 10);
         size_t n_bytes = sizeof head + s.n_bytes - 10;
         uint8_t *bytes = malloc(n_bytes);
         memcpy(bytes, head, sizeof head);
@@ -248,6 +261,7 @@ TEST(what_stands_behind_compressed_data_is_an_error)
 {
     static const char *const behind[] = {"x", "more text", "\x1f", "\0\0\0\0"};
     const input_codec *codec;
+    need_codecs();
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         for (size_t k = 0; k < 4; k++) {
             stored s = stored_make(form_of(codec), (const uint8_t *)"hello", 5, 1);

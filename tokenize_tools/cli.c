@@ -158,8 +158,9 @@ static const char *hint_for(const tokmap_error *err)
         return "Free some space and run it again.";
     if (err->sys_errno == EMFILE)
         return "Raise the limit of open files (ulimit -n) and run it again.";
-    /* The index of another token file is not to be replaced, and the message says what to do. */
-    if (err->status == TOKMAP_ERR_EXISTS && !strstr(err->text, "the index of"))
+    /* Where --force is no help, the message itself says what to do. */
+    if (err->status == TOKMAP_ERR_EXISTS && !strstr(err->text, "the index of") &&
+        !strstr(err->text, "can be resumed"))
         return "Replace it with --force, or choose another name.";
     return NULL;
 }

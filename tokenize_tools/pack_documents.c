@@ -77,7 +77,7 @@ static void tell_special(const pack_documents *d, const document_part *part, cha
     while (n > 1 && at + n < part->n_bytes && (part->text[at + n] & 0xc0) == 0x80)
         n--; /* not in the middle of a character */
     snprintf(text, 512, "%.300s: document %llu: a special token is written in its text: %.*s",
-             d->o.names[d->at.input], (unsigned long long)d->at.input_documents + 1, (int)n,
+             d->o.inputs->names[d->at.input], (unsigned long long)d->at.input_documents + 1, (int)n,
              (const char *)part->text + at);
 }
 
@@ -115,7 +115,7 @@ static int hold(pack_documents *d, const document_part *part, pack_error *err)
                               "%.300s: document %llu: is too long to be held back until it is sure "
                               "that no special token is in it; give more --memory, or use "
                               "--on-error fail",
-                              d->o.names[d->at.input],
+                              d->o.inputs->names[d->at.input],
                               (unsigned long long)d->at.input_documents + 1);
     if (!d->holding)
         d->n_head = 0;
@@ -212,9 +212,23 @@ static int take_part(pack_documents *d, const document_part *part, pack_error *e
 
 /* ---- Inputs ---- */
 
+/* A file that grows or shrinks meanwhile is packed as it was read. */
+static void check_size(const pack_documents *d, uint64_t stored_bytes)
+{
+    const pack_input *in = &d->o.inputs->list[d->at.input];
+    char text[512];
+    if (!in->again || stored_bytes == in->n_bytes)
+        return;
+    snprintf(text, sizeof text,
+             "%.300s: had %llu bytes at the beginning, and %llu when it was read",
+             d->o.inputs->names[d->at.input], (unsigned long long)in->n_bytes,
+             (unsigned long long)stored_bytes);
+    d->o.told(d->o.context, text);
+}
+
 static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum, pack_error *err)
 {
-    const char *name = d->o.names[d->at.input];
+    const char *name = d->o.inputs->names[d->at.input];
     for (size_t i = 0; i < d->o.outputs->n; i++) {
         tokmap_error why;
         if (tokmap_writer_end_source(d->o.outputs->list[i].writer, name, stored_bytes, checksum,
@@ -268,6 +282,8 @@ int pack_documents_take(pack_documents *d, const pack_job *job, bool *enough, pa
     d->at.specials_seen += job->specials_seen;
     for (size_t i = 0; i < b->n_ends; i++) {
         const corpus_end *end = &b->ends[i];
+        if (end->input)
+            check_size(d, end->stored_bytes);
         int code = end->input ? end_input(d, end->stored_bytes, end->checksum, err)
                               : take_text(d, job, i, err);
         if (code != CLI_OK)

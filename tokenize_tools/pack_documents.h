@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "pack_error.h"
+#include "pack_inputs.h"
 #include "pack_options.h"
 #include "pack_output.h"
 #include "pack_pipeline.h"
@@ -29,11 +30,11 @@ typedef struct pack_position {
 
 typedef struct pack_documents pack_documents;
 
-/* names: of the inputs. told: a line about a document that is left out. */
+/* told: a line about something that should be known. */
 typedef struct pack_documents_options {
     const pack_options *options;
     pack_outputs *outputs;
-    const char *const *names;
+    const pack_inputs *inputs;
     void (*told)(void *context, const char *text);
     void *context;
 } pack_documents_options;

@@ -8,6 +8,12 @@
 
 #include "cli.h"
 
+static const char *path_last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
 /* The input must not be a file that this run writes. */
 static int check_apart(const struct stat *st, const pack_options *options)
 {
@@ -41,32 +47,118 @@ static int look_at(pack_input *in, const char *name, const pack_options *options
     return check_apart(&st, options);
 }
 
-int pack_inputs_look(pack_inputs *inputs, const char *const *names, size_t n,
-                     const pack_options *options)
+static int look_at_all(pack_inputs *inputs, const pack_options *options)
 {
     bool stdin_used = false;
-    *inputs = (pack_inputs){.names = names, .n = n, .list = calloc(n + 1, sizeof *inputs->list)};
-    if (!inputs->list)
-        return cli_no_memory();
-    for (size_t i = 0; i < n; i++) {
-        bool is_stdin = strcmp(names[i], "-") == 0;
+    for (size_t i = 0; i < inputs->n; i++) {
+        const char *name = inputs->names[i];
+        bool is_stdin = strcmp(name, "-") == 0;
         if (is_stdin && stdin_used)
             return cli_usage("stdin (-) can be read only once");
         stdin_used = stdin_used || is_stdin;
-        int code = look_at(&inputs->list[i], names[i], options);
+        int code = look_at(&inputs->list[i], name, options);
         if (code != CLI_OK)
             return code;
         inputs->total_bytes += inputs->list[i].n_bytes;
         if (!inputs->list[i].again && !inputs->once)
-            inputs->once = is_stdin ? "stdin" : names[i];
+            inputs->once = is_stdin ? "stdin" : name;
     }
     if (inputs->once)
         inputs->total_bytes = 0;
     return CLI_OK;
 }
 
+/* ---- Own files ---- */
+
+static bool same_folder(const char *a, const char *b)
+{
+    char folder_a[4096], folder_b[4096];
+    struct stat st;
+    snprintf(folder_a, sizeof folder_a, "%.*s.", (int)(path_last_part(a) - a), a);
+    snprintf(folder_b, sizeof folder_b, "%.*s.", (int)(path_last_part(b) - b), b);
+    return stat(folder_a, &st) == 0 && path_is_file(folder_b, &st);
+}
+
+/* Whether `suffix` follows P, or P-NAME for a split, in the name of a file that a run writes. */
+static bool is_own_suffix(const char *suffix, const pack_options *options)
+{
+    static const char *const own[] = {".bin",         ".tmi",          ".bad",
+                                      ".bin.partial", ".tmi.partial",  ".tmj.partial",
+                                      ".bad.partial", ".bin.replaced", ".tmi.replaced"};
+    for (size_t i = 0; i < options->n_splits && *suffix == '-'; i++) {
+        size_t n = strlen(options->splits[i].name);
+        if (strncmp(suffix + 1, options->splits[i].name, n) == 0 && suffix[1 + n] == '.')
+            suffix += 1 + n;
+    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(suffix, own[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_own(const char *name, const pack_options *options)
+{
+    const char *base = path_last_part(options->prefix), *last = path_last_part(name);
+    size_t n = strlen(base);
+    return strncmp(last, base, n) == 0 && is_own_suffix(last + n, options) &&
+           same_folder(name, options->prefix);
+}
+
+/* ---- All ---- */
+
+static void told(void *context, const char *text)
+{
+    const pack_options *options = context;
+    if (!options->quiet)
+        cli_warn("%s", text);
+}
+
+/* Those from `first` on came from one argument. */
+static void leave_out_own(input_list *files, size_t first, const pack_options *options)
+{
+    size_t n = first;
+    for (size_t i = first; i < files->n_names; i++) {
+        char *name = files->names[i];
+        if (!is_own(name, options)) {
+            files->names[n++] = name;
+            continue;
+        }
+        if (!options->quiet)
+            cli_warn("%s: left out; it is a file of the output", name);
+        free(name);
+    }
+    files->n_names = n;
+}
+
+int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
+                     const pack_options *options)
+{
+    input_list *files = &inputs->files;
+    *inputs = (pack_inputs){.files = {.told = told, .context = (void *)options}};
+    for (size_t i = 0; i < n_arguments; i++) {
+        corpus_error err;
+        size_t first = files->n_names;
+        if (!*arguments[i])
+            return cli_usage("an empty path names no file");
+        if (!input_list_expand(files, arguments[i], &err))
+            return cli_error(err.sys_errno ? cli_errno_exit_code(err.sys_errno) : CLI_INPUT, "%s",
+                             err.text);
+        bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
+        if (!itself)
+            leave_out_own(files, first, options);
+    }
+    if (files->n_names == 0)
+        return cli_error(CLI_INPUT, "no file is left to pack");
+    inputs->names = (const char *const *)files->names;
+    inputs->n = files->n_names;
+    inputs->list = calloc(inputs->n, sizeof *inputs->list);
+    return inputs->list ? look_at_all(inputs, options) : cli_no_memory();
+}
+
 void pack_inputs_free(pack_inputs *inputs)
 {
     free(inputs->list);
     inputs->list = NULL;
+    input_list_free(&inputs->files);
 }

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "corpus/input_list.h"
 #include "pack_options.h"
 
 typedef struct pack_input {
@@ -19,11 +20,13 @@ typedef struct pack_inputs {
     size_t n;
     uint64_t total_bytes; /* 0: not known */
     const char *once;     /* the first that cannot be read again, or NULL */
+    input_list files;     /* what the names are of */
 } pack_inputs;
 
-/* Looks at each of the files: a name that is wrong should be told now and not after hours of work.
- * The names live as long as the inputs. Returns an exit code, with a message. */
-int pack_inputs_look(pack_inputs *inputs, const char *const *names, size_t n,
+/* Finds the files that the arguments stand for and looks at each: a name that is wrong should be
+ * told now and not after hours of work. What this run or one before it writes is left out of
+ * folders and patterns. Returns an exit code, with a message. */
+int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options);
 void pack_inputs_free(pack_inputs *inputs);
 

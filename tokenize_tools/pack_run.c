@@ -6,14 +6,12 @@
 #include <string.h>
 
 #include "cli.h"
-#include "corpus/input_list.h"
 #include "pack_dry_run.h"
 #include "pack_report.h"
 #include "pack_work.h"
 
 typedef struct pack_session {
     const pack_options *options;
-    input_list list;
     pack_inputs inputs;
     tokenizer_file tokenizer;
     pack_tokens tokens;
@@ -214,28 +212,6 @@ static int look_at_tokenizer(pack_session *s)
     return code;
 }
 
-static void told(void *context, const char *text)
-{
-    const pack_options *options = context;
-    if (!options->quiet)
-        cli_warn("%s", text);
-}
-
-static int look_at_inputs(pack_session *s, char **names, size_t n_names)
-{
-    s->list = (input_list){.told = told, .context = (void *)s->options};
-    for (size_t i = 0; i < n_names; i++) {
-        corpus_error err;
-        if (!*names[i])
-            return cli_usage("an empty path names no file");
-        if (!input_list_expand(&s->list, names[i], &err))
-            return cli_error(err.sys_errno ? cli_errno_exit_code(err.sys_errno) : CLI_INPUT, "%s",
-                             err.text);
-    }
-    return pack_inputs_look(&s->inputs, (const char *const *)s->list.names, s->list.n_names,
-                            s->options);
-}
-
 static void close_all(pack_session *s)
 {
     pack_outputs_close(&s->outputs);
@@ -244,7 +220,6 @@ static void close_all(pack_session *s)
     free(s->bad_file);
     tokenizer_file_close(&s->tokenizer);
     pack_inputs_free(&s->inputs);
-    input_list_free(&s->list);
 }
 
 /* The buffers of the threads are made once. A heap for each of the threads would speed up nothing
@@ -264,7 +239,7 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
         return cli_no_memory();
     s->options = options;
     s->parts = (pack_plan_parts){options, &s->tokenizer, &s->tokens, &s->inputs};
-    int code = look_at_inputs(s, names, n_names);
+    int code = pack_inputs_look(&s->inputs, names, n_names, options);
     if (code == CLI_OK)
         code = look_at_tokenizer(s);
     if (code == CLI_OK)

@@ -120,7 +120,7 @@ static void print_told(pack_work *w, const pack_told *told)
     }
 }
 
-static void print_special(void *context, const char *text)
+static void print_note(void *context, const char *text)
 {
     pack_work *w = context;
     if (w->parts->options->quiet)
@@ -179,22 +179,8 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 
 /* ---- Begin and end ---- */
 
-bool pack_work_begin(pack_work *w)
+static void take_up(pack_work *w, const pack_note *note)
 {
-    const pack_documents_options options = {
-        .options = w->parts->options,
-        .outputs = w->outputs,
-        .names = w->parts->inputs->names,
-        .told = print_special,
-        .context = w,
-    };
-    w->documents = pack_documents_new(&options);
-    if (!w->documents)
-        return false;
-    w->consistent = true;
-    if (w->from->checkpoint == 0)
-        return true;
-    const pack_note *note = &w->from->note;
     w->place = note->place;
     w->bad_file_bytes = note->bad_file_bytes;
     w->limited = note->limited;
@@ -203,6 +189,26 @@ bool pack_work_begin(pack_work *w)
         w->outputs->list[i].tokens = note->tokens[i];
         w->outputs->list[i].documents = note->documents[i];
     }
+}
+
+bool pack_work_begin(pack_work *w)
+{
+    const pack_documents_options options = {
+        .options = w->parts->options,
+        .outputs = w->outputs,
+        .inputs = w->parts->inputs,
+        .told = print_note,
+        .context = w,
+    };
+    w->documents = pack_documents_new(&options);
+    if (!w->documents)
+        return false;
+    w->consistent = true;
+    if (w->from->checkpoint > 0)
+        take_up(w, &w->from->note);
+    pack_counts counts = pack_work_counts(w);
+    pack_progress_begin(&w->progress, &counts, w->parts->inputs->total_bytes,
+                        w->parts->options->quiet);
     return true;
 }
 
@@ -269,10 +275,7 @@ int pack_work_run(pack_work *w, pack_error *err)
         return pack_error_no_memory(err);
     collector->tokenizer = w->parts->tokenizer->tokenizer;
     collector->bad_file = w->bad_file;
-    pack_counts counts = pack_work_counts(w);
     w->checkpoint_ns = w->next_checkpoint_ns = pause_ns();
-    pack_progress_begin(&w->progress, &counts, w->parts->inputs->total_bytes,
-                        w->parts->options->quiet);
     pack_pipeline *p = start(w, collector, err);
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);

@@ -51,8 +51,10 @@ int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const
 
 int path_check_apart(const struct stat *st, const char *prefix)
 {
-    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
+    static const char *const suffixes[] = {
+        ".bin",         ".tmi",          ".bin.partial",  ".tmi.partial",
+        ".tmj.partial", ".bin.replaced", ".tmi.replaced",
+    };
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
         char path[4096];
         snprintf(path, sizeof path, "%s%s", prefix, suffixes[i]);

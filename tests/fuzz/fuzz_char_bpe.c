@@ -127,7 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     model m;
     size_t n = 0;
     require(make(&in, &m));
-    while (in.at < in.end && n < 600) {
+    while (in.at < in.end && n < 150) {
         const uint8_t byte = next(&in);
         const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
         strcpy(text + n, c);

@@ -152,6 +152,22 @@ static void read_documents(reading *r, const char *name, const corpus_options *o
     corpus_batch_free(&b);
 }
 
+static void check_counts(const corpus_counts *c, const model *m, size_t n_plain)
+{
+    corpus_counts e = {0};
+    for (size_t i = 0; i < m->n_documents; i++) {
+        const model_document *d = &m->documents[i];
+        e.bad_documents += d->bad;
+        e.bad_bytes += d->bad ? d->end - d->begin : 0;
+        e.documents += !d->bad;
+        e.text_bytes += d->bad ? 0 : d->n_bytes;
+        e.replacements += d->bad ? 0 : d->replacements;
+    }
+    require(c->bad_documents == e.bad_documents && c->bad_bytes == e.bad_bytes);
+    require(c->documents == e.documents && c->text_bytes == e.text_bytes);
+    require(c->replacements == e.replacements && c->plain_bytes == n_plain);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t plain[MAX_PLAIN];
@@ -176,6 +192,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         require((all.result < 0) == fails);
         require(fails || all.n_documents + n_bad == m.n_documents);
         if (!fails) {
+            check_counts(&all.last.counts, &m, n_plain);
             read_documents(&rest, name, &o, &m, &all.places[data[5] % all.n_places]);
             require(rest.result == 0 && rest.n_documents == all.n_documents);
             require(rest.n_places == 0 || memcmp(&rest.last, &all.last, sizeof all.last) == 0);

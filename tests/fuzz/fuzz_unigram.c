@@ -114,7 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     model m;
     size_t n = 0;
     make(&in, &m);
-    while (in.at < in.end && n < 900) {
+    while (in.at < in.end && n < 300) {
         const uint8_t byte = next(&in);
         const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
         strcpy(text + n, c);

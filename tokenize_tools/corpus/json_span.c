@@ -2,10 +2,6 @@
 
 #include <string.h>
 
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
 #define INLINE static inline __attribute__((always_inline))
 
 static const uint8_t simple_escapes[256] = {
@@ -146,6 +142,8 @@ static const json_span_calls scalar_calls = {find_scalar, decode_scalar};
 /* ---- x86 ---- */
 
 #if defined(__x86_64__)
+#include <immintrin.h>
+
 #define AVX2 __attribute__((target("avx2,bmi,bmi2")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,bmi,bmi2")))
 

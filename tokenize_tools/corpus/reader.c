@@ -18,6 +18,7 @@ struct reader {
     const char *terminator; /* of a document */
     size_t terminator_bytes;
     uint64_t line; /* of the document at hand, else of the next one */
+    bool in_white; /* nothing but white space so far in a line of JSON lines */
 
     /* A document is at hand until the next one is asked for. */
     bool at_hand, in_pieces;
@@ -278,31 +279,50 @@ static bool nothing_left(const reader *r)
     return r->window.at_end && window_size(&r->window) == 0 && !(one_document && r->line == 0);
 }
 
+/* Passes over white space up to and with the end of the line. */
+static bool skip_white(reader *r, corpus_error *err)
+{
+    window *w = &r->window;
+    while (r->in_white) {
+        const uint8_t *bytes = window_text(w);
+        size_t n = 0;
+        while (n < window_size(w) && bytes[n] != '\n' && is_white(bytes[n]))
+            n++;
+        bool newline = n < window_size(w) && bytes[n] == '\n';
+        r->in_white = n == window_size(w) && !w->at_end;
+        r->line += newline;
+        window_consume(w, n + newline);
+        if (r->in_white && !window_fill(w, err))
+            return false;
+    }
+    return true;
+}
+
 /* READER_TEXT: *n_bytes is the length of the document if it is whole, and else SIZE_MAX. */
 static reader_result find_document(reader *r, size_t *n_bytes, corpus_error *err)
 {
     window *w = &r->window;
     size_t max_bytes = r->options->max_piece_bytes;
     for (;;) {
-        bool found = window_find(w, r->terminator, r->terminator_bytes, n_bytes);
-        bool json = r->format == CORPUS_JSON_LINES;
-        if (!found && nothing_left(r))
+        if (!skip_white(r, err))
+            return READER_FAILED;
+        bool ends = window_find(w, r->terminator, r->terminator_bytes, n_bytes) || w->at_end;
+        if (nothing_left(r))
             return READER_END;
-        bool full = window_size(w) >= max_bytes + r->terminator_bytes;
-        bool decided = found || w->at_end || full;
-        if (decided && json && all_white(r, *n_bytes)) {
-            window_consume(w, *n_bytes + found);
-            r->line += found;
+        bool is_long = *n_bytes > max_bytes;
+        if (!ends && !is_long) {
+            if (!window_fill(w, err))
+                return READER_FAILED;
             continue;
         }
-        if (found || w->at_end)
-            *n_bytes = *n_bytes <= max_bytes ? *n_bytes : SIZE_MAX;
-        else if (full)
-            *n_bytes = SIZE_MAX;
-        if (decided)
+        /* A line that is blank for longer than a document may be begins behind the blanks. */
+        size_t n_seen = is_long ? max_bytes : *n_bytes;
+        r->in_white = r->format == CORPUS_JSON_LINES && all_white(r, n_seen);
+        if (!r->in_white) {
+            *n_bytes = is_long ? SIZE_MAX : *n_bytes;
             return READER_TEXT;
-        if (!window_fill(w, err))
-            return READER_FAILED;
+        }
+        window_consume(w, n_seen);
     }
 }
 

@@ -17,6 +17,7 @@ typedef struct char_bpe_builder {
     uint32_t *scores; /* the different scores of these, the best first, as score_order gives them */
     size_t n_scores;
     pair_list list;
+    uint64_t work; /* steps taken for one piece after the other */
 } char_bpe_builder;
 
 /* Sets w->err; false. */

@@ -9,6 +9,17 @@
 
 #define MAX_SPLIT_DEPTH 100 /* as sentencepiece splits pieces that are not used */
 #define MAX_UNUSED_SYMBOLS 256
+#define MAX_PIECE_BYTES 8000 /* as many as sentencepiece refuses */
+
+/* A file may be made so that its pieces take for ever: many long ones, each the beginning of the
+ * next. Real ones take a hundredth of this. */
+#define MAX_WORK ((uint64_t)1 << 30)
+
+static bool is_little_work(char_bpe_builder *w, uint64_t n_steps)
+{
+    w->work += n_steps;
+    return w->work < MAX_WORK || model_fail(w->err, 0, "its pieces are too long and too many");
+}
 
 /* Characters that occur in tokens only. */
 static bool set_other_characters(char_bpe_builder *w, uint32_t id)
@@ -58,6 +69,8 @@ static bool add_piece(char_bpe_builder *w, uint32_t id, double_array_key *keys, 
         return true;
     if (t->n_bytes == 0 || memchr(bytes, 0, t->n_bytes))
         return model_fail(w->err, 0, "the piece of id %u is empty or has a NUL", id);
+    if (t->n_bytes >= MAX_PIECE_BYTES)
+        return model_fail(w->err, 0, "the piece of id %u has %u bytes", id, t->n_bytes);
     w->scores[*n] = score_order(w->m, id);
     keys[(*n)++] = (double_array_key){bytes, t->n_bytes, id};
     return true;
@@ -102,33 +115,47 @@ static uint32_t symbol_of_part(const char_bpe_builder *w, const uint8_t *part, s
     return double_array_find(&w->pieces.a, part, n_bytes, &id) ? id : NO_SYMBOL;
 }
 
+static uint32_t character_before(const uint8_t *at)
+{
+    uint32_t c;
+    size_t back = 1;
+    while (utf8_decode(at - back, back, &c) != back)
+        back++;
+    return c;
+}
+
+/* The piece is the left symbol and what comes after it. */
+static bool add_split(char_bpe_builder *w, uint32_t id, uint32_t left, size_t cut)
+{
+    const uint8_t *bytes = model_token_bytes(w->m, id);
+    const size_t n_right = w->m->tokens[id].n_bytes - cut;
+    const uint32_t right = symbol_of_part(w, bytes + cut, n_right);
+    uint32_t next;
+    if (!is_little_work(w, n_right))
+        return false;
+    if (right == NO_SYMBOL)
+        return true;
+    utf8_decode(bytes + cut, n_right, &next);
+    char_bpe_add_join(w, character_before(bytes + cut), next);
+    return char_bpe_add_pair(w, (merge_pair){left, right, rank_of(w, id), id});
+}
+
 /* Every two symbols that make up the piece may merge to it. The left ones are met on one walk. */
 static bool add_splits(char_bpe_builder *w, uint32_t id)
 {
     const uint8_t *bytes = model_token_bytes(w->m, id);
     const size_t n_bytes = w->m->tokens[id].n_bytes;
-    uint32_t state = double_array_root(&w->pieces.a), last = 0;
+    uint32_t state = double_array_root(&w->pieces.a), first;
     bool has_value = false;
-    size_t cut = 0;
-    while (cut < n_bytes) {
-        uint32_t next;
-        if (cut > 0 && utf8_decode(bytes + cut, n_bytes - cut, &next) > 0) {
-            const bool first = utf8_decode(bytes, cut, &last) == cut;
-            const uint32_t left = first       ? char_bpe_symbol(w->b, last)
-                                  : has_value ? double_array_value(&w->pieces.a, state)
-                                              : NO_SYMBOL;
-            const uint32_t right =
-                left == NO_SYMBOL ? NO_SYMBOL : symbol_of_part(w, bytes + cut, n_bytes - cut);
-            size_t back = 1;
-            while (utf8_decode(bytes + cut - back, back, &last) != back)
-                back++;
-            if (right != NO_SYMBOL) {
-                char_bpe_add_join(w, last, next);
-                if (!char_bpe_add_pair(w, (merge_pair){left, right, rank_of(w, id), id}))
-                    return false;
-            }
-        }
-        double_array_step(&w->pieces.a, &state, bytes[cut++], &has_value);
+    for (size_t cut = 1; cut < n_bytes; cut++) {
+        double_array_step(&w->pieces.a, &state, bytes[cut - 1], &has_value);
+        if ((bytes[cut] & 0xC0) == 0x80)
+            continue;
+        uint32_t left = has_value ? double_array_value(&w->pieces.a, state) : NO_SYMBOL;
+        if (utf8_decode(bytes, cut, &first) == cut)
+            left = char_bpe_symbol(w->b, first);
+        if (left != NO_SYMBOL && !add_split(w, id, left, cut))
+            return false;
     }
     return true;
 }
@@ -197,9 +224,10 @@ static bool is_splittable(char_bpe_builder *w, uint32_t id)
     const uint8_t *bytes = model_token_bytes(w->m, id);
     for (size_t i = 0; i < w->m->tokens[id].n_bytes; i++)
         n += (bytes[i] & 0xC0) != 0x80;
-    return n <= MAX_UNUSED_SYMBOLS ||
-           model_fail(w->err, 0, "unused piece of id %u: it has more than %d characters", id,
-                      MAX_UNUSED_SYMBOLS);
+    if (n > MAX_UNUSED_SYMBOLS)
+        return model_fail(w->err, 0, "unused piece of id %u: it has more than %d characters", id,
+                          MAX_UNUSED_SYMBOLS);
+    return is_little_work(w, n * n);
 }
 
 typedef struct to_split {
@@ -265,6 +293,10 @@ static bool add_odds(char_bpe_builder *w, uint32_t *characters)
 {
     char_bpe *b = w->b;
     for (uint32_t c = 0; c < 0x110000; c++) {
+        if (b->page_of[c / CHAR_PAGE] == 0) {
+            c |= CHAR_PAGE - 1; /* the whole page */
+            continue;
+        }
         const uint32_t symbol = char_bpe_symbol(b, c);
         if (symbol != NO_SYMBOL && symbol >= b->n_ids)
             characters[symbol - b->n_ids] = c;
