@@ -364,6 +364,49 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
     free(text);
 }
 
+/* ---- Added tokens that are looked for in normalized text ---- */
+
+static void gives(engine *g, const char *text, unsigned flags, const char *want)
+{
+    char got[256] = "";
+    g->out.n = 0;
+    encode(g, text, strlen(text), STRETCH_FIRST | flags);
+    for (size_t i = 0; i < g->out.n; i++)
+        sprintf(got + strlen(got), "%s%u", i ? " " : "", g->out.ids[i]);
+    CHECK_STR(got, want);
+}
+
+TEST(added_tokens_are_found_in_normalized_text)
+{
+    static const char *const letters[] = {NAIVE_MARK, "a", "b", "<", "x", "y", ">"};
+    engine g = {0};
+    model_error err;
+    model_init(&g.m);
+    g.m.kind = MODEL_CHAR_BPE;
+    g.m.rule = MERGE_LISTED;
+    for (size_t i = 0; i < NAIVE_N(letters); i++)
+        naive_add(&g.m, letters[i], TOKEN_NORMAL, 0);
+    set_step(&g.m, NORMALIZE_PREPEND, "", NAIVE_MARK);
+    set_step(&g.m, NORMALIZE_REPLACE, " ", NAIVE_MARK);
+    char plain[] = "<x>", special[] = "<y>";
+    CHECK(model_add_added(&g.m, &(added_token){.id = 8, .content = {plain, 3}, .normalized = true},
+                          &err));
+    CHECK(model_add_added(
+        &g.m, &(added_token){.id = 9, .content = {special, 3}, .normalized = true, .special = true},
+        &err));
+    engine_start(&g, 1 << 14);
+    /* Normalizing puts U+2581 before the contents too, so it has to be there. */
+    gives(&g, "a <x>b", 0, "0 1 8 2");
+    gives(&g, "a<x>b", 0, "0 1 3 4 6 2");
+    gives(&g, "<x><x>", 0, "8 3 4 6");
+    gives(&g, "a <y>b", 0, "0 1 0 3 5 6 2");
+    gives(&g, "a <y>b", STRETCH_SPECIALS_MATCH, "0 1 9 2");
+    gives(&g, "a <y>b", STRETCH_SPECIALS_DROP, "0 1 2");
+    CHECK_EQ(char_scratch_specials_seen(g.s), 3);
+    CHECK(char_engine_cuts_at_space(g.e));
+    engine_end(&g);
+}
+
 /* ---- Refusals ---- */
 
 static void refused(model *m, const char *why)

@@ -143,6 +143,10 @@ same a_pattern_is_all_that_it_matches_in_natural_order "$(echo "$wanted" | head 
 printf 'corpus/sub\n\ncorpus/part-2.txt\n' >list
 same a_list_names_inputs "$(printf 'below\nfile 2')" \
     "$(tokmap pack -q @list -o listed && texts listed)"
+tokmap pack -q corpus -o corpus/part-3 && tokmap pack -f corpus -o corpus/part-3 >.out 2>.err
+same the_output_in_a_folder_is_no_input_of_it "$wanted" "$(texts corpus/part-3)"
+same and_that_is_told "tokmap pack: corpus: left out 2 files of the output" "$(cat .err)"
+rm corpus/part-3.*
 same each_file_of_a_folder_is_a_source 4 "$(tokmap info --json folders >.json; json .json n_sources)"
 
 # ---- Only inputs and options count ----

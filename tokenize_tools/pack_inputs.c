@@ -114,20 +114,21 @@ static void told(void *context, const char *text)
         cli_warn("%s", text);
 }
 
-/* Those from `first` on came from one argument. */
-static void leave_out_own(input_list *files, size_t first, const pack_options *options)
+/* Those from `first` on came from the argument. */
+static void leave_out_own(input_list *files, size_t first, const char *argument,
+                          const pack_options *options)
 {
     size_t n = first;
     for (size_t i = first; i < files->n_names; i++) {
         char *name = files->names[i];
-        if (!is_own(name, options)) {
+        if (is_own(name, options))
+            free(name);
+        else
             files->names[n++] = name;
-            continue;
-        }
-        if (!options->quiet)
-            cli_warn("%s: left out; it is a file of the output", name);
-        free(name);
     }
+    if (n < files->n_names && !options->quiet)
+        cli_warn("%s: left out %s of the output", argument,
+                 cli_count_of(files->n_names - n, "file").s);
     files->n_names = n;
 }
 
@@ -146,7 +147,7 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
                              err.text);
         bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
         if (!itself)
-            leave_out_own(files, first, options);
+            leave_out_own(files, first, arguments[i], options);
     }
     if (files->n_names == 0)
         return cli_error(CLI_INPUT, "no file is left to pack");

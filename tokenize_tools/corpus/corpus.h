@@ -8,8 +8,8 @@
  * What a document is: with CORPUS_TEXT all of an input, an empty one too, or what stands before
  * each separator and behind the last one, if that is not empty. With CORPUS_LINES a line without
  * its newline; a carriage return stays, an empty line is an empty document, a last line needs no
- * newline. With CORPUS_JSON_LINES a string of the object on a line; blank lines and a byte order
- * mark before the first one are passed over.
+ * newline. With CORPUS_JSON_LINES a string of the object on a line; passed over are blank lines, a
+ * byte order mark before the first one, and max_piece_bytes or more of white space before a line.
  *
  * The documents do not depend on batch_bytes, read_bytes or read_ahead, nor on where reading was
  * taken up again, and on max_piece_bytes only in what is refused. Memory: batches, and up to four

@@ -6,6 +6,8 @@
 
 #include "unicode.h"
 
+#define MAX_PAIRS ((1 << 22) - 1) /* of merge.h */
+
 bool char_bpe_no_memory(char_bpe_builder *w)
 {
     return model_fail(w->err, 0, "out of memory");
@@ -263,6 +265,8 @@ static bool build(char_bpe_builder *w)
     if (b->sentencepiece ? !char_bpe_load_pieces(w) || !char_bpe_add_scored_pairs(w)
                          : !add_listed_pairs(w))
         return false;
+    if (w->list.n >= MAX_PAIRS)
+        return model_fail(w->err, 0, "more than %d merges", MAX_PAIRS - 1);
     b->merges = merge_table_new(w->list.pairs, w->list.n);
     if (!b->merges)
         return char_bpe_no_memory(w);

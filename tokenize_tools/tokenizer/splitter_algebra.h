@@ -236,6 +236,8 @@ SPLITTER_INLINE uint64_t falcon_digits(carry *c, const block *b, const block *ne
     uint64_t after_high = next_to(b->high_digits, c->high_digits);
     uint64_t begins = ascii & (~next_to(digits, digits_before) | words | (after_high & long_run));
     uint64_t starts = digits ^ next_to(digits, digits_before);
+    if (c->number >> 63 == 0)
+        c->digits = 64; /* a high digit may stand there, but no group goes on from it */
     if (ascii != 0)
         starts |= ascii_digit_groups(c, ascii, begins);
     c->number = ascii;

@@ -12,6 +12,7 @@
 /* sentencepiece keeps sums small: beyond this they are taken off from all that is open. */
 #define RESET_ABOVE 100000.0
 #define UNKNOWN_PENALTY 10.0
+#define MAX_PIECE_BYTES 8000 /* as many as sentencepiece refuses */
 
 /* For parts whose ids are kept: sentencepiece adds floats. Its sums stay below 2^17, so each
  * addition is wrong by at most 2^-8; the others are doubles below 2^31, by at most 2^-23. */
@@ -97,6 +98,8 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, model_error 
         const uint8_t *bytes = model_token_bytes(m, id);
         if (!is_matched(u, m, id) || (u->single && u->byte_fallback && is_nul_piece(m, id)))
             continue;
+        if (u->single && t->n_bytes >= MAX_PIECE_BYTES)
+            return model_fail(err, 0, "the piece of id %u has %u bytes", id, t->n_bytes);
         double_array_key *key = &list->keys[list->n++];
         *key = (double_array_key){bytes, t->n_bytes, id};
         if (t->kind == TOKEN_BYTE && t->n_bytes == 1) {
