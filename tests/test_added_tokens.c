@@ -35,7 +35,8 @@ static bool plain_next(const model *m, const uint8_t *text, size_t n_bytes, size
             if (c->n_bytes > longest && c->n_bytes <= n_bytes - at &&
                 memcmp(c->s, text + at, c->n_bytes) == 0) {
                 longest = c->n_bytes;
-                *match = (added_match){at, at + longest, at + longest, m->added[i].id, false};
+                *match = (added_match){
+                    .start = at, .end = at + longest, .next = at + longest, .id = m->added[i].id};
             }
         }
         if (longest > 0)
@@ -46,7 +47,7 @@ static bool plain_next(const model *m, const uint8_t *text, size_t n_bytes, size
 
 static void compare_all(const model *m, const added_tokens *a, const uint8_t *text, size_t n_bytes)
 {
-    added_match found, expected;
+    added_match found = {0}, expected;
     for (size_t at = 0;; at = found.next) {
         const bool is = added_tokens_next(a, text, n_bytes, at, &found);
         CHECK(is == plain_next(m, text, n_bytes, at, &expected));
@@ -106,7 +107,7 @@ TEST(strip_takes_blanks_of_unicode_on_its_side)
     add(&m, "<l>", (added_token){.id = 1, .lstrip = true});
     add(&m, "<r>", (added_token){.id = 2, .rstrip = true});
     added_tokens *a = added_tokens_new(&m, false, &err);
-    added_match match;
+    added_match match = {0};
     CHECK(added_tokens_next(a, text, n, 0, &match));
     CHECK_EQ(match.start, 1);
     CHECK_EQ(match.end, 9);

@@ -556,7 +556,7 @@ static void check_random_input(tally *t)
 TEST(documents_are_those_of_the_model_whatever_the_format_the_storage_and_the_sizes)
 {
     tally t = {0};
-    int n = check_sanitized() ? 800 : check_long() ? 30000 : 3000;
+    int n = check_sanitized() ? 800 : check_long() ? 20000 : 3000;
     random_state = 3;
     for (int i = 0; i < n; i++)
         check_random_input(&t);

@@ -175,8 +175,9 @@ def one_cycle(corpus, rng):
     """Returns how often it was killed and went on."""
     corpus.remove("out")
     n_killed = n_resumed = 0
+    memory = rng.choice([[], ["--memory", "8M"]])
     while n_killed < 100:
-        run = corpus.start("out", "-j", rng.choice("127"), *rng.choice([[], ["--memory", "8M"]]),
+        run = corpus.start("out", "-j", rng.choice("127"), *memory,
                            pause_ms=rng.choice(["0", "0", "20"]))
         kill_somewhere(corpus, run, rng)
         said = run.communicate()[1]
@@ -212,7 +213,7 @@ def interrupted_it_says_how_to_go_on(corpus):
         expect_equal(run.returncode, 75, "exit status; it said " + said)
         expect("interrupted" in said and "is kept" in said, said)
         expect_equal(out, "", "result")
-        expect("going on after" in corpus.pack("out", "-j", "2"), "it did not go on")
+        expect("going on after" in corpus.pack("out", "-j", "1", "--memory", "8M"), "it did not go on")
         corpus.check("out")
         corpus.remove("out")
 
@@ -242,12 +243,12 @@ def another_call_is_refused_and_changes_nothing(corpus):
         "the input a.jsonl is new": ["a.jsonl"],
     }
     for why, arguments in other.items():
-        said = corpus.pack("out", *arguments, code=5)
+        said = corpus.pack("out", "--memory", "8M", *arguments, code=5)
         expect(why in said and "--restart" in said, "%s: %s" % (arguments, said))
-    said = corpus.pack("out", "--on-error", "skip", code=5)
+    said = corpus.pack("out", "--memory", "8M", "--on-error", "skip", code=5)
     expect("--on-error was collect" in said, said)
     os.utime(corpus.folder / "b.txt", ns=(0, 12345))
-    said = corpus.pack("out", code=5)
+    said = corpus.pack("out", "--memory", "8M", code=5)
     expect("b.txt was changed" in said, said)
     expect_equal(corpus.files("out"), left, "files")
     corpus.remove("out")

@@ -103,6 +103,7 @@ static const char *const alphabet[] = {
     "\u02b0\u02c7\u0640\u05d0\u0915\u0e02",
     "\u0301\u0300\ufe0f\u0903\u20dd\u0301\u0301",
     "0123456789",
+    "0123456789\u00b2\u00bc",
     "\u00b2\u00b3\u00bd\u2167\u0663\u06f4\u0967\U0001d7d7\u3007\U00011de0\U00016ff5",
     "    \t\t\n\n\r\r\r\n",
     "          \n",

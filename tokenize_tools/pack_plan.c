@@ -72,6 +72,8 @@ static void put_options(FILE *out, const pack_options *o)
     put_word(out, "--field", o->field);
     put_text(out, "--separator", o->separator, o->separator_bytes);
     put_word(out, "--utf8", pack_utf8_name(o->utf8));
+    put_word(out, "--bad-documents", o->bad_documents);
+    put_number(out, "--memory", o->memory); /* decides how long a word may be */
     put_number(out, "--limit-docs", o->limit_documents);
     put_number(out, "--limit-tokens", o->limit_tokens);
     fputs("--split ", out);

@@ -19,7 +19,7 @@ void pack_progress_begin(pack_progress *p, const pack_counts *from, uint64_t tot
                          bool quiet)
 {
     cli_progress_begin(&p->line, "pack", quiet);
-    p->text_bytes = from->corpus.text_bytes;
+    p->text_bytes = 0;
     p->tokens = from->packed.tokens;
     p->stored_bytes = from->corpus.stored_bytes;
     p->total_bytes = total_bytes;
@@ -65,7 +65,7 @@ void pack_progress_update(pack_progress *p, const pack_counts *now, uint64_t sto
         snprintf(skipped, sizeof skipped, ", %s skipped", cli_count(n_skipped).s);
     fprintf(stderr, "%spack: %s%s, %.1f MB/s of text, %.2f M tokens/s%s%s%s",
             p->line.on_terminal ? "\r" : "", cli_bytes(stored_bytes).s, total,
-            (double)(now->corpus.text_bytes - p->text_bytes) / seconds / 1e6,
+            (double)p->text_bytes / seconds / 1e6,
             (double)(now->packed.tokens - p->tokens) / seconds / 1e6, left, skipped,
             p->line.on_terminal ? "\033[K" : "\n");
     fflush(stderr);

@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "pack_dry_run.h"
+#include "pack_names.h"
 #include "pack_report.h"
 #include "pack_work.h"
 
@@ -119,12 +120,8 @@ static int stopped(pack_session *s, const pack_error *err)
 static int open_bad_file(pack_session *s)
 {
     const pack_options *o = s->options;
-    if (o->on_error != ON_ERROR_COLLECT)
+    if (!pack_bad_path(s->bad_path, o))
         return CLI_OK;
-    if (o->bad_documents)
-        snprintf(s->bad_path, sizeof s->bad_path, "%s", o->bad_documents);
-    else
-        snprintf(s->bad_path, sizeof s->bad_path, "%s.bad", o->prefix);
     s->bad_file = malloc(sizeof *s->bad_file);
     if (!s->bad_file)
         return cli_no_memory();
@@ -240,6 +237,8 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     s->options = options;
     s->parts = (pack_plan_parts){options, &s->tokenizer, &s->tokens, &s->inputs};
     int code = pack_inputs_look(&s->inputs, names, n_names, options);
+    if (code == CLI_OK)
+        code = pack_names_check(options, &s->inputs);
     if (code == CLI_OK)
         code = look_at_tokenizer(s);
     if (code == CLI_OK)

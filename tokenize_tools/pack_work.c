@@ -146,6 +146,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
     if (code != CLI_OK)
         return code;
     w->place = job->batch.after;
+    w->progress.text_bytes += job->batch.n_bytes;
     w->bad_file_bytes = told->bad_file_bytes;
     w->consistent = !w->limited;
     return w->limited ? CLI_OK : checkpoint(w, err);

@@ -43,16 +43,16 @@ static int by_first_byte_then_longest(const void *a, const void *b)
 static void find_pairs(added_tokens *a)
 {
     for (size_t i = 0; i < a->n_tokens; i++) {
-        const uint8_t *b = a->tokens[i].bytes;
+        const token *t = &a->tokens[i];
         size_t k = 0;
-        while (k < a->n_pairs && memcmp(a->pairs[k], b, 2) != 0)
+        while (t->n_bytes >= 2 && k < a->n_pairs && memcmp(a->pairs[k], t->bytes, 2) != 0)
             k++;
-        if (a->tokens[i].n_bytes < 2 || k == MAX_PAIRS) {
+        if (t->n_bytes < 2 || k == MAX_PAIRS) {
             a->n_pairs = 0;
             return;
         }
         if (k == a->n_pairs)
-            memcpy(a->pairs[a->n_pairs++], b, 2);
+            memcpy(a->pairs[a->n_pairs++], t->bytes, 2);
     }
 }
 
@@ -134,13 +134,13 @@ static const token *token_at(const added_tokens *a, const uint8_t *text, size_t 
     return NULL;
 }
 
-static size_t blanks_before(const uint8_t *text, size_t end)
+static size_t blanks_before(const uint8_t *text, size_t taken, size_t end)
 {
     size_t start = end;
-    while (start > 0) {
+    while (start > taken) {
         size_t at = start - 1;
         uint32_t c;
-        while (at > 0 && (text[at] & 0xC0) == 0x80)
+        while (at > taken && (text[at] & 0xC0) == 0x80)
             at--;
         if (utf8_decode(text + at, start - at, &c) != start - at ||
             unicode_class_of(c) != CLASS_SPACE)
@@ -180,7 +180,7 @@ bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_byte
     if (!t)
         return false;
     match->next = at + t->n_bytes;
-    match->start = t->lstrip ? blanks_before(text, at) : at;
+    match->start = t->lstrip ? blanks_before(text, match->taken, at) : at;
     match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
     match->id = t->id;
     match->special = t->special;

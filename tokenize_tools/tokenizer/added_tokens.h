@@ -8,6 +8,7 @@
 typedef struct added_tokens added_tokens;
 
 typedef struct added_match {
+    size_t taken;      /* set by the caller: blanks before this place belong to another token */
     size_t start, end; /* bytes of the text, blanks that lstrip and rstrip take included */
     size_t next;       /* where to look on: the end of the token itself */
     uint32_t id;

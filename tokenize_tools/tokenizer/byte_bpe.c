@@ -7,6 +7,8 @@
 #include "vocabulary.h"
 #include "word_cache.h"
 
+#define MAX_RANKED_BYTES 1024 /* all splits of a token are tried */
+
 /* Inside, symbols 0 to 255 are the bytes, whatever ids they have, and the others follow. */
 struct byte_bpe {
     vocabulary *words; /* TOKEN_NORMAL */
@@ -64,8 +66,11 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
     b->ids = malloc((m->n_tokens + 256) * sizeof *b->ids);
     n->symbols = malloc(m->n_tokens * sizeof *n->symbols + 1);
     b->words = vocabulary_new(m, TOKEN_NORMAL);
-    if (!b->ids || !n->symbols || !b->words)
+    if (!b->ids || !n->symbols)
         return model_fail(err, 0, "out of memory");
+    if (!b->words)
+        return model_fail(err, 0,
+                          "out of memory, or tokens made to fall into one place of a table");
     memset(n->symbols, 0xFF, m->n_tokens * sizeof *n->symbols);
     if (!number_bytes(b, m, n, err))
         return false;
@@ -75,6 +80,8 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
         n->symbols[id] = n->n_symbols;
         b->ids[n->n_symbols++] = id;
     }
+    if (n->n_symbols >= WORD_CACHE_MAX_ID)
+        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID - 257);
     return true;
 }
 
@@ -83,10 +90,15 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
 typedef struct pair_list {
     merge_pair *pairs;
     size_t n, capacity;
+    const char *why; /* a pair could not be added */
 } pair_list;
 
 static bool add_pair(pair_list *list, const merge_pair *pair)
 {
+    list->why = list->n == MERGE_MAX_PAIRS ? "more pairs of tokens that merge than 4 million"
+                                           : "out of memory";
+    if (list->n == MERGE_MAX_PAIRS)
+        return false;
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity * 2 + 1024;
         merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
@@ -105,6 +117,10 @@ static bool add_splits(const byte_bpe *b, const model *m, const numbering *n, ui
 {
     const uint8_t *bytes = vocabulary_bytes(b->words, id);
     const size_t n_bytes = m->tokens[id].n_bytes;
+    if (n_bytes > MAX_RANKED_BYTES) {
+        list->why = "a token of more than 1,024 bytes in a vocabulary of ranks";
+        return false;
+    }
     for (size_t cut = 1; cut < n_bytes; cut++) {
         const uint32_t left = vocabulary_find(b->words, bytes, cut);
         const uint32_t right =
@@ -133,7 +149,9 @@ static bool list_listed(const model *m, const numbering *n, pair_list *list)
         const model_merge *g = &m->merges[i];
         const merge_pair pair = {n->symbols[g->left], n->symbols[g->right], (uint32_t)i,
                                  n->symbols[g->result]};
-        if ((pair.left | pair.right | pair.result) > WORD_CACHE_MAX_ID || !add_pair(list, &pair))
+        list->why = "a merge of what is no token";
+        if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX ||
+            !add_pair(list, &pair))
             return false;
     }
     return true;
@@ -181,7 +199,7 @@ static bool renumber(byte_bpe *b, uint32_t n_symbols, pair_list *list)
     uint32_t *numbers = malloc(n_symbols * sizeof *numbers); /* new by old */
     uint32_t *ids = malloc(n_symbols * sizeof *ids);
     uint32_t next = 256;
-    if (numbers && ids) {
+    if (numbers && ids && list->n > 0) {
         qsort(list->pairs, list->n, sizeof *list->pairs, by_rank);
         for (uint32_t i = 0; i < n_symbols; i++)
             numbers[i] = i < 256 ? i : UINT32_MAX;
@@ -207,14 +225,16 @@ static bool renumber(byte_bpe *b, uint32_t n_symbols, pair_list *list)
 
 static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_error *err)
 {
-    pair_list list = {0};
+    pair_list list = {.why = "out of memory"};
     const bool listed = m->rule == MERGE_RANKED
                             ? list_ranked(b, m, n, &list) && keep_last(b, m, n, &list)
                             : list_listed(m, n, &list);
     if (listed && renumber(b, n->n_symbols, &list))
         b->merges = merge_table_new(list.pairs, list.n);
     free(list.pairs);
-    return b->merges != NULL || model_fail(err, 0, "out of memory, or a merge of no token");
+    if (listed)
+        list.why = "out of memory, or pairs that were made to fall into one place of a table";
+    return b->merges != NULL || model_fail(err, 0, "%s", list.why);
 }
 
 /* ---- Words ---- */
@@ -344,6 +364,8 @@ void byte_encoder_free(byte_encoder *e)
 bool byte_encoder_encode(byte_encoder *e, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
     const size_t n_words = n_bytes / 64 + 1;
+    if (n_bytes >= UINT32_MAX)
+        return false;
     if (e->starts_capacity < n_words) {
         free(e->starts);
         e->starts_capacity = 0;

@@ -17,8 +17,8 @@ bool byte_bpe_takes_bytes(const byte_bpe *b);
 
 byte_encoder *byte_encoder_new(const byte_bpe *b, size_t cache_bytes);
 void byte_encoder_free(byte_encoder *e);
-/* Appends the ids of a text below 4 GiB with TEXT_PADDING readable bytes after it. false: out of
- * memory. */
+/* Appends the ids of a text with TEXT_PADDING readable bytes after it. false: out of memory, or
+ * 4 GiB or more. */
 bool byte_encoder_encode(byte_encoder *e, const uint8_t *text, size_t n_bytes, id_buffer *out);
 
 #endif /* TOKMAP_BYTE_BPE_H */

@@ -31,6 +31,7 @@ struct char_engine {
     bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS */
     added_tokens *added;                /* in normalized text, or NULL */
     bool added_across_cuts;
+    bool blanks_only; /* for `added` the text is put into one form: all its U+2581 are blanks */
     unsigned cuts, cuts_in_order;
     char_decoder *decoder;
 };
@@ -38,7 +39,7 @@ struct char_engine {
 struct char_scratch {
     const char_engine *e;
     sp_scratch normalizing;
-    sp_text prefixed, word;
+    sp_text prefixed, word; /* word: or all of a text, with blanks_only */
     uint64_t *starts;
     size_t starts_capacity;
     merge_scratch merging;
@@ -66,35 +67,66 @@ static bool is_supported(const model *m, model_error *err)
     return true;
 }
 
-/* The contents of added tokens as they stand in normalized text. */
-static bool normalize_contents(const char_engine *e, model *m, model_error *err)
+/* Copies the text with blanks for all U+2581. */
+static bool append_blanked(sp_span text, sp_text *out)
+{
+    size_t start = 0;
+    for (size_t at = 0; at + sizeof mark <= text.n_bytes; at++) {
+        if (text.bytes[at] != mark[0] || memcmp(text.bytes + at, mark, sizeof mark) != 0)
+            continue;
+        if (!sp_text_append(out, text.bytes + start, at - start) || !sp_text_append(out, " ", 1))
+            return false;
+        at += sizeof mark - 1;
+        start = at + 1;
+    }
+    return sp_text_append(out, text.bytes + start, text.n_bytes - start);
+}
+
+/* The content of an added token as it stands in normalized text. */
+static bool normalize_content(const sp_normalizer *all_steps, bool blanked, model_text *content)
 {
     sp_scratch scratch = {0};
-    bool done = true;
-    for (size_t i = 0; i < m->n_added && done; i++) {
-        sp_text content = {0};
-        model_text *text = &m->added[i].content;
-        done = sp_text_append(&content, text->s, text->n_bytes);
-        sp_span span = sp_text_span(&content);
-        done = done && sp_normalize(e->normalizer, &scratch, 0, &span) &&
-               model_text_set(text, span.bytes, span.n_bytes);
-        sp_text_free(&content);
-        if (done && text->n_bytes == 0) {
-            sp_scratch_free(&scratch);
-            return model_fail(err, 0, "an added token that is nothing when normalized");
-        }
-    }
+    sp_text text = {0}, normal = {0};
+    bool done = sp_text_append(&text, content->s, content->n_bytes);
+    sp_span span = sp_text_span(&text);
+    done = done && sp_normalize(all_steps, &scratch, 0, &span) &&
+           (blanked ? append_blanked(span, &normal)
+                    : sp_text_append(&normal, span.bytes, span.n_bytes));
+    span = sp_text_span(&normal);
+    done = done && model_text_set(content, span.bytes, span.n_bytes);
+    sp_text_free(&text);
+    sp_text_free(&normal);
     sp_scratch_free(&scratch);
-    return done || model_fail(err, 0, "out of memory");
+    return done;
+}
+
+static bool normalize_contents(const char_engine *e, const model *m, model *added, model_error *err)
+{
+    sp_normalizer *all_steps = sp_normalizer_new(m, true, err);
+    if (!all_steps)
+        return false;
+    bool done = true;
+    for (size_t i = 0; i < added->n_added && done; i++) {
+        model_text *content = &added->added[i].content;
+        done = normalize_content(all_steps, e->blanks_only, content) ||
+               model_fail(err, 0, "out of memory");
+        if (done && content->n_bytes == 0)
+            done = model_fail(err, 0, "an added token that is nothing when normalized");
+    }
+    sp_normalizer_free(all_steps);
+    return done;
 }
 
 /* A token that is looked for in normalized text may have a blank in it that its content has not. */
 static bool lies_across_cuts(const added_token *a)
 {
     const char *s = a->content.s;
-    for (size_t i = 1; i + sizeof mark <= a->content.n_bytes; i++)
-        if ((s[i - 1] & 0x80) == 0 && memcmp(s + i, mark, sizeof mark) == 0)
+    for (size_t i = 1; i < a->content.n_bytes; i++) {
+        const bool blank = s[i] == ' ' || (i + sizeof mark <= a->content.n_bytes &&
+                                           memcmp(s + i, mark, sizeof mark) == 0);
+        if (blank && s[i - 1] != ' ')
             return true;
+    }
     return false;
 }
 
@@ -107,7 +139,7 @@ static bool load_added(char_engine *e, const model *m, model_error *err)
         if (m->added[i].normalized)
             loaded = model_add_added(&normalized, &m->added[i], err);
     if (loaded && normalized.n_added > 0) {
-        loaded = normalize_contents(e, &normalized, err);
+        loaded = normalize_contents(e, m, &normalized, err);
         if (loaded)
             e->added = added_tokens_new(&normalized, true, err);
         loaded = e->added != NULL;
@@ -118,12 +150,47 @@ static bool load_added(char_engine *e, const model *m, model_error *err)
     return loaded;
 }
 
+/* Whether the text can be looked at with blanks for U+2581: if all blanks are replaced by it, and
+ * blanks mean nothing to the tokens that are looked for. */
+static bool may_be_blanked(const model *m)
+{
+    bool replaced = false;
+    for (size_t i = 0; i < m->n_steps; i++) {
+        const normalize_step *step = &m->steps[i];
+        replaced |= step->kind == NORMALIZE_REPLACE && step->from.n_bytes == 1 &&
+                    step->from.s[0] == ' ' && step->to.n_bytes == sizeof mark &&
+                    memcmp(step->to.s, mark, sizeof mark) == 0;
+    }
+    for (size_t i = 0; i < m->n_added; i++)
+        replaced &= !(m->added[i].normalized && (m->added[i].lstrip || m->added[i].rstrip));
+    return replaced && !m->metaspace && !m->whitespace_split;
+}
+
 static bool has_normalized_tokens(const model *m)
 {
     for (size_t i = 0; i < m->n_added; i++)
         if (m->added[i].normalized)
             return true;
     return false;
+}
+
+static bool load_normalizer(char_engine *e, const model *m, model_error *err)
+{
+    const bool has_tokens = has_normalized_tokens(m);
+    bool all_steps = m->whitespace_split || (has_tokens && !may_be_blanked(m));
+    e->normalizer = sp_normalizer_new(m, all_steps, err);
+    if (e->normalizer && has_tokens && !all_steps) {
+        e->blanks_only = sp_normalizer_form(e->normalizer).spaces_are_marks;
+        all_steps = !e->blanks_only; /* the blanks are replaced, but by no last step */
+        if (all_steps) {
+            sp_normalizer_free(e->normalizer);
+            e->normalizer = sp_normalizer_new(m, true, err);
+        }
+    }
+    if (!e->normalizer)
+        return false;
+    e->form = sp_normalizer_form(e->normalizer);
+    return true;
 }
 
 static void choose_words(char_engine *e, const model *m)
@@ -144,11 +211,31 @@ static void choose_words(char_engine *e, const model *m)
     }
 }
 
+/* What becomes of a blank between letters: a blank, U+2581, or 0: something else. */
+static uint32_t normal_blank(const char_engine *e)
+{
+    static const uint8_t probe[3 + TEXT_PADDING] = "a b";
+    sp_scratch scratch = {0};
+    sp_span text = {probe, 3};
+    uint32_t blank = 0;
+    if (sp_normalize(e->normalizer, &scratch, 0, &text) && text.n_bytes >= 3 &&
+        text.bytes[text.n_bytes - 1] == 'b') {
+        const uint8_t *b = text.bytes + text.n_bytes - 1;
+        if (b[-1] == ' ')
+            blank = ' ';
+        else if (text.n_bytes > sizeof mark && memcmp(b - sizeof mark, mark, sizeof mark) == 0)
+            blank = CHAR_WORDS_MARK;
+    }
+    sp_scratch_free(&scratch);
+    return blank;
+}
+
 static unsigned cuts_of_words(const char_engine *e)
 {
     const char_words *w = &e->words;
-    const bool words_end = !char_words_joined(w, 'a', ' ') && !char_words_joined(w, 'z', ' ') &&
-                           !char_words_joined(w, '0', ' ');
+    const uint32_t blank = normal_blank(e);
+    const bool words_end = blank != 0 && !char_words_joined(w, 'a', blank) &&
+                           !char_words_joined(w, 'z', blank) && !char_words_joined(w, '0', blank);
     const bool lines_end = !char_words_joined(w, '\n', 'a') && !char_words_joined(w, '\n', 'z');
     const bool identity = sp_normalizer_is_identity(e->normalizer);
     unsigned cuts = 0;
@@ -175,11 +262,8 @@ static void choose_cuts(char_engine *e)
 
 static bool load(char_engine *e, const model *m, model_error *err)
 {
-    const bool whole_steps = m->whitespace_split || has_normalized_tokens(m);
-    e->normalizer = is_supported(m, err) ? sp_normalizer_new(m, whole_steps, err) : NULL;
-    if (!e->normalizer)
+    if (!is_supported(m, err) || !load_normalizer(e, m, err))
         return false;
-    e->form = sp_normalizer_form(e->normalizer);
     if (m->kind == MODEL_CHAR_BPE)
         e->bpe = char_bpe_new(m, e->form.spaces_are_marks, err);
     else
@@ -385,34 +469,45 @@ static bool encode_words(char_scratch *s, sp_span text, id_buffer *out)
     return true;
 }
 
-/* Between added tokens, normalized. */
-static bool encode_normalized(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+/* Puts what belongs before the text before it. */
+static bool add_prefix(char_scratch *s, unsigned flags, sp_span *text)
 {
     const sp_form *form = &s->e->form;
-    const bool goes_on = (flags & STRETCH_CONTINUES) != 0;
     const bool prefix = form->prefix_all || (form->prefix_first && (flags & STRETCH_FIRST) != 0);
-    if (text.n_bytes == 0)
+    if (!prefix || (flags & STRETCH_CONTINUES) != 0 || text->n_bytes == 0 ||
+        (form->not_twice && mark_at(s->e, *text, 0) > 0))
         return true;
-    if (prefix && !goes_on && !(form->not_twice && mark_at(s->e, text, 0) > 0)) {
-        s->prefixed.n_bytes = 0;
-        const bool blank = form->blank_prefix;
-        if (!sp_text_append(&s->prefixed, blank ? (const void *)" " : mark, blank ? 1 : 3) ||
-            !sp_text_append(&s->prefixed, text.bytes, text.n_bytes))
-            return false;
-        text = sp_text_span(&s->prefixed);
-    }
+    const bool blank = form->blank_prefix;
+    s->prefixed.n_bytes = 0;
+    if (!sp_text_append(&s->prefixed, blank ? (const void *)" " : mark, blank ? 1 : 3) ||
+        !sp_text_append(&s->prefixed, text->bytes, text->n_bytes))
+        return false;
+    *text = sp_text_span(&s->prefixed);
+    return true;
+}
+
+/* Normalized, with its prefix. */
+static bool encode_prefixed(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+{
     if (!s->stream)
         return encode_words(s, text, out);
-    if (!goes_on)
+    if ((flags & STRETCH_CONTINUES) == 0)
         unigram_stream_begin(s->stream);
     return encode_words(s, text, out) &&
            unigram_stream_end(s->stream, text.bytes + text.n_bytes, out);
 }
 
+/* Between added tokens. */
+static bool encode_normalized(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+{
+    return (s->e->blanks_only || add_prefix(s, flags, &text)) &&
+           encode_prefixed(s, text, flags, out);
+}
+
 /* Added tokens that are looked for in normalized text, and what stands between them. */
 static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
 {
-    added_match m;
+    added_match m = {0};
     size_t from = 0;
     for (size_t at = 0; added_tokens_next(s->e->added, text.bytes, text.n_bytes, at, &m);) {
         at = m.next;
@@ -420,6 +515,7 @@ static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, i
         if (m.special && !(flags & (STRETCH_SPECIALS_MATCH | STRETCH_SPECIALS_DROP)))
             continue;
         const size_t start = m.start > from ? m.start : from;
+        m.taken = m.end;
         if (!encode_normalized(s, (sp_span){text.bytes + from, start - from}, flags, out))
             return false;
         if (!(m.special && (flags & STRETCH_SPECIALS_DROP)) && !id_buffer_append(out, m.id))
@@ -430,13 +526,26 @@ static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, i
     return encode_normalized(s, (sp_span){text.bytes + from, text.n_bytes - from}, flags, out);
 }
 
+/* In the form in which added tokens are looked for. */
+static bool put_blanks(char_scratch *s, unsigned flags, sp_span *text)
+{
+    if (!add_prefix(s, flags, text))
+        return false;
+    s->word.n_bytes = 0;
+    if (!append_blanked(*text, &s->word))
+        return false;
+    *text = sp_text_span(&s->word);
+    return true;
+}
+
 bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, unsigned flags,
                          id_buffer *out)
 {
     const unsigned how = ((flags & STRETCH_FIRST) ? NORMALIZE_FIRST : 0) |
                          ((flags & STRETCH_CONTINUES) ? NORMALIZE_CONTINUES : 0);
     sp_span span = {text, n_bytes};
-    if (!sp_normalize(s->e->normalizer, &s->normalizing, how, &span))
+    if (!sp_normalize(s->e->normalizer, &s->normalizing, how, &span) ||
+        (s->e->blanks_only && !put_blanks(s, flags, &span)))
         return false;
     return s->e->added ? encode_around_added(s, span, flags, out)
                        : encode_normalized(s, span, flags, out);

@@ -149,10 +149,11 @@ static bool reaches(uint32_t node, uint32_t children)
     return offset != 0 && (offset < MAX_DIRECT || ((offset & 0xFF) == 0 && offset < MAX_OFFSET));
 }
 
+/* Never at unit 0: the root looks like a child that the byte 0 leads to. */
 static bool fits(const builder *b, uint32_t node, uint32_t children, const uint8_t *labels,
                  size_t n_labels)
 {
-    if (b->states[children].has_children || !reaches(node, children))
+    if (children == 0 || b->states[children].has_children || !reaches(node, children))
         return false;
     for (size_t i = 0; i < n_labels; i++)
         if (b->states[children ^ labels[i]].taken)

@@ -108,7 +108,7 @@ static bool encode_words(encoder *e, stretch s, id_buffer *out)
 static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
 {
     const stretch all = s;
-    added_match m;
+    added_match m = {0};
     size_t from = 0;
     for (size_t at = 0; added_tokens_next(e->t->normalized, all.text, all.n_bytes, at, &m);) {
         at = m.next;
@@ -121,6 +121,7 @@ static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
             return false;
         }
         const size_t start = m.start > from ? m.start : from;
+        m.taken = m.end;
         s.text = all.text + from;
         s.n_bytes = start - from;
         s.continues = all.continues && from == 0;
@@ -234,7 +235,7 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
 {
     const bool first = (flags & TEXT_FIRST) != 0;
     size_t from = 0;
-    added_match m;
+    added_match m = {0};
     e->stopped = false;
     e->where = 0;
     for (size_t at = 0; e->t->raw && added_tokens_next(e->t->raw, text, n_bytes, at, &m);) {
@@ -248,6 +249,7 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
         if (m.special && e->specials == SPECIALS_TEXT)
             continue;
         const size_t start = m.start > from ? m.start : from;
+        m.taken = m.end;
         const stretch s = {text + from, start - from, first && from == 0, !first && from == 0};
         if (!encode_stretch(e, s, out))
             return failure(e, from);

@@ -7,6 +7,7 @@
 
 #define MAX_BYTES 512 /* longer words hardly come twice */
 #define MAX_IDS 1024
+#define MAX_PROBES 16 /* words can be made whose hashes are alike */
 
 /* The bytes of the word and then its ids are at `at` of the store, which is in units of 4 bytes. */
 typedef struct entry {
@@ -63,9 +64,10 @@ static uint32_t hash_word(const uint8_t *word, size_t n_bytes)
     return (uint32_t)(hash >> 32);
 }
 
+/* The word, or the place where it may be put; NULL: there is none. */
 static entry *find(const long_words *w, const uint8_t *word, size_t n_bytes, uint32_t hash)
 {
-    for (size_t i = hash;; i++) {
+    for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {
         entry *e = &w->entries[i & (w->n_entries - 1)];
         if (e->at == 0)
             return e;
@@ -73,6 +75,7 @@ static entry *find(const long_words *w, const uint8_t *word, size_t n_bytes, uin
             memcmp(w->store + e->at, word, n_bytes) == 0)
             return e;
     }
+    return NULL;
 }
 
 static size_t units(size_t n_bytes)
@@ -105,7 +108,7 @@ bool long_words_encode(long_words *w, const uint8_t *word, size_t n_bytes,
         return source->encode(source->context, word, n_bytes, out);
     const uint32_t hash = hash_word(word, n_bytes);
     entry *e = find(w, word, n_bytes, hash);
-    if (e->at != 0) {
+    if (e && e->at != 0) {
         if (!id_buffer_reserve(out, e->n_ids))
             return false;
         memcpy(out->ids + out->n, w->store + e->at + units(n_bytes), e->n_ids * sizeof *out->ids);
@@ -116,7 +119,7 @@ bool long_words_encode(long_words *w, const uint8_t *word, size_t n_bytes,
     if (!source->encode(source->context, word, n_bytes, out))
         return false;
     const size_t n_ids = out->n - before;
-    if (n_ids > MAX_IDS)
+    if (!e || n_ids > MAX_IDS)
         return true;
     remember(w, e, &(entry){hash, 0, (uint16_t)n_bytes, (uint16_t)n_ids}, word, out->ids + before);
     return true;

@@ -15,6 +15,8 @@
 #define RANK_MASK (((uint64_t)1 << RANK_BITS) - 1)
 #define FREE UINT64_MAX
 #define BUCKET 4
+#define BORDER (((uint32_t)1 << SYMBOL_BITS) - 1) /* around a word: never merges */
+#define MAX_PROBES 1000
 #define DENSE 256 /* pairs of symbols below this, which is most of what is asked first */
 
 struct merge_table {
@@ -95,18 +97,20 @@ static bool allocate(merge_table *t, const merge_pair *pairs, size_t n_pairs)
     return true;
 }
 
-/* The pairs come by rank, so the first of two is the lower. */
-static void add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
+/* The pairs come by rank, so the first of two is the lower. False: too many fall into one place,
+ * which only pairs do that were made to. */
+static bool add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
 {
     const uint64_t pair = pair_of(p->left, p->right);
-    size_t i = bucket_of(t, pair);
+    size_t i = bucket_of(t, pair), n_probes = 0;
     for (; t->slots[i] != FREE; i = i + 1 == t->n_slots ? 0 : i + 1)
-        if (t->slots[i] >> RANK_BITS == pair)
-            return;
+        if (t->slots[i] >> RANK_BITS == pair || ++n_probes == MAX_PROBES)
+            return n_probes < MAX_PROBES;
     t->slots[i] = pair << RANK_BITS | rank;
     t->results[t->by_slot ? i : rank] = p->result;
     if (p->left < DENSE && p->right < DENSE)
         t->dense[p->left * DENSE + p->right] = rank;
+    return true;
 }
 
 merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs)
@@ -119,12 +123,17 @@ merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs)
         return NULL;
     }
     uint32_t rank = 0;
-    for (size_t i = 0; i < n_pairs; i++) {
-        rank += i > 0 && in_order[i].rank != in_order[i - 1].rank;
-        add_pair(t, &in_order[i], rank);
+    bool added = true;
+    for (size_t i = 0; i < n_pairs && added; i++) {
+        const merge_pair *p = &in_order[i];
+        rank += i > 0 && p->rank != in_order[i - 1].rank;
+        added = p->left < BORDER && p->right < BORDER && p->result < BORDER && add_pair(t, p, rank);
     }
     free(in_order);
-    return t;
+    if (added)
+        return t;
+    merge_table_free(t);
+    return NULL;
 }
 
 void merge_table_free(merge_table *t)
@@ -186,7 +195,6 @@ uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, u
 /* ---- Short words: the lowest rank is looked for again after each merge ---- */
 
 #define SHORT_SYMBOLS MERGE_LAST_MAX
-#define BORDER (((uint32_t)1 << SYMBOL_BITS) - 1) /* before the word and after it: never merges */
 
 /* A word being merged; its symbols stand at 1 to n. A symbol that was merged into the one before it
  * keeps its place, but its turn never comes.

@@ -19,9 +19,10 @@ typedef struct merge_pair {
 
 typedef struct merge_table merge_table;
 
-/* Fewer than 2^22 pairs; symbols and results are below 2^21 - 1; of pairs that are given twice the
+/* At most MERGE_MAX_PAIRS; symbols and results are below 2^21 - 1; of pairs that are given twice the
  * lowest rank counts. Faster where results are numbered in the order of ranks. NULL: out of
- * memory. */
+ * memory, or they are not so, or they were made to fall into one place of the table. */
+#define MERGE_MAX_PAIRS (((uint32_t)1 << 22) - 2)
 merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs);
 void merge_table_free(merge_table *t);
 /* The result of merging the pair, or UINT32_MAX. *rank, which may be NULL: ranks are numbered anew,

@@ -1,6 +1,6 @@
 /* model.h - what a vocabulary file says, before anything is made fast of it.
  *
- * The loaders (load_*.c) fill one; build.c makes a tokenizer of it or refuses it by name. */
+ * The loaders (load_*.c) fill one; tokenizer.c makes a tokenizer of it or refuses it by name. */
 #ifndef TOKMAP_MODEL_H
 #define TOKMAP_MODEL_H
 

@@ -49,22 +49,18 @@ SPLITTER_INLINE bool has_bit(uint64_t mask, uint64_t mask_after, unsigned i)
     return (i < 64 ? mask >> i : mask_after >> (i - 64)) & 1;
 }
 
-/* First bytes of the characters of `which` whose next character is of `then`. */
+/* First bytes of the characters of `which` whose next character is of `then`; none is of both. */
 SPLITTER_INLINE uint64_t followed_by(uint64_t which, uint64_t then, uint64_t then_after,
                                      const block *b, const block *next)
 {
-    uint64_t first = which & b->lead;
-    uint64_t found = first & ahead(then, then_after, 1);
-    uint64_t wide = first & b->wide;
-    if (wide == 0)
+    uint64_t one = which & b->lead, found = one & ahead(then, then_after, 1);
+    if ((one & b->wide) == 0)
         return found;
     uint64_t inner = b->wide & ~b->lead, inner_after = next->wide & ~next->lead;
-    uint64_t two = wide & ahead(inner, inner_after, 1);
+    uint64_t two = one & ahead(inner, inner_after, 1);
     uint64_t three = two & ahead(inner, inner_after, 2);
     uint64_t four = three & ahead(inner, inner_after, 3);
-    found &= ~two;
-    found |= two & ~three & ahead(then, then_after, 2);
-    found |= three & ~four & ahead(then, then_after, 3);
+    found |= (two & ahead(then, then_after, 2)) | (three & ahead(then, then_after, 3));
     return found | (four & ahead(then, then_after, 4));
 }
 
@@ -231,16 +227,16 @@ SPLITTER_INLINE uint64_t starcoder_words(carry *c, const block *b, const block *
 SPLITTER_INLINE uint64_t falcon_digits(carry *c, const block *b, const block *next, uint64_t words)
 {
     uint64_t ascii = b->number & ~b->wide, ascii_after = next->number & ~next->wide;
-    uint64_t digits = ascii | b->high_digits, digits_before = c->number | c->high_digits;
+    uint64_t digits = ascii | b->high_digits, digits_before = c->ascii_digits | c->high_digits;
     uint64_t long_run = ahead(ascii, ascii_after, 1) & ahead(ascii, ascii_after, 2);
     uint64_t after_high = next_to(b->high_digits, c->high_digits);
     uint64_t begins = ascii & (~next_to(digits, digits_before) | words | (after_high & long_run));
     uint64_t starts = digits ^ next_to(digits, digits_before);
-    if (c->number >> 63 == 0)
+    if (c->ascii_digits >> 63 == 0)
         c->digits = 64; /* a high digit may stand there, but no group goes on from it */
     if (ascii != 0)
         starts |= ascii_digit_groups(c, ascii, begins);
-    c->number = ascii;
+    c->ascii_digits = ascii;
     c->high_digits = b->high_digits;
     return starts;
 }
@@ -250,10 +246,10 @@ SPLITTER_INLINE uint64_t falcon_digits(carry *c, const block *b, const block *ne
 SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *next)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
-    uint64_t letter = b->letter, all_numbers = b->number, punctuation = b->punctuation;
-    uint64_t other = visible & ~(letter | all_numbers | punctuation);
+    uint64_t letter = b->letter, number = b->number, punctuation = b->punctuation;
+    uint64_t other = visible & ~(letter | number | punctuation);
     uint64_t same = (letter & next_to(letter, c->letter)) | (other & next_to(other, c->other)) |
-                    (all_numbers & next_to(all_numbers, c->visible)) |
+                    (number & next_to(number, c->number)) |
                     (punctuation & next_to(punctuation, c->punctuation));
     uint64_t after_space = next_to(b->space, c->space) & ~punctuation;
     uint64_t starts = (visible & ~same & ~after_space) | (b->blank & ~next_to(b->blank, c->blank));
@@ -262,7 +258,7 @@ SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *nex
     starts &= b->lead;
     c->letter = letter;
     c->other = other;
-    c->visible = all_numbers;
+    c->number = number;
     c->punctuation = punctuation;
     c->space = b->space;
     c->blank = b->blank;
@@ -276,12 +272,11 @@ SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *nex
 SPLITTER_INLINE uint64_t blank_words(carry *c, const block *b, const block *next, uint64_t tail,
                                      uint64_t last)
 {
-    uint64_t blank = b->blank & ~tail, newline = b->newline & ~tail;
-    uint64_t after_newline = blank & ~b->newline & next_to(newline, c->newline);
-    uint64_t starts = blank & ~(next_to(b->blank, c->blank) & ~next_to(tail, c->tail));
+    uint64_t after_newline = b->blank & ~b->newline & next_to(b->newline, c->newline);
+    uint64_t starts = b->blank & ~tail & ~(next_to(b->blank, c->blank) & ~next_to(tail, c->tail));
     starts |= after_last_newline(c, after_newline, b, next) | (last & ~b->newline);
     c->blank = b->blank;
-    c->newline = newline;
+    c->newline = b->newline;
     c->tail = tail;
     return starts;
 }
@@ -419,7 +414,7 @@ SPLITTER_INLINE uint64_t deepseek_words(carry *c, const block *b, const block *n
 
     uint64_t visible_words =
         b->visible & b->lead & ~(inside & next_to(b->visible | b->space, c->visible | c->space));
-    uint64_t ascii_first = next_to(visible_words & ~b->wide, c->other_first);
+    uint64_t ascii_first = next_to(visible_words, c->other_first); /* if it is ASCII */
     uint64_t ascii_word = through(ascii_first | (c->ascii_word >> 63), ascii_letter);
     uint64_t letter_before = next_to(letter, c->letter);
     uint64_t absorbing = unmatched | (blank & ~b->newline);
@@ -444,7 +439,7 @@ SPLITTER_INLINE uint64_t deepseek_words(carry *c, const block *b, const block *n
     c->visible = b->visible;
     c->space = b->space;
     c->other = unmatched;
-    c->other_first = visible_words & ~b->wide;
+    c->other_first = visible_words;
     c->ascii_word = ascii_word;
     c->absorbed = absorbing;
     return (starts | visible_words) & b->lead;

@@ -124,10 +124,11 @@ typedef struct carry {
     uint64_t caseless;
     uint64_t mark_as_other; /* marks inside a word of others */
     uint64_t ascii_word;    /* ASCII letters after punctuation, DeepSeek */
-    uint64_t forced;        /* of the block itself: words start here, after a contraction */
-    uint64_t joined;        /* of the block itself: no word starts here */
-    unsigned digits;        /* since a group of three began, when the block ended in one */
-    bool undecided;         /* the block cannot be decided */
+    uint64_t ascii_digits;
+    uint64_t forced; /* of the block itself: words start here, after a contraction */
+    uint64_t joined; /* of the block itself: no word starts here */
+    unsigned digits; /* since a group of three began, when the block ended in one */
+    bool undecided;  /* the block cannot be decided */
 } carry;
 
 typedef void classify_function(text_reader *r, size_t at, unsigned wanted, block *b);

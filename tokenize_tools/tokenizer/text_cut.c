@@ -13,10 +13,10 @@ static bool is_letter_or_digit(uint8_t c)
     return is_letter(c) || (uint8_t)(c - '0') < 10;
 }
 
-/* U+4E00 to U+8FFF, which begin with E4 B8 to E8: letters all. */
+/* U+5000 to U+8FFF: letters all. */
 static bool is_ideograph(const uint8_t *p)
 {
-    return p[0] > 0xE4 && p[0] < 0xE9;
+    return p[0] > 0xE4 && p[0] < 0xE9 && (p[1] & 0xC0) == 0x80 && (p[2] & 0xC0) == 0x80;
 }
 
 static bool is_stop(const uint8_t *p)

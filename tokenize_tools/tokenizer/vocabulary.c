@@ -21,6 +21,7 @@ typedef struct short_token {
 } short_token;
 
 #define SHORT_BYTES 12
+#define MAX_PROBES 1000
 #define ID_BITS 24
 
 struct vocabulary {
@@ -51,11 +52,12 @@ static uint32_t hash_bytes(const uint8_t *bytes, size_t n_bytes)
 
 /* ---- All tokens ---- */
 
-/* The entry of the token with these bytes, or the free one where it would be. */
+/* The entry of the token with these bytes, or the free one where it would be. NULL: neither is
+ * near, which happens only to tokens that were made so. */
 static entry *find(const vocabulary *v, const uint8_t *bytes, size_t n_bytes, uint32_t hash)
 {
-    for (size_t i = hash & v->mask;; i = (i + 1) & v->mask) {
-        entry *e = &v->entries[i];
+    for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {
+        entry *e = &v->entries[i & v->mask];
         if (e->id == MODEL_NO_ID)
             return e;
         const place *p = &v->places[e->id];
@@ -63,6 +65,7 @@ static entry *find(const vocabulary *v, const uint8_t *bytes, size_t n_bytes, ui
             memcmp(v->bytes + p->offset, bytes, n_bytes) == 0)
             return e;
     }
+    return NULL;
 }
 
 /* ---- Short tokens ---- */
@@ -75,7 +78,7 @@ static short_token short_key(const uint8_t *bytes, size_t n_bytes)
     memcpy(&low, bytes, 8);
     memcpy(&high, bytes + 8, 8);
     const size_t n_low = n_bytes < 8 ? n_bytes : 8;
-    low &= UINT64_MAX >> (64 - 8 * n_low) & -(uint64_t)(n_low > 0);
+    low &= n_low > 0 ? UINT64_MAX >> (64 - 8 * n_low) : 0;
     high &= ((uint64_t)1 << 8 * (n_bytes - n_low)) - 1;
     return (short_token){low, (uint32_t)high, (uint32_t)(n_bytes + 1) << ID_BITS};
 }
@@ -122,17 +125,19 @@ static uint32_t find_short(const vocabulary *v, const short_token *key)
     }
 }
 
-static void add_short(vocabulary *v, const short_token *key, uint32_t id)
+static bool add_short(vocabulary *v, const short_token *key, uint32_t id)
 {
+    size_t n_probes = 0;
     const uint64_t hash = hash_key(key);
     uint64_t bits;
     *filter_word(v, hash, &bits) |= bits;
     size_t i = bucket_of(v, hash);
     for (; v->short_tokens[i].length_and_id != 0; i = i + 1 == v->n_short ? 0 : i + 1)
-        if (same_token(&v->short_tokens[i], key))
-            return;
+        if (same_token(&v->short_tokens[i], key) || ++n_probes == MAX_PROBES)
+            return n_probes < MAX_PROBES;
     v->short_tokens[i] = *key;
     v->short_tokens[i].length_and_id |= id;
+    return true;
 }
 
 static bool allocate_short(vocabulary *v, size_t n_tokens)
@@ -149,19 +154,21 @@ static bool allocate_short(vocabulary *v, size_t n_tokens)
 
 /* ---- New and free ---- */
 
-static void add(vocabulary *v, uint32_t id)
+static bool add(vocabulary *v, uint32_t id)
 {
     const place *p = &v->places[id];
     const uint32_t hash = hash_bytes(v->bytes + p->offset, p->n_bytes);
     entry *e = find(v, v->bytes + p->offset, p->n_bytes, hash);
+    if (!e)
+        return false;
     if (e->id == MODEL_NO_ID)
         *e = (entry){hash, id};
-    if (p->n_bytes <= SHORT_BYTES) {
-        const short_token key = short_key(v->bytes + p->offset, p->n_bytes);
-        add_short(v, &key, id);
-    }
     if (p->n_bytes > v->longest)
         v->longest = p->n_bytes;
+    if (p->n_bytes > SHORT_BYTES)
+        return true;
+    const short_token key = short_key(v->bytes + p->offset, p->n_bytes);
+    return add_short(v, &key, id);
 }
 
 static size_t count(const model *m, token_kind kind)
@@ -195,8 +202,10 @@ vocabulary *vocabulary_new(const model *m, token_kind kind)
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         v->places[id] = (place){(uint32_t)t->offset, t->n_bytes};
-        if (t->kind == kind)
-            add(v, id);
+        if (t->kind == kind && !add(v, id)) {
+            vocabulary_free(v);
+            return NULL;
+        }
     }
     return v;
 }
@@ -221,7 +230,8 @@ uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_byt
         const short_token key = short_key(bytes, n_bytes);
         return find_short(v, &key);
     }
-    return find(v, bytes, n_bytes, hash_bytes(bytes, n_bytes))->id;
+    const entry *e = find(v, bytes, n_bytes, hash_bytes(bytes, n_bytes));
+    return e ? e->id : MODEL_NO_ID;
 }
 
 uint32_t vocabulary_find_text(const vocabulary *v, const void *text, size_t n_bytes)

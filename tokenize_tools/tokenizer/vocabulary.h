@@ -6,7 +6,8 @@
 
 typedef struct vocabulary vocabulary;
 
-/* The tokens of m of this kind. Keeps a copy of the bytes. NULL: out of memory. */
+/* The tokens of m of this kind. Keeps a copy of the bytes. NULL: out of memory,
+ * or tokens that were made to fall into one place of a table. */
 vocabulary *vocabulary_new(const model *m, token_kind kind);
 void vocabulary_free(vocabulary *v);
 /* The id of the token with these bytes (the lowest, where several have them), or MODEL_NO_ID.

@@ -30,6 +30,7 @@ typedef struct line {
 
 #define SHORT_BYTES 15
 #define FIRST_LINES ((size_t)1 << 16)
+#define MAX_LINES ((size_t)1 << 30)
 #define PROBES 8 /* lines that a word may be in, from its own on */
 
 struct word_cache {
@@ -67,9 +68,11 @@ word_cache *word_cache_new(size_t max_bytes, word_source source)
     memset(c, 0, sizeof *c);
     c->source = source;
     c->max_lines = 64;
-    while (c->max_lines * 2 * sizeof(line) <= max_bytes / 4 * 3)
+    while (c->max_lines < MAX_LINES && c->max_lines * 2 * sizeof(line) <= max_bytes / 4 * 3)
         c->max_lines *= 2;
     c->max_many = max_bytes / 16 / sizeof(uint32_t);
+    if (c->max_many > UINT32_MAX / 2)
+        c->max_many = UINT32_MAX / 2;
     c->longer = long_words_new(max_bytes / 16 * 3);
     if (!c->longer || !set_lines(c, c->max_lines < FIRST_LINES ? c->max_lines : FIRST_LINES)) {
         word_cache_free(c);
@@ -168,7 +171,9 @@ static void remember(word_cache *c, key k, const uint32_t *ids, size_t n)
 {
     bool found;
     value v;
-    if (c->n_words > c->n_lines || c->many.n + n > c->max_many)
+    if (c->many.n + n > c->max_many)
+        empty(c);
+    else if (c->n_words > c->n_lines)
         grow(c);
     if (!make_value(c, ids, n, &v))
         return;

@@ -1,0 +1,140 @@
+#include "pack_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+typedef struct name {
+    char path[PATH_PREFIX_BYTES + 24];
+    bool beside; /* not of a dataset: the report or the bad documents */
+} name;
+
+static const char *const dataset_suffixes[] = {
+    ".bin",         ".tmi",          ".bin.partial",  ".tmi.partial",
+    ".tmj.partial", ".bin.replaced", ".tmi.replaced",
+};
+
+enum {
+    N_SUFFIXES = sizeof dataset_suffixes / sizeof *dataset_suffixes,
+    MAX_NAMES = (PACK_MAX_SPLITS + 1) * N_SUFFIXES + 4
+};
+
+typedef struct name_list {
+    name names[MAX_NAMES];
+    size_t n;
+} name_list;
+
+static void add(name_list *list, const char *path, const char *suffix, bool beside)
+{
+    name *n = &list->names[list->n++];
+    snprintf(n->path, sizeof n->path, "%s%s", path, suffix);
+    n->beside = beside;
+}
+
+const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *options)
+{
+    if (options->on_error != ON_ERROR_COLLECT)
+        return NULL;
+    if (options->bad_documents)
+        snprintf(path, PATH_PREFIX_BYTES + 8, "%s", options->bad_documents);
+    else
+        snprintf(path, PATH_PREFIX_BYTES + 8, "%s.bad", options->prefix);
+    return path;
+}
+
+static void collect(name_list *list, const pack_options *options)
+{
+    char prefix[PATH_PREFIX_BYTES], bad[PATH_PREFIX_BYTES + 8];
+    list->n = 0;
+    for (size_t i = 0; i <= options->n_splits; i++) {
+        if (i < options->n_splits)
+            pack_split_prefix(prefix, options, i);
+        for (size_t k = 0; k < N_SUFFIXES; k++)
+            add(list, i < options->n_splits ? prefix : options->prefix, dataset_suffixes[k], false);
+    }
+    if (options->report) {
+        add(list, options->report, "", true);
+        add(list, options->report, ".partial", true);
+    }
+    if (pack_bad_path(bad, options)) {
+        add(list, bad, "", true);
+        add(list, bad, ".partial", true);
+    }
+}
+
+/* ---- Read and written ---- */
+
+static int check_read(const name_list *list, const char *path, const char *what)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+        return CLI_OK;
+    for (size_t i = 0; i < list->n; i++)
+        if (path_is_file(list->names[i].path, &st))
+            return cli_usage("%s: is %s and cannot be an output too", list->names[i].path, what);
+    return CLI_OK;
+}
+
+static int check_all_read(const name_list *list, const pack_options *options,
+                          const pack_inputs *inputs)
+{
+    int code = check_read(list, options->tokenizer.name, "the tokenizer");
+    if (code == CLI_OK && options->tokenizer.specials)
+        code = check_read(list, options->tokenizer.specials, "the file of specials");
+    for (size_t i = 0; i < inputs->n && code == CLI_OK; i++)
+        if (strcmp(inputs->names[i], "-") != 0)
+            code = check_read(list, inputs->names[i], "an input");
+    return code;
+}
+
+/* ---- Written twice ---- */
+
+static bool same_name(const char *a, const char *b)
+{
+    const char *last_a = strrchr(a, '/'), *last_b = strrchr(b, '/');
+    last_a = last_a ? last_a + 1 : a;
+    last_b = last_b ? last_b + 1 : b;
+    if (strcmp(last_a, last_b) != 0)
+        return false;
+    char folder_a[PATH_PREFIX_BYTES + 24], folder_b[PATH_PREFIX_BYTES + 24];
+    struct stat st;
+    snprintf(folder_a, sizeof folder_a, "%.*s.", (int)(last_a - a), a);
+    snprintf(folder_b, sizeof folder_b, "%.*s.", (int)(last_b - b), b);
+    return stat(folder_a, &st) == 0 && path_is_file(folder_b, &st);
+}
+
+static int check_written(const name_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        for (size_t k = i + 1; k < list->n; k++)
+            if (list->names[k].beside && same_name(list->names[i].path, list->names[k].path))
+                return cli_usage("%s: would be two outputs at once", list->names[k].path);
+    return CLI_OK;
+}
+
+static int check_regular(const char *path, const char *option)
+{
+    struct stat st;
+    if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return cli_usage("%s %s: is no regular file", option, path);
+    return CLI_OK;
+}
+
+int pack_names_check(const pack_options *options, const pack_inputs *inputs)
+{
+    name_list *list = malloc(sizeof *list);
+    if (!list)
+        return cli_no_memory();
+    collect(list, options);
+    int code = check_all_read(list, options, inputs);
+    if (code == CLI_OK)
+        code = check_written(list);
+    if (code == CLI_OK)
+        code = check_regular(options->report, "--report");
+    if (code == CLI_OK)
+        code = check_regular(options->bad_documents, "--bad-documents");
+    free(list);
+    return code;
+}
