@@ -292,9 +292,24 @@ TEST(ids_are_what_the_definition_gives_for_random_vocabularies_and_text)
 /* A text cut where tokenizer_safe_cut allows has the ids of the whole. */
 TEST(safe_cuts_change_nothing)
 {
-    static const char *const pieces[] = {
-        "word",         " ", " ",    "a b", "ab b", "b\nb",    "\n", "7", "don't", "\xE5\xAD\x97",
-        "\xE3\x80\x82", ".", "\r\n", "  ",  "X",    "\xCC\x81"};
+    static const char *const pieces[] = {"word",
+                                         " ",
+                                         " ",
+                                         "a b",
+                                         "ab b",
+                                         "b\nb",
+                                         "\n",
+                                         "7",
+                                         "don't",
+                                         "\xE5\xAD\x97",
+                                         "\xE3\x80\x82",
+                                         ".",
+                                         "\r\n",
+                                         "  ",
+                                         "X",
+                                         "\xCC\x81",
+                                         "\xE5\x80",
+                                         "\xE5\xAD\x97\xE3\x80\x82\xE5\xAD\x97"};
     static uint8_t text[2000 + TEXT_PADDING];
     size_t n_cuts = 0;
     for (int round = 0; round < (check_long() ? 8000 : 2000); round++) {

@@ -59,6 +59,19 @@ static void load_rules(charsmap *c, const rule *rules, size_t n_rules)
     CHECK(loaded);
 }
 
+/* No node has a child by the byte 0, wherever its children lie. */
+static void no_nul_along(const double_array *a, const double_array_key *key)
+{
+    uint32_t state = double_array_root(a);
+    bool has_value;
+    for (uint32_t i = 0; i < key->n_bytes; i++) {
+        uint32_t next = state;
+        CHECK(!double_array_step(a, &next, 0, &has_value));
+        CHECK(double_array_step(a, &state, key->bytes[i], &has_value));
+    }
+    CHECK(!double_array_step(a, &state, 0, &has_value));
+}
+
 TEST(a_double_array_finds_its_keys_and_nothing_else)
 {
     for (int round = 0; round < (check_long() ? 3000 : 300); round++) {
@@ -85,6 +98,7 @@ TEST(a_double_array_finds_its_keys_and_nothing_else)
             uint32_t value = UINT32_MAX;
             CHECK(double_array_find(&a, keys[i].bytes, keys[i].n_bytes, &value));
             CHECK_EQ(value, keys[i].value);
+            no_nul_along(&a, &keys[i]);
         }
         for (int i = 0; i < 300; i++) {
             uint8_t text[6];

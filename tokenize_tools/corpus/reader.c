@@ -216,6 +216,31 @@ static json_line_status look_at_line(reader *r, size_t from, size_t n_bytes, boo
     return JSON_LINE_OK; /* as far as one can see */
 }
 
+/* Files that nobody means as text. */
+static const char *foreign_name(const reader *r)
+{
+    static const struct {
+        const char *magic, *name;
+    } foreign[] = {
+        {"BZh", "bzip2"},
+        {"\xFD"
+         "7zXZ",
+         "xz"},
+        {"PK\x03\x04", "zip"},
+        {"PAR1", "Parquet"},
+        {"\x04\x22\x4D\x18", "lz4"},
+        {"7z\xBC\xAF", "7-zip"},
+        {"ARROW1", "Arrow"},
+    };
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        size_t n = strlen(foreign[i].magic);
+        if (window_size(&r->window) >= n &&
+            memcmp(window_text(&r->window), foreign[i].magic, n) == 0)
+            return foreign[i].name;
+    }
+    return NULL;
+}
+
 /* By the first line, of which no more than max_piece_bytes bytes are looked at. */
 static bool decide_format(reader *r, corpus_error *err)
 {
@@ -224,6 +249,14 @@ static bool decide_format(reader *r, corpus_error *err)
     json_line_result result;
     if (!find_black(r, &from, err))
         return false;
+    if (foreign_name(r)) {
+        *err = (corpus_error){0};
+        snprintf(err->text, sizeof err->text,
+                 "%.200s: is a %s file, which is not read here: unpack it first, or say which "
+                 "format this is",
+                 r->window.name, foreign_name(r));
+        return false;
+    }
     if (from >= r->options->max_piece_bytes || window_text(&r->window)[from] != '{') {
         set_format(r, CORPUS_TEXT);
         return true;

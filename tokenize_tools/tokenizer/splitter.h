@@ -3,7 +3,8 @@
  * Each is a hand-written twin of a regular expression that public tokenizers use. The answer is a
  * bitmap: bit i % 64 of starts[i / 64] is set when a word starts at byte i. Byte 0 always starts
  * one. Every byte belongs to a word: stretches that the expression does not match are words too
- * ("isolated"). A byte that is not UTF-8 counts as a character of CLASS_OTHER. Pure. */
+ * ("isolated"). A byte that is not UTF-8 counts as a character of CLASS_OTHER. Words are whole
+ * characters, save Falcon's, which splits bytes as well. Pure. */
 #ifndef TOKMAP_SPLITTER_H
 #define TOKMAP_SPLITTER_H
 

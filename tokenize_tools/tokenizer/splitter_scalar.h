@@ -8,7 +8,8 @@
 #include "splitter.h"
 
 /* Where the word that starts at `start` ends; start < n_bytes is the start of a word. Depends only
- * on what follows start, so that one may begin at any word. */
+ * on what follows start, so that one may begin at any word. Falcon's words are those before its
+ * passes over bytes. */
 size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start);
 
 /* As split_words. */
