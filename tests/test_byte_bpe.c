@@ -309,7 +309,11 @@ TEST(safe_cuts_change_nothing)
                                          "X",
                                          "\xCC\x81",
                                          "\xE5\x80",
-                                         "\xE5\xAD\x97\xE3\x80\x82\xE5\xAD\x97"};
+                                         "\xE5\xAD\x97\xE3\x80\x82\xE5\xAD\x97",
+                                         "\xD1\x8F \xD0\xB4",
+                                         "\xC3\xA9 \xC3\x89",
+                                         "\xD7\x90\n\xD7\x90",
+                                         "\xC2\xB2 \xD0\x90"};
     static uint8_t text[2000 + TEXT_PADDING];
     size_t n_cuts = 0;
     for (int round = 0; round < (check_long() ? 8000 : 2000); round++) {

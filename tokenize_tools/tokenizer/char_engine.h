@@ -38,8 +38,6 @@ enum {
  * memory. */
 bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, unsigned flags,
                          id_buffer *out);
-#define char_engine_encode(e, s, text, n_bytes, flags, out)                                        \
-    char_scratch_encode(s, text, n_bytes, flags, out)
 /* Special tokens that were found in normalized text, so far. */
 uint64_t char_scratch_specials_seen(const char_scratch *s);
 

@@ -203,7 +203,7 @@ static bool encode_chars(encoder *e, const stretch *s, id_buffer *out)
         flags |= STRETCH_SPECIALS_MATCH;
     if (e->specials == SPECIALS_DROP)
         flags |= STRETCH_SPECIALS_DROP;
-    if (!char_engine_encode(e->t->chars, e->chars, s->text, s->n_bytes, flags, out))
+    if (!char_scratch_encode(e->chars, s->text, s->n_bytes, flags, out))
         return false;
     const uint64_t new_seen = char_scratch_specials_seen(e->chars) - seen;
     e->specials_seen += new_seen;

@@ -19,8 +19,8 @@ typedef struct merge_pair {
 
 typedef struct merge_table merge_table;
 
-/* At most MERGE_MAX_PAIRS; symbols and results are below 2^21 - 1; of pairs that are given twice the
- * lowest rank counts. Faster where results are numbered in the order of ranks. NULL: out of
+/* At most MERGE_MAX_PAIRS; symbols and results are below 2^21 - 1; of pairs that are given twice
+ * the lowest rank counts. Faster where results are numbered in the order of ranks. NULL: out of
  * memory, or they are not so, or they were made to fall into one place of the table. */
 #define MERGE_MAX_PAIRS (((uint32_t)1 << 22) - 2)
 merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs);

@@ -3,6 +3,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "unicode.h"
+
 static bool is_letter(uint8_t c)
 {
     return (uint8_t)((c | 0x20) - 'a') < 26;
@@ -24,13 +26,38 @@ static bool is_stop(const uint8_t *p)
     return memcmp(p, "\xE3\x80\x82", 3) == 0 || memcmp(p, "\xEF\xBC\x8C", 3) == 0;
 }
 
+static bool is_wide_letter(const uint8_t *p, size_t n_bytes)
+{
+    uint32_t c;
+    const size_t n = utf8_decode(p, n_bytes, &c);
+    const unicode_class class = n > 0 ? unicode_class_of(c) : CLASS_OTHER;
+    return class == CLASS_UPPER || class == CLASS_LOWER || class == CLASS_LETTER;
+}
+
+static bool ends_with_letter(const uint8_t *text, size_t end)
+{
+    size_t n = 1;
+    while (n < 4 && n < end && (text[end - n] & 0xC0) == 0x80)
+        n++;
+    uint32_t c;
+    return utf8_decode(text + end - n, n, &c) == n && is_wide_letter(text + end - n, n);
+}
+
+static bool is_between_letters(const uint8_t *text, size_t n_bytes, size_t at, unsigned allowed)
+{
+    if (is_letter_or_digit(text[at - 1]) && is_letter(text[at + 1]))
+        return true;
+    return (allowed & CUT_AT_WIDE) != 0 && ends_with_letter(text, at) &&
+           is_wide_letter(text + at + 1, n_bytes - at - 1);
+}
+
 /* at >= 1, and text[at + 1] is there. */
 static size_t cut_here(const uint8_t *text, size_t n_bytes, size_t at, unsigned allowed)
 {
     if (text[at] == ' ' && (allowed & CUT_AT_SPACE) != 0)
-        return is_letter_or_digit(text[at - 1]) && is_letter(text[at + 1]) ? at : 0;
+        return is_between_letters(text, n_bytes, at, allowed) ? at : 0;
     if (text[at] == '\n' && (allowed & CUT_AT_NEWLINE) != 0)
-        return is_letter_or_digit(text[at - 1]) && is_letter(text[at + 1]) ? at + 1 : 0;
+        return is_between_letters(text, n_bytes, at, allowed) ? at + 1 : 0;
     if (text[at] >= 0xE3 && (allowed & CUT_AT_STOP) != 0 && at >= 3 && n_bytes - at >= 6)
         return is_stop(text + at) && is_ideograph(text + at - 3) && is_ideograph(text + at + 3) ? at
                                                                                                 : 0;

@@ -11,6 +11,7 @@
 enum {
     CUT_AT_SPACE = 1,   /* before the blank of "a b": letter or digit, blank, letter, all ASCII */
     CUT_AT_NEWLINE = 2, /* after the newline of "a\nb": letter or digit, newline, letter */
+    CUT_AT_WIDE = 8,    /* the same two for letters of all scripts */
     CUT_AT_STOP = 4     /* before an ideographic stop or comma between two CJK characters */
 };
 

@@ -7,6 +7,7 @@
 #include "byte_bpe.h"
 #include "bytes_tokenizer.h"
 #include "char_engine.h"
+#include "grapheme.h"
 #include "text_cut.h"
 #include "tokenizer_parts.h"
 #include "unicode.h"
@@ -58,7 +59,7 @@ static bool set_byte_level(tokenizer *t, const model *m, model_error *err)
     t->prefix_space = m->prefix_space;
     t->bytes = byte_bpe_new(m, err);
     if (m->split != SPLIT_NONE)
-        t->cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_STOP;
+        t->cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_STOP | CUT_AT_WIDE;
     return t->bytes != NULL;
 }
 
@@ -84,8 +85,10 @@ static unsigned cuts_against(const added_token *a)
 {
     const uint8_t *s = (const uint8_t *)a->content.s;
     const size_t n = a->content.n_bytes;
-    unsigned cuts = a->lstrip || a->rstrip ? CUT_AT_NEWLINE : 0;
+    unsigned cuts = a->lstrip || a->rstrip ? CUT_AT_NEWLINE | CUT_AT_WIDE : 0;
     for (size_t i = 1; i < n; i++) {
+        if ((s[i] == ' ' || s[i - 1] == '\n') && (s[i - 1] >= 0x80 || s[i] >= 0x80))
+            cuts |= CUT_AT_WIDE;
         if (s[i] == ' ' && is_word(s[i - 1]))
             cuts |= CUT_AT_SPACE;
         if (s[i - 1] == '\n' && is_word(s[i]))
@@ -138,7 +141,11 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
     t->bos_id = m->bos_id;
     t->eos_id = m->eos_id;
     t->family = m->family;
-    t->uses_unicode = m->kind != MODEL_BYTE_BPE || m->split != SPLIT_NONE || m->n_steps > 0;
+    if (m->kind != MODEL_BYTE_BPE || m->split != SPLIT_NONE || m->n_steps > 0)
+        t->unicode = UNICODE_VERSION;
+    for (size_t i = 0; i < m->n_steps; i++)
+        if (m->steps[i].kind == NORMALIZE_CHARSMAP)
+            t->unicode = GRAPHEME_UNICODE;
     bool made = set_engine(t, m, err);
     if (made)
         made = (t->raw = added_tokens_new(m, false, err)) != NULL;
@@ -229,7 +236,7 @@ const char *tokenizer_family(const tokenizer *t)
 
 const char *tokenizer_unicode(const tokenizer *t)
 {
-    return t->uses_unicode ? UNICODE_VERSION : NULL;
+    return t->unicode;
 }
 
 bool tokenizer_takes_bytes(const tokenizer *t)

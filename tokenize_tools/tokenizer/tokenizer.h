@@ -40,7 +40,7 @@ uint32_t tokenizer_bos(const tokenizer *t);
 /* The id of a token written as `content`, specials first; MODEL_NO_ID if there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);
 const char *tokenizer_family(const tokenizer *t);
-/* "16.0.0" when Unicode tables take part, else NULL. */
+/* "16.0.0", or another version, when Unicode tables take part, else NULL. */
 const char *tokenizer_unicode(const tokenizer *t);
 /* Whether bytes that are not UTF-8 have ids (byte-level). */
 bool tokenizer_takes_bytes(const tokenizer *t);

@@ -22,7 +22,7 @@ struct tokenizer {
     vocabulary *normal, *control;
     uint32_t bos_id, eos_id;
     const char *family;
-    bool uses_unicode;
+    const char *unicode; /* or NULL */
 };
 
 #endif /* TOKMAP_TOKENIZER_PARTS_H */

@@ -191,13 +191,13 @@ static void remember(word_cache *c, key k, const uint32_t *ids, size_t n)
 static bool emit(word_cache *c, const value *v, id_buffer *out)
 {
     const uint32_t count = v->ids[0] >> COUNT_SHIFT;
-    const uint32_t *many = c->many.ids + v->ids[1];
+    const uint32_t *ids = count == MANY ? c->many.ids + v->ids[1] : v->ids;
     const size_t n = count == MANY ? v->ids[2] : count;
     if (!id_buffer_reserve(out, n))
         return false;
     if (n == 0)
         return true;
-    memcpy(out->ids + out->n, count == MANY ? many : v->ids, n * sizeof *out->ids);
+    memcpy(out->ids + out->n, ids, n * sizeof *out->ids);
     if (count != MANY)
         out->ids[out->n] &= ID_MASK;
     out->n += n;
