@@ -23,9 +23,9 @@ typedef struct job {
     atomic_size_t next; /* piece */
 } job;
 
-/* A thread with its encoder and its ids. */
+/* A thread with its encoder and its ids, on cache lines of its own. */
 typedef struct worker {
-    job *job;
+    _Alignas(128) job *job;
     encoder *encoder;
     id_buffer ids;
     bool failed;

@@ -196,8 +196,8 @@ static int by_rank(const void *a, const void *b)
 /* Numbers the symbols in the order in which pairs make them, which the table of pairs likes. */
 static bool renumber(byte_bpe *b, uint32_t n_symbols, pair_list *list)
 {
-    uint32_t *numbers = malloc(n_symbols * sizeof *numbers); /* new by old */
-    uint32_t *ids = malloc(n_symbols * sizeof *ids);
+    uint32_t *numbers = malloc((n_symbols + 1) * sizeof *numbers); /* new by old */
+    uint32_t *ids = malloc((n_symbols + 1) * sizeof *ids);
     uint32_t next = 256;
     if (numbers && ids && list->n > 0) {
         qsort(list->pairs, list->n, sizeof *list->pairs, by_rank);

@@ -88,7 +88,7 @@ SPLITTER_INLINE uint64_t wide_digit_groups(carry *c, const block *b, uint64_t be
 SPLITTER_INLINE uint64_t ascii_digit_groups(carry *c, uint64_t number, uint64_t begins)
 {
     uint64_t groups = begins, third = number & number << 1 & number << 2;
-    if (number & ~begins & 1 && run_end(number, 0, 0) > 3 - c->digits)
+    if (c->digits <= 3 && number & ~begins & 1 && run_end(number, 0, 0) > 3 - c->digits)
         groups |= bit(3 - c->digits);
     for (uint64_t more = groups << 3 & third; more != 0; more = more << 3 & third)
         groups |= more;
