@@ -111,8 +111,7 @@ static const char *const alphabet[] = {
     "!?.,-\"()/////",
     "!/\n/\r;",
     "$+<=>^`|~\u20ac\u00a9\u00a6",
-    "\u201c\u2014\u2026\u00ab\u3001"
-    "\u3002\u00bf\u166d",
+    "\u201c\u2014\u2026\u00ab\u3001\u3002\u00bf\u166d",
     "\U0001f600\U0001f44d\U0001f3fd\u200d\U0001f389",
     "\x01\x1c\x1f\x7f\u200b\ufeff\ufffd\ue000\U000e0041\u0378",
     "abcdefghijklmnop ",
@@ -204,9 +203,7 @@ TEST(words_are_those_of_the_patterns)
 
 static size_t append(uint8_t *text, const char *unit)
 {
-    size_t n = strlen(unit);
-    memcpy(text, unit, n);
-    return n;
+    return (size_t)(stpcpy((char *)text, unit) - (char *)text);
 }
 
 /* The character among neighbours of several kinds; of fewer in the planes that are unassigned. */
@@ -332,14 +329,8 @@ TEST(bytes_that_are_no_utf8_are_characters)
                                       "\xfe\xff",
                                       "\xf8\x88\x80\x80\x80",
                                       "\xe4\xb8\xe4\xb8\xad\xb8"};
-    static const char *const after[] = {"",
-                                        "a",
-                                        " x",
-                                        "\u00e9",
-                                        "\u4e2d",
-                                        "\U0001f600",
-                                        "\xb2"
-                                        "5"};
+    static const char *const after[] = {"",       "a",          " x",      "\u00e9",
+                                        "\u4e2d", "\U0001f600", "\xb2\x35"};
     uint8_t text[256];
     for (size_t i = 0; i < sizeof bad / sizeof *bad * 80; i++) {
         for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
