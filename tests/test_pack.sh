@@ -469,4 +469,38 @@ mkdir folder
 refused an_empty_folder_is_refused "folder: there is no file in this folder" folder
 refused a_missing_file_is_refused "nothing: No such file" nothing
 
+# ---- Files that would be read and written, or written twice ----
+
+printf '{"text": "good"}\n{"bad": 1}\n' >own.jsonl
+cp own.jsonl w.bad
+cp own.jsonl rr.json.partial
+
+# clash NAME MESSAGE ARGUMENTS: exit status 2, the message, and no file is changed.
+clash()
+{
+    local name=$1 message=$2 before code
+    shift 2
+    before=$(cksum own.jsonl w.bad rr.json.partial)
+    tokmap pack "$@" >.out 2>.err
+    code=$?
+    [ $code = 2 ] && grep -qF "$message" .err && [ "$(cksum own.jsonl w.bad rr.json.partial)" = "$before" ]
+    verdict "$name" $? "exit $code: $(head -n 1 .err)"
+}
+
+both="is an input and cannot be an output too" twice="would be two outputs at once"
+clash bad_documents_do_not_replace_an_input "$both" \
+    w.bad --format jsonl --on-error collect -f -o w
+clash a_report_does_not_replace_an_input "$both" rr.json.partial --report rr.json -o w
+clash a_report_does_not_replace_the_tokenizer "own.jsonl: is the tokenizer" \
+    w.bad --tokenizer own.jsonl --report own.jsonl -o w
+clash a_report_does_not_replace_the_dataset "$twice" own.jsonl --report z.bin -o z
+clash bad_documents_do_not_replace_a_split "$twice" own.jsonl --format jsonl --on-error collect \
+    --split v=0.5 --bad-documents z-v.bin -o z
+clash a_report_does_not_replace_a_device "is no regular file" own.jsonl --report /dev/null -o z
+[ -c /dev/null ]
+verdict the_device_is_still_there $? "/dev/null is no device any more"
+
+printf 'BZh91AY&SY....' >shard.bz2
+refused files_of_other_formats_are_named "shard.bz2: is a bzip2 file" shard.bz2
+
 exit $failed
