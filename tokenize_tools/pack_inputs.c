@@ -14,24 +14,7 @@ static const char *path_last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The input must not be a file that this run writes. */
-static int check_apart(const struct stat *st, const pack_options *options)
-{
-    int code = path_check_apart(st, options->prefix);
-    for (size_t i = 0; i < options->n_splits && code == CLI_OK; i++) {
-        char prefix[PATH_PREFIX_BYTES];
-        pack_split_prefix(prefix, options, i);
-        code = path_check_apart(st, prefix);
-    }
-    const char *others[] = {options->report, options->bad_documents};
-    for (size_t i = 0; i < 2 && code == CLI_OK; i++) {
-        if (others[i] && path_is_file(others[i], st))
-            code = cli_usage("%s: is an input and cannot be an output too", others[i]);
-    }
-    return code;
-}
-
-static int look_at(pack_input *in, const char *name, const pack_options *options)
+static int look_at(pack_input *in, const char *name)
 {
     struct stat st;
     bool is_stdin = strcmp(name, "-") == 0;
@@ -44,10 +27,10 @@ static int look_at(pack_input *in, const char *name, const pack_options *options
         in->n_bytes = (uint64_t)st.st_size;
         in->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
     }
-    return check_apart(&st, options);
+    return CLI_OK;
 }
 
-static int look_at_all(pack_inputs *inputs, const pack_options *options)
+static int look_at_all(pack_inputs *inputs)
 {
     bool stdin_used = false;
     for (size_t i = 0; i < inputs->n; i++) {
@@ -56,7 +39,7 @@ static int look_at_all(pack_inputs *inputs, const pack_options *options)
         if (is_stdin && stdin_used)
             return cli_usage("stdin (-) can be read only once");
         stdin_used = stdin_used || is_stdin;
-        int code = look_at(&inputs->list[i], name, options);
+        int code = look_at(&inputs->list[i], name);
         if (code != CLI_OK)
             return code;
         inputs->total_bytes += inputs->list[i].n_bytes;
@@ -154,7 +137,7 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
     inputs->names = (const char *const *)files->names;
     inputs->n = files->n_names;
     inputs->list = calloc(inputs->n, sizeof *inputs->list);
-    return inputs->list ? look_at_all(inputs, options) : cli_no_memory();
+    return inputs->list ? look_at_all(inputs) : cli_no_memory();
 }
 
 void pack_inputs_free(pack_inputs *inputs)

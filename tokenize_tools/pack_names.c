@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli.h"
 
@@ -69,7 +70,8 @@ static void collect(name_list *list, const pack_options *options)
 static int check_read(const name_list *list, const char *path, const char *what)
 {
     struct stat st;
-    if (stat(path, &st) != 0 || !S_ISREG(st.st_mode))
+    const bool is_stdin = strcmp(path, "-") == 0;
+    if ((is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) != 0 || !S_ISREG(st.st_mode))
         return CLI_OK;
     for (size_t i = 0; i < list->n; i++)
         if (path_is_file(list->names[i].path, &st))
@@ -84,8 +86,7 @@ static int check_all_read(const name_list *list, const pack_options *options,
     if (code == CLI_OK && options->tokenizer.specials)
         code = check_read(list, options->tokenizer.specials, "the file of specials");
     for (size_t i = 0; i < inputs->n && code == CLI_OK; i++)
-        if (strcmp(inputs->names[i], "-") != 0)
-            code = check_read(list, inputs->names[i], "an input");
+        code = check_read(list, inputs->names[i], "an input");
     return code;
 }
 
