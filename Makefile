@@ -203,7 +203,7 @@ lint:
 	@sh .ci/need -n lint
 	@$(again) -k lint-format lint-rules lint-cppcheck lint-tidy
 lint-format:
-	$(call say,LINT,format) clang-format --dry-run -Werror $(C_FILES)
+	$(call say,LINT,format) printf "%s\n" $(C_FILES) | xargs -P 4 -n 24 clang-format --dry-run -Werror
 lint-rules:
 	$(call say,LINT,rules) $(or $(PYTHON),python3) tests/lint_rules.py
 lint-cppcheck: $(BUILD)/config.h
