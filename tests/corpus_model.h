@@ -172,6 +172,24 @@ static inline bool model_has_bom(const uint8_t *plain, size_t n)
     return n >= 3 && memcmp(plain, "\xef\xbb\xbf", 3) == 0;
 }
 
+/* Whether the first bytes are those of a file that nobody means as text. */
+static inline bool model_is_foreign(const uint8_t *plain, size_t n)
+{
+    static const char magics[][11] = {"BZh91AY&SY",
+                                      "\xfd"
+                                      "7zXZ",
+                                      "PK\3\4",
+                                      "PAR1",
+                                      "\4\"M\x18",
+                                      "7z\xbc\xaf",
+                                      "ARROW1"};
+    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
+        if (n >= strlen(magics[i]) && memcmp(plain, magics[i], strlen(magics[i])) == 0)
+            return true;
+    }
+    return false;
+}
+
 /* Only the first max_piece_bytes bytes are looked at. */
 static inline corpus_format model_format(const corpus_options *o, const uint8_t *plain, size_t n)
 {
@@ -179,6 +197,8 @@ static inline corpus_format model_format(const corpus_options *o, const uint8_t 
     size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
     if (o->format != CORPUS_AUTO)
         return o->format;
+    if (model_is_foreign(plain, n))
+        return CORPUS_AUTO;
     from += model_white(plain + from, n - from);
     if (from >= n_seen || plain[from] != '{')
         return CORPUS_TEXT;

@@ -216,13 +216,15 @@ static json_line_status look_at_line(reader *r, size_t from, size_t n_bytes, boo
     return JSON_LINE_OK; /* as far as one can see */
 }
 
-/* Files that nobody means as text. */
+#define FOREIGN_MAGIC_BYTES 10
+
+/* Files that nobody means as text. The window holds FOREIGN_MAGIC_BYTES, or all that there is. */
 static const char *foreign_name(const reader *r)
 {
     static const struct {
         const char *magic, *name;
     } foreign[] = {
-        {"BZh", "bzip2"},
+        {"BZh91AY&SY", "bzip2"},
         {"\xFD"
          "7zXZ",
          "xz"},
@@ -247,7 +249,7 @@ static bool decide_format(reader *r, corpus_error *err)
     size_t from, to;
     bool whole;
     json_line_result result;
-    if (!find_black(r, &from, err))
+    if (!fill_until(r, FOREIGN_MAGIC_BYTES, err) || !find_black(r, &from, err))
         return false;
     if (foreign_name(r)) {
         *err = (corpus_error){0};

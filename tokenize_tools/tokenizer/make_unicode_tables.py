@@ -81,8 +81,8 @@ HEAD = """\
 #define R128(x) R64(x), R64(x)
 """
 DECOMPOSITION_MACROS = """
-#define D(code_point, first, second) {0x##code_point, 0x##first, 0x##second},
-#define S(code_point, first) {0x##code_point, 0x##first, 0},
+#define D(code_point, first, second) {0x##code_point, 0x##first, 0x##second}
+#define S(code_point, first) {0x##code_point, 0x##first, 0}
 """
 
 
@@ -246,8 +246,8 @@ def nfc_tables():
     number = {kind: i for i, kind in enumerate(kinds)}
     by_code_point = [number[kind] for kind in by_code_point]
     codes = sorted(nfc.decomposition)
-    rows = ("D(%X,%X,%X)" % (c, *nfc.decomposition[c]) if nfc.decomposition[c][1] else
-            "S(%X,%X)" % (c, nfc.decomposition[c][0]) for c in codes)
+    rows = ("D(%X,%X,%X)," % (c, *nfc.decomposition[c]) if nfc.decomposition[c][1] else
+            "S(%X,%X)," % (c, nfc.decomposition[c][0]) for c in codes)
     return "".join([
         array(f"nfc_kind nfc_kinds[{len(kinds)}]", (f"{{{ccc},{flags}}}," for ccc, flags in kinds)),
         paged("nfc_kind", by_code_point),
