@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define TOKMAP_I_DIRECT_BYTES 4096
+
 typedef struct tokmap_i_file_stat {
     uint64_t n_bytes;
     uint64_t device, inode; /* which file it is, whatever its name */
@@ -40,6 +42,9 @@ void tokmap_i_file_close(int fd);
 /* *n_read is below n_bytes only at the end of the file. */
 int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read);
 int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset);
+/* The same, past the page cache where src, n_bytes and offset are multiples of
+ * TOKMAP_I_DIRECT_BYTES and the file system can; nobody else may use the fd meanwhile. */
+int tokmap_i_file_write_direct(int fd, const void *src, size_t n_bytes, uint64_t offset);
 
 /* Cuts the file off, or fills it up with zeros. */
 int tokmap_i_file_resize(int fd, uint64_t n_bytes);

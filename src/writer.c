@@ -41,7 +41,7 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
                                     const char *suffix, tokmap_error *err)
 {
     bool resumed = false;
-    w->buffer = malloc(TOKMAP_I_WRITE_BYTES);
+    w->buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
     w->metadata = strdup("{}");
     w->metadata_bytes = 2;
@@ -186,7 +186,7 @@ tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t offset = w->n_tokens * w->header.token_bytes - w->buffer_used;
-    const int error = tokmap_i_file_write(w->token_fd, w->buffer, w->buffer_used, offset);
+    const int error = tokmap_i_file_write_direct(w->token_fd, w->buffer, w->buffer_used, offset);
     if (error)
         return FAIL_IO_AT(err, error, offset, "%s: cannot write", w->names.token_partial);
     w->buffer_used = 0;

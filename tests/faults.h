@@ -32,6 +32,7 @@ typedef enum fault_call {
     FAULT_COPY = 1 << 10,
     FAULT_MMAP = 1 << 11,
     FAULT_MEMORY = 1 << 12,
+    FAULT_DIRECT = 1 << 13, /* asking for writes past the page cache */
     FAULT_ALL_FILE_CALLS = (1 << 11) - 1,
     FAULT_INTERRUPTIBLE = FAULT_OPEN | FAULT_PREAD | FAULT_PWRITE | FAULT_FSYNC | FAULT_FTRUNCATE |
                           FAULT_FLOCK | FAULT_COPY,
@@ -232,6 +233,34 @@ int ftruncate64(int fd, off_t n_bytes)
     FAULT_CALL(FAULT_FTRUNCATE, SYS_ftruncate, fd, n_bytes);
 }
 
+static int fault_fcntl(int fd, int command, va_list *args)
+{
+    const long argument = va_arg(*args, long);
+    const bool asks = command == F_SETFL && (argument & O_DIRECT);
+    const bool hit = asks && fault_hits(FAULT_DIRECT);
+    if (fault_fails(hit))
+        return -1;
+    return (int)fault_after(hit, syscall(SYS_fcntl, fd, command, argument));
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    const int result = fault_fcntl(fd, command, &args);
+    va_end(args);
+    return result;
+}
+
+int fcntl64(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    const int result = fault_fcntl(fd, command, &args);
+    va_end(args);
+    return result;
+}
+
 int flock(int fd, int operation)
 {
     FAULT_CALL(FAULT_FLOCK, SYS_flock, fd, operation);
@@ -290,6 +319,7 @@ void *mmap64(void *where, size_t n_bytes, int protection, int flags, int fd, off
 void *libc_malloc(size_t n_bytes) __asm__("__libc_malloc");
 void *libc_calloc(size_t n, size_t n_bytes) __asm__("__libc_calloc");
 void *libc_realloc(void *p, size_t n_bytes) __asm__("__libc_realloc");
+void *libc_memalign(size_t alignment, size_t n_bytes) __asm__("__libc_memalign");
 void libc_free(void *p) __asm__("__libc_free");
 
 static volatile int64_t fault_n_live; /* blocks taken and not given back while armed */
@@ -302,6 +332,14 @@ void *malloc(size_t n_bytes)
         return NULL;
     fault_n_live += fault.armed;
     return libc_malloc(n_bytes);
+}
+
+void *aligned_alloc(size_t alignment, size_t n_bytes)
+{
+    if (fault_fails(fault_hits(FAULT_MEMORY)))
+        return NULL;
+    fault_n_live += fault.armed;
+    return libc_memalign(alignment, n_bytes);
 }
 
 void *calloc(size_t n, size_t n_bytes)

@@ -16,6 +16,12 @@ static shape NEW = {.name = "new",
                     .n_documents = 130,
                     .n_sources = 2,
                     .metadata = "{\"a\": 1}"};
+/* More than the writer's buffer, so that some goes past the page cache. */
+static shape LARGE = {.name = "large",
+                      .vocab_size = 60000,
+                      .n_tokens = 1100000,
+                      .n_documents = 130,
+                      .metadata = "{}"};
 static const shape OLD = {.name = "old",
                           .vocab_size = 700,
                           .n_tokens = 77,
@@ -85,6 +91,11 @@ static tokmap_status run_write(tokmap_error *err)
     return shape_write(&NEW, prefix, false, err);
 }
 
+static tokmap_status run_write_large(tokmap_error *err)
+{
+    return shape_write(&LARGE, prefix, false, err);
+}
+
 static tokmap_status run_replace(tokmap_error *err)
 {
     return shape_write(&NEW, prefix, true, err);
@@ -137,6 +148,7 @@ static tokmap_status run_read(tokmap_error *err)
 }
 
 static const scenario WRITE = {remove_output, run_write, NULL, &NEW};
+static const scenario WRITE_LARGE = {remove_output, run_write_large, NULL, &LARGE};
 static const scenario REPLACE = {prepare_old, run_replace, &OLD, &NEW};
 static const scenario ADOPT = {prepare_foreign, run_adopt, NULL, &FOREIGN};
 static const scenario ADOPT_REPLACE = {prepare_old_foreign, run_adopt_replace, &FOREIGN, &FOREIGN};
@@ -310,6 +322,11 @@ static void sweep_modes(const scenario *s)
 TEST(writing_survives_every_failing_call)
 {
     sweep_modes(&WRITE);
+}
+
+TEST(writing_past_the_page_cache_survives_every_failing_call)
+{
+    sweep_modes(&WRITE_LARGE);
 }
 
 TEST(replacing_survives_every_failing_call)
@@ -527,6 +544,30 @@ TEST(a_file_system_without_in_place_copies_will_do)
 {
     expect_works_without(FAULT_COPY, EXDEV, &MERGE);
     expect_works_without(FAULT_COPY, ENOSYS, &MERGE);
+}
+
+TEST(a_file_system_where_all_goes_through_the_page_cache_will_do)
+{
+    expect_works_without(FAULT_DIRECT, EINVAL, &WRITE_LARGE);
+}
+
+TEST(a_disk_with_larger_blocks_than_we_think_will_do)
+{
+    tokmap_error err;
+    start();
+    int n_good = 0, n_fired = 0;
+    for (uint64_t n = 1; n <= 4; n++) {
+        remove_output();
+        fault_arm(FAULT_ONCE, FAULT_PWRITE, EINVAL, n);
+        const tokmap_status status = run_write_large(&err);
+        n_fired += fault_disarm();
+        n_good += status == TOKMAP_OK;
+        if (status == TOKMAP_OK)
+            expect_content("larger blocks", &LARGE);
+    }
+    /* Only the one write that goes past the page cache is done again. */
+    CHECK(n_fired >= 2);
+    CHECK_INT(n_good, 1 + 4 - n_fired);
 }
 
 TEST(a_file_system_without_hard_links_will_do)
