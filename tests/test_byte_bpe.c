@@ -205,7 +205,7 @@ static size_t plain_encode(split_pattern pattern, const uint8_t *text, size_t n_
     size_t n = 0;
     if (n_bytes == 0)
         return 0;
-    split_words(pattern, SPLIT_SCALAR, text, n_bytes, starts);
+    split_words(pattern, SIMD_SCALAR, text, n_bytes, starts);
     for (size_t at = 0, end; at < n_bytes; at = end) {
         for (end = at + 1; end < n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
             end++;

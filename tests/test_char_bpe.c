@@ -309,8 +309,7 @@ static bool starts_word(const char_words *w, const uint8_t *text, size_t at, siz
 
 TEST(words_start_where_nothing_is_joined_whatever_code_runs)
 {
-    static const char_words_engine engines[] = {CHAR_WORDS_SCALAR, CHAR_WORDS_AVX2,
-                                                CHAR_WORDS_AVX512, CHAR_WORDS_BEST};
+    static const simd_level engines[] = {SIMD_SCALAR, SIMD_AVX2, SIMD_AVX512, SIMD_BEST};
     static uint64_t starts[NAIVE_MAX_BYTES / 64 + 2];
     char text[NAIVE_MAX_BYTES];
     for (long round = 0; round < rounds(3000, 20000); round++) {
@@ -324,7 +323,7 @@ TEST(words_start_where_nothing_is_joined_whatever_code_runs)
             n -= naive_any(3) < n ? 1 : 0;
         const size_t sizes[2] = {n, n_text};
         for (size_t e = 0; e < NAIVE_N(engines); e++) {
-            if (!char_words_engine_works(engines[e]))
+            if (!simd_works(engines[e]))
                 continue;
             char_words_split(&w, engines[e], (const uint8_t *)text, sizes, starts);
             for (size_t i = 0; i < (n + 63) / 64 * 64; i++) {

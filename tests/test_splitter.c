@@ -43,7 +43,7 @@ static void same_words(const uint8_t *text, size_t n_bytes, const uint64_t *got,
     }
 }
 
-static const char *named(split_pattern p, split_engine engine)
+static const char *named(split_pattern p, simd_level engine)
 {
     static char text[64];
     snprintf(text, sizeof text, "%s, %s", split_pattern_name(p), engine_names[engine]);
@@ -56,15 +56,15 @@ static void engines_agree(split_pattern p, const uint8_t *text, size_t n_bytes,
 {
     size_t n_words = n_bytes / 64 + 1;
     uint64_t *scalar = malloc(n_words * sizeof *scalar), *vector = malloc(n_words * sizeof *vector);
-    split_words(p, SPLIT_SCALAR, text, n_bytes, scalar);
+    split_words(p, SIMD_SCALAR, text, n_bytes, scalar);
     if (wanted)
-        same_words(text, n_bytes, scalar, wanted, named(p, SPLIT_SCALAR));
-    for (int e = SPLIT_BEST; e <= SPLIT_AVX512; e++) {
-        if (e == SPLIT_SCALAR || !split_engine_works((split_engine)e))
+        same_words(text, n_bytes, scalar, wanted, named(p, SIMD_SCALAR));
+    for (int e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        if (e == SIMD_SCALAR || !simd_works((simd_level)e))
             continue;
         memset(vector, 0xA5, n_words * sizeof *vector);
-        split_words(p, (split_engine)e, text, n_bytes, vector);
-        same_words(text, n_bytes, vector, scalar, named(p, (split_engine)e));
+        split_words(p, (simd_level)e, text, n_bytes, vector);
+        same_words(text, n_bytes, vector, scalar, named(p, (simd_level)e));
     }
     free(scalar);
     free(vector);

@@ -191,9 +191,8 @@ TEST(three_bytes_of_every_value_decode_as_the_naive_way_does)
 static void prefix_is(const uint8_t *text, size_t n_bytes, size_t wanted)
 {
     uint8_t *copy = exact_copy(text, n_bytes);
-    for (unicode_engine e = UNICODE_BEST; e <= UNICODE_AVX512; e++) {
-        const size_t found =
-            unicode_engine_works(e) ? utf8_valid_prefix_by(e, copy, n_bytes) : wanted;
+    for (simd_level e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        const size_t found = simd_works(e) ? utf8_valid_prefix_by(e, copy, n_bytes) : wanted;
         if (found != wanted)
             CHECK_FAIL("engine %d: %zu of %zu bytes are valid, not %zu", (int)e, found, n_bytes,
                        wanted);
@@ -260,10 +259,10 @@ TEST(random_text_with_random_errors_has_the_same_valid_prefix_for_every_engine)
 /* The stable prefix by every engine: the same, in NFC, and the text may be cut there. */
 static size_t stable_prefix_checked(const uint8_t *text, size_t n_bytes)
 {
-    const size_t prefix = nfc_stable_prefix_by(UNICODE_SCALAR, text, n_bytes);
+    const size_t prefix = nfc_stable_prefix_by(SIMD_SCALAR, text, n_bytes);
     CHECK(prefix <= n_bytes);
-    for (unicode_engine e = UNICODE_BEST; e <= UNICODE_AVX512; e++) {
-        if (unicode_engine_works(e) && nfc_stable_prefix_by(e, text, n_bytes) != prefix)
+    for (simd_level e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        if (simd_works(e) && nfc_stable_prefix_by(e, text, n_bytes) != prefix)
             CHECK_FAIL("engine %d: %zu, not %zu: %s", (int)e,
                        nfc_stable_prefix_by(e, text, n_bytes), prefix, hex(text, n_bytes));
     }

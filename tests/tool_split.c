@@ -29,7 +29,7 @@ static bool print_words(const uint64_t *starts, size_t n_bytes)
     return ok && (n_bytes == 0 || put32(n_bytes));
 }
 
-static bool split_one(split_pattern p, split_engine e, size_t n_bytes)
+static bool split_one(split_pattern p, simd_level e, size_t n_bytes)
 {
     uint8_t *text = calloc(1, n_bytes + TEXT_PADDING);
     uint64_t *starts = malloc((n_bytes / 64 + 1) * sizeof *starts);
@@ -54,11 +54,11 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: tool_split PATTERN best|scalar|avx2|avx512\n");
         return 2;
     }
-    if (!split_engine_works((split_engine)e))
+    if (!simd_works((simd_level)e))
         return 77;
     uint8_t size[4];
     bool ok = true;
     while (ok && fread(size, sizeof size, 1, stdin) == 1)
-        ok = split_one(p, (split_engine)e, le_get32(size));
+        ok = split_one(p, (simd_level)e, le_get32(size));
     return ok && fflush(stdout) == 0 ? 0 : 1;
 }

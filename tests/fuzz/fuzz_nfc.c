@@ -46,11 +46,11 @@ static void check(const uint8_t *text, size_t n_bytes)
     require(nfc_normalize(&scratch, out, n_out, again, &n_again));
     require(n_again == n_out && memcmp(out, again, n_out) == 0);
 
-    const size_t prefix = nfc_stable_prefix_by(UNICODE_SCALAR, text, n_bytes);
+    const size_t prefix = nfc_stable_prefix_by(SIMD_SCALAR, text, n_bytes);
     require(prefix <= n_bytes && (prefix < n_bytes || n_out == n_bytes));
     require(memcmp(out, text, prefix) == 0);
-    for (unicode_engine e = UNICODE_BEST; e <= UNICODE_AVX512; e++) {
-        if (unicode_engine_works(e))
+    for (simd_level e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        if (simd_works(e))
             require(nfc_stable_prefix_by(e, text, n_bytes) == prefix);
     }
     require(nfc_normalize(&scratch, text + prefix, n_bytes - prefix, again, &n_again));

@@ -25,13 +25,13 @@ static void split_all(const uint8_t *text, size_t n_bytes)
     static uint64_t scalar[MAX_WORDS], other[MAX_WORDS];
     for (int p = 0; p < NAIVE_N_PATTERNS; p++) {
         split_pattern pattern = naive_patterns[p].pattern;
-        split_words(pattern, SPLIT_SCALAR, text, n_bytes, scalar);
+        split_words(pattern, SIMD_SCALAR, text, n_bytes, scalar);
         if (n_bytes > 0 && !(scalar[0] & 1))
             abort();
-        for (int e = SPLIT_BEST; e <= SPLIT_AVX512; e++) {
-            if (e == SPLIT_SCALAR || !split_engine_works((split_engine)e))
+        for (int e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+            if (e == SIMD_SCALAR || !simd_works((simd_level)e))
                 continue;
-            split_words(pattern, (split_engine)e, text, n_bytes, other);
+            split_words(pattern, (simd_level)e, text, n_bytes, other);
             compare(other, scalar, n_bytes);
         }
         if (n_bytes <= MAX_NAIVE) {

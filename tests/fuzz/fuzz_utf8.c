@@ -12,8 +12,8 @@ static void require(bool condition)
 
 static void engines_agree(const uint8_t *text, size_t n_bytes, size_t prefix)
 {
-    for (unicode_engine e = UNICODE_BEST; e <= UNICODE_AVX512; e++) {
-        if (unicode_engine_works(e))
+    for (simd_level e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        if (simd_works(e))
             require(utf8_valid_prefix_by(e, text, n_bytes) == prefix);
     }
 }

@@ -114,7 +114,7 @@ __attribute__((target("avx2"))) static bool find_pair_avx2(const uint8_t pairs[M
 
 static find_pair_fn *best_find_pair(void)
 {
-    return __builtin_cpu_supports("avx2") ? find_pair_avx2 : find_pair_plain;
+    return simd_works(SIMD_AVX2) ? find_pair_avx2 : find_pair_plain;
 }
 #else
 static find_pair_fn *best_find_pair(void)

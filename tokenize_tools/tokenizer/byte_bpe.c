@@ -376,6 +376,6 @@ bool byte_encoder_encode(byte_encoder *e, const uint8_t *text, size_t n_bytes, i
     }
     if (n_bytes == 0)
         return true;
-    split_words(e->bpe->split, SPLIT_BEST, text, n_bytes, e->starts);
+    split_words(e->bpe->split, SIMD_BEST, text, n_bytes, e->starts);
     return word_cache_encode(e->cache, text, n_bytes, e->starts, out);
 }

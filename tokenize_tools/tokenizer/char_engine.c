@@ -420,7 +420,7 @@ static bool split_chunk(char_scratch *s, sp_span text, size_t n_bytes)
         s->starts_capacity = n_blocks;
     }
     const size_t sizes[2] = {n_bytes, text.n_bytes};
-    char_words_split(&s->e->words, CHAR_WORDS_BEST, text.bytes, sizes, s->starts);
+    char_words_split(&s->e->words, SIMD_BEST, text.bytes, sizes, s->starts);
     return true;
 }
 

@@ -248,22 +248,11 @@ AVX512 static void split_avx512(const char_words *w, const uint8_t *text, size_t
 typedef void blocks_splitter(const char_words *w, const uint8_t *text, size_t n_blocks,
                              uint64_t *starts);
 
-bool char_words_engine_works(char_words_engine e)
+static blocks_splitter *splitter_of(simd_level e)
 {
-    if (e == CHAR_WORDS_AVX2)
-        return __builtin_cpu_supports("avx2");
-    return e != CHAR_WORDS_AVX512 ||
-           (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vbmi") &&
-            __builtin_cpu_supports("avx512vl"));
-}
-
-static blocks_splitter *splitter_of(char_words_engine e)
-{
-    if (e == CHAR_WORDS_BEST)
-        e = char_words_engine_works(CHAR_WORDS_AVX512) ? CHAR_WORDS_AVX512
-            : char_words_engine_works(CHAR_WORDS_AVX2) ? CHAR_WORDS_AVX2
-                                                       : CHAR_WORDS_SCALAR;
-    return e == CHAR_WORDS_AVX512 ? split_avx512 : e == CHAR_WORDS_AVX2 ? split_avx2 : NULL;
+    if (e == SIMD_BEST)
+        e = simd_best();
+    return e == SIMD_AVX512 ? split_avx512 : e == SIMD_AVX2 ? split_avx2 : NULL;
 }
 
 #else
@@ -271,12 +260,7 @@ static blocks_splitter *splitter_of(char_words_engine e)
 typedef void blocks_splitter(const char_words *w, const uint8_t *text, size_t n_blocks,
                              uint64_t *starts);
 
-bool char_words_engine_works(char_words_engine e)
-{
-    return e == CHAR_WORDS_BEST || e == CHAR_WORDS_SCALAR;
-}
-
-static blocks_splitter *splitter_of(char_words_engine e)
+static blocks_splitter *splitter_of(simd_level e)
 {
     (void)e;
     return NULL;
@@ -301,8 +285,8 @@ static void join_marks(const uint8_t *text, const size_t sizes[2], uint64_t *sta
     }
 }
 
-void char_words_split(const char_words *w, char_words_engine e, const uint8_t *text,
-                      const size_t sizes[2], uint64_t *starts)
+void char_words_split(const char_words *w, simd_level e, const uint8_t *text, const size_t sizes[2],
+                      uint64_t *starts)
 {
     const size_t n_bytes = sizes[0], n_blocks = n_bytes / 64;
     blocks_splitter *split_blocks = splitter_of(e);

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "simd.h"
+
 #define CHAR_WORDS_MARK 0x2581u
 
 typedef struct char_words {
@@ -28,17 +30,9 @@ void char_words_join_all(char_words *w);
 void char_words_join_piece(char_words *w, const uint8_t *piece, size_t n_bytes);
 bool char_words_joined(const char_words *w, uint32_t left, uint32_t right);
 
-typedef enum char_words_engine {
-    CHAR_WORDS_BEST,
-    CHAR_WORDS_SCALAR, /* the truth */
-    CHAR_WORDS_AVX2,
-    CHAR_WORDS_AVX512
-} char_words_engine;
-bool char_words_engine_works(char_words_engine e);
-
 /* A bitmap as split_words makes it (splitter.h), of text[0 .. n_bytes); it may look at the bytes of
  * text[n_bytes .. n_text). n_bytes > 0. */
-void char_words_split(const char_words *w, char_words_engine e, const uint8_t *text,
-                      const size_t sizes[2], uint64_t *starts);
+void char_words_split(const char_words *w, simd_level e, const uint8_t *text, const size_t sizes[2],
+                      uint64_t *starts);
 
 #endif /* TOKMAP_CHAR_WORDS_H */

@@ -188,14 +188,14 @@ AVX512 static size_t find_avx512(const uint8_t *text, size_t n_bytes, size_t fro
 
 /* Whole blocks only. Stops at a character that is not plain, or where too little is left; there
  * may lie a character across. */
-static size_t find_in_blocks(unicode_engine e, const uint8_t *text, size_t n_bytes, size_t from)
+static size_t find_in_blocks(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
-    if (e == UNICODE_AVX512)
+    if (e == SIMD_AVX512)
         return find_avx512(text, n_bytes, from);
-    return e == UNICODE_AVX2 ? find_avx2(text, n_bytes, from) : from;
+    return e == SIMD_AVX2 ? find_avx2(text, n_bytes, from) : from;
 }
 #else
-static size_t find_in_blocks(unicode_engine e, const uint8_t *text, size_t n_bytes, size_t from)
+static size_t find_in_blocks(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
     (void)e, (void)text, (void)n_bytes;
     return from;
@@ -204,7 +204,7 @@ static size_t find_in_blocks(unicode_engine e, const uint8_t *text, size_t n_byt
 
 /* A continuation byte that a block has left over counts as a byte that is not UTF-8 for
  * find_scalar: it is plain, as the character was. */
-static size_t find_not_plain(unicode_engine e, const uint8_t *text, size_t n_bytes, size_t from)
+static size_t find_not_plain(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
     return find_scalar(text, n_bytes, find_in_blocks(e, text, n_bytes, from));
 }
@@ -227,7 +227,7 @@ static size_t character_before(const uint8_t *text, size_t from, size_t i)
 
 /* The first segment from `from` on (a boundary) that is not sure to be in NFC; start is n_bytes if
  * there is none. Sure is what has no doubtful character and its combining classes in order. */
-static nfc_segment next_segment(unicode_engine e, const uint8_t *text, size_t n_bytes, size_t from)
+static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
     nfc_segment s = {from, from};
     while ((s.start = find_not_plain(e, text, n_bytes, s.end)) < n_bytes) {
@@ -436,9 +436,9 @@ static bool segment_is_nfc(const uint8_t *text, size_t n_bytes)
            n_out == n_bytes && memcmp(out, text, n_bytes) == 0;
 }
 
-size_t nfc_stable_prefix_by(unicode_engine e, const uint8_t *text, size_t n_bytes)
+size_t nfc_stable_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes)
 {
-    const unicode_engine engine = e == UNICODE_BEST ? unicode_engine_best() : e;
+    const simd_level engine = e == SIMD_BEST ? simd_best() : e;
     nfc_segment s = {0, 0};
     do {
         s = next_segment(engine, text, n_bytes, s.end);
@@ -448,13 +448,13 @@ size_t nfc_stable_prefix_by(unicode_engine e, const uint8_t *text, size_t n_byte
 
 size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes)
 {
-    return nfc_stable_prefix_by(UNICODE_BEST, text, n_bytes);
+    return nfc_stable_prefix_by(SIMD_BEST, text, n_bytes);
 }
 
 bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, uint8_t *out,
                    size_t *out_bytes)
 {
-    const unicode_engine engine = unicode_engine_best();
+    const simd_level engine = simd_best();
     size_t n_out = 0;
     for (size_t i = 0; i < n_bytes;) {
         size_t n_segment = 0;

@@ -26,27 +26,14 @@ split_pattern split_pattern_named(const char *name)
     return SPLIT_N_PATTERNS;
 }
 
-bool split_engine_works(split_engine e)
-{
-    switch (e) {
-    case SPLIT_AVX2:
-        return split_avx2_works();
-    case SPLIT_AVX512:
-        return split_avx512_works();
-    case SPLIT_BEST:
-    case SPLIT_SCALAR:
-        break;
-    }
-    return true;
-}
-
-void split_words(split_pattern p, split_engine e, const uint8_t *text, size_t n_bytes,
+void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts)
 {
+    const simd_level level = e == SIMD_BEST ? simd_best() : e;
     bool done = false;
-    if (e == SPLIT_AVX512 || (e == SPLIT_BEST && split_avx512_works()))
+    if (level == SIMD_AVX512)
         done = split_words_avx512(p, text, n_bytes, starts);
-    else if (e == SPLIT_AVX2 || (e == SPLIT_BEST && split_avx2_works()))
+    else if (level == SIMD_AVX2)
         done = split_words_avx2(p, text, n_bytes, starts);
     if (!done)
         split_words_scalar(p, text, n_bytes, starts);

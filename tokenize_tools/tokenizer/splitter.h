@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "simd.h"
+
 /* Bytes after the text that vector loads may read; their values do not matter. */
 #define TEXT_PADDING 64
 
@@ -33,18 +35,9 @@ typedef enum split_pattern {
 const char *split_pattern_name(split_pattern p);
 split_pattern split_pattern_named(const char *name);
 
-/* Which code runs; for tests. SPLIT_BEST is the best of the machine. */
-typedef enum split_engine {
-    SPLIT_BEST,
-    SPLIT_SCALAR, /* the truth */
-    SPLIT_AVX2,
-    SPLIT_AVX512
-} split_engine;
-bool split_engine_works(split_engine e);
-
 /* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING
  * readable bytes after n_bytes. */
-void split_words(split_pattern p, split_engine e, const uint8_t *text, size_t n_bytes,
+void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts);
 
 #endif /* TOKMAP_SPLITTER_H */

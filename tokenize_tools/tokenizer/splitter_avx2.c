@@ -10,12 +10,6 @@
 
 #define TARGET __attribute__((target("avx2,bmi,bmi2")))
 
-bool split_avx2_works(void)
-{
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2");
-}
-
 TARGET SPLITTER_INLINE __m256i load(const uint8_t *p)
 {
     return _mm256_loadu_si256((const __m256i *)p);
@@ -307,11 +301,6 @@ TARGET bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_byte
 }
 
 #else
-
-bool split_avx2_works(void)
-{
-    return false;
-}
 
 bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
 {

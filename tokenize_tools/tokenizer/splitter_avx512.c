@@ -9,12 +9,6 @@
 
 #define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi,bmi2")))
 
-bool split_avx512_works(void)
-{
-    return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-           __builtin_cpu_supports("avx512vbmi") && __builtin_cpu_supports("bmi2");
-}
-
 TARGET SPLITTER_INLINE __m512i load(const uint8_t *p)
 {
     return _mm512_loadu_si512(p);
@@ -195,11 +189,6 @@ TARGET bool split_words_avx512(split_pattern p, const uint8_t *text, size_t n_by
 }
 
 #else
-
-bool split_avx512_works(void)
-{
-    return false;
-}
 
 bool split_words_avx512(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
 {

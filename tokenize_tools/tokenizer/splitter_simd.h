@@ -10,9 +10,7 @@
 
 #include "splitter.h"
 
-bool split_avx2_works(void);
 bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
-bool split_avx512_works(void);
 bool split_words_avx512(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
 
 #endif /* TOKMAP_SPLITTER_SIMD_H */

@@ -21,21 +21,3 @@ bool unicode_hf_punctuation(uint32_t code_point)
     const uint64_t *page = unicode_hf_pages[unicode_hf_index[code_point >> 7]];
     return page[2 + (code_point >> 6 & 1)] >> (code_point & 63) & 1;
 }
-
-bool unicode_engine_works(unicode_engine e)
-{
-#if defined(__x86_64__)
-    if (e == UNICODE_AVX512)
-        return __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("bmi");
-    if (e == UNICODE_AVX2)
-        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
-#endif
-    return e == UNICODE_BEST || e == UNICODE_SCALAR;
-}
-
-unicode_engine unicode_engine_best(void)
-{
-    if (unicode_engine_works(UNICODE_AVX512))
-        return UNICODE_AVX512;
-    return unicode_engine_works(UNICODE_AVX2) ? UNICODE_AVX2 : UNICODE_SCALAR;
-}

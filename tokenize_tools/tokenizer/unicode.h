@@ -9,20 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "simd.h"
+
 #define UNICODE_VERSION "16.0.0"
 /* The reference's NFC is older: marks and letters that came later stay as they are. */
 #define NFC_UNICODE_VERSION "9.0.0"
-
-/* Which code runs; for tests. UNICODE_BEST is the best of the machine. */
-typedef enum unicode_engine {
-    UNICODE_BEST,
-    UNICODE_SCALAR, /* the truth */
-    UNICODE_AVX2,
-    UNICODE_AVX512
-} unicode_engine;
-bool unicode_engine_works(unicode_engine e);
-/* The best one that works, and never UNICODE_BEST itself. */
-unicode_engine unicode_engine_best(void);
 
 /* A code point is in exactly one class. \s is CLASS_SPACE; \p{L} are the four letters. */
 typedef enum unicode_class {
@@ -57,7 +48,7 @@ size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 size_t utf8_encode(uint32_t code_point, uint8_t out[4]);
 /* The length of the longest prefix that is UTF-8: n_bytes when all is. */
 size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes);
-size_t utf8_valid_prefix_by(unicode_engine e, const uint8_t *text, size_t n_bytes);
+size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
 /* For a text whose byte 0 starts no valid character: the bytes of the "maximal subpart" (1 to 3)
  * that one U+FFFD stands for, as Python and the Unicode standard count. 0: text[0 .. n_bytes) may
  * be the beginning of a character and more bytes would decide. */
@@ -70,7 +61,7 @@ size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes);
  * look at more than about 90 bytes of combining characters in a row. text is UTF-8; a byte that is
  * not counts as a character without properties. */
 size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes);
-size_t nfc_stable_prefix_by(unicode_engine e, const uint8_t *text, size_t n_bytes);
+size_t nfc_stable_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
 /* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes, not on top of text.
  * Linear. scratch grows to the longest stretch that is not stable (start with {0}, free with
  * nfc_scratch_free). false: out of memory. */

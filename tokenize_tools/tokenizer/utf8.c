@@ -239,14 +239,14 @@ AVX512 static size_t checked_avx512(const uint8_t *text, size_t n_bytes, size_t 
 
 /* From start on, which is at least 3 and lies behind characters that are valid. Before the offset
  * returned stands nothing that is wrong; a character may lie across it. */
-static size_t checked(unicode_engine e, const uint8_t *text, size_t n_bytes, size_t start)
+static size_t checked(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
 {
-    if (e == UNICODE_AVX512)
+    if (e == SIMD_AVX512)
         return checked_avx512(text, n_bytes, start);
-    return e == UNICODE_AVX2 ? checked_avx2(text, n_bytes, start) : start;
+    return e == SIMD_AVX2 ? checked_avx2(text, n_bytes, start) : start;
 }
 #else
-static size_t checked(unicode_engine e, const uint8_t *text, size_t n_bytes, size_t start)
+static size_t checked(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
 {
     (void)e, (void)text, (void)n_bytes;
     return start;
@@ -290,9 +290,9 @@ static size_t valid_until(const uint8_t *text, size_t n_bytes, size_t start, siz
     return i;
 }
 
-size_t utf8_valid_prefix_by(unicode_engine e, const uint8_t *text, size_t n_bytes)
+size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes)
 {
-    const unicode_engine engine = e == UNICODE_BEST ? unicode_engine_best() : e;
+    const simd_level engine = e == SIMD_BEST ? simd_best() : e;
     size_t i = valid_until(text, n_bytes, 0, 3);
     if (i < 3)
         return i;
@@ -302,5 +302,5 @@ size_t utf8_valid_prefix_by(unicode_engine e, const uint8_t *text, size_t n_byte
 
 size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes)
 {
-    return utf8_valid_prefix_by(UNICODE_BEST, text, n_bytes);
+    return utf8_valid_prefix_by(SIMD_BEST, text, n_bytes);
 }

@@ -42,6 +42,7 @@ struct word_cache {
     size_t max_many;
     long_words *longer;
     word_source source;
+    word_positions_fn *find_positions;
     uint32_t positions[WORD_POSITIONS_ROOM];
     key keys[WORD_POSITIONS_MAX];
     uint64_t hashes[WORD_POSITIONS_MAX];
@@ -67,6 +68,7 @@ word_cache *word_cache_new(size_t max_bytes, word_source source)
         return NULL;
     memset(c, 0, sizeof *c);
     c->source = source;
+    c->find_positions = word_positions(SIMD_BEST);
     c->max_lines = 64;
     while (c->max_lines < MAX_LINES && c->max_lines * 2 * sizeof(line) <= max_bytes / 4 * 3)
         c->max_lines *= 2;
@@ -314,7 +316,7 @@ bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const
 {
     size_t n = 0; /* positions not yet done */
     for (size_t word = 0, n_bitmap = (n_bytes + 63) / 64; word < n_bitmap;) {
-        n = word_positions(starts, &word, n_bitmap, c->positions, n);
+        n = c->find_positions(starts, &word, n_bitmap, c->positions, n);
         if (word < n_bitmap) {
             if (!encode_words(c, text, n - 1, out))
                 return false;

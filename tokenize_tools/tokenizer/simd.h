@@ -1,0 +1,18 @@
+/* simd.h - which vector instructions are used; the scalar code is the truth. */
+#ifndef TOKMAP_SIMD_H
+#define TOKMAP_SIMD_H
+
+#include <stdbool.h>
+
+typedef enum simd_level {
+    SIMD_BEST, /* that works on this machine */
+    SIMD_SCALAR,
+    SIMD_AVX2,  /* and BMI1, BMI2, POPCNT */
+    SIMD_AVX512 /* F, BW, VL, VBMI, VBMI2, and what stands above */
+} simd_level;
+
+bool simd_works(simd_level level);
+/* Never SIMD_BEST itself. */
+simd_level simd_best(void);
+
+#endif /* TOKMAP_SIMD_H */
