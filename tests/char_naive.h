@@ -373,7 +373,7 @@ static const char *const naive_alphabet[] = {NAIVE_MARK,
                                              "S",
                                              "1",
                                              ".",
-                                             "-",
+                                             "[",
                                              "\n",
                                              "\xC3\xA9",
                                              "\xE4\xB8\x96",
@@ -429,7 +429,8 @@ NAIVE void naive_add_pieces(model *m, size_t n, size_t n_kinds, double grain)
         const uint32_t what = naive_any(40);
         text[0] = 0;
         naive_letters(text, what < 12 ? 1 : 2 + naive_any(4), n_kinds);
-        const token_kind kind = what == 12  ? TOKEN_USER_DEFINED
+        const token_kind kind = what < 12   ? TOKEN_NORMAL
+                                : what < 14 ? TOKEN_USER_DEFINED
                                 : what < 16 ? TOKEN_UNUSED
                                             : TOKEN_NORMAL;
         naive_add(m, text, kind, -grain * (1 + naive_any(20)));

@@ -13,6 +13,11 @@ const char_words *char_bpe_words(const char_bpe *b)
     return &b->words;
 }
 
+const char_words *char_bpe_words_for_good(const char_bpe *b)
+{
+    return &b->words_for_good;
+}
+
 bool char_bpe_joins_stops(const char_bpe *b)
 {
     return b->joins_stops;
@@ -120,22 +125,37 @@ static void read_character(reader *r)
     r->at += length;
 }
 
-/* The length of the longest user-defined piece that is here, and its id. */
-static size_t match_user(const reader *r, uint32_t *id)
+/* The length of the longest user-defined piece that the text begins with, and its id. */
+static size_t match_user(const char_bpe *b, const uint8_t *text, size_t n_bytes, uint32_t *id)
 {
-    const piece_trie *t = &r->b->user;
+    const piece_trie *t = &b->user;
     uint32_t state = double_array_root(&t->a);
     size_t longest = 0, n_matches = 0;
     bool has_value = false;
-    for (const uint8_t *at = r->at; at < r->end && piece_step(t, &state, *at, &has_value); at++) {
+    for (size_t i = 0; i < n_bytes && piece_step(t, &state, text[i], &has_value); i++) {
         if (!has_value)
             continue;
-        longest = (size_t)(at - r->at) + 1;
+        longest = i + 1;
         *id = double_array_value(&t->a, state);
         if (++n_matches == max_user_matches)
             break;
     }
     return longest;
+}
+
+void char_bpe_join_user_pieces(const char_bpe *b, const uint8_t *text, const size_t sizes[2],
+                               uint64_t *starts)
+{
+    uint32_t id;
+    for (unsigned k = 0; k < b->n_user_firsts; k++) {
+        const uint8_t *at = text, *end = text + sizes[0];
+        while (at < end && (at = memchr(at, b->user_firsts[k], (size_t)(end - at)))) {
+            const size_t from = (size_t)(at++ - text);
+            const size_t to = from + match_user(b, text + from, sizes[1] - from, &id);
+            for (size_t i = from + 1; i < to && i < sizes[0]; i++)
+                starts[i / 64] &= ~((uint64_t)1 << i % 64);
+        }
+    }
 }
 
 /* The symbols up to a user-defined piece, merged; then its id. */
@@ -150,7 +170,8 @@ static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
     r->n = 0;
     r->after_unknown = false;
     while (r->at < r->end) {
-        if (r->b->user.a.n_units > 0 && (length = match_user(r, &user_id)) > 0)
+        if (r->b->user.a.n_units > 0 &&
+            (length = match_user(r->b, r->at, (size_t)(r->end - r->at), &user_id)) > 0)
             break;
         read_character(r);
     }

@@ -199,13 +199,33 @@ static bool build_trie(char_bpe_builder *w, piece_trie *t, token_kind kind)
     return usable;
 }
 
+/* Whether pieces that begin with this byte are looked for: it is rare in text, and there are not
+ * too many of its kind. */
+static bool is_user_first(char_bpe *b, uint8_t byte)
+{
+    if (b->n_user_firsts > 0 && memchr(b->user_firsts, byte, b->n_user_firsts))
+        return true;
+    if (b->n_user_firsts == MAX_USER_FIRSTS || byte > '~' ||
+        !strchr("[]<>{}|#@$%&*+=^_~`/\\", byte))
+        return false;
+    b->user_firsts[b->n_user_firsts++] = byte;
+    return true;
+}
+
 static void join_user_pieces(char_bpe_builder *w)
 {
+    char_bpe *b = w->b;
+    b->words_for_good = b->words;
     for (uint32_t id = 0; id < w->m->n_tokens; id++) {
-        if (w->m->tokens[id].kind != TOKEN_USER_DEFINED)
+        const uint8_t *piece = model_token_bytes(w->m, id);
+        const size_t n_bytes = w->m->tokens[id].n_bytes;
+        if (w->m->tokens[id].kind != TOKEN_USER_DEFINED || n_bytes == 0)
             continue;
-        char_words_join_piece(&w->b->words, model_token_bytes(w->m, id), w->m->tokens[id].n_bytes);
-        w->b->joins_stops = true;
+        char_words_join_piece(&b->words_for_good, piece, n_bytes);
+        if (!is_user_first(b, piece[0]))
+            char_words_join_piece(&b->words, piece, n_bytes);
+        for (size_t i = 0; i < n_bytes; i++)
+            b->joins_stops |= piece[i] >= 0x80;
     }
 }
 

@@ -7,11 +7,12 @@
 
 #define NO_SYMBOL UINT32_MAX
 #define CHAR_PAGE 256
+#define MAX_USER_FIRSTS 4
 
 /* Symbols are ids. Above them are those of characters that have no token, but that tokens begin or
  * end with. What is `odd` does not come out as it is. */
 struct char_bpe {
-    char_words words;
+    char_words words, words_for_good;
     bool joins_stops;
     merge_table *merges;
     uint32_t n_ids, n_symbols;
@@ -27,7 +28,9 @@ struct char_bpe {
     size_t n_odd;
     id_buffer odd_ids;
 
-    piece_trie user;  /* user-defined pieces, or nothing */
+    piece_trie user;                      /* user-defined pieces, or nothing */
+    uint8_t user_firsts[MAX_USER_FIRSTS]; /* which they begin with; of the others `words` knows */
+    unsigned n_user_firsts;
     piece_trie whole; /* texts that are a token at once, or nothing */
     size_t longest_whole;
 

@@ -232,7 +232,8 @@ static uint32_t normal_blank(const char_engine *e)
 
 static unsigned cuts_of_words(const char_engine *e)
 {
-    const char_words *w = &e->words;
+    const bool bpe = e->bpe && e->sentences == WHOLE_TEXT;
+    const char_words *w = bpe ? char_bpe_words_for_good(e->bpe) : &e->words;
     const uint32_t blank = normal_blank(e);
     const bool words_end = blank != 0 && !char_words_joined(w, 'a', blank) &&
                            !char_words_joined(w, 'z', blank) && !char_words_joined(w, '0', blank);
@@ -421,6 +422,8 @@ static bool split_chunk(char_scratch *s, sp_span text, size_t n_bytes)
     }
     const size_t sizes[2] = {n_bytes, text.n_bytes};
     char_words_split(&s->e->words, SIMD_BEST, text.bytes, sizes, s->starts);
+    if (s->e->bpe)
+        char_bpe_join_user_pieces(s->e->bpe, text.bytes, sizes, s->starts);
     return true;
 }
 
