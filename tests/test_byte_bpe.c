@@ -232,6 +232,8 @@ static size_t random_text(uint8_t *text, size_t max_bytes)
                                          "aaaaaaaaaaaaaaaaaaaa",
                                          "\t",
                                          "don't",
+                                         "b64",
+                                         "x1Y22",
                                          "A",
                                          "\xF0\x9F\x98\x80",
                                          "bcbcbc"};

@@ -4,6 +4,7 @@
 #include "naive_splitter.h"
 
 #include "tokenizer/splitter.h"
+#include "tokenizer/text_cut.h"
 
 enum {
     MAX_TEXT = NAIVE_MAX_BYTES,
@@ -256,6 +257,56 @@ TEST(random_text_splits_as_the_expressions_say)
         damage(text + n, TEXT_PADDING, 1);
         check_text(text, n);
     }
+}
+
+static uint64_t bits_from(const uint64_t *bitmap, size_t from)
+{
+    const uint64_t high = from % 64 ? bitmap[from / 64 + 1] << (64 - from % 64) : 0;
+    return bitmap[from / 64] >> from % 64 | high;
+}
+
+/* The words on both sides of the cut are those of the whole. */
+static void cut_is_safe(split_pattern p, const uint8_t *text, size_t n_bytes, size_t cut)
+{
+    uint64_t whole[8] = {0}, part[8] = {0};
+    uint8_t alone[300 + TEXT_PADDING];
+    const size_t sizes[2] = {cut, n_bytes - cut};
+    split_words(p, SIMD_SCALAR, text, n_bytes, whole);
+    for (size_t side = 0, from = 0; side < 2; from = sizes[0], side++) {
+        memset(alone, 0xBF, sizeof alone);
+        memcpy(alone, text + from, sizes[side]);
+        split_words(p, SIMD_SCALAR, alone, sizes[side], part);
+        for (size_t i = 0; i < sizes[side]; i += 64) {
+            const size_t n = sizes[side] - i < 64 ? sizes[side] - i : 64;
+            const uint64_t wrong = bits_from(whole, from + i) ^ part[i / 64];
+            if (wrong & (n < 64 ? ((uint64_t)1 << n) - 1 : UINT64_MAX))
+                CHECK_FAIL("%s, cut at byte %zu: %s", split_pattern_name(p), cut,
+                           excerpt(text, n_bytes, whole, cut));
+        }
+    }
+}
+
+TEST(words_do_not_go_on_over_cuts)
+{
+    static const unsigned kinds[] = {CUT_AT_SPACE, CUT_AT_NEWLINE, CUT_AT_STOP,
+                                     CUT_AT_DIGIT, CUT_ANYWHERE,   CUT_AT_SPACE | CUT_AT_WIDE};
+    uint8_t text[300 + TEXT_PADDING];
+    size_t n_cuts[6] = {0};
+    random_state = 3;
+    for (int i = 0; i < (check_sanitized() ? 4000 : check_long() ? 400000 : 40000); i++) {
+        const size_t n = random_text(text, 60), k = random_below(6);
+        for (size_t j = 0; j + 1 < n; j++) /* more of what cuts stand at */
+            if (text[j] < 0x80 && text[j + 1] < 0x80 && random_below(6) == 0)
+                text[j] = (uint8_t) "ab 1\nZ'"[random_below(7)];
+        memset(text + n, 0xBF, TEXT_PADDING);
+        const size_t cut = text_cut(text, 1 + random_below((uint32_t)n), kinds[k]);
+        n_cuts[k] += cut > 0;
+        for (int p = 0; cut > 0 && p < SPLIT_N_PATTERNS; p++)
+            if (p != SPLIT_NONE)
+                cut_is_safe((split_pattern)p, text, n, cut);
+    }
+    for (size_t k = 0; k < 6; k++)
+        CHECK(kinds[k] == CUT_AT_STOP || n_cuts[k] > 100);
 }
 
 /* Each text behind 0 to 127 bytes of something else. */

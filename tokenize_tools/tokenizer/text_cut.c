@@ -10,9 +10,14 @@ static bool is_letter(uint8_t c)
     return (uint8_t)((c | 0x20) - 'a') < 26;
 }
 
+static bool is_digit(uint8_t c)
+{
+    return (uint8_t)(c - '0') < 10;
+}
+
 static bool is_letter_or_digit(uint8_t c)
 {
-    return is_letter(c) || (uint8_t)(c - '0') < 10;
+    return is_letter(c) || is_digit(c);
 }
 
 /* U+5000 to U+8FFF: letters all. */
@@ -58,6 +63,8 @@ static size_t cut_here(const uint8_t *text, size_t n_bytes, size_t at, unsigned 
         return is_between_letters(text, n_bytes, at, allowed) ? at : 0;
     if (text[at] == '\n' && (allowed & CUT_AT_NEWLINE) != 0)
         return is_between_letters(text, n_bytes, at, allowed) ? at + 1 : 0;
+    if (is_digit(text[at]) && (allowed & CUT_AT_DIGIT) != 0)
+        return is_letter(text[at - 1]) ? at : 0;
     if (text[at] >= 0xE3 && (allowed & CUT_AT_STOP) != 0 && at >= 3 && n_bytes - at >= 6)
         return is_stop(text + at) && is_ideograph(text + at - 3) && is_ideograph(text + at + 3) ? at
                                                                                                 : 0;

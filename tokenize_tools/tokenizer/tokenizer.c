@@ -59,7 +59,7 @@ static bool set_byte_level(tokenizer *t, const model *m, model_error *err)
     t->prefix_space = m->prefix_space;
     t->bytes = byte_bpe_new(m, err);
     if (m->split != SPLIT_NONE)
-        t->cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_STOP | CUT_AT_WIDE;
+        t->cuts = CUT_ANYWHERE;
     return t->bytes != NULL;
 }
 
@@ -93,6 +93,8 @@ static unsigned cuts_against(const added_token *a)
             cuts |= CUT_AT_SPACE;
         if (s[i - 1] == '\n' && is_word(s[i]))
             cuts |= CUT_AT_NEWLINE;
+        if ((uint8_t)(s[i] - '0') < 10 && is_word(s[i - 1]))
+            cuts |= CUT_AT_DIGIT;
         if (s[i] >= 0xE3) /* the first byte of a stop or comma, perhaps */
             cuts |= CUT_AT_STOP;
     }
