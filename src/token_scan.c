@@ -23,6 +23,30 @@ static inline __attribute__((always_inline)) uint32_t largest(const uint8_t *p, 
     return max;
 }
 
+static inline __attribute__((always_inline)) uint32_t
+store(uint8_t *restrict dst, const uint32_t *restrict ids, size_t n_ids, uint32_t token_bytes)
+{
+    uint32_t max = 0;
+    if (token_bytes == 2) {
+        for (size_t i = 0; i < n_ids; i++) {
+            store_le16(dst + 2 * i, (uint16_t)ids[i]);
+            max = ids[i] > max ? ids[i] : max;
+        }
+        return max;
+    }
+    for (size_t i = 0; i < n_ids; i++) {
+        store_le32(dst + 4 * i, ids[i]);
+        max = ids[i] > max ? ids[i] : max;
+    }
+    return max;
+}
+
+uint32_t tokmap_i_store_ids_scalar(uint8_t *dst, const uint32_t *ids, size_t n_ids,
+                                   uint32_t token_bytes)
+{
+    return store(dst, ids, n_ids, token_bytes);
+}
+
 uint32_t tokmap_i_largest_id_scalar(const void *tokens, size_t n_tokens, uint32_t token_bytes)
 {
     return largest(tokens, n_tokens, token_bytes);
@@ -35,6 +59,12 @@ __attribute__((target("avx2"))) static uint32_t largest_avx2(const void *tokens,
     return largest(tokens, n_tokens, token_bytes);
 }
 
+__attribute__((target("avx2"))) static uint32_t store_avx2(uint8_t *dst, const uint32_t *ids,
+                                                           size_t n_ids, uint32_t token_bytes)
+{
+    return store(dst, ids, n_ids, token_bytes);
+}
+
 #if defined(__clang__)
 #define AVX512 "avx512bw"
 #else
@@ -45,7 +75,24 @@ __attribute__((target(AVX512))) static uint32_t largest_avx512(const void *token
 {
     return largest(tokens, n_tokens, token_bytes);
 }
+
+__attribute__((target(AVX512))) static uint32_t store_avx512(uint8_t *dst, const uint32_t *ids,
+                                                             size_t n_ids, uint32_t token_bytes)
+{
+    return store(dst, ids, n_ids, token_bytes);
+}
 #endif
+
+uint32_t tokmap_i_store_ids(uint8_t *dst, const uint32_t *ids, size_t n_ids, uint32_t token_bytes)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx512bw"))
+        return store_avx512(dst, ids, n_ids, token_bytes);
+    if (__builtin_cpu_supports("avx2"))
+        return store_avx2(dst, ids, n_ids, token_bytes);
+#endif
+    return store(dst, ids, n_ids, token_bytes);
+}
 
 uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes)
 {

@@ -1,4 +1,4 @@
-/* token_scan.h - one pass over tokens at their stored width. Pure. */
+/* token_scan.h - one pass over tokens, at their stored width or to it. Pure. */
 #ifndef TOKMAP_TOKEN_SCAN_H
 #define TOKMAP_TOKEN_SCAN_H
 
@@ -9,5 +9,11 @@
 uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes);
 /* The same without vector code: the truth the other is tested against. */
 uint32_t tokmap_i_largest_id_scalar(const void *tokens, size_t n_tokens, uint32_t token_bytes);
+
+/* Stores ids at token_bytes (2 or 4) bytes each; returns the largest, and what is larger than the
+ * width holds is stored without its upper half. */
+uint32_t tokmap_i_store_ids(uint8_t *dst, const uint32_t *ids, size_t n_ids, uint32_t token_bytes);
+uint32_t tokmap_i_store_ids_scalar(uint8_t *dst, const uint32_t *ids, size_t n_ids,
+                                   uint32_t token_bytes);
 
 #endif /* TOKMAP_TOKEN_SCAN_H */

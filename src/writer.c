@@ -193,46 +193,8 @@ tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static void narrow(uint8_t *dst, const uint32_t *ids, size_t n_tokens)
+static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_error *err)
 {
-    for (size_t i = 0; i < n_tokens; i++)
-        store_le16(dst + 2 * i, (uint16_t)ids[i]);
-}
-
-static void store_wide(uint8_t *dst, const uint32_t *ids, size_t n_tokens)
-{
-    for (size_t i = 0; i < n_tokens; i++)
-        store_le32(dst + 4 * i, ids[i]);
-}
-
-/* As many ids as there are to the end of the piece at most. */
-static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
-                                 tokmap_error *err)
-{
-    uint8_t *dst = w->buffer + w->buffer_used;
-    if (w->header.token_bytes == 2)
-        narrow(dst, ids, n_tokens);
-    else
-        store_wide(dst, ids, n_tokens);
-    const size_t n_bytes = n_tokens * w->header.token_bytes;
-    const tokmap_status status = tokmap_i_writer_hash(w, dst, n_bytes, err);
-    w->buffer_used += n_bytes;
-    w->n_tokens += n_tokens;
-    if (status || w->n_tokens * w->header.token_bytes % TOKMAP_I_WRITE_BYTES != 0)
-        return status;
-    return tokmap_i_writer_flush(w, err);
-}
-
-static tokmap_status check_ids(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
-                               tokmap_error *err)
-{
-    uint32_t largest = w->header.largest_id;
-    for (size_t i = 0; i < n_tokens; i++)
-        largest = ids[i] > largest ? ids[i] : largest;
-    if (n_tokens == 0 || largest < id_limit(&w->header)) {
-        w->header.largest_id = largest;
-        return TOKMAP_OK;
-    }
     size_t i = 0;
     while (ids[i] < id_limit(&w->header))
         i++;
@@ -243,6 +205,24 @@ static tokmap_status check_ids(tokmap_writer *w, const uint32_t *ids, size_t n_t
                 ids[i], id_limit(&w->header));
 }
 
+/* As many ids as there are to the end of the piece at most. */
+static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
+                                 tokmap_error *err)
+{
+    uint8_t *dst = w->buffer + w->buffer_used;
+    const uint32_t largest = tokmap_i_store_ids(dst, ids, n_tokens, w->header.token_bytes);
+    if (largest >= id_limit(&w->header))
+        return refuse_ids(w, ids, err);
+    w->header.largest_id = MAX(w->header.largest_id, largest);
+    const size_t n_bytes = n_tokens * w->header.token_bytes;
+    const tokmap_status status = tokmap_i_writer_hash(w, dst, n_bytes, err);
+    w->buffer_used += n_bytes;
+    w->n_tokens += n_tokens;
+    if (status || w->n_tokens * w->header.token_bytes % TOKMAP_I_WRITE_BYTES != 0)
+        return status;
+    return tokmap_i_writer_flush(w, err);
+}
+
 static tokmap_status append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
                             tokmap_error *err)
 {
@@ -251,7 +231,7 @@ static tokmap_status append(tokmap_writer *w, const uint32_t *ids, size_t n_toke
                     w->names.token_path);
     if (n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
-    tokmap_status status = check_ids(w, ids, n_tokens, err);
+    tokmap_status status = TOKMAP_OK;
     while (!status && n_tokens > 0) {
         const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / w->header.token_bytes;
         const size_t room = tokens_in_piece - w->n_tokens % tokens_in_piece;

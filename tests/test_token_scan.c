@@ -46,3 +46,29 @@ TEST(the_largest_possible_ids_are_found)
     CHECK_EQ(tokmap_i_largest_id(narrow, 3, 2), UINT16_MAX);
     CHECK_EQ(tokmap_i_largest_id(wide, 3, 4), UINT32_MAX);
 }
+
+TEST(ids_are_stored_the_same_with_and_without_vector_code)
+{
+    enum {
+        MAX_IDS = 200
+    };
+    uint32_t ids[MAX_IDS], seed = 7;
+    uint8_t fast[4 * MAX_IDS + 8], slow[4 * MAX_IDS + 8];
+    for (uint32_t width = 2; width <= 4; width += 2) {
+        for (size_t n = 0; n <= MAX_IDS; n++) {
+            uint32_t largest = 0;
+            for (size_t i = 0; i < n; i++) {
+                ids[i] = (seed = seed * 1664525 + 1013904223) >> (seed & 16);
+                largest = ids[i] > largest ? ids[i] : largest;
+            }
+            memset(fast, 0x5A, sizeof fast);
+            memset(slow, 0x5A, sizeof slow);
+            CHECK_EQ(tokmap_i_store_ids(fast, ids, n, width), largest);
+            CHECK_EQ(tokmap_i_store_ids_scalar(slow, ids, n, width), largest);
+            CHECK(memcmp(fast, slow, sizeof fast) == 0);
+            for (size_t i = 0; i < n * width; i++)
+                CHECK_EQ(fast[i], ids[i / width] >> 8 * (i % width) & 0xFF);
+            CHECK_EQ(fast[n * width], 0x5A);
+        }
+    }
+}
