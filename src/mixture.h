@@ -1,0 +1,49 @@
+/* mixture.h - which source gives sample g, and which of its samples that is: docs/FORMAT.md,
+ * section 10.5. Constant time for any g. Pure. */
+#ifndef TOKMAP_MIXTURE_H
+#define TOKMAP_MIXTURE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TOKMAP_I_MAX_SOURCES 65535u
+#define TOKMAP_I_MAX_STAGES 65535u
+#define TOKMAP_I_MAX_PERIOD ((uint32_t)1 << 20)
+
+/* Quotas for weights, by the rule of section 10.5: as they stand in quotas[0 .. n_sources). false:
+ * a weight is negative or not finite, none is above 0, or there are too many sources. */
+bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas);
+
+typedef struct tokmap_i_mixture tokmap_i_mixture;
+
+typedef struct tokmap_i_mixture_source {
+    uint64_t n_windows;  /* in an epoch; at least 1 */
+    uint64_t max_epochs; /* 0: no limit */
+} tokmap_i_mixture_source;
+
+/* Makes a mixture whose stages are added in order. NULL: no memory. */
+tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources);
+void tokmap_i_mixture_free(tokmap_i_mixture *m);
+/* quotas has one for each source, with a sum of 1 to TOKMAP_I_MAX_PERIOD. The first stage begins at
+ * sample 0, the others above the one before. false: no memory, and the mixture is as before. */
+bool tokmap_i_mixture_add_stage(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas);
+
+/* The number of samples there are: where a source with a largest number of epochs has none left, and
+ * which source that is; UINT64_MAX when nothing ends. What reaches beyond 2^63 counts as endless. */
+uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source);
+
+typedef struct tokmap_i_mixture_sample {
+    uint32_t source;
+    uint64_t epoch, place; /* number `place` of the windows in that epoch of the source */
+} tokmap_i_mixture_sample;
+
+/* g is below the end and below 2^63. */
+void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture_sample *out);
+/* Samples of each source before sample g, in counts[0 .. n_sources). */
+void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts);
+
+/* What the state holds of it: section 10.8. */
+uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
+uint32_t tokmap_i_mixture_n_stages(const tokmap_i_mixture *m);
+
+#endif /* TOKMAP_MIXTURE_H */

@@ -1,0 +1,29 @@
+/* permute.h - a keyed permutation of [0, N) for any N up to 2^48: docs/FORMAT.md, section 10.2.
+ *
+ * A Feistel network over two digits of about sqrt(N) values each, so that hardly any number has to
+ * be walked back into [0, N). Constant time and memory, and it can be undone. Pure. */
+#ifndef TOKMAP_PERMUTE_H
+#define TOKMAP_PERMUTE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define TOKMAP_I_PERMUTE_ROUNDS 6
+#define TOKMAP_I_PERMUTE_MAX ((uint64_t)1 << 48)
+
+typedef struct tokmap_i_permutation {
+    uint64_t n;
+    uint32_t a, b;
+    uint64_t keys[TOKMAP_I_PERMUTE_ROUNDS];
+} tokmap_i_permutation;
+
+/* 1 <= n <= TOKMAP_I_PERMUTE_MAX. */
+void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key);
+/* x < n, and so is the result. */
+uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x);
+/* The x that is permuted to y. */
+uint64_t tokmap_i_unpermute(const tokmap_i_permutation *p, uint64_t y);
+/* x[i] becomes permute(x[i]), several at a time. */
+void tokmap_i_permute_all(const tokmap_i_permutation *p, uint64_t *x, size_t n_x);
+
+#endif /* TOKMAP_PERMUTE_H */
