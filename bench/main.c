@@ -21,9 +21,10 @@ static const char help[] =
     "  verify   checking a dataset against plainly reading the same file\n"
     "  lookup   which document holds a token: a million documents and a thousand million\n"
     "  open     opening 10^6 and 10^12 tokens (a sparse file)\n"
+    "  load     the loader: a sample, a batch gathered, starting up at 10^6 to 10^13 tokens\n"
     "  tokenize text in memory to ids, cold and warm (needs --tokenizer and --text)\n"
     "  pack     a corpus to a dataset, and each stage of it alone (likewise)\n"
-    "  all      verify, lookup and open\n"
+    "  all      verify, lookup, open and load\n"
     "\n"
     "Options:\n"
     "  --dir DIR         where test data is made and removed again [$TMPDIR or /tmp];\n"
@@ -31,6 +32,7 @@ static const char help[] =
     "  --rounds N        rounds of each page, 1 to 101 [a number that suits the page]\n"
     "  --documents N     documents of the large lookup dataset [1000000000]\n"
     "  --verify-mib N    size of the verify dataset [512]\n"
+    "  --load-mib N      size of the load dataset [1024]\n"
     "  --tokenizer FILE  a vocabulary, as 'tokmap pack' takes it, and\n"
     "  --pattern NAME    what it needs\n"
     "  --text FILE       JSON lines with the field \"text\", or plain text; for pack also gzip\n"
@@ -85,6 +87,11 @@ static int take_number(int option, command_line *line)
             return usage("--verify-mib takes a number, not ", optarg);
         line->options.verify_bytes = n << 20;
         return -1;
+    case 'l':
+        if (!parse_number(optarg, &n) || n > 1 << 24)
+            return usage("--load-mib takes a number, not ", optarg);
+        line->options.load_bytes = n << 20;
+        return -1;
     case 'j':
         if (!parse_number(optarg, &n) || n > 64)
             return usage("--jobs takes 1 to 64, not ", optarg);
@@ -132,11 +139,9 @@ static const struct {
     const char *name;
     bench_page *run;
     bool in_all; /* needs nothing from outside */
-} pages[] = {{"verify", verify_page, true},
-             {"lookup", lookup_page, true},
-             {"open", open_page, true},
-             {"tokenize", tokenize_page, false},
-             {"pack", pack_page, false}};
+} pages[] = {{"verify", verify_page, true},      {"lookup", lookup_page, true},
+             {"open", open_page, true},          {"load", load_page, true},
+             {"tokenize", tokenize_page, false}, {"pack", pack_page, false}};
 enum {
     N_PAGES = sizeof pages / sizeof pages[0]
 };
@@ -257,19 +262,14 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, co
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {{"dir", required_argument, NULL, 'd'},
-                                            {"json", required_argument, NULL, 'o'},
-                                            {"rounds", required_argument, NULL, 'r'},
-                                            {"documents", required_argument, NULL, 'n'},
-                                            {"verify-mib", required_argument, NULL, 'v'},
-                                            {"tokenizer", required_argument, NULL, 't'},
-                                            {"pattern", required_argument, NULL, 'p'},
-                                            {"text", required_argument, NULL, 'x'},
-                                            {"ids", required_argument, NULL, 'i'},
-                                            {"jobs", required_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {"version", no_argument, NULL, 'V'},
-                                            {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"dir", required_argument, NULL, 'd'},        {"json", required_argument, NULL, 'o'},
+        {"rounds", required_argument, NULL, 'r'},     {"documents", required_argument, NULL, 'n'},
+        {"verify-mib", required_argument, NULL, 'v'}, {"load-mib", required_argument, NULL, 'l'},
+        {"tokenizer", required_argument, NULL, 't'},  {"pattern", required_argument, NULL, 'p'},
+        {"text", required_argument, NULL, 'x'},       {"ids", required_argument, NULL, 'i'},
+        {"jobs", required_argument, NULL, 'j'},       {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
     char command[1024], dir[4096];
     join_arguments(argc, argv, command, sizeof command); /* before getopt moves them */
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};

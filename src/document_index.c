@@ -163,6 +163,26 @@ tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, uint64_t t
     return status;
 }
 
+uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, uint64_t group,
+                                  uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
+{
+    const uint64_t n_left = docs->n_documents - group * TOKMAP_I_GROUP_DOCUMENTS;
+    const uint32_t n = (uint32_t)MIN(n_left, TOKMAP_I_GROUP_DOCUMENTS);
+    const uint64_t start = group_start(docs, group);
+    group_ends stored;
+    if (start > docs->n_tokens || !ends_of_group(docs, group, &stored))
+        return 0;
+    uint64_t last = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        const uint64_t end = end_at(&stored, j);
+        if (end < last || end > docs->n_tokens - start)
+            return 0;
+        ends[j] = start + end;
+        last = end;
+    }
+    return n;
+}
+
 bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_index,
                            uint8_t *record, uint8_t *wide)
 {

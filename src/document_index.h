@@ -53,6 +53,11 @@ tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t in
 tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, uint64_t token,
                                       tokmap_document *out);
 
+/* The ends of the documents of a group, counted from the first token of the dataset, and how many
+ * they are, 1 to 64. 0: damaged. group < layout.n_groups. */
+uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, uint64_t group,
+                                  uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS]);
+
 /* One group as bytes. ends are relative to its start; n_ends of them, 1 to 64. Returns whether
  * it is wide: then wide (512 bytes) is filled too, and wide_index goes into the record. */
 bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_index,

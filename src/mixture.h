@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TOKMAP_I_MAX_SOURCES 65535u
-#define TOKMAP_I_MAX_STAGES 65535u
-#define TOKMAP_I_MAX_PERIOD ((uint32_t)1 << 20)
+#define TOKMAP_I_MIXTURE_SOURCES 65535u
+#define TOKMAP_I_MIXTURE_STAGES 65535u
+#define TOKMAP_I_MIXTURE_PERIOD ((uint32_t)1 << 20)
 
 /* Quotas for weights, by the rule of section 10.5: as they stand in quotas[0 .. n_sources). false:
  * a weight is negative or not finite, none is above 0, or there are too many sources. */
@@ -24,12 +24,13 @@ typedef struct tokmap_i_mixture_source {
 /* Makes a mixture whose stages are added in order. NULL: no memory. */
 tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources);
 void tokmap_i_mixture_free(tokmap_i_mixture *m);
-/* quotas has one for each source, with a sum of 1 to TOKMAP_I_MAX_PERIOD. The first stage begins at
- * sample 0, the others above the one before. false: no memory, and the mixture is as before. */
+/* quotas has one for each source. The first stage begins at sample 0, the others above the one
+ * before. false: the sum of the quotas is not 1 to TOKMAP_I_MIXTURE_PERIOD, or there is no memory;
+ * the mixture is as before. */
 bool tokmap_i_mixture_add_stage(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas);
 
-/* The number of samples there are: where a source with a largest number of epochs has none left, and
- * which source that is; UINT64_MAX when nothing ends. What reaches beyond 2^63 counts as endless. */
+/* The number of samples there are: up to where a source with a largest number of epochs has none
+ * left, and which source that is; UINT64_MAX when nothing ends before 2^63. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source);
 
 typedef struct tokmap_i_mixture_sample {

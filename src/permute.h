@@ -14,6 +14,7 @@
 typedef struct tokmap_i_permutation {
     uint64_t n;
     uint32_t a, b;
+    uint64_t inverse; /* (2^64 - 1) / b, for dividing by b */
     uint64_t keys[TOKMAP_I_PERMUTE_ROUNDS];
 } tokmap_i_permutation;
 

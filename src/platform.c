@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -17,8 +18,13 @@ _Static_assert(sizeof(off_t) == 8, "files are larger than off_t can say");
 
 enum {
     MAX_THREADS = 64,
-    MAX_CALL_BYTES = 1 << 30
+    MAX_CALL_BYTES = 1 << 30,
+    WILL_NEED_BYTES = 128 << 10 /* the system silently cuts off what is longer than a read-ahead */
 };
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
 
 static int open_retrying(const char *path, int flags)
 {
@@ -299,6 +305,134 @@ void tokmap_i_unmap(const void *map, uint64_t n_bytes)
 {
     if (map && map != empty_map)
         munmap((void *)map, (size_t)n_bytes);
+}
+
+/* ---- The page cache ---- */
+
+uint32_t tokmap_i_page_bytes(void)
+{
+    const long n = sysconf(_SC_PAGESIZE);
+    return n > 0 ? (uint32_t)n : 4096;
+}
+
+void tokmap_i_map_expect_random(const void *map, uint64_t n_bytes, bool random)
+{
+    if (map && map != empty_map)
+        madvise((void *)map, (size_t)n_bytes, random ? MADV_RANDOM : MADV_NORMAL);
+}
+
+int tokmap_i_map_populate(const void *at, size_t n_bytes)
+{
+    int result;
+    do {
+        result = madvise((void *)at, n_bytes, MADV_POPULATE_READ);
+    } while (result && errno == EINTR);
+    return result ? errno : 0;
+}
+
+void tokmap_i_map_forget(const void *at, size_t n_bytes)
+{
+    madvise((void *)at, n_bytes, MADV_DONTNEED);
+}
+
+void tokmap_i_file_expect_random(int fd, bool random)
+{
+    posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+}
+
+void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes)
+{
+    while (n_bytes > 0) {
+        const uint64_t n = MIN(n_bytes, WILL_NEED_BYTES);
+        posix_fadvise(fd, (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+        offset += n;
+        n_bytes -= n;
+    }
+}
+
+void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes)
+{
+    posix_fadvise(fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_DONTNEED);
+}
+
+/* Not mincore: it says that all is there to whoever may not write the file. */
+bool tokmap_i_file_is_cached(int fd, uint64_t offset)
+{
+    uint8_t byte;
+    const struct iovec to = {&byte, 1};
+    return preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
+}
+
+/* 0: no reads past the page cache. Where the system does not say, what fits every usual disk. */
+static uint32_t direct_alignment(int fd)
+{
+#ifdef STATX_DIOALIGN
+    struct statx stx;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) == 0 &&
+        (stx.stx_mask & STATX_DIOALIGN) != 0)
+        return stx.stx_dio_offset_align == 0 ? 0
+                                             : MAX(stx.stx_dio_offset_align, stx.stx_dio_mem_align);
+#endif
+    (void)fd;
+    return TOKMAP_I_DIRECT_BYTES;
+}
+
+/* Not by its name, which may be another file's by now. */
+int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment)
+{
+    char path[32];
+    *direct_fd = -1;
+    *alignment = direct_alignment(fd);
+    if (*alignment == 0 || (*alignment & (*alignment - 1)) != 0)
+        return EINVAL;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    *direct_fd = open_retrying(path, O_RDONLY | O_DIRECT);
+    return *direct_fd < 0 ? errno : 0;
+}
+
+int tokmap_i_memory_take(size_t n_bytes, void **out)
+{
+    *out = NULL;
+    void *memory = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return errno;
+    *out = memory;
+    return 0;
+}
+
+void tokmap_i_memory_give_back(void *memory, size_t n_bytes)
+{
+    if (memory)
+        munmap(memory, n_bytes);
+}
+
+/* ---- Processes and threads ---- */
+
+void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark)
+{
+    void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *mark = (tokmap_i_fork_mark){NULL, getpid()};
+    if (page == MAP_FAILED)
+        return;
+    if (madvise(page, 1, MADV_WIPEONFORK) != 0) {
+        munmap(page, 1);
+        return;
+    }
+    *(uint8_t *)page = 1;
+    mark->page = page;
+}
+
+bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark)
+{
+    return mark->page ? *(const uint8_t *)mark->page == 0 : mark->process != getpid();
+}
+
+void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark)
+{
+    if (mark->page)
+        munmap(mark->page, 1);
+    mark->page = NULL;
 }
 
 uint32_t tokmap_i_n_processors(void)

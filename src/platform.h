@@ -70,6 +70,41 @@ int tokmap_i_file_remove(const char *path);
 int tokmap_i_map(int fd, uint64_t n_bytes, const void **out);
 void tokmap_i_unmap(const void *map, uint64_t n_bytes);
 
+/* ---- What the page cache is to do with ranges; all but open_direct and populate are hints ---- */
+
+uint32_t tokmap_i_page_bytes(void);
+/* Pages of the map are, or are no longer, asked for in random order: no read-ahead. */
+void tokmap_i_map_expect_random(const void *map, uint64_t n_bytes, bool random);
+/* Brings the pages in and maps them. EFAULT where touching would be SIGBUS, EINVAL where the system
+ * cannot do it. The range begins and ends with pages. */
+int tokmap_i_map_populate(const void *at, size_t n_bytes);
+/* Takes the pages out of the map; they come back when they are touched. */
+void tokmap_i_map_forget(const void *at, size_t n_bytes);
+void tokmap_i_file_expect_random(int fd, bool random);
+/* Begins to read the range, and does not wait. */
+void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes);
+/* Lets the whole pages of the range go from the page cache. */
+void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes);
+/* Whether the page of this byte is in the page cache; a missing one may be read in. True where the
+ * system does not say. */
+bool tokmap_i_file_is_cached(int fd, uint64_t offset);
+/* The file of fd once more, for reads past the page cache that begin and end at multiples of
+ * *alignment, in the file and in memory. An error: it cannot be done here. */
+int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment);
+
+/* Memory that takes no room until it is touched. */
+int tokmap_i_memory_take(size_t n_bytes, void **out);
+void tokmap_i_memory_give_back(void *memory, size_t n_bytes);
+
+/* Tells a process from the children that it forks: is_child is true in those. No system call. */
+typedef struct tokmap_i_fork_mark {
+    void *page;      /* wiped by fork; NULL: the system cannot */
+    int64_t process; /* then this is asked */
+} tokmap_i_fork_mark;
+void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark);
+bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark);
+void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark);
+
 uint32_t tokmap_i_n_processors(void);
 /* Runs work(context) on up to n_threads threads, the caller's own among them, and waits for
  * all. When the system gives fewer threads, fewer do the work. */

@@ -36,6 +36,8 @@ const char *tokmap_status_text(tokmap_status status)
         return "output exists";
     case TOKMAP_ERR_LOCKED:
         return "output is being written by another process";
+    case TOKMAP_ERR_FORKED:
+        return "belongs to the parent process";
     }
     return "unknown status";
 }

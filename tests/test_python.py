@@ -2,6 +2,7 @@
 """The Python package against the C library: what is written is read back, views live, errors have kinds, and
 the structs of _lib.py are those of the headers."""
 
+import array
 import ctypes
 import gc
 import os
@@ -135,11 +136,17 @@ def errors_have_kinds(folder):
 
 
 def structs_are_those_of_the_headers(folder):
-    headers = "".join((ROOT / "include" / name).read_text() for name in ("tokmap.h", "tokmap_writer.h"))
+    headers = "".join((ROOT / "include" / name).read_text() for name in
+                      ("tokmap.h", "tokmap_writer.h", "tokmap_loader.h"))
     names = {"ErrorDetail": "tokmap_error", "Info": "tokmap_dataset_info",
              "Document": "tokmap_document", "Source": "tokmap_source",
-             "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options"}
-    lines = ['#include <stdio.h>', '#include "tokmap_writer.h"', "int main(void) {"]
+             "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options",
+             "LoaderSource": "tokmap_loader_source", "LoaderStage": "tokmap_loader_stage",
+             "LoaderOptions": "tokmap_loader_options", "Row": "tokmap_row", "Batch": "tokmap_batch",
+             "LoaderSample": "tokmap_sample", "LoaderInfo": "tokmap_loader_info",
+             "GatherOptions": "tokmap_gather_options"}
+    lines = ['#include <stdio.h>', '#include "tokmap_writer.h"', '#include "tokmap_loader.h"',
+             "int main(void) {"]
     expected = []
     for python_name, c_name in names.items():
         struct = getattr(_lib, python_name)
@@ -159,8 +166,71 @@ def structs_are_those_of_the_headers(folder):
     assert tokmap.__version__ in headers
 
 
+def write_numbers(prefix, first, n_tokens, document):
+    with tokmap.Writer(prefix, vocab_size=65536) as w:
+        for i in range(0, n_tokens, document):
+            w.document(range(first + i, first + min(i + document, n_tokens)))
+
+
+def a_loader_serves_each_window_once_and_resumes(folder):
+    write_numbers(folder / "a", 0, 1001, 37)
+    write_numbers(folder / "b", 5000, 501, 50)
+    a, b = tokmap.Dataset(folder / "a"), tokmap.Dataset(folder / "b")
+    with tokmap.Loader([a, b], sequence_length=10, batch_rows=3, seed=7,
+                       parts=["documents", "loss_mask"]) as loader:
+        seen = set()
+        for _ in range(50):
+            batch = next(loader)
+            for row in (batch[i] for i in range(len(batch))):
+                first = (0, 5000)[row.dataset] + row.first_token
+                assert list(row.tokens) == list(range(first, first + 11))
+                assert row.cu_seqlens[0] == 0 and row.cu_seqlens[row.n_documents] == 10
+                seen.add((row.epoch, row.window))
+        assert seen == {(0, w) for w in range(150)}
+        state, inputs, labels = loader.state(), array.array("q", [0] * 30), array.array("q", [0] * 30)
+        batch = next(loader)
+        batch.gather("i64", inputs, labels, ignore_index=-100)
+        for i in range(30):
+            row = batch[i // 10]
+            assert inputs[i] == row.tokens[i % 10]
+            assert labels[i] == (row.tokens[i % 10 + 1] if row.loss_mask[i % 10] else -100)
+        assert batch[1].epoch == 1 and loader.locate(151).window == batch[1].window
+        next(loader)
+        raises(ValueError, batch.__getitem__, 0)
+    wanted = [w.window for w in (loader_of(a, b).locate(150 + i) for i in range(12))]
+    got = []
+    for rank in range(2):
+        again = loader_of(a, b, batch_rows=6, rank=rank, n_ranks=2)
+        again.restore(state)
+        batch = next(again)
+        got += [batch[i].window for i in range(6)]
+        assert again.position == 162
+    assert got == wanted
+    raises(tokmap.Error, loader_of(a, b, seed=8).restore, state)
+    raises(ValueError, again.restore, state[:-1])
+
+
+def loader_of(a, b, batch_rows=3, **options):
+    return tokmap.Loader([a, b], 10, batch_rows, **{"seed": 7, **options})
+
+
+def a_mixture_ends_with_the_source_that_has_no_more(folder):
+    write_numbers(folder / "a", 0, 101, 20)
+    write_numbers(folder / "b", 1000, 301, 20)
+    sources = [tokmap.LoaderSource(tokmap.Dataset(folder / "a"), weight=0.5, max_epochs=1),
+               tokmap.LoaderSource([tokmap.Dataset(folder / "b")], weight=0.5)]
+    loader = tokmap.Loader(sources, sequence_length=10, stages={8: [0.25, 0.75]})
+    rows = [batch[0].source for batch in loader]
+    assert rows.count(0) == 10 and len(rows) == loader.n_samples
+    assert rows[:8].count(0) == 4 and rows[8:28].count(0) == 5
+    raises(tokmap.Error, tokmap.Loader, sources, 0)
+    raises(ValueError, lambda: tokmap.Loader(sources, 10, stages={8: [1]}))
+
+
 failed = 0
-for test in (written_documents_are_read_back, ids_may_be_any_iterable, a_view_outlives_the_dataset,
+for test in (a_loader_serves_each_window_once_and_resumes,
+             a_mixture_ends_with_the_source_that_has_no_more,
+             written_documents_are_read_back, ids_may_be_any_iterable, a_view_outlives_the_dataset,
              a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,
              numbers_and_paths_out_of_range_are_refused, errors_have_kinds, structs_are_those_of_the_headers):
     with tempfile.TemporaryDirectory() as name:

@@ -12,7 +12,8 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKBENCH = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build")) / "tokbench"
-SMALL = ["--rounds", "3", "--documents", "100000", "--verify-mib", "3"]
+SMALL = ["--rounds", "3", "--documents", "100000", "--verify-mib", "3",
+         "--load-mib", "40"]
 
 
 def tokbench(*arguments):
@@ -25,7 +26,7 @@ def every_page_gives_figures(folder):
     result = json.loads((folder / "out.json").read_text())
     assert result["schema"] == 1 and result["machine"]["processors"] >= 1
     assert "--rounds 3" in result["command"] and str(folder) not in result["command"]
-    assert {row["page"] for row in result["rows"]} == {"verify", "lookup", "open"}
+    assert {row["page"] for row in result["rows"]} == {"verify", "lookup", "open", "load"}
     for row in result["rows"]:
         assert len(row["values"]) == 3 and all(value > 0 for value in row["values"]), row
         assert sorted(row["values"])[1] == row["median"], row

@@ -58,7 +58,8 @@ TEST(ids_are_stored_the_same_with_and_without_vector_code)
         for (size_t n = 0; n <= MAX_IDS; n++) {
             uint32_t largest = 0;
             for (size_t i = 0; i < n; i++) {
-                ids[i] = (seed = seed * 1664525 + 1013904223) >> (seed & 16);
+                seed = seed * 1664525 + 1013904223;
+                ids[i] = seed >> (seed & 16);
                 largest = ids[i] > largest ? ids[i] : largest;
             }
             memset(fast, 0x5A, sizeof fast);

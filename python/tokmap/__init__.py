@@ -7,6 +7,11 @@
     ds.document(7)              # Document(index=7, first_token=..., n_tokens=...)
     ds.find_document(123456)    # the document that holds this token
 
+    loader = tokmap.Loader(ds, sequence_length=4096, batch_rows=8, seed=1)
+    for batch in loader:        # shuffled; batch[0].tokens is a view, too
+        batch.gather("i64", inputs, labels)
+    loader.state()              # 128 bytes: loader.restore() goes on here, on any number of ranks
+
 numpy.asarray() of a view costs nothing either. A view keeps the file mapped, also after close().
 """
 
@@ -17,37 +22,10 @@ import os
 from typing import NamedTuple, Optional
 
 from . import _lib
-from ._lib import lib
+from ._lib import Damaged, Error, NewerFormat, NotADataset, lib
+from ._lib import check as _check
 
 __version__ = lib.tokmap_version().decode()
-
-
-class Error(Exception):
-    """status is the library's number, offset the byte where the damage or the failure is."""
-
-    def __init__(self, detail):
-        super().__init__(detail.text.decode(errors="replace"))
-        self.status, self.errno, self.offset = detail.status, detail.sys_errno, detail.file_offset
-
-
-class NotADataset(Error):
-    pass
-
-
-class NewerFormat(Error):
-    pass
-
-
-class Damaged(Error):
-    pass
-
-
-_KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged}
-
-
-def _check(status, detail):
-    if status < 0:
-        raise _KINDS.get(status, Error)(detail)
 
 
 def _path(path):
@@ -254,3 +232,7 @@ class Writer:
     def __del__(self):
         if getattr(self, "_pointer", None):
             self.close()
+
+
+from ._loader import Batch, Loader, Row, Sample  # noqa: E402 (it needs what stands above)
+from ._loader import Source as LoaderSource  # noqa: E402

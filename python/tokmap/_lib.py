@@ -3,7 +3,8 @@
 import ctypes
 import ctypes.util
 import os
-from ctypes import POINTER, c_char, c_char_p, c_double, c_int, c_size_t, c_uint8, c_uint32, c_uint64, c_void_p
+from ctypes import (POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8,
+                    c_uint32, c_uint64, c_void_p)
 
 
 class ErrorDetail(ctypes.Structure):
@@ -42,7 +43,84 @@ class WriterOptions(ctypes.Structure):
                 ("unfinished", c_int), ("resume_checkpoint", c_uint64)]
 
 
+class LoaderSource(ctypes.Structure):
+    _fields_ = [("datasets", POINTER(c_void_p)), ("n_datasets", c_size_t), ("weight", c_double),
+                ("max_epochs", c_uint64), ("masked", c_int32), ("reserved", c_int32 * 9)]
+
+
+class LoaderStage(ctypes.Structure):
+    _fields_ = [("first_sample", c_uint64), ("weights", POINTER(c_double))]
+
+
+class LoaderOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("sources", POINTER(LoaderSource)),
+                ("n_sources", c_size_t), ("stages", POINTER(LoaderStage)), ("n_stages", c_size_t),
+                ("sequence_length", c_uint32), ("batch_rows", c_uint32), ("rank", c_uint32),
+                ("n_ranks", c_uint32), ("seed", c_uint64), ("shuffle", c_int), ("windows", c_int),
+                ("random_phase", c_int32), ("row_parts", c_uint32), ("block_windows", c_uint64),
+                ("group_blocks", c_uint64)]
+
+
+class Row(ctypes.Structure):
+    _fields_ = [("tokens", c_void_p), ("n_tokens", c_uint32), ("token_bytes", c_uint32),
+                ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
+                ("window", c_uint64), ("first_token", c_uint64), ("cu_seqlens", c_void_p),
+                ("n_documents", c_uint32), ("longest_document", c_uint32),
+                ("position_ids", c_void_p), ("document_ids", c_void_p), ("loss_mask", c_void_p)]
+
+
+class Batch(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("rows", POINTER(Row)), ("n_rows", c_uint32),
+                ("sequence_length", c_uint32), ("token_bytes", c_uint32),
+                ("first_sample", c_uint64), ("step_sample", c_uint64)]
+
+
+class LoaderSample(ctypes.Structure):
+    _fields_ = [("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
+                ("window", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32)]
+
+
+class LoaderInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("n_sources", c_uint64), ("n_samples", c_uint64),
+                ("resident_bytes", c_uint64)]
+
+
+class GatherOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("format", c_int), ("mask_labels", c_int32),
+                ("ignore_index", c_int64), ("pad_id", c_uint32), ("reserved", c_uint32),
+                ("inputs", c_void_p), ("labels", c_void_p)]
+
+
 NO_ID = 2**32 - 1
+
+
+class Error(Exception):
+    """status is the library's number, offset the byte where the damage or the failure is."""
+
+    def __init__(self, detail):
+        super().__init__(detail.text.decode(errors="replace"))
+        self.status, self.errno, self.offset = detail.status, detail.sys_errno, detail.file_offset
+
+
+class NotADataset(Error):
+    pass
+
+
+class NewerFormat(Error):
+    pass
+
+
+class Damaged(Error):
+    pass
+
+
+_KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged}
+
+
+def check(status, detail):
+    if status < 0:
+        raise _KINDS.get(status, Error)(detail)
+
 
 # name: (result, arguments)
 SIGNATURES = {
@@ -66,6 +144,21 @@ SIGNATURES = {
     "tokmap_writer_set_metadata": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(ErrorDetail)]),
     "tokmap_writer_finish": (c_int, [c_void_p, POINTER(ErrorDetail)]),
     "tokmap_writer_close": (None, [c_void_p]),
+    "tokmap_loader_open": (c_int, [POINTER(c_void_p), POINTER(LoaderOptions),
+                                   POINTER(ErrorDetail)]),
+    "tokmap_loader_close": (None, [c_void_p]),
+    "tokmap_loader_next": (c_int, [c_void_p, POINTER(Batch), POINTER(ErrorDetail)]),
+    "tokmap_loader_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
+    "tokmap_loader_position": (c_uint64, [c_void_p]),
+    "tokmap_loader_set_batch": (c_int, [c_void_p, c_uint32, c_uint32, c_uint32,
+                                        POINTER(ErrorDetail)]),
+    "tokmap_loader_save": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_loader_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
+                                     POINTER(ErrorDetail)]),
+    "tokmap_loader_get_info": (None, [c_void_p, POINTER(LoaderInfo)]),
+    "tokmap_batch_gather": (c_int, [POINTER(Batch), POINTER(GatherOptions),
+                                    POINTER(ErrorDetail)]),
 }
 
 

@@ -1,0 +1,114 @@
+#include "load_data.h"
+
+#include <stdlib.h>
+
+#include "tokmap_writer.h"
+
+enum {
+    DOCUMENT_TOKENS = 1000
+};
+static const uint64_t default_bytes = (uint64_t)1 << 30;
+
+static uint64_t hot_tokens(const bench_options *options)
+{
+    const uint64_t n_bytes = options->load_bytes ? options->load_bytes : default_bytes;
+    return n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS;
+}
+
+static void name_of(const bench_options *options, size_t i, char *prefix, size_t n_bytes)
+{
+    snprintf(prefix, n_bytes, "%s/load-%zu", options->dir, i);
+}
+
+static int said(tokmap_status status, const tokmap_error *err)
+{
+    if (status)
+        fprintf(stderr, "tokbench: %s\n", err->text);
+    return status != 0;
+}
+
+static int write_hot(const char *prefix, uint64_t n_tokens)
+{
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID, .replace = 1};
+    tokmap_writer *w = NULL;
+    tokmap_error err;
+    uint32_t ids[DOCUMENT_TOKENS];
+    uint64_t seed = 1;
+    tokmap_status status = tokmap_writer_open(&w, prefix, &options, &err);
+    for (uint64_t n = 0; n < n_tokens && !status; n += DOCUMENT_TOKENS) {
+        for (size_t i = 0; i < DOCUMENT_TOKENS; i++)
+            ids[i] = (uint32_t)(bench_random(&seed) % 50257);
+        status = tokmap_writer_append(w, ids, DOCUMENT_TOKENS, &err);
+        if (!status)
+            status = tokmap_writer_end_document(w, &err);
+    }
+    if (!status)
+        status = tokmap_writer_finish(w, &err);
+    tokmap_writer_close(w);
+    return said(status, &err);
+}
+
+/* Read in order, and every page touched, so that nothing is left to the system. */
+static int warm_up(const tokmap_dataset *ds, uint64_t n_tokens)
+{
+    enum {
+        AT_ONCE = 1 << 19
+    };
+    tokmap_error err;
+    uint16_t *buffer = malloc(AT_ONCE * sizeof *buffer);
+    const void *tokens;
+    uint64_t sum = 0;
+    int code = !buffer;
+    for (uint64_t i = 0; i + AT_ONCE <= n_tokens && !code; i += AT_ONCE)
+        code = said(tokmap_dataset_read(ds, i, AT_ONCE, buffer, &err), &err);
+    if (!code)
+        code = tokmap_dataset_tokens(ds, 0, n_tokens, &tokens) != TOKMAP_OK;
+    for (uint64_t i = 0; i < n_tokens && !code; i += 2048)
+        sum += ((const volatile uint16_t *)tokens)[i];
+    free(buffer);
+    return code || sum == 1;
+}
+
+int load_data_open_hot(const bench_options *options, const tokmap_dataset **ds)
+{
+    char prefix[4096];
+    tokmap_dataset *opened = NULL;
+    tokmap_error err;
+    name_of(options, 0, prefix, sizeof prefix);
+    *ds = NULL;
+    if (write_hot(prefix, hot_tokens(options)) ||
+        said(tokmap_dataset_open(&opened, prefix, &err), &err))
+        return 1;
+    *ds = opened;
+    return warm_up(opened, hot_tokens(options));
+}
+
+int load_data_open_sparse(const bench_options *options, uint64_t n_tokens,
+                          const tokmap_dataset **datasets, size_t n_datasets)
+{
+    char prefix[4096];
+    tokmap_error err;
+    for (size_t i = 0; i < n_datasets; i++)
+        datasets[i] = NULL;
+    for (size_t i = 0; i < n_datasets; i++) {
+        tokmap_dataset *opened;
+        name_of(options, i, prefix, sizeof prefix);
+        if (bench_make_sparse(prefix, n_tokens, n_tokens / 100000) ||
+            said(tokmap_dataset_open(&opened, prefix, &err), &err))
+            return 1;
+        datasets[i] = opened;
+    }
+    return 0;
+}
+
+void load_data_close(const bench_options *options, const tokmap_dataset **datasets,
+                     size_t n_datasets)
+{
+    char prefix[4096];
+    for (size_t i = 0; i < n_datasets; i++) {
+        tokmap_dataset_close((tokmap_dataset *)(uintptr_t)datasets[i]);
+        name_of(options, i, prefix, sizeof prefix);
+        bench_remove(prefix);
+    }
+}

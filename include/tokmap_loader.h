@@ -1,0 +1,201 @@
+/* tokmap_loader.h - serve sequences from token datasets: shuffled, mixed, resumable, not copied.
+ *
+ * Use       Open datasets (tokmap.h), put them into sources, tokmap_loader_open. Then, for each
+ *           training step: tokmap_loader_next, and read the rows, or tokmap_batch_gather them into
+ *           a buffer. tokmap_loader_save with each checkpoint; tokmap_loader_restore after a
+ *           restart. The datasets are the caller's and must stay open until the loader is closed.
+ * Order     Sample number g holds the same tokens whatever the number of ranks, the batch size, the
+ *           look-ahead or the way of reading: docs/FORMAT.md, section 10. All ranks open the same
+ *           sources with the same options but for `rank`; the rows of a step are handed out rank
+ *           by rank, and each window of a source comes once an epoch. All of these may be others
+ *           after a restore.
+ * Rows      A row is sequence_length + 1 tokens at their stored width: the inputs, and one more, so
+ *           that the labels are the same row from its second token on. It is a pointer into the
+ *           map, nothing is copied. Rows, and all that a batch points to, live until the next
+ *           call of next, seek, restore or close.
+ * Threads   A loader belongs to one thread at a time. Several loaders may share datasets.
+ * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call but
+ *           close, which leaves the parent's alone. Its datasets it may use.
+ * Errors    As in tokmap.h. After an error of next, the loader stands where it stood: next may be
+ *           called again, save works. */
+#ifndef TOKMAP_LOADER_H
+#define TOKMAP_LOADER_H
+
+#include "tokmap.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tokmap_loader tokmap_loader;
+
+typedef enum tokmap_shuffle {
+    TOKMAP_SHUFFLE_FULL = 0, /* all windows of an epoch in random order */
+    TOKMAP_SHUFFLE_NONE = 1,
+    TOKMAP_SHUFFLE_BLOCK = 2 /* random blocks, mixed in groups: reads whole blocks, for cold data
+                                and network file systems */
+} tokmap_shuffle;
+
+typedef enum tokmap_windows {
+    TOKMAP_WINDOWS_CONCAT = 0,         /* the tokens one after another, cut into equal windows */
+    TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1 /* no window crosses a document border; the last one of a
+                                          document is shorter. Open reads the document index. */
+} tokmap_windows;
+
+/* One or more datasets that are one corpus; of one token width. */
+typedef struct tokmap_loader_source {
+    const tokmap_dataset *const *datasets; /* in order, which matters */
+    size_t n_datasets;
+    double weight;       /* share of all samples, beside the weights of the others */
+    uint64_t max_epochs; /* the stream ends when it would be read once more; 0: no limit */
+    int32_t masked;      /* 1: its labels do not count (loss_mask is 0) */
+    int32_t reserved[9]; /* 0 */
+} tokmap_loader_source;
+
+/* Other weights from a sample on. */
+typedef struct tokmap_loader_stage {
+    uint64_t first_sample; /* above 0, rising */
+    const double *weights; /* one for each source; 0: none of its samples */
+} tokmap_loader_stage;
+
+/* What rows say beside their tokens; or them together. */
+enum {
+    TOKMAP_ROW_DOCUMENTS = 1,    /* cu_seqlens, n_documents, longest_document */
+    TOKMAP_ROW_POSITION_IDS = 2, /* position_ids */
+    TOKMAP_ROW_DOCUMENT_IDS = 4, /* document_ids */
+    TOKMAP_ROW_LOSS_MASK = 8     /* loss_mask */
+};
+
+typedef struct tokmap_loader_options { /* zero it; 0 means the default, where there is one */
+    size_t struct_size;                /* sizeof(tokmap_loader_options) */
+    const tokmap_loader_source *sources;
+    size_t n_sources;
+    const tokmap_loader_stage *stages; /* after the first one, which has the sources' weights */
+    size_t n_stages;
+    uint32_t sequence_length; /* inputs of a row, 1 to 2^24 */
+    uint32_t batch_rows;      /* of this rank in a step */
+    uint32_t rank, n_ranks;   /* n_ranks 0: one */
+    uint64_t seed;
+    tokmap_shuffle shuffle;
+    tokmap_windows windows;
+    int32_t random_phase;   /* 1: window borders are others in every epoch; not within documents */
+    uint32_t row_parts;     /* TOKMAP_ROW_... */
+    uint64_t block_windows; /* of TOKMAP_SHUFFLE_BLOCK; default: as many as 1 MiB holds */
+    uint64_t group_blocks;  /* likewise; default 64 */
+} tokmap_loader_options;
+
+typedef struct tokmap_row {
+    const void *tokens;   /* n_tokens, little-endian, token_bytes each */
+    uint32_t n_tokens;    /* sequence_length + 1; within documents 2 to that */
+    uint32_t token_bytes; /* 2 or 4 */
+    uint32_t source;
+    uint32_t dataset;       /* in its source */
+    uint64_t epoch, window; /* of its source: no two samples of an epoch have the same */
+    uint64_t first_token;   /* in its dataset */
+    /* What row_parts asked for; else NULL and 0: */
+    const int32_t *cu_seqlens; /* where documents start in the inputs: n_documents + 1 positions,
+                                  the first 0, the last n_tokens - 1 */
+    uint32_t n_documents, longest_document;
+    const int32_t *position_ids, *document_ids; /* for each of sequence_length inputs */
+    const uint8_t *loss_mask;                   /* likewise: 0 or 1 */
+} tokmap_row;
+
+typedef struct tokmap_batch {
+    size_t struct_size; /* sizeof(tokmap_batch), set by the caller */
+    const tokmap_row *rows;
+    uint32_t n_rows; /* batch_rows */
+    uint32_t sequence_length;
+    uint32_t token_bytes;  /* the widest of all sources */
+    uint64_t first_sample; /* of row 0; the rows are samples one after another */
+    uint64_t step_sample;  /* of the step: row 0 of rank 0 */
+} tokmap_batch;
+
+/* TOKMAP_ERR_ARGUMENT: an option breaks a rule, err says which. TOKMAP_ERR_MISMATCH: datasets that
+ * do not go together, or a source without a single window. */
+TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
+                                            const tokmap_loader_options *options,
+                                            tokmap_error *err);
+TOKMAP_API void tokmap_loader_close(tokmap_loader *l);
+
+/* This rank's rows of the next step. TOKMAP_END: a source with max_epochs has no window left within
+ * the step (of any rank); err says which. */
+TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch,
+                                            tokmap_error *err);
+/* Lets the next step begin at sample g, below 2^62. */
+TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
+/* The first sample of the next step: seek with it, or keep it beside a checkpoint. */
+TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);
+/* Another number of rows from the next step on, and of ranks, and another place among them. */
+TOKMAP_API tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
+                                                 uint32_t batch_rows, tokmap_error *err);
+
+enum {
+    TOKMAP_STATE_BYTES = 128
+};
+
+/* Position and all that the order depends on; the same on every rank. Batches that were handed out
+ * count, whatever was read ahead. */
+TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
+                                            uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
+/* Goes on where the state was saved. TOKMAP_ERR_MISMATCH when it was saved with other data, another
+ * sequence length, seed, shuffle or mixture; TOKMAP_ERR_CORRUPT when it is damaged. */
+TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
+                                               const uint8_t state[TOKMAP_STATE_BYTES],
+                                               tokmap_error *err);
+
+/* Where a sample comes from, without reading it. */
+typedef struct tokmap_sample {
+    uint32_t source, dataset;
+    uint64_t epoch, window, first_token;
+    uint32_t n_tokens;
+} tokmap_sample;
+TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                                              tokmap_error *err);
+
+typedef struct tokmap_loader_info {
+    size_t struct_size; /* sizeof(tokmap_loader_info), set by the caller */
+    uint64_t n_sources;
+    uint64_t n_samples;      /* until a source with max_epochs ends it; UINT64_MAX: endless */
+    uint64_t resident_bytes; /* memory of the loader, without the maps */
+} tokmap_loader_info;
+TOKMAP_API void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
+
+typedef struct tokmap_loader_source_info {
+    size_t struct_size;
+    uint64_t n_windows;        /* in an epoch */
+    uint64_t quota, period;    /* it gives `quota` of each `period` samples, in the first stage */
+    uint64_t n_samples_before; /* of it, before the position of the loader */
+} tokmap_loader_source_info;
+TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
+                                                  tokmap_loader_source_info *info);
+
+/* ---- Copies ---- */
+
+typedef enum tokmap_gather_format {
+    TOKMAP_GATHER_TOKENS = 0, /* rows of sequence_length + 1 tokens, token_bytes of the batch wide,
+                                 in `inputs`; labels is NULL */
+    TOKMAP_GATHER_I32 = 1,    /* inputs and labels apart, sequence_length in a row; either may be
+                                 NULL */
+    TOKMAP_GATHER_I64 = 2
+} tokmap_gather_format;
+
+typedef struct tokmap_gather_options { /* zero it */
+    size_t struct_size;
+    tokmap_gather_format format;
+    int32_t mask_labels; /* 1: labels that a row's loss_mask leaves out become ignore_index */
+    int64_t ignore_index;
+    uint32_t pad_id; /* what a row that is shorter is filled up with; its labels there are
+                        ignore_index in any case */
+    uint32_t reserved;
+    void *inputs, *labels; /* aligned to what they hold */
+} tokmap_gather_options;
+
+/* Copies the rows of a batch, with the widest instructions of the machine. */
+TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
+                                             const tokmap_gather_options *options,
+                                             tokmap_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TOKMAP_LOADER_H */

@@ -1,0 +1,173 @@
+/* loader.c - the steps of a loader: next, seek, locate, and what it says of itself. */
+#include "loader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base.h"
+#include "status.h"
+
+tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
+{
+    if (!tokmap_i_fork_mark_is_child(&l->fork_mark))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_FORKED,
+                "this loader belongs to the parent process: open another in the child");
+}
+
+tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                                   tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const tokmap_status status = tokmap_i_loader_check_fork(l, err);
+    if (status)
+        return status;
+    if (sample >= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64, sample);
+    return tokmap_i_sampler_locate(&l->sampler, sample, out, err);
+}
+
+/* ---- Rows ---- */
+
+/* A row that goes on at token 0 is copied, without the map. */
+static tokmap_status join(const tokmap_dataset *ds, const tokmap_row *row, uint8_t *to,
+                          tokmap_error *err)
+{
+    const uint64_t n_left = ds->header.n_tokens - row->first_token;
+    const size_t n_end = (size_t)n_left * row->token_bytes;
+    const tokmap_status status = tokmap_dataset_read(ds, row->first_token, n_left, to, err);
+    return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_left, to + n_end, err);
+}
+
+static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                           tokmap_error *err)
+{
+    tokmap_row *row = &l->rows[i];
+    if (row->n_tokens <= ds->header.n_tokens - row->first_token) {
+        row->tokens = ds->token_map + ds->header.token_offset + row->first_token * row->token_bytes;
+        return TOKMAP_OK;
+    }
+    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
+    row->tokens = to;
+    return join(ds, row, to, err);
+}
+
+static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample, tokmap_error *err)
+{
+    tokmap_sample at;
+    tokmap_status status = tokmap_i_sampler_locate(&l->sampler, sample, &at, err);
+    if (status)
+        return status;
+    const tokmap_i_loader_source *s = &l->sources[at.source];
+    const tokmap_dataset *ds = s->datasets[at.dataset];
+    l->rows[i] = (tokmap_row){.n_tokens = at.n_tokens,
+                              .token_bytes = s->token_bytes,
+                              .source = at.source,
+                              .dataset = at.dataset,
+                              .epoch = at.epoch,
+                              .window = at.window,
+                              .first_token = at.first_token};
+    status = point(l, i, ds, err);
+    if (!status && tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
+        status = FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
+    return status;
+}
+
+/* ---- Steps ---- */
+
+static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_error *err)
+{
+    if (after > l->end)
+        return FAIL(err, TOKMAP_END,
+                    "source %" PRIu32 " has given all of its epochs: there are %" PRIu64
+                    " samples, and this step needs those up to %" PRIu64,
+                    l->end_source, l->end, after);
+    if (after > TOKMAP_I_MAX_SAMPLE)
+        return FAIL(err, TOKMAP_END, "a loader has 2^62 samples");
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
+    const uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
+    tokmap_status status = tokmap_i_loader_check_fork(l, err);
+    if (!status && (!batch || batch->struct_size < SIZE_UP_TO(tokmap_batch, step_sample)))
+        status =
+            FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_next: batch: struct_size is not set");
+    if (!status)
+        status = check_end(l, after, err);
+    for (uint32_t i = 0; i < l->batch_rows && !status; i++)
+        status = fill_row(l, i, first + i, err);
+    if (status)
+        return status;
+    const tokmap_batch full = {.struct_size = batch->struct_size,
+                               .rows = l->rows,
+                               .n_rows = l->batch_rows,
+                               .sequence_length = l->length,
+                               .token_bytes = l->token_bytes,
+                               .first_sample = first,
+                               .step_sample = l->next_sample};
+    memcpy(batch, &full, MIN(batch->struct_size, sizeof full));
+    l->next_sample = after;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const tokmap_status status = tokmap_i_loader_check_fork(l, err);
+    if (status)
+        return status;
+    if (sample >= TOKMAP_I_MAX_SAMPLE || sample > l->end)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64 " to begin at", sample);
+    l->next_sample = sample;
+    return TOKMAP_OK;
+}
+
+uint64_t tokmap_loader_position(const tokmap_loader *l)
+{
+    return l->next_sample;
+}
+
+/* ---- Of itself ---- */
+
+void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
+{
+    tokmap_loader_info full = {.struct_size = info->struct_size,
+                               .n_sources = l->n_sources,
+                               .n_samples = l->end,
+                               .resident_bytes = sizeof *l};
+    full.resident_bytes += l->batch_rows * sizeof *l->rows;
+    full.resident_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
+    if (l->joined)
+        full.resident_bytes += l->batch_rows * (l->length + 1ull) * l->token_bytes;
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        const tokmap_i_windows *w = &l->sources[k].windows;
+        full.resident_bytes += sizeof *l->sources + w->n_datasets * 2 * sizeof(uint64_t);
+        for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
+            full.resident_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
+    }
+    memcpy(info, &full, MIN(info->struct_size, sizeof full));
+}
+
+tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
+                                       tokmap_loader_source_info *info)
+{
+    if (source >= l->n_sources ||
+        info->struct_size < SIZE_UP_TO(tokmap_loader_source_info, n_samples_before))
+        return TOKMAP_ERR_ARGUMENT;
+    uint64_t *counts = malloc(l->n_sources * sizeof *counts);
+    if (!counts)
+        return TOKMAP_ERR_MEMORY;
+    tokmap_i_mixture_counts(l->mixture, l->next_sample, counts);
+    const tokmap_loader_source_info full = {.struct_size = info->struct_size,
+                                            .n_windows = l->sources[source].windows.n_windows,
+                                            .quota = l->quotas[source],
+                                            .period = l->period,
+                                            .n_samples_before = counts[source]};
+    free(counts);
+    memcpy(info, &full, MIN(info->struct_size, sizeof full));
+    return TOKMAP_OK;
+}

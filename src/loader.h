@@ -1,0 +1,42 @@
+/* loader.h - an open loader, for the files of the library that work on one. */
+#ifndef TOKMAP_LOADER_PRIVATE_H
+#define TOKMAP_LOADER_PRIVATE_H
+
+#include "platform.h"
+#include "row_parts.h"
+#include "sampler.h"
+#include "tokmap_loader.h"
+
+#define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)
+
+struct tokmap_loader {
+    tokmap_i_fork_mark fork_mark;
+    uint32_t length; /* inputs of a row */
+    uint64_t seed;
+    tokmap_shuffle shuffle;
+    tokmap_windows windows;
+    bool random_phase;
+    uint64_t block_windows, group_blocks; /* 0 unless shuffled by blocks */
+
+    tokmap_i_loader_source *sources;
+    uint32_t n_sources, token_bytes; /* the widest */
+    tokmap_i_mixture *mixture;
+    tokmap_i_sampler sampler; /* of the caller's thread */
+    uint32_t *quotas;         /* of the first stage, */
+    uint64_t period;          /* and their sum */
+    uint64_t end;             /* samples; UINT64_MAX: endless */
+    uint32_t end_source;      /* which ends it */
+
+    uint32_t rank, n_ranks, batch_rows;
+    uint64_t next_sample; /* of the next step: row 0 of rank 0 */
+    tokmap_row *rows;
+    uint8_t *joined; /* a place for each row that joins the end of a dataset to its beginning */
+    tokmap_i_row_parts parts;
+};
+
+tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
+/* Memory for batches of so many rows, in place of what was there. */
+tokmap_status tokmap_i_loader_set_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_parts,
+                                       tokmap_error *err);
+
+#endif /* TOKMAP_LOADER_PRIVATE_H */

@@ -1,0 +1,27 @@
+/* row_parts.h - what rows say beside their tokens: where documents start, position and document
+ * ids, the loss mask. From the document index alone: docs/FORMAT.md, section 10.7. */
+#ifndef TOKMAP_ROW_PARTS_H
+#define TOKMAP_ROW_PARTS_H
+
+#include "dataset.h"
+#include "tokmap_loader.h"
+
+typedef struct tokmap_i_row_parts {
+    uint32_t wanted; /* TOKMAP_ROW_... */
+    uint32_t length; /* inputs of a row */
+    int32_t *cu_seqlens, *position_ids, *document_ids;
+    uint8_t *loss_mask;
+} tokmap_i_row_parts;
+
+/* Memory for n_rows rows; false: there is none. */
+bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
+                             uint32_t n_rows);
+void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
+size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
+
+/* Fills in what row number i says of its documents; its tokens' place stands in it. masked: none of
+ * its labels counts. TOKMAP_ERR_CORRUPT: the document index is damaged. */
+tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
+                                      bool masked, tokmap_row *row);
+
+#endif /* TOKMAP_ROW_PARTS_H */

@@ -1,0 +1,445 @@
+"""The order of samples, written from section 10 of docs/FORMAT.md alone: a second implementation to
+compare the library with. Plain and slow; standard library only.
+
+    sources = [Source([dataset_id], [n_tokens]), ...]
+    order = Order(sources, [Stage(0, quotas_of(weights))], sequence_length=4096, seed=1)
+    sample = order.sample(g)
+"""
+
+import heapq
+import itertools
+import math
+import struct
+from bisect import bisect_left, bisect_right
+from collections import namedtuple
+
+from ref_xxh3 import r64, xxh3_64
+
+M64 = 2**64 - 1
+G = 0x9E3779B97F4A7C15
+MIX_1, MIX_2 = 0xBF58476D1CE4E5B9, 0x94D049BB133111EB
+HASH_START = 0x31646572726F6D74
+LARGEST_N = 2**48
+LARGEST_PERIOD = 2**20
+
+FOR_FULL, FOR_BLOCKS, FOR_GROUP, FOR_BEGIN, FOR_PHASE = 1, 2, 3, 4, 5
+
+STATE_MAGIC = bytes.fromhex("89544D530D0A1A0A")
+STATE_WINDOWS = {"concat": 0, "within-document": 1}
+STATE_SHUFFLE = {"full": 0, "none": 1, "block": 2}
+
+
+# ---- Keys ----
+
+
+def mix(z):
+    z = (z ^ z >> 30) * MIX_1 & M64
+    z = (z ^ z >> 27) * MIX_2 & M64
+    return z ^ z >> 31
+
+
+def hash_of(numbers):
+    h = HASH_START
+    for v in numbers:
+        h = mix(h ^ v) + G & M64
+    return h
+
+
+def source_id(dataset_ids):
+    """Of the ids of its datasets, 16 bytes each, in order."""
+    return hash_of(half for id in dataset_ids for half in (r64(id, 0), r64(id, 8)))
+
+
+def copies(ids):
+    """For each source how many before it have the same id."""
+    return [ids[:i].count(id) for i, id in enumerate(ids)]
+
+
+class Keys:
+    """The keys of one source: keys(purpose, epoch, n)."""
+
+    def __init__(self, seed, id, copy):
+        self.seed, self.id, self.copy = seed, id, copy
+
+    def __call__(self, purpose, epoch, n):
+        return hash_of((purpose, self.seed, self.id, self.copy, epoch, n))
+
+
+# ---- A permutation of [0, N) ----
+
+
+class Permutation:
+    """permute for one N and key: call it with x; inverse(y) is the x that gives y."""
+
+    def __init__(self, n, key):
+        if not 1 <= n <= LARGEST_N:
+            raise ValueError("N is %d" % n)
+        self.n = n
+        self.a = math.isqrt(n - 1) + 1
+        self.b = (n + self.a - 1) // self.a
+        self.round_keys = [mix(key + (i + 1) * G & M64) for i in range(6)]
+
+    def __call__(self, x):
+        n, a, b, k = self.n, self.a, self.b, self.round_keys
+        while True:
+            left, right = divmod(x, b)
+            for i in (0, 2, 4):
+                z = (right ^ k[i]) * MIX_1 & M64
+                z = (z ^ z >> 32) * MIX_2 & M64
+                left = (left + (z * a >> 64)) % a
+                z = (left ^ k[i + 1]) * MIX_1 & M64
+                z = (z ^ z >> 32) * MIX_2 & M64
+                right = (right + (z * b >> 64)) % b
+            x = left * b + right
+            if x < n:
+                return x
+
+    def round(self, i, v, m):
+        z = (v ^ self.round_keys[i]) * MIX_1 & M64
+        z = (z ^ z >> 32) * MIX_2 & M64
+        return z * m >> 64
+
+    def inverse(self, y):
+        while True:
+            left, right = divmod(y, self.b)
+            for i in (4, 2, 0):
+                right = (right - self.round(i + 1, left, self.b)) % self.b
+                left = (left - self.round(i, right, self.a)) % self.a
+            y = left * self.b + right
+            if y < self.n:
+                return y
+
+
+# ---- Windows ----
+
+
+class Row(namedtuple("Row", "dataset first n_inputs n_tokens")):
+    """n_inputs + 1 tokens of a dataset of n_tokens, from token `first` on, round its end."""
+
+    def tokens(self):
+        return [(self.first + i) % self.n_tokens for i in range(self.n_inputs + 1)]
+
+
+class ConcatWindows:
+    """Of datasets of so many tokens. With keys, those of the source, phases are random."""
+
+    def __init__(self, sizes, sequence_length, keys=None):
+        self.sizes, self.length, self.keys = sizes, sequence_length, keys
+        counts = [(t - 1) // sequence_length if t > 0 else 0 for t in sizes]
+        self.ends = list(itertools.accumulate(counts))
+        self.n = self.ends[-1]
+
+    def phase(self, epoch, dataset):
+        if self.keys is None:
+            return 0
+        return self.keys(FOR_PHASE, epoch, dataset) * self.length >> 64
+
+    def row(self, epoch, w):
+        d = bisect_right(self.ends, w)
+        within = w - (self.ends[d - 1] if d > 0 else 0)
+        first = self.phase(epoch, d) + within * self.length
+        return Row(d, first, self.length, self.sizes[d])
+
+
+class DocumentWindows:
+    """Of datasets with these documents, a list of (first, end) for each dataset."""
+
+    def __init__(self, documents, sequence_length):
+        self.length = sequence_length
+        self.documents = [(d, *document) for d, some in enumerate(documents) for document in some]
+        self.sizes = [some[-1][1] if some else 0 for some in documents]
+        counts = [self.count(end - first) for _, first, end in self.documents]
+        self.ends = list(itertools.accumulate(counts))
+        self.n = self.ends[-1] if counts else 0
+
+    def count(self, n):
+        return (n - 1 + self.length - 1) // self.length if n >= 2 else 0
+
+    def row(self, epoch, w):
+        at = bisect_right(self.ends, w)
+        d, s, end = self.documents[at]
+        first = s + (w - (self.ends[at - 1] if at > 0 else 0)) * self.length
+        last = min(first + self.length, end - 1)
+        return Row(d, first, last - first, self.sizes[d])
+
+
+# ---- Shuffle modes ----
+
+
+class Shuffle:
+    """From the number of a sample within its epoch to a window: shuffle(epoch, x)."""
+
+    def __init__(self, mode, n, keys, block=0, group=0):
+        if mode not in STATE_SHUFFLE:
+            raise ValueError(mode)
+        if mode == "block" and not (block >= 1 and group >= 1 and block * group <= LARGEST_N):
+            raise ValueError("%d windows in a block, %d blocks in a group" % (block, group))
+        self.mode, self.n, self.keys, self.block, self.group = mode, n, keys, block, group
+        self.permutations = {}
+
+    def permutation(self, n, purpose, epoch, number):
+        name = (n, purpose, epoch, number)
+        if name not in self.permutations:
+            if len(self.permutations) >= 1000:
+                self.permutations.clear()
+            self.permutations[name] = Permutation(n, self.keys(purpose, epoch, number))
+        return self.permutations[name]
+
+    def __call__(self, epoch, x):
+        if self.mode == "none":
+            return x
+        if self.mode == "full":
+            return self.permutation(self.n, FOR_FULL, epoch, 0)(x)
+        n, b, m = self.n, self.block, self.group
+        c, within = divmod(x, b * m)
+        size = min(b * m, n - c * b * m)
+        o = self.permutation(size, FOR_GROUP, epoch, c)(within)
+        s = c * m + o // b
+        if s < n // b:
+            s = self.permutation(n // b, FOR_BLOCKS, epoch, 0)(s)
+        return (s * b + o % b + (self.keys(FOR_BEGIN, epoch, 0) * n >> 64)) % n
+
+
+# ---- Mixtures ----
+
+
+def slots_of(quotas):
+    """The source of each slot of a period."""
+    period = sum(quotas)
+    if not 1 <= period <= LARGEST_PERIOD:
+        raise ValueError("the period is %d" % period)
+    counts = [0] * len(quotas)
+    slots, ready = [], []
+    # A source waits for the first slot i with n * P < q * (i + 1), then it is ready.
+    waiting = [(0, k) for k, q in enumerate(quotas) if q > 0]
+    for i in range(period):
+        while waiting and waiting[0][0] <= i:
+            k = heapq.heappop(waiting)[1]
+            due = ((counts[k] + 1) * period + quotas[k] - 1) // quotas[k]
+            heapq.heappush(ready, (due, k))
+        k = heapq.heappop(ready)[1]
+        slots.append(k)
+        counts[k] += 1
+        heapq.heappush(waiting, (counts[k] * period // quotas[k], k))
+    return slots
+
+
+class Stage:
+    """From sample `first` on, with quotas; its slots are those of one period."""
+
+    def __init__(self, first, quotas):
+        self.first, self.quotas, self.period = first, list(quotas), sum(quotas)
+        self.slots = slots_of(quotas)
+        self.slots_of_source = [[] for _ in quotas]
+        self.earlier = []  # for each slot: those of its source before it
+        for i, k in enumerate(self.slots):
+            self.earlier.append(len(self.slots_of_source[k]))
+            self.slots_of_source[k].append(i)
+
+    def count(self, k, n_samples):
+        """Samples of source k among the first n_samples."""
+        periods, slot = divmod(n_samples, self.period)
+        return periods * self.quotas[k] + bisect_left(self.slots_of_source[k], slot)
+
+    def place(self, k, j):
+        """At which sample of the stage the one of source k with number j stands."""
+        periods, number = divmod(j, self.quotas[k])
+        return periods * self.period + self.slots_of_source[k][number]
+
+
+class Mixture:
+    """Stages, and for each source its number of windows N and its largest number of epochs E, 0
+    for none. `end` is the sample that the order ends before, or None; it would be of
+    `ending_source`."""
+
+    def __init__(self, stages, n_windows, epochs):
+        firsts = [stage.first for stage in stages]
+        if firsts[0] != 0 or any(a >= b for a, b in zip(firsts, firsts[1:])):
+            raise ValueError("stages begin at %s" % firsts)
+        self.stages, self.firsts, self.n_windows, self.epochs = stages, firsts, n_windows, epochs
+        self.bases = [[0] * len(n_windows)]
+        for stage, behind in zip(stages, stages[1:]):
+            length = behind.first - stage.first
+            base = self.bases[-1]
+            self.bases.append([n + stage.count(k, length) for k, n in enumerate(base)])
+        self.end, self.ending_source = self.find_end()
+
+    def find_end(self):
+        """(end, the source that has given all), or (None, None)."""
+        for i, (stage, base) in enumerate(zip(self.stages, self.bases)):
+            ends = [
+                (stage.first + stage.place(k, e * n - base[k]), k)
+                for k, (e, n) in enumerate(zip(self.epochs, self.n_windows))
+                if e > 0 and stage.quotas[k] > 0
+            ]
+            if ends and (i + 1 == len(self.stages) or min(ends)[0] < self.firsts[i + 1]):
+                return min(ends)
+        return None, None
+
+    def counts(self, g):
+        """Samples of each source before sample g."""
+        i = bisect_right(self.firsts, g) - 1
+        stage = self.stages[i]
+        return [n + stage.count(k, g - stage.first) for k, n in enumerate(self.bases[i])]
+
+    def sample(self, g):
+        """(source, epoch, x) of sample g, which is before the end."""
+        i = bisect_right(self.firsts, g) - 1
+        stage = self.stages[i]
+        periods, slot = divmod(g - stage.first, stage.period)
+        k = stage.slots[slot]
+        j = self.bases[i][k] + periods * stage.quotas[k] + stage.earlier[slot]
+        return k, j // self.n_windows[k], j % self.n_windows[k]
+
+    def hash(self):
+        numbers = [v for stage in self.stages for v in (stage.first, *stage.quotas)]
+        return hash_of(numbers + self.epochs)
+
+
+def quotas_of(weights):
+    if not all(0 <= w < math.inf for w in weights) or not any(weights):
+        raise ValueError("weights %s" % weights)
+    return quotas_of_decimals(weights) or quotas_of_shares(weights)
+
+
+def quotas_of_decimals(weights):
+    """None where the weights are not decimal fractions, or too long ones."""
+    for digits in range(7):
+        scaled = [w * 10.0**digits for w in weights if w > 0]
+        if math.inf in scaled:
+            return None
+        nearest = [float(round(x)) for x in scaled]
+        if all(r >= 1 and abs(x - r) <= r * 1e-9 for x, r in zip(scaled, nearest)):
+            divisor = math.gcd(*(int(r) for r in nearest))
+            small = iter([int(r) // divisor for r in nearest])
+            quotas = [next(small) if w > 0 else 0 for w in weights]
+            return quotas if sum(quotas) <= LARGEST_PERIOD else None
+    return None
+
+
+def quotas_of_shares(weights):
+    # Not sum(): from Python 3.12 on it does not add doubles one after the other.
+    total = 0.0
+    for w in weights:
+        total += w
+    if total == math.inf:
+        raise ValueError("weights %s" % weights)
+    scaled = [w / total * float(LARGEST_PERIOD) for w in weights]
+    quotas = [max(1, math.floor(x)) if w > 0 else 0 for w, x in zip(weights, scaled)]
+    missing = LARGEST_PERIOD - sum(quotas)
+    if missing > 0:
+        # sorted() keeps the first of equal ones first.
+        used = [k for k, w in enumerate(weights) if w > 0]
+        for k in sorted(used, key=lambda k: quotas[k] - scaled[k])[:missing]:
+            quotas[k] += 1
+    largest = [(-q, k) for k, q in enumerate(quotas)]
+    heapq.heapify(largest)
+    for _ in range(-missing):
+        q, k = largest[0]
+        heapq.heapreplace(largest, (q + 1, k))
+        quotas[k] -= 1
+    return quotas
+
+
+# ---- Ranks ----
+
+
+def rank_samples(g, n_ranks, n_rows, rank):
+    """The samples of the rows of a rank in the step that begins at g."""
+    return [g + rank * n_rows + i for i in range(n_rows)]
+
+
+# ---- What a row says of its documents ----
+
+About = namedtuple("About", "starts position_ids document_ids loss_mask")
+
+
+def about_row(row, documents, sequence_length, masked=False):
+    """documents: (first, end) of each document of the row's dataset, or None where the borders are
+    not known."""
+    # Only a row that joins the end of a dataset to its beginning has token 0 behind another one.
+    begins = {0} | {first for first, end in documents or [] if first < end}
+    tokens, n = row.tokens(), row.n_inputs
+    starts = [0] + [i for i in range(1, n) if tokens[i] in begins]
+    document_ids = [bisect_right(starts, i) - 1 for i in range(n)]
+    position_ids = [i - starts[document] for i, document in enumerate(document_ids)]
+    mask = [
+        int(i < n and tokens[i + 1] not in begins and not masked) for i in range(sequence_length)
+    ]
+    return About(starts + [n], position_ids, document_ids, mask)
+
+
+# ---- The whole order ----
+
+
+class Source:
+    """dataset_ids: 16 bytes each; sizes: tokens of each dataset; documents: for each a list of
+    (first, end), or None where the borders are not known; epochs: at most so many, 0 for no end."""
+
+    def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False):
+        self.id = source_id(dataset_ids)
+        self.sizes, self.epochs, self.masked = sizes, epochs, masked
+        self.documents = documents or [None] * len(sizes)
+
+
+class Sample(namedtuple("Sample", "source epoch x window row")):
+    """`row` lies in one dataset of the source."""
+
+
+class Order:
+    def __init__(self, sources, stages, sequence_length, seed, **options):
+        """options: windows, phases, shuffle, block, group."""
+        self.sources, self.length, self.seed = sources, sequence_length, seed
+        self.kind = options.get("windows", "concat")
+        self.phases = options.get("phases", False)
+        self.shuffle = options.get("shuffle", "full")
+        self.block, self.group = options.get("block", 0), options.get("group", 0)
+        ids = [source.id for source in sources]
+        self.keys = [Keys(seed, id, copy) for id, copy in zip(ids, copies(ids))]
+        self.windows = [self.windows_of(s, keys) for s, keys in zip(sources, self.keys)]
+        self.shuffles = [
+            Shuffle(self.shuffle, windows.n, keys, self.block, self.group)
+            for windows, keys in zip(self.windows, self.keys)
+        ]
+        epochs = [source.epochs for source in sources]
+        self.mixture = Mixture(stages, [windows.n for windows in self.windows], epochs)
+
+    def windows_of(self, source, keys):
+        if self.kind == "within-document":
+            if None in source.documents:
+                raise ValueError("a dataset whose borders are not known")
+            windows = DocumentWindows(source.documents, self.length)
+        else:
+            windows = ConcatWindows(source.sizes, self.length, keys if self.phases else None)
+        if not 1 <= windows.n <= LARGEST_N:
+            raise ValueError("%d windows" % windows.n)
+        return windows
+
+    def sample(self, g):
+        k, epoch, x = self.mixture.sample(g)
+        w = self.shuffles[k](epoch, x)
+        return Sample(k, epoch, x, w, self.windows[k].row(epoch, w))
+
+    def about(self, sample):
+        source = self.sources[sample.source]
+        documents = source.documents[sample.row.dataset]
+        return about_row(sample.row, documents, self.length, source.masked)
+
+    def state(self, next_sample):
+        """The 128 bytes of section 10.8."""
+        block, group = (self.block, self.group) if self.shuffle == "block" else (0, 0)
+        windows, shuffle = STATE_WINDOWS[self.kind], STATE_SHUFFLE[self.shuffle]
+        data = struct.pack(
+            "<8sIIQQIIQQQ56x",
+            STATE_MAGIC,
+            1,
+            self.length,
+            self.seed,
+            next_sample,
+            len(self.sources),
+            len(self.mixture.stages),
+            hash_of(source.id for source in self.sources),
+            hash_of((windows, int(self.phases), shuffle, block, group)),
+            self.mixture.hash(),
+        )
+        return data + struct.pack("<Q", xxh3_64(data))

@@ -1,0 +1,384 @@
+/* test_loader - every window once an epoch, the same sequence however it is dealt out, saved and
+ * restored, and rows that hold the tokens they say. */
+#include "loader_corpus.h"
+
+enum {
+    LENGTH = 7,
+    MAX_SAMPLES = 2000
+};
+
+static corpus_shape first = {.name = "first", .n_tokens = 1003, .first_id = 0, .token_bytes = 2};
+static corpus_shape second = {
+    .name = "second", .n_tokens = 400, .first_id = 1 << 20, .token_bytes = 4};
+static corpus_shape third = {.name = "third", .n_tokens = 57, .first_id = 5000, .token_bytes = 2};
+
+static void open_all(void)
+{
+    corpus_shape *all[] = {&first, &second, &third};
+    for (int i = 0; i < 3; i++) {
+        corpus_cut(all[i], 20);
+        corpus_open(all[i]);
+    }
+}
+
+static void close_all(void)
+{
+    corpus_close(&first);
+    corpus_close(&second);
+    corpus_close(&third);
+}
+
+/* Two sources, of which the first has two datasets. */
+typedef struct setup {
+    const tokmap_dataset *of_a[2], *of_b[1];
+    tokmap_loader_source sources[2];
+    tokmap_loader_stage stages[1];
+    double later[2];
+    tokmap_loader_options options;
+} setup;
+
+static const corpus_shape *shape_of(const tokmap_row *row)
+{
+    return row->source == 1 ? &second : row->dataset == 0 ? &first : &third;
+}
+
+/* One source, or two and a stage. */
+static void set_up(setup *s, uint32_t n_sources)
+{
+    memset(s, 0, sizeof *s);
+    s->of_a[0] = first.ds;
+    s->of_a[1] = third.ds;
+    s->of_b[0] = second.ds;
+    s->sources[0] = (tokmap_loader_source){.datasets = s->of_a, .n_datasets = 2, .weight = 0.7};
+    s->sources[1] = (tokmap_loader_source){.datasets = s->of_b, .n_datasets = 1, .weight = 0.3};
+    s->later[0] = 1;
+    s->later[1] = 2;
+    s->stages[0] = (tokmap_loader_stage){101, s->later};
+    s->options = (tokmap_loader_options){.struct_size = sizeof s->options,
+                                         .sources = s->sources,
+                                         .n_sources = n_sources,
+                                         .stages = s->stages,
+                                         .n_stages = n_sources - 1,
+                                         .sequence_length = LENGTH,
+                                         .batch_rows = 1,
+                                         .seed = 42};
+}
+
+static tokmap_loader *open_loader(const tokmap_loader_options *o)
+{
+    tokmap_loader *l = NULL;
+    tokmap_error err;
+    if (tokmap_loader_open(&l, o, &err))
+        CHECK_FAIL("%s", err.text);
+    return l;
+}
+
+/* The modes that change which window a sample is. */
+enum {
+    N_MODES = 8
+};
+
+static void set_mode(tokmap_loader_options *o, int mode)
+{
+    static const tokmap_shuffle shuffles[] = {TOKMAP_SHUFFLE_NONE, TOKMAP_SHUFFLE_FULL,
+                                              TOKMAP_SHUFFLE_BLOCK};
+    o->shuffle = shuffles[mode % 3];
+    if (o->shuffle == TOKMAP_SHUFFLE_BLOCK) {
+        o->block_windows = 5;
+        o->group_blocks = 3;
+    }
+    if (mode >= 3 && mode < 6)
+        o->random_phase = 1;
+    if (mode >= 6)
+        o->windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+}
+
+static void expect_next(tokmap_loader *l, tokmap_batch *b)
+{
+    tokmap_error err;
+    *b = (tokmap_batch){.struct_size = sizeof *b};
+    if (tokmap_loader_next(l, b, &err))
+        CHECK_FAIL("%s", err.text);
+}
+
+/* ---- Coverage ---- */
+
+/* Over two epochs of one source: all windows once in each, every label that windows have once. */
+static void cover_twice(int mode)
+{
+    setup s;
+    static uint8_t windows[MAX_SAMPLES], labels[2][2000];
+    set_up(&s, 1);
+    set_mode(&s.options, mode);
+    s.sources[0].max_epochs = 2;
+    tokmap_loader *l = open_loader(&s.options);
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader_source_info source = {.struct_size = sizeof source};
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    tokmap_loader_get_info(l, &info);
+    CHECK_INT(tokmap_loader_get_source(l, 0, &source), TOKMAP_OK);
+    CHECK_EQ(info.n_samples, 2 * source.n_windows);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        uint32_t n_labels = 0;
+        memset(windows, 0, sizeof windows);
+        memset(labels, 0, sizeof labels);
+        for (uint64_t i = 0; i < source.n_windows; i++) {
+            expect_next(l, &b);
+            const tokmap_row *row = b.rows;
+            CHECK_EQ(row->epoch, epoch);
+            CHECK(row->window < source.n_windows && windows[row->window]++ == 0);
+            corpus_check_tokens(shape_of(row), row);
+            for (uint32_t k = 1; k < row->n_tokens; k++, n_labels++) {
+                const uint64_t label = (row->first_token + k) % shape_of(row)->n_tokens;
+                CHECK(labels[row->dataset][label]++ == 0);
+            }
+        }
+        if (mode < 6)
+            CHECK_EQ(n_labels, LENGTH * source.n_windows);
+        for (int d = 0; mode >= 6 && d < 2; d++) {
+            const corpus_shape *c = d ? &third : &first;
+            for (uint32_t t = 0; t < c->n_tokens; t++)
+                CHECK_INT(labels[d][t], !corpus_begins(c, t));
+        }
+    }
+    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_END);
+    tokmap_loader_close(l);
+}
+
+TEST(each_window_comes_once_an_epoch_and_each_label_once)
+{
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++)
+        cover_twice(mode);
+    close_all();
+}
+
+/* ---- One sequence ---- */
+
+static tokmap_sample sequence[MAX_SAMPLES];
+
+static void expect_sample(const tokmap_row *row, uint64_t g)
+{
+    const tokmap_sample *want = &sequence[g];
+    CHECK_EQ(row->source, want->source);
+    CHECK_EQ(row->dataset, want->dataset);
+    CHECK_EQ(row->epoch, want->epoch);
+    CHECK_EQ(row->window, want->window);
+    CHECK_EQ(row->first_token, want->first_token);
+    CHECK_EQ(row->n_tokens, want->n_tokens);
+    corpus_check_tokens(shape_of(row), row);
+}
+
+/* One step of all ranks from sample g on, which are all to save the same. */
+static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state)
+{
+    uint8_t before[TOKMAP_STATE_BYTES], after[TOKMAP_STATE_BYTES];
+    tokmap_error err;
+    memcpy(before, state, sizeof before);
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        tokmap_batch b;
+        s->options.rank = r;
+        s->options.n_ranks = n_ranks;
+        tokmap_loader *l = open_loader(&s->options);
+        if (tokmap_loader_restore(l, before, &err))
+            CHECK_FAIL("%s", err.text);
+        expect_next(l, &b);
+        CHECK_EQ(b.step_sample, g);
+        CHECK_EQ(b.first_sample, g + (uint64_t)r * s->options.batch_rows);
+        CHECK_EQ(b.n_rows, s->options.batch_rows);
+        for (uint32_t i = 0; i < b.n_rows; i++)
+            expect_sample(&b.rows[i], b.first_sample + i);
+        CHECK_INT(tokmap_loader_save(l, after, &err), TOKMAP_OK);
+        CHECK(r == 0 || memcmp(after, state, sizeof after) == 0);
+        memcpy(state, after, sizeof after);
+        tokmap_loader_close(l);
+    }
+}
+
+/* Another number of ranks and rows in every step. */
+TEST(the_sequence_is_the_same_however_it_is_dealt_out_and_resumed)
+{
+    static const uint32_t n_ranks[] = {1, 2, 3, 8};
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++) {
+        setup s;
+        uint8_t state[TOKMAP_STATE_BYTES];
+        tokmap_error err;
+        set_up(&s, 2);
+        set_mode(&s.options, mode);
+        tokmap_loader *l = open_loader(&s.options);
+        CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
+        for (uint64_t g = 0; g < MAX_SAMPLES; g++)
+            CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
+        tokmap_loader_close(l);
+        for (uint64_t g = 0, step = 0; g + 72 < (check_long() ? MAX_SAMPLES : 900); step++) {
+            const uint32_t r = n_ranks[corpus_any(4)];
+            s.options.batch_rows = 1 + corpus_any(9);
+            step_of_ranks(&s, g, r, state);
+            g += (uint64_t)r * s.options.batch_rows;
+        }
+    }
+    close_all();
+}
+
+TEST(going_on_seeking_and_other_batches_find_the_same_samples)
+{
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++) {
+        setup s;
+        tokmap_error err;
+        tokmap_batch b;
+        set_up(&s, 2);
+        set_mode(&s.options, mode);
+        tokmap_loader *l = open_loader(&s.options);
+        for (uint64_t g = 0; g < MAX_SAMPLES; g++)
+            CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
+        uint64_t g = 0;
+        for (int step = 0; step < 400; step++) {
+            const uint32_t n_ranks = 1 + corpus_any(3), rank = corpus_any(n_ranks);
+            const uint32_t n_rows = 1 + corpus_any(9);
+            if (step % 5 == 0) {
+                g = corpus_any(MAX_SAMPLES - 100);
+                CHECK_INT(tokmap_loader_seek(l, g, &err), TOKMAP_OK);
+            }
+            CHECK_INT(tokmap_loader_set_batch(l, rank, n_ranks, n_rows, &err), TOKMAP_OK);
+            CHECK_EQ(tokmap_loader_position(l), g);
+            if (g + (uint64_t)n_ranks * n_rows > MAX_SAMPLES)
+                continue;
+            expect_next(l, &b);
+            for (uint32_t i = 0; i < b.n_rows; i++)
+                expect_sample(&b.rows[i], g + (uint64_t)rank * n_rows + i);
+            g += (uint64_t)n_ranks * n_rows;
+        }
+        tokmap_loader_close(l);
+    }
+    close_all();
+}
+
+TEST(sources_get_their_shares_in_every_stage)
+{
+    setup s;
+    tokmap_error err;
+    tokmap_sample at;
+    uint64_t n[2] = {0, 0};
+    open_all();
+    set_up(&s, 2);
+    tokmap_loader *l = open_loader(&s.options);
+    for (uint64_t g = 0; g < 401; g++) {
+        CHECK_INT(tokmap_loader_locate(l, g, &at, &err), TOKMAP_OK);
+        n[at.source]++;
+        const double share = g < 101 ? 0.7 * (double)(g + 1) : 0.7 * 101 + (double)(g - 100) / 3;
+        CHECK((double)n[0] > share - 1.31 && (double)n[0] < share + 1.31);
+    }
+    CHECK_INT(tokmap_loader_seek(l, 401, &err), TOKMAP_OK);
+    for (size_t k = 0; k < 2; k++) {
+        tokmap_loader_source_info info = {.struct_size = sizeof info};
+        CHECK_INT(tokmap_loader_get_source(l, k, &info), TOKMAP_OK);
+        CHECK_EQ(info.n_samples_before, n[k]);
+        CHECK_EQ(info.quota, k ? 3 : 7);
+        CHECK_EQ(info.period, 10);
+    }
+    tokmap_loader_close(l);
+    close_all();
+}
+
+TEST(seeds_epochs_and_copies_of_a_source_have_orders_of_their_own)
+{
+    setup s;
+    tokmap_error err;
+    tokmap_sample a, b;
+    open_all();
+    set_up(&s, 1);
+    tokmap_loader *l = open_loader(&s.options);
+    tokmap_loader_source_info info = {.struct_size = sizeof info};
+    CHECK_INT(tokmap_loader_get_source(l, 0, &info), TOKMAP_OK);
+    s.options.seed = 43;
+    tokmap_loader *other = open_loader(&s.options);
+    const uint64_t n = info.n_windows;
+    uint64_t same_seed = 0, same_epoch = 0, same_shifted = 0;
+    for (uint64_t g = 0; g < n; g++) {
+        CHECK_INT(tokmap_loader_locate(l, g, &a, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_locate(other, g, &b, &err), TOKMAP_OK);
+        same_seed += a.window == b.window;
+        CHECK_INT(tokmap_loader_locate(l, n + g, &b, &err), TOKMAP_OK);
+        same_epoch += a.window == b.window;
+        CHECK_INT(tokmap_loader_locate(other, g, &a, &err), TOKMAP_OK);
+        same_shifted += a.window == b.window; /* seed 42 in epoch 1, seed 43 in epoch 0 */
+    }
+    CHECK(same_seed < 8 && same_epoch < 8 && same_shifted < 8);
+    tokmap_loader_close(l);
+    tokmap_loader_close(other);
+
+    set_up(&s, 2);
+    s.sources[1] = s.sources[0];
+    s.options.n_stages = 0;
+    l = open_loader(&s.options);
+    uint64_t same_copy = 0;
+    for (uint64_t g = 0; g < 2 * n; g += 2) { /* they take turns */
+        CHECK_INT(tokmap_loader_locate(l, g, &a, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_locate(l, g + 1, &b, &err), TOKMAP_OK);
+        CHECK(a.source == 0 && b.source == 1);
+        same_copy += a.window == b.window;
+    }
+    CHECK(same_copy < 8);
+    tokmap_loader_close(l);
+    close_all();
+}
+
+/* ---- Parts and copies ---- */
+
+static void check_gathered(const tokmap_batch *b, const tokmap_gather_options *o)
+{
+    const uint32_t *ids = o->inputs;
+    const int64_t *inputs = o->inputs, *labels = o->labels;
+    for (size_t i = 0; i < b->n_rows; i++) {
+        const tokmap_row *row = &b->rows[i];
+        for (uint32_t k = 0; k <= LENGTH && o->format == TOKMAP_GATHER_TOKENS; k++)
+            CHECK_EQ(ids[i * (LENGTH + 1) + k], k < row->n_tokens ? corpus_id(row, k) : 77);
+        for (uint32_t k = 0; k < LENGTH && o->format == TOKMAP_GATHER_I64; k++) {
+            const bool counts = k + 1 < row->n_tokens && (!o->mask_labels || row->loss_mask[k]);
+            CHECK_INT(inputs[i * LENGTH + k], k + 1 < row->n_tokens ? corpus_id(row, k) : 77);
+            CHECK_INT(labels[i * LENGTH + k], counts ? (int64_t)corpus_id(row, k + 1) : -100);
+        }
+    }
+}
+
+TEST(rows_tell_of_their_documents_and_copies_hold_them)
+{
+    static uint32_t tokens[9 * (LENGTH + 1)];
+    static int64_t inputs[9 * LENGTH], labels[9 * LENGTH];
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++) {
+        setup s;
+        tokmap_batch b;
+        tokmap_error err;
+        set_up(&s, 2);
+        set_mode(&s.options, mode);
+        s.sources[1].masked = mode % 2;
+        s.options.batch_rows = 9;
+        s.options.row_parts = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS |
+                              TOKMAP_ROW_DOCUMENT_IDS | TOKMAP_ROW_LOSS_MASK;
+        tokmap_loader *l = open_loader(&s.options);
+        for (int step = 0; step < 60; step++) {
+            expect_next(l, &b);
+            CHECK_EQ(b.token_bytes, 4);
+            for (uint32_t i = 0; i < 9; i++)
+                corpus_check_parts(shape_of(&b.rows[i]), &b.rows[i], LENGTH,
+                                   b.rows[i].source == 1 && mode % 2);
+            tokmap_gather_options o = {
+                .struct_size = sizeof o, .inputs = tokens, .pad_id = 77, .ignore_index = -100};
+            CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
+            check_gathered(&b, &o);
+            o.format = TOKMAP_GATHER_I64;
+            o.inputs = inputs;
+            o.labels = labels;
+            for (o.mask_labels = 0; o.mask_labels < 2; o.mask_labels++) {
+                CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
+                check_gathered(&b, &o);
+            }
+        }
+        tokmap_loader_close(l);
+    }
+    close_all();
+}
