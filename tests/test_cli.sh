@@ -34,8 +34,8 @@ fail()
 normal()
 {
     sed -e "s/tokmap $version/tokmap VERSION/" \
-        -e 's/^\(xxHash\|zstd\|zlib\)\( *\)[0-9].*/\1\2VERSION/' \
-        -e 's/^\(zstd\|zlib\)\( *\)not in this build$/\1\2VERSION/' "$1"
+        -e 's/^\(xxHash\|zstd\|zlib\|ISA-L\)\( *\)[0-9].*/\1\2VERSION/' \
+        -e 's/^\(zstd\|zlib\|ISA-L\)\( *\)not in this build$/\1\2VERSION/' "$1"
 }
 
 # says NAME COMMAND...: runs it and compares all that can be seen from outside.
@@ -120,6 +120,8 @@ says pack_without_output tokmap pack one.txt
 says pack_without_input tokmap pack -o x
 says pack_missing_input tokmap pack one.txt missing.txt -o x
 says pack_empty_folder bash -c 'mkdir empty_folder && tokmap pack empty_folder -o x'
+says pack_broken_link bash -c 'mkdir links && ln -s nowhere links/to && tokmap pack links -o x'
+says pack_list_of_lists bash -c 'printf "one.txt\n@two\n" >list && tokmap pack @list -o x'
 says pack_stdin_twice tokmap pack - - -o x
 says pack_into_missing_folder tokmap pack one.txt -o missing/x
 says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
@@ -181,12 +183,17 @@ says pack_bad_specials tokmap pack --specials keep one.txt -o x
 says pack_bad_separator tokmap pack --separator '\q' one.txt -o x
 says pack_bad_split tokmap pack --split valid=2 one.txt -o x
 says pack_bad_split_name tokmap pack --split a/b=0.1 one.txt -o x
+says pack_split_of_dots tokmap pack --split ..=0.1 one.txt -o x
+says pack_split_hexadecimal tokmap pack --split a=0x1p-3 one.txt -o x
+says pack_limit_hexadecimal tokmap pack --limit-docs 0x10 one.txt -o x
 says pack_split_twice tokmap pack --split a=0.1 --split a=0.2 one.txt -o x
 says pack_split_of_everything tokmap pack --split a=0.5 --split b=0.5 one.txt -o x
 says pack_bad_threads tokmap pack -j 0 one.txt -o x
 says pack_bad_memory tokmap pack --memory 1M one.txt -o x
 says pack_bad_limit tokmap pack --limit-docs 0 one.txt -o x
 says pack_bad_eod tokmap pack --eod '<|endoftext|>' one.txt -o x
+says pack_wide_eod tokmap pack --dry-run --eod 70000 one.txt -o x
+says pack_specials_collected tokmap pack --specials error --on-error collect one.txt -o x
 says pack_bos_unknown tokmap pack --bos auto one.txt -o x
 says pack_bad_documents_without_collect tokmap pack --bad-documents y one.txt -o x
 says pack_pattern_of_bytes tokmap pack --pattern gpt2 one.txt -o x
@@ -205,6 +212,7 @@ says encode_two_inputs tokmap encode --tokenizer bytes a b
 says encode_missing_input tokmap encode --tokenizer bytes missing.jsonl
 says encode_bad_json bash -c 'printf "\"a\"\n{\"text\": x}\n" | tokmap encode --tokenizer bytes'
 says encode_no_field bash -c 'echo "{\"body\": \"x\"}" | tokmap encode --tokenizer bytes'
+says encode_blank_lines bash -c 'printf "\n\"a\"\n \n\"b\"\n" | tokmap encode --tokenizer bytes'
 says encode_field bash -c 'echo "{\"a\": {\"b\": \"x\"}}" |
     tokmap encode --field a.b --tokenizer bytes'
 says encode_not_utf8 bash -c 'printf "\"a\\xff\"" | tokmap encode --tokenizer bytes'

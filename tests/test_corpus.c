@@ -35,6 +35,7 @@ static uint32_t random_below(uint32_t n)
 typedef struct got_document {
     size_t at, n_bytes; /* in got.text */
     uint64_t n_pieces;
+    corpus_counts counts; /* when it ended */
 } got_document;
 
 typedef struct got {
@@ -53,6 +54,8 @@ typedef struct got {
     size_t n_collected;
     char told[32][640];
     size_t n_told;
+    corpus_counts *ended; /* what was told of the ends of the batch at hand */
+    size_t n_ended, ended_capacity;
 } got;
 
 static void got_free(got *g)
@@ -63,6 +66,7 @@ static void got_free(got *g)
     free(g->documents_at);
     free(g->text_at);
     free(g->collected);
+    free(g->ended);
 }
 
 static void *grown(void *array, size_t *capacity, size_t n, size_t size)
@@ -89,6 +93,13 @@ static void told(void *context, const char *text)
     if (g->n_told < 32)
         snprintf(g->told[g->n_told], sizeof g->told[0], "%s", text);
     g->n_told++;
+}
+
+static void ended(void *context, const corpus_counts *counts)
+{
+    got *g = context;
+    g->ended = grown(g->ended, &g->ended_capacity, g->n_ended, sizeof *g->ended);
+    g->ended[g->n_ended++] = *counts;
 }
 
 /* Cuts before a space only. */
@@ -126,6 +137,7 @@ static void take_piece(got *g, const uint8_t *text, size_t n_bytes)
 static void take_batch(got *g, const corpus_batch *b)
 {
     size_t at = 0;
+    CHECK(g->n_ended == b->n_ends || g->n_ended == 0);
     for (size_t i = 0; i < b->n_ends; i++) {
         const corpus_end *end = &b->ends[i];
         CHECK(end->at >= at && end->at <= b->n_bytes);
@@ -135,9 +147,12 @@ static void take_batch(got *g, const corpus_batch *b)
             continue;
         }
         take_piece(g, b->text + at, end->at - at);
+        if (g->n_ended)
+            g->documents[g->n_documents - 1].counts = g->ended[i];
         g->open = false;
         at = end->at;
     }
+    g->n_ended = 0;
     if (b->n_bytes > at)
         take_piece(g, b->text + at, b->n_bytes - at);
     for (size_t i = 0; i < 64; i++)
@@ -216,6 +231,25 @@ static const model_document *next_good(const model *m, size_t *i)
     return *i < m->n_documents ? &m->documents[(*i)++] : NULL;
 }
 
+/* Of a corpus of one input, when the last of its first n documents ends. */
+static void check_counts_at(const corpus_counts *c, const model *m, size_t n)
+{
+    corpus_counts want = {0};
+    if (c->documents == 0)
+        return; /* it was not asked for */
+    for (size_t i = 0; i < n; i++) {
+        const model_document *d = &m->documents[i];
+        want.documents += !d->bad;
+        want.bad_documents += d->bad;
+        want.text_bytes += d->bad ? 0 : d->n_bytes;
+        want.replacements += d->bad ? 0 : d->replacements;
+    }
+    CHECK_EQ(c->documents, want.documents);
+    CHECK_EQ(c->bad_documents, want.bad_documents);
+    CHECK_EQ(c->text_bytes, want.text_bytes);
+    CHECK_EQ(c->replacements, want.replacements);
+}
+
 /* The documents, up to the first bad one when that ends it; returns how many there should be. */
 static size_t check_documents(const got *g, const model *m, bool stops)
 {
@@ -227,6 +261,7 @@ static size_t check_documents(const got *g, const model *m, bool stops)
             CHECK_FAIL("only %zu documents", g->n_documents);
         CHECK_EQ(g->documents[n].n_bytes, d->n_bytes);
         CHECK(same_bytes(g->text + g->documents[n].at, d->text, d->n_bytes));
+        check_counts_at(&g->documents[n].counts, m, i);
     }
     return n;
 }
@@ -482,6 +517,7 @@ static corpus_options random_options(void)
         .safe_cut = random_below(2) ? cut_before_space : NULL,
         .collect = collect,
         .told = told,
+        .ended = random_below(2) ? ended : NULL,
     };
     o.separator_bytes = o.separator ? strlen(o.separator) : 0;
     if (o.max_piece_bytes < o.batch_bytes)

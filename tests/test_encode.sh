@@ -73,13 +73,18 @@ refused()
 printf '"good"\n"fine"\n{"text": 3}\n' >bad.jsonl
 refused a_field_that_is_no_text_is_an_error 3 "bad.jsonl: line 3: .*'text'" encode bad.jsonl
 same the_lines_before_it_are_written 2 "$(wc -l <.out)"
-printf '"good"\n\n"next"\n' >bad.jsonl
-refused an_empty_line_is_an_error 3 'bad.jsonl: line 2: byte 0' encode bad.jsonl
+printf '\357\273\277\n\n "a"\n \t\r\n"b"\n\n' >blank.jsonl
+same blank_lines_and_a_byte_order_mark_are_passed_over "$(printf '[97]\n[98]')" "$(encode blank.jsonl)"
+printf '\357\273\277{"text":"a"}\n\n{"text":"b"}' >blank.jsonl
+tokmap pack -q --eod none --format jsonl blank.jsonl -o blank 2>.err
+printf '"a"\n\n\357\273\277"b"' >bad.jsonl
+same as_in_pack "$(tokmap cat --json blank)" "$(encode blank.jsonl)"
+refused but_no_byte_order_mark_elsewhere 3 'bad.jsonl: line 3: byte 0' encode bad.jsonl
 printf '"good" x\n' >bad.jsonl
 refused what_stands_behind_the_value_is_an_error 3 'bad.jsonl: line 1: byte 7' encode bad.jsonl
 printf '{"text": "caf\351"}\n' >bad.jsonl
 refused text_that_is_not_utf8_is_an_error 3 'bad.jsonl: line 1: byte 3' encode bad.jsonl
-for array in '' '5' '[' '[1' '[1,' '[1,]' '[,]' '[1 2]' '[1] 2' '[-1]' '[1.5]' '[01]' '[4294967296]' \
+for array in '5' '[' '[1' '[1,' '[1,]' '[,]' '[1 2]' '[1] 2' '[-1]' '[1.5]' '[01]' '[4294967296]' \
     '["a"]' '[[1]]' '[99999999999999999999999]'; do
     printf '[97]\n%s\n' "$array" >bad.txt
     refused "no_array_of_ids_is_an_error: '$array'" 3 'bad.txt: line 2: byte [0-9]' decode bad.txt
@@ -87,7 +92,7 @@ done
 printf '[97]\n[1,257]\n' >bad.txt
 refused an_id_that_is_not_there_is_an_error 3 'bad.txt: line 2: bytes has no token with the id 257' \
     decode bad.txt
-printf ' [ ] \n\t[97 ,\t98]\r\n' >blanks.txt
+printf '\357\273\277 [ ] \n\t[97 ,\t98]\r\n\n \r\n' >blanks.txt
 same blanks_in_arrays_do_not_count "$(printf '""\n"ab"')" "$(decode blanks.txt)"
 same bytes_that_are_no_utf8_become_the_replacement_character '"a\ufffd"' \
     "$(echo '[97,255]' | decode)"
@@ -141,7 +146,7 @@ same specials_match '[257,32,256,258,99,259,258]' \
     "$(echo "$texts" | tokmap encode --tokenizer old.json --specials match)"
 same specials_are_dropped '[257,32,256,99,259]' \
     "$(echo "$texts" | tokmap encode --tokenizer old.json --specials drop)"
-refused specials_may_be_an_error 3 'stdin: line 1: byte 6: a special token' \
+refused specials_may_be_an_error 3 'stdin: line 1: byte 6 of the text: the special token <x>$' \
     bash -c "echo '$texts' | tokmap encode --tokenizer old.json --specials error"
 same more_specials_may_be_given '[97,260,258]' \
     "$(echo '"a<y><x>"' | tokmap encode --tokenizer old.json --specials match --specials-file more.json)"

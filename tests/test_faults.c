@@ -3,11 +3,10 @@
  * dataset is complete or absent, and the next writer can do its work. */
 #include "check.h"
 
-#include <dirent.h>
 #include <sys/wait.h>
 
 #include "bad_days.h"
-#include "faults.h"
+#include "fault_sweeps.h"
 
 /* More than a block of tokens, so that there is more than one write. */
 static shape NEW = {.name = "new",
@@ -41,11 +40,11 @@ static shape FOREIGN = {.name = "foreign",
 
 static char prefix[600], input[600]; /* of the output, and of a dataset to merge or read */
 
-typedef struct scenario {
+struct scenario {
     void (*prepare)(void); /* makes the folder what it is before a run */
     tokmap_status (*run)(tokmap_error *err);
     const shape *before, *after; /* what is there before (NULL: nothing) and after success */
-} scenario;
+};
 
 static void remove_output(void)
 {
@@ -157,17 +156,6 @@ static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
 
 /* ---- What must hold after a run ---- */
 
-static uint64_t count_open_files(void)
-{
-    uint64_t n = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (folder && readdir(folder))
-        n++;
-    if (folder)
-        closedir(folder);
-    return n;
-}
-
 static void expect_content(const char *what, const shape *s)
 {
     const char *problem = shape_compare(s, prefix);
@@ -229,25 +217,6 @@ static void expect_next_run_works(const scenario *s, const char *what)
         CHECK_FAIL("%s: the next run leaves partial files", what);
 }
 
-static void expect_good_error(tokmap_status status, const tokmap_error *err, const char *what)
-{
-    const bool memory = fault.last_fired == FAULT_MEMORY;
-    const tokmap_status wanted = memory ? TOKMAP_ERR_MEMORY : TOKMAP_ERR_IO;
-    if (err->status != status || status != wanted)
-        CHECK_FAIL("%s: status %d, in the error %d", what, (int)status, (int)err->status);
-    if (err->sys_errno != (memory ? 0 : fault.errno_value) || strchr(err->text, '\n'))
-        CHECK_FAIL("%s: errno %d: %s", what, err->sys_errno, err->text);
-    if (!memory && !strstr(err->text, check_dir()))
-        CHECK_FAIL("%s: no file is named: %s", what, err->text);
-}
-
-typedef struct sweep {
-    fault_mode mode;
-    unsigned calls;
-    int errno_value;
-    bool invisible; /* the run must succeed */
-} sweep;
-
 /* Sanitizers are slow: there, less than a block has to do. */
 static void start(void)
 {
@@ -257,29 +226,19 @@ static void start(void)
     snprintf(input, sizeof input, "%s", check_path("input"));
 }
 
-/* One run with the fault at call n; false when there are not so many calls. */
 static bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
 {
     tokmap_error err = {0};
     s->prepare();
-    const uint64_t n_files = count_open_files();
-    const int64_t n_live = fault_n_live;
-    fault_arm(sw->mode, sw->calls, sw->errno_value, n);
+    const swept before = begin_swept(sw, n);
     const tokmap_status status = s->run(&err);
-    const int64_t n_lost = fault_n_live - n_live;
-    const bool fired = fault_disarm();
+    const bool fired = end_swept(sw, &before, status, &err, what);
     const fault_call last = fault.last_fired;
-    if (count_open_files() != n_files || (n_lost != 0 && sw->calls == FAULT_MEMORY))
-        CHECK_FAIL("%s: open files or memory are left", what);
-    if (status && (!fired || sw->invisible))
-        CHECK_FAIL("%s: %s", what, err.text);
     expect_foreign_tokens_untouched(s, what);
-    if (status) {
-        expect_good_error(status, &err, what);
+    if (status)
         expect_old(s, what);
-    } else {
+    else
         expect_content(what, s->after);
-    }
     if (sw->mode != FAULT_FROM_THEN_ON && last != FAULT_UNLINK && has_partials(prefix))
         CHECK_FAIL("%s: partial files are left behind", what);
     if (status)
@@ -287,34 +246,13 @@ static bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char 
     return fired;
 }
 
-static uint64_t sweep_all(const scenario *s, const sweep *sw)
-{
-    uint64_t n = 1;
-    char what[100];
-    for (bool fired = true; fired; n++) {
-        snprintf(what, sizeof what, "errno %d at call %" PRIu64 "%s", sw->errno_value, n,
-                 sw->mode == FAULT_FROM_THEN_ON ? " and later" : "");
-        fired = run_once(s, sw, n, what);
-    }
-    return n - 2;
-}
-
 static void sweep_modes(const scenario *s)
 {
-    static const unsigned all = FAULT_ALL_FILE_CALLS | FAULT_MMAP;
-    static const sweep sweeps[] = {
-        {FAULT_ONCE, all, EIO, false},
-        {FAULT_ONCE, all, ENOSPC, false},
-        {FAULT_FROM_THEN_ON, all, EIO, false},
-        {FAULT_FROM_THEN_ON, FAULT_PWRITE | FAULT_FSYNC | FAULT_FTRUNCATE, ENOSPC, false},
-        {FAULT_ONCE, FAULT_INTERRUPTIBLE, EINTR, true},
-        {FAULT_SHORT, FAULT_TRANSFERS, 0, true},
-    };
     start();
     uint64_t n_runs = 0;
-    for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++)
-        if (!fault.missing || sweeps[i].mode != FAULT_FROM_THEN_ON)
-            n_runs += sweep_all(s, &sweeps[i]);
+    for (size_t i = 0; i < N_SWEEPS; i++)
+        if (!fault.missing || sweeps_of_calls[i].mode != FAULT_FROM_THEN_ON)
+            n_runs += sweep_all(s, &sweeps_of_calls[i]);
     printf("note %" PRIu64 " faults\n", n_runs);
     CHECK(n_runs > 20);
 }
@@ -358,12 +296,10 @@ TEST(reading_survives_every_failing_call)
 
 static void sweep_memory(const scenario *s)
 {
-    static const sweep once = {FAULT_ONCE, FAULT_MEMORY, ENOMEM, false};
-    static const sweep from_then_on = {FAULT_FROM_THEN_ON, FAULT_MEMORY, ENOMEM, false};
     if (!FAULT_MEMORY_WORKS)
         SKIP("memory cannot be made to fail under this sanitizer or C library");
     start();
-    const uint64_t n = sweep_all(s, &once) + sweep_all(s, &from_then_on);
+    const uint64_t n = sweep_all(s, &sweeps_of_memory[0]) + sweep_all(s, &sweeps_of_memory[1]);
     printf("note %" PRIu64 " faults\n", n);
     CHECK(n >= 10);
 }

@@ -136,10 +136,12 @@ TEST(links_are_followed_and_no_folder_is_read_twice)
     CHECK(symlink(".", check_path("d/self")) == 0);
     CHECK(mkfifo(check_path("d/fifo"), 0644) == 0);
     CHECK_STR(expand_one("d"), "d/again/1 d/far/away d/link d/zz ");
-    CHECK(strstr(said, "left out 1 names that are neither files nor folders|") != NULL);
+    CHECK(strstr(said, "left out 1 name that is neither file nor folder|") != NULL);
     CHECK(strstr(said, "left out 3 folders that links lead to a second time|") != NULL);
     CHECK(symlink("nothing", check_path("d/broken")) == 0);
-    CHECK(strstr(refuse(check_path("d"), ENOENT), "/d/broken: No such file") != NULL);
+    CHECK(strstr(refuse(check_path("d"), ENOENT),
+                 "/d/broken: is a link to nothing, and its target is missing") != NULL);
+    CHECK(strstr(refuse(check_path("d/broken"), ENOENT), "is a link to nothing") != NULL);
 }
 
 TEST(folders_that_link_to_each_other_do_not_multiply)
@@ -199,15 +201,37 @@ TEST(lists_name_one_argument_a_line)
     f = fopen(check_path("list"), "w");
     fprintf(f, "%s\n@%s\n", check_path("l/1"), check_path("list"));
     fclose(f);
-    CHECK(strncmp(refuse(argument, ENOENT), "@/", 2) == 0);
+    const char *said_of_it = refuse(argument, ENOENT);
+    CHECK(strstr(said_of_it, "/list:2: @/") != NULL);
+    CHECK(strstr(said_of_it, "No such file or directory (a list in a list is not followed)"));
     f = fopen(check_path("list"), "w");
     fputs("-\n", f);
     fclose(f);
-    CHECK_STR(refuse(argument, ENOENT), "./-: No such file or directory");
+    CHECK_STR(refuse(argument, ENOENT) + strlen(check_dir()),
+              "/list:1: ./-: No such file or directory");
     f = fopen(check_path("list"), "w");
     fwrite("a\0b\n", 1, 4, f);
     fclose(f);
-    CHECK(strstr(refuse(argument, 0), "a NUL in a list of files") != NULL);
+    CHECK_STR(refuse(argument, 0) + strlen(check_dir()), "/list:1: a: a NUL stands behind it");
     snprintf(argument, sizeof argument, "@%s", check_path("nothing"));
     CHECK(strstr(refuse(argument, ENOENT), "nothing: No such file") != NULL);
+}
+
+TEST(lines_of_a_list_may_end_in_a_carriage_return)
+{
+    char argument[1100];
+    make_folder("r");
+    make_file("r/1");
+    make_file("r/2\r");
+    FILE *f = fopen(check_path("list"), "w");
+    fprintf(f, "%s\r\n\r\n%s\r\n%s\r\n", check_path("r/1"), check_path("r/2"), check_path("r/?"));
+    fclose(f);
+    snprintf(argument, sizeof argument, "@%s", check_path("list"));
+    const char *args[] = {argument};
+    CHECK_STR(expand(args, 1), "r/1 r/2\r r/1 ");
+    f = fopen(check_path("list"), "w");
+    fprintf(f, "%s\r\n\r\n%s\r\n", check_path("r/1"), check_path("r/3"));
+    fclose(f);
+    CHECK(strstr(refuse(argument, ENOENT), "/r/3: No such file") != NULL);
+    CHECK(strstr(refuse(argument, ENOENT), "/list:3: ") != NULL);
 }

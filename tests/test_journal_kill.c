@@ -3,13 +3,12 @@
  * a checkpoint held is never lost, and the dataset ends as that of one go. */
 #include "journal_plans.h"
 
-#include <dirent.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 
-#include "faults.h"
+#include "fault_sweeps.h"
 
 static const plan WORK = {.seed = 6, .n_steps = 13, .most_tokens = 400, .vocab_size = 70000};
 static const plan LONG_WORK = {
@@ -25,13 +24,13 @@ static volatile uint64_t *n_made; /* checkpoints, counted by whichever process m
 
 /* ---- Scenarios ---- */
 
-typedef struct scenario {
+struct scenario {
     bool begun;   /* there is something to resume */
     bool replace; /* and an old dataset */
     tokmap_unfinished unfinished;
     uint64_t resume_checkpoint;
     uint64_t n_safe; /* checkpoints that no failure may cost */
-} scenario;
+};
 
 static const scenario FRESH = {.unfinished = TOKMAP_UNFINISHED_RESUME};
 static const scenario FRESH_REPLACE = {.replace = true, .unfinished = TOKMAP_UNFINISHED_RESUME};
@@ -220,37 +219,6 @@ TEST(without_hard_links_a_kill_at_any_call_costs_no_checkpoint)
 
 /* ---- Failing calls ---- */
 
-typedef struct sweep {
-    fault_mode mode;
-    unsigned calls;
-    int errno_value;
-    bool invisible; /* the run must succeed */
-} sweep;
-
-static uint64_t count_open_files(void)
-{
-    uint64_t n = 0;
-    DIR *folder = opendir("/proc/self/fd");
-    while (folder && readdir(folder))
-        n++;
-    if (folder)
-        closedir(folder);
-    return n;
-}
-
-static void expect_good_error(tokmap_status status, const tokmap_error *err, const char *what)
-{
-    const bool memory = fault.last_fired == FAULT_MEMORY;
-    const tokmap_status wanted = memory ? TOKMAP_ERR_MEMORY : TOKMAP_ERR_IO;
-    if (err->status != status || status != wanted)
-        CHECK_FAIL("%s: status %d, in the error %d: %s", what, (int)status, (int)err->status,
-                   err->text);
-    if (err->sys_errno != (memory ? 0 : fault.errno_value) || strchr(err->text, '\n'))
-        CHECK_FAIL("%s: errno %d: %s", what, err->sys_errno, err->text);
-    if (!memory && !strstr(err->text, check_dir()))
-        CHECK_FAIL("%s: no file is named: %s", what, err->text);
-}
-
 /* A checkpoint that failed is none, even if all of it was written before it did. */
 static void expect_checkpoints(const char *what)
 {
@@ -261,25 +229,15 @@ static void expect_checkpoints(const char *what)
                    (int)*n_made);
 }
 
-/* One run with the fault at call n; false when there are not so many calls. */
-static bool fail_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
+static bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
 {
     tokmap_error err = {0};
     run r = run_of(s);
     prepare(s);
-    const uint64_t n_files = count_open_files();
-    const int64_t n_live = fault_n_live;
-    fault_arm(sw->mode, sw->calls, sw->errno_value, n);
+    const swept before = begin_swept(sw, n);
     const tokmap_status status = run_plan(&r, &err);
-    const int64_t n_lost = fault_n_live - n_live;
-    const bool fired = fault_disarm();
-    if (count_open_files() != n_files || (n_lost != 0 && sw->calls == FAULT_MEMORY))
-        CHECK_FAIL("%s: open files or memory are left", what);
-    if (status && (!fired || sw->invisible))
-        CHECK_FAIL("%s: %s", what, err.text);
-    if (status)
-        expect_good_error(status, &err, what);
-    else if (!is_complete())
+    const bool fired = end_swept(sw, &before, status, &err, what);
+    if (!status && !is_complete())
         CHECK_FAIL("%s: said to be complete", what);
     if (status && s->begun && s->unfinished == TOKMAP_UNFINISHED_RESUME && !is_complete())
         CHECK(file_is_there(with_suffix(prefix, ".tmj.partial")));
@@ -290,33 +248,12 @@ static bool fail_once(const scenario *s, const sweep *sw, uint64_t n, const char
     return fired;
 }
 
-static uint64_t sweep_all(const scenario *s, const sweep *sw)
-{
-    uint64_t n = 1;
-    char what[100];
-    for (bool fired = true; fired; n++) {
-        snprintf(what, sizeof what, "errno %d at call %" PRIu64 "%s", sw->errno_value, n,
-                 sw->mode == FAULT_FROM_THEN_ON ? " and later" : "");
-        fired = fail_once(s, sw, n, what);
-    }
-    return n - 2;
-}
-
 static void sweep_modes(const scenario *s)
 {
-    static const unsigned all = FAULT_ALL_FILE_CALLS | FAULT_MMAP;
-    static const sweep sweeps[] = {
-        {FAULT_ONCE, all, EIO, false},
-        {FAULT_ONCE, all, ENOSPC, false},
-        {FAULT_FROM_THEN_ON, all, EIO, false},
-        {FAULT_FROM_THEN_ON, FAULT_PWRITE | FAULT_FSYNC | FAULT_FTRUNCATE, ENOSPC, false},
-        {FAULT_ONCE, FAULT_INTERRUPTIBLE, EINTR, true},
-        {FAULT_SHORT, FAULT_TRANSFERS, 0, true},
-    };
     set_up();
     uint64_t n_runs = 0;
-    for (size_t i = 0; i < sizeof sweeps / sizeof sweeps[0]; i++)
-        n_runs += sweep_all(s, &sweeps[i]);
+    for (size_t i = 0; i < N_SWEEPS; i++)
+        n_runs += sweep_all(s, &sweeps_of_calls[i]);
     tear_down();
     printf("note %" PRIu64 " faults\n", n_runs);
     CHECK(n_runs > 100);
@@ -354,13 +291,12 @@ TEST(without_hard_links_a_failing_call_costs_no_checkpoint)
 
 TEST(a_lack_of_memory_costs_no_checkpoint)
 {
-    static const sweep once = {FAULT_ONCE, FAULT_MEMORY, ENOMEM, false};
-    static const sweep from_then_on = {FAULT_FROM_THEN_ON, FAULT_MEMORY, ENOMEM, false};
+    uint64_t n = 0;
     if (!FAULT_MEMORY_WORKS)
         SKIP("memory cannot be made to fail under this sanitizer or C library");
     set_up();
-    const uint64_t n = sweep_all(&FRESH, &once) + sweep_all(&FRESH, &from_then_on) +
-                       sweep_all(&AGAIN, &once) + sweep_all(&AGAIN, &from_then_on);
+    for (int i = 0; i < 2; i++)
+        n += sweep_all(&FRESH, &sweeps_of_memory[i]) + sweep_all(&AGAIN, &sweeps_of_memory[i]);
     tear_down();
     printf("note %" PRIu64 " faults\n", n);
     CHECK(n >= 40);

@@ -145,3 +145,39 @@ TEST(the_lowest_rank_of_a_pair_given_twice_counts)
     CHECK_EQ(rank, UINT32_MAX);
     merge_table_free(t);
 }
+
+/* ---- Pairs that were made to collide ---- */
+
+/* All begin in bucket `hit`, as merge.c places n_pairs of them. */
+static void make_colliding_pairs(merge_pair *pairs, size_t n_pairs, uint64_t hit)
+{
+    const uint64_t n_buckets = n_pairs * 5 / 2 / 4 + 16;
+    uint32_t right = 300;
+    for (uint32_t i = 0; i < n_pairs; right++) {
+        const uint64_t pair = (uint64_t)500 << 21 | right;
+        if (((pair * 0x9E3779B97F4A7C15u) >> 32) * n_buckets >> 32 != hit)
+            continue;
+        pairs[i] = (merge_pair){500, right, i, 1000000 + i};
+        i++;
+    }
+}
+
+TEST(pairs_that_collide_are_found_up_to_a_limit_and_refused_beyond_it)
+{
+    static merge_pair pairs[1001];
+    for (uint64_t hit = 0; hit < 600; hit += 199) {
+        make_colliding_pairs(pairs, 1000, hit);
+        merge_table *t = merge_table_new(pairs, 1000);
+        CHECK(t != NULL);
+        for (uint32_t i = 0; i < 1000; i++)
+            CHECK_EQ(merge_table_find(t, 500, pairs[i].right, NULL), 1000000 + i);
+        CHECK_EQ(merge_table_find(t, 500, 299, NULL), UINT32_MAX);
+        merge_table_free(t);
+        make_colliding_pairs(pairs, 1001, hit);
+        CHECK(merge_table_new(pairs, 1001) == NULL);
+        pairs[1000].right++; /* so that one is elsewhere */
+        t = merge_table_new(pairs, 1001);
+        CHECK(t != NULL);
+        merge_table_free(t);
+    }
+}

@@ -259,6 +259,8 @@ same without_bad_documents_there_is_no_file "" "$(ls fine.bad* 2>/dev/null)"
 awk 'BEGIN { for (i = 0; i < 20000; i++) print i % 3 ? "{\"text\": \"word " i "\"}" : "bad " i }' >third.jsonl
 always_the_same bad_documents_do_not_change_that --format jsonl --on-error collect -f third.jsonl
 same many_bad_documents_are_collected "$(grep bad third.jsonl | cksum)" "$(cksum <same.bad)"
+always_the_same nor_do_those_behind_a_limit --format jsonl --on-error collect -f third.jsonl \
+    --limit-tokens 7777
 same utf8_errors_make_bad_documents "good" \
     "$(printf 'caf\351\ngood\n' | tokmap pack -q --lines --utf8 error --on-error skip - -o utf8 &&
         texts utf8)"
@@ -302,8 +304,13 @@ else
     same specials_are_dropped "256 99 257/256 99 257/257/101 110 100 257/" "$(ids --specials drop)"
     ids --specials error
     same a_special_token_may_be_an_error \
-        "3 tokmap pack: special.txt: document 2: a special token is written in its text: <x>c" \
+        "3 tokmap pack: special.txt: document 2: byte 2: the special token <x> is in its text" \
         "$? $(head -n 1 .err)"
+    { head -c 300000 /dev/zero | tr '\0' ' '; printf '\303\251 word <|endoftext|>'; } >far.txt
+    tokmap pack --specials error --memory 8M --tokenizer tokenizer.json far.txt -o far >.out 2>.err
+    same its_place_and_all_of_it_are_told \
+        "tokmap pack: far.txt: document 1: byte 300008: the special token <|endoftext|> is in its text" \
+        "$(head -n 1 .err)"
     same documents_with_special_tokens_are_skipped "256 99 257/101 110 100 257/" \
         "$(ids --specials error --on-error skip)"
     same eod_may_be_a_token_as_it_is_written "256 99 258/256 60 120 62 99 258/60 120 62 258/101 110 100 258/" \
@@ -313,6 +320,13 @@ else
     same ids_beyond_the_vocabulary_make_it_larger "70001 u32" \
         "$(ids --eod 70000 >.out; tokmap info --json special >.json
             echo "$(json .json vocab_size) $(json .json dtype)")"
+    same and_that_is_told "tokmap pack: --eod 70000: tokenizer.json has no such id, but 259 ids; the \
+vocabulary of the dataset is larger, and each of its tokens takes 4 bytes, not 2" "$(head -n 1 .err)"
+    same an_id_just_behind_the_vocabulary_is_told_too \
+        "256 99 259/ tokenizer.json has no such id, but 259 ids; the vocabulary of the dataset is larger" \
+        "$(ids --eod 259 --limit-docs 1) $(sed -n 's/.*259: \(tok.*\)/\1/p' .err)"
+    ids -q --eod 70000 >.out
+    same but_not_to_the_quiet "" "$(cat .err)"
     awk 'BEGIN { for (i = 0; i < 300; i++) {
         n = i % 40 == 7 ? 30000 : i % 50
         printf "%s", i % 9 == 4 ? "<x>" : ""
@@ -323,6 +337,26 @@ else
         --specials error --on-error skip --lines late.txt --split valid=0.3
     same and_all_others_are_there "$(grep -vc '<x>' late.txt)" \
         "$(($(tokmap cat same | wc -l) + $(tokmap cat same-valid | wc -l)))"
+    mkdir begin
+    # A limit: all is told, collected and counted as if the rest of the input were not there.
+    awk 'BEGIN { for (i = 0; i < 9000; i++) print i % 3 == 1 ? "bad " i : "{\"text\": \"" \
+        (i % 5 ? "" : "caf\351 ") (i % 7 ? "" : "<x>") (i % 11 ? i : "") "\"}" }' >mixed.jsonl
+    for n in 1 2 1001 4000; do
+        head -n $(((n - 1) / 2 * 3 + (n - 1) % 2 * 2 + 1)) mixed.jsonl >begin/mixed.jsonl
+        for where in . begin; do
+            (
+                cd $where || exit
+                tokmap pack -f --on-error collect --tokenizer "$dir/tokenizer.json" mixed.jsonl -o p \
+                    --report .report $([ $where = . ] && echo --limit-docs $n) >.out 2>.err
+                grep -oE '"(text_bytes|empty_d|bad_|mended|replace|specials_in)[a-z]*": [^,]*' .report >.told
+                tokmap info --json p | grep -o '"counts":[^}]*' >>.told
+                cat .err p.bad >>.told 2>&1
+                rm -f p.bad
+            )
+        done
+        cmp -s .told begin/.told && [ "$(wc -l <.told)" -gt 5 ]
+        verdict "nothing_behind_a_limit_of_${n}_documents_counts" $? "$(diff .told begin/.told | head -n 3 | tr '\n' ' ')"
+    done
     always_the_same nor_with_special_tokens_that_match --tokenizer tokenizer.json \
         --specials match --lines late.txt --split valid=0.3
     tokmap pack -q --tokenizer tokenizer.json --lines special.txt -o twin

@@ -4,64 +4,10 @@
 
 #include "check.h"
 
-#include "char_naive.h"
-#include "tokenizer/char_engine.h"
+#include "char_engine_case.h"
 #include "tokenizer/splitter.h"
 #include "tokenizer/text_cut.h"
 #include "tokenizer/unigram_stream.h"
-
-typedef struct engine {
-    model m;
-    char_engine *e;
-    char_scratch *s;
-    id_buffer out;
-} engine;
-
-static void engine_start(engine *g, size_t cache_bytes)
-{
-    model_error err;
-    g->e = char_engine_new(&g->m, &err);
-    if (!g->e)
-        CHECK_FAIL("%s", err.text);
-    g->s = char_scratch_new(g->e, cache_bytes);
-    CHECK(g->s != NULL);
-}
-
-static void engine_end(engine *g)
-{
-    char_scratch_free(g->s);
-    char_engine_free(g->e);
-    id_buffer_free(&g->out);
-    model_free(&g->m);
-}
-
-static void encode(engine *g, const char *text, size_t n, unsigned flags)
-{
-    uint8_t *copy = malloc(n + TEXT_PADDING);
-    CHECK(copy != NULL);
-    memcpy(copy, text, n);
-    memset(copy + n, 0x81, TEXT_PADDING);
-    const bool encoded = char_scratch_encode(g->s, copy, n, flags, &g->out);
-    free(copy);
-    CHECK(encoded);
-}
-
-static void expect_ids(const engine *g, const naive_ids *want, const char *text)
-{
-    if (g->out.n == want->n && memcmp(g->out.ids, want->ids, want->n * sizeof *want->ids) == 0)
-        return;
-    size_t i = 0;
-    while (i < g->out.n && i < want->n && g->out.ids[i] == want->ids[i])
-        i++;
-    CHECK_FAIL("\"%.200s\": %zu ids, not %zu; id %zu is %u, not %u", text, g->out.n, want->n, i,
-               i < g->out.n ? g->out.ids[i] : 0, i < want->n ? want->ids[i] : 0);
-}
-
-static long rounds(long in_check, long in_long)
-{
-    const long n = check_long() ? in_long : in_check;
-    return check_sanitized() ? n / 20 + 1 : n;
-}
 
 /* ---- Models ---- */
 
@@ -73,15 +19,7 @@ static double some_grain(void)
 
 static void make_sentencepiece(model *m, size_t n_kinds, double grain)
 {
-    model_init(m);
-    m->kind = MODEL_UNIGRAM;
-    m->unknown_id = 0;
-    m->steps[0].kind = NORMALIZE_SENTENCEPIECE;
-    m->n_steps = 1;
-    m->dummy_prefix = naive_any(2);
-    m->escape_spaces = naive_any(8) != 0;
-    naive_add(m, "<unk>", TOKEN_UNKNOWN, 0);
-    naive_add(m, "s", naive_any(6) == 0 ? TOKEN_CONTROL : TOKEN_NORMAL, -1);
+    sentencepiece_model(m, MODEL_UNIGRAM);
     naive_add_pieces(m, 20 + naive_any(60), n_kinds, grain);
     if (naive_any(3) == 0)
         naive_add_bytes(m);
@@ -120,14 +58,9 @@ static void make_huggingface(model *m, size_t n_kinds)
 static void sentencepiece_ids(const model *m, const char *text, size_t n, naive_ids *want)
 {
     static char marked[4 * NAIVE_MAX_BYTES];
-    const size_t n_prefix = !m->dummy_prefix || n == 0 ? 0 : m->escape_spaces ? 3 : 1;
-    memcpy(marked, n_prefix == 3 ? NAIVE_MARK : " ", n_prefix);
-    if (m->escape_spaces)
-        n = naive_marked(text, n, marked + n_prefix);
-    else
-        memcpy(marked + n_prefix, text, n);
+    n = sentencepiece_text(m, text, n, marked);
     want->n = 0;
-    naive_unigram(m, true, (const uint8_t *)marked, n_prefix + n, want);
+    naive_unigram(m, true, (const uint8_t *)marked, n, want);
 }
 
 /* Each word from one U+2581 to the next, or all of it. */
@@ -349,17 +282,6 @@ TEST(long_runs_end_in_time_and_give_every_byte_back)
 }
 
 /* ---- Refusals ---- */
-
-static void refused(model *m, const char *why)
-{
-    model_error err;
-    char_engine *e = char_engine_new(m, &err);
-    if (e)
-        char_engine_free(e);
-    model_free(m);
-    if (e || !strstr(err.text, why))
-        CHECK_FAIL("refused because of \"%s\", not \"%s\"", e ? "nothing" : err.text, why);
-}
 
 TEST(what_is_not_supported_is_refused_by_name)
 {

@@ -96,19 +96,6 @@ static bool put(cat_state *s, const void *bytes, size_t n_bytes)
     return true;
 }
 
-static char *format_id(char *to, uint32_t id)
-{
-    char digits[10];
-    size_t n = 0;
-    do {
-        digits[n++] = (char)('0' + id % 10);
-        id /= 10;
-    } while (id);
-    while (n)
-        *to++ = digits[--n];
-    return to;
-}
-
 static bool put_ids(cat_state *s, const uint32_t *ids, size_t n_ids)
 {
     const size_t longest = 12; /* separator, ten digits */
@@ -120,7 +107,7 @@ static bool put_ids(cat_state *s, const uint32_t *ids, size_t n_ids)
         if (!s->first_on_line)
             *to++ = separator;
         s->first_on_line = false;
-        s->n_out = (size_t)(format_id(to, ids[i]) - s->out);
+        s->n_out = (size_t)(cli_format_u32(to, ids[i]) - s->out);
     }
     return true;
 }

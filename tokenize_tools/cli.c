@@ -297,6 +297,19 @@ bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t
     return true;
 }
 
+char *cli_format_u32(char *to, uint32_t n)
+{
+    char digits[10];
+    size_t n_digits = 0;
+    do {
+        digits[n_digits++] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    while (n_digits)
+        *to++ = digits[--n_digits];
+    return to;
+}
+
 cli_text cli_count(uint64_t n)
 {
     cli_text text = {.s = ""};

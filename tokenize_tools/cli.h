@@ -66,6 +66,10 @@ bool cli_parse_u64(const char *text, uint64_t *out);
 /* "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. false if malformed. */
 bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end);
 
+/* Writes n in decimal, without an end; returns what is behind it. At most ten characters; for the
+ * many ids that printf would be slow for. */
+char *cli_format_u32(char *to, uint32_t n);
+
 typedef struct cli_text {
     char s[48];
 } cli_text;

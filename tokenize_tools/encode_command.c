@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "corpus/json_line.h"
 #include "line_reader.h"
+#include "special_place.h"
 #include "tokenizer/unicode.h"
 #include "tokenizer_file.h"
 
@@ -13,8 +14,9 @@ static const char help[] =
     "Usage: tokmap encode [OPTION]... --tokenizer FILE [INPUT]\n"
     "\n"
     "Reads texts from INPUT or stdin, one JSON value a line: a string, or an object with the\n"
-    "field 'text'. Writes for each line one JSON array with the ids of the text, in order.\n"
-    "Nothing is put before or behind a text. 'tokmap decode' goes back.\n"
+    "field 'text'. Writes for each line one JSON array with the ids of the text, in order;\n"
+    "blank lines are passed over. Nothing is put before or behind a text. 'tokmap decode' goes\n"
+    "back.\n"
     "\n"
     "Options:\n"
     "      --tokenizer FILE      the vocabulary file; 'bytes': a byte is its own id\n"
@@ -63,19 +65,6 @@ static bool flush(encode_state *s)
     return fwrite(s->out, 1, n, stdout) == n;
 }
 
-static char *format_id(char *to, uint32_t id)
-{
-    char digits[10];
-    size_t n = 0;
-    do {
-        digits[n++] = (char)('0' + id % 10);
-        id /= 10;
-    } while (id);
-    while (n)
-        *to++ = digits[--n];
-    return to;
-}
-
 static bool put_ids(encode_state *s)
 {
     const size_t longest = 16; /* bracket, comma, ten digits, bracket, newline */
@@ -87,7 +76,7 @@ static bool put_ids(encode_state *s)
             return false;
         if (i)
             s->out[s->n_out++] = ',';
-        s->n_out = (size_t)(format_id(s->out + s->n_out, s->ids.ids[i]) - s->out);
+        s->n_out = (size_t)(cli_format_u32(s->out + s->n_out, s->ids.ids[i]) - s->out);
     }
     memcpy(s->out + s->n_out, "]\n", 2);
     s->n_out += 2;
@@ -100,6 +89,13 @@ static int bad_line(const encode_state *s, const char *why, size_t byte)
 {
     return cli_error(CLI_INPUT, "%s: line %llu: byte %zu: %s", s->lines.name,
                      (unsigned long long)s->lines.number, byte, why);
+}
+
+static int special_line(const encode_state *s, const json_line_result *text)
+{
+    special_place place = special_place_find(s->tokenizer.tokenizer, text->text, text->n_bytes);
+    return cli_error(CLI_INPUT, "%s: line %llu: byte %zu of the text: the special token %s",
+                     s->lines.name, (unsigned long long)s->lines.number, place.at, place.name);
 }
 
 /* The text of the line, with TEXT_PADDING readable bytes after it. */
@@ -139,8 +135,7 @@ static int encode_line(encode_state *s, const text_line *line)
     case TOKENIZE_OK:
         return put_ids(s) ? CLI_OK : cli_finish();
     case TOKENIZE_SPECIAL:
-        return bad_line(s, "a special token is written at this byte of the text",
-                        encoder_where(s->encoder));
+        return special_line(s, &text);
     case TOKENIZE_NO_MEMORY:
         break;
     }

@@ -64,7 +64,8 @@ static int read_more(line_reader *r)
     return CLI_OK;
 }
 
-int line_reader_next(line_reader *r, text_line *line, bool *more)
+/* The next line, whatever is in it. */
+static int next_line(line_reader *r, text_line *line, bool *more)
 {
     size_t n_searched = 0; /* of the line at hand */
     const uint8_t *newline = NULL;
@@ -84,6 +85,29 @@ int line_reader_next(line_reader *r, text_line *line, bool *more)
     r->at += line->n_bytes + (newline != NULL);
     r->number += *more;
     return CLI_OK;
+}
+
+static bool is_blank(const text_line *line)
+{
+    const uint8_t *c = line->text, *end = c + line->n_bytes;
+    while (c < end && (*c == ' ' || *c == '\t' || *c == '\r'))
+        c++;
+    return c == end;
+}
+
+int line_reader_next(line_reader *r, text_line *line, bool *more)
+{
+    static const uint8_t byte_order_mark[] = {0xef, 0xbb, 0xbf};
+    int code;
+    do {
+        code = next_line(r, line, more);
+        if (code == CLI_OK && *more && r->number == 1 && line->n_bytes >= sizeof byte_order_mark &&
+            memcmp(line->text, byte_order_mark, sizeof byte_order_mark) == 0) {
+            line->text += sizeof byte_order_mark;
+            line->n_bytes -= sizeof byte_order_mark;
+        }
+    } while (code == CLI_OK && *more && is_blank(line));
+    return code;
 }
 
 void line_reader_close(line_reader *r)

@@ -13,6 +13,9 @@
 #if HAVE_ZLIB
 #include <zlib.h>
 #endif
+#if HAVE_ISAL
+#include <isa-l.h>
+#endif
 
 #include "cli.h"
 
@@ -69,6 +72,11 @@ static int print_version(void)
     printf("zlib    %s\n", zlibVersion());
 #else
     puts("zlib    not in this build");
+#endif
+#if HAVE_ISAL /* which cannot be asked at run time: what it was built with */
+    printf("ISA-L   %d.%d.%d\n", ISAL_MAJOR_VERSION, ISAL_MINOR_VERSION, ISAL_PATCH_VERSION);
+#else
+    puts("ISA-L   not in this build");
 #endif
     return cli_finish();
 }

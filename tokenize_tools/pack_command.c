@@ -14,8 +14,9 @@ static const char help[] =
     "Turns text into the dataset P (P.bin and P.tmi). An INPUT is a file, plain or compressed "
     "with\n"
     "gzip or zstd, whatever its name; a folder: all files in it; a pattern such as 'c/*.jsonl';\n"
-    "@LIST: a file with an INPUT on each line; - is stdin. Each file becomes one source of the\n"
-    "dataset. Run again after it was interrupted, it goes on where it was.\n"
+    "@LIST: a file with an INPUT on each line, but for - and other lists; - is stdin. Each file\n"
+    "becomes one source of the dataset. Run again after it was interrupted, it goes on where it\n"
+    "was.\n"
     "\n"
     "Documents:\n"
     "      --format WORD         text: a file is a document; lines: each line is one; jsonl: each\n"
@@ -39,10 +40,11 @@ static const char help[] =
     "                            qwen2, deepseek3 or tekken\n"
     "      --specials-file FILE  more special tokens: JSON, {\"CONTENT\": ID, ...}\n"
     "      --specials WORD       a special token that is written in the text: text is plain text,\n"
-    "                            match becomes its id, error makes the document a bad one, drop\n"
-    "                            leaves it out [text]\n"
-    "      --eod TOKEN           what ends each document: an id, a token as it is written, none,\n"
-    "                            or auto: what the tokenizer names [auto]\n"
+    "                            match becomes its id, drop leaves it out, error makes the\n"
+    "                            document a bad one (which cannot be collected) [text]\n"
+    "      --eod TOKEN           what ends each document: an id, also one that the tokenizer does\n"
+    "                            not have; a token as it is written; none; or auto: what the\n"
+    "                            tokenizer names [auto]\n"
     "      --bos TOKEN           what begins each document, likewise [none]\n"
     "\n"
     "Output:\n"
@@ -181,7 +183,8 @@ static bool is_split_name(const char *name, size_t n_bytes)
 {
     static const char letters[] =
         "0123456789_-.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
-    return n_bytes > 0 && n_bytes <= PACK_MAX_SPLIT_NAME && strspn(name, letters) >= n_bytes;
+    return n_bytes > 0 && n_bytes <= PACK_MAX_SPLIT_NAME && strspn(name, letters) >= n_bytes &&
+           strspn(name, ".") < n_bytes;
 }
 
 /* Plain digits with a point; 0 when it is something else. */
@@ -200,14 +203,15 @@ static int parse_split(pack_options *options, const char *text)
         return cli_usage("--split: more than %d", PACK_MAX_SPLITS);
     if (!text[n_name] || !is_split_name(text, n_name))
         return cli_usage("--split %s: must be NAME=FRACTION, where the name is at most %d of A-Z, "
-                         "a-z, 0-9, _, - and .",
+                         "a-z, 0-9, _, - and ., and not only of dots",
                          text, PACK_MAX_SPLIT_NAME);
     pack_split *split = &options->splits[options->n_splits];
     memcpy(split->name, text, n_name);
     split->name[n_name] = '\0';
     split->fraction = parse_fraction(text + n_name + 1);
     if (split->fraction <= 0 || split->fraction >= 1)
-        return cli_usage("--split %s: the fraction must be a number between 0 and 1", text);
+        return cli_usage("--split %s: the fraction must be a number between 0 and 1, such as 0.01",
+                         text);
     double before = 0;
     for (size_t i = 0; i < options->n_splits; i++) {
         before += options->splits[i].fraction;

@@ -7,12 +7,14 @@
 #include <xxhash.h>
 
 #include "cli.h"
+#include "special_place.h"
 
 struct pack_documents {
     pack_documents_options o;
     pack_position at;
     bool splits;         /* there are some */
     size_t next_special; /* of the job at hand */
+    uint64_t n_before;   /* bytes of text of the document at hand, in parts that are done */
     bool may_drop;       /* a document that has begun may still be left out */
     /* The beginning of a document that is held back: until its split is known, or, with may_drop,
      * until it is sure that it stays. */
@@ -28,7 +30,7 @@ typedef struct document_part {
     size_t n_bytes;
     const uint32_t *ids; /* NULL: none */
     size_t n_ids;
-    const size_t *special_at; /* a special token stands there in the text; NULL: none */
+    bool special; /* a special token is written in it, and that is an error */
     bool last;
 } document_part;
 
@@ -62,32 +64,31 @@ const pack_position *pack_documents_counts(const pack_documents *d)
     return &d->at;
 }
 
-void pack_documents_set_position(pack_documents *d, const pack_position *position)
+void pack_documents_set_position(pack_documents *d, const pack_position *position,
+                                 uint64_t n_before)
 {
     d->at = *position;
+    d->n_before = n_before;
 }
 
 /* ---- Documents that are left out ---- */
 
-/* Says where the token stands and how it begins. */
-static void tell_special(const pack_documents *d, const document_part *part, char text[512])
+static void describe_special(const pack_documents *d, const document_part *part, char text[512])
 {
-    size_t at = *part->special_at;
-    size_t n = part->n_bytes - at < 24 ? part->n_bytes - at : 24;
-    while (n > 1 && at + n < part->n_bytes && (part->text[at + n] & 0xc0) == 0x80)
-        n--; /* not in the middle of a character */
-    snprintf(text, 512, "%.300s: document %llu: a special token is written in its text: %.*s",
-             d->o.inputs->names[d->at.input], (unsigned long long)d->at.input_documents + 1, (int)n,
-             (const char *)part->text + at);
+    special_place place = special_place_find(d->o.tokenizer, part->text, part->n_bytes);
+    snprintf(text, 512, "%.300s: document %llu: byte %llu: the special token %s is in its text",
+             d->o.inputs->names[d->at.input], (unsigned long long)d->at.input_documents + 1,
+             (unsigned long long)(d->n_before + place.at), place.name);
 }
 
 static int drop(pack_documents *d, const document_part *part, pack_error *err)
 {
     char text[512];
-    tell_special(d, part, text);
+    d->at.special_documents += d->may_drop;
+    if (!d->may_drop || d->at.special_documents <= 10)
+        describe_special(d, part, text);
     if (!d->may_drop)
         return pack_error_set(err, CLI_INPUT, "%s", text);
-    d->at.special_documents++;
     d->at.dropped = 1;
     d->held.n = 0;
     d->holding = false;
@@ -199,13 +200,15 @@ static bool settled(const pack_documents *d, const document_part *part)
 static int take_part(pack_documents *d, const document_part *part, pack_error *err)
 {
     int code = CLI_OK;
-    if (part->special_at && !d->at.dropped)
+    if (part->special && !d->at.dropped)
         code = drop(d, part, err);
     if (code == CLI_OK && !d->at.dropped)
         code = settled(d, part) ? write_part(d, part, err) : hold(d, part, err);
+    d->n_before += part->n_bytes;
     if (code == CLI_OK && part->last) {
         d->at.input_documents++;
         d->at.open = d->at.dropped = d->at.output = 0;
+        d->n_before = 0;
     }
     return code;
 }
@@ -255,31 +258,28 @@ static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_er
     const corpus_batch *b = &job->batch;
     bool last = end < b->n_ends;
     size_t text_from = end ? b->ends[end - 1].at : 0, text_to = last ? b->ends[end].at : b->n_bytes;
-    size_t ids_from = end ? job->id_ends[end - 1] : 0,
-           ids_to = last ? job->id_ends[end] : job->ids.n;
+    size_t ids_from = end ? job->ends[end - 1].n_ids : 0,
+           ids_to = last ? job->ends[end].n_ids : job->ids.n;
     if (!last && text_from == text_to)
         return CLI_OK;
-    size_t *next = &d->next_special, special_at = 0;
-    bool special = *next < job->n_specials && job->specials[*next].end == end;
-    if (special)
-        special_at = job->specials[(*next)++].at - text_from;
+    bool special = d->next_special < job->n_specials && job->specials[d->next_special] == end;
+    d->next_special += special;
     document_part part = {
         .text = b->text + text_from,
         .n_bytes = text_to - text_from,
         .ids = ids_from < ids_to ? job->ids.ids + ids_from : NULL,
         .n_ids = ids_to - ids_from,
-        .special_at = special ? &special_at : NULL,
+        .special = special,
         .last = last,
     };
     return take_part(d, &part, err);
 }
 
-int pack_documents_take(pack_documents *d, const pack_job *job, bool *enough, pack_error *err)
+int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err)
 {
     const corpus_batch *b = &job->batch;
-    *enough = false;
+    *n_ends = 0;
     d->next_special = 0;
-    d->at.specials_seen += job->specials_seen;
     for (size_t i = 0; i < b->n_ends; i++) {
         const corpus_end *end = &b->ends[i];
         if (end->input)
@@ -288,9 +288,13 @@ int pack_documents_take(pack_documents *d, const pack_job *job, bool *enough, pa
                               : take_text(d, job, i, err);
         if (code != CLI_OK)
             return code;
-        *enough = !end->input && is_enough(d);
-        if (*enough) /* how much of the input was read says nothing: it is left out */
+        if (!end->input && is_enough(d)) {
+            *n_ends = i + 1;
+            d->at.specials_seen += job->ends[i].specials_seen;
+            /* How much of the input was read says nothing: it is left out. */
             return end_input(d, 0, 0, err);
+        }
     }
+    d->at.specials_seen += job->specials_seen;
     return take_text(d, job, b->n_ends, err);
 }

@@ -33,6 +33,7 @@ typedef struct pack_documents pack_documents;
 /* told: a line about something that should be known. */
 typedef struct pack_documents_options {
     const pack_options *options;
+    const tokenizer *tokenizer;
     pack_outputs *outputs;
     const pack_inputs *inputs;
     void (*told)(void *context, const char *text);
@@ -43,12 +44,15 @@ typedef struct pack_documents_options {
 pack_documents *pack_documents_new(const pack_documents_options *options);
 void pack_documents_free(pack_documents *d);
 
-/* Writes what is in the job. Sets *enough when a limit is reached: nothing behind it counts. */
-int pack_documents_take(pack_documents *d, const pack_job *job, bool *enough, pack_error *err);
+/* Writes what is in the job. Sets *n_ends to how many of its ends count where a limit is reached:
+ * nothing behind them does; else to 0. */
+int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err);
 
 /* NULL while a document is held back, and the position alone does not say everything. */
 const pack_position *pack_documents_position(const pack_documents *d);
-void pack_documents_set_position(pack_documents *d, const pack_position *position);
+/* n_before: bytes of text of the document that goes on. */
+void pack_documents_set_position(pack_documents *d, const pack_position *position,
+                                 uint64_t n_before);
 /* The counts in it are right at any time between two jobs. */
 const pack_position *pack_documents_counts(const pack_documents *d);
 

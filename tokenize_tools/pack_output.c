@@ -1,6 +1,7 @@
 #include "pack_output.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -20,11 +21,30 @@ void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
 
 /* ---- Open ---- */
 
-static int cannot_open(const tokmap_error *err)
+/* Whether the output has its name, which it gets when all of it is on the disk. */
+static bool is_complete(const pack_output *out)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    char token_path[sizeof out->prefix + 8];
+    if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK)
+        return false;
+    tokmap_dataset_get_info(ds, &info);
+    snprintf(token_path, sizeof token_path, "%s.bin", out->prefix);
+    bool complete = strcmp(info.token_path, token_path) == 0; /* else another file's index */
+    tokmap_dataset_close(ds);
+    return complete;
+}
+
+static int cannot_open(const pack_output *out, const tokmap_error *err)
 {
     int code = cli_fail(err);
     if (err->status == TOKMAP_ERR_CORRUPT)
         fputs("Begin anew with --restart.\n", stderr);
+    if (err->status == TOKMAP_ERR_EXISTS && is_complete(out))
+        fputs("It is complete, even if the run that wrote it was killed in its last moment.\n",
+              stderr);
     return code;
 }
 
@@ -51,7 +71,7 @@ static int count_checkpoints(const pack_output *out, uint64_t *n)
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
     tokmap_error err;
     if (tokmap_writer_checkpoints(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
-        return cannot_open(&err);
+        return cannot_open(out, &err);
     *n = info.n_checkpoints;
     return CLI_OK;
 }
@@ -63,7 +83,7 @@ static int open_writer(pack_output *out, tokmap_writer_options options, bool *co
     tokmap_error err;
     tokmap_status status = tokmap_writer_open(&out->writer, out->index_path, &options, &err);
     *complete = status == TOKMAP_END;
-    return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(&err);
+    return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(out, &err);
 }
 
 /* The last run gave this output its name; it may have been killed before it had cleared up. */

@@ -50,23 +50,23 @@ static bool push_id(id_buffer *ids, uint32_t id)
     return true;
 }
 
-static bool note_special(pack_job *job, pack_special special)
+static bool note_special(pack_job *job, size_t end)
 {
     if (job->n_specials == job->specials_capacity) {
         size_t capacity = job->specials_capacity ? 2 * job->specials_capacity : 8;
-        pack_special *specials = realloc(job->specials, capacity * sizeof *specials);
+        size_t *specials = realloc(job->specials, capacity * sizeof *specials);
         if (!specials)
             return false;
         job->specials = specials;
         job->specials_capacity = capacity;
     }
-    job->specials[job->n_specials++] = special;
+    job->specials[job->n_specials++] = end;
     return true;
 }
 
 typedef struct text_piece {
     size_t from, to; /* of the batch's text */
-    size_t end;      /* as in pack_special */
+    size_t end;      /* in batch.ends, or n_ends */
     bool first, last;
 } text_piece;
 
@@ -82,7 +82,7 @@ static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *j
         return !piece.last || push_id(&job->ids, o->eod_id);
     case TOKENIZE_SPECIAL:
         job->ids.n = n_before;
-        return note_special(job, (pack_special){piece.end, piece.from + encoder_where(e)});
+        return note_special(job, piece.end);
     case TOKENIZE_NO_MEMORY:
         break;
     }
@@ -96,11 +96,11 @@ static bool encode_job(const pack_pipeline_options *o, encoder *e, pack_job *job
     job->ids.n = 0;
     job->n_specials = 0;
     uint64_t seen_before = encoder_specials_seen(e);
-    if (job->id_ends_capacity < b->n_ends) {
-        free(job->id_ends);
-        job->id_ends = malloc(b->ends_capacity * sizeof *job->id_ends);
-        job->id_ends_capacity = job->id_ends ? b->ends_capacity : 0;
-        if (!job->id_ends)
+    if (job->ends_capacity < b->n_ends) {
+        free(job->ends);
+        job->ends = malloc(b->ends_capacity * sizeof *job->ends);
+        job->ends_capacity = job->ends ? b->ends_capacity : 0;
+        if (!job->ends)
             return false;
     }
     text_piece piece = {.first = !b->continues, .last = true};
@@ -113,7 +113,7 @@ static bool encode_job(const pack_pipeline_options *o, encoder *e, pack_job *job
             piece.from = piece.to;
             piece.first = true;
         }
-        job->id_ends[i] = job->ids.n;
+        job->ends[i] = (pack_end){job->ids.n, encoder_specials_seen(e) - seen_before};
     }
     piece.end = b->n_ends;
     piece.to = b->n_bytes;
@@ -340,7 +340,7 @@ static void free_all(pack_pipeline *p)
         pack_job *job = &p->slots[i].job;
         corpus_batch_free(&job->batch);
         id_buffer_free(&job->ids);
-        free(job->id_ends);
+        free(job->ends);
         free(job->specials);
         free(job->told);
     }

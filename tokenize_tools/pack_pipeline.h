@@ -20,18 +20,20 @@
 #include "pack_error.h"
 #include "tokenizer/tokenizer.h"
 
-/* A special token where the policy is SPECIALS_ERROR. The document has no ids. */
-typedef struct pack_special {
-    size_t end; /* the document is the one that ends at batch.ends[end], or n_ends: it goes on */
-    size_t at;  /* where the token stands in the batch's text */
-} pack_special;
+/* What stands before an end of the batch. */
+typedef struct pack_end {
+    size_t n_ids;
+    uint64_t specials_seen;
+} pack_end;
 
 typedef struct pack_job {
     corpus_batch batch;
-    id_buffer ids;   /* with the ids that begin and end documents */
-    size_t *id_ends; /* for each of batch.ends: the ids before it */
-    size_t id_ends_capacity;
-    pack_special *specials; /* in order, at most one for a document */
+    id_buffer ids;  /* with the ids that begin and end documents */
+    pack_end *ends; /* for each of batch.ends */
+    size_t ends_capacity;
+    /* Documents with a special token where the policy is SPECIALS_ERROR, in order: by the places of
+     * their ends in batch.ends, n_ends where it goes on. They have no ids. */
+    size_t *specials;
     size_t n_specials, specials_capacity;
     uint64_t specials_seen; /* written in the texts of this batch */
     void *told;             /* the hook's own */

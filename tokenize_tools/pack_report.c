@@ -165,13 +165,10 @@ static void put_metadata(FILE *out, const pack_report *r, size_t which)
     put_options(&o, r->plan);
     if (split)
         put_string(&o, "split", split->name);
-    /* Behind a limit more was read than packed: how much depends on the sizes of the batches. */
-    if (!r->limited) {
-        put_key(&o, "counts");
-        json_object counts = begin_object(out);
-        put_care(&counts, r->counts);
-        putc('}', out);
-    }
+    put_key(&o, "counts");
+    json_object counts = begin_object(out);
+    put_care(&counts, r->counts);
+    putc('}', out);
     putc('}', out);
 }
 

@@ -14,7 +14,6 @@ typedef struct pack_report {
     const pack_counts *counts;
     const pack_outputs *outputs;
     const char *bad_documents; /* the file that they are in, or NULL */
-    bool limited;              /* ended by a limit: the corpus was read further than packed */
     bool resumed;
     double seconds; /* of this run */
 } pack_report;

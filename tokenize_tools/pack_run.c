@@ -34,7 +34,6 @@ static pack_report report_of(const pack_session *s, const pack_counts *counts)
         .counts = counts,
         .outputs = &s->outputs,
         .bad_documents = s->bad_file && s->work.bad_file_bytes ? s->bad_path : NULL,
-        .limited = s->work.limited,
         .resumed = s->from.checkpoint > 0,
         .seconds = (double)pack_progress_ns(&s->work.progress) / 1e9,
     };

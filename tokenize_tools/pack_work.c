@@ -106,15 +106,15 @@ static int checkpoint(pack_work *w, pack_error *err)
 
 /* ---- Messages ---- */
 
-static void print_told(pack_work *w, const pack_told *told)
+static void print_lines(pack_work *w, const char *lines, size_t n_bytes)
 {
-    if (told->n_bytes == 0 || w->parts->options->quiet)
+    if (n_bytes == 0 || w->parts->options->quiet)
         return;
     pack_progress_clear(&w->progress);
-    for (size_t at = 0; at < told->n_bytes;) {
-        const char *line = told->lines + at;
-        const char *newline = memchr(line, '\n', told->n_bytes - at);
-        size_t n = newline ? (size_t)(newline - line) : told->n_bytes - at;
+    for (size_t at = 0; at < n_bytes;) {
+        const char *line = lines + at;
+        const char *newline = memchr(line, '\n', n_bytes - at);
+        size_t n = newline ? (size_t)(newline - line) : n_bytes - at;
         cli_warn("%.*s", (int)n, line);
         at += n + 1;
     }
@@ -140,16 +140,23 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
         return pack_error_set(err, cli_errno_exit_code(told->bad_file_errno),
                               "%.500s: cannot write: %s", w->bad_file->partial,
                               strerror(told->bad_file_errno));
-    print_told(w, told);
     w->consistent = false;
-    int code = pack_documents_take(w->documents, job, &w->limited, err);
+    size_t enough = 0;
+    int code = pack_documents_take(w->documents, job, &enough, err);
+    const pack_moment *last = enough ? &told->moments[enough - 1] : NULL;
+    print_lines(w, told->lines, last ? last->n_told : told->n_bytes);
     if (code != CLI_OK)
         return code;
     w->place = job->batch.after;
     w->progress.text_bytes += job->batch.n_bytes;
     w->bad_file_bytes = told->bad_file_bytes;
+    w->limited = enough > 0;
     w->consistent = !w->limited;
-    return w->limited ? CLI_OK : checkpoint(w, err);
+    if (!last)
+        return checkpoint(w, err);
+    w->place.counts = last->counts;
+    w->bad_file_bytes = last->bad_file_bytes;
+    return CLI_OK;
 }
 
 static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
@@ -185,7 +192,7 @@ static void take_up(pack_work *w, const pack_note *note)
     w->place = note->place;
     w->bad_file_bytes = note->bad_file_bytes;
     w->limited = note->limited;
-    pack_documents_set_position(w->documents, &note->position);
+    pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
     for (size_t i = 0; i < w->outputs->n; i++) {
         w->outputs->list[i].tokens = note->tokens[i];
         w->outputs->list[i].documents = note->documents[i];
@@ -196,6 +203,7 @@ bool pack_work_begin(pack_work *w)
 {
     const pack_documents_options options = {
         .options = w->parts->options,
+        .tokenizer = w->parts->tokenizer->tokenizer,
         .outputs = w->outputs,
         .inputs = w->parts->inputs,
         .told = print_note,
@@ -223,6 +231,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
                            pack_error *err)
 {
     const pack_options *o = w->parts->options;
+    bool limited = o->limit_documents != PACK_NO_LIMIT || o->limit_tokens != PACK_NO_LIMIT;
     const corpus_options options = {
         .format = o->format,
         .field = o->field,
@@ -238,6 +247,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
         .safe_cut = pack_collector_safe_cut,
         .collect = pack_collector_collect,
         .told = pack_collector_told,
+        .ended = limited ? pack_collector_ended : NULL,
         .context = collector,
     };
     corpus_error why;
@@ -281,7 +291,6 @@ int pack_work_run(pack_work *w, pack_error *err)
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);
     pack_progress_clear(&w->progress);
-    free(collector->told);
-    free(collector);
+    pack_collector_free(collector);
     return code;
 }

@@ -3,55 +3,7 @@
  *
  * Byte 0: flags; byte 1: the number of pieces. A piece is a byte for its kind and score, then
  * letters up to one that says so. Then merges, and the rest is the text. */
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include "../char_naive.h"
-#include "tokenizer/char_engine.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-typedef struct input {
-    const uint8_t *at, *end;
-} input;
-
-static void require(bool condition)
-{
-    if (!condition)
-        abort();
-}
-
-static uint8_t next(input *in)
-{
-    return in->at < in->end ? *in->at++ : 0;
-}
-
-/* One letter, or a stranger. */
-static const char *letter(uint8_t byte)
-{
-    const size_t n = NAIVE_N(naive_alphabet);
-    return byte % 32 < n ? naive_alphabet[byte % 32]
-                         : naive_strangers[byte % NAIVE_N(naive_strangers)];
-}
-
-static void add_pieces(input *in, model *m, bool scored)
-{
-    static const token_kind kinds[] = {TOKEN_NORMAL, TOKEN_NORMAL, TOKEN_USER_DEFINED,
-                                       TOKEN_UNUSED};
-    for (uint8_t n = next(in) % 64; n > 0; n--) {
-        char text[64] = "";
-        const uint8_t how = next(in);
-        uint8_t byte;
-        do {
-            byte = next(in);
-            strcat(text, letter(byte));
-        } while (byte >= 0x80 && strlen(text) < sizeof text - 8);
-        naive_add(m, text, scored ? kinds[how % 4] : TOKEN_NORMAL, -0.25 * (how & ~3));
-    }
-}
+#include "char_input.h"
 
 static void add_merges(input *in, model *m)
 {
@@ -79,7 +31,7 @@ static bool make(input *in, model *m)
     m->unknown_id = 0;
     m->fuse_unknown = flags & 2;
     naive_add(m, "<unk>", scored ? TOKEN_UNKNOWN : TOKEN_NORMAL, 0);
-    add_pieces(in, m, scored);
+    add_pieces(in, m, scored, 1);
     if (!scored)
         add_merges(in, m);
     if (flags & 4)
@@ -125,14 +77,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char text[NAIVE_MAX_BYTES];
     input in = {data, data + size};
     model m;
-    size_t n = 0;
     require(make(&in, &m));
-    while (in.at < in.end && n < 150) {
-        const uint8_t byte = next(&in);
-        const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
-        strcpy(text + n, c);
-        n += strlen(c);
-    }
+    const size_t n = take_text(&in, text, 150);
     compare(&m, text, n);
     model_free(&m);
     return 0;

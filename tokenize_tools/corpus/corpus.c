@@ -211,6 +211,10 @@ static step add_end(corpus *c, corpus_end end)
     }
     end.at = batch->n_bytes;
     batch->ends[batch->n_ends++] = end;
+    if (c->options.ended) {
+        const corpus_place now = place_now(c);
+        c->options.ended(c->options.context, &now.counts);
+    }
     /* Documents without text must not fill the memory either. */
     size_t max_ends = c->options.batch_bytes / sizeof(corpus_end);
     return batch->n_ends > max_ends ? STEP_FULL : STEP_ON;

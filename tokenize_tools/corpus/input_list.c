@@ -8,11 +8,26 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 static bool fail(corpus_error *err, const char *name, int sys_errno, const char *what)
 {
     *err = (corpus_error){.sys_errno = sys_errno};
     snprintf(err->text, sizeof err->text, "%.400s: %s", name, what ? what : strerror(sys_errno));
+    return false;
+}
+
+/* What stat() said of a name that should be there. */
+static bool not_there(corpus_error *err, const char *path, int sys_errno)
+{
+    char target[256];
+    ssize_t n = sys_errno == ENOENT ? readlink(path, target, sizeof target - 1) : -1;
+    if (n < 0)
+        return fail(err, path, sys_errno, NULL);
+    target[n] = '\0';
+    *err = (corpus_error){.sys_errno = sys_errno};
+    snprintf(err->text, sizeof err->text, "%.300s: is a link to %s, and its target is missing",
+             path, target);
     return false;
 }
 
@@ -169,7 +184,7 @@ static bool walk_entry(walk *w, const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return fail(w->err, path, errno, NULL);
+        return not_there(w->err, path, errno);
     if (S_ISDIR(st.st_mode))
         return walk_folder(w, path, &st);
     if (S_ISREG(st.st_mode))
@@ -196,26 +211,36 @@ static bool walk_folder(walk *w, const char *path, const struct stat *st)
     return ok;
 }
 
-static void tell(const input_list *list, const char *path, size_t n, const char *what)
+typedef struct noun {
+    const char *one, *many;
+} noun;
+
+static void tell(const input_list *list, const char *path, size_t n, noun what)
 {
     char text[640];
     if (n == 0 || !list->told)
         return;
-    snprintf(text, sizeof text, "%.400s: left out %zu %s", path, n, what);
+    snprintf(text, sizeof text, "%.400s: left out %zu %s", path, n, n == 1 ? what.one : what.many);
     list->told(list->context, text);
 }
 
 static bool add_folder(input_list *list, const char *path, const struct stat *st, corpus_error *err)
 {
+    static const noun hidden = {"hidden name (that begins with a dot)",
+                                "hidden names (that begin with a dot)"};
+    static const noun special = {"name that is neither file nor folder",
+                                 "names that are neither files nor folders"};
+    static const noun again = {"folder that a link leads to a second time",
+                               "folders that links lead to a second time"};
     walk w = {.list = list, .err = err};
     size_t n_names = list->n_names;
     bool ok = walk_folder(&w, path, st);
     tdestroy(w.seen, free);
     if (!ok)
         return false;
-    tell(list, path, w.n_hidden, "hidden names (that begin with a dot)");
-    tell(list, path, w.n_special, "names that are neither files nor folders");
-    tell(list, path, w.n_again, "folders that links lead to a second time");
+    tell(list, path, w.n_hidden, hidden);
+    tell(list, path, w.n_special, special);
+    tell(list, path, w.n_again, again);
     if (list->n_names == n_names)
         return fail(err, path, 0, "there is no file in this folder");
     return true;
@@ -228,7 +253,7 @@ static bool add_found(input_list *list, const char *path, corpus_error *err)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return fail(err, path, errno, NULL);
+        return not_there(err, path, errno);
     if (S_ISDIR(st.st_mode))
         return add_folder(list, path, &st, err);
     return append(list, strdup(path), err);
@@ -273,23 +298,47 @@ static bool add_line(input_list *list, const char *line, corpus_error *err)
     return ok;
 }
 
+/* Takes off what ends it: a carriage return too, unless a file of that very name is there. */
+static size_t end_line(char *line, size_t n)
+{
+    struct stat st;
+    if (n > 0 && line[n - 1] == '\n')
+        line[--n] = '\0';
+    if (n > 0 && line[n - 1] == '\r' && lstat(line, &st) != 0)
+        line[--n] = '\0';
+    return n;
+}
+
+/* Puts the place before what is wrong with the line. */
+static void tell_line(corpus_error *err, const char *name, size_t number, const char *line)
+{
+    char what[sizeof err->text];
+    bool is_list = line[0] == '@' && err->sys_errno == ENOENT;
+    snprintf(what, sizeof what, "%s", err->text);
+    snprintf(err->text, sizeof err->text, "%.150s:%zu: %.400s%s", name, number, what,
+             is_list ? " (a list in a list is not followed)" : "");
+}
+
 static bool add_list(input_list *list, const char *name, corpus_error *err)
 {
     bool is_stdin = strcmp(name, "-") == 0;
     FILE *f = is_stdin ? stdin : fopen(name, "re");
     char *line = NULL;
-    size_t capacity = 0;
+    size_t capacity = 0, number = 0;
     bool ok = true;
+    name = is_stdin ? "stdin" : name;
     if (!f)
         return fail(err, name, errno, NULL);
     errno = 0;
-    for (ssize_t n; ok && (n = getline(&line, &capacity, f)) >= 0; errno = 0) {
-        if (n > 0 && line[n - 1] == '\n')
-            line[--n] = 0;
-        if (strlen(line) != (size_t)n)
-            ok = fail(err, name, 0, "a NUL in a list of files");
+    for (ssize_t n_read; ok && (n_read = getline(&line, &capacity, f)) >= 0; errno = 0) {
+        size_t n = end_line(line, (size_t)n_read);
+        number++;
+        if (strlen(line) != n)
+            ok = fail(err, line, 0, "a NUL stands behind it");
         else if (n > 0)
             ok = add_line(list, line, err);
+        if (!ok)
+            tell_line(err, name, number, line);
     }
     if (ok && ferror(f))
         ok = fail(err, name, errno ? errno : EIO, NULL);

@@ -5,7 +5,8 @@
  * shard-10. Left out and told are names that begin with a dot, what is neither file nor folder, and
  * folders that links lead to a second time; links are followed. What does not exist and has *, ? or
  * [ in it is a pattern, for glob(3); its matches are taken in natural order. `@FILE` is the
- * arguments in FILE, one a line, blank lines aside; there @ and - are the beginning of a name. */
+ * arguments in FILE, one a line, blank lines and carriage returns at the ends of lines aside; there
+ * @ and - are the beginning of a name. */
 #ifndef TOKMAP_INPUT_LIST_H
 #define TOKMAP_INPUT_LIST_H
 

@@ -1,0 +1,71 @@
+/* char_input.h - pieces and a text of a tokenizer over characters, taken from the bytes of an
+ * input: a piece is a byte for its kind and score, then letters up to one that says so. */
+#ifndef TOKMAP_CHAR_INPUT_H
+#define TOKMAP_CHAR_INPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../char_naive.h"
+#include "tokenizer/char_engine.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+typedef struct input {
+    const uint8_t *at, *end;
+} input;
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static uint8_t next(input *in)
+{
+    return in->at < in->end ? *in->at++ : 0;
+}
+
+/* One letter, or a stranger. */
+static const char *letter(uint8_t byte)
+{
+    const size_t n = NAIVE_N(naive_alphabet);
+    return byte % 32 < n ? naive_alphabet[byte % 32]
+                         : naive_strangers[byte % NAIVE_N(naive_strangers)];
+}
+
+/* How many is the first byte. */
+static void add_pieces(input *in, model *m, bool kinds_matter, double grain)
+{
+    static const token_kind kinds[] = {TOKEN_NORMAL, TOKEN_NORMAL, TOKEN_USER_DEFINED,
+                                       TOKEN_UNUSED};
+    for (uint8_t n = next(in) % 64; n > 0; n--) {
+        char text[64] = "";
+        const uint8_t how = next(in);
+        uint8_t byte;
+        do {
+            byte = next(in);
+            strcat(text, letter(byte));
+        } while (byte >= 0x80 && strlen(text) < sizeof text - 8);
+        naive_add(m, text, kinds_matter ? kinds[how % 4] : TOKEN_NORMAL,
+                  -grain * 0.25 * (how & ~3));
+    }
+}
+
+/* The rest, up to n_bytes and a letter more. */
+static size_t take_text(input *in, char *text, size_t n_bytes)
+{
+    size_t n = 0;
+    while (in->at < in->end && n < n_bytes) {
+        const uint8_t byte = next(in);
+        const char *c = byte % 8 == 7 ? " " : letter(byte / 8);
+        strcpy(text + n, c);
+        n += strlen(c);
+    }
+    return n;
+}
+
+#endif /* TOKMAP_CHAR_INPUT_H */
