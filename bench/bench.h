@@ -12,7 +12,7 @@
 
 enum {
     BENCH_MAX_ROUNDS = 101,
-    BENCH_MAX_ROWS = 64
+    BENCH_MAX_ROWS = 192
 };
 
 typedef struct bench_options {
@@ -20,7 +20,7 @@ typedef struct bench_options {
     uint32_t n_rounds;               /* 0: the page's own default */
     uint64_t n_documents;            /* of the large dataset of `lookup`; 0: default */
     uint64_t verify_bytes;           /* 0: default */
-    uint64_t load_bytes;             /* of the hot dataset of `load`; 0: default */
+    uint64_t load_bytes;             /* of the dataset of `load` and `cold`; 0: default */
     const char *tokenizer, *pattern; /* of `tokenize` and `pack` */
     const char *text;                /* the file that these work on */
     const char *ids;                 /* `tokenize` writes its ids there, as u32; NULL: nowhere */
@@ -48,7 +48,7 @@ typedef struct bench_report {
 
 /* A page returns 0, or an exit code after it has said on stderr what went wrong. */
 typedef int bench_page(const bench_options *options, bench_report *report);
-bench_page verify_page, lookup_page, open_page, load_page, tokenize_page, pack_page;
+bench_page verify_page, lookup_page, open_page, load_page, cold_page, tokenize_page, pack_page;
 
 uint64_t bench_now_ns(void);
 /* Never NULL: rows beyond the last place abort the program, since the pages are ours. */

@@ -9,9 +9,11 @@ enum {
 };
 static const uint64_t default_bytes = (uint64_t)1 << 30;
 
-static uint64_t hot_tokens(const bench_options *options)
+static const uint64_t default_cold_bytes = (uint64_t)8 << 30;
+
+static uint64_t n_tokens_of(const bench_options *options, uint64_t usual_bytes)
 {
-    const uint64_t n_bytes = options->load_bytes ? options->load_bytes : default_bytes;
+    const uint64_t n_bytes = options->load_bytes ? options->load_bytes : usual_bytes;
     return n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS;
 }
 
@@ -27,7 +29,7 @@ static int said(tokmap_status status, const tokmap_error *err)
     return status != 0;
 }
 
-static int write_hot(const char *prefix, uint64_t n_tokens)
+static int write_random(const char *prefix, uint64_t n_tokens)
 {
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID, .replace = 1};
@@ -70,18 +72,28 @@ static int warm_up(const tokmap_dataset *ds, uint64_t n_tokens)
     return code || sum == 1;
 }
 
-int load_data_open_hot(const bench_options *options, const tokmap_dataset **ds)
+static int open_random(const bench_options *options, uint64_t n_tokens, const tokmap_dataset **ds)
 {
     char prefix[4096];
     tokmap_dataset *opened = NULL;
     tokmap_error err;
     name_of(options, 0, prefix, sizeof prefix);
     *ds = NULL;
-    if (write_hot(prefix, hot_tokens(options)) ||
-        said(tokmap_dataset_open(&opened, prefix, &err), &err))
+    if (write_random(prefix, n_tokens) || said(tokmap_dataset_open(&opened, prefix, &err), &err))
         return 1;
     *ds = opened;
-    return warm_up(opened, hot_tokens(options));
+    return 0;
+}
+
+int load_data_open_hot(const bench_options *options, const tokmap_dataset **ds)
+{
+    const uint64_t n_tokens = n_tokens_of(options, default_bytes);
+    return open_random(options, n_tokens, ds) || warm_up(*ds, n_tokens);
+}
+
+int load_data_open_cold(const bench_options *options, const tokmap_dataset **ds)
+{
+    return open_random(options, n_tokens_of(options, default_cold_bytes), ds);
 }
 
 int load_data_open_sparse(const bench_options *options, uint64_t n_tokens,

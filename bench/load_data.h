@@ -8,6 +8,8 @@
 /* Random 16-bit tokens in documents of a thousand, in the page cache and mapped: a gigabyte, or
  * what the options say. Returns 0, or says what is wrong; close in any case. */
 int load_data_open_hot(const bench_options *options, const tokmap_dataset **ds);
+/* The same, 8 GiB of it, and not in the page cache. */
+int load_data_open_cold(const bench_options *options, const tokmap_dataset **ds);
 /* n_datasets of n_tokens zeros each, which are holes in files. */
 int load_data_open_sparse(const bench_options *options, uint64_t n_tokens,
                           const tokmap_dataset **datasets, size_t n_datasets);

@@ -11,17 +11,21 @@ enum {
     ROUNDS = 11,
     BATCH_ROWS = 32,
     BYTES_A_ROUND = 256 << 20,
-    N_LENGTHS = 4
+    N_LENGTHS = 4,
+    ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
+                TOKMAP_ROW_LOSS_MASK
 };
 static const uint32_t lengths[N_LENGTHS] = {1024, 2048, 4096, 8192};
 
-static tokmap_loader *open_loader(const tokmap_loader_source *source, uint32_t length)
+static tokmap_loader *open_loader(const tokmap_loader_source *source, uint32_t length,
+                                  uint32_t row_parts)
 {
     const tokmap_loader_options options = {.struct_size = sizeof options,
                                            .sources = source,
                                            .n_sources = 1,
                                            .sequence_length = length,
                                            .batch_rows = BATCH_ROWS,
+                                           .row_parts = row_parts,
                                            .seed = 1};
     tokmap_loader *l;
     tokmap_error err;
@@ -71,10 +75,10 @@ static double copy_limit(hot *h)
 }
 
 /* What is done with each batch; none: nothing. ns a row, or -1. */
-static double steps(hot *h, const tokmap_gather_options *gather)
+static double steps(hot *h, uint32_t row_parts, const tokmap_gather_options *gather)
 {
     const tokmap_loader_source source = {.datasets = &h->ds, .n_datasets = 1, .weight = 1};
-    tokmap_loader *l = open_loader(&source, h->length);
+    tokmap_loader *l = open_loader(&source, h->length, row_parts);
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_error err;
     bool failed = !l || tokmap_loader_seek(l, bench_random(&h->seed) % 1000000007, &err);
@@ -92,7 +96,7 @@ static double steps(hot *h, const tokmap_gather_options *gather)
 }
 
 typedef struct hot_rows {
-    bench_row *sample, *limit, *tokens, *i64;
+    bench_row *sample, *parts, *limit, *tokens, *i64;
 } hot_rows;
 
 static int measure_hot(hot *h, hot_rows *r)
@@ -103,11 +107,12 @@ static int measure_hot(hot *h, hot_rows *r)
                                        .inputs = h->buffer,
                                        .labels = h->buffer + 8ull * BATCH_ROWS * h->length};
     const double bytes = (double)row_bytes(h);
-    const double sample = steps(h, NULL), limit = copy_limit(h), whole = steps(h, &tokens);
-    const double wide = steps(h, &i64);
-    if (sample < 0 || limit < 0 || whole < 0 || wide < 0)
+    const double sample = steps(h, 0, NULL), parts = steps(h, ALL_PARTS, NULL);
+    const double limit = copy_limit(h), whole = steps(h, 0, &tokens), wide = steps(h, 0, &i64);
+    if (sample < 0 || parts < 0 || limit < 0 || whole < 0 || wide < 0)
         return 1;
     bench_add_value(r->sample, sample);
+    bench_add_value(r->parts, parts);
     bench_add_value(r->limit, limit);
     bench_add_value(r->tokens, bytes / whole);
     bench_add_value(r->i64, (double)h->length / wide);
@@ -132,6 +137,7 @@ static int hot_pages(const bench_options *options, bench_report *report, const t
     memset(h.buffer, 0, buffer_bytes);
     for (int i = 0; i < N_LENGTHS; i++)
         rows[i] = (hot_rows){add_row(report, "zero-copy sample", lengths[i], "ns"),
+                             add_row(report, "and its documents, ids and mask", lengths[i], "ns"),
                              add_row(report, "memcpy of random rows", lengths[i], "GB/s"),
                              add_row(report, "batch gathered, u16", lengths[i], "GB/s"),
                              add_row(report, "inputs and labels, i64", lengths[i], "G tokens/s")};
@@ -149,6 +155,7 @@ static int hot_pages(const bench_options *options, bench_report *report, const t
         char name[80];
         snprintf(name, sizeof name, "gathered / memcpy, %u tokens", lengths[k]);
         bench_set_goal(rows[k].sample, BENCH_AT_MOST, 40);
+        bench_set_goal(rows[k].parts, BENCH_AT_MOST, lengths[k] <= 4096 ? 2000 : 4000);
         bench_set_goal(bench_add_ratio(report, rows[k].tokens, rows[k].limit, name), BENCH_AT_LEAST,
                        0.9);
     }
@@ -181,7 +188,7 @@ static int measure_start(const tokmap_loader_source *source, uint64_t seed, cons
     tokmap_sample at;
     tokmap_error err;
     const uint64_t start = bench_now_ns();
-    tokmap_loader *l = open_loader(source, 4096);
+    tokmap_loader *l = open_loader(source, 4096, 0);
     bool failed = !l || tokmap_loader_next(l, &b, &err) != TOKMAP_OK;
     const uint64_t opened = bench_now_ns();
     if (!failed)

@@ -22,6 +22,7 @@ static const char help[] =
     "  lookup   which document holds a token: a million documents and a thousand million\n"
     "  open     opening 10^6 and 10^12 tokens (a sparse file)\n"
     "  load     the loader: a sample, a batch gathered, starting up at 10^6 to 10^13 tokens\n"
+    "  cold     the loader on data that are not in memory, beside the device's own rate\n"
     "  tokenize text in memory to ids, cold and warm (needs --tokenizer and --text)\n"
     "  pack     a corpus to a dataset, and each stage of it alone (likewise)\n"
     "  all      verify, lookup, open and load\n"
@@ -32,7 +33,7 @@ static const char help[] =
     "  --rounds N        rounds of each page, 1 to 101 [a number that suits the page]\n"
     "  --documents N     documents of the large lookup dataset [1000000000]\n"
     "  --verify-mib N    size of the verify dataset [512]\n"
-    "  --load-mib N      size of the load dataset [1024]\n"
+    "  --load-mib N      size of the dataset of load and cold [1024, 8192]\n"
     "  --tokenizer FILE  a vocabulary, as 'tokmap pack' takes it, and\n"
     "  --pattern NAME    what it needs\n"
     "  --text FILE       JSON lines with the field \"text\", or plain text; for pack also gzip\n"
@@ -139,9 +140,10 @@ static const struct {
     const char *name;
     bench_page *run;
     bool in_all; /* needs nothing from outside */
-} pages[] = {{"verify", verify_page, true},      {"lookup", lookup_page, true},
-             {"open", open_page, true},          {"load", load_page, true},
-             {"tokenize", tokenize_page, false}, {"pack", pack_page, false}};
+} pages[] = {{"verify", verify_page, true}, {"lookup", lookup_page, true},
+             {"open", open_page, true},     {"load", load_page, true},
+             {"cold", cold_page, false},    {"tokenize", tokenize_page, false},
+             {"pack", pack_page, false}};
 enum {
     N_PAGES = sizeof pages / sizeof pages[0]
 };

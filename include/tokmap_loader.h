@@ -13,11 +13,17 @@
  *           that the labels are the same row from its second token on. It is a pointer into the
  *           map, nothing is copied. Rows, and all that a batch points to, live until the next
  *           call of next, seek, restore or close.
+ * Reading   Hot data is not read at all. Else one helper thread, which the loader starts and ends,
+ *           brings in the rows of the next steps, since the order is known; see tokmap_io. It
+ *           never writes, locks or leaves anything: read-only media and any number of readers
+ *           will do.
  * Threads   A loader belongs to one thread at a time. Several loaders may share datasets.
  * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call but
  *           close, which leaves the parent's alone. Its datasets it may use.
- * Errors    As in tokmap.h. After an error of next, the loader stands where it stood: next may be
- *           called again, save works. */
+ * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with
+ *           file and offset, unless the rows are touched in a map that nobody looked at before
+ *           (TOKMAP_IO_MAP). After an error of next, the loader stands where it stood: next may
+ *           be called again, save works. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -41,6 +47,17 @@ typedef enum tokmap_windows {
     TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1 /* no window crosses a document border; the last one of a
                                           document is shorter. Open reads the document index. */
 } tokmap_windows;
+
+/* How bytes arrive. The environment variable TOKMAP_IO (map, direct, populate, read) goes before
+ * the option. A way that does not work here is passed over for the next one in this list. */
+typedef enum tokmap_io {
+    TOKMAP_IO_AUTO = 0, /* MAP when the data are in memory at open; DIRECT when they are larger than
+                           the memory that is available; else POPULATE */
+    TOKMAP_IO_MAP = 1,  /* pointers into the map, no thread */
+    TOKMAP_IO_DIRECT = 2,   /* io_uring and O_DIRECT into a ring of the loader's */
+    TOKMAP_IO_POPULATE = 3, /* pages of the map are brought in and checked before they are lent */
+    TOKMAP_IO_READ = 4      /* pread into the ring */
+} tokmap_io;
 
 /* One or more datasets that are one corpus; of one token width. */
 typedef struct tokmap_loader_source {
@@ -82,6 +99,9 @@ typedef struct tokmap_loader_options { /* zero it; 0 means the default, where th
     uint32_t row_parts;     /* TOKMAP_ROW_... */
     uint64_t block_windows; /* of TOKMAP_SHUFFLE_BLOCK; default: as many as 1 MiB holds */
     uint64_t group_blocks;  /* likewise; default 64 */
+    tokmap_io io;
+    uint32_t look_ahead; /* steps, up to 1024; default: as many as hold 256 rows, 2 to 64 */
+    int32_t drop_behind; /* 1: what was handed out leaves the page cache (POPULATE, READ) */
 } tokmap_loader_options;
 
 typedef struct tokmap_row {
@@ -155,8 +175,12 @@ TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample,
 typedef struct tokmap_loader_info {
     size_t struct_size; /* sizeof(tokmap_loader_info), set by the caller */
     uint64_t n_sources;
-    uint64_t n_samples;      /* until a source with max_epochs ends it; UINT64_MAX: endless */
-    uint64_t resident_bytes; /* memory of the loader, without the maps */
+    uint64_t n_samples;          /* until a source with max_epochs ends it; UINT64_MAX: endless */
+    uint64_t resident_bytes;     /* memory of the loader, without the maps */
+    tokmap_io io;                /* the way that was taken */
+    uint32_t look_ahead;         /* steps; 0: nothing is read ahead */
+    uint64_t bytes_read;         /* asked of the system, with DIRECT and READ */
+    uint64_t n_waits, ns_waited; /* steps that were not there yet, and the time that was waited */
 } tokmap_loader_info;
 TOKMAP_API void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
 

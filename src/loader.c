@@ -39,10 +39,16 @@ static tokmap_status join(const tokmap_dataset *ds, const tokmap_row *row, uint8
     return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_left, to + n_end, err);
 }
 
-static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+/* Lets the row point to its tokens: where they were read to, or into the map. */
+static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_row *fetched,
                            tokmap_error *err)
 {
     tokmap_row *row = &l->rows[i];
+    const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
+    if (fetched && fetched->tokens) {
+        row->tokens = fetched->tokens;
+        return TOKMAP_OK;
+    }
     if (row->n_tokens <= ds->header.n_tokens - row->first_token) {
         row->tokens = ds->token_map + ds->header.token_offset + row->first_token * row->token_bytes;
         return TOKMAP_OK;
@@ -52,7 +58,8 @@ static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_dataset *d
     return join(ds, row, to, err);
 }
 
-static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample, tokmap_error *err)
+static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
+                              const tokmap_i_fetch_row *fetched, tokmap_error *err)
 {
     tokmap_sample at;
     tokmap_status status = tokmap_i_sampler_locate(&l->sampler, sample, &at, err);
@@ -67,7 +74,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample, tok
                               .epoch = at.epoch,
                               .window = at.window,
                               .first_token = at.first_token};
-    status = point(l, i, ds, err);
+    status = point(l, i, fetched, err);
     if (!status && tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
         status = FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
     return status;
@@ -98,8 +105,15 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
             FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_next: batch: struct_size is not set");
     if (!status)
         status = check_end(l, after, err);
+    const tokmap_i_fetch_row *fetched = NULL;
+    if (!status && l->io != TOKMAP_IO_MAP)
+        status = l->fetch ? TOKMAP_OK : tokmap_i_loader_restart_io(l, err);
+    if (!status && l->fetch)
+        status = tokmap_i_fetch_next(l->fetch, &fetched, err);
     for (uint32_t i = 0; i < l->batch_rows && !status; i++)
-        status = fill_row(l, i, first + i, err);
+        status = fill_row(l, i, first + i, fetched ? &fetched[i] : NULL, err);
+    if (status && fetched) /* the same step once more */
+        (void)tokmap_i_loader_restart_io(l, NULL);
     if (status)
         return status;
     const tokmap_batch full = {.struct_size = batch->struct_size,
@@ -123,7 +137,7 @@ tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error
     if (sample >= TOKMAP_I_MAX_SAMPLE || sample > l->end)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64 " to begin at", sample);
     l->next_sample = sample;
-    return TOKMAP_OK;
+    return tokmap_i_loader_restart_io(l, err);
 }
 
 uint64_t tokmap_loader_position(const tokmap_loader *l)
@@ -138,7 +152,8 @@ void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
     tokmap_loader_info full = {.struct_size = info->struct_size,
                                .n_sources = l->n_sources,
                                .n_samples = l->end,
-                               .resident_bytes = sizeof *l};
+                               .resident_bytes = sizeof *l,
+                               .io = l->io};
     full.resident_bytes += l->batch_rows * sizeof *l->rows;
     full.resident_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
     if (l->joined)
@@ -148,6 +163,14 @@ void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
         full.resident_bytes += sizeof *l->sources + w->n_datasets * 2 * sizeof(uint64_t);
         for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
             full.resident_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
+    }
+    if (l->fetch) {
+        const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(l->fetch);
+        full.resident_bytes += tokmap_i_fetch_bytes(l->fetch);
+        full.look_ahead = l->n_steps_ahead;
+        full.bytes_read = counts.bytes_read;
+        full.n_waits = counts.n_waits;
+        full.ns_waited = counts.ns_waited;
     }
     memcpy(info, &full, MIN(info->struct_size, sizeof full));
 }

@@ -2,12 +2,22 @@
 #ifndef TOKMAP_LOADER_PRIVATE_H
 #define TOKMAP_LOADER_PRIVATE_H
 
+#include "fetch.h"
 #include "platform.h"
 #include "row_parts.h"
 #include "sampler.h"
 #include "tokmap_loader.h"
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)
+
+/* What the thread that reads ahead knows; it does not change after open. */
+typedef struct tokmap_i_read_plan {
+    tokmap_i_sampler sampler;        /* of that thread */
+    const tokmap_dataset **datasets; /* of all sources */
+    uint32_t *first_dataset;         /* of each source, among these */
+    uint32_t n_datasets;
+    uint64_t end; /* samples */
+} tokmap_i_read_plan;
 
 struct tokmap_loader {
     tokmap_i_fork_mark fork_mark;
@@ -28,7 +38,13 @@ struct tokmap_loader {
     uint32_t end_source;      /* which ends it */
 
     uint32_t rank, n_ranks, batch_rows;
-    uint64_t next_sample; /* of the next step: row 0 of rank 0 */
+    uint64_t next_sample;   /* of the next step: row 0 of rank 0 */
+    tokmap_io io;           /* the way that was taken */
+    uint32_t look_ahead;    /* steps, as asked for, */
+    uint32_t n_steps_ahead; /* and as they are */
+    bool drop_behind;
+    tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
+    tokmap_i_read_plan plan;
     tokmap_row *rows;
     uint8_t *joined; /* a place for each row that joins the end of a dataset to its beginning */
     tokmap_i_row_parts parts;
@@ -38,5 +54,11 @@ tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *e
 /* Memory for batches of so many rows, in place of what was there. */
 tokmap_status tokmap_i_loader_set_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_parts,
                                        tokmap_error *err);
+
+/* Chooses the way of reading and begins. */
+tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err);
+void tokmap_i_loader_close_io(tokmap_loader *l);
+/* What was read ahead is for other steps than those that come: other samples, ranks or rows. */
+tokmap_status tokmap_i_loader_restart_io(tokmap_loader *l, tokmap_error *err);
 
 #endif /* TOKMAP_LOADER_PRIVATE_H */

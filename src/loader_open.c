@@ -64,6 +64,19 @@ static tokmap_status check_shuffle(const tokmap_loader_options *o, tokmap_error 
     return TOKMAP_OK;
 }
 
+static tokmap_status check_io(const tokmap_loader_options *o, tokmap_error *err)
+{
+    if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_READ)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 4", (int)o->io);
+    if (o->look_ahead > 1024)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead is %" PRIu32 ": at most 1,024 steps",
+                    o->look_ahead);
+    if (o->drop_behind != 0 && o->drop_behind != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "drop_behind is %" PRId32 ": must be 0 or 1",
+                    o->drop_behind);
+    return TOKMAP_OK;
+}
+
 static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokmap_error *err)
 {
     if (!s->datasets || s->n_datasets == 0 || s->n_datasets > MAX_DATASETS)
@@ -94,6 +107,8 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
         status = check_window_options(o, err);
     if (!status)
         status = check_shuffle(o, err);
+    if (!status)
+        status = check_io(o, err);
     for (size_t k = 0; k < o->n_sources && !status; k++)
         status = check_source(&o->sources[k], k, err);
     return status;
@@ -294,13 +309,16 @@ tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t 
     tokmap_status status = tokmap_i_loader_check_fork(l, err);
     if (!status)
         status = check_batch(rank, MAX(n_ranks, 1), batch_rows, err);
-    if (!status && batch_rows != l->batch_rows)
+    if (!status && batch_rows != l->batch_rows) {
         status = tokmap_i_loader_set_rows(l, batch_rows, l->parts.wanted, err);
+        tokmap_i_fetch_close(l->fetch); /* its ring is for other rows */
+        l->fetch = NULL;
+    }
     if (status)
         return status;
     l->rank = rank;
     l->n_ranks = MAX(n_ranks, 1);
-    return TOKMAP_OK;
+    return tokmap_i_loader_restart_io(l, err);
 }
 
 /* ---- Open and close ---- */
@@ -318,6 +336,8 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->random_phase = o->random_phase != 0;
     l->rank = o->rank;
     l->n_ranks = MAX(o->n_ranks, 1);
+    l->look_ahead = o->look_ahead;
+    l->drop_behind = o->drop_behind != 0;
     status = open_sources(l, o, err);
     if (!status)
         status = open_mixture(l, o, err);
@@ -325,6 +345,8 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
         status = FAIL_MEMORY(err);
     if (!status)
         status = tokmap_i_loader_set_rows(l, o->batch_rows, o->row_parts, err);
+    if (!status)
+        status = tokmap_i_loader_open_io(l, o->io, err);
     return status;
 }
 
@@ -356,6 +378,7 @@ void tokmap_loader_close(tokmap_loader *l)
 {
     if (!l)
         return;
+    tokmap_i_loader_close_io(l);
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_windows_close(&l->sources[k].windows);
         free(l->sources[k].datasets);

@@ -355,12 +355,16 @@ void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes)
     posix_fadvise(fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_DONTNEED);
 }
 
-/* Not mincore: it says that all is there to whoever may not write the file. */
+/* Not mincore: it says that all is there to whoever may not write the file. The read does not wait
+ * for a missing page, but begins to read it, with megabytes around it unless told otherwise. */
 bool tokmap_i_file_is_cached(int fd, uint64_t offset)
 {
     uint8_t byte;
     const struct iovec to = {&byte, 1};
-    return preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
+    tokmap_i_file_expect_random(fd, true);
+    const bool missing = preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) < 0 && errno == EAGAIN;
+    tokmap_i_file_expect_random(fd, false);
+    return !missing;
 }
 
 /* 0: no reads past the page cache. Where the system does not say, what fits every usual disk. */

@@ -86,7 +86,7 @@ void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes);
 /* Lets the whole pages of the range go from the page cache. */
 void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes);
 /* Whether the page of this byte is in the page cache; a missing one may be read in. True where the
- * system does not say. */
+ * system does not say. Afterwards the file is not expected to be read in random order. */
 bool tokmap_i_file_is_cached(int fd, uint64_t offset);
 /* The file of fd once more, for reads past the page cache that begin and end at multiples of
  * *alignment, in the file and in memory. An error: it cannot be done here. */

@@ -108,25 +108,53 @@ static void fill_mask(uint8_t *mask, const tokmap_i_row_parts *p, const borders 
         mask[b->cu[k] - 1] = 0;
 }
 
-/* cu[0 .. n_documents] ends with n_inputs. */
-static void fill_positions(int32_t *ids, const tokmap_i_row_parts *p, const int32_t *cu,
-                           uint32_t n_documents)
+/* Position ids count up from 0 in each document, document ids from one to the next; cu[0 ..
+ * n_documents] ends with the number of inputs. Either may be NULL. Compiled once for each target
+ * below, as a portable build has vectors of four numbers only. */
+static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, int32_t *documents,
+                                                           const int32_t *cu, uint32_t n_documents)
 {
-    for (uint32_t k = 0; k < n_documents; k++)
-        for (int32_t i = cu[k]; i < cu[k + 1]; i++)
-            ids[i] = i - cu[k];
-    for (uint32_t i = (uint32_t)cu[n_documents]; i < p->length; i++)
-        ids[i] = 0;
+    for (uint32_t k = 0; k < n_documents; k++) {
+        const int32_t start = cu[k], n = cu[k + 1] - start;
+        for (int32_t i = 0; positions && i < n; i++)
+            positions[start + i] = i;
+        for (int32_t i = 0; documents && i < n; i++)
+            documents[start + i] = (int32_t)k;
+    }
 }
 
-static void fill_documents(int32_t *ids, const tokmap_i_row_parts *p, const int32_t *cu,
+static void fill_ids_plain(int32_t *positions, int32_t *documents, const int32_t *cu,
                            uint32_t n_documents)
 {
-    for (uint32_t k = 0; k < n_documents; k++)
-        for (int32_t i = cu[k]; i < cu[k + 1]; i++)
-            ids[i] = (int32_t)k;
-    for (uint32_t i = (uint32_t)cu[n_documents]; i < p->length; i++)
-        ids[i] = (int32_t)n_documents;
+    fill_ids(positions, documents, cu, n_documents);
+}
+
+typedef void fill_ids_fn(int32_t *positions, int32_t *documents, const int32_t *cu,
+                         uint32_t n_documents);
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void fill_ids_avx2(int32_t *positions, int32_t *documents,
+                                                          const int32_t *cu, uint32_t n_documents)
+{
+    fill_ids(positions, documents, cu, n_documents);
+}
+
+static fill_ids_fn *best_fill_ids(void)
+{
+    return __builtin_cpu_supports("avx2") ? fill_ids_avx2 : fill_ids_plain;
+}
+#else
+static fill_ids_fn *best_fill_ids(void)
+{
+    return fill_ids_plain;
+}
+#endif
+
+/* Inputs that the row lacks. */
+static void fill_rest(int32_t *ids, uint32_t from, uint32_t length, uint32_t value)
+{
+    for (uint32_t i = from; ids && i < length; i++)
+        ids[i] = (int32_t)value;
 }
 
 static uint32_t longest(const int32_t *cu, uint32_t n_documents)
@@ -162,13 +190,12 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
         row->n_documents = n_documents;
         row->longest_document = longest(b.cu, n_documents);
     }
-    if (p->position_ids) {
-        row->position_ids = p->position_ids + at;
-        fill_positions(p->position_ids + at, p, b.cu, n_documents);
-    }
-    if (p->document_ids) {
-        row->document_ids = p->document_ids + at;
-        fill_documents(p->document_ids + at, p, b.cu, n_documents);
-    }
+    int32_t *positions = p->position_ids ? p->position_ids + at : NULL;
+    int32_t *documents = p->document_ids ? p->document_ids + at : NULL;
+    row->position_ids = positions;
+    row->document_ids = documents;
+    best_fill_ids()(positions, documents, b.cu, n_documents);
+    fill_rest(positions, n_inputs, p->length, 0);
+    fill_rest(documents, n_inputs, p->length, n_documents);
     return TOKMAP_OK;
 }

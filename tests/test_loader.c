@@ -1,5 +1,8 @@
 /* test_loader - every window once an epoch, the same sequence however it is dealt out, saved and
  * restored, and rows that hold the tokens they say. */
+#include <stdlib.h>
+#include <unistd.h>
+
 #include "loader_corpus.h"
 
 enum {
@@ -101,6 +104,14 @@ static void expect_next(tokmap_loader *l, tokmap_batch *b)
         CHECK_FAIL("%s", err.text);
 }
 
+/* Another way of reading and another look-ahead each time. */
+static void read_somehow(tokmap_loader_options *o)
+{
+    o->io = (tokmap_io)(1 + corpus_any(4));
+    o->look_ahead = corpus_any(6);
+    o->drop_behind = (int32_t)corpus_any(2);
+}
+
 /* ---- Coverage ---- */
 
 /* Over two epochs of one source: all windows once in each, every label that windows have once. */
@@ -111,6 +122,7 @@ static void cover_twice(int mode)
     set_up(&s, 1);
     set_mode(&s.options, mode);
     s.sources[0].max_epochs = 2;
+    read_somehow(&s.options);
     tokmap_loader *l = open_loader(&s.options);
     tokmap_loader_info info = {.struct_size = sizeof info};
     tokmap_loader_source_info source = {.struct_size = sizeof source};
@@ -180,6 +192,7 @@ static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state
         tokmap_batch b;
         s->options.rank = r;
         s->options.n_ranks = n_ranks;
+        read_somehow(&s->options);
         tokmap_loader *l = open_loader(&s->options);
         if (tokmap_loader_restore(l, before, &err))
             CHECK_FAIL("%s", err.text);
@@ -231,6 +244,7 @@ TEST(going_on_seeking_and_other_batches_find_the_same_samples)
         tokmap_batch b;
         set_up(&s, 2);
         set_mode(&s.options, mode);
+        read_somehow(&s.options);
         tokmap_loader *l = open_loader(&s.options);
         for (uint64_t g = 0; g < MAX_SAMPLES; g++)
             CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
@@ -356,6 +370,7 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
         set_up(&s, 2);
         set_mode(&s.options, mode);
         s.sources[1].masked = mode % 2;
+        read_somehow(&s.options);
         s.options.batch_rows = 9;
         s.options.row_parts = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS |
                               TOKMAP_ROW_DOCUMENT_IDS | TOKMAP_ROW_LOSS_MASK;
@@ -377,6 +392,87 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
                 CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
                 check_gathered(&b, &o);
             }
+        }
+        tokmap_loader_close(l);
+    }
+    close_all();
+}
+
+/* ---- Ways of reading ---- */
+
+static tokmap_io way_taken(tokmap_io wanted)
+{
+    setup s;
+    set_up(&s, 2);
+    s.options.io = wanted;
+    tokmap_loader *l = open_loader(&s.options);
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader_get_info(l, &info);
+    tokmap_loader_close(l);
+    return info.io;
+}
+
+TEST(the_way_that_is_asked_for_is_taken_or_the_next_one)
+{
+    open_all();
+    unsetenv("TOKMAP_IO");
+    CHECK_INT(way_taken(TOKMAP_IO_MAP), TOKMAP_IO_MAP);
+    CHECK_INT(way_taken(TOKMAP_IO_POPULATE), TOKMAP_IO_POPULATE);
+    CHECK_INT(way_taken(TOKMAP_IO_READ), TOKMAP_IO_READ);
+    CHECK_INT(way_taken(TOKMAP_IO_AUTO), TOKMAP_IO_MAP); /* it was just written, and looked at */
+    const tokmap_io direct = way_taken(TOKMAP_IO_DIRECT);
+    CHECK(direct == TOKMAP_IO_DIRECT || direct == TOKMAP_IO_POPULATE);
+    printf("note DIRECT %s\n", direct == TOKMAP_IO_DIRECT ? "works" : "does not work here");
+    setenv("TOKMAP_IO", "read", 1);
+    CHECK_INT(way_taken(TOKMAP_IO_MAP), TOKMAP_IO_READ);
+    setenv("TOKMAP_IO", "fast", 1);
+    setup s;
+    set_up(&s, 1);
+    tokmap_loader *l;
+    tokmap_error err;
+    CHECK_INT(tokmap_loader_open(&l, &s.options, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "TOKMAP_IO is 'fast'") != NULL);
+    unsetenv("TOKMAP_IO");
+    close_all();
+}
+
+/* Cut while it is read, then whole again. */
+TEST(a_file_that_is_cut_is_an_error_and_not_the_end_of_the_process)
+{
+    static uint8_t tokens[2 * 1003];
+    char path[700];
+    open_all();
+    snprintf(path, sizeof path, "%s.bin", first.path);
+    for (tokmap_io io = TOKMAP_IO_DIRECT; io <= TOKMAP_IO_READ; io++) {
+        setup s;
+        tokmap_batch b;
+        tokmap_error err = {0};
+        uint8_t state[TOKMAP_STATE_BYTES];
+        set_up(&s, 1);
+        s.options.io = io;
+        s.options.look_ahead = 2;
+        tokmap_loader *l = open_loader(&s.options);
+        expect_next(l, &b);
+        FILE *f = fopen(path, "rb");
+        CHECK(fread(tokens, 1, sizeof tokens, f) == sizeof tokens);
+        fclose(f);
+        CHECK(truncate(path, 0) == 0);
+        tokmap_status status = TOKMAP_OK;
+        b = (tokmap_batch){.struct_size = sizeof b};
+        for (int i = 0; i < 20 && status == TOKMAP_OK; i++)
+            status = tokmap_loader_next(l, &b, &err);
+        CHECK_INT(status, TOKMAP_ERR_IO);
+        CHECK(strstr(err.text, "first.bin") != NULL);
+        const uint64_t at = tokmap_loader_position(l);
+        CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_ERR_IO);
+        CHECK_EQ(tokmap_loader_position(l), at);
+        f = fopen(path, "r+b");
+        CHECK(fwrite(tokens, 1, sizeof tokens, f) == sizeof tokens);
+        fclose(f);
+        for (int i = 0; i < 100; i++) {
+            expect_next(l, &b);
+            corpus_check_tokens(shape_of(b.rows), b.rows);
         }
         tokmap_loader_close(l);
     }

@@ -208,6 +208,13 @@ def a_loader_serves_each_window_once_and_resumes(folder):
     assert got == wanted
     raises(tokmap.Error, loader_of(a, b, seed=8).restore, state)
     raises(ValueError, again.restore, state[:-1])
+    for io in ("map", "direct", "populate", "read"):
+        other = loader_of(a, b, batch_rows=12, io=io, look_ahead=2)
+        other.restore(state)
+        batch = next(other)
+        assert [batch[i].window for i in range(12)] == wanted
+        assert batch[5].tokens[0] == (0, 5000)[batch[5].dataset] + batch[5].first_token
+        assert other.info()["io"] in (io, "populate")
 
 
 def loader_of(a, b, batch_rows=3, **options):

@@ -58,7 +58,8 @@ class LoaderOptions(ctypes.Structure):
                 ("sequence_length", c_uint32), ("batch_rows", c_uint32), ("rank", c_uint32),
                 ("n_ranks", c_uint32), ("seed", c_uint64), ("shuffle", c_int), ("windows", c_int),
                 ("random_phase", c_int32), ("row_parts", c_uint32), ("block_windows", c_uint64),
-                ("group_blocks", c_uint64)]
+                ("group_blocks", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
+                ("drop_behind", c_int32)]
 
 
 class Row(ctypes.Structure):
@@ -82,7 +83,8 @@ class LoaderSample(ctypes.Structure):
 
 class LoaderInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("n_sources", c_uint64), ("n_samples", c_uint64),
-                ("resident_bytes", c_uint64)]
+                ("resident_bytes", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
+                ("bytes_read", c_uint64), ("n_waits", c_uint64), ("ns_waited", c_uint64)]
 
 
 class GatherOptions(ctypes.Structure):

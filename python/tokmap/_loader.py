@@ -10,6 +10,7 @@ from ._lib import lib
 _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1}
 _FORMATS = {"tokens": 0, "i32": 1, "i64": 2}
+_IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
 _PARTS = {"documents": 1, "position_ids": 2, "document_ids": 4, "loss_mask": 8}
 _END = 1
 
@@ -115,12 +116,13 @@ class Loader:
     sources     a Dataset, a list of Datasets (the shards of one corpus), or a list of Sources
     stages      {first_sample: [weight of each source, ...]}: other weights from a sample on
     shuffle     "full", "none" or "block"; windows: "concat" or "within-document"
+    io          "auto", "map", "direct", "populate", "read": how bytes arrive (tokmap_loader.h)
     parts       of "documents", "position_ids", "document_ids", "loss_mask": what rows tell
     The order of samples depends on none of rank, n_ranks and batch_rows."""
 
     def __init__(self, sources, sequence_length, batch_rows=1, *, rank=0, n_ranks=1, seed=0,
                  shuffle="full", windows="concat", random_phase=False, parts=(), stages=None,
-                 block_windows=0, group_blocks=0):
+                 block_windows=0, group_blocks=0, io="auto", look_ahead=0, drop_behind=False):
         self._pointer, self._n_taken = ctypes.c_void_p(), 0
         sources = list(sources) if isinstance(sources, (list, tuple)) else [sources]
         if not all(isinstance(s, Source) for s in sources):
@@ -145,12 +147,12 @@ class Loader:
             sequence_length=sequence_length, batch_rows=batch_rows, rank=rank, n_ranks=n_ranks,
             seed=seed, shuffle=_SHUFFLES[shuffle], windows=_WINDOWS[windows],
             random_phase=random_phase, row_parts=sum(_PARTS[p] for p in set(parts)),
-            block_windows=block_windows, group_blocks=group_blocks)
+            block_windows=block_windows, group_blocks=group_blocks, io=_IO[io],
+            look_ahead=look_ahead, drop_behind=drop_behind)
         self._process = os.getpid()
         self._call(lib.tokmap_loader_open, ctypes.byref(self._pointer), ctypes.byref(options))
-        info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
-        lib.tokmap_loader_get_info(self._pointer, ctypes.byref(info))
-        self.n_samples = None if info.n_samples == 2**64 - 1 else info.n_samples
+        n_samples = self.info()["n_samples"]
+        self.n_samples = None if n_samples == 2**64 - 1 else n_samples
 
     @staticmethod
     def _call(function, *arguments):
@@ -178,6 +180,15 @@ class Loader:
     def position(self):
         """The first sample of the next step."""
         return lib.tokmap_loader_position(self._opened())
+
+    def info(self):
+        """How it reads ("io", "look_ahead"), what it has ("n_samples", "resident_bytes"), and how often
+        and how long a step was waited for ("n_waits", "ns_waited")."""
+        info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
+        lib.tokmap_loader_get_info(self._opened(), ctypes.byref(info))
+        found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
+        found["io"] = {number: name for name, number in _IO.items()}[info.io]
+        return found
 
     def seek(self, sample):
         self._n_taken += 1

@@ -1,0 +1,24 @@
+/* fetch_pages.h - the page cache and a range of tokens: asked for ahead, brought into the map, let
+ * go. */
+#ifndef TOKMAP_FETCH_PAGES_H
+#define TOKMAP_FETCH_PAGES_H
+
+#include "dataset.h"
+
+/* Tokens that stand one behind the other. */
+typedef struct tokmap_i_token_range {
+    const tokmap_dataset *dataset;
+    uint64_t first_token, n_tokens;
+} tokmap_i_token_range;
+
+/* Says how tokens will be asked for: by a map or by reads, in random order or no longer so. */
+void tokmap_i_pages_expect(const tokmap_dataset *ds, bool mapped, bool random);
+/* Begins to read what is not in memory. Never an error: that is for bring or a read to find. */
+void tokmap_i_pages_will_need(tokmap_i_token_range r);
+/* Waits until the range is in the map, and sets *tokens to its place there. TOKMAP_ERR_IO, with the
+ * byte, where it cannot be read or the file has become shorter. */
+tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, tokmap_error *err);
+/* Lets the pages go that the range touches. */
+void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped);
+
+#endif /* TOKMAP_FETCH_PAGES_H */

@@ -1,0 +1,31 @@
+/* platform_thread.h - a thread beside the caller's, what the two wait with, and the clock. */
+#ifndef TOKMAP_PLATFORM_THREAD_H
+#define TOKMAP_PLATFORM_THREAD_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+typedef pthread_t tokmap_i_thread;
+typedef pthread_mutex_t tokmap_i_mutex;
+typedef pthread_cond_t tokmap_i_condition;
+
+/* Returns 0 or an errno value. No signal is delivered to the thread. */
+int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context);
+void tokmap_i_thread_join(tokmap_i_thread t);
+
+void tokmap_i_mutex_init(tokmap_i_mutex *m);
+void tokmap_i_mutex_free(tokmap_i_mutex *m);
+void tokmap_i_mutex_lock(tokmap_i_mutex *m);
+void tokmap_i_mutex_unlock(tokmap_i_mutex *m);
+
+void tokmap_i_condition_init(tokmap_i_condition *c);
+void tokmap_i_condition_free(tokmap_i_condition *c);
+/* May return without a signal: ask again what was waited for. */
+void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m);
+void tokmap_i_condition_signal(tokmap_i_condition *c);
+
+/* Of a clock that nobody sets. */
+uint64_t tokmap_i_now_ns(void);
+void tokmap_i_sleep_ns(uint64_t ns);
+
+#endif /* TOKMAP_PLATFORM_THREAD_H */
