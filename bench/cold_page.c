@@ -225,8 +225,12 @@ int cold_page(const bench_options *options, bench_report *report)
     cold_rows rows[N_LENGTHS];
     if (options->load_bytes > 0 && options->load_bytes < (uint64_t)64 << 20)
         c.ns = short_ns; /* a trial */
-    int code = load_data_open_cold(options, &c.ds);
     tokmap_dataset_info info = {.struct_size = sizeof info};
+    if (options->load_bytes > 0 && options->load_bytes < 4 * SEQUENTIAL_BYTES) {
+        fputs("tokbench: cold needs a dataset of 4 MiB and more\n", stderr);
+        return 2;
+    }
+    int code = load_data_open_cold(options, &c.ds);
     if (!code) {
         tokmap_dataset_get_info(c.ds, &info);
         c.n_bytes = info.token_file_bytes;

@@ -55,7 +55,7 @@ static size_t row_bytes(const hot *h)
 static double copy_limit(hot *h)
 {
     const size_t n_rows = (size_t)h->n_steps * BATCH_ROWS;
-    const uint8_t **rows = malloc(n_rows * sizeof *rows);
+    const uint8_t **rows = calloc(n_rows + 1, sizeof *rows);
     const void *tokens;
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(h->ds, &info);

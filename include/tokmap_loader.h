@@ -12,14 +12,14 @@
  * Rows      A row is sequence_length + 1 tokens at their stored width: the inputs, and one more, so
  *           that the labels are the same row from its second token on. It is a pointer into the
  *           map, nothing is copied. Rows, and all that a batch points to, live until the next
- *           call of next, seek, restore or close.
+ *           call of next, seek, restore, set_batch or close.
  * Reading   Hot data is not read at all. Else one helper thread, which the loader starts and ends,
  *           brings in the rows of the next steps, since the order is known; see tokmap_io. It
  *           never writes, locks or leaves anything: read-only media and any number of readers
  *           will do.
  * Threads   A loader belongs to one thread at a time. Several loaders may share datasets.
- * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call but
- *           close, which leaves the parent's alone. Its datasets it may use.
+ * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call that
+ *           has a status; close leaves the parent's alone. Its datasets it may use.
  * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with
  *           file and offset, unless the rows are touched in a map that nobody looked at before
  *           (TOKMAP_IO_MAP). After an error of next, the loader stands where it stood: next may
@@ -141,7 +141,7 @@ TOKMAP_API void tokmap_loader_close(tokmap_loader *l);
  * the step (of any rank); err says which. */
 TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch,
                                             tokmap_error *err);
-/* Lets the next step begin at sample g, below 2^62. */
+/* Lets the next step begin at a sample, up to the end or 2^62. */
 TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
 /* The first sample of the next step: seek with it, or keep it beside a checkpoint. */
 TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);

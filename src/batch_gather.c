@@ -12,6 +12,8 @@
 static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o, unsigned width,
                            tokmap_error *err)
 {
+    if (!b->rows || (b->token_bytes != 2 && b->token_bytes != 4))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: this batch was never filled");
     if (o->format != TOKMAP_GATHER_TOKENS && o->format != TOKMAP_GATHER_I32 &&
         o->format != TOKMAP_GATHER_I64)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0, 1 or 2",

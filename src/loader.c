@@ -45,6 +45,9 @@ static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_ro
 {
     tokmap_row *row = &l->rows[i];
     const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
+    if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
+                    ds->index_path);
     if (fetched && fetched->tokens) {
         row->tokens = fetched->tokens;
         return TOKMAP_OK;
@@ -106,14 +109,12 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
     if (!status)
         status = check_end(l, after, err);
     const tokmap_i_fetch_row *fetched = NULL;
-    if (!status && l->io != TOKMAP_IO_MAP)
-        status = l->fetch ? TOKMAP_OK : tokmap_i_loader_restart_io(l, err);
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
     for (uint32_t i = 0; i < l->batch_rows && !status; i++)
         status = fill_row(l, i, first + i, fetched ? &fetched[i] : NULL, err);
     if (status && fetched) /* the same step once more */
-        (void)tokmap_i_loader_restart_io(l, NULL);
+        tokmap_i_loader_restart_fetch(l);
     if (status)
         return status;
     const tokmap_batch full = {.struct_size = batch->struct_size,
@@ -134,10 +135,11 @@ tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error
     const tokmap_status status = tokmap_i_loader_check_fork(l, err);
     if (status)
         return status;
-    if (sample >= TOKMAP_I_MAX_SAMPLE || sample > l->end)
+    if (sample > MIN(l->end, TOKMAP_I_MAX_SAMPLE))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64 " to begin at", sample);
     l->next_sample = sample;
-    return tokmap_i_loader_restart_io(l, err);
+    tokmap_i_loader_restart_fetch(l);
+    return TOKMAP_OK;
 }
 
 uint64_t tokmap_loader_position(const tokmap_loader *l)
@@ -181,6 +183,8 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
     if (source >= l->n_sources ||
         info->struct_size < SIZE_UP_TO(tokmap_loader_source_info, n_samples_before))
         return TOKMAP_ERR_ARGUMENT;
+    if (tokmap_i_loader_check_fork(l, NULL))
+        return TOKMAP_ERR_FORKED;
     uint64_t *counts = malloc(l->n_sources * sizeof *counts);
     if (!counts)
         return TOKMAP_ERR_MEMORY;

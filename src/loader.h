@@ -51,14 +51,13 @@ struct tokmap_loader {
 };
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
-/* Memory for batches of so many rows, in place of what was there. */
-tokmap_status tokmap_i_loader_set_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_parts,
-                                       tokmap_error *err);
-
 /* Chooses the way of reading and begins. */
 tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err);
+/* A fetch for batch_rows rows a step, where one is needed, in place of none. */
+tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err);
+/* What was read ahead is for other steps than those that come: other samples or ranks. */
+void tokmap_i_loader_restart_fetch(tokmap_loader *l);
+void tokmap_i_loader_close_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_io(tokmap_loader *l);
-/* What was read ahead is for other steps than those that come: other samples, ranks or rows. */
-tokmap_status tokmap_i_loader_restart_io(tokmap_loader *l, tokmap_error *err);
 
 #endif /* TOKMAP_LOADER_PRIVATE_H */

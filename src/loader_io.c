@@ -108,7 +108,7 @@ static tokmap_status forced_by_environment(tokmap_io *wanted, tokmap_error *err)
 
 /* ---- Open, restart, close ---- */
 
-static tokmap_status open_fetch(tokmap_loader *l, tokmap_error *err)
+static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
 {
     static const tokmap_i_fetch_kind kinds[] = {
         [TOKMAP_IO_DIRECT] = TOKMAP_I_FETCH_DIRECT,
@@ -132,30 +132,37 @@ static tokmap_status open_fetch(tokmap_loader *l, tokmap_error *err)
 }
 
 /* What does not work here is passed over. */
-static tokmap_status open_next_best(tokmap_loader *l, tokmap_error *err)
+tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
 {
-    tokmap_status status = open_fetch(l, err);
+    if (l->io == TOKMAP_IO_MAP)
+        return TOKMAP_OK;
+    tokmap_status status = try_fetch(l, err);
     while (status == TOKMAP_ERR_UNSUPPORTED && l->io < TOKMAP_IO_READ) {
         l->io++;
-        status = open_fetch(l, err);
+        status = try_fetch(l, err);
     }
     return status;
 }
 
-tokmap_status tokmap_i_loader_restart_io(tokmap_loader *l, tokmap_error *err)
+void tokmap_i_loader_restart_fetch(tokmap_loader *l)
 {
-    if (l->io == TOKMAP_IO_MAP)
-        return TOKMAP_OK;
-    tokmap_status status = l->fetch ? TOKMAP_OK : open_next_best(l, err);
-    if (!status)
+    if (l->fetch)
         tokmap_i_fetch_restart(l->fetch, l->next_sample + (uint64_t)l->rank * l->batch_rows,
                                (uint64_t)l->n_ranks * l->batch_rows, l->batch_rows);
-    return status;
+}
+
+void tokmap_i_loader_close_fetch(tokmap_loader *l)
+{
+    if (l->fetch && tokmap_i_fork_mark_is_child(&l->fork_mark))
+        tokmap_i_fetch_abandon(l->fetch);
+    else if (l->fetch)
+        tokmap_i_fetch_close(l->fetch);
+    l->fetch = NULL;
 }
 
 tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err)
 {
-    const tokmap_status status = forced_by_environment(&wanted, err);
+    tokmap_status status = forced_by_environment(&wanted, err);
     if (status)
         return status;
     l->io = wanted;
@@ -167,16 +174,14 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
         l->io = is_in_memory(&l->plan)            ? TOKMAP_IO_MAP
                 : is_larger_than_memory(&l->plan) ? TOKMAP_IO_DIRECT
                                                   : TOKMAP_IO_POPULATE;
-    return tokmap_i_loader_restart_io(l, err);
+    status = tokmap_i_loader_open_fetch(l, err);
+    if (!status)
+        tokmap_i_loader_restart_fetch(l);
+    return status;
 }
 
 void tokmap_i_loader_close_io(tokmap_loader *l)
 {
-    if (l->fetch && tokmap_i_fork_mark_is_child(&l->fork_mark))
-        tokmap_i_fetch_abandon(l->fetch);
-    else if (l->fetch)
-        tokmap_i_fetch_close(l->fetch);
-    l->fetch = NULL;
     tokmap_i_sampler_close(&l->plan.sampler);
     free(l->plan.datasets);
     free(l->plan.first_dataset);

@@ -56,10 +56,12 @@ static tokmap_status check_shuffle(const tokmap_loader_options *o, tokmap_error 
     if (o->shuffle != TOKMAP_SHUFFLE_BLOCK && (o->block_windows || o->group_blocks))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "block_windows and group_blocks belong to TOKMAP_SHUFFLE_BLOCK");
-    if (o->block_windows > (uint64_t)1 << 40 || o->group_blocks > (uint64_t)1 << 24 ||
-        o->block_windows * MAX(o->group_blocks, 1) > TOKMAP_I_PERMUTE_MAX)
+    if (o->block_windows > TOKMAP_I_PERMUTE_MAX / GROUP_BLOCKS ||
+        o->group_blocks > TOKMAP_I_PERMUTE_MAX / BLOCK_BYTES ||
+        (o->block_windows > 0 && o->group_blocks > TOKMAP_I_PERMUTE_MAX / o->block_windows))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%" PRIu64 " blocks of %" PRIu64 " windows: a group has at most 2^48 windows",
+                    "%" PRIu64 " blocks of %" PRIu64 " windows: a group has at most 2^48 windows, "
+                    "a block 2^42, and there are at most 2^28 blocks in a group",
                     o->group_blocks, o->block_windows);
     return TOKMAP_OK;
 }
@@ -262,44 +264,46 @@ static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options 
 {
     tokmap_i_mixture_source *sources = calloc(l->n_sources, sizeof *sources);
     double *weights = calloc(l->n_sources, sizeof *weights);
-    tokmap_status status = TOKMAP_OK;
+    tokmap_status status;
     for (uint32_t k = 0; sources && k < l->n_sources; k++)
         sources[k] =
             (tokmap_i_mixture_source){l->sources[k].windows.n_windows, o->sources[k].max_epochs};
     if (sources && weights)
         l->mixture = tokmap_i_mixture_new(sources, l->n_sources);
-    status = l->mixture ? add_stages(l, o, weights, err) : FAIL_MEMORY(err);
+    status = l->mixture && weights ? add_stages(l, o, weights, err) : FAIL_MEMORY(err);
     free(sources);
     free(weights);
     if (!status)
         l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
+    if (l->end > TOKMAP_I_MAX_SAMPLE)
+        l->end = UINT64_MAX;
     return status;
 }
 
 /* ---- Rows ---- */
 
-tokmap_status tokmap_i_loader_set_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_parts,
-                                       tokmap_error *err)
+/* Memory for batches of so many rows, whatever there was before. */
+static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_parts,
+                               tokmap_error *err)
 {
-    tokmap_row *rows = calloc(n_rows, sizeof *rows);
-    uint8_t *joined = NULL;
-    tokmap_i_row_parts parts = {0};
+    l->batch_rows = n_rows;
+    l->rows = calloc(n_rows, sizeof *l->rows);
+    l->joined = NULL;
+    l->parts = (tokmap_i_row_parts){0};
     if (l->random_phase)
-        joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
-    if (!rows || (l->random_phase && !joined) ||
-        !tokmap_i_row_parts_open(&parts, row_parts, l->length, n_rows)) {
-        free(rows);
-        free(joined);
+        l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
+    if (!l->rows || (l->random_phase && !l->joined) ||
+        !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
-    }
+    return TOKMAP_OK;
+}
+
+static void close_rows(tokmap_loader *l)
+{
+    tokmap_i_loader_close_fetch(l);
     free(l->rows);
     free(l->joined);
     tokmap_i_row_parts_close(&l->parts);
-    l->rows = rows;
-    l->joined = joined;
-    l->parts = parts;
-    l->batch_rows = n_rows;
-    return TOKMAP_OK;
 }
 
 tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
@@ -309,16 +313,25 @@ tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t 
     tokmap_status status = tokmap_i_loader_check_fork(l, err);
     if (!status)
         status = check_batch(rank, MAX(n_ranks, 1), batch_rows, err);
-    if (!status && batch_rows != l->batch_rows) {
-        status = tokmap_i_loader_set_rows(l, batch_rows, l->parts.wanted, err);
-        tokmap_i_fetch_close(l->fetch); /* its ring is for other rows */
-        l->fetch = NULL;
-    }
     if (status)
         return status;
+    tokmap_loader old = *l; /* to come back to */
+    if (batch_rows != old.batch_rows) {
+        status = open_rows(l, batch_rows, old.parts.wanted, err);
+        l->fetch = NULL; /* its ring is for other rows */
+        if (!status)
+            status = tokmap_i_loader_open_fetch(l, err);
+        close_rows(status ? l : &old);
+    }
+    if (status) {
+        *l = old;
+        return status;
+    }
     l->rank = rank;
     l->n_ranks = MAX(n_ranks, 1);
-    return tokmap_i_loader_restart_io(l, err);
+    tokmap_i_loader_restart_fetch(l);
+    tokmap_i_error_clear(err);
+    return TOKMAP_OK;
 }
 
 /* ---- Open and close ---- */
@@ -344,7 +357,7 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
         status = FAIL_MEMORY(err);
     if (!status)
-        status = tokmap_i_loader_set_rows(l, o->batch_rows, o->row_parts, err);
+        status = open_rows(l, o->batch_rows, o->row_parts, err);
     if (!status)
         status = tokmap_i_loader_open_io(l, o->io, err);
     return status;
@@ -370,6 +383,7 @@ tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_option
         tokmap_loader_close(l);
         return status;
     }
+    tokmap_i_error_clear(err); /* a way of reading may have failed before another did not */
     *out = l;
     return TOKMAP_OK;
 }
@@ -378,6 +392,7 @@ void tokmap_loader_close(tokmap_loader *l)
 {
     if (!l)
         return;
+    close_rows(l);
     tokmap_i_loader_close_io(l);
     for (uint32_t k = 0; k < l->n_sources; k++) {
         tokmap_i_windows_close(&l->sources[k].windows);
@@ -387,9 +402,6 @@ void tokmap_loader_close(tokmap_loader *l)
     tokmap_i_sampler_close(&l->sampler);
     tokmap_i_mixture_free(l->mixture);
     free(l->quotas);
-    free(l->rows);
-    free(l->joined);
-    tokmap_i_row_parts_close(&l->parts);
     tokmap_i_fork_mark_free(&l->fork_mark);
     free(l);
 }

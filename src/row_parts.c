@@ -67,15 +67,16 @@ static tokmap_status add_borders(borders *b, const tokmap_dataset *ds, uint64_t 
     tokmap_status status = tokmap_i_documents_find(&ds->documents, first, &d);
     if (status)
         return status;
-    uint64_t group = d.index / TOKMAP_I_GROUP_DOCUMENTS;
+    uint64_t group = d.index / TOKMAP_I_GROUP_DOCUMENTS, last = first + 1;
     uint32_t j = d.index % TOKMAP_I_GROUP_DOCUMENTS;
     for (; group < ds->documents.layout.n_groups; group++, j = 0) {
         const uint32_t n_ends = tokmap_i_documents_group(&ds->documents, group, ends);
         for (; j < n_ends; j++) {
             if (ends[j] > first + n)
                 return TOKMAP_OK;
-            if (ends[j] <= first)
+            if (ends[j] < last)
                 return TOKMAP_ERR_CORRUPT;
+            last = ends[j];
             add_border(b, at + (ends[j] - first));
         }
         if (n_ends == 0)

@@ -105,7 +105,7 @@ static tokmap_status count(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
     const tokmap_dataset *ds = w->datasets[d];
     const uint64_t n_tokens = ds->header.n_tokens;
     *n_windows = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
-    if (w->kind == TOKMAP_WINDOWS_CONCAT)
+    if (!w->within)
         return TOKMAP_OK;
     if (n_tokens > 0 && ds->header.n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
@@ -165,7 +165,7 @@ tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, uint64_t epoch, u
                                     tokmap_i_span *out)
 {
     out->dataset = find_dataset(w, &window);
-    if (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT)
+    if (w->within)
         return span_within(w, window, out);
     uint64_t phase = 0;
     if (w->random_phase)

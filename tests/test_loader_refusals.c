@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "dataset.h"
 #include "loader_corpus.h"
 
 static corpus_shape narrow = {.name = "narrow", .n_tokens = 500, .token_bytes = 2};
@@ -97,6 +98,14 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.rank = 2, TOKMAP_ERR_ARGUMENT, "rank 2 of 2");
     REFUSED(o.shuffle = (tokmap_shuffle)3, TOKMAP_ERR_ARGUMENT, "shuffle is 3");
     REFUSED(o.block_windows = 1, TOKMAP_ERR_ARGUMENT, "block_windows");
+    REFUSED((o.shuffle = TOKMAP_SHUFFLE_BLOCK, o.block_windows = (uint64_t)1 << 40,
+             o.group_blocks = 1 << 24),
+            TOKMAP_ERR_ARGUMENT, "2^48 windows");
+    REFUSED((o.shuffle = TOKMAP_SHUFFLE_BLOCK, o.block_windows = (uint64_t)1 << 47),
+            TOKMAP_ERR_ARGUMENT, "2^48 windows");
+    REFUSED(o.io = (tokmap_io)5, TOKMAP_ERR_ARGUMENT, "io is 5");
+    REFUSED(o.look_ahead = 1025, TOKMAP_ERR_ARGUMENT, "look_ahead");
+    REFUSED(o.drop_behind = 2, TOKMAP_ERR_ARGUMENT, "drop_behind");
     REFUSED(o.windows = (tokmap_windows)2, TOKMAP_ERR_ARGUMENT, "windows is 2");
     REFUSED(o.random_phase = 2, TOKMAP_ERR_ARGUMENT, "random_phase is 2");
     REFUSED((o.random_phase = 1, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT), TOKMAP_ERR_ARGUMENT,
@@ -229,7 +238,9 @@ TEST(far_samples_are_there_and_the_last_are_not)
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
     corpus_check_tokens(&narrow, b.rows);
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_END);
-    CHECK_INT(tokmap_loader_seek(l, (uint64_t)1 << 62, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_loader_seek(l, (uint64_t)1 << 62, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_END);
+    CHECK_INT(tokmap_loader_seek(l, ((uint64_t)1 << 62) + 1, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_loader_close(l);
     close_all();
 }
@@ -259,4 +270,89 @@ TEST(a_child_is_told_and_the_parent_goes_on)
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
     tokmap_loader_close(l);
     close_all();
+}
+
+/* ---- What fails leaves the loader as it was ---- */
+
+TEST(a_batch_that_is_refused_changes_nothing)
+{
+    open_all();
+    tokmap_loader_options o = good();
+    tokmap_error err;
+    tokmap_batch b = {.struct_size = sizeof b};
+    o.io = TOKMAP_IO_READ;
+    o.look_ahead = 1024;
+    tokmap_loader *l = opened(&o);
+    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_set_batch(l, 3, 4, 1 << 17, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_loader_set_batch(l, 4, 4, 2, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_loader_set_batch(l, 0, 4, 0, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+    CHECK_EQ(b.n_rows, 4);
+    CHECK_EQ(b.first_sample, 8);
+    corpus_check_tokens(&narrow, &b.rows[3]);
+    tokmap_loader_close(l);
+    close_all();
+}
+
+TEST(a_batch_that_was_never_filled_is_not_gathered)
+{
+    uint16_t tokens[17];
+    tokmap_error err;
+    const tokmap_batch b = {.struct_size = sizeof b};
+    const tokmap_gather_options o = {.struct_size = sizeof o, .inputs = tokens};
+    CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_ERR_ARGUMENT);
+}
+
+/* ---- Damage: nothing checks the document index before it is used ---- */
+
+static void damage(const char *path, uint64_t offset, uint64_t value)
+{
+    char name[700];
+    snprintf(name, sizeof name, "%s.tmi", path);
+    FILE *f = fopen(name, "r+b");
+    CHECK(f && fseek(f, (long)offset, SEEK_SET) == 0 && fwrite(&value, 8, 1, f) == 1);
+    fclose(f);
+}
+
+/* The group starts of 2,560 documents of a token each, one after another set to something else. */
+TEST(a_damaged_document_index_is_an_error_wherever_it_is)
+{
+    static corpus_shape ones = {.name = "ones", .n_tokens = 2560, .token_bytes = 2};
+    ones.n_documents = 2560;
+    for (uint32_t d = 0; d < 2560; d++)
+        ones.ends[d] = d + 1;
+    corpus_open(&ones);
+    const tokmap_dataset *of_ones[] = {ones.ds};
+    const tokmap_i_documents *docs = &ones.ds->documents;
+    const uint64_t starts =
+        (uint64_t)(docs->bytes - ones.ds->index_map) + docs->layout.level_offset[0];
+    int n_corrupt = 0;
+    for (uint64_t entry = 1; entry < docs->layout.n_groups; entry++) {
+        const uint64_t values[] = {0, 1, 64 * entry - 1, 64 * entry + 1, 2560, UINT64_MAX};
+        for (size_t v = 0; v < sizeof values / sizeof *values; v++) {
+            tokmap_loader_options o = good();
+            tokmap_batch b = {.struct_size = sizeof b};
+            tokmap_error err;
+            sources[0].datasets = of_ones;
+            o.n_sources = 1;
+            o.n_stages = 0;
+            o.sequence_length = 100;
+            o.shuffle = TOKMAP_SHUFFLE_NONE;
+            o.n_ranks = 1;
+            o.row_parts = 15;
+            tokmap_loader *l = opened(&o);
+            damage(ones.path, starts + 8 * entry, values[v]);
+            for (int step = 0; step < 6; step++) {
+                const tokmap_status status = tokmap_loader_next(l, &b, &err);
+                CHECK(status == TOKMAP_OK || status == TOKMAP_ERR_CORRUPT);
+                n_corrupt += status == TOKMAP_ERR_CORRUPT;
+                CHECK_INT(tokmap_loader_seek(l, 4ull * (unsigned)(step + 1), &err), TOKMAP_OK);
+            }
+            damage(ones.path, starts + 8 * entry, 64 * entry);
+            tokmap_loader_close(l);
+        }
+    }
+    CHECK(n_corrupt > 100);
+    corpus_close(&ones);
 }

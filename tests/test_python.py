@@ -3,10 +3,12 @@
 the structs of _lib.py are those of the headers."""
 
 import array
+import copy
 import ctypes
 import gc
 import os
 import pathlib
+import pickle
 import random
 import re
 import subprocess
@@ -234,8 +236,52 @@ def a_mixture_ends_with_the_source_that_has_no_more(folder):
     raises(ValueError, lambda: tokmap.Loader(sources, 10, stages={8: [1]}))
 
 
+def loader_views_outlive_all_else(folder):
+    write_numbers(folder / "a", 0, 1001, 37)
+    for io in ("map", "direct", "populate", "read"):
+        with tokmap.Dataset(folder / "a") as a:
+            loader = tokmap.Loader(a, 10, 4, io=io, random_phase=True, parts=["position_ids"])
+        row = next(loader)[1]  # the dataset is closed, the loader keeps it
+        wanted = list(row.tokens), list(row.position_ids)
+        loader.set_batch(2)
+        assert loader.position == 4
+        other = next(loader)[0]
+        loader.close()
+        del loader
+        gc.collect()
+        assert (list(row.tokens), list(row.position_ids)) == wanted
+        assert list(other.tokens) == [(other.first_token + i) % 1001 for i in range(11)]
+
+
+def what_a_loader_cannot_take_is_refused(folder):
+    write_numbers(folder / "a", 0, 1001, 37)
+    a = tokmap.Dataset(folder / "a")
+    loader = tokmap.Loader(a, 10, 4, parts=["loss_mask"])
+    batch = next(loader)
+    inputs = array.array("i", [0] * 40)
+    for call in (lambda: tokmap.Loader(a, 2**32 + 16, 4), lambda: tokmap.Loader(a, 10, 2**32 + 1),
+                 lambda: tokmap.Loader(a, 10, 1, n_ranks=2**32), lambda: loader.seek(2**64 + 5),
+                 lambda: loader.locate(2**64), lambda: tokmap.Loader(a, 10, 1, seed=-1),
+                 lambda: batch.gather("i32", inputs, ignore_index=2**31),
+                 lambda: batch.gather("i32", inputs[:-1]), lambda: batch.gather("i32", bytes(160)),
+                 lambda: tokmap.Loader(tokmap.LoaderSource(a, max_epochs=2**64), 10)):
+        raises(ValueError, call)
+    for call in (copy.copy, copy.deepcopy, pickle.dumps):
+        raises(TypeError, call, loader)
+    batch.gather("i32", inputs)
+    assert list(inputs[:10]) == list(batch[0].tokens[:10])
+    with open(folder / "a.bin", "r+b") as f:
+        f.truncate(0)
+    reading = tokmap.Loader(a, 10, 4, io="read")
+    raises(tokmap.Error, next, reading)
+    loader.close()
+    raises(ValueError, next, loader)
+    raises(ValueError, batch.__getitem__, 0)
+
+
 failed = 0
-for test in (a_loader_serves_each_window_once_and_resumes,
+for test in (loader_views_outlive_all_else, what_a_loader_cannot_take_is_refused,
+             a_loader_serves_each_window_once_and_resumes,
              a_mixture_ends_with_the_source_that_has_no_more,
              written_documents_are_read_back, ids_may_be_any_iterable, a_view_outlives_the_dataset,
              a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,

@@ -1,7 +1,6 @@
 """tokmap.Loader - sequences from datasets: shuffled, mixed, resumable, from one thread."""
 
 import ctypes
-import os
 from typing import NamedTuple
 
 from . import _lib
@@ -32,8 +31,26 @@ class Sample(NamedTuple):
     n_tokens: int
 
 
-def _view(pointer, n_bytes, letter):
+def _number(name, value, limit):
+    if not 0 <= value < limit:
+        raise ValueError(f"{name} is {value}: must be 0 to {limit - 1}")
+    return value
+
+
+class _Handle:
+    """The C loader and the datasets it reads; closes it when nobody looks at it any more."""
+
+    def __init__(self, datasets):
+        self.pointer, self.datasets = ctypes.c_void_p(), datasets
+
+    def __del__(self):
+        if self.pointer:
+            lib.tokmap_loader_close(self.pointer)
+
+
+def _view(handle, pointer, n_bytes, letter):
     data = (ctypes.c_char * n_bytes).from_address(pointer)
+    data.handle = handle  # what the view shows stays as long as the view
     return memoryview(data).cast("B").cast(letter).toreadonly()
 
 
@@ -41,26 +58,27 @@ class Row:
     """A row of a batch. `tokens` and the arrays are memoryviews into the map and the loader: they
     hold what they say until the next batch is taken."""
 
-    def __init__(self, row, length):
+    def __init__(self, handle, row, length):
         self.source, self.dataset = row.source, row.dataset
         self.epoch, self.window, self.first_token = row.epoch, row.window, row.first_token
         self.n_documents, self.longest_document = row.n_documents, row.longest_document
         letter = "H" if row.token_bytes == 2 else "I"
-        self.tokens = _view(row.tokens, row.n_tokens * row.token_bytes, letter)
+        self.tokens = _view(handle, row.tokens, row.n_tokens * row.token_bytes, letter)
         self.cu_seqlens = self.position_ids = self.document_ids = self.loss_mask = None
         if row.cu_seqlens:
-            self.cu_seqlens = _view(row.cu_seqlens, 4 * (row.n_documents + 1), "i")
+            self.cu_seqlens = _view(handle, row.cu_seqlens, 4 * (row.n_documents + 1), "i")
         if row.position_ids:
-            self.position_ids = _view(row.position_ids, 4 * length, "i")
+            self.position_ids = _view(handle, row.position_ids, 4 * length, "i")
         if row.document_ids:
-            self.document_ids = _view(row.document_ids, 4 * length, "i")
+            self.document_ids = _view(handle, row.document_ids, 4 * length, "i")
         if row.loss_mask:
-            self.loss_mask = _view(row.loss_mask, length, "B")
+            self.loss_mask = _view(handle, row.loss_mask, length, "B")
 
 
 class Batch:
     def __init__(self, loader, batch):
         self._loader, self._batch, self._taken = loader, batch, loader._n_taken
+        self._handle = loader._handle
         self.n_rows, self.sequence_length = batch.n_rows, batch.sequence_length
         self.first_sample, self.step_sample = batch.first_sample, batch.step_sample
         self.token_bytes = batch.token_bytes
@@ -76,7 +94,7 @@ class Batch:
         self._check()
         if not -self.n_rows <= index < self.n_rows:
             raise IndexError(index)
-        return Row(self._batch.rows[index % self.n_rows], self.sequence_length)
+        return Row(self._handle, self._batch.rows[index % self.n_rows], self.sequence_length)
 
     def gather(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
         """Copies the batch into writable buffers of the right size (numpy.ndarray, torch.Tensor.numpy(),
@@ -86,6 +104,8 @@ class Batch:
         self._check()
         whole = format == "tokens"
         width = self.token_bytes if whole else {"i32": 4, "i64": 8}[format]
+        if ignore_index is not None and not -2**(8 * width - 1) <= ignore_index < 2**(8 * width - 1):
+            raise ValueError(f"ignore_index is {ignore_index}: does not fit {format}")
         n_bytes = self.n_rows * (self.sequence_length + whole) * width
         held = [_buffer(b, n_bytes, name) if b is not None else None
                 for b, name in ((inputs, "inputs"), (labels, "labels"))]
@@ -93,7 +113,8 @@ class Batch:
         options = _lib.GatherOptions(
             struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[format],
             mask_labels=ignore_index is not None,
-            ignore_index=-100 if ignore_index is None else ignore_index, pad_id=pad_id,
+            ignore_index=-100 if ignore_index is None else ignore_index,
+            pad_id=_number("pad_id", pad_id, 2**32),
             inputs=addresses[0], labels=addresses[1])
         detail = _lib.ErrorDetail()
         status = lib.tokmap_batch_gather(ctypes.byref(self._batch), ctypes.byref(options),
@@ -123,36 +144,52 @@ class Loader:
     def __init__(self, sources, sequence_length, batch_rows=1, *, rank=0, n_ranks=1, seed=0,
                  shuffle="full", windows="concat", random_phase=False, parts=(), stages=None,
                  block_windows=0, group_blocks=0, io="auto", look_ahead=0, drop_behind=False):
-        self._pointer, self._n_taken = ctypes.c_void_p(), 0
+        self._handle, self._n_taken = None, 0
         sources = list(sources) if isinstance(sources, (list, tuple)) else [sources]
         if not all(isinstance(s, Source) for s in sources):
             sources = [Source(sources)]
-        self._sources = sources  # the maps must stay
-        self._handles = [[d._pointer() for d in s.datasets] for s in sources]
-        c_sources = (_lib.LoaderSource * len(sources))()
-        for c, s, handles in zip(c_sources, sources, self._handles):
-            c.datasets = (ctypes.c_void_p * len(handles))(*[h.value for h in handles])
-            c.n_datasets, c.weight = len(handles), s.weight
-            c.max_epochs, c.masked = s.max_epochs, s.masked
         stages = sorted((stages or {}).items())
-        c_stages = (_lib.LoaderStage * len(stages))()
-        for c, (first_sample, weights) in zip(c_stages, stages):
+        for first_sample, weights in stages:
             if len(weights) != len(sources):
                 raise ValueError(f"the stage from sample {first_sample} on has {len(weights)} weights for "
                                  f"{len(sources)} sources")
-            c.first_sample, c.weights = first_sample, (ctypes.c_double * len(weights))(*weights)
+        self._sources, self._stages = sources, stages
+        for d in (d for s in sources for d in s.datasets):
+            d._pointer()  # is open
+        self._maps = [[d._handle for d in s.datasets] for s in sources]
+        self._options = {
+            "sequence_length": _number("sequence_length", sequence_length, 2**32),
+            "seed": _number("seed", seed, 2**64), "shuffle": _SHUFFLES[shuffle],
+            "windows": _WINDOWS[windows], "random_phase": bool(random_phase),
+            "row_parts": sum(_PARTS[p] for p in set(parts)),
+            "block_windows": _number("block_windows", block_windows, 2**64),
+            "group_blocks": _number("group_blocks", group_blocks, 2**64), "io": _IO[io],
+            "look_ahead": _number("look_ahead", look_ahead, 2**32),
+            "drop_behind": bool(drop_behind)}
+        self._handle = self._open(batch_rows, rank, n_ranks)
+        n_samples = self.info()["n_samples"]
+        self.n_samples = None if n_samples == 2**64 - 1 else n_samples
+
+    def _open(self, batch_rows, rank, n_ranks):
+        sources, stages = self._sources, self._stages
+        c_sources = (_lib.LoaderSource * len(sources))()
+        handle = _Handle(self._maps)
+        for c, s, maps in zip(c_sources, sources, self._maps):
+            pointers = [m.pointer.value for m in maps]
+            c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
+            c.weight, c.masked = s.weight, bool(s.masked)
+            c.max_epochs = _number("max_epochs", s.max_epochs, 2**64)
+        c_stages = (_lib.LoaderStage * len(stages))()
+        for c, (first_sample, weights) in zip(c_stages, stages):
+            c.first_sample = _number("first_sample", first_sample, 2**64)
+            c.weights = (ctypes.c_double * len(weights))(*weights)
         options = _lib.LoaderOptions(
             struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=c_sources,
             n_sources=len(sources), stages=c_stages, n_stages=len(stages),
-            sequence_length=sequence_length, batch_rows=batch_rows, rank=rank, n_ranks=n_ranks,
-            seed=seed, shuffle=_SHUFFLES[shuffle], windows=_WINDOWS[windows],
-            random_phase=random_phase, row_parts=sum(_PARTS[p] for p in set(parts)),
-            block_windows=block_windows, group_blocks=group_blocks, io=_IO[io],
-            look_ahead=look_ahead, drop_behind=drop_behind)
-        self._process = os.getpid()
-        self._call(lib.tokmap_loader_open, ctypes.byref(self._pointer), ctypes.byref(options))
-        n_samples = self.info()["n_samples"]
-        self.n_samples = None if n_samples == 2**64 - 1 else n_samples
+            batch_rows=_number("batch_rows", batch_rows, 2**32), rank=_number("rank", rank, 2**32),
+            n_ranks=_number("n_ranks", n_ranks, 2**32), **self._options)
+        self._call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
+        return handle
 
     @staticmethod
     def _call(function, *arguments):
@@ -162,18 +199,18 @@ class Loader:
         return status
 
     def _opened(self):
-        if not self._pointer:
+        if self._handle is None:
             raise ValueError("the loader is closed")
-        return self._pointer
+        return self._handle.pointer
 
     def __iter__(self):
         return self
 
     def __next__(self):
         batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
+        self._n_taken += 1
         if self._call(lib.tokmap_loader_next, self._opened(), ctypes.byref(batch)) == _END:
             raise StopIteration
-        self._n_taken += 1
         return Batch(self, batch)
 
     @property
@@ -191,16 +228,21 @@ class Loader:
         return found
 
     def seek(self, sample):
+        sample = _number("sample", sample, 2**64)
         self._n_taken += 1
         self._call(lib.tokmap_loader_seek, self._opened(), sample)
 
     def set_batch(self, batch_rows, rank=0, n_ranks=1):
+        """Other ranks and rows from the next step on. What views of the old rows show stays."""
+        handle = self._open(batch_rows, rank, n_ranks)
+        self._call(lib.tokmap_loader_seek, handle.pointer, self.position)
         self._n_taken += 1
-        self._call(lib.tokmap_loader_set_batch, self._opened(), rank, n_ranks, batch_rows)
+        self._handle = handle
 
     def locate(self, sample):
         out = _lib.LoaderSample()
-        self._call(lib.tokmap_loader_locate, self._opened(), sample, ctypes.byref(out))
+        self._call(lib.tokmap_loader_locate, self._opened(),
+                   _number("sample", sample, 2**64), ctypes.byref(out))
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
     def state(self):
@@ -216,17 +258,14 @@ class Loader:
         self._call(lib.tokmap_loader_restore, self._opened(), (ctypes.c_uint8 * 128)(*state))
 
     def close(self):
-        if self._pointer:
-            lib.tokmap_loader_close(self._pointer)
-        self._pointer = ctypes.c_void_p()
+        self._handle = None
         self._n_taken += 1
+
+    def __reduce__(self):
+        raise TypeError("a Loader cannot be copied or pickled: open another, and restore() its state")
 
     def __enter__(self):
         return self
 
     def __exit__(self, *exc):
         self.close()
-
-    def __del__(self):
-        if getattr(self, "_pointer", None):
-            self.close()
