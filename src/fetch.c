@@ -406,10 +406,12 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "steps to read ahead have no rows, or too many");
     }
     step *s = step_at(f, f->head);
-    if (!f->restarted && s->state == STEP_FAILED)
-        s->state = STEP_AGAIN;
     if (!is_settled(f))
         wait_for_head(f);
+    if (s->state == STEP_FAILED) { /* perhaps before it was asked for */
+        s->state = STEP_AGAIN;
+        wait_for_head(f);
+    }
     const tokmap_status status = s->status;
     if (status) {
         if (err)
