@@ -306,6 +306,18 @@ static void close_rows(tokmap_loader *l)
     tokmap_i_row_parts_close(&l->parts);
 }
 
+/* Those that close_rows would close, and no more: the thread of the fetch reads the rest. */
+static void put_back_rows(tokmap_loader *l, const tokmap_loader *old)
+{
+    l->batch_rows = old->batch_rows;
+    l->rows = old->rows;
+    l->joined = old->joined;
+    l->parts = old->parts;
+    l->io = old->io;
+    l->n_steps_ahead = old->n_steps_ahead;
+    l->fetch = old->fetch;
+}
+
 tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
                                       uint32_t batch_rows, tokmap_error *err)
 {
@@ -324,7 +336,7 @@ tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t 
         close_rows(status ? l : &old);
     }
     if (status) {
-        *l = old;
+        put_back_rows(l, &old);
         return status;
     }
     l->rank = rank;

@@ -387,6 +387,9 @@ static step bad_text(corpus *c)
     c->has_text = false;
     if (c->spoiled)
         return STEP_ON;
+    /* Its key may stand there once more, with another text. */
+    if (is_json(c) && !c->text.last && !second_look_possible(c->names[c->input]))
+        return lost(c, a->reason, c->place.offset);
     return bad_document(c, a->reason, c->place.offset + (is_json(c) ? 0 : a->bad_at));
 }
 
