@@ -28,18 +28,14 @@ static uint64_t system_available(void)
     return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_MAX;
 }
 
-/* The smallest limit of our control group (version 2) and those above it. */
-static uint64_t group_limit(void)
+/* The smallest limit of a control group and those above it. */
+static uint64_t least_limit(const char *root, char *group, const char *name)
 {
-    char text[4096], path[4300], limit[64];
+    char path[4300], limit[64];
     uint64_t least = UINT64_MAX;
-    char *group = read_text("/proc/self/cgroup", text, sizeof text) ? strstr(text, "0::/") : NULL;
-    if (!group)
-        return UINT64_MAX;
-    group += strlen("0::");
     group[strcspn(group, "\n")] = 0;
     for (;;) {
-        snprintf(path, sizeof path, "/sys/fs/cgroup%s/memory.max", group);
+        snprintf(path, sizeof path, "%s%s/%s", root, group, name);
         if (read_text(path, limit, sizeof limit) && limit[0] >= '0' && limit[0] <= '9')
             least = MIN(least, strtoull(limit, NULL, 10));
         char *slash = strrchr(group, '/');
@@ -47,6 +43,24 @@ static uint64_t group_limit(void)
             return least;
         *slash = 0;
     }
+}
+
+/* Of our control group, whichever of the two versions rules memory here. */
+static uint64_t group_limit(void)
+{
+    char text[4096];
+    uint64_t limit = UINT64_MAX;
+    if (!read_text("/proc/self/cgroup", text, sizeof text))
+        return limit;
+    char *second = strstr(text, "0::/"), *first = strstr(text, ":memory:/");
+    if (second)
+        limit = least_limit("/sys/fs/cgroup", second + strlen("0::"), "memory.max");
+    if (first) {
+        const uint64_t other = least_limit("/sys/fs/cgroup/memory", first + strlen(":memory:"),
+                                           "memory.limit_in_bytes");
+        limit = MIN(limit, other);
+    }
+    return limit;
 }
 
 uint64_t tokmap_i_memory_available(void)
