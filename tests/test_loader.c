@@ -1,5 +1,6 @@
 /* test_loader - every window once an epoch, the same sequence however it is dealt out, saved and
  * restored, and rows that hold the tokens they say. */
+#include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -399,6 +400,51 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
 }
 
 /* ---- Ways of reading ---- */
+
+/* Lines of a file of /proc, or entries of a folder: maps, descriptors, threads. */
+static size_t count_of(const char *path)
+{
+    size_t n = 0;
+    char line[512];
+    FILE *f = strstr(path, "maps") ? fopen(path, "r") : NULL;
+    DIR *folder = f ? NULL : opendir(path);
+    while (f && fgets(line, sizeof line, f))
+        n++;
+    while (folder && readdir(folder))
+        n++;
+    if (f)
+        fclose(f);
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
+TEST(opening_and_closing_leaves_nothing)
+{
+    static const char *const paths[] = {"/proc/self/fd", "/proc/self/task", "/proc/self/maps"};
+    size_t before[3] = {0};
+    const int n = check_sanitized() ? 300 : check_long() ? 10000 : 1000;
+    open_all();
+    for (int i = 0; i < n + 50; i++) {
+        setup s;
+        tokmap_batch b;
+        set_up(&s, 2);
+        set_mode(&s.options, i % N_MODES);
+        read_somehow(&s.options);
+        tokmap_loader *l = open_loader(&s.options);
+        if (i % 3)
+            expect_next(l, &b);
+        tokmap_loader_close(l);
+        for (int k = 0; k < 3 && i == 49; k++) /* libraries have made themselves at home by now */
+            before[k] = count_of(paths[k]);
+    }
+    CHECK_EQ(count_of(paths[0]), before[0]);
+    for (int i = 0; i < 1000 && count_of(paths[1]) != before[1]; i++)
+        usleep(1000); /* one that was joined may still be going */
+    CHECK_EQ(count_of(paths[1]), before[1]);
+    CHECK(check_sanitized() || count_of(paths[2]) <= before[2] + 4); /* malloc may have grown */
+    close_all();
+}
 
 static tokmap_io way_taken(tokmap_io wanted)
 {
