@@ -70,6 +70,9 @@ uint64_t bench_random(uint64_t *state);
 /* A dataset whose tokens are a hole in the file, so that its size costs nothing: n_tokens zeros in
  * n_documents documents of random lengths. Returns 0 or says what is wrong. */
 int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_documents);
+/* A dataset of random 16-bit tokens, the same on every machine, in documents of 1,000: n_tokens or
+ * fewer than 1,000 more. Returns 0 or says what is wrong. */
+int bench_make_random(const char *prefix, uint64_t n_tokens);
 void bench_remove(const char *prefix);
 
 #endif /* TOKMAP_BENCH_H */

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "tokmap_writer.h"
-
 enum {
     DOCUMENT_TOKENS = 1000
 };
@@ -27,28 +25,6 @@ static int said(tokmap_status status, const tokmap_error *err)
     if (status)
         fprintf(stderr, "tokbench: %s\n", err->text);
     return status != 0;
-}
-
-static int write_random(const char *prefix, uint64_t n_tokens)
-{
-    const tokmap_writer_options options = {
-        .struct_size = sizeof options, .vocab_size = 50257, .eod_id = TOKMAP_NO_ID, .replace = 1};
-    tokmap_writer *w = NULL;
-    tokmap_error err;
-    uint32_t ids[DOCUMENT_TOKENS];
-    uint64_t seed = 1;
-    tokmap_status status = tokmap_writer_open(&w, prefix, &options, &err);
-    for (uint64_t n = 0; n < n_tokens && !status; n += DOCUMENT_TOKENS) {
-        for (size_t i = 0; i < DOCUMENT_TOKENS; i++)
-            ids[i] = (uint32_t)(bench_random(&seed) % 50257);
-        status = tokmap_writer_append(w, ids, DOCUMENT_TOKENS, &err);
-        if (!status)
-            status = tokmap_writer_end_document(w, &err);
-    }
-    if (!status)
-        status = tokmap_writer_finish(w, &err);
-    tokmap_writer_close(w);
-    return said(status, &err);
 }
 
 /* Read in order, and every page touched, so that nothing is left to the system. */
@@ -79,7 +55,8 @@ static int open_random(const bench_options *options, uint64_t n_tokens, const to
     tokmap_error err;
     name_of(options, 0, prefix, sizeof prefix);
     *ds = NULL;
-    if (write_random(prefix, n_tokens) || said(tokmap_dataset_open(&opened, prefix, &err), &err))
+    if (bench_make_random(prefix, n_tokens) ||
+        said(tokmap_dataset_open(&opened, prefix, &err), &err))
         return 1;
     *ds = opened;
     return 0;

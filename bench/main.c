@@ -29,7 +29,7 @@ static const char help[] =
     "\n"
     "Options:\n"
     "  --dir DIR         where test data is made and removed again [$TMPDIR or /tmp];\n"
-    "                    all pages together need 5 GB\n"
+    "                    all pages together need 5 GB, and cold 8 GiB\n"
     "  --rounds N        rounds of each page, 1 to 101 [a number that suits the page]\n"
     "  --documents N     documents of the large lookup dataset [1000000000]\n"
     "  --verify-mib N    size of the verify dataset [512]\n"

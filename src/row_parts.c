@@ -109,9 +109,7 @@ static void fill_mask(uint8_t *mask, const tokmap_i_row_parts *p, const borders 
         mask[b->cu[k] - 1] = 0;
 }
 
-/* Position ids count up from 0 in each document, document ids from one to the next; cu[0 ..
- * n_documents] ends with the number of inputs. Either may be NULL. Compiled once for each target
- * below, as a portable build has vectors of four numbers only. */
+/* Compiled once for each target below, as a portable build has vectors of four numbers only. */
 static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, int32_t *documents,
                                                            const int32_t *cu, uint32_t n_documents)
 {
@@ -124,14 +122,11 @@ static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, i
     }
 }
 
-static void fill_ids_plain(int32_t *positions, int32_t *documents, const int32_t *cu,
-                           uint32_t n_documents)
+void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
+                              uint32_t n_documents)
 {
     fill_ids(positions, documents, cu, n_documents);
 }
-
-typedef void fill_ids_fn(int32_t *positions, int32_t *documents, const int32_t *cu,
-                         uint32_t n_documents);
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) static void fill_ids_avx2(int32_t *positions, int32_t *documents,
@@ -139,17 +134,19 @@ __attribute__((target("avx2"))) static void fill_ids_avx2(int32_t *positions, in
 {
     fill_ids(positions, documents, cu, n_documents);
 }
-
-static fill_ids_fn *best_fill_ids(void)
-{
-    return __builtin_cpu_supports("avx2") ? fill_ids_avx2 : fill_ids_plain;
-}
-#else
-static fill_ids_fn *best_fill_ids(void)
-{
-    return fill_ids_plain;
-}
 #endif
+
+void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu,
+                       uint32_t n_documents)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        fill_ids_avx2(positions, documents, cu, n_documents);
+        return;
+    }
+#endif
+    fill_ids(positions, documents, cu, n_documents);
+}
 
 /* Inputs that the row lacks. */
 static void fill_rest(int32_t *ids, uint32_t from, uint32_t length, uint32_t value)
@@ -195,7 +192,7 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
     int32_t *documents = p->document_ids ? p->document_ids + at : NULL;
     row->position_ids = positions;
     row->document_ids = documents;
-    best_fill_ids()(positions, documents, b.cu, n_documents);
+    tokmap_i_fill_ids(positions, documents, b.cu, n_documents);
     fill_rest(positions, n_inputs, p->length, 0);
     fill_rest(documents, n_inputs, p->length, n_documents);
     return TOKMAP_OK;

@@ -24,4 +24,12 @@ size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row);
 
+/* Position ids count up from 0 in each document, document ids from one to the next; cu[0 ..
+ * n_documents] ends with the number of inputs. Either may be NULL. */
+void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu,
+                       uint32_t n_documents);
+/* The same without vector code: the truth the other is tested against. */
+void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
+                              uint32_t n_documents);
+
 #endif /* TOKMAP_ROW_PARTS_H */
