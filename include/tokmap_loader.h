@@ -7,23 +7,25 @@
  * Order     Sample number g holds the same tokens whatever the number of ranks, the batch size, the
  *           look-ahead or the way of reading: docs/FORMAT.md, section 10. All ranks open the same
  *           sources with the same options but for `rank`; the rows of a step are handed out rank
- *           by rank, and each window of a source comes once an epoch. All of these may be others
- *           after a restore.
+ *           by rank, and each window of a source comes once an epoch. Ranks, rows, look-ahead and
+ *           the way of reading may be others after a restore.
  * Rows      A row is sequence_length + 1 tokens at their stored width: the inputs, and one more, so
- *           that the labels are the same row from its second token on. It is a pointer into the
- *           map, nothing is copied. Rows, and all that a batch points to, live until the next
- *           call of next, seek, restore, set_batch or close.
+ *           that the labels are the same row from its second token on. It points into the map
+ *           or, with DIRECT and READ, to where it was read to; where a random phase joins the end
+ *           of a dataset to its beginning, to a copy. Rows, and all that a batch points to, live
+ *           until the next call of next, seek, restore, set_batch or close.
  * Reading   Hot data is not read at all. Else one helper thread, which the loader starts and ends,
  *           brings in the rows of the next steps, since the order is known; see tokmap_io. It
  *           never writes, locks or leaves anything: read-only media and any number of readers
  *           will do.
- * Threads   A loader belongs to one thread at a time. Several loaders may share datasets.
+ * Threads   A loader belongs to one thread at a time. Several loaders may share datasets;
+ *           those that read in different ways undo each other's advice to the page cache.
  * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call that
  *           has a status; close leaves the parent's alone. Its datasets it may use.
  * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with
- *           file and offset, unless the rows are touched in a map that nobody looked at before
- *           (TOKMAP_IO_MAP). After an error of next, the loader stands where it stood: next may
- *           be called again, save works. */
+ *           file and offset. Rows in a map are SIGBUS to who touches them when the file is cut
+ *           meanwhile (POPULATE), or could not be read at all (MAP). After an error of next, the
+ *           loader stands where it stood: next may be called again, save works. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -38,8 +40,8 @@ typedef struct tokmap_loader tokmap_loader;
 typedef enum tokmap_shuffle {
     TOKMAP_SHUFFLE_FULL = 0, /* all windows of an epoch in random order */
     TOKMAP_SHUFFLE_NONE = 1,
-    TOKMAP_SHUFFLE_BLOCK = 2 /* random blocks, mixed in groups: reads whole blocks, for cold data
-                                and network file systems */
+    TOKMAP_SHUFFLE_BLOCK = 2 /* random blocks, mixed in groups: a stretch of steps reads in few
+                                places, for cold data and network file systems */
 } tokmap_shuffle;
 
 typedef enum tokmap_windows {
