@@ -96,8 +96,16 @@ all: $(PRODUCTS)
 	    why,ZLIB,zlib1g-dev)$(if $(filter yes,$(HAVE_ISAL)),,: .gz input is refused))')
 	$(call part,ISA-L,$(HAVE_ISAL),'$(if $(filter yes,$(HAVE_ISAL)),reads .gz input in place of \
 	    zlib,$(call why,ISAL,libisal-dev))')
-	$(call part,CUDA,no,'$(if $(filter yes,$(HAVE_NVCC)),nvcc found,$(call \
-	    why,NVCC,nvcc)); nothing uses it yet')
+	$(call part,CUDA,yes,'batches on a GPU, if a driver is found at run time$(if $(filter \
+	    yes,$(HAVE_NVCC)),; nvcc found: make ptx,)')
+
+# The kernel goes into the library as text; the driver compiles it for the device that it finds.
+$(BUILD)/expand_ptx.h: src/cuda/expand.ptx
+	@mkdir -p $(@D)
+	@{ echo 'static const char tokmap_i_expand_ptx[] ='; \
+	    sed -e '/^\/\//d' -e 's/["\\]/\\&/g' -e 's/.*/    "&\\n"/' $<; echo '    ;'; } >$@
+$(BUILD)/obj/src/staging_cuda_open.o $(BUILD)/lint/src/staging_cuda_open.tidy lint-cppcheck: \
+    $(BUILD)/expand_ptx.h
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
 	@mkdir -p $(@D)
@@ -193,6 +201,12 @@ bench-peers: $(BUILD)/tokbench
 .PHONY: bench-peers
 
 # ---- Looks ----
+
+## ptx: the kernel's text from its source, for the oldest device and driver (needs nvcc)
+ptx:
+	@bash tests/make_ptx.sh src/cuda/expand.cu >src/cuda/expand.ptx.new
+	@mv src/cuda/expand.ptx.new src/cuda/expand.ptx
+.PHONY: ptx
 
 ## fmt: clang-format all C files in place
 fmt:

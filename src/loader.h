@@ -51,6 +51,8 @@ struct tokmap_loader {
 };
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
+/* The state of a loader that stands at a sample; reads nothing that changes after open. */
+void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
 /* Chooses the way of reading and begins. */
 tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err);
 /* A fetch for batch_rows rows a step, where one is needed, in place of none. */

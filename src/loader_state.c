@@ -40,14 +40,14 @@ static uint64_t windows_hash(const tokmap_loader *l)
     return tokmap_i_hash_add(h, l->group_blocks);
 }
 
-static void encode(const tokmap_loader *l, uint8_t *state)
+void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state)
 {
     memset(state, 0, TOKMAP_STATE_BYTES);
     memcpy(state, magic, sizeof magic);
     store_le32(state + VERSION_AT, ORDER_VERSION);
     store_le32(state + LENGTH_AT, l->length);
     store_le64(state + SEED_AT, l->seed);
-    store_le64(state + SAMPLE_AT, l->next_sample);
+    store_le64(state + SAMPLE_AT, next_sample);
     store_le32(state + SOURCES_AT, l->n_sources);
     store_le32(state + STAGES_AT, tokmap_i_mixture_n_stages(l->mixture));
     store_le64(state + DATA_AT, data_hash(l));
@@ -62,7 +62,7 @@ tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_ST
     tokmap_i_error_clear(err);
     const tokmap_status status = tokmap_i_loader_check_fork(l, err);
     if (!status)
-        encode(l, state);
+        tokmap_i_loader_encode_state(l, l->next_sample, state);
     return status;
 }
 
@@ -117,7 +117,7 @@ tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP
         status = check_bytes(state, err);
     if (status)
         return status;
-    encode(l, own);
+    tokmap_i_loader_encode_state(l, l->next_sample, own);
     status = check_same(state, own, err);
     return status ? status : tokmap_loader_seek(l, load_le64(state + SAMPLE_AT), err);
 }

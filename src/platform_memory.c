@@ -1,10 +1,13 @@
 #include "platform_memory.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base.h"
@@ -67,4 +70,48 @@ uint64_t tokmap_i_memory_available(void)
 {
     const uint64_t system = system_available(), group = group_limit();
     return MIN(system, group);
+}
+
+/* ---- Memory for devices ---- */
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+enum {
+    POLICY_PREFERRED = 1 /* of mbind: this node, or another one when it is full */
+};
+
+static void prefer_node(void *memory, size_t n_bytes, int node)
+{
+    unsigned long nodes[16] = {0};
+    const size_t bits = 8 * sizeof nodes[0];
+    if (node < 0 || (size_t)node >= 16 * bits)
+        return;
+    nodes[(size_t)node / bits] = 1ul << (size_t)node % bits;
+    (void)syscall(SYS_mbind, memory, n_bytes, POLICY_PREFERRED, nodes, 16 * bits, 0);
+}
+
+int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
+{
+    const size_t whole = round_up(n_bytes, HUGE_PAGE_BYTES);
+    uint8_t *at = mmap(NULL, whole + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return errno;
+    const size_t before = -(uintptr_t)at % HUGE_PAGE_BYTES; /* a huge page begins at a multiple */
+    if (before > 0)
+        munmap(at, before);
+    munmap(at + before + whole, HUGE_PAGE_BYTES - before);
+    at += before;
+    (void)madvise(at, whole, MADV_HUGEPAGE);
+    (void)madvise(at, whole, MADV_DONTFORK);
+    prefer_node(at, whole, node);
+    memset(at, 0, whole);
+    *out = at;
+    return 0;
+}
+
+void tokmap_i_device_memory_give_back(void *memory, size_t n_bytes)
+{
+    if (memory)
+        munmap(memory, round_up(n_bytes, HUGE_PAGE_BYTES));
 }

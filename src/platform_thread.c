@@ -64,6 +64,11 @@ void tokmap_i_condition_signal(tokmap_i_condition *c)
     pthread_cond_signal(c);
 }
 
+void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void))
+{
+    pthread_once(once, work);
+}
+
 uint64_t tokmap_i_now_ns(void)
 {
     struct timespec t;

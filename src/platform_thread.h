@@ -8,6 +8,8 @@
 typedef pthread_t tokmap_i_thread;
 typedef pthread_mutex_t tokmap_i_mutex;
 typedef pthread_cond_t tokmap_i_condition;
+typedef pthread_once_t tokmap_i_once; /* begins as TOKMAP_I_ONCE */
+#define TOKMAP_I_ONCE PTHREAD_ONCE_INIT
 
 /* Returns 0 or an errno value. No signal is delivered to the thread. */
 int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context);
@@ -23,6 +25,9 @@ void tokmap_i_condition_free(tokmap_i_condition *c);
 /* May return without a signal: ask again what was waited for. */
 void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m);
 void tokmap_i_condition_signal(tokmap_i_condition *c);
+
+/* Does the work in the first call; later ones, and those of other threads, wait for that. */
+void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void));
 
 /* Of a clock that nobody sets. */
 uint64_t tokmap_i_now_ns(void);

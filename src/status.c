@@ -38,6 +38,8 @@ const char *tokmap_status_text(tokmap_status status)
         return "output is being written by another process";
     case TOKMAP_ERR_FORKED:
         return "belongs to the parent process";
+    case TOKMAP_ERR_DEVICE:
+        return "no working GPU";
     }
     return "unknown status";
 }

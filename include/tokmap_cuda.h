@@ -1,0 +1,175 @@
+/* tokmap_cuda.h - the batches of a loader in the memory of a GPU, there before the step that needs
+ * them.
+ *
+ * Use       Open a loader (tokmap_loader.h), tokmap_cuda_open a stage on it. For each step:
+ *           tokmap_cuda_next with the stream that the step runs in, start work on the batch in
+ *           that stream, tokmap_cuda_release with the stream that used the batch last. Save with
+ *           tokmap_cuda_save. The loader and its datasets stay open, and the loader is the
+ *           stage's alone, until the stage is closed; then the loader stands behind the last
+ *           batch that was handed out.
+ * Transfer  Tokens cross the bus once, as wide as they are stored. Inputs, labels, position ids,
+ *           document ids and borders of documents are made from them on the GPU. A thread of the
+ *           stage's fills pinned memory and queues the transfers, some steps ahead.
+ * Streams   next lets the caller's stream wait for the batch, release lets the stage wait for the
+ *           caller's stream: on the GPU, by events. The host waits only in next, and only when the
+ *           batch has not been queued yet. A stream is a CUstream or cudaStream_t of the device's
+ *           primary context, NULL the default stream. Work in other streams than the one given to
+ *           release must have been joined to it. A stream that is being captured is refused: call
+ *           tokmap_cuda_fill before a graph is launched, with the addresses that the graph reads.
+ * Memory    Everything is taken at open, nothing later. Pointers of a batch are addresses of the
+ *           device, good from next to release. A batch may be held over any number of steps, and
+ *           batches be released in any order: at most n_slots - 1 at a time.
+ * Driver    Found when a stage is opened (libcuda.so.1); nothing is linked, no header of the
+ *           toolkit is needed, and the library is the same with and without a GPU. Without one,
+ *           open is TOKMAP_ERR_DEVICE and says what is missing. TOKMAP_CUDA_HOST is a device that
+ *           is always there: the same stage, with batches in ordinary memory.
+ * Threads   A stage belongs to one thread at a time. Each device of a process has its own stage and
+ *           loader. The context that is current in the caller's thread stays so.
+ * fork      A child gets TOKMAP_ERR_FORKED from every call that has a status; close leaves the
+ *           parent's stage alone.
+ * Errors    As in tokmap_loader.h; an error of reading comes with the step that needs the rows, and
+ *           next may be called again. When the driver refuses a way of transfer, the stage takes
+ *           the next simpler one (DIRECT, PULL, PUSH, PUSH from memory that is not pinned), says
+ *           so once by `log`, and goes on with the same batch. When nothing works any more, next
+ *           is TOKMAP_ERR_DEVICE for good; save still works. */
+#ifndef TOKMAP_CUDA_H
+#define TOKMAP_CUDA_H
+
+#include "tokmap_loader.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct tokmap_cuda tokmap_cuda;
+
+/* A device that is always there: the processor, with ordinary memory. Streams are ignored. */
+#define TOKMAP_CUDA_HOST (-1)
+
+/* How tokens reach the device. The environment variable TOKMAP_CUDA (pull, push, direct) goes
+ * before the option. */
+typedef enum tokmap_cuda_delivery {
+    TOKMAP_CUDA_AUTO = 0, /* PULL for batches of up to 1 MiB, else PUSH */
+    TOKMAP_CUDA_PUSH = 1, /* one copy for each batch, out of pinned memory */
+    TOKMAP_CUDA_PULL = 2, /* the GPU reads pinned memory while it makes the outputs */
+    /* The GPU reads the mapped dataset itself, which is pinned at open: all of it must fit into
+     * memory, and stays there. For loaders with TOKMAP_IO_MAP or POPULATE. */
+    TOKMAP_CUDA_DIRECT = 3
+} tokmap_cuda_delivery;
+
+/* What a batch holds. */
+enum {
+    TOKMAP_CUDA_INPUTS = 1,
+    TOKMAP_CUDA_LABELS = 2,        /* those that a loss mask (TOKMAP_ROW_LOSS_MASK) leaves out, and
+                                      those of rows that are shorter, are ignore_index */
+    TOKMAP_CUDA_POSITION_IDS = 4,  /* from 0 in each document */
+    TOKMAP_CUDA_DOCUMENT_IDS = 8,  /* from 0 in each row */
+    TOKMAP_CUDA_CU_SEQLENS = 16,   /* where documents begin in the batch, rows one after another */
+    TOKMAP_CUDA_ROW_POSITIONS = 32 /* position ids from 0 in each row instead */
+};
+
+typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where there is one */
+    size_t struct_size;              /* sizeof(tokmap_cuda_options) */
+    tokmap_loader *loader;           /* with row_parts DOCUMENTS where outputs tell of documents */
+    int32_t device;                  /* as the driver counts, from 0; or TOKMAP_CUDA_HOST */
+    uint32_t n_slots;                /* batches in device memory, 2 to 64; default 4 */
+    uint32_t n_host_slots;           /* filled ahead in pinned memory, 1 to 64; default 8 or 64 MiB,
+                                        whichever is less, and at least 2 */
+    uint32_t outputs;                /* TOKMAP_CUDA_...; default INPUTS and LABELS */
+    uint32_t input_bytes;            /* 4 or 8: int32 or int64; default 4 */
+    uint32_t label_bytes;            /* likewise; default 8 */
+    int64_t ignore_index;            /* default -100 */
+    uint32_t pad_id;                 /* inputs that a shorter row lacks */
+    uint32_t max_documents;          /* room in cu_seqlens, which has one more entry; default:
+                                        enough for any batch */
+    tokmap_cuda_delivery delivery;
+    int32_t expand_in_next; /* 1: outputs are made in the caller's stream, by next, instead of
+                                   ahead in the stage's; for CUDA_DEVICE_MAX_CONNECTIONS=1 */
+    int32_t no_thread;      /* 1: next and release do all the work */
+    int32_t nvtx;           /* 1: ranges for a profiler that is attached (NVTX) */
+    uint32_t n_copiers;     /* threads that fill pinned memory, 1 to 16; default 1 */
+    void (*log)(void *context, const char *text); /* one line; called at any time in any thread */
+    void *log_context;
+    /* May point rows to other tokens and another loss_mask before they are staged (fill in the
+     * middle, masks of one's own); n_tokens may not grow. What it points to lives until the next
+     * call of edit. Called in order, once for each batch, in a thread of the stage's; again for
+     * the same batch after an error, seek or restore. */
+    void (*edit)(void *context, tokmap_row *rows, const tokmap_batch *batch);
+    void *edit_context;
+    uint64_t reserved[4]; /* 0 */
+} tokmap_cuda_options;
+
+typedef struct tokmap_cuda_batch {
+    size_t struct_size; /* sizeof(tokmap_cuda_batch), set by the caller */
+    /* Addresses of the device; NULL where `outputs` does not ask for it. n_rows times
+     * sequence_length each: */
+    void *inputs, *labels; /* int32 or int64 */
+    int32_t *position_ids, *document_ids;
+    int32_t *cu_seqlens; /* max_documents + 1; from n_documents on n_rows * sequence_length */
+    uint32_t n_rows, sequence_length;
+    uint32_t n_documents;               /* of cu_seqlens; what a short row lacks is one, too */
+    uint32_t max_seqlen;                /* the longest of these, on the host */
+    uint64_t first_sample, step_sample; /* as in tokmap_batch */
+    uint64_t id;                        /* the stage's, for release */
+} tokmap_cuda_batch;
+
+/* How many devices the driver has. TOKMAP_ERR_DEVICE: none, or no driver; err says which. */
+TOKMAP_API tokmap_status tokmap_cuda_count_devices(uint32_t *n_devices, tokmap_error *err);
+
+/* TOKMAP_ERR_ARGUMENT: an option breaks a rule, err says which. */
+TOKMAP_API tokmap_status tokmap_cuda_open(tokmap_cuda **out, const tokmap_cuda_options *options,
+                                          tokmap_error *err);
+/* Waits until the device has done what was queued for the stage. Tensors that were exported stay
+ * good. */
+TOKMAP_API void tokmap_cuda_close(tokmap_cuda *s);
+
+/* The next step. TOKMAP_END and errors of the loader come in their place, after all batches before
+ * them. TOKMAP_ERR_ARGUMENT: too many batches are held. */
+TOKMAP_API tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
+                                          tokmap_error *err);
+/* Nothing that is queued in the stream later uses the batch. */
+TOKMAP_API tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                             void *stream, tokmap_error *err);
+/* next into memory of the caller's, and released at once: sets of addresses that stay the same, as
+ * graphs need them. Pointers in *batch that are NULL are left out; those that are set must be among
+ * `outputs`. The rest of *batch is filled in. */
+TOKMAP_API tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
+                                          tokmap_error *err);
+
+/* As their namesakes of the loader: what was handed out counts. Batches that are held stay good. */
+TOKMAP_API tokmap_status tokmap_cuda_save(const tokmap_cuda *s, uint8_t state[TOKMAP_STATE_BYTES],
+                                          tokmap_error *err);
+TOKMAP_API tokmap_status tokmap_cuda_restore(tokmap_cuda *s,
+                                             const uint8_t state[TOKMAP_STATE_BYTES],
+                                             tokmap_error *err);
+TOKMAP_API tokmap_status tokmap_cuda_seek(tokmap_cuda *s, uint64_t sample, tokmap_error *err);
+TOKMAP_API uint64_t tokmap_cuda_position(const tokmap_cuda *s);
+
+/* One output of a batch that is held (TOKMAP_CUDA_INPUTS, ...) as a DLPack tensor: a
+ * DLManagedTensor of DLPack 0.8, whose deleter may be called in any thread, also after close. The
+ * batch is free when it has been released and all of its tensors deleted; the stage then waits for
+ * what the stream of next has been given until the last of them was. */
+TOKMAP_API tokmap_status tokmap_cuda_export(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                            uint32_t output, void **dl_managed_tensor,
+                                            tokmap_error *err);
+
+typedef struct tokmap_cuda_info {
+    size_t struct_size; /* sizeof(tokmap_cuda_info), set by the caller */
+    int32_t device;
+    tokmap_cuda_delivery delivery; /* the way that is taken now */
+    int32_t pinned;                /* 0: host memory could not be registered */
+    uint32_t n_slots, n_host_slots;
+    uint64_t device_bytes, host_bytes;                            /* taken at open */
+    uint64_t n_batches, n_tokens;                                 /* handed out; inputs */
+    uint64_t bytes_moved;                                         /* across the bus */
+    uint64_t n_waits, ns_waited;                                  /* of the host, in next, */
+    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns, wait_max_ns; /* over all calls of next */
+    uint64_t n_late; /* batches that were still on their way when they were handed out: the
+                        caller's stream had to wait for them; the others overlapped */
+} tokmap_cuda_info;
+TOKMAP_API void tokmap_cuda_get_info(const tokmap_cuda *s, tokmap_cuda_info *info);
+
+#ifdef __cplusplus
+}
+#endif
+#endif /* TOKMAP_CUDA_H */

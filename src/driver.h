@@ -1,0 +1,92 @@
+/* driver.h - the calls of the CUDA driver that a stage makes, as a table: the real driver's, found
+ * when the program runs, or those of a device that is always there (driver_host.c), or a test's.
+ *
+ * Types and values are the driver's own; they are part of its binary interface and do not change.
+ * Handles are pointers, device addresses 64-bit numbers, and every call returns 0 or an error. */
+#ifndef TOKMAP_DRIVER_H
+#define TOKMAP_DRIVER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokmap.h"
+
+typedef void *tokmap_i_stream;
+typedef void *tokmap_i_event;
+typedef uint64_t tokmap_i_address;
+
+/* Errors that a stage tells apart. */
+enum {
+    TOKMAP_I_DRIVER_OK = 0,
+    TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
+    TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only there to link with */
+    TOKMAP_I_DRIVER_NO_DEVICE = 100,
+    TOKMAP_I_DRIVER_NOT_READY = 600
+};
+
+/* Flags and attributes. */
+enum {
+    TOKMAP_I_EVENT_BLOCKING = 1, /* who waits for it on the host sleeps */
+    TOKMAP_I_EVENT_NO_TIMING = 2,
+    TOKMAP_I_STREAM_NON_BLOCKING = 1,
+    TOKMAP_I_REGISTER_PORTABLE = 1,
+    TOKMAP_I_REGISTER_MAPPED = 2,
+    TOKMAP_I_REGISTER_READ_ONLY = 8,
+    TOKMAP_I_CAPTURE_RELAXED = 2,
+    TOKMAP_I_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19,
+    TOKMAP_I_ATTRIBUTE_READ_ONLY_REGISTER = 113,
+    TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID = 134
+};
+
+typedef struct tokmap_i_driver {
+    int (*init)(unsigned flags);
+    int (*get_version)(int *version);
+    int (*get_error_name)(int error, const char **name);
+    int (*get_error_text)(int error, const char **text);
+    int (*count_devices)(int *n);
+    int (*get_device)(int *device, int ordinal);
+    int (*get_attribute)(int *value, int attribute, int device);
+    int (*retain_context)(void **context, int device);
+    int (*release_context)(int device);
+    int (*push_context)(void *context);
+    int (*pop_context)(void **context);
+    int (*exchange_capture_mode)(int *mode); /* of the calling thread */
+
+    int (*get_priorities)(int *least, int *greatest);
+    int (*create_stream)(tokmap_i_stream *stream, unsigned flags, int priority);
+    int (*destroy_stream)(tokmap_i_stream stream);
+    int (*wait_stream)(tokmap_i_stream stream); /* on the host */
+    int (*is_capturing)(tokmap_i_stream stream, int *status);
+    int (*stream_wait)(tokmap_i_stream stream, tokmap_i_event event, unsigned flags);
+
+    int (*create_event)(tokmap_i_event *event, unsigned flags);
+    int (*destroy_event)(tokmap_i_event event);
+    int (*record)(tokmap_i_event event, tokmap_i_stream stream);
+    int (*query)(tokmap_i_event event); /* 0 or NOT_READY */
+    int (*wait_event)(tokmap_i_event event);
+
+    int (*allocate)(tokmap_i_address *address, size_t n_bytes);
+    int (*free)(tokmap_i_address address);
+    int (*register_host)(void *memory, size_t n_bytes, unsigned flags);
+    int (*unregister_host)(void *memory);
+    int (*get_device_address)(tokmap_i_address *address, void *memory, unsigned flags);
+    int (*copy_to_device)(tokmap_i_address to, const void *from, size_t n_bytes,
+                          tokmap_i_stream stream);
+    int (*copy_on_device)(tokmap_i_address to, tokmap_i_address from, size_t n_bytes,
+                          tokmap_i_stream stream);
+
+    int (*load_module)(void **module, const void *text);
+    int (*unload_module)(void *module);
+    int (*get_function)(void **function, void *module, const char *name);
+    int (*launch)(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                  tokmap_i_stream stream, void **parameters, void **extra);
+} tokmap_i_driver;
+
+/* The driver of this machine, found and initialised once for the process. TOKMAP_ERR_DEVICE: there
+ * is none, or none that works; err says why. */
+tokmap_status tokmap_i_driver_find(const tokmap_i_driver **driver, tokmap_error *err);
+/* The device that is always there. Calls are done when they return. */
+const tokmap_i_driver *tokmap_i_driver_host(void);
+
+#endif /* TOKMAP_DRIVER_H */

@@ -1,0 +1,175 @@
+/* staging_cuda.h - an open stage, for the files of the library that work on one.
+ *
+ * A batch goes through a host slot and a device slot:
+ *
+ *   host slot     FREE --fill--> FILLED --queue--> QUEUED --event `read`--> FREE
+ *   device slot   FREE --queue--> READY --next--> LENT --release, last tensor--> FREE
+ *
+ * fill copies the rows into pinned memory; queue puts copy and kernel into the stage's stream,
+ * behind what the caller's streams did with the device slot before. Only the thread that fills ever
+ * waits for an event on the host.
+ *
+ * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it; slots
+ * are written without it by whoever fills them, while they are his. */
+#ifndef TOKMAP_STAGING_CUDA_H
+#define TOKMAP_STAGING_CUDA_H
+
+#include "crew.h"
+#include "driver.h"
+#include "latency.h"
+#include "loader.h"
+#include "platform_thread.h"
+#include "slot_image.h"
+#include "tokmap_cuda.h"
+
+enum {
+    TOKMAP_I_STAGE_MAX_SLOTS = 64,
+    TOKMAP_I_STAGE_OUTPUTS = 5, /* in the order of their flags */
+    TOKMAP_I_NO_SLOT = TOKMAP_I_STAGE_MAX_SLOTS
+};
+
+typedef enum tokmap_i_host_state {
+    TOKMAP_I_HOST_FREE,
+    TOKMAP_I_HOST_FILLED,
+    TOKMAP_I_HOST_QUEUED
+} tokmap_i_host_state;
+
+typedef enum tokmap_i_device_state {
+    TOKMAP_I_DEVICE_FREE,
+    TOKMAP_I_DEVICE_READY,
+    TOKMAP_I_DEVICE_LENT
+} tokmap_i_device_state;
+
+typedef struct tokmap_i_host_slot {
+    tokmap_i_host_state state;
+    tokmap_i_image image;
+    tokmap_i_address address; /* of the image, for the device; 0: it cannot read it */
+    tokmap_i_event read;      /* QUEUED: over when the slot may be written again */
+    uint64_t first_sample, step_sample;
+    uint64_t bytes_elsewhere;
+} tokmap_i_host_slot;
+
+typedef struct tokmap_i_device_slot {
+    tokmap_i_device_state state;
+    tokmap_i_address raw; /* a copy of the image */
+    tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
+    tokmap_i_event ready;              /* what the stage's stream does for it is over */
+    tokmap_i_event released, returned; /* and what callers and owners of tensors queued before */
+    uint32_t host;                     /* its image is only there; TOKMAP_I_NO_SLOT: it is here */
+    bool expanded;
+    tokmap_i_expand_job job;
+    uint32_t n_documents, longest;
+    uint64_t first_sample, step_sample;
+    uint64_t id;
+    tokmap_i_stream stream; /* of next */
+    bool held;              /* by the caller, */
+    uint32_t n_tensors;     /* and by tensors */
+} tokmap_i_device_slot;
+
+/* A stretch of a map that the device can read. */
+typedef struct tokmap_i_registered {
+    const uint8_t *begin, *end;
+    tokmap_i_address address;
+} tokmap_i_registered;
+
+struct tokmap_cuda {
+    tokmap_i_fork_mark fork_mark;
+    tokmap_cuda_options options; /* with the defaults filled in */
+    tokmap_loader *loader;
+    tokmap_row *rows; /* of a batch, for `edit` */
+    tokmap_i_image_shape shape;
+    uint32_t n_cu; /* entries of cu_seqlens */
+    uint64_t image_bytes;
+
+    const tokmap_i_driver *driver;
+    int device;
+    void *context, *module, *function;
+    tokmap_i_stream stream;
+    uint8_t *host_memory;
+    uint64_t host_bytes, device_bytes;
+    tokmap_i_registered *registered;
+    uint32_t n_registered;
+    tokmap_i_crew *crew;                                           /* NULL: one copier */
+    bool context_is_ours, entered, stream_is_ours, module_is_ours; /* what close gives back, */
+    uint32_t n_host_events, n_slot_events;                         /* and so many of these */
+    bool pinned, can_pull, has_thread;
+    tokmap_i_thread thread;
+
+    tokmap_i_mutex mutex;
+    tokmap_i_condition work, news; /* for the stage's thread; for the caller */
+    bool quitting, paused, filling;
+    bool pull, direct; /* how tokens go now */
+    tokmap_i_host_slot host[TOKMAP_I_STAGE_MAX_SLOTS];
+    tokmap_i_device_slot slots[TOKMAP_I_STAGE_MAX_SLOTS];
+    uint8_t order[TOKMAP_I_STAGE_MAX_SLOTS]; /* device slot of batch n, at n % n_slots */
+    uint64_t n_filled, n_queued, n_handed;   /* batches */
+    uint64_t next_sample;                    /* of the first batch that was not handed out */
+    uint64_t step_samples;                   /* of all ranks */
+    tokmap_error stop;                       /* what came in place of batch n_filled, */
+    bool stop_was_told;                      /* and the caller knows */
+    tokmap_error lost;                       /* the device will not work any more */
+    uint32_t n_tensors;                      /* of all slots */
+    bool closed;                             /* but for these */
+
+    uint64_t last_id, n_batches, n_tokens, bytes_moved, n_waits, ns_waited, n_late;
+    tokmap_i_latency waits;
+};
+
+/* ---- staging_cuda_open.c ---- */
+
+/* tokmap_cuda_open; driver: the one to use for devices, or NULL for that of the machine. */
+tokmap_status tokmap_i_stage_open(tokmap_cuda **out, const tokmap_cuda_options *options,
+                                  const tokmap_i_driver *driver, tokmap_error *err);
+
+/* Gives back everything; no tensor is left. */
+void tokmap_i_stage_free(tokmap_cuda *s);
+
+/* ---- staging_cuda.c ---- */
+
+/* With the mutex held: the slot of a batch that the caller or tensors have, or NULL. */
+tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id);
+/* With the mutex held: the slot is free if nobody has it any more. */
+void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d);
+
+/* ---- staging_cuda_queue.c: what the driver is asked for ---- */
+
+/* The driver's calls of this thread go to the device, and no capture of a graph minds them; leave
+ * puts back what the caller had. */
+typedef struct tokmap_i_visit {
+    int capture_mode;
+} tokmap_i_visit;
+int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v);
+void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v);
+
+/* With the mutex held. False: there is nothing to queue, no slot for it, or the device is lost. */
+bool tokmap_i_stage_queue_one(tokmap_cuda *s);
+/* Lets the stream wait for the slot, or makes its outputs in the stream. `outputs`: other addresses
+ * for them, or NULL. */
+tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
+                                       tokmap_i_stream stream, const tokmap_i_address *outputs,
+                                       tokmap_error *err);
+/* What the driver says of an error. */
+tokmap_status tokmap_i_stage_fail(const tokmap_cuda *s, int error, const char *what,
+                                  tokmap_error *err);
+void tokmap_i_stage_log(const tokmap_cuda *s, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- staging_cuda_fill.c: rows into host slots ---- */
+
+/* With the mutex held. */
+bool tokmap_i_stage_can_fill(const tokmap_cuda *s);
+/* Fills the next host slot; the mutex is held at the call and at its end, and not between. */
+void tokmap_i_stage_fill_one(tokmap_cuda *s);
+/* What the stage's thread does. */
+void *tokmap_i_stage_live(void *stage);
+
+/* ---- staging_cuda_direct.c: rows that the device reads by itself ---- */
+
+/* Makes the maps of all datasets readable for the device; returns the driver's error. */
+int tokmap_i_stage_register_maps(tokmap_cuda *s);
+void tokmap_i_stage_unregister_maps(tokmap_cuda *s);
+/* 0: not in a map that the device can read. */
+uint64_t tokmap_i_stage_find_row(const void *stage, const void *tokens, size_t n_bytes);
+const void *tokmap_i_stage_row_on_host(const void *stage, uint64_t address);
+
+#endif /* TOKMAP_STAGING_CUDA_H */
