@@ -130,6 +130,12 @@ $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 
+# As a user's program: the public headers and nothing else.
+EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/%,$(wildcard docs/examples/*.c))
+$(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtokmap.a
+	$(call say,CC,$<) $(CC) -std=c11 $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
+	    $(LDFLAGS) $(LIBS)
+
 INSIDES := $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(TESTS) $(HELPERS): $(BUILD)/%: $(BUILD)/obj/tests/%.o $(INSIDES)
 	$(call say,LINK,$@) $(LINK)
@@ -155,7 +161,7 @@ demo:
 # ---- Tests ----
 
 ## check: unit tests, corpus replay, command tests; under a minute
-check: $(PRODUCTS) $(TESTS) $(HELPERS) $(FUZZ:%=$(BUILD)/replay_%)
+check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(FUZZ:%=$(BUILD)/replay_%)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(SCRIPTS)
 
 ## test: everything, the long variants too; installs missing packages first

@@ -127,6 +127,9 @@ TOKMAP_API void tokmap_cuda_close(tokmap_cuda *s);
  * them. TOKMAP_ERR_ARGUMENT: too many batches are held. */
 TOKMAP_API tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
                                           tokmap_error *err);
+/* Lets another stream wait for a batch that is held, too. */
+TOKMAP_API tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                          void *stream, tokmap_error *err);
 /* Nothing that is queued in the stream later uses the batch. */
 TOKMAP_API tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch,
                                              void *stream, tokmap_error *err);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base.h"
+#include "nvtx.h"
 #include "status.h"
 
 static tokmap_status check_fork(const tokmap_cuda *s, tokmap_error *err)
@@ -170,11 +171,36 @@ tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_status status = begin_next(s, batch, stream, &visit, err);
     if (status)
         return status;
+    if (s->options.nvtx)
+        tokmap_i_nvtx_push("tokmap next");
     tokmap_i_mutex_lock(&s->mutex);
     status = hand_out(s, &d, stream, NULL, err);
     if (!status)
         describe(s, d, batch);
     end_next(s, &visit);
+    if (s->options.nvtx)
+        tokmap_i_nvtx_pop();
+    return status;
+}
+
+tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batch *batch, void *stream,
+                               tokmap_error *err)
+{
+    tokmap_i_visit visit;
+    tokmap_status status = begin_next(s, batch, stream, &visit, err);
+    if (status)
+        return status;
+    tokmap_i_mutex_lock(&s->mutex);
+    const tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    if (!d) {
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "batch %" PRIu64 " is not held", batch->id);
+    } else {
+        const int error = s->driver->stream_wait(stream, d->ready, 0);
+        if (error)
+            status = tokmap_i_stage_fail(s, error, "waiting for an event", err);
+    }
+    tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_stage_leave(s, &visit);
     return status;
 }
 

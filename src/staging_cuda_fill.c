@@ -2,6 +2,7 @@
 #include <inttypes.h>
 
 #include "base.h"
+#include "nvtx.h"
 #include "staging_cuda.h"
 #include "status.h"
 
@@ -103,11 +104,15 @@ void tokmap_i_stage_fill_one(tokmap_cuda *s)
     tokmap_error err = {0};
     s->filling = true;
     tokmap_i_mutex_unlock(&s->mutex);
+    if (s->options.nvtx)
+        tokmap_i_nvtx_push("tokmap fill");
     const int error = queued ? s->driver->wait_event(h->read) : 0;
     if (error)
         tokmap_i_stage_fail(s, error, "waiting for a copy", &err);
     else
         fill(s, h, direct, &err);
+    if (s->options.nvtx)
+        tokmap_i_nvtx_pop();
     tokmap_i_mutex_lock(&s->mutex);
     s->filling = false;
     if (error) {

@@ -6,6 +6,7 @@
 
 #include "base.h"
 #include "expand_ptx.h"
+#include "nvtx.h"
 #include "platform_memory.h"
 #include "staging_cuda.h"
 #include "status.h"
@@ -413,6 +414,8 @@ static tokmap_status open_stage(tokmap_cuda *s, tokmap_error *err)
     tokmap_status status = check_options(&s->options, err);
     if (status)
         return status;
+    if (s->options.nvtx)
+        tokmap_i_nvtx_open();
     s->loader = s->options.loader;
     s->next_sample = tokmap_loader_position(s->loader);
     status = plan(s, err);

@@ -272,8 +272,9 @@ static bool hand_over(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream s
         if (failed(a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event"))
             return false;
     }
-    if (!d->expanded)
-        return make_outputs(s, d, stream, outputs ? outputs : d->outputs, a);
+    if (!d->expanded) /* then it is ready when this is over */
+        return make_outputs(s, d, stream, outputs ? outputs : d->outputs, a) &&
+               !failed(a, s->driver->record(d->ready, stream), "recording an event");
     return !outputs || !failed(a, copy_outputs(s, d, stream, outputs), "copying a batch");
 }
 
