@@ -1,0 +1,330 @@
+/* stand_in_driver.c - a libcuda.so.1 whose device is the processor: the names that the library looks
+ * for, and those that tests of a GPU use. Every call is done when it returns; graphs hold copies. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "driver.h"
+
+/* The names are called by those who look for them. */
+#pragma GCC diagnostic ignored "-Wmissing-prototypes"
+#define EXPORT __attribute__((visibility("default")))
+
+enum {
+    INVALID_VALUE = 1,
+    INVALID_CONTEXT = 201,
+    MAX_NODES = 16
+};
+
+static const tokmap_i_driver *host(void)
+{
+    return tokmap_i_driver_host();
+}
+
+/* ---- Devices and contexts ---- */
+
+static int the_context;
+static _Thread_local void *contexts[16];
+static _Thread_local int n_contexts;
+
+EXPORT int cuInit(unsigned flags)
+{
+    return flags ? INVALID_VALUE : 0;
+}
+
+EXPORT int cuDriverGetVersion(int *version)
+{
+    *version = 12000;
+    return 0;
+}
+
+EXPORT int cuGetErrorName(int error, const char **name)
+{
+    (void)error;
+    *name = "CUDA_ERROR_OF_THE_STAND_IN";
+    return 0;
+}
+
+EXPORT int cuGetErrorString(int error, const char **text)
+{
+    return host()->get_error_text(error, text);
+}
+
+EXPORT int cuDeviceGetCount(int *n)
+{
+    *n = 1;
+    return 0;
+}
+
+EXPORT int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return ordinal == 0 ? 0 : INVALID_VALUE;
+}
+
+EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    return host()->get_attribute(value, attribute, device);
+}
+
+EXPORT int cuDevicePrimaryCtxRetain(void **context, int device)
+{
+    *context = &the_context;
+    return device;
+}
+
+EXPORT int cuDevicePrimaryCtxRelease_v2(int device)
+{
+    return device;
+}
+
+EXPORT int cuCtxPushCurrent_v2(void *context)
+{
+    if (context != &the_context || n_contexts == 16)
+        return INVALID_CONTEXT;
+    contexts[n_contexts++] = context;
+    return 0;
+}
+
+EXPORT int cuCtxPopCurrent_v2(void **context)
+{
+    if (n_contexts == 0)
+        return INVALID_CONTEXT;
+    *context = contexts[--n_contexts];
+    return 0;
+}
+
+EXPORT int cuCtxGetCurrent(void **context)
+{
+    *context = n_contexts ? contexts[n_contexts - 1] : NULL;
+    return 0;
+}
+
+EXPORT int cuCtxSetCurrent(void *context)
+{
+    n_contexts = 0;
+    return cuCtxPushCurrent_v2(context);
+}
+
+EXPORT int cuCtxSynchronize(void)
+{
+    return n_contexts ? 0 : INVALID_CONTEXT;
+}
+
+EXPORT int cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    static _Thread_local int now;
+    const int before = now;
+    now = *mode;
+    *mode = before;
+    return 0;
+}
+
+EXPORT int cuCtxGetStreamPriorityRange(int *least, int *greatest)
+{
+    return host()->get_priorities(least, greatest);
+}
+
+/* ---- Streams, events, graphs ---- */
+
+typedef struct node {
+    uint64_t to, from;
+    size_t n_bytes;
+} node;
+
+typedef struct graph {
+    node nodes[MAX_NODES];
+    int n_nodes;
+} graph;
+
+typedef struct stream {
+    graph *captured;
+} stream;
+
+static stream the_default_stream;
+
+static stream *stream_of(void *given)
+{
+    return given ? given : &the_default_stream;
+}
+
+EXPORT int cuStreamCreateWithPriority(void **out, unsigned flags, int priority)
+{
+    (void)flags, (void)priority;
+    *out = calloc(1, sizeof(stream));
+    return *out ? 0 : TOKMAP_I_DRIVER_OUT_OF_MEMORY;
+}
+
+EXPORT int cuStreamCreate(void **out, unsigned flags)
+{
+    return cuStreamCreateWithPriority(out, flags, 0);
+}
+
+EXPORT int cuStreamDestroy_v2(void *given)
+{
+    free(given);
+    return 0;
+}
+
+EXPORT int cuStreamSynchronize(void *given)
+{
+    (void)given;
+    return cuCtxSynchronize();
+}
+
+EXPORT int cuStreamIsCapturing(void *given, int *status)
+{
+    *status = stream_of(given)->captured != NULL;
+    return 0;
+}
+
+EXPORT int cuStreamWaitEvent(void *given, void *event, unsigned flags)
+{
+    (void)given, (void)flags;
+    return event ? cuCtxSynchronize() : INVALID_VALUE;
+}
+
+EXPORT int cuEventCreate(void **event, unsigned flags)
+{
+    *event = malloc(sizeof flags);
+    return *event ? cuCtxSynchronize() : TOKMAP_I_DRIVER_OUT_OF_MEMORY;
+}
+
+EXPORT int cuEventDestroy_v2(void *event)
+{
+    free(event);
+    return 0;
+}
+
+EXPORT int cuEventRecord(void *event, void *given)
+{
+    (void)given;
+    return event ? cuCtxSynchronize() : INVALID_VALUE;
+}
+
+EXPORT int cuEventQuery(void *event)
+{
+    return event ? 0 : INVALID_VALUE;
+}
+
+EXPORT int cuEventSynchronize(void *event)
+{
+    return cuEventQuery(event);
+}
+
+EXPORT int cuStreamBeginCapture_v2(void *given, int mode)
+{
+    (void)mode;
+    stream_of(given)->captured = calloc(1, sizeof(graph));
+    return 0;
+}
+
+EXPORT int cuStreamEndCapture(void *given, void **out)
+{
+    *out = stream_of(given)->captured;
+    stream_of(given)->captured = NULL;
+    return *out ? 0 : INVALID_VALUE;
+}
+
+EXPORT int cuGraphInstantiateWithFlags(void **runnable, void *given, unsigned long long flags)
+{
+    (void)flags;
+    *runnable = given;
+    return 0;
+}
+
+EXPORT int cuGraphLaunch(void *runnable, void *given)
+{
+    const graph *g = runnable;
+    (void)given;
+    for (int i = 0; i < g->n_nodes; i++)
+        memcpy((void *)(uintptr_t)g->nodes[i].to, (const void *)(uintptr_t)g->nodes[i].from,
+               g->nodes[i].n_bytes);
+    return 0;
+}
+
+/* ---- Memory ---- */
+
+EXPORT int cuMemAlloc_v2(uint64_t *address, size_t n_bytes)
+{
+    return n_contexts ? host()->allocate(address, n_bytes) : INVALID_CONTEXT;
+}
+
+EXPORT int cuMemFree_v2(uint64_t address)
+{
+    return host()->free(address);
+}
+
+EXPORT int cuMemHostRegister_v2(void *memory, size_t n_bytes, unsigned flags)
+{
+    return host()->register_host(memory, n_bytes, flags);
+}
+
+EXPORT int cuMemHostUnregister(void *memory)
+{
+    return host()->unregister_host(memory);
+}
+
+EXPORT int cuMemHostGetDevicePointer_v2(uint64_t *address, void *memory, unsigned flags)
+{
+    return host()->get_device_address(address, memory, flags);
+}
+
+EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n_bytes, void *given)
+{
+    return host()->copy_to_device(to, from, n_bytes, given);
+}
+
+EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n_bytes, void *given)
+{
+    graph *g = stream_of(given)->captured;
+    if (!g)
+        return host()->copy_on_device(to, from, n_bytes, given);
+    if (g->n_nodes == MAX_NODES)
+        return INVALID_VALUE;
+    g->nodes[g->n_nodes++] = (node){to, from, n_bytes};
+    return 0;
+}
+
+EXPORT int cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n_bytes)
+{
+    memcpy(to, (const void *)(uintptr_t)from, n_bytes);
+    return 0;
+}
+
+EXPORT int cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t n_bytes)
+{
+    return host()->copy_to_device(to, from, n_bytes, NULL);
+}
+
+EXPORT int cuMemsetD8_v2(uint64_t at, unsigned char value, size_t n_bytes)
+{
+    memset((void *)(uintptr_t)at, value, n_bytes);
+    return 0;
+}
+
+/* ---- The kernel ---- */
+
+EXPORT int cuModuleLoadData(void **module, const void *text)
+{
+    *module = (void *)(uintptr_t)text;
+    return strstr(text, "tokmap_expand") ? 0 : INVALID_VALUE;
+}
+
+EXPORT int cuModuleUnload(void *module)
+{
+    return module ? 0 : INVALID_VALUE;
+}
+
+EXPORT int cuModuleGetFunction(void **function, void *module, const char *name)
+{
+    *function = module;
+    return strcmp(name, "tokmap_expand") == 0 ? 0 : INVALID_VALUE;
+}
+
+EXPORT int cuLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                          unsigned block_x, unsigned block_y, unsigned block_z,
+                          unsigned shared_bytes, void *given, void **parameters, void **extra)
+{
+    return host()->launch(function, grid_x, grid_y, grid_z, block_x, block_y, block_z, shared_bytes,
+                          given, parameters, extra);
+}
