@@ -127,6 +127,7 @@ $(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
 $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 
+$(BUILD)/tokbench: LIBS += -lm
 $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 

@@ -54,10 +54,13 @@ typedef enum tokmap_windows {
  * the option. A way that does not work here is passed over for the next one in this list. */
 typedef enum tokmap_io {
     TOKMAP_IO_AUTO = 0, /* MAP when the data are in memory at open; DIRECT when they are larger than
-                           the memory that is available; else POPULATE */
+                           the memory that is available, unless blocks are read whole; else
+                           POPULATE */
     TOKMAP_IO_MAP = 1,  /* pointers into the map, no thread */
     TOKMAP_IO_DIRECT = 2,   /* io_uring and O_DIRECT into a ring of the loader's */
-    TOKMAP_IO_POPULATE = 3, /* pages of the map are brought in and checked before they are lent */
+    TOKMAP_IO_POPULATE = 3, /* pages of the map are brought in and checked before they are lent;
+                               with TOKMAP_SHUFFLE_BLOCK and up to 8 ranks the blocks of the next
+                               group are read whole, so that the page cache needs room for two */
     TOKMAP_IO_READ = 4      /* pread into the ring */
 } tokmap_io;
 

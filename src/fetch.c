@@ -117,6 +117,8 @@ static void begin_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
         tokmap_i_ring_start(f->ring, &start);
         return;
     }
+    if (f->o.ahead)
+        return;
     const uint32_t n = ranges_of(f, row, ranges);
     for (uint32_t k = 0; k < n; k++)
         tokmap_i_pages_will_need(ranges[k]);
@@ -165,6 +167,8 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, u
     step *s = step_at(f, i);
     s->n_rows = n_rows;
     s->n_left = 0;
+    if (f->o.ahead)
+        f->o.ahead(f->o.context, sample);
     tokmap_status status = f->o.plan(f->o.context, sample, n_rows, s->rows, &s->err);
     for (uint32_t r = 0; r < n_rows && !status; r++)
         status = check_row(f, &s->rows[r], &s->err);

@@ -46,6 +46,9 @@ typedef struct tokmap_i_fetch_options {
     uint32_t max_tokens; /* of a row */
     bool drop_behind;    /* POPULATE, READ: rows that were handed out leave the page cache */
     tokmap_i_fetch_plan *plan;
+    /* NULL, or called before a step is planned, with its first sample, in the same thread: has rows
+     * read in larger pieces than they are, so POPULATE does not ask for them one by one. */
+    void (*ahead)(void *context, uint64_t sample);
     void *context;
 } tokmap_i_fetch_options;
 

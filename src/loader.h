@@ -2,6 +2,7 @@
 #ifndef TOKMAP_LOADER_PRIVATE_H
 #define TOKMAP_LOADER_PRIVATE_H
 
+#include "block_ahead.h"
 #include "fetch.h"
 #include "platform.h"
 #include "row_parts.h"
@@ -16,7 +17,8 @@ typedef struct tokmap_i_read_plan {
     const tokmap_dataset **datasets; /* of all sources */
     uint32_t *first_dataset;         /* of each source, among these */
     uint32_t n_datasets;
-    uint64_t end; /* samples */
+    uint64_t end;               /* samples */
+    tokmap_i_block_ahead ahead; /* where blocks are read whole */
 } tokmap_i_read_plan;
 
 struct tokmap_loader {

@@ -12,7 +12,9 @@ enum {
     ROWS_AHEAD = 256,
     MIN_STEPS = 2,
     MAX_STEPS = 64,
-    PLACES = 64 /* that are looked at to see whether the data are in memory */
+    PLACES = 64,   /* that are looked at to see whether the data are in memory */
+    MOST_RANKS = 8 /* that may share a page cache: with more of them, reading whole blocks on each
+                      machine would read most of it for nobody there */
 };
 
 /* ---- The plan ---- */
@@ -35,6 +37,19 @@ static tokmap_status plan(void *context, uint64_t sample, uint32_t n_rows, tokma
     return TOKMAP_OK;
 }
 
+static void read_blocks_ahead(void *context, uint64_t sample)
+{
+    tokmap_i_read_plan *p = context;
+    if (sample < p->end)
+        tokmap_i_block_ahead_reach(&p->ahead, sample);
+}
+
+/* Rows of a group in random order are sequential reads when its blocks are read before. */
+static bool reads_whole_blocks(const tokmap_loader *l)
+{
+    return l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
+}
+
 static bool open_plan(tokmap_loader *l)
 {
     tokmap_i_read_plan *p = &l->plan;
@@ -46,7 +61,9 @@ static bool open_plan(tokmap_loader *l)
     }
     p->datasets = malloc(p->n_datasets * sizeof *p->datasets);
     if (!p->first_dataset || !p->datasets ||
-        !tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources))
+        !tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
+        (reads_whole_blocks(l) &&
+         !tokmap_i_block_ahead_open(&p->ahead, l->mixture, l->sources, l->n_sources)))
         return false;
     for (uint32_t k = 0; k < l->n_sources; k++)
         memcpy(p->datasets + p->first_dataset[k], l->sources[k].datasets,
@@ -126,6 +143,7 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .max_tokens = l->length + 1,
         .drop_behind = l->drop_behind,
         .plan = plan,
+        .ahead = l->io == TOKMAP_IO_POPULATE && l->plan.ahead.counts ? read_blocks_ahead : NULL,
         .context = &l->plan,
     };
     return tokmap_i_fetch_open(&l->fetch, &o, err);
@@ -170,10 +188,11 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
         return TOKMAP_OK;
     if (!open_plan(l))
         return FAIL_MEMORY(err);
+    const bool by_rows = !l->plan.ahead.counts;
     if (wanted == TOKMAP_IO_AUTO)
-        l->io = is_in_memory(&l->plan)            ? TOKMAP_IO_MAP
-                : is_larger_than_memory(&l->plan) ? TOKMAP_IO_DIRECT
-                                                  : TOKMAP_IO_POPULATE;
+        l->io = is_in_memory(&l->plan)                       ? TOKMAP_IO_MAP
+                : by_rows && is_larger_than_memory(&l->plan) ? TOKMAP_IO_DIRECT
+                                                             : TOKMAP_IO_POPULATE;
     status = tokmap_i_loader_open_fetch(l, err);
     if (!status)
         tokmap_i_loader_restart_fetch(l);
@@ -183,6 +202,7 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
 void tokmap_i_loader_close_io(tokmap_loader *l)
 {
     tokmap_i_sampler_close(&l->plan.sampler);
+    tokmap_i_block_ahead_close(&l->plan.ahead);
     free(l->plan.datasets);
     free(l->plan.first_dataset);
 }

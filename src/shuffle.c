@@ -65,6 +65,15 @@ static uint64_t block_window(tokmap_i_shuffle *s, uint64_t x)
     return w < s->n_windows ? w : w - s->n_windows;
 }
 
+tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
+{
+    enter_epoch(s, epoch);
+    const uint64_t block = place < s->blocks.n ? tokmap_i_permute(&s->blocks, place) : place;
+    const uint64_t begin = block * s->block_windows, w = begin + s->rotation;
+    return (tokmap_i_block){w < s->n_windows ? w : w - s->n_windows,
+                            MIN(s->block_windows, s->n_windows - begin)};
+}
+
 static uint64_t block_place(tokmap_i_shuffle *s, uint64_t window)
 {
     const uint64_t w = window + (window < s->rotation ? s->n_windows : 0) - s->rotation;

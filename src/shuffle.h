@@ -32,6 +32,12 @@ typedef struct tokmap_i_shuffle {
 void tokmap_i_shuffle_init(tokmap_i_shuffle *s);
 /* x < n_windows; the result too. */
 uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x);
+/* Of BLOCK: the windows of the block that stands at a place of the epoch, in order; behind the last
+ * window comes window 0. */
+typedef struct tokmap_i_block {
+    uint64_t first_window, n_windows;
+} tokmap_i_block;
+tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place);
 /* The x that gives the window in this epoch. */
 uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t window);
 

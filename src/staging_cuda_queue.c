@@ -183,7 +183,7 @@ static bool queue(tokmap_cuda *s, tokmap_i_device_slot *d, attempt *a)
         if (s->pull)
             return true;
         if (failed(a, wait_for_users(s, d, s->stream), "waiting for an event") ||
-            !read_host(s, d, s->stream, NULL, a))
+            !read_host(s, d, s->stream, d->outputs, a))
             return false;
     } else if (!make_outputs(s, d, s->stream, d->outputs, a)) {
         return false;
