@@ -186,6 +186,7 @@ typedef struct tokmap_loader_info {
     uint32_t look_ahead;         /* steps; 0: nothing is read ahead */
     uint64_t bytes_read;         /* asked of the system, with DIRECT and READ */
     uint64_t n_waits, ns_waited; /* steps that were not there yet, and the time that was waited */
+    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns, wait_max_ns; /* over all steps */
 } tokmap_loader_info;
 TOKMAP_API void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
 

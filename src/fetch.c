@@ -18,6 +18,7 @@
 #include "base.h"
 #include "fetch_pages.h"
 #include "fetch_ring.h"
+#include "latency.h"
 #include "platform_thread.h"
 #include "status.h"
 
@@ -75,6 +76,7 @@ struct tokmap_i_fetch {
     atomic_bool hurry; /* stop or restarted: what is being read is not wanted any more */
     _Atomic uint64_t bytes_read;
     uint64_t n_waits, ns_waited; /* of the caller alone */
+    tokmap_i_latency waits;
 };
 
 static step *step_at(const tokmap_i_fetch *f, uint64_t i)
@@ -382,13 +384,27 @@ static bool is_settled(const tokmap_i_fetch *f)
 
 static void wait_for_head(tokmap_i_fetch *f)
 {
-    const uint64_t since_ns = tokmap_i_now_ns();
     if (f->idle)
         tokmap_i_condition_signal(&f->work);
     while (!is_settled(f))
         tokmap_i_condition_wait(&f->settled, &f->mutex);
-    f->n_waits++;
-    f->ns_waited += tokmap_i_now_ns() - since_ns;
+}
+
+/* Until the step that is next has been read, or has failed now that it is asked for. */
+static void wait_for_step(tokmap_i_fetch *f, step *s)
+{
+    const bool waits = !is_settled(f) || s->state == STEP_FAILED;
+    const uint64_t since_ns = waits ? tokmap_i_now_ns() : 0;
+    if (!is_settled(f))
+        wait_for_head(f);
+    if (s->state == STEP_FAILED) { /* perhaps before it was asked for */
+        s->state = STEP_AGAIN;
+        wait_for_head(f);
+    }
+    const uint64_t ns = waits ? tokmap_i_now_ns() - since_ns : 0;
+    f->n_waits += waits;
+    f->ns_waited += ns;
+    tokmap_i_latency_add(&f->waits, ns);
 }
 
 /* Not for every single slot: to wake the thread is the only system call of a step that is ready.
@@ -410,12 +426,7 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "steps to read ahead have no rows, or too many");
     }
     step *s = step_at(f, f->head);
-    if (!is_settled(f))
-        wait_for_head(f);
-    if (s->state == STEP_FAILED) { /* perhaps before it was asked for */
-        s->state = STEP_AGAIN;
-        wait_for_head(f);
-    }
+    wait_for_step(f, s);
     const tokmap_status status = s->status;
     if (status) {
         if (err)
@@ -434,7 +445,11 @@ tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f)
     tokmap_i_fetch_counts counts = {.bytes_read =
                                         atomic_load_explicit(&f->bytes_read, memory_order_relaxed),
                                     .n_waits = f->n_waits,
-                                    .ns_waited = f->ns_waited};
+                                    .ns_waited = f->ns_waited,
+                                    .wait_p50_ns = tokmap_i_latency_percentile(&f->waits, 500),
+                                    .wait_p99_ns = tokmap_i_latency_percentile(&f->waits, 990),
+                                    .wait_p999_ns = tokmap_i_latency_percentile(&f->waits, 999),
+                                    .wait_max_ns = f->waits.max_ns};
     if (f->ring)
         counts.bytes_read += tokmap_i_ring_bytes_read(f->ring);
     return counts;

@@ -79,6 +79,7 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
 typedef struct tokmap_i_fetch_counts {
     uint64_t bytes_read; /* asked of the system, with DIRECT and READ */
     uint64_t n_waits, ns_waited;
+    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns, wait_max_ns; /* over all calls of next */
 } tokmap_i_fetch_counts;
 tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f);
 /* Memory of the ring, used or not: room for n_steps + 1 steps of the longest rows. */
