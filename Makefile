@@ -65,7 +65,7 @@ HAVE_NVCC := $(or $(filter yes no,$(NVCC)),\
 ifneq ($(HAVE_XXHASH),yes)
     $(error xxHash is required and was not found: install the package libxxhash-dev)
 endif
-LIBS := -lxxhash $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
+LIBS := -lxxhash -ldl $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
 	$(if $(filter yes,$(HAVE_ISAL)),-lisal)
 
 FOUND := $(foreach p,XXHASH XXH_DISPATCH ZSTD ZLIB ISAL,$(if $($p),,$(HAVE_$p:yes=$p)))
@@ -96,8 +96,8 @@ all: $(PRODUCTS)
 	    why,ZLIB,zlib1g-dev)$(if $(filter yes,$(HAVE_ISAL)),,: .gz input is refused))')
 	$(call part,ISA-L,$(HAVE_ISAL),'$(if $(filter yes,$(HAVE_ISAL)),reads .gz input in place of \
 	    zlib,$(call why,ISAL,libisal-dev))')
-	$(call part,CUDA,yes,'batches on a GPU, if a driver is found at run time$(if $(filter \
-	    yes,$(HAVE_NVCC)),; nvcc found: make ptx,)')
+	$(call part,CUDA,yes,'batches on a GPU where a driver is found at run time$(if $(filter \
+	    yes,$(HAVE_NVCC)),; nvcc found: make ptx works)')
 
 # The kernel goes into the library as text; the driver compiles it for the device that it finds.
 $(BUILD)/expand_ptx.h: src/cuda/expand.ptx
