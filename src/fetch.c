@@ -6,10 +6,10 @@
  *     0 .. n_given_back .. head ............ n_planned
  *          lent: head - 1  next one to lend  next one to plan
  *
- * The thread plans up to a slot that is still in use, and then has the planned ones read: each in
- * its turn (READ), all at once (DIRECT), or only the next one, while the others are on their way
- * into the page cache (POPULATE). What it plans or reads, it alone touches; the lock is for the
- * numbers and the states, and held for moments. */
+ * The thread plans up to a slot that is still in use, and has the planned ones read: each in its
+ * turn (READ), all at once (DIRECT), or the next few, while others are on their way into the page
+ * cache (POPULATE). What it plans or reads, it alone touches; the lock is for the numbers and the
+ * states, and held for moments. */
 #include "fetch.h"
 
 #include <stdatomic.h>
@@ -18,14 +18,14 @@
 #include "base.h"
 #include "fetch_pages.h"
 #include "fetch_ring.h"
-#include "latency.h"
 #include "platform_thread.h"
 #include "status.h"
 
 enum {
     MAX_STEPS = 1024,
     MAX_ROWS = 1 << 26, /* of all steps */
-    PLANS_AT_ONCE = 2   /* more than one is lent meanwhile: so the look-ahead grows after a restart,
+    MAPPED_STEPS = 8, /* ready at a time, with POPULATE: to wake the thread costs more than rows */
+    PLANS_AT_ONCE = 2 /* more than one is lent meanwhile: so the look-ahead grows after a restart,
                          and the first step does not wait for all of it */
 };
 
@@ -69,8 +69,10 @@ struct tokmap_i_fetch {
     uint64_t head, n_given_back;
     uint64_t n_planned;
 
+    uint64_t n_finished; /* written by the thread */
+
     /* Of the thread alone: */
-    uint64_t n_dropped, n_finished;
+    uint64_t n_dropped;
     bool ended;
 
     atomic_bool hurry; /* stop or restarted: what is being read is not wanted any more */
@@ -86,15 +88,12 @@ static step *step_at(const tokmap_i_fetch *f, uint64_t i)
 
 /* ---- Rows ---- */
 
-/* The row up to the end of the dataset, and what follows at its token 0. */
 static uint32_t ranges_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
                           tokmap_i_token_range ranges[2])
 {
     const tokmap_dataset *ds = f->datasets[row->dataset];
-    const uint64_t n = MIN(row->n_tokens, ds->header.n_tokens - row->first_token);
-    ranges[0] = (tokmap_i_token_range){ds, row->first_token, n};
-    ranges[1] = (tokmap_i_token_range){ds, 0, row->n_tokens - n};
-    return ranges[1].n_tokens > 0 ? 2 : 1;
+    return tokmap_i_pages_split((tokmap_i_token_range){ds, row->first_token, row->n_tokens},
+                                ranges);
 }
 
 static tokmap_status check_row(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
@@ -119,9 +118,7 @@ static void begin_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
         tokmap_i_ring_start(f->ring, &start);
         return;
     }
-    if (f->o.ahead)
-        return;
-    const uint32_t n = ranges_of(f, row, ranges);
+    const uint32_t n = f->o.ahead ? 0 : ranges_of(f, row, ranges);
     for (uint32_t k = 0; k < n; k++)
         tokmap_i_pages_will_need(ranges[k]);
 }
@@ -152,6 +149,22 @@ static tokmap_status bring_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
     if (ranges_of(f, &s->rows[r], ranges) > 1)
         return TOKMAP_OK;
     return tokmap_i_pages_bring(ranges[0], &s->rows[r].tokens, &s->err);
+}
+
+/* When all rows have been brought, files must still be as long: asked once for rows of one file. */
+static tokmap_status check_rows(tokmap_i_fetch *f, uint64_t i)
+{
+    step *s = step_at(f, i);
+    uint64_t file_bytes = 0;
+    tokmap_status status = TOKMAP_OK;
+    for (uint32_t r = 0; r < s->n_rows && !status; r++) {
+        tokmap_i_token_range ranges[2];
+        if (r > 0 && s->rows[r].dataset != s->rows[r - 1].dataset)
+            file_bytes = 0;
+        if (ranges_of(f, &s->rows[r], ranges) == 1)
+            status = tokmap_i_pages_check(ranges[0], &file_bytes, &s->err);
+    }
+    return status;
 }
 
 static void forget_row(tokmap_i_fetch *f, const tokmap_i_fetch_row *row)
@@ -190,6 +203,8 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
     tokmap_status status = TOKMAP_OK;
     for (uint32_t r = 0; r < n_rows && !status && !atomic_load(&f->hurry); r++)
         status = copies ? copy_row(f, i, r) : bring_row(f, i, r);
+    if (!status && !copies && !atomic_load(&f->hurry))
+        status = check_rows(f, i);
     return status;
 }
 
@@ -254,11 +269,16 @@ static bool plan_again(tokmap_i_fetch *f)
     return true;
 }
 
+static uint64_t n_mapped_steps(const tokmap_i_fetch *f)
+{
+    return MIN(MAPPED_STEPS, div_up(f->o.n_steps, 2));
+}
+
 static bool finish(tokmap_i_fetch *f)
 {
     const uint64_t i = f->n_finished;
-    const uint64_t end = f->o.kind == TOKMAP_I_FETCH_READ ? f->n_planned : f->head + 1;
-    if (f->restarted || i >= MIN(f->n_planned, end))
+    const bool all = f->o.kind == TOKMAP_I_FETCH_READ;
+    if (f->restarted || i >= f->n_planned || (!all && i >= f->head + n_mapped_steps(f)))
         return false;
     f->n_finished++;
     if (step_at(f, i)->state != STEP_PLANNED)
@@ -408,11 +428,13 @@ static void wait_for_step(tokmap_i_fetch *f, step *s)
 }
 
 /* Not for every single slot: to wake the thread is the only system call of a step that is ready.
- * With POPULATE there is always something to do, the step that is next now. */
+ * With POPULATE also when half of the steps that were ready are gone. */
 static bool has_work(const tokmap_i_fetch *f)
 {
     const uint64_t n_free = f->n_given_back + f->n_slots - f->n_planned;
-    return f->o.kind == TOKMAP_I_FETCH_POPULATE || n_free >= MAX(1, f->o.n_steps / 4);
+    const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
+    return (f->o.kind == TOKMAP_I_FETCH_POPULATE && 2 * n_ready <= n_mapped_steps(f)) ||
+           n_free >= MAX(1, f->o.n_steps / 4);
 }
 
 tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **rows,
@@ -446,10 +468,7 @@ tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f)
                                         atomic_load_explicit(&f->bytes_read, memory_order_relaxed),
                                     .n_waits = f->n_waits,
                                     .ns_waited = f->ns_waited,
-                                    .wait_p50_ns = tokmap_i_latency_percentile(&f->waits, 500),
-                                    .wait_p99_ns = tokmap_i_latency_percentile(&f->waits, 990),
-                                    .wait_p999_ns = tokmap_i_latency_percentile(&f->waits, 999),
-                                    .wait_max_ns = f->waits.max_ns};
+                                    .waits = &f->waits};
     if (f->ring)
         counts.bytes_read += tokmap_i_ring_bytes_read(f->ring);
     return counts;

@@ -15,6 +15,7 @@
 #define TOKMAP_FETCH_H
 
 #include "dataset.h"
+#include "latency.h"
 
 typedef enum tokmap_i_fetch_kind {
     TOKMAP_I_FETCH_POPULATE,
@@ -71,15 +72,15 @@ void tokmap_i_fetch_abandon(tokmap_i_fetch *f);
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows);
 /* Lends the rows of the next step until the next call of next, restart or close; waits for them.
  * After an error, and at the end, the same step is next. When the step is ready there is no system
- * call but to wake the thread: at every step with POPULATE, else when a quarter of the look-ahead
- * is to be filled again. */
+ * call but to wake the thread, when a quarter of the look-ahead is to be filled again or, with
+ * POPULATE, half of the steps that were ready are gone. */
 tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **rows,
                                   tokmap_error *err);
 
 typedef struct tokmap_i_fetch_counts {
     uint64_t bytes_read; /* asked of the system, with DIRECT and READ */
     uint64_t n_waits, ns_waited;
-    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns, wait_max_ns; /* over all calls of next */
+    const tokmap_i_latency *waits; /* of all calls of next; it goes on changing */
 } tokmap_i_fetch_counts;
 tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f);
 /* Memory of the ring, used or not: room for n_steps + 1 steps of the longest rows. */

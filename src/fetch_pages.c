@@ -14,6 +14,14 @@ typedef struct byte_range {
     uint64_t first, end; /* in the token file */
 } byte_range;
 
+uint32_t tokmap_i_pages_split(tokmap_i_token_range r, tokmap_i_token_range ranges[2])
+{
+    const uint64_t n = MIN(r.n_tokens, r.dataset->header.n_tokens - r.first_token);
+    ranges[0] = (tokmap_i_token_range){r.dataset, r.first_token, n};
+    ranges[1] = (tokmap_i_token_range){r.dataset, 0, r.n_tokens - n};
+    return ranges[1].n_tokens > 0 ? 2 : 1;
+}
+
 static byte_range bytes_of(tokmap_i_token_range r)
 {
     const tokmap_i_header *h = &r.dataset->header;
@@ -58,10 +66,13 @@ static tokmap_status read_through(const tokmap_dataset *ds, byte_range b, tokmap
 }
 
 /* The last page of a file that was cut in its middle can be mapped: behind the cut are zeros. */
-static tokmap_status check_size(const tokmap_dataset *ds, byte_range b, tokmap_error *err)
+tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, uint64_t *file_bytes, tokmap_error *err)
 {
-    tokmap_i_file_stat stat;
-    const int error = tokmap_i_file_stat_fd(ds->token_fd, &stat);
+    const tokmap_dataset *ds = r.dataset;
+    const byte_range b = bytes_of(r);
+    tokmap_i_file_stat stat = {.n_bytes = *file_bytes};
+    const int error = *file_bytes ? 0 : tokmap_i_file_stat_fd(ds->token_fd, &stat);
+    *file_bytes = stat.n_bytes;
     if (error)
         return FAIL_IO_AT(err, error, b.first, "%s: cannot ask for its size", ds->token_path);
     if (stat.n_bytes < b.end)
@@ -73,10 +84,12 @@ static tokmap_status check_size(const tokmap_dataset *ds, byte_range b, tokmap_e
 
 /* After a failure that says neither why nor where. TOKMAP_OK: it has passed, or the system cannot
  * populate at all, and the range is in the page cache at least. */
-static tokmap_status bring_again(const tokmap_dataset *ds, byte_range b, tokmap_error *err)
+static tokmap_status bring_again(tokmap_i_token_range r, tokmap_error *err)
 {
-    const byte_range pages = pages_of(b);
-    tokmap_status status = check_size(ds, b, err);
+    const tokmap_dataset *ds = r.dataset;
+    const byte_range b = bytes_of(r), pages = pages_of(b);
+    uint64_t file_bytes = 0;
+    tokmap_status status = tokmap_i_pages_check(r, &file_bytes, err);
     if (!status)
         status = read_through(ds, b, err);
     if (status)
@@ -95,9 +108,7 @@ tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, 
     const byte_range b = bytes_of(r), pages = pages_of(b);
     tokmap_status status = TOKMAP_OK;
     if (tokmap_i_map_populate(ds->token_map + pages.first, (size_t)(pages.end - pages.first)))
-        status = bring_again(ds, b, err);
-    if (!status)
-        status = check_size(ds, b, err);
+        status = bring_again(r, err);
     *tokens = status ? NULL : ds->token_map + b.first;
     return status;
 }

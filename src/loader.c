@@ -173,10 +173,10 @@ void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
         full.bytes_read = counts.bytes_read;
         full.n_waits = counts.n_waits;
         full.ns_waited = counts.ns_waited;
-        full.wait_p50_ns = counts.wait_p50_ns;
-        full.wait_p99_ns = counts.wait_p99_ns;
-        full.wait_p999_ns = counts.wait_p999_ns;
-        full.wait_max_ns = counts.wait_max_ns;
+        full.wait_p50_ns = tokmap_i_latency_percentile(counts.waits, 500);
+        full.wait_p99_ns = tokmap_i_latency_percentile(counts.waits, 990);
+        full.wait_p999_ns = tokmap_i_latency_percentile(counts.waits, 999);
+        full.wait_max_ns = counts.waits->max_ns;
     }
     memcpy(info, &full, MIN(info->struct_size, sizeof full));
 }
