@@ -208,9 +208,11 @@ gpu-test: $(BUILD)/test_gpu
 abi: $(PRODUCTS)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/test_exports.sh
 
-## bench: measure everything that tokbench can
+## bench: measure tokmap against the limits of this machine, and make a page of it; ten minutes
 bench: $(BUILD)/tokbench
-	$(BUILD)/tokbench all
+	$(BUILD)/tokbench all --json $(BUILD)/bench.json
+	$(BUILD)/tokbench report $(BUILD)/bench.json -o $(BUILD)/bench.html
+	@echo "A page with drawings: $(BUILD)/bench.html"
 
 ## bench-peers: tokenizers that others use beside ours, ids first (ARGS='--rounds 3 --out F')
 bench-peers: $(BUILD)/tokbench

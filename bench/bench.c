@@ -77,29 +77,50 @@ double bench_median(const bench_row *row)
     return row->n_values % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
-static bool reached(const bench_row *row)
+bool bench_reached(const bench_row *row)
 {
     const double median = bench_median(row);
     return row->goal == BENCH_AT_LEAST ? median >= row->target : median <= row->target;
 }
 
-void bench_print_table(const bench_report *report, FILE *out)
+/* Round by round over / under. */
+static void set_limit(bench_row *row, const bench_row *limit, const bench_row *over, double scale)
 {
-    fprintf(out, "%-8s %-58s %10s %21s  %s\n", "page", "what", "median", "min .. max", "target");
-    for (uint32_t i = 0; i < report->n_rows; i++) {
-        const bench_row *row = &report->rows[i];
-        double values[BENCH_MAX_ROUNDS];
-        sorted(row, values);
-        char range[48], median[32], target[48] = "";
-        snprintf(median, sizeof median, "%.3g %s", bench_median(row), row->unit);
-        snprintf(range, sizeof range, "%.3g .. %.3g", row->n_values ? values[0] : 0,
-                 row->n_values ? values[row->n_values - 1] : 0);
-        if (row->goal != BENCH_NO_GOAL)
-            snprintf(target, sizeof target, "%s %g %s: %s",
-                     row->goal == BENCH_AT_LEAST ? ">=" : "<=", row->target, row->unit,
-                     reached(row) ? "reached" : "NOT reached");
-        fprintf(out, "%-8s %-58s %10s %21s  %s\n", row->page, row->name, median, range, target);
-    }
+    const bench_row *under = over == row ? limit : row;
+    bench_row ratios = {.n_values = 0};
+    for (uint32_t i = 0; i < over->n_values && i < under->n_values; i++)
+        bench_add_value(&ratios, over->values[i] * scale / under->values[i]);
+    if (ratios.n_values == 0)
+        return;
+    snprintf(row->limit, sizeof row->limit, "%s", limit->name);
+    row->fraction = bench_median(&ratios);
+}
+
+void bench_set_rate_limit(bench_row *row, const bench_row *limit, double scale)
+{
+    set_limit(row, limit, row, scale);
+}
+
+void bench_set_time_limit(bench_row *row, const bench_row *limit)
+{
+    set_limit(row, limit, limit, 1);
+}
+
+void bench_set_group(bench_row *row, const char *group, const char *system)
+{
+    snprintf(row->group, sizeof row->group, "%s", group);
+    snprintf(row->system, sizeof row->system, "%s", system);
+}
+
+void bench_set_x(bench_row *row, double x, const char *unit)
+{
+    row->x = x;
+    snprintf(row->x_unit, sizeof row->x_unit, "%s", unit);
+}
+
+uint32_t bench_rounds(const bench_options *options, uint32_t usual)
+{
+    return options->n_rounds ? options->n_rounds : usual;
 }
 
 /* ---- JSON ---- */
@@ -149,6 +170,14 @@ static void print_machine(FILE *out)
     fprintf(out, "},\n");
 }
 
+static void print_field(FILE *out, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    fprintf(out, ", \"%s\": ", name);
+    print_string(out, value);
+}
+
 static void print_row(FILE *out, const bench_row *row, bool last)
 {
     fprintf(out, "    {\"page\": ");
@@ -161,7 +190,15 @@ static void print_row(FILE *out, const bench_row *row, bool last)
     if (row->goal != BENCH_NO_GOAL)
         fprintf(out, ", \"target\": {\"%s\": %g, \"reached\": %s}",
                 row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", row->target,
-                reached(row) ? "true" : "false");
+                bench_reached(row) ? "true" : "false");
+    print_field(out, "limit", row->limit);
+    if (row->limit[0])
+        fprintf(out, ", \"fraction\": %.6g", row->fraction);
+    print_field(out, "group", row->group);
+    print_field(out, "system", row->system);
+    print_field(out, "x_unit", row->x_unit);
+    if (row->x > 0)
+        fprintf(out, ", \"x\": %.15g", row->x);
     fprintf(out, ", \"values\": [");
     for (uint32_t i = 0; i < row->n_values; i++)
         fprintf(out, "%s%.6g", i ? ", " : "", row->values[i]);

@@ -12,15 +12,20 @@
 
 enum {
     BENCH_MAX_ROUNDS = 101,
-    BENCH_MAX_ROWS = 192
+    BENCH_MAX_ROWS = 640,
+    BENCH_MAX_STEPS = 8
 };
 
 typedef struct bench_options {
-    const char *dir;                 /* where data is made; there must be room */
-    uint32_t n_rounds;               /* 0: the page's own default */
-    uint64_t n_documents;            /* of the large dataset of `lookup`; 0: default */
-    uint64_t verify_bytes;           /* 0: default */
-    uint64_t load_bytes;             /* of the dataset of `load` and `cold`; 0: default */
+    const char *dir;       /* where data is made; there must be room */
+    uint32_t n_rounds;     /* 0: the page's own default */
+    uint64_t n_documents;  /* of the large dataset of `lookup`; 0: default */
+    uint64_t verify_bytes; /* 0: default */
+    uint64_t load_bytes;   /* of the data of limits, load, cold and stall; 0: default */
+    const char *data;      /* the caller's own dataset for load, cold and stall, or NULL */
+    double step_ms[BENCH_MAX_STEPS]; /* of `stall`; */
+    uint32_t n_step_ms;              /* 0: default */
+    bool all;                        /* of many pages: each shorter, and without what is not here */
     const char *tokenizer, *pattern; /* of `tokenize` and `pack` */
     const char *text;                /* the file that these work on */
     const char *ids;                 /* `tokenize` writes its ids there, as u32; NULL: nowhere */
@@ -39,6 +44,11 @@ typedef struct bench_row {
     uint32_t n_values;
     bench_goal goal;
     double target;
+    char limit[80]; /* the row that this one cannot go beyond; empty: none */
+    double fraction;
+    char system[48], group[80], x_unit[16]; /* what these are for, says report.h; or empty */
+    double x;                               /* likewise; 0: none */
+    bool cell; /* "line, column" is its name, and it shares a line of the table with others */
 } bench_row;
 
 typedef struct bench_report {
@@ -49,6 +59,7 @@ typedef struct bench_report {
 /* A page returns 0, or an exit code after it has said on stderr what went wrong. */
 typedef int bench_page(const bench_options *options, bench_report *report);
 bench_page verify_page, lookup_page, open_page, load_page, cold_page, tokenize_page, pack_page;
+bench_page limits_page, stall_page, scale_page, mix_page;
 
 uint64_t bench_now_ns(void);
 /* Never NULL: rows beyond the last place abort the program, since the pages are ours. */
@@ -59,10 +70,24 @@ void bench_add_value(bench_row *row, double value);
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
                            const char *name);
 void bench_set_goal(bench_row *row, bench_goal goal, double target);
+/* Call these when all values are there: the fraction is the median of those of the rounds. `scale`:
+ * how many units of the limit one of the row is. */
+void bench_set_rate_limit(bench_row *row, const bench_row *limit, double scale);
+/* Of times the limit is the smaller. */
+void bench_set_time_limit(bench_row *row, const bench_row *limit);
+/* Where the report draws it: beside the others of its group. */
+void bench_set_group(bench_row *row, const char *group, const char *system);
+void bench_set_x(bench_row *row, double x, const char *unit);
+/* The rounds that were asked for, or the page's own number of them. */
+uint32_t bench_rounds(const bench_options *options, uint32_t usual);
 
 double bench_median(const bench_row *row);
+bool bench_reached(const bench_row *row);
+/* For people: lines of 80 columns, or what the terminal has. */
 void bench_print_table(const bench_report *report, FILE *out);
 int bench_print_json(const bench_report *report, const char *command, FILE *out);
+/* `tokbench compare A.json B.json`; argv[0] is "compare". Returns an exit code. */
+int bench_compare(int argc, char **argv);
 
 /* Pseudo-random and the same on every machine. */
 uint64_t bench_random(uint64_t *state);

@@ -8,32 +8,43 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "report.h"
 #include "tokmap.h"
 
 static const char help[] =
     "Usage: tokbench PAGE... [options]\n"
+    "       tokbench report RESULTS.json... -o FILE   ('tokbench report --help')\n"
+    "       tokbench compare A.json B.json            ('tokbench compare --help')\n"
     "\n"
     "Measures tokmap on this machine. Systems that are compared run in turn in one process; "
     "figures are\n"
     "medians, with the smallest and the largest beside them.\n"
     "\n"
     "Pages:\n"
+    "  limits   the machine: copies, rows gathered from random places, page faults, O_DIRECT\n"
     "  verify   checking a dataset against plainly reading the same file\n"
     "  lookup   which document holds a token: a million documents and a thousand million\n"
     "  open     opening 10^6 and 10^12 tokens (a sparse file)\n"
-    "  load     the loader: a sample, a batch gathered, starting up at 10^6 to 10^13 tokens\n"
+    "  load     the loader: a sample, a batch gathered or widened, ways of shuffling; with\n"
+    "           --data cold, too\n"
     "  cold     the loader on data that are not in memory, beside the device's own rate\n"
+    "  stall    a simulated training step: how long it waits for its batch, hot and cold\n"
+    "  scale    starting up, seeking, restoring and memory at 10^6 to 10^13 tokens\n"
+    "  mix      mixtures of 1 to 64 sources, with limits on epochs, with changing weights\n"
     "  tokenize text in memory to ids, cold and warm (needs --tokenizer and --text)\n"
     "  pack     a corpus to a dataset, and each stage of it alone (likewise)\n"
-    "  all      verify, lookup, open and load\n"
+    "  all      all of these but the last two, in three to ten minutes; cold is shorter then\n"
     "\n"
     "Options:\n"
     "  --dir DIR         where test data is made and removed again [$TMPDIR or /tmp];\n"
-    "                    all pages together need 5 GB, and cold 8 GiB\n"
+    "                    all pages together need 5 GB, and cold alone 8 GiB\n"
     "  --rounds N        rounds of each page, 1 to 101 [a number that suits the page]\n"
     "  --documents N     documents of the large lookup dataset [1000000000]\n"
     "  --verify-mib N    size of the verify dataset [512]\n"
-    "  --load-mib N      size of the dataset of load and cold [1024, 8192]\n"
+    "  --load-mib N      size of the data of limits, load, cold and stall [1024; cold: 8192,\n"
+    "                    with all 2048]\n"
+    "  --data P          load, cold and stall read your dataset P, and write nothing\n"
+    "  --step-ms N,N,... steps of stall in milliseconds, up to 8 [5,20,100]\n"
     "  --tokenizer FILE  a vocabulary, as 'tokmap pack' takes it, and\n"
     "  --pattern NAME    what it needs\n"
     "  --text FILE       JSON lines with the field \"text\", or plain text; for pack also gzip\n"
@@ -49,11 +60,13 @@ static const char help[] =
     "\n"
     "Examples:\n"
     "  tokbench all --json results.json\n"
+    "  tokbench load stall --data data/train --step-ms 20\n"
     "  tokbench tokenize --tokenizer tokenizer.json --text corpus.jsonl -j 2\n";
 
 typedef struct command_line {
     bench_options options;
     const char *json;
+    char given[32]; /* options, by their letters */
 } command_line;
 
 static int usage(const char *text, const char *what)
@@ -67,6 +80,29 @@ static bool parse_number(const char *text, uint64_t *out)
     char *end;
     *out = strtoull(text, &end, 10);
     return *text >= '1' && *text <= '9' && *end == 0;
+}
+
+/* "5,20,100" */
+static bool parse_steps(const char *text, bench_options *o)
+{
+    o->n_step_ms = 0;
+    if (text[strspn(text, "0123456789.,")])
+        return false;
+    for (;;) {
+        char *end;
+        const double ms = strtod(text, &end);
+        if (end == text || ms < 0.1 || ms > 10000 || o->n_step_ms == BENCH_MAX_STEPS)
+            return false;
+        for (uint32_t i = 0; i < o->n_step_ms; i++)
+            if (o->step_ms[i] == ms)
+                return false;
+        o->step_ms[o->n_step_ms++] = ms;
+        if (*end == 0)
+            return true;
+        text = end + 1;
+        if (*end != ',')
+            return false;
+    }
 }
 
 /* -1: go on; else an exit code. */
@@ -106,6 +142,9 @@ static int take_number(int option, command_line *line)
 
 static int take_option(int option, command_line *line)
 {
+    const size_t n_given = strlen(line->given);
+    if (!strchr(line->given, option) && n_given + 1 < sizeof line->given)
+        line->given[n_given] = (char)option;
     switch (option) {
     case 'h':
         fputs(help, stdout);
@@ -131,6 +170,15 @@ static int take_option(int option, command_line *line)
     case 'i':
         line->options.ids = optarg;
         return -1;
+    case 'D':
+        line->options.data = optarg;
+        return -1;
+    case 's':
+        return parse_steps(optarg, &line->options)
+                   ? -1
+                   : usage("--step-ms takes different numbers from 0.1 to 10000, up to 8, with "
+                           "commas, not ",
+                           optarg);
     default:
         return take_number(option, line);
     }
@@ -139,27 +187,71 @@ static int take_option(int option, command_line *line)
 static const struct {
     const char *name;
     bench_page *run;
-    bool in_all; /* needs nothing from outside */
-} pages[] = {{"verify", verify_page, true}, {"lookup", lookup_page, true},
-             {"open", open_page, true},     {"load", load_page, true},
-             {"cold", cold_page, false},    {"tokenize", tokenize_page, false},
-             {"pack", pack_page, false}};
+    const char *takes; /* options that not all pages take, by their letters */
+    bool in_all;       /* needs nothing from outside */
+} pages[] = {{"limits", limits_page, "l", true}, {"verify", verify_page, "v", true},
+             {"lookup", lookup_page, "n", true}, {"open", open_page, "", true},
+             {"load", load_page, "lD", true},    {"cold", cold_page, "lD", true},
+             {"stall", stall_page, "lDs", true}, {"scale", scale_page, "", true},
+             {"mix", mix_page, "", true},        {"tokenize", tokenize_page, "tpxij", false},
+             {"pack", pack_page, "tpxj", false}};
 enum {
     N_PAGES = sizeof pages / sizeof pages[0]
 };
 
-static int choose(int argc, char **argv, bool *chosen)
+/* An option that none of the pages takes would be without effect. */
+static int check_options(const command_line *line, const bool *chosen)
+{
+    static const struct {
+        char letter;
+        const char *name;
+    } names[] = {{'n', "--documents"}, {'v', "--verify-mib"}, {'l', "--load-mib"}, {'D', "--data"},
+                 {'s', "--step-ms"},   {'t', "--tokenizer"},  {'p', "--pattern"},  {'x', "--text"},
+                 {'i', "--ids"},       {'j', "--jobs"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        bool taken = !strchr(line->given, names[i].letter);
+        for (int p = 0; p < N_PAGES; p++)
+            taken |= chosen[p] && strchr(pages[p].takes, names[i].letter);
+        if (!taken)
+            return usage("none of these pages takes ", names[i].name);
+    }
+    if (line->options.data && line->options.load_bytes)
+        return usage("--load-mib is a size of test data, of which --data wants none", "");
+    return -1;
+}
+
+static int choose(int argc, char **argv, command_line *line, bool *chosen)
 {
     for (int i = 0; i < argc; i++) {
-        bool known = false;
+        const bool all = strcmp(argv[i], "all") == 0;
+        bool known = all;
+        line->options.all |= all;
         for (int p = 0; p < N_PAGES; p++)
-            if (strcmp(argv[i], pages[p].name) == 0 ||
-                (pages[p].in_all && strcmp(argv[i], "all") == 0))
+            if (strcmp(argv[i], pages[p].name) == 0 || (pages[p].in_all && all))
                 chosen[p] = known = true;
         if (!known)
             return usage("there is no page ", argv[i]);
     }
-    return argc == 0 ? usage("name a page", "") : -1;
+    return argc == 0 ? usage("name a page", "") : check_options(line, chosen);
+}
+
+/* What would only be found out after minutes of other pages, or would spoil what they measure. */
+static int check_surroundings(const bench_options *options)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (getenv("TOKMAP_IO")) {
+        fputs("tokbench: TOKMAP_IO is not followed here: ways of reading are compared\n", stderr);
+        unsetenv("TOKMAP_IO");
+    }
+    if (!options->data)
+        return -1;
+    if (tokmap_dataset_open(&ds, options->data, &err)) {
+        fprintf(stderr, "tokbench: --data: %s\n", err.text);
+        return 1;
+    }
+    tokmap_dataset_close(ds);
+    return -1;
 }
 
 static int write_json(const bench_report *report, FILE *out, const char *path, const char *command)
@@ -270,8 +362,13 @@ int main(int argc, char **argv)
         {"verify-mib", required_argument, NULL, 'v'}, {"load-mib", required_argument, NULL, 'l'},
         {"tokenizer", required_argument, NULL, 't'},  {"pattern", required_argument, NULL, 'p'},
         {"text", required_argument, NULL, 'x'},       {"ids", required_argument, NULL, 'i'},
-        {"jobs", required_argument, NULL, 'j'},       {"help", no_argument, NULL, 'h'},
+        {"jobs", required_argument, NULL, 'j'},       {"data", required_argument, NULL, 'D'},
+        {"step-ms", required_argument, NULL, 's'},    {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
+    if (argc > 1 && strcmp(argv[1], "report") == 0)
+        return report_command(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "compare") == 0)
+        return bench_compare(argc - 1, argv + 1);
     char command[1024], dir[4096];
     join_arguments(argc, argv, command, sizeof command); /* before getopt moves them */
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
@@ -282,7 +379,9 @@ int main(int argc, char **argv)
             return code;
     }
     bool chosen[N_PAGES] = {false};
-    int code = choose(argc - optind, argv + optind, chosen);
+    int code = choose(argc - optind, argv + optind, &line, chosen);
+    if (code < 0)
+        code = check_surroundings(&line.options);
     if (code >= 0)
         return code;
     snprintf(dir, sizeof dir, "%s/tokbench-XXXXXX", line.options.dir);

@@ -1,5 +1,5 @@
-/* block_ahead.h - with shuffling by blocks: has the page cache read whole blocks, one after another,
- * before the first of their rows is asked for.
+/* block_ahead.h - with shuffling by blocks: has the page cache read whole blocks, one after
+ * another, before the first of their rows is asked for.
  *
  * The rows of a group come from all of its blocks at once, so that row by row they would be random
  * reads. As a source gives its windows, the blocks of its next group are asked for one by one, each

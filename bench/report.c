@@ -1,0 +1,201 @@
+/* report.c - the command `tokbench report`. */
+#include "report.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "report_page.h"
+
+enum {
+    FAILED = 1,
+    WRONG_USAGE = 2,
+    BAD_INPUT = 3
+};
+
+static const char help[] =
+    "Usage: tokbench report RESULTS.json... [-o FILE] [-m FILE] [--by-machine]\n"
+    "\n"
+    "Makes one HTML page of the results that 'tokbench --json' and 'make bench-peers' wrote: "
+    "drawings "
+    "and\n"
+    "every figure in tables. The page needs nothing else: no network, no script.\n"
+    "\n"
+    "Figures are drawn together only when they come from one file, which is one run. Files of\n"
+    "different machines are refused, unless each machine is to have a part of its own.\n"
+    "\n"
+    "  -o, --output FILE    the page; - is standard output\n"
+    "  -m, --markdown FILE  all figures as Markdown tables; - is standard output\n"
+    "      --by-machine     files of several machines: a part for each, nothing across\n"
+    "  -h, --help           show this\n"
+    "\n"
+    "One of -o and -m is needed. The same files give the same bytes.\n"
+    "\n"
+    "Exit status: 0 done, 1 an output cannot be written, 2 wrong usage, 3 a file is no result of\n"
+    "tokbench, is damaged, or is of another machine.\n"
+    "\n"
+    "Example:\n"
+    "  tokbench all --json results.json && tokbench report results.json -o report.html\n";
+
+typedef struct request {
+    const char *page, *markdown;
+    bool by_machine;
+    char **files;
+    size_t n_files;
+} request;
+
+static int usage(const char *text, const char *what)
+{
+    fprintf(stderr, "tokbench report: %s%s\nTry 'tokbench report --help'.\n", text, what);
+    return WRONG_USAGE;
+}
+
+/* ---- Parts ---- */
+
+static void add_run(report_memory *memory, report_parts *parts, const report_run *run, size_t n)
+{
+    report_part *part = parts->parts;
+    const report_part *end = parts->parts + parts->n_parts;
+    while (part < end && !report_same_machine(&part->machine, &run->machine))
+        part++;
+    if (part == end) {
+        parts->n_parts++;
+        part->machine = run->machine;
+        part->runs = report_alloc(memory, n * sizeof(report_run *));
+    }
+    if (!part->machine.gpu) /* a file need not name it */
+        part->machine.gpu = run->machine.gpu;
+    part->runs[part->n_runs++] = run;
+}
+
+static int read_parts(const request *q, report_memory *memory, report_parts *parts)
+{
+    report_run *runs = report_alloc(memory, q->n_files * sizeof *runs);
+    parts->parts = report_alloc(memory, q->n_files * sizeof *parts->parts);
+    for (size_t i = 0; i < q->n_files; i++) {
+        const int code = report_read(memory, q->files[i], &runs[i]);
+        if (code)
+            return code;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(runs[k].file, runs[i].file) == 0)
+                return usage("two files have one name, and the page could not tell them apart: ",
+                             runs[i].file);
+        add_run(memory, parts, &runs[i], q->n_files);
+    }
+    if (parts->n_parts <= 1 || q->by_machine)
+        return 0;
+    const report_run *a = parts->parts[0].runs[0], *b = parts->parts[1].runs[0];
+    fprintf(stderr,
+            "tokbench report: these files are of different machines, whose figures are not "
+            "comparable:\n  %s: %s\n  %s: %s\nWith --by-machine each machine gets a part of its "
+            "own.\n",
+            a->file, report_machine_text(memory, &a->machine), b->file,
+            report_machine_text(memory, &b->machine));
+    return BAD_INPUT;
+}
+
+/* ---- Outputs ---- */
+
+typedef void put_output(FILE *out, report_memory *memory, const report_parts *parts);
+
+static bool is_input(const request *q, const char *path)
+{
+    struct stat output, input;
+    if (stat(path, &output))
+        return false;
+    for (size_t i = 0; i < q->n_files; i++)
+        if (stat(q->files[i], &input) == 0 && input.st_dev == output.st_dev &&
+            input.st_ino == output.st_ino)
+            return true;
+    return false;
+}
+
+static int write_output(const char *path, put_output *put, report_memory *memory,
+                        const report_parts *parts)
+{
+    const bool to_stdout = strcmp(path, "-") == 0;
+    FILE *out = to_stdout ? stdout : fopen(path, "w");
+    if (!out) {
+        fprintf(stderr, "tokbench report: %s: %s\n", path, strerror(errno));
+        return FAILED;
+    }
+    errno = 0;
+    put(out, memory, parts);
+    bool failed = fflush(out) || ferror(out);
+    failed |= !to_stdout && fclose(out);
+    if (failed)
+        fprintf(stderr, "tokbench report: %s: %s\n", to_stdout ? "standard output" : path,
+                strerror(errno));
+    return failed ? FAILED : 0;
+}
+
+static int make_report(const request *q, report_memory *memory)
+{
+    report_parts parts = {NULL, 0};
+    int code = read_parts(q, memory, &parts);
+    if (!code && q->page)
+        code = write_output(q->page, report_put_page, memory, &parts);
+    if (!code && q->markdown)
+        code = write_output(q->markdown, report_put_markdown_tables, memory, &parts);
+    return code;
+}
+
+/* ---- Command line ---- */
+
+/* -1: go on; else an exit code. */
+static int take_option(int option, char **argv, request *q)
+{
+    switch (option) {
+    case 'h':
+        fputs(help, stdout);
+        return fflush(stdout) ? FAILED : 0;
+    case 'o':
+        q->page = optarg;
+        return -1;
+    case 'm':
+        q->markdown = optarg;
+        return -1;
+    case 'M':
+        q->by_machine = true;
+        return -1;
+    case ':':
+        return usage("a file name is missing behind ", argv[optind - 1]);
+    default:
+        return usage("there is no option ", argv[optind - 1]);
+    }
+}
+
+int report_command(int argc, char **argv)
+{
+    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
+                                            {"markdown", required_argument, NULL, 'm'},
+                                            {"by-machine", no_argument, NULL, 'M'},
+                                            {"help", no_argument, NULL, 'h'},
+                                            {NULL, 0, NULL, 0}};
+    request q = {0};
+    int option;
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":ho:m:", options, NULL)) != -1) {
+        const int code = take_option(option, argv, &q);
+        if (code >= 0)
+            return code;
+    }
+    q.files = argv + optind;
+    q.n_files = (size_t)(argc - optind);
+    if (q.n_files == 0)
+        return usage("name a result file", "");
+    if (!q.page && !q.markdown)
+        return usage("say where to write: -o FILE or -m FILE", "");
+    if (q.page && q.markdown && strcmp(q.page, q.markdown) == 0)
+        return usage("-o and -m need two files, not both ", q.page);
+    const char *const outputs[] = {q.page, q.markdown};
+    for (int i = 0; i < 2; i++)
+        if (outputs[i] && is_input(&q, outputs[i]))
+            return usage("an output would replace an input: ", outputs[i]);
+    report_memory memory = {NULL};
+    const int code = make_report(&q, &memory);
+    report_memory_free(&memory);
+    return code;
+}
