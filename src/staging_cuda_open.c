@@ -233,13 +233,17 @@ static tokmap_status open_host_memory(tokmap_cuda *s, tokmap_error *err)
     int error = s->driver->register_host(memory, s->host_bytes,
                                          TOKMAP_I_REGISTER_PORTABLE | TOKMAP_I_REGISTER_MAPPED);
     s->pinned = !error;
+    tokmap_i_address address = 0;
+    if (!error)
+        error = s->driver->get_device_address(&address, memory, 0);
     for (uint32_t i = 0; i < n && !error; i++)
-        error = s->driver->get_device_address(&s->host[i].address, s->host[i].image.memory, 0);
+        s->host[i].address = address + i * s->image_bytes;
     s->can_pull = !error && attribute(s, TOKMAP_I_ATTRIBUTE_CAN_MAP_HOST_MEMORY);
     if (error) {
         tokmap_error why;
         tokmap_i_stage_fail(s, error, "pinning memory", &why);
-        tokmap_i_stage_log(s, "%s; batches are copied from memory that is not pinned", why.text);
+        tokmap_i_stage_log(s, "%s; batches are copied%s", why.text,
+                           s->pinned ? "" : " from memory that is not pinned");
     }
     return TOKMAP_OK;
 }
@@ -287,10 +291,12 @@ static void open_direct(tokmap_cuda *s)
 static void choose_delivery(tokmap_cuda *s)
 {
     const tokmap_cuda_delivery wanted = s->options.delivery;
+    tokmap_i_image_shape usual = s->shape; /* there is room for far more borders than there are */
+    usual.max_borders = 0;
     if (wanted == TOKMAP_CUDA_DIRECT)
         open_direct(s);
-    s->pull =
-        wanted == TOKMAP_CUDA_AUTO ? s->image_bytes <= PULL_BYTES : wanted != TOKMAP_CUDA_PUSH;
+    s->pull = wanted == TOKMAP_CUDA_AUTO ? tokmap_i_image_bytes(&usual) <= PULL_BYTES
+                                         : wanted != TOKMAP_CUDA_PUSH;
     if (s->pull && !s->can_pull) {
         s->pull = false;
         if (wanted != TOKMAP_CUDA_AUTO && s->pinned)
