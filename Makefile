@@ -214,11 +214,20 @@ bench: $(BUILD)/tokbench
 	$(BUILD)/tokbench report $(BUILD)/bench.json -o $(BUILD)/bench.html
 	@echo "A page with drawings: $(BUILD)/bench.html"
 
-## bench-peers: tokenizers that others use beside ours, ids first (ARGS='--rounds 3 --out F')
-bench-peers: $(BUILD)/tokbench
+## bench-peers: tokenizers and loaders that others use beside ours, outputs compared first
+bench-peers:
+	@$(MAKE) --no-print-directory bench-tokenizers
+	@$(MAKE) --no-print-directory bench-loaders
+## bench-tokenizers: the first half of it (ARGS='--rounds 3 --out F')
+bench-tokenizers: $(BUILD)/tokbench
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
 	@$(BUILD)/peers-venv/bin/python bench/peers/compare.py --tokbench $(BUILD)/tokbench $(ARGS)
-.PHONY: bench-peers
+## bench-loaders: the second half (LOADER_ARGS='--rounds 2 --out F')
+bench-loaders: $(PRODUCTS)
+	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/loader-peers-venv bench/peers/loader-requirements.txt
+	@$(BUILD)/loader-peers-venv/bin/python bench/peers/loaders.py --tokmap $(BUILD)/tokmap \
+	    --tokbench $(BUILD)/tokbench $(LOADER_ARGS)
+.PHONY: bench-peers bench-tokenizers bench-loaders
 
 # ---- Looks ----
 

@@ -199,6 +199,23 @@ def a_loader_serves_each_window_once_and_resumes(folder):
         assert batch[1].epoch == 1 and loader.locate(151).window == batch[1].window
         next(loader)
         raises(ValueError, batch.__getitem__, 0)
+    with loader_of(a, b) as loader, loader_of(a, b) as plain:
+        wide = [array.array("q", [0] * 30) for _ in range(4)]
+        for n, first in enumerate(loader.fill("i64", wide[0], wide[1])):
+            batch = next(plain)
+            batch.gather("i64", wide[2], wide[3])
+            assert first == batch.first_sample and wide[0] == wide[2] and wide[1] == wide[3]
+            raises(BufferError, wide[0].append, 1)  # its memory is the loop's
+            if n == 20:
+                loader.seek(300)
+                plain.seek(300)
+            if n == 40:
+                break
+        assert loader.position == plain.position
+        raises(ValueError, next, loader.fill("i64", wide[0], wide[1][:-1]))
+        raises(ValueError, next, loader.fill("i64", bytes(240)))
+        loader.close()
+        raises(ValueError, next, loader.fill("i64", wide[0]))
     wanted = [w.window for w in (loader_of(a, b).locate(150 + i) for i in range(12))]
     got = []
     for rank in range(2):

@@ -1,22 +1,27 @@
 #!/usr/bin/env python3
-"""install.py FOLDER - a virtual environment with the packages of requirements.txt beside this.
+"""install.py FOLDER [REQUIREMENTS] - a virtual environment with the packages of a requirements file
+[requirements.txt beside this].
 
-Each package is installed on its own; what goes wrong with one is written to
-FOLDER/not-installed.json and does not stop the others. Does nothing when it has been
-done for the same requirements."""
+Each package is installed on its own, without changing the version of another one in the file; what
+goes wrong with one is written to FOLDER/not-installed.json and does not stop the others. Lines
+that begin with -- are options of pip. When it has been done for the same requirements, only what
+went wrong is tried again."""
 
 import json
 import pathlib
 import subprocess
 import sys
+import tempfile
 import venv
 
 REQUIREMENTS = pathlib.Path(__file__).resolve().parent / "requirements.txt"
 
 
-def wanted():
-    lines = [line.split("#")[0].strip() for line in REQUIREMENTS.read_text().split("\n")]
-    return [line for line in lines if line]
+def wanted(text):
+    """Packages, and options of pip."""
+    lines = [line.split("#")[0].strip() for line in text.split("\n")]
+    packages = [line for line in lines if line and not line.startswith("--")]
+    return packages, [word for line in lines if line.startswith("--") for word in line.split()]
 
 
 def reason(output):
@@ -26,7 +31,7 @@ def reason(output):
     return (errors or lines or ["no reason given"])[-1].removeprefix("ERROR: ")
 
 
-def install(python, requirement):
+def install(python, requirement, options):
     """None, or why not."""
     done = subprocess.run(
         [
@@ -37,6 +42,7 @@ def install(python, requirement):
             "--quiet",
             "--disable-pip-version-check",
             "--only-binary=:all:",
+            *options,
             requirement,
         ],
         stdout=subprocess.PIPE,
@@ -46,30 +52,56 @@ def install(python, requirement):
     return None if done.returncode == 0 else reason(done.stdout)
 
 
+def install_all(python, text, chosen=None):
+    """{package: why it is not installed}; `chosen`: only these."""
+    packages, options = wanted(text)
+    failed = {}
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
+        constraints.write("\n".join(packages) + "\n")
+        constraints.flush()
+        for requirement in packages:
+            name = requirement.split("==")[0]
+            if chosen is not None and name not in chosen:
+                continue
+            why = install(python, requirement, [*options, "--constraint", constraints.name])
+            if why is not None:
+                failed[name] = why
+                print("  %s: not installed: %s" % (requirement, why), flush=True)
+    return failed
+
+
+def failed_before(folder, text):
+    """What was not installed when this was done for the same requirements; None: never done."""
+    try:
+        if (folder / "requirements.txt").read_text() == text:
+            return json.loads((folder / "not-installed.json").read_text())
+    except (OSError, ValueError):
+        pass
+    return None
+
+
 def main():
+    if not 2 <= len(sys.argv) <= 3:
+        print(__doc__.split("\n\n")[0], file=sys.stderr)
+        return 2
     folder = pathlib.Path(sys.argv[1])
-    stamp, record = folder / "requirements.txt", folder / "not-installed.json"
-    if stamp.exists() and stamp.read_text() == REQUIREMENTS.read_text():
+    text = pathlib.Path(sys.argv[2] if len(sys.argv) == 3 else REQUIREMENTS).read_text()
+    before = failed_before(folder, text)
+    if before == {}:
         return 0
     print("Installing into %s ..." % folder, flush=True)
     try:
-        venv.create(folder, with_pip=True, clear=True)
+        if before is None:
+            venv.create(folder, with_pip=True, clear=True)
     except (OSError, subprocess.CalledProcessError) as e:
         print(
             "install.py: no virtual environment: %s (on Debian: the package python3-venv)" % e,
             file=sys.stderr,
         )
         return 1
-    python = folder / "bin/python"
-    failed = {}
-    for requirement in wanted():
-        why = install(python, requirement)
-        if why is not None:
-            failed[requirement.split("==")[0]] = why
-            print("  %s: not installed: %s" % (requirement, why), flush=True)
-    record.write_text(json.dumps(failed))
-    if not failed:
-        stamp.write_text(REQUIREMENTS.read_text())
+    failed = install_all(folder / "bin/python", text, before)
+    (folder / "not-installed.json").write_text(json.dumps(failed))
+    (folder / "requirements.txt").write_text(text)
     return 0
 
 

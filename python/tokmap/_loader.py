@@ -102,20 +102,8 @@ class Batch:
         "tokens": `inputs` alone, sequence_length + 1 tokens a row. With ignore_index, labels that the
         loss mask leaves out become that number (the loader needs parts=["loss_mask"])."""
         self._check()
-        whole = format == "tokens"
-        width = self.token_bytes if whole else {"i32": 4, "i64": 8}[format]
-        if ignore_index is not None and not -2**(8 * width - 1) <= ignore_index < 2**(8 * width - 1):
-            raise ValueError(f"ignore_index is {ignore_index}: does not fit {format}")
-        n_bytes = self.n_rows * (self.sequence_length + whole) * width
-        held = [_buffer(b, n_bytes, name) if b is not None else None
-                for b, name in ((inputs, "inputs"), (labels, "labels"))]
-        addresses = [ctypes.addressof(h) if h is not None else None for h in held]
-        options = _lib.GatherOptions(
-            struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[format],
-            mask_labels=ignore_index is not None,
-            ignore_index=-100 if ignore_index is None else ignore_index,
-            pad_id=_number("pad_id", pad_id, 2**32),
-            inputs=addresses[0], labels=addresses[1])
+        options, _held = _gather_options(self._batch, format, (inputs, labels), pad_id,
+                                         ignore_index)
         detail = _lib.ErrorDetail()
         status = lib.tokmap_batch_gather(ctypes.byref(self._batch), ctypes.byref(options),
                                          ctypes.byref(detail))
@@ -128,7 +116,25 @@ def _buffer(buffer, n_bytes, name):
         raise ValueError(f"{name}: the buffer must be writable and contiguous")
     if view.nbytes != n_bytes:
         raise ValueError(f"{name}: the buffer has {view.nbytes} bytes, this batch needs {n_bytes}")
-    return (ctypes.c_char * n_bytes).from_buffer(view.cast("B"))
+    return ctypes.c_char.from_buffer(view)
+
+
+def _gather_options(batch, format, buffers, pad_id, ignore_index):
+    """(options for tokmap_batch_gather, what keeps the buffers alive and in place)"""
+    whole = format == "tokens"
+    width = batch.token_bytes if whole else {"i32": 4, "i64": 8}[format]
+    if ignore_index is not None and not -2**(8 * width - 1) <= ignore_index < 2**(8 * width - 1):
+        raise ValueError(f"ignore_index is {ignore_index}: does not fit {format}")
+    n_bytes = batch.n_rows * (batch.sequence_length + whole) * width
+    held = [None if b is None else _buffer(b, n_bytes, name)
+            for b, name in zip(buffers, ("inputs", "labels"))]
+    inputs, labels = (None if h is None else ctypes.addressof(h) for h in held)
+    options = _lib.GatherOptions(
+        struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[format],
+        mask_labels=ignore_index is not None,
+        ignore_index=-100 if ignore_index is None else ignore_index,
+        pad_id=_number("pad_id", pad_id, 2**32), inputs=inputs, labels=labels)
+    return options, held
 
 
 class Loader:
@@ -212,6 +218,28 @@ class Loader:
         if self._call(lib.tokmap_loader_next, self._opened(), ctypes.byref(batch)) == _END:
             raise StopIteration
         return Batch(self, batch)
+
+    def fill(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
+        """Gathers each batch into the same buffers, as Batch.gather() does, and yields its first
+        sample: what the loop costs of Python is two calls a step."""
+        batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
+        detail = _lib.ErrorDetail()
+        batch_, detail_ = ctypes.byref(batch), ctypes.byref(detail)
+        step, gather = lib.tokmap_loader_next, lib.tokmap_batch_gather
+        shape = options_ = None
+        while True:
+            self._n_taken += 1
+            status = step(self._opened(), batch_, detail_)
+            if status == _END:
+                return
+            _lib.check(status, detail)
+            if shape != (batch.n_rows, batch.token_bytes):
+                shape = batch.n_rows, batch.token_bytes
+                options, _held = _gather_options(batch, format, (inputs, labels), pad_id,
+                                                 ignore_index)
+                options_ = ctypes.byref(options)
+            _lib.check(gather(batch_, options_, detail_), detail)
+            yield batch.first_sample
 
     @property
     def position(self):

@@ -1,0 +1,279 @@
+"""loader_adapter.py - what loaders.py asks of a system, and the systems that need nothing but
+Python.
+
+An adapter is a class. Its attributes say what it hands out; its methods are the loop of a user who
+trains with it. One instance serves rows of one length in batches of one size, in one process. More
+of them can be given with `loaders.py --adapters FILE`: a Python file with
+
+    from loader_adapter import Adapter
+    class Mine(Adapter): ...
+    ADAPTERS = {"mine": Mine}
+"""
+
+import array
+import itertools
+import mmap
+import os
+import random
+
+VIEWS, U16, I64 = "views", "u16", "i64"
+COPY_IS_COMPLETE = ".complete"
+
+
+class NotSupported(Exception):
+    """It cannot do this here; told, and not a failure."""
+
+
+class Adapter:
+    packages = ()  # distributions that it needs; the first one is the peer
+    imports = ()  # modules, when they are not called like the distributions
+    # What a batch is. VIEWS: rows of length + 1 tokens where they lie; U16: the same, copied into
+    # one array; I64: inputs and labels as 64-bit integers. Speeds are compared among equals.
+    work = I64
+    order = "epoch"  # each window once an epoch; or "random": any places, each told by `starts`
+    pages = ("hot",)  # hot, cold, startup, resume
+    copy = None  # name of the form that it needs the tokens in; None: the flat file itself
+    workers = 0  # processes that it starts
+    usual = True  # False: measured only when it is named, or all are asked for
+    grows = False  # starting up takes time and memory in proportion to the tokens
+    note = None
+
+    def __init__(self, data, length, rows, seed=1):
+        self.data, self.length, self.rows, self.seed = data, length, rows, seed
+
+    @classmethod
+    def check(cls):
+        """Raises NotSupported with the reason."""
+
+    @classmethod
+    def write_copy(cls, data, path, length):
+        """Writes the tokens in the form that it needs, below the folder `path`."""
+
+    @classmethod
+    def copy_path(cls, data, length):
+        return os.path.join(data["folder"], "%s-%d" % (cls.copy, length))
+
+    def path(self):
+        return self.copy_path(self.data, self.length)
+
+    def epoch(self):
+        """Batches until each window has been handed out once."""
+        raise NotImplementedError
+
+    def batches(self):
+        while True:
+            yield from self.epoch()
+
+    def tokens_of(self, batch):
+        """(inputs, labels) of each row: anything that shows its numbers as a buffer. With labels
+        None, inputs has the label of the last one, too."""
+        raise NotImplementedError
+
+    def starts(self, batch):
+        """For order "random": where each row begins in the stream."""
+        raise NotImplementedError
+
+    def stream(self, flat):
+        """The tokens that windows are cut from, as a buffer of bytes."""
+        return flat
+
+    def stride(self):
+        """Tokens from one window to the next."""
+        return self.length
+
+    def whole_batches(self):
+        """False: the last batch of an epoch may be shorter."""
+        return True
+
+    def save(self):
+        """After some batches: what `restore` of a new instance goes on with; can be pickled."""
+        raise NotSupported("keeps no state")
+
+    def restore(self, state):
+        raise NotSupported("keeps no state")
+
+    def close(self):
+        pass
+
+
+def variant(base, **attributes):
+    return type(base.__name__, (base,), attributes)
+
+
+def open_flat(path):
+    """The bytes of a token file, mapped."""
+    with open(path, "rb") as f:
+        return memoryview(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ))
+
+
+# ---- tokmap ----
+
+
+class Tokmap(Adapter):
+    """tokmap.Loader, as its manual says."""
+
+    imports = ("tokmap",)
+    work = U16
+    io, shuffle = "auto", "full"
+    parts = ()
+
+    def open(self):
+        import tokmap
+
+        self.loader = tokmap.Loader(
+            tokmap.Dataset(self.data["prefix"]),
+            self.length,
+            self.rows,
+            seed=self.seed,
+            shuffle=self.shuffle,
+            io=self.io,
+            parts=self.parts,
+        )
+
+    def __init__(self, data, length, rows, seed=1):
+        super().__init__(data, length, rows, seed)
+        self.open()
+        self.inputs = self.labels = None
+        if self.work == U16:
+            self.inputs = bytearray(2 * rows * (length + 1))
+        elif self.work == I64:
+            self.inputs, self.labels = (bytearray(8 * rows * length) for _ in range(2))
+
+    def take(self, batch):
+        if self.work == VIEWS:
+            return [batch[i].tokens for i in range(self.rows)]
+        if self.work == U16:
+            batch.gather("tokens", self.inputs)
+        else:
+            batch.gather("i64", self.inputs, self.labels)
+        return self.inputs, self.labels
+
+    def batches(self):
+        if self.work == VIEWS or type(self) is not Tokmap:
+            return map(self.take, self.loader)
+        form = "tokens" if self.work == U16 else "i64"
+        both = self.inputs, self.labels
+        return (both for _ in self.loader.fill(form, *both))
+
+    def epoch(self):
+        n_windows = (self.data["n_tokens"] - 1) // self.length
+        return itertools.islice(self.batches(), n_windows // self.rows)
+
+    def tokens_of(self, batch):
+        if self.work == VIEWS:
+            return [(row, None) for row in batch]
+        letter, width = ("H", self.length + 1) if self.work == U16 else ("q", self.length)
+        inputs, labels = (memoryview(b).cast("B").cast(letter) if b else None for b in batch)
+        return [
+            (inputs[i : i + width], labels[i : i + width] if labels else None)
+            for i in range(0, self.rows * width, width)
+        ]
+
+    def save(self):
+        return self.loader.state()
+
+    def restore(self, state):
+        self.loader.restore(state)
+
+    def close(self):
+        self.loader.close()
+
+
+class TokmapNew(Tokmap):
+    """With arrays that are new in each batch, which is how its peers hand them out."""
+
+    packages = ("numpy",)
+    imports = ("tokmap", "numpy")
+    note = "new arrays in each batch"
+
+    def take(self, batch):
+        import numpy
+
+        if self.work == U16:
+            self.inputs = numpy.empty((self.rows, self.length + 1), numpy.uint16)
+        else:
+            self.inputs = numpy.empty((self.rows, self.length), numpy.int64)
+            self.labels = numpy.empty((self.rows, self.length), numpy.int64)
+        return super().take(batch)
+
+    def tokens_of(self, batch):
+        inputs, labels = batch
+        return [(inputs[i], labels[i] if labels is not None else None) for i in range(self.rows)]
+
+
+# ---- Reading blocks ----
+
+
+class ReadBlocks(Adapter):
+    """llm.c's way, said again in Python: a batch is one stretch of the file, and the stretches are
+    shuffled. It reads with one call, but rows of a batch are neighbours."""
+
+    work = U16
+    pages = ("hot", "cold", "startup")
+    grows = True  # the list of blocks
+    note = "rows of a batch are neighbours in the file (llm.c's shuffle)"
+
+    def __init__(self, data, length, rows, seed=1):
+        super().__init__(data, length, rows, seed)
+        self.fd = os.open(data["flat"], os.O_RDONLY)
+        self.random = random.Random(seed)
+        self.buffer = bytearray(2 * (rows * length + 1))
+
+    def epoch(self):
+        stretch = self.rows * self.length
+        blocks = array.array("q", range((self.data["n_tokens"] - 1) // stretch))
+        self.random.shuffle(blocks)
+        for block in blocks:
+            if os.preadv(self.fd, [self.buffer], 2 * block * stretch) != len(self.buffer):
+                raise OSError("%s: too short" % self.data["flat"])
+            yield self.finish(self.buffer)
+
+    def finish(self, buffer):
+        return buffer
+
+    def tokens_of(self, batch):
+        tokens = memoryview(batch).cast("H")
+        n = self.length
+        return [(tokens[i * n : i * n + n + 1], None) for i in range(self.rows)]
+
+    def close(self):
+        os.close(self.fd)
+
+
+class ReadBlocksI64(ReadBlocks):
+    packages = ("numpy",)
+    work = I64
+    pages = ("hot",)
+
+    def finish(self, buffer):
+        import numpy
+
+        tokens = numpy.frombuffer(buffer, numpy.uint16)
+        shape = (self.rows, self.length)
+        return (
+            tokens[:-1].astype(numpy.int64).reshape(shape),
+            tokens[1:].astype(numpy.int64).reshape(shape),
+        )
+
+    def tokens_of(self, batch):
+        return list(zip(*batch))
+
+
+ADAPTERS = {
+    "tokmap-views": variant(Tokmap, work=VIEWS, note="nothing is copied"),
+    "tokmap-u16": variant(Tokmap, work=U16, pages=("hot", "startup")),
+    "tokmap-i64": variant(Tokmap, work=I64, pages=("hot", "startup", "resume")),
+    "tokmap-u16-new": variant(TokmapNew, work=U16),
+    "tokmap-i64-new": variant(TokmapNew, work=I64),
+    "tokmap-i64-parts": variant(
+        Tokmap,
+        work=I64,
+        parts=("position_ids", "loss_mask"),
+        note="and position ids and a loss mask by documents",
+    ),
+    "tokmap-direct": variant(Tokmap, pages=("cold",), io="direct"),
+    "tokmap-populate": variant(Tokmap, pages=("cold",), io="populate"),
+    "tokmap-block-shuffle": variant(Tokmap, pages=("cold",), io="populate", shuffle="block"),
+    "read-blocks-u16": ReadBlocks,
+    "read-blocks-i64": ReadBlocksI64,
+}

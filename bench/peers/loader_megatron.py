@@ -1,0 +1,152 @@
+"""loader_megatron.py - megatron-core over the flat file, by the index that `tokmap export` wrote
+beside it."""
+
+import os
+import struct
+
+from loader_adapter import Adapter, variant
+from loader_data import EOD
+
+VOCABULARY = EOD + 1
+DOCUMENT_TOKENS = 1000  # of the file of zeros that starting up is measured with
+
+
+class Tokenizer:
+    """What GPTDataset asks a tokenizer for. It has no padding token, so none is replaced."""
+
+    vocab_size, eod = VOCABULARY, EOD
+    unique_identifiers = {"class": "none"}
+
+
+def write_index(path, n_tokens):
+    """An .idx of documents of one length. For a file of zeros, whose documents nobody can find."""
+    import numpy
+
+    n_documents = n_tokens // DOCUMENT_TOKENS
+    with open(path, "wb") as f:
+        f.write(b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, 8, n_documents, n_documents + 1))
+        numpy.full(n_documents, DOCUMENT_TOKENS, numpy.int32).tofile(f)
+        (numpy.arange(n_documents, dtype=numpy.int64) * (2 * DOCUMENT_TOKENS)).tofile(f)
+        numpy.arange(n_documents + 1, dtype=numpy.int64).tofile(f)
+
+
+class Megatron(Adapter):
+    """GPTDataset, one epoch, through PyTorch's DataLoader; its indexes are made anew each time."""
+
+    packages = ("megatron-core", "torch", "numpy")
+    imports = ("megatron.core.datasets.gpt_dataset", "torch", "numpy")
+    pages = ("hot", "cold", "startup")
+    grows = True
+    note = "documents in its own random order; a loss mask and positions come with each row"
+
+    def __init__(self, data, length, rows, seed=1):
+        super().__init__(data, length, rows, seed)
+        import torch
+
+        self.torch = torch
+        index = data["prefix"] + ".idx"
+        if not os.path.exists(index):
+            write_index(index, data["n_tokens"])
+        self.dataset = self.make_dataset()
+
+    def config(self, seed):
+        from megatron.core.datasets.gpt_dataset import GPTDatasetConfig
+
+        return GPTDatasetConfig(
+            random_seed=seed,
+            sequence_length=self.length,
+            blend=([self.data["prefix"]], None),
+            split="1",
+            tokenizer=Tokenizer(),
+            reset_position_ids=False,
+            reset_attention_mask=False,
+            eod_mask_loss=False,
+            create_attention_mask=False,
+        )
+
+    def gpt_dataset(self, seed):
+        import numpy
+        from megatron.core.datasets.gpt_dataset import GPTDataset
+        from megatron.core.datasets.utils import Split
+
+        config = self.config(seed)
+        documents = GPTDataset.build_low_level_dataset(self.data["prefix"], config)
+        numbers = numpy.arange(GPTDataset.numel_low_level_dataset(documents), dtype=numpy.int32)
+        return GPTDataset(documents, self.data["prefix"], numbers, None, Split.train, config)
+
+    def make_dataset(self):
+        return self.gpt_dataset(self.seed)
+
+    def epoch(self):
+        options = {"persistent_workers": True, "prefetch_factor": 4} if self.workers else {}
+        return iter(
+            self.torch.utils.data.DataLoader(
+                self.dataset,
+                batch_size=self.rows,
+                num_workers=self.workers,
+                drop_last=True,
+                **options,
+            )
+        )
+
+    def stream(self, flat):
+        return documents_in_order(flat, self.dataset)
+
+    def tokens_of(self, batch):
+        return list(zip(batch["tokens"].numpy(), batch["labels"].numpy()))
+
+
+def documents_in_order(flat, dataset):
+    """The flat file with its documents as the data set has them; each has to be there once."""
+    order = dataset.document_index.tolist()
+    lengths = dataset.dataset.sequence_lengths.tolist()
+    if sorted(order) != list(range(len(lengths))):
+        raise ValueError("its document index is no permutation of the documents")
+    starts, at = [], 0
+    for n in lengths:
+        starts.append(at)
+        at += n
+    if 2 * at != len(flat):
+        raise ValueError("its documents hold %d tokens, not %d" % (at, len(flat) // 2))
+    return b"".join(flat[2 * starts[i] : 2 * (starts[i] + lengths[i])] for i in order)
+
+
+class MegatronBlend(Megatron):
+    """BlendedDataset of two GPTDatasets, seven samples of one to three of the other."""
+
+    pages = ("hot", "startup")
+    order = "random"
+    note = "two data sets over the same file, 7 : 3"
+
+    def make_dataset(self):
+        from megatron.core.datasets.blended_dataset import BlendedDataset
+
+        parts = [self.gpt_dataset(self.seed), self.gpt_dataset(self.seed + 1)]
+        return BlendedDataset(parts, [0.7, 0.3], len(parts[0]), self.config(self.seed))
+
+    def batches(self):
+        self.n_handed_out = 0
+        for batch in super().batches():
+            self.n_handed_out += 1
+            yield batch
+
+    def stream(self, flat):
+        return b"".join(documents_in_order(flat, part) for part in self.dataset.datasets)
+
+    def starts(self, batch):
+        """What its own indexes say of the samples of this batch, as places in both streams."""
+        first = (self.n_handed_out - 1) * self.rows % (len(self.dataset) // self.rows * self.rows)
+        found = []
+        for i in range(first, first + self.rows):
+            part = int(self.dataset.dataset_index[i])
+            sample = int(self.dataset.dataset_sample_index[i])
+            window = int(self.dataset.datasets[part].shuffle_index[sample])
+            found.append(part * self.data["n_tokens"] + window * self.length)
+        return found
+
+
+ADAPTERS = {
+    "megatron-w0": Megatron,
+    "megatron-w2": variant(Megatron, workers=2, pages=("hot",), usual=False),
+    "megatron-blend-w0": MegatronBlend,
+}

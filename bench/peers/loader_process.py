@@ -1,0 +1,262 @@
+#!/usr/bin/env python3
+"""loader_process.py JOB - one system in a process of its own, as loaders.py asks for it: JSON on
+stdout.
+
+JOB is a JSON file: {"system": name, "adapters": files with more of them, "mode": one of MODES,
+...}."""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import pickle
+import sys
+import time
+
+import loader_check
+import loader_counts
+from loader_adapter import ADAPTERS as OWN
+from loader_adapter import COPY_IS_COMPLETE, NotSupported, open_flat
+
+MODULES = ("loader_numpy", "loader_megatron", "loader_streams", "loader_stores")
+WARM_UP_SECONDS = 0.25
+LEAST_BATCHES = 3
+
+
+def all_adapters(files=()):
+    """{name: class}. None of the modules imports a peer before it is used."""
+    found = dict(OWN)
+    for name in MODULES:
+        found.update(importlib.import_module(name).ADAPTERS)
+    for path in files:
+        spec = importlib.util.spec_from_file_location("adapters_of_the_user", path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        found.update(module.ADAPTERS)
+    return found
+
+
+def import_peer(adapter_class):
+    """Imports it, and what it needs; seconds."""
+    before = time.perf_counter()
+    for name in adapter_class.imports or adapter_class.packages:
+        importlib.import_module(name.replace("-", "_"))
+    adapter_class.check()
+    if "torch" in sys.modules:
+        sys.modules["torch"].set_num_threads(1)  # as many as tokmap has
+    return time.perf_counter() - before
+
+
+def why_not_installed(adapter_class, error):
+    """What install.py has found, else what Python says."""
+    try:
+        with open(os.path.join(sys.prefix, "not-installed.json")) as f:
+            record = json.load(f)
+    except (OSError, ValueError):
+        record = {}
+    return next((record[p] for p in adapter_class.packages if p in record), str(error))
+
+
+# ---- Modes ----
+
+
+def check(adapter_class, job):
+    """Before it is timed: its versions, its copies, and whether its rows are those of the file."""
+    import_peer(adapter_class)
+    versions = {p: importlib.metadata.version(p) for p in adapter_class.packages}
+    copies = write_copies(adapter_class, job)
+    return {"versions": versions, "copies": copies, "epochs": verify(adapter_class, job)}
+
+
+def write_copies(adapter_class, job):
+    written = []
+    for data, length in job["copies"] if adapter_class.copy else ():
+        path = adapter_class.copy_path(data, length)
+        if os.path.exists(os.path.join(path, COPY_IS_COMPLETE)):
+            continue
+        os.makedirs(path, exist_ok=True)
+        before = time.perf_counter()
+        adapter_class.write_copy(data, path, length)
+        seconds = time.perf_counter() - before
+        about = {"n_tokens": data["n_tokens"], "length": length, "seconds": seconds}
+        written.append({**about, "bytes": bytes_below(path)})
+        open(os.path.join(path, COPY_IS_COMPLETE), "w").close()
+    return written
+
+
+def bytes_below(path):
+    return sum(
+        os.stat(os.path.join(folder, name)).st_blocks * 512
+        for folder, _, names in os.walk(path)
+        for name in names
+    )
+
+
+def verify(adapter_class, job):
+    """A whole epoch of a small file, and some batches of the one that is measured."""
+    told = []
+    for small, length, rows in job["configurations"]:
+        for data, n_batches in ((small, None), (job["data"], job["n_batches"])):
+            adapter = adapter_class(data, length, rows, job["seed"])
+            found = loader_check.check_adapter(adapter, open_flat(data["flat"]), n_batches)
+            adapter.close()
+            if found:
+                told.append({"length": length, "rows": rows, **found})
+    return told
+
+
+def measure(adapter_class, job):
+    bare = loader_counts.memory()["private"]
+    import_seconds = import_peer(adapter_class)
+    imported = loader_counts.memory()["private"]
+    results = []
+    for length, rows in job["configurations"]:
+        results.append(measure_one(adapter_class, job, length, rows))
+    for later in results[1:]:
+        del later["first_ms"]  # not the first thing that its process does
+    return {
+        "import_seconds": import_seconds,
+        "import_mib": imported - bare,
+        "bare_mib": bare,
+        "results": results,
+    }
+
+
+def measure_one(adapter_class, job, length, rows):
+    imported = loader_counts.memory()["private"]
+    start = time.perf_counter()
+    adapter = adapter_class(job["data"], length, rows, job["seed"])
+    batches = iter(adapter.batches())
+    next(batches)
+    first_seconds = time.perf_counter() - start
+    if not job["cold"]:
+        warm_up(batches, (job["data"]["n_tokens"] - 1) // length // rows)
+    times, cpu, device = take(batches, job["seconds"])
+    memory = loader_counts.memory()
+    seconds = sum(times)
+    times.sort()
+    adapter.close()
+    return {
+        "length": length,
+        "rows": rows,
+        "first_ms": first_seconds * 1e3,
+        "speed": len(times) * rows * length / seconds,
+        "p50_us": times[len(times) // 2] * 1e6,
+        "p99_us": times[int(len(times) * 0.99)] * 1e6,
+        "cpu_us": cpu / len(times) * 1e6,
+        "device_bytes_a_byte": device / (len(times) * rows * 2 * (length + 1)),
+        "private_mib": memory["private"],
+        "own_mib": memory["private"] - imported,
+        "pss_mib": memory["pss"],
+        "n_batches": len(times),
+    }
+
+
+def warm_up(batches, n_batches):
+    """An epoch, after which all pages of a map have been met; or as much as fits the time."""
+    until = time.perf_counter() + WARM_UP_SECONDS
+    for n, _ in enumerate(batches):
+        if n >= n_batches or (time.perf_counter() > until and n >= LEAST_BATCHES):
+            break
+
+
+def take(batches, seconds):
+    """(seconds of each batch, CPU seconds, bytes that a device read) of so long a stretch."""
+    times = []
+    cpu, device = loader_counts.cpu_seconds(), loader_counts.device_bytes()
+    start = last = time.perf_counter()
+    while last - start < seconds or len(times) < LEAST_BATCHES:
+        next(batches)
+        now = time.perf_counter()
+        times.append(now - last)
+        last = now
+    return times, loader_counts.cpu_seconds() - cpu, loader_counts.device_bytes() - device
+
+
+def start_up(adapter_class, job):
+    """To the first batch, and the most memory that it took to get there."""
+    import_peer(adapter_class)
+    before, _ = loader_counts.own_memory()
+    start = time.perf_counter()
+    adapter = adapter_class(job["data"], job["length"], job["rows"], job["seed"])
+    next(iter(adapter.batches()))
+    seconds = time.perf_counter() - start
+    _, peak = loader_counts.own_memory()
+    adapter.close()
+    return {"first_ms": seconds * 1e3, "peak_mib": peak - before}
+
+
+def content(adapter, batch):
+    return b"".join(
+        loader_check.as_u16(part, "a row")
+        for row in adapter.tokens_of(batch)
+        for part in row
+        if part is not None
+    ).hex()
+
+
+def save(adapter_class, job):
+    """Some steps, the state, and one step more, which a resumed loader has to begin with."""
+    import_peer(adapter_class)
+    adapter = adapter_class(job["data"], job["length"], job["rows"], job["seed"])
+    batches = iter(adapter.batches())
+    for _ in range(job["step"]):
+        next(batches)
+    state = adapter.save()
+    with open(job["state"], "wb") as f:
+        pickle.dump({"state": state, "next": content(adapter, next(batches))}, f)
+    adapter.close()
+    return {"state_bytes": len(pickle.dumps(state))}
+
+
+def resume(adapter_class, job):
+    import_peer(adapter_class)
+    with open(job["state"], "rb") as f:
+        saved = pickle.load(f)
+    start = time.perf_counter()
+    adapter = adapter_class(job["data"], job["length"], job["rows"], job["seed"])
+    adapter.restore(saved["state"])
+    batch = next(iter(adapter.batches()))
+    seconds = time.perf_counter() - start
+    exact = content(adapter, batch) == saved["next"]
+    adapter.close()
+    return {"first_ms": seconds * 1e3, "exact": exact}
+
+
+MODES = {
+    "check": check,
+    "measure": measure,
+    "start_up": start_up,
+    "save": save,
+    "resume": resume,
+}
+
+
+def answer(job):
+    if job.get("group"):
+        with open(job["group"], "w") as f:
+            f.write(str(os.getpid()))
+    adapter_class = all_adapters(job["adapters"])[job["system"]]
+    try:
+        return MODES[job["mode"]](adapter_class, job)
+    except ImportError as e:
+        return {"not_installed": why_not_installed(adapter_class, e)}
+    except NotSupported as e:
+        return {"not_run": str(e)}
+    except loader_check.Wrong as e:
+        return {"wrong": str(e)}
+
+
+def main():
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a peer prints is no answer
+    with open(sys.argv[1]) as f:
+        job = json.load(f)
+    out.write(json.dumps(answer(job)) + "\n")
+    out.close()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,404 @@
+"""loader_run.py - runs systems in turn, each in a process of its own, and keeps their figures."""
+
+import concurrent.futures
+import json
+import os
+import pathlib
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+import loader_counts
+from compare import figures
+from loader_adapter import I64, U16, VIEWS
+from loader_data import warm_up
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+EQUALS = {VIEWS: "tokmap-views", U16: "tokmap-u16", I64: "tokmap-i64"}
+COLD_EQUAL = "tokmap-direct"
+# measure: unit; how it is called in a row's name
+MEASURES = {
+    "speed": ("tokens/s", "speed"),
+    "p50_us": ("us", "a batch, p50"),
+    "p99_us": ("us", "a batch, p99"),
+    "cpu_us": ("us", "processor time a batch"),
+    "first_ms": ("ms", "to the first batch"),
+    "private_mib": ("MiB", "private memory"),
+    "own_mib": ("MiB", "private memory beyond what was imported"),
+    "pss_mib": ("MiB", "proportional memory"),
+    "device_bytes_a_byte": ("x", "device bytes a byte"),
+}
+OFFLINE = {
+    "HF_HUB_OFFLINE": "1",
+    "HF_DATASETS_OFFLINE": "1",
+    "TRANSFORMERS_OFFLINE": "1",
+    "HF_HUB_DISABLE_TELEMETRY": "1",
+    "DO_NOT_TRACK": "1",
+    "DISABLE_TELEMETRY": "1",
+    "LITDATA_DISABLE_VERSION_CHECK": "1",
+    "TOKENIZERS_PARALLELISM": "false",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONWARNINGS": "ignore",
+}
+
+
+# Arrays of some megabytes that are made and freed in each batch else go back to the system, and
+# cost a page fault for each 4 KiB in the next one: several times what the batch takes, which says
+# nothing of a loader.
+KEPT_MEMORY = {
+    "MALLOC_MMAP_THRESHOLD_": str(32 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(256 << 20),
+}
+
+
+def environment(folder, library, keep_memory):
+    """Nothing goes over the network, and what a library leaves beside its data goes with ours."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    places = {"HOME": home, "TMPDIR": home, "HF_HOME": home, "XDG_CACHE_HOME": home}
+    python_path = [str(ROOT / "python"), str(HERE)] + os.environ.get("PYTHONPATH", "").split(":")
+    return {
+        **os.environ,
+        **OFFLINE,
+        **(KEPT_MEMORY if keep_memory else {}),
+        **{name: str(path) for name, path in places.items()},
+        "PYTHONPATH": ":".join(part for part in python_path if part),
+        "TOKMAP_LIBRARY": str(library),
+    }
+
+
+class System:
+    """A system, and what became of it: timed, or left out with a reason."""
+
+    def __init__(self, name, adapter, options):
+        self.name, self.adapter, self.options = name, adapter, options
+        self.left_out = None  # (kind, reason)
+        self.versions, self.copies, self.epochs, self.imports = {}, [], [], {}
+        self.resumed = None
+        self.values = {}  # (page, length, rows, measure): {round: value}
+        self.seconds = 0  # that its last process took
+
+    def on(self, page):
+        return page in self.adapter.pages and self.left_out is None
+
+    def leave_out(self, kind, reason):
+        self.left_out = (kind, " ".join(reason.split()))
+        text = "loaders.py: %s: %s: %s" % (self.name, kind.replace("_", " "), self.left_out[1])
+        print(text, file=sys.stderr, flush=True)
+
+    def ask(self, mode, **more):
+        """The answer of a process, or None when the system is left out from here on."""
+        options = self.options
+        job = {
+            "system": self.name,
+            "adapters": options.adapters,
+            "mode": mode,
+            "seed": 1,
+            "group": None,
+            **more,
+        }
+        path = options.folder / (self.name + ".json")
+        path.write_text(json.dumps(job))
+        answer = run_process([sys.executable, HERE / "loader_process.py", path], options)
+        self.seconds = answer.get("seconds", 0)
+        for kind in ("not_installed", "not_run", "wrong", "failed"):
+            if kind in answer:
+                self.leave_out(kind, answer[kind])
+                return None
+        return answer
+
+    def files(self, data, lengths):
+        """What it reads of a data set."""
+        if not self.adapter.copy:
+            return [data["flat"]]
+        return sorted({self.adapter.copy_path(data, length) for length in lengths})
+
+    def add(self, page, where, round_number, found):
+        """`where`: (length, rows)."""
+        for measure, value in found.items():
+            self.values.setdefault((page, *where, measure), {})[round_number] = value
+
+    def is_slow(self):
+        return self.seconds > self.options.slow_seconds
+
+    def about(self):
+        """Its version and what a reader has to know of its figures."""
+        versions = list(self.versions.values())
+        found = {"version": versions[0]} if versions else {}
+        return {**found, "note": self.adapter.note} if self.adapter.note else found
+
+    def rows_of(self, page):
+        """JSON rows of a page."""
+        rows = []
+        for (of_page, length, n_rows, measure), values in self.values.items():
+            if of_page != page or measure not in MEASURES:
+                continue
+            if measure == "device_bytes_a_byte" and page != "cold":
+                continue
+            unit, called = MEASURES[measure]
+            rows.append(self.row(page, (length, n_rows), (measure, unit, called), values))
+        return rows
+
+    def row(self, page, where, measure, values):
+        what, unit, called = measure
+        row = {
+            "page": "loaders " + page,
+            "name": "%s, %d x %d tokens, %s" % (self.name, where[1], where[0], called),
+            "system": self.name,
+        }
+        if what == "speed":  # tokbench report draws these side by side
+            work = self.adapter.work + ", " if page == "hot" else ""
+            row["group"] = "%s, %s%d x %d tokens" % (page, work, where[1], where[0])
+            row.update(self.about())
+        return {
+            **row,
+            "measure": what,
+            "length": where[0],
+            "rows": where[1],
+            **figures(unit, list(values.values())),
+        }
+
+
+def run_process(command, options):
+    """Its JSON with the seconds that it took; what went wrong comes as "failed"."""
+    if options.stopped:
+        return {"failed": "stopped"}
+    process = subprocess.Popen(
+        [str(word) for word in command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=options.environment,
+        cwd=options.folder,
+        start_new_session=True,
+    )
+    options.running.add(process)
+    if options.stopped:  # since it was looked at above
+        stop(process)
+    before = time.monotonic()
+    try:
+        out, err = process.communicate(timeout=options.timeout)
+    except subprocess.TimeoutExpired:
+        stop(process)
+        return {"failed": "no answer within %d seconds" % options.timeout}
+    except BaseException:
+        stop(process)
+        raise
+    finally:
+        options.running.discard(process)
+    seconds = time.monotonic() - before
+    if process.returncode != 0 or not out.strip():
+        lines = [line for line in err.strip().split("\n") if line.strip()]
+        why = lines[-1] if lines else "it said nothing"
+        return {"failed": "exit status %d: %s" % (process.returncode, why)}
+    return {**json.loads(out), "seconds": seconds}
+
+
+def stop(process):
+    """With all that it started."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+STARTED = time.monotonic()
+
+
+def say(text):
+    seconds = time.monotonic() - STARTED
+    print("loaders.py: %4.0f s: %s ..." % (seconds, text), file=sys.stderr, flush=True)
+
+
+# ---- Before timing ----
+
+
+def check(systems, data, small):
+    """As many at a time as there are processors: nothing is timed but the writing of copies, which
+    is told and compared with nothing. `small`: {length: data}."""
+
+    def one_after_the_other(group):
+        for system in group:
+            check_one(system, data, small)
+
+    groups = {}  # those that share a copy must not write it twice
+    for system in sorted(systems, key=lambda system: system.adapter.copy is None):
+        groups.setdefault(system.adapter.copy or system.name, []).append(system)
+    with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+        try:
+            list(pool.map(one_after_the_other, groups.values()))
+        except BaseException:  # Ctrl-C: what has been begun is not waited for
+            systems[0].options.stopped = True
+            for process in list(systems[0].options.running):
+                stop(process)
+            raise
+
+
+def check_one(system, data, small):
+    say("%s: comparing its rows with the file" % system.name)
+    options = system.options
+    answer = system.ask(
+        "check",
+        data=data,
+        configurations=[(small[n], n, b) for n in options.lengths for b in options.batches],
+        copies=[(d, n) for n in options.lengths for d in (small[n], data)],
+        n_batches=options.check_batches,
+    )
+    if answer:
+        system.versions, system.copies = answer["versions"], answer["copies"]
+        system.epochs = answer["epochs"]
+
+
+# ---- Timing ----
+
+
+def take_turns(systems, n_rounds, measure, each_round=None):
+    """measure(system, round) for all, in an order that rotates. What is slow has fewer rounds."""
+    for number in range(n_rounds):
+        if each_round:
+            each_round(number)
+        start = number % max(1, len(systems))
+        for system in systems[start:] + systems[:start]:
+            if system.left_out:
+                continue
+            if number < system.options.slow_rounds or not system.is_slow():
+                measure(system, number)
+
+
+def measure_hot(systems, data, tokbench):
+    options = systems[0].options
+    where = [(n, b) for n in options.lengths for b in options.batches]
+
+    def one(system, number):
+        say("hot, round %d: %s" % (number + 1, system.name))
+        warm_up(system.files(data, options.lengths))
+        turned = where[number % len(where) :] + where[: number % len(where)]
+        answer = system.ask(
+            "measure", data=data, configurations=turned, seconds=options.seconds, cold=False
+        )
+        if not answer:
+            return
+        system.imports.setdefault("import_s", []).append(answer["import_seconds"])
+        system.imports.setdefault("import_mib", []).append(answer["import_mib"])
+        for found in answer["results"]:
+            system.add("hot", (found["length"], found["rows"]), number, found)
+
+    chosen = [system for system in systems if system.on("hot")]
+    take_turns(chosen, options.rounds, one, tokbench)
+
+
+def measure_resume(systems, data):
+    options = systems[0].options
+    length, rows = options.lengths[0], options.batches[-1]
+    job = {"data": data, "length": length, "rows": rows}
+    step = min(options.resume_step, (data["n_tokens"] - 1) // length // rows // 2)
+    chosen = [system for system in systems if system.on("resume")]
+    for system in chosen:
+        state = str(options.folder / (system.name + ".state"))
+        answer = system.ask("save", **job, step=step, state=state)
+        if answer:
+            system.resumed = {"step": step, "state_bytes": answer["state_bytes"]}
+
+    def one(system, number):
+        say("resume, round %d: %s" % (number + 1, system.name))
+        warm_up(system.files(data, [length]))
+        state = str(options.folder / (system.name + ".state"))
+        answer = system.ask("resume", **job, state=state)
+        if answer and not answer["exact"]:
+            system.leave_out("wrong", "after a resume at step %d other rows come" % step)
+        elif answer:
+            system.add("resume", (length, rows), number, {"first_ms": answer["first_ms"]})
+
+    take_turns(chosen, options.rounds, one)
+
+
+def measure_start(systems, data):
+    """`data`: of one number of tokens."""
+    options = systems[0].options
+    length, rows = options.lengths[-1], options.batches[-1]
+    page = "startup %g" % data["n_tokens"]
+
+    def one(system, number):
+        say("%s tokens, round %d: %s" % (page, number + 1, system.name))
+        answer = system.ask("start_up", data=data, length=length, rows=rows)
+        if answer:
+            found = {"first_ms": answer["first_ms"], "peak_mib": answer["peak_mib"]}
+            system.add(page, (length, rows), number, found)
+
+    take_turns([system for system in systems if system.on("startup")], options.rounds, one)
+
+
+def measure_cold(systems, data, tokbench):
+    """In a control group with less memory than the file, where that is permitted."""
+    options = systems[0].options
+    where = [(n, options.batches[-1]) for n in options.cold_lengths]
+    with loader_counts.Limit(options.cold_memory_mib << 20) as limit:
+
+        def one(system, number):
+            for length, rows in where:
+                say("cold, round %d: %s, %d tokens" % (number + 1, system.name, length))
+                loader_counts.forget([data["flat"]])
+                answer = system.ask(
+                    "measure",
+                    data=data,
+                    configurations=[(length, rows)],
+                    seconds=options.cold_seconds,
+                    cold=True,
+                    group=limit.procs,
+                )
+                if not answer:
+                    return
+                system.add("cold", (length, rows), number, answer["results"][0])
+
+        chosen = [system for system in systems if system.on("cold")]
+        conditions = {
+            "file_mib": round(2 * data["n_tokens"] / 2**20),
+            "read_ahead_kib": loader_counts.read_ahead_kib(data["flat"]),
+            "memory_limit_mib": options.cold_memory_mib if limit.procs else None,
+            "no_limit_because": limit.why,
+        }
+        take_turns(chosen, options.rounds, one, tokbench)
+    return conditions
+
+
+# ---- tokbench, in the same rounds ----
+
+
+class Tokbench:
+    """Runs a page of tokbench once a round; keeps its rows with the values of all rounds."""
+
+    def __init__(self, options, page, *more):
+        self.options, self.page, self.more = options, page, more
+        self.rows = {}
+        self.failed = None
+
+    def __call__(self, number):
+        if self.failed:
+            return
+        say("tokbench %s, round %d" % (self.page, number + 1))
+        out = self.options.folder / "tokbench.json"
+        command = [self.options.tokbench, self.page, "--rounds", "1", *self.more]
+        command += ["--dir", self.options.folder, "--json", out]
+        done = subprocess.run([str(w) for w in command], capture_output=True, text=True)
+        if done.returncode != 0:
+            told = [line for line in done.stderr.split("\n") if line and not line.endswith("...")]
+            why = told[0] if told else "it said nothing"
+            self.failed = "exit status %d: %s" % (done.returncode, why)
+            return
+        for row in json.loads(out.read_text())["rows"]:
+            kept = self.rows.setdefault(row["name"], {**row, "values": []})
+            kept["values"] += row["values"]
+
+    def finished(self):
+        for row in self.rows.values():
+            row["median"] = statistics.median(row["values"])
+            target = row.get("target")
+            if target:
+                low, high = target.get("at_least"), target.get("at_most")
+                reached = row["median"] >= low if low is not None else row["median"] <= high
+                row["target"] = {**target, "reached": reached}
+        return list(self.rows.values())
