@@ -21,7 +21,9 @@ enum {
     TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
     TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only there to link with */
     TOKMAP_I_DRIVER_NO_DEVICE = 100,
-    TOKMAP_I_DRIVER_NOT_READY = 600
+    TOKMAP_I_DRIVER_NOT_READY = 600,
+    /* Asked of the default stream while a stream is captured that it would wait for. */
+    TOKMAP_I_DRIVER_CAPTURE_IMPLICIT = 906
 };
 
 /* Flags and attributes. */

@@ -21,9 +21,9 @@ static tokmap_status check_stream(const tokmap_cuda *s, tokmap_i_stream stream, 
 {
     int capturing = 0;
     const int error = s->driver->is_capturing(stream, &capturing);
-    if (error)
+    if (error && error != TOKMAP_I_DRIVER_CAPTURE_IMPLICIT)
         return tokmap_i_stage_fail(s, error, "looking at the stream", err);
-    if (capturing)
+    if (error || capturing)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "the stream is being captured: take batches outside of the graph, with "
                     "tokmap_cuda_fill before it is launched");
@@ -67,7 +67,7 @@ static tokmap_status wait_for_batch(tokmap_cuda *s, tokmap_error *err)
            (s->n_queued < s->n_filled || !s->stop.status)) {
         if (begin == 0)
             begin = tokmap_i_now_ns();
-        if (!work_once(s))
+        if (!work_once(s) && !s->lost.status) /* which it may have become */
             tokmap_i_condition_wait(&s->news, &s->mutex);
     }
     if (begin) {
@@ -113,6 +113,7 @@ static void describe(const tokmap_cuda *s, const tokmap_i_device_slot *d, tokmap
 static tokmap_status hand_out(tokmap_cuda *s, tokmap_i_device_slot **out, tokmap_i_stream stream,
                               const tokmap_i_address *outputs, tokmap_error *err)
 {
+    tokmap_i_stage_take_back(s);
     tokmap_status status = check_held(s, err);
     if (!status)
         status = wait_for_batch(s, err);
@@ -286,6 +287,27 @@ static void describe_filled(const tokmap_cuda *s, const tokmap_i_device_slot *d,
     batch->cu_seqlens = mine.cu_seqlens;
 }
 
+/* The batch has been handed out: where there is no event, the host waits instead. */
+static tokmap_status release_filled(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
+                                    tokmap_error *err)
+{
+    const tokmap_status status = release(s, d, stream, err);
+    if (!status)
+        return TOKMAP_OK;
+    const int error = s->driver->wait_stream(stream);
+    d->held = error != 0;
+    if (!error) {
+        tokmap_i_error_clear(err);
+        tokmap_i_stage_drop(s, d);
+        return TOKMAP_OK;
+    }
+    tokmap_i_stage_fail(s, error, "waiting for a stream", &s->lost);
+    tokmap_i_stage_log(s, "%s; the stage has stopped", s->lost.text);
+    s->next_sample = d->step_sample;
+    s->n_handed = s->n_queued; /* none of those after it in its place */
+    return status;
+}
+
 tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
                                tokmap_error *err)
 {
@@ -301,7 +323,7 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
         status = hand_out(s, &d, stream, outputs, err);
     if (!status) {
         describe_filled(s, d, batch);
-        status = release(s, d, stream, err);
+        status = release_filled(s, d, stream, err);
     }
     end_next(s, &visit);
     return status;

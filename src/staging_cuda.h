@@ -64,6 +64,7 @@ typedef struct tokmap_i_device_slot {
     tokmap_i_stream stream; /* of next */
     bool held;              /* by the caller, */
     uint32_t n_tensors;     /* and by tensors */
+    bool is_back;           /* its last tensor is deleted, and its stream not asked yet */
 } tokmap_i_device_slot;
 
 /* A stretch of a map that the device can read. */
@@ -130,6 +131,11 @@ void tokmap_i_stage_free(tokmap_cuda *s);
 tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id);
 /* With the mutex held: the slot is free if nobody has it any more. */
 void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d);
+
+/* ---- staging_cuda_dlpack.c ---- */
+
+/* With the mutex held and in the context: slots whose last tensor was deleted at a bad moment. */
+void tokmap_i_stage_take_back(tokmap_cuda *s);
 
 /* ---- staging_cuda_queue.c: what the driver is asked for ---- */
 

@@ -39,6 +39,27 @@ typedef struct tensor {
     uint32_t slot;
 } tensor;
 
+/* With the mutex held: a slot without tensors is used again when what was queued before is over.
+ * Not while the stream is captured, which an event would become part of: then later. */
+static void give_back(tokmap_cuda *s, tokmap_i_device_slot *d)
+{
+    int capturing = 0;
+    d->is_back = s->driver->is_capturing(d->stream, &capturing) != 0 || capturing;
+    if (d->is_back)
+        return;
+    if (s->driver->record(d->returned, d->stream) && s->driver->wait_stream(d->stream))
+        d->is_back = true;
+    else
+        tokmap_i_stage_drop(s, d);
+}
+
+void tokmap_i_stage_take_back(tokmap_cuda *s)
+{
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        if (s->slots[i].is_back && s->slots[i].n_tensors == 0)
+            give_back(s, &s->slots[i]);
+}
+
 /* In a forked child nothing of the device is there. */
 static void delete_tensor(managed_tensor *self)
 {
@@ -53,12 +74,12 @@ static void delete_tensor(managed_tensor *self)
     tokmap_i_mutex_lock(&s->mutex);
     tokmap_i_device_slot *d = &s->slots[t->slot];
     s->n_tensors--;
-    if (--d->n_tensors == 0 && s->driver->record(d->returned, d->stream) == 0)
-        tokmap_i_stage_drop(s, d); /* else the slot is never used again: nobody knows when it may */
+    if (--d->n_tensors == 0 && !s->closed)
+        give_back(s, d);
     const bool is_last = s->closed && s->n_tensors == 0;
-    tokmap_i_mutex_unlock(&s->mutex);
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
+    tokmap_i_mutex_unlock(&s->mutex); /* from here on another may free the stage */
     if (is_last)
         tokmap_i_stage_free(s);
     free(t);

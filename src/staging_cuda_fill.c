@@ -135,8 +135,10 @@ void *tokmap_i_stage_live(void *stage)
     tokmap_i_visit visit;
     const int error = tokmap_i_stage_enter(s, &visit);
     tokmap_i_mutex_lock(&s->mutex);
-    if (error)
+    if (error) {
         tokmap_i_stage_fail(s, error, "entering the context in a thread", &s->lost);
+        tokmap_i_stage_log(s, "%s; the stage has stopped", s->lost.text);
+    }
     while (!s->quitting) {
         if (!s->paused && tokmap_i_stage_queue_one(s)) {
             /* the next one at once */

@@ -98,6 +98,8 @@ static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
     if (!status)
         status = check_range(o->n_copiers, 1, MAX_COPIERS, "n_copiers", err);
     if (!status)
+        status = check_range(o->max_documents, 0, INT32_MAX - 1, "max_documents", err);
+    if (!status)
         status = check_width(o->input_bytes, "input_bytes", err);
     if (!status)
         status = check_width(o->label_bytes, "label_bytes", err);
@@ -120,9 +122,10 @@ static tokmap_status plan(tokmap_cuda *s, tokmap_error *err)
                                .token_bytes = l->token_bytes,
                                .has_masks = (l->parts.wanted & TOKMAP_ROW_LOSS_MASK) || o->edit,
                                .has_documents = needs_documents(o)};
-    if (o->max_documents == 0 || o->max_documents > n_inputs)
-        o->max_documents = (uint32_t)MIN(n_inputs, INT32_MAX);
-    s->shape.max_borders = s->shape.has_documents ? o->max_documents : 0;
+    const uint32_t most = (uint32_t)MIN(n_inputs, INT32_MAX - 1);
+    if (o->max_documents == 0)
+        o->max_documents = most;
+    s->shape.max_borders = s->shape.has_documents ? MIN(o->max_documents, most) : 0;
     s->image_bytes = tokmap_i_image_bytes(&s->shape);
     if (s->image_bytes == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -356,6 +359,11 @@ static void wait_for_device(tokmap_cuda *s)
         s->driver->wait_stream(s->stream);
     for (uint32_t i = 0; i < s->n_host_events; i++)
         s->driver->wait_event(s->host[i].read);
+    for (uint32_t i = 0; i < s->n_slot_events; i++) {
+        const tokmap_i_device_slot *slot = &s->slots[i / 3];
+        const tokmap_i_event events[] = {slot->ready, slot->released, slot->returned};
+        s->driver->wait_event(events[i % 3]);
+    }
 }
 
 static void free_events(tokmap_cuda *s)
@@ -371,7 +379,7 @@ static void free_events(tokmap_cuda *s)
 
 static void free_slots(tokmap_cuda *s)
 {
-    for (uint32_t i = 0; i < s->options.n_slots; i++) {
+    for (uint32_t i = 0; i < TOKMAP_I_STAGE_MAX_SLOTS; i++) {
         for (int k = 0; k < TOKMAP_I_STAGE_OUTPUTS; k++)
             if (s->slots[i].outputs[k])
                 s->driver->free(s->slots[i].outputs[k]);
@@ -477,6 +485,10 @@ static void close_in_child(tokmap_cuda *s)
 {
     free(s->rows);
     free(s->registered);
+    s->rows = NULL;
+    s->registered = NULL;
+    if (s->n_tensors > 0) /* their deleters look at the mark */
+        return;
     tokmap_i_fork_mark_free(&s->fork_mark);
     free(s);
 }

@@ -20,7 +20,11 @@ int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v)
         return error;
     /* Calls that could break a capture in another thread are no fault of ours. */
     v->capture_mode = TOKMAP_I_CAPTURE_RELAXED;
-    return s->driver->exchange_capture_mode(&v->capture_mode);
+    const int mode_error = s->driver->exchange_capture_mode(&v->capture_mode);
+    void *context;
+    if (mode_error)
+        s->driver->pop_context(&context);
+    return mode_error;
 }
 
 void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v)
@@ -71,19 +75,40 @@ static bool failed(attempt *a, int error, const char *what)
     return error != 0;
 }
 
+static void lose(tokmap_cuda *s, const attempt *a)
+{
+    tokmap_i_stage_fail(s, a->error, a->what, &s->lost);
+    tokmap_i_stage_log(s, "%s; the stage has stopped", s->lost.text);
+}
+
+/* Waits for all that reads host memory: what the attempt queued in its stream, and batches. */
+static int wait_for_readers(const tokmap_cuda *s, tokmap_i_stream stream)
+{
+    int error = s->driver->wait_stream(stream);
+    for (uint32_t i = 0; i < s->options.n_host_slots && !error; i++)
+        if (s->host[i].state == TOKMAP_I_HOST_QUEUED)
+            error = s->driver->wait_event(s->host[i].read);
+    return error;
+}
+
 /* Memory that is not pinned is copied too, by way of the driver's own buffer. */
 static void unpin(tokmap_cuda *s)
 {
-    s->driver->wait_stream(s->stream);
     s->driver->unregister_host(s->host_memory);
     s->pinned = false;
 }
 
-/* Takes the next simpler way; false: there is none left. */
-static bool demote(tokmap_cuda *s, const attempt *a)
+/* Takes the next simpler way; false: there is none left. What the attempt queued in the stream may
+ * still read the host slot, which is written anew or is not pinned soon. */
+static bool demote(tokmap_cuda *s, const attempt *a, tokmap_i_stream stream)
 {
     const char *next = "batches are copied instead";
     tokmap_error why;
+    const int error = wait_for_readers(s, stream);
+    if (error) {
+        lose(s, &(attempt){error, "waiting for a stream"});
+        return false;
+    }
     tokmap_i_stage_fail(s, a->error, a->what, &why);
     if (s->direct) {
         s->direct = false;
@@ -99,12 +124,6 @@ static bool demote(tokmap_cuda *s, const attempt *a)
     }
     tokmap_i_stage_log(s, "%s; %s", why.text, next);
     return true;
-}
-
-static void lose(tokmap_cuda *s, const attempt *a)
-{
-    tokmap_i_stage_fail(s, a->error, a->what, &s->lost);
-    tokmap_i_stage_log(s, "%s; the stage has stopped", s->lost.text);
 }
 
 static int expand(const tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_address image,
@@ -230,8 +249,9 @@ bool tokmap_i_stage_queue_one(tokmap_cuda *s)
         describe(s, d, host); /* anew: an attempt may have let go of it */
         if (queue(s, d, &a))
             break;
-        if (!demote(s, &a)) {
-            lose(s, &a);
+        if (!demote(s, &a, s->stream)) {
+            if (!s->lost.status)
+                lose(s, &a);
             return false;
         }
     }
@@ -285,7 +305,7 @@ tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
     attempt a;
     /* The caller's stream may be at fault, so this is not the end of the stage. */
     while (!hand_over(s, d, stream, outputs, &a))
-        if (d->host == TOKMAP_I_NO_SLOT || !demote(s, &a))
+        if (d->host == TOKMAP_I_NO_SLOT || !demote(s, &a, stream))
             return tokmap_i_stage_fail(s, a.error, a.what, err);
     if (d->host != TOKMAP_I_NO_SLOT)
         let_go_of_host(s, d);

@@ -44,6 +44,13 @@ typedef struct cuda_orders {
     uint16_t threads[CUDA_PHASES][TOKMAP_I_BLOCK_THREADS];
 } cuda_orders;
 
+/* For the compiler, as __syncthreads is: what was stored before is read behind it, by whatever
+ * type. */
+static inline void cuda_barrier(tile *t)
+{
+    __asm__ volatile("" : : "r"(t) : "memory");
+}
+
 /* What tokmap_expand does, for one block of a launch. Memory of a block holds anything at first. */
 static inline void cuda_run_block(const tokmap_i_expand_job *job, uint32_t block,
                                   const cuda_orders *orders, uint8_t garbage)
@@ -53,13 +60,17 @@ static inline void cuda_run_block(const tokmap_i_expand_job *job, uint32_t block
     memset(&t, garbage, sizeof t);
     for (uint32_t i = 0; i < n_threads; i++)
         load_row(&t, job, block, orders->threads[0][i]);
+    cuda_barrier(&t);
     const place p = find_place(&t, job, block);
     for (uint32_t i = 0; i < n_threads; i++)
         load_tokens(&t, &p, orders->threads[1][i]);
+    cuda_barrier(&t);
     for (uint32_t i = 0; job->borders && i < n_threads; i++)
         mark_begins(&t, job, &p, orders->threads[2][i]);
+    cuda_barrier(&t);
     for (uint32_t i = 0; job->borders && i < n_threads; i++)
         count_begins(&t, job, &p, orders->threads[3][i]);
+    cuda_barrier(&t);
     for (uint32_t i = 0; i < n_threads; i++) {
         const uint32_t thread = orders->threads[4][i];
         put_tile(&t, job, &p, thread);

@@ -8,6 +8,7 @@ atomic instructions, are an error, and so are threads that do not meet at the sa
 and registers that are read before they were written, and a loop without end."""
 
 import bisect
+import collections
 import random
 import traceback
 
@@ -37,6 +38,7 @@ class GlobalMemory:
         self.regions, self.begins = [], []
         self.next = GLOBAL_BEGIN
         self.wide_loads = []  # addresses of loads of 16 bytes
+        self.narrow_loads = collections.Counter()  # how often from each address, of the others
 
     def add(self, name, data, alignment=256, offset=0, read_only=True):
         """A new region, at an address that is `offset` above a multiple of `alignment`."""
@@ -62,7 +64,9 @@ class GlobalMemory:
             raise PtxError("load from %s" % region.name)
         if n_bytes == 16:
             self.wide_loads.append(address)
-        elif not all(region.known[at:at + n_bytes]):
+        else:
+            self.narrow_loads[address] += 1
+        if n_bytes < 16 and not all(region.known[at:at + n_bytes]):
             raise PtxError("load of %d bytes at %d of %s, where nothing is" %
                            (n_bytes, at, region.name))
         return int.from_bytes(region.data[at:at + n_bytes], "little")

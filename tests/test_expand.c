@@ -93,7 +93,7 @@ static struct {
     uint32_t alignments[2]; /* of rows elsewhere, by width */
     uint32_t widths[2][2];  /* of inputs and labels */
     uint64_t tile_borders, documents_of_one, short_rows, one_input, masked;
-    uint64_t last_tiles_of_one, no_documents, row_positions, small_cu, cases;
+    uint64_t short_at_tile, last_tiles_of_one, no_documents, row_positions, small_cu, cases;
 } seen;
 
 static void *take(size_t alignment, size_t n_bytes)
@@ -171,6 +171,16 @@ static void make_mask(tokmap_row *row, source_row *from)
     seen.masked++;
 }
 
+/* Tokens of a row that may be shorter, some of them by the end of a tile. */
+static uint32_t short_row(void)
+{
+    const uint32_t length = now.plan.length;
+    const uint32_t at_tile = TILE * (1 + below(length / TILE)) - 1 + below(4);
+    if (at_tile <= length && one_in(2))
+        return at_tile;
+    return one_in(4) ? 2 : 2 + below(length);
+}
+
 static void make_row(tokmap_row *row, source_row *from)
 {
     const plan *p = &now.plan;
@@ -178,7 +188,8 @@ static void make_row(tokmap_row *row, source_row *from)
     *from = (source_row){0};
     row->token_bytes = p->widths == 6 ? 2 + 2 * below(2) : p->widths;
     if (p->has_short_rows && one_in(2))
-        row->n_tokens = one_in(4) ? 2 : 2 + below(p->length);
+        row->n_tokens = short_row();
+    seen.short_at_tile += row->n_tokens <= p->length && row->n_tokens % TILE == 0;
     seen.short_rows += row->n_tokens <= p->length;
     seen.one_input += row->n_tokens == 2;
     seen.last_tiles_of_one += row->n_tokens > TILE && row->n_tokens % TILE == 1;
@@ -561,5 +572,5 @@ TEST(random_batches)
     CHECK(seen.widths[0][0] && seen.widths[0][1] && seen.widths[1][0] && seen.widths[1][1]);
     CHECK(seen.tile_borders && seen.documents_of_one && seen.masked && seen.short_rows);
     CHECK(seen.one_input && seen.last_tiles_of_one && seen.no_documents && seen.row_positions);
-    CHECK(seen.small_cu);
+    CHECK(seen.small_cu && seen.short_at_tile);
 }

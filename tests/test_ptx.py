@@ -56,7 +56,8 @@ class Row:
         self.width = rng.choice(plan["widths"])
         length = plan["length"]
         short = plan["short"] and rng.random() < 0.5
-        n = rng.choice((1, rng.randint(1, length))) if short else length
+        edges = [n for n in (1, TILE - 1, TILE, 2 * TILE - 1) if n < length]
+        n = rng.choice([rng.randint(1, length)] + edges) if short else length
         self.tokens = [rng.getrandbits(8 * self.width) for _ in range(n + 1)]
         self.starts = [0] + [i for i in range(1, n) if cut(rng, plan["cuts"], i)]
         self.mask = None
@@ -250,6 +251,19 @@ def check_plan(machine, plan, rng):
         check_output(name, region, wanted[name], plan)
     expect_equal(sorted(memory.wide_loads), words_of(rows, at, at.begin, plan["length"]),
                  "loads of tokens")
+    check_reads(memory, image, at.begin, len(rows))
+
+
+def check_reads(memory, image, begin, n_rows):
+    """The image may lie behind the bus: a block reads its row of the table, its word of the tiles
+    and the words of its mask once each; the borders are read by whoever needs them."""
+    borders = image.places.get("borders", 0)
+    for address, n in memory.narrow_loads.items():
+        at = address - begin
+        if borders and borders <= at < borders + 4 * image.n_borders:
+            continue
+        most = image.n_tiles if at < 32 * n_rows else 1
+        expect(n <= most, "%d loads from byte %d of the image, by %d blocks" % (n, at, most))
 
 
 def check_output(name, region, wanted, plan):
@@ -290,6 +304,15 @@ def tiles_and_words_at_their_edges():
     cuts = ("words", "tiles", 1, 0) if LONG else ("words", "tiles")
     return run_plans([plan_of(n, cuts=c, short=LONG and n % 2 == 1) for n in lengths for c in cuts]
                      + [plan_of(2 * TILE + 5, cuts="tiles", short=True, n_rows=2)], 1000)
+
+
+def many_documents_and_few():
+    """More of them in a tile than a block has threads; and so few that words without any lie in
+    between, and in a row of many tiles."""
+    plans = [plan_of(n, cuts=1, masks=False) for n in (300, TILE + 1)]
+    plans += [plan_of(900, cuts=0.007, n_rows=3, outputs=OUTPUTS[2:]) for _ in range(2)]
+    plans += [plan_of(5 * TILE + 1, cuts=0.001, outputs=OUTPUTS[2:])]
+    return run_plans(plans * (5 if LONG else 1), 1500)
 
 
 def every_choice_of_outputs():
@@ -686,6 +709,7 @@ if __name__ == "__main__":
         the_machine_counts_as_ptx_does,
         rows_at_every_alignment,
         tiles_and_words_at_their_edges,
+        many_documents_and_few,
         every_choice_of_outputs,
         random_batches,
         as_many_rows_as_a_loader_has,

@@ -1,0 +1,614 @@
+/* The stage as a guest in a process and a driver that others use, too: contexts, captures, forks,
+ * tensors that outlive it, and a driver that refuses. */
+#include <sys/wait.h>
+
+#include "fake_driver_case.h"
+
+enum {
+    CALLERS_MODE = 1
+};
+#define CALLERS_CONTEXT ((void *)(uintptr_t)0x77)
+
+/* The caller's thread has a context and a capture mode of its own. */
+static void begin(fake_policy policy, uint64_t seed)
+{
+    fake_begin(policy, seed);
+    fake_thread.stack[fake_thread.n++] = CALLERS_CONTEXT;
+    fake_thread.mode = CALLERS_MODE;
+}
+
+/* Whatever the stage did, the thread has what it had; unless putting it back is what failed. */
+static void check_caller(void)
+{
+    if (fake.failed & FAKE_BIT(FAKE_POP) || fake.failed_to_restore) {
+        fake_thread.stack[0] = CALLERS_CONTEXT;
+        fake_thread.n = 1;
+        fake_thread.mode = CALLERS_MODE;
+    }
+    CHECK_INT(fake_thread.n, 1);
+    CHECK(fake_thread.stack[0] == CALLERS_CONTEXT);
+    CHECK_INT(fake_thread.mode, CALLERS_MODE);
+}
+
+static void end(stage_case *c)
+{
+    case_settle();
+    case_close_stage(c);
+    check_caller();
+    fake_check();
+    fake_check_leaks();
+    CHECK_INT(fake.n_pushed, 0);
+}
+
+static tokmap_cuda_info info_of(const stage_case *c)
+{
+    tokmap_cuda_info info = {.struct_size = sizeof info};
+    tokmap_cuda_get_info(c->stage, &info);
+    return info;
+}
+
+/* ---- Contexts and streams ---- */
+
+TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_error err;
+    case_open();
+    begin(FAKE_RANDOM, 3);
+    case_open_stage(&c, (tokmap_cuda_options){0});
+    check_caller();
+    const tokmap_cuda_batch memory = case_memory(&c);
+    for (int i = 0; i < 50; i++) {
+        case_next(&c, &b, NULL);
+        check_caller();
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
+        check_caller();
+        case_release(&c, &b, NULL);
+        check_caller();
+        t->deleter(t);
+        check_caller();
+        CHECK_INT(case_try_fill(&c, &memory, NULL, &err), TOKMAP_OK);
+        check_caller();
+        CHECK_INT(tokmap_cuda_save(c.stage, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_cuda_restore(c.stage, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_cuda_seek(c.stage, c.position, &err), TOKMAP_OK);
+        check_caller();
+    }
+    end(&c);
+    case_close();
+}
+
+TEST(two_devices_have_their_own_stages_and_contexts)
+{
+    static stage_case c[FAKE_DEVICES];
+    tokmap_i_stream streams[FAKE_DEVICES];
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_RANDOM, 4);
+    for (int d = 0; d < FAKE_DEVICES; d++) {
+        fake.is_open = false;
+        case_open_stage(&c[d], (tokmap_cuda_options){.device = d, .no_thread = d});
+        streams[d] = fake_stream_open(d);
+    }
+    for (int i = 0; i < 100; i++) {
+        const int d = i * 7 / 3 % FAKE_DEVICES;
+        case_next(&c[d], &b, streams[d]);
+        case_release(&c[d], &b, streams[d]);
+        check_caller();
+    }
+    case_settle();
+    case_close_stage(&c[0]);
+    end(&c[1]);
+    case_close();
+}
+
+TEST(a_device_that_is_not_there_is_named)
+{
+    stage_case c = {0};
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 1);
+    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    CHECK_INT(case_try_stage(&c, (tokmap_cuda_options){.device = 2}, &err), TOKMAP_ERR_DEVICE);
+    CHECK_STR(err.text, "there is no device 2: the driver has 2");
+    check_caller();
+    fake_check();
+    fake_check_leaks();
+    tokmap_loader_close(c.loader);
+    case_close();
+}
+
+static void open_with_bad_options(void)
+{
+    static const tokmap_cuda_options bad[] = {{.n_slots = 65},
+                                              {.n_slots = 100000},
+                                              {.n_host_slots = 100000},
+                                              {.n_copiers = 1000},
+                                              {.input_bytes = 5},
+                                              {.label_bytes = 2},
+                                              {.device = -2},
+                                              {.n_slots = UINT32_MAX},
+                                              {.n_host_slots = UINT32_MAX},
+                                              {.delivery = (tokmap_cuda_delivery)4}};
+    stage_case c = {0};
+    tokmap_error err;
+    begin(FAKE_LAZY, 1);
+    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK_INT(case_try_stage(&c, bad[i], &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_EQ(fake.n_calls, 0);
+    tokmap_loader_close(c.loader);
+}
+
+/* In a child, which may crash. */
+static void check_in_child(void (*work)(void))
+{
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        work();
+        _exit(0);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
+
+TEST(refused_options_leave_the_driver_alone)
+{
+    case_open();
+    check_in_child(open_with_bad_options);
+    case_close();
+}
+
+TEST(a_stream_that_is_captured_is_refused_and_not_touched)
+{
+    stage_case c;
+    tokmap_cuda_batch b, other;
+    tokmap_error err;
+    case_open();
+    for (int32_t in_next = 0; in_next < 2; in_next++) {
+        begin(FAKE_RANDOM, 5);
+        case_open_stage(&c, (tokmap_cuda_options){.expand_in_next = in_next});
+        const tokmap_cuda_batch memory = case_memory(&c);
+        tokmap_i_stream stream = fake_stream_open(0), free_stream = fake_stream_open(0);
+        case_next(&c, &b, free_stream);
+        case_use(&c, &b, free_stream);
+        fake.streams[fake_number(stream)].capturing = true;
+        CHECK_INT(case_try_next(&c, &other, stream, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK(strstr(err.text, "captured") != NULL);
+        CHECK_INT(tokmap_cuda_release(c.stage, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_ERR_ARGUMENT);
+        check_caller();
+        fake.streams[fake_number(stream)].capturing = false;
+        case_release(&c, &b, free_stream);
+        case_next(&c, &b, stream);
+        case_release(&c, &b, stream);
+        end(&c);
+    }
+    case_close();
+}
+
+/* The driver calls that an error of its own: the default stream would wait for the captured one. */
+TEST(the_default_stream_is_refused_while_another_is_captured)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 5);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    fake.streams[fake_number(stream)].capturing = true;
+    CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "captured") != NULL);
+    fake.streams[fake_number(stream)].capturing = false;
+    case_next(&c, &b, NULL);
+    case_release(&c, &b, NULL);
+    end(&c);
+    case_close();
+}
+
+/* Whoever collects garbage does so at any time. */
+TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 5);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    case_next(&c, &b, stream);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS);
+    case_release(&c, &b, stream);
+    case_use(&c, &b, stream);
+    fake.streams[fake_number(stream)].capturing = true;
+    t->deleter(t);
+    fake_check();
+    fake.streams[fake_number(stream)].capturing = false;
+    for (int i = 0; i < 8; i++) { /* the slot came back */
+        case_next(&c, &b, stream);
+        case_release(&c, &b, stream);
+    }
+    end(&c);
+    case_close();
+}
+
+/* ---- Tensors ---- */
+
+TEST(tensors_are_deleted_after_close_and_after_their_stream)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    case_next(&c, &b, stream);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
+    case_release(&c, &b, stream);
+    case_settle();
+    case_close_stage(&c);
+    fake.streams[fake_number(stream)].alive = false;
+    t->deleter(t);
+    fake_check();
+    fake_check_leaks();
+    check_caller();
+    case_close();
+}
+
+TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    case_next(&c, &b, NULL);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
+    case_release(&c, &b, NULL);
+    fake.broken = FAKE_BIT(FAKE_RECORD);
+    t->deleter(t);
+    fake.broken = 0;
+    for (int i = 0; i < 4; i++) {
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+    }
+    end(&c);
+    case_close();
+}
+
+static void *delete_tensor(void *tensor)
+{
+    case_tensor *t = tensor;
+    t->deleter(t);
+    return NULL;
+}
+
+/* The second call of exchange in this thread is on the way out. */
+static _Thread_local int n_exchanges;
+static _Thread_local bool is_slow;
+static atomic_int gate;
+
+static void wait_at_the_gate(fake_call call)
+{
+    if (is_slow && call == FAKE_EXCHANGE && ++n_exchanges == 2) {
+        gate = 1;
+        for (int i = 0; gate == 1 && i < 2000; i++) /* nobody may be let in before: then go on */
+            usleep(1000);
+    }
+}
+
+static void *delete_slowly(void *tensor)
+{
+    is_slow = true;
+    return delete_tensor(tensor);
+}
+
+static void delete_two_at_once(void)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    pthread_t slow, quick;
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    case_next(&c, &b, NULL);
+    case_tensor *first = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
+    case_tensor *second = case_export(&c, &b, TOKMAP_CUDA_LABELS);
+    case_release(&c, &b, NULL);
+    case_settle();
+    case_close_stage(&c);
+    fake.hook = wait_at_the_gate;
+    pthread_create(&slow, NULL, delete_slowly, first);
+    while (gate == 0)
+        usleep(100);
+    pthread_create(&quick, NULL, delete_tensor, second);
+    for (int i = 0; i < 200 && fake.n_retained[0] > 0; i++)
+        usleep(1000);
+    void *instead = malloc(sizeof *c.stage); /* where the stage was, perhaps */
+    memset(instead, 0x11, sizeof *c.stage);
+    gate = 2;
+    pthread_join(slow, NULL);
+    pthread_join(quick, NULL);
+    free(instead);
+    fake_check();
+    fake_check_leaks();
+}
+
+TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
+{
+    const char *sanitizer = getenv("TOKMAP_SANITIZED");
+    if (sanitizer && strcmp(sanitizer, "tsan") == 0)
+        SKIP("ThreadSanitizer starts no threads in a forked child");
+    case_open();
+    check_in_child(delete_two_at_once);
+    case_close();
+}
+
+/* ---- Forks ---- */
+
+static void use_in_child(stage_case *c, tokmap_cuda_batch *b, case_tensor *t)
+{
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_cuda_info info = {.struct_size = sizeof info, .n_slots = 99};
+    tokmap_error err;
+    void *tensor;
+    const uint64_t n_calls = fake.n_calls;
+    CHECK_INT(tokmap_cuda_next(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK(strstr(err.text, "parent") != NULL);
+    CHECK_INT(tokmap_cuda_release(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_fill(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_save(c->stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_restore(c->stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_seek(c->stage, 0, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_export(c->stage, b, TOKMAP_CUDA_INPUTS, &tensor, &err),
+              TOKMAP_ERR_FORKED);
+    tokmap_cuda_get_info(c->stage, &info);
+    CHECK_EQ(info.n_slots, 0);
+    tokmap_cuda_close(c->stage);
+    if (t)
+        t->deleter(t);
+    CHECK_EQ(fake.n_calls, n_calls);
+}
+
+static void fork_with(int32_t no_thread, bool with_tensor)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    int status = -1;
+    begin(FAKE_RANDOM, 8);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
+    case_next(&c, &b, NULL);
+    case_tensor *t = with_tensor ? case_export(&c, &b, TOKMAP_CUDA_INPUTS) : NULL;
+    pthread_mutex_lock(&fake.mutex); /* the stage's thread is not within a call */
+    const pid_t child = fork();
+    pthread_mutex_unlock(&fake.mutex);
+    if (child == 0) {
+        use_in_child(&c, &b, t);
+        _exit(0);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    case_release(&c, &b, NULL);
+    if (t)
+        t->deleter(t);
+    for (int i = 0; i < 20; i++) {
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+    }
+    end(&c);
+}
+
+TEST(a_forked_child_is_told_so_and_the_parent_goes_on)
+{
+    case_open();
+    fork_with(0, false);
+    fork_with(1, false);
+    case_close();
+}
+
+TEST(a_forked_child_deletes_a_tensor_after_it_closed_the_stage)
+{
+    case_open();
+    fork_with(0, true);
+    fork_with(1, true);
+    case_close();
+}
+
+/* ---- Close ---- */
+
+/* All that was queued before release has been done when memory goes. */
+TEST(close_waits_for_what_callers_queued_before_release)
+{
+    case_open();
+    for (int v = 0; v < 8; v++) {
+        stage_case c;
+        tokmap_cuda_batch b;
+        begin(FAKE_LAZY, 9);
+        case_open_stage(
+            &c, (tokmap_cuda_options){.expand_in_next = v & 1,
+                                      .no_thread = v >> 1 & 1,
+                                      .delivery = v & 4 ? TOKMAP_CUDA_PUSH : TOKMAP_CUDA_PULL});
+        tokmap_i_stream stream = fake_stream_open(0);
+        for (int i = 0; i < 3; i++) {
+            case_next(&c, &b, stream);
+            case_release(&c, &b, stream);
+        }
+        case_close_stage(&c);
+        CHECK_EQ(fake.n_frees_in_use, 0);
+        fake_check();
+        fake_check_leaks();
+        check_caller();
+    }
+    case_close();
+}
+
+TEST(the_end_comes_in_its_place_and_again)
+{
+    stage_case c = {0};
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    for (int32_t v = 0; v < 8; v++) {
+        begin(FAKE_RANDOM, 10);
+        c.loader = case_loader(CASE_ROWS, CASE_PARTS, 1);
+        tokmap_loader_get_info(c.loader, &info);
+        CHECK(info.n_samples < CASE_SAMPLES);
+        const tokmap_cuda_options o = {.no_thread = v & 1,
+                                       .expand_in_next = v >> 1 & 1,
+                                       .delivery = (tokmap_cuda_delivery)(1 + (v >> 2))};
+        CHECK_INT(case_try_stage(&c, o, &err), TOKMAP_OK);
+        for (int round = 0; round < 2; round++) {
+            while (c.position + CASE_ROWS <= info.n_samples) {
+                case_next(&c, &b, NULL);
+                case_release(&c, &b, NULL);
+            }
+            for (int i = 0; i < 3; i++)
+                CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_END);
+            c.position = info.n_samples - 40;
+            CHECK_INT(tokmap_cuda_seek(c.stage, c.position, &err), TOKMAP_OK);
+        }
+        end(&c);
+    }
+    case_close();
+}
+
+static atomic_bool edit_is_bad;
+
+enum {
+    BAD_SAMPLE = 5 * CASE_ROWS
+};
+
+static void edit_badly(void *context, tokmap_row *rows, const tokmap_batch *batch)
+{
+    (void)context;
+    if (edit_is_bad && batch->first_sample == BAD_SAMPLE)
+        rows[1].n_tokens++;
+}
+
+TEST(an_error_comes_in_its_place_and_is_tried_again)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    for (int32_t v = 0; v < 8; v++) {
+        begin(FAKE_RANDOM, 14);
+        edit_is_bad = true;
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = v & 1,
+                                                  .expand_in_next = v >> 1 & 1,
+                                                  .delivery = (tokmap_cuda_delivery)(1 + (v >> 2)),
+                                                  .edit = edit_badly});
+        for (int i = 0; i < 10; i++) {
+            for (int k = 0; k < 3 && edit_is_bad && c.position == BAD_SAMPLE; k++) {
+                CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+                CHECK(strstr(err.text, "edit: row 1 ") != NULL);
+            }
+            edit_is_bad = c.position < BAD_SAMPLE;
+            case_next(&c, &b, NULL);
+            case_release(&c, &b, NULL);
+        }
+        end(&c);
+    }
+    case_close();
+}
+
+/* ---- A driver that refuses ---- */
+
+TEST(each_way_that_is_refused_is_left_for_the_next_one_and_said_once)
+{
+    atomic_bool *const refuse[] = {&fake.refuse_direct, &fake.refuse_pull, &fake.refuse_pinned};
+    const tokmap_cuda_delivery then[] = {TOKMAP_CUDA_PULL, TOKMAP_CUDA_PUSH, TOKMAP_CUDA_PUSH};
+    case_open();
+    for (int32_t v = 0; v < 12; v++) {
+        stage_case c;
+        tokmap_cuda_batch b;
+        tokmap_error err;
+        begin((fake_policy)(v >> 2), 11);
+        case_open_stage(&c, (tokmap_cuda_options){.delivery = TOKMAP_CUDA_DIRECT,
+                                                  .no_thread = v & 1,
+                                                  .expand_in_next = v >> 1 & 1});
+        CHECK_INT(info_of(&c).delivery, TOKMAP_CUDA_DIRECT);
+        for (uint32_t way = 0; way < 4; way++) {
+            for (int i = 0; i < 12; i++) {
+                case_next(&c, &b, NULL);
+                case_release(&c, &b, NULL);
+            }
+            CHECK_EQ(c.n_logs, way);
+            CHECK_INT(info_of(&c).delivery, way == 0 ? TOKMAP_CUDA_DIRECT : then[way - 1]);
+            CHECK_INT(info_of(&c).pinned, way < 3);
+            if (way < 3)
+                *refuse[way] = true;
+            else
+                fake.refuse_pageable = true;
+        }
+        tokmap_status status = TOKMAP_OK;
+        for (int i = 0; i < 12 && !status; i++) {
+            status = case_try_next(&c, &b, NULL, &err);
+            if (!status)
+                case_release(&c, &b, NULL);
+        }
+        CHECK_INT(status, TOKMAP_ERR_DEVICE);
+        CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_DEVICE);
+        CHECK_EQ(c.n_logs, 4);
+        end(&c);
+    }
+    case_close();
+}
+
+/* What is queued in the caller's streams still reads it. */
+TEST(memory_stays_pinned_until_the_callers_streams_have_read_it)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    for (int32_t launches_fail = 0; launches_fail < 2; launches_fail++) {
+        begin(FAKE_LAZY, 12);
+        case_open_stage(&c, (tokmap_cuda_options){
+                                .delivery = TOKMAP_CUDA_PULL, .expand_in_next = 1, .no_thread = 1});
+        tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
+        case_next(&c, &b, other);
+        case_release(&c, &b, other);
+        fake.refuse_pull = fake.refuse_pinned = !launches_fail;
+        fake.broken = launches_fail ? FAKE_BIT(FAKE_LAUNCH) : 0;
+        if (launches_fail) /* copies were queued in the caller's stream all the same */
+            CHECK_INT(case_try_next(&c, &b, stream, &err), TOKMAP_ERR_DEVICE);
+        fake.broken = 0;
+        for (int i = 0; i < 5; i++) {
+            case_next(&c, &b, stream);
+            case_release(&c, &b, stream);
+        }
+        CHECK_INT(info_of(&c).pinned, 0);
+        end(&c);
+    }
+    case_close();
+}
+
+/* What the first attempt queued may still read the image. */
+TEST(an_image_is_not_rewritten_while_the_kernel_of_a_failed_attempt_reads_it)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    for (uint64_t n = 1; n < 20; n++) {
+        begin(FAKE_LAZY, 13);
+        case_open_stage(&c, (tokmap_cuda_options){.delivery = TOKMAP_CUDA_DIRECT, .no_thread = 1});
+        case_next(&c, &b, NULL);
+        fake.fail_from = fake.n_calls + n;
+        fake.fail_to = fake.fail_from + 1;
+        tokmap_cuda_release(c.stage, &b, NULL, NULL);
+        for (int i = 0; i < 4; i++) {
+            tokmap_cuda_batch other;
+            tokmap_error err;
+            if (!case_try_next(&c, &other, NULL, &err))
+                tokmap_cuda_release(c.stage, &other, NULL, &err);
+        }
+        case_settle();
+        tokmap_cuda_close(c.stage);
+        tokmap_loader_close(c.loader);
+    }
+    case_close();
+}
