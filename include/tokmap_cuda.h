@@ -23,8 +23,10 @@
  *           toolkit is needed, and the library is the same with and without a GPU. Without one,
  *           open is TOKMAP_ERR_DEVICE and says what is missing. TOKMAP_CUDA_HOST is a device that
  *           is always there: the same stage, with batches in ordinary memory.
- * Threads   A stage belongs to one thread at a time. Each device of a process has its own stage and
- *           loader. The context that is current in the caller's thread stays so.
+ * Threads   A stage belongs to one thread at a time, but release, wait and export may be called in
+ *           any. `log` and `edit` are called in threads of the stage's, too, and must not use it.
+ *           Each device of a process has its own stage and loader. The context that is current in
+ *           the caller's thread stays so.
  * fork      A child gets TOKMAP_ERR_FORKED from every call that has a status; close leaves the
  *           parent's stage alone.
  * Errors    As in tokmap_loader.h; an error of reading comes with the step that needs the rows, and
@@ -88,10 +90,10 @@ typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where ther
     int32_t no_thread;      /* 1: next and release do all the work */
     int32_t nvtx;           /* 1: ranges for a profiler that is attached (NVTX) */
     uint32_t n_copiers;     /* threads that fill pinned memory, 1 to 16; default 1 */
-    void (*log)(void *context, const char *text); /* one line; called at any time in any thread */
+    void (*log)(void *context, const char *text); /* one line, a few times at most */
     void *log_context;
     /* May point rows to other tokens and another loss_mask before they are staged (fill in the
-     * middle, masks of one's own); n_tokens may not grow. What it points to lives until the next
+     * middle, masks of one's own); neither n_tokens nor n_documents may grow. What it points to lives until the next
      * call of edit. Called in order, once for each batch, in a thread of the stage's; again for
      * the same batch after an error, seek or restore. */
     void (*edit)(void *context, tokmap_row *rows, const tokmap_batch *batch);
@@ -162,6 +164,7 @@ typedef struct tokmap_cuda_info {
     tokmap_cuda_delivery delivery; /* the way that is taken now */
     int32_t pinned;                /* 0: host memory could not be registered */
     uint32_t n_slots, n_host_slots;
+    uint32_t n_rows, sequence_length, max_documents;              /* of every batch */
     uint64_t device_bytes, host_bytes;                            /* taken at open */
     uint64_t n_batches, n_tokens;                                 /* handed out; inputs */
     uint64_t bytes_moved;                                         /* across the bus */

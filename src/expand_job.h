@@ -3,7 +3,7 @@
  * One stretch of memory, the image: the table of rows, the borders of documents, the place of each
  * tile among them, the masks, the tokens. The processor writes it (slot_image.c), the device reads
  * it (cuda/expand.cu), so everything is in the byte order that both have, and no struct has gaps.
- */
+ * The image begins at a multiple of 16, and each of its parts at one of 4. */
 #ifndef TOKMAP_EXPAND_JOB_H
 #define TOKMAP_EXPAND_JOB_H
 
@@ -23,7 +23,7 @@ typedef struct tokmap_i_image_row {
     uint32_t flags;
     uint32_t first_border; /* its first document, among the borders of all rows, */
     uint32_t n_borders;    /* and how many; what a short row lacks counts as one */
-    uint32_t mask;         /* from the start of the image: a bit for each of L inputs */
+    uint32_t mask;         /* from the start of the image: a bit for each of L inputs, in words */
 } tokmap_i_image_row;
 
 typedef struct tokmap_i_expand_job {

@@ -43,7 +43,7 @@ uint64_t tokmap_i_image_bytes(const tokmap_i_image_shape *shape)
 {
     uint64_t n_inputs, n_bytes;
     if (__builtin_mul_overflow((uint64_t)shape->n_rows, shape->length, &n_inputs) ||
-        n_inputs > INT32_MAX ||
+        n_inputs > INT32_MAX || /* borders are 32 bits wide */
         __builtin_mul_overflow((uint64_t)shape->n_rows, row_bytes(shape), &n_bytes))
         return 0;
     const places p = find_places(shape, shape->max_borders);
@@ -154,7 +154,7 @@ bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *s,
         const size_t n_bytes = (size_t)rows[r].n_tokens * rows[r].token_bytes;
         const uint64_t address =
             elsewhere ? elsewhere->find(elsewhere->context, rows[r].tokens, n_bytes) : 0;
-        if (address) {
+        if (address % rows[r].token_bytes == 0 && address) {
             to->tokens = address;
             to->flags |= TOKMAP_I_ROW_ELSEWHERE;
         } else {

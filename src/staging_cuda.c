@@ -162,6 +162,7 @@ static void end_next(tokmap_cuda *s, const tokmap_i_visit *visit)
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_condition_signal(&s->work);
     tokmap_i_stage_leave(s, visit);
+    tokmap_i_stage_tell(s);
 }
 
 tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
@@ -254,6 +255,7 @@ tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch
         status = release(s, d, stream, err);
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_tell(s);
     return status;
 }
 
@@ -302,7 +304,7 @@ static tokmap_status release_filled(tokmap_cuda *s, tokmap_i_device_slot *d, tok
         return TOKMAP_OK;
     }
     tokmap_i_stage_fail(s, error, "waiting for a stream", &s->lost);
-    tokmap_i_stage_log(s, "%s; the stage has stopped", s->lost.text);
+    tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
     s->next_sample = d->step_sample;
     s->n_handed = s->n_queued; /* none of those after it in its place */
     return status;
@@ -414,6 +416,9 @@ void tokmap_cuda_get_info(const tokmap_cuda *stage, tokmap_cuda_info *info)
                                    .pinned = s->pinned,
                                    .n_slots = s->options.n_slots,
                                    .n_host_slots = s->options.n_host_slots,
+                                   .n_rows = s->shape.n_rows,
+                                   .sequence_length = s->shape.length,
+                                   .max_documents = s->options.max_documents,
                                    .device_bytes = s->device_bytes,
                                    .host_bytes = s->host_bytes,
                                    .n_batches = s->n_batches,

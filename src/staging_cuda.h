@@ -25,7 +25,8 @@
 enum {
     TOKMAP_I_STAGE_MAX_SLOTS = 64,
     TOKMAP_I_STAGE_OUTPUTS = 5, /* in the order of their flags */
-    TOKMAP_I_NO_SLOT = TOKMAP_I_STAGE_MAX_SLOTS
+    TOKMAP_I_NO_SLOT = TOKMAP_I_STAGE_MAX_SLOTS,
+    TOKMAP_I_STAGE_NOTES = 8 /* open has three to say, each way of transfer that fails one */
 };
 
 typedef enum tokmap_i_host_state {
@@ -111,6 +112,9 @@ struct tokmap_cuda {
     tokmap_error lost;                       /* the device will not work any more */
     uint32_t n_tensors;                      /* of all slots */
     bool closed;                             /* but for these */
+    char notes[TOKMAP_I_STAGE_NOTES][600];   /* for `log`, which may wait for whoever waits for the
+                                              mutex: it is called without it */
+    uint32_t n_notes, n_told;
 
     uint64_t last_id, n_batches, n_tokens, bytes_moved, n_waits, ns_waited, n_late;
     tokmap_i_latency waits;
@@ -157,8 +161,11 @@ tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
 /* What the driver says of an error. */
 tokmap_status tokmap_i_stage_fail(const tokmap_cuda *s, int error, const char *what,
                                   tokmap_error *err);
-void tokmap_i_stage_log(const tokmap_cuda *s, const char *format, ...)
+/* With the mutex held: a line for `log`. */
+void tokmap_i_stage_note(tokmap_cuda *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Without it: `log` gets the lines that it has not had yet. */
+void tokmap_i_stage_tell(tokmap_cuda *s);
 
 /* ---- staging_cuda_fill.c: rows into host slots ---- */
 

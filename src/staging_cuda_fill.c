@@ -64,11 +64,19 @@ static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *batch, tokmap
         return TOKMAP_OK;
     s->options.edit(s->options.edit_context, s->rows, batch);
     for (uint32_t r = 0; r < batch->n_rows; r++) {
-        const tokmap_row *was = &batch->rows[r], *is = &s->rows[r];
+        const tokmap_row *was = &batch->rows[r];
+        tokmap_row *is = &s->rows[r];
         if (!is->tokens || is->n_tokens < 2 || is->n_tokens > was->n_tokens ||
-            is->token_bytes != was->token_bytes || is->n_documents > was->n_documents)
+            is->token_bytes != was->token_bytes || is->n_documents > was->n_documents ||
+            (s->shape.has_documents && is->n_documents == 0))
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "edit: row %" PRIu32 " has grown, or has no tokens any more", r);
+                        "edit: row %" PRIu32 " has grown, or has no tokens or documents any more",
+                        r);
+        /* Documents that began behind its new end. */
+        while (is->n_documents > 1 &&
+               is->cu_seqlens[is->n_documents - 1] >= (int32_t)is->n_tokens - 1)
+            is->n_documents--;
+        is->longest_document = MIN(is->longest_document, is->n_tokens - 1);
     }
     return TOKMAP_OK;
 }
@@ -117,7 +125,7 @@ void tokmap_i_stage_fill_one(tokmap_cuda *s)
     s->filling = false;
     if (error) {
         s->lost = err;
-        tokmap_i_stage_log(s, "%s; the stage has stopped", err.text);
+        tokmap_i_stage_note(s, "%s; the stage has stopped", err.text);
     } else if (err.status) {
         h->state = TOKMAP_I_HOST_FREE;
         s->stop = err;
@@ -137,7 +145,7 @@ void *tokmap_i_stage_live(void *stage)
     tokmap_i_mutex_lock(&s->mutex);
     if (error) {
         tokmap_i_stage_fail(s, error, "entering the context in a thread", &s->lost);
-        tokmap_i_stage_log(s, "%s; the stage has stopped", s->lost.text);
+        tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
     }
     while (!s->quitting) {
         if (!s->paused && tokmap_i_stage_queue_one(s)) {
@@ -149,6 +157,11 @@ void *tokmap_i_stage_live(void *stage)
             tokmap_i_condition_wait(&s->work, &s->mutex);
         }
         tokmap_i_condition_signal(&s->news);
+        if (s->n_told < s->n_notes) {
+            tokmap_i_mutex_unlock(&s->mutex);
+            tokmap_i_stage_tell(s);
+            tokmap_i_mutex_lock(&s->mutex);
+        }
     }
     tokmap_i_mutex_unlock(&s->mutex);
     if (!error)

@@ -245,8 +245,8 @@ static tokmap_status open_host_memory(tokmap_cuda *s, tokmap_error *err)
     if (error) {
         tokmap_error why;
         tokmap_i_stage_fail(s, error, "pinning memory", &why);
-        tokmap_i_stage_log(s, "%s; batches are copied%s", why.text,
-                           s->pinned ? "" : " from memory that is not pinned");
+        tokmap_i_stage_note(s, "%s; batches are copied%s", why.text,
+                            s->pinned ? "" : " from memory that is not pinned");
     }
     return TOKMAP_OK;
 }
@@ -288,7 +288,7 @@ static void open_direct(tokmap_cuda *s)
         tokmap_i_stage_fail(s, error, "pinning the dataset", &why);
     s->direct = in_map && s->registered && !error;
     if (!s->direct)
-        tokmap_i_stage_log(s, "%s; the device reads pinned memory instead of the map", why.text);
+        tokmap_i_stage_note(s, "%s; the device reads pinned memory instead of the map", why.text);
 }
 
 static void choose_delivery(tokmap_cuda *s)
@@ -303,8 +303,8 @@ static void choose_delivery(tokmap_cuda *s)
     if (s->pull && !s->can_pull) {
         s->pull = false;
         if (wanted != TOKMAP_CUDA_AUTO && s->pinned)
-            tokmap_i_stage_log(s, "device %d: it cannot read host memory; batches are copied",
-                               s->options.device);
+            tokmap_i_stage_note(s, "device %d: it cannot read host memory; batches are copied",
+                                s->options.device);
     }
 }
 
@@ -466,6 +466,7 @@ tokmap_status tokmap_i_stage_open(tokmap_cuda **out, const tokmap_cuda_options *
             FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_cuda_open: options: struct_size is not set");
     if (!status)
         status = open_stage(s, err);
+    tokmap_i_stage_tell(s);
     if (status) {
         tokmap_cuda_close(s);
         return status;

@@ -47,17 +47,30 @@ tokmap_status tokmap_i_stage_fail(const tokmap_cuda *s, int error, const char *w
                 error, name, text);
 }
 
-void tokmap_i_stage_log(const tokmap_cuda *s, const char *format, ...)
+void tokmap_i_stage_note(tokmap_cuda *s, const char *format, ...)
 {
-    char text[600];
     va_list args;
-    if (!s->options.log)
+    if (!s->options.log || s->n_notes == TOKMAP_I_STAGE_NOTES)
         return;
+    char *text = s->notes[s->n_notes++];
     va_start(args, format);
-    if (vsnprintf(text, sizeof text, format, args) < 0)
+    if (vsnprintf(text, sizeof s->notes[0], format, args) < 0)
         text[0] = 0;
     va_end(args);
-    s->options.log(s->options.log_context, text);
+}
+
+void tokmap_i_stage_tell(tokmap_cuda *s)
+{
+    for (;;) {
+        const char *text = NULL;
+        tokmap_i_mutex_lock(&s->mutex);
+        if (s->n_told < s->n_notes)
+            text = s->notes[s->n_told++];
+        tokmap_i_mutex_unlock(&s->mutex);
+        if (!text)
+            return;
+        s->options.log(s->options.log_context, text); /* a note does not change any more */
+    }
 }
 
 /* ---- Attempts ---- */
@@ -78,7 +91,7 @@ static bool failed(attempt *a, int error, const char *what)
 static void lose(tokmap_cuda *s, const attempt *a)
 {
     tokmap_i_stage_fail(s, a->error, a->what, &s->lost);
-    tokmap_i_stage_log(s, "%s; the stage has stopped", s->lost.text);
+    tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
 }
 
 /* Waits for all that reads host memory: what the attempt queued in its stream, and batches. */
@@ -122,7 +135,7 @@ static bool demote(tokmap_cuda *s, const attempt *a, tokmap_i_stream stream)
     } else {
         return false;
     }
-    tokmap_i_stage_log(s, "%s; %s", why.text, next);
+    tokmap_i_stage_note(s, "%s; %s", why.text, next);
     return true;
 }
 

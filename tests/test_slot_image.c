@@ -442,7 +442,8 @@ static void check_elsewhere(const tokmap_i_image *image, const tokmap_i_image *p
         const tokmap_i_image_row *row = row_of(image, r);
         const tokmap_i_image_row *in_place = row_of(plain, r);
         tokmap_i_image_row wanted = *in_place;
-        if (now.elsewhere[r]) {
+        const uint64_t at = (uintptr_t)now.rows[r].tokens;
+        if (now.elsewhere[r] && at % now.rows[r].token_bytes == 0) { /* else a device would fault */
             wanted.flags |= TOKMAP_I_ROW_ELSEWHERE;
             wanted.tokens = FAR + (uint64_t)(uintptr_t)now.rows[r].tokens;
             for (uint64_t i = 0; i < row_bytes; i++)

@@ -12,6 +12,10 @@
         batch.gather("i64", inputs, labels)
     loader.state()              # 128 bytes: loader.restore() goes on here, on any number of ranks
 
+    with tokmap.Stage(loader, device=0) as stage:
+        for batch in stage:     # in the memory of the GPU, ahead of the step that needs it
+            inputs, labels = batch.torch()
+
 numpy.asarray() of a view costs nothing either. A view keeps the file mapped, also after close().
 """
 
@@ -22,7 +26,7 @@ import os
 from typing import NamedTuple, Optional
 
 from . import _lib
-from ._lib import Damaged, Error, NewerFormat, NotADataset, lib
+from ._lib import Damaged, DeviceError, Error, NewerFormat, NotADataset, lib
 from ._lib import check as _check
 
 __version__ = lib.tokmap_version().decode()
@@ -234,5 +238,6 @@ class Writer:
             self.close()
 
 
+from ._cuda import DeviceArray, DeviceBatch, Filled, Stage, count_devices  # noqa: E402
 from ._loader import Batch, Loader, Row, Sample  # noqa: E402 (it needs what stands above)
 from ._loader import Source as LoaderSource  # noqa: E402

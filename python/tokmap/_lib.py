@@ -3,8 +3,8 @@
 import ctypes
 import ctypes.util
 import os
-from ctypes import (POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint8,
-                    c_uint32, c_uint64, c_void_p)
+from ctypes import (CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
+                    c_uint8, c_uint32, c_uint64, c_void_p)
 
 
 class ErrorDetail(ctypes.Structure):
@@ -84,13 +84,47 @@ class LoaderSample(ctypes.Structure):
 class LoaderInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("n_sources", c_uint64), ("n_samples", c_uint64),
                 ("resident_bytes", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
-                ("bytes_read", c_uint64), ("n_waits", c_uint64), ("ns_waited", c_uint64)]
+                ("bytes_read", c_uint64), ("n_waits", c_uint64), ("ns_waited", c_uint64),
+                ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64), ("wait_p999_ns", c_uint64),
+                ("wait_max_ns", c_uint64)]
 
 
 class GatherOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("format", c_int), ("mask_labels", c_int32),
                 ("ignore_index", c_int64), ("pad_id", c_uint32), ("reserved", c_uint32),
                 ("inputs", c_void_p), ("labels", c_void_p)]
+
+
+StageLog = CFUNCTYPE(None, c_void_p, c_char_p)
+StageEdit = CFUNCTYPE(None, c_void_p, POINTER(Row), POINTER(Batch))
+
+
+class StageOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("loader", c_void_p), ("device", c_int32),
+                ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
+                ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
+                ("pad_id", c_uint32), ("max_documents", c_uint32), ("delivery", c_int),
+                ("expand_in_next", c_int32), ("no_thread", c_int32), ("nvtx", c_int32),
+                ("n_copiers", c_uint32), ("log", StageLog), ("log_context", c_void_p),
+                ("edit", StageEdit), ("edit_context", c_void_p), ("reserved", c_uint64 * 4)]
+
+
+class StageBatch(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("inputs", c_void_p), ("labels", c_void_p),
+                ("position_ids", c_void_p), ("document_ids", c_void_p), ("cu_seqlens", c_void_p),
+                ("n_rows", c_uint32), ("sequence_length", c_uint32), ("n_documents", c_uint32),
+                ("max_seqlen", c_uint32), ("first_sample", c_uint64), ("step_sample", c_uint64),
+                ("id", c_uint64)]
+
+
+class StageInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("device", c_int32), ("delivery", c_int),
+                ("pinned", c_int32), ("n_slots", c_uint32), ("n_host_slots", c_uint32),
+                ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_documents", c_uint32),
+                ("device_bytes", c_uint64), ("host_bytes", c_uint64), ("n_batches", c_uint64),
+                ("n_tokens", c_uint64), ("bytes_moved", c_uint64), ("n_waits", c_uint64),
+                ("ns_waited", c_uint64), ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64),
+                ("wait_p999_ns", c_uint64), ("wait_max_ns", c_uint64), ("n_late", c_uint64)]
 
 
 NO_ID = 2**32 - 1
@@ -116,7 +150,11 @@ class Damaged(Error):
     pass
 
 
-_KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged}
+class DeviceError(Error):
+    pass
+
+
+_KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged, -12: DeviceError}
 
 
 def check(status, detail):
@@ -163,6 +201,24 @@ SIGNATURES = {
                                     POINTER(ErrorDetail)]),
 }
 
+STAGE_SIGNATURES = {  # of tokmap_cuda.h
+    "tokmap_cuda_count_devices": (c_int, [POINTER(c_uint32), POINTER(ErrorDetail)]),
+    "tokmap_cuda_open": (c_int, [POINTER(c_void_p), POINTER(StageOptions), POINTER(ErrorDetail)]),
+    "tokmap_cuda_close": (None, [c_void_p]),
+    "tokmap_cuda_next": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_cuda_wait": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_cuda_release": (c_int, [c_void_p, POINTER(StageBatch), c_void_p,
+                                    POINTER(ErrorDetail)]),
+    "tokmap_cuda_fill": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_cuda_save": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_cuda_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_cuda_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
+    "tokmap_cuda_position": (c_uint64, [c_void_p]),
+    "tokmap_cuda_export": (c_int, [c_void_p, POINTER(StageBatch), c_uint32, POINTER(c_void_p),
+                                   POINTER(ErrorDetail)]),
+    "tokmap_cuda_get_info": (None, [c_void_p, POINTER(StageInfo)]),
+}
+
 
 def load():
     """TOKMAP_LIBRARY names the file; else the installed library, else that of the checkout we are in."""
@@ -174,7 +230,7 @@ def load():
     except OSError as error:
         raise ImportError(f"tokmap: cannot load {path} ({error}). Install the library (`make install`, "
                           "then `ldconfig`) or set TOKMAP_LIBRARY to the path of libtokmap.so") from None
-    for name, (result, arguments) in SIGNATURES.items():
+    for name, (result, arguments) in {**SIGNATURES, **STAGE_SIGNATURES}.items():
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments
     return lib

@@ -1,6 +1,7 @@
 """tokmap.Loader - sequences from datasets: shuffled, mixed, resumable, from one thread."""
 
 import ctypes
+import weakref
 from typing import NamedTuple
 
 from . import _lib
@@ -37,15 +38,18 @@ def _number(name, value, limit):
     return value
 
 
+def _close(pointer, datasets):
+    if pointer:
+        lib.tokmap_loader_close(pointer)
+
+
 class _Handle:
-    """The C loader and the datasets it reads; closes it when nobody looks at it any more."""
+    """The C loader and the datasets it reads; closes it when nobody looks at it any more. Not by
+    __del__: of things that are collected together any could be first, a dataset too."""
 
     def __init__(self, datasets):
-        self.pointer, self.datasets = ctypes.c_void_p(), datasets
-
-    def __del__(self):
-        if self.pointer:
-            lib.tokmap_loader_close(self.pointer)
+        self.pointer = ctypes.c_void_p()
+        weakref.finalize(self, _close, self.pointer, datasets).atexit = False  # views may be left
 
 
 def _view(handle, pointer, n_bytes, letter):

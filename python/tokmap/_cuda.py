@@ -1,0 +1,532 @@
+"""tokmap.Stage - the batches of a Loader in the memory of a GPU, there before the step that needs them."""
+
+import ctypes
+import os
+import re
+import sys
+import threading
+import weakref
+from collections import namedtuple
+from ctypes import c_uint8, c_void_p
+
+from . import _dlpack, _lib
+from ._lib import lib
+from ._loader import Row, _buffer, _number
+
+_OUTPUTS = {"inputs": 1, "labels": 2, "position_ids": 4, "document_ids": 8, "cu_seqlens": 16}
+_ROW_POSITIONS = 32
+_POSITIONS = {"document": 0, "row": _ROW_POSITIONS}
+_DELIVERIES = {"auto": 0, "push": 1, "pull": 2, "direct": 3}
+_WIDTHS = {"int32": 4, "int64": 8}
+_HOST = -1
+_END = 1
+_LEGACY, _PER_THREAD = 1, 2  # the two default streams, as DLPack and the driver count them
+
+
+def count_devices():
+    """How many GPUs the driver has; 0 also without a driver. Opening a Stage says what is missing."""
+    n, detail = ctypes.c_uint32(), _lib.ErrorDetail()
+    try:
+        _lib.check(lib.tokmap_cuda_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
+    except _lib.DeviceError:
+        return 0
+    return n.value
+
+
+class DeviceArray:
+    """An output of a batch: torch.from_dlpack(), jax.dlpack.from_dlpack(), cupy.from_dlpack() and, on
+    the host, numpy.from_dlpack() of it copy nothing, and keep its memory as long as they need it.
+
+    shape, dtype; address: of the first number, in the device's memory, until the batch is released."""
+
+    def __init__(self, batch, name, address):
+        self._batch, self._name, self.address = batch, name, address
+        self.dtype = batch._stage._dtypes.get(name, "int32")
+        self.shape = ((batch._stage.info()["max_documents"] + 1,)
+                      if name == "cu_seqlens" else (batch.n_rows, batch.sequence_length))
+
+    def __repr__(self):
+        return f"<tokmap.DeviceArray {self._name}: {self.dtype} {self.shape}>"
+
+    def __dlpack_device__(self):
+        device = self._batch._stage._device
+        return (_dlpack.HOST, 0) if device == _HOST else (_dlpack.CUDA, device)
+
+    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+        """`stream` waits for the batch, where it is not the one that was given to next: None and 1 the
+        default stream, 2 the calling thread's, -1 none. The capsule is of DLPack 0.8 whatever
+        max_version says, as the protocol allows."""
+        if copy:
+            raise BufferError(f"{self._name}: copies are not made here; take a view, and copy that")
+        if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
+            raise BufferError(f"{self._name} is on device {self.__dlpack_device__()} and does not go "
+                              f"to {tuple(dl_device)}")
+        return self._batch._export(self._name, self._check_stream(stream))
+
+    def _check_stream(self, stream):
+        on_host = self._batch._stage._device == _HOST
+        if stream is None:
+            return None if on_host else 0
+        if isinstance(stream, bool) or not isinstance(stream, int) or stream < -1:
+            raise ValueError(f"stream is {stream!r}: must be None or a number from -1 on")
+        if stream == -1:
+            return None
+        if on_host:
+            raise ValueError(f"stream is {stream}: the host has no streams, it must be None")
+        if stream == 0:
+            raise ValueError("stream is 0, which DLPack forbids: None or 1 is the default stream")
+        return 0 if stream == _LEGACY else stream
+
+
+# ---- Batches ----
+
+
+class DeviceBatch:
+    """One step. It holds its slot of the stage's until release(), or until nobody looks at it any
+    more, and until all tensors that were made of it are gone; whichever comes last.
+
+    inputs, labels, position_ids, document_ids, cu_seqlens: DeviceArrays, None where the stage's
+    outputs do not name them. cu_seqlens is as long in every batch: from n_documents on it holds the
+    number of all inputs. max_seqlen is the longest document of the batch.
+
+    Tensors may be used in the stream that was given to next, without further thought. One that is
+    used in another stream, too, must not go before that stream was joined to the first (in PyTorch:
+    first.wait_stream(other)). JAX does not tell in which stream it computes: let it copy, and wait
+    for the copy, before the array goes."""
+
+    def __init__(self, stage, stream):
+        self._stage, self._stream, self._capsules = stage, stream, []
+        self._c = _lib.StageBatch(struct_size=ctypes.sizeof(_lib.StageBatch))
+
+    n_rows = property(lambda self: self._c.n_rows)
+    sequence_length = property(lambda self: self._c.sequence_length)
+    n_documents = property(lambda self: self._c.n_documents)
+    max_seqlen = property(lambda self: self._c.max_seqlen)
+    first_sample = property(lambda self: self._c.first_sample)
+    step_sample = property(lambda self: self._c.step_sample)
+
+    def _array(self, name):
+        address = getattr(self._c, name)
+        return DeviceArray(self, name, address) if address else None
+
+    inputs = property(lambda self: self._array("inputs"))
+    labels = property(lambda self: self._array("labels"))
+    position_ids = property(lambda self: self._array("position_ids"))
+    document_ids = property(lambda self: self._array("document_ids"))
+    cu_seqlens = property(lambda self: self._array("cu_seqlens"))
+
+    def __len__(self):
+        return self.n_rows
+
+    def torch(self):
+        """All outputs of the stage as PyTorch tensors, which copy nothing: a named tuple, so that
+        `inputs, labels = batch.torch()` is a whole batch. PyTorch's current stream waits for it."""
+        from torch import from_dlpack
+
+        return self._stage._torch_batch(*(from_dlpack(self._array(name))
+                                          for name in self._stage.outputs))
+
+    def _export(self, name, stream):
+        tensor = c_void_p()
+        with self._stage._core as core:
+            if not self._c.id:
+                raise BufferError("the batch has been released")
+            if stream is not None and stream != self._stream:
+                core.call(lib.tokmap_cuda_wait, ctypes.byref(self._c), stream)
+            core.call(lib.tokmap_cuda_export, ctypes.byref(self._c), _OUTPUTS[name],
+                      ctypes.byref(tensor))
+        capsule = _dlpack.capsule(tensor)
+        self._capsules = _dlpack.sweep(self._capsules)
+        self._capsules.append(capsule)
+        return capsule
+
+    def release(self, stream=None):
+        """The batch is not used any more by what is queued in the stream (None: that of next) later.
+        Tensors that were made of it stay good."""
+        stream = self._stream if stream is None else self._stage._find_stream(stream)
+        with self._stage._core as core:
+            if self._c.id:
+                core.call(lib.tokmap_cuda_release, ctypes.byref(self._c), stream)
+                self._let_go()
+
+    def _let_go(self):
+        self._c.id = 0
+        _dlpack.orphans.extend(_dlpack.sweep(self._capsules))
+        self._capsules = []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        if self._stage._core.pointer:
+            self.release()
+
+    def __del__(self):
+        core = self._stage._core
+        if self._c.id and core.pointer:
+            try:
+                with core:
+                    lib.tokmap_cuda_release(core.pointer, ctypes.byref(self._c), self._stream, None)
+            except ValueError:
+                pass  # closed meanwhile
+            self._let_go()
+
+
+Filled = namedtuple("Filled", "n_rows sequence_length n_documents max_seqlen first_sample step_sample")
+
+
+# ---- The stage ----
+
+
+class _Lent:
+    """What a Loader has instead of its handle while it is a stage's."""
+
+    @property
+    def pointer(self):
+        raise ValueError("the loader is a stage's: it is free again when that is closed")
+
+
+class _Core:
+    """The open C stage, all that it needs, and how many calls of it are under way.
+
+    Whoever waits in C has let go of the interpreter, and other threads may then collect batches, the
+    stage's own while it calls `edit` among them. So nothing is locked while C is called."""
+
+    def __init__(self, loader, log, edit):
+        self.pointer = c_void_p()
+        self.loader, self.loader_handle, self.lent = loader, None, _Lent()
+        self.user_edit, self.edit_error, self.replaced = edit, None, []
+        self.log = _lib.StageLog(self.on_log if log else 0)
+        self.edit = _lib.StageEdit(self.on_edit if edit else 0)
+        self.user_log = log
+        self.lock = threading.RLock()  # a batch may be collected in a thread that has it
+        self.n_users, self.pid = 0, os.getpid()
+        self.callback_thread = None
+
+    def __enter__(self):
+        with self.lock:
+            if not self.pointer:
+                raise ValueError("the stage is closed")
+            self.n_users += 1
+        return self
+
+    def __exit__(self, *exc):
+        with self.lock:
+            self.n_users -= 1
+
+    def call(self, function, *arguments):
+        detail = _lib.ErrorDetail()
+        status = function(self.pointer, *arguments, ctypes.byref(detail))
+        if status < 0 and self.edit_error is not None and detail.text.startswith(b"edit:"):
+            raise self.edit_error
+        _lib.check(status, detail)
+        return status
+
+    def open(self, options):
+        detail = _lib.ErrorDetail()
+        pointer = c_void_p()
+        options.loader = self.loader._opened()
+        options.log, options.edit = self.log, self.edit
+        self.loader_handle = self.loader._handle
+        status = lib.tokmap_cuda_open(ctypes.byref(pointer), ctypes.byref(options),
+                                      ctypes.byref(detail))
+        if status < 0:
+            self.forget()
+            _lib.check(status, detail)
+        self.loader._handle, self.pointer = self.lent, pointer
+        self.loader._n_taken += 1  # its batches are over
+
+    def close(self):
+        """False: another thread is in the middle of a call."""
+        if self.callback_thread == threading.get_ident():  # which cannot wait for its own end
+            threading.Thread(target=self.close).start()
+            return True
+        with self.lock:
+            if self.n_users > 0:
+                return False
+            pointer, self.pointer = self.pointer, None
+        if not pointer:
+            return True
+        if os.getpid() == self.pid:  # else there is nothing of it in this process
+            lib.tokmap_cuda_close(pointer)
+        if self.loader._handle is self.lent:
+            self.loader._handle = self.loader_handle
+        self.forget()
+        return True
+
+    def forget(self):
+        self.loader = self.loader_handle = self.log = self.edit = None
+        self.user_log = self.user_edit = None
+        self.replaced = []
+
+    def on_log(self, context, text):
+        self.callback_thread = threading.get_ident()
+        try:
+            self.user_log(text.decode(errors="replace"))
+        finally:
+            self.callback_thread = None
+
+    def on_edit(self, context, c_rows, batch):
+        self.callback_thread = threading.get_ident()
+        self.edit_error, replaced = None, []
+        try:
+            rows = [Row(self.loader_handle, c_rows[i], batch.contents.sequence_length)
+                    for i in range(batch.contents.n_rows)]
+            before = [(row.tokens, row.loss_mask) for row in rows]
+            self.user_edit(rows, batch.contents.first_sample)
+            for i, (row, (tokens, mask)) in enumerate(zip(rows, before)):
+                if row.tokens is not tokens:
+                    replaced.append(_copy(row.tokens, tokens.nbytes, tokens.itemsize, "tokens"))
+                    c_rows[i].tokens = ctypes.addressof(replaced[-1])
+                if row.loss_mask is not mask:
+                    replaced.append(_copy(row.loss_mask, batch.contents.sequence_length, 1,
+                                          "loss_mask"))
+                    c_rows[i].loss_mask = ctypes.addressof(replaced[-1])
+        except BaseException as error:
+            self.edit_error = error
+            c_rows[0].tokens = None  # which C refuses; the error comes with the step
+        finally:
+            self.replaced, self.callback_thread = replaced, None
+
+
+def _copy(buffer, n_bytes, item_bytes, name):
+    view = memoryview(buffer)
+    if view.nbytes != n_bytes or view.itemsize != item_bytes:
+        raise ValueError(f"edit: {name} has {view.nbytes} bytes, {view.itemsize} an item; here it must "
+                         f"have {n_bytes}, {item_bytes} an item")
+    return (ctypes.c_char * n_bytes).from_buffer_copy(view.tobytes())
+
+
+def _device(device):
+    if isinstance(device, int) and not isinstance(device, bool):
+        return _number("device", device, 2**31)
+    if device in ("host", "cpu"):
+        return _HOST
+    found = re.fullmatch(r"(cpu)|cuda:(\d+)", str(device))  # torch.device reads like that
+    if not found:
+        raise ValueError(f"device is {device!r}: must be a number, 'cuda:0' or the like, or 'host'")
+    return _HOST if found[1] else _number("device", int(found[2]), 2**31)
+
+
+def _width(name, dtype):
+    text = str(dtype).rpartition(".")[2]  # torch.int32
+    if text not in _WIDTHS:
+        raise ValueError(f"{name} is {dtype!r}: must be 'int32' or 'int64'")
+    return text
+
+
+class Stage:
+    """Iterate to get batches that lie in the memory of a device, ready for the current stream:
+
+        with tokmap.Stage(loader, device=0) as stage:
+            for batch in stage:
+                inputs, labels = batch.torch()      # label i is the token behind input i
+                loss = cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
+
+    loader      a Loader, which is the stage's until that is closed; then it stands where the stage
+                stood. With parts=["documents"] where the outputs tell of documents
+    device      a number, "cuda:1", a torch.device, or "host": ordinary memory, always there
+    outputs     of "inputs", "labels", "position_ids", "document_ids", "cu_seqlens"
+    positions   "document" or "row": where position_ids begin at 0
+    input_dtype, label_dtype    "int32" or "int64"
+    ignore_index    what labels are that a loss mask leaves out; pad_id: inputs that a short row lacks
+    max_documents   room in cu_seqlens; 0: enough for any batch
+    n_slots     batches in the device's memory: one fewer may be held at a time; a `for` loop holds
+                one while it asks for the next
+    n_host_slots, delivery, expand_in_next, thread, n_copiers, nvtx     see tokmap_cuda.h
+    log         called with a line of text when a way of transfer does not work, in any thread
+    edit        called with the rows of a step (as those of a Batch) and the first one's sample number,
+                ahead of time and in another thread: set row.tokens to other tokens, as many and as wide,
+                row.loss_mask to sequence_length bytes of 0 and 1. Its exceptions come out of next.
+    Neither of these two may use the stage.
+
+    A stage belongs to one thread at a time; batches and tensors may be let go of in any. It is closed
+    when nobody looks at it and its batches any more, and when the interpreter ends."""
+
+    def __init__(self, loader, device=0, outputs=("inputs", "labels"), *, positions="document",
+                 input_dtype="int32", label_dtype="int64", ignore_index=-100, pad_id=0,
+                 max_documents=0, n_slots=0, n_host_slots=0, delivery="auto", expand_in_next=False,
+                 thread=True, n_copiers=0, nvtx=False, log=None, edit=None):
+        wanted = {outputs} if isinstance(outputs, str) else set(outputs)
+        if not wanted or wanted - _OUTPUTS.keys():
+            raise ValueError(f"outputs are {outputs!r}: must be some of {', '.join(_OUTPUTS)}")
+        self._device = _device(device)
+        self.device = "host" if self._device == _HOST else self._device
+        self.outputs = tuple(name for name in _OUTPUTS if name in wanted)
+        self._torch_batch = namedtuple("TorchBatch", self.outputs)
+        self._dtypes = {"inputs": _width("input_dtype", input_dtype),
+                        "labels": _width("label_dtype", label_dtype)}
+        self._max_documents = _number("max_documents", max_documents, 2**32)
+        label_bits = 8 * _WIDTHS[self._dtypes["labels"]]
+        if ignore_index == 0 or not -2**(label_bits - 1) <= ignore_index < 2**(label_bits - 1):
+            raise ValueError(f"ignore_index is {ignore_index}: must fit {self._dtypes['labels']}, and "
+                             "not be 0")
+        options = _lib.StageOptions(
+            struct_size=ctypes.sizeof(_lib.StageOptions), device=self._device,
+            n_slots=_number("n_slots", n_slots, 2**32),
+            n_host_slots=_number("n_host_slots", n_host_slots, 2**32),
+            outputs=sum(_OUTPUTS[name] for name in wanted) | _POSITIONS[positions],
+            input_bytes=_WIDTHS[self._dtypes["inputs"]],
+            label_bytes=_WIDTHS[self._dtypes["labels"]], ignore_index=ignore_index,
+            pad_id=_number("pad_id", pad_id, 2**32), max_documents=self._max_documents,
+            delivery=_DELIVERIES[delivery], expand_in_next=bool(expand_in_next),
+            no_thread=not thread, nvtx=bool(nvtx), n_copiers=_number("n_copiers", n_copiers, 2**32))
+        self._core = _Core(loader, log, edit)
+        self._core.open(options)
+        # Not __del__: of things that are collected together, any could be first, the loader too.
+        weakref.finalize(self, self._core.close)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        batch = self.next()
+        if batch is None:
+            raise StopIteration
+        return batch
+
+    def next(self, stream=None):
+        """The next step, or None when there are no more. `stream` waits for it, the host does not: a
+        number (cudaStream_t), a torch.cuda.Stream, an object with __cuda_stream__, or None for
+        PyTorch's current stream, the default stream where PyTorch is not in use."""
+        _dlpack.sweep_orphans()
+        batch = DeviceBatch(self, self._find_stream(stream))
+        with self._core as core:
+            if core.call(lib.tokmap_cuda_next, ctypes.byref(batch._c), batch._stream) == _END:
+                return None
+        return batch
+
+    def fill(self, *, stream=None, **targets):
+        """The next step into memory of the caller's, so that a CUDA graph finds it at the same addresses
+        each time: stage.fill(inputs=x, labels=y). Targets are contiguous tensors on the stage's device
+        of the output's type and size (anything with __dlpack__; on the host, any buffer), or addresses
+        as numbers, which nothing checks. Returns what a batch says of itself, or None at the end."""
+        unknown = targets.keys() - set(self.outputs)
+        if unknown:
+            raise ValueError(f"{', '.join(sorted(unknown))}: not among the outputs of this stage")
+        handle = self._find_stream(stream)
+        batch = _lib.StageBatch(struct_size=ctypes.sizeof(_lib.StageBatch))
+        held = {name: self._target(name, target) for name, target in targets.items()}
+        for name, (address, _) in held.items():
+            setattr(batch, name, address)
+        with self._core as core:
+            if core.call(lib.tokmap_cuda_fill, ctypes.byref(batch), handle) == _END:
+                return None
+        return Filled(*(getattr(batch, name) for name in Filled._fields))
+
+    def _target(self, name, target):
+        """Its address, and what must not go meanwhile."""
+        if isinstance(target, int) and not isinstance(target, bool):
+            return target, None
+        width = _WIDTHS[self._dtypes.get(name, "int32")]
+        info = self.info()
+        n = (info["max_documents"] + 1 if name == "cu_seqlens"
+             else info["n_rows"] * info["sequence_length"])
+        if not hasattr(target, "__dlpack__"):
+            if self._device != _HOST:
+                raise TypeError(f"{name}: a {type(target).__name__} has no __dlpack__")
+            held = _buffer(target, n * width, name)
+            return ctypes.addressof(held), held
+        if self._device == _HOST:
+            capsule = target.__dlpack__()
+        else:
+            capsule = target.__dlpack__(stream=-1)
+        tensor = _dlpack.take(capsule)
+        try:
+            return self._check_tensor(name, tensor, n, width), target
+        finally:
+            _dlpack.delete(tensor)
+
+    def _check_tensor(self, name, tensor, n, width):
+        device = ((_dlpack.HOST, tensor.device_id) if self._device == _HOST
+                  else (_dlpack.CUDA, self._device))
+        shape = [tensor.shape[i] for i in range(tensor.n_dimensions)]
+        expected, contiguous = 1, True
+        for i in reversed(range(len(shape))):
+            if tensor.strides and shape[i] != 1 and tensor.strides[i] != expected:
+                contiguous = False
+            expected *= shape[i]
+        if (tensor.device_type, tensor.device_id) != device:
+            raise ValueError(f"{name}: the tensor is on another device than the stage")
+        if (tensor.type_code, tensor.type_bits, tensor.type_lanes) != (_dlpack.SIGNED, 8 * width, 1):
+            raise ValueError(f"{name}: the tensor must be of int{8 * width}")
+        if expected != n or not contiguous:
+            raise ValueError(f"{name}: the tensor has shape {tuple(shape)}, it must be contiguous and "
+                             f"have {n} numbers")
+        return tensor.data + tensor.byte_offset
+
+    def _find_stream(self, stream):
+        if stream is None:
+            return self._current_stream()
+        if hasattr(stream, "__cuda_stream__"):
+            version_and_handle = stream.__cuda_stream__
+            if callable(version_and_handle):
+                version_and_handle = version_and_handle()
+            stream = version_and_handle[1]
+        elif hasattr(stream, "cuda_stream"):
+            stream = stream.cuda_stream
+        if isinstance(stream, bool) or not isinstance(stream, int):
+            raise TypeError(f"stream is {stream!r}: must be a number, or have __cuda_stream__ or "
+                            "cuda_stream")
+        stream = _number("stream", stream, 2**64)
+        if stream == _PER_THREAD:
+            raise ValueError("stream is 2, each thread's own default stream: a batch may be let go of in "
+                             "another thread, so it needs a stream that all threads know")
+        return 0 if stream == _LEGACY else stream
+
+    def _current_stream(self):
+        torch = sys.modules.get("torch")
+        if self._device == _HOST or torch is None or not torch.cuda.is_initialized():
+            return 0
+        return torch.cuda.current_stream(self._device).cuda_stream
+
+    @property
+    def position(self):
+        """The first sample of the next step."""
+        with self._core as core:
+            return lib.tokmap_cuda_position(core.pointer)
+
+    def state(self):
+        """128 bytes, as those of Loader.state(): what was handed out counts."""
+        state = (c_uint8 * 128)()
+        with self._core as core:
+            core.call(lib.tokmap_cuda_save, state)
+        return bytes(state)
+
+    def restore(self, state):
+        """Goes on where a stage's or a loader's state was taken. Batches that are held stay good."""
+        if len(state) != 128:
+            raise ValueError(f"a state has 128 bytes, this one {len(state)}")
+        with self._core as core:
+            core.call(lib.tokmap_cuda_restore, (c_uint8 * 128)(*state))
+
+    def seek(self, sample):
+        sample = _number("sample", sample, 2**64)
+        with self._core as core:
+            core.call(lib.tokmap_cuda_seek, sample)
+
+    def info(self):
+        """The way that is taken ("delivery", "pinned"), memory ("device_bytes", "host_bytes"), and how
+        often and how long next waited ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
+        info = _lib.StageInfo(struct_size=ctypes.sizeof(_lib.StageInfo))
+        with self._core as core:
+            lib.tokmap_cuda_get_info(core.pointer, ctypes.byref(info))
+        found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
+        found["device"], found["pinned"] = self.device, bool(info.pinned)
+        found["delivery"] = {number: name for name, number in _DELIVERIES.items()}[info.delivery]
+        return found
+
+    def close(self):
+        """Waits for the device, and gives the loader back. Tensors stay good, batches do not."""
+        _dlpack.sweep_orphans()
+        if not self._core.close():
+            raise ValueError("the stage is in use by another thread")
+
+    def __reduce__(self):
+        raise TypeError("a Stage cannot be copied or pickled: open another, and restore() its state")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()

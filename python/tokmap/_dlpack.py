@@ -1,0 +1,78 @@
+"""DLPack, the protocol by which array libraries hand each other their arrays: tensors of the C library
+in capsules, and capsules of others."""
+
+import ctypes
+import sys
+from ctypes import c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
+
+HOST, CUDA = 1, 2  # kinds of devices, and
+SIGNED = 0  # of numbers
+
+
+class Tensor(ctypes.Structure):
+    _fields_ = [("data", c_void_p), ("device_type", c_int32), ("device_id", c_int32),
+                ("n_dimensions", c_int32), ("type_code", c_uint8), ("type_bits", c_uint8),
+                ("type_lanes", c_uint16), ("shape", ctypes.POINTER(c_int64)),
+                ("strides", ctypes.POINTER(c_int64)), ("byte_offset", c_uint64),
+                ("context", c_void_p), ("deleter", c_void_p)]
+
+
+_Deleter = ctypes.CFUNCTYPE(None, c_void_p)
+_NAME, _USED = b"dltensor", b"used_dltensor"
+
+_python = ctypes.PyDLL(None)  # ctypes.pythonapi is everybody's, and so are its declarations
+_new_capsule = _python.PyCapsule_New
+_new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
+_is_capsule = _python.PyCapsule_IsValid
+_is_capsule.restype, _is_capsule.argtypes = c_int, [ctypes.py_object, c_char_p]
+_tensor_of = _python.PyCapsule_GetPointer
+_tensor_of.restype, _tensor_of.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+_rename = _python.PyCapsule_SetName
+_rename.restype, _rename.argtypes = c_int, [ctypes.py_object, c_char_p]
+
+
+def take(capsule):
+    """What a consumer does: the tensor is ours to delete."""
+    address = _tensor_of(capsule, _NAME)
+    _rename(capsule, _USED)
+    return Tensor.from_address(address)
+
+
+def delete(tensor):
+    if tensor.deleter:
+        _Deleter(tensor.deleter)(ctypes.addressof(tensor))
+
+
+# The tensor of a capsule that nobody consumes must be deleted. A destructor of the capsule for that
+# would be Python code that runs at any time, with an exception under way or while the interpreter
+# ends. So whoever makes capsules keeps them, and sweeps: what only he still knows goes.
+_probe = [object()]
+_ALONE = sys.getrefcount(_probe[0])
+
+
+def capsule(tensor):
+    return _new_capsule(tensor, _NAME, None)
+
+
+def sweep(capsules):
+    """Deletes what will never be consumed; returns the capsules that still may be."""
+    left = []
+    for i in range(len(capsules)):
+        if not _is_capsule(capsules[i], _NAME):
+            continue
+        if sys.getrefcount(capsules[i]) > _ALONE:
+            left.append(capsules[i])
+        else:
+            delete(take(capsules[i]))
+    return left
+
+
+orphans = []  # capsules of batches that are gone; any thread may add some
+
+
+def sweep_orphans():
+    for _ in range(len(orphans)):
+        try:
+            orphans.extend(sweep([orphans.pop(0)]))
+        except IndexError:  # another thread does the same
+            break

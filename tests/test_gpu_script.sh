@@ -1,0 +1,120 @@
+#!/usr/bin/env bash
+# bench/gpu.sh where there is no device: it ends well, every experiment is skipped with the reason,
+# and its result file says that it holds no figures. A device that is there is hidden.
+
+cd "$(dirname "$0")/.." || exit 1
+build=${TOKMAP_BUILD:-build}
+python=${PYTHON:-python3}
+work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_gpu_XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+export CUDA_VISIBLE_DEVICES='' PYTHONDONTWRITEBYTECODE=1
+unset TOKMAP_DEPS BUILD
+status=0
+
+verdict() # name, what is wrong
+{
+    if [ -n "$2" ]; then
+        echo "FAIL $1: $(tr '\n' ' ' <<<"$2" | tail -c 600)"
+        status=1
+    else
+        echo "ok $1"
+    fi
+}
+
+gpu() # options: runs it in a build folder of its own; leaves `said` and `code`
+{
+    said=$(bash bench/gpu.sh --build "$work/build" --out "$work/result.json" "$@" 2>&1)
+    code=$?
+}
+
+check_result() # prints what is wrong with the result file; $1: the reason that it has to give
+{
+    "$python" - "$work/result.json" "$1" <<'END'
+import json
+import sys
+
+result = json.load(open(sys.argv[1]))
+states = {e["id"]: e for e in result["experiments"]}
+for i in range(13):
+    e = states.get(f"E{i}")
+    if not e or e["state"] != "skipped" or sys.argv[2] not in (e["reason"] or ""):
+        print(f"E{i} is {e}")
+if result["schema"] != 1 or result["figures"] is not False or not result["no_figures"]:
+    print("it does not say that there are no figures")
+if not result["rows"] or any("values" in row or not row["left_out"] for row in result["rows"]):
+    print("a row is no reason why something was left out")
+if "gpu" in result["machine"]:
+    print("it names a GPU")
+END
+}
+
+gpu --no-build
+verdict ends_well_without_a_device "$([ $code = 0 ] || echo "exit status $code: $said")"
+table=$(sed -n '/^Steps$/,$p' <<<"$said")
+verdict the_last_table_lists_every_experiment_as_skipped "$(for i in {0..12}; do
+    grep -qE "^ *E$i +.* skipped +0.0$" <<<"$table" || echo "E$i is not in: $table"
+done)"
+verdict the_reason_is_given "$(grep -qE '^ .*E12.*: no device: .' <<<"$table" || echo "$table")"
+verdict the_result_file_says_that_there_are_no_figures "$(check_result 'no device: ' 2>&1)"
+if [ -x "$build/tokbench" ]; then
+    report=$("$build/tokbench" report "$work/result.json" -o "$work/page.html" 2>&1)
+    made=$?
+    verdict tokbench_report_takes_the_result_file "$([ $made = 0 ] || echo "$report")"
+else
+    echo "skip tokbench_report_takes_the_result_file: no tokbench in $build"
+fi
+
+gpu --help
+verdict help_lists_the_experiments "$(for i in {0..12}; do
+    grep -qE "^  E$i +[a-z]" <<<"$said" || echo "no E$i in: $said"
+done)"
+gpu --only E99
+verdict unknown_experiments_are_refused "$([ $code = 2 ] && [[ $said == *E99* ]] || echo "$said")"
+
+# A compiler for which xxhash.h does not exist.
+printf '#!/bin/sh\ncase " $* " in *xxhash.h*) exit 1 ;; esac\nexec cc "$@"\n' >"$work/cc"
+chmod +x "$work/cc"
+rm "$work/result.json"
+CC="$work/cc" gpu
+verdict says_what_to_carry_where_xxhash_is_missing \
+    "$([ $code = 0 ] && [[ $said == *"build: failed (xxhash.h not found"*TOKMAP_DEPS=* ]] ||
+        echo "$said")"
+verdict goes_on_without_a_build "$(check_result 'no device: ' 2>&1)"
+
+# A build that does not come back, broken off from outside.
+printf '#!/bin/sh\necho begun >"%s"\nexec sleep 60\n' "$work/begun" >"$work/make"
+chmod +x "$work/make"
+rm "$work/result.json"
+MAKE="$work/make" bash bench/gpu.sh --build "$work/build" --out "$work/result.json" \
+    >"$work/out" 2>&1 &
+for _ in {1..200}; do
+    [ ! -e "$work/begun" ] || break
+    sleep 0.05
+done
+kill -TERM $!
+wait $!
+code=$?
+verdict tables_and_result_also_when_interrupted "$([ $code = 130 ] || echo "exit status $code: "
+    grep -q '^Steps$' "$work/out" || cat "$work/out"
+    check_result interrupted 2>&1)"
+
+verdict its_python_is_python "$(for file in bench/gpu/*.py; do
+    "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file" 2>&1
+done)"
+cuda=${CUDA_HOME:-/usr/local/cuda}
+if [ -e "$cuda/include/cuda_runtime_api.h" ] && command -v "${CC:-cc}" >/dev/null; then
+    verdict gpubench_compiles_with_the_toolkit "$("${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra \
+        -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -fsyntax-only -Iinclude \
+        -isystem "$cuda/include" bench/gpu/*.c 2>&1)"
+else
+    echo "skip gpubench_compiles_with_the_toolkit: cuda_runtime_api.h not found"
+fi
+if [ -z "$TOKMAP_LONG" ]; then
+    echo "skip its_kernels_compile: takes seconds; make test does it"
+elif [ -x "$cuda/bin/nvcc" ]; then
+    verdict its_kernels_compile "$("$cuda/bin/nvcc" -arch=sm_75 -c bench/gpu/kernels.cu \
+        -o "$work/kernels.o" 2>&1)"
+else
+    echo "skip its_kernels_compile: nvcc not found"
+fi
+exit $status
