@@ -90,7 +90,8 @@ typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where ther
     int32_t no_thread;      /* 1: next and release do all the work */
     int32_t nvtx;           /* 1: ranges for a profiler that is attached (NVTX) */
     uint32_t n_copiers;     /* threads that fill pinned memory, 1 to 16; default 1 */
-    void (*log)(void *context, const char *text); /* one line, a few times at most */
+    /* One line; a few times at most, in any thread. */
+    void (*log)(void *context, const char *text);
     void *log_context;
     /* May point rows to other tokens and another loss_mask before they are staged (fill in the
      * middle, masks of one's own); neither n_tokens nor n_documents may grow. What it points to lives until the next
