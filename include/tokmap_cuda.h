@@ -94,9 +94,9 @@ typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where ther
     void (*log)(void *context, const char *text);
     void *log_context;
     /* May point rows to other tokens and another loss_mask before they are staged (fill in the
-     * middle, masks of one's own); neither n_tokens nor n_documents may grow. What it points to lives until the next
-     * call of edit. Called in order, once for each batch, in a thread of the stage's; again for
-     * the same batch after an error, seek or restore. */
+     * middle, masks of one's own); neither n_tokens nor n_documents may grow. What it points to
+     * lives until the next call of edit. Called in order, once for each batch, in a thread of the
+     * stage's; again for the same batch after an error, seek or restore. */
     void (*edit)(void *context, tokmap_row *rows, const tokmap_batch *batch);
     void *edit_context;
     uint64_t reserved[4]; /* 0 */
