@@ -138,7 +138,7 @@ $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.
 # As a user's program: the public headers and nothing else.
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/%,$(wildcard docs/examples/*.c))
 $(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtokmap.a
-	$(call say,CC,$<) $(CC) -std=c11 $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
+	$(call say,CC,$<) $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
 	    $(LDFLAGS) $(LIBS)
 
 INSIDES := $(BUILD)/libtools.a $(BUILD)/libtokmap.a
@@ -218,19 +218,22 @@ bench: $(BUILD)/tokbench
 	$(BUILD)/tokbench report $(BUILD)/bench.json -o $(BUILD)/bench.html
 	@echo "A page with drawings: $(BUILD)/bench.html"
 
-## bench-peers: tokenizers and loaders that others use beside ours, outputs compared first
+## bench-peers: tokenizers and loaders that others use beside ours, outputs compared first; a page
 bench-peers:
 	@$(MAKE) --no-print-directory bench-tokenizers
 	@$(MAKE) --no-print-directory bench-loaders
+	$(BUILD)/tokbench report $(BUILD)/tokenizers.json $(BUILD)/loaders.json -o $(BUILD)/peers.html
+	@echo "A page with drawings: $(BUILD)/peers.html"
 ## bench-tokenizers: the first half of it (ARGS='--rounds 3 --out F')
 bench-tokenizers: $(BUILD)/tokbench
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
-	@$(BUILD)/peers-venv/bin/python bench/peers/compare.py --tokbench $(BUILD)/tokbench $(ARGS)
+	@$(BUILD)/peers-venv/bin/python bench/peers/compare.py --tokbench $(BUILD)/tokbench \
+	    --out $(BUILD)/tokenizers.json $(ARGS)
 ## bench-loaders: the second half (LOADER_ARGS='--rounds 2 --out F')
 bench-loaders: $(PRODUCTS)
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/loader-peers-venv bench/peers/loader-requirements.txt
 	@$(BUILD)/loader-peers-venv/bin/python bench/peers/loaders.py --tokmap $(BUILD)/tokmap \
-	    --tokbench $(BUILD)/tokbench $(LOADER_ARGS)
+	    --tokbench $(BUILD)/tokbench --out $(BUILD)/loaders.json $(LOADER_ARGS)
 .PHONY: bench-peers bench-tokenizers bench-loaders
 
 ## bench-gpu: the experiments on a GPU, with their tests (ARGS='--out FILE')

@@ -11,11 +11,13 @@
  *           document ids and borders of documents are made from them on the GPU. A thread of the
  *           stage's fills pinned memory and queues the transfers, some steps ahead.
  * Streams   next lets the caller's stream wait for the batch, release lets the stage wait for the
- *           caller's stream: on the GPU, by events. The host waits only in next, and only when the
- *           batch has not been queued yet. A stream is a CUstream or cudaStream_t of the device's
- *           primary context, NULL the default stream. Work in other streams than the one given to
- *           release must have been joined to it. A stream that is being captured is refused: call
- *           tokmap_cuda_fill before a graph is launched, with the addresses that the graph reads.
+ *           caller's stream: on the GPU, by events. The host waits only when a batch has not been
+ *           queued yet when next asks for it, and when the driver has failed. A stream is a
+ *           CUstream or cudaStream_t of the device's primary context, NULL the (legacy) default
+ *           stream. It lives until its batches are released and their tensors deleted. Work in
+ *           other streams than the one given to release must have been joined to it. A stream that
+ *           is being captured is refused: call tokmap_cuda_fill before a graph is launched, with
+ *           the addresses that the graph reads.
  * Memory    Everything is taken at open, nothing later. Pointers of a batch are addresses of the
  *           device, good from next to release. A batch may be held over any number of steps, and
  *           batches be released in any order: at most n_slots - 1 at a time.
@@ -87,7 +89,7 @@ typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where ther
     tokmap_cuda_delivery delivery;
     int32_t expand_in_next; /* 1: outputs are made in the caller's stream, by next, instead of
                                    ahead in the stage's; for CUDA_DEVICE_MAX_CONNECTIONS=1 */
-    int32_t no_thread;      /* 1: next and release do all the work */
+    int32_t no_thread;      /* 1: next does all the work */
     int32_t nvtx;           /* 1: ranges for a profiler that is attached (NVTX) */
     uint32_t n_copiers;     /* threads that fill pinned memory, 1 to 16; default 1 */
     /* One line; a few times at most, in any thread. */
@@ -111,7 +113,8 @@ typedef struct tokmap_cuda_batch {
     int32_t *cu_seqlens; /* max_documents + 1; from n_documents on n_rows * sequence_length */
     uint32_t n_rows, sequence_length;
     uint32_t n_documents;               /* of cu_seqlens; what a short row lacks is one, too */
-    uint32_t max_seqlen;                /* the longest of these, on the host */
+    uint32_t max_seqlen;                /* the longest of these, on the host; of rows that
+                                           `edit` has cut perhaps less than this */
     uint64_t first_sample, step_sample; /* as in tokmap_batch */
     uint64_t id;                        /* the stage's, for release */
 } tokmap_cuda_batch;
@@ -165,14 +168,17 @@ typedef struct tokmap_cuda_info {
     tokmap_cuda_delivery delivery; /* the way that is taken now */
     int32_t pinned;                /* 0: host memory could not be registered */
     uint32_t n_slots, n_host_slots;
-    uint32_t n_rows, sequence_length, max_documents;              /* of every batch */
-    uint64_t device_bytes, host_bytes;                            /* taken at open */
-    uint64_t n_batches, n_tokens;                                 /* handed out; inputs */
-    uint64_t bytes_moved;                                         /* across the bus */
-    uint64_t n_waits, ns_waited;                                  /* of the host, in next, */
-    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns, wait_max_ns; /* over all calls of next */
-    uint64_t n_late; /* batches that were still on their way when they were handed out: the
-                        caller's stream had to wait for them; the others overlapped */
+    uint32_t n_rows, sequence_length, max_documents; /* of every batch */
+    uint64_t device_bytes, host_bytes;               /* taken at open */
+    uint64_t n_batches, n_tokens;                    /* handed out; inputs */
+    uint64_t bytes_moved;                            /* across the bus */
+    uint64_t n_waits, ns_waited;                     /* of the host, in next, */
+    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns,
+        wait_max_ns; /* of whole calls of next and fill,
+                                                                     waiting or not */
+    /* Batches that were still on their way when they were handed out, or are read by next itself
+     * (PULL with expand_in_next): the caller's stream waits for them. The others overlapped. */
+    uint64_t n_late;
 } tokmap_cuda_info;
 TOKMAP_API void tokmap_cuda_get_info(const tokmap_cuda *s, tokmap_cuda_info *info);
 

@@ -58,7 +58,8 @@ typedef enum tokmap_io {
                            POPULATE */
     TOKMAP_IO_MAP = 1,  /* pointers into the map, no thread */
     TOKMAP_IO_DIRECT = 2,   /* io_uring and O_DIRECT into a ring of the loader's */
-    TOKMAP_IO_POPULATE = 3, /* pages of the map are brought in and checked before they are lent;
+    TOKMAP_IO_POPULATE = 3, /* pages of the map are brought in and checked up to 8 steps before they
+                               are lent;
                                with TOKMAP_SHUFFLE_BLOCK and up to 8 ranks the blocks of the next
                                group are read whole, so that the page cache needs room for two */
     TOKMAP_IO_READ = 4      /* pread into the ring */

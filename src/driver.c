@@ -98,15 +98,15 @@ static void find(void)
 tokmap_status tokmap_i_driver_find(const tokmap_i_driver **driver, tokmap_error *err)
 {
     tokmap_i_run_once(&once, find);
-    if (tokmap_i_fork_mark_is_child(&found.fork_mark))
-        return FAIL(err, TOKMAP_ERR_FORKED,
-                    "the parent process has used the CUDA driver, which does not survive a fork: "
-                    "start the child by exec, or open the first stage in the child");
     if (found.error.status) {
         if (err)
             *err = found.error;
         return found.error.status;
     }
+    if (tokmap_i_fork_mark_is_child(&found.fork_mark))
+        return FAIL(err, TOKMAP_ERR_FORKED,
+                    "the parent process has used the CUDA driver, which does not survive a fork: "
+                    "start the child by exec, or open the first stage in the child");
     *driver = &found.table;
     return TOKMAP_OK;
 }

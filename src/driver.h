@@ -21,6 +21,9 @@ enum {
     TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
     TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only there to link with */
     TOKMAP_I_DRIVER_NO_DEVICE = 100,
+    TOKMAP_I_DRIVER_INVALID_CONTEXT = 201, /* these three: a stream that is not what it should be */
+    TOKMAP_I_DRIVER_INVALID_HANDLE = 400,
+    TOKMAP_I_DRIVER_CONTEXT_DESTROYED = 709,
     TOKMAP_I_DRIVER_NOT_READY = 600,
     /* Asked of the default stream while a stream is captured that it would wait for. */
     TOKMAP_I_DRIVER_CAPTURE_IMPLICIT = 906

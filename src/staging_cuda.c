@@ -57,7 +57,7 @@ static bool work_once(tokmap_cuda *s)
 /* Waits until the next batch is queued, or will not be. */
 static tokmap_status wait_for_batch(tokmap_cuda *s, tokmap_error *err)
 {
-    uint64_t begin = 0, waited = 0;
+    uint64_t begin = 0;
     if (s->stop_was_told) { /* it is tried again, now that it is asked for again */
         tokmap_i_error_clear(&s->stop);
         s->stop_was_told = false;
@@ -71,11 +71,9 @@ static tokmap_status wait_for_batch(tokmap_cuda *s, tokmap_error *err)
             tokmap_i_condition_wait(&s->news, &s->mutex);
     }
     if (begin) {
-        waited = tokmap_i_now_ns() - begin;
         s->n_waits++;
-        s->ns_waited += waited;
+        s->ns_waited += tokmap_i_now_ns() - begin;
     }
-    tokmap_i_latency_add(&s->waits, waited);
     if (s->n_handed < s->n_queued)
         return TOKMAP_OK;
     tokmap_error *what = s->lost.status ? &s->lost : &s->stop;
@@ -135,6 +133,12 @@ static tokmap_status hand_out(tokmap_cuda *s, tokmap_i_device_slot **out, tokmap
     return TOKMAP_OK;
 }
 
+/* What a call of next or fill has taken of the host's time. */
+static void count_call(tokmap_cuda *s, uint64_t begin_ns)
+{
+    tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
+}
+
 static tokmap_status begin_next(tokmap_cuda *s, const tokmap_cuda_batch *batch,
                                 tokmap_i_stream stream, tokmap_i_visit *visit, tokmap_error *err)
 {
@@ -170,6 +174,7 @@ tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
 {
     tokmap_i_visit visit;
     tokmap_i_device_slot *d;
+    const uint64_t begin_ns = tokmap_i_now_ns();
     tokmap_status status = begin_next(s, batch, stream, &visit, err);
     if (status)
         return status;
@@ -179,6 +184,7 @@ tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     status = hand_out(s, &d, stream, NULL, err);
     if (!status)
         describe(s, d, batch);
+    count_call(s, begin_ns);
     end_next(s, &visit);
     if (s->options.nvtx)
         tokmap_i_nvtx_pop();
@@ -221,6 +227,7 @@ void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d)
     if (d->held || d->n_tensors > 0)
         return;
     d->state = TOKMAP_I_DEVICE_FREE;
+    d->freed = ++s->n_freed;
     /* The thread may be busy with reading: what waits for this slot is not to wait for that. */
     while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))
         tokmap_i_condition_signal(&s->news);
@@ -316,9 +323,12 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
     tokmap_i_visit visit;
     tokmap_i_device_slot *d;
+    const uint64_t begin_ns = tokmap_i_now_ns();
     tokmap_status status = begin_next(s, batch, stream, &visit, err);
     if (status)
         return status;
+    if (s->options.nvtx)
+        tokmap_i_nvtx_push("tokmap fill in");
     tokmap_i_mutex_lock(&s->mutex);
     status = take_pointers(s, batch, outputs, err);
     if (!status)
@@ -327,7 +337,10 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
         describe_filled(s, d, batch);
         status = release_filled(s, d, stream, err);
     }
+    count_call(s, begin_ns);
     end_next(s, &visit);
+    if (s->options.nvtx)
+        tokmap_i_nvtx_pop();
     return status;
 }
 
@@ -404,6 +417,8 @@ static tokmap_cuda_delivery delivery(const tokmap_cuda *s)
 void tokmap_cuda_get_info(const tokmap_cuda *stage, tokmap_cuda_info *info)
 {
     tokmap_cuda *s = (tokmap_cuda *)(uintptr_t)stage; /* for its mutex */
+    if (info->struct_size <= sizeof info->struct_size)
+        return;
     if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
         memset((char *)info + sizeof info->struct_size, 0,
                MIN(info->struct_size, sizeof *info) - sizeof info->struct_size);

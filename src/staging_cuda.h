@@ -65,6 +65,7 @@ typedef struct tokmap_i_device_slot {
     tokmap_i_stream stream; /* of next */
     bool held;              /* by the caller, */
     uint32_t n_tensors;     /* and by tensors */
+    uint64_t freed;         /* when, in the order of such moments */
     bool is_back;           /* its last tensor is deleted, and its stream not asked yet */
 } tokmap_i_device_slot;
 
@@ -116,7 +117,7 @@ struct tokmap_cuda {
                                               mutex: it is called without it */
     uint32_t n_notes, n_told;
 
-    uint64_t last_id, n_batches, n_tokens, bytes_moved, n_waits, ns_waited, n_late;
+    uint64_t n_freed, last_id, n_batches, n_tokens, bytes_moved, n_waits, ns_waited, n_late;
     tokmap_i_latency waits;
 };
 

@@ -44,7 +44,8 @@ typedef struct tensor {
 static void give_back(tokmap_cuda *s, tokmap_i_device_slot *d)
 {
     int capturing = 0;
-    d->is_back = s->driver->is_capturing(d->stream, &capturing) != 0 || capturing;
+    const int error = s->driver->is_capturing(d->stream, &capturing);
+    d->is_back = error == TOKMAP_I_DRIVER_CAPTURE_IMPLICIT || (!error && capturing);
     if (d->is_back)
         return;
     if (s->driver->record(d->returned, d->stream) && s->driver->wait_stream(d->stream))

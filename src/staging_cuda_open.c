@@ -19,7 +19,8 @@ enum {
     OF_DOCUMENTS = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
-#define PULL_BYTES ((uint64_t)1 << 20) /* up to here reading is faster than a copy and a kernel */
+#define PULL_BYTES                                                                                 \
+    ((uint64_t)1 << 20) /* expected, not measured */
 
 /* ---- Options ---- */
 
@@ -72,6 +73,12 @@ static tokmap_status check_outputs(const tokmap_cuda_options *o, tokmap_error *e
         !(o->outputs & ALL_OUTPUTS))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": no such outputs",
                     o->outputs);
+    if ((o->outputs & TOKMAP_CUDA_ROW_POSITIONS) && !(o->outputs & TOKMAP_CUDA_POSITION_IDS))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "outputs has TOKMAP_CUDA_ROW_POSITIONS, but not TOKMAP_CUDA_POSITION_IDS");
+    if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
     if (needs_documents(o) && o->loader->parts.wanted == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "outputs tell of documents: open the loader with row_parts = "
@@ -125,7 +132,8 @@ static tokmap_status plan(tokmap_cuda *s, tokmap_error *err)
     const uint32_t most = (uint32_t)MIN(n_inputs, INT32_MAX - 1);
     if (o->max_documents == 0)
         o->max_documents = most;
-    s->shape.max_borders = s->shape.has_documents ? MIN(o->max_documents, most) : 0;
+    const bool limited = (o->outputs & TOKMAP_CUDA_CU_SEQLENS) && o->max_documents < most;
+    s->shape.max_borders = !s->shape.has_documents ? 0 : limited ? o->max_documents : most;
     s->image_bytes = tokmap_i_image_bytes(&s->shape);
     if (s->image_bytes == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,

@@ -225,12 +225,16 @@ static bool queue(tokmap_cuda *s, tokmap_i_device_slot *d, attempt *a)
 
 /* ---- Batches ---- */
 
+/* The one that has been free the longest: what its last user queued is the likeliest to be over. */
 static tokmap_i_device_slot *free_slot(tokmap_cuda *s)
 {
-    for (uint32_t i = 0; i < s->options.n_slots; i++)
-        if (s->slots[i].state == TOKMAP_I_DEVICE_FREE)
-            return &s->slots[i];
-    return NULL;
+    tokmap_i_device_slot *first = NULL;
+    for (uint32_t i = 0; i < s->options.n_slots; i++) {
+        tokmap_i_device_slot *d = &s->slots[i];
+        if (d->state == TOKMAP_I_DEVICE_FREE && (!first || d->freed < first->freed))
+            first = d;
+    }
+    return first;
 }
 
 static void describe(tokmap_cuda *s, tokmap_i_device_slot *d, uint32_t host)
@@ -304,6 +308,8 @@ static bool hand_over(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream s
             return false;
         if (failed(a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event"))
             return false;
+    } else {
+        s->n_late++; /* nothing of it was done ahead */
     }
     if (!d->expanded) /* then it is ready when this is over */
         return make_outputs(s, d, stream, outputs ? outputs : d->outputs, a) &&
@@ -311,15 +317,25 @@ static bool hand_over(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream s
     return !outputs || !failed(a, copy_outputs(s, d, stream, outputs), "copying a batch");
 }
 
+/* A stream of another device or context, or none: a simpler way of transfer is no help. */
+static bool is_about_streams(int error)
+{
+    return error == TOKMAP_I_DRIVER_INVALID_CONTEXT || error == TOKMAP_I_DRIVER_INVALID_HANDLE ||
+           error == TOKMAP_I_DRIVER_CONTEXT_DESTROYED;
+}
+
 tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
                                        tokmap_i_stream stream, const tokmap_i_address *outputs,
                                        tokmap_error *err)
 {
     attempt a;
+    const uint64_t n_late = s->n_late;
     /* The caller's stream may be at fault, so this is not the end of the stage. */
-    while (!hand_over(s, d, stream, outputs, &a))
-        if (d->host == TOKMAP_I_NO_SLOT || !demote(s, &a, stream))
+    while (!hand_over(s, d, stream, outputs, &a)) {
+        s->n_late = n_late;
+        if (d->host == TOKMAP_I_NO_SLOT || is_about_streams(a.error) || !demote(s, &a, stream))
             return tokmap_i_stage_fail(s, a.error, a.what, err);
+    }
     if (d->host != TOKMAP_I_NO_SLOT)
         let_go_of_host(s, d);
     return TOKMAP_OK;

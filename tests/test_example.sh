@@ -47,7 +47,7 @@ fi
 
 cuda=${CUDA_HOME:-/usr/local/cuda}/include
 if [ -e "$cuda/cuda_runtime.h" ] && command -v "${CC:-cc}" >/dev/null; then
-    "${CC:-cc}" -std=c11 -Wall -Werror -DWITH_CUDA -Iinclude -isystem "$cuda" -c \
+    "${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Werror -DWITH_CUDA -Iinclude -isystem "$cuda" -c \
         docs/examples/train_loop.c -o "$work/with_cuda.o" 2>"$work/err"
     verdict compiles_with_the_toolkit "$(head -n 3 "$work/err")"
 else

@@ -505,12 +505,14 @@ def nvcc_writes_the_text():
 def ptxas_takes_it_for_every_device():
     ptxas = find_program("ptxas")
     known = {int(n) for n in re.findall(r"'sm_(\d+)'", run(ptxas, "--help"))}
-    expect(known.issuperset(DEVICES), "ptxas knows no %s" % (set(DEVICES) - known))
     with tempfile.TemporaryDirectory() as folder:
         for n in sorted(n for n in known if n >= 75):
             says = run(ptxas, "-v", "-arch=sm_%d" % n, PTX, "-o", os.path.join(folder, "out"))
             expect("0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads" in says,
                    "sm_%d: %s" % (n, says))
+    if not known.issuperset(DEVICES):
+        raise Skip("this ptxas knows no sm_%s; it takes the text for the others" %
+                   ", sm_".join(str(n) for n in sorted(set(DEVICES) - known)))
     return " ".join("sm_%d" % n for n in sorted(known) if n >= 75)
 
 
@@ -520,6 +522,9 @@ CONSTANTS = {
     "DRIVER_OK": "CUDA_SUCCESS", "DRIVER_OUT_OF_MEMORY": "CUDA_ERROR_OUT_OF_MEMORY",
     "DRIVER_STUB": "CUDA_ERROR_STUB_LIBRARY", "DRIVER_NO_DEVICE": "CUDA_ERROR_NO_DEVICE",
     "DRIVER_NOT_READY": "CUDA_ERROR_NOT_READY",
+    "DRIVER_INVALID_CONTEXT": "CUDA_ERROR_INVALID_CONTEXT",
+    "DRIVER_INVALID_HANDLE": "CUDA_ERROR_INVALID_HANDLE",
+    "DRIVER_CONTEXT_DESTROYED": "CUDA_ERROR_CONTEXT_IS_DESTROYED",
     "DRIVER_CAPTURE_IMPLICIT": "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
     "EVENT_BLOCKING": "CU_EVENT_BLOCKING_SYNC",
     "EVENT_NO_TIMING": "CU_EVENT_DISABLE_TIMING", "STREAM_NON_BLOCKING": "CU_STREAM_NON_BLOCKING",

@@ -208,6 +208,30 @@ TEST(fills_memory_of_the_callers)
     close_corpus();
 }
 
+/* So that what a step queued for its batch is over when the slot is written again. */
+TEST(slots_are_used_in_turn)
+{
+    open_corpus();
+    const options o = {0};
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
+        tokmap_loader *l = open_loader(&o);
+        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = 4, .no_thread = no_thread});
+        const void *used[40];
+        for (int i = 0; i < 40; i++) {
+            tokmap_cuda_batch b;
+            next(s, &b);
+            used[i] = b.inputs;
+            release(s, &b);
+            for (int k = 1; k < 4 && i >= k; k++)
+                CHECK(used[i] != used[i - k]);
+            CHECK(i < 4 || used[i] == used[i - 4]);
+        }
+        tokmap_cuda_close(s);
+        tokmap_loader_close(l);
+    }
+    close_corpus();
+}
+
 /* ---- Edit ---- */
 
 typedef struct editor {
@@ -390,6 +414,12 @@ TEST(open_says_which_option_is_wrong)
     expect_refusal((tokmap_cuda_options){.loader = l, .outputs = TOKMAP_CUDA_CU_SEQLENS},
                    "TOKMAP_ROW_DOCUMENTS");
     expect_refusal((tokmap_cuda_options){.loader = l, .device = -2}, "device is -2");
+    expect_refusal((tokmap_cuda_options){.loader = l, .outputs = 1 | TOKMAP_CUDA_ROW_POSITIONS},
+                   "but not TOKMAP_CUDA_POSITION_IDS");
+    expect_refusal((tokmap_cuda_options){.loader = l, .label_bytes = 4, .ignore_index = 1LL << 40},
+                   "does not fit labels of 4 bytes");
+    expect_refusal((tokmap_cuda_options){.loader = l, .max_documents = UINT32_MAX},
+                   "max_documents is 4294967295");
     expect_refusal((tokmap_cuda_options){.loader = l, .delivery = (tokmap_cuda_delivery)4},
                    "delivery is 4");
     setenv("TOKMAP_CUDA", "warp", 1);

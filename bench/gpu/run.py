@@ -29,7 +29,7 @@ CARRY = ("xxhash.h not found. Where packages cannot be installed, carry a folder
 class Step(NamedTuple):
     id: str
     title: str
-    seconds: float   # of 555 for all
+    seconds: float   # of 530 for all
     needs: tuple     # of "device", "gpubench", "library", "data", "torch"
     commands: tuple  # lists of words; {...} are filled in
 
@@ -44,7 +44,7 @@ def script(name, *more):
             "--seconds", "{seconds}")
 
 
-BUILD = Step("build", "library, gpubench", 60, (), ())
+BUILD = Step("build", "library, gpubench", 55, (), ())
 DATA = Step("data", "datasets of random tokens", 35, ("gpubench",),
             (("{gpubench}", "data", "--data", "{data}", "--seconds", "{seconds}", "--mib",
               "{data_mib}"),))
@@ -59,7 +59,7 @@ EXPERIMENTS = (
          (gpubench("h2d"),)),
     Step("E5", "the loader alone against the link's peak", 35, ("device", "gpubench", "data"),
          (gpubench("pipeline"),)),
-    Step("E6", "simulated training steps, ours and others'", 150, ("device", "torch"),
+    Step("E6", "simulated training steps, ours and others'", 130, ("device", "torch"),
          (script("torch_steps.py", "--without", "{without}"),)),
     Step("E4", "the kernel: exact, fast, sanitized", 55, ("device", "gpubench", "data"),
          (gpubench("expand"), script("sanitize.py", "--gpubench", "{gpubench}"))),
@@ -366,8 +366,8 @@ def take_options():
                         help="result file, JSON [BUILD/gpu/results.json]")
     parser.add_argument("--only", type=lambda text: text.split(","), metavar="E1,E5",
                         help="these experiments; also 'test'")
-    parser.add_argument("--seconds", type=float, default=555, metavar="N",
-                        help="for everything together [555]")
+    parser.add_argument("--seconds", type=float, default=530, metavar="N",
+                        help="for everything together [530]")
     parser.add_argument("--build", type=pathlib.Path, metavar="DIR",
                         default=pathlib.Path(os.environ.get("BUILD", ROOT / "build")),
                         help="build folder [$BUILD or build]")

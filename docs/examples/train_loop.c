@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tokmap_cuda.h"
 
@@ -35,8 +36,10 @@ typedef struct streams {
     cudaEvent_t watched;
 } streams;
 
-static void open_streams(streams *s)
+static void open_streams(streams *s, const char *device)
 {
+    if (strcmp(device, "host") != 0)
+        cudaSetDevice(atoi(device)); /* streams are of the device that batches are on */
     cudaStreamCreate(&s->training);
     cudaStreamCreate(&s->watching);
     cudaEventCreate(&s->watched);
@@ -59,8 +62,9 @@ typedef struct streams {
     void *training, *watching; /* ordinary memory knows no streams */
 } streams;
 
-static void open_streams(streams *s)
+static void open_streams(streams *s, const char *device)
 {
+    (void)device;
     s->training = s->watching = NULL;
 }
 
@@ -113,7 +117,8 @@ static void save(const tokmap_cuda *stage, const char *path)
         die("saving", &err);
     snprintf(partial, sizeof partial, "%s.partial", path);
     FILE *f = fopen(partial, "wb");
-    if (!f || fwrite(state, sizeof state, 1, f) != 1 || fclose(f) || rename(partial, path)) {
+    if (!f || fwrite(state, sizeof state, 1, f) != 1 || fflush(f) || fsync(fileno(f)) ||
+        fclose(f) || rename(partial, path)) {
         perror(partial);
         exit(1);
     }
@@ -177,14 +182,15 @@ static tokmap_loader *open_loader(const tokmap_dataset *const *dataset)
     return loader;
 }
 
-static void run(tokmap_cuda *stage, const char *state_path, int n_steps)
+static void run(tokmap_cuda *stage, const char *state_path, int n_steps, const char *device)
 {
     streams s;
     tokmap_error err;
-    open_streams(&s);
+    open_streams(&s, device);
     for (int step = 1; step <= n_steps; step++) {
         tokmap_cuda_batch batch = {.struct_size = sizeof batch};
-        /* The host does not wait: the stream does, if the batch is still on its way. */
+        /* The stream waits, if the batch is still on its way; the host waits in this program only
+         * because it prints what it has seen. TOKMAP_END comes where max_epochs is set. */
         if (tokmap_cuda_next(stage, &batch, s.training, &err))
             die("the next batch", &err);
         if (tokmap_cuda_wait(stage, &batch, s.watching, &err))
@@ -213,7 +219,7 @@ int main(int argc, char **argv)
     tokmap_loader *loader = open_loader(list);
     tokmap_cuda *stage = open_stage(loader, argc > 4 ? argv[4] : "host");
     restore(stage, argv[2]);
-    run(stage, argv[2], atoi(argv[3]));
+    run(stage, argv[2], atoi(argv[3]), argc > 4 ? argv[4] : "host");
     tokmap_cuda_close(stage);
     tokmap_loader_close(loader);
     tokmap_dataset_close(dataset);

@@ -42,7 +42,7 @@ class DeviceArray:
     def __init__(self, batch, name, address):
         self._batch, self._name, self.address = batch, name, address
         self.dtype = batch._stage._dtypes.get(name, "int32")
-        self.shape = ((batch._stage.info()["max_documents"] + 1,)
+        self.shape = ((batch._stage._n_borders,)
                       if name == "cu_seqlens" else (batch.n_rows, batch.sequence_length))
 
     def __repr__(self):
@@ -198,7 +198,7 @@ class _Core:
         self.user_edit, self.edit_error, self.replaced = edit, None, []
         self.log = _lib.StageLog(self.on_log if log else 0)
         self.edit = _lib.StageEdit(self.on_edit if edit else 0)
-        self.user_log = log
+        self.user_log, self.streams = log, {}
         self.lock = threading.RLock()  # a batch may be collected in a thread that has it
         self.n_users, self.pid = 0, os.getpid()
         self.callback_thread = None
@@ -361,6 +361,10 @@ class Stage:
         if ignore_index == 0 or not -2**(label_bits - 1) <= ignore_index < 2**(label_bits - 1):
             raise ValueError(f"ignore_index is {ignore_index}: must fit {self._dtypes['labels']}, and "
                              "not be 0")
+        for name, given, choices in (("positions", positions, _POSITIONS),
+                                     ("delivery", delivery, _DELIVERIES)):
+            if given not in choices:
+                raise ValueError(f"{name} is {given!r}: must be one of {', '.join(choices)}")
         options = _lib.StageOptions(
             struct_size=ctypes.sizeof(_lib.StageOptions), device=self._device,
             n_slots=_number("n_slots", n_slots, 2**32),
@@ -373,6 +377,9 @@ class Stage:
             no_thread=not thread, nvtx=bool(nvtx), n_copiers=_number("n_copiers", n_copiers, 2**32))
         self._core = _Core(loader, log, edit)
         self._core.open(options)
+        info = self.info()
+        self._n_inputs = info["n_rows"] * info["sequence_length"]
+        self._n_borders = info["max_documents"] + 1
         # Not __del__: of things that are collected together, any could be first, the loader too.
         weakref.finalize(self, self._core.close)
 
@@ -419,9 +426,7 @@ class Stage:
         if isinstance(target, int) and not isinstance(target, bool):
             return target, None
         width = _WIDTHS[self._dtypes.get(name, "int32")]
-        info = self.info()
-        n = (info["max_documents"] + 1 if name == "cu_seqlens"
-             else info["n_rows"] * info["sequence_length"])
+        n = self._n_borders if name == "cu_seqlens" else self._n_inputs
         if not hasattr(target, "__dlpack__"):
             if self._device != _HOST:
                 raise TypeError(f"{name}: a {type(target).__name__} has no __dlpack__")
@@ -458,6 +463,7 @@ class Stage:
     def _find_stream(self, stream):
         if stream is None:
             return self._current_stream()
+        given = stream
         if hasattr(stream, "__cuda_stream__"):
             version_and_handle = stream.__cuda_stream__
             if callable(version_and_handle):
@@ -472,13 +478,16 @@ class Stage:
         if stream == _PER_THREAD:
             raise ValueError("stream is 2, each thread's own default stream: a batch may be let go of in "
                              "another thread, so it needs a stream that all threads know")
+        self._core.streams[stream] = given  # lives as long as the stage: tensors may be deleted late
         return 0 if stream == _LEGACY else stream
 
     def _current_stream(self):
         torch = sys.modules.get("torch")
         if self._device == _HOST or torch is None or not torch.cuda.is_initialized():
             return 0
-        return torch.cuda.current_stream(self._device).cuda_stream
+        current = torch.cuda.current_stream(self._device)
+        self._core.streams[current.cuda_stream] = current
+        return current.cuda_stream
 
     @property
     def position(self):
