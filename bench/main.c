@@ -31,6 +31,7 @@ static const char help[] =
     "  stall    a simulated training step: how long it waits for its batch, hot and cold\n"
     "  scale    starting up, seeking, restoring and memory at 10^6 to 10^13 tokens\n"
     "  mix      mixtures of 1 to 64 sources, with limits on epochs, with changing weights\n"
+    "  gpu      copies to a GPU, and batches staged on it; left out where there is none\n"
     "  tokenize text in memory to ids, cold and warm (needs --tokenizer and --text)\n"
     "  pack     a corpus to a dataset, and each stage of it alone (likewise)\n"
     "  all      all of these but the last two, in three to ten minutes; cold is shorter then\n"
@@ -189,11 +190,17 @@ static const struct {
     bench_page *run;
     const char *takes; /* options that not all pages take, by their letters */
     bool in_all;       /* needs nothing from outside */
-} pages[] = {{"limits", limits_page, "l", true}, {"verify", verify_page, "v", true},
-             {"lookup", lookup_page, "n", true}, {"open", open_page, "", true},
-             {"load", load_page, "lD", true},    {"cold", cold_page, "lD", true},
-             {"stall", stall_page, "lDs", true}, {"scale", scale_page, "", true},
-             {"mix", mix_page, "", true},        {"tokenize", tokenize_page, "tpxij", false},
+} pages[] = {{"limits", limits_page, "l", true},
+             {"verify", verify_page, "v", true},
+             {"lookup", lookup_page, "n", true},
+             {"open", open_page, "", true},
+             {"load", load_page, "lD", true},
+             {"cold", cold_page, "lD", true},
+             {"stall", stall_page, "lDs", true},
+             {"scale", scale_page, "", true},
+             {"mix", mix_page, "", true},
+             {"gpu", gpu_page, "lD", true},
+             {"tokenize", tokenize_page, "tpxij", false},
              {"pack", pack_page, "tpxj", false}};
 enum {
     N_PAGES = sizeof pages / sizeof pages[0]

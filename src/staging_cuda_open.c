@@ -19,8 +19,7 @@ enum {
     OF_DOCUMENTS = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
-#define PULL_BYTES                                                                                 \
-    ((uint64_t)1 << 20) /* expected, not measured */
+#define PULL_BYTES ((uint64_t)1 << 20) /* expected, not measured */
 
 /* ---- Options ---- */
 

@@ -64,7 +64,7 @@ def every_page_gives_figures(folder):
     assert result["schema"] == 1 and result["machine"]["processors"] >= 1
     assert "--rounds 3" in result["command"] and str(folder) not in result["command"]
     without = {"cold"} if "O_DIRECT" in run.stderr else set()
-    assert {row["page"] for row in rows} == PAGES - without, run.stderr
+    assert {row["page"] for row in rows} - {"gpu"} == PAGES - without, run.stderr
     names = {row["name"] for row in rows}
     assert len(names) == len(rows)
     for row in rows:
@@ -130,6 +130,27 @@ def stalls_are_ordered(folder):
     assert {"hot, map, 1 ms", "hot, map, 3 ms"} <= kinds
     assert in_memory == (not any(kind.startswith("cold") for kind in kinds)), kinds
     assert in_memory or len(kinds) == 14 or "does not work here" in run.stderr, kinds
+
+
+def the_way_to_a_gpu_is_measured_where_there_is_one(folder):
+    options = ("gpu", "--rounds", "1", "--load-mib", "32", "--dir", folder, "--json",
+               folder / "out.json")
+    without = tokbench(*options)
+    assert without.returncode == 0, without.stderr
+    if "left out" in without.stderr:
+        assert not rows_of(folder / "out.json"), "figures of no device"
+    if os.environ.get("TOKMAP_SANITIZED") == "tsan":
+        return "two copies of the library in one process, under a sanitizer"
+    stand_in = str(BUILD / "stand_in")
+    run = tokbench(*options, LD_LIBRARY_PATH=stand_in)
+    assert run.returncode == 0, run.stderr
+    rows = rows_of(folder / "out.json")
+    assert len(rows) == 4 + 2 * 3 * 3 and {row["page"] for row in rows.values()} == {"gpu"}
+    for name, row in rows.items():
+        assert row["median"] > 0, name
+        assert name.startswith("staged") == (row.get("limit") == "host to device, 262144 KiB"), name
+        if name.endswith("p50"):
+            assert row["median"] <= rows[name[:-3] + "p99"]["median"], name
 
 
 def make_u32_dataset(folder):
@@ -319,7 +340,8 @@ def a_run_compares_with_itself(folder):
 MAPS_TERABYTES = (every_page_gives_figures, json_on_stdout_is_alone_there)
 TESTS = (every_page_gives_figures, fractions_are_those_of_the_rounds, cold_reads_are_measured,
          stalls_are_ordered, own_data_are_measured_and_left_alone,
-         data_that_are_too_small_are_refused, json_on_stdout_is_alone_there,
+         data_that_are_too_small_are_refused,
+         the_way_to_a_gpu_is_measured_where_there_is_one, json_on_stdout_is_alone_there,
          colours_are_for_terminals_that_want_them, a_stopped_run_leaves_no_data,
          failures_are_told, compare_reports_a_planted_ratio, compare_refuses_different_machines,
          compare_tells_what_is_wrong, a_run_compares_with_itself)
