@@ -182,7 +182,11 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape, b
     void *parameters[] = {&job};
     need(gpu.driver->load_module(&module, tokmap_i_expand_ptx), "compiling the kernel");
     need(gpu.driver->get_function(&function, module, "tokmap_expand"), "finding the kernel");
-    memcpy(&job.inputs, outputs, sizeof outputs);
+    job.inputs = outputs[0];
+    job.labels = outputs[1];
+    job.position_ids = outputs[2];
+    job.document_ids = outputs[3];
+    job.cu_seqlens = outputs[4];
     need(gpu.driver->launch(function, job.n_rows * job.n_tiles, 1, 1, TOKMAP_I_BLOCK_THREADS, 1, 1,
                             0, NULL, parameters, NULL),
          "the kernel");
@@ -193,8 +197,11 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape, b
     places[1] = places[0];
     CHECK(tokmap_i_image_begin(&image, shape, all->rows, &finder));
     job.image = (uintptr_t)image.memory;
-    for (int i = 0; i < 5; i++)
-        (&job.inputs)[i] = (uintptr_t)theirs[i];
+    job.inputs = (uintptr_t)theirs[0];
+    job.labels = (uintptr_t)theirs[1];
+    job.position_ids = (uintptr_t)theirs[2];
+    job.document_ids = (uintptr_t)theirs[3];
+    job.cu_seqlens = (uintptr_t)theirs[4];
     tokmap_i_expand(&job);
     for (int i = 0; i < 5; i++)
         if (memcmp(mine[i], theirs[i], sizes[i]) != 0)
