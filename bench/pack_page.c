@@ -215,6 +215,11 @@ static int measure(subject *s, bench_report *report)
         }
         bench_add_value(ratio, speed / slowest);
     }
+    int least = 0;
+    for (int k = 1; k < N_STAGES; k++)
+        if (bench_median(rows[k]) < bench_median(rows[least]))
+            least = k;
+    bench_set_rate_limit(rows[N_STAGES], rows[least], 1);
     return 0;
 }
 

@@ -121,6 +121,8 @@ static void add_ratio(const subject *s, bench_report *report, bench_row *const *
     snprintf(name, sizeof name, "%s, %s", names[kind], s->cold ? "not cached" : "cached");
     bench_set_goal(bench_add_ratio(report, rows[over[kind]], rows[under[kind]], name),
                    BENCH_AT_LEAST, 0.8);
+    if (kind < 2) /* as many threads that only read */
+        bench_set_rate_limit(rows[over[kind]], rows[under[kind]], 1);
 }
 
 /* Reading and verifying in turn, each with one thread and with all. */
