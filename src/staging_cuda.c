@@ -1,4 +1,5 @@
-/* staging_cuda.c - the steps of a stage: next, release, fill, seek, and what it says of itself. */
+/* staging_cuda.c - the calls of a stage: next, wait, release, fill, seek, and what it says of
+ * itself. */
 #include "staging_cuda.h"
 
 #include <inttypes.h>
@@ -139,7 +140,8 @@ static void count_call(tokmap_cuda *s, uint64_t begin_ns)
     tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
 }
 
-static tokmap_status begin_next(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+/* What all calls with a stream begin with; afterwards the thread is in the stage's context. */
+static tokmap_status begin_call(tokmap_cuda *s, const tokmap_cuda_batch *batch,
                                 tokmap_i_stream stream, tokmap_i_visit *visit, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
@@ -175,7 +177,7 @@ tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_i_visit visit;
     tokmap_i_device_slot *d;
     const uint64_t begin_ns = tokmap_i_now_ns();
-    tokmap_status status = begin_next(s, batch, stream, &visit, err);
+    tokmap_status status = begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     if (s->options.nvtx)
@@ -195,7 +197,7 @@ tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batch *batch, v
                                tokmap_error *err)
 {
     tokmap_i_visit visit;
-    tokmap_status status = begin_next(s, batch, stream, &visit, err);
+    tokmap_status status = begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -249,7 +251,7 @@ tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch
                                   tokmap_error *err)
 {
     tokmap_i_visit visit;
-    tokmap_status status = begin_next(s, batch, stream, &visit, err);
+    tokmap_status status = begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -324,7 +326,7 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_i_visit visit;
     tokmap_i_device_slot *d;
     const uint64_t begin_ns = tokmap_i_now_ns();
-    tokmap_status status = begin_next(s, batch, stream, &visit, err);
+    tokmap_status status = begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     if (s->options.nvtx)

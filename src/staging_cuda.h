@@ -6,8 +6,8 @@
  *   device slot   FREE --queue--> READY --next--> LENT --release, last tensor--> FREE
  *
  * fill copies the rows into pinned memory; queue puts copy and kernel into the stage's stream,
- * behind what the caller's streams did with the device slot before. Only the thread that fills ever
- * waits for an event on the host.
+ * behind what the caller's streams did with the device slot before. On the host an event is waited
+ * for by who fills, which is the stage's thread unless the caller wanted none, and after a failure.
  *
  * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it; slots
  * are written without it by whoever fills them, while they are his. */
