@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "device.h"
+#include "load_data.h"
 
 enum {
     BATCH_ROWS = 32,
@@ -48,11 +49,7 @@ static tokmap_loader *open_loader(const tokmap_dataset *const *ds, uint32_t leng
                                            .seed = seed,
                                            .shuffle = w->shuffle,
                                            .io = w->io};
-    tokmap_loader *l;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, &options, &err))
-        fprintf(stderr, "tokbench: %s\n", err.text);
-    return l;
+    return load_data_loader(&options);
 }
 
 bool cold_reads_works(const tokmap_dataset *ds, tokmap_io io, const char *name)

@@ -142,11 +142,7 @@ static tokmap_loader *open_loader(const gpu *g, uint32_t n_rows)
                                            .batch_rows = n_rows,
                                            .seed = 1,
                                            .io = TOKMAP_IO_MAP};
-    tokmap_loader *l;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, &options, &err))
-        fprintf(stderr, "tokbench: %s\n", err.text);
-    return l;
+    return load_data_loader(&options);
 }
 
 /* Takes batches and releases them at once: the stage alone. */

@@ -116,3 +116,12 @@ void load_data_remove(const bench_options *options, size_t n_datasets)
         bench_remove(prefix);
     }
 }
+
+tokmap_loader *load_data_loader(const tokmap_loader_options *options)
+{
+    tokmap_loader *l;
+    tokmap_error err;
+    if (tokmap_loader_open(&l, options, &err))
+        fprintf(stderr, "tokbench: %s\n", err.text);
+    return l;
+}

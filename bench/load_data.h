@@ -4,6 +4,7 @@
 
 #include "bench.h"
 #include "tokmap.h"
+#include "tokmap_loader.h"
 
 /* The caller's dataset, if he named one; else random 16-bit tokens in documents of a thousand, as
  * many as the options say or usual_bytes hold, and not in the page cache. Returns 0, or says what
@@ -25,5 +26,8 @@ void load_data_name(const bench_options *options, size_t i, char *prefix, size_t
 void load_data_close(const tokmap_dataset **datasets, size_t n_datasets);
 /* Takes away what was made here, and nothing else. */
 void load_data_remove(const bench_options *options, size_t n_datasets);
+
+/* NULL: it said why. */
+tokmap_loader *load_data_loader(const tokmap_loader_options *options);
 
 #endif /* TOKMAP_LOAD_DATA_H */

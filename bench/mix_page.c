@@ -68,11 +68,7 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
                                            .batch_rows = BATCH_ROWS,
                                            .io = TOKMAP_IO_MAP,
                                            .seed = 1};
-    tokmap_loader *l;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, &options, &err))
-        fprintf(stderr, "tokbench: %s\n", err.text);
-    return l;
+    return load_data_loader(&options);
 }
 
 static uint64_t any_sample(mix *m)

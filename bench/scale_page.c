@@ -132,11 +132,7 @@ static tokmap_loader *open_loader(const subject *s, const tokmap_dataset *const 
                                            .batch_rows = BATCH_ROWS,
                                            .io = io,
                                            .seed = 1};
-    tokmap_loader *l;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, &options, &err))
-        fprintf(stderr, "tokbench: %s\n", err.text);
-    return l;
+    return load_data_loader(&options);
 }
 
 static uint64_t any_sample(subject *s)

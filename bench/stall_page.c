@@ -97,11 +97,7 @@ static tokmap_loader *open_loader(stall *s, tokmap_io io)
                                            .batch_rows = BATCH_ROWS,
                                            .io = io,
                                            .seed = bench_random(&s->seed)};
-    tokmap_loader *l;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, &options, &err))
-        fprintf(stderr, "tokbench: %s\n", err.text);
-    return l;
+    return load_data_loader(&options);
 }
 
 static bool take_batch(const stall *s, tokmap_loader *l)
