@@ -1,8 +1,9 @@
 /* lookup_page.c - which document holds this token: how many answers a second, straight from the
- * map. */
+ * map. An answer takes at least one read from a random place of the index: measured beside it. */
 #include <stdlib.h>
 
 #include "bench.h"
+#include "plain_map.h"
 #include "tokmap.h"
 
 enum {
@@ -53,50 +54,93 @@ static int touch_all(const tokmap_dataset *ds, uint64_t n_documents)
     return 0;
 }
 
-static int measure(const bench_options *options, bench_report *report, uint64_t n_documents)
+enum {
+    READ,
+    READ_MANY,
+    FIND,
+    FIND_MANY,
+    DOCUMENT,
+    N_MEASURED,
+    RATE = N_MEASURED, /* of FIND_MANY */
+    N_KINDS
+};
+static const struct {
+    const char *name, *unit;
+} kinds[N_KINDS] = {{"random read of the index, one after another", "ns"},
+                    {"random read of the index, many at once", "ns"},
+                    {"find by token, one after another", "ns"},
+                    {"find by token, many at once", "ns"},
+                    {"document by number, many at once", "ns"},
+                    {"lookups a second, one thread", "M/s"}};
+
+static int measure_round(const tokmap_dataset *ds, const plain_map *map, uint64_t seed,
+                         bench_row *const *rows)
 {
-    char prefix[4096], name[80];
-    snprintf(prefix, sizeof prefix, "%s/lookup", options->dir);
-    const uint64_t n_tokens = n_documents * MEAN_LENGTH;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    const double ns[N_MEASURED] = {
+        plain_map_index_ns(map, true, LOOKUPS, seed),
+        plain_map_index_ns(map, false, LOOKUPS, ~seed), lookup_ns(ds, info.n_tokens, true, seed),
+        lookup_ns(ds, info.n_tokens, false, ~seed), by_index_ns(ds, info.n_documents, seed + 1)};
+    for (int i = 0; i < N_MEASURED; i++) {
+        if (ns[i] < 0)
+            return 1;
+        bench_add_value(rows[i], ns[i]);
+    }
+    bench_add_value(rows[RATE], 1e3 / ns[FIND_MANY]);
+    return 0;
+}
+
+static int measure(const char *prefix, const bench_options *options, uint64_t n_documents,
+                   bench_row *const *rows)
+{
     tokmap_dataset *ds = NULL;
+    plain_map map = {0};
     tokmap_error err;
-    int code = bench_make_sparse(prefix, n_tokens, n_documents);
+    int code = bench_make_sparse(prefix, n_documents * MEAN_LENGTH, n_documents);
     if (!code && tokmap_dataset_open(&ds, prefix, &err)) {
         fprintf(stderr, "tokbench: %s\n", err.text);
         code = 1;
     }
-    bench_row *rows[3];
-    const char *names[3] = {"find by token, one after another", "find by token, many at once",
-                            "document by number, many at once"};
-    for (int i = 0; i < 3; i++) {
-        snprintf(name, sizeof name, "%s, %.0e documents", names[i], (double)n_documents);
-        rows[i] = bench_add_row(report, "lookup", name, "ns");
-    }
-    bench_set_goal(rows[0], BENCH_AT_MOST, 1000);
     if (!code)
-        code = touch_all(ds, n_documents);
-    const uint32_t n_rounds = options->n_rounds ? options->n_rounds : ROUNDS;
-    for (uint32_t i = 0; !code && i < n_rounds; i++) {
-        const double x = lookup_ns(ds, n_tokens, true, i), y = lookup_ns(ds, n_tokens, false, ~i),
-                     z = by_index_ns(ds, n_documents, i + 1);
-        code = x < 0 || y < 0 || z < 0;
-        bench_add_value(rows[0], x);
-        bench_add_value(rows[1], y);
-        bench_add_value(rows[2], z);
-    }
-    snprintf(name, sizeof name, "lookups a second, one thread, %.0e documents",
-             (double)n_documents);
-    bench_row *rate = bench_add_row(report, "lookup", name, "M/s");
-    for (uint32_t i = 0; i < rows[1]->n_values; i++)
-        bench_add_value(rate, 1e3 / rows[1]->values[i]);
+        code = !plain_map_open(&map, prefix) || touch_all(ds, n_documents);
+    if (!code)
+        plain_map_touch_index(&map);
+    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
+    for (uint32_t i = 0; !code && i < n_rounds; i++)
+        code = measure_round(ds, &map, i, rows);
+    plain_map_close(&map);
     tokmap_dataset_close(ds);
     bench_remove(prefix);
     return code;
 }
 
+static void judge(bench_row *const *rows)
+{
+    bench_set_goal(rows[FIND], BENCH_AT_MOST, 1000);
+    bench_set_time_limit(rows[FIND], rows[READ]);
+    bench_set_time_limit(rows[FIND_MANY], rows[READ_MANY]);
+    bench_set_time_limit(rows[DOCUMENT], rows[READ_MANY]);
+}
+
 int lookup_page(const bench_options *options, bench_report *report)
 {
     const uint64_t large = options->n_documents ? options->n_documents : default_documents;
-    const int code = measure(options, report, large / 1000 ? large / 1000 : 1);
-    return code ? code : measure(options, report, large);
+    const uint64_t sizes[] = {large / 1000 ? large / 1000 : 1, large};
+    bench_row *rows[2][N_KINDS];
+    char prefix[4096], name[80];
+    int code = 0;
+    snprintf(prefix, sizeof prefix, "%s/lookup", options->dir);
+    for (int k = 0; k < N_KINDS; k++) {
+        for (int i = 0; i < 2; i++) {
+            snprintf(name, sizeof name, "%s, %.0e documents", kinds[k].name, (double)sizes[i]);
+            rows[i][k] = bench_add_row(report, "lookup", name, kinds[k].unit);
+            rows[i][k]->cell = true;
+        }
+    }
+    for (int i = 0; i < 2 && !code; i++) {
+        code = measure(prefix, options, sizes[i], rows[i]);
+        judge(rows[i]);
+    }
+    return code;
 }

@@ -1,17 +1,14 @@
 /* scale_page.c - starting up, going anywhere and going on after a restart, from a million tokens to
  * ten million million; and the memory it takes. The tokens are holes in files, and `next` alone
  * touches none: this is what the size of the data costs, not what reading costs. */
-#include <fcntl.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "bench.h"
 #include "cold_reads.h"
 #include "load_data.h"
+#include "plain_map.h"
 
 enum {
     ROUNDS = 11,
@@ -58,49 +55,20 @@ typedef struct subject {
 
 /* ---- What opening cannot go below ---- */
 
-typedef struct plain_map {
-    void *at;
-    size_t n_bytes;
-} plain_map;
-
-static bool open_and_map(const char *prefix, const char *suffix, plain_map *map)
-{
-    char path[4100];
-    struct stat st;
-    snprintf(path, sizeof path, "%s%s", prefix, suffix);
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    map->at = MAP_FAILED;
-    if (fd >= 0 && fstat(fd, &st) == 0) {
-        map->n_bytes = (size_t)st.st_size;
-        map->at = mmap(NULL, map->n_bytes, PROT_READ, MAP_SHARED, fd, 0);
-    }
-    if (fd < 0 || map->at == MAP_FAILED)
-        perror(path);
-    if (fd >= 0)
-        close(fd);
-    return fd >= 0 && map->at != MAP_FAILED;
-}
-
-/* Both files of each dataset, and a look at the header of the index. -1: it failed. */
+/* All datasets. -1: it failed. */
 static double plain_open_us(const subject *s)
 {
-    plain_map maps[2 * MAX_DATASETS];
+    plain_map maps[MAX_DATASETS] = {{0}};
     char prefix[4096];
     bool fine = true;
-    for (int i = 0; i < 2 * MAX_DATASETS; i++)
-        maps[i].at = MAP_FAILED;
     const uint64_t start = bench_now_ns();
     for (uint32_t i = 0; i < s->n_datasets && fine; i++) {
-        plain_map *map = &maps[(size_t)2 * i];
         load_data_name(s->options, i, prefix, sizeof prefix);
-        fine = open_and_map(prefix, ".tmi", map) && open_and_map(prefix, ".bin", map + 1);
-        if (fine)
-            *(const volatile uint8_t *)map->at;
+        fine = plain_map_open(&maps[i], prefix);
     }
     const double us = (double)(bench_now_ns() - start) / 1e3;
-    for (int i = 0; i < 2 * MAX_DATASETS; i++)
-        if (maps[i].at != MAP_FAILED)
-            munmap(maps[i].at, maps[i].n_bytes);
+    for (uint32_t i = 0; i < s->n_datasets; i++)
+        plain_map_close(&maps[i]);
     return fine ? us : -1;
 }
 

@@ -116,6 +116,14 @@ static int larger(int a, size_t b)
     return a > (int)b ? a : (int)b;
 }
 
+/* Of what stands behind the range. */
+static int last_width(const bench_row *row)
+{
+    const bool limit = row->limit[0], goal = row->goal != BENCH_NO_GOAL;
+    return (limit || goal ? 2 : 0) + (limit ? BAR_CELLS + 5 : 0) + (limit && goal ? 2 : 0) +
+           (goal ? (int)strlen(">=  NO") + (int)strlen(table_number(row->target).s) : 0);
+}
+
 /* Two blanks, name, blank, 6, blank, unit, blank, range; then, where a row has more, that. */
 static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
 {
@@ -127,8 +135,8 @@ static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
         w.unit = larger(w.unit, strlen(rows[i].unit));
         w.range = larger(w.range, strlen(range_of(&rows[i]).s));
         longest = larger(longest, strlen(rows[i].name));
-        if (rows[i].limit[0] || rows[i].goal != BENCH_NO_GOAL)
-            w.last = 2 + BAR_CELLS + 5;
+        if (last_width(&rows[i]) > w.last)
+            w.last = last_width(&rows[i]);
     }
     w.name = l->n_columns - (2 + 1 + 6 + 1 + 1) - w.unit - w.range - w.last;
     w.name = w.name < 20 ? 20 : w.name > longest ? longest : w.name;

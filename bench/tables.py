@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""tables.py RESULT.json PAGE - one page of a result of tokbench as a Markdown table.
+"""tables.py RESULT.json PAGE - one page of a result of tokbench as a Markdown table. Behind a
+figure and its smallest and largest value stands its share of its limit, where it has one.
 
 tables.py --document FILE - writes FILE anew: what stands between a line
 `<!-- tokbench: RESULT.json PAGE -->` and the next `<!-- end -->` becomes that table. With --check
@@ -20,6 +21,8 @@ SPLITS = {
     "stall": r"(?P<line>.*), (?P<column>p50|p99|p99\.9|max|CPU|busy)$",
     "scale": r"(?P<line>.*), (?P<column>open|start|seek|restore|memory|RSS)$",
     "mix": r"(?P<line>.*), (?P<column>sample|locate|open|memory)$",
+    "lookup": r"(?P<line>.*), (?P<column>[\d.e+]+ documents)$",
+    "open": r"(?P<line>.*), (?P<column>10\^\d+ tokens)$",
 }
 
 
@@ -35,6 +38,9 @@ def cell(row):
     text = number(row["median"])
     if len(values) > 1:
         text += " (%s .. %s)" % (number(min(values)), number(max(values)))
+    if "fraction" in row and row["unit"] != "%":
+        percent = 100 * row["fraction"]
+        text += ", %.*f %%" % (0 if percent >= 9.95 else 1, percent)
     target = row.get("target")
     return text if not target or target["reached"] else text + " **missed**"
 
@@ -46,7 +52,7 @@ def place(row, page):
         return row["name"] + ", " + row["unit"], "median (min .. max)"
     found = match.groupdict()
     column = found["column"]
-    if page == "load":
+    if page in ("load", "lookup", "open"):
         return found["line"] + ", " + row["unit"], column
     if page == "cold":
         column = column or "rate"

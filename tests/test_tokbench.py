@@ -70,7 +70,7 @@ def every_page_gives_figures(folder):
     for row in rows:
         check_row(row, names)
         assert is_shown(row["name"], run.stdout), row["name"]
-    for page in PAGES - {"limits", "verify", "lookup", "open"} - without:
+    for page in PAGES - {"limits"} - without:
         assert any("limit" in row for row in rows if row["page"] == page), page
     sizes = {row["x"] for row in rows if row["page"] == "scale"}
     assert sizes == {10.0 ** i for i in range(6, 14)}, sizes
@@ -92,6 +92,22 @@ def fractions_are_those_of_the_rounds(folder):
         limit = rows[row["limit"]]
         parts = sorted(part(*pair) for pair in zip(row["values"], limit["values"]))
         assert abs(row["fraction"] / parts[1] - 1) < 1e-4, row
+
+
+def tokenizing_is_measured(folder):
+    text = "naïve 七転び八起き\n".encode() * 100
+    (folder / "text").write_bytes(text)
+    run = tokbench("tokenize", "--tokenizer", "bytes", "--text", folder / "text", "--rounds", "3",
+                   "-j", "2", "--ids", folder / "ids", "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    ids = (folder / "ids").read_bytes()
+    assert [struct.unpack_from("<I", ids, i)[0] for i in range(0, len(ids), 4)] == list(text)
+    rows = rows_of(folder / "out.json")
+    for row in rows.values():
+        check_row({**row, "median": sorted(row["values"])[len(row["values"]) // 2],
+                   "values": (row["values"] * 3)[:3]}, rows)
+    for name in ("cold, 1 thread", "warm, 1 thread", "cold, 2 threads", "warm, 2 threads"):
+        assert rows[name]["limit"] == "text read and ids written," + name[name.rindex(" ", 0, -8):], name
 
 
 def cold_reads_are_measured(folder):
