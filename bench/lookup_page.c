@@ -66,12 +66,10 @@ enum {
 };
 static const struct {
     const char *name, *unit;
-} kinds[N_KINDS] = {{"random read of the index, one after another", "ns"},
-                    {"random read of the index, many at once", "ns"},
-                    {"find by token, one after another", "ns"},
-                    {"find by token, many at once", "ns"},
-                    {"document by number, many at once", "ns"},
-                    {"lookups a second, one thread", "M/s"}};
+} kinds[N_KINDS] = {
+    {"random read, one after another", "ns"},   {"random read, many at once", "ns"},
+    {"find by token, one after another", "ns"}, {"find by token, many at once", "ns"},
+    {"document by number, many at once", "ns"}, {"lookups a second, one thread", "M/s"}};
 
 static int measure_round(const tokmap_dataset *ds, const plain_map *map, uint64_t seed,
                          bench_row *const *rows)
