@@ -67,8 +67,8 @@ enum {
 static const struct {
     const char *name, *unit;
 } kinds[N_KINDS] = {
-    {"random read, one after another", "ns"},   {"random read, many at once", "ns"},
-    {"find by token, one after another", "ns"}, {"find by token, many at once", "ns"},
+    {"random read, one by one", "ns"},          {"random read, many at once", "ns"},
+    {"find by token, one by one", "ns"},        {"find by token, many at once", "ns"},
     {"document by number, many at once", "ns"}, {"lookups a second, one thread", "M/s"}};
 
 static int measure_round(const tokmap_dataset *ds, const plain_map *map, uint64_t seed,
@@ -131,7 +131,7 @@ int lookup_page(const bench_options *options, bench_report *report)
     snprintf(prefix, sizeof prefix, "%s/lookup", options->dir);
     for (int k = 0; k < N_KINDS; k++) {
         for (int i = 0; i < 2; i++) {
-            snprintf(name, sizeof name, "%s, %.0e documents", kinds[k].name, (double)sizes[i]);
+            snprintf(name, sizeof name, "%s, %.0e docs", kinds[k].name, (double)sizes[i]);
             rows[i][k] = bench_add_row(report, "lookup", name, kinds[k].unit);
             rows[i][k]->cell = true;
         }

@@ -21,7 +21,7 @@ SPLITS = {
     "stall": r"(?P<line>.*), (?P<column>p50|p99|p99\.9|max|CPU|busy)$",
     "scale": r"(?P<line>.*), (?P<column>open|start|seek|restore|memory|RSS)$",
     "mix": r"(?P<line>.*), (?P<column>sample|locate|open|memory)$",
-    "lookup": r"(?P<line>.*), (?P<column>[\d.e+]+ documents)$",
+    "lookup": r"(?P<line>.*), (?P<column>[\d.e+]+ docs)$",
     "open": r"(?P<line>.*), (?P<column>10\^\d+ tokens)$",
 }
 
