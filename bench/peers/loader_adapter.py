@@ -116,6 +116,7 @@ class Tokmap(Adapter):
     work = U16
     io, shuffle = "auto", "full"
     parts = ()
+    fills = True  # by Loader.fill(), into the same arrays
 
     def open(self):
         import tokmap
@@ -149,7 +150,7 @@ class Tokmap(Adapter):
         return self.inputs, self.labels
 
     def batches(self):
-        if self.work == VIEWS or type(self) is not Tokmap:
+        if self.work == VIEWS or not self.fills:
             return map(self.take, self.loader)
         form = "tokens" if self.work == U16 else "i64"
         both = self.inputs, self.labels
@@ -185,6 +186,7 @@ class TokmapNew(Tokmap):
     packages = ("numpy",)
     imports = ("tokmap", "numpy")
     note = "new arrays in each batch"
+    fills = False
 
     def take(self, batch):
         import numpy
