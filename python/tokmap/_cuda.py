@@ -270,7 +270,7 @@ class _Core:
         self.callback_thread = threading.get_ident()
         self.edit_error, replaced = None, []
         try:
-            rows = [Row(self.loader_handle, c_rows[i], batch.contents.sequence_length)
+            rows = [Row(self.loader_handle, _lib.ROW.unpack(c_rows[i]), batch.contents.sequence_length)
                     for i in range(batch.contents.n_rows)]
             before = [(row.tokens, row.loss_mask) for row in rows]
             self.user_edit(rows, batch.contents.first_sample)

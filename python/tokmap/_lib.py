@@ -3,6 +3,7 @@
 import ctypes
 import ctypes.util
 import os
+import struct
 from ctypes import (CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint8, c_uint32, c_uint64, c_void_p)
 
@@ -68,6 +69,11 @@ class Row(ctypes.Structure):
                 ("window", c_uint64), ("first_token", c_uint64), ("cu_seqlens", c_void_p),
                 ("n_documents", c_uint32), ("longest_document", c_uint32),
                 ("position_ids", c_void_p), ("document_ids", c_void_p), ("loss_mask", c_void_p)]
+
+
+# All fields of a row at once, which is quicker than one by one.
+_LETTERS = {c_void_p: "P", c_uint32: "I", c_uint64: "Q"}
+ROW = struct.Struct("".join(_LETTERS[kind] for _, kind in Row._fields_))
 
 
 class Batch(ctypes.Structure):

@@ -47,9 +47,17 @@ class _Handle:
     """The C loader and the datasets it reads; closes it when nobody looks at it any more. Not by
     __del__: of things that are collected together any could be first, a dataset too."""
 
-    def __init__(self, datasets):
+    def __init__(self, datasets, wholes):
         self.pointer = ctypes.c_void_p()
+        self.wholes = wholes
         weakref.finalize(self, _close, self.pointer, datasets).atexit = False  # views may be left
+
+
+def _whole(dataset):
+    """(address, all of its tokens): most rows are slices of that."""
+    address = ctypes.c_void_p()
+    lib.tokmap_dataset_tokens(dataset._pointer(), 0, 0, ctypes.byref(address))
+    return address.value, dataset.tokens()
 
 
 def _view(handle, pointer, n_bytes, letter):
@@ -58,25 +66,32 @@ def _view(handle, pointer, n_bytes, letter):
     return memoryview(data).cast("B").cast(letter).toreadonly()
 
 
+def _tokens(handle, source, dataset, pointer, n_tokens, token_bytes):
+    address, tokens = handle.wholes[source][dataset]
+    first = (pointer - address) // token_bytes
+    if 0 <= first <= len(tokens) - n_tokens:
+        return tokens[first:first + n_tokens]
+    return _view(handle, pointer, n_tokens * token_bytes, "H" if token_bytes == 2 else "I")
+
+
 class Row:
     """A row of a batch. `tokens` and the arrays are memoryviews into the map and the loader: they
     hold what they say until the next batch is taken."""
 
-    def __init__(self, handle, row, length):
-        self.source, self.dataset = row.source, row.dataset
-        self.epoch, self.window, self.first_token = row.epoch, row.window, row.first_token
-        self.n_documents, self.longest_document = row.n_documents, row.longest_document
-        letter = "H" if row.token_bytes == 2 else "I"
-        self.tokens = _view(handle, row.tokens, row.n_tokens * row.token_bytes, letter)
+    def __init__(self, handle, fields, length):
+        (pointer, n_tokens, token_bytes, self.source, self.dataset, self.epoch, self.window,
+         self.first_token, cu_seqlens, self.n_documents, self.longest_document, position_ids,
+         document_ids, loss_mask) = fields
+        self.tokens = _tokens(handle, self.source, self.dataset, pointer, n_tokens, token_bytes)
         self.cu_seqlens = self.position_ids = self.document_ids = self.loss_mask = None
-        if row.cu_seqlens:
-            self.cu_seqlens = _view(handle, row.cu_seqlens, 4 * (row.n_documents + 1), "i")
-        if row.position_ids:
-            self.position_ids = _view(handle, row.position_ids, 4 * length, "i")
-        if row.document_ids:
-            self.document_ids = _view(handle, row.document_ids, 4 * length, "i")
-        if row.loss_mask:
-            self.loss_mask = _view(handle, row.loss_mask, length, "B")
+        if cu_seqlens:
+            self.cu_seqlens = _view(handle, cu_seqlens, 4 * (self.n_documents + 1), "i")
+        if position_ids:
+            self.position_ids = _view(handle, position_ids, 4 * length, "i")
+        if document_ids:
+            self.document_ids = _view(handle, document_ids, 4 * length, "i")
+        if loss_mask:
+            self.loss_mask = _view(handle, loss_mask, length, "B")
 
 
 class Batch:
@@ -98,7 +113,8 @@ class Batch:
         self._check()
         if not -self.n_rows <= index < self.n_rows:
             raise IndexError(index)
-        return Row(self._handle, self._batch.rows[index % self.n_rows], self.sequence_length)
+        fields = _lib.ROW.unpack(self._batch.rows[index % self.n_rows])
+        return Row(self._handle, fields, self.sequence_length)
 
     def gather(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
         """Copies the batch into writable buffers of the right size (numpy.ndarray, torch.Tensor.numpy(),
@@ -167,6 +183,7 @@ class Loader:
         for d in (d for s in sources for d in s.datasets):
             d._pointer()  # is open
         self._maps = [[d._handle for d in s.datasets] for s in sources]
+        self._wholes = [[_whole(d) for d in s.datasets] for s in sources]
         self._options = {
             "sequence_length": _number("sequence_length", sequence_length, 2**32),
             "seed": _number("seed", seed, 2**64), "shuffle": _SHUFFLES[shuffle],
@@ -183,7 +200,7 @@ class Loader:
     def _open(self, batch_rows, rank, n_ranks):
         sources, stages = self._sources, self._stages
         c_sources = (_lib.LoaderSource * len(sources))()
-        handle = _Handle(self._maps)
+        handle = _Handle(self._maps, self._wholes)
         for c, s, maps in zip(c_sources, sources, self._maps):
             pointers = [m.pointer.value for m in maps]
             c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
