@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "load_data.h"
@@ -9,7 +10,6 @@
 enum {
     BATCH_ROWS = 32,
     MAX_LENGTHS = 8,
-    N_WAYS = 5,
     AT_ONCE = 64,
     SEQUENTIAL_BYTES = 1 << 20,
     SEQUENTIAL_AT_ONCE = 32
@@ -22,6 +22,14 @@ typedef struct way {
     double least_share; /* of the device's rate; 0: no aim */
 } way;
 
+enum {
+    DIRECT,
+    POPULATE,
+    READ,
+    PLAIN_MAP,
+    BLOCK_SHUFFLE,
+    N_WAYS
+};
 static const way ways[N_WAYS] = {
     {"direct", TOKMAP_IO_DIRECT, TOKMAP_SHUFFLE_FULL, 0.9},
     {"populate", TOKMAP_IO_POPULATE, TOKMAP_SHUFFLE_FULL, 0.6},
@@ -101,6 +109,12 @@ static size_t row_bytes(const cold *c)
     return c->token_bytes * ((size_t)c->length + 1);
 }
 
+static uint64_t ns_of(const cold *c, const way *w)
+{
+    /* A group of blocks is read before its first row: longer, so that this is in proportion. */
+    return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->what->ns : c->what->ns;
+}
+
 static bool load(cold *c, const way *w, rate *out)
 {
     uint64_t n_rows = 0;
@@ -109,9 +123,7 @@ static bool load(cold *c, const way *w, rate *out)
     tokmap_loader *l = open_loader(&c->what->ds, c->length, w, bench_random(&c->seed));
     if (!l)
         return false;
-    /* A group of blocks is read before its first row: longer, so that this is in proportion. */
-    const uint64_t n_times = w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 : 1;
-    const bool fine = take_steps(l, start + n_times * c->what->ns, &n_rows);
+    const bool fine = take_steps(l, start + ns_of(c, w), &n_rows);
     const uint64_t ns = bench_now_ns() - start;
     const uint64_t n_read = device_bytes() - before;
     tokmap_loader_close(l);
@@ -120,10 +132,28 @@ static bool load(cold *c, const way *w, rate *out)
     return fine && n_rows > 0;
 }
 
+/* Rows a second when the file is read in order by plain reads, through the page cache, for as long
+ * as block shuffle is measured; -1: it cannot be read. */
+static double plain_rate(cold *c)
+{
+    uint8_t *buffer = malloc(SEQUENTIAL_BYTES);
+    uint64_t at = 0;
+    ssize_t n = buffer ? 1 : -1;
+    device_forget(&c->file, c->what->ds);
+    const uint64_t start = bench_now_ns();
+    while (n > 0 && bench_now_ns() < start + ns_of(c, &ways[BLOCK_SHUFFLE])) {
+        n = pread(c->file.fd, buffer, SEQUENTIAL_BYTES, (off_t)at);
+        at += n > 0 ? (uint64_t)n : 0;
+    }
+    const double seconds = (double)(bench_now_ns() - start) / 1e9;
+    free(buffer);
+    return n < 0 ? -1 : (double)at / (double)row_bytes(c) / seconds;
+}
+
 /* ---- Rows ---- */
 
 typedef struct cold_rows {
-    bench_row *device, *sequential, *rows[N_WAYS], *bytes[N_WAYS], *share[N_WAYS];
+    bench_row *device, *sequential, *plain, *rows[N_WAYS], *bytes[N_WAYS], *share[N_WAYS];
 } cold_rows;
 
 static bench_row *add_row(const cold *c, bench_report *report, const char *what, const char *unit)
@@ -177,6 +207,8 @@ static void add_rows(const cold *c, bench_report *report, cold_rows *r)
     set_group(c, r->device, "device, random reads");
     r->sequential = add_row(c, report, "device, sequential", "rows/s");
     set_group(c, r->sequential, "device, sequential");
+    r->plain = add_row(c, report, "plain reads in order", "rows/s");
+    set_group(c, r->plain, "plain reads in order");
     for (int i = 0; i < N_WAYS; i++)
         if (c->works[i])
             add_way(c, report, i, r);
@@ -194,11 +226,12 @@ static int measure(cold *c, const cold_rows *r)
                                  c->what->ns};
     const device_reads in_order = {SEQUENTIAL_BYTES, SEQUENTIAL_AT_ONCE, true, 0, c->what->ns};
     const double device = device_rate(&c->file, &random);
-    const double sequential = device_rate(&c->file, &in_order);
-    if (device < 0 || sequential < 0) {
-        fputs("tokbench: the token file could not be read past the page cache\n", stderr);
+    const double sequential = device_rate(&c->file, &in_order), plain = plain_rate(c);
+    if (device < 0 || sequential < 0 || plain < 0) {
+        fputs("tokbench: the token file could not be read\n", stderr);
         return 1;
     }
+    bench_add_value(r->plain, plain);
     bench_add_value(r->device, device);
     bench_add_value(r->sequential, sequential * SEQUENTIAL_BYTES / (double)row_bytes(c));
     for (int i = 0; i < N_WAYS; i++) {
@@ -215,13 +248,26 @@ static int measure(cold *c, const cold_rows *r)
     return 0;
 }
 
+static void judge(const cold *c, bench_report *report, const cold_rows *r)
+{
+    char name[80];
+    const char *cold_too = strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
+    for (int i = 0; i < N_WAYS; i++)
+        if (c->works[i])
+            bench_set_rate_limit(r->rows[i], limit_of(r, i), 1);
+    snprintf(name, sizeof name, "%sblock shuffle / plain reads in order, %u tokens", cold_too,
+             c->length);
+    if (c->works[BLOCK_SHUFFLE])
+        bench_add_ratio(report, r->rows[BLOCK_SHUFFLE], r->plain, name);
+}
+
 static int measure_all(cold *c, bench_report *report)
 {
     cold_rows rows[MAX_LENGTHS];
     int code = 0;
     for (int i = 0; i < N_WAYS; i++) /* block shuffle is read by a way that comes before it */
         c->works[i] = ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK
-                          ? c->works[1]
+                          ? c->works[POPULATE]
                           : cold_reads_works(c->what->ds, ways[i].io, ways[i].name);
     for (uint32_t k = 0; k < c->what->n_lengths; k++) {
         c->length = c->what->lengths[k];
@@ -233,10 +279,10 @@ static int measure_all(cold *c, bench_report *report)
             code = measure(c, &rows[k]);
         }
     }
-    for (uint32_t k = 0; k < c->what->n_lengths; k++)
-        for (int i = 0; i < N_WAYS; i++)
-            if (c->works[i])
-                bench_set_rate_limit(rows[k].rows[i], limit_of(&rows[k], i), 1);
+    for (uint32_t k = 0; k < c->what->n_lengths; k++) {
+        c->length = c->what->lengths[k];
+        judge(c, report, &rows[k]);
+    }
     return code;
 }
 

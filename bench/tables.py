@@ -55,7 +55,7 @@ def place(row, page):
     if page in ("load", "lookup", "open"):
         return found["line"] + ", " + row["unit"], column
     if page == "cold":
-        column = column or "rate"
+        column = column or ("share" if row["unit"] == "x" else "rate")
         return found["line"] + ": " + found["way"], "%s, %s" % (column, row["unit"])
     return found["line"], "%s, %s" % (column, row["unit"])
 

@@ -118,7 +118,7 @@ def cold_reads_are_measured(folder):
     assert run.returncode == 0, run.stderr
     rows = rows_of(folder / "out.json")
     ways = [way for way in WAYS if f"{way}, 4096 tokens, rate" in rows]
-    assert "plain map" in ways and len(rows) == 3 * (2 + 3 * len(ways)), rows.keys()
+    assert "plain map" in ways and len(rows) == 3 * (4 + 3 * len(ways)), rows.keys()
     assert len(ways) == 5 or "does not work here" in run.stderr
     assert {row["page"] for row in rows.values()} == {"cold"}
     assert all(value >= 0 for row in rows.values() for value in row["values"])
