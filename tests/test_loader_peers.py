@@ -3,6 +3,7 @@
 WRONG and is not timed, one that is missing or fails with its reason; tables are those of the JSON.
 Planted systems need nothing but Python. Not how fast anything is."""
 
+import argparse
 import contextlib
 import importlib.util
 import io
@@ -90,7 +91,8 @@ ADAPTERS = {
 }
 '''
 SMALL = ["--tokens", "40000", "--lengths", "16", "--batches", "128", "--rounds", "2",
-         "--seconds", "0.05", "--check-batches", "2", "--resume-step", "3"]
+         "--seconds", "0.05", "--check-batches", "2", "--resume-step", "3",
+         "--far-tokens", "0"]
 
 
 def command_of(folder, *arguments):
@@ -176,8 +178,8 @@ def a_sound_run_ends_well_and_is_shown_again():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         run, result = loaders(folder, "--systems", "read-blocks-u16", "--startup-tokens", "200000",
-                              "400000", "--cold-mib", "4", "--cold-seconds", "0.05",
-                              "--cold-lengths", "512", "--markdown")
+                              "400000", "--far-tokens", "800000", "--cold-mib", "4",
+                              "--cold-seconds", "0.05", "--cold-lengths", "512", "--markdown")
         left_out = {kind: result[kind] for kind in loader_report.LEFT_OUT}
         expect_equal(run.returncode, 0, "exit status, %s" % left_out)
         expect(not any(left_out.values()), str(left_out))
@@ -186,6 +188,10 @@ def a_sound_run_ends_well_and_is_shown_again():
                str(pages))
         for row in result["rows"]:
             expect("unit" in row and row["values"] and "median" in row, str(row))
+        far = [row for row in result["rows"] if row.get("tokens") == 800000]
+        expect_equal([(row["system"], row["measure"], len(row["values"])) for row in far],
+                     [("read-blocks-u16", "first_ms", 1), ("read-blocks-u16", "peak_mib", 1)],
+                     "the far size, for those that grow, once")
         epochs = [system["epochs_compared"] for system in result["systems"]]
         expect(all(epoch and epoch[0]["windows"] == 512 for epoch in epochs), str(epochs))
         again = subprocess.run([sys.executable, LOADERS, "--from", folder / "out.json",
@@ -290,6 +296,19 @@ def what_grows_is_reckoned_along_a_line():
     expect_equal([row["median"] for row in far], [10004.0], "5 ms, and 10 ns a thousand tokens")
     expect(far[0]["extrapolated"] and far[0]["name"].endswith("extrapolated"), str(far))
     expect_equal(loader_rows.reckoned([system], rows[:1]), [], "from one size alone")
+    measured = {**rows[1], "tokens": 10**12, "median": 9000.0}
+    expect_equal(loader_rows.reckoned([system], [*rows, measured]), [], "what was measured")
+
+
+def a_far_size_that_fails_leaves_nobody_out():
+    class Answers(loader_run.System):
+        def call(self, mode, **more):
+            return {"failed": "no memory"}
+
+    options = argparse.Namespace(lengths=[16], batches=[4])
+    system = Answers("planted", OWN["read-blocks-u16"], options)
+    loader_run.measure_far([system], {"n_tokens": 10**12})
+    expect_equal((system.left_out, system.values), (None, {}), "after a failure")
 
 
 def requirements_are_read_line_by_line():
@@ -321,7 +340,8 @@ def main():
              what_hangs_is_given_up_and_a_stop_leaves_no_data,
              a_sound_run_ends_well_and_is_shown_again, numpy_systems_hand_out_the_file,
              rows_are_compared_token_by_token, ratios_are_taken_within_a_round,
-             what_grows_is_reckoned_along_a_line, requirements_are_read_line_by_line,
+             what_grows_is_reckoned_along_a_line, a_far_size_that_fails_leaves_nobody_out,
+             requirements_are_read_line_by_line,
              tables_of_the_document_are_those_of_the_files)
     return run_tests([("loader_peers_" + test.__name__, test) for test in tests])
 

@@ -42,6 +42,12 @@ def memory():
     }
 
 
+def memory_available():
+    """Bytes that could be had without taking them from others."""
+    kib = fields("/proc/meminfo").get("MemAvailable", "%d kB" % (1 << 40))
+    return int(kib.split()[0]) << 10
+
+
 def own_memory():
     """MiB of this process that are no pages of a file: now, and at least so much at some time."""
     found = fields("/proc/self/status")

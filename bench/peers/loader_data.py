@@ -94,12 +94,13 @@ def make(folder, n_tokens, tokmap):
     return data
 
 
-def make_hole(folder, n_tokens, tokmap):
+def make_hole(folder, n_tokens, tokmap=None):
     """A file of zeros that takes no room, for starting up. What tokmap needs beside it is made as
-    for any file, by reading it once."""
+    for any file, by reading it once; without tokmap, for its peers, nothing is read."""
     folder.mkdir(parents=True)
     data = describe(folder, n_tokens)
     with open(data["flat"], "wb") as f:
         f.truncate(2 * n_tokens)
-    run([tokmap, "index", "--quiet", "--dtype", "u16", "--eod", "none", data["flat"]])
+    if tokmap:
+        run([tokmap, "index", "--quiet", "--dtype", "u16", "--eod", "none", data["flat"]])
     return data

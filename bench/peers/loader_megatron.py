@@ -8,7 +8,9 @@ from loader_adapter import Adapter, variant
 from loader_data import EOD
 
 VOCABULARY = EOD + 1
-DOCUMENT_TOKENS = 1000  # of the file of zeros that starting up is measured with
+# Of the file of zeros that starting up is measured with. Its index has 20 bytes a document: long
+# ones spare it, and Megatron, what would not fit into memory here.
+DOCUMENT_TOKENS, LONG_DOCUMENT_TOKENS = 1000, 10**6
 
 
 class Tokenizer:
@@ -22,11 +24,12 @@ def write_index(path, n_tokens):
     """An .idx of documents of one length. For a file of zeros, whose documents nobody can find."""
     import numpy
 
-    n_documents = n_tokens // DOCUMENT_TOKENS
+    length = DOCUMENT_TOKENS if n_tokens <= 10**10 else LONG_DOCUMENT_TOKENS
+    n_documents = n_tokens // length
     with open(path, "wb") as f:
         f.write(b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, 8, n_documents, n_documents + 1))
-        numpy.full(n_documents, DOCUMENT_TOKENS, numpy.int32).tofile(f)
-        (numpy.arange(n_documents, dtype=numpy.int64) * (2 * DOCUMENT_TOKENS)).tofile(f)
+        numpy.full(n_documents, length, numpy.int32).tofile(f)
+        (numpy.arange(n_documents, dtype=numpy.int64) * (2 * length)).tofile(f)
         numpy.arange(n_documents + 1, dtype=numpy.int64).tofile(f)
 
 

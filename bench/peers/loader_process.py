@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import pickle
+import resource
 import sys
 import time
 
@@ -177,6 +178,8 @@ def take(batches, seconds):
 def start_up(adapter_class, job):
     """To the first batch, and the most memory that it took to get there."""
     import_peer(adapter_class)
+    if "most_bytes" in job:  # of its own, without maps of files: too much is an error, no kill
+        resource.setrlimit(resource.RLIMIT_DATA, (job["most_bytes"], job["most_bytes"]))
     before, _ = loader_counts.own_memory()
     start = time.perf_counter()
     adapter = adapter_class(job["data"], job["length"], job["rows"], job["seed"])

@@ -115,11 +115,11 @@ def device_rows(systems, tokbench):
 
 
 def start_rows(systems, options):
-    """Measured sizes, and 10^12 tokens where they can be reckoned."""
+    """Measured sizes, and 10^12 tokens, reckoned where they were not measured."""
     rows = []
     where = (options.lengths[-1], options.batches[-1])
     for system in systems:
-        for n_tokens in options.startup_tokens:
+        for n_tokens in [*options.startup_tokens, options.far_tokens]:
             for measure, unit, called in (
                 ("first_ms", "ms", "to the first batch"),
                 ("peak_mib", "MiB", "most memory"),
@@ -149,7 +149,7 @@ def reckoned(systems, rows):
         for measure in ("first_ms", "peak_mib") if system.adapter.grows else ():
             sizes = [r for r in rows if (r["system"], r["measure"]) == (system.name, measure)]
             sizes.sort(key=lambda row: row["tokens"])
-            if len(sizes) < 2:
+            if len(sizes) < 2 or sizes[-1]["tokens"] >= FAR_TOKENS:
                 continue
             low, high = sizes[0], sizes[-1]
             slope = (high["median"] - low["median"]) / (high["tokens"] - low["tokens"])

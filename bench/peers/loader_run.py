@@ -89,8 +89,8 @@ class System:
         text = "loaders.py: %s: %s: %s" % (self.name, kind.replace("_", " "), self.left_out[1])
         print(text, file=sys.stderr, flush=True)
 
-    def ask(self, mode, **more):
-        """The answer of a process, or None when the system is left out from here on."""
+    def call(self, mode, **more):
+        """The answer of a process, whatever it is."""
         options = self.options
         job = {
             "system": self.name,
@@ -104,6 +104,11 @@ class System:
         path.write_text(json.dumps(job))
         answer = run_process([sys.executable, HERE / "loader_process.py", path], options)
         self.seconds = answer.get("seconds", 0)
+        return answer
+
+    def ask(self, mode, **more):
+        """The same, or None when the system is left out from here on."""
+        answer = self.call(mode, **more)
         for kind in ("not_installed", "not_run", "wrong", "failed"):
             if kind in answer:
                 self.leave_out(kind, answer[kind])
@@ -330,6 +335,26 @@ def measure_start(systems, data):
             system.add(page, (length, rows), number, found)
 
     take_turns([system for system in systems if system.on("startup")], options.rounds, one)
+
+
+def measure_far(systems, data):
+    """Once, for those whose start grows with the data, of which some do not come through: what they
+    would take is reckoned then, and they are not left out."""
+    options = systems[0].options
+    length, rows = options.lengths[-1], options.batches[-1]
+    page = "startup %g" % data["n_tokens"]
+    for system in systems:
+        if not system.on("startup") or not system.adapter.grows:
+            continue
+        say("%s tokens: %s" % (page, system.name))
+        most = loader_counts.memory_available() * 3 // 4
+        answer = system.call("start_up", data=data, length=length, rows=rows, most_bytes=most)
+        if "first_ms" in answer:
+            found = {"first_ms": answer["first_ms"], "peak_mib": answer["peak_mib"]}
+            system.add(page, (length, rows), 0, found)
+        else:
+            why = " ".join(str(reason) for reason in answer.values())
+            print("loaders.py: %s: %s" % (system.name, why), file=sys.stderr, flush=True)
 
 
 def measure_cold(systems, data, tokbench):

@@ -62,6 +62,8 @@ def parse_arguments(words):
     add("--check-batches", type=int, default=20, help="compared on the large file")
     add("--resume-step", type=int, default=1000)
     add("--startup-tokens", type=number, nargs="+", default=[10**8, 10**9])
+    far = "of a file that those whose start grows with it open once; 0: reckoned [1e12]"
+    add("--far-tokens", type=number, default=10**12, help=far)
     add("--cold-mib", type=int, default=4096, help="of the cold file [4096]")
     add("--cold-memory-mib", type=int, default=1024, help="that cold systems may use [1024]")
     add("--cold-seconds", type=float, default=2)
@@ -119,6 +121,8 @@ def measure(options, systems):
     for n_tokens in options.startup_tokens if "startup" in pages else ():
         hole = loader_data.make_hole(folder / ("hole-%d" % n_tokens), n_tokens, options.tokmap)
         loader_run.measure_start(systems, hole)
+    if "startup" in pages and options.far_tokens:
+        loader_run.measure_far(systems, loader_data.make_hole(folder / "far", options.far_tokens))
     cold, conditions = tokbench_page(options, "cold", options.cold_mib << 20), {}
     if "cold" in pages:
         loader_run.say("making %d MiB" % options.cold_mib)
