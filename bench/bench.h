@@ -44,7 +44,7 @@ typedef struct bench_row {
     uint32_t n_values;
     bench_goal goal;
     double target;
-    char limit[80]; /* the row that this one cannot go beyond; empty: none */
+    char limit[80]; /* the row that does the same work plainly, or its bound; empty: none */
     double fraction;
     char system[48], group[80], x_unit[16]; /* what these are for, says report.h; or empty */
     double x;                               /* likewise; 0: none */

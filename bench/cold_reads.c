@@ -10,7 +10,7 @@
 enum {
     BATCH_ROWS = 32,
     MAX_LENGTHS = 8,
-    AT_ONCE = 64,
+    AT_ONCE = 128, /* as many as the loader has under way, and the device takes */
     SEQUENTIAL_BYTES = 1 << 20,
     SEQUENTIAL_AT_ONCE = 32
 };

@@ -88,7 +88,7 @@ static bool find_rows(hot *h, const uint8_t **rows, size_t n_rows)
     return !failed;
 }
 
-/* Rows from random places into the same buffer: what no loader that copies can go below. */
+/* Rows from random places into the same buffer by memcpy, which knows of no row before its turn. */
 static double copy_limit(hot *h)
 {
     const size_t n_rows = (size_t)h->n_steps * BATCH_ROWS;

@@ -81,8 +81,10 @@ static int measure_round(const tokmap_dataset *ds, const plain_map *map, uint64_
         plain_map_index_ns(map, false, LOOKUPS, ~seed), lookup_ns(ds, info.n_tokens, true, seed),
         lookup_ns(ds, info.n_tokens, false, ~seed), by_index_ns(ds, info.n_documents, seed + 1)};
     for (int i = 0; i < N_MEASURED; i++) {
-        if (ns[i] < 0)
+        if (ns[i] < 0) {
+            fputs("tokbench: a document could not be looked up\n", stderr);
             return 1;
+        }
         bench_add_value(rows[i], ns[i]);
     }
     bench_add_value(rows[RATE], 1e3 / ns[FIND_MANY]);
@@ -100,8 +102,12 @@ static int measure(const char *prefix, const bench_options *options, uint64_t n_
         fprintf(stderr, "tokbench: %s\n", err.text);
         code = 1;
     }
-    if (!code)
-        code = !plain_map_open(&map, prefix) || touch_all(ds, n_documents);
+    if (!code && touch_all(ds, n_documents)) {
+        fputs("tokbench: a document could not be looked up\n", stderr);
+        code = 1;
+    }
+    if (!code && !plain_map_open(&map, prefix))
+        code = 1;
     if (!code)
         plain_map_touch_index(&map);
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);

@@ -1,5 +1,6 @@
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
 #include <dirent.h>
+#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -263,6 +264,8 @@ static int check_surroundings(const bench_options *options)
 
 static int write_json(const bench_report *report, FILE *out, const char *path, const char *command)
 {
+    if (out != stdout && ftruncate(fileno(out), 0)) /* what stood there stood until now */
+        errno = 0;                                  /* a pipe has nothing to cut */
     int code = bench_print_json(report, command, out);
     if (out != stdout && fclose(out))
         code = 1;
@@ -299,7 +302,7 @@ static int measure(const command_line *line, const bool *chosen, const char *com
 {
     static bench_report report;
     const bool to_stdout = line->json && strcmp(line->json, "-") == 0;
-    FILE *json = to_stdout ? stdout : line->json ? fopen(line->json, "w") : NULL;
+    FILE *json = to_stdout ? stdout : line->json ? fopen(line->json, "a") : NULL;
     if (line->json && !json) { /* told now, not after all the work */
         perror(line->json);
         return 1;

@@ -161,7 +161,7 @@ int mix_page(const bench_options *options, bench_report *report)
     for (uint32_t i = 0; i < n_rounds && !code; i++)
         for (int k = 0; k < N_MIXTURES && !code; k++)
             code = measure(&m, k, rows[k]);
-    for (int k = 1; k < N_MIXTURES; k++) /* one source alone is what mixing cannot go below */
+    for (int k = 1; k < N_MIXTURES; k++) /* beside one source alone */
         bench_set_time_limit(rows[k][0], rows[0][0]);
     load_data_close(&m.ds, 1);
     load_data_remove(options, 1);

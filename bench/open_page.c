@@ -69,8 +69,10 @@ static int measure(char (*prefixes)[4096], uint32_t n_rounds, bench_report *repo
         for (int k = 0; !code && k < N_SIZES; k++) {
             const double x = plain_us(prefixes[k]), y = open_us(prefixes[k]);
             code = x < 0 || y < 0;
-            bench_add_value(plain[k], x);
-            bench_add_value(rows[k], y);
+            if (!code) {
+                bench_add_value(plain[k], x);
+                bench_add_value(rows[k], y);
+            }
         }
     }
     for (int k = 0; k < N_SIZES; k++)

@@ -1,5 +1,5 @@
 /* plain_map.h - a dataset's files in memory without the library: what opening it, and looking
- * something up in it, cannot go below. */
+ * something up in it, are measured against. */
 #ifndef TOKMAP_PLAIN_MAP_H
 #define TOKMAP_PLAIN_MAP_H
 

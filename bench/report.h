@@ -15,7 +15,7 @@
  *             page. A group that begins with "gpu" says that a GPU was there and did the work; a
  *             word "cuda" or "h2d" in the name says the same. Nothing that was measured with a
  *             stand-in for the GPU may be named so.
- * "limit"     Name of the row in the same file that this figure cannot go beyond; with a fraction
+ * "limit"     Name of the row in the same file that does the same work plainly; with a fraction
  *             also what needs no row: "steps that never wait".
  * "fraction"  This figure as a part of that limit, 1 for all of it; the median over rounds. Without
  *             it the medians are divided when both have one unit, the other way round for times.

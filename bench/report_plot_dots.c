@@ -90,15 +90,28 @@ static double draw_track(FILE *out, const report_items *d, const report_axis *ax
     return y + SVG_TRACK + GAP;
 }
 
-static double label_lines(FILE *out, const char *label, double y)
+static double label_lines(FILE *out, const char *class, const char *label, double y)
 {
     report_line lines[REPORT_MAX_LINES];
     const int n = report_wrap(label, SVG_WIDTH, SVG_FONT, lines);
     for (int i = 0; i < n; i++) {
         y += SVG_LEADING;
         if (out)
-            svg_text(out, (svg_point){0, y - 4}, "label", lines[i]);
+            svg_text(out, (svg_point){0, y - 4}, class, lines[i]);
     }
+    return y;
+}
+
+/* One distribution; among others those that are not ours step back. */
+static double draw(FILE *out, const report_items *d, const report_axis *axis, bool any_ours,
+                   double y)
+{
+    const report_item *first = &d->items[0];
+    const bool ours = report_is_ours(first->row);
+    fputs(any_ours && !ours ? "<g class=\"peers\">\n" : "<g>\n", out);
+    y = label_lines(out, ours ? "label strong" : "label", first->key, y);
+    y = draw_track(out, d, axis, put_words(out, d, y) + 2);
+    fputs("</g>\n", out);
     return y;
 }
 
@@ -106,6 +119,7 @@ void report_draw_dots(FILE *out, report_memory *memory, const char *title, repor
 {
     report_extent extent = {0, 0};
     report_items *all = report_alloc(memory, (rows.n + 1) * sizeof *all);
+    const bool any_ours = report_any_ours(&rows);
     size_t n = 0;
     double height = SVG_LEADING, y = 0;
     for (size_t i = 0; i < rows.n; i++) {
@@ -115,16 +129,14 @@ void report_draw_dots(FILE *out, report_memory *memory, const char *title, repor
     while (rows.n) {
         all[n] = report_split(memory, &rows);
         qsort(all[n].items, all[n].n, sizeof *all[n].items, by_percentile);
-        height = put_words(NULL, &all[n], label_lines(NULL, all[n].items[0].key, height));
+        height = put_words(NULL, &all[n], label_lines(NULL, "", all[n].items[0].key, height));
         height += 2 + SVG_TRACK + GAP;
         n++;
     }
     const report_axis axis = report_axis_log(extent, true);
     svg_begin(out, height, "dots", title);
-    for (size_t i = 0; i < n; i++) {
-        y = put_words(out, &all[i], label_lines(out, all[i].items[0].key, y));
-        y = draw_track(out, &all[i], &axis, y + 2);
-    }
+    for (size_t i = 0; i < n; i++)
+        y = draw(out, &all[i], &axis, any_ours, y);
     svg_tick_labels(out, &axis, (svg_point){0, y - GAP + 3}, SVG_WIDTH, false);
     svg_end(out);
 }

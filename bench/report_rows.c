@@ -216,6 +216,8 @@ const char *report_key_distribution(report_memory *memory, const report_row *row
     size_t n;
     double percentile;
     const char *word = find_percentile(row->name, &n, &percentile);
+    if (row->group && row->system)
+        return row->system;
     if (!word)
         return row->name;
     const char *behind = word + n;
@@ -230,6 +232,19 @@ const char *report_key_distribution(report_memory *memory, const report_row *row
 }
 
 /* ---- Rows that belong together ---- */
+
+bool report_is_ours(const report_row *row)
+{
+    return row->system && strncmp(row->system, "tokmap", 6) == 0;
+}
+
+bool report_any_ours(const report_items *items)
+{
+    for (size_t i = 0; i < items->n; i++)
+        if (report_is_ours(items->items[i].row))
+            return true;
+    return false;
+}
 
 report_items report_choose(report_memory *memory, const report_run *run, report_choice *choice)
 {

@@ -5,6 +5,7 @@
 #include "report_data.h"
 
 bool report_is_rate(const report_row *row); /* the unit ends in "/s" */
+bool report_is_ours(const report_row *row); /* its system is one of tokmap's */
 /* Seconds in one of its unit; 0: the unit is no time. */
 double report_time_unit(const report_row *row);
 bool report_on_gpu(const report_row *row);
@@ -36,17 +37,19 @@ report_items report_choose(report_memory *memory, const report_run *run, report_
 void report_set_keys(report_memory *memory, report_items *items, report_key *key);
 /* The items that have the key of the first one, in their order; they are taken out of `items`. */
 report_items report_split(report_memory *memory, report_items *items);
+bool report_any_ours(const report_items *items);
 /* Whether each key is there once. */
 bool report_all_differ(const report_items *items);
 
-report_key report_key_page_unit;    /* a set of bars */
-report_key report_key_page;         /* a set of bars that are all parts of 1 */
-report_key report_key_group;        /* "group", or "" */
-report_key report_key_x;            /* "1024 tokens a row", of "x", or "" */
-report_key report_key_place;        /* "1024 tokens" at the end of the name, or of "x", or "" */
-report_key report_key_title_unit;   /* "group" or the page, and the unit: a set of lines */
-report_key report_key_line;         /* the name without its parts that begin with a digit */
-report_key report_key_distribution; /* the name without the word for the percentile */
+report_key report_key_page_unit;  /* a set of bars */
+report_key report_key_page;       /* a set of bars that are all parts of 1 */
+report_key report_key_group;      /* "group", or "" */
+report_key report_key_x;          /* "1024 tokens a row", of "x", or "" */
+report_key report_key_place;      /* "1024 tokens" at the end of the name, or of "x", or "" */
+report_key report_key_title_unit; /* "group" or the page, and the unit: a set of lines */
+report_key report_key_line;       /* the name without its parts that begin with a digit */
+/* The system, where the row has a group; else the name without the word for the percentile. */
+report_key report_key_distribution;
 /* The name without ", 1024 tokens" at its end. */
 const char *report_short_name(report_memory *memory, const report_row *row);
 

@@ -142,19 +142,6 @@ static bool is_rate_of_system(const report_row *row)
     return report_is_rate(row) && (row->system || row->x == 0);
 }
 
-static bool is_tokmap(const report_row *row)
-{
-    return row->system && strncmp(row->system, "tokmap", 6) == 0;
-}
-
-static bool any_tokmap(const report_items *rows)
-{
-    for (size_t i = 0; i < rows->n; i++)
-        if (is_tokmap(rows->items[i].row))
-            return true;
-    return false;
-}
-
 /* The system, where no other bar of the drawing has the same. */
 static void fill_rate(section *s, const report_items *rows, size_t i, report_bar *bar)
 {
@@ -166,7 +153,9 @@ static void fill_rate(section *s, const report_items *rows, size_t i, report_bar
     }
     fill_figure(bar, row);
     bar->label = alone ? row->system : bar_name(s, rows, i);
-    bar->paint = !any_tokmap(rows) ? REPORT_PLAIN : is_tokmap(row) ? REPORT_OURS : REPORT_PEER;
+    bar->paint = !report_any_ours(rows) ? REPORT_PLAIN
+                 : report_is_ours(row)  ? REPORT_OURS
+                                        : REPORT_PEER;
     bar->target = row->goal == BENCH_NO_GOAL ? 0 : row->target;
 }
 

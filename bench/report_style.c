@@ -57,6 +57,7 @@ static const char style[] =
     ".glyph.c0{fill:var(--c0)}.glyph.c1{fill:var(--c1)}.glyph.c2{fill:var(--c2)}"
     ".glyph.c3{fill:var(--c3)}.glyph.c4{fill:var(--c4)}.glyph.c5{fill:var(--c5)}"
     ".glyph.c6{fill:var(--c6)}.glyph.c7{fill:var(--c7)}\n"
+    ".peers .glyph{fill:var(--peer)}.peers .span{stroke:var(--peer)}\n"
     ".line.c0{stroke:var(--c0)}.line.c1{stroke:var(--c1)}.line.c2{stroke:var(--c2)}"
     ".line.c3{stroke:var(--c3)}.line.c4{stroke:var(--c4)}.line.c5{stroke:var(--c5)}"
     ".line.c6{stroke:var(--c6)}.line.c7{stroke:var(--c7)}\n"

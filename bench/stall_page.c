@@ -16,16 +16,16 @@ enum {
     LENGTH = 4096,
     BATCH_ROWS = 32,
     N_KINDS = 7,
-    N_FIGURES = 6,
+    N_FIGURES = 7,
     N_PERCENTILES = 4 /* the first of these */
 };
 static const uint64_t usual_bytes = (uint64_t)1 << 30;
-static const uint64_t all_ns = 40000000000, trial_ns = 2000000000; /* of all that sleeps */
+/* In all rounds together: fewer steps have no 99th percentile, and none in a thousand. */
 enum {
-    LEAST_STEPS = 10,
-    LEAST_TRIAL_STEPS = 3,
-    MOST_STEPS = 5000
+    LEAST_STEPS = 100,
+    LEAST_STEPS_P999 = 1000 /* where they are short */
 };
+static const double short_ms = 10;
 
 typedef struct kind {
     const char *name;
@@ -45,16 +45,17 @@ typedef struct stall {
     const tokmap_dataset *ds;
     device_file file;
     uint8_t *buffer;
-    uint64_t seed, ns; /* that a measure may take; longer where a few steps take longer */
-    uint32_t n_steps_least;
-    double *waits; /* of the steps of a measure, in us */
+    uint64_t seed;
+    uint32_t n_rounds;
+    bool trial;
     bool works[N_KINDS];
 } stall;
 
-/* Steps of all rounds together: a maximum is the maximum of everything. */
+/* The far percentiles are those of the steps of all rounds together. */
 typedef struct stall_rows {
-    bench_row *p50, *p99, *p999, *most, *processor, *share;
-    double *waits;
+    bench_row *p50, *p99, *p999, *most, *processor, *share, *steps;
+    uint32_t n_steps; /* of a round */
+    double *waits;    /* in us; room for all rounds */
     size_t n_waits;
 } stall_rows;
 
@@ -113,26 +114,26 @@ static bool take_batch(const stall *s, tokmap_loader *l)
 }
 
 typedef struct result {
-    uint32_t n_steps;
     double processor_us, share; /* of a step; of the time that was not waited, in % */
 } result;
 
 /* The step sleeps, and what the batch takes after that is what a training loop waits. */
-static bool take_steps(stall *s, tokmap_loader *l, uint64_t step_ns, result *out)
+static bool take_steps(const stall *s, tokmap_loader *l, double step_ms, const stall_rows *r,
+                       result *out)
 {
-    const uint64_t begun = bench_now_ns(), processor = processor_ns();
-    double waited = 0;
-    uint32_t n = 0;
-    while (n < MOST_STEPS && (n < s->n_steps_least || bench_now_ns() - begun < s->ns)) {
+    const uint64_t processor = processor_ns(), step_ns = (uint64_t)(step_ms * 1e6);
+    const uint32_t n_steps = r->n_steps;
+    double *waits = r->waits + r->n_waits, waited = 0;
+    for (uint32_t i = 0; i < n_steps; i++) {
         sleep_until(bench_now_ns() + step_ns);
         const uint64_t asked = bench_now_ns();
         if (!take_batch(s, l))
             return false;
-        s->waits[n] = (double)(bench_now_ns() - asked) / 1e3;
-        waited += s->waits[n++];
+        waits[i] = (double)(bench_now_ns() - asked) / 1e3;
+        waited += waits[i];
     }
-    const double working = (double)n * (double)step_ns / 1e3;
-    *out = (result){n, (double)(processor_ns() - processor) / 1e3 / n,
+    const double working = (double)n_steps * (double)step_ns / 1e3;
+    *out = (result){(double)(processor_ns() - processor) / 1e3 / n_steps,
                     100 * working / (working + waited)};
     return true;
 }
@@ -140,24 +141,19 @@ static bool take_steps(stall *s, tokmap_loader *l, uint64_t step_ns, result *out
 static int measure(stall *s, const kind *k, double step_ms, stall_rows *r)
 {
     result got;
+    double *waits = r->waits + r->n_waits;
     if (k->cold)
         device_forget(&s->file, s->ds);
     else if (load_data_warm_up(s->ds))
         return 1;
     tokmap_loader *l = open_loader(s, k->io);
-    const bool fine = l && take_batch(s, l) && take_steps(s, l, (uint64_t)(step_ms * 1e6), &got);
+    const bool fine = l && take_batch(s, l) && take_steps(s, l, step_ms, r, &got);
     tokmap_loader_close(l);
     if (!fine)
         return 1;
-    double *all = realloc(r->waits, (r->n_waits + got.n_steps) * sizeof *all);
-    if (!all)
-        return 1;
-    memcpy(all + r->n_waits, s->waits, got.n_steps * sizeof *all);
-    r->waits = all;
-    r->n_waits += got.n_steps;
-    qsort(s->waits, got.n_steps, sizeof *s->waits, by_value);
-    bench_add_value(r->p50, percentile(s->waits, got.n_steps, 500));
-    bench_add_value(r->p99, percentile(s->waits, got.n_steps, 990));
+    r->n_waits += r->n_steps;
+    qsort(waits, r->n_steps, sizeof *waits, by_value);
+    bench_add_value(r->p50, percentile(waits, r->n_steps, 500));
     bench_add_value(r->processor, got.processor_us);
     bench_add_value(r->share, got.share);
     return 0;
@@ -165,20 +161,32 @@ static int measure(stall *s, const kind *k, double step_ms, stall_rows *r)
 
 /* ---- Rows of figures ---- */
 
-static void add_rows(bench_report *report, const kind *k, double step_ms, stall_rows *r)
+static bench_row *add_row(bench_report *report, const kind *k, double step_ms, int i)
 {
     static const char *const what[N_FIGURES][2] = {{"p50", "us"}, {"p99", "us"}, {"p99.9", "us"},
-                                                   {"max", "us"}, {"CPU", "us"}, {"busy", "%"}};
-    bench_row **rows[N_FIGURES] = {&r->p50, &r->p99, &r->p999, &r->most, &r->processor, &r->share};
+                                                   {"max", "us"}, {"CPU", "us"}, {"busy", "%"},
+                                                   {"steps", "n"}};
     char name[80], group[80];
-    for (int i = 0; i < N_FIGURES; i++) {
-        snprintf(name, sizeof name, "%s, %g ms, %s", k->name, step_ms, what[i][0]);
-        *rows[i] = bench_add_row(report, "stall", name, what[i][1]);
-        (*rows[i])->cell = true;
-        snprintf(group, sizeof group, "waiting for a batch, steps of %g ms", step_ms);
-        if (i < N_PERCENTILES)
-            bench_set_group(*rows[i], group, "");
-    }
+    snprintf(name, sizeof name, "%s, %g ms, %s", k->name, step_ms, what[i][0]);
+    snprintf(group, sizeof group, "waiting for a batch, steps of %g ms", step_ms);
+    bench_row *row = bench_add_row(report, "stall", name, what[i][1]);
+    row->cell = true;
+    if (i < N_PERCENTILES)
+        bench_set_group(row, group, "");
+    return row;
+}
+
+static void add_rows(const stall *s, bench_report *report, const kind *k, double step_ms,
+                     stall_rows *r)
+{
+    bench_row **rows[N_FIGURES] = {&r->p50,       &r->p99,   &r->p999, &r->most,
+                                   &r->processor, &r->share, &r->steps};
+    const bool is_short = step_ms <= short_ms && !s->trial;
+    const uint32_t n_all = is_short ? LEAST_STEPS_P999 : LEAST_STEPS;
+    *r = (stall_rows){.n_steps = (n_all + s->n_rounds - 1) / s->n_rounds};
+    for (int i = 0; i < N_FIGURES; i++)
+        if (rows[i] != &r->p999 || is_short)
+            *rows[i] = add_row(report, k, step_ms, i);
 }
 
 static void finish_rows(stall_rows *r)
@@ -186,35 +194,44 @@ static void finish_rows(stall_rows *r)
     if (r->n_waits == 0)
         return;
     qsort(r->waits, r->n_waits, sizeof *r->waits, by_value);
-    bench_add_value(r->p999, percentile(r->waits, r->n_waits, 999));
+    bench_add_value(r->p99, percentile(r->waits, r->n_waits, 990));
+    if (r->p999)
+        bench_add_value(r->p999, percentile(r->waits, r->n_waits, 999));
     bench_add_value(r->most, r->waits[r->n_waits - 1]);
+    bench_add_value(r->steps, (double)r->n_waits);
     snprintf(r->share->limit, sizeof r->share->limit, "steps that never wait");
     r->share->fraction = bench_median(r->share) / 100;
 }
 
 /* ---- Page ---- */
 
+static bool take_room(const stall *s, stall_rows *r)
+{
+    r->waits = malloc((size_t)s->n_rounds * r->n_steps * sizeof *r->waits);
+    if (!r->waits)
+        fputs("tokbench: out of memory\n", stderr);
+    return r->waits != NULL;
+}
+
 static int measure_all(stall *s, const bench_options *options, bench_report *report)
 {
     static const double usual_ms[] = {5, 20, 100};
     const uint32_t n_ms = options->n_step_ms ? options->n_step_ms : 3;
     const double *ms = options->n_step_ms ? options->step_ms : usual_ms;
-    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
-    static stall_rows rows[BENCH_MAX_STEPS][N_KINDS];
+    static stall_rows all[BENCH_MAX_STEPS * N_KINDS];
     int code = 0;
-    s->ns /= N_KINDS * n_ms * n_rounds;
-    for (uint32_t m = 0; m < n_ms; m++)
-        for (int k = 0; k < N_KINDS; k++)
-            if (s->works[k])
-                add_rows(report, &kinds[k], ms[m], &rows[m][k]);
-    for (uint32_t i = 0; i < n_rounds && !code; i++)
+    for (uint32_t at = 0; at < n_ms * N_KINDS; at++)
+        if (s->works[at % N_KINDS])
+            add_rows(s, report, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
+    for (uint32_t at = 0; at < n_ms * N_KINDS && !code; at++)
+        code = s->works[at % N_KINDS] && !take_room(s, &all[at]);
+    for (uint32_t i = 0; i < s->n_rounds && !code; i++)
         for (uint32_t at = 0; at < n_ms * N_KINDS && !code; at++)
             if (s->works[at % N_KINDS])
-                code = measure(s, &kinds[at % N_KINDS], ms[at / N_KINDS],
-                               &rows[at / N_KINDS][at % N_KINDS]);
+                code = measure(s, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
     for (uint32_t at = 0; at < n_ms * N_KINDS; at++) {
-        finish_rows(&rows[at / N_KINDS][at % N_KINDS]);
-        free(rows[at / N_KINDS][at % N_KINDS].waits);
+        finish_rows(&all[at]);
+        free(all[at].waits);
     }
     return code;
 }
@@ -244,7 +261,7 @@ static void try_kinds(stall *s)
 
 int stall_page(const bench_options *options, bench_report *report)
 {
-    stall s = {.seed = 1, .ns = all_ns, .n_steps_least = LEAST_STEPS, .file = {-1, -1, false, 0}};
+    stall s = {.seed = 1, .n_rounds = bench_rounds(options, ROUNDS), .file = {-1, -1, false, 0}};
     tokmap_dataset_info info = {.struct_size = sizeof info};
     int code = load_data_open(options, usual_bytes, &s.ds);
     if (!code) {
@@ -255,21 +272,16 @@ int stall_page(const bench_options *options, bench_report *report)
             code = 1;
         }
     }
-    if (!code && load_data_is_trial(s.ds)) {
-        s.ns = trial_ns;
-        s.n_steps_least = LEAST_TRIAL_STEPS;
-    }
+    s.trial = !code && load_data_is_trial(s.ds);
     s.buffer = malloc(BATCH_ROWS * 4 * (size_t)(LENGTH + 1));
-    s.waits = malloc(MOST_STEPS * sizeof *s.waits);
     if (!code)
-        code = !s.buffer || !s.waits || !device_open(&s.file, info.token_path);
+        code = !s.buffer || !device_open(&s.file, info.token_path);
     if (!code) {
         try_kinds(&s);
         code = measure_all(&s, options, report);
     }
     device_close(&s.file);
     free(s.buffer);
-    free(s.waits);
     load_data_close(&s.ds, 1);
     load_data_remove(options, 1);
     return code;

@@ -18,7 +18,7 @@ MARKER = re.compile(r"(<!-- tokbench: (\S+) (\w+) -->\n)(.*?)(<!-- end -->)", re
 SPLITS = {
     "load": r"(?P<line>.*), (?P<column>\d+ tokens)$",
     "cold": r"(?:(?P<way>.*), (?P<line>\d+ tokens)(?:, (?P<column>rate|share|bytes))?)$",
-    "stall": r"(?P<line>.*), (?P<column>p50|p99|p99\.9|max|CPU|busy)$",
+    "stall": r"(?P<line>.*), (?P<column>p50|p99|p99\.9|max|CPU|busy|steps)$",
     "scale": r"(?P<line>.*), (?P<column>open|start|seek|restore|memory|RSS)$",
     "mix": r"(?P<line>.*), (?P<column>sample|locate|open|memory)$",
     "lookup": r"(?P<line>.*), (?P<column>[\d.e+]+ docs)$",
@@ -38,7 +38,7 @@ def cell(row):
     text = number(row["median"])
     if len(values) > 1:
         text += " (%s .. %s)" % (number(min(values)), number(max(values)))
-    if "fraction" in row and row["unit"] != "%":
+    if "fraction" in row and row["unit"] != "%" and row["page"] != "cold":  # which has a column
         percent = 100 * row["fraction"]
         text += ", %.*f %%" % (0 if percent >= 9.95 else 1, percent)
     target = row.get("target")
@@ -55,7 +55,9 @@ def place(row, page):
     if page in ("load", "lookup", "open"):
         return found["line"] + ", " + row["unit"], column
     if page == "cold":
-        column = column or ("share" if row["unit"] == "x" else "rate")
+        if row["unit"] == "x" and not column:
+            column = "of plain reads in order"
+        column = column or "rate"
         return found["line"] + ": " + found["way"], "%s, %s" % (column, row["unit"])
     return found["line"], "%s, %s" % (column, row["unit"])
 

@@ -159,7 +159,7 @@ int verify_page(const bench_options *options, bench_report *report)
     subject s = {.prefix = prefix,
                  .path = path,
                  .n_bytes = (wanted + document_bytes - 1) / document_bytes * document_bytes,
-                 .n_rounds = options->n_rounds ? options->n_rounds : ROUNDS,
+                 .n_rounds = bench_rounds(options, ROUNDS),
                  .n_threads = n_processors > MAX_THREADS ? MAX_THREADS : (uint32_t)n_processors};
     int code = bench_make_random(prefix, wanted / 2 + wanted % 2);
     if (!code) /* it was written past the page cache */

@@ -10,6 +10,8 @@
     loader = tokmap.Loader(ds, sequence_length=4096, batch_rows=8, seed=1)
     for batch in loader:        # shuffled; batch[0].tokens is a view, too
         batch.gather("i64", inputs, labels)
+    for inputs, labels in loader.arrays("i64"):     # new NumPy arrays each time
+        ...
     loader.state()              # 128 bytes: loader.restore() goes on here, on any number of ranks
 
     with tokmap.Stage(loader, device=0) as stage:

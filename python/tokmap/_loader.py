@@ -122,8 +122,13 @@ class Batch:
         "tokens": `inputs` alone, sequence_length + 1 tokens a row. With ignore_index, labels that the
         loss mask leaves out become that number (the loader needs parts=["loss_mask"])."""
         self._check()
-        options, _held = _gather_options(self._batch, format, (inputs, labels), pad_id,
-                                         ignore_index)
+        prepared = self._loader._prepared
+        shape = format, pad_id, ignore_index, self.n_rows, self.token_bytes
+        if shape not in prepared:
+            prepared[shape] = _prepare(self._batch, format, pad_id, ignore_index)
+        template, n_bytes = prepared[shape]
+        options = _lib.GatherOptions.from_buffer_copy(template)
+        _held = _aim(options, n_bytes, inputs, labels)
         detail = _lib.ErrorDetail()
         status = lib.tokmap_batch_gather(ctypes.byref(self._batch), ctypes.byref(options),
                                          ctypes.byref(detail))
@@ -139,22 +144,31 @@ def _buffer(buffer, n_bytes, name):
     return ctypes.c_char.from_buffer(view)
 
 
-def _gather_options(batch, format, buffers, pad_id, ignore_index):
-    """(options for tokmap_batch_gather, what keeps the buffers alive and in place)"""
+def _prepare(batch, format, pad_id, ignore_index):
+    """(options for tokmap_batch_gather without buffers, bytes of a buffer): the same for batches of
+    one shape."""
     whole = format == "tokens"
     width = batch.token_bytes if whole else {"i32": 4, "i64": 8}[format]
     if ignore_index is not None and not -2**(8 * width - 1) <= ignore_index < 2**(8 * width - 1):
         raise ValueError(f"ignore_index is {ignore_index}: does not fit {format}")
-    n_bytes = batch.n_rows * (batch.sequence_length + whole) * width
-    held = [None if b is None else _buffer(b, n_bytes, name)
-            for b, name in zip(buffers, ("inputs", "labels"))]
-    inputs, labels = (None if h is None else ctypes.addressof(h) for h in held)
     options = _lib.GatherOptions(
         struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[format],
         mask_labels=ignore_index is not None,
         ignore_index=-100 if ignore_index is None else ignore_index,
-        pad_id=_number("pad_id", pad_id, 2**32), inputs=inputs, labels=labels)
-    return options, held
+        pad_id=_number("pad_id", pad_id, 2**32))
+    return options, batch.n_rows * (batch.sequence_length + whole) * width
+
+
+def _aim(options, n_bytes, inputs, labels):
+    """Gives the options their buffers; returns what keeps these alive and in place."""
+    held = []
+    if inputs is not None:
+        held.append(_buffer(inputs, n_bytes, "inputs"))
+        options.inputs = ctypes.addressof(held[-1])
+    if labels is not None:
+        held.append(_buffer(labels, n_bytes, "labels"))
+        options.labels = ctypes.addressof(held[-1])
+    return held
 
 
 class Loader:
@@ -171,6 +185,7 @@ class Loader:
                  shuffle="full", windows="concat", random_phase=False, parts=(), stages=None,
                  block_windows=0, group_blocks=0, io="auto", look_ahead=0, drop_behind=False):
         self._handle, self._n_taken = None, 0
+        self._prepared = {}  # options of gather, by the shape of batches
         sources = list(sources) if isinstance(sources, (list, tuple)) else [sources]
         if not all(isinstance(s, Source) for s in sources):
             sources = [Source(sources)]
@@ -243,6 +258,28 @@ class Loader:
     def fill(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
         """Gathers each batch into the same buffers, as Batch.gather() does, and yields its first
         sample: what the loop costs of Python is two calls a step."""
+        for batch, _ in self._gathered(format, lambda _: (inputs, labels), pad_id, ignore_index, False):
+            yield batch.first_sample
+
+    def arrays(self, format="i64", pad_id=0, ignore_index=None):
+        """Yields each batch as new NumPy arrays: (inputs, labels), a row for each of the batch; with
+        "tokens" one array, a token longer. torch.from_numpy() of one copies nothing."""
+        import numpy
+        kind = {"i32": numpy.int32, "i64": numpy.int64}.get(format)
+
+        def make(batch):
+            if kind is None:
+                shape = batch.n_rows, batch.sequence_length + 1
+                return numpy.empty(shape, numpy.uint16 if batch.token_bytes == 2 else numpy.uint32), None
+            shape = batch.n_rows, batch.sequence_length
+            return numpy.empty(shape, kind), numpy.empty(shape, kind)
+
+        for _, (inputs, labels) in self._gathered(format, make, pad_id, ignore_index, True):
+            yield inputs if labels is None else (inputs, labels)
+
+    def _gathered(self, format, make, pad_id, ignore_index, new):
+        """(the batch, its buffers): make(batch) gives them, for each of the batches or for those of
+        another shape than the one before."""
         batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
         detail = _lib.ErrorDetail()
         batch_, detail_ = ctypes.byref(batch), ctypes.byref(detail)
@@ -256,11 +293,14 @@ class Loader:
             _lib.check(status, detail)
             if shape != (batch.n_rows, batch.token_bytes):
                 shape = batch.n_rows, batch.token_bytes
-                options, _held = _gather_options(batch, format, (inputs, labels), pad_id,
-                                                 ignore_index)
+                options, n_bytes = _prepare(batch, format, pad_id, ignore_index)
                 options_ = ctypes.byref(options)
+                buffers = None
+            if new or buffers is None:
+                buffers = make(batch)
+                _held = _aim(options, n_bytes, *buffers)
             _lib.check(gather(batch_, options_, detail_), detail)
-            yield batch.first_sample
+            yield batch, buffers
 
     @property
     def position(self):
