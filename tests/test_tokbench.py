@@ -110,6 +110,17 @@ def tokenizing_is_measured(folder):
         assert rows[name]["limit"] == "text read and ids written," + name[name.rindex(" ", 0, -8):], name
 
 
+def a_result_stays_until_another_is_there(folder):
+    (folder / "out.json").write_text("the old one, longer than nothing")
+    options = ("tokenize", "--tokenizer", "bytes", "--rounds", "1", "--json", folder / "out.json")
+    run = tokbench(*options, "--text", folder / "absent")
+    assert run.returncode == 1 and "absent" in run.stderr, run
+    assert (folder / "out.json").read_text() == "the old one, longer than nothing"
+    (folder / "text").write_text("some words")
+    assert tokbench(*options, "--text", folder / "text").returncode == 0
+    assert len(rows_of(folder / "out.json")) == 4
+
+
 def cold_reads_are_measured(folder):
     run = tokbench("cold", "--rounds", "1", "--load-mib", "16", "--dir", folder, "--json",
                    folder / "out.json")
@@ -355,6 +366,7 @@ def a_run_compares_with_itself(folder):
 
 MAPS_TERABYTES = (every_page_gives_figures, json_on_stdout_is_alone_there)
 TESTS = (every_page_gives_figures, fractions_are_those_of_the_rounds, tokenizing_is_measured,
+         a_result_stays_until_another_is_there,
          cold_reads_are_measured,
          stalls_are_ordered, own_data_are_measured_and_left_alone,
          data_that_are_too_small_are_refused,
