@@ -36,6 +36,7 @@ class Adapter:
     workers = 0  # processes that it starts
     usual = True  # False: measured only when it is named, or all are asked for
     grows = False  # starting up takes time and memory in proportion to the tokens
+    reuses = False  # hands out the same arrays again and again
     note = None
 
     def __init__(self, data, length, rows, seed=1):
@@ -116,7 +117,7 @@ class Tokmap(Adapter):
     work = U16
     io, shuffle = "auto", "full"
     parts = ()
-    fills = True  # by Loader.fill(), into the same arrays
+    reuses = True
 
     def open(self):
         import tokmap
@@ -150,7 +151,7 @@ class Tokmap(Adapter):
         return self.inputs, self.labels
 
     def batches(self):
-        if self.work == VIEWS or not self.fills:
+        if self.work == VIEWS:
             return map(self.take, self.loader)
         form = "tokens" if self.work == U16 else "i64"
         both = self.inputs, self.labels
@@ -181,22 +182,17 @@ class Tokmap(Adapter):
 
 
 class TokmapNew(Tokmap):
-    """With arrays that are new in each batch, which is how its peers hand them out."""
+    """By Loader.arrays(): new arrays in each batch, which is how most peers hand them out."""
 
     packages = ("numpy",)
     imports = ("tokmap", "numpy")
     note = "new arrays in each batch"
-    fills = False
+    reuses = False
 
-    def take(self, batch):
-        import numpy
-
-        if self.work == U16:
-            self.inputs = numpy.empty((self.rows, self.length + 1), numpy.uint16)
-        else:
-            self.inputs = numpy.empty((self.rows, self.length), numpy.int64)
-            self.labels = numpy.empty((self.rows, self.length), numpy.int64)
-        return super().take(batch)
+    def batches(self):
+        if self.work == I64:
+            return self.loader.arrays("i64")
+        return zip(self.loader.arrays("tokens"), itertools.repeat(None))
 
     def tokens_of(self, batch):
         inputs, labels = batch
@@ -213,6 +209,7 @@ class ReadBlocks(Adapter):
     work = U16
     pages = ("hot", "cold", "startup")
     grows = True  # the list of blocks
+    reuses = True
     note = "rows of a batch are neighbours in the file (llm.c's shuffle)"
 
     def __init__(self, data, length, rows, seed=1):
@@ -246,6 +243,7 @@ class ReadBlocksI64(ReadBlocks):
     packages = ("numpy",)
     work = I64
     pages = ("hot",)
+    reuses = False
 
     def finish(self, buffer):
         import numpy

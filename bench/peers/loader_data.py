@@ -2,15 +2,21 @@
 thousand tokens, the same in every run; with tokmap's index and Megatron's beside it. Needs no
 numpy."""
 
+import array
 import os
 import pathlib
 import random
+import struct
 import subprocess
 
 EOD = 50256
 HIGH = 196  # ids are below 196 * 256 = 50176: the same chance for each, and none is EOD
 SHORTEST, LONGEST = 16, 2000
 AT_ONCE = 1 << 23
+# Of the file of zeros that starting up is measured with. Megatron's index has 20 bytes a document:
+# long ones spare it, and Megatron, what would not fit into memory here.
+DOCUMENT_TOKENS, LONG_DOCUMENT_TOKENS = 1000, 10**6
+MOST_SHORT_DOCUMENTS = 10**7
 
 
 class Failure(Exception):
@@ -96,11 +102,25 @@ def make(folder, n_tokens, tokmap):
 
 def make_hole(folder, n_tokens, tokmap=None):
     """A file of zeros that takes no room, for starting up. What tokmap needs beside it is made as
-    for any file, by reading it once; without tokmap, for its peers, nothing is read."""
+    for any file, by reading it once; without tokmap, for its peers, nothing is read. Megatron's
+    index is there in both cases: its work begins with reading that."""
     folder.mkdir(parents=True)
     data = describe(folder, n_tokens)
     with open(data["flat"], "wb") as f:
         f.truncate(2 * n_tokens)
     if tokmap:
         run([tokmap, "index", "--quiet", "--dtype", "u16", "--eod", "none", data["flat"]])
+    write_megatron_index(data["prefix"] + ".idx", n_tokens)
     return data
+
+
+def write_megatron_index(path, n_tokens):
+    """Of documents of one length, for a file of zeros, whose documents nobody can find."""
+    short = n_tokens <= MOST_SHORT_DOCUMENTS * DOCUMENT_TOKENS
+    length = DOCUMENT_TOKENS if short else LONG_DOCUMENT_TOKENS
+    n_documents = n_tokens // length
+    with open(path, "wb") as f:
+        f.write(b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, 8, n_documents, n_documents + 1))
+        (array.array("i", [length]) * n_documents).tofile(f)
+        array.array("q", range(0, 2 * length * n_documents, 2 * length)).tofile(f)
+        array.array("q", range(n_documents + 1)).tofile(f)

@@ -1,16 +1,12 @@
 """loader_megatron.py - megatron-core over the flat file, by the index that `tokmap export` wrote
 beside it."""
 
-import os
-import struct
+import tempfile
 
 from loader_adapter import Adapter, variant
 from loader_data import EOD
 
 VOCABULARY = EOD + 1
-# Of the file of zeros that starting up is measured with. Its index has 20 bytes a document: long
-# ones spare it, and Megatron, what would not fit into memory here.
-DOCUMENT_TOKENS, LONG_DOCUMENT_TOKENS = 1000, 10**6
 
 
 class Tokenizer:
@@ -20,21 +16,9 @@ class Tokenizer:
     unique_identifiers = {"class": "none"}
 
 
-def write_index(path, n_tokens):
-    """An .idx of documents of one length. For a file of zeros, whose documents nobody can find."""
-    import numpy
-
-    length = DOCUMENT_TOKENS if n_tokens <= 10**10 else LONG_DOCUMENT_TOKENS
-    n_documents = n_tokens // length
-    with open(path, "wb") as f:
-        f.write(b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, 8, n_documents, n_documents + 1))
-        numpy.full(n_documents, length, numpy.int32).tofile(f)
-        (numpy.arange(n_documents, dtype=numpy.int64) * (2 * length)).tofile(f)
-        numpy.arange(n_documents + 1, dtype=numpy.int64).tofile(f)
-
-
 class Megatron(Adapter):
-    """GPTDataset, one epoch, through PyTorch's DataLoader; its indexes are made anew each time."""
+    """GPTDataset, one epoch, through PyTorch's DataLoader. It saves the indexes that it makes; they
+    are made anew each time, as each instance saves them in a folder of its own."""
 
     packages = ("megatron-core", "torch", "numpy")
     imports = ("megatron.core.datasets.gpt_dataset", "torch", "numpy")
@@ -47,12 +31,11 @@ class Megatron(Adapter):
         import torch
 
         self.torch = torch
-        index = data["prefix"] + ".idx"
-        if not os.path.exists(index):
-            write_index(index, data["n_tokens"])
+        # With 10^12 tokens it holds gigabytes: removed by close(), or when the process fails.
+        self.cache = tempfile.TemporaryDirectory(prefix="megatron-", dir=data["folder"])
         self.dataset = self.make_dataset()
 
-    def config(self, seed):
+    def config(self, seed, cache):
         from megatron.core.datasets.gpt_dataset import GPTDatasetConfig
 
         return GPTDatasetConfig(
@@ -60,6 +43,7 @@ class Megatron(Adapter):
             sequence_length=self.length,
             blend=([self.data["prefix"]], None),
             split="1",
+            path_to_cache=cache,
             tokenizer=Tokenizer(),
             reset_position_ids=False,
             reset_attention_mask=False,
@@ -72,7 +56,7 @@ class Megatron(Adapter):
         from megatron.core.datasets.gpt_dataset import GPTDataset
         from megatron.core.datasets.utils import Split
 
-        config = self.config(seed)
+        config = self.config(seed, self.cache.name)
         documents = GPTDataset.build_low_level_dataset(self.data["prefix"], config)
         numbers = numpy.arange(GPTDataset.numel_low_level_dataset(documents), dtype=numpy.int32)
         return GPTDataset(documents, self.data["prefix"], numbers, None, Split.train, config)
@@ -97,6 +81,9 @@ class Megatron(Adapter):
 
     def tokens_of(self, batch):
         return list(zip(batch["tokens"].numpy(), batch["labels"].numpy()))
+
+    def close(self):
+        self.cache.cleanup()
 
 
 def documents_in_order(flat, dataset):
@@ -125,7 +112,8 @@ class MegatronBlend(Megatron):
         from megatron.core.datasets.blended_dataset import BlendedDataset
 
         parts = [self.gpt_dataset(self.seed), self.gpt_dataset(self.seed + 1)]
-        return BlendedDataset(parts, [0.7, 0.3], len(parts[0]), self.config(self.seed))
+        config = self.config(self.seed, None)  # it saves its own only within torch.distributed
+        return BlendedDataset(parts, [0.7, 0.3], len(parts[0]), config)
 
     def batches(self):
         self.n_handed_out = 0

@@ -1,5 +1,7 @@
 """loader_numpy.py - the flat file by numpy.memmap, and by PyTorch over it."""
 
+import mmap
+
 from loader_adapter import I64, U16, VIEWS, Adapter, NotSupported, variant
 
 
@@ -17,10 +19,14 @@ class Memmap(Adapter):
         self.n_windows = (len(self.tokens) - 1) // length
         self.random = numpy.random.default_rng(seed)
 
-    def epoch(self):
+    def shuffled(self):
+        """The windows of each batch."""
         order = self.random.permutation(self.n_windows)
         for first in range(0, self.n_windows - self.rows + 1, self.rows):
-            yield self.take(order[first : first + self.rows])
+            yield order[first : first + self.rows]
+
+    def epoch(self):
+        return map(self.take, self.shuffled())
 
     def take(self, windows):
         tokens, n = self.tokens, self.length
@@ -60,6 +66,44 @@ class MemmapTuned(Memmap):
         if self.work == U16:
             return rows
         return rows[:, :-1].astype(self.numpy.int64), rows[:, 1:].astype(self.numpy.int64)
+
+
+# ---- What a careful user says of a file that does not fit into memory ----
+
+
+class MemmapRandom(Memmap):
+    """The kernel reads no pages around those that are touched."""
+
+    work = U16
+    pages = ("cold",)
+    note = "madvise(MADV_RANDOM)"
+
+    def __init__(self, data, length, rows, seed=1):
+        super().__init__(data, length, rows, seed)
+        self.map = self.tokens._mmap  # numpy itself has no call for advice
+        self.map.madvise(mmap.MADV_RANDOM)
+
+
+class MemmapWillNeed(MemmapRandom):
+    """And all rows of the next batch are read at once, while those of this one are copied."""
+
+    note = "madvise(MADV_RANDOM), and MADV_WILLNEED for the rows of the next batch"
+
+    def will_need(self, windows):
+        for w in windows.tolist():
+            first, end = 2 * w * self.length, 2 * (w * self.length + self.length + 1)
+            page = first - first % mmap.PAGESIZE
+            self.map.madvise(mmap.MADV_WILLNEED, page, end - page)
+
+    def epoch(self):
+        this = None
+        for following in self.shuffled():
+            self.will_need(following)
+            if this is not None:
+                yield self.take(this)
+            this = following
+        if this is not None:
+            yield self.take(this)
 
 
 # ---- PyTorch ----
@@ -266,6 +310,8 @@ ADAPTERS = {
     "numpy-views": variant(Memmap, work=VIEWS, note="nothing is copied"),
     "numpy-u16": variant(Memmap, work=U16),
     "numpy-u16-tuned": variant(MemmapTuned, work=U16),
+    "numpy-u16-random": MemmapRandom,
+    "numpy-u16-willneed": MemmapWillNeed,
     "numpy-i64": Memmap,
     "numpy-i64-tuned": MemmapTuned,
     **data_loaders(),

@@ -1,5 +1,6 @@
 """loader_report.py - tables of what loaders.py has written, for a terminal or as Markdown."""
 
+REASON_LETTERS = 60
 LEFT_OUT = ("wrong", "failed", "not_installed", "not_run")
 
 
@@ -68,6 +69,8 @@ def cell(found, measure, text="%s"):
 
 def hot_tables(result):
     for key in result.places("hot"):
+        # Files that were written before there was such a ratio are shown as they were.
+        new = any("ratio_new" in found for found in result.rows[key].values())
         table = Table(
             "Hot, %d rows of %s tokens" % (key[2], "{:,}".format(key[1])),
             [
@@ -81,16 +84,18 @@ def hot_tables(result):
                 "first ms",
                 "MiB",
                 "tokmap is",
+                *(["new arrays"] if new else []),
                 "",
             ],
-            "<<>>>>>>>><",
+            "<<>>>>>>>>%s<" % (">" if new else ""),
         )
         for name, found in result.rows[key].items():
             work, note = result.about(name)
             line = [name, work, cell(found, "speed"), spread(found["speed"])]
             line += [cell(found, m) for m in ("p50_us", "p99_us", "cpu_us", "first_ms")]
-            line += [cell(found, "private_mib"), cell(found, "ratio", "%s x"), note]
-            table.lines.append(line)
+            line += [cell(found, "private_mib"), cell(found, "ratio", "%s x")]
+            line += [cell(found, "ratio_new", "%s x")] if new else []
+            table.lines.append([*line, note])
         order = {"views": 0, "u16": 1, "i64": 2}
         table.lines.sort(key=lambda line: order.get(line[1], 3))
         yield table
@@ -147,12 +152,21 @@ def start_tables(result):
         for name, found in result.rows[key].items():
             if "first_ms" not in found:
                 continue
-            far = "extrapolated" if found["first_ms"].get("extrapolated") else ""
             line = [name, "%g" % key[3], cell(found, "first_ms"), spread(found["first_ms"])]
-            table.lines.append([*line, cell(found, "peak_mib"), far])
+            table.lines.append([*line, cell(found, "peak_mib"), remark(found["first_ms"])])
     table.lines.sort(key=lambda line: float(line[1]))
     if table.lines:
         yield table
+
+
+def remark(row):
+    """On a size that was not measured like the others."""
+    note = row.get("note", "")
+    if not row.get("extrapolated"):
+        return note
+    if len(note) > REASON_LETTERS:
+        note = note[: REASON_LETTERS - 3] + "..."
+    return "extrapolated: " + note if note else "extrapolated"
 
 
 def resume_tables(result):

@@ -2,11 +2,14 @@
 targets."""
 
 from compare import figures
+from loader_adapter import I64, U16
 from loader_run import COLD_EQUAL, EQUALS
 
 DEVICE_BYTES_ROW_TOKENS = 8192  # rows of 16 KiB, for which there is a target
 LIMIT_MS = 10  # of starting up, at any size
-FAR_TOKENS = 1e12
+FAR_TOKENS = 10**12  # reckoned where nobody names another number
+# Peers hand out new arrays in each batch; those of EQUALS fill the same ones, these do as peers do.
+EQUALS_NEW = {U16: "tokmap-u16-new", I64: "tokmap-i64-new"}
 START_GROUP = "starting up, to the first batch"
 # What tokbench has.
 C_BATCH_ROWS = 32
@@ -23,20 +26,28 @@ def ratio_rows(page, systems):
     by_name = {system.name: system for system in systems}
     rows = []
     for system in systems:
-        against = COLD_EQUAL if page == "cold" else EQUALS[system.adapter.work]
-        if system.name == against or against not in by_name:
+        work = system.adapter.work
+        equal = by_name.get(COLD_EQUAL if page == "cold" else EQUALS[work])
+        rows += ratios_against(equal, page, system, "ratio")
+        if page == "hot" and not system.name.startswith("tokmap") and not system.adapter.reuses:
+            equal_new = by_name.get(EQUALS_NEW.get(work))
+            rows += ratios_against(equal_new, page, system, "ratio_new")
+    return rows
+
+
+def ratios_against(ours, page, system, measure):
+    rows = []
+    if ours is None or ours is system:
+        return rows
+    for (of_page, length, n_rows, of_measure), values in system.values.items():
+        if (of_page, of_measure) != (page, "speed"):
             continue
-        for (of_page, length, n_rows, measure), values in system.values.items():
-            ours = by_name[against].values.get((page, length, n_rows, "speed"))
-            if of_page != page or measure != "speed" or not ours:
-                continue
-            ratios = shared_rounds(ours, values)
-            if ratios:
-                called = ("ratio", "x", "")
-                row = system.row(page, (length, n_rows), called, dict(enumerate(ratios)))
-                where = "%d x %d tokens" % (n_rows, length)
-                row["name"] = "%s / %s, %s" % (against, system.name, where)
-                rows.append({**row, "against": against})
+        ratios = shared_rounds(ours.values.get((page, length, n_rows, "speed"), {}), values)
+        if ratios:
+            row = system.row(page, (length, n_rows), (measure, "x", ""), dict(enumerate(ratios)))
+            where = "%d x %d tokens" % (n_rows, length)
+            row["name"] = "%s / %s, %s" % (ours.name, system.name, where)
+            rows.append({**row, "against": ours.name})
     return rows
 
 
@@ -115,11 +126,11 @@ def device_rows(systems, tokbench):
 
 
 def start_rows(systems, options):
-    """Measured sizes, and 10^12 tokens, reckoned where they were not measured."""
+    """Measured sizes, and the far one, reckoned where it was not measured."""
     rows = []
     where = (options.lengths[-1], options.batches[-1])
     for system in systems:
-        for n_tokens in [*options.startup_tokens, options.far_tokens]:
+        for n_tokens in dict.fromkeys([*options.startup_tokens, options.far_tokens]):
             for measure, unit, called in (
                 ("first_ms", "ms", "to the first batch"),
                 ("peak_mib", "MiB", "most memory"),
@@ -135,13 +146,15 @@ def start_rows(systems, options):
                     "tokens": n_tokens,
                     "extrapolated": False,
                 }
+                if n_tokens not in options.startup_tokens:
+                    about["note"] = "once"
                 row = system.row("startup", where, (measure, unit, called), values)
                 rows.append({**row, **about})
-    return rows + reckoned(systems, rows)
+    return rows + reckoned(systems, rows, options.far_tokens or FAR_TOKENS)
 
 
-def reckoned(systems, rows):
-    """10^12 tokens, for systems whose start grows with the data: along the line through the
+def reckoned(systems, rows, far_tokens):
+    """The far size, for systems whose start grows with the data: along the line through the
     smallest and the largest size that were measured. Misses of caches make the real growth
     steeper."""
     found = []
@@ -149,15 +162,17 @@ def reckoned(systems, rows):
         for measure in ("first_ms", "peak_mib") if system.adapter.grows else ():
             sizes = [r for r in rows if (r["system"], r["measure"]) == (system.name, measure)]
             sizes.sort(key=lambda row: row["tokens"])
-            if len(sizes) < 2 or sizes[-1]["tokens"] >= FAR_TOKENS:
+            if len(sizes) < 2 or sizes[-1]["tokens"] >= far_tokens:
                 continue
             low, high = sizes[0], sizes[-1]
             slope = (high["median"] - low["median"]) / (high["tokens"] - low["tokens"])
-            far = high["median"] + slope * (FAR_TOKENS - high["tokens"])
-            name = high["name"].replace("%g tokens" % high["tokens"], "%g tokens" % FAR_TOKENS)
-            about = {**high, "name": name + ", extrapolated", "tokens": FAR_TOKENS}
-            about["x"] = FAR_TOKENS
-            found.append({**about, "extrapolated": True, **figures(high["unit"], [far])})
+            far = high["median"] + slope * (far_tokens - high["tokens"])
+            name = high["name"].replace("%g tokens" % high["tokens"], "%g tokens" % far_tokens)
+            about = {"name": name + ", extrapolated", "tokens": far_tokens, "x": far_tokens}
+            if system.why_not_far:
+                about["note"] = system.why_not_far
+            about["extrapolated"] = True
+            found.append({**high, **about, **figures(high["unit"], [far])})
     return [row for row in found if row["median"] > 0]
 
 
@@ -191,8 +206,9 @@ class Finder:
 
 def hot_targets(find):
     found = []
-    for row in find.all("hot", "ratio", "dataloader-u16-w0"):
-        found.append(target(row["name"], row, at_least=10))
+    for measure, arrays in (("ratio", "the same arrays again"), ("ratio_new", "new arrays")):
+        for row in find.all("hot", measure, "dataloader-u16-w0"):
+            found.append(target("%s (%s)" % (row["name"], arrays), row, at_least=10))
     workers = find.all("hot", "ratio", *("dataloader-u16-w%d" % n for n in (1, 2, 4)))
     for where in dict.fromkeys((row["length"], row["rows"]) for row in workers):
         here = [row for row in workers if (row["length"], row["rows"]) == where]

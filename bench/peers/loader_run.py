@@ -31,6 +31,7 @@ MEASURES = {
     "pss_mib": ("MiB", "proportional memory"),
     "device_bytes_a_byte": ("x", "device bytes a byte"),
 }
+FAILURES = ("not_installed", "not_run", "wrong", "failed")
 OFFLINE = {
     "HF_HUB_OFFLINE": "1",
     "HF_DATASETS_OFFLINE": "1",
@@ -78,6 +79,7 @@ class System:
         self.left_out = None  # (kind, reason)
         self.versions, self.copies, self.epochs, self.imports = {}, [], [], {}
         self.resumed = None
+        self.why_not_far = None  # why the far size has no figures
         self.values = {}  # (page, length, rows, measure): {round: value}
         self.seconds = 0  # that its last process took
 
@@ -109,7 +111,7 @@ class System:
     def ask(self, mode, **more):
         """The same, or None when the system is left out from here on."""
         answer = self.call(mode, **more)
-        for kind in ("not_installed", "not_run", "wrong", "failed"):
+        for kind in FAILURES:
             if kind in answer:
                 self.leave_out(kind, answer[kind])
                 return None
@@ -154,10 +156,13 @@ class System:
             "name": "%s, %d x %d tokens, %s" % (self.name, where[1], where[0], called),
             "system": self.name,
         }
-        if what == "speed":  # tokbench report draws these side by side
+        if what in ("speed", "p50_us", "p99_us"):  # tokbench report draws these side by side
             work = self.adapter.work + ", " if page == "hot" else ""
             row["group"] = "%s, %s%d x %d tokens" % (page, work, where[1], where[0])
+        if what == "speed":
             row.update(self.about())
+        elif "group" in row:
+            row["group"] = "a batch, " + row["group"]
         return {
             **row,
             "measure": what,
@@ -171,35 +176,42 @@ def run_process(command, options):
     """Its JSON with the seconds that it took; what went wrong comes as "failed"."""
     if options.stopped:
         return {"failed": "stopped"}
+    place = {"env": options.environment, "cwd": options.folder}
+    before = time.monotonic()
+    try:
+        status, out, err = run_in_session(command, options, options.timeout, **place)
+    except subprocess.TimeoutExpired:
+        return {"failed": "no answer within %d seconds" % options.timeout}
+    seconds = time.monotonic() - before
+    if status != 0 or not out.strip():
+        lines = [line for line in err.strip().split("\n") if line.strip()]
+        why = lines[-1] if lines else "it said nothing"
+        return {"failed": "exit status %d: %s" % (status, why)}
+    return {**json.loads(out), "seconds": seconds}
+
+
+def run_in_session(command, options, timeout=None, **place):
+    """(exit status, stdout, stderr). In a session of its own: what ends our waiting ends it with
+    all that it started. `place`: its environment and its folder."""
     process = subprocess.Popen(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=options.environment,
-        cwd=options.folder,
         start_new_session=True,
+        **place,
     )
     options.running.add(process)
-    if options.stopped:  # since it was looked at above
+    if options.stopped:  # since the caller looked at it
         stop(process)
-    before = time.monotonic()
     try:
-        out, err = process.communicate(timeout=options.timeout)
-    except subprocess.TimeoutExpired:
-        stop(process)
-        return {"failed": "no answer within %d seconds" % options.timeout}
+        out, err = process.communicate(timeout=timeout)
     except BaseException:
         stop(process)
         raise
     finally:
         options.running.discard(process)
-    seconds = time.monotonic() - before
-    if process.returncode != 0 or not out.strip():
-        lines = [line for line in err.strip().split("\n") if line.strip()]
-        why = lines[-1] if lines else "it said nothing"
-        return {"failed": "exit status %d: %s" % (process.returncode, why)}
-    return {**json.loads(out), "seconds": seconds}
+    return process.returncode, out, err
 
 
 def stop(process):
@@ -353,8 +365,10 @@ def measure_far(systems, data):
             found = {"first_ms": answer["first_ms"], "peak_mib": answer["peak_mib"]}
             system.add(page, (length, rows), 0, found)
         else:
-            why = " ".join(str(reason) for reason in answer.values())
-            print("loaders.py: %s: %s" % (system.name, why), file=sys.stderr, flush=True)
+            reasons = [answer[kind] for kind in FAILURES if kind in answer]
+            system.why_not_far = " ".join(reasons[0].split())
+            text = "loaders.py: %s: %s" % (system.name, system.why_not_far)
+            print(text, file=sys.stderr, flush=True)
 
 
 def measure_cold(systems, data, tokbench):
@@ -399,6 +413,7 @@ class Tokbench:
     def __init__(self, options, page, *more):
         self.options, self.page, self.more = options, page, more
         self.rows = {}
+        self.fractions = {}  # of each round, by the name of the row
         self.failed = None
 
     def __call__(self, number):
@@ -408,19 +423,23 @@ class Tokbench:
         out = self.options.folder / "tokbench.json"
         command = [self.options.tokbench, self.page, "--rounds", "1", *self.more]
         command += ["--dir", self.options.folder, "--json", out]
-        done = subprocess.run([str(w) for w in command], capture_output=True, text=True)
-        if done.returncode != 0:
-            told = [line for line in done.stderr.split("\n") if line and not line.endswith("...")]
+        status, _, err = run_in_session(command, self.options)
+        if status != 0:
+            told = [line for line in err.split("\n") if line and not line.endswith("...")]
             why = told[0] if told else "it said nothing"
-            self.failed = "exit status %d: %s" % (done.returncode, why)
+            self.failed = "exit status %d: %s" % (status, why)
             return
         for row in json.loads(out.read_text())["rows"]:
             kept = self.rows.setdefault(row["name"], {**row, "values": []})
             kept["values"] += row["values"]
+            if "fraction" in row:
+                self.fractions.setdefault(row["name"], []).append(row["fraction"])
 
     def finished(self):
-        for row in self.rows.values():
+        for name, row in self.rows.items():
             row["median"] = statistics.median(row["values"])
+            if name in self.fractions:
+                row["fraction"] = statistics.median(self.fractions[name])
             target = row.get("target")
             if target:
                 low, high = target.get("at_least"), target.get("at_most")

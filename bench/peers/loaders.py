@@ -12,9 +12,11 @@ Pages: hot (the file is in the page cache), resume (a new process goes on at a s
 tokmap's C loader and the rates of the device come from tokbench, in the same rounds."""
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
+import shutil
 import signal
 import statistics
 import sys
@@ -63,7 +65,7 @@ def parse_arguments(words):
     add("--resume-step", type=int, default=1000)
     add("--startup-tokens", type=number, nargs="+", default=[10**8, 10**9])
     far = "of a file that those whose start grows with it open once; 0: reckoned [1e12]"
-    add("--far-tokens", type=number, default=10**12, help=far)
+    add("--far-tokens", type=number, default=loader_rows.FAR_TOKENS, help=far)
     add("--cold-mib", type=int, default=4096, help="of the cold file [4096]")
     add("--cold-memory-mib", type=int, default=1024, help="that cold systems may use [1024]")
     add("--cold-seconds", type=float, default=2)
@@ -109,7 +111,8 @@ def measure(options, systems):
         for n in options.lengths
     }
     loader_run.check(systems, data, small)
-    load = tokbench_page(options, "load", 2 * options.tokens)
+    load_mib = max(16, min(1024, 2 * options.tokens >> 20))  # the same size, up to a gibibyte
+    load = tokbench_page(options, "load", "--load-mib", load_mib)
     scale = tokbench_page(options, "scale")
     if "hot" in pages:
         loader_run.measure_hot(systems, data, load)
@@ -121,22 +124,36 @@ def measure(options, systems):
     for n_tokens in options.startup_tokens if "startup" in pages else ():
         hole = loader_data.make_hole(folder / ("hole-%d" % n_tokens), n_tokens, options.tokmap)
         loader_run.measure_start(systems, hole)
-    if "startup" in pages and options.far_tokens:
-        loader_run.measure_far(systems, loader_data.make_hole(folder / "far", options.far_tokens))
-    cold, conditions = tokbench_page(options, "cold", options.cold_mib << 20), {}
+    if "startup" in pages and options.far_tokens not in (0, *options.startup_tokens):
+        with going_on_without(options, "the far size"):
+            far = loader_data.make_hole(folder / "far", options.far_tokens)
+            loader_run.measure_far(systems, far)
+        # What was killed has left its gigabytes there.
+        shutil.rmtree(folder / "far", ignore_errors=True)
+    cold, conditions = None, {}
     if "cold" in pages:
-        loader_run.say("making %d MiB" % options.cold_mib)
-        data = loader_data.make(folder / "cold", options.cold_mib << 19, options.tokmap)
-        conditions = loader_run.measure_cold(systems, data, cold)
+        with going_on_without(options, "the cold page"):
+            loader_run.say("making %d MiB" % options.cold_mib)
+            data = loader_data.make(folder / "cold", options.cold_mib << 19, options.tokmap)
+            # The rate of the device is that for the very file that the systems read.
+            cold = tokbench_page(options, "cold", "--data", data["prefix"])
+            conditions = loader_run.measure_cold(systems, data, cold)
     return [page for page in (load, scale, cold) if page], conditions
 
 
-def tokbench_page(options, page, n_bytes=None):
-    """A page of tokbench on data of its own of the same size, up to a gibibyte."""
-    if not options.tokbench:
-        return None
-    size = [] if n_bytes is None else ["--load-mib", max(16, min(1024, n_bytes >> 20))]
-    return loader_run.Tokbench(options, page, *size)
+@contextlib.contextmanager
+def going_on_without(options, part):
+    """A part that needs much room, and may fail; the rest of the run goes on and is written."""
+    try:
+        yield
+    except (OSError, Failure) as e:
+        reason = getattr(e, "strerror", None) or str(e)
+        options.failed[part] = reason
+        print("loaders.py: %s: %s" % (part, reason), file=sys.stderr, flush=True)
+
+
+def tokbench_page(options, page, *more):
+    return loader_run.Tokbench(options, page, *more) if options.tokbench else None
 
 
 def described(system):
@@ -162,7 +179,7 @@ def command_line(words):
 
 def run(options, words):
     systems = choose(options)
-    options.stopped, options.running = False, set()
+    options.stopped, options.running, options.failed = False, set(), {}
     with tempfile.TemporaryDirectory(prefix="tokmap-loaders-", dir=options.dir) as folder:
         options.folder = pathlib.Path(folder).absolute()
         library = options.library or pathlib.Path(options.tokmap).parent / "libtokmap.so"
@@ -183,6 +200,7 @@ def run(options, words):
         result[kind] = {
             s.name: s.left_out[1] for s in systems if s.left_out and s.left_out[0] == kind
         }
+    result["failed"].update(options.failed)
     result["failed"].update({"tokbench " + p.page: p.failed for p in pages if p.failed})
     tokbench = [row for page in pages for row in page.finished()]
     result["rows"] = loader_rows.all_rows(systems, tokbench, options)
