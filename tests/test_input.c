@@ -206,16 +206,18 @@ TEST(every_truncation_is_an_error_with_its_place)
 
 TEST(no_changed_byte_gives_other_plain_bytes)
 {
+    const size_t step = check_sanitized() ? 7 : 1; /* large buffers are slow there */
     const input_codec *codec;
     need_codecs();
     uint8_t *plain = make_plain(3000);
     for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
         stored s = stored_make(form_of(codec), plain, 3000, 2);
-        size_t n_refused = 0, n_same = 0;
-        for (size_t at = form_of(codec) == STORED_GZIP ? 2 : 4; at < s.n_bytes; at++) {
+        size_t n_refused = 0, n_same = 0, n_changed = 0;
+        for (size_t at = form_of(codec) == STORED_GZIP ? 2 : 4; at < s.n_bytes; at += step) {
             s.bytes[at] ^= (uint8_t)(1u << at % 8);
             outcome o = read_all(codec, s.bytes, s.n_bytes, 1000);
             bool same = o.result == 0 && o.n_bytes == 3000 && memcmp(o.bytes, plain, 3000) == 0;
+            n_changed++;
             n_refused += o.result < 0;
             n_same += same;
             if (o.result == 0 && !same)
@@ -224,7 +226,7 @@ TEST(no_changed_byte_gives_other_plain_bytes)
             free(o.bytes);
         }
         printf("note %s: %zu changes refused, %zu harmless\n", codec->library, n_refused, n_same);
-        CHECK(n_refused > s.n_bytes * 9 / 10 && n_same < 40);
+        CHECK(n_refused > n_changed * 9 / 10 && n_same < 40);
         free(s.bytes);
     }
     free(plain);
