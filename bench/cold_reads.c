@@ -156,11 +156,16 @@ typedef struct cold_rows {
     bench_row *device, *sequential, *plain, *rows[N_WAYS], *bytes[N_WAYS], *share[N_WAYS];
 } cold_rows;
 
+/* Said on pages that have hot data, too. */
+static const char *cold_too(const cold *c)
+{
+    return strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
+}
+
 static bench_row *add_row(const cold *c, bench_report *report, const char *what, const char *unit)
 {
     char name[120];
-    const char *cold_too = strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
-    snprintf(name, sizeof name, "%s%s, %u tokens", cold_too, what, c->length);
+    snprintf(name, sizeof name, "%s%s, %u tokens", cold_too(c), what, c->length);
     return bench_add_row(report, c->what->page, name, unit);
 }
 
@@ -174,8 +179,8 @@ static void set_group(const cold *c, bench_row *row, const char *system)
 static bench_row *add_cell(const cold *c, bench_report *report, int i, const char *const *what)
 {
     char name[120];
-    const char *cold_too = strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
-    snprintf(name, sizeof name, "%s%s, %u tokens, %s", cold_too, ways[i].name, c->length, what[0]);
+    snprintf(name, sizeof name, "%s%s, %u tokens, %s", cold_too(c), ways[i].name, c->length,
+             what[0]);
     bench_row *row = bench_add_row(report, c->what->page, name, what[1]);
     row->cell = true;
     return row;
@@ -251,11 +256,10 @@ static int measure(cold *c, const cold_rows *r)
 static void judge(const cold *c, bench_report *report, const cold_rows *r)
 {
     char name[80];
-    const char *cold_too = strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
     for (int i = 0; i < N_WAYS; i++)
         if (c->works[i])
             bench_set_rate_limit(r->rows[i], limit_of(r, i), 1);
-    snprintf(name, sizeof name, "%sblock shuffle / plain reads in order, %u tokens", cold_too,
+    snprintf(name, sizeof name, "%sblock shuffle / plain reads in order, %u tokens", cold_too(c),
              c->length);
     if (c->works[BLOCK_SHUFFLE])
         bench_add_ratio(report, r->rows[BLOCK_SHUFFLE], r->plain, name);

@@ -70,6 +70,12 @@ static int failed(const char *what, int error)
     return 1;
 }
 
+static int lacks(const char *what)
+{
+    fprintf(stderr, "tokbench: gpu: %s\n", what);
+    return 1;
+}
+
 /* ---- Copies ---- */
 
 static int open_driver(gpu *g)
@@ -80,7 +86,7 @@ static int open_driver(gpu *g)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         void *call = library ? dlsym(library, names[i]) : NULL;
         if (!call)
-            return failed(names[i], 0);
+            return lacks("the driver lacks a call that is needed: it is older than CUDA 4");
         memcpy((char *)&g->d + i * sizeof call, &call, sizeof call);
     }
     int error = g->d.init(0);
@@ -96,7 +102,7 @@ static int open_driver(gpu *g)
         return failed("opening device 0", error);
     g->memory = aligned_alloc(2 << 20, n_bytes);
     if (!g->memory)
-        return failed("memory", 0);
+        return lacks("out of memory");
     madvise(g->memory, n_bytes, MADV_HUGEPAGE);
     memset(g->memory, 1, n_bytes);
     error = g->d.pin(g->memory, n_bytes, REGISTER_PORTABLE);
@@ -127,6 +133,8 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
         n_copied += 16 * n_bytes;
         now = bench_now_ns();
     } while (!error && now - start < g->ns);
+    if (error)
+        failed("copying", error);
     return error ? -1 : (double)n_copied / (double)(now - start);
 }
 
@@ -231,15 +239,22 @@ static int measure(const gpu *g, const bench_options *options, bench_report *rep
         for (int i = 0; i < N_SIZES; i++) {
             const double gbs = copy_gbs(g, copy_sizes[i]);
             if (gbs < 0)
-                return failed("copying", 0);
+                return 1;
             bench_add_value(r.copies[i], gbs);
         }
         for (int k = 0; k < N_WAYS * N_BATCHES; k++)
             if (measure_batches(g, &r, k / N_BATCHES, k % N_BATCHES))
                 return 1;
     }
-    for (int k = 0; k < N_WAYS * N_BATCHES; k++) /* the largest copies are the peak */
-        bench_set_rate_limit(r.staged[k / N_BATCHES][k % N_BATCHES], r.copies[N_SIZES - 1], 1);
+    const bench_row *peak = r.copies[N_SIZES - 1];
+    for (int k = 0; k < N_WAYS * N_BATCHES; k++)
+        bench_set_rate_limit(r.staged[k / N_BATCHES][k % N_BATCHES], peak, 1);
+    for (int w = 0; w < N_WAYS; w++) {
+        char name[80];
+        snprintf(name, sizeof name, "largest batches staged by %s / largest copies", way_names[w]);
+        bench_set_goal(bench_add_ratio(report, r.staged[w][N_BATCHES - 1], peak, name),
+                       BENCH_AT_LEAST, 0.95);
+    }
     return 0;
 }
 
@@ -254,7 +269,7 @@ int gpu_page(const bench_options *options, bench_report *report)
     }
     int code = load_data_open(options, usual_bytes, &g.ds);
     if (!code)
-        code = load_data_warm_up(g.ds);
+        code = load_data_fits(g.ds) ? load_data_warm_up(g.ds) : 0;
     if (!code) {
         g.ns = load_data_is_trial(g.ds) ? trial_ns : usual_ns;
         code = open_driver(&g);

@@ -61,13 +61,7 @@ static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuff
                                            .shuffle = shuffle,
                                            .io = io,
                                            .seed = 1};
-    tokmap_loader *l;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, &options, &err)) {
-        fprintf(stderr, "tokbench: %s\n", err.text);
-        return NULL;
-    }
-    return l;
+    return load_data_loader(&options);
 }
 
 /* ---- Measures ---- */
