@@ -29,7 +29,8 @@
  * "note"      what a reader has to know about its figures. Both are shown once for a system.
  *
  * A latency is a row for each percentile: a word "p50", "p99", "p99.9" or "max" in names that are
- * the same but for it, the unit a time: "stall p50, 5 ms step". On the page "stall", and where a
+ * the same but for it, the unit a time: "stall p50, 5 ms step". In a group they are those of one
+ * system. On the page "stall", and where a
  * GPU did the work, the p99 are drawn against 50 us too. */
 #ifndef TOKMAP_REPORT_H
 #define TOKMAP_REPORT_H

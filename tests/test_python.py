@@ -217,6 +217,10 @@ def a_loader_serves_each_window_once_and_resumes(folder):
         raises(ValueError, next, loader.fill("i64", bytes(240)))
         loader.close()
         raises(ValueError, next, loader.fill("i64", wide[0]))
+    write_numbers(folder / "empty", 0, 0, 1)  # a shard that has nothing
+    empty = tokmap.Dataset(folder / "empty")
+    rows = [batch[0] for _, batch in zip(range(150), tokmap.Loader([empty, a, empty, b], 10))]
+    assert {row.dataset for row in rows} == {1, 3} and {len(row.tokens) for row in rows} == {11}
     wanted = [w.window for w in (loader_of(a, b).locate(150 + i) for i in range(12))]
     got = []
     for rank in range(2):
