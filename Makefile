@@ -203,6 +203,11 @@ fuzz:
 	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 
+## chaos: N=5000 packs that are killed and whose files are damaged and changed (SEED=1)
+chaos: $(BUILD)/tokmap
+	@TOKMAP_BUILD=$(abspath $(BUILD)) $(or $(PYTHON),python3) tests/chaos.py $(or $(N),5000) $(or $(SEED),1)
+.PHONY: chaos
+
 ## gpu-test: the stage and its kernel on the first GPU; skips with its reason where there is none
 gpu-test: $(BUILD)/test_gpu
 	@$(BUILD)/test_gpu || [ $$? = 77 ]

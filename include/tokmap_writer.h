@@ -100,6 +100,9 @@ TOKMAP_API tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *
 /* The note of the checkpoint resumed from, live as long as the writer; NULL: nothing was there to
  * resume, begin at the beginning. */
 TOKMAP_API const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes);
+/* Appended so far, in resumed runs too; documents that have ended. */
+TOKMAP_API uint64_t tokmap_writer_n_tokens(const tokmap_writer *w);
+TOKMAP_API uint64_t tokmap_writer_n_documents(const tokmap_writer *w);
 /* The number of the last checkpoint, made or resumed from; 0 before the first. */
 TOKMAP_API uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w);
 

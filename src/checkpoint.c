@@ -10,6 +10,11 @@
 #include "status.h"
 #include "writer.h"
 
+enum {
+    CHECKED_BLOCKS = 1024, /* of 1 MiB */
+    UNCHECKED_SHARE = 100
+};
+
 /* ---- Making one ---- */
 
 static tokmap_status sync_tokens(tokmap_writer *w, tokmap_error *err)
@@ -158,8 +163,40 @@ static tokmap_status read_tokens(tokmap_writer *w, uint64_t offset, size_t n_byt
     return TOKMAP_OK;
 }
 
-/* All tokens were on the disk before the journal said so. The last whole block and the begun one
- * are looked at all the same; the latter has to be read anyway, for its checksum to go on. */
+static tokmap_status fail_tokens(const tokmap_writer *w, uint64_t offset, tokmap_error *err)
+{
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
+                   "%s: does not hold what its journal says, in the block at byte %" PRIu64
+                   ": the unfinished dataset cannot be resumed; discard it to start over",
+                   w->names.token_partial, offset);
+}
+
+/* Whether a resume reads this block again: the last gibibyte, and of what is before it one block in
+ * a hundred, others after each checkpoint. */
+static bool is_checked(const tokmap_writer *w, uint64_t block, uint64_t n_blocks)
+{
+    return n_blocks - block <= CHECKED_BLOCKS ||
+           block % UNCHECKED_SHARE == w->journal.last.sequence % UNCHECKED_SHARE;
+}
+
+static tokmap_status check_blocks(tokmap_writer *w, uint64_t n_blocks, tokmap_error *err)
+{
+    for (uint64_t i = 0; i < n_blocks; i++) {
+        uint64_t checksum;
+        if (!is_checked(w, i, n_blocks))
+            continue;
+        const uint64_t offset = i * TOKMAP_I_BLOCK_BYTES;
+        const tokmap_status status = read_tokens(w, offset, TOKMAP_I_BLOCK_BYTES, &checksum, err);
+        if (status)
+            return status;
+        if (checksum != tokmap_i_index_writer_block_checksum(w->index, i))
+            return fail_tokens(w, offset, err);
+    }
+    return TOKMAP_OK;
+}
+
+/* All tokens were on the disk before the journal said so; disks and people change files all the
+ * same. The block that was begun has to be read anyway, for its checksum to go on. */
 static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_bytes = w->n_tokens * w->header.token_bytes;
@@ -171,16 +208,12 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
     if (stat.n_bytes < n_bytes)
         return fail_resume(w->names.token_partial, "shorter than its journal says", err);
     uint64_t checksum = 0;
-    tokmap_status status = TOKMAP_OK;
-    if (begun > 0)
-        status = read_tokens(w, begun - TOKMAP_I_BLOCK_BYTES, TOKMAP_I_BLOCK_BYTES, &checksum, err);
-    bool same = begun == 0 || checksum == tokmap_i_index_writer_last_block(w->index);
+    tokmap_status status = check_blocks(w, begun / TOKMAP_I_BLOCK_BYTES, err);
     w->hashed = (size_t)(n_bytes - begun);
     if (!status)
         status = read_tokens(w, begun, w->hashed, &checksum, err);
-    same = same && checksum == w->journal.last.block_checksum;
-    if (!status && !same)
-        status = fail_resume(w->names.token_partial, "does not hold what its journal says", err);
+    if (!status && checksum != w->journal.last.block_checksum)
+        status = fail_tokens(w, begun, err);
     if (!status)
         tokmap_i_hasher_add(w->hasher, w->buffer, w->hashed);
     return status;

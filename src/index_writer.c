@@ -438,9 +438,9 @@ tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *
     return error ? FAIL_IO(err, error, "%s: cannot shorten", w->path) : TOKMAP_OK;
 }
 
-uint64_t tokmap_i_index_writer_last_block(const tokmap_i_index_writer *w)
+uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, uint64_t block)
 {
-    return load_le64(w->blocks.data + w->blocks.n_bytes - 8);
+    return load_le64(w->blocks.data + 8 * block);
 }
 
 /* ---- Finish ---- */

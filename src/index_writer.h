@@ -53,8 +53,8 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
                                           tokmap_error *err);
 /* Cuts off what is behind it. */
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
-/* The checksum of the last whole block; there must be one. */
-uint64_t tokmap_i_index_writer_last_block(const tokmap_i_index_writer *w);
+/* The checksum of a whole block. */
+uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, uint64_t block);
 
 /* Writes all sections and the header and flushes the file to the disk. The caller has filled in the
  * header's tokens, widths, ids and suffix; counts and sections are filled in here. */

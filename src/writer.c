@@ -349,19 +349,18 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
 }
 
 /* A file that grew or shrank meanwhile would not fit the index that we are about to publish. */
-static tokmap_status check_adopted_size(const tokmap_writer *w, tokmap_error *err)
+static tokmap_status check_size(const tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
     tokmap_i_file_stat stat;
     const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
     if (error)
-        return FAIL_IO(err, error, "%s: cannot read", w->names.token_path);
+        return FAIL_IO(err, error, "%s: cannot read", path);
     if (stat.n_bytes == expected)
         return TOKMAP_OK;
     return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
-                   "%s: has %" PRIu64 " bytes by now, not %" PRIu64
-                   ": somebody changed it while it was read",
-                   w->names.token_path, stat.n_bytes, expected);
+                   "%s: has %" PRIu64 " bytes by now, not %" PRIu64 ": another process changed it",
+                   path, stat.n_bytes, expected);
 }
 
 static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
@@ -374,8 +373,10 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
             return status;
     }
     if (!w->names.writes_tokens)
-        return check_adopted_size(w, err);
-    const tokmap_status status = tokmap_i_writer_flush(w, err);
+        return check_size(w, w->names.token_path, err);
+    tokmap_status status = tokmap_i_writer_flush(w, err);
+    if (!status)
+        status = check_size(w, w->names.token_partial, err);
     if (status)
         return status;
     const int error = tokmap_i_file_sync(w->token_fd);
@@ -401,6 +402,16 @@ tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_writer_enter(w, err);
     return status ? status : tokmap_i_writer_leave(w, finish(w, &w->failure), err);
+}
+
+uint64_t tokmap_writer_n_tokens(const tokmap_writer *w)
+{
+    return w->n_tokens;
+}
+
+uint64_t tokmap_writer_n_documents(const tokmap_writer *w)
+{
+    return tokmap_i_index_writer_n_documents(w->index);
 }
 
 void tokmap_writer_close(tokmap_writer *w)

@@ -74,7 +74,7 @@ static outcome read_all(const input_codec *codec, const uint8_t *bytes, size_t n
     CHECK(write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     input_options options = {.codecs = codec, .n_codecs = 1, .stop_fd = -1};
-    input *in = input_open_with(name, &options, &o.err);
+    input *in = input_open_with(&(input_source){.path = name}, &options, &o.err);
     o.result = in ? 1 : -1;
     while (o.result > 0) {
         o.result = input_read(in, out, out_bytes, &o.err);
@@ -287,7 +287,8 @@ TEST(an_open_input_ends_when_it_is_told_to_stop)
     input_error err;
     CHECK(pipe(stop) == 0 && pipe(data) == 0 && write(data[1], "abcdef", 6) == 6);
     snprintf(name, sizeof name, "/proc/self/fd/%d", data[0]);
-    input *in = input_open_with(name, &(input_options){.stop_fd = stop[0]}, &err);
+    input *in =
+        input_open_with(&(input_source){.path = name}, &(input_options){.stop_fd = stop[0]}, &err);
     char bytes[16];
     CHECK(in && input_read(in, bytes, sizeof bytes, &err) == 6);
     CHECK(write(stop[1], "", 1) == 1);

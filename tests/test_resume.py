@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 
+import pack_corpus
 import ref_protocol
 from ref_protocol import Skip, expect, expect_equal
 
@@ -47,7 +48,7 @@ class Corpus:
                 else:
                     yield '{"id": %d, "text": "%s"}' % (i, text(rng.choice([0, 1, 20, 200, 3000])))
 
-        (folder / "vocabulary.json").write_text(small_vocabulary())
+        (folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
         (folder / "a.jsonl").write_text("\n".join(lines(300 * SCALE, 40)) + "\n")
         (folder / "b.txt").write_text(text(100000 * SCALE))
         with gzip.GzipFile(folder / "c.gz", "wb", mtime=0) as out:
@@ -55,9 +56,9 @@ class Corpus:
         (folder / "d.jsonl").write_text("\n".join(lines(60 * SCALE, 1000)))
         (folder / "e.txt").write_bytes(b"caf\xe9 " + text(2000).encode())
         self.inputs = ["a.jsonl", "b.txt", "c.gz", "d.jsonl", "e.txt"]
-        if not has_zlib():
+        if not pack_corpus.has_zlib():
             self.inputs.remove("c.gz")
-        if shutil.which("zstd") and has_zstd():
+        if shutil.which("zstd") and pack_corpus.has_zstd():
             subprocess.run(["zstd", "-q", "--rm", "d.jsonl"], cwd=folder, check=True)
             self.inputs[self.inputs.index("d.jsonl")] = "d.jsonl.zst"
         begin = time.monotonic()
@@ -109,36 +110,6 @@ class Corpus:
                 return
             self.remove(out)
         raise AssertionError("it was always faster")
-
-
-def small_vocabulary():
-    """A tokenizer.json of GPT-2's kind: 256 bytes, a few merges, and what ends a document."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    letters = {b: chr(b) for b in printable}
-    for b in range(256):
-        letters.setdefault(b, chr(256 + len(letters) - len(printable)))
-    vocab = {letters[b]: b for b in range(256)}
-    merges = [("o", "r"), ("w", "or"), ("wor", "d"), (letters[32], "word"), ("1", "2")]
-    vocab.update({left + right: 256 + i for i, (left, right) in enumerate(merges)})
-    end = {"id": 256 + len(merges), "content": "<|endoftext|>", "special": True, "single_word": False, "lstrip": False,
-           "rstrip": False, "normalized": False}
-    return json.dumps({
-        "added_tokens": [end], "normalizer": None, "post_processor": None, "decoder": {"type": "ByteLevel"},
-        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
-        "model": {"type": "BPE", "vocab": vocab, "merges": merges}})
-
-
-@functools.lru_cache
-def version():
-    return ref_protocol.call("tokmap", "--version")[1].decode()
-
-
-def has_zlib():
-    return "zlib    not" not in version()
-
-
-def has_zstd():
-    return "zstd    not" not in version()
 
 
 def n_bytes(path):

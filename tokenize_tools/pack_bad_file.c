@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <xxhash.h>
+
 #include "cli.h"
 
 static int fail(const char *path, const char *what)
@@ -22,20 +24,38 @@ static bool is_taken(const pack_bad_file *f)
     return !f->replace && lstat(f->path, &st) == 0;
 }
 
-static int open_partial(pack_bad_file *f, uint64_t keep_bytes)
+/* Adds what an earlier run wrote to the checksum. */
+static bool read_back(pack_bad_file *f, uint64_t n_bytes)
+{
+    while (n_bytes > 0) {
+        size_t wanted = n_bytes < sizeof f->buffer ? (size_t)n_bytes : sizeof f->buffer;
+        ssize_t n = read(f->fd, f->buffer, wanted);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0; /* shorter: the checksum tells */
+        XXH3_64bits_update(f->checksum, f->buffer, (size_t)n);
+        n_bytes -= (uint64_t)n;
+    }
+    return true;
+}
+
+static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
 {
     struct stat st;
-    f->fd = open(f->partial, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
+    f->fd = open(f->partial, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
     if (f->fd < 0 || fstat(f->fd, &st) != 0)
         return fail(f->partial, "create");
     if (!S_ISREG(st.st_mode))
         return cli_error(CLI_INPUT, "%s: is no regular file", f->partial);
-    if ((uint64_t)st.st_size < keep_bytes)
+    if (!read_back(f, keep->n_bytes))
+        return fail(f->partial, "read");
+    if (XXH3_64bits_digest(f->checksum) != keep->checksum && keep->n_bytes > 0)
         return cli_error(CLI_DATASET,
-                         "%s: has %lld bytes and should have %llu; begin anew with "
-                         "--restart",
-                         f->partial, (long long)st.st_size, (unsigned long long)keep_bytes);
-    if (ftruncate(f->fd, (off_t)keep_bytes) != 0 || lseek(f->fd, 0, SEEK_END) < 0)
+                         "%s: its first %llu bytes are not those that the interrupted run wrote; "
+                         "begin anew with --restart",
+                         f->partial, (unsigned long long)keep->n_bytes);
+    if (ftruncate(f->fd, (off_t)keep->n_bytes) != 0 || lseek(f->fd, 0, SEEK_END) < 0)
         return fail(f->partial, "write");
     return CLI_OK;
 }
@@ -46,8 +66,12 @@ int pack_bad_file_open(pack_bad_file *f, const pack_bad_file_options *options)
     f->fd = -1;
     f->replace = options->replace;
     f->sys_errno = 0;
-    f->n_bytes = options->keep_bytes;
+    f->n_bytes = options->keep.n_bytes;
     f->n_buffered = 0;
+    f->checksum = XXH3_createState();
+    if (!f->checksum)
+        return cli_no_memory();
+    XXH3_64bits_reset(f->checksum);
     size_t n = (size_t)snprintf(f->path, sizeof f->path, "%s", options->path);
     if (n >= sizeof f->path)
         return cli_usage("--bad-documents: the path is too long");
@@ -59,7 +83,7 @@ int pack_bad_file_open(pack_bad_file *f, const pack_bad_file_options *options)
                          "%s: is there already; replace it with --force, or name "
                          "another file with --bad-documents",
                          f->path);
-    return open_partial(f, options->keep_bytes);
+    return open_partial(f, &options->keep);
 }
 
 static void write_all(pack_bad_file *f, const void *data, size_t n_bytes)
@@ -85,6 +109,7 @@ void pack_bad_file_flush(pack_bad_file *f)
 void pack_bad_file_write(pack_bad_file *f, const void *data, size_t n_bytes)
 {
     f->n_bytes += n_bytes;
+    XXH3_64bits_update(f->checksum, data, n_bytes);
     if (n_bytes > sizeof f->buffer - f->n_buffered)
         pack_bad_file_flush(f);
     if (n_bytes > sizeof f->buffer) {
@@ -93,6 +118,23 @@ void pack_bad_file_write(pack_bad_file *f, const void *data, size_t n_bytes)
         memcpy(f->buffer + f->n_buffered, data, n_bytes);
         f->n_buffered += n_bytes;
     }
+}
+
+pack_bad_mark pack_bad_file_mark(const pack_bad_file *f)
+{
+    return (pack_bad_mark){f->n_bytes, XXH3_64bits_digest(f->checksum)};
+}
+
+static int fail_to_write(const pack_bad_file *f, pack_error *err)
+{
+    int reason = errno;
+    return pack_error_set(err, cli_errno_exit_code(reason), "%.500s: cannot write: %s", f->partial,
+                          strerror(reason));
+}
+
+int pack_bad_file_sync(pack_bad_file *f, pack_error *err)
+{
+    return fdatasync(f->fd) == 0 ? CLI_OK : fail_to_write(f, err);
 }
 
 int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
@@ -108,11 +150,8 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
     if (is_taken(f))
         return pack_error_set(err, CLI_EXISTS, "%.500s: is there already", f->path);
     if (ftruncate(f->fd, (off_t)n_bytes) != 0 || fsync(f->fd) != 0 ||
-        rename(f->partial, f->path) != 0) {
-        int reason = errno;
-        return pack_error_set(err, cli_errno_exit_code(reason), "%.500s: cannot write: %s", f->path,
-                              strerror(reason));
-    }
+        rename(f->partial, f->path) != 0)
+        return fail_to_write(f, err);
     close(f->fd);
     f->fd = -1;
     return CLI_OK;
@@ -120,6 +159,8 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
 
 void pack_bad_file_close(pack_bad_file *f, bool keep)
 {
+    XXH3_freeState(f->checksum);
+    f->checksum = NULL;
     if (f->fd < 0)
         return;
     close(f->fd);

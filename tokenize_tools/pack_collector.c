@@ -42,6 +42,11 @@ void pack_collector_told(void *context, const char *text)
     c->n_told += n + 1;
 }
 
+static pack_bad_mark mark_of(const pack_collector *c)
+{
+    return c->bad_file ? pack_bad_file_mark(c->bad_file) : (pack_bad_mark){0};
+}
+
 void pack_collector_ended(void *context, const corpus_counts *counts)
 {
     pack_collector *c = context;
@@ -51,8 +56,7 @@ void pack_collector_ended(void *context, const corpus_counts *counts)
     if (!moments)
         return;
     c->moments = moments;
-    moments[c->n_moments++] =
-        (pack_moment){*counts, c->bad_file ? c->bad_file->n_bytes : 0, c->n_told};
+    moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->n_told};
 }
 
 static pack_told *with_room(pack_job *job, size_t n_bytes)
@@ -79,7 +83,7 @@ void pack_collector_after_read(void *context, pack_job *job)
         job->told = NULL;
         return;
     }
-    told->bad_file_bytes = c->bad_file ? c->bad_file->n_bytes : 0;
+    told->bad_file = mark_of(c);
     told->bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
     told->moments = (pack_moment *)(told + 1);
     told->lines = (char *)(told->moments + c->n_moments);

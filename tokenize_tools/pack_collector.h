@@ -10,7 +10,7 @@
  * that was read behind it. */
 typedef struct pack_moment {
     corpus_counts counts;
-    uint64_t bad_file_bytes;
+    pack_bad_mark bad_file;
     size_t n_told; /* bytes of the lines that were told */
 } pack_moment;
 
@@ -27,7 +27,7 @@ typedef struct pack_collector {
 
 /* Beside a job; in one piece of memory. */
 typedef struct pack_told {
-    uint64_t bad_file_bytes; /* after the job */
+    pack_bad_mark bad_file; /* after the job */
     int bad_file_errno;
     size_t capacity; /* of what follows, in bytes */
     pack_moment *moments;

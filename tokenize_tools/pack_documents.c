@@ -90,6 +90,7 @@ static int drop(pack_documents *d, const document_part *part, pack_error *err)
     if (!d->may_drop)
         return pack_error_set(err, CLI_INPUT, "%s", text);
     d->at.dropped = 1;
+    d->at.special_tokens += d->held.n;
     d->held.n = 0;
     d->holding = false;
     if (d->at.special_documents <= 10)
@@ -204,9 +205,12 @@ static int take_part(pack_documents *d, const document_part *part, pack_error *e
         code = drop(d, part, err);
     if (code == CLI_OK && !d->at.dropped)
         code = settled(d, part) ? write_part(d, part, err) : hold(d, part, err);
+    if (d->at.dropped)
+        d->at.special_tokens += part->n_ids;
     d->n_before += part->n_bytes;
     if (code == CLI_OK && part->last) {
         d->at.input_documents++;
+        d->at.text_bytes += d->n_before;
         d->at.open = d->at.dropped = d->at.output = 0;
         d->n_before = 0;
     }
@@ -214,20 +218,6 @@ static int take_part(pack_documents *d, const document_part *part, pack_error *e
 }
 
 /* ---- Inputs ---- */
-
-/* A file that grows or shrinks meanwhile is packed as it was read. */
-static void check_size(const pack_documents *d, uint64_t stored_bytes)
-{
-    const pack_input *in = &d->o.inputs->list[d->at.input];
-    char text[512];
-    if (!in->again || stored_bytes == in->n_bytes)
-        return;
-    snprintf(text, sizeof text,
-             "%.300s: had %llu bytes at the beginning, and %llu when it was read",
-             d->o.inputs->names[d->at.input], (unsigned long long)in->n_bytes,
-             (unsigned long long)stored_bytes);
-    d->o.told(d->o.context, text);
-}
 
 static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum, pack_error *err)
 {
@@ -240,7 +230,8 @@ static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum
     }
     d->at.input++;
     d->at.input_documents = 0;
-    d->at.stored_bytes += stored_bytes;
+    if (d->o.inputs->versions[d->at.input - 1].known)
+        d->at.file_bytes += stored_bytes;
     return CLI_OK;
 }
 
@@ -282,8 +273,6 @@ int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, 
     d->next_special = 0;
     for (size_t i = 0; i < b->n_ends; i++) {
         const corpus_end *end = &b->ends[i];
-        if (end->input)
-            check_size(d, end->stored_bytes);
         int code = end->input ? end_input(d, end->stored_bytes, end->checksum, err)
                               : take_text(d, job, i, err);
         if (code != CLI_OK)

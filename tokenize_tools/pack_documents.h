@@ -19,10 +19,12 @@
 typedef struct pack_position {
     uint64_t documents, tokens; /* in all outputs */
     uint64_t specials_seen;     /* in the texts */
-    uint64_t special_documents; /* left out for a special token */
+    uint64_t special_documents; /* left out for a special token, */
+    uint64_t special_tokens;    /* and the ids that they had */
+    uint64_t text_bytes;        /* of all documents that have ended, those left out included */
     uint64_t input;             /* inputs ended */
     uint64_t input_documents;   /* of the input at hand, those left out here included */
-    uint64_t stored_bytes;      /* of the inputs that ended */
+    uint64_t file_bytes;        /* stored, of the files among the inputs that ended */
     uint64_t open;              /* a document goes on in the next job ... */
     uint64_t output;            /* ... to this output, when open */
     uint64_t dropped;           /* ... or is left out */

@@ -74,9 +74,10 @@ static corpus_format find_format(const pack_plan_parts *parts, size_t which)
     const corpus_options options = options_of(parts);
     corpus_error err;
     reader_text text;
-    if (options.format != CORPUS_AUTO || !parts->inputs->list[which].again)
+    if (options.format != CORPUS_AUTO || !parts->inputs->versions[which].known)
         return options.format;
-    reader *r = reader_open(parts->inputs->names[which], &options, -1, &err);
+    const input_source source = {.path = parts->inputs->names[which]};
+    reader *r = reader_open(&source, &options, -1, &err);
     if (!r)
         return CORPUS_AUTO;
     reader_next(r, &text, &err);
@@ -139,7 +140,7 @@ static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_
     id_buffer ids = {0};
     const corpus_options options = options_of(parts);
     const char *const *name = parts->inputs->names + which;
-    uint64_t tokens_before = s->tokens, n_stored = parts->inputs->list[which].n_bytes;
+    uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
     int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
     if (n < 0)
@@ -169,7 +170,7 @@ static int take_sample(sample *s, const pack_plan_parts *parts)
     int code = CLI_OK;
     for (size_t i = 0; i < n && code == CLI_OK; i++) {
         size_t which = i * in->n / n;
-        if (in->list[which].again)
+        if (in->versions[which].known)
             code = sample_one(s, parts, e, which);
     }
     encoder_free(e);
@@ -235,9 +236,9 @@ static void print_inputs(const pack_plan_parts *parts)
     for (size_t i = 0; i < in->n && i < MAX_LISTED; i++) {
         print_heading("");
         cli_print_plain(stdout, in->names[i], strlen(in->names[i]));
-        if (in->list[i].again)
+        if (in->versions[i].known)
             printf(", %s, %s\n", pack_format_name(find_format(parts, i)),
-                   cli_bytes(in->list[i].n_bytes).s);
+                   cli_bytes(in->versions[i].n_bytes).s);
         else
             puts(", can be read only once");
     }
@@ -291,8 +292,8 @@ static void print_json(const sample *s, const pack_plan_parts *parts)
     for (size_t i = 0; i < in->n; i++) {
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
         json_text_print_string(stdout, in->names[i], strlen(in->names[i]));
-        if (in->list[i].again)
-            printf(", \"input_bytes\": %" PRIu64, in->list[i].n_bytes);
+        if (in->versions[i].known)
+            printf(", \"input_bytes\": %" PRIu64, in->versions[i].n_bytes);
         else
             fputs(", \"input_bytes\": null", stdout);
         corpus_format format = i < MAX_LISTED ? find_format(parts, i) : parts->options->format;

@@ -12,6 +12,7 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     err->exit_code = exit_code;
+    err->start_over = false;
     return exit_code;
 }
 

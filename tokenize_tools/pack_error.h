@@ -2,11 +2,14 @@
 #ifndef TOKMAP_PACK_ERROR_H
 #define TOKMAP_PACK_ERROR_H
 
+#include <stdbool.h>
+
 #include "tokmap.h"
 
 typedef struct pack_error {
     int exit_code;
-    char text[768]; /* one line */
+    bool start_over; /* going on from the last checkpoint would end in the same way */
+    char text[768];  /* one line */
 } pack_error;
 
 /* Returns exit_code. */

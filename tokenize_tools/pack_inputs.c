@@ -14,7 +14,7 @@ static const char *path_last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int look_at(pack_input *in, const char *name)
+static int look_at(input_version *version, const char *name)
 {
     struct stat st;
     bool is_stdin = strcmp(name, "-") == 0;
@@ -22,11 +22,8 @@ static int look_at(pack_input *in, const char *name)
         return cli_error(cli_errno_exit_code(errno), "%s: %s", name, strerror(errno));
     if (S_ISDIR(st.st_mode))
         return cli_error(CLI_INPUT, "%s: is a folder", name);
-    in->again = !is_stdin && S_ISREG(st.st_mode);
-    if (in->again) {
-        in->n_bytes = (uint64_t)st.st_size;
-        in->mtime_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec;
-    }
+    if (!is_stdin)
+        *version = input_version_of(&st);
     return CLI_OK;
 }
 
@@ -39,11 +36,11 @@ static int look_at_all(pack_inputs *inputs)
         if (is_stdin && stdin_used)
             return cli_usage("stdin (-) can be read only once");
         stdin_used = stdin_used || is_stdin;
-        int code = look_at(&inputs->list[i], name);
+        int code = look_at(&inputs->versions[i], name);
         if (code != CLI_OK)
             return code;
-        inputs->total_bytes += inputs->list[i].n_bytes;
-        if (!inputs->list[i].again && !inputs->once)
+        inputs->total_bytes += inputs->versions[i].n_bytes;
+        if (!inputs->versions[i].known && !inputs->once)
             inputs->once = is_stdin ? "stdin" : name;
     }
     if (inputs->once)
@@ -136,13 +133,13 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
         return cli_error(CLI_INPUT, "no file is left to pack");
     inputs->names = (const char *const *)files->names;
     inputs->n = files->n_names;
-    inputs->list = calloc(inputs->n, sizeof *inputs->list);
-    return inputs->list ? look_at_all(inputs) : cli_no_memory();
+    inputs->versions = calloc(inputs->n, sizeof *inputs->versions);
+    return inputs->versions ? look_at_all(inputs) : cli_no_memory();
 }
 
 void pack_inputs_free(pack_inputs *inputs)
 {
-    free(inputs->list);
-    inputs->list = NULL;
+    free(inputs->versions);
+    inputs->versions = NULL;
     input_list_free(&inputs->files);
 }

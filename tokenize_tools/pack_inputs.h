@@ -9,14 +9,9 @@
 #include "corpus/input_list.h"
 #include "pack_options.h"
 
-typedef struct pack_input {
-    uint64_t n_bytes, mtime_ns; /* 0 where `again` is false */
-    bool again;                 /* a regular file: it can be read a second time */
-} pack_input;
-
 typedef struct pack_inputs {
     const char *const *names;
-    pack_input *list;
+    input_version *versions; /* of each; not known for what can be read only once */
     size_t n;
     uint64_t total_bytes; /* 0: not known */
     const char *once;     /* the first that cannot be read again, or NULL */

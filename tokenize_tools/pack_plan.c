@@ -85,8 +85,8 @@ static void put_options(FILE *out, const pack_options *o)
 static void put_inputs(FILE *out, const pack_inputs *inputs)
 {
     for (size_t i = 0; i < inputs->n; i++) {
-        fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->list[i].n_bytes,
-                inputs->list[i].mtime_ns);
+        fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->versions[i].n_bytes,
+                inputs->versions[i].mtime_ns);
         put_escaped(out, inputs->names[i], strlen(inputs->names[i]));
         putc('\n', out);
     }

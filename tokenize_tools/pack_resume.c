@@ -52,20 +52,18 @@ typedef struct resume_search {
     uint8_t *note;          /* room for one */
 } resume_search;
 
-/* Checkpoint `number` of the output, 0: its last one; sets *n to how many there are. */
-static int ask(const resume_search *s, size_t output, uint64_t number, uint64_t *n,
-               size_t *note_bytes)
+/* Checkpoint `number` of the output, 0: its last one. Its note stays in s->note until the next
+ * call. */
+static int ask(const resume_search *s, size_t output, uint64_t number, tokmap_checkpoint_info *info)
 {
-    tokmap_checkpoint_info info = {.struct_size = sizeof info};
     tokmap_error err;
+    *info = (tokmap_checkpoint_info){.struct_size = sizeof *info};
     const char *path = s->outputs->list[output].index_path;
-    if (tokmap_writer_checkpoints(path, number, &info, s->note, &err) != TOKMAP_OK) {
+    if (tokmap_writer_checkpoints(path, number, info, s->note, &err) != TOKMAP_OK) {
         int code = cli_fail(&err);
         fputs("Begin anew with --restart.\n", stderr);
         return code;
     }
-    *n = info.n_checkpoints;
-    *note_bytes = info.note_bytes;
     return CLI_OK;
 }
 
@@ -80,15 +78,14 @@ static int refuse(const resume_search *s, const char *why)
 /* The plan of that run stands in its first note. */
 static int refuse_other_plan(const resume_search *s)
 {
-    uint64_t n;
-    size_t note_bytes = 0;
+    tokmap_checkpoint_info info;
     char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
-    int code = ask(s, 0, 1, &n, &note_bytes);
+    int code = ask(s, 0, 1, &info);
     if (code != CLI_OK)
         return code;
-    if (note_bytes > sizeof(pack_note))
+    if (info.note_bytes > sizeof(pack_note))
         pack_plan_difference(s->plan, (const char *)s->note + sizeof(pack_note),
-                             note_bytes - sizeof(pack_note), difference);
+                             info.note_bytes - sizeof(pack_note), difference);
     return refuse(s, difference);
 }
 
@@ -107,43 +104,82 @@ static int check_on_error(const resume_search *s, const pack_note *note)
 }
 
 /* The last checkpoint that all outputs have; those that have their names already count as having
- * all, when P says that all was packed. */
-static int find_common(const resume_search *s, bool finishing, uint64_t *common)
+ * all, when P says that all was packed. *some_named: there are such. */
+static int find_common(const resume_search *s, bool finishing, uint64_t *common, bool *some_named)
 {
     *common = s->n_checkpoints;
     uint64_t fewest = s->n_checkpoints, fewest_unfinished = s->n_checkpoints;
     for (size_t i = 1; i < s->outputs->n; i++) {
-        uint64_t n = 0;
-        size_t note_bytes;
-        int code = ask(s, i, 0, &n, &note_bytes);
+        tokmap_checkpoint_info info;
+        int code = ask(s, i, 0, &info);
+        const uint64_t n = info.n_checkpoints;
         if (code != CLI_OK)
             return code;
         fewest = n < fewest ? n : fewest;
         if (n > 0 && n < fewest_unfinished)
             fewest_unfinished = n;
     }
+    *some_named = finishing && fewest == 0;
     *common = finishing ? fewest_unfinished : fewest;
     return CLI_OK;
 }
 
+static int damaged(const resume_search *s, size_t output, const char *why)
+{
+    int code = cli_error(CLI_DATASET, "%s: the unfinished run cannot be resumed: %s",
+                         s->outputs->list[output].prefix, why);
+    fputs("Begin anew with --restart.\n", stderr);
+    return code;
+}
+
+/* Whether the output's journal tells of the same place as the note that P has of it. */
+static int check_output(const resume_search *s, size_t output, uint64_t checkpoint,
+                        const pack_note *note)
+{
+    tokmap_checkpoint_info info;
+    pack_note own;
+    int code = ask(s, output, checkpoint, &info);
+    if (code != CLI_OK || info.n_checkpoints == 0)
+        return code;
+    if (!decode_note(&own, s->note, info.note_bytes) || memcmp(&own, note, sizeof own) != 0)
+        return damaged(s, output, "its checkpoints are not those of the other outputs");
+    if (info.n_tokens != note->tokens[output] || info.n_documents != note->documents[output])
+        return damaged(s, output, "its journal and the note in it tell of different places");
+    return CLI_OK;
+}
+
+/* Goes back to checkpoint `common` of P. */
+static int take_note(pack_resume *from, const resume_search *s, uint64_t common, bool some_named)
+{
+    tokmap_checkpoint_info info;
+    int code = ask(s, 0, common, &info);
+    if (code != CLI_OK)
+        return code;
+    if (!decode_note(&from->note, s->note, info.note_bytes))
+        return refuse_other_plan(s);
+    if (some_named && !from->note.finishing)
+        return damaged(s, 0, "one output has its name, and the others lost their last checkpoint");
+    for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
+        code = check_output(s, i, common, &from->note);
+    return code == CLI_OK ? check_on_error(s, &from->note) : code;
+}
+
 static int find(pack_resume *from, resume_search *s)
 {
-    size_t note_bytes;
-    uint64_t n;
-    int code = ask(s, 0, 0, &s->n_checkpoints, &note_bytes);
+    tokmap_checkpoint_info info;
+    bool some_named = false;
+    int code = ask(s, 0, 0, &info);
+    s->n_checkpoints = info.n_checkpoints;
     if (code != CLI_OK || s->n_checkpoints == 0)
         return code;
-    if (!decode_note(&from->note, s->note, note_bytes) || from->note.plan_hash != s->plan->hash)
+    if (!decode_note(&from->note, s->note, info.note_bytes) ||
+        from->note.plan_hash != s->plan->hash)
         return refuse_other_plan(s);
     from->discard = true;
-    code = find_common(s, from->note.finishing, &from->checkpoint);
+    code = find_common(s, from->note.finishing, &from->checkpoint, &some_named);
     if (code != CLI_OK || from->checkpoint == 0)
         return code;
-    if (from->checkpoint < s->n_checkpoints)
-        code = ask(s, 0, from->checkpoint, &n, &note_bytes);
-    if (code == CLI_OK && !decode_note(&from->note, s->note, note_bytes))
-        return refuse_other_plan(s);
-    return code == CLI_OK ? check_on_error(s, &from->note) : code;
+    return take_note(from, s, from->checkpoint, some_named);
 }
 
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,

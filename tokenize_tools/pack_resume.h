@@ -2,6 +2,7 @@
 #ifndef TOKMAP_PACK_RESUME_H
 #define TOKMAP_PACK_RESUME_H
 
+#include "pack_bad_file.h"
 #include "pack_documents.h"
 #include "pack_output.h"
 #include "pack_plan.h"
@@ -13,7 +14,8 @@ typedef struct pack_note {
     uint64_t on_error;       /* which is not part of the plan */
     uint64_t finishing;      /* all is packed; only the names are missing */
     uint64_t limited;        /* a limit ended it */
-    uint64_t bad_file_bytes; /* of --on-error collect */
+    uint64_t encoded_tokens; /* that the encoders made of the text */
+    pack_bad_mark bad_file;  /* of --on-error collect */
     corpus_place place;
     pack_position position;
     uint64_t tokens[PACK_MAX_SPLITS + 1], documents[PACK_MAX_SPLITS + 1]; /* of each output */

@@ -33,7 +33,7 @@ static pack_report report_of(const pack_session *s, const pack_counts *counts)
         .plan = &s->parts,
         .counts = counts,
         .outputs = &s->outputs,
-        .bad_documents = s->bad_file && s->work.bad_file_bytes ? s->bad_path : NULL,
+        .bad_documents = s->bad_file && s->work.bad_mark.n_bytes ? s->bad_path : NULL,
         .resumed = s->from.checkpoint > 0,
         .seconds = (double)pack_progress_ns(&s->work.progress) / 1e9,
     };
@@ -61,11 +61,11 @@ static bool needs_last_checkpoint(const pack_session *s)
 
 static int finish(pack_session *s, pack_error *err)
 {
-    int code = CLI_OK;
     s->work.consistent = false; /* from here on the last checkpoint is the one made here */
+    int code = pack_work_check_balance(&s->work, err);
     pack_counts counts = pack_work_counts(&s->work);
     pack_report report = report_of(s, &counts);
-    if (needs_last_checkpoint(s)) {
+    if (code == CLI_OK && needs_last_checkpoint(s)) {
         /* The very first one must not be the last: a split without any would look finished. */
         if (!pack_outputs_keep(&s->outputs))
             code = pack_work_checkpoint(&s->work, false, err);
@@ -75,7 +75,7 @@ static int finish(pack_session *s, pack_error *err)
     for (size_t i = 1; i < s->outputs.n && code == CLI_OK; i++)
         code = finish_output(s, &report, i, err);
     if (code == CLI_OK && s->bad_file)
-        code = pack_bad_file_place(s->bad_file, s->work.bad_file_bytes, err);
+        code = pack_bad_file_place(s->bad_file, s->work.bad_mark.n_bytes, err);
     return code == CLI_OK ? finish_output(s, &report, 0, err) : code;
 }
 
@@ -102,10 +102,12 @@ static int stopped(pack_session *s, const pack_error *err)
     pack_work *w = &s->work;
     pack_error ignored; /* the checkpoint before is still good then */
     bool keep = w->resumable && pack_outputs_keep(&s->outputs);
-    if (keep && w->consistent && pack_documents_position(w->documents))
+    if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
     cli_error(err->exit_code, "%s", err->text);
-    if (keep)
+    if (keep && err->start_over)
+        fputs("Begin anew with --restart.\n", stderr);
+    else if (keep)
         fputs("What was packed is kept: the same call goes on from there, with --restart it begins "
               "anew.\n",
               stderr);
@@ -126,7 +128,7 @@ static int open_bad_file(pack_session *s)
         return cli_no_memory();
     const pack_bad_file_options options = {
         .path = s->bad_path,
-        .keep_bytes = s->from.checkpoint ? s->from.note.bad_file_bytes : 0,
+        .keep = s->from.checkpoint ? s->from.note.bad_file : (pack_bad_mark){0},
         .replace = o->force,
         .may_be_placed = s->from.note.finishing,
     };

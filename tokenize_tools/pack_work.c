@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "pack_balance.h"
 #include "pack_collector.h"
 #include "tokenizer/unicode.h"
 
@@ -43,14 +44,35 @@ pack_counts pack_work_counts(const pack_work *w)
     return (pack_counts){w->place.counts, *pack_documents_counts(w->documents)};
 }
 
+int pack_work_check_balance(const pack_work *w, pack_error *err)
+{
+    const pack_balance balance = {
+        .inputs = w->parts->inputs,
+        .outputs = w->outputs,
+        .read = &w->place,
+        .encoded_tokens = w->encoded_tokens,
+        .packed = pack_documents_counts(w->documents),
+        .limited = w->limited,
+        .collected = w->bad_file != NULL,
+        .collected_bytes = w->bad_mark.n_bytes,
+    };
+    return pack_balance_check(&balance, err);
+}
+
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
 {
+    int code = pack_work_check_balance(w, err);
+    if (code == CLI_OK && w->bad_file)
+        code = pack_bad_file_sync(w->bad_file, err);
+    if (code != CLI_OK)
+        return code;
     pack_note note = {
         .plan_hash = w->plan->hash,
         .on_error = (uint64_t)w->parts->options->on_error,
         .finishing = finishing,
         .limited = w->limited,
-        .bad_file_bytes = w->bad_file_bytes,
+        .encoded_tokens = w->encoded_tokens,
+        .bad_file = w->bad_mark,
         .place = w->place,
         .position = *pack_documents_counts(w->documents),
     };
@@ -63,7 +85,7 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
         return pack_error_no_memory(err);
     bool first = !pack_outputs_keep(w->outputs);
     size_t n_bytes = pack_note_encode(&note, first ? w->plan : NULL, bytes);
-    int code = pack_outputs_checkpoint(w->outputs, bytes, n_bytes, err);
+    code = pack_outputs_checkpoint(w->outputs, bytes, n_bytes, err);
     free(bytes);
     return code;
 }
@@ -87,11 +109,25 @@ static void tell_once(pack_work *w)
              w->parts->inputs->once);
 }
 
+/* Whether the reader has come as far as the run before, in the input where that one ended: only
+ * then is it known that the input is the same. */
+static bool is_known_to_continue(const pack_work *w)
+{
+    const corpus_place *before = &w->from->note.place;
+    return w->from->checkpoint == 0 || w->place.input != before->input ||
+           w->place.stored.n_bytes >= before->stored.n_bytes;
+}
+
+bool pack_work_may_checkpoint(const pack_work *w)
+{
+    return w->consistent && pack_documents_position(w->documents) && is_known_to_continue(w);
+}
+
 /* When it is time and the place allows it. */
 static int checkpoint(pack_work *w, pack_error *err)
 {
     uint64_t now = pack_progress_ns(&w->progress);
-    if (now < w->next_checkpoint_ns || !pack_documents_position(w->documents))
+    if (now < w->next_checkpoint_ns || !pack_work_may_checkpoint(w))
         return CLI_OK;
     if (!w->resumable) {
         tell_once(w);
@@ -149,13 +185,14 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
         return code;
     w->place = job->batch.after;
     w->progress.text_bytes += job->batch.n_bytes;
-    w->bad_file_bytes = told->bad_file_bytes;
+    w->bad_mark = told->bad_file;
+    w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
     w->limited = enough > 0;
     w->consistent = !w->limited;
     if (!last)
         return checkpoint(w, err);
     w->place.counts = last->counts;
-    w->bad_file_bytes = last->bad_file_bytes;
+    w->bad_mark = last->bad_file;
     return CLI_OK;
 }
 
@@ -190,7 +227,8 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 static void take_up(pack_work *w, const pack_note *note)
 {
     w->place = note->place;
-    w->bad_file_bytes = note->bad_file_bytes;
+    w->encoded_tokens = note->encoded_tokens;
+    w->bad_mark = note->bad_file;
     w->limited = note->limited;
     pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
     for (size_t i = 0; i < w->outputs->n; i++) {
@@ -241,6 +279,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
         .on_error = o->on_error,
         .batch_bytes = batch_bytes,
         .max_piece_bytes = o->memory / 8,
+        .versions = w->parts->inputs->versions,
         .read_ahead = true,
         .utf8_valid_prefix = utf8_valid_prefix,
         .utf8_bad_bytes = utf8_bad_bytes,

@@ -23,10 +23,11 @@ typedef struct pack_work {
 
     pack_documents *documents;
     pack_progress progress;
-    corpus_place place; /* behind the last job that was taken */
-    uint64_t bad_file_bytes;
-    bool limited;    /* a limit ended it */
-    bool consistent; /* the outputs are where `place` and the documents' position are */
+    corpus_place place;      /* behind the last job that was taken */
+    uint64_t encoded_tokens; /* that the encoders made of the text that was taken */
+    pack_bad_mark bad_mark;  /* of the bad file, there */
+    bool limited;            /* a limit ended it */
+    bool consistent;         /* the outputs are where `place` and the documents' position are */
     bool told_once;
     uint64_t checkpoint_ns, next_checkpoint_ns; /* the pause; when, since the beginning */
 } pack_work;
@@ -36,7 +37,10 @@ void pack_work_catch_signals(void);
 /* Takes up what from->note says; false: out of memory. */
 bool pack_work_begin(pack_work *w);
 int pack_work_run(pack_work *w, pack_error *err);
-/* A checkpoint, when the place allows one. */
+/* Whether what was read and what was written add up; if not, CLI_DATASET. */
+int pack_work_check_balance(const pack_work *w, pack_error *err);
+/* Whether a run could go on from where this one is. */
+bool pack_work_may_checkpoint(const pack_work *w);
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
 pack_counts pack_work_counts(const pack_work *w);
 void pack_work_end(pack_work *w);

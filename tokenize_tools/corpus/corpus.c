@@ -69,7 +69,7 @@ static step fail(corpus *c, int sys_errno, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    c->error.sys_errno = sys_errno;
+    c->error = (corpus_error){.sys_errno = sys_errno};
     vsnprintf(c->error.text, sizeof c->error.text, format, args);
     va_end(args);
     return STEP_FAILED;
@@ -166,7 +166,7 @@ void corpus_batch_free(corpus_batch *b)
 
 uint64_t corpus_stored_bytes(const corpus *c)
 {
-    return c->counts.stored_bytes + (c->reader ? reader_stored_bytes(c->reader) : 0);
+    return c->counts.stored_bytes + (c->reader ? reader_stored(c->reader).n_bytes : 0);
 }
 
 /* ---- The batch ---- */
@@ -181,6 +181,10 @@ static corpus_place place_now(const corpus *c)
         at = c->place;
     else if (c->reader)
         at = reader_where(c->reader);
+    if (c->seeking)
+        place.stored = c->from.stored;
+    else if (c->reader)
+        place.stored = reader_stored(c->reader);
     place.plain_offset = at.offset;
     place.line = at.line;
     if (c->seeking)
@@ -232,11 +236,20 @@ static step lost(corpus *c, const char *reason, uint64_t offset)
                 (unsigned long long)offset, reason, c->options.max_piece_bytes);
 }
 
+/* The input at hand. */
+static input_source source_now(const corpus *c)
+{
+    const input_version *versions = c->options.versions;
+    return (input_source){.path = c->names[c->input],
+                          .version = versions ? &versions[c->input] : NULL};
+}
+
 static second_look *look(corpus *c)
 {
+    const input_source source = source_now(c);
     if (!c->look)
-        c->look = second_look_new(c->names[c->input], &c->options, reader_format(c->reader),
-                                  c->stop[STOP_READ]);
+        c->look =
+            second_look_new(&source, &c->options, reader_format(c->reader), c->stop[STOP_READ]);
     if (!c->look)
         fail(c, ENOMEM, "%s", strerror(ENOMEM));
     return c->look;
@@ -366,10 +379,13 @@ static step end_document(corpus *c)
 {
     assembler *a = &c->assembler;
     uint64_t n_bytes = assembler_document_bytes(a);
-    if (a->n_discard > 0)
-        return fail(c, 0, "%.200s:%llu: byte %llu: shorter than when it was left: it has changed",
-                    c->names[c->input], (unsigned long long)c->place.line + 1,
-                    (unsigned long long)c->place.offset);
+    if (a->n_discard > 0) {
+        fail(c, 0, "%.200s:%llu: byte %llu: has changed: the document is shorter than before",
+             c->names[c->input], (unsigned long long)c->place.line + 1,
+             (unsigned long long)c->place.offset);
+        c->error.changed = true;
+        return STEP_FAILED;
+    }
     c->counts.documents++;
     c->counts.empty_documents += n_bytes == 0;
     c->counts.text_bytes += n_bytes;
@@ -424,7 +440,7 @@ static step add_text(corpus *c)
 static step input_failed(corpus *c)
 {
     size_t n = strlen(c->error.text);
-    if (c->counts.documents > 0 && c->error.sys_errno != ECANCELED)
+    if (c->counts.documents > 0 && c->error.sys_errno != ECANCELED && !c->error.changed)
         snprintf(c->error.text + n, sizeof c->error.text - n,
                  "; the %llu documents before it are fine",
                  (unsigned long long)c->counts.documents);
@@ -433,12 +449,15 @@ static step input_failed(corpus *c)
 
 static step end_input(corpus *c)
 {
-    corpus_end end = {.input = true,
-                      .stored_bytes = reader_stored_bytes(c->reader),
-                      .checksum = reader_checksum(c->reader)};
-    if (c->resumes)
-        return fail(c, 0, "%.200s: has changed: the document where it was left is not there",
-                    c->names[c->input]);
+    const input_prefix stored = reader_stored(c->reader);
+    const corpus_end end = {
+        .input = true, .stored_bytes = stored.n_bytes, .checksum = stored.checksum};
+    if (c->resumes) {
+        fail(c, 0, "%.200s: has changed: the document that was being packed is not there",
+             c->names[c->input]);
+        c->error.changed = true;
+        return STEP_FAILED;
+    }
     c->counts.stored_bytes += end.stored_bytes;
     c->plain_bytes += reader_where(c->reader).offset;
     reader_close(c->reader);
@@ -448,6 +467,15 @@ static step end_input(corpus *c)
     c->input++;
     c->n_told = 0;
     return add_end(c, end);
+}
+
+static step open_input(corpus *c)
+{
+    input_source source = source_now(c);
+    if (c->seeking)
+        source.prefix = c->from.stored;
+    c->reader = reader_open(&source, &c->options, c->stop[STOP_READ], &c->error);
+    return c->reader ? STEP_ON : input_failed(c);
 }
 
 static step seek(corpus *c)
@@ -485,10 +513,8 @@ static step next(corpus *c)
 {
     if (c->input == c->n_names)
         return STEP_END;
-    if (!c->reader) {
-        c->reader = reader_open(c->names[c->input], &c->options, c->stop[STOP_READ], &c->error);
-        return c->reader ? STEP_ON : input_failed(c);
-    }
+    if (!c->reader)
+        return open_input(c);
     if (c->seeking)
         return seek(c);
     return c->has_text ? add_text(c) : next_text(c);

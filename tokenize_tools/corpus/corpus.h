@@ -63,11 +63,12 @@ typedef struct corpus_options {
     size_t separator_bytes;
     corpus_utf8 utf8;
     corpus_on_error on_error;
-    size_t batch_bytes;          /* text that a batch holds as a rule; 0: 1 MiB */
-    size_t max_piece_bytes;      /* that it may grow to where no cut is possible; 0: 16 MiB */
-    uint64_t max_document_bytes; /* of text; longer is a bad document; 0: no limit */
-    bool read_ahead;             /* read and decompress in a thread of its own */
-    size_t read_bytes;           /* at a time; 0: 256 KiB */
+    size_t batch_bytes;            /* text that a batch holds as a rule; 0: 1 MiB */
+    size_t max_piece_bytes;        /* that it may grow to where no cut is possible; 0: 16 MiB */
+    uint64_t max_document_bytes;   /* of text; longer is a bad document; 0: no limit */
+    const input_version *versions; /* that the inputs must have; NULL: any */
+    bool read_ahead;               /* read and decompress in a thread of its own */
+    size_t read_bytes;             /* at a time; 0: 256 KiB */
     /* As in tokenizer/unicode.h; they may be NULL with UTF8_RAW. */
     size_t (*utf8_valid_prefix)(const uint8_t *text, size_t n_bytes);
     size_t (*utf8_bad_bytes)(const uint8_t *text, size_t n_bytes);
@@ -91,6 +92,7 @@ typedef struct corpus_place {
                               the next one */
     uint64_t line;         /* of that place, from 0; with CORPUS_TEXT documents are counted */
     uint64_t piece_offset; /* text bytes of the document at hand that came before; 0: none */
+    input_prefix stored;   /* of this input, as far as it was read: it must begin with it again */
     corpus_counts counts;
 } corpus_place;
 
@@ -111,6 +113,7 @@ typedef struct corpus_batch { /* {0}; freed by corpus_batch_free; used again and
 
 typedef struct corpus_error {
     int sys_errno;  /* 0 when the data is to blame */
+    bool changed;   /* an input is not what it was, when the work began or in an earlier run */
     char text[640]; /* one line: file, line, byte offset, what is wrong, what to do */
 } corpus_error;
 

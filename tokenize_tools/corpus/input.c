@@ -20,6 +20,8 @@
 struct input {
     int fd, stop_fd;
     const char *name;
+    input_version version;
+    input_prefix prefix;       /* that still has to be compared; of 0 bytes: none */
     const input_codec *codecs; /* to choose from */
     size_t n_codecs;
     const input_codec *codec; /* NULL: plain */
@@ -43,6 +45,7 @@ static ssize_t fail(const input *in, int sys_errno, input_error *err, const char
     vsnprintf(what, sizeof what, format, args);
     va_end(args);
     err->sys_errno = sys_errno;
+    err->changed = false;
     err->offset = in->n_read - in->buffers.in_bytes;
     if (sys_errno)
         snprintf(err->text, sizeof err->text, "%.200s: %s: %s", in->name, what,
@@ -52,6 +55,91 @@ static ssize_t fail(const input *in, int sys_errno, input_error *err, const char
                  (unsigned long long)err->offset, what);
     return -1;
 }
+
+/* ---- Files that change ---- */
+
+input_version input_version_of(const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode))
+        return (input_version){0};
+    return (input_version){
+        .known = true,
+        .n_bytes = (uint64_t)st->st_size,
+        .mtime_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec,
+        .ctime_ns = (uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec,
+    };
+}
+
+static bool fail_changed(const input *in, input_error *err, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool fail_changed(const input *in, input_error *err, const char *format, ...)
+{
+    char how[128];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(how, sizeof how, format, args);
+    va_end(args);
+    fail(in, 0, err, "has changed: %s", how);
+    err->changed = true;
+    return false;
+}
+
+/* Whether the file is still the one that was asked for. */
+static bool check_version(const input *in, input_error *err)
+{
+    struct stat st;
+    if (!in->version.known)
+        return true;
+    if (fstat(in->fd, &st) != 0) {
+        fail(in, errno, err, "cannot read");
+        return false;
+    }
+    const input_version now = input_version_of(&st), *was = &in->version;
+    if (!now.known)
+        return fail_changed(in, err, "it is no regular file any more");
+    if (now.n_bytes != was->n_bytes)
+        return fail_changed(in, err, "it had %llu bytes and has %llu",
+                            (unsigned long long)was->n_bytes, (unsigned long long)now.n_bytes);
+    if (now.mtime_ns != was->mtime_ns || now.ctime_ns != was->ctime_ns)
+        return fail_changed(in, err, "it was modified or replaced");
+    return true;
+}
+
+/* After reading n_bytes more, or none at the end. */
+static bool check_length(const input *in, input_error *err)
+{
+    const uint64_t expected = in->version.n_bytes;
+    if (in->at_end && !check_version(in, err))
+        return false;
+    if (in->version.known && (in->n_read > expected || (in->at_end && in->n_read < expected)))
+        return fail_changed(in, err, "it had %llu bytes, and %s of them could be read",
+                            (unsigned long long)expected, in->n_read > expected ? "more" : "fewer");
+    if (in->at_end && in->prefix.n_bytes > 0)
+        return fail_changed(in, err, "an earlier run read %llu bytes of it",
+                            (unsigned long long)in->prefix.n_bytes);
+    return true;
+}
+
+/* Adds what was just read to the checksum, and compares the prefix once all of it is there. */
+static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, input_error *err)
+{
+    const uint64_t begin = in->n_read, left = in->prefix.n_bytes - begin;
+    in->n_read += n_bytes;
+    if (in->prefix.n_bytes > 0 && left <= n_bytes) {
+        XXH3_64bits_update(in->checksum, bytes, (size_t)left);
+        bytes += left;
+        n_bytes -= (size_t)left;
+        if (XXH3_64bits_digest(in->checksum) != in->prefix.checksum)
+            return fail_changed(in, err, "its first %llu bytes are not those that were packed",
+                                (unsigned long long)in->prefix.n_bytes);
+        in->prefix.n_bytes = 0;
+    }
+    XXH3_64bits_update(in->checksum, bytes, n_bytes);
+    return true;
+}
+
+/* ---- Reading ---- */
 
 /* Waits until there is something to read. -1: read() should not be called, errno says why. */
 static int wait_for_bytes(const input *in)
@@ -87,8 +175,8 @@ static bool fill(input *in, size_t wanted, input_error *err)
             return false;
         }
         in->at_end = n == 0;
-        XXH3_64bits_update(in->checksum, to, (size_t)n);
-        in->n_read += (uint64_t)n;
+        if (!add_to_checksum(in, to, (size_t)n, err) || !check_length(in, err))
+            return false;
         in->buffers.in_bytes += (size_t)n;
     }
     return true;
@@ -123,8 +211,9 @@ static bool choose_codec(input *in, input_error *err)
     return in->codec_state != NULL;
 }
 
-input *input_open_with(const char *path, const input_options *options, input_error *err)
+input *input_open_with(const input_source *source, const input_options *options, input_error *err)
 {
+    const char *path = source->path;
     input *in = calloc(1, sizeof *in + STORED_BYTES);
     XXH3_state_t *checksum = XXH3_createState();
     if (!in || !checksum) {
@@ -137,6 +226,8 @@ input *input_open_with(const char *path, const input_options *options, input_err
     XXH3_64bits_reset(checksum);
     in->checksum = checksum;
     in->name = path;
+    in->version = source->version ? *source->version : (input_version){0};
+    in->prefix = source->prefix;
     in->codecs = options->codecs ? options->codecs : input_codecs;
     in->n_codecs = options->codecs ? options->n_codecs : input_n_codecs;
     in->stop_fd = options->stop_fd;
@@ -145,7 +236,7 @@ input *input_open_with(const char *path, const input_options *options, input_err
     in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (in->fd < 0)
         fail(in, errno, err, "cannot open");
-    if (in->fd < 0 || !choose_codec(in, err)) {
+    if (in->fd < 0 || !check_version(in, err) || !choose_codec(in, err)) {
         input_close(in);
         return NULL;
     }
@@ -154,7 +245,7 @@ input *input_open_with(const char *path, const input_options *options, input_err
 
 input *input_open(const char *path, input_error *err)
 {
-    return input_open_with(path, &(input_options){.stop_fd = -1}, err);
+    return input_open_with(&(input_source){.path = path}, &(input_options){.stop_fd = -1}, err);
 }
 
 /* One step of the decompressor. */

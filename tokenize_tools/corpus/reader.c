@@ -62,17 +62,18 @@ static void set_format(reader *r, corpus_format format)
     r->terminator_bytes = text ? r->options->separator_bytes : 1;
 }
 
-reader *reader_open(const char *name, const corpus_options *options, int stop_fd, corpus_error *err)
+reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
+                    corpus_error *err)
 {
     reader *r = calloc(1, sizeof *r);
     if (!r) {
         *err = (corpus_error){.sys_errno = ENOMEM};
-        snprintf(err->text, sizeof err->text, "%.200s: %s", name, strerror(ENOMEM));
+        snprintf(err->text, sizeof err->text, "%.200s: %s", source->path, strerror(ENOMEM));
         return NULL;
     }
     r->options = options;
     set_format(r, options->format);
-    if (!window_open(&r->window, name, options, stop_fd, err) || !prepare_json(r, err)) {
+    if (!window_open(&r->window, source, options, stop_fd, err) || !prepare_json(r, err)) {
         reader_close(r);
         return NULL;
     }
@@ -530,10 +531,9 @@ int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *er
         if (window_size(w) == 0 && !window_fill(w, err))
             return -1;
         if (window_size(w) == 0) {
-            *err = (corpus_error){0};
+            *err = (corpus_error){.changed = true};
             snprintf(err->text, sizeof err->text,
-                     "%.200s: ends at byte %llu, before the place where it was left at byte %llu: "
-                     "it has changed",
+                     "%.200s: has changed: it ends at byte %llu, and byte %llu was reached before",
                      w->name, (unsigned long long)w->offset, (unsigned long long)to.offset);
             return -1;
         }
@@ -569,12 +569,7 @@ corpus_format reader_format(const reader *r)
     return r->format;
 }
 
-uint64_t reader_stored_bytes(const reader *r)
+input_prefix reader_stored(const reader *r)
 {
-    return stream_stored_bytes(r->window.stream);
-}
-
-uint64_t reader_checksum(const reader *r)
-{
-    return stream_checksum(r->window.stream);
+    return stream_stored(r->window.stream);
 }

@@ -39,8 +39,8 @@ typedef struct reader_raw { /* a document as it stood */
 
 typedef struct reader reader;
 
-/* name and options live as long. stop_fd: see stream.h. */
-reader *reader_open(const char *name, const corpus_options *options, int stop_fd,
+/* The path and the options live as long. stop_fd: see stream.h. */
+reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                     corpus_error *err);
 void reader_close(reader *r);
 
@@ -61,7 +61,7 @@ uint64_t reader_n_begun(const reader *r);
 void reader_want(reader *r, uint64_t n);
 
 corpus_format reader_format(const reader *r); /* CORPUS_AUTO until the first call */
-uint64_t reader_stored_bytes(const reader *r);
-uint64_t reader_checksum(const reader *r); /* after READER_END */
+/* As stream_stored. */
+input_prefix reader_stored(const reader *r);
 
 #endif /* TOKMAP_READER_H */

@@ -10,7 +10,7 @@
 #include "window.h"
 
 struct second_look {
-    const char *name;
+    input_source source;
     corpus_options options;
     int stop_fd;
     reader *reader; /* NULL: not opened yet */
@@ -26,13 +26,13 @@ bool second_look_possible(const char *name)
     return strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-second_look *second_look_new(const char *name, const corpus_options *options, corpus_format format,
-                             int stop_fd)
+second_look *second_look_new(const input_source *source, const corpus_options *options,
+                             corpus_format format, int stop_fd)
 {
     second_look *s = calloc(1, sizeof *s);
     if (!s)
         return NULL;
-    s->name = name;
+    s->source = *source;
     s->options = *options;
     s->options.format = format;
     s->options.read_ahead = false;
@@ -56,7 +56,16 @@ void second_look_free(second_look *s)
 static bool no_memory(const second_look *s, corpus_error *err)
 {
     *err = (corpus_error){.sys_errno = ENOMEM};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", s->name, strerror(ENOMEM));
+    snprintf(err->text, sizeof err->text, "%.200s: %s", s->source.path, strerror(ENOMEM));
+    return false;
+}
+
+/* What was there at the first look is not there now. */
+static bool fail_changed(const second_look *s, uint64_t offset, corpus_error *err)
+{
+    *err = (corpus_error){.changed = true};
+    snprintf(err->text, sizeof err->text, "%.200s: byte %llu: has changed: it ends here now",
+             s->source.path, (unsigned long long)offset);
     return false;
 }
 
@@ -108,17 +117,15 @@ bool second_look_check(second_look *s, reader_place where, second_look_report *r
     reader_raw raw;
     *report = (second_look_report){.good = true};
     if (!s->reader)
-        s->reader = reader_open(s->name, &s->options, s->stop_fd, err);
+        s->reader = reader_open(&s->source, &s->options, s->stop_fd, err);
     if (!s->reader || reader_seek(s->reader, where, UINT64_MAX, err) < 0 || !begin_document(s, err))
         return false;
     while (!text.last) {
         reader_result result = reader_next(s->reader, &text, err);
         if (result == READER_FAILED)
             return false;
-        if (result == READER_END) {
-            set_bad(report, "the input has changed", where.offset);
-            return true;
-        }
+        if (result == READER_END)
+            return fail_changed(s, where.offset, err);
         if (result == READER_BAD) {
             set_bad(report, text.reason, text.bad_offset);
             break;
@@ -144,7 +151,7 @@ static bool open_window(second_look *s, corpus_error *err)
     if (s->has_window)
         return true;
     s->has_window = true;
-    return window_open(&s->window, s->name, &s->options, s->stop_fd, err);
+    return window_open(&s->window, &s->source, &s->options, s->stop_fd, err);
 }
 
 bool second_look_collect(second_look *s, uint64_t begin_at, uint64_t end_at, corpus_error *err)
@@ -156,7 +163,7 @@ bool second_look_collect(second_look *s, uint64_t begin_at, uint64_t end_at, cor
         if (window_size(w) == 0 && !window_fill(w, err))
             return false;
         if (window_size(w) == 0)
-            break;
+            return fail_changed(s, w->offset, err);
         bool inside = w->offset >= begin_at;
         uint64_t n_bytes = (inside ? end_at : begin_at) - w->offset;
         n_bytes = n_bytes < window_size(w) ? n_bytes : window_size(w);

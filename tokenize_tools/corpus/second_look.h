@@ -17,9 +17,9 @@ typedef struct second_look_report {
     uint64_t bad_offset; /* in the plain bytes */
 } second_look_report;
 
-/* Opens nothing yet. name lives as long; format: what the input has. NULL: out of memory. */
-second_look *second_look_new(const char *name, const corpus_options *options, corpus_format format,
-                             int stop_fd);
+/* Opens nothing yet. The path lives as long; format: what the input has. NULL: out of memory. */
+second_look *second_look_new(const input_source *source, const corpus_options *options,
+                             corpus_format format, int stop_fd);
 void second_look_free(second_look *s);
 /* Whether the input can be opened again: no pipe, no stdin. */
 bool second_look_possible(const char *name);

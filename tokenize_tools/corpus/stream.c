@@ -12,7 +12,7 @@
 typedef struct block {
     uint8_t *bytes;
     size_t n_bytes;
-    uint64_t stored_bytes; /* of the input behind it */
+    input_prefix stored; /* of the input, behind it */
 } block;
 
 /* The reader fills blocks[n_filled % N_BLOCKS], the user empties blocks[n_emptied % N_BLOCKS]. */
@@ -30,8 +30,13 @@ struct stream {
     /* The user's: */
     block blocks[N_BLOCKS];
     size_t block_bytes, n_taken; /* of the block at hand */
-    uint64_t stored_bytes;
+    input_prefix stored;
 };
+
+static input_prefix stored_so_far(const stream *s)
+{
+    return (input_prefix){input_stored_bytes(s->in), input_checksum(s->in)};
+}
 
 /* Until it is full, or the input ends or fails. */
 static ssize_t fill_block(stream *s, block *b, input_error *err)
@@ -42,7 +47,7 @@ static ssize_t fill_block(stream *s, block *b, input_error *err)
         n = input_read(s->in, b->bytes + b->n_bytes, s->block_bytes - b->n_bytes, err);
         b->n_bytes += n > 0 ? (size_t)n : 0;
     }
-    b->stored_bytes = input_stored_bytes(s->in);
+    b->stored = stored_so_far(s);
     return n;
 }
 
@@ -98,8 +103,9 @@ static int start_thread(stream *s)
     return sys_errno;
 }
 
-stream *stream_open(const char *name, const stream_options *options, input_error *err)
+stream *stream_open(const input_source *source, const stream_options *options, input_error *err)
 {
+    const char *name = source->path;
     stream *s = calloc(1, sizeof *s);
     if (!s) {
         fail(err, name, ENOMEM);
@@ -109,7 +115,7 @@ stream *stream_open(const char *name, const stream_options *options, input_error
     pthread_cond_init(&s->changed, NULL);
     s->ahead = options->ahead;
     s->block_bytes = options->block_bytes;
-    s->in = input_open_with(name, &(input_options){.stop_fd = options->stop_fd}, err);
+    s->in = input_open_with(source, &(input_options){.stop_fd = options->stop_fd}, err);
     if (!s->in) {
         stream_close(s);
         return NULL;
@@ -156,7 +162,7 @@ static ssize_t read_ring(stream *s, void *buffer, size_t n_bytes, input_error *e
         if (n > 0)
             memcpy(buffer, b->bytes + s->n_taken, n);
         s->n_taken += n;
-        s->stored_bytes = b->stored_bytes;
+        s->stored = b->stored;
         if (s->n_taken == b->n_bytes)
             give_block_back(s);
         if (n > 0)
@@ -168,19 +174,12 @@ ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err)
 {
     if (s->ahead)
         return read_ring(s, buffer, n_bytes, err);
-    ssize_t n = input_read(s->in, buffer, n_bytes, err);
-    s->stored_bytes = input_stored_bytes(s->in);
-    return n;
+    return input_read(s->in, buffer, n_bytes, err);
 }
 
-uint64_t stream_stored_bytes(const stream *s)
+input_prefix stream_stored(const stream *s)
 {
-    return s->stored_bytes;
-}
-
-uint64_t stream_checksum(const stream *s)
-{
-    return input_checksum(s->in);
+    return s->ahead ? s->stored : stored_so_far(s);
 }
 
 void stream_close(stream *s)

@@ -19,13 +19,13 @@ typedef struct stream_options {
 
 typedef struct stream stream;
 
-/* name as in input_open; it must live as long. */
-stream *stream_open(const char *name, const stream_options *options, input_error *err);
+/* The path must live as long. */
+stream *stream_open(const input_source *source, const stream_options *options, input_error *err);
 /* As input_read. */
 ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err);
-/* Stored bytes behind what has been handed out; after the end, of all of it, and its checksum. */
-uint64_t stream_stored_bytes(const stream *s);
-uint64_t stream_checksum(const stream *s);
+/* The stored bytes that have been read for what has been handed out, and their checksum; after the
+ * end, of all of the input. */
+input_prefix stream_stored(const stream *s);
 /* A thread that still reads ends when stop_fd can be read: see to that first. */
 void stream_close(stream *s);
 

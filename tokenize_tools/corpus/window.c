@@ -16,26 +16,26 @@ bool window_fail(const window *w, int sys_errno, corpus_error *err)
 
 static bool input_failed(const input_error *input_err, corpus_error *err)
 {
-    *err = (corpus_error){.sys_errno = input_err->sys_errno};
+    *err = (corpus_error){.sys_errno = input_err->sys_errno, .changed = input_err->changed};
     snprintf(err->text, sizeof err->text, "%s", input_err->text);
     return false;
 }
 
-bool window_open(window *w, const char *name, const corpus_options *options, int stop_fd,
+bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
                  corpus_error *err)
 {
     size_t read_bytes = options->read_bytes ? options->read_bytes : READ_BYTES;
     stream_options how = {
         .ahead = options->read_ahead, .block_bytes = read_bytes, .stop_fd = stop_fd};
     input_error input_err;
-    *w = (window){.name = name};
+    *w = (window){.name = source->path};
     /* A whole document, its terminator, and room to tell that one is longer. */
     w->max_capacity = options->max_piece_bytes + options->separator_bytes + 16;
     w->capacity = read_bytes < w->max_capacity ? read_bytes : w->max_capacity;
     w->bytes = calloc(1, w->capacity + WINDOW_PADDING);
     if (!w->bytes)
         return window_fail(w, ENOMEM, err);
-    w->stream = stream_open(name, &how, &input_err);
+    w->stream = stream_open(source, &how, &input_err);
     return w->stream != NULL || input_failed(&input_err, err);
 }
 

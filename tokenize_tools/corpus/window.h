@@ -18,7 +18,7 @@ typedef struct window {
 #define WINDOW_PADDING 64
 
 /* At most max_bytes bytes; read_bytes at first. stop_fd: see stream.h. */
-bool window_open(window *w, const char *name, const corpus_options *options, int stop_fd,
+bool window_open(window *w, const input_source *source, const corpus_options *options, int stop_fd,
                  corpus_error *err);
 void window_close(window *w);
 

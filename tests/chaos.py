@@ -1,0 +1,333 @@
+#!/usr/bin/env python3
+"""chaos.py N SEED - tokmap pack under everything that goes wrong at once: kills and signals at any moment, full
+disks, torn, flipped, swapped and outdated files of unfinished work, inputs that change between runs and in the middle
+of one. With splits, limits, bad documents skipped or collected.
+
+Each of the N trials ends when pack does, or gives up after some runs. Whatever has a final name has the bytes of a
+run that nothing happened to; every other end is an error that says so. Prints what happened how often, and the number
+of each trial that failed: `chaos.py 1 SEED --first NUMBER` runs that one alone."""
+
+import argparse
+import collections
+import gzip
+import os
+import pathlib
+import random
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import pack_corpus
+import ref_protocol
+
+PARTIAL = ("tmj", "bin", "tmi", "bad")
+# What a run may end with: done, bad input, damage, exists, try again; or the signal that was sent.
+ENDS = (0, 3, 4, 5, 75, -signal.SIGKILL, -signal.SIGXFSZ, -signal.SIGINT, -signal.SIGTERM)
+
+
+class Wrong(Exception):
+    """What must never happen."""
+
+
+def make_inputs(folder, rng):
+    words = ["word%d" % i for i in range(300)] + ["Wort", "слово", "語", "<|endoftext|>", "\\n", "\\u00e9", "  "]
+
+    def text(n):
+        return " ".join(rng.choices(words, k=n))
+
+    def lines(n, bad):
+        for i in range(n):
+            if i % bad == 5:
+                yield '{"id": %d}' % i
+            elif i % bad == 6:
+                yield "not JSON: " + text(3)
+            else:
+                yield '{"id": %d, "text": "%s"}' % (i, text(rng.choice([0, 1, 20, 200, 900])))
+
+    (folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
+    (folder / "a.jsonl").write_text("\n".join(lines(250, 40)) + "\n")
+    (folder / "b.txt").write_text(text(60000))
+    (folder / "d.jsonl").write_text("\n".join(lines(200, 1000)))
+    (folder / "e.txt").write_bytes(b"caf\xe9 " + text(2000).encode())
+    names = ["a.jsonl", "b.txt", "d.jsonl", "e.txt"]
+    if pack_corpus.has_zlib():
+        with gzip.GzipFile(folder / "c.gz", "wb", mtime=0) as out:
+            out.write("\n".join(lines(150, 70)).encode())
+        names.insert(2, "c.gz")
+    return names
+
+
+class World:
+    """Inputs, options, and what a run gives that nothing happens to."""
+
+    OPTIONS = [
+        [],
+        ["--split", "v=0.3"],
+        ["--split", "v=0.1", "--split", "t=0.3"],
+        ["--split", "v=0.2", "--limit-docs", "300"],
+        ["--limit-tokens", "400000"],
+        ["--tokenizer", "vocabulary.json", "--split", "v=0.1", "--split", "t=0.3"],
+        ["--tokenizer", "vocabulary.json", "--specials", "error", "--split", "v=0.5"],
+    ]
+
+    def __init__(self, folder, number, rng):
+        self.folder = folder
+        folder.mkdir()
+        self.names = make_inputs(folder, rng)
+        options = self.OPTIONS[number % len(self.OPTIONS)]
+        on_error = "skip" if number % 2 or "error" in options else "collect"
+        self.options = [*options, "--memory", "8M", "--on-error", on_error]
+        self.originals = {name: ((folder / name).read_bytes(), (folder / name).stat()) for name in self.names}
+        begin = time.monotonic()
+        self.wanted = self.pack_undisturbed()
+        self.seconds = time.monotonic() - begin
+
+    def command(self, out, *arguments):
+        return [ref_protocol.program("tokmap"), "pack", "-q", *self.names, "-o", out, *self.options, *arguments]
+
+    def pack_undisturbed(self):
+        done = subprocess.run(self.command("calm", "-j", "1"), cwd=self.folder, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise Wrong("an undisturbed run ends with %d: %s" % (done.returncode, done.stderr))
+        files = self.files("calm")
+        self.remove("calm")
+        return files
+
+    def paths(self, out):
+        return [path for path in self.folder.iterdir() if re.match(out + "[.-]", path.name)]
+
+    def files(self, out):
+        return {path.name[len(out):]: path.read_bytes() for path in self.paths(out)}
+
+    def remove(self, out):
+        for path in self.paths(out):
+            path.unlink()
+
+    def restore_inputs(self):
+        for name, (data, stat) in self.originals.items():
+            path = self.folder / name
+            if path.stat().st_mtime_ns != stat.st_mtime_ns or path.read_bytes() != data:
+                path.write_bytes(data)
+                os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+
+
+class Trial:
+    def __init__(self, world, seed, counts):
+        self.world, self.counts = world, counts
+        self.rng = random.Random(seed)
+        self.acceptable = [world.wanted]
+        self.history = []  # for the report
+        self.snapshots = []  # {suffix: bytes} of unfinished work, at several times
+        self.changed = False
+
+    def note(self, what, *details):
+        self.counts[what] += 1
+        self.history.append(" ".join([what, *map(str, details)]))
+
+    def partial_files(self):
+        return [path for path in self.world.paths("out") if path.name.endswith(".partial")]
+
+    # ---- What happens to the files of unfinished work ----
+
+    def tamper(self):
+        files = self.partial_files()
+        journals = [path for path in files if path.name.endswith(".tmj.partial")]
+        if not files:
+            return
+        rng = self.rng
+        how = rng.choice(["tear", "tear", "flip the tail", "flip the tail", "flip", "flip data", "old", "swap",
+                          "remove", "extend"])
+        path = rng.choice(journals or files)
+        if how in ("flip data", "old", "remove", "extend"):
+            path = rng.choice(files)
+        data = bytearray(path.read_bytes())
+        if how == "swap":
+            if len(journals) < 2:
+                return
+            a, b = rng.sample(journals, 2)
+            first, second = a.read_bytes(), b.read_bytes()
+            a.write_bytes(second)
+            b.write_bytes(first)
+        elif how == "old":
+            old = rng.choice(self.snapshots) if self.snapshots else {}
+            if path.name[3:] not in old:
+                return
+            path.write_bytes(old[path.name[3:]])
+        elif how == "remove":
+            path.unlink()
+        elif how == "extend":
+            path.write_bytes(bytes(data) + rng.randbytes(rng.randint(1, 300)))
+        elif not data:
+            return
+        elif how == "tear":
+            path.write_bytes(bytes(data[:len(data) - rng.randint(1, min(len(data), rng.choice([8, 400, 4000])))]))
+        else:
+            last = 200 if how == "flip the tail" else len(data)
+            at = len(data) - 1 - rng.randrange(min(last, len(data)))
+            data[at] ^= 1 << rng.randrange(8)
+            path.write_bytes(bytes(data))
+        self.note(how, path.name)
+
+    # ---- What happens to the inputs ----
+
+    def change_input(self):
+        """One input, once a trial. From then on a run may end with the old bytes of it or with the new ones."""
+        rng, name = self.rng, self.rng.choice(self.world.names)
+        path = self.world.folder / name
+        stat, data = path.stat(), bytearray(path.read_bytes())
+        how = rng.choice(["grow", "shrink", "replace", "edit and hide"])
+        if how == "grow":
+            with open(path, "ab") as out:
+                out.write(data[:rng.randint(1, 3000)])
+        elif how == "shrink":
+            os.truncate(path, rng.randrange(len(data)))
+        else:
+            at = rng.randrange(len(data))
+            data[at] = ord("x") if data[at] != ord("x") else ord("y")
+            if how == "replace":
+                other = path.with_name("other")
+                other.write_bytes(data)
+                other.rename(path)
+            else:
+                path.write_bytes(data)
+                os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
+        self.changed = True
+        self.note(how, name)
+
+    def accept_changed_input(self):
+        try:
+            self.acceptable.append(self.world.pack_undisturbed())
+        except Wrong:
+            pass  # a damaged archive: it cannot be packed at all
+
+    # ---- Runs ----
+
+    def disturb(self, run):
+        rng = self.rng
+        try:
+            run.wait(rng.random() * 1.1 * self.world.seconds)
+            return
+        except subprocess.TimeoutExpired:
+            pass
+        how = rng.choice(["kill", "kill", "kill", "interrupt", "change"])
+        if how == "change" and not self.changed:
+            run.send_signal(signal.SIGSTOP)
+            self.change_input()
+            run.send_signal(signal.SIGCONT)
+        elif how == "interrupt":
+            run.send_signal(rng.choice([signal.SIGINT, signal.SIGTERM]))
+            self.note("interrupt")
+        else:
+            run.kill()
+            self.note("kill")
+
+    def run_once(self, *arguments, calm=False):
+        rng = self.rng
+        limit = None
+        if not calm and rng.random() < 0.15:
+            limit = rng.randrange(1000, max(len(data) for data in self.world.wanted.values()) + 4096)
+            self.note("full disk")
+
+        def limit_size():
+            if limit:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+
+        environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
+        run = subprocess.Popen(self.world.command("out", "-j", rng.choice("123"), *arguments), cwd=self.world.folder,
+                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               env=environment, preexec_fn=limit_size)
+        if not calm:
+            self.disturb(run)
+        said = run.communicate(timeout=120)[1].decode("utf-8", "replace")
+        self.history.append("exit %d: %s" % (run.returncode, " ".join(said.split())[:200]))
+        self.counts["exit %d" % run.returncode] += 1
+        if run.returncode not in ENDS or (run.returncode != 0 and run.returncode > 0 and not said):
+            raise Wrong("it ended with %d and said: %s" % (run.returncode, said))
+        return run.returncode, said
+
+    def check_named_files(self, finished):
+        """Whatever has a final name has the right bytes, all of one and the same dataset once it is finished."""
+        got = {name: data for name, data in self.world.files("out").items() if not name.endswith(".partial")}
+        for wanted in self.acceptable:
+            if all(wanted.get(name) == data for name, data in got.items()) and (
+                    not finished or sorted(got) == sorted(wanted)):
+                return
+        raise Wrong("the files %s are not those of an undisturbed run" % sorted(got))
+
+    def run(self):
+        rng = self.rng
+        self.world.restore_inputs()
+        self.world.remove("out")
+        arguments = []
+        for step in range(14):
+            n_changed = self.changed
+            code, said = self.run_once(*arguments, calm=step > 9)
+            arguments = []
+            if self.changed and not n_changed:
+                self.accept_changed_input()
+            exists = code == 5 and ("there already" in said or "already exists" in said)
+            self.check_named_files(finished=code == 0)
+            if code == 0 or exists:
+                self.counts["finished"] += 1
+                return
+            if code in (3, 4, 5):
+                self.counts["refused"] += 1
+                arguments = rng.choice([[], ["--restart"], ["--restart", "--force"]])
+            self.snapshots.append({path.name[3:]: path.read_bytes() for path in self.partial_files()})
+            if rng.random() < 0.6:
+                self.tamper()
+            if rng.random() < 0.1 and not self.changed:
+                self.change_input()
+                self.accept_changed_input()
+        self.counts["given up"] += 1
+
+
+def fast_folder():
+    memory = pathlib.Path("/dev/shm")
+    return memory if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > 10**9 else None
+
+
+def run_trials(n, seed, first=0, keep=False):
+    """Returns (counts, [what went wrong])."""
+    counts, wrong = collections.Counter(), []
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="tokmap_chaos_", dir=fast_folder()))
+    worlds = {}
+    try:
+        for number in range(first, first + n):
+            kind = number % (2 * len(World.OPTIONS))
+            if kind not in worlds:
+                worlds[kind] = World(folder / str(kind), kind, random.Random(kind))
+            trial = Trial(worlds[kind], "%d/%d" % (seed, number), counts)
+            try:
+                trial.run()
+            except (Wrong, subprocess.TimeoutExpired) as e:
+                wrong.append("trial %d, options %s: %s; what happened: %s" % (
+                    number, " ".join(worlds[kind].options), e, "; ".join(trial.history)))
+                if keep:
+                    shutil.copytree(worlds[kind].folder, "chaos-%d" % number, dirs_exist_ok=True)
+    finally:
+        shutil.rmtree(folder)
+    return counts, wrong
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("n", type=int)
+    parser.add_argument("seed", type=int)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first trial")
+    parser.add_argument("--keep", action="store_true", help="copy the files of a failed trial to chaos-NUMBER")
+    arguments = parser.parse_args()
+    counts, wrong = run_trials(arguments.n, arguments.seed, arguments.first, arguments.keep)
+    print("%d trials: %s" % (arguments.n, ", ".join("%s %d" % item for item in sorted(counts.items()))))
+    for line in wrong:
+        print("WRONG " + line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
