@@ -13,6 +13,7 @@ import tempfile
 import time
 
 import chaos
+import pack_corpus
 import ref_protocol
 from ref_protocol import Skip, expect, expect_equal
 
@@ -321,6 +322,16 @@ def expect_unbalanced(case, code, said, what):
     expect("came in" in said and "went out" in said, said)
 
 
+def a_checkpoint_inside_a_document_that_is_left_out_adds_up(case):
+    case.put_back("out", {})
+    (case.folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
+    (case.folder / "special.txt").write_text("<|endoftext|>" + "word " * 400000)
+    code, said = case.pack("out", "special.txt", "small.jsonl", "--tokenizer", "vocabulary.json", "--specials", "error",
+                           "--on-error", "skip")
+    expect_equal(code, 0, "exit status; it said " + said)
+    case.put_back("out", {})
+
+
 def whatever_is_lost_on_the_way_is_not_published(case):
     for what, change in LOSSES.items():
         with tempfile.TemporaryDirectory() as name:
@@ -369,6 +380,7 @@ TESTS = [
     an_input_that_changes_before_its_turn_is_an_error,
     an_input_that_changes_while_it_is_read_is_an_error,
     a_changed_byte_in_what_was_read_is_found_when_going_on,
+    a_checkpoint_inside_a_document_that_is_left_out_adds_up,
     whatever_is_lost_on_the_way_is_not_published,
     input_changes_that_reading_overlooks_do_not_add_up,
     a_resume_from_two_different_places_does_not_add_up,

@@ -138,8 +138,11 @@ static int check_output(const resume_search *s, size_t output, uint64_t checkpoi
 {
     tokmap_checkpoint_info info;
     pack_note own;
-    int code = ask(s, output, checkpoint, &info);
-    if (code != CLI_OK || info.n_checkpoints == 0)
+    int code = ask(s, output, 0, &info);
+    if (code != CLI_OK || info.n_checkpoints == 0) /* it has its name already */
+        return code;
+    code = ask(s, output, checkpoint, &info);
+    if (code != CLI_OK)
         return code;
     if (!decode_note(&own, s->note, info.note_bytes) || memcmp(&own, note, sizeof own) != 0)
         return damaged(s, output, "its checkpoints are not those of the other outputs");
