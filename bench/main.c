@@ -1,6 +1,5 @@
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
 #include <dirent.h>
-#include <errno.h>
 #include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -9,6 +8,8 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "bench_file.h"
+#include "paths.h"
 #include "report.h"
 #include "tokmap.h"
 
@@ -68,6 +69,7 @@ static const char help[] =
 typedef struct command_line {
     bench_options options;
     const char *json;
+    char command[1024];
     char given[32]; /* options, by their letters */
 } command_line;
 
@@ -252,26 +254,21 @@ static int check_surroundings(const bench_options *options)
         fputs("tokbench: TOKMAP_IO is not followed here: ways of reading are compared\n", stderr);
         unsetenv("TOKMAP_IO");
     }
+    const char *const read[] = {options->text, options->tokenizer};
+    for (int i = 0; i < 2; i++)
+        if (read[i] && path_protect_name(read[i], "an input"))
+            return 1;
     if (!options->data)
         return -1;
     if (tokmap_dataset_open(&ds, options->data, &err)) {
         fprintf(stderr, "tokbench: --data: %s\n", err.text);
         return 1;
     }
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    const int code = path_protect_dataset(&info);
     tokmap_dataset_close(ds);
-    return -1;
-}
-
-static int write_json(const bench_report *report, FILE *out, const char *path, const char *command)
-{
-    if (out != stdout && ftruncate(fileno(out), 0)) /* what stood there stood until now */
-        errno = 0;                                  /* a pipe has nothing to cut */
-    int code = bench_print_json(report, command, out);
-    if (out != stdout && fclose(out))
-        code = 1;
-    if (code)
-        perror(path);
-    return code;
+    return code ? 1 : -1;
 }
 
 static void join_arguments(int argc, char **argv, char *command, size_t n_bytes)
@@ -298,23 +295,20 @@ static int run_pages(const command_line *line, const bool *chosen, bench_report 
     return code;
 }
 
-static int measure(const command_line *line, const bool *chosen, const char *command)
+static int measure(const command_line *line, const bool *chosen, bench_file *json)
 {
     static bench_report report;
-    const bool to_stdout = line->json && strcmp(line->json, "-") == 0;
-    FILE *json = to_stdout ? stdout : line->json ? fopen(line->json, "a") : NULL;
-    if (line->json && !json) { /* told now, not after all the work */
-        perror(line->json);
-        return 1;
-    }
     if (run_pages(line, chosen, &report))
         return 1;
-    bench_print_table(&report, to_stdout ? stderr : stdout);
+    bench_print_table(&report, json->f == stdout ? stderr : stdout);
     if (fflush(stdout)) {
         perror("stdout");
         return 1;
     }
-    return json ? write_json(&report, json, line->json, command) : 0;
+    if (!json->f)
+        return 0;
+    const int code = bench_print_json(&report, line->command, json->f);
+    return bench_file_place(json) || code;
 }
 
 static void remove_folder(const char *dir)
@@ -335,7 +329,7 @@ static void stop_worker(int number)
 }
 
 /* In a process of its own, so that whatever ends it, gigabytes of test data do not stay behind. */
-static int measure_and_clean_up(const command_line *line, const bool *chosen, const char *command)
+static int measure_and_clean_up(const command_line *line, const bool *chosen, bench_file *json)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     const struct sigaction pass_on = {.sa_handler = stop_worker};
@@ -352,13 +346,14 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, co
         for (int i = 0; i < 3; i++)
             sigaction(stops[i], &before[i], NULL);
         sigprocmask(SIG_SETMASK, &old_set, NULL);
-        exit(measure(line, chosen, command));
+        exit(measure(line, chosen, json));
     }
     sigprocmask(SIG_SETMASK, &old_set, NULL);
     int status = 1;
     while (worker > 0 && waitpid(worker, &status, 0) < 0)
         continue;
     remove_folder(line->options.dir);
+    bench_file_abandon(json); /* which the worker has placed, if all went well */
     return worker > 0 && WIFEXITED(status)     ? WEXITSTATUS(status)
            : worker > 0 && WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                                : 1;
@@ -379,9 +374,11 @@ int main(int argc, char **argv)
         return report_command(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "compare") == 0)
         return bench_compare(argc - 1, argv + 1);
-    char command[1024], dir[4096];
-    join_arguments(argc, argv, command, sizeof command); /* before getopt moves them */
+    char dir[4096];
+    bench_file json = {.out = {.fd = -1}};
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
+    cli_begin("tokbench", NULL);
+    join_arguments(argc, argv, line.command, sizeof line.command); /* before getopt moves them */
     int option;
     while ((option = getopt_long(argc, argv, "hj:", options, NULL)) != -1) {
         const int code = take_option(option, &line);
@@ -400,5 +397,9 @@ int main(int argc, char **argv)
         return 1;
     }
     line.options.dir = dir;
-    return measure_and_clean_up(&line, chosen, command);
+    if (line.json && bench_file_open(&json, line.json)) { /* told now, not after all the work */
+        rmdir(dir);
+        return 1;
+    }
+    return measure_and_clean_up(&line, chosen, &json);
 }

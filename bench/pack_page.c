@@ -158,7 +158,7 @@ static int pack(subject *s)
     }
     words[argc++] = s->options->text;
     optind = 0; /* from the start, as glibc has it */
-    cli_begin("pack");
+    cli_begin("tokbench", "pack");
     return pack_command(argc, (char **)(uintptr_t)words) != CLI_OK; /* it only reads them */
 }
 
@@ -232,7 +232,7 @@ int pack_page(const bench_options *options, bench_report *report)
         fputs("tokbench: pack needs --tokenizer and --text\n", stderr);
         return 2;
     }
-    cli_begin("pack");
+    cli_begin("tokbench", "pack");
     if (tokenizer_file_open(&s.file, &choice) != CLI_OK)
         return 1;
     snprintf(s.prefix, sizeof s.prefix, "%s/pack", options->dir);

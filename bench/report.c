@@ -5,8 +5,9 @@
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "bench_file.h"
+#include "paths.h"
 #include "report_page.h"
 
 enum {
@@ -100,35 +101,14 @@ static int read_parts(const request *q, report_memory *memory, report_parts *par
 
 typedef void put_output(FILE *out, report_memory *memory, const report_parts *parts);
 
-static bool is_input(const request *q, const char *path)
-{
-    struct stat output, input;
-    if (stat(path, &output))
-        return false;
-    for (size_t i = 0; i < q->n_files; i++)
-        if (stat(q->files[i], &input) == 0 && input.st_dev == output.st_dev &&
-            input.st_ino == output.st_ino)
-            return true;
-    return false;
-}
-
 static int write_output(const char *path, put_output *put, report_memory *memory,
                         const report_parts *parts)
 {
-    const bool to_stdout = strcmp(path, "-") == 0;
-    FILE *out = to_stdout ? stdout : fopen(path, "w");
-    if (!out) {
-        fprintf(stderr, "tokbench report: %s: %s\n", path, strerror(errno));
+    bench_file file;
+    if (bench_file_open(&file, path))
         return FAILED;
-    }
-    errno = 0;
-    put(out, memory, parts);
-    bool failed = fflush(out) || ferror(out);
-    failed |= !to_stdout && fclose(out);
-    if (failed)
-        fprintf(stderr, "tokbench report: %s: %s\n", to_stdout ? "standard output" : path,
-                strerror(errno));
-    return failed ? FAILED : 0;
+    put(file.f, memory, parts);
+    return bench_file_place(&file) ? FAILED : 0;
 }
 
 static int make_report(const request *q, report_memory *memory)
@@ -176,6 +156,7 @@ int report_command(int argc, char **argv)
                                             {NULL, 0, NULL, 0}};
     request q = {0};
     int option;
+    cli_begin("tokbench", "report");
     opterr = 0;
     while ((option = getopt_long(argc, argv, ":ho:m:", options, NULL)) != -1) {
         const int code = take_option(option, argv, &q);
@@ -191,9 +172,12 @@ int report_command(int argc, char **argv)
     if (q.page && q.markdown && strcmp(q.page, q.markdown) == 0)
         return usage("-o and -m need two files, not both ", q.page);
     const char *const outputs[] = {q.page, q.markdown};
+    for (size_t i = 0; i < q.n_files; i++)
+        if (path_protect_name(q.files[i], "an input"))
+            return FAILED;
     for (int i = 0; i < 2; i++)
-        if (outputs[i] && is_input(&q, outputs[i]))
-            return usage("an output would replace an input: ", outputs[i]);
+        if (outputs[i] && path_check_output(outputs[i]))
+            return WRONG_USAGE;
     report_memory memory = {NULL};
     const int code = make_report(&q, &memory);
     report_memory_free(&memory);

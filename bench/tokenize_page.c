@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "bench_file.h"
 #include "bench_text.h"
 #include "cli.h"
 #include "tokenizer/big_memory.h"
@@ -117,13 +118,11 @@ typedef struct page_rows {
 
 static int write_ids(const char *path, const id_buffer *ids)
 {
-    FILE *f = fopen(path, "wb");
-    const bool written = f && fwrite(ids->ids, sizeof *ids->ids, ids->n, f) == ids->n;
-    if (!f || fclose(f) != 0 || !written) {
-        fprintf(stderr, "tokbench: %s: %s\n", path, strerror(errno));
+    bench_file file;
+    if (bench_file_open(&file, path))
         return 1;
-    }
-    return 0;
+    fwrite(ids->ids, sizeof *ids->ids, ids->n, file.f);
+    return bench_file_place(&file);
 }
 
 /* Address space for more ids than any of our tokenizers gives, so that no buffer is ever moved; a
@@ -245,7 +244,7 @@ int tokenize_page(const bench_options *options, bench_report *report)
         fprintf(stderr, "tokbench: at most %d threads\n", MAX_THREADS);
         return 2;
     }
-    cli_begin("tokenize");
+    cli_begin("tokbench", "tokenize");
     const uint64_t start = bench_now_ns();
     if (tokenizer_file_open(&file, &choice) != CLI_OK)
         return 1;

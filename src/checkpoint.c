@@ -234,7 +234,7 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
     return rename_error ? FAIL_IO(err, rename_error, "%s: cannot take over", path) : TOKMAP_OK;
 }
 
-/* The journal first: it must never promise what is cut off. Nor must tokens be cut that have
+/* The journal first: it must never promise what is cut off. Nor must a file be cut that has
  * another name as well, which may be somebody's copy. */
 static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
 {
@@ -244,10 +244,10 @@ static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
         error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
-    if (stat.n_names > 1)
+    if (stat.n_names > 1 || w->names.journal_file.n_names > 1)
         return FAIL(err, TOKMAP_ERR_EXISTS,
                     "%s: has another name too (a hard link); remove one of them to resume",
-                    w->names.token_partial);
+                    stat.n_names > 1 ? w->names.token_partial : w->names.journal);
     tokmap_status status = tokmap_i_journal_cut(&w->journal, err);
     if (status)
         return status;

@@ -87,6 +87,8 @@ static int lock_named(const char *path, int fd)
     struct stat held, named;
     if (lock_retrying(fd) || fstat(fd, &held))
         return errno;
+    if (!S_ISREG(held.st_mode))
+        return EINVAL;
     if (lstat(path, &named))
         return errno == ENOENT ? EWOULDBLOCK : errno;
     return held.st_dev == named.st_dev && held.st_ino == named.st_ino ? 0 : EWOULDBLOCK;

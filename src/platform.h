@@ -27,7 +27,8 @@ int tokmap_i_file_create(const char *path, int *fd);
  * for what is not a regular file. */
 int tokmap_i_file_open_again(const char *path, int *fd);
 /* Creates an empty file, or opens the one that nobody holds, as it is, and holds it until closed:
- * EWOULDBLOCK while another process does. Does not follow a symbolic link. */
+ * EWOULDBLOCK while another process does. Does not follow a symbolic link; EINVAL for what is not a
+ * regular file. */
 int tokmap_i_file_lock(const char *path, int *fd);
 int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out);
 /* Whether the path leads, through links too, to the file that was described. */

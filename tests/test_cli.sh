@@ -123,7 +123,8 @@ says pack_empty_folder bash -c 'mkdir empty_folder && tokmap pack empty_folder -
 says pack_broken_link bash -c 'mkdir links && ln -s nowhere links/to && tokmap pack links -o x'
 says pack_list_of_lists bash -c 'printf "one.txt\n@two\n" >list && tokmap pack @list -o x'
 says pack_stdin_twice tokmap pack - - -o x
-says pack_into_missing_folder tokmap pack one.txt -o missing/x
+says pack_into_missing_folder tokmap pack one.txt -o missing/deeper/x
+rm -r missing
 says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
 cp one.txt ./-o.txt
 says pack_name_with_dash tokmap pack -o dash -- -o.txt

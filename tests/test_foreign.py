@@ -801,8 +801,8 @@ def refuses_wrong_export_options():
                 "--shard-tokens", "2147483648")
         refused(folder, USAGE, "names a folder", "export", "--to", "raw", p, "-o", folder.path + "/")
         refused(folder, INPUT, "cannot open", "export", "--to", "raw", folder / "none", "-o", q)
-        refused(folder, INPUT, "No such file", "export", "--to", "llmc", p, "-o",
-                folder / "no/folder/q")
+        refused(folder, INPUT, "Not a directory", "export", "--to", "llmc", p, "-o",
+                folder / "p.bin/folder/q")
 
 
 def what_a_killed_export_left_is_taken_over():

@@ -615,8 +615,8 @@ TEST(a_journal_whose_files_are_gone_is_in_nobodys_way)
 TEST(a_copy_by_hard_link_is_never_cut_off)
 {
     start();
-    static const char *const linked[] = {".bin.partial", ".tmi.partial"};
-    for (int i = 0; i < 2; i++) {
+    static const char *const linked[] = {".bin.partial", ".tmi.partial", ".tmj.partial"};
+    for (int i = 0; i < 3; i++) {
         files left = leave(&SMALL, 5, 17);
         const char *copy = check_path("copy");
         CHECK(link(file_of(linked[i]), copy) == 0);

@@ -525,14 +525,69 @@ both="is an input and cannot be an output too" twice="would be two outputs at on
 clash bad_documents_do_not_replace_an_input "$both" \
     w.bad --format jsonl --on-error collect -f -o w
 clash a_report_does_not_replace_an_input "$both" rr.json.partial --report rr.json -o w
-clash a_report_does_not_replace_the_tokenizer "own.jsonl: is the tokenizer" \
-    w.bad --tokenizer own.jsonl --report own.jsonl -o w
+for link in "" h.; do
+    printf '{"ids": []}' >specials.json
+    echo own.jsonl >lst
+    [ -z "$link" ] || for file in lst specials.json tokenizer.json merges.txt; do
+        ln -f $file h.$file 2>/dev/null
+    done
+    clash "a_report_does_not_replace_${link}the_list_of_inputs" "${link}lst: is a list of inputs" \
+        @lst --report ${link}lst -o w
+    [ -e tokenizer.json ] || continue
+    clash "a_report_does_not_replace_${link}the_tokenizer" "${link}tokenizer.json: is part of the tokenizer" \
+        w.bad --tokenizer tokenizer.json --report ${link}tokenizer.json -o w
+    printf '#version: 0.2\na b\n' >merges.txt
+    "$python" -c 'import json
+print(json.dumps(json.load(open("tokenizer.json"))["model"]["vocab"]))' >vocab.json
+    [ -z "$link" ] || ln -f merges.txt h.merges.txt
+    clash "a_report_does_not_replace_${link}the_merges" "${link}merges.txt: is part of the tokenizer" \
+        w.bad --tokenizer vocab.json --eod none --report ${link}merges.txt -o w
+done
+echo "somebody's" >theirs
+ln -s theirs symbolic
+clash a_dataset_does_not_replace_a_link_to_its_list "is a list of inputs" @lst -f -o k \
+    $(ln lst k.tmi)
+tokmap pack -q --format text -o w own.jsonl --report symbolic 2>.err
+same a_report_does_not_replace_a_symbolic_link "3 somebody's" "$? $(cat symbolic)"
+rm -f w.bin w.tmi symbolic
+
+# What a run writes on the way may be another name of somebody's file: that file stays as it is.
+for suffix in bin.partial tmi.partial tmj.partial bad.partial report.partial; do
+    for how in "ln" "ln -s"; do
+        echo "not ours" >victim
+        $how victim v.$suffix
+        TOKMAP_CHECKPOINT_MS=0 tokmap pack -q --on-error collect --format jsonl own.jsonl -o v \
+            --report v.report 2>.err
+        same "the_file_that_v.${suffix}_${how// /_}_leads_to_stays" "not ours" "$(cat victim)"
+        rm -f v.* victim
+    done
+done
 clash a_report_does_not_replace_the_dataset "$twice" own.jsonl --report z.bin -o z
 clash bad_documents_do_not_replace_a_split "$twice" own.jsonl --format jsonl --on-error collect \
     --split v=0.5 --bad-documents z-v.bin -o z
 clash a_report_does_not_replace_a_device "is no regular file" own.jsonl --report /dev/null -o z
 [ -c /dev/null ]
 verdict the_device_is_still_there $? "/dev/null is no device any more"
+
+# appends NAME ARGUMENTS: a command that would add to its own input is refused, and the file stays.
+appends()
+{
+    local name=$1 before
+    shift
+    before=$(cksum <own.texts)
+    timeout 10 tokmap "$@" >>own.texts 2>.err
+    same "$name" "2 stdout: is the input $before" \
+        "$? $(grep -o 'stdout: is [a-z]* input' .err) $(cksum <own.texts)"
+}
+echo '"text"' >own.texts
+appends encode_does_not_write_into_its_input encode --tokenizer bytes own.texts
+appends encode_does_not_write_into_its_stdin encode --tokenizer bytes - <own.texts
+echo '[97]' >own.texts
+appends decode_does_not_write_into_its_input decode --tokenizer bytes own.texts
+tokmap pack -q --format text own.jsonl -o k2
+before=$(cksum <k2.bin)
+tokmap cat k2 >>k2.bin 2>.err
+same cat_does_not_write_into_its_dataset "2 $before" "$? $(cksum <k2.bin)"
 
 printf 'BZh91AY&SY....' >shard.bz2
 refused files_of_other_formats_are_named "shard.bz2: is a bzip2 file" shard.bz2

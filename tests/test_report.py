@@ -431,8 +431,16 @@ def usage_is_told(folder):
         run = report(*wrong)
         assert run.returncode == 2 and "--help" in run.stderr and not run.stdout, (wrong, run)
     assert json.loads(good.read_text())["schema"] == 1
-    run = report(good, "-o", folder / "absent" / "r.html")
-    assert run.returncode == 1 and "r.html" in run.stderr
+    os.link(good, folder / "link")
+    for output in (folder / "link", twin / ".." / "good.json"):
+        run = report(good, "-o", output)
+        assert run.returncode == 2 and "is an input" in run.stderr, run
+    assert json.loads(good.read_text())["schema"] == 1
+    os.unlink(folder / "link")
+    run = report(good, "-o", good / "r.html")
+    assert run.returncode == 1 and "Not a directory" in run.stderr, run
+    assert report(good, "-o", folder / "absent" / "r.html").returncode == 0
+    assert (folder / "absent" / "r.html").stat().st_size > 1000
     run = report("--help")
     assert run.returncode == 0 and not run.stderr
     for option in ("--output", "--markdown", "--by-machine", "--help"):
@@ -442,11 +450,24 @@ def usage_is_told(folder):
         assert report(good, "-o", "/dev/full").returncode == 1
 
 
+def no_other_file_is_written_into(folder):
+    """Another name of somebody's file, as the output or as what it is called on the way."""
+    good = write(folder / "good.json", result([row("p", "n", "GB/s", [5, 6, 7])]))
+    for link, name in ((os.link, "r.html"), (os.symlink, "r.html"), (os.link, "r.html.partial"),
+                       (os.symlink, "r.html.partial")):
+        (folder / "victim").write_text("not ours")
+        link(folder / "victim", folder / name)
+        report(good, "-o", folder / "r.html")
+        assert (folder / "victim").read_text() == "not ours", (link, name)
+        for path in folder.glob("r.html*"):
+            path.unlink()
+
+
 TESTS = (every_figure_of_every_result_is_shown, markdown_says_what_the_json_says,
          each_section_has_its_drawings, bars_are_as_long_as_their_figures, what_is_missing_is_said,
          missed_targets_come_first, nothing_comes_from_outside, hostile_names_cannot_break_out,
          strange_figures_are_drawn, same_files_same_bytes, machines_are_kept_apart,
-         what_is_no_result_is_refused, usage_is_told)
+         what_is_no_result_is_refused, usage_is_told, no_other_file_is_written_into)
 status = 0
 for test in TESTS:
     with tempfile.TemporaryDirectory() as name:

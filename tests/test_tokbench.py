@@ -121,6 +121,28 @@ def a_result_stays_until_another_is_there(folder):
     assert len(rows_of(folder / "out.json")) == 4
 
 
+def no_other_file_is_written_into(folder):
+    """Another name of somebody's file, or of an input, as an output or as what it is called on the
+    way."""
+    text = folder / "text"
+    text.write_text("some words")
+    options = ("tokenize", "--tokenizer", "bytes", "--rounds", "1", "--text", text, "--dir", folder)
+    for option in ("--json", "--ids"):
+        for link, name in ((os.link, "out"), (os.symlink, "out"), (os.link, "out.partial"),
+                           (os.symlink, "out.partial")):
+            for victim in (text, folder / "victim"):
+                victim.write_text("some words")
+                link(victim, folder / name)
+                tokbench(*options, option, folder / "out")
+                assert victim.read_text() == "some words", (option, link, name)
+                for path in folder.glob("out*"):
+                    path.unlink()
+    assert tokbench(*options, "--json", text).returncode == 1
+    with subprocess.Popen([TOKBENCH, *options, "--json", "/dev/stdout"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as run:
+        assert b'"rows"' in run.stdout.read()  # a pipe is no file that could be replaced
+
+
 def cold_reads_are_measured(folder):
     run = tokbench("cold", "--rounds", "1", "--load-mib", "16", "--dir", folder, "--json",
                    folder / "out.json")
@@ -372,7 +394,7 @@ TESTS = (every_page_gives_figures, fractions_are_those_of_the_rounds, tokenizing
          data_that_are_too_small_are_refused,
          the_way_to_a_gpu_is_measured_where_there_is_one, json_on_stdout_is_alone_there,
          colours_are_for_terminals_that_want_them, a_stopped_run_leaves_no_data,
-         failures_are_told, compare_reports_a_planted_ratio, compare_refuses_different_machines,
+         failures_are_told, no_other_file_is_written_into, compare_reports_a_planted_ratio, compare_refuses_different_machines,
          compare_tells_what_is_wrong, a_run_compares_with_itself)
 status = 0
 for test in TESTS:

@@ -425,6 +425,23 @@ static int finish_index(adoption *a)
     return CLI_OK;
 }
 
+/* The index and what it is called on the way must not be any of the files that are read. */
+static int check_output_apart(const adoption *a)
+{
+    static const char *const suffixes[] = {".tmi", ".tmi.partial", ".tmi.replaced"};
+    const char *const read[] = {a->tokens.path, a->table.path, a->metadata.path, a->csv_path};
+    int code = CLI_OK;
+    for (size_t i = 0; i < sizeof read / sizeof *read && code == CLI_OK; i++)
+        code = path_protect_name(read[i], "an input");
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && code == CLI_OK; i++) {
+        regular_file out;
+        if (!regular_file_path(&out, a->tokens.path, suffix_length(a->tokens.path), suffixes[i]))
+            return too_long(a->tokens.path);
+        code = path_check_output(out.path);
+    }
+    return code;
+}
+
 static int write_index(adoption *a)
 {
     tokmap_adopt_options options = {.struct_size = sizeof options,
@@ -467,6 +484,8 @@ int adopt_file(const char *path, const adopt_request *request, adopt_result *res
         code = check_dtype(&a);
     if (code == CLI_OK)
         code = apply_ids(&a);
+    if (code == CLI_OK)
+        code = check_output_apart(&a);
     if (code == CLI_OK)
         code = write_index(&a);
     if (code == CLI_OK) {

@@ -360,6 +360,10 @@ static int print_dataset(const char *path, const cat_options *options)
     int code = CLI_OK;
     if (!s.stored || !s.ids || !s.out)
         code = cli_no_memory();
+    if (code == CLI_OK)
+        code = path_protect_dataset(&s.info);
+    if (code == CLI_OK)
+        code = path_check_stdout();
     if (code == CLI_OK && options->form == CAT_TEXT)
         code = check_tokenizer(&s);
     if (code == CLI_OK)

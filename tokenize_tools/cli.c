@@ -12,12 +12,13 @@
 
 #include "json_text.h"
 
-static const char *current_command;
+static const char *current_program = "tokmap", *current_command;
 
 /* ---- Messages ---- */
 
-void cli_begin(const char *command)
+void cli_begin(const char *program, const char *command)
 {
+    current_program = program;
     current_command = command;
 }
 
@@ -37,7 +38,7 @@ void cli_print_plain(FILE *out, const char *s, size_t n_bytes)
 static void print_line(const char *text)
 {
     fflush(stdout); /* where both go to one place, what was said before stands before */
-    fputs("tokmap", stderr);
+    fputs(current_program, stderr);
     if (current_command)
         fprintf(stderr, " %s", current_command);
     fputs(": ", stderr);
@@ -80,10 +81,8 @@ int cli_usage(const char *format, ...)
     va_start(args, format);
     print_message(format, args);
     va_end(args);
-    if (current_command)
-        fprintf(stderr, "Try 'tokmap %s --help'.\n", current_command);
-    else
-        fputs("Try 'tokmap --help'.\n", stderr);
+    fprintf(stderr, "Try '%s%s%s --help'.\n", current_program, current_command ? " " : "",
+            current_command ? current_command : "");
     return CLI_USAGE;
 }
 

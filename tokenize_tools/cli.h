@@ -36,9 +36,9 @@ int pack_command(int argc, char **argv);
 int encode_command(int argc, char **argv);
 int decode_command(int argc, char **argv);
 
-/* All messages go to stderr as "tokmap COMMAND: text". The command is the one that cli_begin
- * named. */
-void cli_begin(const char *command);
+/* All messages go to stderr as "PROGRAM COMMAND: text", by default "tokmap: text"; command may be
+ * NULL. */
+void cli_begin(const char *program, const char *command);
 /* Prints a library error with a hint where there is one; returns its exit code. */
 int cli_fail(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "json_text.h"
 #include "line_reader.h"
+#include "paths.h"
 #include "tokenizer_file.h"
 
 static const char help[] =
@@ -131,6 +132,8 @@ static int decode(const tokenizer_choice *choice, const char *name)
     int code = tokenizer_file_open(&s.tokenizer, choice);
     if (code == CLI_OK)
         code = line_reader_open(&s.lines, name);
+    if (code == CLI_OK)
+        code = path_check_stdout();
     if (code == CLI_OK)
         code = decode_lines(&s);
     line_reader_close(&s.lines);

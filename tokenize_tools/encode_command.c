@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "corpus/json_line.h"
 #include "line_reader.h"
+#include "paths.h"
 #include "special_place.h"
 #include "tokenizer/unicode.h"
 #include "tokenizer_file.h"
@@ -178,7 +179,8 @@ static int open_all(encode_state *s, const encode_options *options, const char *
     s->path = json_line_path_new(options->field);
     if (!s->path)
         return cli_usage("--field %s: has too many parts", options->field);
-    return line_reader_open(&s->lines, name);
+    int opened = line_reader_open(&s->lines, name);
+    return opened == CLI_OK ? path_check_stdout() : opened;
 }
 
 static int encode(const encode_options *options, const char *name)

@@ -491,6 +491,10 @@ static int run_export(export_job *job)
     cli_progress_begin(&job->progress, "export", job->quiet);
     int code = open_tokens(job);
     if (code == CLI_OK)
+        code = path_protect_name(job->info.index_path, "an input");
+    if (code == CLI_OK)
+        code = path_protect(&job->tokens_st, "an input");
+    if (code == CLI_OK)
         code = run(job);
     if (code == CLI_OK && job->json)
         print_json(job);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "paths.h"
 
 #define FIRST_BYTES ((size_t)256 * 1024)
 #define MAX_LINE_BYTES ((size_t)2 << 30)
@@ -23,7 +24,7 @@ int line_reader_open(line_reader *r, const char *name)
         return input_failed(&err);
     r->data = malloc(FIRST_BYTES);
     r->capacity = FIRST_BYTES;
-    return r->data ? CLI_OK : cli_no_memory();
+    return r->data ? path_protect_name(name, "the input") : cli_no_memory();
 }
 
 /* Room behind what is there: the line at hand moves to the front, or the buffer grows. */

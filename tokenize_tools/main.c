@@ -173,6 +173,6 @@ int main(int argc, char **argv)
     const cli_command *command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
-    cli_begin(command->name);
+    cli_begin("tokmap", command->name);
     return command->run(argc - 1, argv + 1);
 }

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli.h"
 #include "json_text.h"
+#include "output_file.h"
 #include "paths.h"
 #include "tokmap_writer.h"
 
@@ -131,16 +131,10 @@ static void look_at_input(merge_state *s, size_t index)
 
 static int check_output_apart(const merge_state *s)
 {
-    for (size_t i = 0; i < s->n_inputs; i++) {
-        const char *const paths[] = {s->inputs[i].info.token_path, s->inputs[i].info.index_path};
-        for (int k = 0; k < 2; k++) {
-            struct stat st;
-            int code = stat(paths[k], &st) == 0 ? path_check_apart(&st, s->prefix) : CLI_OK;
-            if (code != CLI_OK)
-                return code;
-        }
-    }
-    return CLI_OK;
+    int code = CLI_OK;
+    for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
+        code = path_protect_dataset(&s->inputs[i].info);
+    return code == CLI_OK ? path_check_dataset(s->prefix) : code;
 }
 
 static int check_inputs(merge_state *s)
@@ -212,6 +206,9 @@ static int write_merged(const merge_state *s)
         .replace = s->options->force,
         .token_bytes = s->inputs[0].info.token_bytes,
     };
+    int code = output_make_folders(s->prefix);
+    if (code != CLI_OK)
+        return code;
     tokmap_status status = tokmap_writer_open(&writer, s->options->output, &writer_options, &err);
     if (status == TOKMAP_OK)
         status = copy_inputs(s, writer, &err);

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "paths.h"
+
 /* For progress and for interruption: one call copies at most this much. */
 #define COPY_BYTES (64u << 20)
 
@@ -39,7 +41,60 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
     struct stat st;
     if (!replace && lstat(out->path, &st) == 0)
         return fail_exists(out->path, TOKMAP_ERR_EXISTS);
-    return CLI_OK;
+    if (lstat(out->path, &st) == 0 && S_ISLNK(st.st_mode))
+        return cli_error(CLI_INPUT,
+                         "%s: is a symbolic link, which is not replaced: name the file that it "
+                         "leads to, or remove it",
+                         out->path);
+    int code = path_check_output(out->path);
+    /* A killed export leaves a second name of its input, which may go. */
+    bool only_name = lstat(out->partial, &st) == 0 && st.st_nlink == 1;
+    return code == CLI_OK && only_name ? path_check_output(out->partial) : code;
+}
+
+/* ---- Folders ---- */
+
+static int flush_folder(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    memcpy(folder, n ? path : ".", n ? n : 1);
+    folder[n ? n : 1] = 0;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_system(folder, "open");
+    int code = CLI_OK;
+    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot flush folders */
+        code = fail_system(folder, "flush");
+    close(fd);
+    return code;
+}
+
+/* `folder` is a name that ends where the next / was. */
+static int make_folder(const char *folder)
+{
+    struct stat st;
+    if (stat(folder, &st) == 0)
+        return CLI_OK; /* or a file, which the next call will say */
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return fail_system(folder, "create the folder");
+    return flush_folder(folder);
+}
+
+int output_make_folders(const char *path)
+{
+    char folder[4096 + 8];
+    int code = CLI_OK;
+    if (strlen(path) >= sizeof folder)
+        return cli_error(CLI_USAGE, "%.200s...: the path is too long", path);
+    strcpy(folder, path);
+    for (char *slash = folder + 1; code == CLI_OK && (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        code = make_folder(folder);
+        *slash = '/';
+    }
+    return code;
 }
 
 /* ---- The partial file ---- */
@@ -105,6 +160,9 @@ int output_begin(output_file *out)
     enum {
         MAX_TRIES = 100
     };
+    int made = output_make_folders(out->path);
+    if (made != CLI_OK)
+        return made;
     for (int i = 0; i < MAX_TRIES; i++) {
         int fd = open(out->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         int code = CLI_OK;
@@ -120,6 +178,28 @@ int output_begin(output_file *out)
             return code;
     }
     return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
+}
+
+int output_go_on(output_file *out)
+{
+    struct stat st;
+    int fd = open(out->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return fail_system(out->partial, "open");
+    int code = CLI_OK;
+    if (!S_ISREG(st.st_mode))
+        code = cli_error(CLI_INPUT, "%s: is no regular file", out->partial);
+    else if (st.st_nlink > 1)
+        code = cli_error(CLI_EXISTS,
+                         "%s: has another name too (a hard link); remove one of them to resume",
+                         out->partial);
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        code = fail_lock(out->partial);
+    if (code == CLI_OK)
+        out->fd = fd;
+    else
+        close(fd);
+    return code;
 }
 
 int output_write(output_file *out, const void *data, size_t n_bytes)
@@ -206,23 +286,6 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
 
 /* ---- Final names ---- */
 
-static int flush_folder(const char *path)
-{
-    char folder[4096];
-    const char *slash = strrchr(path, '/');
-    size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
-    memcpy(folder, n ? path : ".", n ? n : 1);
-    folder[n ? n : 1] = 0;
-    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0)
-        return fail_system(folder, "open");
-    int code = CLI_OK;
-    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot flush folders */
-        code = fail_system(folder, "flush");
-    close(fd);
-    return code;
-}
-
 /* 0, or -1 with errno = EEXIST when the name is taken. */
 static int rename_to_free_name(const char *from, const char *to)
 {
@@ -275,7 +338,9 @@ static int share_by_link(output_file *out, const output_source *src)
 {
     /* A rename onto another link to the same file does nothing and leaves partial behind. */
     out->is_there = out->replace && is_same_file(src->fd, out->path);
-    int code = out->is_there ? CLI_OK : remove_stale(out->partial);
+    int code = out->is_there ? CLI_OK : output_make_folders(out->path);
+    if (code == CLI_OK && !out->is_there)
+        code = remove_stale(out->partial);
     if (out->is_there || code != CLI_OK)
         return code;
     /* The lock keeps others from taking the link for stale; it is shared because they may share the

@@ -34,9 +34,16 @@ typedef enum output_way {
     OUTPUT_COPY
 } output_way;
 
-/* prefix and suffix make the name. Refuses a file that is there already, unless replace. */
+/* prefix and suffix make the name. Refuses a file that is there already, unless replace, and one
+ * that is read (paths.h). */
 int output_name(output_file *out, const char *prefix, const char *suffix, bool replace);
+/* Makes a file of its own for what will be written, and the folders that are missing: nothing that
+ * is there is opened, so that no link to another file is followed. */
 int output_begin(output_file *out);
+/* Goes on in the partial file that an earlier run left, which must have no other name. */
+int output_go_on(output_file *out);
+/* Makes the folders on the way to the file. */
+int output_make_folders(const char *path);
 int output_write(output_file *out, const void *data, size_t n_bytes);
 /* Appends n_bytes of src from src_offset on. */
 int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes);

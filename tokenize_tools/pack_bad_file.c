@@ -1,7 +1,6 @@
 #include "pack_bad_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include <xxhash.h>
 
 #include "cli.h"
+#include "output_file.h"
 
 static int fail(const char *path, const char *what)
 {
@@ -43,14 +43,17 @@ static bool read_back(pack_bad_file *f, uint64_t n_bytes)
 static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
 {
     struct stat st;
-    f->fd = open(f->partial, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666);
-    if (f->fd < 0 || fstat(f->fd, &st) != 0)
-        return fail(f->partial, "create");
-    if (!S_ISREG(st.st_mode))
-        return cli_error(CLI_INPUT, "%s: is no regular file", f->partial);
-    if (!read_back(f, keep->n_bytes))
+    output_file out;
+    bool missing = keep->n_bytes > 0 && lstat(f->partial, &st) != 0;
+    int code = output_name(&out, f->path, "", f->replace);
+    if (code == CLI_OK && !missing)
+        code = keep->n_bytes > 0 ? output_go_on(&out) : output_begin(&out);
+    if (code != CLI_OK)
+        return code;
+    f->fd = out.fd;
+    if (!missing && !read_back(f, keep->n_bytes))
         return fail(f->partial, "read");
-    if (XXH3_64bits_digest(f->checksum) != keep->checksum && keep->n_bytes > 0)
+    if (keep->n_bytes > 0 && (missing || XXH3_64bits_digest(f->checksum) != keep->checksum))
         return cli_error(CLI_DATASET,
                          "%s: its first %llu bytes are not those that the interrupted run wrote; "
                          "begin anew with --restart",

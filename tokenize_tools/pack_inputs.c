@@ -24,7 +24,7 @@ static int look_at(input_version *version, const char *name)
         return cli_error(CLI_INPUT, "%s: is a folder", name);
     if (!is_stdin)
         *version = input_version_of(&st);
-    return CLI_OK;
+    return path_protect(&st, "an input");
 }
 
 static int look_at_all(pack_inputs *inputs)
@@ -122,6 +122,9 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
         size_t first = files->n_names;
         if (!*arguments[i])
             return cli_usage("an empty path names no file");
+        if (*arguments[i] == '@' &&
+            path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
+            return CLI_AGAIN;
         if (!input_list_expand(files, arguments[i], &err))
             return cli_error(err.sys_errno ? cli_errno_exit_code(err.sys_errno) : CLI_INPUT, "%s",
                              err.text);

@@ -3,23 +3,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "cli.h"
+#include "output_file.h"
 
 typedef struct name {
     char path[PATH_PREFIX_BYTES + 24];
     bool beside; /* not of a dataset: the report or the bad documents */
 } name;
 
-static const char *const dataset_suffixes[] = {
-    ".bin",         ".tmi",          ".bin.partial",  ".tmi.partial",
-    ".tmj.partial", ".bin.replaced", ".tmi.replaced",
-};
-
 enum {
-    N_SUFFIXES = sizeof dataset_suffixes / sizeof *dataset_suffixes,
-    MAX_NAMES = (PACK_MAX_SPLITS + 1) * N_SUFFIXES + 4
+    MAX_NAMES = (PACK_MAX_SPLITS + 1) * PATH_N_DATASET_SUFFIXES + 4
 };
 
 typedef struct name_list {
@@ -52,8 +47,9 @@ static void collect(name_list *list, const pack_options *options)
     for (size_t i = 0; i <= options->n_splits; i++) {
         if (i < options->n_splits)
             pack_split_prefix(prefix, options, i);
-        for (size_t k = 0; k < N_SUFFIXES; k++)
-            add(list, i < options->n_splits ? prefix : options->prefix, dataset_suffixes[k], false);
+        for (size_t k = 0; k < PATH_N_DATASET_SUFFIXES; k++)
+            add(list, i < options->n_splits ? prefix : options->prefix, path_dataset_suffixes[k],
+                false);
     }
     if (options->report) {
         add(list, options->report, "", true);
@@ -65,35 +61,12 @@ static void collect(name_list *list, const pack_options *options)
     }
 }
 
-/* ---- Read and written ---- */
-
-static int check_read(const name_list *list, const char *path, const char *what)
-{
-    struct stat st;
-    const bool is_stdin = strcmp(path, "-") == 0;
-    if ((is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) != 0 || !S_ISREG(st.st_mode))
-        return CLI_OK;
-    for (size_t i = 0; i < list->n; i++)
-        if (path_is_file(list->names[i].path, &st))
-            return cli_usage("%s: is %s and cannot be an output too", list->names[i].path, what);
-    return CLI_OK;
-}
-
-static int check_all_read(const name_list *list, const pack_options *options,
-                          const pack_inputs *inputs)
-{
-    int code = check_read(list, options->tokenizer.name, "the tokenizer");
-    if (code == CLI_OK && options->tokenizer.specials)
-        code = check_read(list, options->tokenizer.specials, "the file of specials");
-    for (size_t i = 0; i < inputs->n && code == CLI_OK; i++)
-        code = check_read(list, inputs->names[i], "an input");
-    return code;
-}
-
 /* ---- Written twice ---- */
 
 static bool same_name(const char *a, const char *b)
 {
+    if (strcmp(a, b) == 0)
+        return true;
     const char *last_a = strrchr(a, '/'), *last_b = strrchr(b, '/');
     last_a = last_a ? last_a + 1 : a;
     last_b = last_b ? last_b + 1 : b;
@@ -123,13 +96,23 @@ static int check_regular(const char *path, const char *option)
     return CLI_OK;
 }
 
-int pack_names_check(const pack_options *options, const pack_inputs *inputs)
+static int make_folders(const name_list *list)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < list->n && code == CLI_OK; i++)
+        code = output_make_folders(list->names[i].path);
+    return code;
+}
+
+int pack_names_check(const pack_options *options)
 {
     name_list *list = malloc(sizeof *list);
     if (!list)
         return cli_no_memory();
     collect(list, options);
-    int code = check_all_read(list, options, inputs);
+    int code = options->dry_run ? CLI_OK : make_folders(list);
+    for (size_t i = 0; i < list->n && code == CLI_OK; i++)
+        code = path_check_output(list->names[i].path);
     if (code == CLI_OK)
         code = check_written(list);
     if (code == CLI_OK)

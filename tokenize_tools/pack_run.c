@@ -239,9 +239,9 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     s->parts = (pack_plan_parts){options, &s->tokenizer, &s->tokens, &s->inputs};
     int code = pack_inputs_look(&s->inputs, names, n_names, options);
     if (code == CLI_OK)
-        code = pack_names_check(options, &s->inputs);
-    if (code == CLI_OK)
         code = look_at_tokenizer(s);
+    if (code == CLI_OK)
+        code = pack_names_check(options);
     if (code == CLI_OK)
         code = options->dry_run ? pack_dry_run(&s->parts) : pack(s);
     close_all(s);

@@ -11,6 +11,7 @@
 #include <xxhash.h>
 
 #include "cli.h"
+#include "paths.h"
 #include "tokenizer/bytes_tokenizer.h"
 
 /* The largest vocabularies in use have 40 MB. */
@@ -67,8 +68,8 @@ static int read_whole(const char *path, whole_file *file)
     if (fd < 0)
         return cannot_read(path, errno);
     struct stat st;
-    int code = CLI_OK;
-    if (fstat(fd, &st) == 0 && S_ISDIR(st.st_mode))
+    int code = fstat(fd, &st) == 0 ? path_protect(&st, "part of the tokenizer") : CLI_OK;
+    if (code == CLI_OK && S_ISDIR(st.st_mode))
         code = cli_error(CLI_INPUT,
                          "tokenizer: %s: is a folder; name the file in it, such as "
                          "tokenizer.json",
