@@ -1,5 +1,7 @@
 #include "bench_text.h"
+#include "cli.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +25,7 @@ static uint8_t *read_file(const char *path, size_t *n_bytes)
         }
     }
     if (!data || ferror(f)) {
-        perror(path);
+        cli_warn("%s: %s", path, strerror(errno));
         free(data);
         data = NULL;
     } else {
@@ -69,7 +71,7 @@ static int take_lines(bench_text *text, const uint8_t *data, size_t n_bytes, con
     }
     json_line_path_free(field);
     if (!fine || !text->bytes) {
-        fprintf(stderr, "tokbench: %s: not JSON lines with the field \"text\"\n", path);
+        cli_warn("%s: not JSON lines with the field \"text\"", path);
         return 1;
     }
     memset(text->bytes + text->n_bytes, 0, TEXT_PADDING);
@@ -88,7 +90,7 @@ static int cut_up(bench_text *text, const tokenizer *t)
                 break;
         }
         if (!add_piece(text, (bench_piece){at, n, at == 0})) {
-            fputs("tokbench: out of memory\n", stderr);
+            cli_warn("out of memory");
             return 1;
         }
     }

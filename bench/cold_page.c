@@ -1,6 +1,7 @@
 /* cold_page.c - the loader on data that are not in memory: beside the rate of the device for reads
  * of the same size, and what a plain map does. */
 #include "cold_reads.h"
+#include "cli.h"
 #include "load_data.h"
 
 enum {
@@ -17,7 +18,7 @@ static int measure(const bench_options *options, bench_report *report, const tok
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
     if (info.token_file_bytes < least_bytes) {
-        fputs("tokbench: cold needs a dataset of 4 MiB and more\n", stderr);
+        cli_warn("cold needs a dataset of 4 MiB and more");
         return 2;
     }
     const cold_reads what = {.page = "cold",
@@ -30,9 +31,8 @@ static int measure(const bench_options *options, bench_report *report, const tok
     const int code = cold_reads_measure(&what, report);
     if (code != BENCH_NO_DIRECT)
         return code;
-    fprintf(stderr,
-            "tokbench: %s: cold needs a file system on a device, with O_DIRECT (see --dir)%s\n",
-            info.token_path, options->all ? ": left out" : "");
+    cli_warn("%s: cold needs a file system on a device, with O_DIRECT (see --dir)%s",
+             info.token_path, options->all ? ": left out" : "");
     return options->all ? 0 : 1;
 }
 

@@ -1,4 +1,5 @@
 #include "cold_reads.h"
+#include "cli.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ bool cold_reads_works(const tokmap_dataset *ds, tokmap_io io, const char *name)
         tokmap_loader_get_info(l, &info);
     tokmap_loader_close(l);
     if (l && info.io != io)
-        fprintf(stderr, "tokbench: reading by '%s' does not work here: left out\n", name);
+        cli_warn("reading by '%s' does not work here: left out", name);
     return l && info.io == io;
 }
 
@@ -90,7 +91,7 @@ static bool take_steps(tokmap_loader *l, uint64_t until, uint64_t *n_rows)
     volatile uint8_t sum = 0;
     while (bench_now_ns() < until && *n_rows + BATCH_ROWS <= source.n_windows) {
         if (tokmap_loader_next(l, &b, &err)) {
-            fprintf(stderr, "tokbench: %s\n", err.text);
+            cli_warn("%s", err.text);
             return false;
         }
         for (uint32_t i = 0; i < b.n_rows; i++) {
@@ -233,7 +234,7 @@ static int measure(cold *c, const cold_rows *r)
     const double device = device_rate(&c->file, &random);
     const double sequential = device_rate(&c->file, &in_order), plain = plain_rate(c);
     if (device < 0 || sequential < 0 || plain < 0) {
-        fputs("tokbench: the token file could not be read\n", stderr);
+        cli_warn("the token file could not be read");
         return 1;
     }
     bench_add_value(r->plain, plain);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "report_data.h"
 #include "report_rows.h"
 #include "table.h"
@@ -85,7 +86,7 @@ static int print_pairs(const report_run *a, const report_run *b)
         n_differ += *verdict(&p) != 0;
     }
     if (n_both == 0) {
-        fputs("tokbench compare: no row is in both\n", stderr);
+        cli_warn("no row is in both");
         return 1;
     }
     printf("\n%zu rows compared, %zu differ by more than their rounds do", n_both, n_differ);
@@ -102,36 +103,32 @@ static int compare(report_memory *memory, char **paths)
     if (code)
         return code;
     if (!report_same_machine(&a.machine, &b.machine)) {
-        fprintf(stderr,
-                "tokbench compare: different machines, whose figures say nothing about each "
-                "other:\n  A: %s\n  B: %s\n",
-                report_machine_text(memory, &a.machine), report_machine_text(memory, &b.machine));
+        cli_warn("different machines, whose figures say nothing about each other:");
+        cli_warn("  A: %s", report_machine_text(memory, &a.machine));
+        cli_warn("  B: %s", report_machine_text(memory, &b.machine));
         return OTHER_MACHINE;
     }
-    if (strcmp(a.command, b.command) != 0)
-        fprintf(stderr,
-                "tokbench compare: the runs were not asked for the same:\n  A: %s\n  B: %s\n",
-                a.command, b.command);
+    if (strcmp(a.command, b.command) != 0) {
+        cli_warn("the runs were not asked for the same:");
+        cli_warn("  A: %s", a.command);
+        cli_warn("  B: %s", b.command);
+    }
     return print_pairs(&a, &b);
 }
 
 int bench_compare(int argc, char **argv)
 {
+    cli_begin("tokbench", "compare");
     if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
         fputs(help, stdout);
         return fflush(stdout) ? 1 : 0;
     }
     for (int i = 1; i < argc; i++) {
-        if (argv[i][0] == '-') {
-            fprintf(stderr, "tokbench compare: unknown option %s\nTry 'tokbench compare --help'.\n",
-                    argv[i]);
-            return 2;
-        }
+        if (argv[i][0] == '-')
+            return cli_usage("unknown option %s", argv[i]);
     }
-    if (argc != 3) {
-        fputs("tokbench compare: takes two result files\nTry 'tokbench compare --help'.\n", stderr);
-        return 2;
-    }
+    if (argc != 3)
+        return cli_usage("takes two result files");
     report_memory memory = {NULL};
     const int code = compare(&memory, argv + 1);
     report_memory_free(&memory);

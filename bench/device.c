@@ -1,4 +1,5 @@
 #include "device.h"
+#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +26,7 @@ bool device_open(device_file *file, const char *path)
     file->fd = open(path, O_RDONLY | O_CLOEXEC);
     file->direct_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC);
     if (file->fd < 0 || fstat(file->fd, &st) || fstatfs(file->fd, &system)) {
-        fprintf(stderr, "tokbench: %s: %s\n", path, strerror(errno));
+        cli_warn("%s: %s", path, strerror(errno));
         device_close(file);
         return false;
     }

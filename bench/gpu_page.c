@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "load_data.h"
 #include "tokmap_cuda.h"
 
@@ -66,13 +67,13 @@ static const char *const way_names[N_WAYS] = {"push", "pull"};
 
 static int failed(const char *what, int error)
 {
-    fprintf(stderr, "tokbench: gpu: %s: error %d of the driver\n", what, error);
+    cli_warn("gpu: %s: error %d of the driver", what, error);
     return 1;
 }
 
 static int lacks(const char *what)
 {
-    fprintf(stderr, "tokbench: gpu: %s\n", what);
+    cli_warn("gpu: %s", what);
     return 1;
 }
 
@@ -168,7 +169,7 @@ static int take_batches(const gpu *g, tokmap_cuda *s, tokmap_cuda_info *info, do
     const int error = g->d.wait();
     const uint64_t ns = bench_now_ns() - start;
     if (status || error) {
-        fprintf(stderr, "tokbench: gpu: %s\n", status ? err.text : "waiting for the device failed");
+        cli_warn("gpu: %s", status ? err.text : "waiting for the device failed");
         return 1;
     }
     tokmap_cuda_get_info(s, info);
@@ -190,7 +191,7 @@ static int measure_batches(const gpu *g, const gpu_rows *r, int way, int size)
     double gbs = 0;
     int code = !l;
     if (l && tokmap_cuda_open(&s, &options, &err)) {
-        fprintf(stderr, "tokbench: gpu: %s\n", err.text);
+        cli_warn("gpu: %s", err.text);
         code = 1;
     }
     if (!code)
@@ -264,7 +265,7 @@ int gpu_page(const bench_options *options, bench_report *report)
     uint32_t n_devices;
     gpu g = {.memory = NULL};
     if (tokmap_cuda_count_devices(&n_devices, &err)) {
-        fprintf(stderr, "tokbench: gpu: %s: left out\n", err.text);
+        cli_warn("gpu: %s: left out", err.text);
         return 0;
     }
     int code = load_data_open(options, usual_bytes, &g.ds);

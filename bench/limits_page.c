@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "device.h"
 #include "load_data.h"
 
@@ -158,7 +159,7 @@ static double map_touch_ns(limits *l, bool at_random)
 static int add_value(bench_row *row, double value)
 {
     if (value < 0) {
-        fprintf(stderr, "tokbench: limits: '%s' failed\n", row->name);
+        cli_warn("limits: '%s' failed", row->name);
         return 1;
     }
     bench_add_value(row, value);
@@ -268,7 +269,7 @@ static bool make_buffers(limits *l)
         l->from[kind] = new_memory(l->n_bytes, (memory_kind)kind);
         l->to[kind] = new_memory(l->n_bytes, (memory_kind)kind);
         if (!l->batch || !l->from[kind] || !l->to[kind]) {
-            fputs("tokbench: out of memory\n", stderr);
+            cli_warn("out of memory");
             return false;
         }
         memset(l->from[kind], 1, l->n_bytes);
@@ -277,7 +278,7 @@ static bool make_buffers(limits *l)
     memset(l->batch, 0, BATCH_ROWS * LARGEST_ROW);
     l->has_huge = is_huge(l->from[HUGE_PAGES]);
     if (!l->has_huge) {
-        fputs("tokbench: this system gives no huge pages: left out\n", stderr);
+        cli_warn("this system gives no huge pages: left out");
         free(l->from[HUGE_PAGES]);
         l->from[HUGE_PAGES] = NULL;
     }
@@ -307,10 +308,8 @@ static int measure(limits *l, const bench_options *options, bench_report *report
     if (has_device)
         add_device_rows(report, &rows);
     else
-        fprintf(
-            stderr,
-            "tokbench: %s: no device below the file system, or no O_DIRECT (see --dir): left out\n",
-            l->path);
+        cli_warn("%s: no device below the file system, or no O_DIRECT (see --dir): left out",
+                 l->path);
     map_touch_ns(l, false);
     int code = 0;
     for (uint32_t i = 0; i < n_rounds && !code; i++)

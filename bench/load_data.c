@@ -1,4 +1,5 @@
 #include "load_data.h"
+#include "cli.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ void load_data_name(const bench_options *options, size_t i, char *prefix, size_t
 static int said(tokmap_status status, const tokmap_error *err)
 {
     if (status)
-        fprintf(stderr, "tokbench: %s\n", err->text);
+        cli_warn("%s", err->text);
     return status != 0;
 }
 
@@ -122,6 +123,6 @@ tokmap_loader *load_data_loader(const tokmap_loader_options *options)
     tokmap_loader *l;
     tokmap_error err;
     if (tokmap_loader_open(&l, options, &err))
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
     return l;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "cold_reads.h"
 #include "load_data.h"
 
@@ -132,7 +133,7 @@ static int bring_in(hot *h)
         failed = tokmap_loader_next(l, &b, &err) != TOKMAP_OK ||
                  tokmap_batch_gather(&b, &tokens, &err) != TOKMAP_OK;
     if (l && failed)
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
     tokmap_loader_close(l);
     return failed;
 }
@@ -159,7 +160,7 @@ static int add_values(bench_row *const *rows, const double *values, int n)
 {
     for (int i = 0; i < n; i++) {
         if (values[i] < 0) {
-            fputs("tokbench: the loader failed\n", stderr);
+            cli_warn("the loader failed");
             return 1;
         }
         bench_add_value(rows[i], values[i]);
@@ -283,8 +284,7 @@ static int hot_part(const bench_options *options, bench_report *report, const to
     while (n_lengths < N_LENGTHS && h.info.n_tokens > lengths[n_lengths])
         n_lengths++;
     if (n_lengths == 0) {
-        fprintf(stderr, "tokbench: %s: load needs more than %u tokens\n", h.info.token_path,
-                lengths[0]);
+        cli_warn("%s: load needs more than %u tokens", h.info.token_path, lengths[0]);
         return 1;
     }
     h.bytes_a_round = h.info.token_file_bytes < least_bytes_a_round  ? least_bytes_a_round
@@ -296,7 +296,7 @@ static int hot_part(const bench_options *options, bench_report *report, const to
         return 1;
     memset(h.buffer, 0, buffer_bytes);
     if (h.info.n_documents == 0)
-        fputs("tokbench: its documents are not known: what belongs to them is left out\n", stderr);
+        cli_warn("its documents are not known: what belongs to them is left out");
     int code = load_data_fits(ds) ? load_data_warm_up(ds) : 0;
     if (!code)
         code = measure_rounds(&h, bench_rounds(options, ROUNDS), report, n_lengths);
@@ -320,10 +320,10 @@ static int cold_part(const bench_options *options, bench_report *report, const t
                                                               : cold_reads_measure(&what, report);
     if (code != BENCH_NO_DIRECT)
         return code;
-    fprintf(stderr, "tokbench: %s: %s: cold reads are left out\n", info.token_path,
-            info.token_file_bytes < least_cold_bytes
-                ? "smaller than 4 MiB"
-                : "no device below the file system, or no O_DIRECT");
+    cli_warn("%s: %s: cold reads are left out", info.token_path,
+             info.token_file_bytes < least_cold_bytes
+                 ? "smaller than 4 MiB"
+                 : "no device below the file system, or no O_DIRECT");
     return 0;
 }
 

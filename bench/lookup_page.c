@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "plain_map.h"
 #include "tokmap.h"
 
@@ -82,7 +83,7 @@ static int measure_round(const tokmap_dataset *ds, const plain_map *map, uint64_
         lookup_ns(ds, info.n_tokens, false, ~seed), by_index_ns(ds, info.n_documents, seed + 1)};
     for (int i = 0; i < N_MEASURED; i++) {
         if (ns[i] < 0) {
-            fputs("tokbench: a document could not be looked up\n", stderr);
+            cli_warn("a document could not be looked up");
             return 1;
         }
         bench_add_value(rows[i], ns[i]);
@@ -99,11 +100,11 @@ static int measure(const char *prefix, const bench_options *options, uint64_t n_
     tokmap_error err;
     int code = bench_make_sparse(prefix, n_documents * MEAN_LENGTH, n_documents);
     if (!code && tokmap_dataset_open(&ds, prefix, &err)) {
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
         code = 1;
     }
     if (!code && touch_all(ds, n_documents)) {
-        fputs("tokbench: a document could not be looked up\n", stderr);
+        cli_warn("a document could not be looked up");
         code = 1;
     }
     if (!code && !plain_map_open(&map, prefix))

@@ -1,4 +1,5 @@
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
+#include <errno.h>
 #include <dirent.h>
 #include <getopt.h>
 #include <signal.h>
@@ -75,8 +76,7 @@ typedef struct command_line {
 
 static int usage(const char *text, const char *what)
 {
-    fprintf(stderr, "tokbench: %s%s\nTry 'tokbench --help'.\n", text, what);
-    return 2;
+    return cli_usage("%s%s", text, what);
 }
 
 static bool parse_number(const char *text, uint64_t *out)
@@ -110,7 +110,7 @@ static bool parse_steps(const char *text, bench_options *o)
 }
 
 /* -1: go on; else an exit code. */
-static int take_number(int option, command_line *line)
+static int take_number(int option, char **argv, command_line *line)
 {
     uint64_t n = 0;
     switch (option) {
@@ -139,12 +139,11 @@ static int take_number(int option, command_line *line)
         line->options.n_jobs = (uint32_t)n;
         return -1;
     default:
-        fputs("Try 'tokbench --help'.\n", stderr);
-        return 2;
+        return cli_bad_option(option, argv);
     }
 }
 
-static int take_option(int option, command_line *line)
+static int take_option(int option, char **argv, command_line *line)
 {
     const size_t n_given = strlen(line->given);
     if (!strchr(line->given, option) && n_given + 1 < sizeof line->given)
@@ -184,7 +183,7 @@ static int take_option(int option, command_line *line)
                            "commas, not ",
                            optarg);
     default:
-        return take_number(option, line);
+        return take_number(option, argv, line);
     }
 }
 
@@ -251,7 +250,7 @@ static int check_surroundings(const bench_options *options)
     tokmap_dataset *ds;
     tokmap_error err;
     if (getenv("TOKMAP_IO")) {
-        fputs("tokbench: TOKMAP_IO is not followed here: ways of reading are compared\n", stderr);
+        cli_warn("TOKMAP_IO is not followed here: ways of reading are compared");
         unsetenv("TOKMAP_IO");
     }
     const char *const read[] = {options->text, options->tokenizer};
@@ -261,7 +260,7 @@ static int check_surroundings(const bench_options *options)
     if (!options->data)
         return -1;
     if (tokmap_dataset_open(&ds, options->data, &err)) {
-        fprintf(stderr, "tokbench: --data: %s\n", err.text);
+        cli_warn("--data: %s", err.text);
         return 1;
     }
     tokmap_dataset_info info = {.struct_size = sizeof info};
@@ -289,7 +288,7 @@ static int run_pages(const command_line *line, const bool *chosen, bench_report 
     for (int p = 0; !code && p < N_PAGES; p++) {
         if (!chosen[p])
             continue;
-        fprintf(stderr, "tokbench: %s ...\n", pages[p].name);
+        cli_warn("%s ...", pages[p].name);
         code = pages[p].run(&line->options, report);
     }
     return code;
@@ -302,7 +301,7 @@ static int measure(const command_line *line, const bool *chosen, bench_file *jso
         return 1;
     bench_print_table(&report, json->f == stdout ? stderr : stdout);
     if (fflush(stdout)) {
-        perror("stdout");
+        cli_warn("%s: %s", "stdout", strerror(errno));
         return 1;
     }
     if (!json->f)
@@ -380,8 +379,9 @@ int main(int argc, char **argv)
     cli_begin("tokbench", NULL);
     join_arguments(argc, argv, line.command, sizeof line.command); /* before getopt moves them */
     int option;
-    while ((option = getopt_long(argc, argv, "hj:", options, NULL)) != -1) {
-        const int code = take_option(option, &line);
+    opterr = 0;
+    while ((option = getopt_long(argc, argv, ":hj:", options, NULL)) != -1) {
+        const int code = take_option(option, argv, &line);
         if (code >= 0)
             return code;
     }
@@ -393,7 +393,7 @@ int main(int argc, char **argv)
         return code;
     snprintf(dir, sizeof dir, "%s/tokbench-XXXXXX", line.options.dir);
     if (!mkdtemp(dir)) {
-        perror(dir);
+        cli_warn("%s: %s", dir, strerror(errno));
         return 1;
     }
     line.options.dir = dir;

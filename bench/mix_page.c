@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "load_data.h"
 #include "tokmap_loader.h"
 
@@ -90,7 +91,7 @@ static double take_steps(mix *m, tokmap_loader *l)
     }
     const double ns = (double)(bench_now_ns() - start);
     if (failed)
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
     return failed || sum == 1 ? -1 : ns / STEPS / BATCH_ROWS;
 }
 
@@ -107,7 +108,7 @@ static double locate_many(mix *m, tokmap_loader *l)
     }
     const double ns = (double)(bench_now_ns() - start);
     if (failed)
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
     return failed || sum == 1 ? -1 : ns / LOCATES;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "plain_map.h"
 #include "tokmap.h"
 
@@ -18,7 +19,7 @@ static double open_us(const char *prefix)
         tokmap_dataset *ds;
         tokmap_error err;
         if (tokmap_dataset_open(&ds, prefix, &err)) {
-            fprintf(stderr, "tokbench: %s\n", err.text);
+            cli_warn("%s", err.text);
             return -1;
         }
         tokmap_dataset_close(ds);

@@ -36,7 +36,7 @@ typedef struct subject {
 
 static int failed(const char *text)
 {
-    fprintf(stderr, "tokbench: %s\n", text);
+    cli_warn("%s", text);
     return 1;
 }
 
@@ -158,7 +158,6 @@ static int pack(subject *s)
     }
     words[argc++] = s->options->text;
     optind = 0; /* from the start, as glibc has it */
-    cli_begin("tokbench", "pack");
     return pack_command(argc, (char **)(uintptr_t)words) != CLI_OK; /* it only reads them */
 }
 
@@ -229,10 +228,9 @@ int pack_page(const bench_options *options, bench_report *report)
     const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
     subject s = {.options = options};
     if (!options->tokenizer || !options->text) {
-        fputs("tokbench: pack needs --tokenizer and --text\n", stderr);
+        cli_warn("pack needs --tokenizer and --text");
         return 2;
     }
-    cli_begin("tokbench", "pack");
     if (tokenizer_file_open(&s.file, &choice) != CLI_OK)
         return 1;
     snprintf(s.prefix, sizeof s.prefix, "%s/pack", options->dir);

@@ -1,5 +1,7 @@
 #include "plain_map.h"
+#include "cli.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -25,7 +27,7 @@ static const uint8_t *map_file(const char *prefix, const char *suffix, size_t *n
         map = mmap(NULL, *n_bytes, PROT_READ, MAP_SHARED, fd, 0);
     }
     if (fd < 0 || map == MAP_FAILED)
-        perror(path);
+        cli_warn("%s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     return map == MAP_FAILED ? NULL : map;

@@ -1,5 +1,6 @@
 /* random_dataset.c - a dataset to be read: what its tokens are does not matter. */
 #include "bench.h"
+#include "cli.h"
 #include "tokmap_writer.h"
 
 enum {
@@ -29,6 +30,6 @@ int bench_make_random(const char *prefix, uint64_t n_tokens)
         status = tokmap_writer_finish(w, &err);
     tokmap_writer_close(w);
     if (status)
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
     return status != 0;
 }

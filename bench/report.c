@@ -49,8 +49,7 @@ typedef struct request {
 
 static int usage(const char *text, const char *what)
 {
-    fprintf(stderr, "tokbench report: %s%s\nTry 'tokbench report --help'.\n", text, what);
-    return WRONG_USAGE;
+    return cli_usage("%s%s", text, what);
 }
 
 /* ---- Parts ---- */
@@ -88,12 +87,10 @@ static int read_parts(const request *q, report_memory *memory, report_parts *par
     if (parts->n_parts <= 1 || q->by_machine)
         return 0;
     const report_run *a = parts->parts[0].runs[0], *b = parts->parts[1].runs[0];
-    fprintf(stderr,
-            "tokbench report: these files are of different machines, whose figures are not "
-            "comparable:\n  %s: %s\n  %s: %s\nWith --by-machine each machine gets a part of its "
-            "own.\n",
-            a->file, report_machine_text(memory, &a->machine), b->file,
-            report_machine_text(memory, &b->machine));
+    cli_warn("these files are of different machines, whose figures are not comparable:");
+    cli_warn("  %s: %s", a->file, report_machine_text(memory, &a->machine));
+    cli_warn("  %s: %s", b->file, report_machine_text(memory, &b->machine));
+    cli_warn("With --by-machine each machine gets a part of its own.");
     return BAD_INPUT;
 }
 

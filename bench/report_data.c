@@ -1,5 +1,6 @@
 /* report_data.c - memory for a report, and machines. */
 #include "report_data.h"
+#include "cli.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ void *report_alloc(report_memory *memory, size_t n_bytes)
 {
     report_block *block = calloc(1, sizeof *block + n_bytes);
     if (!block) {
-        fputs("tokbench report: out of memory\n", stderr);
+        cli_warn("out of memory");
         exit(1);
     }
     block->next = memory->blocks;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "report_data.h"
+#include "cli.h"
 #include "tokenizer/json_reader.h"
 
 enum {
@@ -479,7 +480,7 @@ static char *load_file(report_memory *memory, const char *path, size_t *n_bytes)
 {
     FILE *f = fopen(path, "rb");
     if (!f) {
-        fprintf(stderr, "tokbench report: %s: %s\n", path, strerror(errno));
+        cli_warn("%s: %s", path, strerror(errno));
         return NULL;
     }
     char *text = report_alloc(memory, MAX_FILE_BYTES + 1);
@@ -487,10 +488,9 @@ static char *load_file(report_memory *memory, const char *path, size_t *n_bytes)
     *n_bytes = fread(text, 1, MAX_FILE_BYTES + 1, f);
     const bool failed = ferror(f) != 0;
     if (failed)
-        fprintf(stderr, "tokbench report: %s: %s\n", path, strerror(errno));
+        cli_warn("%s: %s", path, strerror(errno));
     else if (*n_bytes > MAX_FILE_BYTES)
-        fprintf(stderr, "tokbench report: %s: larger than %d MiB: not a result file\n", path,
-                MAX_FILE_BYTES >> 20);
+        cli_warn("%s: larger than %d MiB: not a result file", path, MAX_FILE_BYTES >> 20);
     fclose(f);
     return failed || *n_bytes > MAX_FILE_BYTES ? NULL : text;
 }
@@ -507,10 +507,10 @@ int report_read(report_memory *memory, const char *path, report_run *run)
     json_reader_init(&r.json, text, n_bytes);
     const bool ok = read_top(&r);
     if (!ok && r.wrong[0])
-        fprintf(stderr, "tokbench report: %s: %s\n", path, r.wrong);
+        cli_warn("%s: %s", path, r.wrong);
     else if (!ok)
-        fprintf(stderr, "tokbench report: %s: byte %zu: %s\n", path, r.json.failure_at,
-                r.json.failure[0] ? r.json.failure : "something follows the value");
+        cli_warn("%s: byte %zu: %s", path, r.json.failure_at,
+                 r.json.failure[0] ? r.json.failure : "something follows the value");
     json_reader_free(&r.json);
     if (!ok)
         return BAD_INPUT;

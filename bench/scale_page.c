@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "cold_reads.h"
 #include "load_data.h"
 #include "plain_map.h"
@@ -150,7 +151,7 @@ static bool measure_loader(subject *s, tokmap_loader *l, int way, const scale_ro
     if (way == 0)
         fine = fine && locate_many(s, l, r->locate);
     if (!fine)
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
     return fine;
 }
 
@@ -167,7 +168,7 @@ static int measure(subject *s, int way, const scale_rows *r)
     if (l) {
         bench_add_value(r->open[way], us_since(begun));
         if (tokmap_loader_next(l, &b, &err)) {
-            fprintf(stderr, "tokbench: %s\n", err.text);
+            cli_warn("%s", err.text);
             code = 1;
         }
         bench_add_value(r->start[way], us_since(begun));

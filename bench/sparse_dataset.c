@@ -3,6 +3,7 @@
  * The index is the real thing. It is put together with the library's own index writer, the one
  * inside that a command uses: through the public writer somebody would have to read two terabytes
  * of zeros to make it. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "../src/hash.h"
+#include "cli.h"
 #include "../src/index_writer.h"
 #include "bench.h"
 
@@ -25,7 +27,7 @@ static int make_hole(const char *prefix, uint64_t n_bytes)
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     const int failed = fd < 0 || ftruncate(fd, (off_t)n_bytes);
     if (failed)
-        perror(path);
+        cli_warn("%s: %s", path, strerror(errno));
     if (fd >= 0)
         close(fd);
     return failed;
@@ -82,7 +84,7 @@ int bench_make_sparse(const char *prefix, uint64_t n_tokens, uint64_t n_document
         status = tokmap_i_index_writer_finish(w, &header, "{}", 2, &err);
     tokmap_i_index_writer_close(w);
     if (status)
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
     return status != 0;
 }
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "cold_reads.h"
 #include "device.h"
 #include "load_data.h"
@@ -109,7 +110,7 @@ static bool take_batch(const stall *s, tokmap_loader *l)
     if (tokmap_loader_next(l, &b, &err) == TOKMAP_OK &&
         tokmap_batch_gather(&b, &gather, &err) == TOKMAP_OK)
         return true;
-    fprintf(stderr, "tokbench: %s\n", err.text);
+    cli_warn("%s", err.text);
     return false;
 }
 
@@ -209,7 +210,7 @@ static bool take_room(const stall *s, stall_rows *r)
 {
     r->waits = malloc((size_t)s->n_rounds * r->n_steps * sizeof *r->waits);
     if (!r->waits)
-        fputs("tokbench: out of memory\n", stderr);
+        cli_warn("out of memory");
     return r->waits != NULL;
 }
 
@@ -248,9 +249,9 @@ static void try_kinds(stall *s)
                 {"direct", TOKMAP_IO_DIRECT}};
     const bool fits = load_data_fits(s->ds);
     if (!fits)
-        fputs("tokbench: the data take more than half of the memory: 'hot' is left out\n", stderr);
+        cli_warn("the data take more than half of the memory: 'hot' is left out");
     if (s->file.in_memory)
-        fputs("tokbench: the file system is in memory (see --dir): 'cold' is left out\n", stderr);
+        cli_warn("the file system is in memory (see --dir): 'cold' is left out");
     for (int w = 0; w < 4; w++) {
         const bool works = cold_reads_works(s->ds, ways[w].io, ways[w].name);
         for (int k = 0; k < N_KINDS; k++)
@@ -267,8 +268,7 @@ int stall_page(const bench_options *options, bench_report *report)
     if (!code) {
         tokmap_dataset_get_info(s.ds, &info);
         if (info.n_tokens <= LENGTH) {
-            fprintf(stderr, "tokbench: %s: stall needs more than %d tokens\n", info.token_path,
-                    LENGTH);
+            cli_warn("%s: stall needs more than %d tokens", info.token_path, LENGTH);
             code = 1;
         }
     }

@@ -189,7 +189,7 @@ static int measure_round(page *p, const page_rows *r)
         big_memory_free(workers[i].ids.ids, workers[i].ids.capacity * sizeof(uint32_t));
     }
     if (!second) {
-        fputs("tokbench: out of memory\n", stderr);
+        cli_warn("out of memory");
         return 1;
     }
     bench_add_value(r->cold, n_bytes / (double)(making + first));
@@ -237,14 +237,13 @@ int tokenize_page(const bench_options *options, bench_report *report)
     tokenizer_file file;
     bench_text text = {0};
     if (!options->tokenizer || !options->text) {
-        fputs("tokbench: tokenize needs --tokenizer and --text\n", stderr);
+        cli_warn("tokenize needs --tokenizer and --text");
         return 2;
     }
     if (options->n_jobs > MAX_THREADS) {
-        fprintf(stderr, "tokbench: at most %d threads\n", MAX_THREADS);
+        cli_warn("at most %d threads", MAX_THREADS);
         return 2;
     }
-    cli_begin("tokbench", "tokenize");
     const uint64_t start = bench_now_ns();
     if (tokenizer_file_open(&file, &choice) != CLI_OK)
         return 1;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "cli.h"
 #include "tokmap.h"
 
 enum {
@@ -71,7 +72,7 @@ static double verify_gbs(const char *prefix, uint64_t n_bytes, uint32_t n_thread
         tokmap_dataset_close(ds);
     }
     if (status) {
-        fprintf(stderr, "tokbench: %s\n", err.text);
+        cli_warn("%s", err.text);
         return -1;
     }
     return (double)n_bytes / (double)(bench_now_ns() - start);

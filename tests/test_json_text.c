@@ -242,6 +242,18 @@ TEST(strings_are_escaped)
     CHECK_STR(printed_string("a\xff\xc3z", 4), "\"a\\ufffd\\ufffdz\"");
     CHECK_STR(printed_string("\xc3\xa4", 1), "\"\\ufffd\""); /* must not read the byte behind */
     CHECK_STR(printed_string("", 0), "\"\"");
+    CHECK_STR(printed_string("\xc2\x9b\xe2\x80\xae\xe2\x80\x9c", 8),
+              "\"\\u009b\\u202e\xe2\x80\x9c\"");
+}
+
+TEST(what_terminals_obey_is_escaped_in_text_that_is_passed_on)
+{
+    char text[64] = "";
+    FILE *out = fmemopen(text, sizeof text, "w");
+    CHECK(out);
+    json_text_print(out, span("{\"\xc2\x9b\": \"\x7f\xe2\x80\xae \xc3\xa4\"}"));
+    fclose(out);
+    CHECK_STR(text, "{\"\\u009b\":\"\\u007f\\u202e \xc3\xa4\"}");
 }
 
 TEST(every_printed_string_is_json)

@@ -6,13 +6,15 @@ import copy
 import json
 import os
 import pathlib
-import pty
 import random
 import struct
 import subprocess
 import sys
 import tempfile
 import time
+
+import terminal
+from ref_protocol import Skip
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
@@ -250,21 +252,9 @@ def json_on_stdout_is_alone_there(folder):
 
 
 def on_a_terminal(arguments, **environment):
-    ours, theirs = pty.openpty()
-    run = subprocess.Popen([TOKBENCH, *arguments], stdout=theirs, stderr=subprocess.DEVNULL,
-                           env={**os.environ, **PLAIN, **environment})
-    os.close(theirs)
-    text = b""
-    while True:
-        try:
-            part = os.read(ours, 65536)
-        except OSError:  # nobody writes there any more
-            part = b""
-        if not part:
-            break
-        text += part
-    os.close(ours)
-    assert run.wait() == 0
+    status, text = terminal.run([TOKBENCH, *arguments], stderr=subprocess.DEVNULL,
+                                env={**os.environ, **PLAIN, **environment})
+    assert status == 0
     return text.decode()
 
 
@@ -406,6 +396,8 @@ for test in TESTS:
             reason = test(pathlib.Path(name))
             print(f"skip tokbench_{test.__name__}: {reason}" if reason else
                   f"ok tokbench_{test.__name__}")
+        except Skip as reason:
+            print(f"skip tokbench_{test.__name__}: {reason}")
         except Exception as error:
             status = 1
             print(f"FAIL tokbench_{test.__name__}: {type(error).__name__} {error}".replace("\n", " | "))

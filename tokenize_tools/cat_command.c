@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tokenizer/bytes_tokenizer.h"
 #include "cli.h"
@@ -13,6 +14,7 @@
 #include "json_text.h"
 #include "little_endian.h"
 #include "paths.h"
+#include "plain_text.h"
 
 static const char help[] =
     "Usage: tokmap cat [OPTION]... P\n"
@@ -25,8 +27,10 @@ static const char help[] =
     "      --tokens RANGE     only these tokens; cuts documents at its ends [all]\n"
     "      --ids              ids with spaces between them [this]\n"
     "      --json             a JSON array of ids\n"
-    "      --text             the text; a document that does not end in a newline gets one\n"
-    "      --raw              the bytes as they are stored, nothing between documents\n"
+    "      --text             the text; a document that does not end in a newline gets one; on a\n"
+    "                         terminal, what it would obey is written as \\x1b\n"
+    "      --raw              the bytes as they are stored, nothing between documents; not on a\n"
+    "                         terminal\n"
     "      --with-index       begin each line with the number of the document and a tab; with\n"
     "                         --json each line is {\"document\": N, \"ids\": [...]}\n"
     "  -h, --help             print this and exit\n"
@@ -41,6 +45,7 @@ static const char help[] =
 
 #define CHUNK_TOKENS ((size_t)128 * 1024)
 #define OUT_BYTES ((size_t)256 * 1024)
+#define TEXT_BYTES ((size_t)4096)
 
 typedef enum cat_form {
     CAT_IDS,
@@ -69,6 +74,10 @@ typedef struct cat_state {
     char *out;
     size_t n_out;
     bool first_on_line, ends_in_newline;
+
+    bool on_terminal; /* text is shown, not handed on */
+    char held[3];     /* the beginning of a character, for a terminal */
+    size_t n_held;
 } cat_state;
 
 /* ---- Output ---- */
@@ -112,16 +121,43 @@ static bool put_ids(cat_state *s, const uint32_t *ids, size_t n_ids)
     return true;
 }
 
+/* What a terminal would obey is written as \x1b, but for newlines and tabs. */
+static bool put_shown(cat_state *s, const char *text, size_t n_bytes)
+{
+    bool ok = true;
+    while (ok && n_bytes) {
+        char escape[PLAIN_TEXT_ESCAPE_BYTES + 1];
+        size_t length = *text == '\n' || *text == '\t' ? 1 : plain_text_length(text, n_bytes);
+        snprintf(escape, sizeof escape, PLAIN_TEXT_ESCAPE, (unsigned char)*text);
+        ok = length ? put(s, text, length) : put(s, escape, PLAIN_TEXT_ESCAPE_BYTES);
+        text += length ? length : 1;
+        n_bytes -= length ? length : 1;
+    }
+    return ok;
+}
+
+/* A character may be cut between two calls. */
+static bool put_for_terminal(cat_state *s, const uint8_t *bytes, size_t n_bytes)
+{
+    char text[sizeof s->held + TEXT_BYTES];
+    memcpy(text, s->held, s->n_held);
+    memcpy(text + s->n_held, bytes, n_bytes);
+    n_bytes += s->n_held;
+    s->n_held = plain_text_unfinished(text, n_bytes);
+    memcpy(s->held, text + n_bytes - s->n_held, s->n_held);
+    return put_shown(s, text, n_bytes - s->n_held);
+}
+
 static int put_text(cat_state *s, uint64_t first, size_t n_ids)
 {
-    uint8_t text[4096];
+    uint8_t text[TEXT_BYTES];
     const uint32_t *ids = s->ids + (first - s->chunk_first);
     for (size_t done = 0; done < n_ids;) {
         size_t n_bytes, n = n_ids - done < sizeof text ? n_ids - done : sizeof text;
         size_t n_known = bytes_tokenizer_decode(ids + done, n, text, &n_bytes);
         if (n_bytes)
             s->ends_in_newline = text[n_bytes - 1] == '\n';
-        if (!put(s, text, n_bytes))
+        if (!(s->on_terminal ? put_for_terminal(s, text, n_bytes) : put(s, text, n_bytes)))
             return cli_finish();
         done += n_known;
         if (n_known < n)
@@ -150,6 +186,10 @@ static bool begin_document(cat_state *s, uint64_t index)
 
 static bool end_document(cat_state *s)
 {
+    size_t n_held = s->n_held;
+    s->n_held = 0;
+    if (!put_shown(s, s->held, n_held))
+        return false;
     switch (s->options->form) {
     case CAT_JSON:
         return s->options->with_index ? put(s, "]}\n", 3) : put(s, "]\n", 2);
@@ -354,6 +394,7 @@ static int print_dataset(const char *path, const cat_options *options)
         return open_failure(path, &err);
     cat_state s = {.ds = ds, .options = options, .info.struct_size = sizeof s.info};
     tokmap_dataset_get_info(ds, &s.info);
+    s.on_terminal = isatty(STDOUT_FILENO) == 1;
     s.stored = malloc(CHUNK_TOKENS * s.info.token_bytes);
     s.ids = malloc(CHUNK_TOKENS * sizeof *s.ids);
     s.out = malloc(OUT_BYTES);
@@ -435,6 +476,9 @@ int cat_command(int argc, char **argv)
     }
     if (options.documents && options.tokens)
         return cli_usage("--documents and --tokens exclude each other");
+    if (options.form == CAT_RAW && isatty(STDOUT_FILENO))
+        return cli_usage("--raw writes bytes that are not for a terminal: send them to a file or a "
+                         "pipe");
     if (options.with_index && options.form == CAT_RAW)
         return cli_usage("--raw has no lines for --with-index");
     if (optind + 1 != argc)

@@ -11,6 +11,7 @@
 #include <getopt.h>
 
 #include "json_text.h"
+#include "plain_text.h"
 
 static const char *current_program = "tokmap", *current_command;
 
@@ -24,13 +25,14 @@ void cli_begin(const char *program, const char *command)
 
 void cli_print_plain(FILE *out, const char *s, size_t n_bytes)
 {
-    for (size_t i = 0; i < n_bytes; i++) {
-        unsigned char c = (unsigned char)s[i];
-        unsigned char next = i + 1 < n_bytes ? (unsigned char)s[i + 1] : 0;
-        /* U+0080 to U+009F are control characters too; terminals obey them. */
-        bool is_c1 = c == 0xc2 && next >= 0x80 && next <= 0x9f;
-        putc(c < 0x20 || c == 0x7f || is_c1 ? '?' : c, out);
-        i += is_c1;
+    while (n_bytes) {
+        size_t length = plain_text_length(s, n_bytes);
+        if (length)
+            fwrite(s, 1, length, out);
+        else
+            fprintf(out, PLAIN_TEXT_ESCAPE, (unsigned char)*s);
+        s += length ? length : 1;
+        n_bytes -= length ? length : 1;
     }
 }
 

@@ -79,7 +79,7 @@ cli_text cli_count_of(uint64_t n, const char *noun);
 cli_text cli_bytes(uint64_t bytes); /* 12.3 MiB (bytes below 1 KiB as they are) */
 cli_text cli_hex(const uint8_t id[16]);
 
-/* Prints s with every control character as '?': for terminals. */
+/* Prints s for people: a byte that is not plain (plain_text.h) as \x1b. */
 void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
 
 /* Opens the dataset that a command has just written as prefix.tmi, so that what is reported is what

@@ -3,6 +3,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "plain_text.h"
+
 typedef struct scanner {
     const char *at, *end;
     const char *reason; /* set when a scan failed; `at` is then the place */
@@ -40,24 +42,10 @@ static bool take(scanner *s, char c)
     return true;
 }
 
-/* Length of the UTF-8 character at the beginning of n bytes, n > 0; 0 when it is malformed. */
 static size_t utf8_length(const char *text, size_t n)
 {
-    const unsigned char *b = (const unsigned char *)text;
-    if (b[0] < 0x80)
-        return 1;
-    size_t length = b[0] >= 0xf0 ? 4 : b[0] >= 0xe0 ? 3 : 2;
-    if (b[0] < 0xc2 || b[0] > 0xf4 || n < length)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    /* Overlong forms, surrogates and code points above U+10FFFF show in the second byte. */
-    if ((b[0] == 0xe0 && b[1] < 0xa0) || (b[0] == 0xed && b[1] > 0x9f) ||
-        (b[0] == 0xf0 && b[1] < 0x90) || (b[0] == 0xf4 && b[1] > 0x8f))
-        return 0;
-    return length;
+    uint32_t code_point;
+    return plain_text_utf8(text, n, &code_point);
 }
 
 static bool scan_hex4(scanner *s, uint32_t *out)
@@ -300,11 +288,28 @@ static int compact_next(compact *c)
     return -1;
 }
 
+/* Of characters that a terminal would obey, all of which are below U+10000. */
+static void print_escape(FILE *out, const char *s, size_t length)
+{
+    uint32_t code_point = 0;
+    plain_text_utf8(s, length, &code_point);
+    fprintf(out, "\\u%04x", (unsigned)code_point);
+}
+
 void json_text_print(FILE *out, json_text_span text)
 {
     compact c = {.rest = text};
-    for (int byte = compact_next(&c); byte >= 0; byte = compact_next(&c))
-        putc(byte, out);
+    for (int byte = compact_next(&c); byte >= 0; byte = compact_next(&c)) {
+        const char *at = c.rest.text - 1;
+        size_t n = c.rest.n_bytes + 1, length = byte < 0x7f ? 1 : utf8_length(at, n);
+        if (length && byte >= 0x7f && !plain_text_length(at, n)) {
+            print_escape(out, at, length);
+            c.rest.text += length - 1;
+            c.rest.n_bytes -= length - 1;
+        } else {
+            putc(byte, out);
+        }
+    }
 }
 
 bool json_text_same(json_text_span a, json_text_span b)
@@ -333,8 +338,8 @@ void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
             fputs("\\n", out);
         else if (c == '\t')
             fputs("\\t", out);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(out, "\\u%04x", c);
+        else if (!plain_text_length(s, n_bytes))
+            print_escape(out, s, length);
         else
             fwrite(s, 1, length, out);
         s += length ? length : 1;

@@ -36,12 +36,13 @@ bool json_text_find(json_text_span object, const char *key, json_text_span *valu
 bool json_text_is_string(json_text_span value, const char *s);
 
 /* Prints a text that passed json_text_check on one line: without the white space between its
- * parts. */
+ * parts, and with \u escapes for characters that are not plain (plain_text.h). */
 void json_text_print(FILE *out, json_text_span text);
 /* Whether two checked texts are the same but for white space. */
 bool json_text_same(json_text_span a, json_text_span b);
 
-/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD. */
+/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD, characters that are not
+ * plain \u escapes. */
 void json_text_print_string(FILE *out, const char *s, size_t n_bytes);
 
 #endif /* TOKMAP_JSON_TEXT_H */
