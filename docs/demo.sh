@@ -35,3 +35,4 @@ printf X | dd of=damaged.bin bs=1 seek=1000 conv=notrunc 2>/dev/null
 printf '$ tokmap verify damaged\n'
 tokmap verify damaged 2>&1 && { echo "demo: the damage was not found" >&2; exit 1; }
 printf '# exit status %s\n\nEverything is in %s\n' "$?" "$folder"
+printf "The program is %s; 'make install' puts it, with its manual, where the shell finds it.\n" "$TOKMAP"

@@ -125,6 +125,8 @@ says pack_list_of_lists bash -c 'printf "one.txt\n@two\n" >list && tokmap pack @
 says pack_stdin_twice tokmap pack - - -o x
 says pack_into_missing_folder tokmap pack one.txt -o missing/deeper/x
 rm -r missing
+says pack_pattern_in_a_missing_folder tokmap pack 'nope/*.jsonl' -o x
+says pack_pattern_without_match tokmap pack 'nope*.jsonl' -o x
 says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
 cp one.txt ./-o.txt
 says pack_name_with_dash tokmap pack -o dash -- -o.txt
@@ -348,6 +350,25 @@ says merge_without_output tokmap merge d lines
 printf '\001\000\002\000' >eod.bin
 quietly tokmap index --dtype u16 --eod 2 --vocab-size 257 eod.bin
 says merge_other_end_of_document tokmap merge d eod -o x
+
+# ---- Patterns of datasets ----
+
+mkdir shards
+for n in 1 2 10; do
+    quietly tokmap pack -q one.txt two.txt -o shards/part-$n
+    cp shards/part-$n.bin shards/raw-$n.bin
+done
+says info_pattern bash -c "tokmap info --no-lengths 'shards/*' | grep file"
+says verify_pattern tokmap verify 'shards/part-*.tmi'
+says merge_pattern tokmap merge 'shards/part-?' -o in/a/new/folder/merged
+says index_pattern tokmap index --dtype u16 --eod 256 'shards/raw-*.bin'
+says verify_pattern_without_match tokmap verify d 'shards/none-*'
+says info_pattern_in_a_missing_folder tokmap info 'nope/*'
+cp d.bin 'd[1].bin'
+cp d.tmi 'd[1].tmi'
+says verify_a_name_that_looks_like_a_pattern tokmap verify 'd[1]'
+says export_into_a_missing_folder tokmap export --to llmc d -o out/of/here/d
+rm -r in out shards
 
 # ---- Pipes and names ----
 

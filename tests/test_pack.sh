@@ -589,6 +589,21 @@ before=$(cksum <k2.bin)
 tokmap cat k2 >>k2.bin 2>.err
 same cat_does_not_write_into_its_dataset "2 $before" "$? $(cksum <k2.bin)"
 
+# ---- A run that is not finished ----
+
+{ seq 300000; printf 'caf\351\n'; } >numbers.txt
+TOKMAP_CHECKPOINT_MS=0 tokmap pack -q --lines --utf8 error numbers.txt -o unfinished 2>.err
+for command in info verify cat "export --to raw -o e"; do
+    tokmap $command unfinished 2>.err
+    same "${command%% *}_says_that_a_run_is_unfinished" "3 was interrupted; at its last checkpoint it had N" \
+        "$? $(grep -oE 'was interrupted; at its last checkpoint it had [1-9]' .err | sed 's/.$/N/')"
+done
+tokmap pack -q lines.txt -o whole
+cp unfinished.tmi.partial whole.tmi.partial
+tokmap info --no-lengths whole >.out 2>.err
+same a_dataset_that_is_being_replaced_is_shown_and_that_is_said "0 1 killed before anything was kept" \
+    "$? $(grep -c '^tokens:' .out) $(grep -o 'killed before anything was kept' .err)"
+
 printf 'BZh91AY&SY....' >shard.bz2
 refused files_of_other_formats_are_named "shard.bz2: is a bzip2 file" shard.bz2
 

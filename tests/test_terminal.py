@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -90,8 +91,41 @@ def texts_in_json_are_escaped_everywhere(folder):
     expect_equal(json.loads(out), text, "decoded")
 
 
+def pack_from_a_pipe(folder):
+    """A run that has shown progress, and waits for input."""
+    session = terminal.Session([program("tokmap"), "pack", "--lines", "-", "-o", "P"], cwd=folder,
+                               stdin=subprocess.PIPE, env=ENVIRONMENT)
+    session.process.stdin.write(b"some words\n" * 100000)
+    session.process.stdin.flush()
+    while b"\rpack: " not in session.text:
+        expect(session.read(), session.text)
+    return session
+
+
+def the_last_line_of_progress_has_time_and_rate(folder):
+    session = pack_from_a_pipe(folder)
+    session.process.stdin.close()
+    status, printed = session.end()
+    shown = printed.decode().split("\n")
+    expect(re.fullmatch(r".*\rpack: 1\.0 MiB in \d+\.\d s, \d+\.\d MB/s of text, \d+\.\d\d M tokens/s\x1b\[K", shown[-3]),
+           shown)
+    expect(shown[-2].startswith("P: 100,000 documents, 1,100,000 tokens (u16), "), shown)
+    expect_equal((status, shown[-1]), (0, ""), "the end")
+
+
+def an_early_interruption_says_that_nothing_was_kept(folder):
+    session = pack_from_a_pipe(folder)
+    session.process.send_signal(signal.SIGINT)
+    status, printed = session.end()
+    session.process.stdin.close()
+    expect(printed.endswith(b"tokmap pack: interrupted\nNothing was kept: the next run begins anew.\n"), printed)
+    expect_equal(status, 75, "exit status")
+    expect_equal(os.listdir(folder), [], "files")
+
+
 TESTS = [names_of_files_are_escaped, text_is_escaped_on_a_terminal_and_as_it_is_in_a_pipe,
-         texts_in_json_are_escaped_everywhere]
+         texts_in_json_are_escaped_everywhere, the_last_line_of_progress_has_time_and_rate,
+         an_early_interruption_says_that_nothing_was_kept]
 
 
 def in_a_folder(test):

@@ -384,7 +384,6 @@ static int scan_tokens(adoption *a, const foreign_sink *sink)
     const void *tokens;
     size_t n_tokens;
     tokmap_status status;
-    int code = CLI_OK;
     foreign_scan_begin(&scan, layout);
     cli_progress_begin(&progress, "index", a->request->quiet);
     while ((status = tokmap_writer_scan(a->writer, &tokens, &n_tokens, &a->writer_error)) ==
@@ -400,10 +399,10 @@ static int scan_tokens(adoption *a, const foreign_sink *sink)
     if (!is_done || !foreign_scan_end(&scan, sink)) {
         cli_progress_clear(&progress);
         find_negative(a, &err);
-        code = walk_failed(a, a->tokens.path, &err);
+        return walk_failed(a, a->tokens.path, &err);
     }
-    cli_progress_clear(&progress);
-    return code;
+    cli_progress_end(&progress, layout->n_tokens * layout->token_bytes);
+    return CLI_OK;
 }
 
 static int finish_index(adoption *a)

@@ -401,9 +401,23 @@ void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_to
     fflush(stderr);
 }
 
+bool cli_progress_is_shown(const cli_progress *p)
+{
+    return p->enabled && p->on_terminal && p->last_ns != p->started_ns;
+}
+
+void cli_progress_end(cli_progress *p, uint64_t bytes_done)
+{
+    double seconds = (double)(now_ns() - p->started_ns) / 1e9;
+    if (!cli_progress_is_shown(p))
+        return;
+    fprintf(stderr, "\r%s: %s in %.1f s, %s/s\033[K\n", p->verb, cli_bytes(bytes_done).s, seconds,
+            cli_bytes((uint64_t)((double)bytes_done / seconds)).s);
+}
+
 void cli_progress_clear(cli_progress *p)
 {
-    if (p->enabled && p->on_terminal && p->last_ns != p->started_ns) {
+    if (cli_progress_is_shown(p)) {
         fputs("\r\033[K", stderr);
         fflush(stderr);
     }

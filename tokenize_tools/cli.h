@@ -96,6 +96,10 @@ typedef struct cli_progress {
 } cli_progress;
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total);
+/* When all is done: on a terminal, where a line was drawn, the last one says how long it took. */
+void cli_progress_end(cli_progress *p, uint64_t bytes_done);
+/* Whether a line was drawn on a terminal. */
+bool cli_progress_is_shown(const cli_progress *p);
 /* Removes the line on a terminal, so that messages can be printed; the next update draws it
  * again. */
 void cli_progress_clear(cli_progress *p);

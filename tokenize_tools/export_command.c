@@ -496,6 +496,8 @@ static int run_export(export_job *job)
         code = path_protect(&job->tokens_st, "an input");
     if (code == CLI_OK)
         code = run(job);
+    if (code == CLI_OK)
+        cli_progress_end(&job->progress, job->tokens.n_copied);
     if (code == CLI_OK && job->json)
         print_json(job);
     else if (code == CLI_OK && !job->quiet)

@@ -5,13 +5,15 @@
 
 #include "adoption.h"
 #include "cli.h"
+#include "dataset_names.h"
 #include "paths.h"
 
 static const char help[] =
     "Usage: tokmap index [OPTION]... FILE...\n"
     "\n"
     "Adopts token files of other programs in place: reads each FILE once and writes an index\n"
-    "(.tmi) beside it. No token is copied and FILE is not changed.\n"
+    "(.tmi) beside it. No token is copied and FILE is not changed. FILE may be a pattern such as\n"
+    "'shards/*.bin'.\n"
     "\n"
     "Formats, told apart by their contents and by the files beside them:\n"
     "  megatron   X.bin and X.idx (uint16, int32); FILE is either of them\n"
@@ -169,13 +171,13 @@ int index_command(int argc, char **argv)
         return cli_usage("--eod and --bos: a document has one kind of border, give one of them");
     if (optind == argc)
         return cli_usage("which FILE?");
-    code = path_check_all(argv + optind, argc - optind);
-    if (code != CLI_OK)
-        return code;
-    int first_failure = CLI_OK;
-    for (int i = optind; i < argc; i++) {
-        code = index_file(argv[i], &out);
+    dataset_names names;
+    int first_failure = token_file_names_expand(&names, argv + optind, argc - optind);
+    size_t n = first_failure == CLI_OK ? names.n : 0;
+    for (size_t i = 0; i < n; i++) {
+        code = index_file(names.paths[i], &out);
         first_failure = first_failure == CLI_OK ? code : first_failure;
     }
+    dataset_names_free(&names);
     return first_failure;
 }

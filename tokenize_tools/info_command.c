@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "dataset_names.h"
 #include "open_failure.h"
 #include "json_text.h"
 #include "paths.h"
@@ -14,8 +15,8 @@
 static const char help[] =
     "Usage: tokmap info [OPTION]... P...\n"
     "\n"
-    "Shows what each dataset P holds. P may also be given as P.bin or P.tmi. Of several datasets\n"
-    "the total is shown too, if they fit together.\n"
+    "Shows what each dataset P holds. P may also be given as P.bin or P.tmi, or be a pattern such\n"
+    "as 'data/*'. Of several datasets the total is shown too, if they fit together.\n"
     "\n"
     "Options:\n"
     "      --json        one JSON object for each dataset, one a line\n"
@@ -432,6 +433,7 @@ static int show_one(const char *path, const info_options *options, bool *shown)
     if (*shown && !options->json)
         putchar('\n');
     *shown = true;
+    tell_unfinished(path);
     int code = options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
     tokmap_dataset_close(ds);
     return code;
@@ -503,8 +505,10 @@ int info_command(int argc, char **argv)
     }
     if (optind == argc)
         return cli_usage("no dataset given");
-    int code = path_check_all(argv + optind, argc - optind);
-    if (code != CLI_OK)
-        return code;
-    return show_all(argv + optind, (size_t)(argc - optind), &options);
+    dataset_names names;
+    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    if (code == CLI_OK)
+        code = show_all(names.paths, names.n, &options);
+    dataset_names_free(&names);
+    return code;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "dataset_names.h"
 #include "json_text.h"
 #include "output_file.h"
 #include "paths.h"
@@ -17,7 +18,8 @@ static const char help[] =
     "documents and sources. Tokens are copied as they are and checked on the way. The datasets "
     "must\n"
     "have the same dtype, vocabulary, end-of-document id and, where it is known, tokenizer, and\n"
-    "their document borders must be known.\n"
+    "their document borders must be known. A dataset may be a pattern such as 'shards/*', in\n"
+    "natural order.\n"
     "\n"
     "Options:\n"
     "  -o, --output P      the dataset to write\n"
@@ -191,7 +193,10 @@ static tokmap_status copy_inputs(const merge_state *s, tokmap_writer *writer, to
         n_done += input->info.n_tokens * input->info.token_bytes;
         cli_progress_update(&progress, n_done, s->n_bytes);
     }
-    cli_progress_clear(&progress);
+    if (status == TOKMAP_OK)
+        cli_progress_end(&progress, n_done);
+    else
+        cli_progress_clear(&progress);
     return status;
 }
 
@@ -294,8 +299,10 @@ int merge_command(int argc, char **argv)
         return cli_usage("no dataset given");
     if (!options.output || !*options.output)
         return cli_usage("no output given: -o P");
-    int code = path_check_all(argv + optind, argc - optind);
-    if (code != CLI_OK)
-        return code;
-    return merge_all(argv + optind, (size_t)(argc - optind), &options);
+    dataset_names names;
+    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    if (code == CLI_OK)
+        code = merge_all(names.paths, names.n, &options);
+    dataset_names_free(&names);
+    return code;
 }

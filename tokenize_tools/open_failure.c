@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "paths.h"
+#include "tokmap_writer.h"
 
 static bool is_filled_file(const char *path)
 {
@@ -38,6 +39,30 @@ static bool is_set_aside(const char *path)
     return n_out > 0 && (size_t)n_out < sizeof file && is_filled_file(file);
 }
 
+bool tell_unfinished(const char *path)
+{
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    tokmap_error err;
+    struct stat st;
+    char file[4096];
+    size_t n = strlen(path);
+    n -= path_ends_with(path, ".tmi") || path_ends_with(path, ".bin") ? 4 : 0;
+    int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", (int)n, path);
+    if (n_out < 0 || (size_t)n_out >= sizeof file || lstat(file, &st) != 0)
+        return false;
+    file[n] = '\0';
+    if (tokmap_writer_checkpoints(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
+        cli_warn(
+            "%s: a run that writes it is at work or was interrupted; at its last checkpoint it "
+            "had %s, %s. Once interrupted, the call that began it goes on from there.",
+            file, cli_count_of(info.n_documents, "document").s,
+            cli_count_of(info.n_tokens, "token").s);
+    else
+        cli_warn("%s: a run that writes it is at work, or was killed before anything was kept.",
+                 file);
+    return true;
+}
+
 int open_failure(const char *path, const tokmap_error *err)
 {
     int code = cli_fail(err);
@@ -49,6 +74,8 @@ int open_failure(const char *path, const tokmap_error *err)
               "the "
               "old one back first.\n",
               stderr);
+    else if (no_index && tell_unfinished(path))
+        return code;
     else if (no_index && find_adoptable(path, file, sizeof file)) {
         fputs("Try: tokmap index ", stderr);
         cli_print_plain(stderr, file, strlen(file));

@@ -71,6 +71,16 @@ void pack_progress_update(pack_progress *p, const pack_counts *now, uint64_t sto
     fflush(stderr);
 }
 
+void pack_progress_end(pack_progress *p, const pack_counts *now)
+{
+    double seconds = (double)pack_progress_ns(p) / 1e9;
+    if (cli_progress_is_shown(&p->line))
+        fprintf(stderr, "\rpack: %s in %.1f s, %.1f MB/s of text, %.2f M tokens/s\033[K\n",
+                cli_bytes(now->corpus.stored_bytes - p->stored_bytes).s, seconds,
+                (double)p->text_bytes / seconds / 1e6,
+                (double)(now->packed.tokens - p->tokens) / seconds / 1e6);
+}
+
 void pack_progress_clear(pack_progress *p)
 {
     cli_progress_clear(&p->line);

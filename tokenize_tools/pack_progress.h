@@ -25,6 +25,8 @@ void pack_progress_begin(pack_progress *p, const pack_counts *from, uint64_t tot
 /* Draws it when its time has come. stored_bytes: read of all inputs. */
 void pack_progress_update(pack_progress *p, const pack_counts *now, uint64_t stored_bytes);
 void pack_progress_clear(pack_progress *p);
+/* When all is done: see cli_progress_end. */
+void pack_progress_end(pack_progress *p, const pack_counts *now);
 uint64_t pack_progress_ns(const pack_progress *p); /* since the beginning */
 
 #endif /* TOKMAP_PACK_PROGRESS_H */

@@ -79,12 +79,13 @@ static int finish(pack_session *s, pack_error *err)
     return code == CLI_OK ? finish_output(s, &report, 0, err) : code;
 }
 
-static int print_results(const pack_session *s)
+static int print_results(pack_session *s)
 {
     const pack_options *o = s->options;
     int code = CLI_OK;
     pack_counts counts = pack_work_counts(&s->work);
     pack_report report = report_of(s, &counts);
+    pack_progress_end(&s->work.progress, &counts);
     if (!o->quiet)
         pack_report_notes(&report);
     if (o->report)
@@ -111,6 +112,8 @@ static int stopped(pack_session *s, const pack_error *err)
         fputs("What was packed is kept: the same call goes on from there, with --restart it begins "
               "anew.\n",
               stderr);
+    else if (err->exit_code == CLI_AGAIN)
+        fputs("Nothing was kept: the next run begins anew.\n", stderr);
     if (s->bad_file)
         pack_bad_file_close(s->bad_file, keep);
     return err->exit_code;

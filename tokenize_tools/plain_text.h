@@ -2,8 +2,8 @@
  *
  * Not plain are control characters (U+0000 to U+001F, U+007F to U+009F), those that turn the
  * direction of the text around them (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069),
- * those that end a line (U+2028, U+2029), and bytes that are not UTF-8: some terminals take 0x9B for
- * ESC [. Pure. */
+ * those that end a line (U+2028, U+2029), and bytes that are not UTF-8: some terminals take 0x9B
+ * for ESC [. Pure. */
 #ifndef TOKMAP_PLAIN_TEXT_H
 #define TOKMAP_PLAIN_TEXT_H
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "dataset_names.h"
 #include "open_failure.h"
 #include "json_text.h"
 #include "paths.h"
@@ -13,7 +14,8 @@ static const char help[] =
     "Usage: tokmap verify [OPTION]... P...\n"
     "\n"
     "Reads every byte of each dataset P, compares all checksums, checks the rules of the format\n"
-    "and lists each block of tokens that is damaged, with its tokens and documents.\n"
+    "and lists each block of tokens that is damaged, with its tokens and documents. P may be a\n"
+    "pattern such as 'data/*'.\n"
     "\n"
     "Options:\n"
     "  -j, --threads N   threads that read [as many as there are processors, at most 16]\n"
@@ -166,7 +168,7 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
         fputs(", \"damages\": [", stdout);
     }
     tokmap_status status = tokmap_dataset_verify(ds, &verify_options, &report, &err);
-    cli_progress_clear(&view->progress);
+    cli_progress_end(&view->progress, report.bytes_read);
     if (view->json)
         printf("], \"sound\": %s", status == TOKMAP_OK ? "true" : "false");
     /* The damages have been told one by one; any other error has not. */
@@ -204,6 +206,17 @@ static int verify_one(const char *path, const verify_command_options *options)
     int code = run_verify(ds, &view, options);
     tokmap_dataset_close(ds);
     return code;
+}
+
+static int verify_all(const dataset_names *names, const verify_command_options *options)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < names->n; i++) {
+        int one = verify_one(names->paths[i], options);
+        code = code == CLI_OK ? one : code;
+    }
+    int finished = cli_finish();
+    return code == CLI_OK ? finished : code;
 }
 
 static bool parse_fraction(const char *text, double *out)
@@ -262,13 +275,10 @@ int verify_command(int argc, char **argv)
     }
     if (optind == argc)
         return cli_usage("no dataset given");
-    int code = path_check_all(argv + optind, argc - optind);
-    if (code != CLI_OK)
-        return code;
-    for (int i = optind; i < argc; i++) {
-        int one = verify_one(argv[i], &options);
-        code = code == CLI_OK ? one : code;
-    }
-    int finished = cli_finish();
-    return code == CLI_OK ? finished : code;
+    dataset_names names;
+    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    if (code == CLI_OK)
+        code = verify_all(&names, &options);
+    dataset_names_free(&names);
+    return code;
 }

@@ -259,14 +259,37 @@ static bool add_found(input_list *list, const char *path, corpus_error *err)
     return append(list, strdup(path), err);
 }
 
+/* The folder that stopped glob(), which does not say. */
+static _Thread_local struct {
+    char path[200];
+    int sys_errno;
+} unread;
+
+static int stop_at(const char *path, int sys_errno)
+{
+    snprintf(unread.path, sizeof unread.path, "%s", path);
+    unread.sys_errno = sys_errno;
+    return 1;
+}
+
+static bool fail_pattern(corpus_error *err, const char *pattern, int status)
+{
+    if (status == GLOB_NOMATCH)
+        return fail(err, pattern, 0, "no file is matched by this pattern");
+    if (status == GLOB_NOSPACE)
+        return fail(err, pattern, ENOMEM, NULL);
+    *err = (corpus_error){.sys_errno = unread.sys_errno};
+    snprintf(err->text, sizeof err->text, "%.200s: cannot read the folder %s: %s", pattern,
+             unread.path, strerror(unread.sys_errno));
+    return false;
+}
+
 static bool add_pattern(input_list *list, const char *pattern, corpus_error *err)
 {
     glob_t found;
-    int status = glob(pattern, GLOB_ERR | GLOB_NOSORT, NULL, &found);
-    if (status == GLOB_NOMATCH)
-        return fail(err, pattern, 0, "no file is matched by this pattern");
+    int status = glob(pattern, GLOB_NOSORT, stop_at, &found);
     if (status != 0)
-        return fail(err, pattern, status == GLOB_NOSPACE ? ENOMEM : EACCES, NULL);
+        return fail_pattern(err, pattern, status);
     qsort(found.gl_pathv, found.gl_pathc, sizeof *found.gl_pathv, compare_names);
     bool ok = true;
     for (size_t i = 0; i < found.gl_pathc && ok; i++)
