@@ -1,11 +1,11 @@
 #include "bench_text.h"
-#include "cli.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "corpus/json_line.h"
 
 #define PIECE_BYTES ((size_t)1 << 20)

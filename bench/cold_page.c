@@ -1,7 +1,7 @@
 /* cold_page.c - the loader on data that are not in memory: beside the rate of the device for reads
  * of the same size, and what a plain map does. */
-#include "cold_reads.h"
 #include "cli.h"
+#include "cold_reads.h"
 #include "load_data.h"
 
 enum {

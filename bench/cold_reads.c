@@ -1,10 +1,10 @@
 #include "cold_reads.h"
-#include "cli.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "device.h"
 #include "load_data.h"
 

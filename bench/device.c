@@ -1,5 +1,4 @@
 #include "device.h"
-#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "cli.h"
 #include "device_ring.h"
 
 enum {

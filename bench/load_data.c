@@ -1,8 +1,9 @@
 #include "load_data.h"
-#include "cli.h"
 
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "cli.h"
 
 enum {
     DOCUMENT_TOKENS = 1000,

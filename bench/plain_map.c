@@ -1,5 +1,4 @@
 #include "plain_map.h"
-#include "cli.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "cli.h"
 
 enum {
     SMALLEST_PAGE = 4096
@@ -39,7 +39,7 @@ bool plain_map_open(plain_map *map, const char *prefix)
     map->index = map_file(prefix, ".tmi", &map->index_bytes);
     if (map->index)
         map->tokens = map_file(prefix, ".bin", &map->token_bytes);
-    if (!map->tokens)
+    if (!map->index || !map->tokens)
         return false;
     *(const volatile uint8_t *)map->index;
     return true;

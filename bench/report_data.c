@@ -1,10 +1,11 @@
 /* report_data.c - memory for a report, and machines. */
 #include "report_data.h"
-#include "cli.h"
 
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "cli.h"
 
 typedef struct report_block {
     struct report_block *next;

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "report_data.h"
 #include "cli.h"
+#include "report_data.h"
 #include "tokenizer/json_reader.h"
 
 enum {

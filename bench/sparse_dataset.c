@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "../src/hash.h"
-#include "cli.h"
 #include "../src/index_writer.h"
 #include "bench.h"
+#include "cli.h"
 
 static void path_of(char *path, size_t n_bytes, const char *prefix, const char *suffix)
 {

@@ -127,6 +127,13 @@ says pack_into_missing_folder tokmap pack one.txt -o missing/deeper/x
 rm -r missing
 says pack_pattern_in_a_missing_folder tokmap pack 'nope/*.jsonl' -o x
 says pack_pattern_without_match tokmap pack 'nope*.jsonl' -o x
+tokmap pack --dry-run one.txt -o missing/x --report missing/too/report >.out 2>&1
+code=$?
+if [ $code = 0 ] && [ ! -e missing ]; then
+    ok a_dry_run_makes_no_folder
+else
+    fail a_dry_run_makes_no_folder "exit $code: $(head -n 1 .out)"
+fi
 says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
 cp one.txt ./-o.txt
 says pack_name_with_dash tokmap pack -o dash -- -o.txt

@@ -91,8 +91,10 @@ static int check_written(const name_list *list)
 static int check_regular(const char *path, const char *option)
 {
     struct stat st;
-    if (path && stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return cli_usage("%s %s: is no regular file", option, path);
+    if (path && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return cli_usage("%s %s: is %s", option, path,
+                         S_ISLNK(st.st_mode) ? "a symbolic link, which is not replaced"
+                                             : "no regular file");
     return CLI_OK;
 }
 
