@@ -135,7 +135,7 @@ class Trial:
     # ---- What happens to the files of unfinished work ----
 
     def tamper(self):
-        files = self.partial_files()
+        files = [path for path in self.partial_files() if path.stat().st_nlink == 1]  # else it is finished
         journals = [path for path in files if path.name.endswith(".tmj.partial")]
         if not files:
             return

@@ -356,7 +356,7 @@ def a_resume_from_two_different_places_does_not_add_up(case):
     """As if the places of journal and note were never compared."""
     left = case.leave_unfinished("out", "big.jsonl")
     files = dict(left)
-    files[".tmj.partial"] = files[".tmj.partial"][:-100]
+    files[".tmj.partial"] = files[".tmj.partial"][:-3000]  # some checkpoints
     with tempfile.TemporaryDirectory() as name:
         changes = [*NO_NOTE_CHECKS, ("tokenize_tools/pack_resume.c",
                                      "        return damaged(s, output, \"its checkpoints are not", "        return CLI_OK;\n    if (false)\n        return damaged(s, output, \"its checkpoints are not")]
