@@ -218,6 +218,8 @@ static void close_all(pack_session *s)
     pack_outputs_close(&s->outputs);
     pack_work_end(&s->work);
     pack_plan_free(&s->plan);
+    if (s->bad_file)
+        pack_bad_file_close(s->bad_file, true);
     free(s->bad_file);
     tokenizer_file_close(&s->tokenizer);
     pack_inputs_free(&s->inputs);
