@@ -1,21 +1,30 @@
 /* permute.h - a keyed permutation of [0, N) for any N up to 2^48: docs/FORMAT.md, section 10.2.
  *
  * A Feistel network over two digits of about sqrt(N) values each, so that hardly any number has to
- * be walked back into [0, N). Constant time and memory, and it can be undone. Pure. */
+ * be walked back into [0, N). The smaller the digits, the more rounds; up to 128 numbers are
+ * shuffled in a table. Constant time and memory, and it can be undone. Pure. */
 #ifndef TOKMAP_PERMUTE_H
 #define TOKMAP_PERMUTE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-#define TOKMAP_I_PERMUTE_ROUNDS 6
 #define TOKMAP_I_PERMUTE_MAX ((uint64_t)1 << 48)
+
+enum {
+    TOKMAP_I_PERMUTE_ROUNDS = 15, /* at most */
+    TOKMAP_I_PERMUTE_TABLE = 128  /* up to so many numbers have a table */
+};
 
 typedef struct tokmap_i_permutation {
     uint64_t n;
     uint32_t a, b;
     uint64_t inverse; /* (2^64 - 1) / b, for dividing by b */
-    uint64_t keys[TOKMAP_I_PERMUTE_ROUNDS];
+    uint32_t n_rounds;
+    union {
+        uint64_t keys[TOKMAP_I_PERMUTE_ROUNDS]; /* of the rounds */
+        uint8_t table[TOKMAP_I_PERMUTE_TABLE];  /* where n is at most that: the results */
+    };
 } tokmap_i_permutation;
 
 /* 1 <= n <= TOKMAP_I_PERMUTE_MAX. */

@@ -68,6 +68,9 @@ class Keys:
 # ---- A permutation of [0, N) ----
 
 
+LARGEST_TABLE = 128
+
+
 class Permutation:
     """permute for one N and key: call it with x; inverse(y) is the x that gives y."""
 
@@ -75,21 +78,28 @@ class Permutation:
         if not 1 <= n <= LARGEST_N:
             raise ValueError("N is %d" % n)
         self.n = n
-        self.a = math.isqrt(n - 1) + 1
+        if n <= LARGEST_TABLE:
+            self.table = shuffled(n, key)
+            return
+        root = math.isqrt(n - 1) + 1
+        self.a = root + root % 2
         self.b = (n + self.a - 1) // self.a
-        self.round_keys = [mix(key + (i + 1) * G & M64) for i in range(6)]
+        n_rounds = 15 - 2 * sum(n >= 2**bits for bits in (8, 10, 13, 20))
+        self.round_keys = [mix(key + (i + 1) * G & M64) for i in range(n_rounds)]
 
     def __call__(self, x):
-        n, a, b, k = self.n, self.a, self.b, self.round_keys
+        if self.n <= LARGEST_TABLE:
+            return self.table[x]
+        n, a, b = self.n, self.a, self.b
         while True:
             left, right = divmod(x, b)
-            for i in (0, 2, 4):
-                z = (right ^ k[i]) * MIX_1 & M64
+            for i, k in enumerate(self.round_keys):
+                z = ((left if i % 2 else right) ^ k) * MIX_1 & M64
                 z = (z ^ z >> 32) * MIX_2 & M64
-                left = (left + (z * a >> 64)) % a
-                z = (left ^ k[i + 1]) * MIX_1 & M64
-                z = (z ^ z >> 32) * MIX_2 & M64
-                right = (right + (z * b >> 64)) % b
+                if i % 2:
+                    right = (right + (z * b >> 64)) % b
+                else:
+                    left = (left + (z * a >> 64)) % a
             x = left * b + right
             if x < n:
                 return x
@@ -100,14 +110,26 @@ class Permutation:
         return z * m >> 64
 
     def inverse(self, y):
+        if self.n <= LARGEST_TABLE:
+            return self.table.index(y)
         while True:
             left, right = divmod(y, self.b)
-            for i in (4, 2, 0):
-                right = (right - self.round(i + 1, left, self.b)) % self.b
-                left = (left - self.round(i, right, self.a)) % self.a
+            for i in reversed(range(len(self.round_keys))):
+                if i % 2:
+                    right = (right - self.round(i, left, self.b)) % self.b
+                else:
+                    left = (left - self.round(i, right, self.a)) % self.a
             y = left * self.b + right
             if y < self.n:
                 return y
+
+
+def shuffled(n, key):
+    table = list(range(n))
+    for i in range(n - 1, 0, -1):
+        j = mix(key + i * G & M64) * (i + 1) >> 64
+        table[i], table[j] = table[j], table[i]
+    return table
 
 
 # ---- Windows ----
