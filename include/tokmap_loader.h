@@ -69,7 +69,9 @@ typedef enum tokmap_io {
 typedef struct tokmap_loader_source {
     const tokmap_dataset *const *datasets; /* in order, which matters */
     size_t n_datasets;
-    double weight;       /* share of all samples, beside the weights of the others */
+    double weight;       /* share of all samples, beside the weights of the others: thirds and
+                            decimals of five digits exactly, others to a thousandth or better (see
+                            tokmap_loader_get_source); at least 1 of 2^20 samples, or 0 */
     uint64_t max_epochs; /* the stream ends when it would be read once more; 0: no limit */
     int32_t masked;      /* 1: its labels do not count (loss_mask is 0) */
     int32_t reserved[9]; /* 0 */
@@ -182,7 +184,8 @@ typedef struct tokmap_loader_info {
     size_t struct_size; /* sizeof(tokmap_loader_info), set by the caller */
     uint64_t n_sources;
     uint64_t n_samples;          /* until a source with max_epochs ends it; UINT64_MAX: endless */
-    uint64_t resident_bytes;     /* memory of the loader, without the maps */
+    uint64_t resident_bytes;     /* memory of the loader, tables of mixtures included, without the
+                                    maps */
     tokmap_io io;                /* the way that was taken */
     uint32_t look_ahead;         /* steps; 0: nothing is read ahead */
     uint64_t bytes_read;         /* asked of the system, with DIRECT and READ */

@@ -149,26 +149,49 @@ uint64_t tokmap_loader_position(const tokmap_loader *l)
 
 /* ---- Of itself ---- */
 
+static uint64_t bytes_of_windows(const tokmap_i_windows *w)
+{
+    uint64_t n_bytes = w->n_datasets * (sizeof *w->datasets + sizeof *w->ends);
+    for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
+        n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
+    return n_bytes;
+}
+
+static uint64_t bytes_of_plan(const tokmap_i_read_plan *p, uint32_t n_sources)
+{
+    uint64_t n_bytes = p->n_datasets * sizeof(*p->datasets);
+    if (p->sampler.shuffles)
+        n_bytes += n_sources * (sizeof *p->first_dataset + sizeof *p->sampler.shuffles);
+    if (p->ahead.counts)
+        n_bytes += n_sources *
+                   (sizeof *p->ahead.shuffles + sizeof *p->ahead.counts + sizeof *p->ahead.n_asked);
+    return n_bytes;
+}
+
+static uint64_t bytes_of_loader(const tokmap_loader *l)
+{
+    uint64_t n_bytes = sizeof *l + l->batch_rows * sizeof *l->rows;
+    n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
+    if (l->joined)
+        n_bytes += l->batch_rows * (l->length + 1ull) * l->token_bytes;
+    n_bytes += tokmap_i_mixture_bytes(l->mixture);
+    n_bytes +=
+        l->n_sources * (sizeof *l->sources + sizeof *l->quotas + sizeof *l->sampler.shuffles);
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        n_bytes += bytes_of_windows(&l->sources[k].windows);
+    n_bytes += bytes_of_plan(&l->plan, l->n_sources);
+    return n_bytes + (l->fetch ? tokmap_i_fetch_bytes(l->fetch) : 0);
+}
+
 void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
 {
     tokmap_loader_info full = {.struct_size = info->struct_size,
                                .n_sources = l->n_sources,
                                .n_samples = l->end,
-                               .resident_bytes = sizeof *l,
+                               .resident_bytes = bytes_of_loader(l),
                                .io = l->io};
-    full.resident_bytes += l->batch_rows * sizeof *l->rows;
-    full.resident_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
-    if (l->joined)
-        full.resident_bytes += l->batch_rows * (l->length + 1ull) * l->token_bytes;
-    for (uint32_t k = 0; k < l->n_sources; k++) {
-        const tokmap_i_windows *w = &l->sources[k].windows;
-        full.resident_bytes += sizeof *l->sources + w->n_datasets * 2 * sizeof(uint64_t);
-        for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
-            full.resident_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
-    }
     if (l->fetch) {
         const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(l->fetch);
-        full.resident_bytes += tokmap_i_fetch_bytes(l->fetch);
         full.look_ahead = l->n_steps_ahead;
         full.bytes_read = counts.bytes_read;
         full.n_waits = counts.n_waits;

@@ -144,12 +144,27 @@ static uint64_t id_of(const tokmap_i_loader_source *s)
     return h;
 }
 
-static tokmap_i_order_id order_id_of(const tokmap_loader *l, uint32_t k)
+/* How many sources before it have the same id: a table of ids, each at the first free place from
+ * where it belongs. */
+static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
 {
-    tokmap_i_order_id id = {.seed = l->seed, .source_id = id_of(&l->sources[k])};
-    for (uint32_t i = 0; i < k; i++)
-        id.copy += l->sources[i].shuffle.id.source_id == id.source_id;
-    return id;
+    uint32_t n_places = 2;
+    while (n_places < 2 * l->n_sources)
+        n_places *= 2;
+    tokmap_i_order_id *seen = calloc(n_places, sizeof *seen); /* copy: how many there are */
+    if (!seen)
+        return FAIL_MEMORY(err);
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        tokmap_i_order_id id = {.seed = l->seed, .source_id = id_of(&l->sources[k])};
+        uint32_t at = (uint32_t)id.source_id & (n_places - 1);
+        while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
+            at = (at + 1) & (n_places - 1);
+        seen[at].source_id = id.source_id;
+        id.copy = seen[at].copy++;
+        l->sources[k].shuffle.id = l->sources[k].windows.id = id;
+    }
+    free(seen);
+    return TOKMAP_OK;
 }
 
 static void set_shuffle(tokmap_loader *l, tokmap_i_loader_source *s)
@@ -163,8 +178,8 @@ static void set_shuffle(tokmap_loader *l, tokmap_i_loader_source *s)
     tokmap_i_shuffle_init(&s->shuffle);
 }
 
-static tokmap_status open_source(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,
-                                 tokmap_error *err)
+static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,
+                                  tokmap_error *err)
 {
     const tokmap_loader_source *from = &o->sources[k];
     tokmap_i_loader_source *s = &l->sources[k];
@@ -181,10 +196,14 @@ static tokmap_status open_source(tokmap_loader *l, const tokmap_loader_options *
     s->token_bytes = s->datasets[0]->header.token_bytes;
     s->windows.datasets = s->datasets;
     s->windows.n_datasets = (uint32_t)from->n_datasets;
+    return TOKMAP_OK;
+}
+
+static tokmap_status open_windows(tokmap_loader *l, tokmap_i_loader_source *s, tokmap_error *err)
+{
     s->windows.kind = l->windows;
     s->windows.length = l->length;
     s->windows.random_phase = l->random_phase;
-    s->shuffle.id = s->windows.id = order_id_of(l, k);
     const tokmap_status status = tokmap_i_windows_open(&s->windows, err);
     set_shuffle(l, s);
     return status;
@@ -211,24 +230,45 @@ static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options 
     choose_blocks(l, o);
     tokmap_status status = TOKMAP_OK;
     while (l->n_sources < o->n_sources && !status)
-        status = open_source(l, o, l->n_sources++, err);
+        status = set_datasets(l, o, l->n_sources++, err);
+    if (!status)
+        status = set_order_ids(l, err);
+    for (uint32_t k = 0; k < l->n_sources && !status; k++)
+        status = open_windows(l, &l->sources[k], err);
     return status;
 }
 
 /* ---- Mixture ---- */
 
+static tokmap_status refuse_weights(uint64_t from, const double *weights, uint32_t n_sources,
+                                    uint32_t too_small, tokmap_error *err)
+{
+    double total = 0;
+    if (too_small == UINT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the weights from sample %" PRIu64
+                    " on: must be at least 0, one of them above, "
+                    "and their sum finite",
+                    from);
+    for (uint32_t k = 0; k < n_sources; k++)
+        total += weights[k];
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "the weights from sample %" PRIu64 " on: source %" PRIu32 " has weight %g, less "
+                "than the smallest share, which is 1 of %" PRIu32 " samples: give it %.3g or more, "
+                "or 0 to leave it out",
+                from, too_small, weights[too_small], TOKMAP_I_MIXTURE_PERIOD,
+                total / TOKMAP_I_MIXTURE_PERIOD);
+}
+
 static tokmap_status add_stage(tokmap_loader *l, uint64_t from, const double *weights,
                                tokmap_error *err)
 {
-    uint32_t *quotas = malloc(l->n_sources * sizeof *quotas);
+    uint32_t too_small, *quotas = malloc(l->n_sources * sizeof *quotas);
     if (!quotas)
         return FAIL_MEMORY(err);
     tokmap_status status = TOKMAP_OK;
-    if (!tokmap_i_quotas(weights, l->n_sources, quotas))
-        status = FAIL(err, TOKMAP_ERR_ARGUMENT,
-                      "the weights from sample %" PRIu64 " on: must be finite, at least 0, and one "
-                      "of them above",
-                      from);
+    if (!tokmap_i_quotas(weights, l->n_sources, quotas, &too_small))
+        status = refuse_weights(from, weights, l->n_sources, too_small, err);
     else if (!tokmap_i_mixture_add_stage(l->mixture, from, quotas))
         status = FAIL_MEMORY(err);
     if (l->quotas || status) {

@@ -1,7 +1,8 @@
 /* mixture.c - docs/FORMAT.md, section 10.5.
  *
- * A stage keeps a table of its period: for each slot the source, and how many slots that source has
- * before it. What a sample is follows from its slot and the number of whole periods before it. */
+ * A table holds one period: for each slot the source, and how many slots that source has before it.
+ * Stages with the same quotas share one. What a sample is follows from its slot and the number of
+ * whole periods before it. */
 #include "mixture.h"
 
 #include <float.h>
@@ -11,22 +12,50 @@
 #include "base.h"
 #include "order_key.h"
 
-typedef struct stage {
-    uint64_t from;
+/* Weights in a ratio of whole numbers are met exactly up to EXACT_PERIOD, and up to the largest
+ * period where a source is rare; others closely, up to USUAL_PERIOD where that is enough. */
+#define EXACT_PERIOD ((uint32_t)1 << 17)
+#define EXACT 1e-11
+#define USUAL_PERIOD ((uint32_t)1 << 14)
+#define CLOSE 1e-3
+#define VERY_CLOSE 1e-9
+
+enum {
+    BUCKETS = 256
+};
+
+typedef struct table {
+    struct table *next; /* in its bucket */
+    uint64_t hash;      /* of the quotas */
     uint32_t period;
-    uint64_t *base;    /* of each source: its samples in earlier stages; owns what follows */
     uint32_t *quotas;  /* of each source */
     uint32_t *before;  /* of each slot: slots of its source before it */
     uint16_t *sources; /* of each slot */
+} table;
+
+typedef struct stage {
+    uint64_t from;
+    uint64_t *base; /* of each source: its samples in earlier stages */
+    const table *t;
 } stage;
 
 struct tokmap_i_mixture {
     uint32_t n_sources, n_stages, max_stages;
     stage *stages;
+    table *buckets[BUCKETS];
+    uint64_t n_bytes;
     tokmap_i_mixture_source sources[];
 };
 
 /* ---- Weights to quotas ---- */
+
+typedef struct shares {
+    const double *weights;
+    double total;
+    uint32_t n_sources, n_weights; /* n_weights: above 0 */
+    uint32_t critical;             /* the source that fits least often; at first the rarest */
+    uint32_t *quotas;
+} shares;
 
 /* Never inlined, so that the product is rounded before anything is taken from it: a compiler that
  * fuses the two would give other quotas on other machines. */
@@ -38,170 +67,139 @@ __attribute__((noinline)) static double product(double a, double b)
 /* From 2^52 on all doubles are whole, so the sum is rounded to a whole number, halves to even. */
 static double nearest(double x)
 {
-    return x < 0x1p52 ? (x + 0x1p52) - 0x1p52 : x;
+    return (x + 0x1p52) - 0x1p52;
 }
 
-/* a mod b for whole numbers above 0. Exact: what is subtracted is more than half of a. */
-static double rest_of(double a, double b)
+/* What a source has of a period. */
+static double slots_of(const shares *s, uint32_t k, uint32_t period)
 {
-    while (a >= b) {
-        double multiple = b;
-        while (multiple <= a / 2)
-            multiple *= 2;
-        a -= multiple;
-    }
-    return a;
+    return product(s->weights[k] / s->total, period);
 }
 
-static bool are_nearly_whole(const double *weights, uint32_t n, double scale)
+/* How far the nearest quota is from that, as a part of the quota; 1 where it is 0. */
+static double error_of(const shares *s, uint32_t k, uint32_t period)
 {
-    for (uint32_t k = 0; k < n; k++) {
-        const double scaled = product(weights[k], scale), whole = nearest(scaled);
-        const double off = scaled < whole ? whole - scaled : scaled - whole;
-        if (weights[k] > 0 && !(whole >= 1 && off <= whole * 1e-9))
-            return false;
-    }
-    return true;
+    const double slots = slots_of(s, k, period), quota = nearest(slots);
+    const double off = slots < quota ? quota - slots : slots - quota;
+    return quota > 0 ? off / quota : 1;
 }
 
-/* Of the scaled weights above 0; 0 where it makes a quota larger than any period. */
-static double common_divisor(const double *weights, uint32_t n, double scale)
+/* The largest of all sources; `limit` where it is not below that, or the sum is not the period. The
+ * source that failed last is asked first: it will fail most often. */
+static double largest_error(shares *s, uint32_t period, double limit)
 {
-    double divisor = 0, largest = 0;
-    for (uint32_t k = 0; k < n; k++) {
-        double a = nearest(product(weights[k], scale));
-        if (weights[k] == 0)
+    double largest = error_of(s, s->critical, period), sum = 0;
+    for (uint32_t k = 0; k < s->n_sources && largest < limit; k++) {
+        if (s->weights[k] == 0)
             continue;
-        divisor = largest == 0 ? a : divisor;
-        largest = MAX(largest, a);
-        for (double rest; (rest = rest_of(a, divisor)) > 0;) {
-            a = divisor;
-            divisor = rest;
-        }
-        if (largest / divisor > TOKMAP_I_MIXTURE_PERIOD)
-            return 0;
+        const double error = error_of(s, k, period);
+        if (error >= limit)
+            s->critical = k;
+        largest = MAX(largest, error);
+        sum += nearest(slots_of(s, k, period));
     }
-    return divisor;
+    return largest < limit && sum == period ? largest : limit;
 }
 
-/* false: there are no small whole numbers in the ratio of the weights. */
-static bool whole_quotas(const double *weights, uint32_t n, uint32_t *quotas)
+/* The period with the smallest error below `limit`, but the first one below `enough` will do. 0:
+ * there is none. */
+static uint32_t find_period(shares *s, uint32_t first, uint32_t last, double limit, double enough)
 {
-    static const double scales[] = {1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6};
-    const double *end = scales + sizeof scales / sizeof *scales, *s = scales;
-    while (s < end && !are_nearly_whole(weights, n, *s))
-        s++;
-    if (s == end)
-        return false;
-    const double scale = *s;
-    const double divisor = common_divisor(weights, n, scale);
-    uint64_t sum = 0;
-    for (uint32_t k = 0; k < n && divisor > 0; k++) {
-        quotas[k] = (uint32_t)(nearest(product(weights[k], scale)) / divisor);
-        sum += quotas[k];
+    uint32_t best = 0;
+    for (uint32_t period = MAX(first, s->n_weights); period <= last; period++) {
+        const double error = largest_error(s, period, limit);
+        if (error >= limit)
+            continue;
+        best = period;
+        limit = error;
+        if (error < enough)
+            break;
     }
-    return divisor > 0 && sum <= TOKMAP_I_MIXTURE_PERIOD;
-}
-
-typedef struct rounding {
-    const double *weights;
-    double total;
-    uint32_t n_sources, *quotas;
-} rounding;
-
-static double share_of(const rounding *r, uint32_t k)
-{
-    return product(r->weights[k] / r->total, TOKMAP_I_MIXTURE_PERIOD);
+    return best;
 }
 
 /* What a quota lacks, as a number in the same order; 0 for sources without one. */
-static uint64_t lack_of(const rounding *r, uint32_t k)
+static uint64_t lack_of(const shares *s, uint32_t k)
 {
-    const double lack = share_of(r, k) - r->quotas[k];
+    const double lack = slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD) - s->quotas[k];
     uint64_t bits;
     memcpy(&bits, &lack, sizeof bits);
-    if (r->quotas[k] == 0)
+    if (s->quotas[k] == 0)
         return 0;
     return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
 }
 
-static uint64_t n_lacking(const rounding *r, uint64_t least)
+static uint64_t n_lacking(const shares *s, uint64_t least)
 {
     uint64_t n = 0;
-    for (uint32_t k = 0; k < r->n_sources; k++)
-        n += lack_of(r, k) >= least;
+    for (uint32_t k = 0; k < s->n_sources; k++)
+        n += lack_of(s, k) >= least;
     return n;
 }
 
 /* One more for each of the n sources that lack most: the n-th lack is found bit by bit. */
-static void give(const rounding *r, uint64_t n)
+static void give(const shares *s, uint64_t n)
 {
     uint64_t level = 0;
     for (uint64_t bit = (uint64_t)1 << 63; bit > 0; bit >>= 1)
-        level |= n_lacking(r, level | bit) >= n ? bit : 0;
-    uint64_t n_at_level = n - n_lacking(r, level + 1);
-    for (uint32_t k = 0; k < r->n_sources; k++) {
-        const uint64_t lack = lack_of(r, k);
+        level |= n_lacking(s, level | bit) >= n ? bit : 0;
+    uint64_t n_at_level = n - n_lacking(s, level + 1);
+    for (uint32_t k = 0; k < s->n_sources; k++) {
+        const uint64_t lack = lack_of(s, k);
         const bool takes = lack > level || (lack == level && n_at_level > 0);
         n_at_level -= takes && lack == level;
-        r->quotas[k] += takes;
+        s->quotas[k] += takes;
     }
 }
 
-static uint64_t sum_above(const rounding *r, uint32_t level)
+/* No rounding makes the sum of the parts that are taken here larger than the period. */
+static void round_quotas(const shares *s)
 {
     uint64_t sum = 0;
-    for (uint32_t k = 0; k < r->n_sources; k++)
-        sum += r->quotas[k] > level ? r->quotas[k] - level : 0;
-    return sum;
-}
-
-/* n times one less for the largest: they sink to a common level, and some to the one below. */
-static void take(const rounding *r, uint64_t n)
-{
-    uint32_t level = 0; /* the highest that would take more than n, and then the next */
-    for (uint32_t bit = TOKMAP_I_MIXTURE_PERIOD; bit > 0; bit >>= 1)
-        level += sum_above(r, level + bit) > n ? bit : 0;
-    level++;
-    n -= sum_above(r, level);
-    for (uint32_t k = 0; k < r->n_sources; k++) {
-        if (r->quotas[k] < level)
-            continue;
-        r->quotas[k] = level - (n > 0);
-        n -= n > 0;
-    }
-}
-
-static void rounded_quotas(const rounding *r)
-{
-    for (uint32_t k = 0; k < r->n_sources; k++) {
-        const uint32_t quota = (uint32_t)share_of(r, k);
-        r->quotas[k] = r->weights[k] > 0 ? MAX(quota, 1) : 0;
-    }
-    const uint64_t sum = sum_above(r, 0);
+    for (uint32_t k = 0; k < s->n_sources; k++)
+        sum += s->quotas[k] = (uint32_t)slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD);
     if (sum < TOKMAP_I_MIXTURE_PERIOD)
-        give(r, TOKMAP_I_MIXTURE_PERIOD - sum);
-    else if (sum > TOKMAP_I_MIXTURE_PERIOD)
-        take(r, sum - TOKMAP_I_MIXTURE_PERIOD);
+        give(s, TOKMAP_I_MIXTURE_PERIOD - sum);
 }
 
-bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas)
+static void set_quotas(shares *s)
 {
-    double total = 0;
+    const uint32_t last = TOKMAP_I_MIXTURE_PERIOD;
+    uint32_t period = find_period(s, 1, EXACT_PERIOD, EXACT, EXACT);
+    if (period == 0)
+        period = find_period(s, 1, USUAL_PERIOD, CLOSE, VERY_CLOSE);
+    if (period == 0)
+        period = find_period(s, EXACT_PERIOD + 1, last, EXACT, EXACT);
+    if (period == 0)
+        period = find_period(s, USUAL_PERIOD + 1, last, CLOSE, CLOSE);
+    for (uint32_t k = 0; k < s->n_sources && period > 0; k++)
+        s->quotas[k] = (uint32_t)nearest(slots_of(s, k, period));
+    if (period == 0)
+        round_quotas(s);
+}
+
+bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas,
+                     uint32_t *too_small)
+{
+    shares s = {.weights = weights, .n_sources = n_sources, .quotas = quotas};
+    *too_small = UINT32_MAX;
     if (n_sources > TOKMAP_I_MIXTURE_SOURCES)
         return false;
     for (uint32_t k = 0; k < n_sources; k++) {
-        if (!(weights[k] >= 0 && weights[k] <= DBL_MAX))
+        if (!(weights[k] >= 0))
             return false;
-        total += weights[k];
+        if (weights[k] > 0 && (s.n_weights == 0 || weights[k] < weights[s.critical]))
+            s.critical = k;
+        s.n_weights += weights[k] > 0;
+        s.total += weights[k];
     }
-    if (!(total > 0))
+    if (!(s.total > 0 && s.total <= DBL_MAX))
         return false;
-    if (whole_quotas(weights, n_sources, quotas))
-        return true;
-    if (!(total <= DBL_MAX))
+    if (slots_of(&s, s.critical, TOKMAP_I_MIXTURE_PERIOD) < 1) {
+        *too_small = s.critical;
         return false;
-    rounded_quotas(&(rounding){weights, total, n_sources, quotas});
+    }
+    set_quotas(&s);
     return true;
 }
 
@@ -209,7 +207,7 @@ bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas
 
 /* Who may have slot i, and when his next slot is due. */
 typedef struct plan {
-    const stage *s;
+    const table *t;
     uint64_t *due; /* a heap of (slot before which it is due, source), the smallest first */
     uint32_t n_due;
     uint32_t *given; /* of each source: slots so far */
@@ -239,7 +237,7 @@ static void rise(plan *p, uint64_t entry)
 
 static uint64_t entry_of(const plan *p, uint32_t k)
 {
-    const uint64_t due = div_up((uint64_t)(p->given[k] + 1) * p->s->period, p->s->quotas[k]);
+    const uint64_t due = div_up((uint64_t)(p->given[k] + 1) * p->t->period, p->t->quotas[k]);
     return due << 16 | k;
 }
 
@@ -256,11 +254,11 @@ static void give_slot(plan *p, uint32_t i)
 {
     for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1])
         rise(p, entry_of(p, k1 - 1));
-    const uint32_t k = (uint16_t)p->due[0], quota = p->s->quotas[k];
-    p->s->sources[i] = (uint16_t)k;
-    p->s->before[i] = p->given[k]++;
+    const uint32_t k = (uint16_t)p->due[0], quota = p->t->quotas[k];
+    p->t->sources[i] = (uint16_t)k;
+    p->t->before[i] = p->given[k]++;
     if (p->given[k] < quota) {
-        const uint64_t open = (uint64_t)p->given[k] * p->s->period / quota;
+        const uint64_t open = (uint64_t)p->given[k] * p->t->period / quota;
         if (open <= i) {
             sink(p, entry_of(p, k));
             return;
@@ -271,23 +269,60 @@ static void give_slot(plan *p, uint32_t i)
     sink(p, p->due[p->n_due]);
 }
 
-static bool fill_period(const stage *s, uint32_t n_sources)
+static bool fill_period(const table *t, uint32_t n_sources)
 {
     const size_t n_bytes = n_sources * sizeof(uint64_t) + n_sources * sizeof(uint32_t) +
-                           (n_sources + s->period) * sizeof(uint16_t);
+                           (n_sources + t->period) * sizeof(uint16_t);
     uint64_t *due = calloc(1, n_bytes);
     if (!due)
         return false;
-    plan p = {.s = s, .due = due, .given = (uint32_t *)(due + n_sources)};
+    plan p = {.t = t, .due = due, .given = (uint32_t *)(due + n_sources)};
     p.next = (uint16_t *)(p.given + n_sources);
     p.first = p.next + n_sources;
     for (uint32_t k = 0; k < n_sources; k++)
-        if (s->quotas[k] > 0)
+        if (t->quotas[k] > 0)
             add_to_list(&p, 0, k);
-    for (uint32_t i = 0; i < s->period; i++)
+    for (uint32_t i = 0; i < t->period; i++)
         give_slot(&p, i);
     free(due);
     return true;
+}
+
+/* ---- Tables ---- */
+
+static table *new_table(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
+{
+    const uint32_t n = m->n_sources;
+    const size_t n_bytes =
+        sizeof(table) + n * sizeof(uint32_t) + period * (sizeof(uint32_t) + sizeof(uint16_t));
+    table *t = malloc(n_bytes);
+    if (!t)
+        return NULL;
+    *t = (table){.period = period, .quotas = (uint32_t *)(t + 1)};
+    t->before = t->quotas + n;
+    t->sources = (uint16_t *)(t->before + period);
+    memcpy(t->quotas, quotas, n * sizeof *quotas);
+    if (!fill_period(t, n)) {
+        free(t);
+        return NULL;
+    }
+    m->n_bytes += n_bytes;
+    return t;
+}
+
+/* The one that other stages have, or a new one. NULL: no memory. */
+static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
+{
+    const uint32_t n = m->n_sources;
+    uint64_t hash = TOKMAP_I_HASH_START;
+    for (uint32_t k = 0; k < n; k++)
+        hash = tokmap_i_hash_add(hash, quotas[k]);
+    table **at = &m->buckets[hash % BUCKETS];
+    while (*at && ((*at)->hash != hash || memcmp((*at)->quotas, quotas, n * sizeof *quotas) != 0))
+        at = &(*at)->next;
+    if (!*at && (*at = new_table(m, quotas, period)))
+        (*at)->hash = hash;
+    return *at;
 }
 
 /* ---- Stages ---- */
@@ -298,7 +333,7 @@ tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, u
     tokmap_i_mixture *m = malloc(sizeof *m + n_bytes);
     if (!m)
         return NULL;
-    *m = (tokmap_i_mixture){.n_sources = n_sources};
+    *m = (tokmap_i_mixture){.n_sources = n_sources, .n_bytes = sizeof *m + n_bytes};
     memcpy(m->sources, sources, n_bytes);
     return m;
 }
@@ -307,6 +342,12 @@ void tokmap_i_mixture_free(tokmap_i_mixture *m)
 {
     if (!m)
         return;
+    for (int i = 0; i < BUCKETS; i++) {
+        for (table *t = m->buckets[i], *next; t; t = next) {
+            next = t->next;
+            free(t);
+        }
+    }
     for (uint32_t i = 0; i < m->n_stages; i++)
         free(m->stages[i].base);
     free(m->stages);
@@ -321,6 +362,7 @@ static bool make_room(tokmap_i_mixture *m)
     stage *stages = realloc(m->stages, max_stages * sizeof *stages);
     if (!stages)
         return false;
+    m->n_bytes += (max_stages - m->max_stages) * sizeof *stages;
     m->stages = stages;
     m->max_stages = max_stages;
     return true;
@@ -328,29 +370,25 @@ static bool make_room(tokmap_i_mixture *m)
 
 bool tokmap_i_mixture_add_stage(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas)
 {
-    const uint32_t n = m->n_sources;
     uint64_t period = 0;
-    for (uint32_t k = 0; k < n; k++)
+    for (uint32_t k = 0; k < m->n_sources; k++)
         period += quotas[k];
-    if (period == 0 || period > TOKMAP_I_MIXTURE_PERIOD)
+    if (period == 0 || period > TOKMAP_I_MIXTURE_PERIOD || !make_room(m))
         return false;
-    stage s = {.from = from, .period = (uint32_t)period};
-    s.base = calloc(1, n * (sizeof *s.base + sizeof *s.quotas) +
-                           s.period * (sizeof *s.before + sizeof *s.sources));
+    stage s = {.from = from, .t = table_of(m, quotas, (uint32_t)period)};
+    s.base = s.t ? calloc(m->n_sources, sizeof *s.base) : NULL;
     if (!s.base)
         return false;
-    s.quotas = (uint32_t *)(s.base + n);
-    s.before = s.quotas + n;
-    s.sources = (uint16_t *)(s.before + s.period);
-    memcpy(s.quotas, quotas, n * sizeof *quotas);
-    if (!make_room(m) || !fill_period(&s, n)) {
-        free(s.base);
-        return false;
-    }
+    m->n_bytes += m->n_sources * sizeof *s.base;
     if (m->n_stages > 0)
         tokmap_i_mixture_counts(m, from, s.base);
     m->stages[m->n_stages++] = s;
     return true;
+}
+
+uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m)
+{
+    return m->n_bytes;
 }
 
 /* The last that does not begin above g. */
@@ -370,9 +408,9 @@ static const stage *stage_at(const tokmap_i_mixture *m, uint64_t g)
 void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture_sample *out)
 {
     const stage *s = stage_at(m, g);
-    const uint64_t h = g - s->from, n_periods = h / s->period, slot = h % s->period;
-    const uint32_t k = s->sources[slot];
-    const uint64_t j = s->base[k] + n_periods * s->quotas[k] + s->before[slot];
+    const uint64_t h = g - s->from, n_periods = h / s->t->period, slot = h % s->t->period;
+    const uint32_t k = s->t->sources[slot];
+    const uint64_t j = s->base[k] + n_periods * s->t->quotas[k] + s->t->before[slot];
     out->source = k;
     out->epoch = j / m->sources[k].n_windows;
     out->place = j % m->sources[k].n_windows;
@@ -381,11 +419,11 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts)
 {
     const stage *s = stage_at(m, g);
-    const uint64_t h = g - s->from, n_periods = h / s->period;
+    const uint64_t h = g - s->from, n_periods = h / s->t->period;
     for (uint32_t k = 0; k < m->n_sources; k++)
-        counts[k] = s->base[k] + n_periods * s->quotas[k];
-    for (uint64_t slot = 0; slot < h % s->period; slot++)
-        counts[s->sources[slot]]++;
+        counts[k] = s->base[k] + n_periods * s->t->quotas[k];
+    for (uint64_t slot = 0; slot < h % s->t->period; slot++)
+        counts[s->t->sources[slot]]++;
 }
 
 /* ---- The end ---- */
@@ -401,20 +439,28 @@ static uint64_t limit_of(const tokmap_i_mixture *m, uint32_t k)
     return limit;
 }
 
+/* A number not above the sample at which source k has no sample left, if the stage goes on. */
+static uint64_t least_end(const tokmap_i_mixture *m, const stage *s, uint32_t k)
+{
+    const uint64_t limit = limit_of(m, k);
+    uint64_t g;
+    if (limit == UINT64_MAX || s->t->quotas[k] == 0 ||
+        __builtin_mul_overflow((limit - s->base[k]) / s->t->quotas[k], s->t->period, &g) ||
+        __builtin_add_overflow(g, s->from, &g))
+        return UINT64_MAX;
+    return g;
+}
+
 /* Where the stage, if it went on for ever, would need a sample that there is not. */
 static uint64_t end_of(const tokmap_i_mixture *m, const stage *s, uint32_t *source)
 {
     uint64_t end = UINT64_MAX;
-    for (uint32_t slot = 0; slot < s->period; slot++) {
-        const uint32_t k = s->sources[slot];
-        const uint64_t limit = limit_of(m, k);
-        if (limit == UINT64_MAX)
-            continue;
-        uint64_t g;
-        const uint64_t left = limit - s->base[k], n_periods = left / s->quotas[k];
-        if (left % s->quotas[k] != s->before[slot] ||
-            __builtin_mul_overflow(n_periods, s->period, &g) ||
-            __builtin_add_overflow(g, s->from + slot, &g) || g >= end)
+    for (uint32_t slot = 0; slot < s->t->period; slot++) {
+        const uint32_t k = s->t->sources[slot];
+        uint64_t g = least_end(m, s, k);
+        if (g == UINT64_MAX ||
+            (limit_of(m, k) - s->base[k]) % s->t->quotas[k] != s->t->before[slot] ||
+            __builtin_add_overflow(g, slot, &g) || g >= end)
             continue;
         end = g;
         *source = k;
@@ -422,15 +468,26 @@ static uint64_t end_of(const tokmap_i_mixture *m, const stage *s, uint32_t *sour
     return end;
 }
 
+static bool may_end_before(const tokmap_i_mixture *m, const stage *s, uint64_t g)
+{
+    for (uint32_t k = 0; k < m->n_sources; k++)
+        if (least_end(m, s, k) < g)
+            return true;
+    return false;
+}
+
 /* Each stage is asked only where those before it have not come to the end, so no source has had
- * more than its limit. */
+ * more than its limit. Slots are looked at where the end is near. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
 {
     for (uint32_t i = 0; i < m->n_stages; i++) {
+        const uint64_t next = i + 1 < m->n_stages ? m->stages[i + 1].from : UINT64_MAX;
+        const uint64_t before = MIN(next, (uint64_t)1 << 63);
         uint32_t k = 0;
+        if (!may_end_before(m, &m->stages[i], before))
+            continue;
         const uint64_t end = end_of(m, &m->stages[i], &k);
-        const bool is_last = i + 1 == m->n_stages;
-        if (end >> 63 || (!is_last && end >= m->stages[i + 1].from))
+        if (end >= before)
             continue;
         *source = k;
         return end;
@@ -446,7 +503,7 @@ uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m)
     for (uint32_t i = 0; i < m->n_stages; i++) {
         h = tokmap_i_hash_add(h, m->stages[i].from);
         for (uint32_t k = 0; k < m->n_sources; k++)
-            h = tokmap_i_hash_add(h, m->stages[i].quotas[k]);
+            h = tokmap_i_hash_add(h, m->stages[i].t->quotas[k]);
     }
     for (uint32_t k = 0; k < m->n_sources; k++)
         h = tokmap_i_hash_add(h, m->sources[k].max_epochs);

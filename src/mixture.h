@@ -11,8 +11,10 @@
 #define TOKMAP_I_MIXTURE_PERIOD ((uint32_t)1 << 20)
 
 /* Quotas for weights, by the rule of section 10.5: as they stand in quotas[0 .. n_sources). false:
- * a weight is negative or not finite, none is above 0, or there are too many sources. */
-bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas);
+ * a weight is negative, none is above 0, their sum is not finite, or there are too many sources; or
+ * source *too_small (else UINT32_MAX) has less than one of TOKMAP_I_MIXTURE_PERIOD samples. */
+bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas,
+                     uint32_t *too_small);
 
 typedef struct tokmap_i_mixture tokmap_i_mixture;
 
@@ -43,6 +45,8 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
 /* Samples of each source before sample g, in counts[0 .. n_sources). */
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts);
 
+/* The memory that it takes. Stages with the same quotas share a table. */
+uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
 /* What the state holds of it: section 10.8. */
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
 uint32_t tokmap_i_mixture_n_stages(const tokmap_i_mixture *m);

@@ -319,48 +319,58 @@ class Mixture:
 
 
 def quotas_of(weights):
-    if not all(0 <= w < math.inf for w in weights) or not any(weights):
+    if not all(w >= 0 for w in weights):
         raise ValueError("weights %s" % weights)
-    return quotas_of_decimals(weights) or quotas_of_shares(weights)
-
-
-def quotas_of_decimals(weights):
-    """None where the weights are not decimal fractions, or too long ones."""
-    for digits in range(7):
-        scaled = [w * 10.0**digits for w in weights if w > 0]
-        if math.inf in scaled:
-            return None
-        nearest = [float(round(x)) for x in scaled]
-        if all(r >= 1 and abs(x - r) <= r * 1e-9 for x, r in zip(scaled, nearest)):
-            divisor = math.gcd(*(int(r) for r in nearest))
-            small = iter([int(r) // divisor for r in nearest])
-            quotas = [next(small) if w > 0 else 0 for w in weights]
-            return quotas if sum(quotas) <= LARGEST_PERIOD else None
-    return None
-
-
-def quotas_of_shares(weights):
     # Not sum(): from Python 3.12 on it does not add doubles one after the other.
     total = 0.0
     for w in weights:
         total += w
-    if total == math.inf:
+    if not 0 < total < math.inf:
         raise ValueError("weights %s" % weights)
-    scaled = [w / total * float(LARGEST_PERIOD) for w in weights]
-    quotas = [max(1, math.floor(x)) if w > 0 else 0 for w, x in zip(weights, scaled)]
-    missing = LARGEST_PERIOD - sum(quotas)
-    if missing > 0:
-        # sorted() keeps the first of equal ones first.
-        used = [k for k, w in enumerate(weights) if w > 0]
-        for k in sorted(used, key=lambda k: quotas[k] - scaled[k])[:missing]:
-            quotas[k] += 1
-    largest = [(-q, k) for k, q in enumerate(quotas)]
-    heapq.heapify(largest)
-    for _ in range(-missing):
-        q, k = largest[0]
-        heapq.heapreplace(largest, (q + 1, k))
-        quotas[k] -= 1
+    shares = sorted(w / total for w in weights if w > 0)  # the smallest fits least often
+    if shares[0] * LARGEST_PERIOD < 1:
+        raise ValueError("a share is too small: %s" % weights)
+    period = (
+        find_period(shares, 1, 2**17, 1e-11, 1e-11)
+        or find_period(shares, 1, 2**14, 1e-3, 1e-9)
+        or find_period(shares, 2**17 + 1, LARGEST_PERIOD, 1e-11, 1e-11)
+        or find_period(shares, 2**14 + 1, LARGEST_PERIOD, 1e-3, 1e-3)
+    )
+    if period:
+        return [round(w / total * period) for w in weights]
+    scaled = [w / total * LARGEST_PERIOD for w in weights]
+    quotas = [math.floor(x) for x in scaled]
+    used = [k for k, w in enumerate(weights) if w > 0]
+    # sorted() keeps the first of equal ones first.
+    for k in sorted(used, key=lambda k: quotas[k] - scaled[k])[: LARGEST_PERIOD - sum(quotas)]:
+        quotas[k] += 1
     return quotas
+
+
+def find_period(shares, first, last, limit, enough):
+    """The one with the smallest error below the limit, or the first below `enough`."""
+    best = None
+    for period in range(first, last + 1):
+        error = error_of(shares, period, limit)
+        if error < limit:
+            best, limit = period, error
+            if error < enough:
+                break
+    return best
+
+
+def error_of(shares, period, limit):
+    """`limit` if it is not below that, or the quotas do not fit."""
+    total, largest = 0, 0.0
+    for share in shares:
+        s = share * period
+        r = round(s)
+        error = abs(s - r) / r if r > 0 else limit
+        if error >= limit:
+            return limit
+        total += r
+        largest = max(largest, error)
+    return largest if total == period else limit
 
 
 # ---- Ranks ----

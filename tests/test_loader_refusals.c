@@ -117,6 +117,10 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(sources[1].reserved[3] = 2, TOKMAP_ERR_ARGUMENT, "reserved");
     REFUSED(sources[1].weight = -1, TOKMAP_ERR_ARGUMENT, "weights");
     REFUSED((sources[1].weight = 0, sources[0].weight = 0), TOKMAP_ERR_ARGUMENT, "weights");
+    REFUSED(sources[1].weight = 1e-7, TOKMAP_ERR_ARGUMENT,
+            "the weights from sample 0 on: source 1 has weight 1e-07, less than the smallest "
+            "share, which is 1 of 1048576 samples: give it 9.54e-07 or more, or 0 to leave it out");
+    REFUSED(weights[0] = 1e-9, TOKMAP_ERR_ARGUMENT, "from sample 10 on: source 0 has weight 1e-09");
     REFUSED(stages[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "stage 1");
     REFUSED(stages[0].first_sample = 0, TOKMAP_ERR_ARGUMENT, "stage 0");
     REFUSED(stages[1].weights = NULL, TOKMAP_ERR_ARGUMENT, "stage 1");

@@ -15,10 +15,16 @@ enum {
 
 /* ---- Quotas ---- */
 
+static bool quotas_of(const double *weights, uint32_t n, uint32_t *quotas)
+{
+    uint32_t too_small;
+    return tokmap_i_quotas(weights, n, quotas, &too_small);
+}
+
 static void check_quotas(uint32_t n, const double *weights, const uint32_t *expected)
 {
-    uint32_t quotas[16];
-    CHECK(tokmap_i_quotas(weights, n, quotas));
+    uint32_t quotas[32];
+    CHECK(quotas_of(weights, n, quotas));
     for (uint32_t k = 0; k < n; k++)
         CHECK_EQ(quotas[k], expected[k]);
 }
@@ -30,46 +36,90 @@ static void check_quotas(uint32_t n, const double *weights, const uint32_t *expe
         __VA_ARGS__                                                                                \
     }
 
-TEST(decimal_weights_are_quotas_in_lowest_terms)
+TEST(quotas_are_the_smallest_whole_numbers_in_the_ratio_of_the_weights)
 {
     QUOTAS(1, OF(3.7), 1);
-    QUOTAS(1, OF(5e-324), 1048576);
+    QUOTAS(1, OF(5e-324), 1);
     QUOTAS(3, OF(7, 2, 1), 7, 2, 1);
     QUOTAS(3, OF(0.7, 0.2, 0.1), 7, 2, 1);
     QUOTAS(3, OF(70, 20, 10), 7, 2, 1);
     QUOTAS(4, OF(0, 0.25, 0, 0.75), 0, 1, 0, 3);
-    QUOTAS(2, OF(0.000001, 1), 1, 1000000);
-    QUOTAS(2, OF(0.999999, 0.000001), 999999, 1);
+    QUOTAS(3, OF(1 / 3.0, 1 / 3.0, 1 / 3.0), 1, 1, 1);
+    QUOTAS(2, OF(2 / 3.0, 1 / 3.0), 2, 1);
+    QUOTAS(4, OF(0, 1 / 3.0, 0, 2 / 3.0), 0, 1, 0, 2);
+    QUOTAS(3, OF(1 / 7.0, 1 / 11.0, 1 / 13.0), 143, 91, 77);
+    QUOTAS(3, OF(1 / 7.0, 2 / 7.0, 4 / 7.0), 1, 2, 4);
     QUOTAS(2, OF(1e12, 3e12), 1, 3);
-    QUOTAS(2, OF(1e300, 3e300), 1, 3);
-    QUOTAS(2, OF(1e300, 7e300), 131072, 917504); /* not 7 times the double 1e300 */
+    QUOTAS(2, OF(1e300, 7e300), 1, 7);
     QUOTAS(2, OF(0x1p1000, 0x3p1000), 1, 3);
-    QUOTAS(2, OF(0x1p1023, 0x1p1023), 1, 1);
+    QUOTAS(2, OF(5e-324, 1e-323), 1, 2);
     QUOTAS(2, OF(1 + 0.9e-9, 1), 1, 1);
-    QUOTAS(2, OF(1048575, 1), 1048575, 1);
+    QUOTAS(2, OF(0.1234, 0.8766), 617, 4383);
+    QUOTAS(2, OF(0.12345, 0.87655), 2469, 17531);
     QUOTAS(2, OF(-0.0, 1), 0, 1);
 }
 
-TEST(other_weights_are_rounded_to_2_20_slots)
+TEST(rare_sources_make_the_period_longer)
 {
-    QUOTAS(2, OF(1048576, 1), 1048575, 1);
-    QUOTAS(2, OF(1e-9, 1), 1, 1048575);
-    QUOTAS(3, OF(1e-9, 1, 1e-300), 1, 1048574, 1);
-    QUOTAS(3, OF(1 / 3.0, 1 / 3.0, 1 / 3.0), 349526, 349525, 349525);
-    QUOTAS(2, OF(2 / 3.0, 1 / 3.0), 699051, 349525);
-    QUOTAS(4, OF(0, 1 / 3.0, 0, 2 / 3.0), 0, 349525, 0, 699051);
-    QUOTAS(7, OF(1e-30, 1e-30, 1e-30, 1e-30, 1e-30, 1 / 3.0, 1 / 3.0), 1, 1, 1, 1, 1, 524285,
-           524286);
+    QUOTAS(2, OF(0.000001, 1), 1, 1000000);
+    QUOTAS(2, OF(0.999999, 0.000001), 999999, 1);
+    QUOTAS(2, OF(1048575, 1), 1048575, 1);
+    QUOTAS(2, OF(1.5e-6, 1), 1, 666000);
+}
+
+/* Error of the worst of the shares, as a part of it. */
+static double worst_share(const double *weights, const uint32_t *quotas, uint32_t n)
+{
+    double total = 0, period = 0, worst = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        total += weights[k];
+        period += quotas[k];
+    }
+    for (uint32_t k = 0; k < n; k++) {
+        const double share = weights[k] / total;
+        const double off = fabs(quotas[k] / period - share) / share;
+        worst = off > worst ? off : worst;
+    }
+    return worst;
+}
+
+TEST(shares_of_any_weights_are_right_to_a_thousandth)
+{
+    for (uint64_t i = 0; i < 300; i++) {
+        double weights[20], period = 0;
+        uint32_t quotas[20];
+        const uint32_t n = 2 + (uint32_t)(i % 19);
+        for (uint32_t k = 0; k < n; k++)
+            weights[k] = 0.05 + (double)(tokmap_i_mix(i * 100 + k) >> 11) * 0x1p-53;
+        CHECK(quotas_of(weights, n, quotas));
+        CHECK(worst_share(weights, quotas, n) < (n == 2 ? 1e-5 : n == 3 ? 3e-5 : 1.1e-3));
+        for (uint32_t k = 0; k < n; k++)
+            period += quotas[k];
+        CHECK(n > 10 || period <= 16384);
+    }
 }
 
 TEST(weights_that_mean_nothing_are_refused)
 {
-    uint32_t quotas[2];
+    uint32_t quotas[2], too_small = 7;
     static const double bad[][2] = {{0, 0},   {-1, 2},       {1, -1e-300},   {NAN, 1},
                                     {1, NAN}, {INFINITY, 1}, {1, -INFINITY}, {1.7e308, 1.6e308}};
-    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        CHECK(!tokmap_i_quotas(bad[i], 2, quotas));
-    CHECK(!tokmap_i_quotas(bad[0], 0, quotas));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK(!tokmap_i_quotas(bad[i], 2, quotas, &too_small));
+        CHECK_EQ(too_small, UINT32_MAX);
+    }
+    CHECK(!quotas_of(bad[0], 0, quotas));
+}
+
+TEST(shares_below_one_of_2_20_are_refused_by_name)
+{
+    uint32_t quotas[3], too_small = 7;
+    static const double bad[][3] = {{1, 1, 1e-7}, {1, 1e-9, 1e-8}, {1048576, 1, 0}, {1, 0, 1e-300}};
+    static const uint32_t which[] = {2, 1, 1, 2};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        CHECK(!tokmap_i_quotas(bad[i], 3, quotas, &too_small));
+        CHECK_EQ(too_small, which[i]);
+    }
 }
 
 static uint64_t sum_of(const uint32_t *quotas, uint32_t n)
@@ -86,66 +136,59 @@ TEST(the_largest_number_of_sources_has_quotas)
     static uint32_t quotas[TOKMAP_I_MIXTURE_SOURCES + 1];
     const uint32_t n = TOKMAP_I_MIXTURE_SOURCES;
     for (uint32_t k = 0; k <= n; k++)
-        weights[k] = 2.5;
-    CHECK(!tokmap_i_quotas(weights, n + 1, quotas));
-    CHECK(tokmap_i_quotas(weights, n, quotas));
-    for (uint32_t k = 0; k < n; k++)
-        CHECK_EQ(quotas[k], 1);
-    for (uint32_t k = 0; k < n; k++)
         weights[k] = 1 / 7.0;
-    CHECK(tokmap_i_quotas(weights, n, quotas));
+    CHECK(!quotas_of(weights, n + 1, quotas));
+    CHECK(quotas_of(weights, n, quotas));
     for (uint32_t k = 0; k < n; k++)
-        CHECK_EQ(quotas[k], k < 16 ? 17 : 16);
-    for (uint32_t k = 0; k < n; k++)
-        weights[k] = k < 3 ? 1 : 1e-20;
-    CHECK(tokmap_i_quotas(weights, n, quotas));
-    for (uint32_t k = 3; k < n; k++)
         CHECK_EQ(quotas[k], 1);
+    for (uint32_t k = 0; k < n; k++)
+        weights[k] = k % 3 ? 2 / 7.0 : 1 / 7.0;
+    CHECK(quotas_of(weights, n, quotas));
+    for (uint32_t k = 0; k < n; k++)
+        CHECK_EQ(quotas[k], k % 3 ? 2 : 1);
+    for (uint32_t k = 0; k < n; k++)
+        weights[k] = 1 + (double)(tokmap_i_mix(k) >> 11) * 0x1p-53;
+    CHECK(quotas_of(weights, n, quotas));
     CHECK_EQ(sum_of(quotas, n), TOKMAP_I_MIXTURE_PERIOD);
-    CHECK(quotas[0] <= quotas[2] && quotas[2] <= quotas[0] + 1);
 }
 
-/* The rule for other weights, step by step. */
+/* The last rule of section 10.5, step by step. */
 static void plain_rounding(const double *weights, uint32_t n, uint32_t *quotas)
 {
-    double total = 0, lack[MAX_SOURCES];
+    static double lack[1000];
+    double total = 0;
     for (uint32_t k = 0; k < n; k++)
         total += weights[k];
     for (uint32_t k = 0; k < n; k++) {
-        const double share = weights[k] / total * 1048576;
-        quotas[k] = (uint32_t)share;
-        quotas[k] += weights[k] > 0 && quotas[k] == 0;
-        lack[k] = weights[k] > 0 ? share - quotas[k] : -1e9;
+        const double slots = weights[k] / total * 1048576;
+        quotas[k] = (uint32_t)slots;
+        lack[k] = weights[k] > 0 ? slots - quotas[k] : -1;
     }
-    while (sum_of(quotas, n) != 1048576) {
+    while (sum_of(quotas, n) < 1048576) {
         uint32_t best = 0;
-        const bool too_few = sum_of(quotas, n) < 1048576;
         for (uint32_t k = 1; k < n; k++)
-            if (too_few ? lack[k] > lack[best] : quotas[k] > quotas[best])
-                best = k;
-        quotas[best] += too_few ? 1 : UINT32_MAX;
-        lack[best] = -1e9;
+            best = lack[k] > lack[best] ? k : best;
+        quotas[best]++;
+        lack[best] = -1;
     }
 }
 
+/* So many sources that no period fits to a thousandth. */
 TEST(rounded_quotas_are_those_of_the_rule_step_by_step)
 {
-    for (uint64_t i = 0; i < 3000; i++) {
-        double weights[MAX_SOURCES];
-        uint32_t quotas[MAX_SOURCES], expected[MAX_SOURCES];
-        const uint32_t n = 2 + (uint32_t)(tokmap_i_mix(i) % (MAX_SOURCES - 1));
-        for (uint32_t k = 0; k < n; k++) {
+    static double weights[1000];
+    static uint32_t quotas[1000], expected[1000];
+    for (uint64_t i = 0; i < 10; i++) {
+        for (uint32_t k = 0; k < 1000; k++) {
             const uint64_t random = tokmap_i_mix(i * 1000 + k);
-            weights[k] = (double)(random >> 11) * 0x1p-53 / (double)(1 + i % 7);
-            if (i % 3 == 1 && random % 3 > 0)
-                weights[k] = random % 3 == 1 ? 1e-12 : 0;
-            if (i % 3 == 2)
-                weights[k] = 1 / (double)(7 + random % 3);
+            weights[k] = random % 5 ? 0.1 + (double)(random >> 11) * 0x1p-53 : 0;
+            if (i % 2)
+                weights[k] = 1 / (double)(7 + random % 300);
         }
-        weights[0] = 1 / 3.0;
-        CHECK(tokmap_i_quotas(weights, n, quotas));
-        plain_rounding(weights, n, expected);
-        for (uint32_t k = 0; k < n; k++)
+        CHECK(quotas_of(weights, 1000, quotas));
+        plain_rounding(weights, 1000, expected);
+        CHECK_EQ(sum_of(quotas, 1000), TOKMAP_I_MIXTURE_PERIOD);
+        for (uint32_t k = 0; k < 1000; k++)
             CHECK_EQ(quotas[k], expected[k]);
     }
 }
@@ -361,9 +404,8 @@ TEST(no_source_is_a_sample_off_its_share_in_the_longest_periods)
     static const uint32_t n_of[] = {1, 2, 3, 17, 1000, TOKMAP_I_MIXTURE_SOURCES};
     for (size_t i = 0; i < sizeof n_of / sizeof *n_of; i++) {
         for (uint32_t k = 0; k < n_of[i]; k++)
-            weights[k] = (double)tokmap_i_mix(k + 1) * (k % 2 ? 1 : 1e-3);
-        CHECK(tokmap_i_quotas(weights, n_of[i], quotas));
-        CHECK_EQ(sum_of(quotas, n_of[i]), i == 0 ? 1 : TOKMAP_I_MIXTURE_PERIOD);
+            weights[k] = 1 + (double)(tokmap_i_mix(k + 1) >> 11) * 0x1p-53;
+        CHECK(quotas_of(weights, n_of[i], quotas));
         check_period(quotas, n_of[i]);
         check_far(quotas, n_of[i], check_long() ? 200 : 10);
     }
@@ -458,7 +500,7 @@ TEST(one_source_is_a_period_of_one)
 {
     static const double weight[] = {0.3};
     uint32_t quota;
-    CHECK(tokmap_i_quotas(weight, 1, &quota));
+    CHECK(quotas_of(weight, 1, &quota));
     CHECK_EQ(quota, 1);
     const tokmap_i_mixture_source source = {1000, 0};
     tokmap_i_mixture *m = tokmap_i_mixture_new(&source, 1);
@@ -514,5 +556,36 @@ TEST(many_stages_are_found)
         CHECK_EQ(sample.source, g / 10 % 2 ? 0 : 1);
         CHECK_EQ(sample.place, g / 20 * 10 + g % 10);
     }
+    tokmap_i_mixture_free(m);
+}
+
+/* Weights of 101 stages, each other than all before. */
+TEST(a_hundred_stages_take_little_memory)
+{
+    const tokmap_i_mixture_source sources[] = {{1000, 0}, {1000, 0}, {1000, 0}};
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 3);
+    CHECK(m);
+    for (uint32_t i = 0; i <= 100; i++) {
+        const double weights[] = {1 + 1 / (i + 0.37), 1 + i / 7.0, 300 / (1000.0 - i)};
+        uint32_t quotas[3];
+        CHECK(quotas_of(weights, 3, quotas));
+        CHECK(tokmap_i_mixture_add_stage(m, i * 1000000ull, quotas));
+    }
+    CHECK(tokmap_i_mixture_bytes(m) < 101 * 16384 * 6 + 20000);
+    tokmap_i_mixture_free(m);
+}
+
+TEST(stages_with_the_same_quotas_share_a_table)
+{
+    const tokmap_i_mixture_source sources[] = {{1000, 0}, {1000, 0}};
+    uint64_t n_bytes[2];
+    tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2);
+    CHECK(m);
+    for (uint32_t i = 0; i < 1000; i++) {
+        const uint32_t quotas[] = {i % 2 ? 999999 : 1, i % 2 ? 1 : 999999};
+        CHECK(tokmap_i_mixture_add_stage(m, i * 1000, quotas));
+        n_bytes[i > 1] = tokmap_i_mixture_bytes(m);
+    }
+    CHECK(n_bytes[0] > 12000000 && n_bytes[1] < n_bytes[0] + 1000 * 100);
     tokmap_i_mixture_free(m);
 }

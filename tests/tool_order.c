@@ -125,7 +125,8 @@ static void quotas_command(char **rest)
         if (*end)
             refuse("not a weight");
     }
-    const bool ok = tokmap_i_quotas(weights, n, quotas);
+    uint32_t too_small;
+    const bool ok = tokmap_i_quotas(weights, n, quotas, &too_small);
     for (uint32_t k = 0; ok && k < n; k++)
         printf("%s%" PRIu32, k > 0 ? " " : "", quotas[k]);
     puts(ok ? "" : "refused");
