@@ -477,7 +477,8 @@ tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f)
 uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f)
 {
     const uint64_t step_bytes = sizeof *f->steps + f->o.max_rows * sizeof *f->rows;
-    return f->n_slots * step_bytes + (f->ring ? tokmap_i_ring_bytes(f->ring) : 0);
+    return sizeof *f + f->o.n_datasets * sizeof(*f->datasets) + f->n_slots * step_bytes +
+           (f->ring ? tokmap_i_ring_bytes(f->ring) : 0);
 }
 
 /* ---- Open and close ---- */

@@ -61,7 +61,9 @@ void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row)
 
 uint64_t tokmap_i_ring_bytes(const tokmap_i_ring *r)
 {
-    return r->memory_bytes;
+    const uint64_t read_bytes = sizeof *r->reads + sizeof *r->waiting;
+    return sizeof *r + r->memory_bytes + (r->files ? r->o.n_datasets * sizeof *r->files : 0) +
+           (r->reads ? r->n_places * read_bytes : 0);
 }
 
 uint64_t tokmap_i_ring_bytes_read(const tokmap_i_ring *r)

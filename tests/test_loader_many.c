@@ -133,6 +133,11 @@ TEST(resident_bytes_are_what_open_allocates)
     check_bytes(&o, MAX_SOURCES * 1300);
     o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
     check_bytes(&o, MAX_SOURCES * 1300);
+    o = options_for(MAX_SOURCES);
+    o.io = TOKMAP_IO_POPULATE;
+    check_bytes(&o, MAX_SOURCES * 2000);
+    o.shuffle = TOKMAP_SHUFFLE_BLOCK;
+    check_bytes(&o, MAX_SOURCES * 2500);
     o = options_for(3);
     o.stages = stages;
     o.n_stages = MAX_STAGES;

@@ -156,8 +156,8 @@ TEST(pairs_in_a_row_or_column_keep_no_distance)
             squares += n_pairs * n_pairs;
         }
         const double mean = sum / n_keys, variance = squares / n_keys - mean * mean;
-        const double expected =
-            (double)n * (double)(m - 1) / 2 * ((double)(n / m) / (double)(n - 1));
+        const double n_lines = (double)n / (double)m;
+        const double expected = (double)n * (double)(m - 1) / 2 * n_lines / (double)(n - 1);
         snprintf(what, sizeof what, "%" PRIu64 " by %" PRIu64 ", %s", a, b,
                  of_rows ? "rows" : "columns");
         check_mean(sum, n_keys, expected, variance, what);
