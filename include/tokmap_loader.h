@@ -70,8 +70,9 @@ typedef struct tokmap_loader_source {
     const tokmap_dataset *const *datasets; /* in order, which matters */
     size_t n_datasets;
     double weight;       /* share of all samples, beside the weights of the others: thirds and
-                            decimals of five digits exactly, others to a thousandth or better (see
-                            tokmap_loader_get_source); at least 1 of 2^20 samples, or 0 */
+                            decimals of five digits exactly, others to a thousandth or better or to
+                            1 of 2^20 samples (tokmap_loader_get_source says it). A weight above 0
+                            that is less than 1 of 2^20 samples is refused */
     uint64_t max_epochs; /* the stream ends when it would be read once more; 0: no limit */
     int32_t masked;      /* 1: its labels do not count (loss_mask is 0) */
     int32_t reserved[9]; /* 0 */
