@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "corpus/corpus.h"
+#include "corpus/wrong_file.h"
 #include "json_oracle.h"
 
 typedef struct model_document {
@@ -172,33 +173,27 @@ static inline bool model_has_bom(const uint8_t *plain, size_t n)
     return n >= 3 && memcmp(plain, "\xef\xbb\xbf", 3) == 0;
 }
 
-/* Whether the first bytes are those of a file that nobody means as text. */
-static inline bool model_is_foreign(const uint8_t *plain, size_t n)
+/* What is refused has a test of its own, tests/test_wrong_files.py. */
+static inline bool model_is_refused(const corpus_options *o, const uint8_t *plain, size_t n,
+                                    bool compressed)
 {
-    static const char magics[][11] = {"BZh91AY&SY",
-                                      "\xfd"
-                                      "7zXZ",
-                                      "PK\3\4",
-                                      "PAR1",
-                                      "\4\"M\x18",
-                                      "7z\xbc\xaf",
-                                      "ARROW1"};
-    for (size_t i = 0; i < sizeof magics / sizeof *magics; i++) {
-        if (n >= strlen(magics[i]) && memcmp(plain, magics[i], strlen(magics[i])) == 0)
-            return true;
-    }
-    return false;
+    char why[256];
+    size_t longest =
+        WRONG_FILE_HEAD_BYTES < o->max_piece_bytes ? WRONG_FILE_HEAD_BYTES : o->max_piece_bytes;
+    const wrong_file_head head = {plain, n < longest ? n : longest, n <= longest, compressed};
+    return wrong_file_find(&head, o, why, sizeof why);
 }
 
 /* Only the first max_piece_bytes bytes are looked at. */
-static inline corpus_format model_format(const corpus_options *o, const uint8_t *plain, size_t n)
+static inline corpus_format model_format(const corpus_options *o, const uint8_t *plain, size_t n,
+                                         bool compressed)
 {
     size_t from = model_has_bom(plain, n) ? 3 : 0;
     size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
+    if (model_is_refused(o, plain, n, compressed))
+        return CORPUS_AUTO;
     if (o->format != CORPUS_AUTO)
         return o->format;
-    if (model_is_foreign(plain, n))
-        return CORPUS_AUTO;
     from += model_white(plain + from, n - from);
     if (from >= n_seen || plain[from] != '{')
         return CORPUS_TEXT;
@@ -212,9 +207,11 @@ static inline corpus_format model_format(const corpus_options *o, const uint8_t 
     return good ? CORPUS_JSON_LINES : CORPUS_AUTO;
 }
 
-static inline model model_read(const corpus_options *o, const uint8_t *plain, size_t n)
+/* compressed: it is stored so. */
+static inline model model_read(const corpus_options *o, const uint8_t *plain, size_t n,
+                               bool compressed)
 {
-    model m = {.format = model_format(o, plain, n)};
+    model m = {.format = model_format(o, plain, n, compressed)};
     bool text = m.format == CORPUS_TEXT, json = m.format == CORPUS_JSON_LINES;
     const char *terminator = text ? o->separator : "\n";
     size_t n_terminator = text ? o->separator_bytes : 1;

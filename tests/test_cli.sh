@@ -170,7 +170,7 @@ says pack_collected_documents cat x.bad
 says pack_collected_again tokmap pack --on-error collect some.jsonl -o y
 rm -f x.*
 printf 'caf\351 <eod> \303\244\n' >latin.txt
-says pack_notes tokmap pack latin.txt -o x
+says pack_notes tokmap pack --utf8 replace latin.txt -o x
 says pack_raw bash -c 'tokmap pack -f --utf8 raw latin.txt -o x && tokmap cat x'
 says pack_bad_utf8 tokmap pack -f --utf8 error latin.txt -o x
 says pack_tokens_around bash -c 'tokmap pack -f --bos 0 --eod "<eod>" one.txt -o x && tokmap cat x'

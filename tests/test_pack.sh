@@ -62,7 +62,7 @@ printf 'first\n\nthird \r\n\0zero\nno newline' >lines.txt
 : >empty.txt
 { cat random.bin; head -c 300000 /dev/zero | tr '\0' x; printf '\n\nend'; } >big.txt
 
-tokmap pack -q --utf8 raw random.bin empty.txt lines.txt -o files
+tokmap pack -q --format text --utf8 raw random.bin empty.txt lines.txt -o files
 same tokens_are_the_bytes_and_256_at_the_end_of_each_file \
     "$( (bytes <random.bin; echo 256; echo 256; bytes <lines.txt; echo 256) | cksum)" \
     "$(od -An -v -tu2 -w2 files.bin | tr -d ' ' | cksum)"
@@ -77,12 +77,12 @@ same lines_count_as_documents "$(awk 'END { print NR }' expected.txt)" "$(tokmap
 same a_file_without_lines_has_no_document 0 "$(tokmap pack --json --lines empty.txt -o none |
     sed 's/.*"n_documents": \([0-9]*\).*/\1/')"
 
-tokmap pack -q big.txt lines.txt -o one
-tokmap pack -q big.txt lines.txt -o two
+tokmap pack -q --format text big.txt lines.txt -o one
+tokmap pack -q --format text big.txt lines.txt -o two
 cmp -s one.bin two.bin && cmp -s one.tmi two.tmi
 verdict the_same_inputs_give_the_same_bytes $? "files differ"
 
-same stdin_gives_what_the_file_gives "$(id_of big.txt)" "$(id_of - <big.txt)"
+same stdin_gives_what_the_file_gives "$(id_of --format text big.txt)" "$(id_of --format text - <big.txt)"
 same slow_stdin_gives_what_the_file_gives "$(id_of --lines lines.txt)" \
     "$({ head -c 3 lines.txt; sleep 0.1; tail -c +4 lines.txt | head -c 5; sleep 0.1
         tail -c +9 lines.txt; } | id_of --lines -)"
@@ -346,7 +346,7 @@ vocabulary of the dataset is larger, and each of its tokens takes 4 bytes, not 2
         for where in . begin; do
             (
                 cd $where || exit
-                tokmap pack -f --on-error collect --tokenizer "$dir/tokenizer.json" mixed.jsonl -o p \
+                tokmap pack -f --utf8 replace --on-error collect --tokenizer "$dir/tokenizer.json" mixed.jsonl -o p \
                     --report .report $([ $where = . ] && echo --limit-docs $n) >.out 2>.err
                 grep -oE '"(text_bytes|empty_d|bad_|mended|replace|specials_in)[a-z]*": [^,]*' .report >.told
                 tokmap info --json p | grep -o '"counts":[^}]*' >>.told
@@ -391,48 +391,48 @@ fi
 
 # ---- Compressed inputs ----
 
-plain=$(id_of big.txt)
+plain=$(id_of --format text big.txt)
 if ! reads zlib; then
     printf '\x1f\x8b\x08\0' >any.gz
     same gzip_is_refused_where_the_build_has_no_zlib \
-        "exit 3: tokmap pack: any.gz: byte 0: gzip data, and this build has no zlib" "$(id_of any.gz)"
+        "exit 3: tokmap pack: any.gz: byte 0: gzip data, and this build has no zlib" "$(id_of --format text any.gz)"
 elif ! command -v gzip >/dev/null; then
     skip gzip "gzip not found"
 else
     gzip -nc big.txt >big.gz
-    same gzip_gives_what_plain_gives "$plain" "$(id_of big.gz)"
-    same gzip_is_told_by_content_not_by_name "$plain" "$(cp big.gz x.txt && id_of x.txt)"
-    same gzip_from_stdin "$plain" "$(id_of - <big.gz)"
+    same gzip_gives_what_plain_gives "$plain" "$(id_of --format text big.gz)"
+    same gzip_is_told_by_content_not_by_name "$plain" "$(cp big.gz x.txt && id_of --format text x.txt)"
+    same gzip_from_stdin "$plain" "$(id_of --format text - <big.gz)"
     { head -c 100000 big.txt | gzip -nc; tail -c +100001 big.txt | gzip -nc; } >members.gz
-    same gzip_members_are_one_input "$plain" "$(id_of members.gz)"
+    same gzip_members_are_one_input "$plain" "$(id_of --format text members.gz)"
     cp big.txt plain.gz
-    same plain_text_named_gz_is_plain_text "$plain" "$(id_of plain.gz)"
-    same empty_gzip_is_an_empty_document "$(id_of empty.txt)" "$(gzip -nc empty.txt | id_of -)"
+    same plain_text_named_gz_is_plain_text "$plain" "$(id_of --format text plain.gz)"
+    same empty_gzip_is_an_empty_document "$(id_of --format text empty.txt)" "$(gzip -nc empty.txt | id_of --format text -)"
 fi
 if ! reads zstd; then
     printf '\x28\xb5\x2f\xfd' >any.zst
     same zstd_is_refused_where_the_build_has_no_zstd \
         "exit 3: tokmap pack: any.zst: byte 0: zstd data, and this build has no zstd" \
-        "$(id_of any.zst)"
+        "$(id_of --format text any.zst)"
 elif ! command -v zstd >/dev/null; then
     skip zstd "zstd not found"
 else
     zstd -qc big.txt >big.zst
-    same zstd_gives_what_plain_gives "$plain" "$(id_of big.zst)"
-    same zstd_is_told_by_content_not_by_name "$plain" "$(cp big.zst x.gz && id_of x.gz)"
-    same zstd_from_stdin "$plain" "$(id_of - <big.zst)"
+    same zstd_gives_what_plain_gives "$plain" "$(id_of --format text big.zst)"
+    same zstd_is_told_by_content_not_by_name "$plain" "$(cp big.zst x.gz && id_of --format text x.gz)"
+    same zstd_from_stdin "$plain" "$(id_of --format text - <big.zst)"
     { head -c 100000 big.txt | zstd -qc; printf '\x5a\x2a\x4d\x18\x03\0\0\0abc'
         tail -c +100001 big.txt | zstd -qc; } >frames.zst
-    same zstd_frames_are_one_input_and_skippable_frames_are_skipped "$plain" "$(id_of frames.zst)"
-    same empty_zstd_is_an_empty_document "$(id_of empty.txt)" "$(zstd -qc empty.txt | id_of -)"
+    same zstd_frames_are_one_input_and_skippable_frames_are_skipped "$plain" "$(id_of --format text frames.zst)"
+    same empty_zstd_is_an_empty_document "$(id_of --format text empty.txt)" "$(zstd -qc empty.txt | id_of --format text -)"
 fi
 if reads zstd; then
     # Frames by hand: no checksum, a window of 2^27 or 2^28, one raw block with the byte x.
     printf '\x28\xb5\x2f\xfd\0\x88\x09\0\0x' >window27.zst
     printf '\x28\xb5\x2f\xfd\0\x90\x09\0\0x' >window28.zst
-    same zstd_window_of_128_MiB_is_read "$(printf x | id_of -)" "$(id_of window27.zst)"
+    same zstd_window_of_128_MiB_is_read "$(printf x | id_of --format text -)" "$(id_of --format text window27.zst)"
     same zstd_window_of_256_MiB_is_refused "exit 3: tokmap pack: window28.zst: byte 0: damaged zstd \
-data: it needs a window of more than 128 MiB" "$(id_of window28.zst)"
+data: it needs a window of more than 128 MiB" "$(id_of --format text window28.zst)"
 fi
 
 # ---- Damaged inputs ----
@@ -598,7 +598,7 @@ for command in info verify cat "export --to raw -o e"; do
     same "${command%% *}_says_that_a_run_is_unfinished" "3 was interrupted; at its last checkpoint it had N" \
         "$? $(grep -oE 'was interrupted; at its last checkpoint it had [1-9]' .err | sed 's/.$/N/')"
 done
-tokmap pack -q lines.txt -o whole
+tokmap pack -q --lines lines.txt -o whole
 cp unfinished.tmi.partial whole.tmi.partial
 tokmap info --no-lengths whole >.out 2>.err
 same a_dataset_that_is_being_replaced_is_shown_and_that_is_said "0 1 killed before anything was kept" \

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "corpus/wrong_file.h"
 #include "paths.h"
 
 #define FIRST_BYTES ((size_t)256 * 1024)
@@ -59,8 +60,12 @@ static int read_more(line_reader *r)
         input_read(r->in, r->data + r->n_bytes, r->capacity - LINE_PADDING - r->n_bytes, &err);
     if (n < 0)
         return input_failed(&err);
+    bool first = r->number == 0 && r->n_bytes == 0;
     r->at_end = n == 0;
     r->n_bytes += (size_t)n;
+    const char *other = first ? wrong_file_name(r->data, r->n_bytes) : NULL;
+    if (other)
+        return cli_error(CLI_INPUT, "%s: is %s, not lines of JSON", r->name, other);
     memset(r->data + r->n_bytes, 0, LINE_PADDING);
     return CLI_OK;
 }

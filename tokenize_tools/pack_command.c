@@ -21,7 +21,8 @@ static const char help[] =
     "Documents:\n"
     "      --format WORD         text: a file is a document; lines: each line is one; jsonl: each\n"
     "                            line is a JSON object; auto: jsonl where the first line is an\n"
-    "                            object with the field, else text [auto]\n"
+    "                            object with the field, else text; refuses what looks like\n"
+    "                            neither: archives, images, JSON arrays, UTF-16 ... [auto]\n"
     "      --lines               the same as --format lines\n"
     "      --field PATH          jsonl: where the text stands: 'text', 'meta.body' [text]\n"
     "      --separator TEXT      text: ends a document in a file; \\n, \\t, \\0 and \\\\ are "
@@ -137,6 +138,7 @@ static int parse_utf8(pack_options *options, const char *word)
     if (i < 0)
         return cli_usage("--utf8 %s: must be replace, error or raw", word);
     options->utf8 = (corpus_utf8)i;
+    options->utf8_given = true;
     return CLI_OK;
 }
 

@@ -56,6 +56,7 @@ static corpus_options options_of(const pack_plan_parts *parts)
         .separator = o->separator,
         .separator_bytes = o->separator_bytes,
         .utf8 = o->utf8,
+        .utf8_given = o->utf8_given,
         .on_error = o->on_error,
         .batch_bytes = SAMPLE_BYTES,
         .max_piece_bytes = o->memory / 8,
@@ -68,22 +69,38 @@ static corpus_options options_of(const pack_plan_parts *parts)
     };
 }
 
-/* The format of an input, as it is found by its first line. */
-static corpus_format find_format(const pack_plan_parts *parts, size_t which)
+static int input_failed(const corpus_error *err)
+{
+    return cli_error(err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_INPUT, "%s",
+                     err->text);
+}
+
+/* The format of an input, as it is found by its first line; or why the run would refuse it. */
+static int find_format(corpus_format *format, const pack_plan_parts *parts, size_t which)
 {
     const corpus_options options = options_of(parts);
     corpus_error err;
     reader_text text;
-    if (options.format != CORPUS_AUTO || !parts->inputs->versions[which].known)
-        return options.format;
+    *format = options.format;
+    if (!parts->inputs->versions[which].known)
+        return CLI_OK;
     const input_source source = {.path = parts->inputs->names[which]};
     reader *r = reader_open(&source, &options, -1, &err);
-    if (!r)
-        return CORPUS_AUTO;
-    reader_next(r, &text, &err);
-    corpus_format format = reader_format(r);
+    if (!r || reader_next(r, &text, &err) == READER_FAILED) {
+        reader_close(r);
+        return input_failed(&err);
+    }
+    *format = reader_format(r);
     reader_close(r);
-    return format;
+    return CLI_OK;
+}
+
+static int find_formats(corpus_format *formats, const pack_plan_parts *parts)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < parts->inputs->n && code == CLI_OK; i++)
+        code = find_format(&formats[i], parts, i);
+    return code;
 }
 
 /* false: out of memory. */
@@ -144,8 +161,7 @@ static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
     int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
     if (n < 0)
-        code = cli_error(err.sys_errno ? cli_errno_exit_code(err.sys_errno) : CLI_INPUT, "%s",
-                         err.text);
+        code = input_failed(&err);
     else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))
         code = cli_no_memory();
     uint64_t n_plain = batch.after.counts.plain_bytes + batch.after.piece_offset;
@@ -224,7 +240,7 @@ static void print_tokenizer(const pack_plan_parts *parts)
     putchar('\n');
 }
 
-static void print_inputs(const pack_plan_parts *parts)
+static void print_inputs(const pack_plan_parts *parts, const corpus_format *formats)
 {
     const pack_inputs *in = parts->inputs;
     print_heading("inputs:");
@@ -237,7 +253,7 @@ static void print_inputs(const pack_plan_parts *parts)
         print_heading("");
         cli_print_plain(stdout, in->names[i], strlen(in->names[i]));
         if (in->versions[i].known)
-            printf(", %s, %s\n", pack_format_name(find_format(parts, i)),
+            printf(", %s, %s\n", pack_format_name(formats[i]),
                    cli_bytes(in->versions[i].n_bytes).s);
         else
             puts(", can be read only once");
@@ -273,7 +289,7 @@ static void print_estimate(const sample *s, const pack_plan_parts *parts)
     printf("about %s, %s\n", cli_count_of((uint64_t)tokens, "token").s, cli_bytes(n_bytes).s);
 }
 
-static void print_json(const sample *s, const pack_plan_parts *parts)
+static void print_json(const sample *s, const pack_plan_parts *parts, const corpus_format *formats)
 {
     const pack_inputs *in = parts->inputs;
     fputs("{\"schema_version\": 1, \"output\": ", stdout);
@@ -296,8 +312,7 @@ static void print_json(const sample *s, const pack_plan_parts *parts)
             printf(", \"input_bytes\": %" PRIu64, in->versions[i].n_bytes);
         else
             fputs(", \"input_bytes\": null", stdout);
-        corpus_format format = i < MAX_LISTED ? find_format(parts, i) : parts->options->format;
-        printf(", \"format\": \"%s\"}", pack_format_name(format));
+        printf(", \"format\": \"%s\"}", pack_format_name(formats[i]));
     }
     fputs("]}\n", stdout);
 }
@@ -305,16 +320,22 @@ static void print_json(const sample *s, const pack_plan_parts *parts)
 int pack_dry_run(const pack_plan_parts *parts)
 {
     sample s = {0};
-    int code = take_sample(&s, parts);
-    if (code != CLI_OK)
-        return code;
-    if (parts->options->json) {
-        print_json(&s, parts);
-        return cli_finish();
+    corpus_format *formats = calloc(parts->inputs->n, sizeof *formats);
+    if (!formats)
+        return cli_no_memory();
+    int code = find_formats(formats, parts);
+    if (code == CLI_OK)
+        code = take_sample(&s, parts);
+    if (code == CLI_OK && parts->options->json) {
+        print_json(&s, parts, formats);
+        code = cli_finish();
+    } else if (code == CLI_OK) {
+        print_outputs(parts);
+        print_tokenizer(parts);
+        print_inputs(parts, formats);
+        print_estimate(&s, parts);
+        code = cli_finish();
     }
-    print_outputs(parts);
-    print_tokenizer(parts);
-    print_inputs(parts);
-    print_estimate(&s, parts);
-    return cli_finish();
+    free(formats);
+    return code;
 }

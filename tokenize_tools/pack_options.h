@@ -31,6 +31,7 @@ typedef struct pack_options {
     char *separator; /* owned, or NULL */
     size_t separator_bytes;
     corpus_utf8 utf8;
+    bool utf8_given;
     corpus_on_error on_error;
 
     tokenizer_choice tokenizer;

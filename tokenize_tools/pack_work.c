@@ -276,6 +276,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
         .separator = o->separator,
         .separator_bytes = o->separator_bytes,
         .utf8 = o->utf8,
+        .utf8_given = o->utf8_given,
         .on_error = o->on_error,
         .batch_bytes = batch_bytes,
         .max_piece_bytes = o->memory / 8,

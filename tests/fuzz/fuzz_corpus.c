@@ -51,6 +51,7 @@ static corpus_options choose_options(const uint8_t *d)
     corpus_options o = {
         .format = (corpus_format)(d[0] & 3),
         .utf8 = (corpus_utf8)((d[0] >> 2 & 3) % 3),
+        .utf8_given = !(d[1] & 8),
         .on_error = (corpus_on_error)((d[0] >> 4 & 3) % 3),
         .field = d[0] & 64 ? "a.b" : NULL,
         .read_ahead = d[5] > 250,
@@ -182,7 +183,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
     bool readable = read_plain(name, plain, &n_plain);
     if (readable) {
-        model m = model_read(&o, plain, n_plain);
+        size_t n_stored = size - OPTION_BYTES;
+        bool compressed = n_stored != n_plain || memcmp(plain, data + OPTION_BYTES, n_plain) != 0;
+        model m = model_read(&o, plain, n_plain, compressed);
         size_t n_bad = 0;
         for (size_t i = 0; i < m.n_documents; i++)
             n_bad += m.documents[i].bad;

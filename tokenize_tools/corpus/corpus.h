@@ -28,7 +28,8 @@
 
 typedef enum corpus_format {
     CORPUS_AUTO, /* JSON lines if the first line is an object that has the field, else text; a
-                    first line that begins with { and is no such object is refused, not guessed */
+                    first line that begins with { and is no such object is refused, not guessed,
+                    and so is what looks like no text at all: see wrong_file.h */
     CORPUS_TEXT, /* an input is a document, or several with `separator` between them */
     CORPUS_LINES,
     CORPUS_JSON_LINES
@@ -62,6 +63,7 @@ typedef struct corpus_options {
     const char *separator; /* CORPUS_TEXT: ends a document; NULL: none */
     size_t separator_bytes;
     corpus_utf8 utf8;
+    bool utf8_given; /* CORPUS_AUTO takes an input that is hardly UTF-8 */
     corpus_on_error on_error;
     size_t batch_bytes;            /* text that a batch holds as a rule; 0: 1 MiB */
     size_t max_piece_bytes;        /* that it may grow to where no cut is possible; 0: 16 MiB */

@@ -315,6 +315,11 @@ uint64_t input_stored_bytes(const input *in)
     return in->n_read;
 }
 
+bool input_is_compressed(const input *in)
+{
+    return in->codec != NULL;
+}
+
 uint64_t input_checksum(const input *in)
 {
     return XXH3_64bits_digest(in->checksum);

@@ -28,6 +28,7 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err);
 /* Stored bytes read so far and their XXH3-64; after the end of the input: of all of it. */
 uint64_t input_stored_bytes(const input *in);
 uint64_t input_checksum(const input *in);
+bool input_is_compressed(const input *in);
 void input_close(input *in);
 
 /* What tells one state of a regular file from another. The number of the inode is not part of it:

@@ -7,6 +7,7 @@
 
 #include "json_line.h"
 #include "window.h"
+#include "wrong_file.h"
 
 static const char byte_order_mark[] = "\xef\xbb\xbf";
 #define BOM_BYTES 3
@@ -14,6 +15,7 @@ static const char byte_order_mark[] = "\xef\xbb\xbf";
 struct reader {
     const corpus_options *options;
     window window;
+    bool checked; /* it is no file of another kind */
     corpus_format format;
     const char *terminator; /* of a document */
     size_t terminator_bytes;
@@ -217,31 +219,28 @@ static json_line_status look_at_line(reader *r, size_t from, size_t n_bytes, boo
     return JSON_LINE_OK; /* as far as one can see */
 }
 
-#define FOREIGN_MAGIC_BYTES 10
-
-/* Files that nobody means as text. The window holds FOREIGN_MAGIC_BYTES, or all that there is. */
-static const char *foreign_name(const reader *r)
+/* Whether the input is one that is packed at all. */
+static bool check_head(reader *r, corpus_error *err)
 {
-    static const struct {
-        const char *magic, *name;
-    } foreign[] = {
-        {"BZh91AY&SY", "bzip2"},
-        {"\xFD"
-         "7zXZ",
-         "xz"},
-        {"PK\x03\x04", "zip"},
-        {"PAR1", "Parquet"},
-        {"\x04\x22\x4D\x18", "lz4"},
-        {"7z\xBC\xAF", "7-zip"},
-        {"ARROW1", "Arrow"},
+    const window *w = &r->window;
+    size_t wanted = WRONG_FILE_HEAD_BYTES < r->options->max_piece_bytes
+                        ? WRONG_FILE_HEAD_BYTES
+                        : r->options->max_piece_bytes;
+    char text[256];
+    r->checked = true;
+    if (!fill_until(r, wanted, err))
+        return false;
+    const wrong_file_head head = {
+        .bytes = window_text(w),
+        .n_bytes = window_size(w) < wanted ? window_size(w) : wanted,
+        .whole = window_size(w) <= wanted && w->at_end,
+        .decompressed = stream_is_compressed(w->stream),
     };
-    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
-        size_t n = strlen(foreign[i].magic);
-        if (window_size(&r->window) >= n &&
-            memcmp(window_text(&r->window), foreign[i].magic, n) == 0)
-            return foreign[i].name;
-    }
-    return NULL;
+    if (!wrong_file_find(&head, r->options, text, sizeof text))
+        return true;
+    *err = (corpus_error){0};
+    snprintf(err->text, sizeof err->text, "%.200s: %s", w->name, text);
+    return false;
 }
 
 /* By the first line, of which no more than max_piece_bytes bytes are looked at. */
@@ -250,16 +249,8 @@ static bool decide_format(reader *r, corpus_error *err)
     size_t from, to;
     bool whole;
     json_line_result result;
-    if (!fill_until(r, FOREIGN_MAGIC_BYTES, err) || !find_black(r, &from, err))
+    if (!find_black(r, &from, err))
         return false;
-    if (foreign_name(r)) {
-        *err = (corpus_error){0};
-        snprintf(err->text, sizeof err->text,
-                 "%.200s: is a %s file, which is not read here: unpack it first, or say which "
-                 "format this is",
-                 r->window.name, foreign_name(r));
-        return false;
-    }
     if (from >= r->options->max_piece_bytes || window_text(&r->window)[from] != '{') {
         set_format(r, CORPUS_TEXT);
         return true;
@@ -279,6 +270,13 @@ static bool decide_format(reader *r, corpus_error *err)
              "text (%s): name the field, or say which format this is",
              r->window.name, (unsigned long long)(from + result.error_offset), r->reason);
     return false;
+}
+
+/* Before anything is taken from the input. */
+static bool begin_input(reader *r, corpus_error *err)
+{
+    return (r->checked || check_head(r, err)) &&
+           (r->format != CORPUS_AUTO || decide_format(r, err));
 }
 
 /* ---- Where documents end ---- */
@@ -492,7 +490,7 @@ static reader_result next_document(reader *r, reader_text *text, corpus_error *e
 reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
 {
     *text = (reader_text){0};
-    if (r->format == CORPUS_AUTO && !decide_format(r, err))
+    if (!begin_input(r, err))
         return READER_FAILED;
     reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
     text->offset = r->offset;
@@ -524,7 +522,7 @@ bool reader_skip(reader *r, reader_raw *raw, corpus_error *err)
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err)
 {
     window *w = &r->window;
-    if (r->format == CORPUS_AUTO && !decide_format(r, err))
+    if (!begin_input(r, err))
         return -1;
     settle(r);
     while (w->offset < to.offset && max_bytes > 0) {

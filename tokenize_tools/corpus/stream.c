@@ -182,6 +182,11 @@ input_prefix stream_stored(const stream *s)
     return s->ahead ? s->stored : stored_so_far(s);
 }
 
+bool stream_is_compressed(const stream *s)
+{
+    return input_is_compressed(s->in);
+}
+
 void stream_close(stream *s)
 {
     if (!s)

@@ -23,6 +23,8 @@ typedef struct stream stream;
 stream *stream_open(const input_source *source, const stream_options *options, input_error *err);
 /* As input_read. */
 ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err);
+/* As input_is_compressed. */
+bool stream_is_compressed(const stream *s);
 /* The stored bytes that have been read for what has been handed out, and their checksum; after the
  * end, of all of the input. */
 input_prefix stream_stored(const stream *s);

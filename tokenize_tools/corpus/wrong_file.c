@@ -1,0 +1,371 @@
+#include "wrong_file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "input_codec.h"
+
+/* ---- Magic numbers ---- */
+
+typedef enum file_kind {
+    ARCHIVE,
+    COMPRESSED,
+    UTF_16_OR_32,
+    BINARY
+} file_kind;
+
+typedef struct known_file {
+    const char *name;
+    file_kind kind;
+    size_t offset, n_bytes;
+    const char *magic;
+    bool in_text; /* a text may begin so: there has to be a control character too */
+} known_file;
+
+#define MAGIC(text) 0, sizeof(text) - 1, text, false
+#define MAGIC_WORD(offset, text) offset, sizeof(text) - 1, text, true
+
+/* Where one begins with another, the longer one comes first. */
+static const known_file known_files[] = {
+    {"a zip archive", ARCHIVE, MAGIC("PK\x03\x04")},
+    {"a zip archive", ARCHIVE, MAGIC("PK\x05\x06")},
+    {"a zip archive", ARCHIVE, MAGIC("PK\x07\x08")},
+    {"a 7-zip archive", ARCHIVE, MAGIC("7z\xBC\xAF\x27\x1C")},
+    {"a RAR archive", ARCHIVE, MAGIC("Rar!\x1A\x07")},
+    {"an ar archive", ARCHIVE, MAGIC("!<arch>\n")},
+    {"a cabinet archive", ARCHIVE, MAGIC("MSCF\0\0\0\0")},
+    {"an xar archive", ARCHIVE, MAGIC("xar!\0")},
+    {"a squashfs image", ARCHIVE, MAGIC_WORD(0, "hsqs")},
+    {"an xz file", COMPRESSED, MAGIC("\xFD\x37zXZ\0")},
+    {"an lz4 file", COMPRESSED, MAGIC("\x04\x22\x4D\x18")},
+    {"an lz4 file", COMPRESSED, MAGIC("\x02\x21\x4C\x18")},
+    {"an lzip file", COMPRESSED, MAGIC("LZIP\x01")},
+    {"an lzma file", COMPRESSED, MAGIC("\x5D\0\0")},
+    {"an lzop file", COMPRESSED, MAGIC("\x89LZO\0")},
+    {"a compress file", COMPRESSED, MAGIC("\x1F\x9D")},
+    {"a snappy file", COMPRESSED, MAGIC("\xFF\x06\0\0sNaPpY")},
+    {"UTF-32 text", UTF_16_OR_32, MAGIC("\xFF\xFE\0\0")},
+    {"UTF-32 text", UTF_16_OR_32, MAGIC("\0\0\xFE\xFF")},
+    {"UTF-16 text", UTF_16_OR_32, MAGIC("\xFF\xFE")},
+    {"UTF-16 text", UTF_16_OR_32, MAGIC("\xFE\xFF")},
+    {"a Parquet file", BINARY, MAGIC("PAR1\x15")},
+    {"a Parquet file", BINARY, MAGIC_WORD(0, "PARE")},
+    {"an Arrow file", BINARY, MAGIC("ARROW1\0\0")},
+    {"an Arrow stream", BINARY, MAGIC("\xFF\xFF\xFF\xFF")},
+    {"a Feather file", BINARY, MAGIC_WORD(0, "FEA1")},
+    {"an ORC file", BINARY, MAGIC_WORD(0, "ORC")},
+    {"an Avro file", BINARY, MAGIC("Obj\x01")},
+    {"an HDF5 file", BINARY, MAGIC("\x89HDF\r\n\x1A\n")},
+    {"a NetCDF file", BINARY, MAGIC("CDF\x01")},
+    {"a NetCDF file", BINARY, MAGIC("CDF\x02")},
+    {"a NetCDF file", BINARY, MAGIC("CDF\x05")},
+    {"a NumPy array", BINARY, MAGIC("\x93NUMPY")},
+    {"a Python pickle", BINARY, MAGIC("\x80\x02")},
+    {"a Python pickle", BINARY, MAGIC("\x80\x03")},
+    {"a Python pickle", BINARY, MAGIC("\x80\x04")},
+    {"a Python pickle", BINARY, MAGIC("\x80\x05")},
+    {"an SQLite database", BINARY, MAGIC("SQLite format 3\0")},
+    {"a GGUF file", BINARY, MAGIC("GGUF\x02\0\0\0")},
+    {"a GGUF file", BINARY, MAGIC("GGUF\x03\0\0\0")},
+    {"a PDF document", BINARY, MAGIC("%PDF-1.")},
+    {"a PDF document", BINARY, MAGIC("%PDF-2.")},
+    {"an RTF document", BINARY, MAGIC("{\\rtf1")},
+    {"an OLE document", BINARY, MAGIC("\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1")},
+    {"a PNG image", BINARY, MAGIC("\x89PNG\r\n\x1A\n")},
+    {"a JPEG image", BINARY, MAGIC("\xFF\xD8\xFF")},
+    {"a JPEG XL image", BINARY, MAGIC("\xFF\x0A")},
+    {"a GIF image", BINARY, MAGIC_WORD(0, "GIF87a")},
+    {"a GIF image", BINARY, MAGIC_WORD(0, "GIF89a")},
+    {"a TIFF image", BINARY, MAGIC("II*\0")},
+    {"a TIFF image", BINARY, MAGIC("MM\0*")},
+    {"a RIFF file (WebP, WAV or AVI)", BINARY, MAGIC_WORD(8, "WEBPVP8")},
+    {"a RIFF file (WebP, WAV or AVI)", BINARY, MAGIC_WORD(8, "WAVEfmt ")},
+    {"a RIFF file (WebP, WAV or AVI)", BINARY, MAGIC_WORD(8, "AVI LIST")},
+    {"an Ogg file", BINARY, MAGIC("OggS\0")},
+    {"a FLAC file", BINARY, MAGIC("fLaC\0")},
+    {"an MP3 file", BINARY, MAGIC("ID3\x03")},
+    {"an MP3 file", BINARY, MAGIC("ID3\x04")},
+    {"an MP4 file", BINARY, MAGIC_WORD(4, "ftyp")},
+    {"a Matroska file", BINARY, MAGIC("\x1A\x45\xDF\xA3")},
+    {"an ELF file", BINARY,
+     MAGIC("\x7F"
+           "ELF")},
+    {"a WebAssembly module", BINARY, MAGIC("\0asm")},
+    {"a Java class or Mach-O file", BINARY, MAGIC("\xCA\xFE\xBA\xBE")},
+    {"a Mach-O file", BINARY, MAGIC("\xCE\xFA\xED\xFE")},
+    {"a Mach-O file", BINARY, MAGIC("\xCF\xFA\xED\xFE")},
+    {"a Mach-O file", BINARY, MAGIC("\xFE\xED\xFA\xCE")},
+    {"a Mach-O file", BINARY, MAGIC("\xFE\xED\xFA\xCF")},
+    {"a tokmap index", BINARY, MAGIC("\x89TMI\r\n\x1A\n")},
+    {"a tokmap journal", BINARY, MAGIC("\x89TMJ\r\n\x1A\n")},
+};
+
+/* Those that one fixed text does not tell. */
+static const known_file tar = {.name = "a tar archive", .kind = ARCHIVE};
+static const known_file cpio = {.name = "a cpio archive", .kind = ARCHIVE};
+static const known_file bzip2 = {.name = "a bzip2 file", .kind = COMPRESSED};
+static const known_file gzip_or_zstd = {.name = "gzip or zstd data", .kind = COMPRESSED};
+static const known_file pe = {.name = "a Windows program", .kind = BINARY};
+
+#define TAR_BLOCK_BYTES 512
+#define TAR_SUM_AT 148
+#define TAR_SUM_BYTES 8
+
+/* By the checksum of the first header, which every kind of tar has: octal digits, and where they
+ * stand blanks are summed. */
+static bool is_tar(const uint8_t *b, size_t n)
+{
+    unsigned sum = 0, stored = 0;
+    size_t n_digits = 0;
+    if (n < TAR_BLOCK_BYTES)
+        return false;
+    for (size_t i = 0; i < TAR_BLOCK_BYTES; i++)
+        sum += i - TAR_SUM_AT < TAR_SUM_BYTES ? ' ' : b[i];
+    for (size_t i = TAR_SUM_AT; i < TAR_SUM_AT + TAR_SUM_BYTES; i++) {
+        bool digit = b[i] >= '0' && b[i] <= '7';
+        if (!digit && n_digits > 0)
+            break;
+        if (!digit && b[i] != ' ')
+            return false;
+        n_digits += digit;
+        stored = digit ? stored * 8 + (b[i] - '0') : stored;
+    }
+    return n_digits > 0 && stored == sum;
+}
+
+/* The two forms with a header of digits. */
+static bool is_cpio(const uint8_t *b, size_t n)
+{
+    const size_t header_bytes = 76;
+    if (n < header_bytes || memcmp(b, "07070", 5) != 0 || !memchr("127", b[5], 3))
+        return false;
+    size_t i = 6;
+    while (i < header_bytes && memchr("0123456789abcdefABCDEF", b[i], 22))
+        i++;
+    return i == header_bytes;
+}
+
+static bool is_bzip2(const uint8_t *b, size_t n)
+{
+    return n >= 10 && memcmp(b, "BZh", 3) == 0 && b[3] >= '1' && b[3] <= '9' &&
+           (memcmp(b + 4, "1AY&SY", 6) == 0 || memcmp(b + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
+}
+
+/* The DOS header says where the other one is. */
+static bool is_pe(const uint8_t *b, size_t n)
+{
+    if (n < 64 || memcmp(b, "MZ", 2) != 0)
+        return false;
+    size_t at = b[60] | (size_t)b[61] << 8 | (size_t)b[62] << 16 | (size_t)b[63] << 24;
+    return at <= n - 4 && memcmp(b + at, "PE\0\0", 4) == 0;
+}
+
+static bool is_gzip_or_zstd(const uint8_t *b, size_t n)
+{
+    for (size_t i = 0; i < input_n_codecs; i++) {
+        if (input_codecs[i].is_magic(b, n))
+            return true;
+    }
+    return false;
+}
+
+static bool has_control(const uint8_t *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (b[i] < ' ' && !memchr("\t\n\v\f\r\x1B", b[i], 6))
+            return true;
+    }
+    return false;
+}
+
+static const known_file *find_known(const uint8_t *b, size_t n)
+{
+    for (size_t i = 0; i < sizeof known_files / sizeof *known_files; i++) {
+        const known_file *k = &known_files[i];
+        if (n >= k->offset + k->n_bytes && memcmp(b + k->offset, k->magic, k->n_bytes) == 0 &&
+            (!k->in_text || has_control(b, n)))
+            return k;
+    }
+    if (is_tar(b, n))
+        return &tar;
+    if (is_cpio(b, n))
+        return &cpio;
+    if (is_bzip2(b, n))
+        return &bzip2;
+    if (is_gzip_or_zstd(b, n))
+        return &gzip_or_zstd;
+    return is_pe(b, n) ? &pe : NULL;
+}
+
+const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes)
+{
+    const known_file *known = find_known(bytes, n_bytes);
+    return known ? known->name : NULL;
+}
+
+/* ---- Text that is not UTF-8 ---- */
+
+/* Whether all of it is characters of that many bytes, without a mark and control characters. Single
+ * bytes with NULs between may pass for such: but their NULs are in every place of a unit, and
+ * hardly ever beside a blank. */
+static bool is_wide(const uint8_t *b, size_t n, size_t unit_bytes, bool big_endian)
+{
+    bool after_high = false;
+    size_t n_latin = 0, n_blank = 0, n_low_nul = 0;
+    for (size_t i = 0; i + unit_bytes <= n; i += unit_bytes) {
+        uint32_t c = 0;
+        for (size_t k = 0; k < unit_bytes; k++)
+            c |= (uint32_t)b[i + k] << 8 * (big_endian ? unit_bytes - 1 - k : k);
+        bool high = c >= 0xD800 && c < 0xDC00, low = c >= 0xDC00 && c < 0xE000;
+        if (low != after_high || (unit_bytes == 4 && high) || c > 0x10FFFF ||
+            (c & 0xFFFE) == 0xFFFE || (c < ' ' && (c == 0 || !memchr("\t\n\v\f\r", (int)c, 5))))
+            return false;
+        after_high = high;
+        n_latin += c < 0x100;
+        n_blank += c == ' ' || c == '\n';
+        n_low_nul += (c & 0xFF) == 0;
+    }
+    return n >= unit_bytes && (unit_bytes == 4 || (n_blank > 0 && n_latin > 3 * n_low_nul));
+}
+
+/* Of bytes with a NUL among them. */
+static const char *find_wide(const uint8_t *b, size_t n)
+{
+    if (is_wide(b, n, 4, false) || is_wide(b, n, 4, true))
+        return "UTF-32 text without a byte order mark";
+    if (is_wide(b, n, 2, false) || is_wide(b, n, 2, true))
+        return "UTF-16 text without a byte order mark";
+    return NULL;
+}
+
+static size_t count_malformed(const wrong_file_head *head, const corpus_options *options)
+{
+    size_t n_bad = 0;
+    for (size_t at = 0;;) {
+        at += options->utf8_valid_prefix(head->bytes + at, head->n_bytes - at);
+        if (at == head->n_bytes)
+            return n_bad;
+        size_t n = options->utf8_bad_bytes(head->bytes + at, head->n_bytes - at);
+        if (n == 0) /* more bytes would decide */
+            return n_bad + (head->whole ? head->n_bytes - at : 0);
+        n_bad += n;
+        at += n;
+    }
+}
+
+/* ---- JSON ---- */
+
+static size_t skip_white(const wrong_file_head *head, size_t at)
+{
+    while (at < head->n_bytes && memchr(" \t\r\n", head->bytes[at], 4))
+        at++;
+    return at;
+}
+
+/* The first byte that counts, or 0; *at: behind it. */
+static uint8_t next_black(const wrong_file_head *head, size_t *at)
+{
+    *at = skip_white(head, *at);
+    return *at < head->n_bytes ? head->bytes[(*at)++] : 0;
+}
+
+static uint8_t first_black(const wrong_file_head *head, size_t *at)
+{
+    *at = head->n_bytes >= 3 && memcmp(head->bytes, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+    return next_black(head, at);
+}
+
+/* [ and then {, " or [. A text may begin with "[Chorus]" or a link. */
+static bool is_json_array(const wrong_file_head *head)
+{
+    size_t at;
+    if (first_black(head, &at) != '[')
+        return false;
+    uint8_t next = next_black(head, &at);
+    return next == '{' || next == '"' || next == '[';
+}
+
+/* ---- All of it ---- */
+
+#define ANYWAY "--format text packs it anyway"
+
+static bool refuse_known(const wrong_file_head *head, bool given, char *text, size_t text_bytes)
+{
+    const known_file *known = find_known(head->bytes, head->n_bytes);
+    if (!known)
+        return false;
+    /* What would have been decompressed has been, once. */
+    bool twice = known == &gzip_or_zstd || (known->kind == COMPRESSED && head->decompressed);
+    if (given && !twice && known->kind != ARCHIVE)
+        return false;
+    if (twice)
+        snprintf(text, text_bytes, "is compressed twice, with %s inside: decompress it once first",
+                 known->name);
+    else if (known->kind == ARCHIVE)
+        snprintf(text, text_bytes, "is %s, which is not read here: unpack it first", known->name);
+    else if (known->kind == COMPRESSED)
+        snprintf(text, text_bytes,
+                 "is %s, which is not read here: unpack it first; --format text packs its bytes "
+                 "as they are",
+                 known->name);
+    else if (known->kind == UTF_16_OR_32)
+        snprintf(text, text_bytes, "is %s: convert it to UTF-8; " ANYWAY, known->name);
+    else
+        snprintf(text, text_bytes, "is %s, not text; " ANYWAY, known->name);
+    return true;
+}
+
+/* In JSON lines a NUL makes a document a bad one, which is a case for --on-error. */
+static bool refuse_nul(const wrong_file_head *head, const corpus_options *options, char *text,
+                       size_t text_bytes)
+{
+    const uint8_t *nul = memchr(head->bytes, 0, head->n_bytes);
+    bool separates = options->separator && options->separator_bytes == 1 && !*options->separator;
+    if (!nul || separates || options->utf8 == UTF8_RAW)
+        return false;
+    const char *wide = find_wide(head->bytes, head->n_bytes);
+    size_t at;
+    if (wide)
+        snprintf(text, text_bytes, "is %s: convert it to UTF-8; " ANYWAY, wide);
+    else if (first_black(head, &at) != '{')
+        snprintf(text, text_bytes,
+                 "byte %zu: a NUL, so this is no text; if NULs end its documents say "
+                 "--separator '\\0'; " ANYWAY,
+                 (size_t)(nul - head->bytes));
+    else
+        return false;
+    return true;
+}
+
+static bool refuse_malformed(const wrong_file_head *head, const corpus_options *options, char *text,
+                             size_t text_bytes)
+{
+    if (options->utf8_given || !options->utf8_valid_prefix)
+        return false;
+    size_t n_bad = count_malformed(head, options);
+    if (n_bad * 100 <= head->n_bytes)
+        return false;
+    snprintf(text, text_bytes,
+             "%zu of the first %zu bytes are not UTF-8: convert it to UTF-8; --utf8 replace packs "
+             "it anyway, with U+FFFD in their place",
+             n_bad, head->n_bytes);
+    return true;
+}
+
+bool wrong_file_find(const wrong_file_head *head, const corpus_options *options, char *text,
+                     size_t text_bytes)
+{
+    bool given = options->format != CORPUS_AUTO;
+    if (refuse_known(head, given, text, text_bytes))
+        return true;
+    if (given)
+        return false;
+    if (is_json_array(head)) {
+        snprintf(
+            text, text_bytes,
+            "is a JSON array: write its elements as JSON lines, an object on each line; " ANYWAY);
+        return true;
+    }
+    return refuse_nul(head, options, text, text_bytes) ||
+           refuse_malformed(head, options, text, text_bytes);
+}
