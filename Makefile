@@ -151,6 +151,10 @@ $(STAND_IN): $(BUILD)/obj/tests/stand_in_driver.o $(BUILD)/libtokmap.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@) $(LINK) -shared
 
+NO_MEMORY := $(BUILD)/libno_memory.so
+$(NO_MEMORY): $(BUILD)/obj/tests/stand_in_memory.o
+	$(call say,LINK,$@) $(LINK) -shared
+
 $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o \
     $(BUILD)/obj/tests/fuzz/replay.o $(INSIDES)
 	$(call say,LINK,$@) $(LINK)
@@ -172,7 +176,7 @@ demo:
 # ---- Tests ----
 
 ## check: unit tests, corpus replay, command tests; under a minute
-check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(FUZZ:%=$(BUILD)/replay_%)
+check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(NO_MEMORY) $(FUZZ:%=$(BUILD)/replay_%)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(SCRIPTS)
 
 ## test: everything, the long variants too; installs missing packages first

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base.h"
+#include "platform_thread.h"
 
 _Static_assert(sizeof(off_t) == 8, "files are larger than off_t can say");
 
@@ -461,13 +462,13 @@ static void *run_thread(void *arg)
 
 void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context)
 {
-    pthread_t threads[MAX_THREADS];
+    tokmap_i_thread threads[MAX_THREADS];
     thread_start start = {work, context};
     uint32_t n_started = 0;
     while (n_started + 1 < MIN(n_threads, MAX_THREADS) &&
-           pthread_create(&threads[n_started], NULL, run_thread, &start) == 0)
+           tokmap_i_thread_start(&threads[n_started], run_thread, &start) == 0)
         n_started++;
     work(context);
     for (uint32_t i = 0; i < n_started; i++)
-        pthread_join(threads[i], NULL);
+        tokmap_i_thread_join(threads[i]);
 }

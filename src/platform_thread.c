@@ -4,6 +4,23 @@
 #include <time.h>
 
 #define SECOND_NS 1000000000u
+/* By default a thread has what the program has (ulimit -s), which may be too little. */
+#define LEAST_STACK_BYTES ((size_t)1 << 20)
+
+static int create(tokmap_i_thread *t, void *(*work)(void *), void *context)
+{
+    pthread_attr_t attr;
+    size_t n_bytes = 0;
+    int error = pthread_attr_init(&attr);
+    if (error)
+        return error;
+    pthread_attr_getstacksize(&attr, &n_bytes);
+    if (n_bytes < LEAST_STACK_BYTES)
+        pthread_attr_setstacksize(&attr, LEAST_STACK_BYTES);
+    error = pthread_create(t, &attr, work, context);
+    pthread_attr_destroy(&attr);
+    return error;
+}
 
 /* A thread begins with the mask of the one that starts it: so there is no moment in which it could
  * be chosen for a signal of the program. */
@@ -14,7 +31,7 @@ int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *conte
     int error = pthread_sigmask(SIG_SETMASK, &all, &before);
     if (error)
         return error;
-    error = pthread_create(t, NULL, work, context);
+    error = create(t, work, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -470,31 +471,34 @@ static int write_index(adoption *a)
 
 int adopt_file(const char *path, const adopt_request *request, adopt_result *result)
 {
-    adoption a = {.request = request, .tokens.fd = -1, .table.fd = -1, .metadata.fd = -1};
+    adoption *a = malloc(sizeof *a); /* paths: too much for a small stack */
     foreign_format format = request->format;
-    if (!regular_file_path(&a.tokens, path, 0, ""))
-        return too_long(path);
-    int code = regular_file_open(&a.tokens);
+    if (!a)
+        return cli_no_memory();
+    *a = (adoption){.request = request, .tokens.fd = -1, .table.fd = -1, .metadata.fd = -1};
+    int code =
+        regular_file_path(&a->tokens, path, 0, "") ? regular_file_open(&a->tokens) : too_long(path);
     if (code == CLI_OK && format == FOREIGN_NONE)
-        code = detect(&a, &format);
+        code = detect(a, &format);
     if (code == CLI_OK)
-        code = decode(&a, format);
+        code = decode(a, format);
     if (code == CLI_OK)
-        code = check_dtype(&a);
+        code = check_dtype(a);
     if (code == CLI_OK)
-        code = apply_ids(&a);
+        code = apply_ids(a);
     if (code == CLI_OK)
-        code = check_output_apart(&a);
+        code = check_output_apart(a);
     if (code == CLI_OK)
-        code = write_index(&a);
+        code = write_index(a);
     if (code == CLI_OK) {
-        size_t n = strlen(a.tokens.path) - suffix_length(a.tokens.path);
-        memcpy(result->prefix, a.tokens.path, n);
+        size_t n = strlen(a->tokens.path) - suffix_length(a->tokens.path);
+        memcpy(result->prefix, a->tokens.path, n);
         result->prefix[n] = '\0';
-        result->format = a.layout.format;
+        result->format = a->layout.format;
     }
-    regular_file_close(&a.tokens);
-    regular_file_close(&a.table);
-    regular_file_close(&a.metadata);
+    regular_file_close(&a->tokens);
+    regular_file_close(&a->table);
+    regular_file_close(&a->metadata);
+    free(a);
     return code;
 }

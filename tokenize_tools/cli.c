@@ -112,6 +112,7 @@ int cli_errno_exit_code(int sys_errno)
     switch (sys_errno) {
     case ENOSPC:
     case EDQUOT:
+    case EFBIG:
     case ENOMEM:
     case EMFILE:
     case ENFILE:
@@ -160,6 +161,8 @@ static const char *hint_for(const tokmap_error *err)
 {
     if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
         return "Free some space and run it again.";
+    if (err->sys_errno == EFBIG)
+        return "Raise the limit of file sizes (ulimit -f) and run it again.";
     if (err->sys_errno == EMFILE)
         return "Raise the limit of open files (ulimit -n) and run it again.";
     /* Where --force is no help, the message itself says what to do. */

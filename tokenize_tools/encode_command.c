@@ -178,7 +178,9 @@ static int open_all(encode_state *s, const encode_options *options, const char *
     s->field = options->field;
     s->path = json_line_path_new(options->field);
     if (!s->path)
-        return cli_usage("--field %s: has too many parts", options->field);
+        return json_line_path_fits(options->field)
+                   ? cli_no_memory()
+                   : cli_usage("--field %s: has too many parts", options->field);
     int opened = line_reader_open(&s->lines, name);
     return opened == CLI_OK ? path_check_stdout() : opened;
 }

@@ -1,5 +1,6 @@
 /* main.c - the tokmap command: picks the command and runs it. */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -160,6 +161,7 @@ int main(int argc, char **argv)
 {
     fill_standard_descriptors();
     raise_file_limit();
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of sizes is an error like others */
     if (argc < 2) {
         print_help(stderr);
         return CLI_USAGE;

@@ -7,6 +7,7 @@
 #include "cli.h"
 #include "dataset_names.h"
 #include "json_text.h"
+#include "memory_file.h"
 #include "output_file.h"
 #include "paths.h"
 #include "tokmap_writer.h"
@@ -156,9 +157,8 @@ static int check_inputs(merge_state *s)
 
 static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
 {
-    char *json = NULL;
-    size_t n_bytes = 0;
-    FILE *out = open_memstream(&json, &n_bytes);
+    memory_file json;
+    FILE *out = memory_file_open(&json);
     if (out) {
         fprintf(out, "{\"created_by\": \"tokmap %s\"", tokmap_version());
         if (s->tokenizer_from) {
@@ -171,13 +171,12 @@ static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, t
                     cli_hex(s->inputs[i].info.dataset_id).s, s->inputs[i].info.n_tokens);
         fputs("]}", out);
     }
-    if (!out || fclose(out) != 0) {
+    if (!out || !memory_file_close(out, &json)) {
         *err = (tokmap_error){.status = TOKMAP_ERR_MEMORY, .text = "out of memory"};
-        free(json);
         return TOKMAP_ERR_MEMORY;
     }
-    tokmap_status status = tokmap_writer_set_metadata(writer, json, n_bytes, err);
-    free(json);
+    tokmap_status status = tokmap_writer_set_metadata(writer, json.text, json.n_bytes, err);
+    free(json.text);
     return status;
 }
 

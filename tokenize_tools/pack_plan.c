@@ -1,5 +1,7 @@
 #include "pack_plan.h"
 
+#include "memory_file.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -95,17 +97,19 @@ static void put_inputs(FILE *out, const pack_inputs *inputs)
 bool pack_plan_make(pack_plan *plan, const pack_plan_parts *parts)
 {
     *plan = (pack_plan){0};
-    FILE *out = open_memstream(&plan->text, &plan->n_bytes);
+    memory_file text;
+    FILE *out = memory_file_open(&text);
     if (!out)
         return false;
     put_tokenizer(out, parts);
     put_options(out, parts->options);
     put_inputs(out, parts->inputs);
-    bool ok = !ferror(out);
-    ok = fclose(out) == 0 && ok;
-    if (ok)
-        plan->hash = XXH3_64bits(plan->text, plan->n_bytes);
-    return ok;
+    if (!memory_file_close(out, &text))
+        return false;
+    plan->text = text.text;
+    plan->n_bytes = text.n_bytes;
+    plan->hash = XXH3_64bits(plan->text, plan->n_bytes);
+    return true;
 }
 
 void pack_plan_free(pack_plan *plan)

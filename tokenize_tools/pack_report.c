@@ -8,6 +8,7 @@
 
 #include "cli.h"
 #include "json_text.h"
+#include "memory_file.h"
 #include "output_file.h"
 
 /* ---- Notes ---- */
@@ -174,16 +175,14 @@ static void put_metadata(FILE *out, const pack_report *r, size_t which)
 
 char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
 {
-    char *json = NULL;
-    FILE *out = open_memstream(&json, n_bytes);
+    memory_file json;
+    FILE *out = memory_file_open(&json);
     if (!out)
         return NULL;
     put_metadata(out, r, which);
-    bool ok = !ferror(out);
-    if (fclose(out) == 0 && ok)
-        return json;
-    free(json);
-    return NULL;
+    memory_file_close(out, &json);
+    *n_bytes = json.n_bytes;
+    return json.text;
 }
 
 /* ---- Report ---- */
@@ -274,14 +273,12 @@ static int put_report(FILE *out, const pack_report *r)
 
 int pack_report_write(const pack_report *r, const char *path)
 {
-    char *json = NULL;
-    size_t n_bytes = 0;
-    FILE *out = open_memstream(&json, &n_bytes);
+    memory_file json;
+    FILE *out = memory_file_open(&json);
     if (!out)
         return cli_no_memory();
     int code = put_report(out, r);
-    bool ok = !ferror(out);
-    if ((fclose(out) != 0 || !ok) && code == CLI_OK)
+    if (!memory_file_close(out, &json) && code == CLI_OK)
         code = cli_no_memory();
     output_file file = {.fd = -1};
     if (code == CLI_OK)
@@ -289,10 +286,10 @@ int pack_report_write(const pack_report *r, const char *path)
     if (code == CLI_OK)
         code = output_begin(&file);
     if (code == CLI_OK)
-        code = output_write(&file, json, n_bytes);
+        code = output_write(&file, json.text, json.n_bytes);
     if (code == CLI_OK)
         code = output_place(&file);
     output_close(&file);
-    free(json);
+    free(json.text);
     return code;
 }

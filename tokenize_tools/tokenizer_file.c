@@ -110,6 +110,8 @@ static int make_tokenizer(tokenizer_file *file, const tokenizer_choice *choice,
     model_free(&m);
     if (file->tokenizer)
         return CLI_OK;
+    if (err.no_memory)
+        return cli_no_memory();
     if (err.offset)
         return cli_error(CLI_INPUT, "tokenizer: %s: byte %zu: %s", choice->name, err.offset,
                          err.text);

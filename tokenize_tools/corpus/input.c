@@ -145,8 +145,6 @@ static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, inp
 static int wait_for_bytes(const input *in)
 {
     struct pollfd fds[] = {{.fd = in->fd, .events = POLLIN}, {.fd = in->stop_fd, .events = POLLIN}};
-    if (in->stop_fd < 0)
-        return 0;
     if (poll(fds, 2, -1) < 0)
         return -1;
     errno = ECANCELED;
@@ -211,6 +209,16 @@ static bool choose_codec(input *in, input_error *err)
     return in->codec_state != NULL;
 }
 
+/* Opening a named pipe waits for a writer, deaf to stop_fd. So that is left to the first read. */
+static int open_file(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    return fd;
+}
+
 input *input_open_with(const input_source *source, const input_options *options, input_error *err)
 {
     const char *path = source->path;
@@ -233,7 +241,7 @@ input *input_open_with(const input_source *source, const input_options *options,
     in->stop_fd = options->stop_fd;
     in->buffers.in = in->stored;
     in->between_frames = true;
-    in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open_file(path);
     if (in->fd < 0)
         fail(in, errno, err, "cannot open");
     if (in->fd < 0 || !check_version(in, err) || !choose_codec(in, err)) {

@@ -363,7 +363,7 @@ static bool add_list(input_list *list, const char *name, corpus_error *err)
         if (!ok)
             tell_line(err, name, number, line);
     }
-    if (ok && ferror(f))
+    if (ok && !feof(f)) /* without memory getline ends, and ferror does not tell */
         ok = fail(err, name, errno ? errno : EIO, NULL);
     free(line);
     if (!is_stdin)

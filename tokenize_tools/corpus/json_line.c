@@ -87,11 +87,11 @@ struct json_line_scanner {
 json_line_path *json_line_path_new(const char *dotted)
 {
     size_t n_bytes = strlen(dotted) + 1;
-    json_line_path *p = calloc(1, sizeof *p + n_bytes);
+    json_line_path *p = json_line_path_fits(dotted) ? calloc(1, sizeof *p + n_bytes) : NULL;
     if (!p)
         return NULL;
     memcpy(p->text, dotted, n_bytes);
-    for (const char *part = p->text; p->n_parts < JSON_LINE_MAX_DEPTH;) {
+    for (const char *part = p->text;;) {
         size_t part_bytes = strcspn(part, ".");
         p->parts[p->n_parts].text = part;
         p->parts[p->n_parts++].n_bytes = part_bytes;
@@ -99,8 +99,6 @@ json_line_path *json_line_path_new(const char *dotted)
             return p;
         part += part_bytes + 1;
     }
-    free(p);
-    return NULL;
 }
 
 void json_line_path_free(json_line_path *p)

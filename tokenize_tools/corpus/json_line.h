@@ -14,9 +14,17 @@
 #define JSON_LINE_MAX_DEPTH 128
 
 typedef struct json_line_path json_line_path;
-/* "text", "meta.text": each part is a key, written plainly. NULL: out of memory, or more than
- * JSON_LINE_MAX_DEPTH parts. */
+/* "text", "meta.text": each part is a key, written plainly. NULL: out of memory, or more parts than
+ * may be. */
 json_line_path *json_line_path_new(const char *dotted);
+/* At most JSON_LINE_MAX_DEPTH parts. */
+static inline bool json_line_path_fits(const char *dotted)
+{
+    size_t n_dots = 0;
+    for (; *dotted; dotted++)
+        n_dots += *dotted == '.';
+    return n_dots < JSON_LINE_MAX_DEPTH;
+}
 void json_line_path_free(json_line_path *p);
 
 typedef enum json_line_status {

@@ -44,15 +44,15 @@ struct reader {
 static bool prepare_json(reader *r, corpus_error *err)
 {
     const char *field = r->options->field ? r->options->field : "text";
-    r->path = json_line_path_new(field);
-    if (!r->path) {
+    if (!json_line_path_fits(field)) {
         *err = (corpus_error){0};
         snprintf(err->text, sizeof err->text, "the field %.200s has more than %d parts", field,
                  JSON_LINE_MAX_DEPTH);
         return false;
     }
+    r->path = json_line_path_new(field);
     r->json.path = r->path;
-    r->scanner = json_line_scanner_new(&r->json);
+    r->scanner = r->path ? json_line_scanner_new(&r->json) : NULL;
     return r->scanner != NULL || window_fail(&r->window, ENOMEM, err);
 }
 

@@ -87,18 +87,27 @@ static ssize_t fail(input_error *err, const char *name, int sys_errno)
     return -1;
 }
 
+/* Of the thread; the default is what the program has (ulimit -s), which may be too little. */
+#define STACK_BYTES ((size_t)1 << 20)
+
 static int start_thread(stream *s)
 {
+    pthread_attr_t attr;
     for (int i = 0; i < N_BLOCKS; i++) {
         s->blocks[i].bytes = malloc(s->block_bytes);
         if (!s->blocks[i].bytes)
             return ENOMEM;
     }
+    int sys_errno = pthread_attr_init(&attr);
+    if (sys_errno)
+        return sys_errno;
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
     sigset_t all, before; /* signals are for the threads of the program */
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &before);
-    int sys_errno = pthread_create(&s->thread, NULL, read_ahead, s);
+    sys_errno = pthread_create(&s->thread, &attr, read_ahead, s);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attr);
     s->has_thread = sys_errno == 0;
     return sys_errno;
 }
@@ -123,6 +132,8 @@ stream *stream_open(const input_source *source, const stream_options *options, i
     int sys_errno = s->ahead ? start_thread(s) : 0;
     if (sys_errno) {
         fail(err, name, sys_errno);
+        snprintf(err->text, sizeof err->text, "%.200s: cannot start a thread: %s", name,
+                 strerror(sys_errno));
         stream_close(s);
         return NULL;
     }

@@ -200,7 +200,7 @@ added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err
         a->tokens = malloc((m->n_added + 1) * sizeof *a->tokens);
     }
     if (!a || !a->bytes || !a->tokens)
-        model_fail(err, 0, "out of memory");
+        model_no_memory(err);
     else if (fill(a, m, normalized, err)) {
         a->block_has_pair = best_find_pair();
         return a;

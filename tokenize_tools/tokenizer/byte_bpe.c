@@ -1,5 +1,6 @@
 #include "byte_bpe.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,12 +66,12 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
 {
     b->ids = malloc((m->n_tokens + 256) * sizeof *b->ids);
     n->symbols = malloc(m->n_tokens * sizeof *n->symbols + 1);
+    errno = 0;
     b->words = vocabulary_new(m, TOKEN_NORMAL);
     if (!b->ids || !n->symbols)
-        return model_fail(err, 0, "out of memory");
+        return model_no_memory(err);
     if (!b->words)
-        return model_fail(err, 0,
-                          "out of memory, or tokens made to fall into one place of a table");
+        return model_table_failed(err, "tokens");
     memset(n->symbols, 0xFF, m->n_tokens * sizeof *n->symbols);
     if (!number_bytes(b, m, n, err))
         return false;
@@ -90,15 +91,15 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
 typedef struct pair_list {
     merge_pair *pairs;
     size_t n, capacity;
-    const char *why; /* a pair could not be added */
+    const char *why; /* a pair could not be added; NULL: no memory */
 } pair_list;
 
 static bool add_pair(pair_list *list, const merge_pair *pair)
 {
-    list->why = list->n == MERGE_MAX_PAIRS ? "more pairs of tokens that merge than 4 million"
-                                           : "out of memory";
-    if (list->n == MERGE_MAX_PAIRS)
+    if (list->n == MERGE_MAX_PAIRS) {
+        list->why = "more pairs of tokens that merge than 4 million";
         return false;
+    }
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity * 2 + 1024;
         merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
@@ -149,9 +150,11 @@ static bool list_listed(const model *m, const numbering *n, pair_list *list)
         const model_merge *g = &m->merges[i];
         const merge_pair pair = {n->symbols[g->left], n->symbols[g->right], (uint32_t)i,
                                  n->symbols[g->result]};
-        list->why = "a merge of what is no token";
-        if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX ||
-            !add_pair(list, &pair))
+        if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX) {
+            list->why = "a merge of what is no token";
+            return false;
+        }
+        if (!add_pair(list, &pair))
             return false;
     }
     return true;
@@ -225,16 +228,19 @@ static bool renumber(byte_bpe *b, uint32_t n_symbols, pair_list *list)
 
 static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_error *err)
 {
-    pair_list list = {.why = "out of memory"};
+    pair_list list = {0};
+    errno = 0;
     const bool listed = m->rule == MERGE_RANKED
                             ? list_ranked(b, m, n, &list) && keep_last(b, m, n, &list)
                             : list_listed(m, n, &list);
     if (listed && renumber(b, n->n_symbols, &list))
         b->merges = merge_table_new(list.pairs, list.n);
     free(list.pairs);
-    if (listed)
-        list.why = "out of memory, or pairs that were made to fall into one place of a table";
-    return b->merges != NULL || model_fail(err, 0, "%s", list.why);
+    if (b->merges)
+        return true;
+    if (list.why)
+        return model_fail(err, 0, "%s", list.why);
+    return listed ? model_table_failed(err, "pairs") : model_no_memory(err);
 }
 
 /* ---- Words ---- */
@@ -270,7 +276,7 @@ static bool find_whole(byte_bpe *b, const model *m, model_error *err)
     }
     merge_scratch_free(&scratch);
     free(symbols);
-    return n != SIZE_MAX || model_fail(err, 0, "out of memory");
+    return n != SIZE_MAX || model_no_memory(err);
 }
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
@@ -308,7 +314,7 @@ byte_bpe *byte_bpe_new(const model *m, model_error *err)
     numbering n = {0};
     byte_bpe *b = calloc(1, sizeof *b);
     if (!b) {
-        model_fail(err, 0, "out of memory");
+        model_no_memory(err);
         return NULL;
     }
     b->split = m->split;

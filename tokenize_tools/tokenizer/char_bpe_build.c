@@ -10,7 +10,7 @@
 
 bool char_bpe_no_memory(char_bpe_builder *w)
 {
-    return model_fail(w->err, 0, "out of memory");
+    return model_no_memory(w->err);
 }
 
 void char_bpe_add_join(char_bpe_builder *w, uint32_t left, uint32_t right)

@@ -109,7 +109,7 @@ static bool normalize_contents(const char_engine *e, const model *m, model *adde
     for (size_t i = 0; i < added->n_added && done; i++) {
         model_text *content = &added->added[i].content;
         done = normalize_content(all_steps, e->blanks_only, content) ||
-               model_fail(err, 0, "out of memory");
+               model_no_memory(err);
         if (done && content->n_bytes == 0)
             done = model_fail(err, 0, "an added token that is nothing when normalized");
     }
@@ -275,14 +275,14 @@ static bool load(char_engine *e, const model *m, model_error *err)
     choose_cuts(e);
     const bool metaspace = m->metaspace && m->prepend != PREPEND_NEVER;
     e->decoder = char_decoder_new(m, metaspace || e->form.prefix_all || e->form.prefix_first);
-    return e->decoder || model_fail(err, 0, "out of memory");
+    return e->decoder || model_no_memory(err);
 }
 
 char_engine *char_engine_new(const model *m, model_error *err)
 {
     char_engine *e = calloc(1, sizeof *e);
     if (!e)
-        model_fail(err, 0, "out of memory");
+        model_no_memory(err);
     else if (load(e, m, err))
         return e;
     char_engine_free(e);

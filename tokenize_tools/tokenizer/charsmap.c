@@ -60,7 +60,7 @@ bool charsmap_load(charsmap *c, const model_text *blob, model_error *err)
     c->rules.units = malloc(trie_bytes);
     c->replacements = malloc(c->n_replacements);
     if (!c->rules.units || !c->replacements)
-        return model_fail(err, 0, "out of memory");
+        return model_no_memory(err);
     for (size_t i = 0; i < c->rules.n_units; i++)
         c->rules.units[i] = load_le32(data + 4 + 4 * i);
     memcpy(c->replacements, data + 4 + trie_bytes, c->n_replacements);

@@ -18,8 +18,10 @@ bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *
         return true;
     case NAME_THERE:
         return model_fail(err, 0, "the token \"%.*s\" comes twice", shown(name.n_bytes), name.s);
+    case NAME_NO_MEMORY:
+        return model_no_memory(err);
     default:
-        return model_fail(err, 0, "out of memory, or tokens that were made to collide");
+        return model_fail(err, 0, "tokens that were made to collide");
     }
 }
 
@@ -41,9 +43,9 @@ static int byte_of_name(json_string name)
     return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-static bool add_token(model *m, json_string name, uint32_t id, model_error *err)
+/* bytes: room for MODEL_MAX_TOKEN_BYTES. */
+static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, model_error *err)
 {
-    uint8_t bytes[MODEL_MAX_TOKEN_BYTES];
     new_token token = {id, name.s, name.n_bytes, TOKEN_NORMAL, 0};
     const int byte = m->byte_fallback ? byte_of_name(name) : -1;
     if (byte >= 0) {
@@ -51,7 +53,7 @@ static bool add_token(model *m, json_string name, uint32_t id, model_error *err)
         token = (new_token){id, bytes, 1, TOKEN_BYTE, 0};
     } else if (name.n_bytes == 0) {
         token.kind = TOKEN_CONTROL;
-    } else if (m->kind == MODEL_BYTE_BPE && name.n_bytes <= sizeof bytes) {
+    } else if (m->kind == MODEL_BYTE_BPE && name.n_bytes <= MODEL_MAX_TOKEN_BYTES) {
         const size_t n_bytes = byte_alphabet_decode(name.s, name.n_bytes, bytes);
         if (n_bytes == SIZE_MAX)
             token.kind = TOKEN_CONTROL;
@@ -61,7 +63,8 @@ static bool add_token(model *m, json_string name, uint32_t id, model_error *err)
     return model_set_token(m, &token, err);
 }
 
-bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error *err)
+static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *bytes,
+                        model_error *err)
 {
     json_string name;
     uint64_t id;
@@ -74,10 +77,19 @@ bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error
             return model_fail(
                 err, r->at, "the token \"%.*s\" has the id %llu: ids must be below %u",
                 shown(name.n_bytes), name.s, (unsigned long long)id, MODEL_MAX_TOKENS);
-        if (!hf_add_name(names, name, (uint32_t)id, err) || !add_token(m, name, (uint32_t)id, err))
+        if (!hf_add_name(names, name, (uint32_t)id, err) ||
+            !add_token(m, name, (uint32_t)id, bytes, err))
             return false;
     }
     return r->failure[0] == '\0';
+}
+
+bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error *err)
+{
+    uint8_t *bytes = malloc(MODEL_MAX_TOKEN_BYTES); /* too much for a small stack */
+    bool read = bytes ? read_tokens(r, m, names, bytes, err) : model_no_memory(err);
+    free(bytes);
+    return read;
 }
 
 /* ---- Merges ---- */
@@ -97,7 +109,7 @@ static bool put(merge_reader *d, size_t at, json_string name)
         const size_t capacity = (at + name.n_bytes + 64) * 2;
         char *larger = realloc(d->joined, capacity);
         if (!larger)
-            return model_fail(d->err, 0, "out of memory");
+            return model_no_memory(d->err);
         d->joined = larger;
         d->capacity = capacity;
     }

@@ -40,6 +40,12 @@ bool json_fail(json_reader *r, const char *format, ...)
     return false;
 }
 
+bool json_no_memory(json_reader *r)
+{
+    r->no_memory = !r->failure[0] || r->no_memory;
+    return json_fail(r, "out of memory");
+}
+
 /* The next byte that is not white space, which stays there; -1: the end, or a failure. */
 static int next_byte(json_reader *r)
 {
@@ -192,7 +198,7 @@ static bool reserve_buffer(json_reader *r, size_t n_bytes)
     const size_t capacity = n_bytes * 2 + 64;
     char *buffer = realloc(r->buffer, capacity);
     if (!buffer)
-        return json_fail(r, "out of memory");
+        return json_no_memory(r);
     r->buffer = buffer;
     r->capacity = capacity;
     return true;

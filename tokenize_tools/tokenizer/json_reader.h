@@ -43,12 +43,15 @@ typedef struct json_reader {
     size_t capacity;
     char failure[200]; /* empty while all is well */
     size_t failure_at;
+    bool no_memory; /* that is the failure */
 } json_reader;
 
 void json_reader_init(json_reader *r, const void *text, size_t n_bytes);
 void json_reader_free(json_reader *r);
 /* Always false. The first failure is kept. */
 bool json_fail(json_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+bool json_no_memory(json_reader *r);
 
 /* What the next value is. */
 json_kind json_peek(json_reader *r);

@@ -10,7 +10,7 @@ static bool reserve(byte_vocabulary *v, size_t n_bytes)
         return true;
     uint8_t *buffer = realloc(v->buffer, n_bytes * 2);
     if (!buffer)
-        return model_fail(v->err, 0, "out of memory");
+        return model_no_memory(v->err);
     v->buffer = buffer;
     v->capacity = n_bytes * 2;
     return true;
@@ -33,8 +33,10 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
     case NAME_THERE:
         return model_fail(v->err, 0, "the token %.*s comes twice",
                           (int)(n_bytes < 100 ? n_bytes : 100), text);
+    case NAME_NO_MEMORY:
+        return model_no_memory(v->err);
     default:
-        return model_fail(v->err, 0, "out of memory, or tokens that were made to collide");
+        return model_fail(v->err, 0, "tokens that were made to collide");
     }
 }
 

@@ -276,7 +276,7 @@ static bool read_added(hf_file *f, added_reader *a)
     if (!hf_add_name(&a->contents, content, 0, f->err))
         return false;
     if (!model_text_set(&token.content, content.s, content.n_bytes))
-        return model_fail(f->err, 0, "out of memory");
+        return model_no_memory(f->err);
     token.id = (uint32_t)id;
     const bool ok = check_added_id(f, a, &token, id) && model_add_added(f->m, &token, f->err);
     free(token.content.s);
@@ -364,7 +364,7 @@ bool load_hf_json(model *m, const model_source *source, model_error *err)
     json_reader_init(&f.r, source->data, source->n_bytes);
     const bool ok = read_file(&f);
     if (!ok && f.r.failure[0])
-        model_fail(err, f.r.failure_at, "%s", f.r.failure);
+        model_fail_json(err, "", &f.r);
     json_reader_free(&f.r);
     name_table_free(&f.names);
     return ok;

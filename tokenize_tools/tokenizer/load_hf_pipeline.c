@@ -21,7 +21,7 @@ static void free_text(model_text *text)
 
 static bool set_text(json_reader *r, model_text *text, json_string s)
 {
-    return model_text_set(text, s.s, s.n_bytes) || json_fail(r, "out of memory");
+    return model_text_set(text, s.s, s.n_bytes) || json_no_memory(r);
 }
 
 static bool read_prepend(json_reader *r, normalize_step *step)
@@ -73,7 +73,7 @@ static bool read_precompiled(json_reader *r, normalize_step *step, model_error *
         return false;
     step->to.s = malloc(BASE64_ROOM(text.n_bytes) + 1);
     if (!step->to.s)
-        return json_fail(r, "out of memory");
+        return json_no_memory(r);
     step->to.n_bytes = base64_decode(text.s, text.n_bytes, (uint8_t *)step->to.s);
     if (step->to.n_bytes == BASE64_BAD) {
         step->to.n_bytes = 0;

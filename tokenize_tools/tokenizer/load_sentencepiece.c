@@ -156,7 +156,7 @@ static bool read_normalizer(spm_file *f, pb_reader r)
         if (pb_is(&r, &field, 2, PB_BYTES)) {
             const model_text blob = bytes_of(f, &field);
             if (!model_text_set(&f->m->charsmap, blob.s, blob.n_bytes))
-                return model_fail(f->err, 0, "out of memory");
+                return model_no_memory(f->err);
         } else if (pb_is(&r, &field, 3, PB_VARINT))
             f->m->dummy_prefix = field.value != 0;
         else if (pb_is(&r, &field, 4, PB_VARINT))
@@ -265,8 +265,10 @@ static bool name_piece(spm_file *f, const piece *p)
     case NAME_THERE:
         return model_fail(f->err, 0, "the piece \"%.*s\" comes twice",
                           (int)(p->text.n_bytes < 100 ? p->text.n_bytes : 100), p->text.s);
+    case NAME_NO_MEMORY:
+        return model_no_memory(f->err);
     default:
-        return model_fail(f->err, 0, "out of memory, or pieces that were made to collide");
+        return model_fail(f->err, 0, "pieces that were made to collide");
     }
 }
 

@@ -104,12 +104,15 @@ static bool add_special(tekken_file *f, uint64_t id, const char *content, size_t
     if (n_bytes == 0 || id >= f->n_specials)
         return model_fail(err_of(f), 0, "special_tokens: more than %llu, or one without text",
                           (unsigned long long)f->n_specials);
-    if (name_table_add(&f->contents, content, n_bytes, (uint32_t)id) != NAME_ADDED)
+    const name_result added = name_table_add(&f->contents, content, n_bytes, (uint32_t)id);
+    if (added == NAME_NO_MEMORY)
+        return model_no_memory(err_of(f));
+    if (added != NAME_ADDED)
         return model_fail(err_of(f), 0, "special_tokens: \"%.*s\" comes twice",
                           (int)(n_bytes < 100 ? n_bytes : 100), content);
     char *copy = malloc(n_bytes + 1);
     if (!copy)
-        return model_fail(err_of(f), 0, "out of memory");
+        return model_no_memory(err_of(f));
     memcpy(copy, content, n_bytes);
     copy[n_bytes] = '\0';
     const bool ok =
@@ -205,7 +208,7 @@ bool load_tekken(model *m, const model_source *source, model_error *err)
     json_reader_init(&f.r, source->data, source->n_bytes);
     const bool ok = read_file(&f);
     if (!ok && f.r.failure[0])
-        model_fail(err, f.r.failure_at, "%s", f.r.failure);
+        model_fail_json(err, "", &f.r);
     json_reader_free(&f.r);
     name_table_free(&f.contents);
     bytes_free(&f.words);

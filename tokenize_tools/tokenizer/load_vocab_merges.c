@@ -36,7 +36,7 @@ bool load_vocab_merges(model *m, const model_source *source, model_error *err)
                     hf_read_merge_lines(lines, m, &names, err) &&
                     set_pattern(m, source->pattern, &names, err);
     if (!ok && r.failure[0])
-        model_fail(err, r.failure_at, "%s", r.failure);
+        model_fail_json(err, "", &r);
     json_reader_free(&r);
     name_table_free(&names);
     return ok;

@@ -1,10 +1,12 @@
 #include "model.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "json_reader.h"
 #include "name_table.h"
 
 void model_init(model *m)
@@ -41,14 +43,30 @@ bool model_fail(model_error *err, size_t offset, const char *format, ...)
     vsnprintf(err->text, sizeof err->text, format, args);
     va_end(args);
     err->offset = offset;
+    err->no_memory = false;
     for (char *c = err->text; *c; c++) /* names come from the file, and one line is the promise */
         *c = (unsigned char)*c < ' ' || *c == 0x7F ? ' ' : *c;
     return false;
 }
 
-static bool out_of_memory(model_error *err)
+bool model_no_memory(model_error *err)
 {
-    return model_fail(err, 0, "out of memory");
+    model_fail(err, 0, "out of memory");
+    err->no_memory = true;
+    return false;
+}
+
+bool model_table_failed(model_error *err, const char *entries)
+{
+    if (errno == ENOMEM)
+        return model_no_memory(err);
+    return model_fail(err, 0, "%s that were made to fall into one place of a table", entries);
+}
+
+bool model_fail_json(model_error *err, const char *before, const json_reader *r)
+{
+    return r->no_memory ? model_no_memory(err)
+                        : model_fail(err, r->failure_at, "%s%s", before, r->failure);
 }
 
 /* An array with room for n elements of element_bytes, or NULL: out of memory. */
@@ -101,10 +119,10 @@ bool model_set_token(model *m, const new_token *token, model_error *err)
     if (token->id < m->n_tokens && m->tokens[token->id].kind != TOKEN_ABSENT)
         return model_fail(err, 0, "two tokens have the id %u", token->id);
     if (token->id >= m->n_tokens && !reserve_tokens(m, (size_t)token->id + 1))
-        return out_of_memory(err);
+        return model_no_memory(err);
     uint8_t *bytes = grow(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
     if (!bytes)
-        return out_of_memory(err);
+        return model_no_memory(err);
     m->bytes = bytes;
     if (token->n_bytes > 0)
         memcpy(m->bytes + m->n_bytes, token->bytes, token->n_bytes);
@@ -122,7 +140,7 @@ bool model_add_merge(model *m, model_merge merge, model_error *err)
 {
     model_merge *merges = grow(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
     if (!merges)
-        return out_of_memory(err);
+        return model_no_memory(err);
     m->merges = merges;
     m->merges[m->n_merges++] = merge;
     return true;
@@ -132,7 +150,7 @@ bool model_keep_last_merges(model *m, model_error *err)
 {
     name_table pairs = {0};
     name_result seen = NAME_ADDED;
-    for (size_t i = m->n_merges; i-- > 0 && seen != NAME_FAILED;) {
+    for (size_t i = m->n_merges; i-- > 0 && (seen == NAME_ADDED || seen == NAME_THERE);) {
         const uint32_t pair[2] = {m->merges[i].left, m->merges[i].right};
         seen = name_table_add(&pairs, pair, sizeof pair, 0);
         if (seen == NAME_THERE)
@@ -145,7 +163,9 @@ bool model_keep_last_merges(model *m, model_error *err)
             m->merges[n++] = m->merges[i];
     }
     m->n_merges = n;
-    return seen != NAME_FAILED || out_of_memory(err);
+    if (seen == NAME_CROWDED)
+        return model_fail(err, 0, "merges that were made to collide");
+    return seen != NAME_NO_MEMORY || model_no_memory(err);
 }
 
 /* ---- The rest ---- */
@@ -160,13 +180,13 @@ bool model_add_added(model *m, const added_token *token, model_error *err)
                           token->content.s, token->content.n_bytes, MODEL_MAX_TOKEN_BYTES);
     added_token *added = grow(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
     if (!added)
-        return out_of_memory(err);
+        return model_no_memory(err);
     m->added = added;
     added_token *copy = &m->added[m->n_added];
     *copy = *token;
     copy->content = (model_text){0};
     if (!model_text_set(&copy->content, token->content.s, token->content.n_bytes))
-        return out_of_memory(err);
+        return model_no_memory(err);
     m->n_added++;
     return true;
 }

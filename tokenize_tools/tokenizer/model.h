@@ -124,6 +124,7 @@ typedef struct model {
 } model;
 
 typedef struct model_error {
+    bool no_memory; /* and nothing is wrong with the file */
     size_t offset;  /* in the file, where that means something; else 0 */
     char text[480]; /* one line, without the file's name: what is not supported or wrong */
 } model_error;
@@ -154,7 +155,14 @@ normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err);
  * 4-byte units, the trie, texts that end with NUL. */
 bool model_check_charsmap(const model_text *charsmap, model_error *err);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
-/* Sets err->text and returns false. */
+/* Return false. */
+bool model_no_memory(model_error *err);
+/* After a table could not be made, errno having been 0 before: no memory, or its `entries` were
+ * made to fall into one place. */
+bool model_table_failed(model_error *err, const char *entries);
+struct json_reader;
+/* As the reader failed. */
+bool model_fail_json(model_error *err, const char *before, const struct json_reader *r);
 bool model_fail(model_error *err, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static inline const uint8_t *model_token_bytes(const model *m, uint32_t id)

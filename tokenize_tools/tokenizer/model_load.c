@@ -44,7 +44,7 @@ static loader *json_loader(const model_source *source, model_error *err)
             found = load_vocab_merges;
     }
     if (r.failure[0])
-        model_fail(err, r.failure_at, "JSON: %s", r.failure);
+        model_fail_json(err, "JSON: ", &r);
     else if (!found)
         model_fail(err, 0, "JSON, but no tokenizer.json, tekken.json or vocab.json");
     const bool failed = r.failure[0] != '\0';
@@ -122,7 +122,10 @@ static bool add_special(specials_reader *s, const model_text *content, uint64_t 
 {
     if (content->n_bytes == 0 || id >= MODEL_MAX_TOKENS)
         return model_fail(s->err, 0, "--specials-file: an empty token, or an id that is too large");
-    if (name_table_add(&s->contents, content->s, content->n_bytes, 0) != NAME_ADDED)
+    const name_result added = name_table_add(&s->contents, content->s, content->n_bytes, 0);
+    if (added == NAME_NO_MEMORY)
+        return model_no_memory(s->err);
+    if (added != NAME_ADDED)
         return model_fail(s->err, 0, "--specials-file: \"%.100s\" comes twice", content->s);
     s->ids[id / 8] |= (uint8_t)(1 << id % 8);
     return model_add_special(s->m, (uint32_t)id, *content, s->err);
@@ -135,7 +138,7 @@ static bool read_special(json_reader *r, specials_reader *s, json_string key)
     uint64_t id = 0;
     json_string value;
     if (!model_text_set(&content, key.s, key.n_bytes))
-        return model_fail(s->err, 0, "out of memory");
+        return model_no_memory(s->err);
     bool ok = true;
     if (json_peek(r) == JSON_NUMBER) {
         ok = json_read_uint(r, &id);
@@ -175,7 +178,7 @@ static bool read_specials(const model_source *source, model *m, model_error *err
     json_reader r;
     json_string key;
     if (!s.ids)
-        return model_fail(err, 0, "out of memory");
+        return model_no_memory(err);
     json_reader_init(&r, source->specials, source->specials_bytes);
     bool ok = json_begin(&r, JSON_OBJECT);
     while (ok && json_next_key(&r, &key))
@@ -184,7 +187,7 @@ static bool read_specials(const model_source *source, model *m, model_error *err
     if (ok)
         drop_replaced(&s, n_before);
     else if (r.failure[0])
-        model_fail(err, r.failure_at, "--specials-file: %s", r.failure);
+        model_fail_json(err, "--specials-file: ", &r);
     json_reader_free(&r);
     name_table_free(&s.contents);
     free(s.ids);

@@ -31,13 +31,13 @@ static name_entry *find(const name_table *t, const uint8_t *name, size_t n_bytes
     return NULL;
 }
 
-static bool grow_entries(name_table *t)
+static name_result grow_entries(name_table *t)
 {
     name_table next = *t;
     next.n_entries = t->n_entries ? t->n_entries * 2 : 64;
     next.entries = malloc(next.n_entries * sizeof *next.entries);
     if (!next.entries)
-        return false;
+        return NAME_NO_MEMORY;
     memset(next.entries, 0xFF, next.n_entries * sizeof *next.entries);
     for (size_t i = 0; i < t->n_entries; i++) {
         const name_entry *e = &t->entries[i];
@@ -46,13 +46,13 @@ static bool grow_entries(name_table *t)
         name_entry *place = find(&next, t->bytes + e->offset, e->n_bytes, e->hash);
         if (!place) {
             free(next.entries);
-            return false;
+            return NAME_CROWDED;
         }
         *place = *e;
     }
     free(t->entries);
     *t = next;
-    return true;
+    return NAME_ADDED;
 }
 
 static bool reserve_bytes(name_table *t, size_t n_more)
@@ -78,15 +78,16 @@ void name_table_free(name_table *t)
 name_result name_table_add(name_table *t, const void *name, size_t n_bytes, uint32_t value)
 {
     const uint32_t hash = hash_name(name, n_bytes);
-    if (t->n_used * 2 >= t->n_entries && !grow_entries(t))
-        return NAME_FAILED;
+    name_result grown = t->n_used * 2 >= t->n_entries ? grow_entries(t) : NAME_ADDED;
+    if (grown != NAME_ADDED)
+        return grown;
     name_entry *e = find(t, name, n_bytes, hash);
     if (!e || n_bytes > UINT32_MAX)
-        return NAME_FAILED;
+        return NAME_CROWDED;
     if (e->value != NAME_TABLE_NONE)
         return NAME_THERE;
     if (!reserve_bytes(t, n_bytes))
-        return NAME_FAILED;
+        return NAME_NO_MEMORY;
     if (n_bytes > 0)
         memcpy(t->bytes + t->n_bytes, name, n_bytes);
     *e = (name_entry){t->n_bytes, (uint32_t)n_bytes, value, hash};

@@ -27,7 +27,8 @@ typedef struct name_table { /* starts as {0} */
 typedef enum name_result {
     NAME_ADDED,
     NAME_THERE, /* and keeps its value */
-    NAME_FAILED /* out of memory, or too many on one place */
+    NAME_NO_MEMORY,
+    NAME_CROWDED /* too many on one place: they were made to collide */
 } name_result;
 
 void name_table_free(name_table *t);

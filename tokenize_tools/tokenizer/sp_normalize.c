@@ -47,7 +47,7 @@ static bool load_user_pieces(sp_normalizer *n, const model *m, model_error *err)
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
     size_t n_keys = 0;
     if (!keys)
-        return model_fail(err, 0, "out of memory");
+        return model_no_memory(err);
     n->user_keeps_cuts = true;
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
@@ -60,7 +60,7 @@ static bool load_user_pieces(sp_normalizer *n, const model *m, model_error *err)
     qsort(keys, n_keys, sizeof *keys, double_array_compare);
     const bool built = n_keys == 0 || double_array_build(&n->user, keys, n_keys);
     free(keys);
-    return built || model_fail(err, 0, "out of memory");
+    return built || model_no_memory(err);
 }
 
 static bool load_sentencepiece_rules(sp_normalizer *n, const model *m, model_error *err)
@@ -275,7 +275,7 @@ static bool copy_step(sp_normalizer *n, const normalize_step *from, model_error 
         break;
     }
     return (copy_text(&to->from, &from->from) && copy_text(&to->to, &from->to)) ||
-           model_fail(err, 0, "out of memory");
+           model_no_memory(err);
 }
 
 static bool load_steps(sp_normalizer *n, const model *m, bool all_steps, model_error *err)
@@ -367,7 +367,7 @@ sp_normalizer *sp_normalizer_new(const model *m, bool all_steps, model_error *er
     sp_normalizer *n = calloc(1, sizeof *n);
     const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
     if (!n)
-        model_fail(err, 0, "out of memory");
+        model_no_memory(err);
     else if (sentencepiece ? load_sentencepiece_rules(n, m, err) : load_steps(n, m, all_steps, err))
         return n;
     sp_normalizer_free(n);

@@ -136,7 +136,7 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
 {
     tokenizer *t = calloc(1, sizeof *t);
     if (!t || !keep_tokens(t, m)) {
-        model_fail(err, 0, "out of memory");
+        model_no_memory(err);
         tokenizer_free(t);
         return NULL;
     }

@@ -69,7 +69,7 @@ static bool load_scores(unigram *u, const model *m, model_error *err)
     double lowest = u->single ? FLT_MAX : INFINITY;
     u->scores = malloc(m->n_tokens * sizeof *u->scores + 1);
     if (!u->scores)
-        return model_fail(err, 0, "out of memory");
+        return model_no_memory(err);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         if (!isfinite(t->score))
@@ -139,7 +139,7 @@ static bool load_trie(unigram *u, const model *m, model_error *err)
 {
     key_list list = {.keys = malloc(m->n_tokens * sizeof *list.keys + 1)};
     if (!list.keys)
-        return model_fail(err, 0, "out of memory");
+        return model_no_memory(err);
     bool loaded = list_pieces(u, m, &list, err);
     if (loaded) {
         qsort(list.keys, list.n, sizeof *list.keys, double_array_compare);
@@ -147,7 +147,7 @@ static bool load_trie(unigram *u, const model *m, model_error *err)
         if (u->single && n < list.n)
             loaded = model_fail(err, 0, "two pieces have the same text");
         else if (!double_array_build(&u->trie.a, list.keys, n))
-            loaded = model_fail(err, 0, "out of memory");
+            loaded = model_no_memory(err);
     }
     free(list.keys);
     return loaded;
@@ -178,7 +178,7 @@ unigram *unigram_new(const model *m, bool spaces_are_marks, model_error *err)
 {
     unigram *u = calloc(1, sizeof *u);
     if (!u) {
-        model_fail(err, 0, "out of memory");
+        model_no_memory(err);
         return NULL;
     }
     u->single = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
