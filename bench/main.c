@@ -369,6 +369,7 @@ int main(int argc, char **argv)
         {"jobs", required_argument, NULL, 'j'},       {"data", required_argument, NULL, 'D'},
         {"step-ms", required_argument, NULL, 's'},    {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
+    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of sizes is an error like others */
     if (argc > 1 && strcmp(argv[1], "report") == 0)
         return report_command(argc - 1, argv + 1);
     if (argc > 1 && strcmp(argv[1], "compare") == 0)
