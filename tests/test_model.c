@@ -526,6 +526,9 @@ TEST(splitting_at_spaces_of_which_none_are_left_is_nothing)
 #define PLAIN                                                                                      \
     "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, "        \
     "\"special\": true"
+#define NOT_SPECIAL                                                                                \
+    "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": true, "         \
+    "\"special\": false"
 
 TEST(added_tokens_keep_their_flags_and_get_entries)
 {
@@ -634,10 +637,27 @@ TEST(end_of_a_text_is_guessed_in_the_stated_order)
         put(&b, "]", 2);
         expect_hf(&(hf_parts){.added = (char *)b.data});
         CHECK_EQ(m.eos_id, 7 + N_ELEMENTS(names) - first);
+        const bool last = first + 1 == N_ELEMENTS(names);
+        CHECK_EQ(m.eos_rival, last ? MODEL_NO_ID : 6 + N_ELEMENTS(names) - first);
+        CHECK(m.eos_guessed);
         expect_hf(&(hf_parts){.added = (char *)b.data, .post_processor = ROBERTA});
         CHECK_EQ(m.eos_id, 2);
+        CHECK_EQ(m.eos_rival, MODEL_NO_ID);
+        CHECK(!m.eos_guessed);
         blob_free(&b);
     }
     expect_hf(&(hf_parts){.added = "[" ADDED(7, "x", PLAIN) "]"});
+    CHECK_EQ(m.eos_id, MODEL_NO_ID);
+    CHECK(!m.eos_guessed);
+}
+
+/* Gemma: </s> strikes text out in HTML, and <eos> ends a document. */
+TEST(only_special_tokens_are_guessed_to_end_a_text)
+{
+    expect_hf(
+        &(hf_parts){.added = "[" ADDED(7, "</s>", NOT_SPECIAL) ", " ADDED(8, "<eos>", PLAIN) "]"});
+    CHECK_EQ(m.eos_id, 8);
+    CHECK_EQ(m.eos_rival, MODEL_NO_ID);
+    expect_hf(&(hf_parts){.added = "[" ADDED(7, "</s>", NOT_SPECIAL) "]"});
     CHECK_EQ(m.eos_id, MODEL_NO_ID);
 }

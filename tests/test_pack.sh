@@ -315,6 +315,41 @@ else
         "$(ids --specials error --on-error skip)"
     same eod_may_be_a_token_as_it_is_written "256 99 258/256 60 120 62 99 258/60 120 62 258/101 110 100 258/" \
         "$(ids --eod '<x>')"
+
+    # The files beside a tokenizer.json.
+    mkdir beside
+    sed 's/<x>/<eos>/' tokenizer.json >beside/tokenizer.json
+    # eod WORD...: the token that ends a document, or the exit code and the message.
+    eod()
+    {
+        tokmap pack -f --tokenizer beside/tokenizer.json "$@" one.txt -o special >.out 2>.err ||
+            { echo "$? $(head -n 1 .err)"; return; }
+        tokmap cat special | sed 's/.* //'
+    }
+    printf 'abc' >one.txt
+    same two_tokens_that_may_end_a_document_are_refused '2 tokmap pack: tokenizer.json: more than one token may be '\
+'meant by the one that ends a document: "<|endoftext|>" (257, tokenizer.json) and "<eos>" (258, tokenizer.json); '\
+'choose one with --eod ID or --eod TOKEN, or --eod none' "$(eod)"
+    same then_one_can_be_chosen "258 257" "$(eod --eod '<eos>') $(eod --eod 257)"
+    echo '{"bos_token": null, "eos_token": {"content": "<eos>", "special": true}}' >beside/tokenizer_config.json
+    same tokenizer_config_says_what_ends_a_document 258 "$(eod)"
+    same and_not_what_begins_one \
+        '2 tokmap pack: tokenizer.json does not say which token begins a document: choose one with --bos ID or '\
+'--bos TOKEN, or --bos none' "$(eod --bos auto)"
+    echo '{"max_length": 1e3, "eos_token_id": 258}' >beside/generation_config.json
+    same generation_config_may_agree 258 "$(eod)"
+    echo '{"eos_token_id": [258, 97]}' >beside/generation_config.json
+    same or_be_refused '2 tokmap pack: tokenizer.json: more than one token may be meant by the one that ends a document: '\
+'"<eos>" (258, tokenizer_config.json) and "a" (97, generation_config.json); choose one with --eod ID or --eod TOKEN, '\
+'or --eod none' "$(eod)"
+    same which_concerns_only_who_asks "256 99 98" "$(eod --eod 98 >.out; tokmap cat special)"
+    echo '{"eos_token": "<eos>"}' >beside/tokenizer_config.json
+    echo '{"bos_token_id": 97, "eos_token_id": 9999}' >beside/generation_config.json
+    same an_id_without_a_token_is_an_error '3 tokmap pack: tokenizer: generation_config.json beside tokenizer.json: '\
+'byte 41: eos_token_id is 9999, and tokenizer.json has no such token; choose the token with --eod' "$(eod)"
+    same a_document_may_begin_with_what_is_stated "97 256 99 98" \
+        "$(eod --bos auto --eod 98 >.out; tokmap cat special)"
+    rm -r beside
     same bos_may_be_an_id "1 256 99 257/1 256 60 120 62 99 257/1 60 120 62 257/1 101 110 100 257/" \
         "$(ids --bos 1)"
     same ids_beyond_the_vocabulary_make_it_larger "70001 u32" \

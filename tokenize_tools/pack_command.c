@@ -45,7 +45,7 @@ static const char help[] =
     "                            document a bad one (which cannot be collected) [text]\n"
     "      --eod TOKEN           what ends each document: an id, also one that the tokenizer does\n"
     "                            not have; a token as it is written; none; or auto: what the\n"
-    "                            tokenizer names [auto]\n"
+    "                            files of the tokenizer name [auto]\n"
     "      --bos TOKEN           what begins each document, likewise [none]\n"
     "\n"
     "Output:\n"

@@ -1,16 +1,54 @@
 #include "pack_tokens.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
+#include "stated_tokens.h"
 
 #define MAX_ID (((uint64_t)1 << 31) - 1)
 
 typedef struct token_role {
-    const char *option, *job;
-    uint32_t automatic; /* what the tokenizer names for it */
+    const char *option, *job, *name; /* name: in the files of a tokenizer */
     bool quiet;
 } token_role;
+
+static int refuse_rivals(const stated_tokens *tokens, const token_role *role,
+                         const tokenizer_file *file)
+{
+    char list[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < tokens->n && used < sizeof list; i++) {
+        size_t n_bytes;
+        const uint8_t *text = tokenizer_token_bytes(file->tokenizer, tokens->list[i].id, &n_bytes);
+        const int n = snprintf(list + used, sizeof list - used, "%s\"%.*s\" (%u, %s)",
+                               i == 0               ? ""
+                               : i + 1 == tokens->n ? " and "
+                                                    : ", ",
+                               n_bytes < 40 ? (int)n_bytes : 40, (const char *)text,
+                               tokens->list[i].id, tokens->list[i].source);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return cli_usage("%s: more than one token may be meant by the one that %s a document: %s; "
+                     "choose one with %s ID or %s TOKEN, or %s none",
+                     file->name, role->job, list, role->option, role->option, role->option);
+}
+
+static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_file *file)
+{
+    stated_tokens tokens;
+    int code = stated_tokens_find(&tokens, role->name, file);
+    if (code != CLI_OK)
+        return code;
+    if (tokens.n == 0)
+        return cli_usage("%s does not say which token %s a document: choose one with %s ID or "
+                         "%s TOKEN, or %s none",
+                         file->name, role->job, role->option, role->option, role->option);
+    if (tokens.n > 1)
+        return refuse_rivals(&tokens, role, file);
+    *id = tokens.list[0].id;
+    return CLI_OK;
+}
 
 static int choose(uint32_t *id, const char *word, const token_role *role,
                   const tokenizer_file *file)
@@ -19,14 +57,8 @@ static int choose(uint32_t *id, const char *word, const token_role *role,
     *id = MODEL_NO_ID;
     if (strcmp(word, "none") == 0)
         return CLI_OK;
-    if (strcmp(word, "auto") == 0) {
-        *id = role->automatic;
-        if (*id == MODEL_NO_ID)
-            return cli_usage("%s does not say which token %s a document: choose one with %s ID or "
-                             "%s TOKEN, or %s none",
-                             file->name, role->job, role->option, role->option, role->option);
-        return CLI_OK;
-    }
+    if (strcmp(word, "auto") == 0)
+        return choose_stated(id, role, file);
     if (cli_parse_u64(word, &number)) {
         if (number > MAX_ID)
             return cli_usage("%s %s: an id is below 2^31", role->option, word);
@@ -59,8 +91,8 @@ static void cover(pack_tokens *tokens, uint32_t id, const token_role *role,
 
 int pack_tokens_choose(pack_tokens *tokens, const pack_options *options, const tokenizer_file *file)
 {
-    const token_role ends = {"--eod", "ends", tokenizer_eos(file->tokenizer), options->quiet};
-    const token_role begins = {"--bos", "begins", tokenizer_bos(file->tokenizer), options->quiet};
+    const token_role ends = {"--eod", "ends", "eos", options->quiet};
+    const token_role begins = {"--bos", "begins", "bos", options->quiet};
     int code = choose(&tokens->eod_id, options->eod, &ends, file);
     if (code == CLI_OK)
         code = choose(&tokens->bos_id, options->bos, &begins, file);

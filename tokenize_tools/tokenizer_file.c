@@ -18,11 +18,6 @@
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 #define PADDING 64
 
-typedef struct whole_file {
-    uint8_t *data;
-    size_t n_bytes;
-} whole_file;
-
 /* ---- Reading ---- */
 
 static int cannot_read(const char *path, int reason)
@@ -80,20 +75,19 @@ static int read_whole(const char *path, whole_file *file)
     return code;
 }
 
-/* The merges of x/gpt2-vocab.json stand in x/gpt2-merges.txt. What it is for a file that needs none
- * is not looked at; one that needs it and has none is told by the loader. */
-static int read_merges(const char *path, whole_file *merges)
+int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
+                               whole_file *file)
 {
-    static const char vocab[] = "vocab.json", suffix[] = "merges.txt";
     char beside[4096];
     struct stat st;
-    size_t n = strlen(path), n_vocab = strlen(vocab);
-    if (n < n_vocab || strcmp(path + n - n_vocab, vocab) != 0)
+    const size_t n = strlen(path), n_last = strlen(last);
+    *file = (whole_file){0};
+    if (n < n_last || strcmp(path + n - n_last, last) != 0)
         return CLI_OK;
-    int n_beside = snprintf(beside, sizeof beside, "%.*s%s", (int)(n - n_vocab), path, suffix);
+    const int n_beside = snprintf(beside, sizeof beside, "%.*s%s", (int)(n - n_last), path, other);
     if (n_beside < 0 || (size_t)n_beside >= sizeof beside || stat(beside, &st) != 0)
         return CLI_OK;
-    return read_whole(beside, merges);
+    return read_whole(beside, file);
 }
 
 /* ---- Loading ---- */
@@ -135,7 +129,7 @@ static uint64_t checksum(const whole_file *file)
 
 int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice)
 {
-    *file = (tokenizer_file){.pattern = choice->pattern};
+    *file = (tokenizer_file){.path = choice->name, .pattern = choice->pattern};
     if (strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0)
         return open_built_in(file, choice);
     const char *slash = strrchr(choice->name, '/');
@@ -144,7 +138,7 @@ int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice)
     whole_file vocab = {0}, merges = {0}, specials = {0};
     int code = read_whole(choice->name, &vocab);
     if (code == CLI_OK)
-        code = read_merges(choice->name, &merges);
+        code = tokenizer_file_read_beside(choice->name, "vocab.json", "merges.txt", &merges);
     if (code == CLI_OK && choice->specials)
         code = read_whole(choice->specials, &specials);
     if (code == CLI_OK) {

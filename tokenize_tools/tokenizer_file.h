@@ -16,6 +16,7 @@ typedef struct tokenizer_choice {
 
 typedef struct tokenizer_file {
     tokenizer *tokenizer;
+    const char *path;    /* as chosen */
     char name[256];      /* "bytes", or the last part of the path */
     const char *pattern; /* as chosen */
     bool from_file;      /* else it is built in, and there are no checksums */
@@ -27,6 +28,17 @@ typedef struct tokenizer_file {
 /* Loads it. Returns an exit code, with a message that names the file when it is not CLI_OK. */
 int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice);
 void tokenizer_file_close(tokenizer_file *file);
+
+typedef struct whole_file {
+    uint8_t *data; /* malloced; NULL: there is no such file */
+    size_t n_bytes;
+} whole_file;
+
+/* Reads the file whose name is that of `path` with `other` in place of its last part: for
+ * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Nothing is read when
+ * the path ends otherwise or there is no such file. Returns an exit code, with a message. */
+int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
+                               whole_file *file);
 
 /* text, match, error or drop; false for another word. */
 bool tokenizer_specials_policy(const char *word, specials_policy *policy);

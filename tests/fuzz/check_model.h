@@ -33,6 +33,7 @@ static void check_tokens(const model *m)
     require(m->unknown_id == MODEL_NO_ID || is_token(m, m->unknown_id));
     require(m->bos_id == MODEL_NO_ID || is_token(m, m->bos_id));
     require(m->eos_id == MODEL_NO_ID || is_token(m, m->eos_id));
+    require(m->eos_rival == MODEL_NO_ID || is_token(m, m->eos_rival));
 }
 
 static int compare_merges(const void *a, const void *b)

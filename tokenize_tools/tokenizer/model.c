@@ -11,7 +11,10 @@
 
 void model_init(model *m)
 {
-    *m = (model){.unknown_id = MODEL_NO_ID, .bos_id = MODEL_NO_ID, .eos_id = MODEL_NO_ID};
+    *m = (model){.unknown_id = MODEL_NO_ID,
+                 .bos_id = MODEL_NO_ID,
+                 .eos_id = MODEL_NO_ID,
+                 .eos_rival = MODEL_NO_ID};
 }
 
 static void free_text(model_text *text)

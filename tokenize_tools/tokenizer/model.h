@@ -120,6 +120,8 @@ typedef struct model {
     added_token *added;
     size_t n_added, added_capacity;
     uint32_t bos_id, eos_id; /* what the file or preset names, or MODEL_NO_ID */
+    bool eos_guessed;        /* eos_id is a special token with the name of an end ... */
+    uint32_t eos_rival;      /* ... and this is another one, or MODEL_NO_ID */
     const char *family;      /* static: "byte-level BPE", for messages and metadata */
 } model;
 
@@ -195,8 +197,9 @@ bool load_tekken(model *m, const model_source *source, model_error *err);
 bool load_vocab_merges(model *m, const model_source *source, model_error *err);
 /* Adds what stands in --specials-file, in place of added tokens with the same content or id; makes
  * a TOKEN_CONTROL of each added token whose id is free; checks bos_id and eos_id. Without an
- * eos_id, the first of these that is an added token becomes it: <|endoftext|> <|end_of_text|> </s>
- * <eos> <｜end▁of▁sentence｜> <|im_end|> [EOS]. Two added tokens may have one id. */
+ * eos_id, the first of these that is a special added token becomes it, and the second eos_rival:
+ * <|endoftext|> <|end_of_text|> </s> <eos> <｜end▁of▁sentence｜> <|im_end|> [EOS]. Two added tokens
+ * may have one id. */
 bool model_finish(model *m, const model_source *source, model_error *err);
 
 #endif /* TOKMAP_MODEL_H */

@@ -196,16 +196,30 @@ static bool read_specials(const model_source *source, model *m, model_error *err
 
 /* ---- Finishing ---- */
 
+static uint32_t special_id(const model *m, const char *content)
+{
+    for (size_t i = 0; i < m->n_added; i++) {
+        if (m->added[i].special && strcmp(m->added[i].content.s, content) == 0)
+            return m->added[i].id;
+    }
+    return MODEL_NO_ID;
+}
+
+/* A token that is not special may be ordinary text: </s> strikes text out in HTML. */
 static void guess_eos(model *m)
 {
     static const char *const names[] = {"<|endoftext|>",         "<|end_of_text|>", "</s>", "<eos>",
                                         "<｜end▁of▁sentence｜>", "<|im_end|>",      "[EOS]"};
-    for (size_t i = 0; m->eos_id == MODEL_NO_ID && i < sizeof names / sizeof *names; i++) {
-        for (size_t k = 0; m->eos_id == MODEL_NO_ID && k < m->n_added; k++) {
-            if (strcmp(m->added[k].content.s, names[i]) == 0)
-                m->eos_id = m->added[k].id;
-        }
+    if (m->eos_id != MODEL_NO_ID)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const uint32_t id = special_id(m, names[i]);
+        if (m->eos_id == MODEL_NO_ID)
+            m->eos_id = id;
+        else if (m->eos_rival == MODEL_NO_ID && id != m->eos_id)
+            m->eos_rival = id;
     }
+    m->eos_guessed = m->eos_id != MODEL_NO_ID;
 }
 
 static bool place_added(model *m, model_error *err)

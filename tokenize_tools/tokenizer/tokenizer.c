@@ -142,6 +142,8 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
     }
     t->bos_id = m->bos_id;
     t->eos_id = m->eos_id;
+    t->eos_guessed = m->eos_guessed;
+    t->eos_rival = m->eos_rival;
     t->family = m->family;
     if (m->kind != MODEL_BYTE_BPE || m->split != SPLIT_NONE || m->n_steps > 0)
         t->unicode = UNICODE_VERSION;
@@ -183,6 +185,7 @@ tokenizer *tokenizer_new_bytes(void)
         t->builtin = true;
         t->bos_id = MODEL_NO_ID;
         t->eos_id = BYTES_TOKENIZER_EOD;
+        t->eos_rival = MODEL_NO_ID;
         t->family = "bytes";
         made = keep_tokens(t, &m);
     }
@@ -218,6 +221,16 @@ uint32_t tokenizer_vocab_size(const tokenizer *t)
 uint32_t tokenizer_eos(const tokenizer *t)
 {
     return t->eos_id;
+}
+
+uint32_t tokenizer_eos_rival(const tokenizer *t)
+{
+    return t->eos_rival;
+}
+
+bool tokenizer_eos_guessed(const tokenizer *t)
+{
+    return t->eos_guessed;
 }
 
 uint32_t tokenizer_bos(const tokenizer *t)

@@ -36,6 +36,9 @@ void tokenizer_free(tokenizer *t);
 uint32_t tokenizer_vocab_size(const tokenizer *t);
 /* What ends a document: the eos of the file or the preset, or MODEL_NO_ID. */
 uint32_t tokenizer_eos(const tokenizer *t);
+/* Whether it is only a special token with a usual name; and another such token, or MODEL_NO_ID. */
+bool tokenizer_eos_guessed(const tokenizer *t);
+uint32_t tokenizer_eos_rival(const tokenizer *t);
 uint32_t tokenizer_bos(const tokenizer *t);
 /* The id of a token written as `content`, specials first; MODEL_NO_ID if there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);

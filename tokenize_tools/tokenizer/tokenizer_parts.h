@@ -20,7 +20,8 @@ struct tokenizer {
     size_t n_tokens;
     uint8_t *token_bytes;
     vocabulary *normal, *control;
-    uint32_t bos_id, eos_id;
+    uint32_t bos_id, eos_id, eos_rival;
+    bool eos_guessed;
     const char *family;
     const char *unicode; /* or NULL */
 };
