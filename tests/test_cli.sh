@@ -435,6 +435,29 @@ same_options man_page_and_help_of_tokmap_list_the_same_options \
 same_options man_page_and_help_of_tokbench_list_the_same_options \
     "$(options_in_help tokbench)" "$(options_in_man tokbench.1 '.SH OPTIONS')"
 
+# The names that the table in presets.c has are those of the message that lists them.
+echo 'IQ== 0' >ranks.tiktoken
+patterns=$(tokmap encode --tokenizer ranks.tiktoken ranks.tiktoken 2>&1 | sed -n 's/.*--pattern (\(.*\))$/\1/p' |
+    sed 's/, /\n/g')
+[ -n "$patterns" ] || fail patterns_are_listed "no list in the message"
+words() # of a text, one a line
+{
+    tr -s ' ,' '\n' | grep -vx or
+}
+for command in pack encode decode; do
+    same_options "patterns_of_${command}_are_those_of_the_table" "$patterns" \
+        "$(tokmap "$command" --help | sed -n '/--pattern NAME/,/NAME:any/p' |
+            sed 's/.*needs: //; s/;.*//' | words | sed '/^$/d')"
+    tokmap "$command" --help | grep -q 'tokenizers 0.23, tiktoken 0.14 or'
+    said=$?
+    [ "$said" = 0 ] && ok "help_of_${command}_names_the_references" ||
+        fail "help_of_${command}_names_the_references" "no versions"
+done
+same_options patterns_of_the_man_page_are_those_of_the_table "$patterns" \
+    "$(sed -n '/special tokens there are:/,/^A file/p' "$root/docs/man/tokmap.1" | sed -n 's/^\.BR* \([a-z0-9._]*[a-z0-9]\).*/\1/p')"
+same_options patterns_of_the_completion_are_those_of_the_table "$patterns" \
+    "$(sed -n "s/.*--pattern) words=\$'\(.*\)'.*/\1/p" "$root/tokenize_tools/completion.bash" | sed 's/\\n/\n/g')"
+
 for page in "$root"/docs/man/*.[135]; do
     name=man_page_$(basename "$page")_renders_without_warnings
     if ! command -v groff >/dev/null; then

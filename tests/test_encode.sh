@@ -155,7 +155,7 @@ same specials_are_decoded '"abc ab<x>c  <x>"' \
 same merges_txt_beside_vocab_json_is_found '[257,32,256]' \
     "$(echo '"abc ab"' | tokmap encode --tokenizer small-vocab.json)"
 same ranks_with_a_pattern_are_read '[257,32,256]' \
-    "$(echo '"abc ab"' | tokmap encode --tokenizer small.tiktoken --pattern gpt2)"
+    "$(echo '"abc ab"' | tokmap encode --tokenizer small.tiktoken --pattern gpt2:any)"
 refused ranks_without_a_pattern_are_refused 3 'tokenizer: small.tiktoken: .*--pattern' \
     encode --tokenizer small.tiktoken lines.jsonl
 refused an_unknown_pattern_is_refused 3 'tokenizer: small.tiktoken: .*gpt9' \

@@ -52,7 +52,7 @@ static uint32_t id_of(const char *content)
 TEST(ranks_are_ids_and_merge_by_their_order)
 {
     blob b = rank_file(0, 300, UINT32_MAX);
-    expect_blob(&b, "cl100k");
+    expect_blob(&b, "cl100k:any");
     CHECK_INT(m.kind, MODEL_BYTE_BPE);
     CHECK_INT(m.rule, MERGE_RANKED);
     CHECK_INT(m.split, SPLIT_CL100K);
@@ -94,7 +94,6 @@ TEST(presets_bring_the_specials_of_their_files)
          "<|reserved_200018|>", 200018},
         {"llama3", 128000, 999999, 0, SPLIT_CL100K, 256, 128256, 128000, 128001,
          "<|reserved_special_token_245|>", 128255},
-        {"llama3", 300, 999999, 0, SPLIT_CL100K, 256, 556, 300, 301, "<|eot_id|>", 309},
         {"llama4", 200000, 999999, 0, SPLIT_O200K, 2048, 202048, 200000, 200001,
          "<|reasoning_thinking_end|>", 201143},
         {"qwen2", 151643, 999999, 0, SPLIT_QWEN2, 3, 151646, MODEL_NO_ID, 151643, "<|im_end|>",
@@ -106,7 +105,7 @@ TEST(presets_bring_the_specials_of_their_files)
         {"deepseek3", 127997, 999999, 3, SPLIT_DEEPSEEK3, 818, 128815, 0, 1, "<｜tool▁sep｜>",
          128814},
         {"tekken", 130072, 999999, 1000, SPLIT_TEKKEN, 1000, 131072, 1, 2, "<SPECIAL_999>", 999},
-        {"tekken", 300, 999999, 0, SPLIT_TEKKEN, 1000, 1300, 1, 2, "[TOOL_CONTENT]", 19},
+        {"tekken", 130072, 999999, 0, SPLIT_TEKKEN, 1000, 131072, 1, 2, "[TOOL_CONTENT]", 19},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         const preset_case *c = &cases[i];
@@ -124,12 +123,36 @@ TEST(presets_bring_the_specials_of_their_files)
     }
 }
 
+TEST(presets_are_refused_for_files_with_another_number_of_ranks)
+{
+    static const char *const names[] = {
+        "gpt2",   "p50k",  "p50k_edit", "cl100k", "o200k",     "o200k_harmony", "llama3",
+        "llama4", "qwen2", "qwen2.5",   "qwen3",  "deepseek3", "tekken"};
+    blob b = rank_file(0, 300, UINT32_MAX);
+    for (size_t i = 0; i < N_ELEMENTS(names); i++) {
+        char any[32];
+        snprintf(any, sizeof any, "%s:any", names[i]);
+        expect_refusal(&b, names[i], "ranks, and this one has 300; for another vocabulary");
+        CHECK(strstr(err.text, any) != NULL);
+        expect_blob(&b, any);
+        CHECK_EQ(m.n_added, 0);
+        CHECK_EQ(m.eos_id, MODEL_NO_ID);
+        CHECK_EQ(m.n_steps, m.split == SPLIT_QWEN2); /* NFC */
+    }
+    expect_refusal(&b, "gpt2", "--pattern gpt2 is for files of 50256 or 50280 ranks");
+    expect_refusal(&b, ":any", "--pattern :any is not known");
+    blob_free(&b);
+    b = rank_file(0, 151643 + 1, UINT32_MAX);
+    expect_refusal(&b, "qwen3", "--pattern qwen3 is for files of 151643 ranks");
+    blob_free(&b);
+}
+
 TEST(preset_tokens_that_are_not_special_say_so)
 {
-    blob b = rank_file(0, 300, UINT32_MAX);
+    blob b = rank_file(0, 151643, UINT32_MAX);
     expect_blob(&b, "qwen3");
     for (size_t i = 0; i < m.n_added; i++)
-        CHECK(m.added[i].special == (m.added[i].id < 300 + 14));
+        CHECK(m.added[i].special == (m.added[i].id < 151643 + 14));
     CHECK_INT(m.steps[0].kind, NORMALIZE_NFC);
     blob_free(&b);
     b = rank_file(3, 127997, UINT32_MAX);
@@ -148,7 +171,7 @@ TEST(lines_of_ranks_may_end_in_crlf_or_not_at_all)
         put_word(&b, i);
         put_text(&b, " %u%s", i, i == 255 ? "" : i % 2 ? "\r\n\n" : "\n");
     }
-    expect_blob(&b, "gpt2");
+    expect_blob(&b, "gpt2:any");
     CHECK_EQ(m.n_tokens, 256);
     blob_free(&b);
 }
@@ -214,7 +237,7 @@ static bool load_with_specials(const blob *b, const char *pattern, const char *s
 TEST(specials_file_adds_and_overrides)
 {
     blob b = rank_file(0, 300, UINT32_MAX);
-    CHECK(load_with_specials(&b, "cl100k", "{\"<x>\": 310, \"305\": \"</s>\", \"7\": 311}"));
+    CHECK(load_with_specials(&b, "cl100k:any", "{\"<x>\": 310, \"305\": \"</s>\", \"7\": 311}"));
     CHECK_EQ(m.n_added, 3);
     CHECK_EQ(m.n_tokens, 312);
     CHECK(token_is(310, TOKEN_CONTROL, "<x>") && token_is(305, TOKEN_CONTROL, "</s>"));
@@ -222,13 +245,16 @@ TEST(specials_file_adds_and_overrides)
     CHECK_INT(m.tokens[306].kind, TOKEN_ABSENT);
     CHECK(m.added[0].special && !m.added[0].normalized);
     CHECK_EQ(m.eos_id, 305);
-    /* <|im_end|> moves from 302 to 303; what was at 300 is replaced. */
-    CHECK(load_with_specials(&b, "qwen2", "{\"<|im_end|>\": 303, \"300\": \"new\"}"));
+    blob_free(&b);
+    /* <|im_end|> moves from 151645 to 151646; what was at 151643 is replaced. */
+    b = rank_file(0, 151643, UINT32_MAX);
+    CHECK(load_with_specials(&b, "qwen2", "{\"<|im_end|>\": 151646, \"151643\": \"new\"}"));
     CHECK_EQ(m.n_added, 3);
-    CHECK_EQ(id_of("<|im_end|>"), 303);
+    CHECK_EQ(id_of("<|im_end|>"), 151646);
     CHECK_EQ(id_of("<|endoftext|>"), MODEL_NO_ID);
-    CHECK(token_is(300, TOKEN_CONTROL, "new") && token_is(301, TOKEN_CONTROL, "<|im_start|>"));
-    CHECK_INT(m.tokens[302].kind, TOKEN_ABSENT);
+    CHECK(token_is(151643, TOKEN_CONTROL, "new") &&
+          token_is(151644, TOKEN_CONTROL, "<|im_start|>"));
+    CHECK_INT(m.tokens[151645].kind, TOKEN_ABSENT);
     blob_free(&b);
 }
 
@@ -252,12 +278,12 @@ TEST(specials_file_that_is_damaged_is_refused)
     };
     blob b = rank_file(0, 300, UINT32_MAX);
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
-        CHECK(!load_with_specials(&b, "gpt2", cases[i].specials));
+        CHECK(!load_with_specials(&b, "gpt2:any", cases[i].specials));
         if (!strstr(err.text, cases[i].why))
             CHECK_FAIL("%s: refused for \"%s\"", cases[i].specials, err.text);
     }
-    CHECK(load_with_specials(&b, "gpt2", "{\"a\": 97}")); /* it is that token */
-    CHECK(load_with_specials(&b, "gpt2", "{}"));
+    CHECK(load_with_specials(&b, "gpt2:any", "{\"a\": 97}")); /* it is that token */
+    CHECK(load_with_specials(&b, "gpt2:any", "{}"));
     blob_free(&b);
 }
 
@@ -659,10 +685,12 @@ TEST(vocab_json_goes_with_merges_txt)
     CHECK(token_is(3, TOKEN_NORMAL, " a") && merge_is(0, 0, 2, 3));
     CHECK_EQ(m.eos_id, 4);
     CHECK(m.n_added == 1 && m.added[0].special);
-    CHECK(load_vocab(vocab, "\u0120 a\r\n#version", "qwen2"));
+    CHECK(load_vocab(vocab, "\u0120 a\r\n#version", "qwen2:any"));
     CHECK_INT(m.split, SPLIT_QWEN2);
     CHECK(m.n_steps == 1 && m.n_merges == 1);
-    CHECK_EQ(m.eos_id, 5);
+    CHECK_EQ(m.eos_id, 4);
+    CHECK(!load_vocab(vocab, "\u0120 a\n", "qwen2"));
+    CHECK(strstr(err.text, "151643 ranks, and this one has 4") != NULL);
     CHECK(load_vocab(vocab, "", NULL));
     CHECK(!load_vocab(vocab, NULL, NULL));
     CHECK(strstr(err.text, "needs the merges.txt") != NULL);
@@ -720,7 +748,7 @@ TEST(files_that_end_early_are_never_read_beyond)
     for (size_t n = 0; n < tekken.n_bytes; n += 7)
         CHECK(!load_blob(&(blob){tekken.data, n, n}, NULL));
     for (size_t n = 0; n < ranks.n_bytes; n++)
-        load_blob(&(blob){ranks.data, n, n}, "gpt2");
+        load_blob(&(blob){ranks.data, n, n}, "gpt2:any");
     blob_free(&spm);
     blob_free(&ranks);
     blob_free(&tekken);

@@ -8,7 +8,7 @@ _tokmap()
     case $before in
     --to) words=$'megatron\nllmc\nraw' ;;
     --dtype) words=$'u16\nu32' ;;
-    --pattern) words=$'gpt2\ncl100k\no200k\nllama3\nqwen2\ndeepseek3\ntekken' ;;
+    --pattern) words=$'gpt2\np50k\np50k_edit\ncl100k\no200k\no200k_harmony\nllama3\nllama4\nqwen2\nqwen2.5\nqwen3\ndeepseek3\ntekken' ;;
     --specials) words=$'text\nmatch\nerror\ndrop' ;;
     --utf8) words=$'replace\nerror\nraw' ;;
     --on-error) words=$'fail\nskip\ncollect' ;;

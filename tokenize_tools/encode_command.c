@@ -20,10 +20,8 @@ static const char help[] =
     "back.\n"
     "\n"
     "Options:\n"
-    "      --tokenizer FILE      the vocabulary file; 'bytes': a byte is its own id\n"
-    "      --pattern NAME        what a file of ranks alone needs: gpt2, cl100k, o200k, llama3,\n"
-    "                            qwen2, deepseek3 or tekken\n"
-    "      --specials-file FILE  more special tokens: JSON, {\"CONTENT\": ID, ...}\n"
+    "      --tokenizer FILE      the vocabulary file; 'bytes': a byte is its own "
+    "id\n" TOKENIZER_FILE_HELP
     "      --specials WORD       a special token that is written in a text: text is plain text,\n"
     "                            match becomes its id, error ends the command, drop leaves it\n"
     "                            out [text]\n"

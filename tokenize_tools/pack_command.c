@@ -36,10 +36,7 @@ static const char help[] =
     "Tokens:\n"
     "      --tokenizer FILE      tokenizer.json, vocab.json beside its merges.txt, .tiktoken,\n"
     "                            tokenizer.model or tekken.json; 'bytes': a byte is its own id,\n"
-    "                            256 ends a document [bytes]\n"
-    "      --pattern NAME        what a file of ranks alone needs: gpt2, cl100k, o200k, llama3,\n"
-    "                            qwen2, deepseek3 or tekken\n"
-    "      --specials-file FILE  more special tokens: JSON, {\"CONTENT\": ID, ...}\n"
+    "                            256 ends a document [bytes]\n" TOKENIZER_FILE_HELP
     "      --specials WORD       a special token that is written in the text: text is plain text,\n"
     "                            match becomes its id, drop leaves it out, error makes the\n"
     "                            document a bad one (which cannot be collected) [text]\n"

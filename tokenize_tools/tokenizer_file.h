@@ -40,6 +40,18 @@ typedef struct whole_file {
 int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
                                whole_file *file);
 
+/* The lines of --help about the options that every command with a tokenizer has. A test compares
+ * the names with those of presets.c. */
+#define TOKENIZER_FILE_HELP                                                                        \
+    "                            Ids are those of tokenizers 0.23, tiktoken 0.14 or\n"             \
+    "                            sentencepiece 0.2.2 and later; what differs is refused\n"         \
+    "      --pattern NAME        what a file of ranks alone needs: gpt2, p50k, p50k_edit, "        \
+    "cl100k,\n"                                                                                    \
+    "                            o200k, o200k_harmony, llama3, llama4, qwen2, qwen2.5, qwen3,\n"   \
+    "                            deepseek3 or tekken; NAME:any is its pattern without its\n"       \
+    "                            special tokens, for files with any number of ranks\n"             \
+    "      --specials-file FILE  more special tokens: JSON, {\"CONTENT\": ID, ...}\n"
+
 /* text, match, error or drop; false for another word. */
 bool tokenizer_specials_policy(const char *word, specials_policy *policy);
 const char *tokenizer_specials_name(specials_policy policy);

@@ -36,14 +36,15 @@ static bool parse_line(const char *line, size_t n_bytes, rank_line *out)
 
 typedef struct tiktoken_file {
     byte_vocabulary words;
-    const preset *preset;
+    preset_choice preset;
     uint32_t n_ranks, first_id;
 } tiktoken_file;
 
 static bool add_rank(tiktoken_file *f, const rank_line *line, size_t offset)
 {
     model_error *err = f->words.err;
-    if (f->n_ranks == 0 && line->rank == 0 && strcmp(f->preset->name, PRESET_TEKKEN) == 0)
+    if (f->n_ranks == 0 && line->rank == 0 && !f->preset.any &&
+        strcmp(f->preset.preset->name, PRESET_TEKKEN) == 0)
         f->first_id = TEKKEN_SPECIALS;
     f->n_ranks++;
     if (bytes_add_base64(&f->words, f->first_id + line->rank, line->token, line->n_token))
@@ -73,14 +74,13 @@ static bool read_lines(tiktoken_file *f, const char *text, size_t n_bytes)
 bool load_tiktoken(model *m, const model_source *source, model_error *err)
 {
     tiktoken_file f = {.words = {.m = m, .err = err}};
+    char names[PRESET_NAMES_BYTES];
+    preset_names(names);
     if (!source->pattern)
-        return model_fail(err, 0,
-                          "this file has ranks and no pattern: name one with --pattern (%s)",
-                          preset_names());
-    f.preset = preset_find(source->pattern);
-    if (!f.preset)
-        return model_fail(err, 0, "--pattern %.60s is not known (%s)", source->pattern,
-                          preset_names());
+        return model_fail(
+            err, 0, "this file has ranks and no pattern: name one with --pattern (%s)", names);
+    if (!preset_find(&f.preset, source->pattern, err))
+        return false;
     const bool ok = read_lines(&f, (const char *)source->data, source->n_bytes) &&
                     bytes_check(&f.words) && preset_apply(f.preset, m, f.n_ranks, err);
     bytes_free(&f.words);

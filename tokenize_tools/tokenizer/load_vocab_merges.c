@@ -6,15 +6,16 @@
 
 #define END_OF_TEXT "<|endoftext|>"
 
-/* The pattern of --pattern, or GPT-2's, with its specials; GPT-2's own stands in the vocabulary. */
+/* The pattern of --pattern with its specials, or GPT-2's; <|endoftext|> is in GPT-2's vocabulary,
+ * and none of the ranks. */
 static bool set_pattern(model *m, const char *pattern, const name_table *names, model_error *err)
 {
-    const preset *p = preset_find(pattern ? pattern : "gpt2");
-    if (!p)
-        return model_fail(err, 0, "--pattern %.60s is not known (%s)", pattern, preset_names());
-    if (!preset_apply(p, m, (uint32_t)names->n_used, err))
-        return false;
     const uint32_t id = name_table_find(names, END_OF_TEXT, strlen(END_OF_TEXT));
+    const uint32_t n_ranks = (uint32_t)names->n_used - (id != NAME_TABLE_NONE);
+    preset_choice p;
+    if (!preset_find(&p, pattern ? pattern : "gpt2" PRESET_ANY, err) ||
+        !preset_apply(p, m, n_ranks, err))
+        return false;
     if (id == NAME_TABLE_NONE || m->eos_id != MODEL_NO_ID)
         return true;
     char content[] = END_OF_TEXT;

@@ -168,30 +168,46 @@ static const preset presets[] = {
     {"o200k", SPLIT_O200K, false, 199998, false, LIST(o200k), NULL, END_OF_TEXT},
     {"o200k_harmony", SPLIT_O200K, false, 199998, false, LIST(o200k_harmony), "<|startoftext|>",
      END_OF_TEXT},
-    {"llama3", SPLIT_CL100K, false, 0, true, LIST(llama3), LLAMA_ENDS},
-    {"llama4", SPLIT_O200K, false, 0, true, LIST(llama4), LLAMA_ENDS},
-    {"qwen2", SPLIT_QWEN2, true, 0, true, qwen, 3, NULL, END_OF_TEXT},
-    {"qwen2.5", SPLIT_QWEN2, true, 0, true, qwen, 22, NULL, END_OF_TEXT},
-    {"qwen3", SPLIT_QWEN2, true, 0, true, LIST(qwen), NULL, END_OF_TEXT},
+    {"llama3", SPLIT_CL100K, false, 128000, true, LIST(llama3), LLAMA_ENDS},
+    {"llama4", SPLIT_O200K, false, 200000, true, LIST(llama4), LLAMA_ENDS},
+    {"qwen2", SPLIT_QWEN2, true, 151643, true, qwen, 3, NULL, END_OF_TEXT},
+    {"qwen2.5", SPLIT_QWEN2, true, 151643, true, qwen, 22, NULL, END_OF_TEXT},
+    {"qwen3", SPLIT_QWEN2, true, 151643, true, LIST(qwen), NULL, END_OF_TEXT},
     {"deepseek3", SPLIT_DEEPSEEK3, false, 127997, false, LIST(deepseek3), "<｜begin▁of▁sentence｜>",
      "<｜end▁of▁sentence｜>"},
-    {PRESET_TEKKEN, SPLIT_TEKKEN, false, 0, false, LIST(tekken), "<s>", "</s>"},
+    {PRESET_TEKKEN, SPLIT_TEKKEN, false, 130072, false, LIST(tekken), "<s>", "</s>"},
 };
 #undef LIST
 
-const preset *preset_find(const char *name)
+#define N_PRESETS (sizeof presets / sizeof *presets)
+
+bool preset_find(preset_choice *choice, const char *name, model_error *err)
 {
-    for (size_t i = 0; i < sizeof presets / sizeof *presets; i++) {
-        if (strcmp(presets[i].name, name) == 0)
-            return &presets[i];
+    char names[PRESET_NAMES_BYTES];
+    const size_t n = strlen(name), n_any = strlen(PRESET_ANY);
+    const bool any = n > n_any && strcmp(name + n - n_any, PRESET_ANY) == 0;
+    const size_t n_name = any ? n - n_any : n;
+    for (size_t i = 0; i < N_PRESETS; i++) {
+        if (strlen(presets[i].name) == n_name && memcmp(presets[i].name, name, n_name) == 0) {
+            *choice = (preset_choice){&presets[i], any};
+            return true;
+        }
     }
-    return NULL;
+    preset_names(names);
+    return model_fail(err, 0, "--pattern %.60s is not known (%s)", name, names);
 }
 
-const char *preset_names(void)
+void preset_names(char names[PRESET_NAMES_BYTES])
 {
-    return "gpt2, p50k, p50k_edit, cl100k, o200k, o200k_harmony, llama3, llama4, qwen2, qwen2.5, "
-           "qwen3, deepseek3, tekken";
+    size_t used = 0;
+    names[0] = '\0';
+    for (size_t i = 0; i < N_PRESETS; i++) {
+        if (i > 0 && strcmp(presets[i].name, presets[i - 1].name) == 0)
+            continue;
+        const int n = snprintf(names + used, PRESET_NAMES_BYTES - used, "%s%s", i > 0 ? ", " : "",
+                               presets[i].name);
+        used += (size_t)n;
+    }
 }
 
 static bool add_special(model *m, const preset_special *s, uint32_t first_id, model_error *err)
@@ -238,15 +254,30 @@ bool preset_add_tekken_specials(model *m, model_error *err)
     return true;
 }
 
-bool preset_apply(const preset *p, model *m, uint32_t n_ranks, model_error *err)
+static bool refuse_number(const preset *p, uint32_t n_ranks, model_error *err)
 {
-    const preset *end = presets + sizeof presets / sizeof *presets;
+    char numbers[40];
+    const preset *next = p + 1;
+    const bool two = next < presets + N_PRESETS && strcmp(next->name, p->name) == 0;
+    snprintf(numbers, sizeof numbers, two ? "%u or %u" : "%u", p->n_ranks, next->n_ranks);
+    return model_fail(err, 0,
+                      "--pattern %s is for files of %s ranks, and this one has %u; for another "
+                      "vocabulary with the same pattern, without special tokens, say --pattern "
+                      "%s" PRESET_ANY,
+                      p->name, numbers, n_ranks, p->name);
+}
+
+bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, model_error *err)
+{
+    const preset *p = choice.preset, *end = presets + N_PRESETS;
     m->split = p->split;
     if (p->nfc && !model_add_step(m, NORMALIZE_NFC, err))
         return false;
+    if (choice.any)
+        return true;
     for (const preset *same = p; same < end && strcmp(same->name, p->name) == 0; same++) {
-        if (same->n_ranks == 0 || same->n_ranks == n_ranks)
+        if (same->n_ranks == n_ranks)
             return add_specials(same, m, n_ranks, err);
     }
-    return true;
+    return refuse_number(p, n_ranks, err);
 }

@@ -18,22 +18,32 @@ typedef struct preset {
     const char *name;
     split_pattern split;
     bool nfc;
-    uint32_t n_ranks; /* the specials go with files that have this many; 0: with any */
+    uint32_t n_ranks; /* of the files that it is for */
     bool from_ranks;  /* their ids are counted from the number of ranks */
     const preset_special *specials;
     size_t n_specials;
     const char *bos, *eos; /* or NULL */
 } preset;
 
+/* What --pattern chooses: a preset, or with PRESET_ANY behind its name only its pattern and
+ * normalizer, for files of any number of ranks. */
+typedef struct preset_choice {
+    const preset *preset; /* the first of its name */
+    bool any;
+} preset_choice;
+
 #define PRESET_TEKKEN "tekken"
-/* The first of this name, NULL if there is none. */
-const preset *preset_find(const char *name);
-/* All names, "gpt2, cl100k, ..."; static. */
-const char *preset_names(void);
+#define PRESET_ANY ":any"
+#define PRESET_NAMES_BYTES 160
+/* false: there is none of this name, and err has all names. */
+bool preset_find(preset_choice *choice, const char *name, model_error *err);
+/* All names: "gpt2, p50k, ...". */
+void preset_names(char names[PRESET_NAMES_BYTES]);
 #define PRESET_N_TEKKEN 20
 /* Those that a tekken.json up to version 7 leaves out: ids 0 to PRESET_N_TEKKEN - 1. */
 bool preset_add_tekken_specials(model *m, model_error *err);
-/* Sets pattern and normalizer; specials, bos_id and eos_id where they go with so many ranks. */
-bool preset_apply(const preset *p, model *m, uint32_t n_ranks, model_error *err);
+/* Sets pattern and normalizer, specials, bos_id and eos_id. false: a preset for files with another
+ * number of ranks. */
+bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, model_error *err);
 
 #endif /* TOKMAP_PRESETS_H */
