@@ -122,6 +122,35 @@ TEST(strip_takes_blanks_of_unicode_on_its_side)
     model_free(&m);
 }
 
+/* tokenizers: what is left of such a token is empty, and left out. */
+TEST(a_blank_token_whose_blanks_are_taken_is_none)
+{
+    static const uint8_t text[] = "x<r> \t\ny\t<r>\t<w>"
+                                  "                 "
+                                  "                                                             ";
+    const size_t n = strlen("x<r> \t\ny\t<r>\t<w>");
+    model m;
+    model_error err;
+    model_init(&m);
+    add(&m, "<r>", (added_token){.id = 1, .rstrip = true});
+    add(&m, "\t", (added_token){.id = 2, .lstrip = true});
+    add(&m, "\n", (added_token){.id = 3, .lstrip = true, .rstrip = true});
+    add(&m, "<w>", (added_token){.id = 4});
+    static const uint32_t expected[] = {1, 2, 1, 4};
+    added_tokens *a = added_tokens_new(&m, false, &err);
+    added_match match = {0};
+    size_t at = 0;
+    for (size_t i = 0; i < 4; i++) {
+        CHECK(added_tokens_next(a, text, n, at, &match));
+        CHECK_EQ(match.id, expected[i]);
+        at = match.next;
+        match.taken = match.end;
+    }
+    CHECK(!added_tokens_next(a, text, n, at, &match));
+    added_tokens_free(a);
+    model_free(&m);
+}
+
 /* ---- Policies ---- */
 
 enum {

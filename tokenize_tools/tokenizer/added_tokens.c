@@ -161,30 +161,44 @@ static size_t blanks_after(const uint8_t *text, size_t n_bytes, size_t end)
     return end;
 }
 
-bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
-                       added_match *match)
+/* The first token at or after *at, whose place *at then is; NULL: none. */
+static const token *find_token(const added_tokens *a, const uint8_t *text, size_t n_bytes,
+                               size_t *from)
 {
-    if (a->n_tokens == 0)
-        return false;
-    const token *t = NULL;
-    size_t at = from, looked = from;
+    size_t at = *from, looked = at;
     for (; at < n_bytes; at++) {
         while (at == looked && a->n_pairs && at + BLOCK <= n_bytes &&
                !a->block_has_pair(a->pairs, a->n_pairs, text + at))
             looked = at += BLOCK;
         if (at == looked)
             looked += BLOCK;
-        if (at < n_bytes && (t = token_at(a, text + at, n_bytes - at)) != NULL)
-            break;
+        const token *t = at < n_bytes ? token_at(a, text + at, n_bytes - at) : NULL;
+        if (t) {
+            *from = at;
+            return t;
+        }
     }
-    if (!t)
-        return false;
-    match->next = at + t->n_bytes;
-    match->start = t->lstrip ? blanks_before(text, match->taken, at) : at;
-    match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
-    match->id = t->id;
-    match->special = t->special;
-    return true;
+    return NULL;
+}
+
+bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
+                       added_match *match)
+{
+    size_t at = from;
+    const token *t;
+    while (a->n_tokens > 0 && (t = find_token(a, text, n_bytes, &at)) != NULL) {
+        match->next = at + t->n_bytes;
+        match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
+        if (t->lstrip && match->end <= match->taken) { /* blanks, and the token before has them */
+            at = match->next;
+            continue;
+        }
+        match->start = t->lstrip ? blanks_before(text, match->taken, at) : at;
+        match->id = t->id;
+        match->special = t->special;
+        return true;
+    }
+    return false;
 }
 
 /* ---- New and free ---- */
