@@ -160,7 +160,7 @@ enum {
 };
 
 /* Bytes, "ab" = 256, the special "<end>" and the ordinary added token "--". */
-static tokenizer *make(split_pattern split)
+static tokenizer *make_with(split_pattern split, bool prefix_space, const char *more)
 {
     model m;
     model_error err;
@@ -168,6 +168,7 @@ static tokenizer *make(split_pattern split)
     m.kind = MODEL_BYTE_BPE;
     m.rule = MERGE_RANKED;
     m.split = split;
+    m.prefix_space = prefix_space;
     for (uint32_t id = 0; id < 257; id++) {
         const uint8_t byte = (uint8_t)id;
         CHECK(model_set_token(&m,
@@ -180,12 +181,19 @@ static tokenizer *make(split_pattern split)
     add(&m, "<end>", (added_token){.id = END, .special = true});
     add(&m, "--", (added_token){.id = RUN});
     add(&m, "<new>", (added_token){.id = NEW, .special = true, .normalized = true});
+    if (more)
+        add(&m, more, (added_token){.id = NEW + 1});
     CHECK(model_finish(&m, &(model_source){.name = "test"}, &err));
     tokenizer *t = tokenizer_new(&m, &err);
     if (!t)
         CHECK_FAIL("%s", err.text);
     model_free(&m);
     return t;
+}
+
+static tokenizer *make(split_pattern split)
+{
+    return make_with(split, false, NULL);
 }
 
 static void expect(specials_policy policy, const char *text, const uint32_t *ids, size_t n_ids)
@@ -216,6 +224,40 @@ TEST(specials_are_text_or_ids_or_left_out_and_always_counted)
     expect(SPECIALS_TEXT, text, as_text, 14);
     expect(SPECIALS_MATCH, text, matched, 6);
     expect(SPECIALS_DROP, text, dropped, 4);
+}
+
+/* A text that begins after an added token has another beginning than one that goes on there. */
+TEST(cuts_beside_added_tokens_change_nothing)
+{
+    static const char *const tokens[] = {"x", "a\n", "\xD1\x8F", "7", "1a", "b ", " b", "--"};
+    static const char *const pieces[] = {
+        "x", "1", " ", "a", "\n", "\xD1\x8F", "ab", "b\na", "a b", "\xD1\x8F \xD1\x8F", "7", "--"};
+    static uint8_t text[200 + TEXT_PADDING];
+    size_t n_cuts = 0;
+    for (int round = 0; round < 4000; round++) {
+        tokenizer *t = make_with(SPLIT_GPT2, round % 2, tokens[any(8)]);
+        encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_MATCH});
+        size_t n = 0;
+        for (int i = 0; i < 20; i++) {
+            const char *piece = pieces[any(12)];
+            memcpy(text + n, piece, strlen(piece));
+            n += strlen(piece);
+        }
+        id_buffer whole = {0}, parts = {0};
+        const size_t cut = tokenizer_safe_cut(t, text, 1 + any((uint32_t)n));
+        n_cuts += cut > 0;
+        CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &whole), TOKENIZE_OK);
+        CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &parts), TOKENIZE_OK);
+        CHECK_INT(encoder_encode(e, text + cut, n - cut, cut ? 0 : TEXT_FIRST, &parts),
+                  TOKENIZE_OK);
+        if (whole.n != parts.n || memcmp(whole.ids, parts.ids, whole.n * sizeof *whole.ids) != 0)
+            CHECK_FAIL("\"%.*s\" cut at %zu", (int)n, text, cut);
+        id_buffer_free(&whole);
+        id_buffer_free(&parts);
+        encoder_free(e);
+        tokenizer_free(t);
+    }
+    CHECK(n_cuts > 1000);
 }
 
 /* What stands on both sides of a special that is left out does not merge. */

@@ -265,6 +265,56 @@ same utf8_errors_make_bad_documents "good" \
     "$(printf 'caf\351\ngood\n' | tokmap pack -q --lines --utf8 error --on-error skip - -o utf8 &&
         texts utf8)"
 
+# ---- Unigram: the parts of a document go in order ----
+
+# Scores are sums of each other, but for the rounding, so that what is best depends on all before it.
+cat >unigram.py <<'END'
+import random, struct, sys
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+def field(number, data):
+    return varint(number << 3 | 2) + varint(len(data)) + data
+rng = random.Random(5)
+letters = "abcd.\u2581"
+pieces = {"<unk>": 0.0, **{c: -3.1 - rng.randrange(9) / 10 for c in letters}}
+while len(pieces) < 60:
+    parts = rng.choices([p for p in pieces if p != "<unk>"], k=2)
+    if "\u2581" not in parts[1]:
+        pieces["".join(parts)] = sum(pieces[p] for p in parts)
+model = b"".join(field(1, field(1, p.encode()) + b"\x15" + struct.pack("<f", score) + (b"\x18\x02" if p == "<unk>" else b""))
+                 for p, score in pieces.items())
+open("unigram.model", "wb").write(model + field(2, b"\x18\x01") + field(3, b"\x18\x01\x20\x01"))
+words = ["".join(rng.choices("abcd", k=rng.randint(1, 7))) for _ in range(5000)]
+text = " ".join(rng.choices(words, k=500000))
+open("unigram.txt", "w").write(text)
+open("unigram.line", "w").write('"%s"\n' % text)
+open("unigram.lines", "w").writelines(" ".join(rng.choices(words, k=n)) + "\n" for n in [9] * 3000 + [400000] + [9] * 3000 + [300000])
+END
+if ! command -v "${PYTHON:-python3}" >/dev/null; then
+    skip unigram_takes_documents_of_any_size "${PYTHON:-python3} not found"
+else
+    "${PYTHON:-python3}" unigram.py
+    unigram()
+    {
+        tokmap pack --tokenizer unigram.model --eod none -q "$@"
+    }
+    for how in "-j 1 --memory 8M" "-j 3 --memory 8M" "-j 2 --memory 256M"; do
+        unigram -f $how unigram.txt -o large
+        same "unigram_takes_documents_of_any_size_with_$(echo "$how" | tr -d ' -')" \
+            "$(tokmap encode --tokenizer unigram.model unigram.line | tr -d '[]' | tr ',' ' ' | cksum)" \
+            "$(tokmap cat large | cksum)"
+    done
+    always_the_same unigram_does_not_depend_on_threads_and_memory \
+        --lines unigram.lines unigram.txt --tokenizer unigram.model --eod 1 --split valid=0.5
+    wanted=$(all_of same)
+    rm -f same.* same-*
+    for seconds in 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.5 0.6 100; do
+        [ -e same.tmi ] || TOKMAP_CHECKPOINT_MS=0 timeout -s KILL "$seconds" tokmap pack -q --lines unigram.lines \
+            unigram.txt --tokenizer unigram.model --eod 1 --split valid=0.5 -j 2 --memory 8M -o same 2>.err
+    done 2>/dev/null
+    same and_killed_in_a_document_it_goes_on_to_the_same "$wanted" "$(all_of same)"
+fi
+
 # ---- Special tokens ----
 
 # A vocabulary of bytes, one merge, two specials.

@@ -194,8 +194,7 @@ TEST(a_scratch_may_take_a_sentence_in_parts)
         else
             make_huggingface(&g.m, 8);
         engine_start(&g, 1 << 16);
-        const unsigned cuts = char_engine_cuts_in_order(g.e);
-        CHECK((char_engine_cuts(g.e) & ~cuts) == 0);
+        const unsigned cuts = char_engine_cuts(g.e);
         for (int i = 0; i < 4 && cuts != 0; i++) {
             size_t n = long_text(text, 8), at = 0, part;
             g.out.n = 0;

@@ -56,7 +56,8 @@ void pack_documents_free(pack_documents *d)
 
 const pack_position *pack_documents_position(const pack_documents *d)
 {
-    return d->holding ? NULL : &d->at;
+    const bool in_order = d->at.open && tokenizer_in_order(d->o.tokenizer);
+    return d->holding || in_order ? NULL : &d->at;
 }
 
 const pack_position *pack_documents_counts(const pack_documents *d)

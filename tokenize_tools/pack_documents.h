@@ -50,7 +50,8 @@ void pack_documents_free(pack_documents *d);
  * nothing behind them does; else to 0. */
 int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err);
 
-/* NULL while a document is held back, and the position alone does not say everything. */
+/* NULL while the position alone does not say everything: a document is held back, or goes on and
+ * the tokenizer needs the state behind its first part. */
 const pack_position *pack_documents_position(const pack_documents *d);
 /* n_before: bytes of text of the document that goes on. */
 void pack_documents_set_position(pack_documents *d, const pack_position *position,

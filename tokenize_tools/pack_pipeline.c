@@ -33,6 +33,10 @@ struct pack_pipeline {
     size_t in_flight;                /* bytes that the jobs from n_out - lent to n_read hold */
     bool at_end, stop, reader_started;
     bool no_memory; /* an encoder could not go on */
+    /* Where parts of a document go in order, of job n_taken - 1: whether it has its ids, and the
+     * state behind it. */
+    bool last_done;
+    encoder_state last_state;
     uint64_t stored_bytes;
     int read_status;
     corpus_error read_error;
@@ -123,32 +127,53 @@ static bool encode_job(const pack_pipeline_options *o, encoder *e, pack_job *job
     return ok;
 }
 
-/* The next job to encode, or NULL: there will be none. Called with the lock. */
-static pipeline_slot *take_text(pack_pipeline *p)
+static bool may_take_text(const pack_pipeline *p)
 {
-    while (!p->stop && p->n_taken == p->n_read && !p->at_end)
+    if (p->n_taken == p->n_read)
+        return false;
+    const pack_job *job = &p->slots[p->n_taken % p->n_slots].job;
+    return p->last_done || !job->batch.continues || !tokenizer_in_order(p->options.tokenizer);
+}
+
+/* The next job to encode, or NULL: there will be none. */
+static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_state *state)
+{
+    pipeline_slot *slot = NULL;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop && !may_take_text(p) && !(p->at_end && p->n_taken == p->n_read))
         pthread_cond_wait(&p->text, &p->lock);
-    if (p->stop || p->n_taken == p->n_read)
-        return NULL;
-    return &p->slots[p->n_taken++ % p->n_slots];
+    if (!p->stop && p->n_taken < p->n_read) {
+        *number = p->n_taken++;
+        *state = p->last_state;
+        slot = &p->slots[*number % p->n_slots];
+        p->last_done = false;
+        if (may_take_text(p)) /* its own signal may have come too early */
+            pthread_cond_signal(&p->text);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return slot;
 }
 
 static void encode_all(pack_pipeline *p, encoder *e)
 {
-    for (;;) {
-        pthread_mutex_lock(&p->lock);
-        pipeline_slot *slot = take_text(p);
-        pthread_mutex_unlock(&p->lock);
-        if (!slot)
-            return;
-        bool ok = encode_job(&p->options, e, &slot->job);
+    pipeline_slot *slot;
+    uint64_t number;
+    encoder_state state;
+    bool ok = true;
+    while (ok && (slot = take_text(p, &number, &state)) != NULL) {
+        if (slot->job.batch.continues)
+            encoder_restore(e, state);
+        ok = encode_job(&p->options, e, &slot->job);
         pthread_mutex_lock(&p->lock);
         slot->done = true;
+        if (number + 1 == p->n_taken && tokenizer_in_order(p->options.tokenizer)) {
+            p->last_state = encoder_save(e);
+            p->last_done = true;
+            pthread_cond_broadcast(&p->text);
+        }
         p->no_memory = p->no_memory || !ok;
         pthread_cond_signal(&p->ids);
         pthread_mutex_unlock(&p->lock);
-        if (!ok)
-            return;
     }
 }
 
@@ -374,6 +399,7 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     p->corpus = c;
     p->slots = slots;
     p->n_slots = n_slots;
+    p->last_done = true;
     p->encoders = encoders;
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);

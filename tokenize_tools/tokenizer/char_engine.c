@@ -32,7 +32,8 @@ struct char_engine {
     added_tokens *added;                /* in normalized text, or NULL */
     bool added_across_cuts;
     bool blanks_only; /* for `added` the text is put into one form: all its U+2581 are blanks */
-    unsigned cuts, cuts_in_order;
+    unsigned cuts;
+    bool in_order; /* Unigram: sums go on over cuts */
     char_decoder *decoder;
 };
 
@@ -251,14 +252,15 @@ static unsigned cuts_of_words(const char_engine *e)
 
 static void choose_cuts(char_engine *e)
 {
-    e->cuts = e->cuts_in_order = cuts_of_words(e);
-    if (!e->pieces || e->sentences != WHOLE_TEXT)
+    e->cuts = cuts_of_words(e);
+    e->in_order = e->pieces && e->sentences == WHOLE_TEXT;
+    if (!e->in_order)
         return;
-    e->cuts = 0; /* sums go on over them; and so do runs of unknown characters */
+    /* Runs of unknown characters go on over cuts. */
     if (!unigram_knows(e->pieces, ' '))
-        e->cuts_in_order &= ~(unsigned)CUT_AT_SPACE;
+        e->cuts &= ~(unsigned)CUT_AT_SPACE;
     if (!unigram_knows(e->pieces, '\n'))
-        e->cuts_in_order &= ~(unsigned)CUT_AT_NEWLINE;
+        e->cuts &= ~(unsigned)CUT_AT_NEWLINE;
 }
 
 static bool load(char_engine *e, const model *m, model_error *err)
@@ -306,14 +308,9 @@ unsigned char_engine_cuts(const char_engine *e)
     return e->cuts;
 }
 
-unsigned char_engine_cuts_in_order(const char_engine *e)
+bool char_engine_in_order(const char_engine *e)
 {
-    return e->cuts_in_order;
-}
-
-bool char_engine_cuts_at_space(const char_engine *e)
-{
-    return (e->cuts & CUT_AT_SPACE) != 0;
+    return e->in_order;
 }
 
 bool char_engine_decode(const char_engine *e, const uint32_t *ids, size_t n_ids, model_text *text)
@@ -589,6 +586,11 @@ void char_scratch_free(char_scratch *s)
     unigram_scratch_free(s->search);
     unigram_stream_free(s->stream);
     free(s);
+}
+
+double *char_scratch_sum(char_scratch *s)
+{
+    return s->stream ? unigram_stream_score(s->stream) : NULL;
 }
 
 uint64_t char_scratch_specials_seen(const char_scratch *s)

@@ -15,12 +15,9 @@ char_engine *char_engine_new(const model *m, model_error *err);
 void char_engine_free(char_engine *e);
 
 /* The kinds of text_cut.h that are safe: the part after the cut is encoded with STRETCH_CONTINUES,
- * by any scratch. */
+ * by any scratch; or where the parts go in order, by one that has the sum of the part before. */
 unsigned char_engine_cuts(const char_engine *e);
-bool char_engine_cuts_at_space(const char_engine *e);
-/* The same where the parts are encoded by one scratch, in order and with nothing in between: for
- * Unigram, whose sums go on from the beginning of the document. */
-unsigned char_engine_cuts_in_order(const char_engine *e);
+bool char_engine_in_order(const char_engine *e);
 
 char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes);
 void char_scratch_free(char_scratch *s);
@@ -38,6 +35,8 @@ enum {
  * memory. */
 bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, unsigned flags,
                          id_buffer *out);
+/* Of the scores since the sentence began, where char_engine_in_order; else NULL. */
+double *char_scratch_sum(char_scratch *s);
 /* Special tokens that were found in normalized text, so far. */
 uint64_t char_scratch_specials_seen(const char_scratch *s);
 

@@ -59,6 +59,17 @@ void encoder_free(encoder *e)
     free(e);
 }
 
+encoder_state encoder_save(const encoder *e)
+{
+    return (encoder_state){e->t->in_order ? *char_scratch_sum(e->chars) : 0};
+}
+
+void encoder_restore(encoder *e, encoder_state state)
+{
+    if (e->t->in_order)
+        *char_scratch_sum(e->chars) = state.sum;
+}
+
 uint64_t encoder_specials_seen(const encoder *e)
 {
     return e->specials_seen;

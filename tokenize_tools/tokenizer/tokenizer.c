@@ -68,8 +68,10 @@ static bool set_engine(tokenizer *t, const model *m, model_error *err)
     if (m->kind == MODEL_BYTE_BPE)
         return set_byte_level(t, m, err);
     t->chars = char_engine_new(m, err);
-    if (t->chars)
+    if (t->chars) {
         t->cuts = char_engine_cuts(t->chars);
+        t->in_order = char_engine_in_order(t->chars);
+    }
     return t->chars != NULL;
 }
 
@@ -80,7 +82,7 @@ static bool is_word(uint8_t c)
     return ((uint8_t)((c | 0x20) - 'a') < 26) || (uint8_t)(c - '0') < 10;
 }
 
-/* An added token must not lie across a cut, nor take a blank from its other side. */
+/* An added token must not lie across a cut, nor end there, nor take a blank from its other side. */
 static unsigned cuts_against(const added_token *a)
 {
     const uint8_t *s = (const uint8_t *)a->content.s;
@@ -98,8 +100,13 @@ static unsigned cuts_against(const added_token *a)
         if (s[i] >= 0xE3) /* the first byte of a stop or comma, perhaps */
             cuts |= CUT_AT_STOP;
     }
-    if (a->rstrip && n > 0 && is_word(s[n - 1]))
-        cuts |= CUT_AT_SPACE;
+    /* What follows a token begins a stretch, which may be given a prefix, and does not go on. */
+    if (n > 0 && is_word(s[n - 1]))
+        cuts |= CUT_AT_SPACE | CUT_AT_DIGIT;
+    if (n > 0 && s[n - 1] == '\n')
+        cuts |= CUT_AT_NEWLINE | CUT_AT_WIDE;
+    if (n > 0 && s[n - 1] >= 0x80)
+        cuts |= CUT_AT_WIDE | CUT_AT_STOP;
     return cuts;
 }
 
@@ -112,6 +119,11 @@ static void limit_cuts(tokenizer *t, const model *m)
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes)
 {
     return t->builtin ? n_bytes : text_cut(text, n_bytes, t->cuts);
+}
+
+bool tokenizer_in_order(const tokenizer *t)
+{
+    return t->in_order;
 }
 
 /* ---- New and free ---- */

@@ -52,6 +52,9 @@ bool tokenizer_takes_bytes(const tokenizer *t);
  * other, the first with TEXT_FIRST and the second without, gives the ids of the whole, whatever
  * follows text[n_bytes]. 0 if there is none. */
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes);
+/* Whether the second part needs the state in which the first left its encoder: with Unigram, what
+ * is best depends on rounded sums that begin with the document. Else any encoder may have it. */
+bool tokenizer_in_order(const tokenizer *t);
 
 /* ---- Encode ---- */
 
@@ -76,6 +79,12 @@ void encoder_free(encoder *e);
  * bytes where tokenizer_takes_bytes. */
 tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
                                id_buffer *out);
+/* Between two parts of a document, where tokenizer_in_order. */
+typedef struct encoder_state {
+    double sum;
+} encoder_state;
+encoder_state encoder_save(const encoder *e);
+void encoder_restore(encoder *e, encoder_state state);
 /* Specials that were written in texts, so far; and about where in the last text one was that gave
  * TOKENIZE_SPECIAL. */
 uint64_t encoder_specials_seen(const encoder *e);

@@ -16,6 +16,7 @@ struct tokenizer {
 
     added_tokens *raw, *normalized;
     unsigned cuts; /* text_cut.h */
+    bool in_order;
     model_token *tokens;
     size_t n_tokens;
     uint8_t *token_bytes;

@@ -77,6 +77,11 @@ bool unigram_stream_end(unigram_stream *s, const uint8_t *end, id_buffer *out)
     return unigram_finish(s->u, &s->state, end, out);
 }
 
+double *unigram_stream_score(unigram_stream *s)
+{
+    return &s->state.score;
+}
+
 /* ---- Many words ---- */
 
 /* Finds the words of a bitmap by their numbers, which only grow. */
