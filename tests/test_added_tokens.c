@@ -5,6 +5,7 @@
 
 #include "check.h"
 #include "tokenizer/added_tokens.h"
+#include "tokenizer/pair_filter.h"
 #include "tokenizer/tokenizer.h"
 
 static uint64_t state = 3;
@@ -67,7 +68,7 @@ TEST(the_leftmost_and_longest_token_is_found_at_every_place)
         model m;
         model_error err;
         model_init(&m);
-        /* Few and long tokens are looked for block by block, many or short ones byte by byte. */
+        /* Few beginnings have groups of their own in the filter, many share them. */
         const uint32_t n_tokens = 1 + any(round % 2 ? 4 : 30), n_letters = 2 + any(4);
         const uint32_t shortest = round % 3 ? 2 : 1;
         for (uint32_t id = 0; id < n_tokens; id++) {
@@ -93,6 +94,53 @@ TEST(the_leftmost_and_longest_token_is_found_at_every_place)
         added_tokens_free(a);
         model_free(&m);
     }
+}
+
+/* ---- The filter ---- */
+
+TEST(filter_leaves_all_places_where_a_string_begins)
+{
+    static uint8_t text[PAIR_FILTER_BLOCK + 1];
+    for (int round = 0; round < 3000; round++) {
+        uint8_t strings[40][2];
+        const uint32_t n_strings = 1 + any(40);
+        const bool single = any(4) == 0;
+        pair_filter plain, best;
+        pair_filter_init(&plain, SIMD_SCALAR);
+        pair_filter_init(&best, SIMD_BEST);
+        for (uint32_t i = 0; i < n_strings; i++) {
+            strings[i][0] = (uint8_t)any(256);
+            strings[i][1] = (uint8_t)any(256);
+            pair_filter_add(&plain, strings[i], single ? 1 : 2, i % PAIR_FILTER_GROUPS);
+            pair_filter_add(&best, strings[i], single ? 1 : 2, i % PAIR_FILTER_GROUPS);
+        }
+        for (size_t i = 0; i < sizeof text; i++)
+            text[i] = any(2) ? (uint8_t)any(256) : strings[any(n_strings)][any(2)];
+        uint64_t expected = 0;
+        for (size_t i = 0; i < PAIR_FILTER_BLOCK; i++) {
+            for (uint32_t k = 0; k < n_strings; k++)
+                if (text[i] == strings[k][0] && (single || text[i + 1] == strings[k][1]))
+                    expected |= (uint64_t)1 << i;
+        }
+        const uint64_t found = pair_filter_find(&plain, text);
+        CHECK_EQ(found & expected, expected);
+        CHECK_EQ(pair_filter_find(&best, text), found);
+    }
+}
+
+/* With the beginnings of tekken's thousand tokens, HTML is nothing to look at but for its ends. */
+TEST(filter_leaves_few_places_of_ordinary_text)
+{
+    static const char *const tokens[] = {"</s>", "<SP",  "<pad>", "<s>",  "<unk>", "[/INST]",
+                                         "[AV",  "[IMG", "[MID",  "[PRE", "[SUF",  "[TOOL"};
+    static const uint8_t text[] =
+        "<div class=\"a [b]\"> <b>Some</b> text, <i>more</i> text; x < y [1] ";
+    pair_filter f;
+    pair_filter_init(&f, SIMD_BEST);
+    for (unsigned i = 0; i < 12; i++)
+        pair_filter_add(&f, (const uint8_t *)tokens[i], strlen(tokens[i]),
+                        i * PAIR_FILTER_GROUPS / 12);
+    CHECK_EQ(__builtin_popcountll(pair_filter_find(&f, text)), 2);
 }
 
 TEST(strip_takes_blanks_of_unicode_on_its_side)

@@ -3,135 +3,143 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "double_array.h"
+#include "pair_filter.h"
 #include "unicode.h"
 
-/* A text is looked through for the first two bytes of the tokens, 64 places at once, when there are
- * few such beginnings; else byte by byte. */
-#define MAX_PAIRS 8
-#define BLOCK 64
-
 typedef struct token {
-    const uint8_t *bytes;
-    size_t n_bytes;
     uint32_t id;
     bool special, lstrip, rstrip;
 } token;
 
-typedef bool find_pair_fn(const uint8_t pairs[MAX_PAIRS][2], size_t n_pairs, const uint8_t *text);
-
 struct added_tokens {
-    find_pair_fn *block_has_pair;
-    token *tokens; /* by their first byte, then the longest first */
+    token *tokens;
     size_t n_tokens;
-    uint8_t *bytes;
-    uint32_t first_of[257]; /* tokens that begin with byte b: first_of[b] .. first_of[b + 1] */
-    uint8_t pairs[MAX_PAIRS][2];
-    size_t n_pairs; /* 0: too many, or a token of one byte */
+    pair_filter filter; /* where it is worth looking into the trie */
+    double_array trie;  /* values are places in `tokens` */
 };
 
-static int by_first_byte_then_longest(const void *a, const void *b)
+/* ---- New ---- */
+
+static bool add_key(added_tokens *a, double_array_key *key, const added_token *t, model_error *err)
 {
-    const token *s = a, *t = b;
-    if (s->bytes[0] != t->bytes[0])
-        return s->bytes[0] < t->bytes[0] ? -1 : 1;
-    if (s->n_bytes != t->n_bytes)
-        return s->n_bytes > t->n_bytes ? -1 : 1;
-    const int order = memcmp(s->bytes, t->bytes, s->n_bytes);
-    return order ? order : (s->id > t->id) - (s->id < t->id);
+    const model_text *content = &t->content;
+    if (t->single_word)
+        return model_fail(err, 0, "added token \"%.100s\": single_word", content->s);
+    if (memchr(content->s, 0, content->n_bytes))
+        return model_fail(err, 0, "added token \"%.100s\": a NUL in it is not supported",
+                          content->s);
+    *key = (double_array_key){(const uint8_t *)content->s, (uint32_t)content->n_bytes,
+                              (uint32_t)a->n_tokens};
+    a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip};
+    return true;
 }
 
-static void find_pairs(added_tokens *a)
+static bool same_text(const double_array_key *a, const double_array_key *b)
 {
+    return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
+}
+
+/* Of tokens with the same text the one with the lowest id counts. */
+static size_t drop_same(const added_tokens *a, double_array_key *keys)
+{
+    size_t n = 0;
     for (size_t i = 0; i < a->n_tokens; i++) {
-        const token *t = &a->tokens[i];
-        size_t k = 0;
-        while (t->n_bytes >= 2 && k < a->n_pairs && memcmp(a->pairs[k], t->bytes, 2) != 0)
-            k++;
-        if (t->n_bytes < 2 || k == MAX_PAIRS) {
-            a->n_pairs = 0;
-            return;
-        }
-        if (k == a->n_pairs)
-            memcpy(a->pairs[a->n_pairs++], t->bytes, 2);
+        if (n == 0 || !same_text(&keys[n - 1], &keys[i]))
+            keys[n++] = keys[i];
+        else if (a->tokens[keys[i].value].id < a->tokens[keys[n - 1].value].id)
+            keys[n - 1].value = keys[i].value;
+    }
+    return n;
+}
+
+static bool same_beginning(const double_array_key *a, const double_array_key *b)
+{
+    return a->bytes[0] == b->bytes[0] && (a->n_bytes == 1) == (b->n_bytes == 1) &&
+           (a->n_bytes == 1 || a->bytes[1] == b->bytes[1]);
+}
+
+static void fill_filter(pair_filter *f, const double_array_key *keys, size_t n_keys)
+{
+    size_t n_pairs = 0, pair = 0;
+    for (size_t i = 0; i < n_keys; i++)
+        n_pairs += i == 0 || !same_beginning(&keys[i], &keys[i - 1]);
+    pair_filter_init(f, SIMD_BEST);
+    for (size_t i = 0; i < n_keys; i++) {
+        pair += i > 0 && !same_beginning(&keys[i], &keys[i - 1]);
+        const size_t group =
+            n_pairs <= PAIR_FILTER_GROUPS ? pair : pair * PAIR_FILTER_GROUPS / n_pairs;
+        pair_filter_add(f, keys[i].bytes, keys[i].n_bytes, (unsigned)group);
     }
 }
 
 static bool fill(added_tokens *a, const model *m, bool normalized, model_error *err)
 {
-    size_t used = 0;
-    for (size_t i = 0; i < m->n_added; i++) {
+    double_array_key *keys = malloc(m->n_added * sizeof *keys + 1);
+    bool filled = keys != NULL || model_no_memory(err);
+    for (size_t i = 0; i < m->n_added && filled; i++) {
         const added_token *t = &m->added[i];
-        if (t->normalized != normalized || t->content.n_bytes == 0)
-            continue;
-        if (t->single_word)
-            return model_fail(err, 0, "added token \"%.100s\": single_word", t->content.s);
-        memcpy(a->bytes + used, t->content.s, t->content.n_bytes);
-        a->tokens[a->n_tokens++] =
-            (token){a->bytes + used, t->content.n_bytes, t->id, t->special, t->lstrip, t->rstrip};
-        used += t->content.n_bytes;
+        if (t->normalized == normalized && t->content.n_bytes > 0)
+            filled = add_key(a, &keys[a->n_tokens], t, err);
     }
-    qsort(a->tokens, a->n_tokens, sizeof *a->tokens, by_first_byte_then_longest);
-    for (size_t i = 0; i < a->n_tokens; i++)
-        a->first_of[a->tokens[i].bytes[0] + 1]++;
-    for (size_t b = 0; b < 256; b++)
-        a->first_of[b + 1] += a->first_of[b];
-    find_pairs(a);
-    return true;
+    if (filled) {
+        qsort(keys, a->n_tokens, sizeof *keys, double_array_compare);
+        const size_t n_keys = drop_same(a, keys);
+        fill_filter(&a->filter, keys, n_keys);
+        filled = double_array_build(&a->trie, keys, n_keys) || model_no_memory(err);
+    }
+    free(keys);
+    return filled;
+}
+
+added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err)
+{
+    added_tokens *a = calloc(1, sizeof *a);
+    if (a)
+        a->tokens = malloc(m->n_added * sizeof *a->tokens + 1);
+    if (!a || !a->tokens)
+        model_no_memory(err);
+    else if (fill(a, m, normalized, err))
+        return a;
+    added_tokens_free(a);
+    return NULL;
+}
+
+void added_tokens_free(added_tokens *a)
+{
+    if (!a)
+        return;
+    double_array_free(&a->trie);
+    free(a->tokens);
+    free(a);
+}
+
+bool added_tokens_none(const added_tokens *a)
+{
+    return a->n_tokens == 0;
 }
 
 /* ---- Search ---- */
 
-/* Whether one of the pairs may begin in text[0 .. BLOCK). All are compared, so that the compiler
- * can make vectors of it. */
-__attribute__((always_inline)) static inline bool find_pair(const uint8_t pairs[MAX_PAIRS][2],
-                                                            size_t n_pairs, const uint8_t *text)
+/* The longest token at or after *at, which is set to its place; its length, or 0: there is none. */
+static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t *at,
+                         uint32_t *which)
 {
-    uint8_t seen[BLOCK] = {0};
-    for (size_t k = 0; k < n_pairs; k++) {
-        const uint8_t first = pairs[k][0], second = pairs[k][1];
-        for (size_t i = 0; i < BLOCK; i++)
-            seen[i] |= (uint8_t)((text[i] == first) & (text[i + 1] == second));
+    for (size_t block = *at; block < n_bytes; block += PAIR_FILTER_BLOCK) {
+        for (uint64_t places = pair_filter_find(&a->filter, text + block); places;
+             places &= places - 1) {
+            const size_t place = block + (size_t)__builtin_ctzll(places);
+            if (place >= n_bytes)
+                break;
+            const size_t length =
+                double_array_longest(&a->trie, text + place, n_bytes - place, SIZE_MAX, which);
+            if (length > 0) {
+                *at = place;
+                return length;
+            }
+        }
     }
-    uint64_t any = 0, part;
-    for (size_t i = 0; i < BLOCK; i += 8) {
-        memcpy(&part, seen + i, 8);
-        any |= part;
-    }
-    return any != 0;
-}
-
-static bool find_pair_plain(const uint8_t pairs[MAX_PAIRS][2], size_t n_pairs, const uint8_t *text)
-{
-    return find_pair(pairs, n_pairs, text);
-}
-
-#if defined(__x86_64__)
-__attribute__((target("avx2"))) static bool find_pair_avx2(const uint8_t pairs[MAX_PAIRS][2],
-                                                           size_t n_pairs, const uint8_t *text)
-{
-    return find_pair(pairs, n_pairs, text);
-}
-
-static find_pair_fn *best_find_pair(void)
-{
-    return simd_works(SIMD_AVX2) ? find_pair_avx2 : find_pair_plain;
-}
-#else
-static find_pair_fn *best_find_pair(void)
-{
-    return find_pair_plain;
-}
-#endif
-
-static const token *token_at(const added_tokens *a, const uint8_t *text, size_t n_bytes)
-{
-    const uint32_t end = a->first_of[text[0] + 1];
-    for (uint32_t i = a->first_of[text[0]]; i < end; i++) {
-        const token *t = &a->tokens[i];
-        if (t->n_bytes <= n_bytes && memcmp(t->bytes, text, t->n_bytes) == 0)
-            return t;
-    }
-    return NULL;
+    return 0;
 }
 
 static size_t blanks_before(const uint8_t *text, size_t taken, size_t end)
@@ -161,78 +169,23 @@ static size_t blanks_after(const uint8_t *text, size_t n_bytes, size_t end)
     return end;
 }
 
-/* The first token at or after *at, whose place *at then is; NULL: none. */
-static const token *find_token(const added_tokens *a, const uint8_t *text, size_t n_bytes,
-                               size_t *from)
-{
-    size_t at = *from, looked = at;
-    for (; at < n_bytes; at++) {
-        while (at == looked && a->n_pairs && at + BLOCK <= n_bytes &&
-               !a->block_has_pair(a->pairs, a->n_pairs, text + at))
-            looked = at += BLOCK;
-        if (at == looked)
-            looked += BLOCK;
-        const token *t = at < n_bytes ? token_at(a, text + at, n_bytes - at) : NULL;
-        if (t) {
-            *from = at;
-            return t;
-        }
-    }
-    return NULL;
-}
-
 bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
                        added_match *match)
 {
-    size_t at = from;
-    const token *t;
-    while (a->n_tokens > 0 && (t = find_token(a, text, n_bytes, &at)) != NULL) {
-        match->next = at + t->n_bytes;
+    uint32_t which;
+    size_t length;
+    while (a->n_tokens > 0 && (length = find_token(a, text, n_bytes, &from, &which)) > 0) {
+        const token *t = &a->tokens[which];
+        match->next = from + length;
         match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
         if (t->lstrip && match->end <= match->taken) { /* blanks, and the token before has them */
-            at = match->next;
+            from = match->next;
             continue;
         }
-        match->start = t->lstrip ? blanks_before(text, match->taken, at) : at;
+        match->start = t->lstrip ? blanks_before(text, match->taken, from) : from;
         match->id = t->id;
         match->special = t->special;
         return true;
     }
     return false;
-}
-
-/* ---- New and free ---- */
-
-added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err)
-{
-    added_tokens *a = calloc(1, sizeof *a);
-    size_t n_bytes = 0;
-    for (size_t i = 0; i < m->n_added; i++)
-        n_bytes += m->added[i].content.n_bytes;
-    if (a) {
-        a->bytes = malloc(n_bytes + 1);
-        a->tokens = malloc((m->n_added + 1) * sizeof *a->tokens);
-    }
-    if (!a || !a->bytes || !a->tokens)
-        model_no_memory(err);
-    else if (fill(a, m, normalized, err)) {
-        a->block_has_pair = best_find_pair();
-        return a;
-    }
-    added_tokens_free(a);
-    return NULL;
-}
-
-void added_tokens_free(added_tokens *a)
-{
-    if (!a)
-        return;
-    free(a->bytes);
-    free(a->tokens);
-    free(a);
-}
-
-bool added_tokens_none(const added_tokens *a)
-{
-    return a->n_tokens == 0;
 }

@@ -259,7 +259,7 @@ static bool refuse_number(const preset *p, uint32_t n_ranks, model_error *err)
     char numbers[40];
     const preset *next = p + 1;
     const bool two = next < presets + N_PRESETS && strcmp(next->name, p->name) == 0;
-    snprintf(numbers, sizeof numbers, two ? "%u or %u" : "%u", p->n_ranks, next->n_ranks);
+    snprintf(numbers, sizeof numbers, two ? "%u or %u" : "%u", p->n_ranks, two ? next->n_ranks : 0);
     return model_fail(err, 0,
                       "--pattern %s is for files of %s ranks, and this one has %u; for another "
                       "vocabulary with the same pattern, without special tokens, say --pattern "
