@@ -96,6 +96,7 @@ printf '\357\273\277 [ ] \n\t[97 ,\t98]\r\n\n \r\n' >blanks.txt
 same blanks_in_arrays_do_not_count "$(printf '""\n"ab"')" "$(decode blanks.txt)"
 same bytes_that_are_no_utf8_become_the_replacement_character '"a\ufffd"' \
     "$(echo '[97,255]' | decode)"
+same and_so_does_a_part_of_a_character '"a\ufffdb\ufffd"' "$(echo '[97,226,130,98,240,159,152]' | decode)"
 
 # ---- Datasets ----
 

@@ -256,6 +256,16 @@ TEST(what_terminals_obey_is_escaped_in_text_that_is_passed_on)
     CHECK_STR(text, "{\"\\u009b\":\"\\u007f\\u202e \xc3\xa4\"}");
 }
 
+TEST(each_maximal_part_that_is_not_utf8_is_one_replacement_character)
+{
+    CHECK_STR(printed_string("\xe2\x82z", 3), "\"\\ufffdz\"");
+    CHECK_STR(printed_string("\xf0\x9f\x98", 3), "\"\\ufffd\"");
+    CHECK_STR(printed_string("\xf0\x9f\xf0\x9f\x98\x80", 6), "\"\\ufffd\xf0\x9f\x98\x80\"");
+    CHECK_STR(printed_string("\xed\xa0\x80", 3), "\"\\ufffd\\ufffd\\ufffd\"");
+    CHECK_STR(printed_string("\xe0\x80", 2), "\"\\ufffd\\ufffd\"");
+    CHECK_STR(printed_string("\x80\xbf", 2), "\"\\ufffd\\ufffd\"");
+}
+
 TEST(every_printed_string_is_json)
 {
     char bytes[3];

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "plain_text.h"
+#include "tokenizer/unicode.h"
 
 typedef struct scanner {
     const char *at, *end;
@@ -46,6 +47,13 @@ static size_t utf8_length(const char *text, size_t n)
 {
     uint32_t code_point;
     return plain_text_utf8(text, n, &code_point);
+}
+
+/* Of bytes that begin no character: as many as one U+FFFD stands for. */
+static size_t bad_length(const char *text, size_t n)
+{
+    const size_t length = utf8_bad_bytes((const uint8_t *)text, n);
+    return length > 0 ? length : n;
 }
 
 static bool scan_hex4(scanner *s, uint32_t *out)
@@ -342,8 +350,9 @@ void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
             print_escape(out, s, length);
         else
             fwrite(s, 1, length, out);
-        s += length ? length : 1;
-        n_bytes -= length ? length : 1;
+        length = length ? length : bad_length(s, n_bytes);
+        s += length;
+        n_bytes -= length;
     }
     putc('"', out);
 }

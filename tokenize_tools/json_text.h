@@ -41,8 +41,8 @@ void json_text_print(FILE *out, json_text_span text);
 /* Whether two checked texts are the same but for white space. */
 bool json_text_same(json_text_span a, json_text_span b);
 
-/* A JSON string with its quotes; bytes that are not UTF-8 become U+FFFD, characters that are not
- * plain \u escapes. */
+/* A JSON string with its quotes; each maximal part that is not UTF-8 becomes one U+FFFD, as Python
+ * and Rust replace it, and characters that are not plain become \u escapes. */
 void json_text_print_string(FILE *out, const char *s, size_t n_bytes);
 
 #endif /* TOKMAP_JSON_TEXT_H */
