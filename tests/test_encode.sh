@@ -161,6 +161,11 @@ refused ranks_without_a_pattern_are_refused 3 'tokenizer: small.tiktoken: .*--pa
     encode --tokenizer small.tiktoken lines.jsonl
 refused an_unknown_pattern_is_refused 3 'tokenizer: small.tiktoken: .*gpt9' \
     encode --tokenizer small.tiktoken --pattern gpt9 lines.jsonl
+sed 's/"decoder": {"type": "ByteLevel"}/"decoder": {"type": "CTC"}/' old.json >ctc.json
+same a_decoder_that_is_not_known_does_not_hinder_encoding '[257,32,256]' \
+    "$(echo '"abc ab"' | tokmap encode --tokenizer ctc.json)"
+refused but_decoding 3 'tokenizer: ctc.json: its decoder is none that is supported' \
+    bash -c "echo '[97]' | tokmap decode --tokenizer ctc.json"
 sed 's/"ByteLevel", "add/"Magic", "add/' old.json >magic.json
 refused a_component_that_is_not_known_is_refused_by_name 3 'tokenizer: magic.json: .*Magic' \
     encode --tokenizer magic.json lines.jsonl

@@ -6,7 +6,8 @@
 
 /* Parts of a file as JSON; NULL: a default. */
 typedef struct hf_parts {
-    const char *normalizer, *pre_tokenizer, *post_processor, *added, *model, *more;
+    const char *normalizer, *pre_tokenizer, *post_processor, *added, *model, *more, *padding,
+        *decoder;
 } hf_parts;
 
 #define SMALL_VOCABULARY                                                                           \
@@ -29,11 +30,12 @@ static blob hf_file(const hf_parts *p)
 {
     blob b = {0};
     put_text(&b,
-             "{\"version\": \"1.0\", \"truncation\": null, \"padding\": null, %s"
+             "{\"version\": \"1.0\", \"truncation\": null, \"padding\": %s, %s"
              "\"added_tokens\": %s, \"normalizer\": %s, \"pre_tokenizer\": %s, "
-             "\"post_processor\": %s, \"decoder\": null, \"model\": %s}",
-             or_else(p->more, ""), or_else(p->added, "[]"), or_else(p->normalizer, "null"),
-             or_else(p->pre_tokenizer, "null"), or_else(p->post_processor, "null"),
+             "\"post_processor\": %s, \"decoder\": %s, \"model\": %s}",
+             or_else(p->padding, "null"), or_else(p->more, ""), or_else(p->added, "[]"),
+             or_else(p->normalizer, "null"), or_else(p->pre_tokenizer, "null"),
+             or_else(p->post_processor, "null"), or_else(p->decoder, "null"),
              or_else(p->model, SMALL_BPE));
     return b;
 }
@@ -575,6 +577,78 @@ TEST(added_tokens_that_would_mean_two_things_are_refused)
     refuse_hf(&(hf_parts){.added = "[" ADDED(2, "x", PLAIN) "]",
                           .model = "{\"vocab\": {\"a\": 0, \"b\": 2}, \"merges\": []}"},
               "would get the id 2, which another token has");
+}
+
+/* ---- Padding and decoder ---- */
+
+#define PADDING(strategy, multiple)                                                                \
+    "{\"strategy\": " strategy ", \"direction\": \"Right\", \"pad_to_multiple_of\": " multiple     \
+    ", \"pad_id\": 0, \"pad_type_id\": 0, \"pad_token\": \"[PAD]\"}"
+
+TEST(padding_that_adds_tokens_to_one_text_is_refused)
+{
+    static const char *const refused[] = {
+        PADDING("{\"Fixed\": 8}", "null"), PADDING("\"BatchLongest\"", "8"),
+        PADDING("\"Foo\"", "null"), PADDING("null", "null"), "{}"};
+    expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "null")});
+    expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "1")});
+    for (size_t i = 0; i < N_ELEMENTS(refused); i++)
+        refuse_hf(&(hf_parts){.padding = refused[i]}, "padding other than to the longest");
+    refuse_hf(&(hf_parts){.padding = "5"}, "an object is expected");
+    refuse_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "-8")}, "a whole number");
+}
+
+TEST(dropout_of_unigram_is_refused)
+{
+    static const char unigram[] = "{\"type\": \"Unigram\", \"unk_id\": 0, \"dropout\": %s, "
+                                  "\"vocab\": [[\"<unk>\", 0], [\"a\", -1]]}";
+    char text[200];
+    snprintf(text, sizeof text, unigram, "null");
+    expect_hf(&(hf_parts){.model = text});
+    snprintf(text, sizeof text, unigram, "0.25");
+    refuse_hf(&(hf_parts){.model = text}, "dropout 0.25 is not supported");
+    snprintf(text, sizeof text, unigram, "\"x\"");
+    refuse_hf(&(hf_parts){.model = text}, "a number");
+}
+
+#define REPLACE(from, to)                                                                          \
+    "{\"type\": \"Replace\", \"pattern\": {\"String\": \"" from "\"}, \"content\": \"" to "\"}"
+#define STRIP(start) "{\"type\": \"Strip\", \"content\": \" \", \"start\": " start ", \"stop\": 0}"
+#define DECODERS(list) "{\"type\": \"Sequence\", \"decoders\": [" list "]}"
+#define SCHEME(scheme) METASPACE(", \"prepend_scheme\": \"" scheme "\", \"split\": true")
+#define FUSE "{\"type\": \"Fuse\"}"
+#define FALLBACK "{\"type\": \"ByteFallback\"}"
+
+TEST(decoders_are_known_or_decoding_is_not_supported)
+{
+    static const struct {
+        const char *decoder;
+        decode_rule rule;
+        bool strips;
+    } cases[] = {
+        {"null", DECODE_UNKNOWN, false},
+        {REPLACE("\u2581", " "), DECODE_MARKS, false},
+        {DECODERS(REPLACE("\u2581", " ") "," FUSE), DECODE_MARKS, false},
+        {DECODERS(REPLACE("\u2581", " ") "," DECODERS(FUSE "," STRIP("1"))), DECODE_MARKS, true},
+        {DECODERS(REPLACE("\u2581", " ") "," FUSE "," STRIP("2")), DECODE_UNKNOWN, false},
+        {DECODERS(REPLACE("\u2581", " ") "," STRIP("1")), DECODE_UNKNOWN, false},
+        {DECODERS(REPLACE("\u2581", " ") "," FALLBACK "," FUSE), DECODE_UNKNOWN, false},
+        {REPLACE("x", " "), DECODE_UNKNOWN, false},
+        {SCHEME("always"), DECODE_METASPACE, true},
+        {SCHEME("never"), DECODE_METASPACE, false},
+        {BYTE_LEVEL, DECODE_UNKNOWN, false},
+        {"{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}", DECODE_UNKNOWN, false},
+    };
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        expect_hf(&(hf_parts){.decoder = cases[i].decoder});
+        if (m.decode != cases[i].rule || m.decode_strips != cases[i].strips)
+            CHECK_FAIL("%s: rule %d", cases[i].decoder, (int)m.decode);
+    }
+    refuse_hf(&(hf_parts){.decoder = "5"}, "an object is expected");
+    refuse_hf(&(hf_parts){.decoder = "{}"}, "decoder without a type");
+    refuse_hf(&(hf_parts){.decoder = "{\"type\": \"Nope\"}"}, "decoder Nope");
+    refuse_hf(&(hf_parts){.decoder = SCHEME("foo")}, "prepend_scheme foo");
+    refuse_hf(&(hf_parts){.decoder = "{\"type\": \"Strip\", \"start\": \"x\"}"}, "a number");
 }
 
 /* ---- The ends of a text ---- */

@@ -127,6 +127,11 @@ static int decode(const tokenizer_choice *choice, const char *name)
 {
     decode_state s = {0};
     int code = tokenizer_file_open(&s.tokenizer, choice);
+    if (code == CLI_OK && !tokenizer_decodes(s.tokenizer.tokenizer))
+        code = cli_error(CLI_INPUT,
+                         "tokenizer: %s: its decoder is none that is supported: ByteLevel, "
+                         "Metaspace, or Replace, ByteFallback, Fuse and Strip",
+                         choice->name);
     if (code == CLI_OK)
         code = line_reader_open(&s.lines, name);
     if (code == CLI_OK)

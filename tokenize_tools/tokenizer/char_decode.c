@@ -31,10 +31,10 @@ char_decoder *char_decoder_new(const model *m, bool prefixed)
     if (!d)
         return NULL;
     const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
-    d->kind = sentencepiece                       ? SENTENCEPIECE
-              : m->metaspace && !m->byte_fallback ? METASPACE
-                                                  : BYTE_FALLBACK;
-    d->prefixed = prefixed;
+    const bool metaspace = m->decode == DECODE_AS_MODEL ? m->metaspace && !m->byte_fallback
+                                                        : m->decode == DECODE_METASPACE;
+    d->kind = sentencepiece ? SENTENCEPIECE : metaspace ? METASPACE : BYTE_FALLBACK;
+    d->prefixed = m->decode == DECODE_AS_MODEL ? prefixed : m->decode_strips;
     d->dummy = m->dummy_prefix;
     d->collapse = m->collapse_spaces;
     d->unknown_id = m->unknown_id;

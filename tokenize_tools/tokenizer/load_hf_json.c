@@ -44,11 +44,12 @@ static bool refuse_affix(hf_file *f, const json_field *field)
 static bool refuse_dropout(hf_file *f, const json_field *field)
 {
     double dropout = 0;
-    if (json_field_kind(&f->r, field) == JSON_NUMBER) {
-        f->r.at = field->at;
-        if (!json_read_number(&f->r, &dropout))
-            return false;
-    }
+    const json_kind kind = json_field_kind(&f->r, field);
+    if (kind == JSON_NONE || kind == JSON_NULL)
+        return true;
+    f->r.at = field->at;
+    if (!json_read_number(&f->r, &dropout))
+        return false;
     return dropout == 0 || model_fail(f->err, field->at, "dropout %g is not supported", dropout);
 }
 
@@ -151,7 +152,8 @@ static bool read_unigram(hf_file *f, const json_field *fields)
     f->m->kind = MODEL_UNIGRAM;
     f->m->family = "Unigram";
     /* In tokenizers a piece <0x41> matches its own text, too. */
-    if (!json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &byte_fallback) ||
+    if (!refuse_dropout(f, &fields[BPE_DROPOUT]) ||
+        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &byte_fallback) ||
         !json_field_uint(r, &fields[BPE_UNK_ID], &unknown))
         return false;
     if (byte_fallback)
@@ -308,6 +310,30 @@ enum {
     FILE_N_FIELDS
 };
 
+/* Padding to the longest of a batch does nothing to one text. */
+static bool refuse_padding(hf_file *f, const json_field *field)
+{
+    json_reader *r = &f->r;
+    json_field fields[] = {{"strategy", 0}, {"direction", 0},   {"pad_to_multiple_of", 0},
+                           {"pad_id", 0},   {"pad_type_id", 0}, {"pad_token", 0}};
+    json_string strategy = {"Fixed", 5};
+    uint64_t multiple = 0;
+    const json_kind kind = json_field_kind(r, field);
+    if (kind == JSON_NONE || kind == JSON_NULL)
+        return true;
+    r->at = field->at;
+    if (!json_read_fields(r, "padding", fields, HF_N(fields)))
+        return false;
+    if (json_field_kind(r, &fields[0]) == JSON_STRING &&
+        !json_field_string(r, &fields[0], &strategy))
+        return false;
+    if (!json_field_uint(r, &fields[2], &multiple))
+        return false;
+    return (json_string_is(strategy, "BatchLongest") && multiple <= 1) ||
+           model_fail(f->err, field->at,
+                      "padding other than to the longest is not supported: it would add tokens");
+}
+
 static bool check_head(hf_file *f, const json_field *fields)
 {
     json_string version = {"1.0", 3};
@@ -320,6 +346,8 @@ static bool check_head(hf_file *f, const json_field *fields)
     if (truncation != JSON_NONE && truncation != JSON_NULL)
         return model_fail(f->err, fields[FILE_TRUNCATION].at,
                           "truncation is not supported: it would lose text");
+    if (!refuse_padding(f, &fields[FILE_PADDING]))
+        return false;
     return fields[FILE_MODEL].at != 0 || model_fail(f->err, 0, "there is no model");
 }
 
@@ -331,7 +359,6 @@ static bool read_if_there(hf_file *f, const json_field *field, read_part *read)
     return field->at == 0 || read(&f->r, f->m, f->err);
 }
 
-/* Padding pads batches and the decoder works on ids: neither says anything about one text. */
 static bool read_file(hf_file *f)
 {
     json_field fields[FILE_N_FIELDS] = {
@@ -352,7 +379,9 @@ static bool read_file(hf_file *f)
     f->r.at = fields[FILE_ADDED_TOKENS].at;
     if (f->r.at && !read_added_tokens(f))
         return false;
-    return read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);
+    f->m->decode = DECODE_UNKNOWN;
+    return read_if_there(f, &fields[FILE_DECODER], hf_read_decoder) &&
+           read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);
 }
 
 bool load_hf_json(model *m, const model_source *source, model_error *err)

@@ -88,7 +88,7 @@ static bool read_split(json_reader *r, part *p, model_error *err)
     return read_behavior(r, &fields[2], p) && json_field_bool(r, &fields[3], &p->invert);
 }
 
-static bool read_metaspace(json_reader *r, part *p)
+bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
 {
     static const char *const schemes[] = {
         [PREPEND_NEVER] = "never", [PREPEND_FIRST] = "first", [PREPEND_ALWAYS] = "always"};
@@ -96,7 +96,7 @@ static bool read_metaspace(json_reader *r, part *p)
                            {"prepend_scheme", 0}, {"split", 0},       {"str_rep", 0}};
     bool prefix_space = true;
     json_string replacement = {"", 0}, scheme = {"always", 6};
-    p->metaspace_split = true;
+    *split = true;
     if (!json_read_fields(r, "Metaspace", fields, HF_N(fields)) ||
         !json_field_string(r, &fields[1], &replacement))
         return false;
@@ -104,8 +104,7 @@ static bool read_metaspace(json_reader *r, part *p)
         return json_fail(r, "Metaspace: the replacement is \"%.*s\", not U+2581",
                          hf_shown(replacement), replacement.s);
     if (!json_field_bool(r, &fields[2], &prefix_space) ||
-        !json_field_string(r, &fields[3], &scheme) ||
-        !json_field_bool(r, &fields[4], &p->metaspace_split))
+        !json_field_string(r, &fields[3], &scheme) || !json_field_bool(r, &fields[4], split))
         return false;
     size_t i = 0;
     while (i < HF_N(schemes) && !json_string_is(scheme, schemes[i]))
@@ -113,8 +112,8 @@ static bool read_metaspace(json_reader *r, part *p)
     if (i == HF_N(schemes))
         return json_fail(r, "Metaspace: the prepend_scheme %.*s is not known", hf_shown(scheme),
                          scheme.s);
-    p->prepend = (prepend_scheme)i;
-    if (!prefix_space && p->prepend != PREPEND_NEVER) /* tokenizers refuses it, too */
+    *prepend = (prepend_scheme)i;
+    if (!prefix_space && *prepend != PREPEND_NEVER) /* tokenizers refuses it, too */
         return json_fail(r, "Metaspace: add_prefix_space does not match prepend_scheme");
     return true;
 }
@@ -160,7 +159,7 @@ static bool read_part(json_reader *r, const char *type, void *context)
     case PART_SPLIT:
         return read_split(r, p, list->err);
     case PART_METASPACE:
-        return read_metaspace(r, p);
+        return hf_read_metaspace(r, &p->prepend, &p->metaspace_split);
     case PART_DIGITS:
         return read_digits(r, p);
     case PART_PUNCTUATION:

@@ -82,6 +82,15 @@ typedef enum prepend_scheme {
     PREPEND_ALWAYS /* before every stretch between added tokens */
 } prepend_scheme;
 
+/* How ids become text again. */
+typedef enum decode_rule {
+    DECODE_AS_MODEL,  /* as the kind of the model says */
+    DECODE_BYTES,     /* the bytes of the tokens */
+    DECODE_METASPACE, /* U+2581 to blanks; decode_strips: the first token loses its own */
+    DECODE_MARKS,     /* U+2581 to blanks, byte fallback; decode_strips: one blank at the start */
+    DECODE_UNKNOWN    /* in a way that is not supported */
+} decode_rule;
+
 typedef struct added_token {
     uint32_t id;
     model_text content;
@@ -116,6 +125,9 @@ typedef struct model {
     /* NORMALIZE_SENTENCEPIECE */
     model_text charsmap;
     bool dummy_prefix, collapse_spaces, escape_spaces, whitespace_as_suffix;
+
+    decode_rule decode;
+    bool decode_strips;
 
     added_token *added;
     size_t n_added, added_capacity;

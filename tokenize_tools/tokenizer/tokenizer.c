@@ -154,6 +154,7 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
     }
     t->bos_id = m->bos_id;
     t->eos_id = m->eos_id;
+    t->decodes = m->decode != DECODE_UNKNOWN;
     t->eos_guessed = m->eos_guessed;
     t->eos_rival = m->eos_rival;
     t->family = m->family;
@@ -194,7 +195,7 @@ tokenizer *tokenizer_new_bytes(void)
                                &err);
     }
     if (made) {
-        t->builtin = true;
+        t->builtin = t->decodes = true;
         t->bos_id = MODEL_NO_ID;
         t->eos_id = BYTES_TOKENIZER_EOD;
         t->eos_rival = MODEL_NO_ID;
@@ -281,6 +282,11 @@ const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_
 }
 
 /* ---- Decode ---- */
+
+bool tokenizer_decodes(const tokenizer *t)
+{
+    return t->decodes;
+}
 
 static size_t first_unknown(const tokenizer *t, const uint32_t *ids, size_t n_ids, size_t *n_bytes)
 {

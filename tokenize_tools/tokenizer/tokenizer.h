@@ -95,9 +95,11 @@ size_t encoder_where(const encoder *e);
 /* The text of one id as it appears inside a text; NULL for an id that is not there. Specials have
  * their content. */
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes);
-/* The text of the ids, malloced: with what the reference decoder does (U+2581 to spaces, the
- * leading space of SentencePiece taken off, byte fallback). false: out of memory, or an id that is
- * not there: *bad is its index, else SIZE_MAX. */
+/* false: the decoder of the tokenizer.json is none that is known here. */
+bool tokenizer_decodes(const tokenizer *t);
+/* The text of the ids, malloced, where tokenizer_decodes: with what the reference decoder does
+ * (U+2581 to spaces, the leading space of SentencePiece taken off, byte fallback). false: out of
+ * memory, or an id that is not there: *bad is its index, else SIZE_MAX. */
 bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,
                       size_t *bad);
 

@@ -23,6 +23,7 @@ struct tokenizer {
     vocabulary *normal, *control;
     uint32_t bos_id, eos_id, eos_rival;
     bool eos_guessed;
+    bool decodes;
     const char *family;
     const char *unicode; /* or NULL */
 };
