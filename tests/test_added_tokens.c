@@ -96,6 +96,24 @@ TEST(the_leftmost_and_longest_token_is_found_at_every_place)
     }
 }
 
+TEST(a_token_may_have_a_nul)
+{
+    static const uint8_t text[5 + TEXT_PADDING] = {'x', 0xFF, 'a', 0, 'b'};
+    model m;
+    model_error err;
+    model_init(&m);
+    CHECK(model_add_added(&m, &(added_token){.id = 5, .content = {(char[]){0, 'b', 0}, 2}}, &err));
+    CHECK(model_add_added(&m, &(added_token){.id = 6, .content = {(char[]){0, 0}, 1}}, &err));
+    added_tokens *a = added_tokens_new(&m, false, &err);
+    added_match match = {0};
+    CHECK(added_tokens_next(a, text, 5, 0, &match));
+    CHECK(match.id == 5 && match.start == 3 && match.next == 5);
+    CHECK(added_tokens_next(a, text, 4, 0, &match));
+    CHECK(match.id == 6 && match.next == 4);
+    added_tokens_free(a);
+    model_free(&m);
+}
+
 /* ---- The filter ---- */
 
 TEST(filter_leaves_all_places_where_a_string_begins)

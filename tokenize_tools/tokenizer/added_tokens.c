@@ -21,16 +21,26 @@ struct added_tokens {
 
 /* ---- New ---- */
 
+/* The trie has no NUL, and contents have no 0xFF, as they are UTF-8. */
+#define NUL_IN_KEYS 0xFF
+
+static uint8_t key_byte(uint8_t byte)
+{
+    return byte ? byte : NUL_IN_KEYS;
+}
+
+/* The bytes of the key are freed by the caller. */
 static bool add_key(added_tokens *a, double_array_key *key, const added_token *t, model_error *err)
 {
     const model_text *content = &t->content;
     if (t->single_word)
         return model_fail(err, 0, "added token \"%.100s\": single_word", content->s);
-    if (memchr(content->s, 0, content->n_bytes))
-        return model_fail(err, 0, "added token \"%.100s\": a NUL in it is not supported",
-                          content->s);
-    *key = (double_array_key){(const uint8_t *)content->s, (uint32_t)content->n_bytes,
-                              (uint32_t)a->n_tokens};
+    uint8_t *bytes = malloc(content->n_bytes);
+    if (!bytes)
+        return model_no_memory(err);
+    for (size_t i = 0; i < content->n_bytes; i++)
+        bytes[i] = key_byte((uint8_t)content->s[i]);
+    *key = (double_array_key){bytes, (uint32_t)content->n_bytes, (uint32_t)a->n_tokens};
     a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip};
     return true;
 }
@@ -40,15 +50,23 @@ static bool same_text(const double_array_key *a, const double_array_key *b)
     return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
 }
 
+static void free_bytes(const double_array_key *key)
+{
+    free((void *)(uintptr_t)key->bytes);
+}
+
 /* Of tokens with the same text the one with the lowest id counts. */
 static size_t drop_same(const added_tokens *a, double_array_key *keys)
 {
     size_t n = 0;
     for (size_t i = 0; i < a->n_tokens; i++) {
-        if (n == 0 || !same_text(&keys[n - 1], &keys[i]))
+        if (n == 0 || !same_text(&keys[n - 1], &keys[i])) {
             keys[n++] = keys[i];
-        else if (a->tokens[keys[i].value].id < a->tokens[keys[n - 1].value].id)
+            continue;
+        }
+        if (a->tokens[keys[i].value].id < a->tokens[keys[n - 1].value].id)
             keys[n - 1].value = keys[i].value;
+        free_bytes(&keys[i]);
     }
     return n;
 }
@@ -69,7 +87,10 @@ static void fill_filter(pair_filter *f, const double_array_key *keys, size_t n_k
         pair += i > 0 && !same_beginning(&keys[i], &keys[i - 1]);
         const size_t group =
             n_pairs <= PAIR_FILTER_GROUPS ? pair : pair * PAIR_FILTER_GROUPS / n_pairs;
-        pair_filter_add(f, keys[i].bytes, keys[i].n_bytes, (unsigned)group);
+        uint8_t first[2] = {0};
+        for (size_t k = 0; k < 2 && k < keys[i].n_bytes; k++)
+            first[k] = keys[i].bytes[k] == NUL_IN_KEYS ? 0 : keys[i].bytes[k];
+        pair_filter_add(f, first, keys[i].n_bytes, (unsigned)group);
     }
 }
 
@@ -77,17 +98,21 @@ static bool fill(added_tokens *a, const model *m, bool normalized, model_error *
 {
     double_array_key *keys = malloc(m->n_added * sizeof *keys + 1);
     bool filled = keys != NULL || model_no_memory(err);
+    size_t n_keys = 0;
     for (size_t i = 0; i < m->n_added && filled; i++) {
         const added_token *t = &m->added[i];
         if (t->normalized == normalized && t->content.n_bytes > 0)
             filled = add_key(a, &keys[a->n_tokens], t, err);
     }
+    n_keys = a->n_tokens;
     if (filled) {
-        qsort(keys, a->n_tokens, sizeof *keys, double_array_compare);
-        const size_t n_keys = drop_same(a, keys);
+        qsort(keys, n_keys, sizeof *keys, double_array_compare);
+        n_keys = drop_same(a, keys);
         fill_filter(&a->filter, keys, n_keys);
         filled = double_array_build(&a->trie, keys, n_keys) || model_no_memory(err);
     }
+    for (size_t i = 0; i < n_keys; i++)
+        free_bytes(&keys[i]);
     free(keys);
     return filled;
 }
@@ -121,6 +146,23 @@ bool added_tokens_none(const added_tokens *a)
 
 /* ---- Search ---- */
 
+static size_t longest_here(const double_array *trie, const uint8_t *text, size_t n_bytes,
+                           uint32_t *which)
+{
+    uint32_t state = double_array_root(trie);
+    size_t longest = 0;
+    bool has_value;
+    for (size_t i = 0; i < n_bytes && text[i] != NUL_IN_KEYS &&
+                       double_array_step(trie, &state, key_byte(text[i]), &has_value);
+         i++) {
+        if (!has_value)
+            continue;
+        longest = i + 1;
+        *which = double_array_value(trie, state);
+    }
+    return longest;
+}
+
 /* The longest token at or after *at, which is set to its place; its length, or 0: there is none. */
 static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t *at,
                          uint32_t *which)
@@ -131,8 +173,7 @@ static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_by
             const size_t place = block + (size_t)__builtin_ctzll(places);
             if (place >= n_bytes)
                 break;
-            const size_t length =
-                double_array_longest(&a->trie, text + place, n_bytes - place, SIZE_MAX, which);
+            const size_t length = longest_here(&a->trie, text + place, n_bytes - place, which);
             if (length > 0) {
                 *at = place;
                 return length;
