@@ -223,9 +223,10 @@ static json_line_status look_at_line(reader *r, size_t from, size_t n_bytes, boo
 static bool check_head(reader *r, corpus_error *err)
 {
     const window *w = &r->window;
-    size_t wanted = WRONG_FILE_HEAD_BYTES < r->options->max_piece_bytes
-                        ? WRONG_FILE_HEAD_BYTES
-                        : r->options->max_piece_bytes;
+    size_t wanted =
+        r->options->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
+    if (wanted > r->options->max_piece_bytes)
+        wanted = r->options->max_piece_bytes;
     char text[256];
     r->checked = true;
     if (!fill_until(r, wanted, err))

@@ -9,6 +9,8 @@
 #include "corpus.h"
 
 #define WRONG_FILE_HEAD_BYTES ((size_t)64 * 1024)
+/* As many tell the archives, and are enough where the format is given. */
+#define WRONG_FILE_ARCHIVE_BYTES ((size_t)512)
 
 typedef struct wrong_file_head { /* of an input, decompressed */
     const uint8_t *bytes;
