@@ -20,10 +20,7 @@ HELPERS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tool_*.c))
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
-C_FILES := $(wildcard $(addsuffix /*.[ch],include src $(TOOLS) bench bench/gpu tests tests/fuzz))
-# What only a GPU needs is built by bench/gpu.sh; to look at it takes the toolkit's headers.
-CUDA_HOME ?= /usr/local/cuda
-UNREADABLE := $(if $(wildcard $(CUDA_HOME)/include/cuda_runtime.h),,bench/gpu/%)
+C_FILES := $(wildcard $(addsuffix /*.[ch],include src $(TOOLS) bench tests tests/fuzz))
 MAN_PAGES := $(wildcard docs/man/*.[135])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
@@ -31,7 +28,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
 # Only tests look inside: the commands include nothing but the public headers and their own.
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
 	$(if $(filter-out src/%,$<),-Itokenize_tools) $(if $(filter tests/%,$<),-Isrc -Itests) \
-	$(if $(filter bench/gpu/%,$<),-isystem $(CUDA_HOME)/include) $(WARNINGS) $(CPPFLAGS) $(CFLAGS)
+	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
@@ -247,7 +244,7 @@ bench-loaders: $(PRODUCTS)
 	    --tokbench $(BUILD)/tokbench --out $(BUILD)/loaders.json $(LOADER_ARGS)
 .PHONY: bench-peers bench-tokenizers bench-loaders
 
-## bench-gpu: the experiments on a GPU, with their tests (ARGS='--out FILE')
+## bench-gpu: tests and measurements on a GPU (ARGS='--out FILE')
 bench-gpu:
 	@BUILD=$(abspath $(BUILD)) bash bench/gpu.sh $(ARGS)
 .PHONY: bench-gpu
@@ -279,7 +276,7 @@ lint-cppcheck: $(BUILD)/config.h
 	    --suppress=missingInclude --suppress=selfAssignment --suppress=uninitvar \
 	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Itests \
 	    $(filter %.c,$(C_FILES))
-lint-tidy: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter-out $(UNREADABLE),$(filter %.c,$(C_FILES))))
+lint-tidy: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter %.c,$(C_FILES)))
 
 # Tests stand in for libc, run commands and read their own output.
 LESS_IN_TESTS := -clang-analyzer-*,-bugprone-reserved-identifier,-cert-env33-c,-cert-err34-c,$(strip \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # gpu.sh [options] - one command that builds tokmap, tests it on a GPU and measures it there, in
-# less than nine minutes: the experiments of bench/gpu/, a result file, and tables at the end.
+# less than nine minutes: the steps of bench/gpu/, a result file, and tables at the end.
 # Without a device it says so and ends well. See gpu.sh --help.
 
 python=${PYTHON:-python3}

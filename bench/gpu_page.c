@@ -15,7 +15,6 @@ enum {
     LENGTH = 4096,
     N_SIZES = 4,
     N_BATCHES = 3,
-    N_WAYS = 2,
     REGISTER_PORTABLE = 1
 };
 static const uint64_t usual_bytes = (uint64_t)1 << 30;
@@ -58,12 +57,8 @@ typedef struct gpu {
 } gpu;
 
 typedef struct gpu_rows {
-    bench_row *copies[N_SIZES], *staged[N_WAYS][N_BATCHES];
-    bench_row *p50[N_WAYS][N_BATCHES], *p99[N_WAYS][N_BATCHES];
+    bench_row *copies[N_SIZES], *staged[N_BATCHES], *p50[N_BATCHES], *p99[N_BATCHES];
 } gpu_rows;
-
-static const tokmap_cuda_delivery ways[N_WAYS] = {TOKMAP_CUDA_PUSH, TOKMAP_CUDA_PULL};
-static const char *const way_names[N_WAYS] = {"push", "pull"};
 
 static int failed(const char *what, int error)
 {
@@ -180,11 +175,10 @@ static int take_batches(const gpu *g, tokmap_cuda *s, tokmap_cuda_info *info, do
     return 0;
 }
 
-static int measure_batches(const gpu *g, const gpu_rows *r, int way, int size)
+static int measure_batches(const gpu *g, const gpu_rows *r, int size)
 {
     tokmap_loader *l = open_loader(g, batch_rows[size]);
-    const tokmap_cuda_options options = {
-        .struct_size = sizeof options, .loader = l, .delivery = ways[way]};
+    const tokmap_cuda_options options = {.struct_size = sizeof options, .loader = l};
     tokmap_cuda_info info = {.struct_size = sizeof info};
     tokmap_cuda *s = NULL;
     tokmap_error err;
@@ -200,9 +194,9 @@ static int measure_batches(const gpu *g, const gpu_rows *r, int way, int size)
     tokmap_loader_close(l);
     if (code)
         return code;
-    bench_add_value(r->staged[way][size], gbs);
-    bench_add_value(r->p50[way][size], (double)info.wait_p50_ns / 1e3);
-    bench_add_value(r->p99[way][size], (double)info.wait_p99_ns / 1e3);
+    bench_add_value(r->staged[size], gbs);
+    bench_add_value(r->p50[size], (double)info.wait_p50_ns / 1e3);
+    bench_add_value(r->p99[size], (double)info.wait_p99_ns / 1e3);
     return 0;
 }
 
@@ -216,18 +210,15 @@ static void add_rows(bench_report *report, gpu_rows *r)
         r->copies[i] = bench_add_row(report, "gpu", name, "GB/s");
         bench_set_group(r->copies[i], "gpu: over the bus", name);
     }
-    for (int w = 0; w < N_WAYS; w++) {
-        for (int i = 0; i < N_BATCHES; i++) {
-            snprintf(name, sizeof name, "staged, %s, %u KiB a batch", way_names[w],
-                     batch_rows[i] * LENGTH / 512);
-            r->staged[w][i] = bench_add_row(report, "gpu", name, "GB/s");
-            bench_set_group(r->staged[w][i], "gpu: over the bus", name);
-            snprintf(name, sizeof name, "next, %s, %u KiB a batch, p50", way_names[w],
-                     batch_rows[i] * LENGTH / 512);
-            r->p50[w][i] = bench_add_row(report, "gpu", name, "us");
-            strcpy(strrchr(name, 'p'), "p99");
-            r->p99[w][i] = bench_add_row(report, "gpu", name, "us");
-        }
+    for (int i = 0; i < N_BATCHES; i++) {
+        const uint32_t kib = batch_rows[i] * LENGTH / 512;
+        snprintf(name, sizeof name, "staged, %u KiB a batch", kib);
+        r->staged[i] = bench_add_row(report, "gpu", name, "GB/s");
+        bench_set_group(r->staged[i], "gpu: over the bus", name);
+        snprintf(name, sizeof name, "next, %u KiB a batch, p50", kib);
+        r->p50[i] = bench_add_row(report, "gpu", name, "us");
+        snprintf(name, sizeof name, "next, %u KiB a batch, p99", kib);
+        r->p99[i] = bench_add_row(report, "gpu", name, "us");
     }
 }
 
@@ -243,19 +234,16 @@ static int measure(const gpu *g, const bench_options *options, bench_report *rep
                 return 1;
             bench_add_value(r.copies[i], gbs);
         }
-        for (int k = 0; k < N_WAYS * N_BATCHES; k++)
-            if (measure_batches(g, &r, k / N_BATCHES, k % N_BATCHES))
+        for (int i = 0; i < N_BATCHES; i++)
+            if (measure_batches(g, &r, i))
                 return 1;
     }
     const bench_row *peak = r.copies[N_SIZES - 1];
-    for (int k = 0; k < N_WAYS * N_BATCHES; k++)
-        bench_set_rate_limit(r.staged[k / N_BATCHES][k % N_BATCHES], peak, 1);
-    for (int w = 0; w < N_WAYS; w++) {
-        char name[80];
-        snprintf(name, sizeof name, "largest batches staged by %s / largest copies", way_names[w]);
-        bench_set_goal(bench_add_ratio(report, r.staged[w][N_BATCHES - 1], peak, name),
-                       BENCH_AT_LEAST, 0.95);
-    }
+    for (int i = 0; i < N_BATCHES; i++)
+        bench_set_rate_limit(r.staged[i], peak, 1);
+    bench_set_goal(bench_add_ratio(report, r.staged[N_BATCHES - 1], peak,
+                                   "largest staged batches / largest copies"),
+                   BENCH_AT_LEAST, 0.95);
     return 0;
 }
 

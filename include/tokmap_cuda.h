@@ -32,10 +32,9 @@
  * fork      A child gets TOKMAP_ERR_FORKED from every call that has a status; close leaves the
  *           parent's stage alone.
  * Errors    As in tokmap_loader.h; an error of reading comes with the step that needs the rows, and
- *           next may be called again. When the driver refuses a way of transfer, the stage takes
- *           the next simpler one (DIRECT, PULL, PUSH, PUSH from memory that is not pinned), says
- *           so once by `log`, and goes on with the same batch. When nothing works any more, next
- *           is TOKMAP_ERR_DEVICE for good; save still works. */
+ *           next may be called again. When host memory cannot be pinned, the stage says so once by
+ *           `log` and copies out of memory that is not pinned, which is slower. When the driver
+ *           refuses to queue a batch, next is TOKMAP_ERR_DEVICE for good; save still works. */
 #ifndef TOKMAP_CUDA_H
 #define TOKMAP_CUDA_H
 
@@ -49,17 +48,6 @@ typedef struct tokmap_cuda tokmap_cuda;
 
 /* A device that is always there: the processor, with ordinary memory. Streams are ignored. */
 #define TOKMAP_CUDA_HOST (-1)
-
-/* How tokens reach the device. The environment variable TOKMAP_CUDA (pull, push, direct) goes
- * before the option. */
-typedef enum tokmap_cuda_delivery {
-    TOKMAP_CUDA_AUTO = 0, /* PULL for batches of up to 1 MiB, else PUSH */
-    TOKMAP_CUDA_PUSH = 1, /* one copy for each batch, out of pinned memory */
-    TOKMAP_CUDA_PULL = 2, /* the GPU reads pinned memory while it makes the outputs */
-    /* The GPU reads the mapped dataset itself, which is pinned at open: all of it must fit into
-     * memory, and stays there. For loaders with TOKMAP_IO_MAP or POPULATE. */
-    TOKMAP_CUDA_DIRECT = 3
-} tokmap_cuda_delivery;
 
 /* What a batch holds. */
 enum {
@@ -86,12 +74,8 @@ typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where ther
     uint32_t pad_id;                 /* inputs that a shorter row lacks */
     uint32_t max_documents;          /* room in cu_seqlens, which has one more entry; default:
                                         enough for any batch */
-    tokmap_cuda_delivery delivery;
-    int32_t expand_in_next; /* 1: outputs are made in the caller's stream, by next, instead of
-                                   ahead in the stage's; for CUDA_DEVICE_MAX_CONNECTIONS=1 */
-    int32_t no_thread;      /* 1: next does all the work */
-    int32_t nvtx;           /* 1: ranges for a profiler that is attached (NVTX) */
-    uint32_t n_copiers;     /* threads that fill pinned memory, 1 to 16; default 1 */
+    int32_t no_thread;               /* 1: next does all the work */
+    uint32_t n_copiers;              /* threads that fill pinned memory, 1 to 16; default 1 */
     /* One line; a few times at most, in any thread. */
     void (*log)(void *context, const char *text);
     void *log_context;
@@ -165,8 +149,7 @@ TOKMAP_API tokmap_status tokmap_cuda_export(tokmap_cuda *s, const tokmap_cuda_ba
 typedef struct tokmap_cuda_info {
     size_t struct_size; /* sizeof(tokmap_cuda_info), set by the caller */
     int32_t device;
-    tokmap_cuda_delivery delivery; /* the way that is taken now */
-    int32_t pinned;                /* 0: host memory could not be registered */
+    int32_t pinned; /* 0: host memory could not be pinned */
     uint32_t n_slots, n_host_slots;
     uint32_t n_rows, sequence_length, max_documents; /* of every batch */
     uint64_t device_bytes, host_bytes;               /* taken at open */
@@ -176,8 +159,8 @@ typedef struct tokmap_cuda_info {
     uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns,
         wait_max_ns; /* of whole calls of next and fill,
                                                                      waiting or not */
-    /* Batches that were still on their way when they were handed out, or are read by next itself
-     * (PULL with expand_in_next): the caller's stream waits for them. The others overlapped. */
+    /* Batches that were still on their way when they were handed out: the caller's stream waits for
+     * them. The others overlapped. */
     uint64_t n_late;
 } tokmap_cuda_info;
 TOKMAP_API void tokmap_cuda_get_info(const tokmap_cuda *s, tokmap_cuda_info *info);

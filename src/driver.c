@@ -38,7 +38,6 @@ static const struct {
     {"cuMemFree_v2", offsetof(tokmap_i_driver, free)},
     {"cuMemHostRegister_v2", offsetof(tokmap_i_driver, register_host)},
     {"cuMemHostUnregister", offsetof(tokmap_i_driver, unregister_host)},
-    {"cuMemHostGetDevicePointer_v2", offsetof(tokmap_i_driver, get_device_address)},
     {"cuMemcpyHtoDAsync_v2", offsetof(tokmap_i_driver, copy_to_device)},
     {"cuMemcpyDtoDAsync_v2", offsetof(tokmap_i_driver, copy_on_device)},
     {"cuModuleLoadData", offsetof(tokmap_i_driver, load_module)},

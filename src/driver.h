@@ -21,9 +21,6 @@ enum {
     TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
     TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only there to link with */
     TOKMAP_I_DRIVER_NO_DEVICE = 100,
-    TOKMAP_I_DRIVER_INVALID_CONTEXT = 201, /* these three: a stream that is not what it should be */
-    TOKMAP_I_DRIVER_INVALID_HANDLE = 400,
-    TOKMAP_I_DRIVER_CONTEXT_DESTROYED = 709,
     TOKMAP_I_DRIVER_NOT_READY = 600,
     /* Asked of the default stream while a stream is captured that it would wait for. */
     TOKMAP_I_DRIVER_CAPTURE_IMPLICIT = 906
@@ -35,11 +32,7 @@ enum {
     TOKMAP_I_EVENT_NO_TIMING = 2,
     TOKMAP_I_STREAM_NON_BLOCKING = 1,
     TOKMAP_I_REGISTER_PORTABLE = 1,
-    TOKMAP_I_REGISTER_MAPPED = 2,
-    TOKMAP_I_REGISTER_READ_ONLY = 8,
     TOKMAP_I_CAPTURE_RELAXED = 2,
-    TOKMAP_I_ATTRIBUTE_CAN_MAP_HOST_MEMORY = 19,
-    TOKMAP_I_ATTRIBUTE_READ_ONLY_REGISTER = 113,
     TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID = 134
 };
 
@@ -74,7 +67,6 @@ typedef struct tokmap_i_driver {
     int (*free)(tokmap_i_address address);
     int (*register_host)(void *memory, size_t n_bytes, unsigned flags);
     int (*unregister_host)(void *memory);
-    int (*get_device_address)(tokmap_i_address *address, void *memory, unsigned flags);
     int (*copy_to_device)(tokmap_i_address to, const void *from, size_t n_bytes,
                           tokmap_i_stream stream);
     int (*copy_on_device)(tokmap_i_address to, tokmap_i_address from, size_t n_bytes,

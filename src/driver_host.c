@@ -141,13 +141,6 @@ static int register_host(void *memory, size_t n_bytes, unsigned flags)
     return 0;
 }
 
-static int get_device_address(tokmap_i_address *address, void *memory, unsigned flags)
-{
-    (void)flags;
-    *address = (uintptr_t)memory;
-    return 0;
-}
-
 static int copy_to_device(tokmap_i_address to, const void *from, size_t n_bytes,
                           tokmap_i_stream stream)
 {
@@ -216,7 +209,6 @@ const tokmap_i_driver *tokmap_i_driver_host(void)
                                          .free = give_back,
                                          .register_host = register_host,
                                          .unregister_host = take_pointer,
-                                         .get_device_address = get_device_address,
                                          .copy_to_device = copy_to_device,
                                          .copy_on_device = copy_on_device,
                                          .load_module = load_module,

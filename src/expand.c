@@ -31,8 +31,7 @@ static bool counts(const tokmap_i_expand_job *job, const tokmap_i_image_row *row
 static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)
 {
     const tokmap_i_image_row *row = (const tokmap_i_image_row *)at(job->image) + r;
-    const uint64_t base = row->flags & TOKMAP_I_ROW_ELSEWHERE ? 0 : job->image;
-    const uint8_t *tokens = at(base + row->tokens);
+    const uint8_t *tokens = at(job->image + row->tokens);
     for (uint32_t i = 0; i < job->length; i++) {
         const uint64_t index = (uint64_t)r * job->length + i;
         if (job->inputs)

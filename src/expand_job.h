@@ -12,12 +12,11 @@
 enum {
     TOKMAP_I_TILE = 2048, /* inputs that one block makes */
     TOKMAP_I_BLOCK_THREADS = 256,
-    TOKMAP_I_ROW_ELSEWHERE = 1, /* its tokens are not in the image */
-    TOKMAP_I_ROW_MASKED = 2     /* it has a mask */
+    TOKMAP_I_ROW_MASKED = 1 /* it has a mask */
 };
 
 typedef struct tokmap_i_image_row {
-    uint64_t tokens;      /* from the start of the image; elsewhere: an address */
+    uint64_t tokens;      /* from the start of the image */
     uint32_t n_tokens;    /* inputs and one more; fewer than L + 1: the rest is filled */
     uint32_t token_bytes; /* 2 or 4; the tokens are aligned to that */
     uint32_t flags;

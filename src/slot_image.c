@@ -137,31 +137,19 @@ static void put_row(const tokmap_i_image *image, const tokmap_row *row, uint32_t
 }
 
 bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *s,
-                          const tokmap_row *rows, const tokmap_i_image_elsewhere *elsewhere)
+                          const tokmap_row *rows)
 {
     const uint64_t n_borders = count_borders(s, rows);
     const places p = find_places(s, n_borders);
-    uint32_t end = (uint32_t)p.tokens;
     image->n_borders = (uint32_t)n_borders;
     image->longest = 0;
     if (n_borders > s->max_borders && s->has_documents)
         return false;
     image->borders = s->has_documents ? (uint32_t)p.borders : 0;
     image->tile_borders = s->has_documents ? (uint32_t)p.tile_borders : 0;
-    for (uint32_t r = 0; r < s->n_rows; r++) {
-        tokmap_i_image_row *to = (tokmap_i_image_row *)image->memory + r;
+    for (uint32_t r = 0; r < s->n_rows; r++)
         put_row(image, &rows[r], r, &p, s);
-        const size_t n_bytes = (size_t)rows[r].n_tokens * rows[r].token_bytes;
-        const uint64_t address =
-            elsewhere ? elsewhere->find(elsewhere->context, rows[r].tokens, n_bytes) : 0;
-        if (address % rows[r].token_bytes == 0 && address) {
-            to->tokens = address;
-            to->flags |= TOKMAP_I_ROW_ELSEWHERE;
-        } else {
-            end = (uint32_t)(p.tokens + (r + 1) * row_bytes(s));
-        }
-    }
-    image->n_bytes = end;
+    image->n_bytes = (uint32_t)p.end;
     if (s->has_documents)
         put_documents(image, s, rows);
     return true;
@@ -172,27 +160,8 @@ void tokmap_i_image_copy(const tokmap_i_image *image, const tokmap_row *rows, ui
 {
     const tokmap_i_image_row *table = (const tokmap_i_image_row *)image->memory;
     for (uint32_t r = first; r < end; r++)
-        if (!(table[r].flags & TOKMAP_I_ROW_ELSEWHERE))
-            memcpy(image->memory + table[r].tokens, rows[r].tokens,
-                   (size_t)rows[r].n_tokens * rows[r].token_bytes);
-}
-
-void tokmap_i_image_bring_in(tokmap_i_image *image, const tokmap_i_image_shape *s,
-                             const void *(*to_host)(const void *context, uint64_t address),
-                             const void *context)
-{
-    tokmap_i_image_row *table = (tokmap_i_image_row *)image->memory;
-    const places p = find_places(s, image->n_borders);
-    for (uint32_t r = 0; r < s->n_rows; r++) {
-        if (!(table[r].flags & TOKMAP_I_ROW_ELSEWHERE))
-            continue;
-        const void *tokens = to_host(context, table[r].tokens);
-        table[r].tokens = p.tokens + r * row_bytes(s);
-        table[r].flags &= ~(uint32_t)TOKMAP_I_ROW_ELSEWHERE;
-        memcpy(image->memory + table[r].tokens, tokens,
-               (size_t)table[r].n_tokens * table[r].token_bytes);
-    }
-    image->n_bytes = (uint32_t)p.end;
+        memcpy(image->memory + table[r].tokens, rows[r].tokens,
+               (size_t)rows[r].n_tokens * rows[r].token_bytes);
 }
 
 tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image, const tokmap_i_image_shape *s)

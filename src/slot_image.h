@@ -21,12 +21,6 @@ typedef struct tokmap_i_image_shape {
 /* The most bytes that an image takes; 0: it would be too large for 32-bit places. */
 uint64_t tokmap_i_image_bytes(const tokmap_i_image_shape *shape);
 
-/* Where the device finds rows that it reads by itself; NULL: not there, the row is copied. */
-typedef struct tokmap_i_image_elsewhere {
-    uint64_t (*find)(const void *context, const void *tokens, size_t n_bytes);
-    const void *context;
-} tokmap_i_image_elsewhere;
-
 typedef struct tokmap_i_image {
     uint8_t *memory; /* aligned to 64 bytes */
     /* Written by the call: */
@@ -38,15 +32,10 @@ typedef struct tokmap_i_image {
 /* Everything but the tokens of the rows. False: there are more borders than the shape has room for;
  * n_borders says how many. */
 bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *shape,
-                          const tokmap_row *rows, const tokmap_i_image_elsewhere *elsewhere);
+                          const tokmap_row *rows);
 /* The tokens of rows first .. end - 1; parts of an image may be written at the same time. */
 void tokmap_i_image_copy(const tokmap_i_image *image, const tokmap_row *rows, uint32_t first,
                          uint32_t end);
-/* Brings rows that are elsewhere into the image; to_host turns what `find` found back. */
-void tokmap_i_image_bring_in(tokmap_i_image *image, const tokmap_i_image_shape *shape,
-                             const void *(*to_host)(const void *context, uint64_t address),
-                             const void *context);
-
 /* What is to be made of the image; the caller adds the addresses and what outputs look like. */
 tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image,
                                        const tokmap_i_image_shape *shape);

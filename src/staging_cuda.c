@@ -5,7 +5,6 @@
 #include <inttypes.h>
 
 #include "base.h"
-#include "nvtx.h"
 #include "status.h"
 
 static tokmap_status check_fork(const tokmap_cuda *s, tokmap_error *err)
@@ -180,16 +179,12 @@ tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_status status = begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
-    if (s->options.nvtx)
-        tokmap_i_nvtx_push("tokmap next");
     tokmap_i_mutex_lock(&s->mutex);
     status = hand_out(s, &d, stream, NULL, err);
     if (!status)
         describe(s, d, batch);
     count_call(s, begin_ns);
     end_next(s, &visit);
-    if (s->options.nvtx)
-        tokmap_i_nvtx_pop();
     return status;
 }
 
@@ -329,8 +324,6 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_status status = begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
-    if (s->options.nvtx)
-        tokmap_i_nvtx_push("tokmap fill in");
     tokmap_i_mutex_lock(&s->mutex);
     status = take_pointers(s, batch, outputs, err);
     if (!status)
@@ -341,8 +334,6 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     }
     count_call(s, begin_ns);
     end_next(s, &visit);
-    if (s->options.nvtx)
-        tokmap_i_nvtx_pop();
     return status;
 }
 
@@ -411,11 +402,6 @@ tokmap_status tokmap_cuda_seek(tokmap_cuda *s, uint64_t sample, tokmap_error *er
 
 /* ---- Of itself ---- */
 
-static tokmap_cuda_delivery delivery(const tokmap_cuda *s)
-{
-    return s->direct ? TOKMAP_CUDA_DIRECT : s->pull ? TOKMAP_CUDA_PULL : TOKMAP_CUDA_PUSH;
-}
-
 void tokmap_cuda_get_info(const tokmap_cuda *stage, tokmap_cuda_info *info)
 {
     tokmap_cuda *s = (tokmap_cuda *)(uintptr_t)stage; /* for its mutex */
@@ -429,7 +415,6 @@ void tokmap_cuda_get_info(const tokmap_cuda *stage, tokmap_cuda_info *info)
     tokmap_i_mutex_lock(&s->mutex);
     const tokmap_cuda_info full = {.struct_size = info->struct_size,
                                    .device = s->options.device,
-                                   .delivery = delivery(s),
                                    .pinned = s->pinned,
                                    .n_slots = s->options.n_slots,
                                    .n_host_slots = s->options.n_host_slots,

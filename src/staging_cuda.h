@@ -25,8 +25,7 @@
 enum {
     TOKMAP_I_STAGE_MAX_SLOTS = 64,
     TOKMAP_I_STAGE_OUTPUTS = 5, /* in the order of their flags */
-    TOKMAP_I_NO_SLOT = TOKMAP_I_STAGE_MAX_SLOTS,
-    TOKMAP_I_STAGE_NOTES = 8 /* open has three to say, each way of transfer that fails one */
+    TOKMAP_I_STAGE_NOTES = 4    /* memory that cannot be pinned, and the end */
 };
 
 typedef enum tokmap_i_host_state {
@@ -44,10 +43,8 @@ typedef enum tokmap_i_device_state {
 typedef struct tokmap_i_host_slot {
     tokmap_i_host_state state;
     tokmap_i_image image;
-    tokmap_i_address address; /* of the image, for the device; 0: it cannot read it */
-    tokmap_i_event read;      /* QUEUED: over when the slot may be written again */
+    tokmap_i_event read; /* QUEUED: over when the slot may be written again */
     uint64_t first_sample, step_sample;
-    uint64_t bytes_elsewhere;
 } tokmap_i_host_slot;
 
 typedef struct tokmap_i_device_slot {
@@ -56,8 +53,6 @@ typedef struct tokmap_i_device_slot {
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
     tokmap_i_event ready;              /* what the stage's stream does for it is over */
     tokmap_i_event released, returned; /* and what callers and owners of tensors queued before */
-    uint32_t host;                     /* its image is only there; TOKMAP_I_NO_SLOT: it is here */
-    bool expanded;
     tokmap_i_expand_job job;
     uint32_t n_documents, longest;
     uint64_t first_sample, step_sample;
@@ -68,12 +63,6 @@ typedef struct tokmap_i_device_slot {
     uint64_t freed;         /* when, in the order of such moments */
     bool is_back;           /* its last tensor is deleted, and its stream not asked yet */
 } tokmap_i_device_slot;
-
-/* A stretch of a map that the device can read. */
-typedef struct tokmap_i_registered {
-    const uint8_t *begin, *end;
-    tokmap_i_address address;
-} tokmap_i_registered;
 
 struct tokmap_cuda {
     tokmap_i_fork_mark fork_mark;
@@ -90,18 +79,15 @@ struct tokmap_cuda {
     tokmap_i_stream stream;
     uint8_t *host_memory;
     uint64_t host_bytes, device_bytes;
-    tokmap_i_registered *registered;
-    uint32_t n_registered;
     tokmap_i_crew *crew;                                           /* NULL: one copier */
     bool context_is_ours, entered, stream_is_ours, module_is_ours; /* what close gives back, */
     uint32_t n_host_events, n_slot_events;                         /* and so many of these */
-    bool pinned, can_pull, has_thread;
+    bool pinned, has_thread;
     tokmap_i_thread thread;
 
     tokmap_i_mutex mutex;
     tokmap_i_condition work, news; /* for the stage's thread; for the caller */
     bool quitting, paused, filling;
-    bool pull, direct; /* how tokens go now */
     tokmap_i_host_slot host[TOKMAP_I_STAGE_MAX_SLOTS];
     tokmap_i_device_slot slots[TOKMAP_I_STAGE_MAX_SLOTS];
     uint8_t order[TOKMAP_I_STAGE_MAX_SLOTS]; /* device slot of batch n, at n % n_slots */
@@ -154,8 +140,7 @@ void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v);
 
 /* With the mutex held. False: there is nothing to queue, no slot for it, or the device is lost. */
 bool tokmap_i_stage_queue_one(tokmap_cuda *s);
-/* Lets the stream wait for the slot, or makes its outputs in the stream. `outputs`: other addresses
- * for them, or NULL. */
+/* Lets the stream wait for the slot. `outputs`: other addresses, to which they go, or NULL. */
 tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
                                        tokmap_i_stream stream, const tokmap_i_address *outputs,
                                        tokmap_error *err);
@@ -176,14 +161,5 @@ bool tokmap_i_stage_can_fill(const tokmap_cuda *s);
 void tokmap_i_stage_fill_one(tokmap_cuda *s);
 /* What the stage's thread does. */
 void *tokmap_i_stage_live(void *stage);
-
-/* ---- staging_cuda_direct.c: rows that the device reads by itself ---- */
-
-/* Makes the maps of all datasets readable for the device; returns the driver's error. */
-int tokmap_i_stage_register_maps(tokmap_cuda *s);
-void tokmap_i_stage_unregister_maps(tokmap_cuda *s);
-/* 0: not in a map that the device can read. */
-uint64_t tokmap_i_stage_find_row(const void *stage, const void *tokens, size_t n_bytes);
-const void *tokmap_i_stage_row_on_host(const void *stage, uint64_t address);
 
 #endif /* TOKMAP_STAGING_CUDA_H */

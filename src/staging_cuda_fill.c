@@ -2,7 +2,6 @@
 #include <inttypes.h>
 
 #include "base.h"
-#include "nvtx.h"
 #include "staging_cuda.h"
 #include "status.h"
 
@@ -38,21 +37,14 @@ static void copy_rows(const tokmap_cuda *s, const tokmap_i_image *image)
     tokmap_i_crew_run(s->crew, copy_part, &c, (uint32_t)div_up(c.n_rows, n));
 }
 
-static tokmap_status write_image(tokmap_cuda *s, tokmap_i_host_slot *h, bool direct,
-                                 tokmap_error *err)
+static tokmap_status write_image(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *err)
 {
-    const tokmap_i_image_elsewhere elsewhere = {tokmap_i_stage_find_row, s};
-    if (!tokmap_i_image_begin(&h->image, &s->shape, s->rows, direct ? &elsewhere : NULL))
+    if (!tokmap_i_image_begin(&h->image, &s->shape, s->rows))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "sample %" PRIu64 " and those after it have %" PRIu32
                     " documents: more than max_documents, %" PRIu32,
                     h->first_sample, h->image.n_borders, s->shape.max_borders);
     copy_rows(s, &h->image);
-    h->bytes_elsewhere = 0;
-    const tokmap_i_image_row *table = (const tokmap_i_image_row *)h->image.memory;
-    for (uint32_t r = 0; direct && r < s->shape.n_rows; r++)
-        if (table[r].flags & TOKMAP_I_ROW_ELSEWHERE)
-            h->bytes_elsewhere += (uint64_t)table[r].n_tokens * table[r].token_bytes;
     return TOKMAP_OK;
 }
 
@@ -83,7 +75,7 @@ static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *batch, tokmap
 
 /* The next batch of the loader into a slot that is the caller's. After an error the loader stands
  * where it stood. */
-static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, bool direct, tokmap_error *err)
+static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *err)
 {
     tokmap_batch batch = {.struct_size = sizeof batch};
     tokmap_status status = tokmap_loader_next(s->loader, &batch, err);
@@ -93,7 +85,7 @@ static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, bool direct, to
     h->step_sample = batch.step_sample;
     status = edit_rows(s, &batch, err);
     if (!status)
-        status = write_image(s, h, direct, err);
+        status = write_image(s, h, err);
     if (status)
         tokmap_loader_seek(s->loader, batch.step_sample, NULL);
     return status;
@@ -108,19 +100,15 @@ bool tokmap_i_stage_can_fill(const tokmap_cuda *s)
 void tokmap_i_stage_fill_one(tokmap_cuda *s)
 {
     tokmap_i_host_slot *h = &s->host[s->n_filled % s->options.n_host_slots];
-    const bool queued = h->state == TOKMAP_I_HOST_QUEUED, direct = s->direct;
+    const bool queued = h->state == TOKMAP_I_HOST_QUEUED;
     tokmap_error err = {0};
     s->filling = true;
     tokmap_i_mutex_unlock(&s->mutex);
-    if (s->options.nvtx)
-        tokmap_i_nvtx_push("tokmap fill");
     const int error = queued ? s->driver->wait_event(h->read) : 0;
     if (error)
         tokmap_i_stage_fail(s, error, "waiting for a copy", &err);
     else
-        fill(s, h, direct, &err);
-    if (s->options.nvtx)
-        tokmap_i_nvtx_pop();
+        fill(s, h, &err);
     tokmap_i_mutex_lock(&s->mutex);
     s->filling = false;
     if (error) {

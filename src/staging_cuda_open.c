@@ -6,7 +6,6 @@
 
 #include "base.h"
 #include "expand_ptx.h"
-#include "nvtx.h"
 #include "platform_memory.h"
 #include "staging_cuda.h"
 #include "status.h"
@@ -19,7 +18,6 @@ enum {
     OF_DOCUMENTS = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
-#define PULL_BYTES ((uint64_t)1 << 20) /* expected, not measured */
 
 /* ---- Options ---- */
 
@@ -37,25 +35,6 @@ static tokmap_status check_width(uint32_t value, const char *name, tokmap_error 
     if (value == 4 || value == 8)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be 4 or 8", name, value);
-}
-
-static tokmap_status check_delivery(tokmap_cuda_options *o, tokmap_error *err)
-{
-    static const char *const names[] = {"auto", "push", "pull", "direct"};
-    const char *forced = getenv("TOKMAP_CUDA");
-    if (o->delivery < TOKMAP_CUDA_AUTO || o->delivery > TOKMAP_CUDA_DIRECT)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "delivery is %d: there is no such one",
-                    (int)o->delivery);
-    if (!forced || !*forced)
-        return TOKMAP_OK;
-    for (int i = 0; i < 4; i++) {
-        if (strcmp(forced, names[i]) == 0) {
-            o->delivery = (tokmap_cuda_delivery)i;
-            return TOKMAP_OK;
-        }
-    }
-    return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "TOKMAP_CUDA is '%.40s': must be auto, push, pull or direct", forced);
 }
 
 static bool needs_documents(const tokmap_cuda_options *o)
@@ -109,8 +88,6 @@ static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
         status = check_width(o->input_bytes, "input_bytes", err);
     if (!status)
         status = check_width(o->label_bytes, "label_bytes", err);
-    if (!status)
-        status = check_delivery(o, err);
     if (!status && o->device < TOKMAP_CUDA_HOST)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "device is %" PRId32 ": no such device", o->device);
     return status ? status : check_outputs(o, err);
@@ -218,13 +195,7 @@ static tokmap_status open_events(tokmap_cuda *s, tokmap_error *err)
 
 /* ---- Memory ---- */
 
-static int attribute(const tokmap_cuda *s, int which)
-{
-    int value = 0;
-    return s->driver->get_attribute(&value, which, s->device) ? 0 : value;
-}
-
-/* What of the driver's does not work here is done without, and said. */
+/* Memory that cannot be pinned is copied too, by way of the driver's own buffer; that is said. */
 static tokmap_status open_host_memory(tokmap_cuda *s, tokmap_error *err)
 {
     const uint32_t n = s->options.n_host_slots;
@@ -240,20 +211,12 @@ static tokmap_status open_host_memory(tokmap_cuda *s, tokmap_error *err)
     s->host_memory = memory;
     for (uint32_t i = 0; i < n; i++)
         s->host[i].image.memory = s->host_memory + i * s->image_bytes;
-    int error = s->driver->register_host(memory, s->host_bytes,
-                                         TOKMAP_I_REGISTER_PORTABLE | TOKMAP_I_REGISTER_MAPPED);
+    const int error = s->driver->register_host(memory, s->host_bytes, TOKMAP_I_REGISTER_PORTABLE);
     s->pinned = !error;
-    tokmap_i_address address = 0;
-    if (!error)
-        error = s->driver->get_device_address(&address, memory, 0);
-    for (uint32_t i = 0; i < n && !error; i++)
-        s->host[i].address = address + i * s->image_bytes;
-    s->can_pull = !error && attribute(s, TOKMAP_I_ATTRIBUTE_CAN_MAP_HOST_MEMORY);
     if (error) {
         tokmap_error why;
         tokmap_i_stage_fail(s, error, "pinning memory", &why);
-        tokmap_i_stage_note(s, "%s; batches are copied%s", why.text,
-                            s->pinned ? "" : " from memory that is not pinned");
+        tokmap_i_stage_note(s, "%s; batches are copied from memory that is not pinned", why.text);
     }
     return TOKMAP_OK;
 }
@@ -271,48 +234,12 @@ static tokmap_status open_slot(tokmap_cuda *s, tokmap_i_device_slot *slot, tokma
         error = s->driver->allocate(&slot->outputs[i], n_bytes[i]);
         s->device_bytes += n_bytes[i];
     }
-    slot->host = TOKMAP_I_NO_SLOT;
     if (error == TOKMAP_I_DRIVER_OUT_OF_MEMORY)
         return FAIL(err, TOKMAP_ERR_DEVICE,
                     "device %d: it has no %" PRIu64 " bytes for %" PRIu32
                     " slots: take fewer of them, or fewer outputs",
                     s->options.device, s->device_bytes, s->options.n_slots);
     return error ? tokmap_i_stage_fail(s, error, "taking device memory", err) : TOKMAP_OK;
-}
-
-static void open_direct(tokmap_cuda *s)
-{
-    tokmap_error why = {0};
-    const bool in_map = s->loader->io == TOKMAP_IO_MAP || s->loader->io == TOKMAP_IO_POPULATE;
-    int error = 0;
-    if (!in_map)
-        snprintf(why.text, sizeof why.text, "the loader reads past its maps");
-    else if (!attribute(s, TOKMAP_I_ATTRIBUTE_READ_ONLY_REGISTER))
-        snprintf(why.text, sizeof why.text, "the device cannot read read-only memory");
-    else
-        error = tokmap_i_stage_register_maps(s);
-    if (error)
-        tokmap_i_stage_fail(s, error, "pinning the dataset", &why);
-    s->direct = in_map && s->registered && !error;
-    if (!s->direct)
-        tokmap_i_stage_note(s, "%s; the device reads pinned memory instead of the map", why.text);
-}
-
-static void choose_delivery(tokmap_cuda *s)
-{
-    const tokmap_cuda_delivery wanted = s->options.delivery;
-    tokmap_i_image_shape usual = s->shape; /* there is room for far more borders than there are */
-    usual.max_borders = 0;
-    if (wanted == TOKMAP_CUDA_DIRECT)
-        open_direct(s);
-    s->pull = wanted == TOKMAP_CUDA_AUTO ? tokmap_i_image_bytes(&usual) <= PULL_BYTES
-                                         : wanted != TOKMAP_CUDA_PUSH;
-    if (s->pull && !s->can_pull) {
-        s->pull = false;
-        if (wanted != TOKMAP_CUDA_AUTO && s->pinned)
-            tokmap_i_stage_note(s, "device %d: it cannot read host memory; batches are copied",
-                                s->options.device);
-    }
 }
 
 static tokmap_status open_memory(tokmap_cuda *s, tokmap_error *err)
@@ -322,8 +249,6 @@ static tokmap_status open_memory(tokmap_cuda *s, tokmap_error *err)
         status = open_host_memory(s, err);
     for (uint32_t i = 0; i < s->options.n_slots && !status; i++)
         status = open_slot(s, &s->slots[i], err);
-    if (!status)
-        choose_delivery(s);
     return status;
 }
 
@@ -398,8 +323,6 @@ static void free_slots(tokmap_cuda *s)
 /* Host memory, which no tensor needs. */
 static void free_host(tokmap_cuda *s)
 {
-    if (s->registered)
-        tokmap_i_stage_unregister_maps(s);
     if (s->pinned)
         s->driver->unregister_host(s->host_memory);
     tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
@@ -435,8 +358,6 @@ static tokmap_status open_stage(tokmap_cuda *s, tokmap_error *err)
     tokmap_status status = check_options(&s->options, err);
     if (status)
         return status;
-    if (s->options.nvtx)
-        tokmap_i_nvtx_open();
     s->loader = s->options.loader;
     s->next_sample = tokmap_loader_position(s->loader);
     status = plan(s, err);
@@ -492,9 +413,7 @@ tokmap_status tokmap_cuda_open(tokmap_cuda **out, const tokmap_cuda_options *opt
 static void close_in_child(tokmap_cuda *s)
 {
     free(s->rows);
-    free(s->registered);
     s->rows = NULL;
-    s->registered = NULL;
     if (s->n_tensors > 0) /* their deleters look at the mark */
         return;
     tokmap_i_fork_mark_free(&s->fork_mark);

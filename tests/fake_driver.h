@@ -104,9 +104,8 @@ static int fake_get_device(int *device, int ordinal)
 static int fake_get_attribute(int *value, int attribute, int device)
 {
     (void)device;
-    *value = attribute == TOKMAP_I_ATTRIBUTE_CAN_MAP_HOST_MEMORY  ? !fake.no_mapping
-             : attribute == TOKMAP_I_ATTRIBUTE_READ_ONLY_REGISTER ? !fake.no_read_only
-                                                                  : 0;
+    (void)attribute;
+    *value = 0;
     return fake_leave(fake_enter(FAKE_FIND));
 }
 
@@ -327,7 +326,7 @@ static int fake_free(tokmap_i_address address)
 static int fake_register(void *memory, size_t n_bytes, unsigned flags)
 {
     const int error = fake_enter(FAKE_REGISTER);
-    if ((flags & 3) != (TOKMAP_I_REGISTER_PORTABLE | TOKMAP_I_REGISTER_MAPPED))
+    if (flags != TOKMAP_I_REGISTER_PORTABLE)
         fake_breach("memory is not registered for all devices");
     if (!error)
         fake_new_region(memory, n_bytes, FAKE_HOST_BIT);
@@ -348,24 +347,11 @@ static int fake_unregister(void *memory)
     return fake_leave(error);
 }
 
-static int fake_host_address(tokmap_i_address *address, void *memory, unsigned flags)
-{
-    const int error = fake_enter(FAKE_HOST_ADDRESS);
-    const fake_region *r = error ? NULL : fake_registered(memory, 1);
-    if (!error && (!r || flags))
-        fake_breach("the device address of memory that is not registered");
-    else if (!error)
-        *address = r->address + (uint64_t)((uint8_t *)memory - r->real);
-    return fake_leave(error);
-}
-
 static int fake_copy_in(tokmap_i_address to, const void *from, size_t n_bytes,
                         tokmap_i_stream stream)
 {
-    int error = fake_enter(FAKE_COPY_IN);
+    const int error = fake_enter(FAKE_COPY_IN);
     const bool pinned = fake_registered(from, n_bytes) != NULL;
-    if (!error && (pinned ? fake.refuse_pinned : fake.refuse_pageable))
-        error = fake_fail(FAKE_COPY_IN);
     if (!error && fake_at(to, n_bytes)) {
         fake_op op = {.kind = FAKE_OP_COPY_IN, .to = to, .host = from, .n_bytes = n_bytes};
         op.hash = fake_hash(0, from, n_bytes);
@@ -418,36 +404,18 @@ static int fake_function(void **function, void *module, const char *name)
     return fake_leave(error);
 }
 
-static bool fake_has_elsewhere(const tokmap_i_expand_job *job)
-{
-    const tokmap_i_image_row *rows =
-        (const tokmap_i_image_row *)fake_at(job->image, job->n_rows * sizeof *rows);
-    for (uint32_t r = 0; rows && r < job->n_rows; r++)
-        if (rows[r].flags & TOKMAP_I_ROW_ELSEWHERE)
-            return true;
-    return false;
-}
-
 static int fake_launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                        unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
                        tokmap_i_stream stream, void **parameters, void **extra)
 {
-    int error = fake_enter(FAKE_LAUNCH);
-    fake_op op = {.kind = FAKE_OP_LAUNCH, .job = *(tokmap_i_expand_job *)parameters[0]};
-    const fake_region *r = fake_find(op.job.image, 1);
-    op.reads_host = r && r->is_host;
+    const int error = fake_enter(FAKE_LAUNCH);
+    const fake_op op = {.kind = FAKE_OP_LAUNCH, .job = *(tokmap_i_expand_job *)parameters[0]};
     if (function != (void *)(uintptr_t)0xE0 || grid_x != op.job.n_rows * op.job.n_tiles ||
         grid_y != 1 || grid_z != 1 || block_x != TOKMAP_I_BLOCK_THREADS || block_y != 1 ||
         block_z != 1 || shared_bytes != 0 || extra)
         fake_breach("a launch of the wrong shape");
-    if (!error && op.reads_host &&
-        (fake.refuse_pull || (fake.refuse_direct && fake_has_elsewhere(&op.job))))
-        error = fake_fail(FAKE_LAUNCH);
-    if (!error) {
-        op.hash = op.reads_host ? fake_load_image(&op.job) : 0;
-        fake.n_pulled += op.reads_host;
+    if (!error)
         fake_add(fake_stream_index(stream), &op);
-    }
     return fake_leave(error);
 }
 
@@ -478,7 +446,6 @@ static const tokmap_i_driver fake_driver = {.init = fake_init,
                                             .free = fake_free,
                                             .register_host = fake_register,
                                             .unregister_host = fake_unregister,
-                                            .get_device_address = fake_host_address,
                                             .copy_to_device = fake_copy_in,
                                             .copy_on_device = fake_copy_on,
                                             .load_module = fake_load,
@@ -500,7 +467,6 @@ FAKE_UNUSED static void fake_begin(fake_policy policy, uint64_t seed)
         free(fake.streams[k].ops);
     }
     free(fake.records);
-    free(fake.scratch);
     const size_t after = sizeof fake.mutex; /* which is first, and may have been used */
     memset((char *)&fake + after, 0, sizeof fake - after);
     memset(&fake_thread, 0, sizeof fake_thread);

@@ -50,7 +50,6 @@ typedef enum fake_call {
     FAKE_FREE,
     FAKE_REGISTER,
     FAKE_UNREGISTER,
-    FAKE_HOST_ADDRESS,
     FAKE_COPY_IN,
     FAKE_COPY_ON,
     FAKE_LOAD,
@@ -82,8 +81,7 @@ typedef struct fake_op {
     const uint8_t *host;       /* pinned */
     uint8_t *staged;           /* a copy of memory that is not */
     size_t n_bytes;
-    bool reads_host; /* a launch: its image lies there, */
-    uint64_t hash;   /* and held this when it was queued */
+    uint64_t hash; /* of pinned memory, when the copy was queued */
     tokmap_i_expand_job job;
     void (*call)(void *context);
     void *context;
@@ -121,8 +119,6 @@ static struct {
     fake_region regions[FAKE_REGIONS];
     uint8_t *records; /* for each serial its stream, or OVER */
     uint32_t n_records, record_capacity;
-    uint8_t *scratch;
-    size_t scratch_bytes;
     int n_retained[FAKE_DEVICES], n_modules, n_pushed;
 
     /* What fails; tests change it while the stage's thread is at work. */
@@ -130,13 +126,11 @@ static struct {
     atomic_uint_fast64_t fail_from, fail_to; /* and the one after the last that fails */
     atomic_bool context_works;               /* what has to do with contexts does not fail */
     atomic_uint broken;                      /* kinds of calls that fail, as bits */
-    atomic_bool refuse_direct, refuse_pull, refuse_pinned, refuse_pageable;
-    atomic_uint failed;            /* kinds that were made to fail */
-    atomic_bool failed_to_restore; /* a thread's capture mode */
-    bool no_mapping, no_read_only; /* attributes of the device */
-    void (*hook)(fake_call call);  /* before a call, without the mutex */
+    atomic_uint failed;                      /* kinds that were made to fail */
+    atomic_bool failed_to_restore;           /* a thread's capture mode */
+    void (*hook)(fake_call call);            /* before a call, without the mutex */
 
-    uint64_t n_pageable, n_pulled, n_copied, n_elsewhere, n_done, n_frees_in_use;
+    uint64_t n_pageable, n_copied, n_done, n_frees_in_use;
 } fake = {.mutex = PTHREAD_MUTEX_INITIALIZER, .random = 1};
 
 enum {
@@ -222,41 +216,18 @@ static uint64_t fake_hash(uint64_t h, const uint8_t *p, size_t n_bytes)
     return h;
 }
 
-/* The image of a job into `scratch`, where the addresses of rows are the host's; its hash. */
-static uint64_t fake_load_image(const tokmap_i_expand_job *job)
+/* The image of a job, as the device sees it. */
+static const uint8_t *fake_image(const tokmap_i_expand_job *job)
 {
     const size_t table_bytes = job->n_rows * sizeof(tokmap_i_image_row);
     const tokmap_i_image_row *rows = (const tokmap_i_image_row *)fake_at(job->image, table_bytes);
     size_t extent = MAX(table_bytes, job->borders + 4 * (size_t)job->n_borders);
     for (uint32_t r = 0; rows && r < job->n_rows; r++) {
-        const uint64_t n_bytes = (uint64_t)rows[r].n_tokens * rows[r].token_bytes;
-        if (!(rows[r].flags & TOKMAP_I_ROW_ELSEWHERE))
-            extent = MAX(extent, rows[r].tokens + n_bytes);
+        extent = MAX(extent, rows[r].tokens + (uint64_t)rows[r].n_tokens * rows[r].token_bytes);
         if (rows[r].flags & TOKMAP_I_ROW_MASKED)
             extent = MAX(extent, rows[r].mask + (job->length + 7ull) / 8);
     }
-    const uint8_t *image = fake_at(job->image, extent);
-    if (!rows || !image)
-        return 0;
-    if (extent > fake.scratch_bytes) {
-        fake.scratch = realloc(fake.scratch, extent);
-        fake.scratch_bytes = extent;
-    }
-    memcpy(fake.scratch, image, extent);
-    uint64_t hash = fake_hash(0, image, extent);
-    tokmap_i_image_row *mine = (tokmap_i_image_row *)fake.scratch;
-    for (uint32_t r = 0; r < job->n_rows; r++) {
-        const size_t n_bytes = (size_t)mine[r].n_tokens * mine[r].token_bytes;
-        if (!(mine[r].flags & TOKMAP_I_ROW_ELSEWHERE))
-            continue;
-        const uint8_t *tokens = fake_at(mine[r].tokens, n_bytes);
-        if (!tokens)
-            return 0;
-        hash = fake_hash(hash, tokens, n_bytes);
-        mine[r].tokens = (uintptr_t)tokens;
-        fake.n_elsewhere++;
-    }
-    return hash;
+    return rows ? fake_at(job->image, extent) : NULL;
 }
 
 /* ---- Doing what was queued ---- */
@@ -272,15 +243,13 @@ static void fake_launch_now(const fake_op *op)
 {
     tokmap_i_expand_job job = op->job;
     const size_t n = (size_t)job.n_rows * job.length;
-    const uint64_t hash = fake_load_image(&job);
-    if (op->reads_host && hash != op->hash)
-        fake_breach("host memory was written while a kernel that reads it was under way");
+    const uint8_t *image = fake_image(&job);
     if (fake.breach[0] || !fake_translate(&job.inputs, n * job.input_bytes) ||
         !fake_translate(&job.labels, n * job.label_bytes) ||
         !fake_translate(&job.position_ids, n * 4) || !fake_translate(&job.document_ids, n * 4) ||
         !fake_translate(&job.cu_seqlens, (size_t)job.n_cu * 4))
         return;
-    job.image = (uintptr_t)fake.scratch;
+    job.image = (uintptr_t)image;
     tokmap_i_expand(&job);
 }
 

@@ -15,7 +15,7 @@ MAX_NESTING = 3
 MAX_ARGUMENTS = {"tests": 6, "": 5}
 
 TOOLS = ["tokenize_tools", "tokenize_tools/tokenizer", "tokenize_tools/corpus"]
-C_FOLDERS = ["include", "src", *TOOLS, "bench", "bench/gpu", "tests", "tests/fuzz"]
+C_FOLDERS = ["include", "src", *TOOLS, "bench", "tests", "tests/fuzz"]
 TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".map", ".bash", ".md", ".in"}
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 

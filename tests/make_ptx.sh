@@ -5,7 +5,8 @@
 # The text names the oldest version of the language that has what the kernel uses, so that drivers
 # which are older than the compiler take it too, and sums of the files it was made from, by which a
 # test knows whether it is current without the compiler. What the compiler says of itself is left
-# out, but for its version.
+# out, but for its version, and so are its hints of which bytes of a load are used: they need a
+# newer language.
 
 set -eu -o pipefail
 source=$1
@@ -22,5 +23,5 @@ echo "// $(basename "$source") by nvcc $version; make ptx writes this file anew.
 for file in "$source" "$folder/../expand_job.h"; do
     echo "// $(basename "$file") $(cksum <"$file")"
 done
-sed -e '/^\/\//d' -e 's/^\.version .*/.version 6.3/' -e 's/[ \t]*\/\/.*//' -e '/^[ \t]*$/d' \
+sed -e '/^\/\//d' -e '/\.pragma "used_bytes_mask/d' -e 's/^\.version .*/.version 6.3/' -e 's/[ \t]*\/\/.*//' -e '/^[ \t]*$/d' \
     "$work/kernel.ptx"

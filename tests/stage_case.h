@@ -110,12 +110,10 @@ UNUSED static void check_batch(const tokmap_cuda_batch *b, const tokmap_batch *r
 /* Ways to stage that must not make a difference. */
 UNUSED static const tokmap_cuda_options variants[] = {
     {.outputs = ALL},
-    {.outputs = ALL, .delivery = TOKMAP_CUDA_PUSH, .input_bytes = 8, .label_bytes = 4},
-    {.outputs = ALL, .delivery = TOKMAP_CUDA_DIRECT, .pad_id = 5, .ignore_index = -1},
+    {.outputs = ALL, .input_bytes = 8, .label_bytes = 4},
+    {.outputs = ALL, .pad_id = 5, .ignore_index = -1, .n_copiers = 3},
     {.outputs = ALL, .no_thread = 1, .n_slots = 2, .n_host_slots = 1},
-    {.outputs = ALL, .expand_in_next = 1, .n_copiers = 3},
-    {.outputs = ALL, .expand_in_next = 1, .delivery = TOKMAP_CUDA_PUSH, .n_host_slots = 3},
-    {.outputs = ALL, .no_thread = 1, .expand_in_next = 1, .n_slots = 9},
+    {.outputs = ALL, .no_thread = 1, .n_slots = 9, .n_host_slots = 3},
 };
 
 #endif /* TOKMAP_STAGE_CASE_H */

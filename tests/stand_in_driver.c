@@ -265,11 +265,6 @@ EXPORT int cuMemHostUnregister(void *memory)
     return host()->unregister_host(memory);
 }
 
-EXPORT int cuMemHostGetDevicePointer_v2(uint64_t *address, void *memory, unsigned flags)
-{
-    return host()->get_device_address(address, memory, flags);
-}
-
 EXPORT int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n_bytes, void *given)
 {
     return host()->copy_to_device(to, from, n_bytes, given);

@@ -60,18 +60,14 @@ typedef struct plan {
     uint32_t widths; /* of tokens: 2, 4, or 2 | 4: mixed */
     cuts cuts;
     bool has_short_rows, has_masks;
-    bool some_elsewhere, all_elsewhere;
-    uint32_t alignment; /* of rows elsewhere, 0 to 15, where their width allows it */
-    uint32_t outputs;   /* TOKMAP_CUDA_... */
+    uint32_t outputs; /* TOKMAP_CUDA_... */
     uint32_t input_bytes, label_bytes, pad_id;
     int64_t ignore;
     uint32_t n_cu; /* 0: one more than there are documents */
 } plan;
 
 typedef struct source_row {
-    uint8_t *memory; /* whole words of 16 bytes around the tokens */
     uint8_t *tokens;
-    bool elsewhere;
     int32_t *cu_seqlens;
     uint8_t *mask;
 } source_row;
@@ -90,8 +86,7 @@ static struct {
 
 /* What has come up, so that no change of the generator makes the random cases poorer unseen. */
 static struct {
-    uint32_t alignments[2]; /* of rows elsewhere, by width */
-    uint32_t widths[2][2];  /* of inputs and labels */
+    uint32_t widths[2][2]; /* of inputs and labels */
     uint64_t tile_borders, documents_of_one, short_rows, one_input, masked;
     uint64_t short_at_tile, last_tiles_of_one, no_documents, row_positions, small_cu, cases;
 } seen;
@@ -148,17 +143,10 @@ static void make_documents(tokmap_row *row, source_row *from)
 static void make_tokens(tokmap_row *row, source_row *from)
 {
     const size_t n_bytes = (size_t)row->n_tokens * row->token_bytes;
-    uint32_t offset = now.plan.alignment;
-    from->elsewhere = now.plan.all_elsewhere || (now.plan.some_elsewhere && one_in(2));
-    if (from->elsewhere) /* else a row may lie anywhere: it is copied */
-        offset -= offset % row->token_bytes;
-    from->memory = take(16, round_up(offset + n_bytes, 16));
-    from->tokens = from->memory + offset;
+    from->tokens = take(16, n_bytes);
     for (size_t i = 0; i < n_bytes; i++)
         from->tokens[i] = (uint8_t)(random_bits() >> 24);
     row->tokens = from->tokens;
-    if (from->elsewhere)
-        seen.alignments[row->token_bytes == 4] |= 1u << offset;
 }
 
 static void make_mask(tokmap_row *row, source_row *from)
@@ -199,21 +187,10 @@ static void make_row(tokmap_row *row, source_row *from)
         make_mask(row, from);
 }
 
-static uint64_t find_row(const void *context, const void *tokens, size_t n_bytes)
-{
-    (void)context;
-    (void)n_bytes;
-    for (uint32_t r = 0; r < now.plan.n_rows; r++)
-        if (tokens == now.sources[r].tokens)
-            return now.sources[r].elsewhere ? (uint64_t)(uintptr_t)tokens : 0;
-    CHECK_FAIL("a row that nobody has");
-}
-
 /* Only what crosses the bus is there for those who read the image. */
 static void make_image(void)
 {
     const plan *p = &now.plan;
-    const tokmap_i_image_elsewhere elsewhere = {find_row, NULL};
     tokmap_i_image image = {0};
     uint32_t n_most = 0;
     for (uint32_t r = 0; r < p->n_rows; r++)
@@ -228,8 +205,7 @@ static void make_image(void)
                                                             : p->outputs & OF_DOCUMENTS};
     now.shape.max_borders = now.shape.has_documents ? n_most : 0;
     image.memory = take(64, tokmap_i_image_bytes(&now.shape));
-    CHECK(tokmap_i_image_begin(&image, &now.shape, now.rows,
-                               p->some_elsewhere || p->all_elsewhere ? &elsewhere : NULL));
+    CHECK(tokmap_i_image_begin(&image, &now.shape, now.rows));
     tokmap_i_image_copy(&image, now.rows, 0, p->n_rows);
     now.job = tokmap_i_image_job(&image, &now.shape);
     now.image = take(16, image.n_bytes);
@@ -243,7 +219,7 @@ static void make_image(void)
 static void free_batch(void)
 {
     for (uint32_t r = 0; r < now.plan.n_rows; r++) {
-        free(now.sources[r].memory);
+        free(now.sources[r].tokens);
         free(now.sources[r].cu_seqlens);
         free(now.sources[r].mask);
     }
@@ -455,25 +431,6 @@ static plan usual(uint32_t n_rows, uint32_t length)
                   .ignore = -100};
 }
 
-TEST(rows_elsewhere_at_every_alignment)
-{
-    static const uint32_t lengths[] = {1,    2,    3,    6,    7,    8,    9,    31,
-                                       32,   33,   2046, 2047, 2048, 2049, 2050, 2055,
-                                       2056, 2057, 4095, 4096, 4097, 4098};
-    for (uint32_t width = 2; width <= 4; width += 2) {
-        for (uint32_t alignment = 0; alignment < 16; alignment += width) {
-            for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
-                plan p = usual(2, lengths[i]);
-                p.widths = width;
-                p.all_elsewhere = true;
-                p.alignment = alignment;
-                p.has_short_rows = alignment & 4;
-                check_plan(&p);
-            }
-        }
-    }
-}
-
 TEST(every_length_around_words_and_tiles)
 {
     for (uint32_t length = 1; length <= 3 * TILE + 3; length++) {
@@ -543,9 +500,6 @@ static plan random_plan(void)
               .cuts = (cuts)below(N_CUTS),
               .has_short_rows = one_in(2),
               .has_masks = one_in(2),
-              .some_elsewhere = one_in(2),
-              .all_elsewhere = one_in(4),
-              .alignment = below(16),
               .outputs = one_in(2) ? ALL : 1 + below(ALL),
               .input_bytes = 4 + 4 * below(2),
               .label_bytes = 4 + 4 * below(2),
@@ -567,8 +521,6 @@ TEST(random_batches)
         check_plan(&p);
     }
     CHECK_EQ(seen.cases, n_cases);
-    CHECK_EQ(seen.alignments[0], 0x5555);
-    CHECK_EQ(seen.alignments[1], 0x1111);
     CHECK(seen.widths[0][0] && seen.widths[0][1] && seen.widths[1][0] && seen.widths[1][1]);
     CHECK(seen.tile_borders && seen.documents_of_one && seen.masked && seen.short_rows);
     CHECK(seen.one_input && seen.last_tiles_of_one && seen.no_documents && seen.row_positions);

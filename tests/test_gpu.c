@@ -142,27 +142,17 @@ static void make_row(kernel_rows *all, uint32_t r, uint32_t length)
     all->borders[r][row->n_documents] = (int32_t)n;
 }
 
-static uint64_t nowhere(const void *context, const void *tokens, size_t n_bytes)
-{
-    (void)n_bytes;
-    const uint64_t *addresses = context; /* of the host, and what is there for the device */
-    const uint64_t at = (uintptr_t)tokens;
-    return addresses[2] && at >= addresses[0] ? at - addresses[0] + addresses[1] : 0;
-}
-
 /* All outputs of one job, on the device and by the twin. */
-static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape, bool elsewhere)
+static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
 {
     const size_t n = (size_t)shape->n_rows * shape->length;
     const size_t sizes[] = {n * 8, n * 4, n * 4, n * 4, (n + 1) * 4};
     const uint64_t n_bytes = tokmap_i_image_bytes(shape);
-    uint64_t places[3] = {(uintptr_t)all, allocate(sizeof *all), elsewhere};
     void *module, *function, *mine[5], *theirs[5];
     uint64_t outputs[5];
     tokmap_i_image image = {.memory = aligned_alloc(64, round_up(n_bytes, 64))};
     CHECK(image.memory != NULL);
-    const tokmap_i_image_elsewhere finder = {nowhere, places};
-    CHECK(tokmap_i_image_begin(&image, shape, all->rows, &finder));
+    CHECK(tokmap_i_image_begin(&image, shape, all->rows));
     tokmap_i_image_copy(&image, all->rows, 0, shape->n_rows);
     tokmap_i_expand_job job = tokmap_i_image_job(&image, shape);
     job.input_bytes = 8;
@@ -171,7 +161,6 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape, b
     job.pad_id = 77;
     job.n_cu = (uint32_t)n + 1;
     job.image = allocate(image.n_bytes);
-    need(gpu.upload(places[1], all, sizeof *all), "rows to the device");
     need(gpu.upload(job.image, image.memory, image.n_bytes), "an image to the device");
     for (int i = 0; i < 5; i++) {
         outputs[i] = allocate(sizes[i]);
@@ -194,8 +183,6 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape, b
     for (int i = 0; i < 5; i++)
         need(gpu.download(mine[i], outputs[i], sizes[i]), "outputs to the host");
     /* The twin reads the host's memory. */
-    places[1] = places[0];
-    CHECK(tokmap_i_image_begin(&image, shape, all->rows, &finder));
     job.image = (uintptr_t)image.memory;
     job.inputs = (uintptr_t)theirs[0];
     job.labels = (uintptr_t)theirs[1];
@@ -230,7 +217,7 @@ TEST(the_kernel_writes_what_its_twin_writes)
         shape.max_borders = shape.n_rows * shape.length;
         for (uint32_t r = 0; r < shape.n_rows; r++)
             make_row(&all, r, shape.length);
-        compare(&all, &shape, k % 2);
+        compare(&all, &shape);
     }
 }
 
@@ -320,16 +307,12 @@ TEST(streams_see_their_own_batches_without_the_host)
     tokmap_error err;
     open_gpu();
     open_corpus();
-    for (int v = 0; v < 8; v++) {
+    for (uint32_t n_slots = 2; n_slots < 5; n_slots++) {
         const options lo = {0};
         tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
         void *streams[2] = {new_stream(), new_stream()};
         const uint64_t kept = allocate(sizeof seen);
-        tokmap_cuda *s =
-            open_stage(l, (tokmap_cuda_options){.delivery = (tokmap_cuda_delivery)(v % 4),
-                                                .expand_in_next = v / 4,
-                                                .n_slots = 3,
-                                                .log = say});
+        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = n_slots, .log = say});
         for (uint32_t step = 0; step < STEPS; step++) {
             tokmap_cuda_batch b;
             next(s, &b, streams[step % 2]);
@@ -455,8 +438,8 @@ TEST(says_what_it_moved_and_how_long_steps_waited)
     tokmap_cuda_get_info(s, &info);
     CHECK_EQ(info.n_batches, 200);
     CHECK(info.bytes_moved > info.n_tokens * 2);
-    printf("note delivery %d, pinned %d, waits p50 %llu p99 %llu max %llu ns, %llu of 200 late\n",
-           (int)info.delivery, (int)info.pinned, (unsigned long long)info.wait_p50_ns,
+    printf("note pinned %d, waits p50 %llu p99 %llu max %llu ns, %llu of 200 late\n",
+           (int)info.pinned, (unsigned long long)info.wait_p50_ns,
            (unsigned long long)info.wait_p99_ns, (unsigned long long)info.wait_max_ns,
            (unsigned long long)info.n_late);
     tokmap_cuda_close(s);

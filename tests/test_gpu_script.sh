@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bench/gpu.sh where there is no device: it ends well, every experiment is skipped with the reason,
+# bench/gpu.sh where there is no device: it ends well, every step is skipped with the reason,
 # and its result file says that it holds no figures. A device that is there is hidden.
 
 cd "$(dirname "$0")/.." || exit 1
@@ -10,6 +10,7 @@ trap 'rm -rf "$work"' EXIT
 export CUDA_VISIBLE_DEVICES='' PYTHONDONTWRITEBYTECODE=1
 unset TOKMAP_DEPS BUILD
 status=0
+steps="machine test python sanitize copies first steps"
 
 verdict() # name, what is wrong
 {
@@ -35,10 +36,10 @@ import sys
 
 result = json.load(open(sys.argv[1]))
 states = {e["id"]: e for e in result["experiments"]}
-for i in range(13):
-    e = states.get(f"E{i}")
+for name in "data machine test python sanitize copies first steps".split():
+    e = states.get(name)
     if not e or e["state"] != "skipped" or sys.argv[2] not in (e["reason"] or ""):
-        print(f"E{i} is {e}")
+        print(f"{name} is {e}")
 if result["schema"] != 1 or result["figures"] is not False or not result["no_figures"]:
     print("it does not say that there are no figures")
 if not result["rows"] or any("values" in row or not row["left_out"] for row in result["rows"]):
@@ -49,12 +50,14 @@ END
 }
 
 gpu --no-build
+verdict logs_and_rows_are_in_one_file_beside_the_result "$(tar -tzf "$work/result.tar.gz" |
+    grep -q '^logs/device.log$' || ls "$work")"
 verdict ends_well_without_a_device "$([ $code = 0 ] || echo "exit status $code: $said")"
 table=$(sed -n '/^Steps$/,$p' <<<"$said")
-verdict the_last_table_lists_every_experiment_as_skipped "$(for i in {0..12}; do
-    grep -qE "^ *E$i +.* skipped +0.0$" <<<"$table" || echo "E$i is not in: $table"
+verdict the_last_table_lists_every_step_as_skipped "$(for step in $steps; do
+    grep -qE "^ *$step +.* skipped +0.0$" <<<"$table" || echo "$step is not in: $table"
 done)"
-verdict the_reason_is_given "$(grep -qE '^ .*E12.*: no device: .' <<<"$table" || echo "$table")"
+verdict the_reason_is_given "$(grep -qE '^ .*steps.*: no device: .' <<<"$table" || echo "$table")"
 verdict the_result_file_says_that_there_are_no_figures "$(check_result 'no device: ' 2>&1)"
 if [ -x "$build/tokbench" ]; then
     report=$("$build/tokbench" report "$work/result.json" -o "$work/page.html" 2>&1)
@@ -65,11 +68,11 @@ else
 fi
 
 gpu --help
-verdict help_lists_the_experiments "$(for i in {0..12}; do
-    grep -qE "^  E$i +[a-z]" <<<"$said" || echo "no E$i in: $said"
+verdict help_lists_the_steps "$(for step in $steps; do
+    grep -qE "^  $step +[a-z]" <<<"$said" || echo "no $step in: $said"
 done)"
-gpu --only E99
-verdict unknown_experiments_are_refused "$([ $code = 2 ] && [[ $said == *E99* ]] || echo "$said")"
+gpu --only warp
+verdict unknown_steps_are_refused "$([ $code = 2 ] && [[ $said == *warp* ]] || echo "$said")"
 
 # A compiler for which xxhash.h does not exist.
 printf '#!/bin/sh\ncase " $* " in *xxhash.h*) exit 1 ;; esac\nexec cc "$@"\n' >"$work/cc"
@@ -101,20 +104,4 @@ verdict tables_and_result_also_when_interrupted "$([ $code = 130 ] || echo "exit
 verdict its_python_is_python "$(for file in bench/gpu/*.py; do
     "$python" -c 'import ast, sys; ast.parse(open(sys.argv[1]).read())' "$file" 2>&1
 done)"
-cuda=${CUDA_HOME:-/usr/local/cuda}
-if [ -e "$cuda/include/cuda_runtime_api.h" ] && command -v "${CC:-cc}" >/dev/null; then
-    verdict gpubench_compiles_with_the_toolkit "$("${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Wextra \
-        -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror -fsyntax-only -Iinclude \
-        -isystem "$cuda/include" bench/gpu/*.c 2>&1)"
-else
-    echo "skip gpubench_compiles_with_the_toolkit: cuda_runtime_api.h not found"
-fi
-if [ -z "$TOKMAP_LONG" ]; then
-    echo "skip its_kernels_compile: takes seconds; make test does it"
-elif [ -x "$cuda/bin/nvcc" ]; then
-    verdict its_kernels_compile "$("$cuda/bin/nvcc" -arch=sm_75 -c bench/gpu/kernels.cu \
-        -o "$work/kernels.o" 2>&1)"
-else
-    echo "skip its_kernels_compile: nvcc not found"
-fi
 exit $status

@@ -26,7 +26,7 @@ BUILD = os.environ.get("TOKMAP_BUILD")
 DEVICES = (75, 80, 86, 89, 90, 100, 120)  # that ptxas must know
 TILE, THREADS = 2048, 256
 MAX_ROWS = 2**24  # of a loader
-ELSEWHERE, MASKED = 1, 2
+MASKED = 1
 OUTPUTS = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
 
 
@@ -63,7 +63,6 @@ class Row:
         self.mask = None
         if plan["masks"] and rng.random() < 0.8:
             self.mask = [rng.random() < 0.5 for _ in range(length)]
-        self.elsewhere = rng.random() < plan["elsewhere"]
         offset = plan["offset"] if plan["offset"] is not None else rng.randrange(16)
         self.offset = offset // self.width * self.width
         self.n_inputs = n
@@ -84,7 +83,7 @@ def cut(rng, style, i):
 
 def plan_of(length, **more):
     plan = {"n_rows": 1, "length": length, "widths": (2, 4), "short": False, "cuts": 0.05,
-            "masks": True, "elsewhere": 0.5, "offset": None, "outputs": OUTPUTS,
+            "masks": True, "offset": None, "outputs": OUTPUTS,
             "row_positions": False, "documents": True, "input_bytes": 4, "label_bytes": 8,
             "pad": 50256, "ignore": -100, "n_cu": None}
     return {**plan, **more}
@@ -100,7 +99,7 @@ def random_plan(rng, max_length):
     return plan_of(
         length, n_rows=rng.randint(1, 4), short=rng.random() < 0.5, masks=rng.random() < 0.6,
         cuts=rng.choice((0, 0.01, 0.1, 0.7, 1, "words", "tiles")),
-        elsewhere=rng.choice((0, 0.5, 1)), outputs=outputs, row_positions=row_positions,
+        outputs=outputs, row_positions=row_positions,
         documents=documents, input_bytes=rng.choice((4, 8)), label_bytes=rng.choice((4, 8)),
         pad=rng.getrandbits(32), ignore=rng.choice((-100, -1, -2**63, 2**40 + 5)),
         n_cu=rng.choice((None, rng.randint(1, 600))))
@@ -112,34 +111,35 @@ def random_plan(rng, max_length):
 class Image:
     """The table stands first; everything else in random order, with other bytes in between."""
 
-    def __init__(self, rng, rows, length, documents, memory):
+    def __init__(self, rng, rows, length, documents):
         self.rng, self.bytes = rng, bytearray(32 * len(rows))
         self.known = bytearray(b"\1" * 32 * len(rows))
         self.n_tiles = -(-length // TILE)
         self.places = {}
         borders, tiles, firsts, counts = list_borders(rows, length, self.n_tiles)
-        parts = [(("tokens", r), row.bytes(), row.width) for r, row in enumerate(rows)
-                 if not row.elsewhere]
-        parts += [(("mask", r), self.mask_bytes(row.mask), 4) for r, row in enumerate(rows)
+        parts = [(("tokens", r), row.bytes(), 16, row.offset) for r, row in enumerate(rows)]
+        parts += [(("mask", r), self.mask_bytes(row.mask), 4, 0) for r, row in enumerate(rows)
                   if row.mask]
         if documents:
-            parts += [("borders", struct.pack("<%di" % len(borders), *borders), 4),
-                      ("tiles", struct.pack("<%dI" % len(tiles), *tiles), 4)]
+            parts += [("borders", struct.pack("<%di" % len(borders), *borders), 4, 0),
+                      ("tiles", struct.pack("<%dI" % len(tiles), *tiles), 4, 0)]
         rng.shuffle(parts)
-        for name, data, alignment in parts:
-            self.put(name, data, alignment)
+        for name, data, alignment, offset in parts:
+            self.put(name, data, alignment, offset)
         self.fill_up(16)
         self.n_borders = len(borders) if documents else rng.getrandbits(32)
         for r, row in enumerate(rows):
-            struct.pack_into("<Q6I", self.bytes, 32 * r, self.place_tokens(r, row, memory),
-                             len(row.tokens), row.width, self.flags(row),
+            struct.pack_into("<Q6I", self.bytes, 32 * r, self.places["tokens", r],
+                             len(row.tokens), row.width, MASKED if row.mask else 0,
                              firsts[r] if documents else rng.getrandbits(32),
                              counts[r] if documents else rng.getrandbits(32),
                              self.places.get(("mask", r), rng.getrandbits(32)))
 
-    def put(self, name, data, alignment):
+    def put(self, name, data, alignment, offset):
         self.bytes += self.rng.randbytes(self.rng.randrange(40))
         self.fill_up(alignment)
+        self.bytes += self.rng.randbytes(offset)
+        self.known += bytes(offset)
         self.places[name] = len(self.bytes)
         self.bytes += data
         self.known += b"\1" * len(data)
@@ -152,18 +152,6 @@ class Image:
         """Bits behind the last input may be anything."""
         bits = mask + [self.rng.random() < 0.5 for _ in range(-len(mask) % 32)]
         return sum(bit << i for i, bit in enumerate(bits)).to_bytes(len(bits) // 8, "little")
-
-    def place_tokens(self, r, row, memory):
-        """Elsewhere there is nothing but the words of 16 bytes that hold the tokens."""
-        if not row.elsewhere:
-            return self.places["tokens", r]
-        data = self.rng.randbytes(row.offset) + row.bytes()
-        data += self.rng.randbytes(-len(data) % 16)
-        return memory.add("row %d" % r, data, 32, 16 * self.rng.randrange(2)).begin + row.offset
-
-    @staticmethod
-    def flags(row):
-        return (ELSEWHERE if row.elsewhere else 0) | (MASKED if row.mask else 0)
 
 
 def list_borders(rows, length, n_tiles):
@@ -215,12 +203,11 @@ def width_of(name, plan):
     return plan[name[:5] + "_bytes"] if name in ("inputs", "labels") else 4
 
 
-def words_of(rows, image, regions, length):
+def words_of(rows, image, length):
     """Addresses of the 16-byte words that hold tokens, once for each tile that needs them."""
     words = []
     for r, row in enumerate(rows):
-        begin = struct.unpack_from("<Q", image.data, 32 * r)[0]
-        begin += 0 if row.elsewhere else regions
+        begin = image.begin + struct.unpack_from("<Q", image.data, 32 * r)[0]
         for at in range(0, length, TILE):
             n = min(TILE + 1, len(row.tokens) - at)
             first = begin + at * row.width
@@ -231,7 +218,7 @@ def words_of(rows, image, regions, length):
 def check_plan(machine, plan, rng):
     memory = GlobalMemory()
     rows = [Row(rng, plan) for _ in range(plan["n_rows"])]
-    image = Image(rng, rows, plan["length"], plan["documents"], memory)
+    image = Image(rng, rows, plan["length"], plan["documents"])
     wanted = reference(rows, plan)
     at = memory.add("image", image.bytes, 64, 16 * rng.randrange(4))
     at.known = image.known
@@ -249,13 +236,13 @@ def check_plan(machine, plan, rng):
     machine.launch(len(rows) * image.n_tiles, params, memory, rng.getrandbits(32))
     for name, region in outputs.items():
         check_output(name, region, wanted[name], plan)
-    expect_equal(sorted(memory.wide_loads), words_of(rows, at, at.begin, plan["length"]),
+    expect_equal(sorted(memory.wide_loads), words_of(rows, at, plan["length"]),
                  "loads of tokens")
     check_reads(memory, image, at.begin, len(rows))
 
 
 def check_reads(memory, image, begin, n_rows):
-    """The image may lie behind the bus: a block reads its row of the table, its word of the tiles
+    """A block reads its row of the table, its word of the tiles
     and the words of its mask once each; the borders are read by whoever needs them."""
     borders = image.places.get("borders", 0)
     for address, n in memory.narrow_loads.items():
@@ -290,10 +277,9 @@ def run_plans(plans, seed):
 
 def rows_at_every_alignment():
     lengths = (1, 2, 7, 8, 9, 33, TILE + 1) if LONG else (1, 8, 33)
-    plans = [plan_of(n, widths=(width,), elsewhere=elsewhere, offset=offset)
-             for width in (2, 4) for offset in range(0, 16, width) for n in lengths
-             for elsewhere in (0, 1)]
-    plans += [plan_of(TILE + 40, widths=(width,), elsewhere=1, offset=offset, outputs=("labels",))
+    plans = [plan_of(n, widths=(width,), offset=offset)
+             for width in (2, 4) for offset in range(0, 16, width) for n in lengths]
+    plans += [plan_of(TILE + 40, widths=(width,), offset=offset, outputs=("labels",))
               for width in (2, 4) for offset in (0, 16 - width)]
     return run_plans(plans, 1)
 
@@ -336,7 +322,7 @@ def as_many_rows_as_a_loader_has():
     """Two blocks of 2^24: they write their share of the borders, and come to an end."""
     memory, rng, n_cu = GlobalMemory(), random.Random(1), 3 * THREADS
     rows = [Row(rng, plan_of(1, cuts=0)) for _ in range(2)]
-    image = Image(rng, rows, 1, True, memory)
+    image = Image(rng, rows, 1, True)
     at = memory.add("image", image.bytes, 64)
     cu = memory.add("cu_seqlens", bytes(4 * n_cu), read_only=False)
     params = struct.pack("<6Qq12I", at.begin, 0, 0, 0, 0, cu.begin, 0, MAX_ROWS, 1, 4, 4, 0, 0, 1,
@@ -522,18 +508,11 @@ CONSTANTS = {
     "DRIVER_OK": "CUDA_SUCCESS", "DRIVER_OUT_OF_MEMORY": "CUDA_ERROR_OUT_OF_MEMORY",
     "DRIVER_STUB": "CUDA_ERROR_STUB_LIBRARY", "DRIVER_NO_DEVICE": "CUDA_ERROR_NO_DEVICE",
     "DRIVER_NOT_READY": "CUDA_ERROR_NOT_READY",
-    "DRIVER_INVALID_CONTEXT": "CUDA_ERROR_INVALID_CONTEXT",
-    "DRIVER_INVALID_HANDLE": "CUDA_ERROR_INVALID_HANDLE",
-    "DRIVER_CONTEXT_DESTROYED": "CUDA_ERROR_CONTEXT_IS_DESTROYED",
     "DRIVER_CAPTURE_IMPLICIT": "CUDA_ERROR_STREAM_CAPTURE_IMPLICIT",
     "EVENT_BLOCKING": "CU_EVENT_BLOCKING_SYNC",
     "EVENT_NO_TIMING": "CU_EVENT_DISABLE_TIMING", "STREAM_NON_BLOCKING": "CU_STREAM_NON_BLOCKING",
     "REGISTER_PORTABLE": "CU_MEMHOSTREGISTER_PORTABLE",
-    "REGISTER_MAPPED": "CU_MEMHOSTREGISTER_DEVICEMAP",
-    "REGISTER_READ_ONLY": "CU_MEMHOSTREGISTER_READ_ONLY",
     "CAPTURE_RELAXED": "CU_STREAM_CAPTURE_MODE_RELAXED",
-    "ATTRIBUTE_CAN_MAP_HOST_MEMORY": "CU_DEVICE_ATTRIBUTE_CAN_MAP_HOST_MEMORY",
-    "ATTRIBUTE_READ_ONLY_REGISTER": "CU_DEVICE_ATTRIBUTE_READ_ONLY_HOST_REGISTER_SUPPORTED",
     "ATTRIBUTE_HOST_NUMA_ID": "CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID",
 }
 

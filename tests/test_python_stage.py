@@ -145,8 +145,7 @@ def structs_are_those_of_the_header(folder):
     assert [int(line) for line in output.split()] == expected
     assert set(_lib.STAGE_SIGNATURES) == set(re.findall(r"\b(tokmap_cuda_\w+)\(", header))
     flags = dict(re.findall(r"TOKMAP_CUDA_(\w+) = (\d+)", header))
-    for name, flag in {**_cuda._OUTPUTS, "row_positions": _cuda._ROW_POSITIONS,
-                       **_cuda._DELIVERIES}.items():
+    for name, flag in {**_cuda._OUTPUTS, "row_positions": _cuda._ROW_POSITIONS}.items():
         assert int(flags[name.upper()]) == flag, name
 
 
@@ -154,9 +153,7 @@ def batches_hold_what_the_loader_says(folder):
     write(folder)
     for windows in ("concat", "within-document"):
         for options in ({}, {"thread": False}, {"input_dtype": "int64", "label_dtype": "int32"},
-                        {"delivery": "push", "n_slots": 2, "n_host_slots": 1},
-                        {"delivery": "direct", "expand_in_next": True, "n_copiers": 2},
-                        {"thread": False, "expand_in_next": True, "delivery": "push"},
+                        {"n_slots": 2, "n_host_slots": 1}, {"n_copiers": 2},
                         {"pad_id": 9, "ignore_index": -1}, {"positions": "row"}):
             said = {name: options[name] for name in ("pad_id", "ignore_index") if name in options}
             staged = loader(folder, windows=windows)
@@ -439,7 +436,7 @@ def jax_takes_arrays(folder):
 
 def fill_writes_where_it_is_told(folder):
     write(folder)
-    for options in ({}, {"thread": False}, {"expand_in_next": True, "n_slots": 2}):
+    for options in ({}, {"thread": False}, {"n_slots": 2}):
         s, truth = stage(folder, max_documents=ROWS * LENGTH, **options)
         n = ROWS * LENGTH
         targets = {"inputs": bytearray(4 * n), "labels": array.array("q", [0] * n),
@@ -512,33 +509,14 @@ def what_edit_raises_comes_with_its_step(folder):
         assert "tokens has" in str(raises(ValueError, s.next))
 
 
-def log_is_told_once(folder):
-    write(folder)
-    lines, unraisable = [], []
-
-    def log(text):
-        lines.append(text)
-        raise RuntimeError("of the log")
-
-    hook, sys.unraisablehook = sys.unraisablehook, lambda what: unraisable.append(str(what.exc_value))
-    try:
-        s = tokmap.Stage(loader(folder, io="read"), "host", delivery="direct", log=log)
-        check(s.next(), next(loader(folder)))
-    finally:
-        sys.unraisablehook = hook
-    assert len(lines) == 1 and "map" in lines[0], lines
-    assert unraisable == ["of the log"]
-    assert s.info()["delivery"] == "pull" and s.info()["device"] == "host"
-
-
 def info_counts(folder):
     write(folder)
-    s, _ = stage(folder, delivery="push")
+    s, _ = stage(folder)
     for _ in range(5):
         s.next().release()
     info = s.info()
     assert (info["n_batches"], info["n_tokens"]) == (5, 5 * ROWS * LENGTH)
-    assert info["delivery"] == "push" and info["pinned"] is True and info["n_slots"] == 4
+    assert info["device"] == "host" and info["pinned"] is True and info["n_slots"] == 4
     assert info["bytes_moved"] >= 5 * ROWS * (LENGTH + 1) * 2 and info["host_bytes"] > 0
 
 
@@ -769,8 +747,7 @@ TESTS = (structs_are_those_of_the_header, batches_hold_what_the_loader_says,
          a_loader_that_is_lent_says_so, collected_together_all_are_closed_in_their_order,
          a_capsule_that_nobody_takes_costs_nothing, a_tensor_keeps_its_memory,
          what_dlpack_asks_for_is_answered, fill_writes_where_it_is_told,
-         edit_changes_what_is_staged, what_edit_raises_comes_with_its_step, log_is_told_once,
-         info_counts, what_a_stage_cannot_take_is_refused, batches_are_let_go_of_in_other_threads,
+         edit_changes_what_is_staged, what_edit_raises_comes_with_its_step, info_counts, what_a_stage_cannot_take_is_refused, batches_are_let_go_of_in_other_threads,
          a_stage_may_be_collected_in_its_own_thread, a_stage_is_not_closed_under_a_call,
          a_child_leaves_the_stage_of_its_parent_alone, an_interpreter_may_end_with_anything_alive,
          an_interpreter_may_end_with_arrays_alive, an_interpreter_may_end_with_torch_tensors_alive,

@@ -1,5 +1,5 @@
-/* Images of batches: how large they are, what they refuse, and that rows may be written in parts,
- * by several threads, or lie elsewhere first, without a trace. */
+/* Images of batches: how large they are, what they refuse, and that rows may be written in parts
+ * and by several threads. */
 #include "check.h"
 
 #include <pthread.h>
@@ -41,7 +41,6 @@ static struct {
     uint8_t tokens[MAX_ROWS][(MAX_LENGTH + 1) * 4 + 16];
     uint8_t masks[MAX_ROWS][MAX_LENGTH];
     int32_t cu_seqlens[MAX_ROWS][MAX_LENGTH + 1];
-    bool elsewhere[MAX_ROWS];
     uint32_t n_borders, longest; /* of all rows, as tokmap_cuda.h counts them */
 } now;
 
@@ -77,7 +76,6 @@ static void make_row(uint32_t r, bool full, uint32_t one_of)
     *row = (tokmap_row){.n_tokens = full || one_in(2) ? length + 1 : 2 + below(length),
                         .token_bytes = now.shape.token_bytes == 2 || !(full || one_in(2)) ? 2 : 4};
     row->tokens = now.tokens[r] + below(16);
-    now.elsewhere[r] = one_in(2);
     for (size_t i = 0; i < sizeof now.tokens[r]; i++)
         now.tokens[r][i] = (uint8_t)(random_bits() >> 24);
     for (uint32_t i = 0; i < length; i++)
@@ -129,15 +127,15 @@ static void close_image(const tokmap_i_image *image)
     free(image->memory - GUARD);
 }
 
-static void begin(tokmap_i_image *image, const tokmap_i_image_elsewhere *elsewhere)
+static void begin(tokmap_i_image *image)
 {
-    CHECK(tokmap_i_image_begin(image, &now.shape, now.rows, elsewhere));
+    CHECK(tokmap_i_image_begin(image, &now.shape, now.rows));
 }
 
 static tokmap_i_image write_image(void)
 {
     tokmap_i_image image = open_image();
-    begin(&image, NULL);
+    begin(&image);
     tokmap_i_image_copy(&image, now.rows, 0, now.shape.n_rows);
     return image;
 }
@@ -342,7 +340,7 @@ TEST(more_documents_than_there_is_room_for_are_refused)
         while (!now.shape.has_documents);
         now.shape.max_borders = below(now.n_borders);
         tokmap_i_image image = open_image();
-        CHECK(!tokmap_i_image_begin(&image, &now.shape, now.rows, NULL));
+        CHECK(!tokmap_i_image_begin(&image, &now.shape, now.rows));
         CHECK_EQ(image.n_borders, now.n_borders);
         close_image(&image);
         now.shape.max_borders = now.n_borders;
@@ -363,7 +361,7 @@ TEST(copies_in_parts_equal_one_copy)
         uint32_t cuts[MAX_ROWS + 1] = {0}, n = 0;
         for (; cuts[n] < now.shape.n_rows; n++)
             cuts[n + 1] = cuts[n] + 1 + below(MIN(4, now.shape.n_rows - cuts[n]));
-        begin(&parts, NULL);
+        begin(&parts);
         tokmap_i_image_copy(&parts, now.rows, 0, 0); /* none */
         while (n > 0) {                              /* from the end */
             tokmap_i_image_copy(&parts, now.rows, cuts[n - 1], cuts[n]);
@@ -397,7 +395,7 @@ TEST(threads_may_copy_parts_at_the_same_time)
         copier copiers[3];
         uint32_t ends[4] = {0, below(now.shape.n_rows + 1), 0, now.shape.n_rows};
         ends[2] = ends[1] + below(now.shape.n_rows - ends[1] + 1);
-        begin(&parts, NULL);
+        begin(&parts);
         for (int k = 0; k < 3; k++) {
             copiers[k] = (copier){&parts, ends[k], ends[k + 1]};
             CHECK_INT(pthread_create(&threads[k], NULL, copy_rows, &copiers[k]), 0);
@@ -407,70 +405,5 @@ TEST(threads_may_copy_parts_at_the_same_time)
         check_same(&whole, &parts);
         close_image(&whole);
         close_image(&parts);
-    }
-}
-
-/* ---- Elsewhere ---- */
-
-/* A device sees rows at other addresses than the processor does. */
-#define FAR ((uint64_t)1 << 52)
-
-static uint64_t find_row(const void *context, const void *tokens, size_t n_bytes)
-{
-    CHECK(context == &now);
-    for (uint32_t r = 0; r < now.shape.n_rows; r++) {
-        if (tokens != now.rows[r].tokens)
-            continue;
-        CHECK_EQ(n_bytes, (uint64_t)now.rows[r].n_tokens * now.rows[r].token_bytes);
-        return now.elsewhere[r] ? FAR + (uint64_t)(uintptr_t)tokens : 0;
-    }
-    CHECK_FAIL("a row that nobody has");
-}
-
-static const void *row_on_host(const void *context, uint64_t address)
-{
-    CHECK(context == &now && address >= FAR);
-    return (const void *)(uintptr_t)(address - FAR);
-}
-
-/* Nothing of rows that lie elsewhere crosses the bus, and nothing behind the last row that does. */
-static void check_elsewhere(const tokmap_i_image *image, const tokmap_i_image *plain)
-{
-    const uint64_t row_bytes = up((now.shape.length + 1ull) * now.shape.token_bytes, 16);
-    uint64_t end = row_of(plain, 0)->tokens;
-    for (uint32_t r = 0; r < now.shape.n_rows; r++) {
-        const tokmap_i_image_row *row = row_of(image, r);
-        const tokmap_i_image_row *in_place = row_of(plain, r);
-        tokmap_i_image_row wanted = *in_place;
-        const uint64_t at = (uintptr_t)now.rows[r].tokens;
-        if (now.elsewhere[r] && at % now.rows[r].token_bytes == 0) { /* else a device would fault */
-            wanted.flags |= TOKMAP_I_ROW_ELSEWHERE;
-            wanted.tokens = FAR + (uint64_t)(uintptr_t)now.rows[r].tokens;
-            for (uint64_t i = 0; i < row_bytes; i++)
-                CHECK(image->memory[in_place->tokens + i] == UNTOUCHED);
-        } else {
-            end = in_place->tokens + row_bytes;
-        }
-        CHECK(memcmp(row, &wanted, sizeof wanted) == 0);
-    }
-    CHECK_EQ(image->n_bytes, end);
-}
-
-TEST(rows_that_are_brought_in_leave_no_trace_of_having_been_elsewhere)
-{
-    const tokmap_i_image_elsewhere elsewhere = {find_row, &now};
-    for (int i = 0; i < (check_long() ? 1000 : 200); i++) {
-        make_batch(false);
-        const tokmap_i_image plain = write_image();
-        tokmap_i_image image = open_image();
-        begin(&image, &elsewhere);
-        tokmap_i_image_copy(&image, now.rows, 0, now.shape.n_rows);
-        check_elsewhere(&image, &plain);
-        tokmap_i_image_bring_in(&image, &now.shape, row_on_host, &now);
-        check_same(&plain, &image);
-        tokmap_i_image_bring_in(&image, &now.shape, row_on_host, &now); /* nothing is left to do */
-        check_same(&plain, &image);
-        close_image(&plain);
-        close_image(&image);
     }
 }

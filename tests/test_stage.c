@@ -177,11 +177,11 @@ TEST(fills_memory_of_the_callers)
     static int64_t labels[MAX_ROWS * LENGTH];
     tokmap_error err;
     open_corpus();
-    for (int32_t in_next = 0; in_next < 2; in_next++) {
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         const options o = {.row_parts = ALL_PARTS};
         tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
         tokmap_cuda *s =
-            open_stage(l, (tokmap_cuda_options){.outputs = ALL, .expand_in_next = in_next});
+            open_stage(l, (tokmap_cuda_options){.outputs = ALL, .no_thread = no_thread});
         tokmap_batch rows = {.struct_size = sizeof rows};
         for (int step = 0; step < 20; step++) {
             tokmap_cuda_batch b = {.struct_size = sizeof b,
@@ -197,7 +197,7 @@ TEST(fills_memory_of_the_callers)
             check_batch(&b, &rows, &(tokmap_cuda_options){.ignore_index = -100});
         }
         tokmap_cuda_close(s);
-        s = open_stage(l, (tokmap_cuda_options){.expand_in_next = in_next});
+        s = open_stage(l, (tokmap_cuda_options){.no_thread = no_thread});
         tokmap_cuda_batch b = {.struct_size = sizeof b, .position_ids = positions};
         CHECK_INT(tokmap_cuda_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "position_ids are asked for") != NULL);
@@ -259,18 +259,18 @@ static void swap_halves(void *context, tokmap_row *rows, const tokmap_batch *bat
     }
 }
 
-TEST(edited_rows_are_staged_by_every_delivery)
+TEST(edited_rows_are_staged)
 {
     static editor e;
     tokmap_error err;
     open_corpus();
-    for (int v = 0; v < 4; v++) {
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         const options o = {0};
         tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
         e = (editor){0};
-        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.delivery = (tokmap_cuda_delivery)v,
-                                                             .edit = swap_halves,
-                                                             .edit_context = &e});
+        tokmap_cuda *s = open_stage(
+            l,
+            (tokmap_cuda_options){.no_thread = no_thread, .edit = swap_halves, .edit_context = &e});
         for (int step = 0; step < 20; step++) {
             tokmap_batch rows = {.struct_size = sizeof rows};
             tokmap_cuda_batch b;
@@ -420,11 +420,6 @@ TEST(open_says_which_option_is_wrong)
                    "does not fit labels of 4 bytes");
     expect_refusal((tokmap_cuda_options){.loader = l, .max_documents = UINT32_MAX},
                    "max_documents is 4294967295");
-    expect_refusal((tokmap_cuda_options){.loader = l, .delivery = (tokmap_cuda_delivery)4},
-                   "delivery is 4");
-    setenv("TOKMAP_CUDA", "warp", 1);
-    expect_refusal((tokmap_cuda_options){.loader = l}, "TOKMAP_CUDA is 'warp'");
-    unsetenv("TOKMAP_CUDA");
     const tokmap_cuda_options unsized = {.loader = l};
     CHECK_INT(tokmap_cuda_open(&s, &unsized, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_cuda_open(NULL, &unsized, &err), TOKMAP_ERR_ARGUMENT);
@@ -470,37 +465,6 @@ TEST(without_a_driver_or_a_device_it_says_so)
                   &err),
               TOKMAP_ERR_DEVICE);
     CHECK(!s && strstr(err.text, "driver"));
-    tokmap_loader_close(l);
-    close_corpus();
-}
-
-/* ---- Said once ---- */
-
-static char said[2000];
-static void remember(void *context, const char *text)
-{
-    (void)context;
-    CHECK(strlen(said) + strlen(text) + 2 < sizeof said);
-    strcat(said, text);
-    strcat(said, "\n");
-}
-
-TEST(says_when_the_map_is_not_read)
-{
-    open_corpus();
-    setenv("TOKMAP_IO", "read", 1);
-    const options o = {0};
-    tokmap_loader *l = open_loader(&o);
-    unsetenv("TOKMAP_IO");
-    said[0] = 0;
-    tokmap_cuda *s =
-        open_stage(l, (tokmap_cuda_options){.delivery = TOKMAP_CUDA_DIRECT, .log = remember});
-    CHECK_STR(said, "the loader reads past its maps; the device reads pinned memory instead of "
-                    "the map\n");
-    tokmap_cuda_info info = {.struct_size = sizeof info};
-    tokmap_cuda_get_info(s, &info);
-    CHECK_INT(info.delivery, TOKMAP_CUDA_PULL);
-    tokmap_cuda_close(s);
     tokmap_loader_close(l);
     close_corpus();
 }

@@ -122,16 +122,10 @@ TEST(a_device_that_is_not_there_is_named)
 
 static void open_with_bad_options(void)
 {
-    static const tokmap_cuda_options bad[] = {{.n_slots = 65},
-                                              {.n_slots = 100000},
-                                              {.n_host_slots = 100000},
-                                              {.n_copiers = 1000},
-                                              {.input_bytes = 5},
-                                              {.label_bytes = 2},
-                                              {.device = -2},
-                                              {.n_slots = UINT32_MAX},
-                                              {.n_host_slots = UINT32_MAX},
-                                              {.delivery = (tokmap_cuda_delivery)4}};
+    static const tokmap_cuda_options bad[] = {
+        {.n_slots = 65},     {.n_slots = 100000},     {.n_host_slots = 100000},
+        {.n_copiers = 1000}, {.input_bytes = 5},      {.label_bytes = 2},
+        {.device = -2},      {.n_slots = UINT32_MAX}, {.n_host_slots = UINT32_MAX}};
     stage_case c = {0};
     tokmap_error err;
     begin(FAKE_LAZY, 1);
@@ -168,9 +162,9 @@ TEST(a_stream_that_is_captured_is_refused_and_not_touched)
     tokmap_cuda_batch b, other;
     tokmap_error err;
     case_open();
-    for (int32_t in_next = 0; in_next < 2; in_next++) {
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(FAKE_RANDOM, 5);
-        case_open_stage(&c, (tokmap_cuda_options){.expand_in_next = in_next});
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
         const tokmap_cuda_batch memory = case_memory(&c);
         tokmap_i_stream stream = fake_stream_open(0), free_stream = fake_stream_open(0);
         case_next(&c, &b, free_stream);
@@ -422,14 +416,11 @@ TEST(a_forked_child_deletes_a_tensor_after_it_closed_the_stage)
 TEST(close_waits_for_what_callers_queued_before_release)
 {
     case_open();
-    for (int v = 0; v < 8; v++) {
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         stage_case c;
         tokmap_cuda_batch b;
         begin(FAKE_LAZY, 9);
-        case_open_stage(
-            &c, (tokmap_cuda_options){.expand_in_next = v & 1,
-                                      .no_thread = v >> 1 & 1,
-                                      .delivery = v & 4 ? TOKMAP_CUDA_PUSH : TOKMAP_CUDA_PULL});
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
         tokmap_i_stream stream = fake_stream_open(0);
         for (int i = 0; i < 3; i++) {
             case_next(&c, &b, stream);
@@ -451,14 +442,12 @@ TEST(the_end_comes_in_its_place_and_again)
     tokmap_cuda_batch b;
     tokmap_error err;
     case_open();
-    for (int32_t v = 0; v < 8; v++) {
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(FAKE_RANDOM, 10);
         c.loader = case_loader(CASE_ROWS, CASE_PARTS, 1);
         tokmap_loader_get_info(c.loader, &info);
         CHECK(info.n_samples < CASE_SAMPLES);
-        const tokmap_cuda_options o = {.no_thread = v & 1,
-                                       .expand_in_next = v >> 1 & 1,
-                                       .delivery = (tokmap_cuda_delivery)(1 + (v >> 2))};
+        const tokmap_cuda_options o = {.no_thread = no_thread};
         CHECK_INT(case_try_stage(&c, o, &err), TOKMAP_OK);
         for (int round = 0; round < 2; round++) {
             while (c.position + CASE_ROWS <= info.n_samples) {
@@ -494,13 +483,10 @@ TEST(an_error_comes_in_its_place_and_is_tried_again)
     tokmap_cuda_batch b;
     tokmap_error err;
     case_open();
-    for (int32_t v = 0; v < 8; v++) {
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(FAKE_RANDOM, 14);
         edit_is_bad = true;
-        case_open_stage(&c, (tokmap_cuda_options){.no_thread = v & 1,
-                                                  .expand_in_next = v >> 1 & 1,
-                                                  .delivery = (tokmap_cuda_delivery)(1 + (v >> 2)),
-                                                  .edit = edit_badly});
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread, .edit = edit_badly});
         for (int i = 0; i < 10; i++) {
             for (int k = 0; k < 3 && edit_is_bad && c.position == BAD_SAMPLE; k++) {
                 CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
@@ -517,98 +503,59 @@ TEST(an_error_comes_in_its_place_and_is_tried_again)
 
 /* ---- A driver that refuses ---- */
 
-TEST(each_way_that_is_refused_is_left_for_the_next_one_and_said_once)
+TEST(memory_that_cannot_be_pinned_is_copied_all_the_same_and_that_is_said_once)
 {
-    atomic_bool *const refuse[] = {&fake.refuse_direct, &fake.refuse_pull, &fake.refuse_pinned};
-    const tokmap_cuda_delivery then[] = {TOKMAP_CUDA_PULL, TOKMAP_CUDA_PUSH, TOKMAP_CUDA_PUSH};
     case_open();
-    for (int32_t v = 0; v < 12; v++) {
+    for (int32_t v = 0; v < 6; v++) {
+        stage_case c = {0};
+        tokmap_cuda_batch b;
+        tokmap_error err;
+        begin((fake_policy)(v / 2), 11);
+        fake.broken = FAKE_BIT(FAKE_REGISTER);
+        case_watch();
+        c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+        CHECK_INT(case_try_stage(&c, (tokmap_cuda_options){.no_thread = v & 1}, &err), TOKMAP_OK);
+        for (int i = 0; i < 20; i++) {
+            case_next(&c, &b, NULL);
+            case_release(&c, &b, NULL);
+        }
+        CHECK_EQ(c.n_logs, 1);
+        CHECK(strstr(c.log, "batches are copied from memory that is not pinned") != NULL);
+        CHECK_INT(info_of(&c).pinned, 0);
+        CHECK_EQ(fake.n_pageable, fake.n_copied);
+        end(&c);
+    }
+    case_close();
+}
+
+TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_same)
+{
+    static const fake_call calls[] = {FAKE_COPY_IN, FAKE_LAUNCH};
+    case_open();
+    for (int32_t v = 0; v < 4; v++) {
         stage_case c;
         tokmap_cuda_batch b;
         tokmap_error err;
-        begin((fake_policy)(v >> 2), 11);
-        case_open_stage(&c, (tokmap_cuda_options){.delivery = TOKMAP_CUDA_DIRECT,
-                                                  .no_thread = v & 1,
-                                                  .expand_in_next = v >> 1 & 1});
-        CHECK_INT(info_of(&c).delivery, TOKMAP_CUDA_DIRECT);
-        for (uint32_t way = 0; way < 4; way++) {
-            for (int i = 0; i < 12; i++) {
-                case_next(&c, &b, NULL);
-                case_release(&c, &b, NULL);
-            }
-            CHECK_EQ(c.n_logs, way);
-            CHECK_INT(info_of(&c).delivery, way == 0 ? TOKMAP_CUDA_DIRECT : then[way - 1]);
-            CHECK_INT(info_of(&c).pinned, way < 3);
-            if (way < 3)
-                *refuse[way] = true;
-            else
-                fake.refuse_pageable = true;
-        }
+        uint8_t state[TOKMAP_STATE_BYTES];
         tokmap_status status = TOKMAP_OK;
+        begin(FAKE_RANDOM, 12);
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = v & 1});
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+        fake.broken = FAKE_BIT(calls[v / 2]);
         for (int i = 0; i < 12 && !status; i++) {
             status = case_try_next(&c, &b, NULL, &err);
             if (!status)
                 case_release(&c, &b, NULL);
         }
+        fake.broken = 0;
         CHECK_INT(status, TOKMAP_ERR_DEVICE);
         CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_DEVICE);
-        CHECK_EQ(c.n_logs, 4);
+        CHECK(strstr(err.text, v / 2 ? "starting the kernel" : "copying a batch") != NULL);
+        CHECK_EQ(c.n_logs, 1);
+        CHECK(strstr(c.log, "the stage has stopped") != NULL);
+        CHECK_INT(tokmap_cuda_save(c.stage, state, &err), TOKMAP_OK);
         end(&c);
-    }
-    case_close();
-}
-
-/* What is queued in the caller's streams still reads it. */
-TEST(memory_stays_pinned_until_the_callers_streams_have_read_it)
-{
-    stage_case c;
-    tokmap_cuda_batch b;
-    tokmap_error err;
-    case_open();
-    for (int32_t launches_fail = 0; launches_fail < 2; launches_fail++) {
-        begin(FAKE_LAZY, 12);
-        case_open_stage(&c, (tokmap_cuda_options){
-                                .delivery = TOKMAP_CUDA_PULL, .expand_in_next = 1, .no_thread = 1});
-        tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
-        case_next(&c, &b, other);
-        case_release(&c, &b, other);
-        fake.refuse_pull = fake.refuse_pinned = !launches_fail;
-        fake.broken = launches_fail ? FAKE_BIT(FAKE_LAUNCH) : 0;
-        if (launches_fail) /* copies were queued in the caller's stream all the same */
-            CHECK_INT(case_try_next(&c, &b, stream, &err), TOKMAP_ERR_DEVICE);
-        fake.broken = 0;
-        for (int i = 0; i < 5; i++) {
-            case_next(&c, &b, stream);
-            case_release(&c, &b, stream);
-        }
-        CHECK_INT(info_of(&c).pinned, 0);
-        end(&c);
-    }
-    case_close();
-}
-
-/* What the first attempt queued may still read the image. */
-TEST(an_image_is_not_rewritten_while_the_kernel_of_a_failed_attempt_reads_it)
-{
-    stage_case c;
-    tokmap_cuda_batch b;
-    case_open();
-    for (uint64_t n = 1; n < 20; n++) {
-        begin(FAKE_LAZY, 13);
-        case_open_stage(&c, (tokmap_cuda_options){.delivery = TOKMAP_CUDA_DIRECT, .no_thread = 1});
-        case_next(&c, &b, NULL);
-        fake.fail_from = fake.n_calls + n;
-        fake.fail_to = fake.fail_from + 1;
-        tokmap_cuda_release(c.stage, &b, NULL, NULL);
-        for (int i = 0; i < 4; i++) {
-            tokmap_cuda_batch other;
-            tokmap_error err;
-            if (!case_try_next(&c, &other, NULL, &err))
-                tokmap_cuda_release(c.stage, &other, NULL, &err);
-        }
-        case_settle();
-        tokmap_cuda_close(c.stage);
-        tokmap_loader_close(c.loader);
     }
     case_close();
 }

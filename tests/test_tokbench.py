@@ -196,7 +196,7 @@ def the_way_to_a_gpu_is_measured_where_there_is_one(folder):
     run = tokbench(*options, LD_LIBRARY_PATH=stand_in)
     assert run.returncode == 0, run.stderr
     rows = rows_of(folder / "out.json")
-    assert len(rows) == 4 + 2 * 3 * 3 + 2 and {row["page"] for row in rows.values()} == {"gpu"}
+    assert len(rows) == 4 + 3 * 3 + 1 and {row["page"] for row in rows.values()} == {"gpu"}
     for name, row in rows.items():
         assert row["median"] > 0, name
         assert name.startswith("staged") == (row.get("limit") == "host to device, 262144 KiB"), name

@@ -1,12 +1,9 @@
-"""figures.py - what the experiments in Python share: rows of figures, work for the GPU, what a
-family of processes uses."""
+"""figures.py - what the measurements share: rows of figures, and work for the GPU."""
 
 import json
 import math
 import os
-import pathlib
 import statistics
-import time
 
 
 class Rows:
@@ -56,7 +53,7 @@ class Work:
     """A chain of products of bf16 matrices that takes so many milliseconds."""
 
     def __init__(self, torch, device, n=4096):
-        self.torch = torch
+        self.torch, self.device = torch, device
         self.a, self.b = (torch.randn(n, n, device=device, dtype=torch.bfloat16) for _ in range(2))
         self.c = torch.empty(n, n, device=device, dtype=torch.bfloat16)
         self.ms_each = None
@@ -76,48 +73,3 @@ class Work:
             end.synchronize()
             self.ms_each = max(begin.elapsed_time(end) / n, 1e-3)
         return max(round(ms / self.ms_each), 1)
-
-
-# ---- What processes use ----
-
-
-def family(pid=None):
-    """This process and those it has started, and so on."""
-    found = [pid or os.getpid()]
-    for one in found:
-        for task in pathlib.Path(f"/proc/{one}/task").glob("*"):
-            try:
-                found += [int(p) for p in (task / "children").read_text().split()]
-            except OSError:
-                continue
-    return found
-
-
-def processor_seconds(pids):
-    """All their threads that still run."""
-    total = 0
-    for pid in pids:
-        for task in pathlib.Path(f"/proc/{pid}/task").glob("*"):
-            try:
-                total += int((task / "schedstat").read_text().split()[0])
-            except (OSError, ValueError, IndexError):
-                continue
-    return total / 1e9
-
-
-def own_mib(pids):
-    """Memory that is theirs and no file's; what several share counts in parts."""
-    total = 0
-    for pid in pids:
-        try:
-            text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text()
-        except OSError:
-            continue
-        for line in text.split("\n"):
-            if line.startswith(("Pss_Anon:", "Pss_Shmem:")):
-                total += int(line.split()[1])
-    return total / 1024
-
-
-def now():
-    return time.perf_counter()

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""machine.py - E0: what the device, its driver and the system are, for the record. bench/gpu.sh
-runs it; with --look it only says whether there is a device."""
+"""machine.py - what the device, its driver and the system are, for the record. bench/gpu.sh runs it; with --look it only says whether there is a device."""
 
 import argparse
 import ctypes
@@ -12,22 +11,14 @@ import re
 import resource
 import subprocess
 import sys
-import time
 
 SKIPPED = 77
 ATTRIBUTES = {
-    "pageable memory access (88)": 88,
-    "host pointer for registered memory (91)": 91,
-    "host register supported (99)": 99,
-    "pageable access by host page tables (100)": 100,
-    "read-only host register (113)": 113,
     "host NUMA node (134)": 134,
     "asynchronous engines (40)": 40,
     "multiprocessors (16)": 16,
-    "can map host memory (19)": 19,
     "compute capability, major (75)": 75,
     "compute capability, minor (76)": 76,
-    "concurrent managed access (89)": 89,
 }
 NO_DEVICE = {34: "libcuda.so.1 is the toolkit's stub, not a driver",
              100: "the CUDA driver finds no device in this machine"}
@@ -106,17 +97,6 @@ def describe():
             "kernel": platform.release(), "architecture": platform.machine()}
 
 
-def movable_mib():
-    """Memory in zones whose pages a pin has to move first."""
-    pages, movable = 0, False
-    for line in read("/proc/zoneinfo", "").split("\n"):
-        if line.startswith("Node"):
-            movable = line.rstrip().endswith("Movable")
-        elif movable and line.split()[:1] == ["present"]:
-            pages += int(line.split()[1])
-    return pages * resource.getpagesize() >> 20
-
-
 def io_uring():
     parameters = ctypes.create_string_buffer(512)
     libc = ctypes.CDLL(None, use_errno=True)
@@ -143,7 +123,6 @@ def system(folder):
         **describe(),
         "memory that may be locked (ulimit -l)": ["unlimited" if n == resource.RLIM_INFINITY else n
                                                   for n in limit],
-        "memory in movable zones, MiB": movable_mib(),
         "io_uring": io_uring(),
         "transparent huge pages": read("/sys/kernel/mm/transparent_hugepage/enabled"),
         "huge pages reserved": read("/proc/sys/vm/nr_hugepages"),
@@ -174,21 +153,7 @@ def link_of(bus_id):
     return {name: read(folder + name) for name in names}
 
 
-def under_load(gpubench, bus_id, seconds):
-    """The link sleeps when nothing is copied, and says so."""
-    if not gpubench or not os.access(gpubench, os.X_OK):
-        return {"not asked": "gpubench is not built"}
-    busy = subprocess.Popen([gpubench, "h2d", "--hold-link", "--seconds", str(seconds)],
-                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    try:
-        time.sleep(seconds * 0.6)
-        return {"nvidia-smi": query_smi(), "link": link_of(bus_id)}
-    finally:
-        busy.kill()
-        busy.wait()
-
-
-def device(driver, options):
+def device(driver):
     kernel_module = read("/proc/driver/nvidia/version", "")
     return {
         "name": driver.name(), "devices": driver.n_devices, "CUDA version": driver.version(),
@@ -197,7 +162,6 @@ def device(driver, options):
         "kernel module": kernel_module.split("\n")[0] or None,
         "module is open": "Open Kernel Module" in kernel_module if kernel_module else None,
         "idle": {"nvidia-smi": query_smi(), "link": link_of(driver.bus_id())},
-        "under load": under_load(options.gpubench, driver.bus_id(), options.seconds * 0.4),
         "topology": output("nvidia-smi", "topo", "-m"),
     }
 
@@ -220,8 +184,6 @@ def main():
     parser.add_argument("--look", action="store_true")
     parser.add_argument("--out", help="file for the record, as JSON")
     parser.add_argument("--dir", default=".", help="where the data are")
-    parser.add_argument("--gpubench")
-    parser.add_argument("--seconds", type=float, default=8)
     options = parser.parse_args()
     try:
         driver = Driver()
@@ -231,7 +193,7 @@ def main():
     if options.look:
         print(driver.name())
         return 0
-    record = {"device": device(driver, options), "system": system(options.dir),
+    record = {"device": device(driver), "system": system(options.dir),
               "programs": programs()}
     pathlib.Path(options.out).write_text(json.dumps(record, indent=2))
     print(json.dumps(record, indent=2))

@@ -22,11 +22,13 @@ class Results:
 
     def rows_of(self, id):
         try:
-            lines = (self.folder / f"{id}.jsonl").read_text(errors="replace").split("\n")
+            text = (self.folder / f"{id}.jsonl").read_text(errors="replace")
         except OSError:
             return []
+        if id == "copies":  # what tokbench writes
+            return json.loads(text)["rows"] if text else []
         found = []
-        for line in lines:
+        for line in text.split("\n"):
             try:
                 found += [json.loads(line)] if line.strip() else []
             except ValueError:
@@ -112,71 +114,35 @@ def targets(rows):
     return table("What has an aim", ("", "median", "aim", "reached"), lines)
 
 
-def stalls(rows):
-    """Sources down, lengths of a step across: p50 / p99 / p99.9, or the largest."""
-    found, lengths = {}, []
+def steps_of_training(rows):
+    """Sources down, lengths of a step and shapes of a batch across."""
+    found, columns = {}, []
     for row in rows:
-        match = re.fullmatch(r"stall (p50|p99|p99\.9|max), (.*), (\d+) ms step", row["name"])
+        match = re.fullmatch(r"(step time|stall p99), (.*), (\d+ ms step, .*)", row["name"])
         if not match or "median" not in row:
             continue
-        ms = int(match[3])
-        lengths += [] if ms in lengths else [ms]
-        found.setdefault(match[2], {}).setdefault(ms, {})[match[1]] = row["median"]
+        columns += [] if match[3] in columns else [match[3]]
+        found.setdefault(match[2], {})[match[1], match[3]] = row["median"]
     lines = []
-    for name, by_length in found.items():
-        cells = []
-        for ms in lengths:
-            parts = by_length.get(ms, {})
-            cells.append(" / ".join(number(round(parts[p], 1)) if p in parts else "-"
-                                    for p in ("p50", "p99", "p99.9")))
+    for name, parts in found.items():
+        cells = (" / ".join(number(parts[what, column]) if (what, column) in parts else "-"
+                            for what in ("step time", "stall p99")) for column in columns)
         lines.append((name, *cells))
-    head = ("stall, us: p50 / p99 / p99.9", *(f"{ms} ms steps" for ms in lengths))
-    return table("The GPU waits for its batch", head, lines)
-
-
-def processor(rows):
-    found = {}
-    for row in rows:
-        match = re.fullmatch(r"(CPU of a step), (.*), (\d+) ms step", row["name"])
-        if match and "median" in row:
-            found.setdefault(match[2], {})[match[3]] = row["median"]
-    lengths = sorted({ms for parts in found.values() for ms in parts}, key=int)
-    memory = {row["name"].removeprefix("memory of its own, "): row["median"] for row in rows
-              if row["name"].startswith("memory of its own, ") and "median" in row}
-    lines = [(name, *(number(round(parts[ms])) if ms in parts else "" for ms in lengths),
-              number(round(memory[name])) if name in memory else "")
-             for name, parts in found.items()]
-    head = ("CPU of a step, us", *(f"{ms} ms steps" for ms in lengths), "MiB")
-    return table("What the host pays", head, lines)
-
-
-SHOWN = re.compile("|".join((
-    r"h2d (peak$|size for)",
-    r"h2d back to back, registered, (64 KiB|1 MiB|8 MiB|256 MiB)",
-    r"batch: pull",
-    r"loader to the device, (push|pull|direct).*, 8 MiB",
-    r"expand, 16 M",
-    r"expand: random",
-    r"cold to the device, (direct|populate)$",
-    r"from a free slot",
-    r"1 MiB batch p99",
-    r"register ext4, shared, read-only, as read-only",
-    r"lifetimes, batches",
-    r"fork beside",
-)))
+    return table("Training steps", ("ms of a step / us of stall, p99", *columns), lines)
 
 
 def others(rows):
     lines = [(row["name"][:70], f"{number(row['median'])} {row['unit']}",
               "%.0f %%" % (100 * row["fraction"]) if "fraction" in row else "")
-             for row in rows if "median" in row and SHOWN.match(row["name"])]
-    return table("Some of the other figures", ("", "median", "of its limit"), lines)
+             for row in rows
+             if "median" in row and not row["name"].startswith(("step time", "stall"))]
+    return table("Copies and the first batch", ("", "median", "of its limit"), lines)
 
 
 def states(steps, budget):
     lines = []
     for step in steps:
-        lines.append((f"{step['id']:<5} {step['title'][:50]}", step["state"],
+        lines.append((f"{step['id']:<8} {step['title'][:50]}", step["state"],
                       "%.1f" % step["seconds"]))
     total = sum(step["seconds"] for step in steps)
     lines.append(("all", "", "%.1f of %.0f" % (total, budget)))
@@ -193,6 +159,6 @@ def states(steps, budget):
 def print_tables(results, budget):
     rows = results.rows()
     print()
-    for make in (others, processor, stalls, targets):
+    for make in (others, steps_of_training, targets):
         print(make(rows), end="")
     print(states(results.steps, budget), flush=True)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""run.py - what bench/gpu.sh does: builds, tests, and runs the experiments E0 to E12 one after
-another, each in processes of its own that end when their time is up. What one of them writes is on
-disk at once; what fails, or cannot be done here, is said and passed over."""
+"""run.py - what bench/gpu.sh does: builds, tests on the first CUDA device, and measures there, one
+step after another, each a process with a limit of its own. What a step writes is on disk at once;
+what fails, or cannot be done here, is said and passed over."""
 
 import argparse
 import os
@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from typing import NamedTuple
 
@@ -24,61 +25,43 @@ SKIPPED = 77
 LEFT_FOR_THE_TABLE = 4  # seconds at the end
 CARRY = ("xxhash.h not found. Where packages cannot be installed, carry a folder that has "
          "include/xxhash.h and lib/libxxhash.a, and name it: TOKMAP_DEPS=FOLDER bench/gpu.sh")
+KERNEL_TEST = "the_kernel_writes_what_its_twin_writes"
 
 
 class Step(NamedTuple):
     id: str
     title: str
     seconds: float   # of 530 for all
-    needs: tuple     # of "device", "gpubench", "library", "data", "torch"
+    needs: tuple     # of "device", "library", "data", "torch"
     commands: tuple  # lists of words; {...} are filled in
 
 
-def gpubench(page, *more):
-    return ("{gpubench}", page, "--rows", "{rows}", "--data", "{data}", "--dir", "{dir}",
-            "--seconds", "{seconds}", *more)
-
-
 def script(name, *more):
-    return ("{python}", str(HERE / name), *more, "--rows", "{rows}", "--data", "{data}",
-            "--seconds", "{seconds}")
+    return ("{python}", str(HERE / name), "--rows", "{rows}", "--seconds", "{seconds}", *more)
 
 
-BUILD = Step("build", "library, gpubench", 55, (), ())
-DATA = Step("data", "datasets of random tokens", 35, ("gpubench",),
-            (("{gpubench}", "data", "--data", "{data}", "--seconds", "{seconds}", "--mib",
-              "{data_mib}"),))
-TEST = Step("test", "make gpu-test", 45, ("device", "gpubench"),
-            (("{make}", "--no-print-directory", "-C", str(ROOT), "BUILD={build}", "gpu-test"),))
-# In the order in which they run: what matters most first, what forgets the page cache last.
-EXPERIMENTS = (
-    Step("E0", "the machine", 8, ("device",),
-         (("{python}", str(HERE / "machine.py"), "--out", "{environment}", "--dir", "{dir}",
-           "--gpubench", "{gpubench}", "--seconds", "{seconds}"),)),
-    Step("E1", "copies to the device by size and kind of memory", 25, ("device", "gpubench"),
-         (gpubench("h2d"),)),
-    Step("E5", "the loader alone against the link's peak", 35, ("device", "gpubench", "data"),
-         (gpubench("pipeline"),)),
-    Step("E6", "simulated training steps, ours and others'", 130, ("device", "torch"),
-         (script("torch_steps.py", "--without", "{without}"),)),
-    Step("E4", "the kernel: exact, fast, sanitized", 55, ("device", "gpubench", "data"),
-         (gpubench("expand"), script("sanitize.py", "--gpubench", "{gpubench}"))),
-    Step("E7", "transfers beside a step, by events", 12, ("device", "torch", "library", "data"),
-         (script("torch_overlap.py", "overlap"),)),
-    Step("E8", "beside large copies of others", 18, ("device", "torch", "library", "data"),
-         (script("torch_overlap.py", "traffic"),)),
-    Step("E9", "lifetimes of batches, two streams, a graph", 25, ("device", "gpubench", "data"),
-         (gpubench("stress"),)),
-    Step("E2", "slices by copies and by kernels; where pull ends", 25,
-         ("device", "gpubench", "data"), (gpubench("slices"),)),
-    Step("E11", "fork beside pinned memory", 6, ("device", "gpubench", "data"),
-         (gpubench("fork"),)),
-    Step("E3", "which mapped files can be registered", 25, ("device", "gpubench"),
-         (gpubench("register"),)),
-    Step("E10", "a file that is not in memory", 25, ("device", "gpubench", "data"),
-         (gpubench("cold"),)),
-    Step("E12", "memory nodes; a file that is only mapped", 6, ("device", "gpubench"),
-         (gpubench("numa"),)),
+def sanitizer(tool):
+    return ("{sanitizer}", "--tool", tool, "--error-exitcode", "1", "--report-api-errors", "no",
+            "{build}/test_gpu", KERNEL_TEST)
+
+
+BUILD = Step("build", "library, commands, tests", 60, (), ())
+DATA = Step("data", "a dataset of random tokens", 20, ("library",), (script("data.py", "{data}"),))
+STEPS = (
+    Step("machine", "device, driver, system, for the record", 8, ("device",),
+         (("{python}", str(HERE / "machine.py"), "--out", "{environment}", "--dir", "{work}"),)),
+    Step("test", "tests of the stage and its kernel", 45, ("device", "library"),
+         (("{build}/test_gpu",),)),
+    Step("python", "tests in Python", 60, ("device", "library"),
+         (("{python}", str(ROOT / "tests" / "test_python_gpu.py")),)),
+    Step("sanitize", "the kernel under compute-sanitizer", 90, ("device", "library", "sanitizer"),
+         tuple(sanitizer(tool) for tool in ("memcheck", "racecheck", "initcheck"))),
+    Step("copies", "plain copies, and batches of a stage alone", 30, ("device", "library"),
+         (("{build}/tokbench", "gpu", "--dir", "{work}", "--json", "{rows}"),)),
+    Step("first", "time to the first batch", 30, ("device", "library", "data"),
+         (script("first_batch.py", "{data}"),)),
+    Step("steps", "training steps, ours and others'", 180, ("device", "library", "data", "torch"),
+         (script("step_time.py", "{data}"),)),
 )
 
 
@@ -91,8 +74,7 @@ class Runner:
         self.options, self.began = options, time.monotonic()
         self.build, self.work = options.build.resolve(), options.build.resolve() / "gpu"
         self.rows, self.logs = self.work / "rows", self.work / "logs"
-        self.data = pathlib.Path(options.dir or self.work).resolve() / "gpu-data" / "tokens"
-        self.bench = self.work / "gpubench"
+        self.data = self.work / "data" / "tokens"
         self.results = Results(self.rows, options.command, machine.describe())
         self.child = self.device = None
         self.why_not = {}  # what is not there, and why
@@ -113,8 +95,8 @@ class Runner:
     def environment(self):
         paths = [str(HERE), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
         return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p),
-                "TOKMAP_LIBRARY": str(self.build / "libtokmap.so"), "PYTHONUNBUFFERED": "1",
-                "PYTHONDONTWRITEBYTECODE": "1"}
+                "TOKMAP_LIBRARY": str(self.build / "libtokmap.so"), "TOKMAP_BUILD": str(self.build),
+                "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}
 
     def kill(self):
         if self.child and self.child.poll() is None:
@@ -132,21 +114,22 @@ class Runner:
         self.child = None
 
     def run(self, command, limit, log):
-        """Its exit status, None when it was stopped; its output goes to the end of the log."""
+        """Its exit status, None when it was stopped; its output goes to the end of the log. timeout
+        keeps the limit, so that it holds when this process is killed, too."""
+        limited = ["timeout", "--kill-after=3", "%.0f" % max(limit, 1), *command]
         with open(log, "ab") as out:
             out.write(("$ " + shlex.join(command) + "\n").encode())
             out.flush()
             try:
-                self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out,
+                self.child = subprocess.Popen(limited, stdin=subprocess.DEVNULL, stdout=out,
                                               stderr=subprocess.STDOUT, start_new_session=True,
                                               env=self.environment(), cwd=ROOT)
             except OSError as error:
                 out.write(f"{error}\n".encode())
                 return 127
         try:
-            return self.child.wait(max(limit, 1))
-        except subprocess.TimeoutExpired:
-            return None
+            status = self.child.wait()
+            return None if status in (124, 137, -signal.SIGKILL) else status
         finally:
             self.kill()
 
@@ -167,14 +150,17 @@ class Runner:
         version = re.search(r'TOKMAP_VERSION_TEXT "(.*)"',
                             (ROOT / "include/tokmap.h").read_text())[1]
         self.results.write(self.options.out, version)
+        archive = self.options.out.with_suffix(".tar.gz")
+        with tarfile.open(f"{archive}.partial", "w:gz") as tar:
+            tar.add(self.logs, "logs")
+            tar.add(self.rows, "rows")
+        os.replace(f"{archive}.partial", archive)
 
     def fill(self, step, seconds):
-        words = {"gpubench": self.bench, "rows": self.rows / f"{step.id}.jsonl", "data": self.data,
-                 "dir": self.data.parent, "python": sys.executable, "build": self.build,
-                 "make": os.environ.get("MAKE", "make"), "data_mib": self.options.data_mib,
-                 "environment": self.rows / "environment.json",
-                 "seconds": "%.1f" % (seconds / max(len(step.commands), 1)),
-                 "without": "tokmap" if "library" in self.why_not else ""}
+        words = {"rows": self.rows / f"{step.id}.jsonl", "data": self.data, "build": self.build,
+                 "work": self.work, "python": sys.executable,
+                 "environment": self.rows / "environment.json", "sanitizer": self.find_sanitizer(),
+                 "seconds": "%.1f" % (seconds / max(len(step.commands), 1))}
         return [[word.format(**words) for word in command] for command in step.commands]
 
     def run_step(self, step, later=()):
@@ -206,11 +192,13 @@ class Runner:
                 state, reason = "stopped", "its time was up"
             elif status not in (0, SKIPPED):
                 state, reason = "failed", f"status {status}: {self.last_line(log)}"
-        if step == TEST and state == "done":
-            reason = self.last_line(log)  # how many passed
+        if step.id in ("test", "python"):
+            lines = [line.split()[0] for line in log.read_text(errors="replace").split("\n") if line]
+            counts = [f"{lines.count(word)} {word}" for word in ("ok", "skip", "FAIL")]
+            reason = ", ".join([*counts, *([reason] if reason else [])])
         return state, reason
 
-    # ---- What the experiments need ----
+    # ---- What the steps need ----
 
     def look_for_device(self):
         log = self.logs / "device.log"
@@ -228,28 +216,13 @@ class Runner:
                     "raise SystemExit('PyTorch finds no device')")
             if self.run([sys.executable, "-c", code], 60, log) != 0:
                 self.why_not["torch"] = f"PyTorch does not work here: {self.last_line(log)}"
+        if not self.find_sanitizer():
+            self.why_not["sanitizer"] = "compute-sanitizer not found"
 
-    def build_commands(self):
-        cc, cuda = os.environ.get("CC", "cc"), self.options.cuda
-        folders = [cuda / name for name in ("lib64", "lib", "targets/x86_64-linux/lib")]
-        found = ["-L" + str(folder) for folder in folders if folder.exists()]
-        flags = shlex.split(os.environ.get("CPPFLAGS", ""))
-        links = shlex.split(os.environ.get("LDFLAGS", ""))
-        nvcc = cuda / "bin" / "nvcc"
-        kernels = str(self.work / "kernels.o")
-        make = [os.environ.get("MAKE", "make"), "--no-print-directory", "-C", str(ROOT),
-                f"-j{os.cpu_count()}", f"BUILD={self.build}"]
-        target = "native" if self.device else "sm_75"
-        return [
-            make + [str(self.build / "libtokmap.a")],
-            [str(nvcc), "-O3", f"-arch={target}", "-c", str(HERE / "kernels.cu"), "-o", kernels],
-            [cc, "-O3", "-g", "-std=c11", "-D_GNU_SOURCE", "-pthread", *flags,
-             "-I" + str(ROOT / "include"), "-isystem", str(cuda / "include"), "-o",
-             str(self.bench), *map(str, sorted(HERE.glob("*.c"))), kernels,
-             str(self.build / "libtokmap.a"), *links, "-lxxhash", *found, "-lcudart_static",
-              "-ldl", "-lrt", "-lpthread", "-lstdc++", "-lm"],
-            make + [str(self.build / "libtokmap.so")],
-        ]
+    @staticmethod
+    def find_sanitizer():
+        places = os.pathsep.join([os.environ.get("PATH", ""), "/usr/local/cuda/bin"])
+        return shutil.which("compute-sanitizer", path=places)
 
     def find_missing_for_build(self):
         """What has to be carried, said before the compiler says it in its own words."""
@@ -269,36 +242,27 @@ class Runner:
 
     def build_all(self):
         begun, log = time.monotonic(), self.logs / "build.log"
-        library = self.build / "libtokmap.so"
+        products = [self.build / name for name in ("libtokmap.so", "tokmap", "tokbench", "test_gpu")]
         reason = "not asked for" if self.options.no_build else self.find_missing_for_build()
         if not self.options.no_build:
-            for path in (library, self.bench):
+            for path in products:
                 path.unlink(missing_ok=True)  # what is old does not count
-        limit = min(BUILD.seconds * 3, max(self.left() / 2, 30))
-        for command in () if reason else self.build_commands():
-            status = self.run(command, limit - (time.monotonic() - begun), log)
-            if status != 0:
-                what = "took too long" if status is None else f"status {status}"
-                reason = f"{pathlib.Path(command[0]).name}: {what}: {self.last_line(log)}"
-                break
+        if not reason:
+            make = [os.environ.get("MAKE", "make"), "--no-print-directory", "-C", str(ROOT),
+                    f"-j{os.cpu_count()}", f"BUILD={self.build}", *map(str, products)]
+            status = self.run(make, min(BUILD.seconds * 3, max(self.left() / 2, 30)), log)
+            what = "took too long" if status is None else f"status {status}"
+            reason = f"{what}: {self.last_line(log)}" if status != 0 else None
         state = "skipped" if self.options.no_build else "failed" if reason else "done"
         self.say(BUILD, state, reason, time.monotonic() - begun)
-        if not library.exists():
-            self.why_not["library"] = f"the library is not built: {reason}"
-        if not self.bench.exists():
-            self.why_not["gpubench"] = f"gpubench is not built: {reason}"
-
-    def data_files(self):
-        return [pathlib.Path(f"{self.data}-{name}.{suffix}") for suffix in ("tmi", "bin")
-                for name in ("large", "small", "wide")]
+        if not all(path.exists() for path in products):
+            self.why_not["library"] = f"not built: {reason}"
 
     def make_data(self, later):
         self.data.parent.mkdir(parents=True, exist_ok=True)
         if "device" in self.why_not:
             self.why_not["data"] = self.why_not["device"]
             self.say(DATA, "skipped", self.why_not["device"], 0)
-        elif all(path.exists() for path in self.data_files()):
-            self.say(DATA, "done", None, 0)
         elif self.run_step(DATA, later) != "done":
             self.why_not["data"] = "there are no data: see that step"
 
@@ -306,8 +270,7 @@ class Runner:
 
     def run_all(self):
         only = self.options.only
-        tests = [TEST] if not only or "test" in only else []
-        later = [*tests, *(e for e in EXPERIMENTS if not only or e.id in only)]
+        later = [step for step in STEPS if not only or step.id in only]
         self.steps = [BUILD, DATA, *later]
         for folder in (self.rows, self.logs):
             shutil.rmtree(folder, ignore_errors=True)
@@ -319,53 +282,37 @@ class Runner:
         for i, step in enumerate(later):
             self.run_step(step, later[i + 1:])
 
-    def clean(self):
-        if not self.options.keep_data:
-            for path in self.data_files():
-                path.unlink(missing_ok=True)
-            try:
-                self.data.parent.rmdir()
-            except OSError:
-                pass  # not ours alone, or not made
-
     def finish(self):
         """Also when it was interrupted."""
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         self.kill()
-        self.clean()
+        shutil.rmtree(self.data.parent, ignore_errors=True)
         told = {step["id"] for step in self.results.steps}
         for step in self.steps:
             if step.id not in told:
                 self.results.add(step, "skipped", "interrupted", 0)
         self.write()
         print_tables(self.results, self.options.seconds)
-        print(f"Written: {self.options.out}   logs: {self.logs}")
-
-
-def find_toolkit():
-    nvcc = shutil.which("nvcc")
-    beside = pathlib.Path(nvcc).resolve().parent.parent if nvcc else None
-    return pathlib.Path(os.environ.get("CUDA_HOME") or beside or "/usr/local/cuda")
+        print(f"Written: {self.options.out}, with its logs in a .tar.gz beside it")
 
 
 def take_options():
     parser = argparse.ArgumentParser(
         prog="bench/gpu.sh", formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Builds tokmap, tests it on the first CUDA device and measures the way there:\n"
-                    "experiments E0 to E12. Without a device all are skipped, with the reason.",
-        epilog="Experiments:\n" +
-               "\n".join(f"  {e.id:4} {e.title}" for e in sorted(EXPERIMENTS,
-                                                                 key=lambda e: int(e.id[1:]))) +
-               "\n\nEnvironment: BUILD, CC, CPPFLAGS, LDFLAGS, MAKE, PYTHON, CUDA_HOME, and\n"
-               "TOKMAP_DEPS, a folder with include/xxhash.h and lib/libxxhash.a where the package\n"
-               "is not installed.\n"
+        description="Builds tokmap, tests it on the first CUDA device and measures the way there.\n"
+                    "Without a device all steps are skipped, with the reason.",
+        epilog="Steps:\n" + "\n".join(f"  {step.id:8} {step.title}" for step in STEPS) +
+               "\n\nEnvironment: BUILD, CC, CPPFLAGS, LDFLAGS, MAKE, PYTHON, and TOKMAP_DEPS, a\n"
+               "folder with include/xxhash.h and lib/libxxhash.a where the package is not\n"
+               "installed.\n"
                "\nExit status: 0 done, whatever was skipped, failed or reached no aim; 2 wrong\n"
                "usage; 130 interrupted. The tables are printed in any case.")
-    parser.add_argument("--out", type=pathlib.Path, metavar="FILE",
-                        help="result file, JSON [BUILD/gpu/results.json]")
-    parser.add_argument("--only", type=lambda text: text.split(","), metavar="E1,E5",
-                        help="these experiments; also 'test'")
+    parser.add_argument("--out", type=pathlib.Path, metavar="FILE.json",
+                        help="result file; logs and rows go into FILE.tar.gz beside it "
+                             "[BUILD/gpu/results.json]")
+    parser.add_argument("--only", type=lambda text: text.split(","), metavar="STEP,STEP",
+                        help="these steps")
     parser.add_argument("--seconds", type=float, default=530, metavar="N",
                         help="for everything together [530]")
     parser.add_argument("--build", type=pathlib.Path, metavar="DIR",
@@ -373,19 +320,12 @@ def take_options():
                         help="build folder [$BUILD or build]")
     parser.add_argument("--no-build", action="store_true",
                         help="take what the build folder has")
-    parser.add_argument("--dir", metavar="DIR", help="for test data, 4 GiB [BUILD/gpu]")
-    parser.add_argument("--data-mib", type=int, default=4096, metavar="N",
-                        help="size of the large dataset [4096]")
-    parser.add_argument("--keep-data", action="store_true",
-                        help="do not remove the data; a later run takes them")
-    parser.add_argument("--cuda", metavar="DIR", type=pathlib.Path, default=find_toolkit(),
-                        help="the toolkit [$CUDA_HOME, or where nvcc is]")
     options = parser.parse_args()
-    known = {e.id for e in EXPERIMENTS} | {"test"}
-    if options.only and set(options.only) - known:
-        parser.error(f"--only: no such experiment: {', '.join(set(options.only) - known)}")
-    if options.seconds < 10 or options.data_mib < 1:
-        parser.error("--seconds has to be 10 or more, --data-mib 1 or more")
+    unknown = set(options.only or ()) - {step.id for step in STEPS}
+    if unknown:
+        parser.error(f"--only: no such step: {', '.join(sorted(unknown))}")
+    if options.seconds < 10:
+        parser.error("--seconds has to be 10 or more")
     options.out = (options.out or options.build / "gpu" / "results.json").resolve()
     words = [re.sub(r"^(--[a-z-]+=)?.*/.*", r"\1...", word) for word in sys.argv[1:]]
     options.command = shlex.join(["bench/gpu.sh", *words])

@@ -16,7 +16,6 @@ from ._loader import Row, _buffer, _number
 _OUTPUTS = {"inputs": 1, "labels": 2, "position_ids": 4, "document_ids": 8, "cu_seqlens": 16}
 _ROW_POSITIONS = 32
 _POSITIONS = {"document": 0, "row": _ROW_POSITIONS}
-_DELIVERIES = {"auto": 0, "push": 1, "pull": 2, "direct": 3}
 _WIDTHS = {"int32": 4, "int64": 8}
 _HOST = -1
 _END = 1
@@ -333,8 +332,8 @@ class Stage:
     max_documents   room in cu_seqlens; 0: enough for any batch
     n_slots     batches in the device's memory: one fewer may be held at a time; a `for` loop holds
                 one while it asks for the next
-    n_host_slots, delivery, expand_in_next, thread, n_copiers, nvtx     see tokmap_cuda.h
-    log         called with a line of text when a way of transfer does not work, in any thread
+    n_host_slots, thread, n_copiers     see tokmap_cuda.h
+    log         called with a line of text when memory cannot be pinned or the device fails, in any thread
     edit        called with the rows of a step (as those of a Batch) and the first one's sample number,
                 ahead of time and in another thread: set row.tokens to other tokens, as many and as wide,
                 row.loss_mask to sequence_length bytes of 0 and 1. Its exceptions come out of next.
@@ -345,8 +344,8 @@ class Stage:
 
     def __init__(self, loader, device=0, outputs=("inputs", "labels"), *, positions="document",
                  input_dtype="int32", label_dtype="int64", ignore_index=-100, pad_id=0,
-                 max_documents=0, n_slots=0, n_host_slots=0, delivery="auto", expand_in_next=False,
-                 thread=True, n_copiers=0, nvtx=False, log=None, edit=None):
+                 max_documents=0, n_slots=0, n_host_slots=0, thread=True, n_copiers=0, log=None,
+                 edit=None):
         wanted = {outputs} if isinstance(outputs, str) else set(outputs)
         if not wanted or wanted - _OUTPUTS.keys():
             raise ValueError(f"outputs are {outputs!r}: must be some of {', '.join(_OUTPUTS)}")
@@ -361,10 +360,8 @@ class Stage:
         if ignore_index == 0 or not -2**(label_bits - 1) <= ignore_index < 2**(label_bits - 1):
             raise ValueError(f"ignore_index is {ignore_index}: must fit {self._dtypes['labels']}, and "
                              "not be 0")
-        for name, given, choices in (("positions", positions, _POSITIONS),
-                                     ("delivery", delivery, _DELIVERIES)):
-            if given not in choices:
-                raise ValueError(f"{name} is {given!r}: must be one of {', '.join(choices)}")
+        if positions not in _POSITIONS:
+            raise ValueError(f"positions is {positions!r}: must be one of {', '.join(_POSITIONS)}")
         options = _lib.StageOptions(
             struct_size=ctypes.sizeof(_lib.StageOptions), device=self._device,
             n_slots=_number("n_slots", n_slots, 2**32),
@@ -373,8 +370,7 @@ class Stage:
             input_bytes=_WIDTHS[self._dtypes["inputs"]],
             label_bytes=_WIDTHS[self._dtypes["labels"]], ignore_index=ignore_index,
             pad_id=_number("pad_id", pad_id, 2**32), max_documents=self._max_documents,
-            delivery=_DELIVERIES[delivery], expand_in_next=bool(expand_in_next),
-            no_thread=not thread, nvtx=bool(nvtx), n_copiers=_number("n_copiers", n_copiers, 2**32))
+            no_thread=not thread, n_copiers=_number("n_copiers", n_copiers, 2**32))
         self._core = _Core(loader, log, edit)
         self._core.open(options)
         info = self.info()
@@ -515,14 +511,13 @@ class Stage:
             core.call(lib.tokmap_cuda_seek, sample)
 
     def info(self):
-        """The way that is taken ("delivery", "pinned"), memory ("device_bytes", "host_bytes"), and how
-        often and how long next waited ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
+        """Memory ("device_bytes", "host_bytes", "pinned"), and how often and how long next waited
+        ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
         info = _lib.StageInfo(struct_size=ctypes.sizeof(_lib.StageInfo))
         with self._core as core:
             lib.tokmap_cuda_get_info(core.pointer, ctypes.byref(info))
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
         found["device"], found["pinned"] = self.device, bool(info.pinned)
-        found["delivery"] = {number: name for name, number in _DELIVERIES.items()}[info.delivery]
         return found
 
     def close(self):

@@ -109,8 +109,7 @@ class StageOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("loader", c_void_p), ("device", c_int32),
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
                 ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
-                ("pad_id", c_uint32), ("max_documents", c_uint32), ("delivery", c_int),
-                ("expand_in_next", c_int32), ("no_thread", c_int32), ("nvtx", c_int32),
+                ("pad_id", c_uint32), ("max_documents", c_uint32), ("no_thread", c_int32),
                 ("n_copiers", c_uint32), ("log", StageLog), ("log_context", c_void_p),
                 ("edit", StageEdit), ("edit_context", c_void_p), ("reserved", c_uint64 * 4)]
 
@@ -124,9 +123,8 @@ class StageBatch(ctypes.Structure):
 
 
 class StageInfo(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("device", c_int32), ("delivery", c_int),
-                ("pinned", c_int32), ("n_slots", c_uint32), ("n_host_slots", c_uint32),
-                ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_documents", c_uint32),
+    _fields_ = [("struct_size", c_size_t), ("device", c_int32), ("pinned", c_int32),
+                ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_documents", c_uint32),
                 ("device_bytes", c_uint64), ("host_bytes", c_uint64), ("n_batches", c_uint64),
                 ("n_tokens", c_uint64), ("bytes_moved", c_uint64), ("n_waits", c_uint64),
                 ("ns_waited", c_uint64), ("wait_p50_ns", c_uint64), ("wait_p99_ns", c_uint64),

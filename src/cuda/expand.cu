@@ -1,11 +1,9 @@
 /* expand.cu - the device's side of a batch: from the image to inputs, labels, ids and borders.
  *
  * One block makes one tile: 2,048 inputs of one row. Everything that it needs of the image comes
- * into shared memory once, since the image may lie behind the bus: the row of the table, the
- * tokens by whole 16-byte words, wherever the row begins, and the words of the mask. That makes
- * the alignment of rows a matter of shared memory only. Where documents begin becomes a bit for
- * each input, and how many began before, and where the last one did, is counted in words of bits.
- * Threads then write neighbouring outputs.
+ * into shared memory once: the row of the table, the tokens by whole 16-byte words, and the words
+ * of the mask. Where documents begin becomes a bit for each input, and how many began before, and
+ * where the last one did, is counted in words of bits. Threads then write neighbouring outputs.
  *
  * Written in the C that C and CUDA share, a function for each stretch between two barriers, so that
  * tests run the very same text on the processor. Its plain twin is src/expand.c. */
@@ -56,9 +54,7 @@ __device__ static place find_place(const tile *t, const tokmap_i_expand_job *job
     p.n_tokens = t->row.n_tokens > p.begin ? t->row.n_tokens - p.begin : 0;
     if (p.n_tokens > TOKMAP_I_TILE + 1)
         p.n_tokens = TOKMAP_I_TILE + 1;
-    p.first = t->row.tokens + (uint64_t)p.begin * t->row.token_bytes;
-    if (!(t->row.flags & TOKMAP_I_ROW_ELSEWHERE))
-        p.first += job->image;
+    p.first = job->image + t->row.tokens + (uint64_t)p.begin * t->row.token_bytes;
     return p;
 }
 
