@@ -221,7 +221,7 @@ tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id)
 
 void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d)
 {
-    if (d->held || d->n_tensors > 0)
+    if (d->held || d->n_tensors > 0 || d->is_back)
         return;
     d->state = TOKMAP_I_DEVICE_FREE;
     d->freed = ++s->n_freed;

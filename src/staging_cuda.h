@@ -120,7 +120,7 @@ void tokmap_i_stage_free(tokmap_cuda *s);
 
 /* With the mutex held: the slot of a batch that the caller or tensors have, or NULL. */
 tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id);
-/* With the mutex held: the slot is free if nobody has it any more. */
+/* With the mutex held: the slot is free if nobody has it any more, and all streams were asked. */
 void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d);
 
 /* ---- staging_cuda_dlpack.c ---- */

@@ -229,6 +229,43 @@ TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
     case_close();
 }
 
+static uint64_t n_queued(const stage_case *c)
+{
+    tokmap_i_mutex_lock(&c->stage->mutex);
+    const uint64_t n = c->stage->n_queued;
+    tokmap_i_mutex_unlock(&c->stage->mutex);
+    return n;
+}
+
+/* Released before the stage has asked the stream again: then the slot may hold another batch. */
+TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 5);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2});
+    tokmap_i_stream stream = fake_stream_open(0);
+    for (int round = 0; round < 8; round++) {
+        case_next(&c, &b, stream);
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS);
+        fake.streams[fake_number(stream)].capturing = true;
+        t->deleter(t);
+        fake_check();
+        fake.streams[fake_number(stream)].capturing = false;
+        const uint64_t n = n_queued(&c);
+        case_release(&c, &b, stream);
+        for (int i = 0; i < 100 && n_queued(&c) == n; i++) /* it may not be, and that is right */
+            usleep(1000);
+        for (int i = 0; i < 3; i++) {
+            case_next(&c, &b, stream);
+            case_release(&c, &b, stream);
+        }
+    }
+    end(&c);
+    case_close();
+}
+
 /* ---- Tensors ---- */
 
 TEST(tensors_are_deleted_after_close_and_after_their_stream)
