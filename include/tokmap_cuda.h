@@ -14,8 +14,9 @@
  *           caller's stream: on the GPU, by events. The host waits only when a batch has not been
  *           queued yet when next asks for it, and when the driver has failed. A stream is a
  *           CUstream or cudaStream_t of the device's primary context, NULL the (legacy) default
- *           stream. It lives until its batches are released and their tensors deleted. Work in
- *           other streams than the one given to release must have been joined to it. A stream that
+ *           stream, but not CU_STREAM_PER_THREAD, which is another one in each thread. A stream
+ *           lives until its batches are released and their tensors deleted. Work in other streams
+ *           than the one given to release must have been joined to it. A stream that
  *           is being captured is refused: call tokmap_cuda_fill before a graph is launched, with
  *           the addresses that the graph reads.
  * Memory    Everything is taken at open, nothing later. Pointers of a batch are addresses of the
@@ -138,13 +139,19 @@ TOKMAP_API tokmap_status tokmap_cuda_restore(tokmap_cuda *s,
 TOKMAP_API tokmap_status tokmap_cuda_seek(tokmap_cuda *s, uint64_t sample, tokmap_error *err);
 TOKMAP_API uint64_t tokmap_cuda_position(const tokmap_cuda *s);
 
-/* One output of a batch that is held (TOKMAP_CUDA_INPUTS, ...) as a DLPack tensor: a
- * DLManagedTensor of DLPack 0.8, whose deleter may be called in any thread, also after close. The
- * batch is free when it has been released and all of its tensors deleted; the stage then waits for
- * what the stream of next has been given until the last of them was. */
+typedef struct tokmap_cuda_tensor {
+    size_t struct_size; /* sizeof(tokmap_cuda_tensor), set by the caller, as are the next two */
+    uint32_t output;    /* TOKMAP_CUDA_INPUTS, ... */
+    void *stream;       /* in which it is used; any that next could be given */
+    void *managed;      /* written by export: a DLManagedTensor of DLPack 0.8 */
+} tokmap_cuda_tensor;
+
+/* One output of a batch that is held as a DLPack tensor, for which its stream waits. Its deleter
+ * may be called in any thread, also after close. The batch is free when it has been released and
+ * all of its tensors are deleted; the stage then waits for what each of their streams was given
+ * until its last tensor was deleted. The tensors of a batch may be used in up to four streams. */
 TOKMAP_API tokmap_status tokmap_cuda_export(tokmap_cuda *s, const tokmap_cuda_batch *batch,
-                                            uint32_t output, void **dl_managed_tensor,
-                                            tokmap_error *err);
+                                            tokmap_cuda_tensor *tensor, tokmap_error *err);
 
 typedef struct tokmap_cuda_info {
     size_t struct_size; /* sizeof(tokmap_cuda_info), set by the caller */

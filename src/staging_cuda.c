@@ -19,7 +19,14 @@ static tokmap_status check_fork(const tokmap_cuda *s, tokmap_error *err)
 
 static tokmap_status check_stream(const tokmap_cuda *s, tokmap_i_stream stream, tokmap_error *err)
 {
+    enum {
+        PER_THREAD = 2 /* CU_STREAM_PER_THREAD */
+    };
     int capturing = 0;
+    if ((uintptr_t)stream == PER_THREAD)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the stream is CU_STREAM_PER_THREAD, which is another one in each thread: "
+                    "give one that all threads know");
     const int error = s->driver->is_capturing(stream, &capturing);
     if (error && error != TOKMAP_I_DRIVER_CAPTURE_IMPLICIT)
         return tokmap_i_stage_fail(s, error, "looking at the stream", err);
@@ -123,7 +130,6 @@ static tokmap_status hand_out(tokmap_cuda *s, tokmap_i_device_slot **out, tokmap
         return status;
     d->state = TOKMAP_I_DEVICE_LENT;
     d->id = ++s->last_id;
-    d->stream = stream;
     d->held = true;
     s->n_handed++;
     s->n_batches++;
@@ -139,9 +145,9 @@ static void count_call(tokmap_cuda *s, uint64_t begin_ns)
     tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
 }
 
-/* What all calls with a stream begin with; afterwards the thread is in the stage's context. */
-static tokmap_status begin_call(tokmap_cuda *s, const tokmap_cuda_batch *batch,
-                                tokmap_i_stream stream, tokmap_i_visit *visit, tokmap_error *err)
+tokmap_status tokmap_i_stage_begin_call(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                        tokmap_i_stream stream, tokmap_i_visit *visit,
+                                        tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     const tokmap_status status = check_fork(s, err);
@@ -176,7 +182,7 @@ tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_i_visit visit;
     tokmap_i_device_slot *d;
     const uint64_t begin_ns = tokmap_i_now_ns();
-    tokmap_status status = begin_call(s, batch, stream, &visit, err);
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -192,7 +198,7 @@ tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batch *batch, v
                                tokmap_error *err)
 {
     tokmap_i_visit visit;
-    tokmap_status status = begin_call(s, batch, stream, &visit, err);
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -221,7 +227,10 @@ tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id)
 
 void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d)
 {
-    if (d->held || d->n_tensors > 0 || d->is_back)
+    for (uint32_t i = 0; i < d->n_exports; i++)
+        if (d->exports[i].n_tensors > 0 || d->exports[i].is_back)
+            return;
+    if (d->held)
         return;
     d->state = TOKMAP_I_DEVICE_FREE;
     d->freed = ++s->n_freed;
@@ -246,7 +255,7 @@ tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch
                                   tokmap_error *err)
 {
     tokmap_i_visit visit;
-    tokmap_status status = begin_call(s, batch, stream, &visit, err);
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);
@@ -321,7 +330,7 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     tokmap_i_visit visit;
     tokmap_i_device_slot *d;
     const uint64_t begin_ns = tokmap_i_now_ns();
-    tokmap_status status = begin_call(s, batch, stream, &visit, err);
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);

@@ -25,6 +25,7 @@
 enum {
     TOKMAP_I_STAGE_MAX_SLOTS = 64,
     TOKMAP_I_STAGE_OUTPUTS = 5, /* in the order of their flags */
+    TOKMAP_I_STAGE_STREAMS = 4, /* in which the tensors of a batch are used */
     TOKMAP_I_STAGE_NOTES = 4    /* memory that cannot be pinned, and the end */
 };
 
@@ -47,21 +48,28 @@ typedef struct tokmap_i_host_slot {
     uint64_t first_sample, step_sample;
 } tokmap_i_host_slot;
 
+/* A stream in which tensors of a batch are used. */
+typedef struct tokmap_i_export {
+    tokmap_i_stream stream;
+    tokmap_i_event returned; /* what it was given before its last tensor was deleted */
+    uint32_t n_tensors;
+    bool is_back; /* that one is deleted, and the stream not asked yet */
+} tokmap_i_export;
+
 typedef struct tokmap_i_device_slot {
     tokmap_i_device_state state;
     tokmap_i_address raw; /* a copy of the image */
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
-    tokmap_i_event ready;              /* what the stage's stream does for it is over */
-    tokmap_i_event released, returned; /* and what callers and owners of tensors queued before */
+    tokmap_i_event ready;    /* what the stage's stream does for it is over */
+    tokmap_i_event released; /* and what the caller queued before release */
+    tokmap_i_export exports[TOKMAP_I_STAGE_STREAMS];
+    uint32_t n_exports; /* since the slot was queued */
     tokmap_i_expand_job job;
     uint32_t n_documents, longest;
     uint64_t first_sample, step_sample;
     uint64_t id;
-    tokmap_i_stream stream; /* of next */
-    bool held;              /* by the caller, */
-    uint32_t n_tensors;     /* and by tensors */
-    uint64_t freed;         /* when, in the order of such moments */
-    bool is_back;           /* its last tensor is deleted, and its stream not asked yet */
+    bool held;      /* by the caller */
+    uint64_t freed; /* when, in the order of such moments */
 } tokmap_i_device_slot;
 
 struct tokmap_cuda {
@@ -107,6 +115,12 @@ struct tokmap_cuda {
     tokmap_i_latency waits;
 };
 
+/* The driver's calls of this thread go to the device, and no capture of a graph minds them; leave
+ * puts back what the caller had. */
+typedef struct tokmap_i_visit {
+    int capture_mode;
+} tokmap_i_visit;
+
 /* ---- staging_cuda_open.c ---- */
 
 /* tokmap_cuda_open; driver: the one to use for devices, or NULL for that of the machine. */
@@ -118,6 +132,10 @@ void tokmap_i_stage_free(tokmap_cuda *s);
 
 /* ---- staging_cuda.c ---- */
 
+/* What all calls with a stream begin with; afterwards the thread is in the stage's context. */
+tokmap_status tokmap_i_stage_begin_call(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                        tokmap_i_stream stream, tokmap_i_visit *visit,
+                                        tokmap_error *err);
 /* With the mutex held: the slot of a batch that the caller or tensors have, or NULL. */
 tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id);
 /* With the mutex held: the slot is free if nobody has it any more, and all streams were asked. */
@@ -130,11 +148,6 @@ void tokmap_i_stage_take_back(tokmap_cuda *s);
 
 /* ---- staging_cuda_queue.c: what the driver is asked for ---- */
 
-/* The driver's calls of this thread go to the device, and no capture of a graph minds them; leave
- * puts back what the caller had. */
-typedef struct tokmap_i_visit {
-    int capture_mode;
-} tokmap_i_visit;
 int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v);
 void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v);
 

@@ -36,29 +36,28 @@ typedef struct tensor {
     managed_tensor managed; /* first: the deleter is given its address */
     int64_t shape[2], strides[2];
     tokmap_cuda *stage;
-    uint32_t slot;
+    tokmap_i_device_slot *slot;
+    tokmap_i_export *use;
 } tensor;
 
-/* With the mutex held: a slot without tensors is used again when what was queued before is over.
- * Not while the stream is captured, which an event would become part of: then later. */
-static void give_back(tokmap_cuda *s, tokmap_i_device_slot *d)
+/* With the mutex held: the slot is not used again before what the stream was given is over. Not
+ * while the stream is captured, which an event would become part of: then later. */
+static void give_back(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_export *use)
 {
     int capturing = 0;
-    const int error = s->driver->is_capturing(d->stream, &capturing);
-    d->is_back = error == TOKMAP_I_DRIVER_CAPTURE_IMPLICIT || (!error && capturing);
-    if (d->is_back)
-        return;
-    if (s->driver->record(d->returned, d->stream) && s->driver->wait_stream(d->stream))
-        d->is_back = true;
-    else
-        tokmap_i_stage_drop(s, d);
+    const int error = s->driver->is_capturing(use->stream, &capturing);
+    use->is_back =
+        error == TOKMAP_I_DRIVER_CAPTURE_IMPLICIT || (!error && capturing) ||
+        (s->driver->record(use->returned, use->stream) && s->driver->wait_stream(use->stream));
+    tokmap_i_stage_drop(s, d);
 }
 
 void tokmap_i_stage_take_back(tokmap_cuda *s)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
-        if (s->slots[i].is_back && s->slots[i].n_tensors == 0)
-            give_back(s, &s->slots[i]);
+        for (uint32_t k = 0; k < s->slots[i].n_exports; k++)
+            if (s->slots[i].exports[k].is_back)
+                give_back(s, &s->slots[i], &s->slots[i].exports[k]);
 }
 
 /* In a forked child nothing of the device is there. */
@@ -73,10 +72,9 @@ static void delete_tensor(managed_tensor *self)
     }
     const bool in_context = tokmap_i_stage_enter(s, &visit) == 0;
     tokmap_i_mutex_lock(&s->mutex);
-    tokmap_i_device_slot *d = &s->slots[t->slot];
     s->n_tensors--;
-    if (--d->n_tensors == 0 && !s->closed)
-        give_back(s, d);
+    if (--t->use->n_tensors == 0 && !s->closed)
+        give_back(s, t->slot, t->use);
     const bool is_last = s->closed && s->n_tensors == 0;
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
@@ -121,32 +119,67 @@ static int output_index(const tokmap_cuda *s, uint32_t output)
     return -1;
 }
 
-tokmap_status tokmap_cuda_export(tokmap_cuda *s, const tokmap_cuda_batch *batch, uint32_t output,
-                                 void **dl_managed_tensor, tokmap_error *err)
+/* With the mutex held: the slot's place for a stream; NULL: there is none left. */
+static tokmap_i_export *find_use(tokmap_i_device_slot *d, tokmap_i_stream stream)
 {
-    tokmap_i_error_clear(err);
-    *dl_managed_tensor = NULL;
-    if (tokmap_i_fork_mark_is_child(&s->fork_mark))
-        return FAIL(err, TOKMAP_ERR_FORKED, "this stage belongs to the parent process");
-    const int index = output_index(s, output);
+    uint32_t i = 0;
+    while (i < d->n_exports && d->exports[i].stream != stream)
+        i++;
+    if (i == TOKMAP_I_STAGE_STREAMS)
+        return NULL;
+    if (i == d->n_exports) {
+        d->exports[i].stream = stream;
+        d->n_exports++;
+    }
+    return &d->exports[i];
+}
+
+/* With the mutex held. */
+static tokmap_status export(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_cuda_tensor *wanted,
+                            tokmap_error *err)
+{
+    const int index = output_index(s, wanted->output);
     if (index < 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "export: 0x%" PRIx32 " is not one of the outputs of the stage", output);
+                    "export: 0x%" PRIx32 " is not one of the outputs of the stage", wanted->output);
+    tokmap_i_export *use = find_use(d, wanted->stream);
+    if (!use)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "export: tensors of this batch are used in %d streams already",
+                    TOKMAP_I_STAGE_STREAMS);
+    const int error = s->driver->stream_wait(wanted->stream, d->ready, 0);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "waiting for an event", err);
+    tensor *t = make(s, d, index);
+    if (!t)
+        return FAIL_MEMORY(err);
+    t->stage = s;
+    t->slot = d;
+    t->use = use;
+    use->n_tensors++;
+    use->is_back = false; /* it is asked again when this one is deleted */
+    s->n_tensors++;
+    wanted->managed = &t->managed;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_cuda_export(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                 tokmap_cuda_tensor *wanted, tokmap_error *err)
+{
+    tokmap_i_visit visit;
+    if (!wanted || wanted->struct_size < sizeof *wanted)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "export: tensor: struct_size is not set");
+    wanted->managed = NULL;
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &visit, err);
+    if (status)
+        return status;
     tokmap_i_mutex_lock(&s->mutex);
-    tokmap_status status = TOKMAP_OK;
     tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
-    tensor *t = d && d->held ? make(s, d, index) : NULL;
-    if (!d || !d->held)
+    if (d && d->held)
+        status = export(s, d, wanted, err);
+    else
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "export: batch %" PRIu64 " is not held", batch->id);
-    else if (!t)
-        status = FAIL_MEMORY(err);
-    if (t) {
-        t->stage = s;
-        t->slot = (uint32_t)(d - s->slots);
-        d->n_tensors++;
-        s->n_tensors++;
-        *dl_managed_tensor = &t->managed;
-    }
     tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_stage_leave(s, &visit);
     return status;
 }

@@ -15,6 +15,7 @@ enum {
     DEFAULT_HOST_SLOTS = 8,
     MAX_COPIERS = 16,
     ALL_OUTPUTS = (1 << TOKMAP_I_STAGE_OUTPUTS) - 1,
+    SLOT_EVENTS = 2 + TOKMAP_I_STAGE_STREAMS,
     OF_DOCUMENTS = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
@@ -175,6 +176,14 @@ static tokmap_status open_device(tokmap_cuda *s, tokmap_i_visit *visit, tokmap_e
     return error ? tokmap_i_stage_fail(s, error, "finding the kernel", err) : TOKMAP_OK;
 }
 
+/* The n-th of all slots. */
+static tokmap_i_event *slot_event(tokmap_cuda *s, uint32_t n)
+{
+    tokmap_i_device_slot *slot = &s->slots[n / SLOT_EVENTS];
+    const uint32_t i = n % SLOT_EVENTS;
+    return i == 0 ? &slot->ready : i == 1 ? &slot->released : &slot->exports[i - 2].returned;
+}
+
 static tokmap_status open_events(tokmap_cuda *s, tokmap_error *err)
 {
     const tokmap_i_driver *d = s->driver;
@@ -184,10 +193,8 @@ static tokmap_status open_events(tokmap_cuda *s, tokmap_error *err)
         error = d->create_event(&s->host[i].read, flags | TOKMAP_I_EVENT_BLOCKING);
         s->n_host_events += !error;
     }
-    for (uint32_t i = 0; i < s->options.n_slots * 3 && !error; i++) {
-        tokmap_i_device_slot *slot = &s->slots[i / 3];
-        tokmap_i_event *events[] = {&slot->ready, &slot->released, &slot->returned};
-        error = d->create_event(events[i % 3], flags);
+    for (uint32_t i = 0; i < s->options.n_slots * SLOT_EVENTS && !error; i++) {
+        error = d->create_event(slot_event(s, i), flags);
         s->n_slot_events += !error;
     }
     return error ? tokmap_i_stage_fail(s, error, "making events", err) : TOKMAP_OK;
@@ -291,22 +298,16 @@ static void wait_for_device(tokmap_cuda *s)
         s->driver->wait_stream(s->stream);
     for (uint32_t i = 0; i < s->n_host_events; i++)
         s->driver->wait_event(s->host[i].read);
-    for (uint32_t i = 0; i < s->n_slot_events; i++) {
-        const tokmap_i_device_slot *slot = &s->slots[i / 3];
-        const tokmap_i_event events[] = {slot->ready, slot->released, slot->returned};
-        s->driver->wait_event(events[i % 3]);
-    }
+    for (uint32_t i = 0; i < s->n_slot_events; i++)
+        s->driver->wait_event(*slot_event(s, i));
 }
 
 static void free_events(tokmap_cuda *s)
 {
     for (uint32_t i = 0; i < s->n_host_events; i++)
         s->driver->destroy_event(s->host[i].read);
-    for (uint32_t i = 0; i < s->n_slot_events; i++) {
-        const tokmap_i_device_slot *slot = &s->slots[i / 3];
-        const tokmap_i_event events[] = {slot->ready, slot->released, slot->returned};
-        s->driver->destroy_event(events[i % 3]);
-    }
+    for (uint32_t i = 0; i < s->n_slot_events; i++)
+        s->driver->destroy_event(*slot_event(s, i));
 }
 
 static void free_slots(tokmap_cuda *s)

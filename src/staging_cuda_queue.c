@@ -109,8 +109,10 @@ static int expand(const tokmap_cuda *s, const tokmap_i_device_slot *d,
 static int wait_for_users(const tokmap_cuda *s, const tokmap_i_device_slot *d,
                           tokmap_i_stream stream)
 {
-    const int error = s->driver->stream_wait(stream, d->released, 0);
-    return error ? error : s->driver->stream_wait(stream, d->returned, 0);
+    int error = s->driver->stream_wait(stream, d->released, 0);
+    for (uint32_t i = 0; i < d->n_exports && !error; i++)
+        error = s->driver->stream_wait(stream, d->exports[i].returned, 0);
+    return error;
 }
 
 /* One copy, one kernel. */
@@ -169,6 +171,7 @@ bool tokmap_i_stage_queue_one(tokmap_cuda *s)
     s->bytes_moved += h->image.n_bytes;
     h->state = TOKMAP_I_HOST_QUEUED;
     d->state = TOKMAP_I_DEVICE_READY;
+    d->n_exports = 0;
     s->order[s->n_queued % s->options.n_slots] = (uint8_t)(d - s->slots);
     s->n_queued++;
     return true;

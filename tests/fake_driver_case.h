@@ -325,13 +325,15 @@ typedef struct case_tensor {
     void (*deleter)(struct case_tensor *self);
 } case_tensor;
 
-UNUSED static case_tensor *case_export(stage_case *c, const tokmap_cuda_batch *b, uint32_t output)
+/* To be used in the stream. */
+UNUSED static case_tensor *case_export(stage_case *c, const tokmap_cuda_batch *b, uint32_t output,
+                                       tokmap_i_stream stream)
 {
     tokmap_error err;
-    void *t = NULL;
-    if (tokmap_cuda_export(c->stage, b, output, &t, &err))
+    tokmap_cuda_tensor t = {.struct_size = sizeof t, .output = output, .stream = stream};
+    if (tokmap_cuda_export(c->stage, b, &t, &err))
         CHECK_FAIL("%s", err.text);
-    return t;
+    return t.managed;
 }
 
 /* All that was queued is done, and was right. */

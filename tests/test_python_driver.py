@@ -124,16 +124,13 @@ ready = events("w", 0x700)
 assert len(ready) == 1
 t.check(b, next(truth))
 assert b.inputs.__dlpack_device__() == (2, 1)
-first = n_calls.value
-for stream in (0x700, -1):
-    b.inputs.__dlpack__(stream=stream)
-assert since(first) == []
-for stream, waits in ((None, 0), (1, 0), (2, 2), (0x800, 0x800)):
+for stream, waits in ((0x700, 0x700), (-1, 0x700), (None, 0), (1, 0), (0x800, 0x800)):
     first = n_calls.value
     b.inputs.__dlpack__(stream=stream)
     assert since(first)[0] == ("w", waits), since(first)
     assert calls[first].event == ready[0]
 t.raises(ValueError, b.inputs.__dlpack__, stream=0)
+assert "each thread's own" in str(t.raises(ValueError, b.inputs.__dlpack__, stream=2))
 t.raises(BufferError, b.inputs.__dlpack__, dl_device=(2, 0))
 first = n_calls.value
 b.release(0x900)
@@ -153,12 +150,13 @@ for given, is_ in ((Torch(), 0xa00), (Protocol(), 0xb00), (None, 0), (1, 0), (0,
     assert since(first)[0] == ("r", is_), (given, since(first))
 assert "captured" in str(t.raises(tokmap.Error, s.next, 0x666))
 b = s.next(0xc00)
-tensor = _dlpack.take(b.labels.__dlpack__(stream=0xc00))
 next(truth)
+tensors = {stream: _dlpack.take(b.labels.__dlpack__(stream=stream)) for stream in (0xc00, 0xc10)}
 b.release()
-first = n_calls.value
-_dlpack.delete(tensor)
-assert since(first)[0] == ("r", 0xc00)
+for stream, tensor in tensors.items():
+    first = n_calls.value
+    _dlpack.delete(tensor)
+    assert since(first)[0] == ("r", stream)
 
 class torch:  # PyTorch in use, in a stream of its own
     class cuda:

@@ -129,7 +129,7 @@ def check(batch, truth, **options):
 def structs_are_those_of_the_header(folder):
     header = (ROOT / "include" / "tokmap_cuda.h").read_text()
     names = {"StageOptions": "tokmap_cuda_options", "StageBatch": "tokmap_cuda_batch",
-             "StageInfo": "tokmap_cuda_info"}
+             "StageTensor": "tokmap_cuda_tensor", "StageInfo": "tokmap_cuda_info"}
     lines, expected = ['#include <stdio.h>', '#include "tokmap_cuda.h"', "int main(void) {"], []
     for python_name, c_name in names.items():
         struct = getattr(_lib, python_name)

@@ -337,7 +337,7 @@ typedef struct dlpack {
 TEST(tensors_keep_a_batch_until_the_last_is_deleted)
 {
     tokmap_error err;
-    void *made = NULL;
+    tokmap_cuda_tensor t = {.struct_size = sizeof t};
     open_corpus();
     const options o = {.row_parts = ALL_PARTS};
     tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
@@ -348,10 +348,13 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
     next(s, &kept);
     for (uint32_t i = 0; i < 5; i++) {
-        CHECK_INT(tokmap_cuda_export(s, &kept, 1u << i, &made, &err), TOKMAP_OK);
-        tensors[i] = made;
+        t.output = 1u << i;
+        CHECK_INT(tokmap_cuda_export(s, &kept, &t, &err), TOKMAP_OK);
+        tensors[i] = t.managed;
     }
-    CHECK_INT(tokmap_cuda_export(s, &kept, 32, &made, &err), TOKMAP_ERR_ARGUMENT);
+    t.output = 32;
+    CHECK_INT(tokmap_cuda_export(s, &kept, &t, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(t.managed == NULL);
     release(s, &kept);
     for (int step = 0; step < 10; step++) { /* its slot is not used again */
         next(s, &b);
@@ -369,13 +372,14 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     for (int i = 0; i < 4; i++)
         tensors[i]->deleter(tensors[i]);
     CHECK_INT(tokmap_cuda_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK_INT(tokmap_cuda_export(s, &b, TOKMAP_CUDA_INPUTS, &made, &err), TOKMAP_OK);
+    t.output = TOKMAP_CUDA_INPUTS;
+    CHECK_INT(tokmap_cuda_export(s, &b, &t, &err), TOKMAP_OK);
     tensors[4]->deleter(tensors[4]);
     next(s, &more);
     const int64_t first = value(b.inputs, 4, 0);
     tokmap_cuda_close(s);
     tokmap_loader_close(l);
-    tensors[0] = made; /* outlives the stage */
+    tensors[0] = t.managed; /* outlives the stage */
     CHECK_INT(value(tensors[0]->data, 4, 0), first);
     tensors[0]->deleter(tensors[0]);
     tokmap_loader_close(mine);
@@ -511,13 +515,13 @@ TEST(a_child_is_told_and_leaves_the_parents_alone)
     const pid_t child = fork();
     if (child == 0) {
         uint8_t state[TOKMAP_STATE_BYTES];
-        void *t;
+        tokmap_cuda_tensor t = {.struct_size = sizeof t, .output = TOKMAP_CUDA_INPUTS};
         b = (tokmap_cuda_batch){.struct_size = sizeof b};
         const bool told = tokmap_cuda_next(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
                           tokmap_cuda_fill(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
                           tokmap_cuda_wait(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
                           tokmap_cuda_release(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_export(s, &held, 1, &t, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_cuda_export(s, &held, &t, &err) == TOKMAP_ERR_FORKED &&
                           tokmap_cuda_seek(s, 0, &err) == TOKMAP_ERR_FORKED &&
                           tokmap_cuda_restore(s, state, &err) == TOKMAP_ERR_FORKED &&
                           tokmap_cuda_save(s, state, &err) == TOKMAP_ERR_FORKED;

@@ -63,7 +63,7 @@ TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
     for (int i = 0; i < 50; i++) {
         case_next(&c, &b, NULL);
         check_caller();
-        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
         check_caller();
         case_release(&c, &b, NULL);
         check_caller();
@@ -214,7 +214,7 @@ TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
     case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
-    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS, stream);
     case_release(&c, &b, stream);
     case_use(&c, &b, stream);
     fake.streams[fake_number(stream)].capturing = true;
@@ -248,7 +248,7 @@ TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
     tokmap_i_stream stream = fake_stream_open(0);
     for (int round = 0; round < 8; round++) {
         case_next(&c, &b, stream);
-        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS);
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS, stream);
         fake.streams[fake_number(stream)].capturing = true;
         t->deleter(t);
         fake_check();
@@ -268,6 +268,69 @@ TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
 
 /* ---- Tensors ---- */
 
+/* Ordinary code in PyTorch: a batch that is taken under a side stream's guard. */
+TEST(a_batch_stays_until_each_stream_has_used_its_tensors)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
+    for (int round = 0; round < 6; round++) {
+        case_next(&c, &b, stream);
+        case_tensor *here = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
+        case_tensor *there = case_export(&c, &b, TOKMAP_CUDA_LABELS, other);
+        case_use(&c, &b, other);
+        case_release(&c, &b, stream);
+        (round & 1 ? here : there)->deleter(round & 1 ? here : there);
+        (round & 1 ? there : here)->deleter(round & 1 ? there : here);
+        for (int i = 0; i < 3; i++) { /* the other stream has not come to it yet */
+            case_next(&c, &b, stream);
+            case_release(&c, &b, stream);
+        }
+    }
+    end(&c);
+    case_close();
+}
+
+TEST(a_stream_that_gives_back_a_tensor_may_take_another)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream streams[TOKMAP_I_STAGE_STREAMS + 1];
+    for (int i = 0; i <= TOKMAP_I_STAGE_STREAMS; i++)
+        streams[i] = fake_stream_open(0);
+    case_next(&c, &b, NULL);
+    for (int i = 0; i < 20; i++) {
+        tokmap_i_stream stream = streams[i % TOKMAP_I_STAGE_STREAMS];
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
+        case_use(&c, &b, stream);
+        t->deleter(t);
+    }
+    tokmap_cuda_tensor more = {.struct_size = sizeof more,
+                               .output = TOKMAP_CUDA_INPUTS,
+                               .stream = streams[TOKMAP_I_STAGE_STREAMS]};
+    CHECK_INT(tokmap_cuda_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "used in 4 streams already") != NULL);
+    CHECK(more.managed == NULL);
+    more.stream = (void *)2;
+    CHECK_INT(tokmap_cuda_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "CU_STREAM_PER_THREAD") != NULL);
+    CHECK_INT(tokmap_cuda_release(c.stage, &b, (void *)2, &err), TOKMAP_ERR_ARGUMENT);
+    case_release(&c, &b, NULL);
+    for (int i = 0; i < 4; i++) {
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+    }
+    end(&c);
+    case_close();
+}
+
 TEST(tensors_are_deleted_after_close_and_after_their_stream)
 {
     stage_case c;
@@ -277,7 +340,7 @@ TEST(tensors_are_deleted_after_close_and_after_their_stream)
     case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
-    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
     case_release(&c, &b, stream);
     case_settle();
     case_close_stage(&c);
@@ -297,7 +360,7 @@ TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
     begin(FAKE_LAZY, 6);
     case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
     case_next(&c, &b, NULL);
-    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
     case_release(&c, &b, NULL);
     fake.broken = FAKE_BIT(FAKE_RECORD);
     t->deleter(t);
@@ -345,8 +408,8 @@ static void delete_two_at_once(void)
     begin(FAKE_LAZY, 6);
     case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
     case_next(&c, &b, NULL);
-    case_tensor *first = case_export(&c, &b, TOKMAP_CUDA_INPUTS);
-    case_tensor *second = case_export(&c, &b, TOKMAP_CUDA_LABELS);
+    case_tensor *first = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+    case_tensor *second = case_export(&c, &b, TOKMAP_CUDA_LABELS, NULL);
     case_release(&c, &b, NULL);
     case_settle();
     case_close_stage(&c);
@@ -384,7 +447,7 @@ static void use_in_child(stage_case *c, tokmap_cuda_batch *b, case_tensor *t)
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_cuda_info info = {.struct_size = sizeof info, .n_slots = 99};
     tokmap_error err;
-    void *tensor;
+    tokmap_cuda_tensor tensor = {.struct_size = sizeof tensor, .output = TOKMAP_CUDA_INPUTS};
     const uint64_t n_calls = fake.n_calls;
     CHECK_INT(tokmap_cuda_next(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
     CHECK(strstr(err.text, "parent") != NULL);
@@ -393,8 +456,7 @@ static void use_in_child(stage_case *c, tokmap_cuda_batch *b, case_tensor *t)
     CHECK_INT(tokmap_cuda_save(c->stage, state, &err), TOKMAP_ERR_FORKED);
     CHECK_INT(tokmap_cuda_restore(c->stage, state, &err), TOKMAP_ERR_FORKED);
     CHECK_INT(tokmap_cuda_seek(c->stage, 0, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_cuda_export(c->stage, b, TOKMAP_CUDA_INPUTS, &tensor, &err),
-              TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_export(c->stage, b, &tensor, &err), TOKMAP_ERR_FORKED);
     tokmap_cuda_get_info(c->stage, &info);
     CHECK_EQ(info.n_slots, 0);
     tokmap_cuda_close(c->stage);
@@ -411,7 +473,7 @@ static void fork_with(int32_t no_thread, bool with_tensor)
     begin(FAKE_RANDOM, 8);
     case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
     case_next(&c, &b, NULL);
-    case_tensor *t = with_tensor ? case_export(&c, &b, TOKMAP_CUDA_INPUTS) : NULL;
+    case_tensor *t = with_tensor ? case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL) : NULL;
     pthread_mutex_lock(&fake.mutex); /* the stage's thread is not within a call */
     const pid_t child = fork();
     pthread_mutex_unlock(&fake.mutex);

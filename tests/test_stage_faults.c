@@ -64,13 +64,16 @@ static tokmap_status do_release(run *t, uint32_t i, int stream, tokmap_error *er
     return status;
 }
 
-static tokmap_status do_export(run *t)
+static tokmap_status do_export(run *t, int stream, tokmap_error *err)
 {
     if (t->tensor || t->n_held == 0)
         return TOKMAP_OK;
     t->of_tensor = t->held[t->n_held - 1];
-    t->tensor = case_export(&t->c, &t->of_tensor, TOKMAP_CUDA_LABELS);
-    return TOKMAP_OK;
+    tokmap_cuda_tensor wanted = {
+        .struct_size = sizeof wanted, .output = TOKMAP_CUDA_LABELS, .stream = t->streams[stream]};
+    const tokmap_status status = tokmap_cuda_export(t->c.stage, &t->of_tensor, &wanted, err);
+    t->tensor = wanted.managed;
+    return status;
 }
 
 static void do_delete(run *t)
@@ -109,7 +112,7 @@ static tokmap_status do_step(run *t, char what, int attempt, tokmap_error *err)
     case 'f':
         return case_try_fill(&t->c, &t->memory, t->streams[stream], err);
     case 'e':
-        return do_export(t);
+        return do_export(t, stream, err);
     case 'd':
         fake_join(t->streams[1], t->streams[0]);
         fake_join(t->streams[0], t->streams[1]);

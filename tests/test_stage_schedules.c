@@ -168,6 +168,7 @@ typedef struct lent_batch {
     tokmap_cuda_batch b;
     int next_stream, use_stream;
     case_tensor *tensors[MAX_TENSORS];
+    int streams[MAX_TENSORS]; /* in which these are used */
     uint32_t n_tensors;
 } lent_batch;
 
@@ -222,8 +223,6 @@ static void storm_next(storm *t)
         l->use_stream = (int)any(N_STREAMS);
         fake_join(t->streams[l->next_stream], t->streams[l->use_stream]);
         case_use(&t->c, &l->b, t->streams[l->use_stream]);
-        /* who exports tensors says so to the stream of next */
-        fake_join(t->streams[l->use_stream], t->streams[l->next_stream]);
     }
     t->n_lent += has_room;
     seen.n_batches += has_room;
@@ -261,7 +260,10 @@ static void storm_export(storm *t)
     if (i == t->n_lent || !t->lent[i].held || t->lent[i].n_tensors == MAX_TENSORS)
         return;
     lent_batch *l = &t->lent[i];
-    l->tensors[l->n_tensors++] = case_export(&t->c, &l->b, 1u << any(TOKMAP_I_STAGE_OUTPUTS));
+    const int stream = (int)any(N_STREAMS);
+    l->streams[l->n_tensors] = stream;
+    l->tensors[l->n_tensors++] =
+        case_export(&t->c, &l->b, 1u << any(TOKMAP_I_STAGE_OUTPUTS), t->streams[stream]);
 }
 
 static void *delete_in_thread(void *tensor)
@@ -288,7 +290,7 @@ static void storm_delete(storm *t)
     if (i == t->n_lent || t->lent[i].n_tensors == 0)
         return;
     lent_batch *l = &t->lent[i];
-    case_use(&t->c, &l->b, t->streams[l->next_stream]);
+    case_use(&t->c, &l->b, t->streams[l->streams[l->n_tensors - 1]]);
     delete_tensor(l->tensors[--l->n_tensors]);
     forget_lent(t, i);
 }
@@ -333,7 +335,8 @@ static void storm_end_stage(storm *t)
     case_close_stage(&t->c);
     for (uint32_t i = 0; i < t->n_lent; i++)
         while (t->lent[i].n_tensors > 0) {
-            case_use(&t->c, &t->lent[i].b, t->streams[t->lent[i].next_stream]);
+            case_use(&t->c, &t->lent[i].b,
+                     t->streams[t->lent[i].streams[t->lent[i].n_tensors - 1]]);
             delete_tensor(t->lent[i].tensors[--t->lent[i].n_tensors]);
         }
     t->n_lent = 0;

@@ -20,6 +20,8 @@ _WIDTHS = {"int32": 4, "int64": 8}
 _HOST = -1
 _END = 1
 _LEGACY, _PER_THREAD = 1, 2  # the two default streams, as DLPack and the driver count them
+_NOT_PER_THREAD = ("stream is 2, each thread's own default stream: a batch may be let go of in another "
+                   "thread, so it needs a stream that all threads know")
 
 
 def count_devices():
@@ -52,9 +54,9 @@ class DeviceArray:
         return (_dlpack.HOST, 0) if device == _HOST else (_dlpack.CUDA, device)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """`stream` waits for the batch, where it is not the one that was given to next: None and 1 the
-        default stream, 2 the calling thread's, -1 none. The capsule is of DLPack 0.8 whatever
-        max_version says, as the protocol allows."""
+        """`stream` waits for the batch, and its slot for what the stream was given until the tensor was
+        deleted: None and 1 are the default stream, -1 the stream of next. The capsule is of DLPack 0.8
+        whatever max_version says, as the protocol allows."""
         if copy:
             raise BufferError(f"{self._name}: copies are not made here; take a view, and copy that")
         if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
@@ -74,6 +76,8 @@ class DeviceArray:
             raise ValueError(f"stream is {stream}: the host has no streams, it must be None")
         if stream == 0:
             raise ValueError("stream is 0, which DLPack forbids: None or 1 is the default stream")
+        if stream == _PER_THREAD:
+            raise ValueError(_NOT_PER_THREAD)
         return 0 if stream == _LEGACY else stream
 
 
@@ -88,8 +92,9 @@ class DeviceBatch:
     outputs do not name them. cu_seqlens is as long in every batch: from n_documents on it holds the
     number of all inputs. max_seqlen is the longest document of the batch.
 
-    Tensors may be used in the stream that was given to next, without further thought. One that is
-    used in another stream, too, must not go before that stream was joined to the first (in PyTorch:
+    A tensor may be used in the stream for which it was made, without further thought: PyTorch's current
+    one when batch.torch() or from_dlpack() is called, of which there may be four for a batch. One that
+    is used in yet another stream must not go before that was joined to the first (in PyTorch:
     first.wait_stream(other)). JAX does not tell in which stream it computes: let it copy, and wait
     for the copy, before the array goes."""
 
@@ -126,15 +131,14 @@ class DeviceBatch:
                                           for name in self._stage.outputs))
 
     def _export(self, name, stream):
-        tensor = c_void_p()
+        tensor = _lib.StageTensor(struct_size=ctypes.sizeof(_lib.StageTensor),
+                                  output=_OUTPUTS[name],
+                                  stream=self._stream if stream is None else stream)
         with self._stage._core as core:
             if not self._c.id:
                 raise BufferError("the batch has been released")
-            if stream is not None and stream != self._stream:
-                core.call(lib.tokmap_cuda_wait, ctypes.byref(self._c), stream)
-            core.call(lib.tokmap_cuda_export, ctypes.byref(self._c), _OUTPUTS[name],
-                      ctypes.byref(tensor))
-        capsule = _dlpack.capsule(tensor)
+            core.call(lib.tokmap_cuda_export, ctypes.byref(self._c), ctypes.byref(tensor))
+        capsule = _dlpack.capsule(c_void_p(tensor.managed))
         self._capsules = _dlpack.sweep(self._capsules)
         self._capsules.append(capsule)
         return capsule
@@ -472,8 +476,7 @@ class Stage:
                             "cuda_stream")
         stream = _number("stream", stream, 2**64)
         if stream == _PER_THREAD:
-            raise ValueError("stream is 2, each thread's own default stream: a batch may be let go of in "
-                             "another thread, so it needs a stream that all threads know")
+            raise ValueError(_NOT_PER_THREAD)
         self._core.streams[stream] = given  # lives as long as the stage: tensors may be deleted late
         return 0 if stream == _LEGACY else stream
 

@@ -122,6 +122,11 @@ class StageBatch(ctypes.Structure):
                 ("id", c_uint64)]
 
 
+class StageTensor(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("output", c_uint32), ("stream", c_void_p),
+                ("managed", c_void_p)]
+
+
 class StageInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("device", c_int32), ("pinned", c_int32),
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("n_rows", c_uint32), ("sequence_length", c_uint32), ("max_documents", c_uint32),
@@ -218,7 +223,7 @@ STAGE_SIGNATURES = {  # of tokmap_cuda.h
     "tokmap_cuda_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
     "tokmap_cuda_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
     "tokmap_cuda_position": (c_uint64, [c_void_p]),
-    "tokmap_cuda_export": (c_int, [c_void_p, POINTER(StageBatch), c_uint32, POINTER(c_void_p),
+    "tokmap_cuda_export": (c_int, [c_void_p, POINTER(StageBatch), POINTER(StageTensor),
                                    POINTER(ErrorDetail)]),
     "tokmap_cuda_get_info": (None, [c_void_p, POINTER(StageInfo)]),
 }
