@@ -125,7 +125,7 @@ TOKMAP_API tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batc
 TOKMAP_API tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch,
                                              void *stream, tokmap_error *err);
 /* next into memory of the caller's, and released at once: sets of addresses that stay the same, as
- * graphs need them. Pointers in *batch that are NULL are left out; those that are set must be among
+ * graphs need them. One kernel in the stream writes them. Pointers in *batch that are NULL are left out; those that are set must be among
  * `outputs`. The rest of *batch is filled in. */
 TOKMAP_API tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
                                           tokmap_error *err);

@@ -69,8 +69,6 @@ typedef struct tokmap_i_driver {
     int (*unregister_host)(void *memory);
     int (*copy_to_device)(tokmap_i_address to, const void *from, size_t n_bytes,
                           tokmap_i_stream stream);
-    int (*copy_on_device)(tokmap_i_address to, tokmap_i_address from, size_t n_bytes,
-                          tokmap_i_stream stream);
 
     int (*load_module)(void **module, const void *text);
     int (*unload_module)(void *module);

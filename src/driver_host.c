@@ -149,12 +149,6 @@ static int copy_to_device(tokmap_i_address to, const void *from, size_t n_bytes,
     return 0;
 }
 
-static int copy_on_device(tokmap_i_address to, tokmap_i_address from, size_t n_bytes,
-                          tokmap_i_stream stream)
-{
-    return copy_to_device(to, (const void *)(uintptr_t)from, n_bytes, stream);
-}
-
 static int load_module(void **module, const void *text)
 {
     (void)text;
@@ -210,7 +204,6 @@ const tokmap_i_driver *tokmap_i_driver_host(void)
                                          .register_host = register_host,
                                          .unregister_host = take_pointer,
                                          .copy_to_device = copy_to_device,
-                                         .copy_on_device = copy_on_device,
                                          .load_module = load_module,
                                          .unload_module = take_pointer,
                                          .get_function = get_function,

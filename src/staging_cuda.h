@@ -153,7 +153,7 @@ void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v);
 
 /* With the mutex held. False: there is nothing to queue, no slot for it, or the device is lost. */
 bool tokmap_i_stage_queue_one(tokmap_cuda *s);
-/* Lets the stream wait for the slot. `outputs`: other addresses, to which they go, or NULL. */
+/* Lets the stream wait for the slot. `outputs`: makes them once more, at these addresses; or NULL. */
 tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
                                        tokmap_i_stream stream, const tokmap_i_address *outputs,
                                        tokmap_error *err);

@@ -177,20 +177,6 @@ bool tokmap_i_stage_queue_one(tokmap_cuda *s)
     return true;
 }
 
-/* Outputs that were made ahead, to where the caller wants them. */
-static int copy_outputs(const tokmap_cuda *s, const tokmap_i_device_slot *d, tokmap_i_stream stream,
-                        const tokmap_i_address *outputs)
-{
-    const size_t n = (size_t)s->shape.n_rows * s->shape.length;
-    const size_t n_bytes[TOKMAP_I_STAGE_OUTPUTS] = {
-        n * s->options.input_bytes, n * s->options.label_bytes, n * 4, n * 4, (size_t)s->n_cu * 4};
-    int error = 0;
-    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS && !error; i++)
-        if (outputs[i])
-            error = s->driver->copy_on_device(outputs[i], d->outputs[i], n_bytes[i], stream);
-    return error;
-}
-
 static bool hand_over(tokmap_cuda *s, const tokmap_i_device_slot *d, tokmap_i_stream stream,
                       const tokmap_i_address *outputs, attempt *a)
 {
@@ -198,7 +184,7 @@ static bool hand_over(tokmap_cuda *s, const tokmap_i_device_slot *d, tokmap_i_st
     if (state != TOKMAP_I_DRIVER_NOT_READY && failed(a, state, "asking for an event"))
         return false;
     if (failed(a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event") ||
-        (outputs && failed(a, copy_outputs(s, d, stream, outputs), "copying a batch")))
+        (outputs && failed(a, expand(s, d, outputs, stream), "starting the kernel")))
         return false;
     s->n_late += state == TOKMAP_I_DRIVER_NOT_READY;
     return true;

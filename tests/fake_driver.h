@@ -367,16 +367,6 @@ static int fake_copy_in(tokmap_i_address to, const void *from, size_t n_bytes,
     return fake_leave(error);
 }
 
-static int fake_copy_on(tokmap_i_address to, tokmap_i_address from, size_t n_bytes,
-                        tokmap_i_stream stream)
-{
-    const int error = fake_enter(FAKE_COPY_ON);
-    const fake_op op = {.kind = FAKE_OP_COPY_ON, .to = to, .from = from, .n_bytes = n_bytes};
-    if (!error && fake_at(to, n_bytes) && fake_at(from, n_bytes))
-        fake_add(fake_stream_index(stream), &op);
-    return fake_leave(error);
-}
-
 static int fake_load(void **module, const void *text)
 {
     const int error = fake_enter(FAKE_LOAD);
@@ -414,8 +404,10 @@ static int fake_launch(void *function, unsigned grid_x, unsigned grid_y, unsigne
         grid_y != 1 || grid_z != 1 || block_x != TOKMAP_I_BLOCK_THREADS || block_y != 1 ||
         block_z != 1 || shared_bytes != 0 || extra)
         fake_breach("a launch of the wrong shape");
-    if (!error)
+    if (!error) {
         fake_add(fake_stream_index(stream), &op);
+        fake.n_launched++;
+    }
     return fake_leave(error);
 }
 
@@ -447,7 +439,6 @@ static const tokmap_i_driver fake_driver = {.init = fake_init,
                                             .register_host = fake_register,
                                             .unregister_host = fake_unregister,
                                             .copy_to_device = fake_copy_in,
-                                            .copy_on_device = fake_copy_on,
                                             .load_module = fake_load,
                                             .unload_module = fake_unload,
                                             .get_function = fake_function,

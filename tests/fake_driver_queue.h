@@ -51,7 +51,6 @@ typedef enum fake_call {
     FAKE_REGISTER,
     FAKE_UNREGISTER,
     FAKE_COPY_IN,
-    FAKE_COPY_ON,
     FAKE_LOAD,
     FAKE_UNLOAD,
     FAKE_FUNCTION,
@@ -69,17 +68,16 @@ typedef enum fake_op_kind {
     FAKE_OP_WAIT,
     FAKE_OP_RECORD,
     FAKE_OP_COPY_IN,
-    FAKE_OP_COPY_ON,
     FAKE_OP_LAUNCH,
     FAKE_OP_CALL /* the test's own */
 } fake_op_kind;
 
 typedef struct fake_op {
     fake_op_kind kind;
-    uint32_t serial;           /* of a record */
-    tokmap_i_address to, from; /* copies */
-    const uint8_t *host;       /* pinned */
-    uint8_t *staged;           /* a copy of memory that is not */
+    uint32_t serial;     /* of a record */
+    tokmap_i_address to; /* a copy */
+    const uint8_t *host; /* pinned */
+    uint8_t *staged;     /* a copy of memory that is not */
     size_t n_bytes;
     uint64_t hash; /* of pinned memory, when the copy was queued */
     tokmap_i_expand_job job;
@@ -130,7 +128,7 @@ static struct {
     atomic_bool failed_to_restore;           /* a thread's capture mode */
     void (*hook)(fake_call call);            /* before a call, without the mutex */
 
-    uint64_t n_pageable, n_copied, n_done, n_frees_in_use;
+    uint64_t n_pageable, n_copied, n_launched, n_done, n_frees_in_use;
 } fake = {.mutex = PTHREAD_MUTEX_INITIALIZER, .random = 1};
 
 enum {
@@ -256,10 +254,8 @@ static void fake_launch_now(const fake_op *op)
 static void fake_copy_now(const fake_op *op)
 {
     uint8_t *to = fake_at(op->to, op->n_bytes);
-    const uint8_t *from = op->staged                    ? op->staged
-                          : op->kind == FAKE_OP_COPY_ON ? fake_at(op->from, op->n_bytes)
-                                                        : op->host;
-    if (op->kind == FAKE_OP_COPY_IN && !op->staged) {
+    const uint8_t *from = op->staged ? op->staged : op->host;
+    if (!op->staged) {
         if (!fake_registered(op->host, op->n_bytes))
             fake_breach("memory that was pinned for a copy is not any more");
         else if (fake_hash(0, op->host, op->n_bytes) != op->hash)
@@ -417,7 +413,6 @@ static uint32_t fake_add_record(int k)
 static bool fake_op_uses(const fake_op *op, const fake_region *r)
 {
     const tokmap_i_address used[] = {op->to,
-                                     op->from,
                                      op->job.image,
                                      op->job.inputs,
                                      op->job.labels,

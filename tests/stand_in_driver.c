@@ -274,7 +274,7 @@ EXPORT int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n_bytes, void
 {
     graph *g = stream_of(given)->captured;
     if (!g)
-        return host()->copy_on_device(to, from, n_bytes, given);
+        return host()->copy_to_device(to, (const void *)(uintptr_t)from, n_bytes, given);
     if (g->n_nodes == MAX_NODES)
         return INVALID_VALUE;
     g->nodes[g->n_nodes++] = (node){to, from, n_bytes};

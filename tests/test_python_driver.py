@@ -62,10 +62,6 @@ int cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *s)
 {
     return memcpy((void *)(uintptr_t)to, from, n), 0;
 }
-int cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *s)
-{
-    return memcpy((void *)(uintptr_t)to, (const void *)(uintptr_t)from, n), 0;
-}
 int cuModuleLoadData(void **m, const void *t) { return *m = &fake_n_calls, 0; }
 int cuModuleUnload(void *m) { return 0; }
 int cuModuleGetFunction(void **f, void *m, const char *n) { return *f = &fake_n_calls, 0; }

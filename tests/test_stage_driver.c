@@ -509,6 +509,36 @@ TEST(a_forked_child_deletes_a_tensor_after_it_closed_the_stage)
     case_close();
 }
 
+/* ---- Fill ---- */
+
+/* In a caller's graph the time between two steps is what fill takes of its stream. */
+TEST(fill_is_one_launch_in_the_callers_stream)
+{
+    stage_case c;
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 9);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    const tokmap_cuda_batch all = case_memory(&c);
+    tokmap_i_stream stream = fake_stream_open(0);
+    for (int i = 0; i < 10; i++) {
+        tokmap_cuda_batch memory = all;
+        memory.labels = i & 1 ? memory.labels : NULL;
+        CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_OK);
+        uint32_t n_launches = 0, n_copies = 0;
+        const fake_stream *s = &fake.streams[fake_number(stream)];
+        for (size_t k = s->head; k < s->n_ops; k++) {
+            n_launches += s->ops[k].kind == FAKE_OP_LAUNCH;
+            n_copies += s->ops[k].kind == FAKE_OP_COPY_IN;
+        }
+        CHECK_EQ(n_launches, 1);
+        CHECK_EQ(n_copies, 0);
+        case_settle();
+    }
+    end(&c);
+    case_close();
+}
+
 /* ---- Close ---- */
 
 /* All that was queued before release has been done when memory goes. */
