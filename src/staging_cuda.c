@@ -125,9 +125,12 @@ static tokmap_status hand_out(tokmap_cuda *s, tokmap_i_device_slot **out, tokmap
     if (status)
         return status;
     tokmap_i_device_slot *d = &s->slots[s->order[s->n_handed % s->options.n_slots]];
+    tokmap_i_mutex_unlock(&s->mutex); /* nobody else hands out */
     status = tokmap_i_stage_hand_over(s, d, stream, outputs, err);
+    tokmap_i_mutex_lock(&s->mutex);
     if (status)
         return status;
+    s->n_late += d->is_late;
     d->state = TOKMAP_I_DEVICE_LENT;
     d->id = ++s->last_id;
     d->held = true;
@@ -234,10 +237,6 @@ void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d)
         return;
     d->state = TOKMAP_I_DEVICE_FREE;
     d->freed = ++s->n_freed;
-    /* The thread may be busy with reading: what waits for this slot is not to wait for that. */
-    while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))
-        tokmap_i_condition_signal(&s->news);
-    tokmap_i_condition_signal(&s->work);
 }
 
 static tokmap_status release(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
@@ -266,6 +265,10 @@ tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch
                  "batch %" PRIu64 " is not held: released already, or of another stage", batch->id);
     else
         status = release(s, d, stream, err);
+    /* The thread may be busy with reading: what waits for this slot is not to wait for that. */
+    while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))
+        continue;
+    tokmap_i_condition_signal(&s->work);
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_stage_leave(s, &visit);
     tokmap_i_stage_tell(s);
@@ -386,7 +389,7 @@ static tokmap_status move(tokmap_cuda *s, const uint8_t *state, uint64_t sample,
         return status;
     tokmap_i_mutex_lock(&s->mutex);
     s->paused = true;
-    while (s->filling)
+    while (s->filling || s->queueing)
         tokmap_i_condition_wait(&s->news, &s->mutex);
     status = state ? tokmap_loader_restore(s->loader, state, err)
                    : tokmap_loader_seek(s->loader, sample, err);

@@ -9,8 +9,9 @@
  * behind what the caller's streams did with the device slot before. On the host an event is waited
  * for by who fills, which is the stage's thread unless the caller wanted none, and after a failure.
  *
- * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it; slots
- * are written without it by whoever fills them, while they are his. */
+ * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it. Calls
+ * of the driver that may take their time are made without it: slots are then in the hands of who
+ * fills or queues them, or who hands them out, of whom there is one each. */
 #ifndef TOKMAP_STAGING_CUDA_H
 #define TOKMAP_STAGING_CUDA_H
 
@@ -37,6 +38,7 @@ typedef enum tokmap_i_host_state {
 
 typedef enum tokmap_i_device_state {
     TOKMAP_I_DEVICE_FREE,
+    TOKMAP_I_DEVICE_TAKEN, /* by who queues */
     TOKMAP_I_DEVICE_READY,
     TOKMAP_I_DEVICE_LENT
 } tokmap_i_device_state;
@@ -69,6 +71,7 @@ typedef struct tokmap_i_device_slot {
     uint64_t first_sample, step_sample;
     uint64_t id;
     bool held;      /* by the caller */
+    bool is_late;   /* it was still on its way when it was handed out */
     uint64_t freed; /* when, in the order of such moments */
 } tokmap_i_device_slot;
 
@@ -95,7 +98,7 @@ struct tokmap_cuda {
 
     tokmap_i_mutex mutex;
     tokmap_i_condition work, news; /* for the stage's thread; for the caller */
-    bool quitting, paused, filling;
+    bool quitting, paused, filling, queueing;
     tokmap_i_host_slot host[TOKMAP_I_STAGE_MAX_SLOTS];
     tokmap_i_device_slot slots[TOKMAP_I_STAGE_MAX_SLOTS];
     uint8_t order[TOKMAP_I_STAGE_MAX_SLOTS]; /* device slot of batch n, at n % n_slots */
@@ -151,9 +154,11 @@ void tokmap_i_stage_take_back(tokmap_cuda *s);
 int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v);
 void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v);
 
-/* With the mutex held. False: there is nothing to queue, no slot for it, or the device is lost. */
+/* Queues the next batch, or loses the device. The mutex is held at the call and at its end, but not
+ * between: a copy or a launch may take its time. False: there is nothing to queue, no slot for it,
+ * or somebody else is at it; then the mutex was held all the time. */
 bool tokmap_i_stage_queue_one(tokmap_cuda *s);
-/* Lets the stream wait for the slot. `outputs`: makes them once more, at these addresses; or NULL. */
+/* Without the mutex. Lets the stream wait for the slot. `outputs`: makes them once more, at these addresses; or NULL. */
 tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
                                        tokmap_i_stream stream, const tokmap_i_address *outputs,
                                        tokmap_error *err);

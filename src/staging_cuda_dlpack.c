@@ -76,6 +76,7 @@ static void delete_tensor(managed_tensor *self)
     if (--t->use->n_tensors == 0 && !s->closed)
         give_back(s, t->slot, t->use);
     const bool is_last = s->closed && s->n_tensors == 0;
+    tokmap_i_condition_signal(&s->work);
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
     tokmap_i_mutex_unlock(&s->mutex); /* from here on another may free the stage */

@@ -161,32 +161,27 @@ bool tokmap_i_stage_queue_one(tokmap_cuda *s)
     tokmap_i_host_slot *h = &s->host[s->n_queued % s->options.n_host_slots];
     tokmap_i_device_slot *d = free_slot(s);
     attempt a;
-    if (s->lost.status || s->n_queued == s->n_filled || !d)
+    if (s->lost.status || s->queueing || s->n_queued == s->n_filled || !d)
         return false;
+    d->state = TOKMAP_I_DEVICE_TAKEN;
+    s->queueing = true;
+    tokmap_i_mutex_unlock(&s->mutex);
     describe(s, h, d);
-    if (!queue(s, h, d, &a)) {
+    const bool ok = queue(s, h, d, &a);
+    tokmap_i_mutex_lock(&s->mutex);
+    s->queueing = false;
+    if (!ok) {
+        d->state = TOKMAP_I_DEVICE_FREE;
         lose(s, &a);
-        return false;
+    } else {
+        s->bytes_moved += h->image.n_bytes;
+        h->state = TOKMAP_I_HOST_QUEUED;
+        d->state = TOKMAP_I_DEVICE_READY;
+        d->n_exports = 0;
+        s->order[s->n_queued % s->options.n_slots] = (uint8_t)(d - s->slots);
+        s->n_queued++;
     }
-    s->bytes_moved += h->image.n_bytes;
-    h->state = TOKMAP_I_HOST_QUEUED;
-    d->state = TOKMAP_I_DEVICE_READY;
-    d->n_exports = 0;
-    s->order[s->n_queued % s->options.n_slots] = (uint8_t)(d - s->slots);
-    s->n_queued++;
-    return true;
-}
-
-static bool hand_over(tokmap_cuda *s, const tokmap_i_device_slot *d, tokmap_i_stream stream,
-                      const tokmap_i_address *outputs, attempt *a)
-{
-    const int state = s->driver->query(d->ready);
-    if (state != TOKMAP_I_DRIVER_NOT_READY && failed(a, state, "asking for an event"))
-        return false;
-    if (failed(a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event") ||
-        (outputs && failed(a, expand(s, d, outputs, stream), "starting the kernel")))
-        return false;
-    s->n_late += state == TOKMAP_I_DRIVER_NOT_READY;
+    tokmap_i_condition_signal(&s->news);
     return true;
 }
 
@@ -195,7 +190,11 @@ tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
                                        tokmap_error *err)
 {
     attempt a;
-    /* The caller's stream may be at fault, so this is not the end of the stage. */
-    return hand_over(s, d, stream, outputs, &a) ? TOKMAP_OK
-                                                : tokmap_i_stage_fail(s, a.error, a.what, err);
+    const int state = s->driver->query(d->ready);
+    d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
+    if ((!d->is_late && failed(&a, state, "asking for an event")) ||
+        failed(&a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event") ||
+        (outputs && failed(&a, expand(s, d, outputs, stream), "starting the kernel")))
+        return tokmap_i_stage_fail(s, a.error, a.what, err); /* the stream may be at fault */
+    return TOKMAP_OK;
 }

@@ -539,6 +539,49 @@ TEST(fill_is_one_launch_in_the_callers_stream)
     case_close();
 }
 
+/* ---- Calls that take their time ---- */
+
+static pthread_t caller;
+
+static void copy_slowly(fake_call call)
+{
+    if (call == FAKE_COPY_IN && !pthread_equal(pthread_self(), caller)) {
+        gate = 1;
+        while (gate == 1)
+            usleep(100);
+    }
+}
+
+/* A copy from memory that is not pinned waits for its stream. */
+TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_EAGER, 9);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 8});
+    caller = pthread_self();
+    while (n_queued(&c) < 7)
+        usleep(100);
+    case_next(&c, &b, NULL);
+    gate = 0;
+    fake.hook = copy_slowly;
+    case_release(&c, &b, NULL);
+    for (int i = 0; i < 5; i++) {
+        case_next(&c, &b, NULL);
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+        t->deleter(t);
+        CHECK_INT(tokmap_cuda_wait(c.stage, &b, NULL, NULL), TOKMAP_OK);
+        case_release(&c, &b, NULL);
+        for (int k = 0; i == 0 && gate == 0 && k < 10000; k++)
+            usleep(100); /* the thread is in the copy, or all of it was queued by the caller */
+    }
+    fake.hook = NULL;
+    gate = 2;
+    end(&c);
+    case_close();
+}
+
 /* ---- Close ---- */
 
 /* All that was queued before release has been done when memory goes. */
