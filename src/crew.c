@@ -1,5 +1,6 @@
 #include "crew.h"
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -10,22 +11,19 @@ struct tokmap_i_crew {
     tokmap_i_condition begin, end;
     void (*work)(void *context, uint32_t part);
     void *context;
-    uint32_t n_parts, next_part, n_done;
+    uint32_t n_parts; /* 0: there is no work */
+    atomic_uint next_part;
+    uint32_t n_at_work; /* threads but the caller's */
     bool quitting;
     uint32_t n_threads;
     tokmap_i_thread threads[];
 };
 
-/* Takes parts until there are none; called with the mutex held. */
-static void take_parts(tokmap_i_crew *c)
+/* Takes parts until there are none. */
+static void take_parts(tokmap_i_crew *c, uint32_t n_parts)
 {
-    while (c->next_part < c->n_parts) {
-        const uint32_t part = c->next_part++;
-        tokmap_i_mutex_unlock(&c->mutex);
+    for (uint32_t part; (part = atomic_fetch_add(&c->next_part, 1)) < n_parts;)
         c->work(c->context, part);
-        tokmap_i_mutex_lock(&c->mutex);
-        c->n_done++;
-    }
 }
 
 static void *live(void *context)
@@ -33,11 +31,17 @@ static void *live(void *context)
     tokmap_i_crew *c = context;
     tokmap_i_mutex_lock(&c->mutex);
     while (!c->quitting) {
-        take_parts(c);
-        if (c->n_done == c->n_parts)
-            tokmap_i_condition_signal(&c->end);
-        if (!c->quitting)
+        const uint32_t n_parts = c->n_parts;
+        if (atomic_load(&c->next_part) < n_parts) {
+            c->n_at_work++;
+            tokmap_i_mutex_unlock(&c->mutex);
+            take_parts(c, n_parts);
+            tokmap_i_mutex_lock(&c->mutex);
+            if (--c->n_at_work == 0)
+                tokmap_i_condition_signal(&c->end);
+        } else {
             tokmap_i_condition_wait(&c->begin, &c->mutex);
+        }
     }
     /* One signal wakes one thread. */
     tokmap_i_condition_signal(&c->begin);
@@ -82,12 +86,14 @@ void tokmap_i_crew_run(tokmap_i_crew *c, void (*work)(void *context, uint32_t pa
     c->work = work;
     c->context = context;
     c->n_parts = n_parts;
-    c->next_part = c->n_done = 0;
+    atomic_store(&c->next_part, 0);
     for (uint32_t i = 0; i < c->n_threads && i + 1 < n_parts; i++)
         tokmap_i_condition_signal(&c->begin);
-    take_parts(c);
-    while (c->n_done < c->n_parts)
+    tokmap_i_mutex_unlock(&c->mutex);
+    take_parts(c, n_parts);
+    tokmap_i_mutex_lock(&c->mutex);
+    while (c->n_at_work > 0)
         tokmap_i_condition_wait(&c->end, &c->mutex);
-    c->n_parts = c->next_part = c->n_done = 0;
+    c->n_parts = 0;
     tokmap_i_mutex_unlock(&c->mutex);
 }
