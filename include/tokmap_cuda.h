@@ -33,9 +33,11 @@
  * fork      A child gets TOKMAP_ERR_FORKED from every call that has a status; close leaves the
  *           parent's stage alone.
  * Errors    As in tokmap_loader.h; an error of reading comes with the step that needs the rows, and
- *           next may be called again. When host memory cannot be pinned, the stage says so once by
- *           `log` and copies out of memory that is not pinned, which is slower. When the driver
- *           refuses to queue a batch, next is TOKMAP_ERR_DEVICE for good; save still works. */
+ *           next may be called again. Tokens are read from the file and not through its map: one
+ *           that was cut is TOKMAP_ERR_IO, and no signal in a thread of the stage's. When host
+ *           memory cannot be pinned, the stage says so once by `log` and copies out of memory that
+ *           is not pinned, which is slower. When the driver refuses to queue a batch, next is
+ *           TOKMAP_ERR_DEVICE for good; save still works. */
 #ifndef TOKMAP_CUDA_H
 #define TOKMAP_CUDA_H
 
@@ -125,8 +127,8 @@ TOKMAP_API tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batc
 TOKMAP_API tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch,
                                              void *stream, tokmap_error *err);
 /* next into memory of the caller's, and released at once: sets of addresses that stay the same, as
- * graphs need them. One kernel in the stream writes them. Pointers in *batch that are NULL are left out; those that are set must be among
- * `outputs`. The rest of *batch is filled in. */
+ * graphs need them. One kernel in the stream writes them. Pointers in *batch that are NULL are left
+ * out; those that are set must be among `outputs`. The rest of *batch is filled in. */
 TOKMAP_API tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
                                           tokmap_error *err);
 

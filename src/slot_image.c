@@ -155,13 +155,9 @@ bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *s,
     return true;
 }
 
-void tokmap_i_image_copy(const tokmap_i_image *image, const tokmap_row *rows, uint32_t first,
-                         uint32_t end)
+uint8_t *tokmap_i_image_tokens(const tokmap_i_image *image, uint32_t row)
 {
-    const tokmap_i_image_row *table = (const tokmap_i_image_row *)image->memory;
-    for (uint32_t r = first; r < end; r++)
-        memcpy(image->memory + table[r].tokens, rows[r].tokens,
-               (size_t)rows[r].n_tokens * rows[r].token_bytes);
+    return image->memory + ((const tokmap_i_image_row *)image->memory)[row].tokens;
 }
 
 tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image, const tokmap_i_image_shape *s)

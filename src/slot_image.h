@@ -33,9 +33,9 @@ typedef struct tokmap_i_image {
  * n_borders says how many. */
 bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *shape,
                           const tokmap_row *rows);
-/* The tokens of rows first .. end - 1; parts of an image may be written at the same time. */
-void tokmap_i_image_copy(const tokmap_i_image *image, const tokmap_row *rows, uint32_t first,
-                         uint32_t end);
+/* Where the tokens of a row go, which is the caller's to do. */
+uint8_t *tokmap_i_image_tokens(const tokmap_i_image *image, uint32_t row);
+
 /* What is to be made of the image; the caller adds the addresses and what outputs look like. */
 tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image,
                                        const tokmap_i_image_shape *shape);

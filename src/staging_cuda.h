@@ -79,7 +79,8 @@ struct tokmap_cuda {
     tokmap_i_fork_mark fork_mark;
     tokmap_cuda_options options; /* with the defaults filled in */
     tokmap_loader *loader;
-    tokmap_row *rows; /* of a batch, for `edit` */
+    tokmap_row *rows; /* of a batch; with `edit`, as they were and as they are then */
+    uint8_t *tokens;  /* of these, for `edit`; or NULL */
     tokmap_i_image_shape shape;
     uint32_t n_cu; /* entries of cu_seqlens */
     uint64_t image_bytes;
@@ -158,7 +159,8 @@ void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v);
  * between: a copy or a launch may take its time. False: there is nothing to queue, no slot for it,
  * or somebody else is at it; then the mutex was held all the time. */
 bool tokmap_i_stage_queue_one(tokmap_cuda *s);
-/* Without the mutex. Lets the stream wait for the slot. `outputs`: makes them once more, at these addresses; or NULL. */
+/* Without the mutex: lets the stream wait for the slot. `outputs`: makes them once more, at these
+ * addresses; or NULL. */
 tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
                                        tokmap_i_stream stream, const tokmap_i_address *outputs,
                                        tokmap_error *err);

@@ -12,64 +12,120 @@ enum {
 /* ---- One slot ---- */
 
 typedef struct copying {
-    const tokmap_i_image *image;
+    tokmap_cuda *stage;
     const tokmap_row *rows;
-    uint32_t n_rows, rows_per_part;
+    const tokmap_i_image *image; /* where to; NULL: to the memory for `edit` */
+    uint32_t rows_per_part;
+    tokmap_i_mutex mutex; /* of what follows */
+    tokmap_error err;
 } copying;
+
+/* Where a row that lies in a map is in the file's tokens; false: it lies elsewhere. */
+static bool is_mapped(const tokmap_dataset *ds, const tokmap_row *row, uint64_t *first_byte)
+{
+    const uint8_t *begin = ds->token_map + ds->header.token_offset, *tokens = row->tokens;
+    if (tokens < begin || tokens >= ds->token_map + ds->token_file_bytes)
+        return false;
+    *first_byte = (uint64_t)(tokens - begin);
+    return true;
+}
+
+/* Whoever touches a page of a map that a cut file has no more gets a signal, which would end the
+ * process in a thread that is not the caller's. */
+static tokmap_status copy_row(const copying *c, uint32_t r, tokmap_error *err)
+{
+    const tokmap_cuda *s = c->stage;
+    const tokmap_row *row = &c->rows[r];
+    const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
+    const size_t n_bytes = (size_t)row->n_tokens * row->token_bytes;
+    const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
+    uint8_t *to = c->image ? tokmap_i_image_tokens(c->image, r) : s->tokens + r * row_bytes;
+    uint64_t first_byte;
+    if (is_mapped(source->datasets[s->rows[r].dataset], row, &first_byte))
+        return tokmap_i_dataset_read_bytes(source->datasets[s->rows[r].dataset], first_byte,
+                                           n_bytes, to, err);
+    memcpy(to, row->tokens, n_bytes);
+    return TOKMAP_OK;
+}
 
 static void copy_part(void *context, uint32_t part)
 {
-    const copying *c = context;
+    copying *c = context;
     const uint32_t first = part * c->rows_per_part;
-    tokmap_i_image_copy(c->image, c->rows, first, MIN(c->n_rows, first + c->rows_per_part));
+    const uint32_t end = MIN(c->stage->shape.n_rows, first + c->rows_per_part);
+    tokmap_error err = {0};
+    for (uint32_t r = first; r < end && !err.status; r++)
+        copy_row(c, r, &err);
+    if (!err.status)
+        return;
+    tokmap_i_mutex_lock(&c->mutex);
+    c->err = err;
+    tokmap_i_mutex_unlock(&c->mutex);
 }
 
-static void copy_rows(const tokmap_cuda *s, const tokmap_i_image *image)
+static tokmap_status copy_rows(tokmap_cuda *s, const tokmap_row *rows, const tokmap_i_image *image,
+                               tokmap_error *err)
 {
     const uint64_t row_bytes = (s->shape.length + 1ull) * s->shape.token_bytes;
-    copying c = {.image = image, .rows = s->rows, .n_rows = s->shape.n_rows};
-    if (!s->crew) {
-        tokmap_i_image_copy(image, s->rows, 0, c.n_rows);
-        return;
+    const uint32_t n_rows = s->shape.n_rows;
+    copying c = {.stage = s, .rows = rows, .image = image, .rows_per_part = n_rows};
+    tokmap_i_mutex_init(&c.mutex);
+    if (s->crew) {
+        c.rows_per_part = (uint32_t)MIN(div_up(PART_BYTES, row_bytes), n_rows);
+        tokmap_i_crew_run(s->crew, copy_part, &c, (uint32_t)div_up(n_rows, c.rows_per_part));
+    } else {
+        copy_part(&c, 0);
     }
-    const uint64_t n = MIN(div_up(PART_BYTES, row_bytes), c.n_rows);
-    c.rows_per_part = (uint32_t)n;
-    tokmap_i_crew_run(s->crew, copy_part, &c, (uint32_t)div_up(c.n_rows, n));
+    tokmap_i_mutex_free(&c.mutex);
+    if (c.err.status)
+        *err = c.err;
+    return c.err.status;
 }
 
-static tokmap_status write_image(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *err)
+static tokmap_status write_image(tokmap_cuda *s, tokmap_i_host_slot *h, const tokmap_row *rows,
+                                 tokmap_error *err)
 {
-    if (!tokmap_i_image_begin(&h->image, &s->shape, s->rows))
+    if (!tokmap_i_image_begin(&h->image, &s->shape, rows))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "sample %" PRIu64 " and those after it have %" PRIu32
                     " documents: more than max_documents, %" PRIu32,
                     h->first_sample, h->image.n_borders, s->shape.max_borders);
-    copy_rows(s, &h->image);
-    return TOKMAP_OK;
+    return copy_rows(s, rows, &h->image, err);
 }
 
-/* What `edit` has made of the rows goes to the device, so it must still fit there. */
-static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *batch, tokmap_error *err)
+/* What `edit` has made of a row goes to the device, so it must still fit there. */
+static bool is_sound(const tokmap_cuda *s, const tokmap_row *was, tokmap_row *is)
 {
-    memcpy(s->rows, batch->rows, batch->n_rows * sizeof *s->rows);
-    if (!s->options.edit)
-        return TOKMAP_OK;
-    s->options.edit(s->options.edit_context, s->rows, batch);
-    for (uint32_t r = 0; r < batch->n_rows; r++) {
-        const tokmap_row *was = &batch->rows[r];
-        tokmap_row *is = &s->rows[r];
-        if (!is->tokens || is->n_tokens < 2 || is->n_tokens > was->n_tokens ||
-            is->token_bytes != was->token_bytes || is->n_documents > was->n_documents ||
-            (s->shape.has_documents && is->n_documents == 0))
+    if (!is->tokens || is->n_tokens < 2 || is->n_tokens > was->n_tokens ||
+        is->token_bytes != was->token_bytes || is->n_documents > was->n_documents ||
+        (s->shape.has_documents && is->n_documents == 0))
+        return false;
+    /* Documents that began behind its new end. */
+    while (is->n_documents > 1 && is->cu_seqlens[is->n_documents - 1] >= (int32_t)is->n_tokens - 1)
+        is->n_documents--;
+    is->longest_document = MIN(is->longest_document, is->n_tokens - 1);
+    return true;
+}
+
+/* Lets the caller look at rows in memory, and replace them. */
+static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *loaded, tokmap_row *edited,
+                               tokmap_error *err)
+{
+    const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
+    const tokmap_status status = copy_rows(s, s->rows, NULL, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < loaded->n_rows; r++)
+        s->rows[r].tokens = s->tokens + r * row_bytes;
+    memcpy(edited, s->rows, loaded->n_rows * sizeof *edited);
+    tokmap_batch batch = *loaded;
+    batch.rows = s->rows;
+    s->options.edit(s->options.edit_context, edited, &batch);
+    for (uint32_t r = 0; r < batch.n_rows; r++)
+        if (!is_sound(s, &s->rows[r], &edited[r]))
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "edit: row %" PRIu32 " has grown, or has no tokens or documents any more",
                         r);
-        /* Documents that began behind its new end. */
-        while (is->n_documents > 1 &&
-               is->cu_seqlens[is->n_documents - 1] >= (int32_t)is->n_tokens - 1)
-            is->n_documents--;
-        is->longest_document = MIN(is->longest_document, is->n_tokens - 1);
-    }
     return TOKMAP_OK;
 }
 
@@ -83,9 +139,14 @@ static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *e
         return status;
     h->first_sample = batch.first_sample;
     h->step_sample = batch.step_sample;
-    status = edit_rows(s, &batch, err);
+    memcpy(s->rows, batch.rows, batch.n_rows * sizeof *s->rows);
+    tokmap_row *rows = s->rows;
+    if (s->options.edit) {
+        rows += batch.n_rows;
+        status = edit_rows(s, &batch, rows, err);
+    }
     if (!status)
-        status = write_image(s, h, err);
+        status = write_image(s, h, rows, err);
     if (status)
         tokmap_loader_seek(s->loader, batch.step_sample, NULL);
     return status;

@@ -263,8 +263,11 @@ static tokmap_status open_memory(tokmap_cuda *s, tokmap_error *err)
 
 static tokmap_status open_threads(tokmap_cuda *s, tokmap_error *err)
 {
-    s->rows = malloc(s->shape.n_rows * sizeof *s->rows);
-    if (!s->rows)
+    const size_t n_rows = s->shape.n_rows;
+    s->rows = calloc(2 * n_rows, sizeof *s->rows);
+    if (s->options.edit)
+        s->tokens = malloc(n_rows * (s->shape.length + 1ull) * s->shape.token_bytes);
+    if (!s->rows || (s->options.edit && !s->tokens))
         return FAIL_MEMORY(err);
     if (s->options.n_copiers > 1 && !(s->crew = tokmap_i_crew_open(s->options.n_copiers)))
         return FAIL_MEMORY(err);
@@ -330,6 +333,7 @@ static void free_host(tokmap_cuda *s)
     s->host_memory = NULL;
     tokmap_i_crew_close(s->crew);
     free(s->rows);
+    free(s->tokens);
 }
 
 void tokmap_i_stage_free(tokmap_cuda *s)
@@ -414,7 +418,9 @@ tokmap_status tokmap_cuda_open(tokmap_cuda **out, const tokmap_cuda_options *opt
 static void close_in_child(tokmap_cuda *s)
 {
     free(s->rows);
+    free(s->tokens);
     s->rows = NULL;
+    s->tokens = NULL;
     if (s->n_tensors > 0) /* their deleters look at the mark */
         return;
     tokmap_i_fork_mark_free(&s->fork_mark);
@@ -436,8 +442,9 @@ void tokmap_cuda_close(tokmap_cuda *s)
     free_host(s);
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
-    if (s->loader)
+    if (s->loader) {
         tokmap_loader_seek(s->loader, s->next_sample, NULL);
+    }
     tokmap_i_mutex_lock(&s->mutex);
     s->closed = true;
     const bool has_tensors = s->n_tensors > 0;

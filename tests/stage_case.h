@@ -46,6 +46,7 @@ typedef struct options {
     uint32_t n_rows, row_parts, n_ranks;
     tokmap_windows windows;
     uint64_t max_epochs;
+    tokmap_io io;
 } options;
 
 UNUSED static tokmap_loader *open_loader(const options *o)
@@ -61,7 +62,8 @@ UNUSED static tokmap_loader *open_loader(const options *o)
                                       .n_ranks = o->n_ranks,
                                       .seed = 7,
                                       .windows = o->windows,
-                                      .row_parts = o->row_parts};
+                                      .row_parts = o->row_parts,
+                                      .io = o->io};
     if (tokmap_loader_open(&l, &lo, &err))
         CHECK_FAIL("%s", err.text);
     return l;

@@ -206,7 +206,9 @@ static void make_image(void)
     now.shape.max_borders = now.shape.has_documents ? n_most : 0;
     image.memory = take(64, tokmap_i_image_bytes(&now.shape));
     CHECK(tokmap_i_image_begin(&image, &now.shape, now.rows));
-    tokmap_i_image_copy(&image, now.rows, 0, p->n_rows);
+    for (uint32_t r = 0; r < p->n_rows; r++)
+        memcpy(tokmap_i_image_tokens(&image, r), now.rows[r].tokens,
+               (size_t)now.rows[r].n_tokens * now.rows[r].token_bytes);
     now.job = tokmap_i_image_job(&image, &now.shape);
     now.image = take(16, image.n_bytes);
     memcpy(now.image, image.memory, image.n_bytes);

@@ -156,7 +156,9 @@ static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
     tokmap_i_image image = {.memory = aligned_alloc(64, round_up(n_bytes, 64))};
     CHECK(image.memory != NULL);
     CHECK(tokmap_i_image_begin(&image, shape, all->rows));
-    tokmap_i_image_copy(&image, all->rows, 0, shape->n_rows);
+    for (uint32_t r = 0; r < shape->n_rows; r++)
+        memcpy(tokmap_i_image_tokens(&image, r), all->rows[r].tokens,
+               (size_t)all->rows[r].n_tokens * all->rows[r].token_bytes);
     tokmap_i_expand_job job = tokmap_i_image_job(&image, shape);
     job.input_bytes = 8;
     job.label_bytes = 4;

@@ -1,8 +1,5 @@
-/* Images of batches: how large they are, what they refuse, and that rows may be written in parts
- * and by several threads. */
+/* Images of batches: how large they are, what they refuse, and what stands where. */
 #include "check.h"
-
-#include <pthread.h>
 
 #include "base.h"
 #include "slot_image.h"
@@ -136,18 +133,10 @@ static tokmap_i_image write_image(void)
 {
     tokmap_i_image image = open_image();
     begin(&image);
-    tokmap_i_image_copy(&image, now.rows, 0, now.shape.n_rows);
+    for (uint32_t r = 0; r < now.shape.n_rows; r++)
+        memcpy(tokmap_i_image_tokens(&image, r), now.rows[r].tokens,
+               (size_t)now.rows[r].n_tokens * now.rows[r].token_bytes);
     return image;
-}
-
-static void check_same(const tokmap_i_image *a, const tokmap_i_image *b)
-{
-    CHECK_EQ(a->n_bytes, b->n_bytes);
-    CHECK_EQ(a->borders, b->borders);
-    CHECK_EQ(a->tile_borders, b->tile_borders);
-    CHECK_EQ(a->n_borders, b->n_borders);
-    CHECK_EQ(a->longest, b->longest);
-    CHECK(memcmp(a->memory, b->memory, tokmap_i_image_bytes(&now.shape)) == 0);
 }
 
 static const tokmap_i_image_row *row_of(const tokmap_i_image *image, uint32_t r)
@@ -347,63 +336,5 @@ TEST(more_documents_than_there_is_room_for_are_refused)
         image = write_image();
         CHECK_EQ(image.n_borders, now.n_borders);
         close_image(&image);
-    }
-}
-
-/* ---- In parts ---- */
-
-TEST(copies_in_parts_equal_one_copy)
-{
-    for (int i = 0; i < 200; i++) {
-        make_batch(false);
-        const tokmap_i_image whole = write_image();
-        tokmap_i_image parts = open_image();
-        uint32_t cuts[MAX_ROWS + 1] = {0}, n = 0;
-        for (; cuts[n] < now.shape.n_rows; n++)
-            cuts[n + 1] = cuts[n] + 1 + below(MIN(4, now.shape.n_rows - cuts[n]));
-        begin(&parts);
-        tokmap_i_image_copy(&parts, now.rows, 0, 0); /* none */
-        while (n > 0) {                              /* from the end */
-            tokmap_i_image_copy(&parts, now.rows, cuts[n - 1], cuts[n]);
-            n--;
-        }
-        check_same(&whole, &parts);
-        close_image(&whole);
-        close_image(&parts);
-    }
-}
-
-typedef struct copier {
-    const tokmap_i_image *image;
-    uint32_t first, end;
-} copier;
-
-static void *copy_rows(void *context)
-{
-    const copier *c = context;
-    tokmap_i_image_copy(c->image, now.rows, c->first, c->end);
-    return NULL;
-}
-
-TEST(threads_may_copy_parts_at_the_same_time)
-{
-    for (int i = 0; i < 50; i++) {
-        make_batch(false);
-        const tokmap_i_image whole = write_image();
-        tokmap_i_image parts = open_image();
-        pthread_t threads[3];
-        copier copiers[3];
-        uint32_t ends[4] = {0, below(now.shape.n_rows + 1), 0, now.shape.n_rows};
-        ends[2] = ends[1] + below(now.shape.n_rows - ends[1] + 1);
-        begin(&parts);
-        for (int k = 0; k < 3; k++) {
-            copiers[k] = (copier){&parts, ends[k], ends[k + 1]};
-            CHECK_INT(pthread_create(&threads[k], NULL, copy_rows, &copiers[k]), 0);
-        }
-        for (int k = 0; k < 3; k++)
-            pthread_join(threads[k], NULL);
-        check_same(&whole, &parts);
-        close_image(&whole);
-        close_image(&parts);
     }
 }

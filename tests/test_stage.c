@@ -320,6 +320,78 @@ TEST(refuses_rows_that_have_grown)
     close_corpus();
 }
 
+/* ---- Damage ---- */
+
+static char cut_path[640];
+
+/* A file may be cut while it is in use; and be there again. */
+static void put_file(const uint8_t *bytes, size_t n_bytes)
+{
+    FILE *f = fopen(cut_path, "r+");
+    CHECK(f && fwrite(bytes, 1, n_bytes, f) == n_bytes && fflush(f) == 0 &&
+          ftruncate(fileno(f), (off_t)n_bytes) == 0 && fclose(f) == 0);
+}
+
+static void look_at_rows(void *context, tokmap_row *rows, const tokmap_batch *batch)
+{
+    uint64_t *sum = context;
+    for (uint32_t r = 0; r < batch->n_rows; r++)
+        for (uint32_t i = 0; i < batch->rows[r].n_tokens; i++)
+            *sum += corpus_id(&rows[r], i) + corpus_id(&batch->rows[r], i);
+}
+
+static void cut_file_under(const tokmap_cuda_options *so, const options *o)
+{
+    static uint8_t whole[6000];
+    tokmap_loader *mine = open_loader(o), *l = open_loader(o);
+    tokmap_cuda *s = open_stage(l, *so);
+    tokmap_cuda_batch b = {.struct_size = sizeof b};
+    tokmap_batch rows = {.struct_size = sizeof rows};
+    tokmap_error err;
+    snprintf(cut_path, sizeof cut_path, "%s.bin", narrow.path);
+    FILE *f = fopen(cut_path, "r");
+    CHECK(f && fread(whole, 1, sizeof whole, f) == sizeof whole && fclose(f) == 0);
+    put_file(whole, 10);
+    tokmap_status status = TOKMAP_OK;
+    for (int i = 0; i < 100 && !status; i++) {
+        status = tokmap_cuda_next(s, &b, NULL, &err);
+        if (!status)
+            release(s, &b);
+    }
+    CHECK_INT(status, TOKMAP_ERR_IO);
+    CHECK(strstr(err.text, cut_path) != NULL);
+    CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), TOKMAP_ERR_IO);
+    put_file(whole, sizeof whole);
+    CHECK_INT(tokmap_loader_seek(mine, tokmap_cuda_position(s), &err), TOKMAP_OK);
+    for (int i = 0; i < 20; i++) {
+        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        next(s, &b);
+        check_batch(&b, &rows, &(tokmap_cuda_options){.ignore_index = -100});
+        release(s, &b);
+    }
+    tokmap_cuda_close(s);
+    tokmap_loader_close(l);
+    tokmap_loader_close(mine);
+}
+
+/* Of the map alone the process would hear by a signal, in the stage's thread. */
+TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
+{
+    uint64_t sum = 0;
+    open_corpus();
+    const options o = {.row_parts = ALL_PARTS, .io = TOKMAP_IO_MAP};
+    const tokmap_cuda_options so[] = {
+        {.outputs = ALL},
+        {.outputs = ALL, .n_copiers = 3},
+        {.outputs = ALL, .no_thread = 1},
+        {.outputs = ALL, .edit = look_at_rows, .edit_context = &sum},
+        {.outputs = ALL, .edit = look_at_rows, .edit_context = &sum, .n_copiers = 3}};
+    for (size_t v = 0; v < sizeof so / sizeof so[0]; v++)
+        cut_file_under(&so[v], &o);
+    CHECK(sum > 0);
+    close_corpus();
+}
+
 /* ---- Tensors ---- */
 
 /* As DLPack 0.8 has it. */

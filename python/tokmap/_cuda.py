@@ -275,6 +275,8 @@ class _Core:
         try:
             rows = [Row(self.loader_handle, _lib.ROW.unpack(c_rows[i]), batch.contents.sequence_length)
                     for i in range(batch.contents.n_rows)]
+            for row in rows:  # the stage's own memory, which is not there as long as a view may be
+                row.tokens = memoryview(row.tokens.tobytes()).cast(row.tokens.format)
             before = [(row.tokens, row.loss_mask) for row in rows]
             self.user_edit(rows, batch.contents.first_sample)
             for i, (row, (tokens, mask)) in enumerate(zip(rows, before)):
