@@ -6,7 +6,7 @@
  *           that stream, tokmap_cuda_release with the stream that used the batch last. Save with
  *           tokmap_cuda_save. The loader and its datasets stay open, and the loader is the
  *           stage's alone, until the stage is closed; then the loader stands behind the last
- *           batch that was handed out.
+ *           batch that was handed out. A loader has one stage at a time.
  * Transfer  Tokens cross the bus once, as wide as they are stored. Inputs, labels, position ids,
  *           document ids and borders of documents are made from them on the GPU. A thread of the
  *           stage's fills pinned memory and queues the transfers, some steps ahead.

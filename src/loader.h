@@ -2,6 +2,8 @@
 #ifndef TOKMAP_LOADER_PRIVATE_H
 #define TOKMAP_LOADER_PRIVATE_H
 
+#include <stdatomic.h>
+
 #include "block_ahead.h"
 #include "fetch.h"
 #include "platform.h"
@@ -50,6 +52,7 @@ struct tokmap_loader {
     tokmap_row *rows;
     uint8_t *joined; /* a place for each row that joins the end of a dataset to its beginning */
     tokmap_i_row_parts parts;
+    atomic_bool is_staged; /* a stage takes its batches */
 };
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);

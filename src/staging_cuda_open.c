@@ -363,6 +363,9 @@ static tokmap_status open_stage(tokmap_cuda *s, tokmap_error *err)
     tokmap_status status = check_options(&s->options, err);
     if (status)
         return status;
+    if (atomic_exchange(&s->options.loader->is_staged, true))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the loader has a stage already: close that one, or open a loader for this");
     s->loader = s->options.loader;
     s->next_sample = tokmap_loader_position(s->loader);
     status = plan(s, err);
@@ -444,6 +447,7 @@ void tokmap_cuda_close(tokmap_cuda *s)
         tokmap_i_stage_leave(s, &visit);
     if (s->loader) {
         tokmap_loader_seek(s->loader, s->next_sample, NULL);
+        atomic_store(&s->loader->is_staged, false);
     }
     tokmap_i_mutex_lock(&s->mutex);
     s->closed = true;

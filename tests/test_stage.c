@@ -521,6 +521,35 @@ TEST(open_says_which_option_is_wrong)
     close_corpus();
 }
 
+TEST(a_loader_has_one_stage_at_a_time)
+{
+    tokmap_error err;
+    open_corpus();
+    const options o = {0};
+    tokmap_loader *l = open_loader(&o);
+    tokmap_cuda *second = NULL;
+    tokmap_cuda_batch b;
+    const tokmap_cuda_options so = {
+        .struct_size = sizeof so, .loader = l, .device = TOKMAP_CUDA_HOST};
+    for (int round = 0; round < 3; round++) {
+        tokmap_cuda *s = open_stage(l, so);
+        for (int i = 0; i < 2; i++) {
+            CHECK_INT(tokmap_cuda_open(&second, &so, &err), TOKMAP_ERR_ARGUMENT);
+            CHECK(strstr(err.text, "has a stage already") != NULL && second == NULL);
+        }
+        next(s, &b);
+        CHECK_EQ(b.first_sample, round * MAX_ROWS);
+        tokmap_cuda_close(s);
+        CHECK_EQ(tokmap_loader_position(l), (round + 1) * MAX_ROWS);
+        /* One that could not be opened has not taken it. */
+        const tokmap_cuda_options none = {
+            .struct_size = sizeof none, .loader = l, .device = 1 << 20};
+        CHECK_INT(tokmap_cuda_open(&second, &none, &err), TOKMAP_ERR_DEVICE);
+    }
+    tokmap_loader_close(l);
+    close_corpus();
+}
+
 TEST(without_a_driver_or_a_device_it_says_so)
 {
     tokmap_error err;
