@@ -95,12 +95,18 @@ class Row:
 
 
 class Batch:
+    """state: 128 bytes, with which restore() goes on after this batch, wherever the loader is by then."""
+
     def __init__(self, loader, batch):
         self._loader, self._batch, self._taken = loader, batch, loader._n_taken
+        self._state = (ctypes.c_uint8 * 128)()
+        loader._call(lib.tokmap_loader_save, loader._handle.pointer, self._state)
         self._handle = loader._handle
         self.n_rows, self.sequence_length = batch.n_rows, batch.sequence_length
         self.first_sample, self.step_sample = batch.first_sample, batch.step_sample
         self.token_bytes = batch.token_bytes
+
+    state = property(lambda self: bytes(self._state))
 
     def _check(self):
         if self._taken != self._loader._n_taken:
@@ -172,7 +178,10 @@ def _aim(options, n_bytes, inputs, labels):
 
 
 class Loader:
-    """Iterate to get batches; state() with each checkpoint, restore() after a restart.
+    """Iterate to get batches; state() with each checkpoint, restore() after a restart. Where something
+    takes batches ahead of the step (a prefetching framework, a queue, a thread), state() is that of
+    what it has taken: save the `state` of the batch that was trained on last, or what lies between
+    is skipped after a restart.
 
     sources     a Dataset, a list of Datasets (the shards of one corpus), or a list of Sources
     stages      {first_sample: [weight of each source, ...]}: other weights from a sample on
@@ -335,7 +344,8 @@ class Loader:
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
     def state(self):
-        """128 bytes, the same on every rank."""
+        """128 bytes, the same on every rank: restore() goes on after the last batch that was taken, which
+        need not be the last one that was used. Batch.state is the state after that batch."""
         state = (ctypes.c_uint8 * 128)()
         self._call(lib.tokmap_loader_save, self._opened(), state)
         return bytes(state)
