@@ -47,7 +47,8 @@ int cuCtxGetStreamPriorityRange(int *l, int *g) { return *l = *g = 0, 0; }
 int cuStreamCreateWithPriority(void **s, unsigned f, int p) { return *s = malloc(1), 0; }
 int cuStreamDestroy_v2(void *s) { return free(s), 0; }
 int cuStreamSynchronize(void *s) { return 0; }
-int cuStreamIsCapturing(void *s, int *c) { return *c = s == (void *)0x666, 0; }
+int fake_captured = 0x666;
+int cuStreamIsCapturing(void *s, int *c) { return *c = s == (void *)(uintptr_t)fake_captured, 0; }
 int cuStreamWaitEvent(void *s, void *e, unsigned f) { return note('w', s, e); }
 int cuEventCreate(void **e, unsigned f) { return *e = malloc(1), 0; }
 int cuEventDestroy_v2(void *e) { return free(e), 0; }
@@ -88,6 +89,7 @@ driver = ctypes.CDLL("libcuda.so.1")
 calls = (Call * 65536).in_dll(driver, "fake_calls")
 n_calls = ctypes.c_int.in_dll(driver, "fake_n_calls")
 fail_launches = ctypes.c_int.in_dll(driver, "fake_fail_launches")
+captured = ctypes.c_int.in_dll(driver, "fake_captured")
 fail_pins = ctypes.c_int.in_dll(driver, "fake_fail_pins")
 def since(first):
     return [(chr(c.what), c.stream or 0) for c in calls[first:n_calls.value]]
@@ -213,6 +215,22 @@ for thread in (True, False):
     assert len(lines) == 2 and "stopped" in lines[1], lines
 """
 
+# A batch is collected while its stream is captured, which a release must not become part of.
+CAPTURED = """
+s, truth = tokmap.Stage(t.loader(folder), 0, t.ALL, n_slots=2), t.loader(folder)
+for _ in range(20):
+    b = s.next(0x700)
+    t.check(b, next(truth))
+    captured.value = 0x700
+    first = n_calls.value
+    del b
+    assert since(first) == []
+    captured.value = 0
+s.next(0x700)
+captured.value = 0x700
+s.close()
+"""
+
 # An array library deletes a tensor while it has the interpreter, for which `log` waits.
 LOG_AND_DELETE = """
 in_log = threading.Event()
@@ -254,6 +272,11 @@ def failures_of_a_device_are_told(folder):
     run_on_device(folder, FAILURES)
 
 
+def a_batch_that_is_collected_during_a_capture_comes_back(folder):
+    stage.write(folder)
+    run_on_device(folder, CAPTURED)
+
+
 def log_may_wait_for_who_deletes_a_tensor(folder):
     stage.write(folder)
     run_on_device(folder, LOG_AND_DELETE)
@@ -266,7 +289,7 @@ def without_a_device_the_error_says_so(folder):
 
 failed = 0
 for test in (streams_reach_the_driver, failures_of_a_device_are_told,
-             log_may_wait_for_who_deletes_a_tensor, without_a_device_the_error_says_so):
+             a_batch_that_is_collected_during_a_capture_comes_back, log_may_wait_for_who_deletes_a_tensor, without_a_device_the_error_says_so):
     with tempfile.TemporaryDirectory() as name:
         try:
             test(pathlib.Path(name))

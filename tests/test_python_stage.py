@@ -207,6 +207,22 @@ def a_state_goes_on_in_stages_and_loaders(folder):
     check(next(s), next(resumed))
 
 
+def a_batch_has_the_state_after_it(folder):
+    """As a framework that prefetches needs it, which has taken more than it has used."""
+    write(folder)
+    for make in (lambda: loader(folder), lambda: tokmap.Stage(loader(folder), "host", n_slots=32)):
+        ahead, truth = make(), loader(folder)
+        batches = [next(ahead) for _ in range(9)]
+        for batch in batches:
+            truth.seek(batch.step_sample)
+            next(truth)
+            assert batch.state == truth.state()
+        resumed = loader(folder)
+        resumed.restore(batches[4].state)
+        assert next(resumed).first_sample == batches[5].first_sample
+        assert ahead.state() == batches[-1].state != batches[4].state
+
+
 def an_end_is_told_and_can_be_left(folder):
     write(folder)
     truth = loader(folder, max_epochs=1)
@@ -261,6 +277,23 @@ def batches_that_nobody_looks_at_come_back(folder):
     raises(ValueError, batch.inputs.__dlpack__)
     raises(ValueError, s.next)
     s.close()
+
+
+def batches_in_circles_are_collected_when_slots_are_short(folder):
+    write(folder)
+    s, truth = stage(folder, n_slots=3)
+    gc.disable()
+    try:
+        for _ in range(20):
+            things = {"batch": s.next()}
+            things["self"] = things
+            check(things["batch"], next(truth))
+    finally:
+        gc.enable()
+    del things
+    held = [s.next(), s.next()]
+    raises(tokmap.Error, s.next)
+    del held
 
 
 def a_batch_keeps_its_stage_open(folder):
@@ -742,8 +775,9 @@ def an_interpreter_may_end_with_torch_tensors_alive(folder):
 
 TESTS = (structs_are_those_of_the_header, batches_hold_what_the_loader_says,
          only_outputs_that_were_asked_for_are_there, a_state_goes_on_in_stages_and_loaders,
-         an_end_is_told_and_can_be_left, batches_are_held_and_released_in_any_order,
-         batches_that_nobody_looks_at_come_back, a_batch_keeps_its_stage_open,
+         a_batch_has_the_state_after_it, an_end_is_told_and_can_be_left, batches_are_held_and_released_in_any_order,
+         batches_that_nobody_looks_at_come_back,
+         batches_in_circles_are_collected_when_slots_are_short, a_batch_keeps_its_stage_open,
          a_loader_that_is_lent_says_so, collected_together_all_are_closed_in_their_order,
          a_capsule_that_nobody_takes_costs_nothing, a_tensor_keeps_its_memory,
          what_dlpack_asks_for_is_answered, fill_writes_where_it_is_told,

@@ -1,6 +1,7 @@
 """tokmap.Stage - the batches of a Loader in the memory of a GPU, there before the step that needs them."""
 
 import ctypes
+import gc
 import os
 import re
 import sys
@@ -90,7 +91,8 @@ class DeviceBatch:
 
     inputs, labels, position_ids, document_ids, cu_seqlens: DeviceArrays, None where the stage's
     outputs do not name them. cu_seqlens is as long in every batch: from n_documents on it holds the
-    number of all inputs. max_seqlen is the longest document of the batch.
+    number of all inputs. max_seqlen is the longest document of the batch. state: 128 bytes, with which
+    restore() goes on after this batch, wherever the stage is by then.
 
     A tensor may be used in the stream for which it was made, without further thought: PyTorch's current
     one when batch.torch() or from_dlpack() is called, of which there may be four for a batch. One that
@@ -101,7 +103,9 @@ class DeviceBatch:
     def __init__(self, stage, stream):
         self._stage, self._stream, self._capsules = stage, stream, []
         self._c = _lib.StageBatch(struct_size=ctypes.sizeof(_lib.StageBatch))
+        self._state = (c_uint8 * 128)()
 
+    state = property(lambda self: bytes(self._state))
     n_rows = property(lambda self: self._c.n_rows)
     sequence_length = property(lambda self: self._c.sequence_length)
     n_documents = property(lambda self: self._c.n_documents)
@@ -167,11 +171,9 @@ class DeviceBatch:
     def __del__(self):
         core = self._stage._core
         if self._c.id and core.pointer:
-            try:
-                with core:
-                    lib.tokmap_cuda_release(core.pointer, ctypes.byref(self._c), self._stream, None)
-            except ValueError:
-                pass  # closed meanwhile
+            core.unreleased.append((self._c, self._stream))
+            core.release_all()
+            self._c = _lib.StageBatch()
             self._let_go()
 
 
@@ -205,6 +207,7 @@ class _Core:
         self.lock = threading.RLock()  # a batch may be collected in a thread that has it
         self.n_users, self.pid = 0, os.getpid()
         self.callback_thread = None
+        self.unreleased = []  # batches that nobody looks at any more, and their streams
 
     def __enter__(self):
         with self.lock:
@@ -224,6 +227,30 @@ class _Core:
             raise self.edit_error
         _lib.check(status, detail)
         return status
+
+    def release_all(self):
+        """What cannot be released now, as its stream is captured, is tried again with the next step."""
+        try:
+            with self:
+                for _ in range(len(self.unreleased)):
+                    batch, stream = self.unreleased.pop(0)
+                    if lib.tokmap_cuda_release(self.pointer, ctypes.byref(batch), stream, None):
+                        self.unreleased.append((batch, stream))
+        except (ValueError, IndexError):
+            pass  # closed meanwhile; or another thread does the same
+
+    def take(self, function, batch, stream):
+        """next or fill. Batches that are held may only wait for the collector."""
+        _dlpack.sweep_orphans()
+        self.release_all()
+        try:
+            return self.call(function, ctypes.byref(batch), stream)
+        except _lib.Error as error:
+            if "batches are held" not in str(error):
+                raise
+        gc.collect()
+        self.release_all()
+        return self.call(function, ctypes.byref(batch), stream)
 
     def open(self, options):
         detail = _lib.ErrorDetail()
@@ -398,11 +425,11 @@ class Stage:
         """The next step, or None when there are no more. `stream` waits for it, the host does not: a
         number (cudaStream_t), a torch.cuda.Stream, an object with __cuda_stream__, or None for
         PyTorch's current stream, the default stream where PyTorch is not in use."""
-        _dlpack.sweep_orphans()
         batch = DeviceBatch(self, self._find_stream(stream))
         with self._core as core:
-            if core.call(lib.tokmap_cuda_next, ctypes.byref(batch._c), batch._stream) == _END:
+            if core.take(lib.tokmap_cuda_next, batch._c, batch._stream) == _END:
                 return None
+            core.call(lib.tokmap_cuda_save, batch._state)
         return batch
 
     def fill(self, *, stream=None, **targets):
@@ -419,7 +446,7 @@ class Stage:
         for name, (address, _) in held.items():
             setattr(batch, name, address)
         with self._core as core:
-            if core.call(lib.tokmap_cuda_fill, ctypes.byref(batch), handle) == _END:
+            if core.take(lib.tokmap_cuda_fill, batch, handle) == _END:
                 return None
         return Filled(*(getattr(batch, name) for name in Filled._fields))
 
@@ -497,7 +524,9 @@ class Stage:
             return lib.tokmap_cuda_position(core.pointer)
 
     def state(self):
-        """128 bytes, as those of Loader.state(): what was handed out counts."""
+        """128 bytes, as those of Loader.state(): what was handed out counts, and what the stage itself has
+        made ahead does not. Where something takes batches ahead of the step, save the `state` of the
+        batch that was trained on last instead."""
         state = (c_uint8 * 128)()
         with self._core as core:
             core.call(lib.tokmap_cuda_save, state)
