@@ -210,8 +210,9 @@ chaos: $(BUILD)/tokmap
 .PHONY: chaos
 
 ## gpu-test: the stage and its kernel on the first GPU; skips with its reason where there is none
-gpu-test: $(BUILD)/test_gpu
+gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@$(BUILD)/test_gpu || [ $$? = 77 ]
+	@TOKMAP_BUILD=$(abspath $(BUILD)) $(or $(PYTHON),python3) tests/test_python_gpu.py || [ $$? = 77 ]
 .PHONY: gpu-test
 
 ## abi: exported names against the headers; each header alone in C11 and C++11

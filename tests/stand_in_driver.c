@@ -62,6 +62,19 @@ EXPORT int cuDeviceGet(int *device, int ordinal)
     return ordinal == 0 ? 0 : INVALID_VALUE;
 }
 
+EXPORT int cuDeviceGetName(char *name, int n_bytes, int device)
+{
+    (void)device;
+    strncpy(name, "stand-in", (size_t)n_bytes);
+    return 0;
+}
+
+EXPORT int cuDeviceGetPCIBusId(char *text, int n_bytes, int device)
+{
+    (void)text, (void)n_bytes, (void)device;
+    return INVALID_VALUE; /* it is in no slot */
+}
+
 EXPORT int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
     return host()->get_attribute(value, attribute, device);
