@@ -109,8 +109,7 @@ static tokmap_status plan(tokmap_cuda *s, tokmap_error *err)
     const uint32_t most = (uint32_t)MIN(n_inputs, INT32_MAX - 1);
     if (o->max_documents == 0)
         o->max_documents = most;
-    const bool limited = (o->outputs & TOKMAP_CUDA_CU_SEQLENS) && o->max_documents < most;
-    s->shape.max_borders = !s->shape.has_documents ? 0 : limited ? o->max_documents : most;
+    s->shape.max_borders = s->shape.has_documents ? MIN(o->max_documents, most) : 0;
     s->image_bytes = tokmap_i_image_bytes(&s->shape);
     if (s->image_bytes == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,

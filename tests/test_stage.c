@@ -521,6 +521,31 @@ TEST(open_says_which_option_is_wrong)
     close_corpus();
 }
 
+/* Borders take twice as much as 16-bit tokens, if there is room for as many as there could be. */
+TEST(max_documents_is_what_images_have_room_for)
+{
+    uint64_t host_bytes[2];
+    tokmap_error err;
+    open_corpus();
+    const options o = {.row_parts = TOKMAP_ROW_DOCUMENTS, .n_rows = 999};
+    for (int i = 0; i < 2; i++) {
+        tokmap_loader *l = open_loader(&o);
+        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.outputs = TOKMAP_CUDA_DOCUMENT_IDS,
+                                                             .max_documents = i ? 999 : 0,
+                                                             .n_host_slots = 4});
+        tokmap_cuda_info info = {.struct_size = sizeof info};
+        tokmap_cuda_batch b = {.struct_size = sizeof b};
+        tokmap_cuda_get_info(s, &info);
+        host_bytes[i] = info.host_bytes;
+        CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), i ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK);
+        CHECK(!i || strstr(err.text, "more than max_documents, 999") != NULL);
+        tokmap_cuda_close(s);
+        tokmap_loader_close(l);
+    }
+    CHECK(host_bytes[0] - host_bytes[1] >= 4 * 4 * 999 * (LENGTH - 1) - 4 * 8192);
+    close_corpus();
+}
+
 TEST(a_loader_has_one_stage_at_a_time)
 {
     tokmap_error err;
