@@ -342,6 +342,54 @@ TEST(streams_see_their_own_batches_without_the_host)
     close_corpus();
 }
 
+/* Each is copied late, when it is released, in the stream of its step. */
+TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
+{
+    enum {
+        STEPS = 400,
+        SLOTS = 5,
+        N = MAX_ROWS * LENGTH
+    };
+    static int32_t seen[STEPS * N];
+    tokmap_cuda_batch held[SLOTS];
+    uint32_t steps[SLOTS], n_held = 0;
+    tokmap_error err;
+    open_gpu();
+    open_corpus();
+    const options lo = {0};
+    tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+    void *streams[2] = {new_stream(), new_stream()};
+    const uint64_t kept = allocate(sizeof seen);
+    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = SLOTS, .log = say});
+    for (uint32_t step = 0; step < STEPS || n_held > 0;) {
+        if (step < STEPS && n_held < SLOTS - 1 && (n_held == 0 || corpus_any(2))) {
+            next(s, &held[n_held], streams[step % 2]);
+            steps[n_held++] = step++;
+            continue;
+        }
+        const uint32_t i = corpus_any(n_held), at = steps[i];
+        need(gpu.copy_on_device(kept + (uint64_t)at * N * 4, address(held[i].inputs), N * 4,
+                                streams[at % 2]),
+             "copying");
+        release(s, &held[i], streams[at % 2]);
+        held[i] = held[--n_held];
+        steps[i] = steps[n_held];
+    }
+    need(gpu.wait_for_all(), "the device");
+    need(gpu.download(seen, kept, sizeof seen), "what was kept");
+    for (uint32_t step = 0; step < STEPS; step++) {
+        tokmap_batch rows = {.struct_size = sizeof rows};
+        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        for (uint32_t at = 0; at < N; at++)
+            CHECK_INT(seen[step * N + at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
+    }
+    tokmap_cuda_close(s);
+    gpu.driver->free(kept);
+    tokmap_loader_close(l);
+    tokmap_loader_close(mine);
+    close_corpus();
+}
+
 TEST(graphs_read_what_fill_has_written)
 {
     enum {
