@@ -53,8 +53,10 @@ typedef struct tokmap_writer_options { /* 0 means the default, but for eod_id */
  *
  * With TOKMAP_UNFINISHED_RESUME vocab_size, eod_id and token_bytes must be those that it was begun
  * with (TOKMAP_ERR_MISMATCH). Journal and files are checked against each other first: when they do
- * not fit (TOKMAP_ERR_CORRUPT) nothing is changed. TOKMAP_END, without a writer: the killed one had
- * finished, and P is complete. */
+ * not fit (TOKMAP_ERR_CORRUPT) nothing is changed. TOKMAP_END, without a writer: P is complete, and
+ * what a killed writer may have left beside it is removed. With `replace`, a complete P that has
+ * nothing left beside it is replaced instead. A complete P of another vocab_size, eod_id or
+ * token_bytes is TOKMAP_ERR_EXISTS. */
 TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
                                             const tokmap_writer_options *options,
                                             tokmap_error *err);

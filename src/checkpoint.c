@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base.h"
+#include "dataset.h"
 #include "platform.h"
 #include "source_table.h"
 #include "status.h"
@@ -270,12 +271,31 @@ static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)
                 w->resume_checkpoint, n_checkpoints);
 }
 
+/* A writer that was killed when it had removed all other names leaves nothing but a P that fits. */
+static bool is_complete(const tokmap_writer *w)
+{
+    tokmap_dataset *ds;
+    if (tokmap_i_names_published(&w->names))
+        return true;
+    if (w->names.replace || tokmap_i_file_exists(w->names.token_partial) ||
+        tokmap_dataset_open(&ds, w->names.index_path, NULL))
+        return false;
+    const bool fits = strcmp(ds->token_path, w->names.token_path) == 0 &&
+                      ds->header.vocab_size == w->header.vocab_size &&
+                      ds->header.token_bytes == w->header.token_bytes &&
+                      ds->header.eod_id == w->header.eod_id;
+    tokmap_dataset_close(ds);
+    return fits;
+}
+
 /* Nothing is changed before all has been looked at. */
 tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_error *err)
 {
-    tokmap_status status = tokmap_i_names_complete(&w->names, err);
-    if (status)
-        return status;
+    tokmap_status status = TOKMAP_OK;
+    if (is_complete(w)) {
+        status = tokmap_i_names_clear_up(&w->names, err);
+        return status ? status : TOKMAP_END;
+    }
     const char *tokens = w->names.has_journal ? tokmap_i_names_unfinished(&w->names) : NULL;
     status = tokens ? read_journal(w, err) : TOKMAP_END;
     if (status == TOKMAP_END)

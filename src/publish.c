@@ -102,18 +102,19 @@ tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t 
     const tokmap_status status = tokmap_i_names_make(n, prefix, prefix_bytes, suffix, err);
     if (status)
         return status;
-    /* Files that are not ours to touch do not even get a lock file beside them. Beside a journal,
-     * tokens without an index may be ours: the lock decides. */
-    return n->resume && tokmap_i_file_exists(n->journal) ? TOKMAP_OK : refuse_existing(n, err);
+    /* Files that are not ours to touch do not even get a lock file beside them. */
+    return n->resume || tokmap_i_file_exists(n->index_partial) || tokmap_i_file_exists(n->journal)
+               ? TOKMAP_OK
+               : refuse_existing(n, err);
 }
 
 /* A file that has another name by now, as one that a killed writer had just published, must not be
  * emptied: it only loses this name. */
-static int unname(const tokmap_i_names *n, int *fd)
+static int unname(tokmap_i_names *n, int *fd)
 {
-    const bool published = tokmap_i_file_same(n->index_path, n->index_partial);
+    n->was_named |= tokmap_i_file_same(n->index_path, n->index_partial);
     const int error =
-        n->has_journal && !published ? EMLINK : tokmap_i_file_remove(n->index_partial);
+        n->has_journal && !n->was_named ? EMLINK : tokmap_i_file_remove(n->index_partial);
     tokmap_i_file_close(*fd);
     *fd = -1;
     return error;
@@ -178,10 +179,14 @@ static void drop_replaced(const tokmap_i_names *n)
     tokmap_i_file_remove(n->index_replaced);
 }
 
-static bool is_published(const tokmap_i_names *n)
+/* Any of these: both names of the tokens or of the index; an old dataset aside, while an index is
+ * there; on a file system without links, a journal whose tokens have only their final name. */
+bool tokmap_i_names_published(const tokmap_i_names *n)
 {
-    return n->has_journal && tokmap_i_file_exists(n->index_path) &&
-           tokmap_i_file_same(n->bin_path, n->token_partial);
+    return tokmap_i_file_exists(n->index_path) &&
+           (n->was_named || tokmap_i_file_same(n->bin_path, n->token_partial) ||
+            tokmap_i_file_exists(n->index_replaced) || tokmap_i_file_exists(n->token_replaced) ||
+            (n->has_journal && !n->replace && !tokmap_i_file_exists(n->token_partial)));
 }
 
 /* A writer on a file system without links may have been killed when it had renamed its tokens. */
@@ -207,8 +212,11 @@ tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err)
 static int clear_leftovers(tokmap_i_names *n)
 {
     if (tokmap_i_file_exists(n->index_path)) {
-        drop_replaced(n);
-        if (is_published(n) && tokmap_i_names_discard(n, NULL) == TOKMAP_OK)
+        const bool discarded =
+            tokmap_i_names_published(n) && tokmap_i_names_discard(n, NULL) == TOKMAP_OK;
+        if (discarded)
+            drop_replaced(n);
+        if (discarded)
             tokmap_i_file_remove(n->token_partial);
         return 0;
     }
@@ -219,15 +227,12 @@ static int clear_leftovers(tokmap_i_names *n)
     return replacing ? put_back(n) : 0;
 }
 
-tokmap_status tokmap_i_names_complete(tokmap_i_names *n, tokmap_error *err)
+tokmap_status tokmap_i_names_clear_up(tokmap_i_names *n, tokmap_error *err)
 {
-    if (!is_published(n))
-        return TOKMAP_OK;
     const int error = tokmap_i_folder_sync(n->index_path);
     if (error)
         return FAIL_IO(err, error, "%s: cannot flush its folder to the disk", n->index_path);
-    clear_leftovers(n);
-    return TOKMAP_END;
+    return clear_leftovers(n), TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
@@ -330,9 +335,9 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
         error ? FAIL_IO(err, error, "%s: cannot set the old dataset aside", n->index_path)
               : give_names(n, err);
     if (!status) {
+        drop_journal(n);
         if (n->replace)
             drop_replaced(n);
-        drop_journal(n);
         remove_partials(n);
         return TOKMAP_OK;
     }

@@ -592,6 +592,34 @@ TEST(a_dataset_that_was_complete_but_for_its_leftovers_is_recognised)
     free_files(&whole);
 }
 
+/* As after a kill when all other names had been removed: nothing but P says that all is done. */
+TEST(resuming_what_is_complete_says_so_and_changes_nothing)
+{
+    start();
+    files left = leave(&SMALL, 5, 17);
+    run_well((run){.plan = &SMALL, .unfinished = TOKMAP_UNFINISHED_RESUME});
+    files whole = load_files(prefix);
+    run r = run_well((run){.plan = &SMALL, .unfinished = TOKMAP_UNFINISHED_RESUME});
+    CHECK(r.complete);
+    expect_files(&whole, "resumed");
+    expect_refused((run){.plan = &SMALL}, TOKMAP_ERR_EXISTS, "is there already");
+    plan other = SMALL;
+    other.vocab_size++;
+    const run differs = {.plan = &other, .unfinished = TOKMAP_UNFINISHED_RESUME};
+    expect_refused(differs, TOKMAP_ERR_EXISTS, "is there already");
+    expect_files(&whole, "refused");
+    store_files(&left); /* an unfinished one beside somebody else's P of the same shape */
+    CHECK(file_store(file_of(".bin"), whole.f[0].data, whole.f[0].n_bytes));
+    CHECK(file_store(file_of(".tmi"), whole.f[1].data, whole.f[1].n_bytes));
+    files both = load_files(prefix);
+    const run resume = {.plan = &SMALL, .unfinished = TOKMAP_UNFINISHED_RESUME};
+    expect_refused(resume, TOKMAP_ERR_EXISTS, "is there already");
+    expect_files(&both, "beside an unfinished one");
+    free_files(&both);
+    free_files(&whole);
+    free_files(&left);
+}
+
 TEST(a_journal_whose_files_are_gone_is_in_nobodys_way)
 {
     start();
