@@ -59,11 +59,14 @@ tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, s
     if (error)
         return FAIL_IO_AT(err, error, offset + n_read, "%s: cannot read at byte %" PRIu64,
                           file.name, offset + n_read);
-    if (n_read < n_bytes)
-        return FAIL_IO_AT(err, 0, offset + n_read,
-                          "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
-                          file.name, offset + n_read);
-    return TOKMAP_OK;
+    if (n_read == n_bytes)
+        return TOKMAP_OK;
+    tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
+    (void)tokmap_i_file_stat_fd(file.fd, &stat);
+    const uint64_t end = MIN(offset + n_read, stat.n_bytes); /* it may end before the range */
+    return FAIL_IO_AT(err, 0, end,
+                      "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
+                      file.name, end);
 }
 
 static tokmap_status open_file(const char *path, int *fd, tokmap_i_file_stat *stat,

@@ -240,11 +240,13 @@ static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint
     const int error = tokmap_i_file_read(w->fd, dst, n_bytes, offset, &n_read);
     if (error)
         return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->path);
-    if (n_read < n_bytes)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset + n_read,
-                       "%s: ends at byte %" PRIu64 ", before all that was written to it", w->path,
-                       offset + n_read);
-    return TOKMAP_OK;
+    if (n_read == n_bytes)
+        return TOKMAP_OK;
+    tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
+    (void)tokmap_i_file_stat_fd(w->fd, &stat);
+    const uint64_t end = MIN(offset + n_read, stat.n_bytes);
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, end,
+                   "%s: ends at byte %" PRIu64 ", before all that was written to it", w->path, end);
 }
 
 static tokmap_status fail_changed(const tokmap_i_index_writer *w, tokmap_error *err)
