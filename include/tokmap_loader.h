@@ -51,7 +51,8 @@ typedef enum tokmap_windows {
 } tokmap_windows;
 
 /* How bytes arrive. The environment variable TOKMAP_IO (map, direct, populate, read) goes before
- * the option. A way that does not work here is passed over for the next one in this list. */
+ * the option. Where DIRECT does not work, POPULATE is taken. All but MAP need a thread: where none
+ * can be started, open is TOKMAP_ERR_IO. */
 typedef enum tokmap_io {
     TOKMAP_IO_AUTO = 0, /* MAP when the data are in memory at open; DIRECT when they are larger than
                            the memory that is available, unless blocks are read whole; else

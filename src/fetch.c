@@ -528,7 +528,8 @@ static tokmap_status start(tokmap_i_fetch *f, tokmap_error *err)
     expect(f, true);
     const int error = tokmap_i_thread_start(&f->thread, work, f);
     if (error)
-        return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0, "cannot start a thread");
+        return FAIL_IO(err, error,
+                       "cannot start the thread that reads ahead (TOKMAP_IO_MAP needs none)");
     f->started = true;
     return TOKMAP_OK;
 }

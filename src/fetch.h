@@ -55,9 +55,9 @@ typedef struct tokmap_i_fetch_options {
 
 typedef struct tokmap_i_fetch tokmap_i_fetch;
 
-/* TOKMAP_ERR_UNSUPPORTED: this kind does not work here (a file system without O_DIRECT, no
- * io_uring, limits), and err says why: another kind may. DIRECT holds a descriptor for each dataset
- * that has tokens, and one more. */
+/* TOKMAP_ERR_UNSUPPORTED: DIRECT does not work here (a file system without O_DIRECT, no io_uring,
+ * limits), and err says why: another kind may. TOKMAP_ERR_IO: no thread can be started, for any
+ * kind. DIRECT holds a descriptor for each dataset that has tokens, and one more. */
 tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_options *o,
                                   tokmap_error *err);
 /* Waits for reads that are under way, not for those that are planned. */

@@ -1,6 +1,5 @@
 #include "fetch_pages.h"
 
-#include <errno.h>
 #include <inttypes.h>
 
 #include "base.h"
@@ -96,7 +95,7 @@ static tokmap_status bring_again(tokmap_i_token_range r, tokmap_error *err)
         return status;
     const int error =
         tokmap_i_map_populate(ds->token_map + pages.first, (size_t)(pages.end - pages.first));
-    if (error && error != EINVAL)
+    if (error && !tokmap_i_map_never_populates(error))
         return FAIL_IO_AT(err, error, b.first, "%s: cannot be mapped at byte %" PRIu64,
                           ds->token_path, b.first);
     return TOKMAP_OK;

@@ -333,6 +333,11 @@ int tokmap_i_map_populate(const void *at, size_t n_bytes)
     return result ? errno : 0;
 }
 
+bool tokmap_i_map_never_populates(int error)
+{
+    return error == EINVAL || error == EPERM || error == ENOSYS;
+}
+
 void tokmap_i_map_forget(const void *at, size_t n_bytes)
 {
     madvise((void *)at, n_bytes, MADV_DONTNEED);

@@ -76,9 +76,11 @@ void tokmap_i_unmap(const void *map, uint64_t n_bytes);
 uint32_t tokmap_i_page_bytes(void);
 /* Pages of the map are, or are no longer, asked for in random order: no read-ahead. */
 void tokmap_i_map_expect_random(const void *map, uint64_t n_bytes, bool random);
-/* Brings the pages in and maps them. EFAULT where touching would be SIGBUS, EINVAL where the system
- * cannot do it. The range begins and ends with pages. */
+/* Brings the pages in and maps them. EFAULT where touching would be SIGBUS. The range begins and
+ * ends with pages. */
 int tokmap_i_map_populate(const void *at, size_t n_bytes);
+/* Whether its error says that the system does not know this call, or does not allow it. */
+bool tokmap_i_map_never_populates(int error);
 /* Takes the pages out of the map; they come back when they are touched. */
 void tokmap_i_map_forget(const void *at, size_t n_bytes);
 void tokmap_i_file_expect_random(int fd, bool random);
