@@ -18,8 +18,10 @@
  *           brings in the rows of the next steps, since the order is known; see tokmap_io. It
  *           never writes, locks or leaves anything: read-only media and any number of readers
  *           will do.
- * Threads   A loader belongs to one thread at a time. Several loaders may share datasets;
- *           those that read in different ways undo each other's advice to the page cache.
+ * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
+ *           thread is in one is TOKMAP_ERR_ARGUMENT; close, position and get_info cannot say so.
+ *           Several loaders may share datasets; one that is closed, or reads in another way, undoes
+ *           the advice that the others gave to the page cache.
  * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call that
  *           has a status; close leaves the parent's alone. Its datasets it may use.
  * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with

@@ -383,8 +383,17 @@ static void give_back(tokmap_i_fetch *f)
     f->lent = false;
 }
 
+static void expect(tokmap_i_fetch *f, bool random)
+{
+    f->expects = random;
+    for (uint32_t i = 0; i < f->o.n_datasets && f->o.kind != TOKMAP_I_FETCH_DIRECT; i++)
+        tokmap_i_pages_expect(f->datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
+}
+
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows)
 {
+    if (!f->expects)
+        expect(f, true);
     tokmap_i_mutex_lock(&f->mutex);
     give_back(f);
     f->head = 0;
@@ -516,16 +525,8 @@ static tokmap_status take_ring(tokmap_i_fetch *f, tokmap_error *err)
     return f->o.kind == TOKMAP_I_FETCH_POPULATE ? TOKMAP_OK : tokmap_i_ring_open(&f->ring, &o, err);
 }
 
-static void expect(tokmap_i_fetch *f, bool random)
-{
-    f->expects = random;
-    for (uint32_t i = 0; i < f->o.n_datasets && f->o.kind != TOKMAP_I_FETCH_DIRECT; i++)
-        tokmap_i_pages_expect(f->datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
-}
-
 static tokmap_status start(tokmap_i_fetch *f, tokmap_error *err)
 {
-    expect(f, true);
     const int error = tokmap_i_thread_start(&f->thread, work, f);
     if (error)
         return FAIL_IO(err, error,

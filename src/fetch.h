@@ -68,7 +68,8 @@ void tokmap_i_fetch_abandon(tokmap_i_fetch *f);
 
 /* The steps from here on: step number i has n_rows rows (1 to max_rows) from sample first + i *
  * stride on. Drops what was read ahead; nothing is lent any more. Does not wait: a plan that is
- * being asked for is asked to its end. */
+ * being asked for is asked to its end. The first call tells the system how the data will be read: a
+ * fetch of the same data that this one replaces is closed before. */
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows);
 /* Lends the rows of the next step until the next call of next, restart or close; waits for them.
  * After an error, and at the end, the same step is next. When the step is ready there is no system

@@ -15,16 +15,55 @@ tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *e
                 "this loader belongs to the parent process: open another in the child");
 }
 
-tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
-                                   tokmap_error *err)
+/* ---- One thread at a time ---- */
+
+static tokmap_status fail_shared(tokmap_error *err)
 {
-    tokmap_i_error_clear(err);
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "two threads use this loader at the same time: open one for each of them, or let "
+                "them take turns");
+}
+
+tokmap_status tokmap_i_loader_look(const tokmap_loader *l, tokmap_error *err)
+{
     const tokmap_status status = tokmap_i_loader_check_fork(l, err);
     if (status)
         return status;
+    return atomic_load_explicit(&l->inside, memory_order_relaxed) ? fail_shared(err) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const tokmap_status status = tokmap_i_loader_look(l, err);
+    if (!status)
+        atomic_store_explicit(&l->inside, (uintptr_t)mark, memory_order_relaxed);
+    return status;
+}
+
+tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
+                                    tokmap_error *err)
+{
+    if (atomic_load_explicit(&l->inside, memory_order_relaxed) != (uintptr_t)mark)
+        return fail_shared(err);
+    atomic_store_explicit(&l->inside, 0, memory_order_relaxed);
+    return status;
+}
+
+static tokmap_status locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                            tokmap_error *err)
+{
     if (sample >= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64, sample);
     return tokmap_i_sampler_locate(&l->sampler, sample, out, err);
+}
+
+tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                                   tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status : tokmap_i_loader_leave(l, &mark, locate(l, sample, out, err), err);
 }
 
 /* ---- Rows ---- */
@@ -39,6 +78,15 @@ static tokmap_status join(const tokmap_dataset *ds, const tokmap_row *row, uint8
     return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_left, to + n_end, err);
 }
 
+/* The plan of the thread that reads ahead says something else than the caller's. */
+static tokmap_status fail_plan(const tokmap_loader *l, const tokmap_dataset *ds, tokmap_error *err)
+{
+    if (l->windows == TOKMAP_WINDOWS_CONCAT) /* the same arithmetic, and no file has a part in it */
+        return fail_shared(err);
+    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
+                ds->index_path);
+}
+
 /* Lets the row point to its tokens: where they were read to, or into the map. */
 static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_row *fetched,
                            tokmap_error *err)
@@ -46,8 +94,7 @@ static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_ro
     tokmap_row *row = &l->rows[i];
     const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
     if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
-                    ds->index_path);
+        return fail_plan(l, ds, err);
     if (fetched && fetched->tokens) {
         row->tokens = fetched->tokens;
         return TOKMAP_OK;
@@ -97,17 +144,13 @@ static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_er
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
+static tokmap_status next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
-    tokmap_i_error_clear(err);
     const uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
     const uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
-    tokmap_status status = tokmap_i_loader_check_fork(l, err);
-    if (!status && (!batch || batch->struct_size < SIZE_UP_TO(tokmap_batch, step_sample)))
-        status =
-            FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_next: batch: struct_size is not set");
-    if (!status)
-        status = check_end(l, after, err);
+    if (!batch || batch->struct_size < SIZE_UP_TO(tokmap_batch, step_sample))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_next: batch: struct_size is not set");
+    tokmap_status status = check_end(l, after, err);
     const tokmap_i_fetch_row *fetched = NULL;
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
@@ -129,17 +172,28 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err)
+tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
-    tokmap_i_error_clear(err);
-    const tokmap_status status = tokmap_i_loader_check_fork(l, err);
-    if (status)
-        return status;
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status : tokmap_i_loader_leave(l, &mark, next(l, batch, err), err);
+}
+
+tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
+{
     if (sample > MIN(l->end, TOKMAP_I_MAX_SAMPLE))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64 " to begin at", sample);
     l->next_sample = sample;
     tokmap_i_loader_restart_fetch(l);
     return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status
+                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_go_to(l, sample, err), err);
 }
 
 uint64_t tokmap_loader_position(const tokmap_loader *l)
@@ -210,8 +264,9 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
     if (source >= l->n_sources ||
         info->struct_size < SIZE_UP_TO(tokmap_loader_source_info, n_samples_before))
         return TOKMAP_ERR_ARGUMENT;
-    if (tokmap_i_loader_check_fork(l, NULL))
-        return TOKMAP_ERR_FORKED;
+    const tokmap_status status = tokmap_i_loader_look(l, NULL);
+    if (status)
+        return status;
     uint64_t *counts = malloc(l->n_sources * sizeof *counts);
     if (!counts)
         return TOKMAP_ERR_MEMORY;

@@ -25,7 +25,8 @@ typedef struct tokmap_i_read_plan {
 
 struct tokmap_loader {
     tokmap_i_fork_mark fork_mark;
-    uint32_t length; /* inputs of a row */
+    atomic_uintptr_t inside; /* on the stack of the thread that is in a call; 0: none is */
+    uint32_t length;         /* inputs of a row */
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
@@ -56,6 +57,16 @@ struct tokmap_loader {
 };
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
+/* Before a call that changes nothing: TOKMAP_ERR_FORKED, or TOKMAP_ERR_ARGUMENT while another
+ * thread is in a call. */
+tokmap_status tokmap_i_loader_look(const tokmap_loader *l, tokmap_error *err);
+/* Around every other call that has a status. `mark` is a local variable of that call. Plain loads
+ * and stores: two threads that enter in the same moment are both let in, and who leaves is told. */
+tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err);
+tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
+                                    tokmap_error *err);
+/* What tokmap_loader_seek does. */
+tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
 /* The state of a loader that stands at a sample; reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
 /* Chooses the way of reading and begins. */

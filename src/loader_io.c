@@ -149,17 +149,15 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
     return tokmap_i_fetch_open(&l->fetch, &o, err);
 }
 
-/* What does not work here is passed over. */
 tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
 {
     if (l->io == TOKMAP_IO_MAP)
         return TOKMAP_OK;
-    tokmap_status status = try_fetch(l, err);
-    while (status == TOKMAP_ERR_UNSUPPORTED && l->io < TOKMAP_IO_READ) {
-        l->io++;
-        status = try_fetch(l, err);
-    }
-    return status;
+    const tokmap_status status = try_fetch(l, err);
+    if (status != TOKMAP_ERR_UNSUPPORTED)
+        return status;
+    l->io = TOKMAP_IO_POPULATE; /* works everywhere */
+    return try_fetch(l, err);
 }
 
 void tokmap_i_loader_restart_fetch(tokmap_loader *l)

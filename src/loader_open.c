@@ -358,13 +358,10 @@ static void put_back_rows(tokmap_loader *l, const tokmap_loader *old)
     l->fetch = old->fetch;
 }
 
-tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
-                                      uint32_t batch_rows, tokmap_error *err)
+static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
+                               uint32_t batch_rows, tokmap_error *err)
 {
-    tokmap_i_error_clear(err);
-    tokmap_status status = tokmap_i_loader_check_fork(l, err);
-    if (!status)
-        status = check_batch(rank, MAX(n_ranks, 1), batch_rows, err);
+    tokmap_status status = check_batch(rank, n_ranks, batch_rows, err);
     if (status)
         return status;
     tokmap_loader old = *l; /* to come back to */
@@ -380,10 +377,20 @@ tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t 
         return status;
     }
     l->rank = rank;
-    l->n_ranks = MAX(n_ranks, 1);
+    l->n_ranks = n_ranks;
     tokmap_i_loader_restart_fetch(l);
     tokmap_i_error_clear(err);
     return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
+                                      uint32_t batch_rows, tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status
+                  : tokmap_i_loader_leave(
+                        l, &mark, set_batch(l, rank, MAX(n_ranks, 1), batch_rows, err), err);
 }
 
 /* ---- Open and close ---- */

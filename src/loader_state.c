@@ -60,7 +60,7 @@ tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_ST
                                  tokmap_error *err)
 {
     tokmap_i_error_clear(err);
-    const tokmap_status status = tokmap_i_loader_check_fork(l, err);
+    const tokmap_status status = tokmap_i_loader_look(l, err);
     if (!status)
         tokmap_i_loader_encode_state(l, l->next_sample, state);
     return status;
@@ -107,17 +107,21 @@ static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
-                                    tokmap_error *err)
+static tokmap_status restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err)
 {
     uint8_t own[TOKMAP_STATE_BYTES];
-    tokmap_i_error_clear(err);
-    tokmap_status status = tokmap_i_loader_check_fork(l, err);
-    if (!status)
-        status = check_bytes(state, err);
+    tokmap_status status = check_bytes(state, err);
     if (status)
         return status;
     tokmap_i_loader_encode_state(l, l->next_sample, own);
     status = check_same(state, own, err);
-    return status ? status : tokmap_loader_seek(l, load_le64(state + SAMPLE_AT), err);
+    return status ? status : tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
+}
+
+tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
+                                    tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status : tokmap_i_loader_leave(l, &mark, restore(l, state, err), err);
 }

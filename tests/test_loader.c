@@ -1,7 +1,10 @@
 /* test_loader - every window once an epoch, the same sequence however it is dealt out, saved and
  * restored, and rows that hold the tokens they say. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "loader_corpus.h"
@@ -479,6 +482,55 @@ TEST(the_way_that_is_asked_for_is_taken_or_the_next_one)
     CHECK_INT(tokmap_loader_open(&l, &s.options, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "TOKMAP_IO is 'fast'") != NULL);
     unsetenv("TOKMAP_IO");
+    close_all();
+}
+
+/* The last advice about how data are read, in front of the system. */
+static int map_advice, file_advice;
+
+int madvise(void *at, size_t n_bytes, int advice)
+{
+    if (advice == MADV_RANDOM || advice == MADV_NORMAL)
+        map_advice = advice;
+    return (int)syscall(SYS_madvise, at, n_bytes, advice);
+}
+
+static int note_file_advice(int advice)
+{
+    if (advice == POSIX_FADV_RANDOM || advice == POSIX_FADV_NORMAL)
+        file_advice = advice;
+    return 0;
+}
+
+int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
+{
+    (void)fd, (void)offset, (void)n_bytes;
+    return note_file_advice(advice);
+}
+
+int posix_fadvise64(int fd, off_t offset, off_t n_bytes, int advice)
+{
+    (void)fd, (void)offset, (void)n_bytes;
+    return note_file_advice(advice);
+}
+
+TEST(advice_to_the_page_cache_outlives_another_batch_and_ends_with_the_loader)
+{
+    open_all();
+    for (tokmap_io io = TOKMAP_IO_POPULATE; io <= TOKMAP_IO_READ; io++) {
+        const bool mapped = io == TOKMAP_IO_POPULATE;
+        setup s;
+        tokmap_error err;
+        set_up(&s, 1);
+        s.options.io = io;
+        tokmap_loader *l = open_loader(&s.options);
+        for (uint32_t n_rows = 3; n_rows < 6; n_rows++) {
+            CHECK_INT(tokmap_loader_set_batch(l, 0, 1, n_rows, &err), TOKMAP_OK);
+            CHECK(mapped ? map_advice == MADV_RANDOM : file_advice == POSIX_FADV_RANDOM);
+        }
+        tokmap_loader_close(l);
+        CHECK(mapped ? map_advice == MADV_NORMAL : file_advice == POSIX_FADV_NORMAL);
+    }
     close_all();
 }
 
