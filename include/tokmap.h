@@ -8,6 +8,9 @@
  *           condition. Where a call takes a tokmap_error it may be NULL; else it says in one
  *           line what happened. The library never prints, never exits and never asserts on what
  *           a file holds.
+ * Options   Zero the struct, set struct_size to its sizeof, then what you want. Reserved fields
+ *           and what a newer header has behind the struct that this library knows must be 0,
+ *           else TOKMAP_ERR_ARGUMENT: so an old library never ignores a new option.
  * Memory    What an open call gives, its close call takes back; close accepts NULL. A failed
  *           open leaves nothing behind and sets *out to NULL. Pointers to tokens, names and
  *           metadata lead into the mapped files: read them, do not write or free them; they end

@@ -114,6 +114,7 @@ typedef struct tokmap_loader_options { /* zero it; 0 means the default, where th
     tokmap_io io;
     uint32_t look_ahead; /* steps, up to 1024; default: as many as hold 256 rows, 2 to 64 */
     int32_t drop_behind; /* 1: what was handed out leaves the page cache (POPULATE, READ) */
+    uint32_t reserved;   /* 0 */
 } tokmap_loader_options;
 
 typedef struct tokmap_row {
@@ -138,6 +139,7 @@ typedef struct tokmap_batch {
     uint32_t n_rows; /* batch_rows */
     uint32_t sequence_length;
     uint32_t token_bytes;  /* the widest of all sources */
+    uint32_t largest_id;   /* of all sources, as their indexes say */
     uint64_t first_sample; /* of row 0; the rows are samples one after another */
     uint64_t step_sample;  /* of the step: row 0 of rank 0 */
 } tokmap_batch;
@@ -213,7 +215,7 @@ typedef enum tokmap_gather_format {
     TOKMAP_GATHER_TOKENS = 0, /* rows of sequence_length + 1 tokens, token_bytes of the batch wide,
                                  in `inputs`; labels is NULL */
     TOKMAP_GATHER_I32 = 1,    /* inputs and labels apart, sequence_length in a row; either may be
-                                 NULL */
+                                 NULL; ids up to 2^31 - 1 */
     TOKMAP_GATHER_I64 = 2
 } tokmap_gather_format;
 
@@ -222,13 +224,14 @@ typedef struct tokmap_gather_options { /* zero it */
     tokmap_gather_format format;
     int32_t mask_labels; /* 1: labels that a row's loss_mask leaves out become ignore_index */
     int64_t ignore_index;
-    uint32_t pad_id; /* what a row that is shorter is filled up with; its labels there are
+    uint32_t pad_id;       /* what a row that is shorter is filled up with; its labels there are
                         ignore_index in any case */
-    uint32_t reserved;
+    uint32_t reserved;     /* 0 */
     void *inputs, *labels; /* aligned to what they hold */
 } tokmap_gather_options;
 
-/* Copies the rows of a batch, with the widest instructions of the machine. */
+/* Copies the rows of a batch, with the widest instructions of the machine. TOKMAP_ERR_ARGUMENT: an
+ * option breaks a rule; or largest_id, pad_id or ignore_index does not fit the format. */
 TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
                                              const tokmap_gather_options *options,
                                              tokmap_error *err);

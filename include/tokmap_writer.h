@@ -139,6 +139,7 @@ typedef struct tokmap_adopt_options {
     uint32_t token_bytes;  /* 2 or 4 */
     uint32_t eod_id;       /* set it: an id, or TOKMAP_NO_ID */
     int replace;           /* not 0: replace an index that is already there */
+    uint32_t reserved;     /* 0 */
 } tokmap_adopt_options;
 
 /* token_path is the token file, P and a suffix of 2 to 15 bytes from its last dot on; the index

@@ -69,15 +69,16 @@ static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
 tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                   const tokmap_adopt_options *options, tokmap_error *err)
 {
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_adopt_options, replace),
+                                               OPTIONS_RESERVED(tokmap_adopt_options)};
     tokmap_adopt_options o;
     tokmap_i_error_clear(err);
-    if (!out || !token_path || !options)
+    if (!out || !token_path)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_adopt: an argument is NULL");
     *out = NULL;
-    if (!take_struct(&o, sizeof o, options, SIZE_UP_TO(tokmap_adopt_options, replace)))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "tokmap_writer_adopt: options: struct_size is not set");
-    tokmap_status status = check_options(&o, err);
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status)
+        status = check_options(&o, err);
     if (status)
         return status;
     tokmap_writer *w = tokmap_i_writer_new();

@@ -78,17 +78,13 @@ static inline uint64_t round_up(uint64_t a, uint64_t b)
     return div_up(a, b) * b;
 }
 
-/* Options of a caller that was built against this header or another: each struct begins with
- * its size. What the caller does not know stays 0. False when it is smaller than it ever was. */
-static inline bool take_struct(void *dst, size_t dst_bytes, const void *src, size_t least_bytes)
+static inline bool is_zero(const void *bytes, size_t n_bytes)
 {
-    size_t n_bytes;
-    memcpy(&n_bytes, src, sizeof n_bytes);
-    memset(dst, 0, dst_bytes);
-    if (n_bytes < least_bytes)
-        return false;
-    memcpy(dst, src, MIN(n_bytes, dst_bytes));
-    return true;
+    const uint8_t *p = bytes;
+    uint8_t any = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        any |= p[i];
+    return any == 0;
 }
 
 /* Up to the end of a member: what a struct had in the version that ended with it. */

@@ -9,17 +9,40 @@
 
 #define ROWS_AT_ONCE 256
 
+/* What the numbers of the format can hold. */
+static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_options *o,
+                                  unsigned width, tokmap_error *err)
+{
+    const bool is_signed = o->format != TOKMAP_GATHER_TOKENS;
+    const uint64_t most = (UINT64_C(1) << (8 * width - is_signed)) - 1;
+    if (b->largest_id > most)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: the data have ids up to %" PRIu32
+                    ", which TOKMAP_GATHER_I32 cannot hold: take TOKMAP_GATHER_I64",
+                    b->largest_id);
+    if (o->inputs && o->pad_id > most)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: pad_id is %" PRIu32 ": at most %" PRIu64 " in this format", o->pad_id,
+                    most);
+    if (o->labels && width == 4 && o->ignore_index != (int32_t)o->ignore_index)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: ignore_index is %" PRId64 ": does not fit into 32 bits",
+                    o->ignore_index);
+    return TOKMAP_OK;
+}
+
 static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o, unsigned width,
                            tokmap_error *err)
 {
+    const bool whole = o->format == TOKMAP_GATHER_TOKENS;
     if (!b->rows || (b->token_bytes != 2 && b->token_bytes != 4))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: this batch was never filled");
-    if (o->format != TOKMAP_GATHER_TOKENS && o->format != TOKMAP_GATHER_I32 &&
-        o->format != TOKMAP_GATHER_I64)
+    if (!whole && o->format != TOKMAP_GATHER_I32 && o->format != TOKMAP_GATHER_I64)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0, 1 or 2",
                     (int)o->format);
-    if (o->format == TOKMAP_GATHER_TOKENS && (!o->inputs || o->labels))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: tokens go to inputs, and labels is NULL");
+    if (whole && (!o->inputs || o->labels || o->mask_labels))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: tokens go to inputs; labels is NULL, and mask_labels is 0");
     if (((uintptr_t)o->inputs | (uintptr_t)o->labels) % width != 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: a buffer is not aligned to %u bytes", width);
     if (o->mask_labels != 0 && o->mask_labels != 1)
@@ -29,7 +52,7 @@ static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o
         if (!b->rows[i].loss_mask)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "gather: mask_labels needs a loader with TOKMAP_ROW_LOSS_MASK");
-    return TOKMAP_OK;
+    return check_values(b, o, width, err);
 }
 
 static void *at(void *buffer, size_t row, size_t row_bytes)
@@ -40,17 +63,20 @@ static void *at(void *buffer, size_t row, size_t row_bytes)
 tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_options *options,
                                   tokmap_error *err)
 {
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_gather_options, labels),
+                                               OPTIONS_RESERVED(tokmap_gather_options)};
     tokmap_gather_options o;
     tokmap_i_gather_row rows[ROWS_AT_ONCE];
     tokmap_i_error_clear(err);
-    if (!b || !options ||
-        !take_struct(&o, sizeof o, options, SIZE_UP_TO(tokmap_gather_options, labels)))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "gather: an argument is NULL, or struct_size not set");
+    if (!b)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: batch is NULL");
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (status)
+        return status;
     const unsigned width = o.format == TOKMAP_GATHER_TOKENS ? b->token_bytes
                            : o.format == TOKMAP_GATHER_I32  ? 4
                                                             : 8;
-    const tokmap_status status = check(b, &o, width, err);
+    status = check(b, &o, width, err);
     if (status)
         return status;
     const bool whole = o.format == TOKMAP_GATHER_TOKENS;

@@ -165,6 +165,7 @@ static tokmap_status next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *e
                                .n_rows = l->batch_rows,
                                .sequence_length = l->length,
                                .token_bytes = l->token_bytes,
+                               .largest_id = l->largest_id,
                                .first_sample = first,
                                .step_sample = l->next_sample};
     memcpy(batch, &full, MIN(batch->struct_size, sizeof full));

@@ -35,6 +35,7 @@ struct tokmap_loader {
 
     tokmap_i_loader_source *sources;
     uint32_t n_sources, token_bytes; /* the widest */
+    uint32_t largest_id;             /* of all */
     tokmap_i_mixture *mixture;
     tokmap_i_sampler sampler; /* of the caller's thread */
     uint32_t *quotas;         /* of the first stage, */

@@ -90,9 +90,8 @@ static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokma
     if (s->masked != 0 && s->masked != 1)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: masked is %" PRId32 ": must be 0 or 1",
                     k, s->masked);
-    for (size_t i = 0; i < sizeof s->reserved / sizeof *s->reserved; i++)
-        if (s->reserved[i] != 0)
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: reserved is not zero", k);
+    if (!is_zero(s->reserved, sizeof s->reserved))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: reserved is not zero", k);
     return TOKMAP_OK;
 }
 
@@ -191,6 +190,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
         const tokmap_status status = check_dataset(o, s->datasets[0], s->datasets[d], err);
         if (status)
             return status;
+        l->largest_id = MAX(l->largest_id, s->datasets[d]->header.largest_id);
     }
     s->masked = from->masked != 0;
     s->token_bytes = s->datasets[0]->header.token_bytes;
@@ -425,19 +425,21 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
 tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
                                  tokmap_error *err)
 {
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_loader_options, group_blocks),
+                                               OPTIONS_RESERVED(tokmap_loader_options)};
     tokmap_loader_options o;
     tokmap_i_error_clear(err);
-    if (!out || !options)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: an argument is NULL");
+    if (!out)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: out is NULL");
     *out = NULL;
-    if (!take_struct(&o, sizeof o, options, SIZE_UP_TO(tokmap_loader_options, group_blocks)))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "tokmap_loader_open: options: struct_size is not set");
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (status)
+        return status;
     tokmap_loader *l = calloc(1, sizeof *l);
     if (!l)
         return FAIL_MEMORY(err);
     tokmap_i_fork_mark_set(&l->fork_mark);
-    const tokmap_status status = open_loader(l, &o, err);
+    status = open_loader(l, &o, err);
     if (status) {
         tokmap_loader_close(l);
         return status;

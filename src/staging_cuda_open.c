@@ -394,11 +394,9 @@ tokmap_status tokmap_i_stage_open(tokmap_cuda **out, const tokmap_cuda_options *
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->work);
     tokmap_i_condition_init(&s->news);
-    tokmap_status status = TOKMAP_OK;
-    if (!take_struct(&s->options, sizeof s->options, options,
-                     SIZE_UP_TO(tokmap_cuda_options, reserved)))
-        status =
-            FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_cuda_open: options: struct_size is not set");
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_cuda_options, reserved),
+                                               OPTIONS_RESERVED(tokmap_cuda_options)};
+    tokmap_status status = tokmap_i_take_options(&s->options, options, &kind, err);
     if (!status)
         status = open_stage(s, err);
     tokmap_i_stage_tell(s);

@@ -4,6 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base.h"
+
+enum {
+    MAX_OPTIONS_BYTES = 4096 /* more is no size of a struct */
+};
+
 const char *tokmap_version(void)
 {
     return TOKMAP_VERSION_TEXT;
@@ -88,4 +94,27 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';
     return cause.status;
+}
+
+tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
+                                    tokmap_error *err)
+{
+    size_t n_bytes = 0;
+    memset(dst, 0, kind->n_bytes);
+    if (!src)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is NULL", kind->name);
+    memcpy(&n_bytes, src, sizeof n_bytes);
+    if (n_bytes < kind->least_bytes || n_bytes > MAX_OPTIONS_BYTES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: struct_size is %zu: set it to its sizeof",
+                    kind->name, n_bytes);
+    memcpy(dst, src, MIN(n_bytes, kind->n_bytes));
+    if (!is_zero((const uint8_t *)dst + kind->reserved_at, kind->reserved_bytes))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: reserved is not zero", kind->name);
+    if (n_bytes > kind->n_bytes &&
+        !is_zero((const uint8_t *)src + kind->n_bytes, n_bytes - kind->n_bytes))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: sets something that this library (%s) does not know, as it is older than "
+                    "the header: update it, or leave those fields 0",
+                    kind->name, tokmap_version());
+    return TOKMAP_OK;
 }

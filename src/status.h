@@ -1,4 +1,4 @@
-/* status.h - filling a tokmap_error. */
+/* status.h - filling a tokmap_error, and taking over the options of a caller. */
 #ifndef TOKMAP_STATUS_H
 #define TOKMAP_STATUS_H
 
@@ -33,5 +33,25 @@ static inline tokmap_status tokmap_i_failed(tokmap_status returned, tokmap_statu
 #define FAIL_MEMORY(err) FAIL(err, TOKMAP_ERR_MEMORY, "out of memory")
 
 void tokmap_i_error_clear(tokmap_error *err);
+
+/* ---- Options of a caller that was built against this header, an older or a newer one ---- */
+
+typedef struct tokmap_i_options_kind {
+    const char *name;   /* of the struct, which begins with its size */
+    size_t n_bytes;     /* as this library knows it, */
+    size_t least_bytes; /* and as the first version had it */
+    size_t reserved_at, reserved_bytes;
+} tokmap_i_options_kind;
+
+#define OPTIONS_KIND(type, last)                                                                   \
+    .name = #type, .n_bytes = sizeof(type), .least_bytes = SIZE_UP_TO(type, last)
+#define OPTIONS_RESERVED(type)                                                                     \
+    .reserved_at = offsetof(type, reserved), .reserved_bytes = sizeof((type *)0)->reserved
+
+/* Copies them to dst; what the caller does not know stays 0. TOKMAP_ERR_ARGUMENT: src is NULL, its
+ * size makes no sense, or something that this library does not know is not 0: a reserved field, or
+ * what a newer header has behind the struct. */
+tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
+                                    tokmap_error *err);
 
 #endif /* TOKMAP_STATUS_H */

@@ -348,10 +348,11 @@ static void check_all(verify_job *job)
 static tokmap_status take_options(verify_job *job, const tokmap_verify_options *options,
                                   tokmap_error *err)
 {
-    if (options && !take_struct(&job->options, sizeof job->options, options,
-                                SIZE_UP_TO(tokmap_verify_options, on_damage)))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "tokmap_dataset_verify: options: struct_size is not set");
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_verify_options, on_damage)};
+    const tokmap_status status =
+        options ? tokmap_i_take_options(&job->options, options, &kind, err) : TOKMAP_OK;
+    if (status)
+        return status;
     if (job->options.sample == 0)
         job->options.sample = 1;
     if (!(job->options.sample > 0 && job->options.sample <= 1))

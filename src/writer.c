@@ -116,18 +116,19 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
 tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
                                  const tokmap_writer_options *options, tokmap_error *err)
 {
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_writer_options, token_bytes)};
     tokmap_writer_options o;
     tokmap_i_error_clear(err);
-    if (!out || !prefix || !options)
+    if (!out || !prefix)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_open: an argument is NULL");
     *out = NULL;
-    if (!take_struct(&o, sizeof o, options, SIZE_UP_TO(tokmap_writer_options, token_bytes)))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "tokmap_writer_open: options: struct_size is not set");
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (status)
+        return status;
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
         return FAIL_MEMORY(err);
-    tokmap_status status = take_options(&w->header, &o, err);
+    status = take_options(&w->header, &o, err);
     if (!status)
         status = take_resume_options(w, &o, err);
     if (!status)

@@ -308,6 +308,87 @@ TEST(a_batch_that_was_never_filled_is_not_gathered)
     CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_ERR_ARGUMENT);
 }
 
+static void not_gathered(const tokmap_batch *b, tokmap_gather_options o, const char *why)
+{
+    tokmap_error err = {0};
+    CHECK_INT(tokmap_batch_gather(b, &o, &err), TOKMAP_ERR_ARGUMENT);
+    if (!strstr(err.text, why))
+        CHECK_FAIL("'%s' does not say '%s'", err.text, why);
+}
+
+/* Numbers that the format cannot hold are neither cut nor made negative. */
+TEST(what_does_not_fit_the_format_is_not_gathered)
+{
+    static corpus_shape large = {
+        .name = "large", .n_tokens = 40, .first_id = INT32_MAX - 38, .token_bytes = 4};
+    static int64_t wide_inputs[16], wide_labels[16];
+    static int32_t inputs[16], labels[16];
+    static uint32_t tokens[17];
+    tokmap_error err;
+    open_all();
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .token_bytes = 4, .eod_id = TOKMAP_NO_ID};
+    tokmap_writer *w = NULL;
+    CHECK_INT(tokmap_writer_open(&w, check_path("large"), &options, &err), TOKMAP_OK);
+    for (uint32_t i = 0; i < large.n_tokens; i++)
+        CHECK_INT(tokmap_writer_append(w, &(uint32_t){large.first_id + i}, 1, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
+    tokmap_writer_close(w);
+    CHECK_INT(tokmap_dataset_open(&large.ds, check_path("large"), &err), TOKMAP_OK);
+    for (int of_large = 0; of_large < 2; of_large++) {
+        tokmap_loader_options o = good();
+        o.n_sources = o.batch_rows = 1;
+        o.n_stages = 0;
+        if (of_large)
+            of_narrow[0] = large.ds;
+        tokmap_loader *l = opened(&o);
+        tokmap_batch b = {.struct_size = sizeof b};
+        CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+        CHECK_EQ(b.largest_id, of_large ? (uint32_t)INT32_MAX + 1 : narrow.n_tokens - 1);
+        tokmap_gather_options i32 = {.struct_size = sizeof i32,
+                                     .format = TOKMAP_GATHER_I32,
+                                     .ignore_index = INT32_MIN,
+                                     .pad_id = INT32_MAX,
+                                     .inputs = inputs,
+                                     .labels = labels};
+        tokmap_gather_options i64 = {.struct_size = sizeof i64,
+                                     .format = TOKMAP_GATHER_I64,
+                                     .ignore_index = INT64_MIN,
+                                     .pad_id = UINT32_MAX,
+                                     .inputs = wide_inputs,
+                                     .labels = wide_labels};
+        tokmap_gather_options as_stored = {.struct_size = sizeof as_stored,
+                                           .pad_id = of_large ? UINT32_MAX : UINT16_MAX,
+                                           .ignore_index = INT64_MAX, /* no labels, no meaning */
+                                           .inputs = tokens};
+        CHECK_INT(tokmap_batch_gather(&b, &i64, &err), TOKMAP_OK);
+        CHECK_EQ((uint64_t)wide_inputs[0], corpus_id(&b.rows[0], 0));
+        CHECK_INT(tokmap_batch_gather(&b, &as_stored, &err), TOKMAP_OK);
+        as_stored.mask_labels = 1;
+        not_gathered(&b, as_stored, "mask_labels is 0");
+        if (of_large) {
+            not_gathered(&b, i32, "ids up to 2147483648");
+        } else {
+            CHECK_INT(tokmap_batch_gather(&b, &i32, &err), TOKMAP_OK);
+            as_stored.mask_labels = 0;
+            as_stored.pad_id++;
+            not_gathered(&b, as_stored, "pad_id is 65536");
+            i32.pad_id++;
+            not_gathered(&b, i32, "pad_id is 2147483648");
+            i32.pad_id = 0;
+            i32.ignore_index--;
+            not_gathered(&b, i32, "ignore_index is -2147483649");
+            i32.ignore_index = UINT32_MAX;
+            not_gathered(&b, i32, "ignore_index is 4294967295");
+            i32.labels = NULL; /* then nothing becomes ignore_index */
+            CHECK_INT(tokmap_batch_gather(&b, &i32, &err), TOKMAP_OK);
+        }
+        tokmap_loader_close(l);
+    }
+    corpus_close(&large);
+    close_all();
+}
+
 /* ---- Damage: nothing checks the document index before it is used ---- */
 
 static void damage(const char *path, uint64_t offset, uint64_t value)

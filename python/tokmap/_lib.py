@@ -60,7 +60,7 @@ class LoaderOptions(ctypes.Structure):
                 ("n_ranks", c_uint32), ("seed", c_uint64), ("shuffle", c_int), ("windows", c_int),
                 ("random_phase", c_int32), ("row_parts", c_uint32), ("block_windows", c_uint64),
                 ("group_blocks", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
-                ("drop_behind", c_int32)]
+                ("drop_behind", c_int32), ("reserved", c_uint32)]
 
 
 class Row(ctypes.Structure):
@@ -78,7 +78,7 @@ ROW = struct.Struct("".join(_LETTERS[kind] for _, kind in Row._fields_))
 
 class Batch(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("rows", POINTER(Row)), ("n_rows", c_uint32),
-                ("sequence_length", c_uint32), ("token_bytes", c_uint32),
+                ("sequence_length", c_uint32), ("token_bytes", c_uint32), ("largest_id", c_uint32),
                 ("first_sample", c_uint64), ("step_sample", c_uint64)]
 
 
