@@ -18,7 +18,6 @@
 _Static_assert(sizeof(off_t) == 8, "files are larger than off_t can say");
 
 enum {
-    MAX_THREADS = 64,
     MAX_CALL_BYTES = 1 << 30,
     WILL_NEED_BYTES = 128 << 10 /* the system silently cuts off what is longer than a read-ahead */
 };
@@ -450,7 +449,7 @@ void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark)
 uint32_t tokmap_i_n_processors(void)
 {
     const long n = sysconf(_SC_NPROCESSORS_ONLN);
-    return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
+    return n < 1 ? 1 : n > TOKMAP_I_MAX_THREADS ? TOKMAP_I_MAX_THREADS : (uint32_t)n;
 }
 
 typedef struct thread_start {
@@ -467,10 +466,10 @@ static void *run_thread(void *arg)
 
 void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context)
 {
-    tokmap_i_thread threads[MAX_THREADS];
+    tokmap_i_thread threads[TOKMAP_I_MAX_THREADS];
     thread_start start = {work, context};
     uint32_t n_started = 0;
-    while (n_started + 1 < MIN(n_threads, MAX_THREADS) &&
+    while (n_started + 1 < MIN(n_threads, TOKMAP_I_MAX_THREADS) &&
            tokmap_i_thread_start(&threads[n_started], run_thread, &start) == 0)
         n_started++;
     work(context);

@@ -12,6 +12,10 @@
 
 #define TOKMAP_I_DIRECT_BYTES 4096
 
+enum {
+    TOKMAP_I_MAX_THREADS = 64 /* of tokmap_i_run_threads */
+};
+
 typedef struct tokmap_i_file_stat {
     uint64_t n_bytes;
     uint64_t device, inode; /* which file it is, whatever its name */
@@ -108,9 +112,10 @@ void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark);
 bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark);
 void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark);
 
+/* At most TOKMAP_I_MAX_THREADS. */
 uint32_t tokmap_i_n_processors(void);
-/* Runs work(context) on up to n_threads threads, the caller's own among them, and waits for
- * all. When the system gives fewer threads, fewer do the work. */
+/* Runs work(context) on n_threads threads, at most TOKMAP_I_MAX_THREADS, the caller's own among
+ * them, and waits for all. When the system gives fewer threads, fewer do the work. */
 void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context);
 
 #endif /* TOKMAP_PLATFORM_H */

@@ -357,6 +357,9 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
         job->options.sample = 1;
     if (!(job->options.sample > 0 && job->options.sample <= 1))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "the fraction to sample must be above 0, at most 1");
+    if (job->options.n_threads > TOKMAP_I_MAX_THREADS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": at most %d",
+                    job->options.n_threads, TOKMAP_I_MAX_THREADS);
     if (job->options.n_threads == 0)
         job->options.n_threads = MIN(tokmap_i_n_processors(), DEFAULT_MAX_THREADS);
     return TOKMAP_OK;

@@ -268,6 +268,7 @@ says verify_half tokmap verify --sample 0.5 --seed 3 six
 says verify_json_missing tokmap verify --json missing d
 says verify_bad_sample tokmap verify --sample 2 d
 says verify_bad_threads tokmap verify --threads=0 d
+says verify_too_many_threads tokmap verify -j 65 d
 for name in bad badindex; do
     cp d.bin $name.bin
     cp d.tmi $name.tmi

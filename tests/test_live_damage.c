@@ -187,6 +187,20 @@ TEST(verify_names_every_damaged_block_with_its_documents)
 
 /* ---- Files that shrink ---- */
 
+TEST(as_many_threads_verify_as_the_header_says)
+{
+    const char *prefix = check_path("p");
+    tokmap_error err;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = 64};
+    CHECK_INT(tokmap_dataset_verify(ds, &options, NULL, &err), TOKMAP_OK);
+    options.n_threads++;
+    CHECK_INT(tokmap_dataset_verify(ds, &options, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "n_threads is 65") != NULL);
+    tokmap_dataset_close(ds);
+}
+
 TEST(a_token_file_cut_while_verify_runs_is_an_error)
 {
     const char *prefix = check_path("p");

@@ -18,7 +18,7 @@ static const char help[] =
     "pattern such as 'data/*'.\n"
     "\n"
     "Options:\n"
-    "  -j, --threads N   threads that read [as many as there are processors, at most 16]\n"
+    "  -j, --threads N   threads that read, 1 to 64 [one a processor, up to 16]\n"
     "      --sample F    read only this fraction of the token blocks, above 0 to 1; the index is\n"
     "                    always read whole [1]\n"
     "      --seed N      chooses the blocks of a sample [0]\n"
@@ -231,8 +231,8 @@ static int parse_option(int c, verify_command_options *options, char **argv)
     switch (c) {
     case 'j':
         if (!cli_parse_u64(optarg, &options->n_threads) || options->n_threads == 0 ||
-            options->n_threads > 1024)
-            return cli_usage("--threads needs a number from 1 to 1024, not '%s'", optarg);
+            options->n_threads > 64)
+            return cli_usage("--threads needs a number from 1 to 64, not '%s'", optarg);
         return CLI_OK;
     case 'f':
         if (!parse_fraction(optarg, &options->sample))
