@@ -60,9 +60,18 @@ if command -v pkg-config >/dev/null; then
         $(pkg-config --static --libs-only-l tokmap | sed 's/-ltokmap//') 2>&1 && "$work/program")
     [ "$said" = "$version" ]
     verdict a_program_builds_with_the_static_library $? "$said"
+    if echo 'int main(void) { return 0; }' | cc -static -x c - -lxxhash -o "$work/probe" 2>"$work/why"; then
+        said=$(cc -static "$work/program.c" -o "$work/program" \
+            $(pkg-config --static --cflags --libs tokmap) 2>"$work/why" && "$work/program")
+        [ "$said" = "$version" ]
+        verdict a_program_without_shared_libraries_builds_with_pkg_config $? "$said $(cat "$work/why")"
+    else
+        echo "skip a_program_without_shared_libraries_builds_with_pkg_config: $(tail -n 1 "$work/why")"
+    fi
 else
     echo "skip a_program_builds_with_pkg_config: pkg-config not found"
     echo "skip a_program_builds_with_the_static_library: pkg-config not found"
+    echo "skip a_program_without_shared_libraries_builds_with_pkg_config: pkg-config not found"
 fi
 
 # The same files below DESTDIR, as a package is made; CMake finds them where they lie.
