@@ -45,6 +45,14 @@ else
     echo "ok trains_on_a_device"
 fi
 
+if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
+    "${CXX:-c++}" -std=c++20 -D_GNU_SOURCE -Wall -Werror -Iinclude -fsyntax-only -x c++ \
+        docs/examples/train_loop.c 2>"$work/err"
+    verdict compiles_as_cxx20 "$(head -n 3 "$work/err")"
+else
+    echo "skip compiles_as_cxx20: no compiler for C++20"
+fi
+
 cuda=${CUDA_HOME:-/usr/local/cuda}/include
 if [ -e "$cuda/cuda_runtime.h" ] && command -v "${CC:-cc}" >/dev/null; then
     "${CC:-cc}" -std=c11 -D_GNU_SOURCE -Wall -Werror -DWITH_CUDA -Iinclude -isystem "$cuda" -c \

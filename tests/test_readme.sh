@@ -29,6 +29,34 @@ else
     say 1 the_readme_shows_what_the_demo_prints "$(tr '\n' '|' <"$folder/diff")"
 fi
 
+# Its pieces of C, one after another in one function, are C11 and C++20.
+awk '/^```c$/ { inside = 1; next } /^```/ { inside = 0 } inside { print }' README.md >"$folder/pieces"
+{
+    grep '^#include' "$folder/pieces"
+    cat <<'END'
+#ifdef __cplusplus
+template <class... T> void train(T...);
+#else
+void train();
+#endif
+int fail(const char *text);
+int example(uint32_t rank, void *stream)
+{
+    tokmap_status status;
+END
+    grep -v '^#include' "$folder/pieces"
+    echo 'return 0; }'
+} >"$folder/example.c"
+cp "$folder/example.c" "$folder/example.cc"
+"${CC:-cc}" -std=c11 -Iinclude -fsyntax-only "$folder/example.c" 2>"$folder/log"
+say $? the_readme_shows_c11 "$(head -n 3 "$folder/log" | tr '\n' '|')"
+if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>"$folder/log"; then
+    "${CXX:-c++}" -std=c++20 -Iinclude -fsyntax-only "$folder/example.cc" 2>"$folder/log"
+    say $? the_readme_shows_cxx20 "$(head -n 3 "$folder/log" | tr '\n' '|')"
+else
+    echo "skip the_readme_shows_cxx20: no compiler for C++20"
+fi
+
 # Every row of the README's table of figures stands in the JSON it names.
 result=$(sed -n 's/.*(\(bench\/results\/[^)]*\.json\)).*/\1/p' README.md | head -n 1)
 missing=
