@@ -6,8 +6,9 @@
  *           write one: tokmap_writer.h.
  * Status    Calls that can fail return a tokmap_status: 0, a negative error, or a positive
  *           condition. Where a call takes a tokmap_error it may be NULL; else it says in one
- *           line what happened. The library never prints, never exits and never asserts on what
- *           a file holds.
+ *           line what happened. Any call may be TOKMAP_ERR_ARGUMENT or TOKMAP_ERR_MEMORY, and one
+ *           that reads or writes files TOKMAP_ERR_IO; each call lists the others that it has. The
+ *           library never prints, never exits and never asserts on what a file holds.
  * Options   Zero the struct, set struct_size to its sizeof, then what you want. Reserved fields
  *           and what a newer header has behind the struct that this library knows must be 0,
  *           else TOKMAP_ERR_ARGUMENT: so an old library never ignores a new option.
@@ -103,7 +104,10 @@ typedef struct tokmap_dataset_info {
 } tokmap_dataset_info;
 
 /* Opens and checks a dataset. path is the prefix P, or P.tmi, or the token file (P.bin). A path
- * that is a prefix is taken as one: with a.bin.tmi there, a.bin means a.bin.bin. */
+ * that is a prefix is taken as one: with a.bin.tmi there, a.bin means a.bin.bin.
+ * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: see Damage.
+ * TOKMAP_ERR_MISMATCH: the index of this name belongs to another token file, or the dataset was
+ * replaced meanwhile. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
                                              tokmap_error *err);
 TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
@@ -118,7 +122,8 @@ TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_
                                                uint64_t n_tokens, const void **tokens);
 
 /* Copies tokens at their stored width to dst (n_tokens * token_bytes bytes). Does not use the map:
- * a shortened file or a failing disk is TOKMAP_ERR_IO, with the offset in the token file. */
+ * a shortened file or a failing disk is TOKMAP_ERR_IO, with the byte of the token file where it
+ * ends or fails. */
 TOKMAP_API tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first,
                                              uint64_t n_tokens, void *dst, tokmap_error *err);
 
@@ -190,7 +195,8 @@ typedef struct tokmap_verify_report {
 
 /* TOKMAP_OK: all that was read is sound. TOKMAP_ERR_CORRUPT or, when all that is wrong is that
  * the system could not read, TOKMAP_ERR_IO: damages were found, err tells the first. Other
- * errors: could not verify. options and report may be NULL. */
+ * errors: could not verify; TOKMAP_ERR_MISMATCH when the index was replaced since it was opened.
+ * options and report may be NULL. */
 TOKMAP_API tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds,
                                                const tokmap_verify_options *options,
                                                tokmap_verify_report *report, tokmap_error *err);
@@ -206,8 +212,8 @@ typedef struct tokmap_list_info {
     uint8_t list_id[16]; /* XXH3-128 of the dataset ids in order; of one dataset, its own id */
 } tokmap_list_info;
 
-/* Opens all or none. Datasets of another token width or another known vocabulary than the first are
- * TOKMAP_ERR_MISMATCH. At least one path. */
+/* Opens all or none, with the errors of tokmap_dataset_open. Datasets of another token width or
+ * another known vocabulary than the first are TOKMAP_ERR_MISMATCH. At least one path. */
 TOKMAP_API tokmap_status tokmap_list_open(tokmap_list **out, const char *const *paths,
                                           size_t n_paths, tokmap_error *err);
 TOKMAP_API void tokmap_list_close(tokmap_list *list);

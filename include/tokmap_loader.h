@@ -25,8 +25,9 @@
  * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call that
  *           has a status; close leaves the parent's alone. Its datasets it may use.
  * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with
- *           file and offset. Rows in a map are SIGBUS to who touches them when the file is cut
- *           meanwhile (POPULATE), or could not be read at all (MAP). After an error of next, the
+ *           file and offset; a damaged document index, where row_parts or windows within documents
+ *           need it, is TOKMAP_ERR_CORRUPT. Accessing a row in a map raises SIGBUS when the file
+ *           was cut meanwhile (POPULATE), or cannot be read (MAP). After an error of next, the
  *           loader stands where it stood: next may be called again, save works. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
@@ -145,7 +146,8 @@ typedef struct tokmap_batch {
 } tokmap_batch;
 
 /* TOKMAP_ERR_ARGUMENT: an option breaks a rule, err says which. TOKMAP_ERR_MISMATCH: datasets that
- * do not go together, or a source without a single window. */
+ * do not go together, or a source without a single window. TOKMAP_ERR_CORRUPT: a damaged document
+ * index, with windows within documents. TOKMAP_ERR_IO: no thread to read ahead. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
                                             const tokmap_loader_options *options,
                                             tokmap_error *err);
@@ -159,7 +161,8 @@ TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batc
 TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
 /* The first sample of the next step: seek with it, or keep it beside a checkpoint. */
 TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);
-/* Another number of rows from the next step on, and of ranks, and another place among them. */
+/* Another number of rows from the next step on, and of ranks, and another place among them. After
+ * an error (TOKMAP_ERR_IO as of open) the loader is as it was. */
 TOKMAP_API tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
                                                  uint32_t batch_rows, tokmap_error *err);
 
@@ -172,12 +175,13 @@ enum {
 TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
 /* Goes on where the state was saved. TOKMAP_ERR_MISMATCH when it was saved with other data, another
- * sequence length, seed, shuffle or mixture; TOKMAP_ERR_CORRUPT when it is damaged. */
+ * sequence length, seed, shuffle or mixture; TOKMAP_ERR_CORRUPT when it is damaged;
+ * TOKMAP_ERR_VERSION when it is of an order that this library does not know. */
 TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
                                                const uint8_t state[TOKMAP_STATE_BYTES],
                                                tokmap_error *err);
 
-/* Where a sample comes from, without reading it. */
+/* Where a sample comes from, without reading it. TOKMAP_ERR_CORRUPT: a damaged document index. */
 typedef struct tokmap_sample {
     uint32_t source, dataset;
     uint64_t epoch, window, first_token;

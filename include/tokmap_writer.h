@@ -49,11 +49,13 @@ typedef struct tokmap_writer_options { /* 0 means the default, but for eod_id */
 } tokmap_writer_options;
 
 /* P is the prefix: the files will be P.bin and P.tmi. A path that ends in .bin or .tmi means
- * its prefix.
+ * its prefix. TOKMAP_ERR_EXISTS: P, its index for another token file, or something unfinished is
+ * there. TOKMAP_ERR_LOCKED: another writer has P.
  *
  * With TOKMAP_UNFINISHED_RESUME vocab_size, eod_id and token_bytes must be those that it was begun
  * with (TOKMAP_ERR_MISMATCH). Journal and files are checked against each other first: when they do
- * not fit (TOKMAP_ERR_CORRUPT) nothing is changed. TOKMAP_END, without a writer: P is complete, and
+ * not fit (TOKMAP_ERR_CORRUPT), or the journal is of another version of the library
+ * (TOKMAP_ERR_VERSION), nothing is changed. TOKMAP_END, without a writer: P is complete, and
  * what a killed writer may have left beside it is removed. With `replace`, a complete P that has
  * nothing left beside it is replaced instead. A complete P of another vocab_size, eod_id or
  * token_bytes is TOKMAP_ERR_EXISTS. */
@@ -70,9 +72,10 @@ TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *
 TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);
 
 /* Adds all tokens and documents of ds, and its sources, checking its checksums on the way
- * (TOKMAP_ERR_CORRUPT). ds must have the writer's token width, and document borders unless it is
- * empty. Copied inside the file system where it can do that. Not in the middle of a document. A
- * checkpoint comes before or after all of ds. */
+ * (TOKMAP_ERR_CORRUPT). ds must have the writer's token width, ids below its vocab_size, and
+ * document borders unless it is empty; and not have been replaced since it was opened
+ * (TOKMAP_ERR_MISMATCH). Copied inside the file system where it can do that. Not in the middle of a
+ * document. A checkpoint comes before or after all of ds. */
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
 
@@ -120,12 +123,16 @@ typedef struct tokmap_checkpoint_info {
 /* Asks, without the lock, what there is to resume: checkpoint 0 is the last one. note: room for
  * TOKMAP_MAX_NOTE_BYTES, or NULL. Several writers at work on one job go back to the smallest
  * n_checkpoints of all. Where the journal is damaged behind the one asked for, n_checkpoints counts
- * those before; when the last was asked for, that is TOKMAP_ERR_CORRUPT. */
+ * those before; when the last was asked for, that is TOKMAP_ERR_CORRUPT. TOKMAP_ERR_VERSION: the
+ * journal is of another version of the library. */
 TOKMAP_API tokmap_status tokmap_writer_checkpoints(const char *prefix, uint64_t checkpoint,
                                                    tokmap_checkpoint_info *info, void *note,
                                                    tokmap_error *err);
 
-/* Makes the dataset durable and visible. Afterwards only tokmap_writer_close is left. */
+/* Makes the dataset durable and visible. Afterwards only tokmap_writer_close is left.
+ * TOKMAP_ERR_EXISTS: somebody else has given a file the name meanwhile. TOKMAP_ERR_CORRUPT: the
+ * partial index does not hold what was written to it. TOKMAP_ERR_MISMATCH: the adopted file was
+ * changed. */
 TOKMAP_API tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err);
 TOKMAP_API void tokmap_writer_close(tokmap_writer *w);
 
@@ -143,7 +150,8 @@ typedef struct tokmap_adopt_options {
 } tokmap_adopt_options;
 
 /* token_path is the token file, P and a suffix of 2 to 15 bytes from its last dot on; the index
- * will be P.tmi. */
+ * will be P.tmi. TOKMAP_ERR_MISMATCH: the file does not have n_tokens tokens. TOKMAP_ERR_EXISTS and
+ * TOKMAP_ERR_LOCKED as above. */
 TOKMAP_API tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                              const tokmap_adopt_options *options,
                                              tokmap_error *err);

@@ -330,8 +330,10 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
         .struct_size = sizeof options, .token_bytes = 4, .eod_id = TOKMAP_NO_ID};
     tokmap_writer *w = NULL;
     CHECK_INT(tokmap_writer_open(&w, check_path("large"), &options, &err), TOKMAP_OK);
-    for (uint32_t i = 0; i < large.n_tokens; i++)
-        CHECK_INT(tokmap_writer_append(w, &(uint32_t){large.first_id + i}, 1, &err), TOKMAP_OK);
+    for (uint32_t i = 0; i < large.n_tokens; i++) {
+        const uint32_t id = large.first_id + i;
+        CHECK_INT(tokmap_writer_append(w, &id, 1, &err), TOKMAP_OK);
+    }
     CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
     tokmap_writer_close(w);
     CHECK_INT(tokmap_dataset_open(&large.ds, check_path("large"), &err), TOKMAP_OK);
