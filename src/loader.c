@@ -29,6 +29,9 @@ tokmap_status tokmap_i_loader_look(const tokmap_loader *l, tokmap_error *err)
     const tokmap_status status = tokmap_i_loader_check_fork(l, err);
     if (status)
         return status;
+    if (atomic_load_explicit(&l->is_staged, memory_order_relaxed))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "a stage takes the batches of this loader: ask the stage, or close it first");
     return atomic_load_explicit(&l->inside, memory_order_relaxed) ? fail_shared(err) : TOKMAP_OK;
 }
 
@@ -144,7 +147,7 @@ static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_er
     return TOKMAP_OK;
 }
 
-static tokmap_status next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
+tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
     const uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
     const uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
@@ -177,7 +180,8 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
 {
     uint8_t mark = 0;
     const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status : tokmap_i_loader_leave(l, &mark, next(l, batch, err), err);
+    return status ? status
+                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_next(l, batch, err), err);
 }
 
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)

@@ -59,14 +59,17 @@ struct tokmap_loader {
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
 /* Before a call that changes nothing: TOKMAP_ERR_FORKED, or TOKMAP_ERR_ARGUMENT while another
- * thread is in a call. */
+ * thread is in a call, or a stage takes the batches. */
 tokmap_status tokmap_i_loader_look(const tokmap_loader *l, tokmap_error *err);
 /* Around every other call that has a status. `mark` is a local variable of that call. Plain loads
  * and stores: two threads that enter in the same moment are both let in, and who leaves is told. */
 tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err);
 tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
                                     tokmap_error *err);
-/* What tokmap_loader_seek does. */
+/* What tokmap_loader_next, _restore and _seek do: for them, and for the stage that has the loader
+ * to itself. */
+tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
+tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
 /* The state of a loader that stands at a sample; reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);

@@ -107,7 +107,7 @@ static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap
     return TOKMAP_OK;
 }
 
-static tokmap_status restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err)
+tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err)
 {
     uint8_t own[TOKMAP_STATE_BYTES];
     tokmap_status status = check_bytes(state, err);
@@ -123,5 +123,6 @@ tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP
 {
     uint8_t mark = 0;
     const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status : tokmap_i_loader_leave(l, &mark, restore(l, state, err), err);
+    return status ? status
+                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_restore(l, state, err), err);
 }

@@ -391,8 +391,8 @@ static tokmap_status move(tokmap_cuda *s, const uint8_t *state, uint64_t sample,
     s->paused = true;
     while (s->filling || s->queueing)
         tokmap_i_condition_wait(&s->news, &s->mutex);
-    status = state ? tokmap_loader_restore(s->loader, state, err)
-                   : tokmap_loader_seek(s->loader, sample, err);
+    status = state ? tokmap_i_loader_restore(s->loader, state, err)
+                   : tokmap_i_loader_go_to(s->loader, sample, err);
     if (!status)
         forget_batches(s);
     s->paused = false;

@@ -134,7 +134,7 @@ static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *loaded, tokma
 static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *err)
 {
     tokmap_batch batch = {.struct_size = sizeof batch};
-    tokmap_status status = tokmap_loader_next(s->loader, &batch, err);
+    tokmap_status status = tokmap_i_loader_next(s->loader, &batch, err);
     if (status)
         return status;
     h->first_sample = batch.first_sample;
@@ -148,7 +148,7 @@ static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *e
     if (!status)
         status = write_image(s, h, rows, err);
     if (status)
-        tokmap_loader_seek(s->loader, batch.step_sample, NULL);
+        tokmap_i_loader_go_to(s->loader, batch.step_sample, NULL);
     return status;
 }
 

@@ -443,7 +443,7 @@ void tokmap_cuda_close(tokmap_cuda *s)
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
     if (s->loader) {
-        tokmap_loader_seek(s->loader, s->next_sample, NULL);
+        tokmap_i_loader_go_to(s->loader, s->next_sample, NULL);
         atomic_store(&s->loader->is_staged, false);
     }
     tokmap_i_mutex_lock(&s->mutex);

@@ -564,6 +564,12 @@ TEST(a_loader_has_one_stage_at_a_time)
         }
         next(s, &b);
         CHECK_EQ(b.first_sample, round * MAX_ROWS);
+        tokmap_batch taken = {.struct_size = sizeof taken};
+        uint8_t state[TOKMAP_STATE_BYTES];
+        CHECK_INT(tokmap_loader_next(l, &taken, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK(strstr(err.text, "a stage takes the batches") != NULL);
+        CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK_INT(tokmap_loader_seek(l, 0, &err), TOKMAP_ERR_ARGUMENT);
         tokmap_cuda_close(s);
         CHECK_EQ(tokmap_loader_position(l), (round + 1) * MAX_ROWS);
         /* One that could not be opened has not taken it. */
