@@ -107,6 +107,11 @@ static const known_file bzip2 = {.name = "a bzip2 file", .kind = COMPRESSED};
 static const known_file gzip_or_zstd = {.name = "gzip or zstd data", .kind = COMPRESSED};
 static const known_file pe = {.name = "a Windows program", .kind = BINARY};
 
+static bool is_one_of(uint8_t byte, const char *bytes)
+{
+    return byte != 0 && strchr(bytes, byte) != NULL;
+}
+
 #define TAR_BLOCK_BYTES 512
 #define TAR_SUM_AT 148
 #define TAR_SUM_BYTES 8
@@ -137,10 +142,10 @@ static bool is_tar(const uint8_t *b, size_t n)
 static bool is_cpio(const uint8_t *b, size_t n)
 {
     const size_t header_bytes = 76;
-    if (n < header_bytes || memcmp(b, "07070", 5) != 0 || !memchr("127", b[5], 3))
+    if (n < header_bytes || memcmp(b, "07070", 5) != 0 || !is_one_of(b[5], "127"))
         return false;
     size_t i = 6;
-    while (i < header_bytes && memchr("0123456789abcdefABCDEF", b[i], 22))
+    while (i < header_bytes && is_one_of(b[i], "0123456789abcdefABCDEF"))
         i++;
     return i == header_bytes;
 }
@@ -172,7 +177,7 @@ static bool is_gzip_or_zstd(const uint8_t *b, size_t n)
 static bool has_control(const uint8_t *b, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (b[i] < ' ' && !memchr("\t\n\v\f\r\x1B", b[i], 6))
+        if (b[i] < ' ' && !is_one_of(b[i], "\t\n\v\f\r\x1B"))
             return true;
     }
     return false;
@@ -218,7 +223,7 @@ static bool is_wide(const uint8_t *b, size_t n, size_t unit_bytes, bool big_endi
             c |= (uint32_t)b[i + k] << 8 * (big_endian ? unit_bytes - 1 - k : k);
         bool high = c >= 0xD800 && c < 0xDC00, low = c >= 0xDC00 && c < 0xE000;
         if (low != after_high || (unit_bytes == 4 && high) || c > 0x10FFFF ||
-            (c & 0xFFFE) == 0xFFFE || (c < ' ' && (c == 0 || !memchr("\t\n\v\f\r", (int)c, 5))))
+            (c & 0xFFFE) == 0xFFFE || (c < ' ' && !is_one_of((uint8_t)c, "\t\n\v\f\r")))
             return false;
         after_high = high;
         n_latin += c < 0x100;
@@ -257,7 +262,7 @@ static size_t count_malformed(const wrong_file_head *head, const corpus_options 
 
 static size_t skip_white(const wrong_file_head *head, size_t at)
 {
-    while (at < head->n_bytes && memchr(" \t\r\n", head->bytes[at], 4))
+    while (at < head->n_bytes && is_one_of(head->bytes[at], " \t\r\n"))
         at++;
     return at;
 }

@@ -97,8 +97,10 @@ static void fill_filter(pair_filter *f, const double_array_key *keys, size_t n_k
 static bool fill(added_tokens *a, const model *m, bool normalized, model_error *err)
 {
     double_array_key *keys = malloc(m->n_added * sizeof *keys + 1);
-    bool filled = keys != NULL || model_no_memory(err);
+    bool filled = true;
     size_t n_keys = 0;
+    if (!keys)
+        return model_no_memory(err);
     for (size_t i = 0; i < m->n_added && filled; i++) {
         const added_token *t = &m->added[i];
         if (t->normalized == normalized && t->content.n_bytes > 0)

@@ -109,8 +109,7 @@ static bool normalize_contents(const char_engine *e, const model *m, model *adde
     bool done = true;
     for (size_t i = 0; i < added->n_added && done; i++) {
         model_text *content = &added->added[i].content;
-        done = normalize_content(all_steps, e->blanks_only, content) ||
-               model_no_memory(err);
+        done = normalize_content(all_steps, e->blanks_only, content) || model_no_memory(err);
         if (done && content->n_bytes == 0)
             done = model_fail(err, 0, "an added token that is nothing when normalized");
     }
