@@ -189,10 +189,10 @@ TEST(digits_are_those_of_a_division)
         const uint64_t multiple = tokmap_i_scale(random_number(&state), p.a) * p.b;
         if (multiple < n)
             check_one(&p, multiple);
-        if (multiple > 0)
-            check_one(&p, multiple - 1);
-        if (multiple > 0)
-            CHECK_EQ(tokmap_i_permute(&p, multiple - 1), plain_permute(multiple - 1, n, i));
+        if (multiple == 0 || multiple > n) /* a is even, and the last row may be past the end */
+            continue;
+        check_one(&p, multiple - 1);
+        CHECK_EQ(tokmap_i_permute(&p, multiple - 1), plain_permute(multiple - 1, n, i));
     }
 }
 
