@@ -133,6 +133,7 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
             error = unname(n, fd);
     }
     n->owns_partials = error == 0;
+    n->index_file = stat;
     if (error)
         tokmap_i_file_close(*fd);
     if (error == EWOULDBLOCK)
@@ -271,11 +272,31 @@ static int name_index(tokmap_i_names *n)
     return error;
 }
 
-/* Takes a final name away again. What has no other one by now is renamed back, to be resumed. */
-static void take_back(const tokmap_i_names *n, const char *path, const char *partial)
+/* Takes a final name away again. What has no other one by now is renamed back, to be resumed; if
+ * even that fails the name stays, where a resume looks for it: false. */
+static bool take_back(const tokmap_i_names *n, const char *path, const char *partial)
 {
-    if (!n->has_journal || tokmap_i_file_exists(partial) || tokmap_i_file_rename(path, partial))
-        tokmap_i_file_remove(path);
+    if (n->has_journal && !tokmap_i_file_exists(partial))
+        return tokmap_i_file_rename(path, partial) == 0;
+    tokmap_i_file_remove(path);
+    return true;
+}
+
+static tokmap_status check_file(const char *path, const tokmap_i_file_stat *file, tokmap_error *err)
+{
+    return tokmap_i_file_is(path, file)
+               ? TOKMAP_OK
+               : FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "%s: was removed or replaced while it was being written; nothing is "
+                      "published",
+                      path);
+}
+
+/* The lock keeps other writers away from these names, but nobody who removes files. */
+static tokmap_status check_partials(const tokmap_i_names *n, tokmap_error *err)
+{
+    const tokmap_status status = check_file(n->index_partial, &n->index_file, err);
+    return status || !n->writes_tokens ? status : check_file(n->token_partial, &n->token_file, err);
 }
 
 static tokmap_status fail_name(int error, const char *path, tokmap_error *err)
@@ -301,8 +322,8 @@ static tokmap_status give_names(tokmap_i_names *n, tokmap_error *err)
     if (!status) {
         error = name_index(n);
         status = error ? fail_name(error, n->index_path, err) : sync_name(n->index_path, err);
-        if (status && !error)
-            take_back(n, n->index_path, n->index_partial);
+        if (status && !error && !take_back(n, n->index_path, n->index_partial))
+            return status;
     }
     if (status && n->writes_tokens)
         take_back(n, n->token_path, n->token_partial);
@@ -320,7 +341,7 @@ static void drop_journal(tokmap_i_names *n)
 static void remove_partials(tokmap_i_names *n)
 {
     /* Without the lock the files are another writer's. */
-    if (!n->owns_partials || n->has_journal)
+    if (!n->owns_partials || n->has_journal || !tokmap_i_file_is(n->index_partial, &n->index_file))
         return;
     if (n->writes_tokens)
         tokmap_i_file_remove(n->token_partial);
@@ -330,10 +351,12 @@ static void remove_partials(tokmap_i_names *n)
 
 tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
 {
+    tokmap_status status = check_partials(n, err);
+    if (status)
+        return status;
     const int error = n->replace ? set_aside(n) : 0;
-    tokmap_status status =
-        error ? FAIL_IO(err, error, "%s: cannot set the old dataset aside", n->index_path)
-              : give_names(n, err);
+    status = error ? FAIL_IO(err, error, "%s: cannot set the old dataset aside", n->index_path)
+                   : give_names(n, err);
     if (!status) {
         drop_journal(n);
         if (n->replace)

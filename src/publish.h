@@ -26,6 +26,8 @@ typedef struct tokmap_i_names {
     bool has_journal;   /* so they are kept: set by the lock; by the caller for a new one */
     bool was_named;     /* the lock met a partial index that had its final name already */
     tokmap_i_file_stat journal_file; /* set by the caller with the last, and before publishing */
+    tokmap_i_file_stat index_file;   /* that has the lock, whatever is called index_partial now */
+    tokmap_i_file_stat token_file;   /* set by the caller before publishing */
     char *token_path;                /* P and its suffix; bin_path where tokens are written */
     char *bin_path, *token_partial, *token_replaced;
     char *index_path, *index_partial, *index_replaced;
@@ -56,8 +58,9 @@ tokmap_status tokmap_i_names_clear_up(tokmap_i_names *n, tokmap_error *err);
 const char *tokmap_i_names_unfinished(const tokmap_i_names *n);
 /* Gives up what could be resumed. */
 tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err);
-/* Gives the finished, flushed partial files their final names. On failure nothing new is visible,
- * and a dataset that was to be replaced is back. */
+/* Gives the finished, flushed partial files their final names; TOKMAP_ERR_MISMATCH when other files
+ * have the partial names by now. On failure nothing new is visible, and a dataset that was to be
+ * replaced is back. */
 tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err);
 /* Removes the partial names, if they are ours and cannot be resumed, and frees the texts. */
 void tokmap_i_names_close(tokmap_i_names *n);

@@ -393,6 +393,8 @@ static tokmap_status finish(tokmap_writer *w, tokmap_error *err)
     if (!status)
         status =
             tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes, err);
+    if (!status && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
+        status = FAIL_IO(err, EIO, "%s: cannot read", w->names.token_partial);
     if (!status)
         status = tokmap_i_names_publish(&w->names, err);
     w->finished = status == TOKMAP_OK;

@@ -209,6 +209,8 @@ class Trial:
 
     def disturb(self, run):
         rng = self.rng
+        if rng.random() < 0.3:
+            return self.kill_between_names(run)
         try:
             run.wait(rng.random() * 1.1 * self.world.seconds)
             return
@@ -226,6 +228,16 @@ class Trial:
             run.kill()
             self.note("kill")
 
+    def kill_between_names(self, run):
+        """When the outputs get their names, one after the other."""
+        names = [self.world.folder / ("out" + name) for name in self.world.wanted]
+        name = self.rng.choice(names)
+        while run.poll() is None and not name.exists():
+            pass
+        time.sleep(self.rng.choice([0, 0, 0.0002, 0.001]))
+        run.kill()
+        self.note("kill between names", name.name)
+
     def run_once(self, *arguments, calm=False):
         rng = self.rng
         limit = None
@@ -238,6 +250,8 @@ class Trial:
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
 
         environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": rng.choice(["0", "0", "3", "2000"])}
+        if os.environ.get("TOKMAP_SANITIZED"):  # the search for leaks hangs when the process is stopped in it
+            environment["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":detect_leaks=0"
         run = subprocess.Popen(self.world.command("out", "-j", rng.choice("123"), *arguments), cwd=self.world.folder,
                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                env=environment, preexec_fn=limit_size)

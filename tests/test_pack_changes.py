@@ -136,6 +136,40 @@ def damage_in_what_was_packed_long_ago_is_found(case):
     expect_equal(case.pack("out", "big.jsonl")[0], 0, "exit status")
 
 
+def a_missing_file_of_one_output_is_told_and_nothing_is_removed(case):
+    left = case.leave_unfinished("out", "big.jsonl")
+    for name in (".bin.partial", ".tmj.partial"):
+        files = {suffix: data for suffix, data in left.items() if suffix != name}
+        case.put_back("out", files)
+        code, said = case.pack("out", "big.jsonl")
+        expect_equal(code, 4, "exit status; it said " + said)
+        expect("--restart" in said and "partial files are missing" in said, said)
+        expect_equal(sorted(case.files("out")), sorted(files), "files")
+    case.put_back("out", {})
+
+
+def files_of_others_are_never_given_our_names(case):
+    """Somebody removes the partial files of a run, and puts others in their place."""
+    for name in (".bin.partial", ".tmi.partial", ".bad.partial"):
+        for _ in range(50):
+            case.put_back("out", {})
+            run = case.start("out", "big.jsonl", "-j", "1")
+            wait_for(run, lambda: size(case.folder / "out.tmj.partial") > 0)
+            run.send_signal(signal.SIGSTOP)
+            path = case.folder / ("out" + name)
+            if path.exists():
+                path.unlink()
+            path.write_bytes(b"of somebody else")
+            run.send_signal(signal.SIGCONT)
+            said = run.communicate(timeout=60)[1]
+            if run.returncode != 0:
+                break
+        expect(run.returncode in (4, 5) and said, "exit %d; it said %s" % (run.returncode, said))
+        expect(not {".bin", ".tmi"} & set(case.named("out")), "it has a name; it said " + said)
+        expect_equal(path.read_bytes(), b"of somebody else", "the other file")
+    case.put_back("out", {})
+
+
 # ---- Inputs ----
 
 
@@ -370,13 +404,16 @@ def chaos_ends_with_the_same_bytes_or_an_error(_):
     n = 20 if os.environ.get("TOKMAP_SANITIZED") else 200 if os.environ.get("TOKMAP_LONG") else 40
     counts, wrong = chaos.run_trials(n, seed=1)
     expect(not wrong, "; ".join(wrong))
-    expect(counts["kill"] > n / 2 and counts["finished"] > n / 2, "too little happened: %s" % counts)
-    return "%d trials, %d kills, %d refused" % (n, counts["kill"], counts["refused"])
+    n_killed = counts["kill"] + counts["kill between names"]
+    expect(n_killed > n / 2 and counts["finished"] > n / 2, "too little happened: %s" % counts)
+    return "%d trials, %d kills, %d refused" % (n, n_killed, counts["refused"])
 
 
 TESTS = [
     a_damaged_end_of_a_journal_never_gives_other_bytes,
     damage_in_what_was_packed_long_ago_is_found,
+    a_missing_file_of_one_output_is_told_and_nothing_is_removed,
+    files_of_others_are_never_given_our_names,
     an_input_that_changes_before_its_turn_is_an_error,
     an_input_that_changes_while_it_is_read_is_an_error,
     a_changed_byte_in_what_was_read_is_found_when_going_on,

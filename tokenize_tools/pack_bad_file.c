@@ -1,6 +1,7 @@
 #include "pack_bad_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -40,6 +41,14 @@ static bool read_back(pack_bad_file *f, uint64_t n_bytes)
     return true;
 }
 
+static int refuse_damaged(const char *path, uint64_t n_bytes)
+{
+    return cli_error(CLI_DATASET,
+                     "%s: its first %llu bytes are not those that the interrupted run wrote; "
+                     "begin anew with --restart",
+                     path, (unsigned long long)n_bytes);
+}
+
 static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
 {
     struct stat st;
@@ -54,13 +63,25 @@ static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
     if (!missing && !read_back(f, keep->n_bytes))
         return fail(f->partial, "read");
     if (keep->n_bytes > 0 && (missing || XXH3_64bits_digest(f->checksum) != keep->checksum))
-        return cli_error(CLI_DATASET,
-                         "%s: its first %llu bytes are not those that the interrupted run wrote; "
-                         "begin anew with --restart",
-                         f->partial, (unsigned long long)keep->n_bytes);
+        return refuse_damaged(f->partial, keep->n_bytes);
     if (ftruncate(f->fd, (off_t)keep->n_bytes) != 0 || lseek(f->fd, 0, SEEK_END) < 0)
         return fail(f->partial, "write");
     return CLI_OK;
+}
+
+/* The earlier run gave it its name, if there was anything in it. */
+static int check_placed(pack_bad_file *f, const pack_bad_mark *keep)
+{
+    struct stat st;
+    if (keep->n_bytes == 0)
+        return CLI_OK;
+    f->fd = open(f->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    bool same = f->fd >= 0 && fstat(f->fd, &st) == 0 && (uint64_t)st.st_size == keep->n_bytes &&
+                read_back(f, keep->n_bytes) && XXH3_64bits_digest(f->checksum) == keep->checksum;
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+    return same ? CLI_OK : refuse_damaged(f->path, keep->n_bytes);
 }
 
 int pack_bad_file_open(pack_bad_file *f, const pack_bad_file_options *options)
@@ -80,7 +101,7 @@ int pack_bad_file_open(pack_bad_file *f, const pack_bad_file_options *options)
         return cli_usage("--bad-documents: the path is too long");
     snprintf(f->partial, sizeof f->partial, "%s.partial", f->path);
     if (options->may_be_placed && lstat(f->partial, &st) != 0)
-        return CLI_OK;
+        return check_placed(f, &options->keep);
     if (is_taken(f))
         return cli_error(CLI_EXISTS,
                          "%s: is there already; replace it with --force, or name "
@@ -149,6 +170,14 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
         if (f->replace)
             unlink(f->path);
         return CLI_OK;
+    }
+    struct stat st, named;
+    if (fstat(f->fd, &st) != 0 || lstat(f->partial, &named) != 0 || st.st_ino != named.st_ino ||
+        st.st_dev != named.st_dev) {
+        pack_error_set(err, CLI_DATASET, "%.500s: was removed or replaced while it was written",
+                       f->partial);
+        err->start_over = true;
+        return CLI_DATASET;
     }
     if (is_taken(f))
         return pack_error_set(err, CLI_EXISTS, "%.500s: is there already", f->path);

@@ -18,8 +18,10 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
 
 int pack_error_from_writer(pack_error *err, const tokmap_error *from)
 {
-    return pack_error_set(err, cli_exit_code(from), "%s",
-                          from->text[0] ? from->text : tokmap_status_text(from->status));
+    pack_error_set(err, cli_exit_code(from), "%s",
+                   from->text[0] ? from->text : tokmap_status_text(from->status));
+    err->start_over = from->status == TOKMAP_ERR_MISMATCH;
+    return err->exit_code;
 }
 
 int pack_error_no_memory(pack_error *err)

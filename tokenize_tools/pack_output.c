@@ -123,6 +123,12 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
     code = open_writer(out, options, &complete);
     if (!complete)
         return code;
+    if (o->checkpoint && !o->finishing)
+        return cli_error(
+            CLI_DATASET,
+            "%s: is complete, but other outputs of the run lost their last checkpoint; "
+            "use --restart and --force to start over",
+            out->index_path);
     if (o->checkpoint)
         return check_complete(out);
     options.unfinished = TOKMAP_UNFINISHED_REFUSE;

@@ -167,14 +167,30 @@ static int take_note(pack_resume *from, const resume_search *s, uint64_t common,
     return code == CLI_OK ? check_on_error(s, &from->note) : code;
 }
 
+/* P has no checkpoint: then no other output may have one, or a file of P is missing. */
+static int check_none(const resume_search *s)
+{
+    for (size_t i = 1; i < s->outputs->n; i++) {
+        tokmap_checkpoint_info info;
+        int code = ask(s, i, 0, &info);
+        if (code != CLI_OK)
+            return code;
+        if (info.n_checkpoints > 0)
+            return damaged(s, 0, "its partial files are missing, and other outputs have theirs");
+    }
+    return CLI_OK;
+}
+
 static int find(pack_resume *from, resume_search *s)
 {
     tokmap_checkpoint_info info;
     bool some_named = false;
     int code = ask(s, 0, 0, &info);
     s->n_checkpoints = info.n_checkpoints;
-    if (code != CLI_OK || s->n_checkpoints == 0)
+    if (code != CLI_OK)
         return code;
+    if (s->n_checkpoints == 0)
+        return check_none(s);
     if (!decode_note(&from->note, s->note, info.note_bytes) ||
         from->note.plan_hash != s->plan->hash)
         return refuse_other_plan(s);

@@ -141,7 +141,11 @@ static int open_bad_file(pack_session *s)
 static void tell_where(const pack_session *s)
 {
     const pack_note *note = &s->from.note;
-    if (s->options->quiet || s->from.checkpoint == 0)
+    if (s->options->quiet)
+        return;
+    if (s->from.checkpoint == 0 && s->from.discard && !s->options->restart)
+        cli_warn("an unfinished run has no checkpoint that all of its outputs have: starting over");
+    if (s->from.checkpoint == 0)
         return;
     cli_text documents = cli_count_of(note->position.documents, "document");
     if (note->place.input < s->inputs.n)
