@@ -442,7 +442,7 @@ static step input_failed(corpus *c)
     size_t n = strlen(c->error.text);
     if (c->counts.documents > 0 && c->error.sys_errno != ECANCELED && !c->error.changed)
         snprintf(c->error.text + n, sizeof c->error.text - n,
-                 "; the %llu documents before it are fine",
+                 "; documents before it that are fine: %llu",
                  (unsigned long long)c->counts.documents);
     return STEP_FAILED;
 }
