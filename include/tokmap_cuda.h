@@ -71,7 +71,7 @@ typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where ther
     uint32_t n_host_slots;           /* filled ahead in pinned memory, 1 to 64; default 8 or 64 MiB,
                                         whichever is less, and at least 2 */
     uint32_t outputs;                /* TOKMAP_CUDA_...; default INPUTS and LABELS */
-    uint32_t input_bytes;            /* 4 or 8: int32 or int64; default 4 */
+    uint32_t input_bytes;            /* 4 or 8: int32 or int64; default 4; ids must fit */
     uint32_t label_bytes;            /* likewise; default 8 */
     int64_t ignore_index;            /* default -100 */
     uint32_t pad_id;                 /* inputs that a shorter row lacks */

@@ -19,7 +19,9 @@
  *           never writes, locks or leaves anything: read-only media and any number of readers
  *           will do.
  * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
- *           thread is in one is TOKMAP_ERR_ARGUMENT; close, position and get_info cannot say so.
+ *           thread is in one is TOKMAP_ERR_ARGUMENT as a rule: that is a help in finding the
+ *           mistake and no lock, as two calls that begin in the same nanoseconds may both go on.
+ *           close, position and get_info cannot say so.
  *           Several loaders may share datasets; one that is closed, or reads in another way, undoes
  *           the advice that the others gave to the page cache.
  * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call that
@@ -27,7 +29,9 @@
  * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with
  *           file and offset; a damaged document index, where row_parts or windows within documents
  *           need it, is TOKMAP_ERR_CORRUPT. Accessing a row in a map raises SIGBUS when the file
- *           was cut meanwhile (POPULATE), or cannot be read (MAP). After an error of next, the
+ *           was cut meanwhile (POPULATE), or cannot be read (MAP). An index file that is cut
+ *           meanwhile raises SIGBUS in calls that look documents up: those of a loader with
+ *           row_parts or windows within documents, and of its stage. After an error of next, the
  *           loader stands where it stood: next may be called again, save works. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H

@@ -65,6 +65,23 @@ static tokmap_status check_outputs(const tokmap_cuda_options *o, tokmap_error *e
     return TOKMAP_OK;
 }
 
+/* What 32 bits with a sign cannot hold would come out as a negative number. */
+static tokmap_status check_fit(const tokmap_cuda_options *o, tokmap_error *err)
+{
+    const bool narrow_inputs = (o->outputs & TOKMAP_CUDA_INPUTS) && o->input_bytes == 4;
+    const bool narrow_labels = (o->outputs & TOKMAP_CUDA_LABELS) && o->label_bytes == 4;
+    if ((narrow_inputs || narrow_labels) && o->loader->largest_id > INT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the data have ids up to %" PRIu32
+                    ", which int32 cannot hold: set input_bytes and label_bytes to 8",
+                    o->loader->largest_id);
+    if (narrow_inputs && o->pad_id > INT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "pad_id is %" PRIu32 ", which int32 cannot hold: set input_bytes to 8",
+                    o->pad_id);
+    return TOKMAP_OK;
+}
+
 static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
 {
     if (!o->loader)
@@ -91,7 +108,9 @@ static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
         status = check_width(o->label_bytes, "label_bytes", err);
     if (!status && o->device < TOKMAP_CUDA_HOST)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "device is %" PRId32 ": no such device", o->device);
-    return status ? status : check_outputs(o, err);
+    if (!status)
+        status = check_outputs(o, err);
+    return status ? status : check_fit(o, err);
 }
 
 /* What images look like, and how many. */

@@ -312,6 +312,10 @@ def what_a_loader_cannot_take_is_refused(folder):
                  lambda: tokmap.Loader(a, 10, 1, n_ranks=2**32), lambda: loader.seek(2**64 + 5),
                  lambda: loader.locate(2**64), lambda: tokmap.Loader(a, 10, 1, seed=-1),
                  lambda: batch.gather("i32", inputs, ignore_index=2**31),
+                 lambda: batch.gather("i64", array.array("d", [0] * 40)), lambda: batch.gather("i16", inputs),
+                 lambda: batch.gather("i64", memoryview(bytearray(320)).cast("I")),
+                 lambda: tokmap.Loader(a, 10, shuffle="x"), lambda: tokmap.Loader(a, 10, windows="x"),
+                 lambda: tokmap.Loader(a, 10, io="x"), lambda: tokmap.Loader(a, 10, parts=["x"]),
                  lambda: batch.gather("i32", inputs[:-1]), lambda: batch.gather("i32", bytes(160)),
                  lambda: tokmap.Loader(tokmap.LoaderSource(a, max_epochs=2**64), 10)):
         raises(ValueError, call)
@@ -319,6 +323,11 @@ def what_a_loader_cannot_take_is_refused(folder):
         raises(TypeError, call, loader)
     batch.gather("i32", inputs)
     assert list(inputs[:10]) == list(batch[0].tokens[:10])
+    here = loader.position
+    raises(ValueError, next, loader.fill("i32", inputs[:-1]))
+    raises(ValueError, next, loader.fill("i16", inputs))
+    assert loader.position == here and next(loader.fill("i32", inputs)) == here  # no batch was lost
+    batch = next(loader)
     with open(folder / "a.bin", "r+b") as f:
         f.truncate(0)
     reading = tokmap.Loader(a, 10, 4, io="read")

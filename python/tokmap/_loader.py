@@ -1,6 +1,7 @@
 """tokmap.Loader - sequences from datasets: shuffled, mixed, resumable, from one thread."""
 
 import ctypes
+import sys
 import weakref
 from typing import NamedTuple
 
@@ -30,6 +31,12 @@ class Sample(NamedTuple):
     window: int
     first_token: int
     n_tokens: int
+
+
+def _choose(words, word, name):
+    if word not in words:
+        raise ValueError(f"{name} is {word!r}: it must be one of {', '.join(map(repr, words))}")
+    return words[word]
 
 
 def _number(name, value, limit):
@@ -132,17 +139,22 @@ class Batch:
         shape = format, pad_id, ignore_index, self.n_rows, self.token_bytes
         if shape not in prepared:
             prepared[shape] = _prepare(self._batch, format, pad_id, ignore_index)
-        template, n_bytes = prepared[shape]
+        template, n_bytes, width = prepared[shape]
         options = _lib.GatherOptions.from_buffer_copy(template)
-        _held = _aim(options, n_bytes, inputs, labels)
+        _held = _aim(options, n_bytes, width, inputs, labels)
         detail = _lib.ErrorDetail()
         status = lib.tokmap_batch_gather(ctypes.byref(self._batch), ctypes.byref(options),
                                          ctypes.byref(detail))
         _lib.check(status, detail)
 
 
-def _buffer(buffer, n_bytes, name):
+def _buffer(buffer, n_bytes, name, width=0):
+    """width: of the whole numbers that it must have, unless it is of bytes; 0: any."""
     view = memoryview(buffer)
+    letter = view.format.lstrip("@=<" if sys.byteorder == "little" else "@=>")
+    if width and letter not in ("b", "B", "c") and not (letter in tuple("hHiIlLqQ") and view.itemsize == width):
+        raise ValueError(f"{name}: the buffer has elements of type {view.format!r}, this format needs whole "
+                         f"numbers of {width} bytes")
     if view.readonly or not view.c_contiguous:
         raise ValueError(f"{name}: the buffer must be writable and contiguous")
     if view.nbytes != n_bytes:
@@ -154,6 +166,7 @@ def _prepare(batch, format, pad_id, ignore_index):
     """(options for tokmap_batch_gather without buffers, bytes of a buffer): the same for batches of
     one shape."""
     whole = format == "tokens"
+    _choose(_FORMATS, format, "format")
     width = batch.token_bytes if whole else {"i32": 4, "i64": 8}[format]
     if ignore_index is not None and not -2**(8 * width - 1) <= ignore_index < 2**(8 * width - 1):
         raise ValueError(f"ignore_index is {ignore_index}: does not fit {format}")
@@ -162,17 +175,17 @@ def _prepare(batch, format, pad_id, ignore_index):
         mask_labels=ignore_index is not None,
         ignore_index=-100 if ignore_index is None else ignore_index,
         pad_id=_number("pad_id", pad_id, 2**32))
-    return options, batch.n_rows * (batch.sequence_length + whole) * width
+    return options, batch.n_rows * (batch.sequence_length + whole) * width, width
 
 
-def _aim(options, n_bytes, inputs, labels):
+def _aim(options, n_bytes, width, inputs, labels):
     """Gives the options their buffers; returns what keeps these alive and in place."""
     held = []
     if inputs is not None:
-        held.append(_buffer(inputs, n_bytes, "inputs"))
+        held.append(_buffer(inputs, n_bytes, "inputs", width))
         options.inputs = ctypes.addressof(held[-1])
     if labels is not None:
-        held.append(_buffer(labels, n_bytes, "labels"))
+        held.append(_buffer(labels, n_bytes, "labels", width))
         options.labels = ctypes.addressof(held[-1])
     return held
 
@@ -210,11 +223,11 @@ class Loader:
         self._wholes = [[_whole(d) for d in s.datasets] for s in sources]
         self._options = {
             "sequence_length": _number("sequence_length", sequence_length, 2**32),
-            "seed": _number("seed", seed, 2**64), "shuffle": _SHUFFLES[shuffle],
-            "windows": _WINDOWS[windows], "random_phase": bool(random_phase),
-            "row_parts": sum(_PARTS[p] for p in set(parts)),
+            "seed": _number("seed", seed, 2**64), "shuffle": _choose(_SHUFFLES, shuffle, "shuffle"),
+            "windows": _choose(_WINDOWS, windows, "windows"), "random_phase": bool(random_phase),
+            "row_parts": sum(_choose(_PARTS, p, "a part") for p in set(parts)),
             "block_windows": _number("block_windows", block_windows, 2**64),
-            "group_blocks": _number("group_blocks", group_blocks, 2**64), "io": _IO[io],
+            "group_blocks": _number("group_blocks", group_blocks, 2**64), "io": _choose(_IO, io, "io"),
             "look_ahead": _number("look_ahead", look_ahead, 2**32),
             "drop_behind": bool(drop_behind)}
         self._handle = self._open(batch_rows, rank, n_ranks)
@@ -300,15 +313,19 @@ class Loader:
             if status == _END:
                 return
             _lib.check(status, detail)
-            if shape != (batch.n_rows, batch.token_bytes):
-                shape = batch.n_rows, batch.token_bytes
-                options, n_bytes = _prepare(batch, format, pad_id, ignore_index)
-                options_ = ctypes.byref(options)
-                buffers = None
-            if new or buffers is None:
-                buffers = make(batch)
-                _held = _aim(options, n_bytes, *buffers)
-            _lib.check(gather(batch_, options_, detail_), detail)
+            try:
+                if shape != (batch.n_rows, batch.token_bytes):
+                    shape = batch.n_rows, batch.token_bytes
+                    options, n_bytes, width = _prepare(batch, format, pad_id, ignore_index)
+                    options_ = ctypes.byref(options)
+                    buffers = None
+                if new or buffers is None:
+                    buffers = make(batch)
+                    _held = _aim(options, n_bytes, width, *buffers)
+                _lib.check(gather(batch_, options_, detail_), detail)
+            except BaseException:
+                self.seek(batch.step_sample)  # nobody has seen the batch: it comes again
+                raise
             yield batch, buffers
 
     @property
