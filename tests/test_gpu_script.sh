@@ -5,6 +5,10 @@
 cd "$(dirname "$0")/.." || exit 1
 build=${TOKMAP_BUILD:-build}
 python=${PYTHON:-python3}
+if ! command -v "$python" >/dev/null; then
+    echo "skip gpu_script: $python not found"
+    exit 77
+fi
 work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_gpu_XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 export CUDA_VISIBLE_DEVICES='' PYTHONDONTWRITEBYTECODE=1

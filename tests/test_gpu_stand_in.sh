@@ -24,6 +24,10 @@ if [ -n "${TOKMAP_SANITIZED-}" ]; then
     echo "skip the_tests_in_python_pass_on_the_stand_in: a sanitized library"
     exit $code
 fi
+if ! command -v "${PYTHON:-python3}" >/dev/null; then
+    echo "skip the_tests_in_python_pass_on_the_stand_in: ${PYTHON:-python3} not found"
+    exit $code
+fi
 # The frameworks would take the stand-in for a device that computes; what needs none of them runs.
 out=$(LD_LIBRARY_PATH=$build/stand_in "${PYTHON:-python3}" tests/test_python_gpu.py --plain 2>&1)
 status=$?
