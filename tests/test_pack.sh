@@ -308,10 +308,17 @@ else
         --lines unigram.lines unigram.txt --tokenizer unigram.model --eod 1 --split valid=0.5
     wanted=$(all_of same)
     rm -f same.* same-*
-    for seconds in 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.5 0.6 100; do
-        [ -e same.tmi ] || TOKMAP_CHECKPOINT_MS=0 timeout -s KILL "$seconds" tokmap pack -q --lines unigram.lines \
-            unigram.txt --tokenizer unigram.model --eod 1 --split valid=0.5 -j 2 --memory 8M -o same 2>.err
+    # Waits for the end of a killed process: until then it holds its lock.
+    for seconds in 0.05 0.1 0.15 0.2 0.25 0.3 0.35 0.4 0.5 0.6; do
+        [ ! -e same.tmi ] || break
+        TOKMAP_CHECKPOINT_MS=0 tokmap pack -q --lines unigram.lines unigram.txt --tokenizer unigram.model --eod 1 \
+            --split valid=0.5 -j 2 --memory 8M -o same &
+        sleep "$seconds"
+        kill -KILL $!
+        wait $!
     done 2>/dev/null
+    [ -e same.tmi ] || tokmap pack -q --lines unigram.lines unigram.txt --tokenizer unigram.model --eod 1 \
+        --split valid=0.5 -j 2 --memory 8M -o same
     same and_killed_in_a_document_it_goes_on_to_the_same "$wanted" "$(all_of same)"
 fi
 
