@@ -601,7 +601,7 @@ printf '{"text": "good"}\n{"bad": 1}\n' >own.jsonl
 cp own.jsonl w.bad
 cp own.jsonl rr.json.partial
 
-# clash NAME MESSAGE ARGUMENTS: exit status 2, the message, and no file is changed.
+# clash NAME MESSAGE ARGUMENTS: exit status 2 or 5, the message, and no file is changed.
 clash()
 {
     local name=$1 message=$2 before code
@@ -609,7 +609,7 @@ clash()
     before=$(cksum own.jsonl w.bad rr.json.partial)
     tokmap pack "$@" >.out 2>.err
     code=$?
-    [ $code = 2 ] && grep -qF "$message" .err && [ "$(cksum own.jsonl w.bad rr.json.partial)" = "$before" ]
+    [[ $code = [25] ]] && grep -qF "$message" .err && [ "$(cksum own.jsonl w.bad rr.json.partial)" = "$before" ]
     verdict "$name" $? "exit $code: $(head -n 1 .err)"
 }
 
@@ -658,6 +658,13 @@ clash a_report_does_not_replace_the_dataset "$twice" own.jsonl --report z.bin -o
 clash bad_documents_do_not_replace_a_split "$twice" own.jsonl --format jsonl --on-error collect \
     --split v=0.5 --bad-documents z-v.bin -o z
 clash a_report_does_not_replace_a_device "is no regular file" own.jsonl --report /dev/null -o z
+echo "not ours" >there.json
+clash a_report_does_not_replace_a_file_without_force "there.json: is there already; replace it with --force" \
+    own.jsonl --format jsonl --report there.json -o z
+same and_the_file_and_the_dataset_are_as_before "not ours " "$(cat there.json) $(ls z.bin z.tmi 2>/dev/null)"
+tokmap pack -q -f --on-error skip own.jsonl --format jsonl --report there.json -o z
+same with_force_it_does 1 "$(grep -c '"schema_version"' there.json)"
+rm -f z.*
 [ -c /dev/null ]
 verdict the_device_is_still_there $? "/dev/null is no device any more"
 

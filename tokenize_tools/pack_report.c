@@ -9,7 +9,6 @@
 #include "cli.h"
 #include "json_text.h"
 #include "memory_file.h"
-#include "output_file.h"
 
 /* ---- Notes ---- */
 
@@ -271,7 +270,7 @@ static int put_report(FILE *out, const pack_report *r)
     return code;
 }
 
-int pack_report_write(const pack_report *r, const char *path)
+int pack_report_write(const pack_report *r, output_file *file)
 {
     memory_file json;
     FILE *out = memory_file_open(&json);
@@ -280,16 +279,10 @@ int pack_report_write(const pack_report *r, const char *path)
     int code = put_report(out, r);
     if (!memory_file_close(out, &json) && code == CLI_OK)
         code = cli_no_memory();
-    output_file file = {.fd = -1};
     if (code == CLI_OK)
-        code = output_name(&file, path, "", true);
+        code = output_write(file, json.text, json.n_bytes);
     if (code == CLI_OK)
-        code = output_begin(&file);
-    if (code == CLI_OK)
-        code = output_write(&file, json.text, json.n_bytes);
-    if (code == CLI_OK)
-        code = output_place(&file);
-    output_close(&file);
+        code = output_place(file);
     free(json.text);
     return code;
 }

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "output_file.h"
 #include "pack_plan.h"
 #include "pack_progress.h"
 
@@ -23,7 +24,8 @@ void pack_report_notes(const pack_report *r);
 /* The metadata of output `which`: JSON, malloced. It depends on inputs and options alone. NULL: out
  * of memory. */
 char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes);
-/* Writes the file of --report. Returns an exit code, with a message. */
-int pack_report_write(const pack_report *r, const char *path);
+/* Writes the file of --report, which was begun before, and places it. Returns an exit code, with a
+ * message. */
+int pack_report_write(const pack_report *r, output_file *file);
 
 #endif /* TOKMAP_PACK_REPORT_H */

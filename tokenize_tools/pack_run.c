@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli.h"
 #include "pack_dry_run.h"
@@ -22,6 +23,7 @@ typedef struct pack_session {
     pack_resume from;
     char bad_path[PATH_PREFIX_BYTES + 8];
     pack_bad_file *bad_file;
+    output_file report;
     pack_work work;
 } pack_session;
 
@@ -89,7 +91,7 @@ static int print_results(pack_session *s)
     if (!o->quiet)
         pack_report_notes(&report);
     if (o->report)
-        code = pack_report_write(&report, o->report);
+        code = pack_report_write(&report, &s->report);
     for (size_t i = 0; i < s->outputs.n && (o->json || !o->quiet); i++) {
         int printed = cli_print_result(s->outputs.list[i].prefix, NULL, o->json);
         code = code == CLI_OK ? printed : code;
@@ -138,6 +140,22 @@ static int open_bad_file(pack_session *s)
     return pack_bad_file_open(s->bad_file, &options);
 }
 
+/* Before the work, so that hours of it do not end at a report that cannot be written. */
+static int begin_report(pack_session *s)
+{
+    const pack_options *o = s->options;
+    struct stat st;
+    if (!o->report)
+        return CLI_OK;
+    if (!o->force && lstat(o->report, &st) == 0)
+        return cli_error(CLI_EXISTS,
+                         "%s: is there already; replace it with --force, or name another file with "
+                         "--report",
+                         o->report);
+    int code = output_name(&s->report, o->report, "", o->force);
+    return code == CLI_OK ? output_begin(&s->report) : code;
+}
+
 static void tell_where(const pack_session *s)
 {
     const pack_note *note = &s->from.note;
@@ -180,7 +198,7 @@ static int open_outputs(pack_session *s)
     if (code == CLI_OK)
         code = open_bad_file(s);
     s->work.bad_file = s->bad_file;
-    return code;
+    return code == CLI_OK ? begin_report(s) : code;
 }
 
 static int pack(pack_session *s)
@@ -225,6 +243,7 @@ static void close_all(pack_session *s)
     if (s->bad_file)
         pack_bad_file_close(s->bad_file, true);
     free(s->bad_file);
+    output_close(&s->report);
     tokenizer_file_close(&s->tokenizer);
     pack_inputs_free(&s->inputs);
 }
@@ -245,6 +264,7 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     if (!s)
         return cli_no_memory();
     s->options = options;
+    s->report.fd = -1;
     s->parts = (pack_plan_parts){options, &s->tokenizer, &s->tokens, &s->inputs};
     int code = pack_inputs_look(&s->inputs, names, n_names, options);
     if (code == CLI_OK)
