@@ -75,12 +75,13 @@ typedef struct tokmap_cuda_options { /* zero it; 0 means the default, where ther
     uint32_t label_bytes;            /* likewise; default 8 */
     int64_t ignore_index;            /* default -100 */
     uint32_t pad_id;                 /* inputs that a shorter row lacks */
-    uint32_t max_documents; /* of a batch; cu_seqlens has one more entry. Default: enough for
-                                        any batch, which takes 4 bytes an input of pinned and of
-                                        device memory where outputs tell of documents: name what
-                                        your data need */
-    int32_t no_thread;      /* 1: next does all the work */
-    uint32_t n_copiers;     /* threads that fill pinned memory, 1 to 16; default 1 */
+    uint32_t max_documents;          /* of a batch; cu_seqlens has one more entry. Default: enough
+                                        for any batch. Where outputs tell of documents, each slot of
+                                        either kind reserves 4 bytes for each: by default a slot for
+                                        16-bit ids is three times as large as their tokens. What a
+                                        batch does not use of it is not copied */
+    int32_t no_thread;               /* 1: next does all the work */
+    uint32_t n_copiers;              /* threads that fill pinned memory, 1 to 16; default 1 */
     /* One line; a few times at most, in any thread. */
     void (*log)(void *context, const char *text);
     void *log_context;

@@ -1,7 +1,7 @@
 /* slot_image.h - writes a batch as the device reads it: expand_job.h. Pure.
  *
- * The parts of an image stand at fixed places, so that its size is known before any batch is, but
- * borders and tokens only take what the batch has of them: tokens stand last. */
+ * Memory for an image is taken before any batch is known, for the most borders there may be. Only
+ * n_bytes of it are used and copied: tokens follow the borders that the batch has. */
 #ifndef TOKMAP_SLOT_IMAGE_H
 #define TOKMAP_SLOT_IMAGE_H
 
@@ -24,7 +24,7 @@ uint64_t tokmap_i_image_bytes(const tokmap_i_image_shape *shape);
 typedef struct tokmap_i_image {
     uint8_t *memory; /* aligned to 64 bytes */
     /* Written by the call: */
-    uint32_t n_bytes;
+    uint32_t n_bytes;               /* the part of memory that is used */
     uint32_t borders, tile_borders; /* places; 0: none */
     uint32_t n_borders, longest;    /* documents, and the longest one */
 } tokmap_i_image;

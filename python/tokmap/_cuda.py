@@ -362,7 +362,7 @@ class Stage:
     positions   "document" or "row": where position_ids begin at 0
     input_dtype, label_dtype    "int32" or "int64"
     ignore_index    what labels are that a loss mask leaves out; pad_id: inputs that a short row lacks
-    max_documents   of a batch: room in cu_seqlens and in the copies; 0: enough for any batch
+    max_documents   of a batch: entries of cu_seqlens, and 4 bytes each in every slot; 0: enough for any batch
     n_slots     batches in the device's memory: one fewer may be held at a time; a `for` loop holds
                 one while it asks for the next
     n_host_slots, thread, n_copiers     see tokmap_cuda.h
