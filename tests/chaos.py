@@ -9,7 +9,6 @@ of each trial that failed: `chaos.py 1 SEED --first NUMBER` runs that one alone.
 
 import argparse
 import collections
-import gzip
 import os
 import pathlib
 import random
@@ -34,34 +33,6 @@ class Wrong(Exception):
     """What must never happen."""
 
 
-def make_inputs(folder, rng):
-    words = ["word%d" % i for i in range(300)] + ["Wort", "слово", "語", "<|endoftext|>", "\\n", "\\u00e9", "  "]
-
-    def text(n):
-        return " ".join(rng.choices(words, k=n))
-
-    def lines(n, bad):
-        for i in range(n):
-            if i % bad == 5:
-                yield '{"id": %d}' % i
-            elif i % bad == 6:
-                yield "not JSON: " + text(3)
-            else:
-                yield '{"id": %d, "text": "%s"}' % (i, text(rng.choice([0, 1, 20, 200, 900])))
-
-    (folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
-    (folder / "a.jsonl").write_text("\n".join(lines(250, 40)) + "\n")
-    (folder / "b.txt").write_text(text(60000))
-    (folder / "d.jsonl").write_text("\n".join(lines(200, 1000)))
-    (folder / "e.txt").write_bytes(b"caf\xe9 " + text(2000).encode())
-    names = ["a.jsonl", "b.txt", "d.jsonl", "e.txt"]
-    if pack_corpus.has_zlib():
-        with gzip.GzipFile(folder / "c.gz", "wb", mtime=0) as out:
-            out.write("\n".join(lines(150, 70)).encode())
-        names.insert(2, "c.gz")
-    return names
-
-
 class World:
     """Inputs, options, and what a run gives that nothing happens to."""
 
@@ -78,7 +49,7 @@ class World:
     def __init__(self, folder, number, rng):
         self.folder = folder
         folder.mkdir()
-        self.names = make_inputs(folder, rng)
+        self.names = pack_corpus.write_inputs(folder, rng, 1)
         options = self.OPTIONS[number % len(self.OPTIONS)]
         on_error = "skip" if number % 2 or "error" in options else "collect"
         self.options = [*options, "--memory", "8M", "--on-error", on_error]

@@ -1,7 +1,10 @@
-"""What the tests that run tokmap pack share: a small tokenizer, and what this build can read."""
+"""What the tests that run tokmap pack share: a small tokenizer, inputs of several formats, what this build can read,
+and how to wait for a run to get somewhere."""
 
 import functools
+import gzip
 import json
+import time
 
 import ref_protocol
 
@@ -21,6 +24,50 @@ def small_vocabulary():
         "added_tokens": [end], "normalizer": None, "post_processor": None, "decoder": {"type": "ByteLevel"},
         "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": False},
         "model": {"type": "BPE", "vocab": vocab, "merges": merges}})
+
+
+def write_inputs(folder, rng, scale):
+    """A vocabulary.json, and inputs whose names are returned: lines of JSON with some bad ones, text, gzip where this
+    build reads it, text that is not UTF-8."""
+    words = ["word%d" % i for i in range(300)] + ["Wort", "слово", "語", "<|endoftext|>", "\\n", "\\u00e9", "  "]
+
+    def text(n):
+        return " ".join(rng.choices(words, k=n))
+
+    def lines(n, bad):
+        for i in range(n):
+            if i % bad == 5:
+                yield '{"id": %d}' % i
+            elif i % bad == 6:
+                yield "not JSON: " + text(3)
+            else:
+                yield '{"id": %d, "text": "%s"}' % (i, text(rng.choice([0, 1, 20, 200, 900])))
+
+    (folder / "vocabulary.json").write_text(small_vocabulary())
+    (folder / "a.jsonl").write_text("\n".join(lines(250 * scale, 40)) + "\n")
+    (folder / "b.txt").write_text(text(60000 * scale))
+    (folder / "d.jsonl").write_text("\n".join(lines(200 * scale, 1000)))
+    (folder / "e.txt").write_bytes(b"caf\xe9 " + text(2000).encode())
+    names = ["a.jsonl", "b.txt", "d.jsonl", "e.txt"]
+    if has_zlib():
+        with gzip.GzipFile(folder / "c.gz", "wb", mtime=0) as out:
+            out.write("\n".join(lines(150 * scale, 70)).encode())
+        names.insert(2, "c.gz")
+    return names
+
+
+def n_bytes(path):
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
+
+
+def wait_for(run, condition):
+    """Until the condition holds, or the run has ended."""
+    deadline = time.monotonic() + 60
+    while run.poll() is None and not condition() and time.monotonic() < deadline:
+        time.sleep(0.0003)
 
 
 @functools.lru_cache

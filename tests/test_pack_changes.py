@@ -15,6 +15,7 @@ import time
 import chaos
 import pack_corpus
 import ref_protocol
+from pack_corpus import n_bytes, wait_for
 from ref_protocol import Skip, expect, expect_equal
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -70,26 +71,13 @@ class Case:
         for _ in range(50):
             self.put_back(out, {})
             run = self.start(out, *arguments)
-            wait_for(run, lambda: size(self.folder / (out + ".tmj.partial")) > 20000)
+            wait_for(run, lambda: n_bytes(self.folder / (out + ".tmj.partial")) > 20000)
             run.kill()
             run.communicate()
             files = self.files(out)
             if not self.named(out) and ".tmj.partial" in files:
                 return files
         raise AssertionError("it was always faster")
-
-
-def size(path):
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def wait_for(run, condition):
-    deadline = time.monotonic() + 60
-    while run.poll() is None and not condition() and time.monotonic() < deadline:
-        time.sleep(0.0003)
 
 
 # ---- Unfinished files ----
@@ -154,7 +142,7 @@ def files_of_others_are_never_given_our_names(case):
         for _ in range(50):
             case.put_back("out", {})
             run = case.start("out", "big.jsonl", "-j", "1")
-            wait_for(run, lambda: size(case.folder / "out.tmj.partial") > 0)
+            wait_for(run, lambda: n_bytes(case.folder / "out.tmj.partial") > 0)
             run.send_signal(signal.SIGSTOP)
             path = case.folder / ("out" + name)
             if path.exists():
@@ -248,7 +236,7 @@ def an_input_that_changes_while_it_is_read_is_an_error(case):
             case.write("big.jsonl", case.lines)
             case.put_back("out", {})
             run = case.start("out", "big.jsonl", "-j", "1")
-            wait_for(run, lambda: size(case.folder / "out.tmj.partial") > 0)
+            wait_for(run, lambda: n_bytes(case.folder / "out.tmj.partial") > 0)
             run.send_signal(signal.SIGSTOP)
             change(path)
             run.send_signal(signal.SIGCONT)

@@ -3,7 +3,6 @@
 nothing happened to. Corpora of several formats, compressions and splits, with bad documents."""
 
 import functools
-import gzip
 import json
 import os
 import pathlib
@@ -19,12 +18,13 @@ import time
 
 import pack_corpus
 import ref_protocol
+from pack_corpus import n_bytes, wait_for
 from ref_protocol import Skip, expect, expect_equal
 
 LONG = bool(os.environ.get("TOKMAP_LONG"))
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
 N_RESUMED = 200 if LONG and not SANITIZED else 10
-SCALE = 1 if SANITIZED else 3
+SCALE = 2 if SANITIZED else 7
 SPLITS = ["--split", "v=0.1", "--split", "t=0.3"]
 
 
@@ -33,31 +33,7 @@ class Corpus:
 
     def __init__(self, folder):
         self.folder = folder
-        rng = random.Random(7)
-        words = ["word%d" % i for i in range(400)] + ["Wort", "слово", "語", "\\n", "\\u00e9", "  "]
-
-        def text(n):
-            return " ".join(rng.choices(words, k=n))
-
-        def lines(n, bad):
-            for i in range(n):
-                if i % bad == 5:
-                    yield '{"id": %d}' % i
-                elif i % bad == 6:
-                    yield 'not JSON: ' + text(3)
-                else:
-                    yield '{"id": %d, "text": "%s"}' % (i, text(rng.choice([0, 1, 20, 200, 3000])))
-
-        (folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
-        (folder / "a.jsonl").write_text("\n".join(lines(300 * SCALE, 40)) + "\n")
-        (folder / "b.txt").write_text(text(100000 * SCALE))
-        with gzip.GzipFile(folder / "c.gz", "wb", mtime=0) as out:
-            out.write("\n".join(lines(200 * SCALE, 70)).encode())
-        (folder / "d.jsonl").write_text("\n".join(lines(60 * SCALE, 1000)))
-        (folder / "e.txt").write_bytes(b"caf\xe9 " + text(2000).encode())
-        self.inputs = ["a.jsonl", "b.txt", "c.gz", "d.jsonl", "e.txt"]
-        if not pack_corpus.has_zlib():
-            self.inputs.remove("c.gz")
+        self.inputs = pack_corpus.write_inputs(folder, random.Random(7), SCALE)
         if shutil.which("zstd") and pack_corpus.has_zstd():
             subprocess.run(["zstd", "-q", "--rm", "d.jsonl"], cwd=folder, check=True)
             self.inputs[self.inputs.index("d.jsonl")] = "d.jsonl.zst"
@@ -110,19 +86,6 @@ class Corpus:
                 return
             self.remove(out)
         raise AssertionError("it was always faster")
-
-
-def n_bytes(path):
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
-def wait_for(run, condition):
-    deadline = time.monotonic() + 60
-    while run.poll() is None and not condition() and time.monotonic() < deadline:
-        time.sleep(0.0005)
 
 
 # ---- Kills ----
