@@ -1,7 +1,12 @@
-"""What the Python tests of the format share: the protocol of tests/run.sh, the built programs."""
+"""What the tests in Python share: the protocol of tests/run.sh, the built programs."""
 
+import functools
+import gc
 import os
+import pathlib
 import subprocess
+import tempfile
+import traceback
 
 BUILD = os.environ.get("TOKMAP_BUILD")
 
@@ -29,16 +34,29 @@ def run_tests(tests):
         except Skip as e:
             print("skip %s: %s" % (name, e), flush=True)
             continue
-        except Exception as e:
+        except Exception:
             n_failed += 1
-            why = " ".join(str(e).split())
-            print("FAIL %s: %s %s" % (name, type(e).__name__, why), flush=True)
+            why = traceback.format_exc().strip().replace("\n", " | ")
+            print("FAIL %s: %s" % (name, why), flush=True)
             continue
         n_ok += 1
         print("ok %s%s" % (name, " (%s)" % note if note else ""), flush=True)
     if n_failed > 0:
         return 1
     return 0 if n_ok > 0 else 77
+
+
+def run_in_folders(prefix, tests, prepare=lambda folder: None):
+    """Runs each test in a folder of its own, which `prepare` may fill. Returns the exit status."""
+
+    def run(test):
+        with tempfile.TemporaryDirectory() as name:
+            prepare(pathlib.Path(name))
+            note = test(pathlib.Path(name))
+        gc.collect()
+        return note
+
+    return run_tests([(prefix + test.__name__, functools.partial(run, test)) for test in tests])
 
 
 def program(name):

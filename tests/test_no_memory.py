@@ -9,10 +9,9 @@ import resource
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
-from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_tests
+from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders
 
 LONG = bool(os.environ.get("TOKMAP_LONG"))
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
@@ -183,13 +182,4 @@ TESTS = [
 ]
 
 
-def in_a_folder(test):
-    def run():
-        with tempfile.TemporaryDirectory() as name:
-            fill(pathlib.Path(name))
-            return test(pathlib.Path(name))
-
-    return test.__name__, run
-
-
-sys.exit(run_tests([in_a_folder(test) for test in TESTS]))
+sys.exit(run_in_folders("", TESTS, fill))

@@ -14,8 +14,8 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
-import traceback
+
+from ref_protocol import Skip, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
@@ -247,7 +247,7 @@ def loader_of(a, b, batch_rows=3, **options):
 
 def arrays_are_new_and_those_of_gather(folder):
     if importlib.util.find_spec("numpy") is None:
-        return "there is no numpy for this Python"
+        raise Skip("there is no numpy for this Python")
     write_numbers(folder / "a", 0, 1001, 37)
     write_numbers(folder / "b", 5000, 501, 50)
     a, b = tokmap.Dataset(folder / "a"), tokmap.Dataset(folder / "b")
@@ -337,20 +337,9 @@ def what_a_loader_cannot_take_is_refused(folder):
     raises(ValueError, batch.__getitem__, 0)
 
 
-failed = 0
-for test in (loader_views_outlive_all_else, what_a_loader_cannot_take_is_refused,
-             a_loader_serves_each_window_once_and_resumes,
-             arrays_are_new_and_those_of_gather, a_mixture_ends_with_the_source_that_has_no_more,
-             written_documents_are_read_back, ids_may_be_any_iterable, a_view_outlives_the_dataset,
-             a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,
-             numbers_and_paths_out_of_range_are_refused, errors_have_kinds, structs_are_those_of_the_headers):
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            reason = test(pathlib.Path(name))
-            print(f"skip python_{test.__name__}: {reason}" if reason else
-                  f"ok python_{test.__name__}")
-        except Exception:
-            failed += 1
-            reason = traceback.format_exc().strip().replace("\n", " | ")
-            print(f"FAIL python_{test.__name__}: {reason}")
-sys.exit(1 if failed else 0)
+sys.exit(run_in_folders("python_", (
+    loader_views_outlive_all_else, what_a_loader_cannot_take_is_refused,
+    a_loader_serves_each_window_once_and_resumes, arrays_are_new_and_those_of_gather,
+    a_mixture_ends_with_the_source_that_has_no_more, written_documents_are_read_back, ids_may_be_any_iterable,
+    a_view_outlives_the_dataset, a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,
+    numbers_and_paths_out_of_range_are_refused, errors_have_kinds, structs_are_those_of_the_headers)))

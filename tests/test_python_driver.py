@@ -9,10 +9,9 @@ import os
 import pathlib
 import subprocess
 import sys
-import tempfile
-import traceback
 
 import test_python_stage as stage
+from ref_protocol import run_in_folders
 
 DRIVER = r"""
 #include <stdint.h>
@@ -287,15 +286,6 @@ def without_a_device_the_error_says_so(folder):
     run_on_device(folder, NO_DEVICE, FAKE_NO_DEVICE="1")
 
 
-failed = 0
-for test in (streams_reach_the_driver, failures_of_a_device_are_told,
-             a_batch_that_is_collected_during_a_capture_comes_back, log_may_wait_for_who_deletes_a_tensor, without_a_device_the_error_says_so):
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            test(pathlib.Path(name))
-            print(f"ok python_{test.__name__}")
-        except Exception:
-            failed += 1
-            reason = traceback.format_exc().strip().replace("\n", " | ")
-            print(f"FAIL python_{test.__name__}: {reason}")
-sys.exit(1 if failed else 0)
+sys.exit(run_in_folders("python_", (
+    streams_reach_the_driver, failures_of_a_device_are_told, a_batch_that_is_collected_during_a_capture_comes_back,
+    log_may_wait_for_who_deletes_a_tensor, without_a_device_the_error_says_so)))

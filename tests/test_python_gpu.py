@@ -4,14 +4,11 @@ in another stream, in another thread or in a graph; PyTorch, CuPy and JAX where 
 without a device, with the reason."""
 
 import ctypes
-import gc
-import pathlib
 import sys
-import tempfile
-import traceback
 
 import test_python_stage as stage
-from test_python_stage import ALL, LENGTH, ROWS, Skip, loader, need, said_by_loader, tokmap, write
+from ref_protocol import Skip, run_in_folders
+from test_python_stage import ALL, LENGTH, ROWS, loader, need, said_by_loader, tokmap, write
 
 A_WHILE = 3_000_000  # cycles: longer than a copy and a kernel of the stage
 
@@ -245,26 +242,10 @@ TESTS = (batches_hold_what_the_loader_says, a_state_goes_on_elsewhere, torch_tak
          an_interpreter_may_end_with_torch_tensors_alive)
 
 
-def main():
-    failed, skipped = 0, 0
-    for test in PLAIN if "--plain" in sys.argv else TESTS:
-        with tempfile.TemporaryDirectory() as name:
-            folder = pathlib.Path(name)
-            try:
-                Driver()
-                write(folder)
-                test(folder)
-                print(f"ok python_gpu_{test.__name__}", flush=True)
-            except Skip as reason:
-                skipped += 1
-                print(f"skip python_gpu_{test.__name__}: {reason}", flush=True)
-            except Exception:
-                failed += 1
-                reason = traceback.format_exc().strip().replace("\n", " | ")
-                print(f"FAIL python_gpu_{test.__name__}: {reason}", flush=True)
-        gc.collect()
-    return 1 if failed else 77 if skipped == len(TESTS) else 0
+def prepare(folder):
+    Driver()
+    write(folder)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_in_folders("python_gpu_", PLAIN if "--plain" in sys.argv else TESTS, prepare))

@@ -14,10 +14,11 @@ import pickle
 import re
 import subprocess
 import sys
-import tempfile
 import threading
 import traceback
 import warnings
+
+from ref_protocol import Skip, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
@@ -34,10 +35,6 @@ LENGTH, ROWS = 23, 5
 ALL = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
 PARTS = ["documents", "position_ids", "document_ids", "loss_mask"]
 COMPILER = os.environ.get("CC", "cc").split()
-
-
-class Skip(Exception):
-    pass
 
 
 def need(module):
@@ -788,22 +785,5 @@ TESTS = (structs_are_those_of_the_header, batches_hold_what_the_loader_says,
          numpy_takes_arrays, torch_takes_batches, jax_takes_arrays)
 
 
-def main():
-    failed = 0
-    for test in TESTS:
-        with tempfile.TemporaryDirectory() as name:
-            try:
-                test(pathlib.Path(name))
-                print(f"ok python_{test.__name__}", flush=True)
-            except Skip as reason:
-                print(f"skip python_{test.__name__}: {reason}", flush=True)
-            except Exception:
-                failed += 1
-                reason = traceback.format_exc().strip().replace("\n", " | ")
-                print(f"FAIL python_{test.__name__}: {reason}", flush=True)
-        gc.collect()
-    return 1 if failed else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_in_folders("python_", TESTS))

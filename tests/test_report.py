@@ -10,8 +10,9 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 import xml.etree.ElementTree as xml
+
+from ref_protocol import run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TOKBENCH = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build")) / "tokbench"
@@ -468,13 +469,4 @@ TESTS = (every_figure_of_every_result_is_shown, markdown_says_what_the_json_says
          missed_targets_come_first, nothing_comes_from_outside, hostile_names_cannot_break_out,
          strange_figures_are_drawn, same_files_same_bytes, machines_are_kept_apart,
          what_is_no_result_is_refused, usage_is_told, no_other_file_is_written_into)
-status = 0
-for test in TESTS:
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            test(pathlib.Path(name))
-            print(f"ok report_{test.__name__}")
-        except Exception as error:
-            status = 1
-            print(f"FAIL report_{test.__name__}: {type(error).__name__} {error}".replace("\n", " | "))
-sys.exit(status)
+sys.exit(run_in_folders("report_", TESTS))

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tempfile
 
+from ref_protocol import run_tests
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 TABLES = [sys.executable, str(ROOT / "bench/tables.py"), "--document"]
 DOCUMENT = ROOT / "docs/BENCHMARKS.md"
@@ -32,12 +34,5 @@ def a_figure_that_was_changed_is_found_and_mended():
         assert run(copy).returncode == 0 and copy.read_text() == text
 
 
-failed = 0
-for test in (tables_are_those_of_their_files, a_figure_that_was_changed_is_found_and_mended):
-    try:
-        test()
-        print("ok tables_" + test.__name__)
-    except Exception as e:
-        failed = 1
-        print("FAIL tables_%s: %s" % (test.__name__, " ".join(str(e).split())[:300]))
-sys.exit(failed)
+sys.exit(run_tests([("tables_" + test.__name__, test) for test in (
+    tables_are_those_of_their_files, a_figure_that_was_changed_is_found_and_mended)]))

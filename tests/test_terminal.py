@@ -2,18 +2,15 @@
 """What tokmap shows on a terminal, seen through a pseudo-terminal: no name of a file and no text makes the terminal do
 anything; what is handed on to files and pipes is as it is stored."""
 
-import functools
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 
 import terminal
-from ref_protocol import expect, expect_equal, program, run_tests
+from ref_protocol import expect, expect_equal, program, run_in_folders
 
 ENVIRONMENT = {**os.environ, "TERM": "xterm", "LC_ALL": "C.UTF-8"}
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -128,9 +125,4 @@ TESTS = [names_of_files_are_escaped, text_is_escaped_on_a_terminal_and_as_it_is_
          an_early_interruption_says_that_nothing_was_kept]
 
 
-def in_a_folder(test):
-    with tempfile.TemporaryDirectory() as name:
-        return test(pathlib.Path(name))
-
-
-sys.exit(run_tests([(test.__name__, functools.partial(in_a_folder, test)) for test in TESTS]))
+sys.exit(run_in_folders("", TESTS))

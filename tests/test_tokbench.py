@@ -10,11 +10,10 @@ import random
 import struct
 import subprocess
 import sys
-import tempfile
 import time
 
 import terminal
-from ref_protocol import Skip
+from ref_protocol import Skip, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
@@ -24,6 +23,11 @@ SMALL = ["--rounds", "3", "--documents", "100000", "--verify-mib", "3", "--load-
 PAGES = {"limits", "verify", "lookup", "open", "load", "cold", "stall", "scale", "mix"}
 WAYS = ("direct", "populate", "read", "plain map", "populate, block shuffle")
 PLAIN = {"LC_ALL": "C", "COLUMNS": "80", "TERM": "xterm"}
+
+
+def skip_where_terabytes_cannot_be_mapped():
+    if os.environ.get("TOKMAP_SANITIZED") == "tsan":
+        raise Skip("ThreadSanitizer leaves no room to map terabytes")
 
 
 def tokbench(*arguments, **environment):
@@ -59,6 +63,7 @@ def check_row(row, names):
 
 
 def every_page_gives_figures(folder):
+    skip_where_terabytes_cannot_be_mapped()
     run = tokbench("all", *SMALL, "--dir", folder, "--json", folder / "out.json")
     assert run.returncode == 0, run.stderr
     result = json.loads((folder / "out.json").read_text())
@@ -149,7 +154,7 @@ def cold_reads_are_measured(folder):
     run = tokbench("cold", "--rounds", "1", "--load-mib", "16", "--dir", folder, "--json",
                    folder / "out.json")
     if run.returncode and "O_DIRECT" in run.stderr:
-        return "no O_DIRECT here"
+        raise Skip("no O_DIRECT here")
     assert run.returncode == 0, run.stderr
     rows = rows_of(folder / "out.json")
     ways = [way for way in WAYS if f"{way}, 4096 tokens, rate" in rows]
@@ -191,7 +196,7 @@ def the_way_to_a_gpu_is_measured_where_there_is_one(folder):
     if "left out" in without.stderr:
         assert not rows_of(folder / "out.json"), "figures of no device"
     if os.environ.get("TOKMAP_SANITIZED") == "tsan":
-        return "two copies of the library in one process, under a sanitizer"
+        raise Skip("two copies of the library in one process, under a sanitizer")
     stand_in = str(BUILD / "stand_in")
     run = tokbench(*options, LD_LIBRARY_PATH=stand_in)
     assert run.returncode == 0, run.stderr
@@ -246,6 +251,7 @@ def data_that_are_too_small_are_refused(folder):
 
 
 def json_on_stdout_is_alone_there(folder):
+    skip_where_terabytes_cannot_be_mapped()
     run = tokbench("open", "--rounds", "1", "--dir", folder, "--json", "-")
     assert run.returncode == 0 and json.loads(run.stdout)["rows"], run
     assert "Medians" in run.stderr
@@ -376,7 +382,6 @@ def a_run_compares_with_itself(folder):
     assert made.returncode == run.returncode == 0 and " 0 differ" in run.stdout, (made, run)
 
 
-MAPS_TERABYTES = (every_page_gives_figures, json_on_stdout_is_alone_there)
 TESTS = (every_page_gives_figures, fractions_are_those_of_the_rounds, tokenizing_is_measured,
          a_result_stays_until_another_is_there,
          cold_reads_are_measured,
@@ -386,19 +391,4 @@ TESTS = (every_page_gives_figures, fractions_are_those_of_the_rounds, tokenizing
          colours_are_for_terminals_that_want_them, a_stopped_run_leaves_no_data,
          failures_are_told, no_other_file_is_written_into, compare_reports_a_planted_ratio, compare_refuses_different_machines,
          compare_tells_what_is_wrong, a_run_compares_with_itself)
-status = 0
-for test in TESTS:
-    if os.environ.get("TOKMAP_SANITIZED") == "tsan" and test in MAPS_TERABYTES:
-        print(f"skip tokbench_{test.__name__}: ThreadSanitizer leaves no room to map terabytes")
-        continue
-    with tempfile.TemporaryDirectory() as name:
-        try:
-            reason = test(pathlib.Path(name))
-            print(f"skip tokbench_{test.__name__}: {reason}" if reason else
-                  f"ok tokbench_{test.__name__}")
-        except Skip as reason:
-            print(f"skip tokbench_{test.__name__}: {reason}")
-        except Exception as error:
-            status = 1
-            print(f"FAIL tokbench_{test.__name__}: {type(error).__name__} {error}".replace("\n", " | "))
-sys.exit(status)
+sys.exit(run_in_folders("tokbench_", TESTS))

@@ -19,7 +19,7 @@ import tempfile
 import zipfile
 import zlib
 
-from ref_protocol import Skip, expect, expect_equal, program, run_tests
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
 
 TEXT = "The quick brown fox jumps over the lazy dog.\nEs war einmal ein \u00c4pfelchen.\n" * 40
 NULS = bytes(200)
@@ -299,12 +299,4 @@ TESTS = [
 ]
 
 
-def in_a_folder(test):
-    def run():
-        with tempfile.TemporaryDirectory() as name:
-            return test(pathlib.Path(name))
-
-    return test.__name__, run
-
-
-sys.exit(run_tests([in_a_folder(test) for test in TESTS]))
+sys.exit(run_in_folders("", TESTS))
