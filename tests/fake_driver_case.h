@@ -38,8 +38,6 @@ static case_sample case_samples[CASE_SAMPLES];
 
 UNUSED static tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, uint64_t max_epochs)
 {
-    tokmap_loader *l = NULL;
-    tokmap_error err;
     case_sources[0].max_epochs = max_epochs;
     const tokmap_loader_options o = {.struct_size = sizeof o,
                                      .sources = case_sources,
@@ -50,9 +48,7 @@ UNUSED static tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, ui
                                      .windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT,
                                      .row_parts = row_parts,
                                      .io = TOKMAP_IO_MAP};
-    if (tokmap_loader_open(&l, &o, &err))
-        CHECK_FAIL("%s", err.text);
-    return l;
+    return corpus_open_loader(&o);
 }
 
 static void case_note(case_sample *c, const tokmap_row *row)

@@ -51,7 +51,7 @@ UNUSED static void corpus_cut(corpus_shape *c, uint32_t mean)
 UNUSED static void corpus_open(corpus_shape *c)
 {
     const tokmap_writer_options options = {.struct_size = sizeof options,
-                                           .vocab_size = c->token_bytes == 2 ? 65536 : 1 << 30,
+                                           .vocab_size = c->token_bytes == 2 ? 65536 : 0,
                                            .token_bytes = c->token_bytes,
                                            .eod_id = TOKMAP_NO_ID};
     tokmap_writer *w = NULL;
@@ -79,6 +79,15 @@ UNUSED static void corpus_close(corpus_shape *c)
 {
     tokmap_dataset_close(c->ds);
     c->ds = NULL;
+}
+
+UNUSED static tokmap_loader *corpus_open_loader(const tokmap_loader_options *o)
+{
+    tokmap_loader *l = NULL;
+    tokmap_error err;
+    if (tokmap_loader_open(&l, o, &err))
+        CHECK_FAIL("%s", err.text);
+    return l;
 }
 
 UNUSED static uint32_t corpus_id(const tokmap_row *row, uint32_t i)

@@ -51,8 +51,6 @@ typedef struct options {
 
 UNUSED static tokmap_loader *open_loader(const options *o)
 {
-    tokmap_loader *l = NULL;
-    tokmap_error err;
     sources[0].max_epochs = o->max_epochs;
     const tokmap_loader_options lo = {.struct_size = sizeof lo,
                                       .sources = sources,
@@ -64,9 +62,7 @@ UNUSED static tokmap_loader *open_loader(const options *o)
                                       .windows = o->windows,
                                       .row_parts = o->row_parts,
                                       .io = o->io};
-    if (tokmap_loader_open(&l, &lo, &err))
-        CHECK_FAIL("%s", err.text);
-    return l;
+    return corpus_open_loader(&lo);
 }
 
 UNUSED static int64_t value(const void *array, uint32_t width, size_t i)

@@ -161,60 +161,54 @@ TEST(filter_leaves_few_places_of_ordinary_text)
     CHECK_EQ(__builtin_popcountll(pair_filter_find(&f, text)), 2);
 }
 
+/* Frees the model. */
+static void expect_matches(model *m, const char *text, const added_match *expected, size_t n)
+{
+    uint8_t bytes[128] = {0}; /* some are read behind the end */
+    const size_t n_bytes = strlen(text);
+    model_error err;
+    added_tokens *a = added_tokens_new(m, false, &err);
+    added_match match = {0};
+    memcpy(bytes, text, n_bytes);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(added_tokens_next(a, bytes, n_bytes, match.next, &match));
+        CHECK_EQ(match.start, expected[i].start);
+        CHECK_EQ(match.end, expected[i].end);
+        CHECK_EQ(match.next, expected[i].next);
+        CHECK_EQ(match.id, expected[i].id);
+        match.taken = match.end;
+    }
+    CHECK(!added_tokens_next(a, bytes, n_bytes, match.next, &match));
+    added_tokens_free(a);
+    model_free(m);
+}
+
 TEST(strip_takes_blanks_of_unicode_on_its_side)
 {
-    static const uint8_t text[] = "x \xE3\x80\x80\t<l>\n y <r> \xC2\xA0 z<r>"
-                                  "                 "
-                                  "                                                             ";
-    const size_t n = strlen("x ...\t<l>\n y <r> .. z<r>");
+    static const added_match expected[] = {{.start = 1, .end = 9, .next = 9, .id = 1},
+                                           {.start = 13, .end = 20, .next = 16, .id = 2},
+                                           {.start = 21, .end = 24, .next = 24, .id = 2}};
     model m;
-    model_error err;
     model_init(&m);
     add(&m, "<l>", (added_token){.id = 1, .lstrip = true});
     add(&m, "<r>", (added_token){.id = 2, .rstrip = true});
-    added_tokens *a = added_tokens_new(&m, false, &err);
-    added_match match = {0};
-    CHECK(added_tokens_next(a, text, n, 0, &match));
-    CHECK_EQ(match.start, 1);
-    CHECK_EQ(match.end, 9);
-    CHECK(added_tokens_next(a, text, n, match.next, &match));
-    CHECK_EQ(match.start, 13);
-    CHECK_EQ(match.end, 20);
-    CHECK_EQ(match.next, 16);
-    CHECK(added_tokens_next(a, text, n, match.next, &match));
-    CHECK_EQ(match.end, n);
-    CHECK(!added_tokens_next(a, text, n, match.next, &match));
-    added_tokens_free(a);
-    model_free(&m);
+    expect_matches(&m, "x \xE3\x80\x80\t<l>\n y <r> \xC2\xA0 z<r>", expected, 3);
 }
 
 /* tokenizers: what is left of such a token is empty, and left out. */
 TEST(a_blank_token_whose_blanks_are_taken_is_none)
 {
-    static const uint8_t text[] = "x<r> \t\ny\t<r>\t<w>"
-                                  "                 "
-                                  "                                                             ";
-    const size_t n = strlen("x<r> \t\ny\t<r>\t<w>");
+    static const added_match expected[] = {{.start = 1, .end = 7, .next = 4, .id = 1},
+                                           {.start = 8, .end = 9, .next = 9, .id = 2},
+                                           {.start = 9, .end = 13, .next = 12, .id = 1},
+                                           {.start = 13, .end = 16, .next = 16, .id = 4}};
     model m;
-    model_error err;
     model_init(&m);
     add(&m, "<r>", (added_token){.id = 1, .rstrip = true});
     add(&m, "\t", (added_token){.id = 2, .lstrip = true});
     add(&m, "\n", (added_token){.id = 3, .lstrip = true, .rstrip = true});
     add(&m, "<w>", (added_token){.id = 4});
-    static const uint32_t expected[] = {1, 2, 1, 4};
-    added_tokens *a = added_tokens_new(&m, false, &err);
-    added_match match = {0};
-    size_t at = 0;
-    for (size_t i = 0; i < 4; i++) {
-        CHECK(added_tokens_next(a, text, n, at, &match));
-        CHECK_EQ(match.id, expected[i]);
-        at = match.next;
-        match.taken = match.end;
-    }
-    CHECK(!added_tokens_next(a, text, n, at, &match));
-    added_tokens_free(a);
-    model_free(&m);
+    expect_matches(&m, "x<r> \t\ny\t<r>\t<w>", expected, 4);
 }
 
 /* ---- Policies ---- */

@@ -101,11 +101,7 @@ static tokmap_loader *open_variant(const variant *v)
                                      .block_windows = v->block,
                                      .group_blocks = v->group,
                                      .io = TOKMAP_IO_MAP};
-    tokmap_loader *l;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, &o, &err))
-        CHECK_FAIL("%s", err.text);
-    return l;
+    return corpus_open_loader(&o);
 }
 
 static int dataset_of(const tokmap_sample *at)

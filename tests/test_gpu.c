@@ -301,6 +301,21 @@ TEST(hands_out_what_the_loader_says_in_every_variant)
     close_corpus();
 }
 
+/* Inputs of steps that were copied to `kept` are those of the loader. */
+static void check_kept(tokmap_loader *mine, uint64_t kept, int32_t *seen, uint32_t n_steps)
+{
+    const uint32_t n = MAX_ROWS * LENGTH;
+    tokmap_error err;
+    need(gpu.wait_for_all(), "the device");
+    need(gpu.download(seen, kept, (size_t)n_steps * n * sizeof *seen), "what was kept");
+    for (uint32_t step = 0; step < n_steps; step++) {
+        tokmap_batch rows = {.struct_size = sizeof rows};
+        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        for (uint32_t at = 0; at < n; at++)
+            CHECK_INT(seen[step * n + at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
+    }
+}
+
 /* Nothing waits on the host: copies that stand in two streams see the batch of their step. */
 TEST(streams_see_their_own_batches_without_the_host)
 {
@@ -309,7 +324,6 @@ TEST(streams_see_their_own_batches_without_the_host)
         N = MAX_ROWS * LENGTH
     };
     static int32_t seen[STEPS * N];
-    tokmap_error err;
     open_gpu();
     open_corpus();
     for (uint32_t n_slots = 2; n_slots < 5; n_slots++) {
@@ -326,14 +340,7 @@ TEST(streams_see_their_own_batches_without_the_host)
                  "copying");
             release(s, &b, streams[step % 2]);
         }
-        need(gpu.wait_for_all(), "the device");
-        need(gpu.download(seen, kept, sizeof seen), "what was kept");
-        for (uint32_t step = 0; step < STEPS; step++) {
-            tokmap_batch rows = {.struct_size = sizeof rows};
-            CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-            for (uint32_t at = 0; at < N; at++)
-                CHECK_INT(seen[step * N + at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
-        }
+        check_kept(mine, kept, seen, STEPS);
         tokmap_cuda_close(s);
         gpu.driver->free(kept);
         tokmap_loader_close(l);
@@ -353,7 +360,6 @@ TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
     static int32_t seen[STEPS * N];
     tokmap_cuda_batch held[SLOTS];
     uint32_t steps[SLOTS], n_held = 0;
-    tokmap_error err;
     open_gpu();
     open_corpus();
     const options lo = {0};
@@ -375,14 +381,7 @@ TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
         held[i] = held[--n_held];
         steps[i] = steps[n_held];
     }
-    need(gpu.wait_for_all(), "the device");
-    need(gpu.download(seen, kept, sizeof seen), "what was kept");
-    for (uint32_t step = 0; step < STEPS; step++) {
-        tokmap_batch rows = {.struct_size = sizeof rows};
-        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-        for (uint32_t at = 0; at < N; at++)
-            CHECK_INT(seen[step * N + at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
-    }
+    check_kept(mine, kept, seen, STEPS);
     tokmap_cuda_close(s);
     gpu.driver->free(kept);
     tokmap_loader_close(l);

@@ -26,15 +26,30 @@ static void all_are(bool expected, const char *const *texts)
     }
 }
 
+static char printed_text[256];
+
+static FILE *open_text(void)
+{
+    memset(printed_text, 0, sizeof printed_text);
+    FILE *out = fmemopen(printed_text, sizeof printed_text - 1, "w");
+    CHECK(out);
+    return out;
+}
+
+static const char *printed(const char *value)
+{
+    FILE *out = open_text();
+    json_text_print(out, span(value));
+    fclose(out);
+    return printed_text;
+}
+
 static const char *printed_string(const char *s, size_t n_bytes)
 {
-    static char text[256];
-    memset(text, 0, sizeof text);
-    FILE *out = fmemopen(text, sizeof text - 1, "w");
-    CHECK(out);
+    FILE *out = open_text();
     json_text_print_string(out, s, n_bytes);
     fclose(out);
-    return text;
+    return printed_text;
 }
 
 TEST(accepts_every_kind_of_value)
@@ -226,12 +241,7 @@ TEST(white_space_between_parts_does_not_count)
     CHECK(!json_text_same(span("{\"a b\": 1}"), span("{\"ab\": 1}")));
     CHECK(!json_text_same(span("{\"a\": 1}"), span("{\"a\": 12}")));
     CHECK(!json_text_same(span("\"\\\" a\""), span("\"\\\"a\"")));
-    char text[64] = "";
-    FILE *out = fmemopen(text, sizeof text, "w");
-    CHECK(out);
-    json_text_print(out, span("{ \"a \\\" b\" :\n [ 1 ,\t\"x y\" ] }\n"));
-    fclose(out);
-    CHECK_STR(text, "{\"a \\\" b\":[1,\"x y\"]}");
+    CHECK_STR(printed("{ \"a \\\" b\" :\n [ 1 ,\t\"x y\" ] }\n"), "{\"a \\\" b\":[1,\"x y\"]}");
 }
 
 TEST(strings_are_escaped)
@@ -248,12 +258,8 @@ TEST(strings_are_escaped)
 
 TEST(what_terminals_obey_is_escaped_in_text_that_is_passed_on)
 {
-    char text[64] = "";
-    FILE *out = fmemopen(text, sizeof text, "w");
-    CHECK(out);
-    json_text_print(out, span("{\"\xc2\x9b\": \"\x7f\xe2\x80\xae \xc3\xa4\"}"));
-    fclose(out);
-    CHECK_STR(text, "{\"\\u009b\":\"\\u007f\\u202e \xc3\xa4\"}");
+    CHECK_STR(printed("{\"\xc2\x9b\": \"\x7f\xe2\x80\xae \xc3\xa4\"}"),
+              "{\"\\u009b\":\"\\u007f\\u202e \xc3\xa4\"}");
 }
 
 TEST(each_maximal_part_that_is_not_utf8_is_one_replacement_character)

@@ -71,15 +71,6 @@ static void set_up(setup *s, uint32_t n_sources)
                                          .seed = 42};
 }
 
-static tokmap_loader *open_loader(const tokmap_loader_options *o)
-{
-    tokmap_loader *l = NULL;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, o, &err))
-        CHECK_FAIL("%s", err.text);
-    return l;
-}
-
 /* The modes that change which window a sample is. */
 enum {
     N_MODES = 8
@@ -127,7 +118,7 @@ static void cover_twice(int mode)
     set_mode(&s.options, mode);
     s.sources[0].max_epochs = 2;
     read_somehow(&s.options);
-    tokmap_loader *l = open_loader(&s.options);
+    tokmap_loader *l = corpus_open_loader(&s.options);
     tokmap_loader_info info = {.struct_size = sizeof info};
     tokmap_loader_source_info source = {.struct_size = sizeof source};
     tokmap_batch b = {.struct_size = sizeof b};
@@ -197,7 +188,7 @@ static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state
         s->options.rank = r;
         s->options.n_ranks = n_ranks;
         read_somehow(&s->options);
-        tokmap_loader *l = open_loader(&s->options);
+        tokmap_loader *l = corpus_open_loader(&s->options);
         if (tokmap_loader_restore(l, before, &err))
             CHECK_FAIL("%s", err.text);
         expect_next(l, &b);
@@ -224,7 +215,7 @@ TEST(the_sequence_is_the_same_however_it_is_dealt_out_and_resumed)
         tokmap_error err;
         set_up(&s, 2);
         set_mode(&s.options, mode);
-        tokmap_loader *l = open_loader(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
         CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
         for (uint64_t g = 0; g < MAX_SAMPLES; g++)
             CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
@@ -249,7 +240,7 @@ TEST(going_on_seeking_and_other_batches_find_the_same_samples)
         set_up(&s, 2);
         set_mode(&s.options, mode);
         read_somehow(&s.options);
-        tokmap_loader *l = open_loader(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
         for (uint64_t g = 0; g < MAX_SAMPLES; g++)
             CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
         uint64_t g = 0;
@@ -282,7 +273,7 @@ TEST(sources_get_their_shares_in_every_stage)
     uint64_t n[2] = {0, 0};
     open_all();
     set_up(&s, 2);
-    tokmap_loader *l = open_loader(&s.options);
+    tokmap_loader *l = corpus_open_loader(&s.options);
     for (uint64_t g = 0; g < 401; g++) {
         CHECK_INT(tokmap_loader_locate(l, g, &at, &err), TOKMAP_OK);
         n[at.source]++;
@@ -308,11 +299,11 @@ TEST(seeds_epochs_and_copies_of_a_source_have_orders_of_their_own)
     tokmap_sample a, b;
     open_all();
     set_up(&s, 1);
-    tokmap_loader *l = open_loader(&s.options);
+    tokmap_loader *l = corpus_open_loader(&s.options);
     tokmap_loader_source_info info = {.struct_size = sizeof info};
     CHECK_INT(tokmap_loader_get_source(l, 0, &info), TOKMAP_OK);
     s.options.seed = 43;
-    tokmap_loader *other = open_loader(&s.options);
+    tokmap_loader *other = corpus_open_loader(&s.options);
     const uint64_t n = info.n_windows;
     uint64_t same_seed = 0, same_epoch = 0, same_shifted = 0;
     for (uint64_t g = 0; g < n; g++) {
@@ -331,7 +322,7 @@ TEST(seeds_epochs_and_copies_of_a_source_have_orders_of_their_own)
     set_up(&s, 2);
     s.sources[1] = s.sources[0];
     s.options.n_stages = 0;
-    l = open_loader(&s.options);
+    l = corpus_open_loader(&s.options);
     uint64_t same_copy = 0;
     for (uint64_t g = 0; g < 2 * n; g += 2) { /* they take turns */
         CHECK_INT(tokmap_loader_locate(l, g, &a, &err), TOKMAP_OK);
@@ -378,7 +369,7 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
         s.options.batch_rows = 9;
         s.options.row_parts = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS |
                               TOKMAP_ROW_DOCUMENT_IDS | TOKMAP_ROW_LOSS_MASK;
-        tokmap_loader *l = open_loader(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
         for (int step = 0; step < 60; step++) {
             expect_next(l, &b);
             CHECK_EQ(b.token_bytes, 4);
@@ -434,7 +425,7 @@ TEST(opening_and_closing_leaves_nothing)
         set_up(&s, 2);
         set_mode(&s.options, i % N_MODES);
         read_somehow(&s.options);
-        tokmap_loader *l = open_loader(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
         if (i % 3)
             expect_next(l, &b);
         tokmap_loader_close(l);
@@ -454,7 +445,7 @@ static tokmap_io way_taken(tokmap_io wanted)
     setup s;
     set_up(&s, 2);
     s.options.io = wanted;
-    tokmap_loader *l = open_loader(&s.options);
+    tokmap_loader *l = corpus_open_loader(&s.options);
     tokmap_loader_info info = {.struct_size = sizeof info};
     tokmap_loader_get_info(l, &info);
     tokmap_loader_close(l);
@@ -523,7 +514,7 @@ TEST(advice_to_the_page_cache_outlives_another_batch_and_ends_with_the_loader)
         tokmap_error err;
         set_up(&s, 1);
         s.options.io = io;
-        tokmap_loader *l = open_loader(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
         for (uint32_t n_rows = 3; n_rows < 6; n_rows++) {
             CHECK_INT(tokmap_loader_set_batch(l, 0, 1, n_rows, &err), TOKMAP_OK);
             CHECK(mapped ? map_advice == MADV_RANDOM : file_advice == POSIX_FADV_RANDOM);
@@ -549,7 +540,7 @@ TEST(a_file_that_is_cut_is_an_error_and_not_the_end_of_the_process)
         set_up(&s, 1);
         s.options.io = io;
         s.options.look_ahead = 2;
-        tokmap_loader *l = open_loader(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
         expect_next(l, &b);
         FILE *f = fopen(path, "rb");
         CHECK(fread(tokens, 1, sizeof tokens, f) == sizeof tokens);

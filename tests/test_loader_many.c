@@ -29,21 +29,12 @@ static tokmap_loader_options options_for(size_t n_sources)
                                    .io = TOKMAP_IO_MAP};
 }
 
-static tokmap_loader *opened(const tokmap_loader_options *o)
-{
-    tokmap_loader *l = NULL;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, o, &err))
-        CHECK_FAIL("%s", err.text);
-    return l;
-}
-
 static void open_many(size_t n_sources)
 {
     corpus_cut(&corpus, 30);
     corpus_open(&corpus);
     const tokmap_loader_options o = options_for(n_sources);
-    tokmap_loader_close(opened(&o));
+    tokmap_loader_close(corpus_open_loader(&o));
     corpus_close(&corpus);
 }
 
@@ -111,7 +102,7 @@ static uint64_t n_allocated(void)
 static void check_bytes(const tokmap_loader_options *o, uint64_t most)
 {
     const uint64_t before = n_allocated();
-    tokmap_loader *l = opened(o);
+    tokmap_loader *l = corpus_open_loader(o);
     const uint64_t n = n_allocated() - before;
     tokmap_loader_info info = {.struct_size = sizeof info};
     tokmap_loader_get_info(l, &info);

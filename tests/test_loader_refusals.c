@@ -64,15 +64,6 @@ static void refused(const tokmap_loader_options *o, tokmap_status status, const 
         CHECK_FAIL("'%s' does not say '%s'", err.text, why);
 }
 
-static tokmap_loader *opened(const tokmap_loader_options *o)
-{
-    tokmap_loader *l = NULL;
-    tokmap_error err;
-    if (tokmap_loader_open(&l, o, &err))
-        CHECK_FAIL("%s", err.text);
-    return l;
-}
-
 /* ---- Options ---- */
 
 #define REFUSED(change, status, why)                                                               \
@@ -86,7 +77,7 @@ TEST(options_that_break_a_rule_are_refused)
 {
     open_all();
     tokmap_loader_options fine = good();
-    tokmap_loader_close(opened(&fine));
+    tokmap_loader_close(corpus_open_loader(&fine));
     REFUSED(o.struct_size = 0, TOKMAP_ERR_ARGUMENT, "struct_size");
     REFUSED(o.n_sources = 0, TOKMAP_ERR_ARGUMENT, "0 sources");
     REFUSED(o.sources = NULL, TOKMAP_ERR_ARGUMENT, "0 sources");
@@ -146,7 +137,7 @@ TEST(data_that_do_not_go_together_are_refused)
 static void state_refused(const tokmap_loader_options *o, const uint8_t *state, const char *why)
 {
     tokmap_error err = {0};
-    tokmap_loader *l = opened(o);
+    tokmap_loader *l = corpus_open_loader(o);
     const tokmap_status status = tokmap_loader_restore(l, state, &err);
     CHECK(status == TOKMAP_ERR_MISMATCH || status == TOKMAP_ERR_CORRUPT);
     if (!strstr(err.text, why))
@@ -169,7 +160,7 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     tokmap_batch b = {.struct_size = sizeof b};
     open_all();
     tokmap_loader_options fine = good();
-    tokmap_loader *l = opened(&fine);
+    tokmap_loader *l = corpus_open_loader(&fine);
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
     const tokmap_dataset *of_wide[] = {wide.ds};
@@ -192,7 +183,7 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
         state_refused(&fine, state, "state");
         state[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    tokmap_loader *again = opened(&fine);
+    tokmap_loader *again = corpus_open_loader(&fine);
     CHECK_INT(tokmap_loader_restore(again, state, &err), TOKMAP_OK);
     CHECK_EQ(tokmap_loader_position(again), 8);
     tokmap_loader_close(again);
@@ -211,7 +202,7 @@ TEST(the_end_comes_for_all_ranks_at_once_and_stays)
     const uint64_t n = (narrow.n_tokens - 1) / 16;
     for (o.rank = 0; o.rank < 2; o.rank++) {
         tokmap_batch b = {.struct_size = sizeof b};
-        tokmap_loader *l = opened(&o);
+        tokmap_loader *l = corpus_open_loader(&o);
         tokmap_loader_info info = {.struct_size = sizeof info};
         tokmap_loader_get_info(l, &info);
         CHECK(info.n_samples == 2 * n || info.n_samples == 2 * n + 1);
@@ -237,7 +228,7 @@ TEST(far_samples_are_there_and_the_last_are_not)
     tokmap_loader_options o = good();
     tokmap_error err;
     tokmap_batch b = {.struct_size = sizeof b};
-    tokmap_loader *l = opened(&o);
+    tokmap_loader *l = corpus_open_loader(&o);
     CHECK_INT(tokmap_loader_seek(l, ((uint64_t)1 << 62) - 8, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
     corpus_check_tokens(&narrow, b.rows);
@@ -258,7 +249,7 @@ TEST(a_child_is_told_and_the_parent_goes_on)
     tokmap_error err;
     tokmap_batch b = {.struct_size = sizeof b};
     uint8_t state[TOKMAP_STATE_BYTES];
-    tokmap_loader *l = opened(&o);
+    tokmap_loader *l = corpus_open_loader(&o);
     const pid_t child = fork();
     if (child == 0) {
         const bool told = tokmap_loader_next(l, &b, &err) == TOKMAP_ERR_FORKED &&
@@ -286,7 +277,7 @@ TEST(a_batch_that_is_refused_changes_nothing)
     tokmap_batch b = {.struct_size = sizeof b};
     o.io = TOKMAP_IO_READ;
     o.look_ahead = 1024;
-    tokmap_loader *l = opened(&o);
+    tokmap_loader *l = corpus_open_loader(&o);
     CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_set_batch(l, 3, 4, 1 << 17, &err), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_loader_set_batch(l, 4, 4, 2, &err), TOKMAP_ERR_ARGUMENT);
@@ -326,24 +317,14 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
     static uint32_t tokens[17];
     tokmap_error err;
     open_all();
-    const tokmap_writer_options options = {
-        .struct_size = sizeof options, .token_bytes = 4, .eod_id = TOKMAP_NO_ID};
-    tokmap_writer *w = NULL;
-    CHECK_INT(tokmap_writer_open(&w, check_path("large"), &options, &err), TOKMAP_OK);
-    for (uint32_t i = 0; i < large.n_tokens; i++) {
-        const uint32_t id = large.first_id + i;
-        CHECK_INT(tokmap_writer_append(w, &id, 1, &err), TOKMAP_OK);
-    }
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
-    CHECK_INT(tokmap_dataset_open(&large.ds, check_path("large"), &err), TOKMAP_OK);
+    corpus_open(&large);
     for (int of_large = 0; of_large < 2; of_large++) {
         tokmap_loader_options o = good();
         o.n_sources = o.batch_rows = 1;
         o.n_stages = 0;
         if (of_large)
             of_narrow[0] = large.ds;
-        tokmap_loader *l = opened(&o);
+        tokmap_loader *l = corpus_open_loader(&o);
         tokmap_batch b = {.struct_size = sizeof b};
         CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
         CHECK_EQ(b.largest_id, of_large ? (uint32_t)INT32_MAX + 1 : narrow.n_tokens - 1);
@@ -428,7 +409,7 @@ TEST(a_damaged_document_index_is_an_error_wherever_it_is)
             o.shuffle = TOKMAP_SHUFFLE_NONE;
             o.n_ranks = 1;
             o.row_parts = 15;
-            tokmap_loader *l = opened(&o);
+            tokmap_loader *l = corpus_open_loader(&o);
             damage(ones.path, starts + 8 * entry, values[v]);
             for (int step = 0; step < 6; step++) {
                 const tokmap_status status = tokmap_loader_next(l, &b, &err);

@@ -23,12 +23,8 @@ static tokmap_loader *open_loader(tokmap_io io)
                                      .sequence_length = 7,
                                      .batch_rows = 2,
                                      .io = io};
-    tokmap_loader *l = NULL;
-    tokmap_error err;
     unsetenv("TOKMAP_IO");
-    if (tokmap_loader_open(&l, &o, &err))
-        CHECK_FAIL("%s", err.text);
-    return l;
+    return corpus_open_loader(&o);
 }
 
 static void expect_next(tokmap_loader *l)

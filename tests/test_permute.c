@@ -1,29 +1,8 @@
 /* The permutation of docs/FORMAT.md, section 10.2: that it is one, and that it can be undone. */
 #include "check.h"
-
-#include "../src/order_key.h"
-#include "../src/permute.h"
+#include "permute_case.h"
 
 /* ---- Helpers ---- */
-
-static uint64_t random_number(uint64_t *state)
-{
-    *state += TOKMAP_I_GOLDEN;
-    return tokmap_i_mix(*state);
-}
-
-static uint64_t key_of(uint64_t seed, uint64_t epoch)
-{
-    const tokmap_i_order_id id = {seed, 0, 0};
-    return tokmap_i_order_key(&id, TOKMAP_I_KEY_FULL, epoch, 0);
-}
-
-static tokmap_i_permutation permutation(uint64_t n, uint64_t key)
-{
-    tokmap_i_permutation p;
-    tokmap_i_permutation_init(&p, n, key);
-    return p;
-}
 
 /* Every number stays below n and comes back: so no two go to the same place. */
 static void check_all(uint64_t n, uint64_t key)

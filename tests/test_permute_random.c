@@ -1,34 +1,13 @@
 /* The permutation of docs/FORMAT.md, section 10.2: that what it gives looks random. All keys are
  * fixed, so a statistic passes always or never. */
 #include "check.h"
-
-#include "../src/order_key.h"
-#include "../src/permute.h"
+#include "permute_case.h"
 
 enum {
     MAX_SAMPLES = 100000
 };
 
 /* ---- Helpers ---- */
-
-static uint64_t random_number(uint64_t *state)
-{
-    *state += TOKMAP_I_GOLDEN;
-    return tokmap_i_mix(*state);
-}
-
-static uint64_t key_of(uint64_t seed, uint64_t epoch)
-{
-    const tokmap_i_order_id id = {seed, 0, 0};
-    return tokmap_i_order_key(&id, TOKMAP_I_KEY_FULL, epoch, 0);
-}
-
-static tokmap_i_permutation permutation(uint64_t n, uint64_t key)
-{
-    tokmap_i_permutation p;
-    tokmap_i_permutation_init(&p, n, key);
-    return p;
-}
 
 /* chi-square with df degrees of freedom is further away with probability below 2 e^-16 = 2e-7
  * (Laurent and Massart). Sample without replacement: `share` of all there is was drawn. */

@@ -554,28 +554,18 @@ TEST(max_documents_is_what_images_have_room_for)
 
 TEST(ids_that_do_not_fit_are_refused_at_open)
 {
+    static corpus_shape large = {
+        .name = "large", .n_tokens = 9, .first_id = INT32_MAX - 7, .token_bytes = 4};
     tokmap_error err;
-    const uint32_t ids[9] = {1, 2, UINT32_C(0x80000000), 4, 5, 6, 7, 8, 9};
-    const tokmap_writer_options wo = {
-        .struct_size = sizeof wo, .token_bytes = 4, .eod_id = TOKMAP_NO_ID, .replace = 1};
-    tokmap_writer *w;
-    tokmap_dataset *ds;
-    char path[512];
-    snprintf(path, sizeof path, "%s", check_path("large"));
-    CHECK_INT(tokmap_writer_open(&w, path, &wo, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_append(w, ids, 9, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
-    tokmap_writer_close(w);
-    CHECK_INT(tokmap_dataset_open(&ds, path, &err), TOKMAP_OK);
-    const tokmap_dataset *datasets[] = {ds};
+    corpus_open(&large);
+    const tokmap_dataset *datasets[] = {large.ds};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1, .weight = 1};
     const tokmap_loader_options lo = {.struct_size = sizeof lo,
                                       .sources = &source,
                                       .n_sources = 1,
                                       .sequence_length = 4,
                                       .batch_rows = 1};
-    tokmap_loader *l;
-    CHECK_INT(tokmap_loader_open(&l, &lo, &err), TOKMAP_OK);
+    tokmap_loader *l = corpus_open_loader(&lo);
     tokmap_cuda_options so = {.struct_size = sizeof so, .loader = l, .device = TOKMAP_CUDA_HOST};
     tokmap_cuda *s = NULL;
     CHECK_INT(tokmap_cuda_open(&s, &so, &err), TOKMAP_ERR_ARGUMENT);
@@ -584,7 +574,7 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
     CHECK_INT(tokmap_cuda_open(&s, &so, &err), TOKMAP_OK);
     tokmap_cuda_close(s);
     tokmap_loader_close(l);
-    tokmap_dataset_close(ds);
+    corpus_close(&large);
 }
 
 TEST(a_loader_has_one_stage_at_a_time)
