@@ -8,7 +8,8 @@
  *           condition. Where a call takes a tokmap_error it may be NULL; else it says in one
  *           line what happened. Any call may be TOKMAP_ERR_ARGUMENT or TOKMAP_ERR_MEMORY, and one
  *           that reads or writes files TOKMAP_ERR_IO; each call lists the others that it has. The
- *           library never prints, never exits and never asserts on what a file holds.
+ *           library never prints, never exits and never asserts on what a file holds. Handles,
+ *           and pointers to what a call fills in, must not be NULL unless their comment says so.
  * Options   Zero the struct, set struct_size to its sizeof, then what you want. Reserved fields
  *           and what a newer header has behind the struct that this library knows must be 0,
  *           else TOKMAP_ERR_ARGUMENT: so an old library never ignores a new option.

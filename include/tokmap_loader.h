@@ -57,8 +57,8 @@ typedef enum tokmap_windows {
                                           document is shorter. Open reads the document index. */
 } tokmap_windows;
 
-/* How bytes arrive. The environment variable TOKMAP_IO (map, direct, populate, read) goes before
- * the option. Where DIRECT does not work, POPULATE is taken. All but MAP need a thread: where none
+/* How bytes arrive. The environment variable TOKMAP_IO (auto, map, direct, populate, read) goes
+ * before the option. Where DIRECT does not work, POPULATE is taken. All but MAP need a thread: where none
  * can be started, open is TOKMAP_ERR_IO. */
 typedef enum tokmap_io {
     TOKMAP_IO_AUTO = 0, /* MAP when the data are in memory at open; DIRECT when they are larger than
@@ -76,7 +76,7 @@ typedef enum tokmap_io {
 /* One or more datasets that are one corpus; of one token width. */
 typedef struct tokmap_loader_source {
     const tokmap_dataset *const *datasets; /* in order, which matters */
-    size_t n_datasets;
+    size_t n_datasets;                     /* 1 to 65,535 */
     double weight;       /* share of all samples, beside the weights of the others: thirds and
                             decimals of five digits exactly, others to a thousandth or better or to
                             1 of 2^20 samples (tokmap_loader_get_source says it). A weight above 0
@@ -88,7 +88,7 @@ typedef struct tokmap_loader_source {
 
 /* Other weights from a sample on. */
 typedef struct tokmap_loader_stage {
-    uint64_t first_sample; /* above 0, rising */
+    uint64_t first_sample; /* above 0, rising, below 2^62 */
     const double *weights; /* one for each source; 0: none of its samples */
 } tokmap_loader_stage;
 
@@ -103,12 +103,12 @@ enum {
 typedef struct tokmap_loader_options { /* zero it; 0 means the default, where there is one */
     size_t struct_size;                /* sizeof(tokmap_loader_options) */
     const tokmap_loader_source *sources;
-    size_t n_sources;
+    size_t n_sources;                  /* 1 to 65,535 */
     const tokmap_loader_stage *stages; /* after the first one, which has the sources' weights */
-    size_t n_stages;
-    uint32_t sequence_length; /* inputs of a row, 1 to 2^24 */
-    uint32_t batch_rows;      /* of this rank in a step */
-    uint32_t rank, n_ranks;   /* n_ranks 0: one */
+    size_t n_stages;                   /* up to 65,534 */
+    uint32_t sequence_length;          /* inputs of a row, 1 to 2^24 */
+    uint32_t batch_rows;               /* of this rank in a step, 1 to 2^24 */
+    uint32_t rank, n_ranks;            /* up to 2^24 ranks; n_ranks 0: one */
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
@@ -222,8 +222,8 @@ TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t
 typedef enum tokmap_gather_format {
     TOKMAP_GATHER_TOKENS = 0, /* rows of sequence_length + 1 tokens, token_bytes of the batch wide,
                                  in `inputs`; labels is NULL */
-    TOKMAP_GATHER_I32 = 1,    /* inputs and labels apart, sequence_length in a row; either may be
-                                 NULL; ids up to 2^31 - 1 */
+    TOKMAP_GATHER_I32 = 1,    /* inputs and labels apart, sequence_length in a row; one of them
+                                 may be NULL; ids up to 2^31 - 1 */
     TOKMAP_GATHER_I64 = 2
 } tokmap_gather_format;
 

@@ -131,8 +131,8 @@ TOKMAP_API tokmap_status tokmap_writer_checkpoints(const char *prefix, uint64_t 
 
 /* Makes the dataset durable and visible. Afterwards only tokmap_writer_close is left.
  * TOKMAP_ERR_EXISTS: somebody else has given a file the name meanwhile. TOKMAP_ERR_CORRUPT: the
- * partial index does not hold what was written to it. TOKMAP_ERR_MISMATCH: the adopted file was
- * changed. */
+ * partial index does not hold what was written to it. TOKMAP_ERR_MISMATCH: a partial file was
+ * removed or replaced, or the token file that is adopted was changed; nothing is published. */
 TOKMAP_API tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err);
 TOKMAP_API void tokmap_writer_close(tokmap_writer *w);
 

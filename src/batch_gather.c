@@ -43,6 +43,8 @@ static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o
     if (whole && (!o->inputs || o->labels || o->mask_labels))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "gather: tokens go to inputs; labels is NULL, and mask_labels is 0");
+    if (!o->inputs && !o->labels)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: inputs and labels are both NULL");
     if (((uintptr_t)o->inputs | (uintptr_t)o->labels) % width != 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: a buffer is not aligned to %u bytes", width);
     if (o->mask_labels != 0 && o->mask_labels != 1)

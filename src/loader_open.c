@@ -289,11 +289,14 @@ static tokmap_status add_stages(tokmap_loader *l, const tokmap_loader_options *o
     tokmap_status status = add_stage(l, 0, weights, err);
     for (size_t i = 0; i < o->n_stages && !status; i++) {
         const tokmap_loader_stage *stage = &o->stages[i];
-        if (stage->first_sample <= (i ? stage[-1].first_sample : 0) ||
-            stage->first_sample >= TOKMAP_I_MAX_SAMPLE || !stage->weights)
+        const uint64_t before = i ? stage[-1].first_sample : 0;
+        if (!stage->weights)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "stage %zu: weights is NULL", i);
+        if (stage->first_sample <= before || stage->first_sample >= TOKMAP_I_MAX_SAMPLE)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "stage %zu: first_sample must rise from 1 on, and there must be weights",
-                        i);
+                        "stage %zu: first_sample is %" PRIu64 ": must be above %" PRIu64
+                        " and below 2^62",
+                        i, stage->first_sample, before);
         status = add_stage(l, stage->first_sample, stage->weights, err);
     }
     return status;

@@ -284,11 +284,15 @@ static tokmap_status take_pointers(const tokmap_cuda *s, const tokmap_cuda_batch
                                         "cu_seqlens"};
     const void *const pointers[] = {batch->inputs, batch->labels, batch->position_ids,
                                     batch->document_ids, batch->cu_seqlens};
+    const uint32_t widths[] = {s->options.input_bytes, s->options.label_bytes, 4, 4, 4};
     for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++) {
         outputs[i] = (uintptr_t)pointers[i];
         if (pointers[i] && !(s->options.outputs & 1u << i))
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "fill: %s are asked for, but not among the outputs of the stage", names[i]);
+        if (outputs[i] % widths[i] != 0)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not aligned to %" PRIu32 " bytes",
+                        names[i], widths[i]);
     }
     return TOKMAP_OK;
 }

@@ -96,12 +96,14 @@ static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
     o->n_copiers = o->n_copiers ? o->n_copiers : 1;
     if (!status)
         status = check_range(o->n_slots, 2, TOKMAP_I_STAGE_MAX_SLOTS, "n_slots", err);
-    if (!status)
-        status = check_range(o->n_host_slots, 0, TOKMAP_I_STAGE_MAX_SLOTS, "n_host_slots", err);
+    if (!status && o->n_host_slots > 0)
+        status = check_range(o->n_host_slots, 1, TOKMAP_I_STAGE_MAX_SLOTS, "n_host_slots", err);
     if (!status)
         status = check_range(o->n_copiers, 1, MAX_COPIERS, "n_copiers", err);
     if (!status)
         status = check_range(o->max_documents, 0, INT32_MAX - 1, "max_documents", err);
+    if (!status)
+        status = check_range((uint32_t)o->no_thread, 0, 1, "no_thread", err);
     if (!status)
         status = check_width(o->input_bytes, "input_bytes", err);
     if (!status)

@@ -114,7 +114,9 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(weights[0] = 1e-9, TOKMAP_ERR_ARGUMENT, "from sample 10 on: source 0 has weight 1e-09");
     REFUSED(stages[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "stage 1");
     REFUSED(stages[0].first_sample = 0, TOKMAP_ERR_ARGUMENT, "stage 0");
-    REFUSED(stages[1].weights = NULL, TOKMAP_ERR_ARGUMENT, "stage 1");
+    REFUSED(stages[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "must be above 10");
+    REFUSED(stages[1].first_sample = 1ull << 62, TOKMAP_ERR_ARGUMENT, "below 2^62");
+    REFUSED(stages[1].weights = NULL, TOKMAP_ERR_ARGUMENT, "stage 1: weights is NULL");
     REFUSED(weights[1] = 1.0 / 0.0, TOKMAP_ERR_ARGUMENT, "weights");
     close_all();
 }
@@ -347,6 +349,8 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
         CHECK_INT(tokmap_batch_gather(&b, &i64, &err), TOKMAP_OK);
         CHECK_EQ((uint64_t)wide_inputs[0], corpus_id(&b.rows[0], 0));
         CHECK_INT(tokmap_batch_gather(&b, &as_stored, &err), TOKMAP_OK);
+        i64.inputs = i64.labels = NULL;
+        not_gathered(&b, i64, "both NULL");
         as_stored.mask_labels = 1;
         not_gathered(&b, as_stored, "mask_labels is 0");
         if (of_large) {

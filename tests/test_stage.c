@@ -201,6 +201,9 @@ TEST(fills_memory_of_the_callers)
         tokmap_cuda_batch b = {.struct_size = sizeof b, .position_ids = positions};
         CHECK_INT(tokmap_cuda_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "position_ids are asked for") != NULL);
+        b = (tokmap_cuda_batch){.struct_size = sizeof b, .labels = (int32_t *)labels + 1};
+        CHECK_INT(tokmap_cuda_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK(strstr(err.text, "labels is not aligned to 8 bytes") != NULL);
         tokmap_cuda_close(s);
         tokmap_loader_close(l);
         tokmap_loader_close(mine);
@@ -482,6 +485,8 @@ TEST(open_says_which_option_is_wrong)
     expect_refusal((tokmap_cuda_options){.loader = l, .n_slots = 1}, "n_slots is 1");
     expect_refusal((tokmap_cuda_options){.loader = l, .n_slots = 65}, "n_slots is 65");
     expect_refusal((tokmap_cuda_options){.loader = l, .n_host_slots = 65}, "n_host_slots is 65");
+    expect_refusal((tokmap_cuda_options){.loader = l, .n_host_slots = 65}, "must be 1 to 64");
+    expect_refusal((tokmap_cuda_options){.loader = l, .no_thread = 2}, "no_thread is 2");
     expect_refusal((tokmap_cuda_options){.loader = l, .n_copiers = 17}, "n_copiers is 17");
     expect_refusal((tokmap_cuda_options){.loader = l, .input_bytes = 2}, "input_bytes is 2");
     expect_refusal((tokmap_cuda_options){.loader = l, .label_bytes = 9}, "label_bytes is 9");

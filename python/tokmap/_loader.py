@@ -1,6 +1,7 @@
 """tokmap.Loader - sequences from datasets: shuffled, mixed, resumable, from one thread."""
 
 import ctypes
+import os
 import sys
 import weakref
 from typing import NamedTuple
@@ -21,6 +22,9 @@ class Source:
 
     def __init__(self, datasets, weight=1.0, max_epochs=0, masked=False):
         self.datasets = list(datasets) if isinstance(datasets, (list, tuple)) else [datasets]
+        for d in self.datasets:
+            if isinstance(d, (str, bytes, os.PathLike)):
+                raise TypeError(f"{d!r} is no dataset: open it with tokmap.Dataset()")
         self.weight, self.max_epochs, self.masked = weight, max_epochs, masked
 
 
@@ -216,6 +220,8 @@ class Loader:
             if len(weights) != len(sources):
                 raise ValueError(f"the stage from sample {first_sample} on has {len(weights)} weights for "
                                  f"{len(sources)} sources")
+        if isinstance(parts, str):
+            raise TypeError(f"parts is {parts!r}: must be a list, such as [{parts!r}]")
         self._sources, self._stages = sources, stages
         for d in (d for s in sources for d in s.datasets):
             d._pointer()  # is open
