@@ -28,8 +28,8 @@
  * Caution   Whoever touches a mapped page that the system cannot provide (the file was
  *           shortened, the disk failed) is sent SIGBUS. tokmap itself never shortens a file.
  *           Calls that copy (tokmap_dataset_read) and verify read without the map and return
- *           TOKMAP_ERR_IO instead.
- * Files     An open dataset holds one file descriptor and two maps. */
+ *           TOKMAP_ERR_IO instead; so do the threads that the library starts.
+ * Files     An open dataset holds two maps and two file descriptors: one if it has no documents. */
 #ifndef TOKMAP_H
 #define TOKMAP_H
 

@@ -33,10 +33,10 @@
  * fork      A child gets TOKMAP_ERR_FORKED from every call that has a status; close leaves the
  *           parent's stage alone.
  * Errors    As in tokmap_loader.h; an error of reading comes with the step that needs the rows, and
- *           next may be called again. Tokens are read from the file and not through its map: one
- *           that was cut is TOKMAP_ERR_IO, and no signal in a thread of the stage's. When host
- *           memory cannot be pinned, the stage says so once by `log` and copies out of memory that
- *           is not pinned, which is slower. When the driver refuses to queue a batch, next is
+ *           next may be called again. Tokens and document borders are read from the files and not
+ *           through their maps: a file that was cut is TOKMAP_ERR_IO and raises no signal. When
+ *           host memory cannot be pinned, the stage says so once by `log` and copies out of memory
+ *           that is not pinned, which is slower. When the driver refuses to queue a batch, next is
  *           TOKMAP_ERR_DEVICE for good; save still works. */
 #ifndef TOKMAP_CUDA_H
 #define TOKMAP_CUDA_H

@@ -28,11 +28,13 @@
  *           has a status; close leaves the parent's alone. Its datasets it may use.
  * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with
  *           file and offset; a damaged document index, where row_parts or windows within documents
- *           need it, is TOKMAP_ERR_CORRUPT. Accessing a row in a map raises SIGBUS when the file
- *           was cut meanwhile (POPULATE), or cannot be read (MAP). An index file that is cut
- *           meanwhile raises SIGBUS in calls that look documents up: those of a loader with
- *           row_parts or windows within documents, and of its stage. After an error of next, the
- *           loader stands where it stood: next may be called again, save works. */
+ *           need it, is TOKMAP_ERR_CORRUPT. After an error of next, the loader stands where it
+ *           stood: next may be called again, save works.
+ *           SIGBUS is raised in the caller's threads only. Accessing a row in a map raises it when
+ *           the token file was cut meanwhile (POPULATE), or cannot be read (MAP). Looking documents
+ *           up (row_parts, windows within documents) raises it when the index file was cut or
+ *           cannot be read: in open, and with MAP, unless a stage has taken the loader, in next and
+ *           locate. Other loaders read the index without its map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 

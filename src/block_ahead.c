@@ -44,12 +44,14 @@ static void will_need(const tokmap_dataset *ds, uint64_t first, uint64_t end)
 }
 
 /* Windows that follow one another, which do not pass the end of the source. */
-static void ask_for_windows(const tokmap_i_windows *w, uint64_t epoch, uint64_t first, uint64_t n)
+static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
+                            uint64_t first, uint64_t n)
 {
+    const tokmap_i_windows *w = &a->sources[k].windows;
     tokmap_i_span from, to;
-    if (n == 0 || tokmap_i_windows_span(w, epoch, first, &from) ||
-        tokmap_i_windows_span(w, epoch, first + n - 1, &to))
-        return; /* a damaged index is the step's to say */
+    if (n == 0 || tokmap_i_windows_span(w, a->index, epoch, first, &from) ||
+        tokmap_i_windows_span(w, a->index, epoch, first + n - 1, &to))
+        return; /* the step will say what is wrong with the index */
     for (uint32_t d = from.dataset; d <= to.dataset; d++) {
         const tokmap_dataset *ds = w->datasets[d];
         will_need(ds, d == from.dataset ? from.first_token : 0,
@@ -62,8 +64,8 @@ static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, u
     const tokmap_i_windows *w = &a->sources[k].windows;
     const tokmap_i_block b = tokmap_i_shuffle_block(&a->shuffles[k], epoch, place);
     const uint64_t n = MIN(b.n_windows, w->n_windows - b.first_window);
-    ask_for_windows(w, epoch, b.first_window, n);
-    ask_for_windows(w, epoch, 0, b.n_windows - n);
+    ask_for_windows(a, k, epoch, b.first_window, n);
+    ask_for_windows(a, k, epoch, 0, b.n_windows - n);
 }
 
 static void reach(tokmap_i_block_ahead *a, uint32_t k)

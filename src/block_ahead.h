@@ -17,6 +17,7 @@ typedef struct tokmap_i_block_ahead {
     uint64_t *counts;           /* of each source: windows it has given, */
     uint64_t *n_asked;          /* and blocks that were asked for, over all epochs */
     uint32_t n_sources;
+    tokmap_i_index_cache *index; /* of this thread, not its own; NULL: the map */
 } tokmap_i_block_ahead;
 
 /* false: no memory. */

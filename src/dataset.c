@@ -155,7 +155,10 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
         status = read_header(ds, fd, err);
     if (!status)
         status = view_sections(ds, fd, err);
-    tokmap_i_file_close(fd);
+    if (!status && ds->header.n_documents > 0)
+        ds->index_fd = fd;
+    else
+        tokmap_i_file_close(fd);
     return status;
 }
 
@@ -249,7 +252,7 @@ tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap
     tokmap_dataset *ds = calloc(1, sizeof *ds);
     if (!ds)
         return FAIL_MEMORY(err);
-    ds->token_fd = -1;
+    ds->token_fd = ds->index_fd = -1;
     const tokmap_status status = open_at(ds, path, err);
     if (status) {
         tokmap_dataset_close(ds);
@@ -266,6 +269,7 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     tokmap_i_unmap(ds->index_map, ds->header.index_bytes);
     tokmap_i_unmap(ds->token_map, ds->token_file_bytes);
     tokmap_i_file_close(ds->token_fd);
+    tokmap_i_file_close(ds->index_fd);
     free(ds->index_path);
     free(ds->token_path);
     free(ds);
@@ -342,7 +346,7 @@ tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t to
 {
     if (token >= ds->header.n_tokens || ds->header.n_documents == 0)
         return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_documents_find(&ds->documents, token, out);
+    return tokmap_i_documents_find(&ds->documents, NULL, token, out);
 }
 
 tokmap_status tokmap_dataset_source(const tokmap_dataset *ds, uint64_t index, tokmap_source *out)

@@ -14,6 +14,7 @@ struct tokmap_dataset {
     char *index_path, *token_path;
     tokmap_i_header header;
     int token_fd;
+    int index_fd;                  /* -1 without documents */
     tokmap_i_file_stat index_stat; /* to know the index again when verify opens it anew */
     uint64_t token_file_bytes;
     const uint8_t *index_map, *token_map; /* whole files */

@@ -57,23 +57,37 @@ uint64_t tokmap_i_group_wide_index(const uint8_t *record)
     return load_le64(record);
 }
 
+/* Each lookup is compiled twice: with `from` NULL, for sections in memory, where nothing is left of
+ * it; and apart from that, for pieces. */
+#define LOOKUP static inline __attribute__((always_inline))
+#define APART static __attribute__((noinline))
+
+LOOKUP const uint8_t *piece_at(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                               uint64_t offset)
+{
+    return from ? from->get(from, offset) : docs->bytes + offset;
+}
+
 /* A group's ends, whichever width they have. */
 typedef struct group_ends {
     const uint8_t *bytes;
     bool wide;
 } group_ends;
 
-static bool ends_of_group(const tokmap_i_documents *docs, uint64_t group, group_ends *out)
+LOOKUP bool ends_of_group(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
+                          group_ends *out)
 {
-    const uint8_t *record = docs->bytes + group * TOKMAP_I_GROUP_BYTES;
+    const uint8_t *record = piece_at(docs, from, group * TOKMAP_I_GROUP_BYTES);
+    if (from && !record)
+        return false;
     *out = (group_ends){record, tokmap_i_group_is_wide(record)};
     if (!out->wide)
         return true;
     const uint64_t wide_index = tokmap_i_group_wide_index(record);
     if (wide_index >= docs->n_wide)
         return false;
-    out->bytes = docs->bytes + docs->layout.wide_offset + wide_index * TOKMAP_I_WIDE_BYTES;
-    return true;
+    out->bytes = piece_at(docs, from, docs->layout.wide_offset + wide_index * TOKMAP_I_WIDE_BYTES);
+    return !from || out->bytes;
 }
 
 static uint64_t end_at(const group_ends *ends, uint32_t j)
@@ -100,23 +114,25 @@ static uint32_t count_ends(const group_ends *ends, uint64_t relative)
     return n;
 }
 
-static uint64_t group_start(const tokmap_i_documents *docs, uint64_t group)
+/* UINT64_MAX, where no group can start, when it could not be read. */
+LOOKUP uint64_t group_start(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group)
 {
-    return load_le64(docs->bytes + docs->layout.level_offset[0] + group * 8);
+    const uint8_t *start = piece_at(docs, from, docs->layout.level_offset[0] + group * 8);
+    return from && !start ? UINT64_MAX : load_le64(start);
 }
 
 /* Document j of a group; *out may be nonsense when the section is damaged, which the caller
  * checks. */
-static tokmap_status fill(const tokmap_i_documents *docs, uint64_t group, uint32_t j,
-                          tokmap_document *out)
+LOOKUP tokmap_status fill(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
+                          uint32_t j, tokmap_document *out)
 {
     group_ends ends;
-    if (!ends_of_group(docs, group, &ends))
+    const uint64_t start = group_start(docs, from, group);
+    if (start > docs->n_tokens || !ends_of_group(docs, from, group, &ends))
         return TOKMAP_ERR_CORRUPT;
-    const uint64_t start = group_start(docs, group);
     const uint64_t first = j == 0 ? 0 : end_at(&ends, j - 1);
     const uint64_t end = end_at(&ends, j);
-    if (start > docs->n_tokens || first > end || end > docs->n_tokens - start)
+    if (first > end || end > docs->n_tokens - start)
         return TOKMAP_ERR_CORRUPT;
     *out = (tokmap_document){group * TOKMAP_I_GROUP_DOCUMENTS + j, start + first, end - first};
     return TOKMAP_OK;
@@ -125,7 +141,7 @@ static tokmap_status fill(const tokmap_i_documents *docs, uint64_t group, uint32
 tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
                                      tokmap_document *out)
 {
-    return fill(docs, index / TOKMAP_I_GROUP_DOCUMENTS,
+    return fill(docs, NULL, index / TOKMAP_I_GROUP_DOCUMENTS,
                 (uint32_t)(index % TOKMAP_I_GROUP_DOCUMENTS), out);
 }
 
@@ -137,40 +153,54 @@ static uint32_t count_keys(const uint8_t *node, uint64_t token)
     return n;
 }
 
-tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, uint64_t token,
-                                      tokmap_document *out)
+LOOKUP tokmap_status find(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t token,
+                          tokmap_document *out)
 {
     const tokmap_i_documents_layout *l = &docs->layout;
     uint64_t entry = 0;
     for (uint32_t level = l->n_levels; level-- > 0;) {
         const uint64_t node = level + 1 == l->n_levels ? 0 : entry;
-        const uint32_t n =
-            count_keys(docs->bytes + l->level_offset[level] + node * NODE_BYTES, token);
+        const uint8_t *keys = piece_at(docs, from, l->level_offset[level] + node * NODE_BYTES);
+        if (from && !keys)
+            return TOKMAP_ERR_CORRUPT;
+        const uint32_t n = count_keys(keys, token);
         entry = node * TOKMAP_I_NODE_KEYS + n - 1;
         if (n == 0 || entry >= l->level_entries[level])
             return TOKMAP_ERR_CORRUPT;
     }
     group_ends ends;
-    const uint64_t start = group_start(docs, entry);
-    if (start > token || !ends_of_group(docs, entry, &ends))
+    const uint64_t start = group_start(docs, from, entry);
+    if (start > token || !ends_of_group(docs, from, entry, &ends))
         return TOKMAP_ERR_CORRUPT;
     const uint32_t j = count_ends(&ends, token - start);
     if (j >= TOKMAP_I_GROUP_DOCUMENTS || entry * TOKMAP_I_GROUP_DOCUMENTS + j >= docs->n_documents)
         return TOKMAP_ERR_CORRUPT;
-    const tokmap_status status = fill(docs, entry, j, out);
+    const tokmap_status status = fill(docs, from, entry, j, out);
     if (!status && token - out->first_token >= out->n_tokens)
         return TOKMAP_ERR_CORRUPT;
     return status;
 }
 
-uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, uint64_t group,
-                                  uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
+APART tokmap_status find_in_pieces(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                   uint64_t token, tokmap_document *out)
+{
+    return find(docs, from, token, out);
+}
+
+tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                      uint64_t token, tokmap_document *out)
+{
+    return from ? find_in_pieces(docs, from, token, out) : find(docs, NULL, token, out);
+}
+
+LOOKUP uint32_t group_ends_of(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
+                              uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
 {
     const uint64_t n_left = docs->n_documents - group * TOKMAP_I_GROUP_DOCUMENTS;
     const uint32_t n = (uint32_t)MIN(n_left, TOKMAP_I_GROUP_DOCUMENTS);
-    const uint64_t start = group_start(docs, group);
+    const uint64_t start = group_start(docs, from, group);
     group_ends stored;
-    if (start > docs->n_tokens || !ends_of_group(docs, group, &stored))
+    if (start > docs->n_tokens || !ends_of_group(docs, from, group, &stored))
         return 0;
     uint64_t last = 0;
     for (uint32_t j = 0; j < n; j++) {
@@ -181,6 +211,18 @@ uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, uint64_t group
         last = end;
     }
     return n;
+}
+
+APART uint32_t group_in_pieces(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                               uint64_t group, uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
+{
+    return group_ends_of(docs, from, group, ends);
+}
+
+uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                  uint64_t group, uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
+{
+    return from ? group_in_pieces(docs, from, group, ends) : group_ends_of(docs, NULL, group, ends);
 }
 
 bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_index,

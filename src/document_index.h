@@ -21,7 +21,8 @@ enum {
     TOKMAP_I_GROUP_BYTES = 256,
     TOKMAP_I_WIDE_BYTES = 512,
     TOKMAP_I_NODE_KEYS = 16,
-    TOKMAP_I_MAX_LEVELS = 10
+    TOKMAP_I_MAX_LEVELS = 10,
+    TOKMAP_I_PIECE_BYTES = TOKMAP_I_WIDE_BYTES /* the longest that a lookup needs at once */
 };
 
 /* Where the parts lie in a section, in bytes from its start. */
@@ -43,20 +44,29 @@ typedef struct tokmap_i_documents {
     tokmap_i_documents_layout layout;
 } tokmap_i_documents;
 
+/* Where a lookup takes the bytes of a section from, if not from memory. */
+typedef struct tokmap_i_pieces tokmap_i_pieces;
+struct tokmap_i_pieces {
+    /* TOKMAP_I_PIECE_BYTES from an offset in the section on, or what there is of them; they stay
+     * until the next call. NULL: they cannot be read. */
+    const uint8_t *(*get)(tokmap_i_pieces *self, uint64_t offset);
+};
+
 /* The size must be valid. */
 void tokmap_i_documents_view(tokmap_i_documents *out, const uint8_t *bytes, uint64_t n_bytes,
                              uint64_t n_documents, uint64_t n_tokens);
 /* index < n_documents. TOKMAP_ERR_CORRUPT when what stands there cannot be. */
 tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
                                      tokmap_document *out);
-/* token < n_tokens, and there are documents. */
-tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, uint64_t token,
-                                      tokmap_document *out);
+/* token < n_tokens, and there are documents. `from` NULL: the section is in memory.
+ * TOKMAP_ERR_CORRUPT also when a piece could not be read. */
+tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                      uint64_t token, tokmap_document *out);
 
 /* The ends of the documents of a group, counted from the first token of the dataset, and how many
- * they are, 1 to 64. 0: damaged. group < layout.n_groups. */
-uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, uint64_t group,
-                                  uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS]);
+ * they are, 1 to 64. 0: damaged, or a piece could not be read. group < layout.n_groups. */
+uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                  uint64_t group, uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS]);
 
 /* One group as bytes. ends are relative to its start; n_ends of them, 1 to 64. Returns whether
  * it is wide: then wide (512 bytes) is filled too, and wide_index goes into the record. */

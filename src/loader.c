@@ -129,7 +129,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .first_token = at.first_token};
     status = point(l, i, fetched, err);
     if (!status && tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
-        status = FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
+        status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
     return status;
 }
 
@@ -224,7 +224,7 @@ static uint64_t bytes_of_plan(const tokmap_i_read_plan *p, uint32_t n_sources)
     if (p->ahead.counts)
         n_bytes += n_sources *
                    (sizeof *p->ahead.shuffles + sizeof *p->ahead.counts + sizeof *p->ahead.n_asked);
-    return n_bytes;
+    return n_bytes + tokmap_i_index_cache_bytes(p->sampler.index);
 }
 
 static uint64_t bytes_of_loader(const tokmap_loader *l)
@@ -239,6 +239,7 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     for (uint32_t k = 0; k < l->n_sources; k++)
         n_bytes += bytes_of_windows(&l->sources[k].windows);
     n_bytes += bytes_of_plan(&l->plan, l->n_sources);
+    n_bytes += tokmap_i_index_cache_bytes(l->sampler.index);
     return n_bytes + (l->fetch ? tokmap_i_fetch_bytes(l->fetch) : 0);
 }
 

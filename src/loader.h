@@ -73,6 +73,9 @@ tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, to
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
 /* The state of a loader that stands at a sample; reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
+/* From now on documents are looked up without the map: a file that was cut must be an error, and no
+ * signal in a thread that is not the caller's. */
+tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err);
 /* Chooses the way of reading and begins. */
 tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err);
 /* A fetch for batch_rows rows a step, where one is needed, in place of none. */

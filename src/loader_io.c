@@ -123,6 +123,40 @@ static tokmap_status forced_by_environment(tokmap_io *wanted, tokmap_error *err)
                 "TOKMAP_IO is '%.40s': must be auto, map, direct, populate or read", name);
 }
 
+/* ---- The index ---- */
+
+static uint64_t index_bytes(const tokmap_loader *l)
+{
+    uint64_t n_bytes = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++)
+            n_bytes += tokmap_i_section_find(&l->sources[k].datasets[d]->header, TOKMAP_I_DOCUMENTS)
+                           ->n_bytes;
+    return n_bytes;
+}
+
+tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err)
+{
+    const bool within = l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+    if (l->sampler.index || (!within && !l->parts.wanted))
+        return TOKMAP_OK;
+    l->sampler.index = tokmap_i_index_cache_open(index_bytes(l));
+    l->parts.index = l->sampler.index;
+    return l->sampler.index ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
+/* Likewise the thread that reads ahead. */
+static tokmap_status leave_index_map(tokmap_loader *l, tokmap_error *err)
+{
+    if (l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {
+        l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l));
+        l->plan.ahead.index = l->plan.sampler.index;
+        if (!l->plan.sampler.index)
+            return FAIL_MEMORY(err);
+    }
+    return tokmap_i_loader_leave_index_map(l, err);
+}
+
 /* ---- Open, restart, close ---- */
 
 static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
@@ -191,7 +225,10 @@ tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap
         l->io = is_in_memory(&l->plan)                       ? TOKMAP_IO_MAP
                 : by_rows && is_larger_than_memory(&l->plan) ? TOKMAP_IO_DIRECT
                                                              : TOKMAP_IO_POPULATE;
-    status = tokmap_i_loader_open_fetch(l, err);
+    if (l->io != TOKMAP_IO_MAP)
+        status = leave_index_map(l, err);
+    if (!status)
+        status = tokmap_i_loader_open_fetch(l, err);
     if (!status)
         tokmap_i_loader_restart_fetch(l);
     return status;

@@ -338,6 +338,7 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
     if (!l->rows || (l->random_phase && !l->joined) ||
         !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
+    l->parts.index = l->sampler.index;
     return TOKMAP_OK;
 }
 

@@ -50,6 +50,7 @@ size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows)
 typedef struct borders {
     int32_t *cu;
     uint32_t n;
+    tokmap_i_index_cache *index;
 } borders;
 
 static void add_border(borders *b, uint64_t position)
@@ -62,15 +63,16 @@ static void add_border(borders *b, uint64_t position)
 static tokmap_status add_borders(borders *b, const tokmap_dataset *ds, uint64_t first, uint32_t n,
                                  uint32_t at)
 {
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(b->index, ds);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
     tokmap_document d;
-    tokmap_status status = tokmap_i_documents_find(&ds->documents, first, &d);
+    tokmap_status status = tokmap_i_documents_find(&ds->documents, from, first, &d);
     if (status)
         return status;
     uint64_t group = d.index / TOKMAP_I_GROUP_DOCUMENTS, last = first + 1;
     uint32_t j = d.index % TOKMAP_I_GROUP_DOCUMENTS;
     for (; group < ds->documents.layout.n_groups; group++, j = 0) {
-        const uint32_t n_ends = tokmap_i_documents_group(&ds->documents, group, ends);
+        const uint32_t n_ends = tokmap_i_documents_group(&ds->documents, from, group, ends);
         for (; j < n_ends; j++) {
             if (ends[j] > first + n)
                 return TOKMAP_OK;
@@ -170,7 +172,7 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
     const size_t at = (size_t)i * p->length;
     if (p->wanted == 0)
         return TOKMAP_OK;
-    borders b = {.cu = p->cu_seqlens + at + i};
+    borders b = {.cu = p->cu_seqlens + at + i, .index = p->index};
     const tokmap_status status = find_borders(&b, ds, row);
     if (status)
         return status;

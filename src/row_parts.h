@@ -4,6 +4,7 @@
 #define TOKMAP_ROW_PARTS_H
 
 #include "dataset.h"
+#include "index_cache.h"
 #include "tokmap_loader.h"
 
 typedef struct tokmap_i_row_parts {
@@ -11,6 +12,7 @@ typedef struct tokmap_i_row_parts {
     uint32_t length; /* inputs of a row */
     int32_t *cu_seqlens, *position_ids, *document_ids;
     uint8_t *loss_mask;
+    tokmap_i_index_cache *index; /* not its own; NULL: the map */
 } tokmap_i_row_parts;
 
 /* Memory for n_rows rows; false: there is none. */
@@ -20,7 +22,7 @@ void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 
 /* Fills in what row number i says of its documents; its tokens' place stands in it. masked: none of
- * its labels counts. TOKMAP_ERR_CORRUPT: the document index is damaged. */
+ * its labels counts. An error is for tokmap_i_index_cache_fail to explain. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row);
 

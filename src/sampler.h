@@ -20,14 +20,16 @@ typedef struct tokmap_i_loader_source {
 typedef struct tokmap_i_sampler {
     const tokmap_i_mixture *mixture;
     const tokmap_i_loader_source *sources;
-    tokmap_i_shuffle *shuffles; /* of each source, with what this thread asked for last */
+    tokmap_i_shuffle *shuffles;  /* of each source, with what this thread asked for last */
+    tokmap_i_index_cache *index; /* of this thread; NULL: documents are looked up in the map */
 } tokmap_i_sampler;
 
 /* false: no memory. */
 bool tokmap_i_sampler_open(tokmap_i_sampler *s, const tokmap_i_mixture *mixture,
                            const tokmap_i_loader_source *sources, uint32_t n_sources);
 void tokmap_i_sampler_close(tokmap_i_sampler *s);
-/* sample is below the end. TOKMAP_ERR_CORRUPT: the document index is damaged. */
+/* sample is below the end. TOKMAP_ERR_CORRUPT: the document index is damaged; TOKMAP_ERR_IO: it
+ * cannot be read. */
 tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokmap_sample *out,
                                       tokmap_error *err);
 

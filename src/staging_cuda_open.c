@@ -390,6 +390,8 @@ static tokmap_status open_stage(tokmap_cuda *s, tokmap_error *err)
     s->next_sample = tokmap_loader_position(s->loader);
     status = plan(s, err);
     if (!status)
+        status = tokmap_i_loader_leave_index_map(s->loader, err);
+    if (!status)
         status = find_device(s, err);
     if (!status)
         status = open_device(s, &visit, err);

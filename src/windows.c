@@ -21,7 +21,7 @@ static uint64_t windows_in_group(const tokmap_i_documents *docs, uint64_t group,
                                  uint64_t *end)
 {
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], n_windows = 0;
-    const uint32_t n = tokmap_i_documents_group(docs, group, ends);
+    const uint32_t n = tokmap_i_documents_group(docs, NULL, group, ends);
     for (uint32_t j = 0; j < n; j++) {
         if (ends[j] < *end)
             return UINT64_MAX;
@@ -67,21 +67,23 @@ static uint64_t find_count(const uint64_t *counts, uint64_t n, uint64_t x)
     return at;
 }
 
-static tokmap_status span_within(const tokmap_i_windows *w, uint64_t window, tokmap_i_span *out)
+static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache *index,
+                                 uint64_t window, tokmap_i_span *out)
 {
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(index, w->datasets[out->dataset]);
     const tokmap_i_documents *docs = &w->datasets[out->dataset]->documents;
     const tokmap_i_windows_of_documents *within = &w->within[out->dataset];
     const uint64_t at = find_count(within->counts, within->n_counts, window);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * GROUPS_PER_COUNT;
     uint64_t n_left = window - within->counts[at];
     if (group > 0) {
-        const uint32_t n_before = tokmap_i_documents_group(docs, group - 1, ends);
+        const uint32_t n_before = tokmap_i_documents_group(docs, from, group - 1, ends);
         if (n_before == 0)
             return TOKMAP_ERR_CORRUPT;
         begin = ends[n_before - 1];
     }
     for (; group < docs->layout.n_groups; group++) {
-        const uint32_t n = tokmap_i_documents_group(docs, group, ends);
+        const uint32_t n = tokmap_i_documents_group(docs, from, group, ends);
         for (uint32_t j = 0; j < n; j++) {
             const uint64_t n_here = ends[j] < begin ? 0 : windows_in(ends[j] - begin, w->length);
             if (n_left < n_here) {
@@ -161,12 +163,12 @@ static uint32_t find_dataset(const tokmap_i_windows *w, uint64_t *window)
     return low;
 }
 
-tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, uint64_t epoch, uint64_t window,
-                                    tokmap_i_span *out)
+tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
+                                    uint64_t epoch, uint64_t window, tokmap_i_span *out)
 {
     out->dataset = find_dataset(w, &window);
     if (w->within)
-        return span_within(w, window, out);
+        return span_within(w, index, window, out);
     uint64_t phase = 0;
     if (w->random_phase)
         phase = tokmap_i_scale(tokmap_i_order_key(&w->id, TOKMAP_I_KEY_PHASE, epoch, out->dataset),

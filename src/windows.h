@@ -5,6 +5,7 @@
 #define TOKMAP_WINDOWS_H
 
 #include "dataset.h"
+#include "index_cache.h"
 #include "order_key.h"
 #include "tokmap_loader.h"
 
@@ -36,8 +37,9 @@ typedef struct tokmap_i_windows {
  * TOKMAP_ERR_MISMATCH: there are no windows, or borders are not known. */
 tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err);
 void tokmap_i_windows_close(tokmap_i_windows *w);
-/* window < n_windows. TOKMAP_ERR_CORRUPT: the document index is damaged. */
-tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, uint64_t epoch, uint64_t window,
-                                    tokmap_i_span *out);
+/* window < n_windows. index: of the calling thread; NULL: documents are looked up in the map. An
+ * error is for tokmap_i_index_cache_fail to explain, with the dataset of *out. */
+tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
+                                    uint64_t epoch, uint64_t window, tokmap_i_span *out);
 
 #endif /* TOKMAP_WINDOWS_H */

@@ -57,14 +57,54 @@ static void encode(shape *s)
     free(wide);
 }
 
+/* A section that is only to be had in pieces, each gone when the next one comes; and from the n-th
+ * on none can be read. */
+typedef struct in_pieces {
+    tokmap_i_pieces pieces;
+    const shape *shape;
+    uint64_t n_gotten, n_readable;
+    uint8_t piece[TOKMAP_I_PIECE_BYTES];
+} in_pieces;
+
+static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
+{
+    in_pieces *p = (in_pieces *)self;
+    CHECK(offset < p->shape->n_bytes);
+    memset(p->piece, 0xA5, sizeof p->piece);
+    memcpy(p->piece, p->shape->bytes + offset, MIN(sizeof p->piece, p->shape->n_bytes - offset));
+    return p->n_gotten++ < p->n_readable ? p->piece : NULL;
+}
+
 static void check_at(const shape *s, const tokmap_i_documents *docs, uint64_t token,
                      uint64_t expected)
 {
-    tokmap_document out;
-    CHECK_INT(tokmap_i_documents_find(docs, token, &out), TOKMAP_OK);
+    tokmap_document out, again;
+    CHECK_INT(tokmap_i_documents_find(docs, NULL, token, &out), TOKMAP_OK);
     CHECK_EQ(out.index, expected);
     CHECK_EQ(out.n_tokens, s->lengths[expected]);
     CHECK(out.first_token <= token && token - out.first_token < out.n_tokens);
+
+    in_pieces p = {.pieces.get = get_piece, .shape = s, .n_readable = UINT64_MAX};
+    tokmap_i_documents unmapped = *docs;
+    unmapped.bytes = NULL;
+    CHECK_INT(tokmap_i_documents_find(&unmapped, &p.pieces, token, &again), TOKMAP_OK);
+    CHECK(memcmp(&again, &out, sizeof out) == 0);
+    p.n_readable = p.n_gotten * (token % 16) / 16;
+    p.n_gotten = 0;
+    CHECK_INT(tokmap_i_documents_find(&unmapped, &p.pieces, token, &again), TOKMAP_ERR_CORRUPT);
+    CHECK_EQ(p.n_gotten, p.n_readable + 1); /* none is asked for after that */
+}
+
+static void check_group(const shape *s, const tokmap_i_documents *docs, uint64_t group)
+{
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], again[TOKMAP_I_GROUP_DOCUMENTS];
+    in_pieces p = {.pieces.get = get_piece, .shape = s, .n_readable = UINT64_MAX};
+    const uint32_t n = tokmap_i_documents_group(docs, NULL, group, ends);
+    CHECK(n > 0);
+    CHECK_EQ(tokmap_i_documents_group(docs, &p.pieces, group, again), n);
+    CHECK(memcmp(ends, again, n * sizeof *ends) == 0);
+    for (p.n_readable = p.n_gotten; p.n_readable-- > 0; p.n_gotten = 0)
+        CHECK_EQ(tokmap_i_documents_group(docs, &p.pieces, group, again), 0);
 }
 
 static void check_shape(shape *s)
@@ -88,6 +128,8 @@ static void check_shape(shape *s)
         }
         first += s->lengths[i];
     }
+    for (uint64_t group = 0; group < docs.layout.n_groups; group++)
+        check_group(s, &docs, group);
     free(s->bytes);
 }
 
@@ -156,7 +198,7 @@ TEST(damaged_sections_give_errors_or_documents_inside_the_dataset)
         for (int i = 0; s.n_tokens > 0 && i < 300; i++) {
             tokmap_document out;
             const uint64_t token = random_u64(&seed) % s.n_tokens;
-            if (tokmap_i_documents_find(&docs, token, &out) == TOKMAP_OK) {
+            if (tokmap_i_documents_find(&docs, NULL, token, &out) == TOKMAP_OK) {
                 CHECK(out.index < s.n_documents && out.first_token <= token);
                 CHECK(token - out.first_token < out.n_tokens && out.n_tokens <= s.n_tokens);
                 n_found++;

@@ -89,7 +89,7 @@ static void require_inside(const tokmap_i_documents *docs, const tokmap_document
 static void look_up(const tokmap_i_documents *docs, uint64_t token, bool sound)
 {
     tokmap_document found, same;
-    const tokmap_status status = tokmap_i_documents_find(docs, token, &found);
+    const tokmap_status status = tokmap_i_documents_find(docs, NULL, token, &found);
     require(status == TOKMAP_OK || (status == TOKMAP_ERR_CORRUPT && !sound));
     if (status)
         return;
