@@ -364,7 +364,7 @@ static void open_container(json_line_scanner *s, bool object)
 {
     unsigned i = s->depth;
     if (i == JSON_LINE_MAX_DEPTH) {
-        refuse(s, "nested too deeply");
+        refuse(s, "nested more than 128 levels deep, which tokmap does not read");
         return;
     }
     if (object && (i == 0 || (s->on_path && s->level < s->path->n_parts)))
