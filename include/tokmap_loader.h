@@ -60,8 +60,8 @@ typedef enum tokmap_windows {
 } tokmap_windows;
 
 /* How bytes arrive. The environment variable TOKMAP_IO (auto, map, direct, populate, read) goes
- * before the option. Where DIRECT does not work, POPULATE is taken. All but MAP need a thread: where none
- * can be started, open is TOKMAP_ERR_IO. */
+ * before the option. Where DIRECT does not work, POPULATE is taken. All but MAP need a thread:
+ * where none can be started, open is TOKMAP_ERR_IO. */
 typedef enum tokmap_io {
     TOKMAP_IO_AUTO = 0, /* MAP when the data are in memory at open; DIRECT when they are larger than
                            the memory that is available, unless blocks are read whole; else
