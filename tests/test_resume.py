@@ -235,6 +235,22 @@ def skipping_may_begin_at_the_first_bad_document(corpus):
                suffix + " differs")
 
 
+def a_document_that_is_half_written_is_never_left_out(corpus):
+    """Its beginning would become that of the next document."""
+    (corpus.folder / "half.txt").write_text("first\n" + "word " * 600000 + "<|endoftext|>\nlast\n")
+    command = [ref_protocol.program("tokmap"), "pack", "--lines", "half.txt", "-o", "half", "--memory", "8M",
+               "--tokenizer", "vocabulary.json", "--specials", "error"]
+    environment = {**os.environ, "TOKMAP_CHECKPOINT_MS": "0"}
+    run = functools.partial(subprocess.run, cwd=corpus.folder, env=environment, capture_output=True, text=True)
+    failed = run(command)
+    expect_equal(failed.returncode, 3, failed.stderr)
+    expect("half.txt: document 2" in failed.stderr and "is kept" in failed.stderr, failed.stderr)
+    went_on = run([*command, "--on-error", "skip"])
+    expect_equal((went_on.returncode, (corpus.folder / "half.tmi").exists()), (3, False), went_on.stderr)
+    expect("an earlier run packed" in went_on.stderr and "--restart" in went_on.stderr, went_on.stderr)
+    run([*command, "--on-error", "skip", "--restart"], check=True)
+
+
 # ---- A full disk ----
 
 
@@ -315,6 +331,7 @@ IN_MEMORY = [
     restart_begins_anew,
     a_damaged_journal_is_refused_and_restart_helps,
     skipping_may_begin_at_the_first_bad_document,
+    a_document_that_is_half_written_is_never_left_out,
     a_full_disk_ends_with_75_and_it_goes_on_with_more_space,
 ]
 ON_DISK = [

@@ -82,20 +82,31 @@ static void describe_special(const pack_documents *d, const document_part *part,
              (unsigned long long)(d->n_before + place.at), place.name);
 }
 
-static int drop(pack_documents *d, const document_part *part, pack_error *err)
+static int refuse_special(const pack_documents *d, const document_part *part, pack_error *err)
 {
     char text[512];
-    d->at.special_documents += d->may_drop;
-    if (!d->may_drop || d->at.special_documents <= 10)
-        describe_special(d, part, text);
-    if (!d->may_drop)
-        return pack_error_set(err, CLI_INPUT, "%s", text);
+    describe_special(d, part, text);
+    pack_error_set(err, CLI_INPUT, "%s%s", text,
+                   d->may_drop ? ", and an earlier run packed what stands before it" : "");
+    err->start_over = d->may_drop;
+    return CLI_INPUT;
+}
+
+/* A document that is partly written, by an earlier run with --on-error fail, cannot be left out. */
+static int drop(pack_documents *d, const document_part *part, pack_error *err)
+{
+    if (!d->may_drop || d->at.open)
+        return refuse_special(d, part, err);
     d->at.dropped = 1;
+    d->at.special_documents++;
     d->at.special_tokens += d->held.n;
     d->held.n = 0;
     d->holding = false;
-    if (d->at.special_documents <= 10)
+    if (d->at.special_documents <= 10) {
+        char text[512];
+        describe_special(d, part, text);
         d->o.told(d->o.context, text);
+    }
     return CLI_OK;
 }
 
