@@ -369,6 +369,7 @@ done
 says info_pattern bash -c "tokmap info --no-lengths 'shards/*' | grep file"
 says verify_pattern tokmap verify 'shards/part-*.tmi'
 says merge_pattern tokmap merge 'shards/part-?' -o in/a/new/folder/merged
+says merge_pattern_with_an_unfinished_dataset tokmap merge 'shards/*' -o unfinished
 says index_pattern tokmap index --dtype u16 --eod 256 'shards/raw-*.bin'
 says verify_pattern_without_match tokmap verify d 'shards/none-*'
 says info_pattern_in_a_missing_folder tokmap info 'nope/*'

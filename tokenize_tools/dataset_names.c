@@ -1,5 +1,6 @@
 #include "dataset_names.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,18 +42,26 @@ static bool is_pattern(const char *argument)
     return strpbrk(argument, "*?[") && lstat(argument, &st) != 0 && lstat(index, &st) != 0;
 }
 
-/* A pattern that begins with @ or - is one all the same. */
-static int append_matches(input_list *list, const char *argument, const char *suffix)
+/* suffix: in place of the argument's own; NULL: as it is. A pattern that begins with @ or - is one
+ * all the same. */
+static bool match(input_list *list, const char *argument, const char *suffix, corpus_error *err)
 {
     char pattern[4096];
-    corpus_error err;
     const char *here = *argument == '@' || *argument == '-' ? "./" : "";
     int n_bytes = suffix ? prefix_bytes(argument) : (int)strlen(argument);
     int n = snprintf(pattern, sizeof pattern, "%s%.*s%s", here, n_bytes, argument,
                      suffix ? suffix : "");
-    if (n < 0 || (size_t)n >= sizeof pattern)
-        return cli_usage("%.200s...: the path is too long", argument);
-    if (input_list_expand(list, pattern, &err))
+    if (n >= 0 && (size_t)n < sizeof pattern)
+        return input_list_expand(list, pattern, err);
+    *err = (corpus_error){.sys_errno = ENAMETOOLONG};
+    snprintf(err->text, sizeof err->text, "%.200s...: the path is too long", argument);
+    return false;
+}
+
+static int append_matches(input_list *list, const char *argument, const char *suffix)
+{
+    corpus_error err;
+    if (match(list, argument, suffix, &err))
         return CLI_OK;
     return cli_error(err.sys_errno ? cli_errno_exit_code(err.sys_errno) : CLI_INPUT, "%s",
                      err.text);
@@ -77,6 +86,39 @@ int dataset_names_expand(dataset_names *names, char **arguments, int n_arguments
 int token_file_names_expand(dataset_names *names, char **arguments, int n_arguments)
 {
     return expand(names, arguments, n_arguments, NULL);
+}
+
+static int check_indexes(const input_list *files, const char *suffix, const char *argument)
+{
+    for (size_t i = 0; i < files->n_names; i++) {
+        char index[4096 + 8];
+        struct stat st;
+        const char *name = files->names[i];
+        int n_bytes = (int)(strlen(name) - strlen(suffix));
+        snprintf(index, sizeof index, "%.*s.tmi", n_bytes, name);
+        if (path_ends_with(name, suffix) && lstat(index, &st) != 0)
+            return cli_error(CLI_DATASET,
+                             "%s: has no index, so '%s' would leave it out: finish, index or "
+                             "remove it, or let the pattern end in .tmi",
+                             name, argument);
+    }
+    return CLI_OK;
+}
+
+int dataset_names_check(char **arguments, int n_arguments)
+{
+    static const char *const suffixes[] = {".bin", ".bin.partial"};
+    int code = CLI_OK;
+    for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
+        const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
+        input_list files = {0};
+        corpus_error err; /* no match, as a rule */
+        if (is_pattern(argument) && !path_ends_with(argument, ".tmi") &&
+            match(&files, argument, suffix, &err))
+            code = check_indexes(&files, suffix, argument);
+        input_list_free(&files);
+    }
+    return code;
 }
 
 void dataset_names_free(dataset_names *names)

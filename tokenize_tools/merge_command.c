@@ -301,6 +301,8 @@ int merge_command(int argc, char **argv)
     dataset_names names;
     int code = dataset_names_expand(&names, argv + optind, argc - optind);
     if (code == CLI_OK)
+        code = dataset_names_check(argv + optind, argc - optind);
+    if (code == CLI_OK)
         code = merge_all(names.paths, names.n, &options);
     dataset_names_free(&names);
     return code;
