@@ -33,18 +33,18 @@ static tokmap_status check_options(const tokmap_adopt_options *o, tokmap_error *
 
 static tokmap_status open_tokens(tokmap_writer *w, const tokmap_adopt_options *o, tokmap_error *err)
 {
-    tokmap_i_file_stat stat;
+    tokmap_i_file_stat *stat = &w->names.token_file;
     int error = tokmap_i_file_open(w->names.token_path, &w->token_fd);
     if (!error)
-        error = tokmap_i_file_stat_fd(w->token_fd, &stat);
+        error = tokmap_i_file_stat_fd(w->token_fd, stat);
     if (error)
         return FAIL_IO(err, error, "%s: cannot open", w->names.token_path);
     const uint64_t expected = o->token_offset + o->n_tokens * o->token_bytes;
-    if (stat.n_bytes != expected)
-        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
+    if (stat->n_bytes != expected)
+        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat->n_bytes, expected),
                        "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
                        " bytes from byte %" PRIu64 " on need %" PRIu64,
-                       w->names.token_path, stat.n_bytes, o->n_tokens, o->token_bytes,
+                       w->names.token_path, stat->n_bytes, o->n_tokens, o->token_bytes,
                        o->token_offset, expected);
     return TOKMAP_OK;
 }

@@ -117,7 +117,13 @@ int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out)
     struct stat st;
     if (fstat(fd, &st))
         return errno;
-    *out = (tokmap_i_file_stat){(uint64_t)st.st_size, st.st_dev, st.st_ino, st.st_nlink};
+    *out = (tokmap_i_file_stat){
+        .n_bytes = (uint64_t)st.st_size,
+        .device = st.st_dev,
+        .inode = st.st_ino,
+        .n_names = st.st_nlink,
+        .modified_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec,
+    };
     return 0;
 }
 

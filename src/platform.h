@@ -20,6 +20,7 @@ typedef struct tokmap_i_file_stat {
     uint64_t n_bytes;
     uint64_t device, inode; /* which file it is, whatever its name */
     uint64_t n_names;
+    uint64_t modified_ns; /* since 1970 */
 } tokmap_i_file_stat;
 
 /* Opens a regular file for reading; EISDIR for a folder, EINVAL for a pipe, socket or device. */

@@ -27,7 +27,7 @@ typedef struct tokmap_i_names {
     bool was_named;     /* the lock met a partial index that had its final name already */
     tokmap_i_file_stat journal_file; /* set by the caller with the last, and before publishing */
     tokmap_i_file_stat index_file;   /* that has the lock, whatever is called index_partial now */
-    tokmap_i_file_stat token_file;   /* set by the caller before publishing */
+    tokmap_i_file_stat token_file;   /* set by the caller: as written, or as opened */
     char *token_path;                /* P and its suffix; bin_path where tokens are written */
     char *bin_path, *token_partial, *token_replaced;
     char *index_path, *index_partial, *index_replaced;

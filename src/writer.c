@@ -349,19 +349,24 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* A file that grew or shrank meanwhile would not fit the index that we are about to publish. */
-static tokmap_status check_size(const tokmap_writer *w, const char *path, tokmap_error *err)
+/* A file that was changed meanwhile would not fit the index that we are about to publish. */
+static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
     tokmap_i_file_stat stat;
     const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", path);
-    if (stat.n_bytes == expected)
-        return TOKMAP_OK;
-    return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
-                   "%s: has %" PRIu64 " bytes by now, not %" PRIu64 ": another process changed it",
-                   path, stat.n_bytes, expected);
+    if (stat.n_bytes != expected)
+        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
+                       "%s: has %" PRIu64 " bytes by now, not %" PRIu64
+                       ": another process changed it",
+                       path, stat.n_bytes, expected);
+    if (!w->names.writes_tokens && (stat.modified_ns != w->names.token_file.modified_ns ||
+                                    !tokmap_i_file_is(path, &w->names.token_file)))
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was changed or replaced while it was read",
+                    path);
+    return TOKMAP_OK;
 }
 
 static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
@@ -374,10 +379,10 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
             return status;
     }
     if (!w->names.writes_tokens)
-        return check_size(w, w->names.token_path, err);
+        return check_unchanged(w, w->names.token_path, err);
     tokmap_status status = tokmap_i_writer_flush(w, err);
     if (!status)
-        status = check_size(w, w->names.token_partial, err);
+        status = check_unchanged(w, w->names.token_partial, err);
     if (status)
         return status;
     const int error = tokmap_i_file_sync(w->token_fd);

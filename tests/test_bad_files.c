@@ -500,6 +500,43 @@ TEST(a_token_file_that_changes_while_it_is_adopted_is_refused)
     }
 }
 
+static void overwrite(const char *path)
+{
+    FILE *f = fopen(path, "r+b");
+    CHECK(f && fseek(f, -2, SEEK_END) == 0 && putc(1, f) != EOF && fclose(f) == 0);
+}
+
+static void replace(const char *path)
+{
+    file_bytes bytes = file_load(path);
+    CHECK(unlink(path) == 0 && file_store(path, bytes.data, bytes.n_bytes));
+    free(bytes.data);
+}
+
+static void take_away(const char *path)
+{
+    CHECK_INT(unlink(path), 0);
+}
+
+/* The size alone does not tell. */
+TEST(a_token_file_that_is_another_one_when_its_index_is_finished_is_refused)
+{
+    static void (*const changes[])(const char *) = {overwrite, replace, take_away};
+    const shape *s = &SHAPE_ADOPTED;
+    start();
+    for (size_t i = 0; i < sizeof changes / sizeof *changes; i++) {
+        tokmap_writer *w = NULL;
+        CHECK(shape_store_tokens(s, prefix));
+        CHECK_INT(shape_open(s, prefix, false, &w, &err), TOKMAP_OK);
+        CHECK_INT(shape_fill(s, w, &err), TOKMAP_OK);
+        usleep(20000); /* a tick of the clock of file systems */
+        changes[i](shape_token_path(s, prefix));
+        CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_MISMATCH);
+        tokmap_writer_close(w);
+        CHECK(is_absent(prefix) && !has_partials(prefix));
+    }
+}
+
 /* ---- No room ---- */
 
 static void expect_failed_write(int wanted_errno)
