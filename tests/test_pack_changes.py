@@ -126,7 +126,7 @@ def damage_in_what_was_packed_long_ago_is_found(case):
 
 def a_missing_file_of_one_output_is_told_and_nothing_is_removed(case):
     left = case.leave_unfinished("out", "big.jsonl")
-    for name in (".bin.partial", ".tmj.partial"):
+    for name in (".bin.partial", ".tmj.partial", "-v.bin.partial", "-v.tmj.partial"):
         files = {suffix: data for suffix, data in left.items() if suffix != name}
         case.put_back("out", files)
         code, said = case.pack("out", "big.jsonl")

@@ -103,8 +103,19 @@ static int check_on_error(const resume_search *s, const pack_note *note)
     return refuse(s, why);
 }
 
+static const char missing[] = "its partial files are missing, and other outputs have theirs";
+
+static int damaged(const resume_search *s, size_t output, const char *why)
+{
+    int code = cli_error(CLI_DATASET, "%s: the unfinished run cannot be resumed: %s",
+                         s->outputs->list[output].prefix, why);
+    fputs("Begin anew with --restart.\n", stderr);
+    return code;
+}
+
 /* The last checkpoint that all outputs have; those that have their names already count as having
- * all, when P says that all was packed. *some_named: there are such. */
+ * all, when P says that all was packed. *some_named: there are such. P, whose checkpoints come
+ * first, is ahead of the others by one at most. */
 static int find_common(const resume_search *s, bool finishing, uint64_t *common, bool *some_named)
 {
     *common = s->n_checkpoints;
@@ -115,6 +126,8 @@ static int find_common(const resume_search *s, bool finishing, uint64_t *common,
         const uint64_t n = info.n_checkpoints;
         if (code != CLI_OK)
             return code;
+        if (n == 0 && s->n_checkpoints > 1 && !finishing)
+            return damaged(s, i, missing);
         fewest = n < fewest ? n : fewest;
         if (n > 0 && n < fewest_unfinished)
             fewest_unfinished = n;
@@ -122,14 +135,6 @@ static int find_common(const resume_search *s, bool finishing, uint64_t *common,
     *some_named = finishing && fewest == 0;
     *common = finishing ? fewest_unfinished : fewest;
     return CLI_OK;
-}
-
-static int damaged(const resume_search *s, size_t output, const char *why)
-{
-    int code = cli_error(CLI_DATASET, "%s: the unfinished run cannot be resumed: %s",
-                         s->outputs->list[output].prefix, why);
-    fputs("Begin anew with --restart.\n", stderr);
-    return code;
 }
 
 /* Whether the output's journal tells of the same place as the note that P has of it. */
@@ -176,7 +181,7 @@ static int check_none(const resume_search *s)
         if (code != CLI_OK)
             return code;
         if (info.n_checkpoints > 0)
-            return damaged(s, 0, "its partial files are missing, and other outputs have theirs");
+            return damaged(s, 0, missing);
     }
     return CLI_OK;
 }
