@@ -43,13 +43,13 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
     char *other = other_tokens(n);
     if (other) {
         FAIL(err, TOKMAP_ERR_EXISTS,
-             "%s: is there already, the index of %s; give one of the two another name",
-             n->index_path, other);
+             "%s: already exists, the index of %s; give one of the two another name", n->index_path,
+             other);
         free(other);
         return TOKMAP_ERR_EXISTS;
     }
     return n->replace ? TOKMAP_OK
-                      : FAIL(err, TOKMAP_ERR_EXISTS, "%s: is there already", n->index_path);
+                      : FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", n->index_path);
 }
 
 /* Tokens without an index are refused too, but for those that a killed writer left: what it was
@@ -65,8 +65,7 @@ static tokmap_status refuse_existing(const tokmap_i_names *n, tokmap_error *err)
     if (!n->replace && tokmap_i_file_exists(n->token_path) &&
         !tokmap_i_file_same(n->token_path, n->token_partial) &&
         !tokmap_i_file_exists(n->index_replaced))
-        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: is there already, without an index",
-                    n->token_path);
+        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists, without an index", n->token_path);
     return TOKMAP_OK;
 }
 
@@ -302,7 +301,7 @@ static tokmap_status check_partials(const tokmap_i_names *n, tokmap_error *err)
 static tokmap_status fail_name(int error, const char *path, tokmap_error *err)
 {
     return error == EEXIST
-               ? FAIL(err, TOKMAP_ERR_EXISTS, "%s: is there already", path)
+               ? FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", path)
                : FAIL_IO(err, error, "%s: cannot give the finished file this name", path);
 }
 

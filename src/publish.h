@@ -40,7 +40,7 @@ size_t tokmap_i_prefix_bytes(const char *path);
 /* Makes the texts. */
 tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err);
-/* And refuses what is there already, unless a killed writer may have left it: the lock decides. */
+/* And refuses what already exists, unless a killed writer may have left it: the lock decides. */
 tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err);
 /* Takes the lock, by opening index_partial, which is left as it is. */

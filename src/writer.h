@@ -37,7 +37,7 @@ struct tokmap_writer {
 
 /* Zeroed, and ready for close. NULL when out of memory. */
 tokmap_writer *tokmap_i_writer_new(void);
-/* Makes the names and takes the lock; what is there already is refused, and so is what is
+/* Makes the names and takes the lock; what already exists is refused, and so is what is
  * unfinished, unless w->unfinished says otherwise. What is resumed has its token file open.
  * suffix: of the token file. TOKMAP_END when what was to be resumed is complete. */
 tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,

@@ -255,7 +255,7 @@ class Trial:
             arguments = []
             if self.changed and not n_changed:
                 self.accept_changed_input()
-            exists = code == 5 and ("there already" in said or "already exists" in said)
+            exists = code == 5 and "already exists" in said
             self.check_named_files(finished=code == 0)
             if code == 0 or exists:
                 self.counts["finished"] += 1

@@ -552,7 +552,7 @@ TEST(the_old_dataset_stays_until_the_resumed_one_is_complete)
         CHECK_STR(shape_compare(&SHAPE_TINY, prefix) ? "changed" : "whole", "whole");
     }
     r.replace = false;
-    expect_refused(r, TOKMAP_ERR_EXISTS, "is there already");
+    expect_refused(r, TOKMAP_ERR_EXISTS, "already exists");
     r.replace = true;
     r.stop_at = 0;
     CHECK(run_well(r).resumed_from > 0);
@@ -602,18 +602,18 @@ TEST(resuming_what_is_complete_says_so_and_changes_nothing)
     run r = run_well((run){.plan = &SMALL, .unfinished = TOKMAP_UNFINISHED_RESUME});
     CHECK(r.complete);
     expect_files(&whole, "resumed");
-    expect_refused((run){.plan = &SMALL}, TOKMAP_ERR_EXISTS, "is there already");
+    expect_refused((run){.plan = &SMALL}, TOKMAP_ERR_EXISTS, "already exists");
     plan other = SMALL;
     other.vocab_size++;
     const run differs = {.plan = &other, .unfinished = TOKMAP_UNFINISHED_RESUME};
-    expect_refused(differs, TOKMAP_ERR_EXISTS, "is there already");
+    expect_refused(differs, TOKMAP_ERR_EXISTS, "already exists");
     expect_files(&whole, "refused");
     store_files(&left); /* an unfinished one beside somebody else's P of the same shape */
     CHECK(file_store(file_of(".bin"), whole.f[0].data, whole.f[0].n_bytes));
     CHECK(file_store(file_of(".tmi"), whole.f[1].data, whole.f[1].n_bytes));
     files both = load_files(prefix);
     const run resume = {.plan = &SMALL, .unfinished = TOKMAP_UNFINISHED_RESUME};
-    expect_refused(resume, TOKMAP_ERR_EXISTS, "is there already");
+    expect_refused(resume, TOKMAP_ERR_EXISTS, "already exists");
     expect_files(&both, "beside an unfinished one");
     free_files(&both);
     free_files(&whole);

@@ -116,7 +116,7 @@ def one_cycle(corpus, rng):
         kill_somewhere(corpus, run, rng)
         said = run.communicate()[1]
         n_resumed += "going on after" in said
-        if run.returncode == 0 or "out.tmi: is there already" in said:
+        if run.returncode == 0 or "out.tmi: already exists" in said:
             # It may be killed between the last name and its end, or while it says the first line.
             expect(run.returncode in (0, -signal.SIGKILL) or "It is complete" in said, said)
             break

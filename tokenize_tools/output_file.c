@@ -27,7 +27,7 @@ static int fail_exists(const char *path, tokmap_status status)
 {
     tokmap_error err = {.status = status};
     snprintf(err.text, sizeof err.text, "%.300s: %s", path,
-             status == TOKMAP_ERR_EXISTS ? "is there already" : "another process is writing it");
+             status == TOKMAP_ERR_EXISTS ? "already exists" : "another process is writing it");
     return cli_fail(&err);
 }
 

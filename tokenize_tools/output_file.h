@@ -34,7 +34,7 @@ typedef enum output_way {
     OUTPUT_COPY
 } output_way;
 
-/* prefix and suffix make the name. Refuses a file that is there already, unless replace, and one
+/* prefix and suffix make the name. Refuses a file that already exists, unless replace, and one
  * that is read (paths.h). */
 int output_name(output_file *out, const char *prefix, const char *suffix, bool replace);
 /* Makes a file of its own for what will be written, and the folders that are missing: nothing that

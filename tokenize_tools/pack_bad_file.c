@@ -104,7 +104,7 @@ int pack_bad_file_open(pack_bad_file *f, const pack_bad_file_options *options)
         return check_placed(f, &options->keep);
     if (is_taken(f))
         return cli_error(CLI_EXISTS,
-                         "%s: is there already; replace it with --force, or name "
+                         "%s: already exists; replace it with --force, or name "
                          "another file with --bad-documents",
                          f->path);
     return open_partial(f, &options->keep);
@@ -180,7 +180,7 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
         return CLI_DATASET;
     }
     if (is_taken(f))
-        return pack_error_set(err, CLI_EXISTS, "%.500s: is there already", f->path);
+        return pack_error_set(err, CLI_EXISTS, "%.500s: already exists", f->path);
     if (ftruncate(f->fd, (off_t)n_bytes) != 0 || fsync(f->fd) != 0 ||
         rename(f->partial, f->path) != 0)
         return fail_to_write(f, err);

@@ -34,7 +34,7 @@ typedef struct pack_bad_file {
 typedef struct pack_bad_file_options {
     const char *path;
     pack_bad_mark keep; /* of what an earlier run wrote; of 0 bytes: nothing */
-    bool replace;       /* a file that is there already */
+    bool replace;       /* a file that already exists */
     bool may_be_placed; /* the earlier run may have given it its name */
 } pack_bad_file_options;
 

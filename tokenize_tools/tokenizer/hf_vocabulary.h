@@ -14,7 +14,7 @@ bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error
 bool hf_read_merges(json_reader *r, model *m, const name_table *names, model_error *err);
 /* Lines of "a b". */
 bool hf_read_merge_lines(json_string text, model *m, const name_table *names, model_error *err);
-/* A name that is there already is an error. */
+/* A name that already exists is an error. */
 bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *err);
 
 #endif /* TOKMAP_HF_VOCABULARY_H */
