@@ -123,6 +123,8 @@ says pack_empty_folder bash -c 'mkdir empty_folder && tokmap pack empty_folder -
 says pack_broken_link bash -c 'mkdir links && ln -s nowhere links/to && tokmap pack links -o x'
 says pack_list_of_lists bash -c 'printf "one.txt\n@two\n" >list && tokmap pack @list -o x'
 says pack_stdin_twice tokmap pack - - -o x
+says pack_file_twice tokmap pack 'one.*' one.txt -o twice
+rm twice.bin twice.tmi
 says pack_into_missing_folder tokmap pack one.txt -o missing/deeper/x
 rm -r missing
 says pack_pattern_in_a_missing_folder tokmap pack 'nope/*.jsonl' -o x

@@ -14,7 +14,13 @@ static const char *path_last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int look_at(input_version *version, const char *name)
+typedef struct file_id {
+    dev_t device;
+    ino_t inode;
+    const char *name;
+} file_id;
+
+static int look_at(input_version *version, file_id *id, const char *name)
 {
     struct stat st;
     bool is_stdin = strcmp(name, "-") == 0;
@@ -24,10 +30,11 @@ static int look_at(input_version *version, const char *name)
         return cli_error(CLI_INPUT, "%s: is a folder", name);
     if (!is_stdin)
         *version = input_version_of(&st);
+    *id = (file_id){st.st_dev, st.st_ino, name};
     return path_protect(&st, "an input");
 }
 
-static int look_at_all(pack_inputs *inputs)
+static int look_at_each(pack_inputs *inputs, file_id *ids)
 {
     bool stdin_used = false;
     for (size_t i = 0; i < inputs->n; i++) {
@@ -36,7 +43,7 @@ static int look_at_all(pack_inputs *inputs)
         if (is_stdin && stdin_used)
             return cli_usage("stdin (-) can be read only once");
         stdin_used = stdin_used || is_stdin;
-        int code = look_at(&inputs->versions[i], name);
+        int code = look_at(&inputs->versions[i], &ids[i], name);
         if (code != CLI_OK)
             return code;
         inputs->total_bytes += inputs->versions[i].n_bytes;
@@ -46,6 +53,43 @@ static int look_at_all(pack_inputs *inputs)
     if (inputs->once)
         inputs->total_bytes = 0;
     return CLI_OK;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const file_id *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+/* It may be meant, or two patterns match one file. */
+static void tell_repeated(file_id *ids, size_t n)
+{
+    size_t n_again = 0;
+    const char *name = NULL;
+    qsort(ids, n, sizeof *ids, compare_ids);
+    for (size_t i = 1; i < n; i++) {
+        if (compare_ids(&ids[i - 1], &ids[i]) == 0) {
+            name = ids[i].name;
+            n_again++;
+        }
+    }
+    if (n_again)
+        cli_warn("%s: is named more than once, and packed each time (%s in all)", name,
+                 cli_count_of(n_again, "repeated input").s);
+}
+
+static int look_at_all(pack_inputs *inputs, bool quiet)
+{
+    file_id *ids = malloc(inputs->n * sizeof *ids);
+    if (!ids)
+        return cli_no_memory();
+    int code = look_at_each(inputs, ids);
+    if (code == CLI_OK && !quiet)
+        tell_repeated(ids, inputs->n);
+    free(ids);
+    return code;
 }
 
 /* ---- Own files ---- */
@@ -137,7 +181,7 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
     inputs->names = (const char *const *)files->names;
     inputs->n = files->n_names;
     inputs->versions = calloc(inputs->n, sizeof *inputs->versions);
-    return inputs->versions ? look_at_all(inputs) : cli_no_memory();
+    return inputs->versions ? look_at_all(inputs, options->quiet) : cli_no_memory();
 }
 
 void pack_inputs_free(pack_inputs *inputs)
