@@ -1,4 +1,4 @@
-/* tokmap_writer.h - write token datasets, or index a token file that is already there.
+/* tokmap_writer.h - write token datasets, or index a token file that already exists.
  *
  * Write     tokmap_writer_open; append and end_document for each document, end_source after
  *           each input; set_metadata; finish; close.
@@ -41,7 +41,7 @@ typedef struct tokmap_writer_options { /* 0 means the default, but for eod_id */
     size_t struct_size;                /* sizeof(tokmap_writer_options) */
     uint64_t vocab_size;               /* 1 to 2^31; 0, with token_bytes: not known */
     uint32_t eod_id;                   /* set it: an id, for readers, or TOKMAP_NO_ID */
-    int replace;                       /* not 0: replace a dataset P that is already there */
+    int replace;                       /* not 0: replace a dataset P that already exists */
     uint32_t token_bytes; /* 2 or 4; default: 2 for a vocabulary of at most 65,536, else 4 */
     int resumable;        /* not 0: there will be checkpoints; RESUME implies it */
     tokmap_unfinished unfinished;
@@ -145,7 +145,7 @@ typedef struct tokmap_adopt_options {
     uint64_t vocab_size;   /* 0: not known */
     uint32_t token_bytes;  /* 2 or 4 */
     uint32_t eod_id;       /* set it: an id, or TOKMAP_NO_ID */
-    int replace;           /* not 0: replace an index that is already there */
+    int replace;           /* not 0: replace an index that already exists */
     uint32_t reserved;     /* 0 */
 } tokmap_adopt_options;
 

@@ -41,7 +41,7 @@ static const char help[] =
     "      --shard-tokens N  llmc: write Q_000001.bin, Q_000002.bin, ... of N tokens each [one "
     "file,\n"
     "                        which can hold 2147483647 tokens]\n"
-    "  -f, --force           replace files that are already there, and remove the shards that\n"
+    "  -f, --force           replace files that already exist, and remove the shards that\n"
     "                        follow on the last one\n"
     "      --json            print the result as a JSON object\n"
     "  -q, --quiet           no progress and no result line\n"

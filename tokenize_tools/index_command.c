@@ -36,7 +36,7 @@ static const char help[] =
     "                      128000 in u32 files]\n"
     "      --vocab-size N  refuse a file with an id of N or above, note N in the index [not "
     "known]\n"
-    "  -f, --force         replace an index that is already there\n"
+    "  -f, --force         replace an index that already exists\n"
     "      --json          print one JSON object a line\n"
     "  -q, --quiet         no progress, no notes and no result line\n"
     "  -h, --help          print this and exit\n"

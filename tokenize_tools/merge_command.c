@@ -25,7 +25,7 @@ static const char help[] =
     "Options:\n"
     "  -o, --output P      the dataset to write\n"
     "      --vocab-size N  the size of the vocabulary, where no dataset knows it [theirs]\n"
-    "  -f, --force         replace a dataset P that is already there\n"
+    "  -f, --force         replace a dataset P that already exists\n"
     "      --json          print the result as a JSON object\n"
     "  -q, --quiet         no progress and no result line\n"
     "  -h, --help          print this and exit\n"

@@ -51,7 +51,7 @@ static const char help[] =
     "                            the dataset P-NAME; may be given several times\n"
     "      --limit-docs N        end after N documents\n"
     "      --limit-tokens N      end with the document that reaches N tokens\n"
-    "  -f, --force               replace datasets that are already there\n"
+    "  -f, --force               replace datasets that already exist\n"
     "      --restart             throw away what an interrupted run left\n"
     "      --resume              go on where an interrupted run was, if there is one [this]\n"
     "      --dry-run             show what would be done, with an estimate; write nothing\n"
