@@ -62,12 +62,6 @@ static int writer_failed(const tokmap_error *err)
     return err->status == TOKMAP_ERR_ARGUMENT ? CLI_INPUT : code;
 }
 
-static int input_failed(const input_error *err)
-{
-    int code = err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_INPUT;
-    return cli_error(code, "%s", err->text);
-}
-
 /* ---- What is it? ---- */
 
 typedef struct file_kind {
@@ -328,7 +322,7 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
     foreign_csv csv;
     input *in = input_open(a->csv_path, &input_err);
     if (!in)
-        return input_failed(&input_err);
+        return cli_input_failed(input_err.sys_errno, input_err.text);
     foreign_csv_begin(&csv, a->layout.n_tokens);
     int code = CLI_OK;
     ssize_t n = 0;
@@ -336,7 +330,7 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
         if (!foreign_csv_feed(&csv, text, (size_t)n, sink, &err))
             code = walk_failed(a, a->tokens.path, &err);
     if (n < 0)
-        code = input_failed(&input_err);
+        code = cli_input_failed(input_err.sys_errno, input_err.text);
     if (code == CLI_OK && !foreign_csv_end(&csv, sink, &err))
         code = walk_failed(a, a->tokens.path, &err);
     input_close(in);

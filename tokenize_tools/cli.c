@@ -127,6 +127,16 @@ int cli_errno_exit_code(int sys_errno)
     }
 }
 
+int cli_input_exit_code(int sys_errno)
+{
+    return sys_errno ? cli_errno_exit_code(sys_errno) : CLI_INPUT;
+}
+
+int cli_input_failed(int sys_errno, const char *why)
+{
+    return cli_error(cli_input_exit_code(sys_errno), "%s", why);
+}
+
 int cli_exit_code(const tokmap_error *err)
 {
     switch (err->status) {

@@ -44,6 +44,10 @@ int cli_fail(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
 /* The exit code for a failed system call. */
 int cli_errno_exit_code(int sys_errno);
+/* For an input that cannot be read, or whose data are to blame: sys_errno is 0. */
+int cli_input_exit_code(int sys_errno);
+/* Prints why and returns that exit code. */
+int cli_input_failed(int sys_errno, const char *why);
 /* Prints a message and returns `code`. */
 int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Says "out of memory"; returns CLI_AGAIN. */

@@ -28,17 +28,11 @@ static int append(input_list *list, const char *name)
     return CLI_OK;
 }
 
-static int prefix_bytes(const char *name)
-{
-    bool has_suffix = path_ends_with(name, ".tmi") || path_ends_with(name, ".bin");
-    return (int)strlen(name) - (has_suffix ? 4 : 0);
-}
-
 static bool is_pattern(const char *argument)
 {
     char index[4096 + 8];
     struct stat st;
-    snprintf(index, sizeof index, "%.*s.tmi", prefix_bytes(argument), argument);
+    snprintf(index, sizeof index, "%.*s.tmi", path_prefix_bytes(argument), argument);
     return strpbrk(argument, "*?[") && lstat(argument, &st) != 0 && lstat(index, &st) != 0;
 }
 
@@ -48,7 +42,7 @@ static bool match(input_list *list, const char *argument, const char *suffix, co
 {
     char pattern[4096];
     const char *here = *argument == '@' || *argument == '-' ? "./" : "";
-    int n_bytes = suffix ? prefix_bytes(argument) : (int)strlen(argument);
+    int n_bytes = suffix ? path_prefix_bytes(argument) : (int)strlen(argument);
     int n = snprintf(pattern, sizeof pattern, "%s%.*s%s", here, n_bytes, argument,
                      suffix ? suffix : "");
     if (n >= 0 && (size_t)n < sizeof pattern)
@@ -61,10 +55,7 @@ static bool match(input_list *list, const char *argument, const char *suffix, co
 static int append_matches(input_list *list, const char *argument, const char *suffix)
 {
     corpus_error err;
-    if (match(list, argument, suffix, &err))
-        return CLI_OK;
-    return cli_error(err.sys_errno ? cli_errno_exit_code(err.sys_errno) : CLI_INPUT, "%s",
-                     err.text);
+    return match(list, argument, suffix, &err) ? CLI_OK : cli_input_failed(err.sys_errno, err.text);
 }
 
 static int expand(dataset_names *names, char **arguments, int n_arguments, const char *suffix)

@@ -10,19 +10,13 @@
 #define FIRST_BYTES ((size_t)256 * 1024)
 #define MAX_LINE_BYTES ((size_t)2 << 30)
 
-static int input_failed(const input_error *err)
-{
-    int code = err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_INPUT;
-    return cli_error(code, "%s", err->text);
-}
-
 int line_reader_open(line_reader *r, const char *name)
 {
     input_error err;
     *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};
     r->in = input_open(name, &err);
     if (!r->in)
-        return input_failed(&err);
+        return cli_input_failed(err.sys_errno, err.text);
     r->data = malloc(FIRST_BYTES);
     r->capacity = FIRST_BYTES;
     return r->data ? path_protect_name(name, "the input") : cli_no_memory();
@@ -59,7 +53,7 @@ static int read_more(line_reader *r)
     ssize_t n =
         input_read(r->in, r->data + r->n_bytes, r->capacity - LINE_PADDING - r->n_bytes, &err);
     if (n < 0)
-        return input_failed(&err);
+        return cli_input_failed(err.sys_errno, err.text);
     bool first = r->number == 0 && r->n_bytes == 0;
     r->at_end = n == 0;
     r->n_bytes += (size_t)n;

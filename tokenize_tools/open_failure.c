@@ -33,9 +33,7 @@ static bool find_adoptable(const char *path, char *out, size_t out_bytes)
 static bool is_set_aside(const char *path)
 {
     char file[4096];
-    size_t n = strlen(path);
-    n -= path_ends_with(path, ".tmi") || path_ends_with(path, ".bin") ? 4 : 0;
-    int n_out = snprintf(file, sizeof file, "%.*s.tmi.replaced", (int)n, path);
+    int n_out = snprintf(file, sizeof file, "%.*s.tmi.replaced", path_prefix_bytes(path), path);
     return n_out > 0 && (size_t)n_out < sizeof file && is_filled_file(file);
 }
 
@@ -45,9 +43,8 @@ bool tell_unfinished(const char *path)
     tokmap_error err;
     struct stat st;
     char file[4096];
-    size_t n = strlen(path);
-    n -= path_ends_with(path, ".tmi") || path_ends_with(path, ".bin") ? 4 : 0;
-    int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", (int)n, path);
+    int n = path_prefix_bytes(path);
+    int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", n, path);
     if (n_out < 0 || (size_t)n_out >= sizeof file || lstat(file, &st) != 0)
         return false;
     file[n] = '\0';

@@ -69,12 +69,6 @@ static corpus_options options_of(const pack_plan_parts *parts)
     };
 }
 
-static int input_failed(const corpus_error *err)
-{
-    return cli_error(err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_INPUT, "%s",
-                     err->text);
-}
-
 /* The format of an input, as it is found by its first line; or why the run would refuse it. */
 static int find_format(corpus_format *format, const pack_plan_parts *parts, size_t which)
 {
@@ -88,7 +82,7 @@ static int find_format(corpus_format *format, const pack_plan_parts *parts, size
     reader *r = reader_open(&source, &options, -1, &err);
     if (!r || reader_next(r, &text, &err) == READER_FAILED) {
         reader_close(r);
-        return input_failed(&err);
+        return cli_input_failed(err.sys_errno, err.text);
     }
     *format = reader_format(r);
     reader_close(r);
@@ -161,7 +155,7 @@ static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_
     corpus *c = corpus_open(name, 1, &options, NULL, &err);
     int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
     if (n < 0)
-        code = input_failed(&err);
+        code = cli_input_failed(err.sys_errno, err.text);
     else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))
         code = cli_no_memory();
     uint64_t n_plain = batch.after.counts.plain_bytes + batch.after.piece_offset;

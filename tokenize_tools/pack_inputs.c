@@ -170,8 +170,7 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
             path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
             return CLI_AGAIN;
         if (!input_list_expand(files, arguments[i], &err))
-            return cli_error(err.sys_errno ? cli_errno_exit_code(err.sys_errno) : CLI_INPUT, "%s",
-                             err.text);
+            return cli_input_failed(err.sys_errno, err.text);
         bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
         if (!itself)
             leave_out_own(files, first, arguments[i], options);

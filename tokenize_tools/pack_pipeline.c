@@ -303,8 +303,7 @@ static pack_next look(pack_pipeline *p, pack_error *err)
         return PACK_NOTHING_YET;
     if (p->read_status == 0)
         return PACK_END;
-    int reason = p->read_error.sys_errno;
-    pack_error_set(err, reason ? cli_errno_exit_code(reason) : CLI_INPUT, "%s", p->read_error.text);
+    pack_error_set(err, cli_input_exit_code(p->read_error.sys_errno), "%s", p->read_error.text);
     err->start_over = p->read_error.changed;
     return PACK_FAILED;
 }

@@ -295,8 +295,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
                             w->from->checkpoint ? &w->place : NULL, &why);
     if (!c)
-        pack_error_set(err, why.sys_errno ? cli_errno_exit_code(why.sys_errno) : CLI_INPUT, "%s",
-                       why.text);
+        pack_error_set(err, cli_input_exit_code(why.sys_errno), "%s", why.text);
     return c;
 }
 

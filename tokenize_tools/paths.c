@@ -37,6 +37,12 @@ int path_check_all(char **paths, int n_paths)
     return CLI_OK;
 }
 
+int path_prefix_bytes(const char *name)
+{
+    bool has_suffix = path_ends_with(name, ".tmi") || path_ends_with(name, ".bin");
+    return (int)strlen(name) - (has_suffix ? 4 : 0);
+}
+
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix)
 {
     size_t n = strlen(output);

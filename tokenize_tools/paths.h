@@ -20,6 +20,9 @@ bool path_is_file(const char *path, const struct stat *st);
  * CLI_OK. */
 int path_check_all(char **paths, int n_paths);
 
+/* How long the prefix P is in the name of a dataset, which may be P, P.bin or P.tmi. */
+int path_prefix_bytes(const char *name);
+
 /* The prefix that -o means: `output` without .bin or `suffix`, as tokmap_writer_open takes it.
  * CLI_USAGE with a message when it names no file. */
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix);
