@@ -178,6 +178,7 @@ def another_call_is_refused_and_changes_nothing(corpus):
         "--utf8 was replace and is raw": ["--utf8", "raw"],
         "--specials was text and is match": ["--specials", "match"],
         "--split was v=0.1": ["--split", "w=0.01"],
+        "--separator was none and is \\x6eone": ["--separator", "none"],
         "--tokenizer was vocabulary.json and is bytes": ["--tokenizer", "bytes"],
         "--limit-docs was none and is 7": ["--limit-docs", "7"],
         "--memory was 8000000 and is 9000000": ["--memory", "9M"],

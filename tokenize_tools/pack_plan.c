@@ -28,10 +28,12 @@ static void put_escaped(FILE *out, const char *s, size_t n_bytes)
 static void put_text(FILE *out, const char *name, const char *value, size_t n_bytes)
 {
     fprintf(out, "%s ", name);
-    if (value)
-        put_escaped(out, value, n_bytes);
-    else
+    if (!value)
         fputs("none", out);
+    else if (n_bytes == 4 && memcmp(value, "none", 4) == 0)
+        fputs("\\x6eone", out); /* the word itself */
+    else
+        put_escaped(out, value, n_bytes);
     putc('\n', out);
 }
 
