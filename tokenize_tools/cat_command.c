@@ -28,7 +28,7 @@ static const char help[] =
     "      --ids              ids with spaces between them [this]\n"
     "      --json             a JSON array of ids\n"
     "      --text             the text; a document that does not end in a newline gets one; on a\n"
-    "                         terminal, what it would obey is written as \\x1b\n"
+    "                         terminal, what it would interpret is written as \\x1b\n"
     "      --raw              the bytes as they are stored, nothing between documents; not on a\n"
     "                         terminal\n"
     "      --with-index       begin each line with the number of the document and a tab; with\n"
@@ -121,7 +121,7 @@ static bool put_ids(cat_state *s, const uint32_t *ids, size_t n_ids)
     return true;
 }
 
-/* What a terminal would obey is written as \x1b, but for newlines and tabs. */
+/* What a terminal would interpret is written as \x1b, except newlines and tabs. */
 static bool put_shown(cat_state *s, const char *text, size_t n_bytes)
 {
     bool ok = true;

@@ -296,7 +296,7 @@ static int compact_next(compact *c)
     return -1;
 }
 
-/* Of characters that a terminal would obey, all of which are below U+10000. */
+/* For characters that a terminal would interpret, all of them below U+10000. */
 static void print_escape(FILE *out, const char *s, size_t length)
 {
     uint32_t code_point = 0;

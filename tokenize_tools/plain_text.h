@@ -1,4 +1,4 @@
-/* plain_text.h - what a terminal shows as it stands, and what it would obey.
+/* plain_text.h - what a terminal shows unchanged, and what it would interpret.
  *
  * Not plain are control characters (U+0000 to U+001F, U+007F to U+009F), those that turn the
  * direction of the text around them (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069),

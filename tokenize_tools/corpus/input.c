@@ -209,7 +209,7 @@ static bool choose_codec(input *in, input_error *err)
     return in->codec_state != NULL;
 }
 
-/* Opening a named pipe waits for a writer, deaf to stop_fd. So that is left to the first read. */
+/* Opening a named pipe would wait for a writer and ignore stop_fd: the first read waits instead. */
 static int open_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

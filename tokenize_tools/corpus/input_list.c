@@ -259,7 +259,7 @@ static bool add_found(input_list *list, const char *path, corpus_error *err)
     return append(list, strdup(path), err);
 }
 
-/* The folder that stopped glob(), which does not say. */
+/* The folder that stopped glob(), which does not name it. */
 static _Thread_local struct {
     char path[200];
     int sys_errno;

@@ -100,7 +100,7 @@ static const known_file known_files[] = {
     {"a tokmap journal", BINARY, MAGIC("\x89TMJ\r\n\x1A\n")},
 };
 
-/* Those that one fixed text does not tell. */
+/* Kinds that no fixed string identifies. */
 static const known_file tar = {.name = "a tar archive", .kind = ARCHIVE};
 static const known_file cpio = {.name = "a cpio archive", .kind = ARCHIVE};
 static const known_file bzip2 = {.name = "a bzip2 file", .kind = COMPRESSED};
@@ -116,8 +116,8 @@ static bool is_one_of(uint8_t byte, const char *bytes)
 #define TAR_SUM_AT 148
 #define TAR_SUM_BYTES 8
 
-/* By the checksum of the first header, which every kind of tar has: octal digits, and where they
- * stand blanks are summed. */
+/* By the checksum of the first header, which every kind of tar has, in octal digits. Its own field
+ * counts as blanks. */
 static bool is_tar(const uint8_t *b, size_t n)
 {
     unsigned sum = 0, stored = 0;
@@ -156,7 +156,7 @@ static bool is_bzip2(const uint8_t *b, size_t n)
            (memcmp(b + 4, "1AY&SY", 6) == 0 || memcmp(b + 4, "\x17\x72\x45\x38\x50\x90", 6) == 0);
 }
 
-/* The DOS header says where the other one is. */
+/* The DOS header says where the PE header is. */
 static bool is_pe(const uint8_t *b, size_t n)
 {
     if (n < 64 || memcmp(b, "MZ", 2) != 0)
@@ -233,7 +233,7 @@ static bool is_wide(const uint8_t *b, size_t n, size_t unit_bytes, bool big_endi
     return n >= unit_bytes && (unit_bytes == 4 || (n_blank > 0 && n_latin > 3 * n_low_nul));
 }
 
-/* Of bytes with a NUL among them. */
+/* For bytes with a NUL among them. */
 static const char *find_wide(const uint8_t *b, size_t n)
 {
     if (is_wide(b, n, 4, false) || is_wide(b, n, 4, true))
