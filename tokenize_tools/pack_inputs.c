@@ -14,13 +14,12 @@ static const char *path_last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
-typedef struct file_id {
-    dev_t device;
-    ino_t inode;
+typedef struct named_file {
+    input_file file; /* first: input_file_compare looks at it */
     const char *name;
-} file_id;
+} named_file;
 
-static int look_at(input_version *version, file_id *id, const char *name)
+static int look_at(input_version *version, named_file *file, const char *name)
 {
     struct stat st;
     bool is_stdin = strcmp(name, "-") == 0;
@@ -30,11 +29,11 @@ static int look_at(input_version *version, file_id *id, const char *name)
         return cli_error(CLI_INPUT, "%s: is a folder", name);
     if (!is_stdin)
         *version = input_version_of(&st);
-    *id = (file_id){st.st_dev, st.st_ino, name};
+    *file = (named_file){{st.st_dev, st.st_ino}, name};
     return path_protect(&st, "an input");
 }
 
-static int look_at_each(pack_inputs *inputs, file_id *ids)
+static int look_at_each(pack_inputs *inputs, named_file *files)
 {
     bool stdin_used = false;
     for (size_t i = 0; i < inputs->n; i++) {
@@ -43,7 +42,7 @@ static int look_at_each(pack_inputs *inputs, file_id *ids)
         if (is_stdin && stdin_used)
             return cli_usage("stdin (-) can be read only once");
         stdin_used = stdin_used || is_stdin;
-        int code = look_at(&inputs->versions[i], &ids[i], name);
+        int code = look_at(&inputs->versions[i], &files[i], name);
         if (code != CLI_OK)
             return code;
         inputs->total_bytes += inputs->versions[i].n_bytes;
@@ -55,23 +54,15 @@ static int look_at_each(pack_inputs *inputs, file_id *ids)
     return CLI_OK;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const file_id *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    return (x->inode > y->inode) - (x->inode < y->inode);
-}
-
 /* It may be meant, or two patterns match one file. */
-static void tell_repeated(file_id *ids, size_t n)
+static void tell_repeated(named_file *files, size_t n)
 {
     size_t n_again = 0;
     const char *name = NULL;
-    qsort(ids, n, sizeof *ids, compare_ids);
+    qsort(files, n, sizeof *files, input_file_compare);
     for (size_t i = 1; i < n; i++) {
-        if (compare_ids(&ids[i - 1], &ids[i]) == 0) {
-            name = ids[i].name;
+        if (input_file_compare(&files[i - 1], &files[i]) == 0) {
+            name = files[i].name;
             n_again++;
         }
     }
@@ -82,13 +73,13 @@ static void tell_repeated(file_id *ids, size_t n)
 
 static int look_at_all(pack_inputs *inputs, bool quiet)
 {
-    file_id *ids = malloc(inputs->n * sizeof *ids);
-    if (!ids)
+    named_file *files = malloc(inputs->n * sizeof *files);
+    if (!files)
         return cli_no_memory();
-    int code = look_at_each(inputs, ids);
+    int code = look_at_each(inputs, files);
     if (code == CLI_OK && !quiet)
-        tell_repeated(ids, inputs->n);
-    free(ids);
+        tell_repeated(files, inputs->n);
+    free(files);
     return code;
 }
 

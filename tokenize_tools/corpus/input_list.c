@@ -116,21 +116,16 @@ void input_list_free(input_list *list)
 
 /* ---- Folders ---- */
 
-typedef struct folder_id {
-    dev_t device;
-    ino_t inode;
-} folder_id;
-
 typedef struct walk {
     input_list *list;
-    void *seen; /* a tree of folder_id */
+    void *seen; /* a tree of input_file */
     size_t n_hidden, n_special, n_again;
     corpus_error *err;
 } walk;
 
-static int compare_folders(const void *a, const void *b)
+int input_file_compare(const void *a, const void *b)
 {
-    const folder_id *x = a, *y = b;
+    const input_file *x = a, *y = b;
     if (x->device != y->device)
         return x->device < y->device ? -1 : 1;
     return (x->inode > y->inode) - (x->inode < y->inode);
@@ -138,11 +133,11 @@ static int compare_folders(const void *a, const void *b)
 
 static bool see_folder(walk *w, const char *path, const struct stat *st, bool *again)
 {
-    folder_id *id = malloc(sizeof *id);
-    folder_id **node = NULL;
+    input_file *id = malloc(sizeof *id);
+    input_file **node = NULL;
     if (id) {
-        *id = (folder_id){st->st_dev, st->st_ino};
-        node = tsearch(id, &w->seen, compare_folders);
+        *id = (input_file){st->st_dev, st->st_ino};
+        node = tsearch(id, &w->seen, input_file_compare);
     }
     *again = node && *node != id;
     if (!node || *again)

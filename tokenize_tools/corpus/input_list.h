@@ -29,4 +29,12 @@ void input_list_free(input_list *list);
 /* < 0, 0, > 0: the natural order of two paths; a folder's files stand before its neighbours'. */
 int input_list_compare(const char *a, const char *b);
 
+/* A file or folder, whatever its name. */
+typedef struct input_file {
+    dev_t device;
+    ino_t inode;
+} input_file;
+/* For qsort: an order in which names of the same file are neighbours. */
+int input_file_compare(const void *a, const void *b);
+
 #endif /* TOKMAP_INPUT_LIST_H */
