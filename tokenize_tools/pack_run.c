@@ -149,7 +149,7 @@ static int begin_report(pack_session *s)
         return CLI_OK;
     if (!o->force && lstat(o->report, &st) == 0)
         return cli_error(CLI_EXISTS,
-                         "%s: is there already; replace it with --force, or name another file with "
+                         "%s: already exists; replace it with --force, or name another file with "
                          "--report",
                          o->report);
     int code = output_name(&s->report, o->report, "", o->force);
