@@ -2,51 +2,14 @@
  * definition, HuggingFace's steps, rules for characters, grapheme clusters. */
 #include "check.h"
 
-#include "char_naive.h"
-#include "precompiled_vectors.h"
+#include "sp_normalize_case.h"
 #include "tokenizer/charsmap.h"
 #include "tokenizer/grapheme.h"
 #include "tokenizer/sp_normalize.h"
 #include "tokenizer/sp_steps.h"
 #include "tokenizer/splitter.h"
 
-#define N NAIVE_N
-
 /* ---- Charsmaps ---- */
-
-static void put_le32(uint8_t *p, uint32_t x)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(x >> 8 * i);
-}
-
-/* The blob of these rules, which differ, as sentencepiece stores it. */
-static void make_charsmap(model_text *blob, const rule *rules, size_t n_rules)
-{
-    double_array trie;
-    double_array_key keys[256];
-    char replacements[4096];
-    size_t n = 0;
-    for (size_t i = 0; i < n_rules; i++) {
-        keys[i] = (double_array_key){(const uint8_t *)rules[i].from,
-                                     (uint32_t)strlen(rules[i].from), (uint32_t)n};
-        memcpy(replacements + n, rules[i].to, strlen(rules[i].to) + 1);
-        n += strlen(rules[i].to) + 1;
-    }
-    replacements[n++] = 0;
-    qsort(keys, n_rules, sizeof *keys, double_array_compare);
-    CHECK(double_array_build(&trie, keys, n_rules));
-    uint8_t *data = malloc(4 + 4 * trie.n_units + n);
-    CHECK(data != NULL);
-    put_le32(data, (uint32_t)(4 * trie.n_units));
-    for (size_t i = 0; i < trie.n_units; i++)
-        put_le32(data + 4 + 4 * i, trie.units[i]);
-    memcpy(data + 4 + 4 * trie.n_units, replacements, n);
-    const bool set = model_text_set(blob, data, 4 + 4 * trie.n_units + n);
-    free(data);
-    double_array_free(&trie);
-    CHECK(set);
-}
 
 static void load_rules(charsmap *c, const rule *rules, size_t n_rules)
 {
@@ -138,14 +101,6 @@ TEST(a_large_double_array_is_built_in_time)
 
 /* ---- sentencepiece ---- */
 
-typedef struct way { /* to normalize */
-    const rule *rules;
-    size_t n_rules;
-    const char *const *user;
-    size_t n_user;
-    bool dummy, collapse, escape, suffix;
-} way;
-
 static size_t begins(const char *text, size_t n, const char *with)
 {
     const size_t length = strlen(with);
@@ -223,23 +178,6 @@ static size_t define(const way *w, const char *text, size_t n, char *out)
     return w->dummy && w->suffix ? put_blank(w, out, at) : at;
 }
 
-static void set_way(model *m, const way *w)
-{
-    model_init(m);
-    m->kind = MODEL_CHAR_BPE;
-    m->rule = MERGE_SCORED;
-    m->steps[0].kind = NORMALIZE_SENTENCEPIECE;
-    m->n_steps = 1;
-    m->dummy_prefix = w->dummy;
-    m->collapse_spaces = w->collapse;
-    m->escape_spaces = w->escape;
-    m->whitespace_as_suffix = w->suffix;
-    if (w->n_rules > 0)
-        make_charsmap(&m->charsmap, w->rules, w->n_rules);
-    for (size_t i = 0; i < w->n_user; i++)
-        naive_add(m, w->user[i], TOKEN_USER_DEFINED, 0);
-}
-
 /* As the reader of the text is told to read it. */
 static size_t read_normalized(const sp_normalizer *z, sp_span span, char *out)
 {
@@ -249,25 +187,6 @@ static size_t read_normalized(const sp_normalizer *z, sp_span span, char *out)
     if ((form.prefix_first || form.prefix_all) && span.n_bytes > 0)
         at = form.blank_prefix ? put_blank(&w, out, at) : put_text(&w, NAIVE_MARK, 3, out, at);
     return put_text(&w, (const char *)span.bytes, span.n_bytes, out, at);
-}
-
-static size_t some_normal_text(const way *w, char *text)
-{
-    size_t n = 0;
-    for (uint32_t parts = naive_any(8); parts > 0; parts--) {
-        const uint32_t what = naive_any(4);
-        const char *part = " ";
-        if (what == 1 && w->n_rules > 0)
-            part = w->rules[naive_any((uint32_t)w->n_rules)].from;
-        else if (what == 2 && w->n_user > 0)
-            part = w->user[naive_any((uint32_t)w->n_user)];
-        else if (what == 3)
-            n += naive_text(text + n, NAIVE_N(naive_alphabet)) % 40;
-        while (n > 0 && (text[n] & 0xC0) == 0x80) /* not into a character */
-            text[n--] = 0;
-        n += (size_t)sprintf(text + n, "%s", part);
-    }
-    return n;
 }
 
 TEST(sentencepiece_normalizes_as_its_definition_says)
@@ -390,7 +309,9 @@ TEST(damaged_charsmaps_are_refused)
             blob.s[i] ^= (char)(1 << bit);
             if (charsmap_load(&c, &blob, &err)) { /* whatever it says: nothing is read outside */
                 charsmap_longest(&c, (const uint8_t *)"a\xC3\xA9", 3, &r);
-                charsmap_keeps_cuts(&c);
+                char_pairs pairs = {0};
+                charsmap_add_pairs(&c, &pairs);
+                char_pairs_free(&pairs);
             }
             charsmap_free(&c);
             blob.s[i] ^= (char)(1 << bit);
@@ -399,50 +320,7 @@ TEST(damaged_charsmaps_are_refused)
     free(blob.s);
 }
 
-TEST(cuts_are_kept_only_where_no_rule_minds_them)
-{
-    static const struct {
-        rule rule;
-        bool keeps;
-    } cases[] = {{{"\xC3\xA9", "e"}, true},
-                 {{"a ", "b"}, false},
-                 {{"a", "b"}, true},
-                 {{"a", " "}, false},
-                 {{"a", ""}, false},
-                 {{"xa b", "c"}, false},
-                 {{"\t", " "}, true},
-                 {{" b", "c"}, false},
-                 {{" \xCC\x81", "'"}, true},
-                 {{". ", "!"}, true},
-                 {{"\xC3\xA9"
-                   "1",
-                   "."},
-                  false}};
-    for (size_t i = 0; i < N(cases); i++) {
-        charsmap c;
-        load_rules(&c, &cases[i].rule, 1);
-        const bool keeps = charsmap_keeps_cuts(&c);
-        charsmap_free(&c);
-        if (keeps != cases[i].keeps)
-            CHECK_FAIL("\"%s\"", cases[i].rule.from);
-    }
-}
-
 /* ---- tokenizer.json's steps ---- */
-
-static model_text text_of(const char *s)
-{
-    return (model_text){(char *)(uintptr_t)s, strlen(s)};
-}
-
-static void add_step(model *m, const normalize_step *step)
-{
-    normalize_step *to = &m->steps[m->n_steps++];
-    *to = *step;
-    to->from = to->to = (model_text){0};
-    CHECK(model_text_set(&to->from, step->from.s ? step->from.s : "", step->from.n_bytes));
-    CHECK(model_text_set(&to->to, step->to.s ? step->to.s : "", step->to.n_bytes));
-}
 
 static void normalizes_to(model *m, unsigned flags, const char *text, const char *want)
 {

@@ -31,7 +31,9 @@ static void normalize(const model *m, sp_span text)
     sp_scratch scratch = {0};
     sp_normalizer *n = sp_normalizer_new(m, true, &err);
     require(n != NULL);
-    sp_normalizer_keeps_cuts(n);
+    char_pairs pairs = {0};
+    sp_normalizer_add_pairs(n, &pairs);
+    char_pairs_free(&pairs);
     require(sp_normalize(n, &scratch, NORMALIZE_FIRST, &text));
     require_text(text);
     sp_scratch_free(&scratch);

@@ -13,14 +13,16 @@ const char_words *char_bpe_words(const char_bpe *b)
     return &b->words;
 }
 
-const char_words *char_bpe_words_for_good(const char_bpe *b)
+bool char_bpe_knows(const char_bpe *b, uint32_t character)
 {
-    return &b->words_for_good;
+    const bool is_mark = character == ' ' && b->spaces_are_marks;
+    const uint32_t symbol = char_bpe_symbol(b, is_mark ? CHAR_WORDS_MARK : character);
+    return symbol != NO_SYMBOL && !char_bpe_is_odd(b, symbol);
 }
 
-bool char_bpe_joins_stops(const char_bpe *b)
+unsigned char_bpe_must_know(const char_bpe *b)
 {
-    return b->joins_stops;
+    return b->byte_fallback ? 0 : b->unknown_id == MODEL_NO_ID ? 2 : 1;
 }
 
 /* ---- Symbols to ids ---- */

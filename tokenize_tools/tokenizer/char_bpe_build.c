@@ -16,7 +16,6 @@ bool char_bpe_no_memory(char_bpe_builder *w)
 void char_bpe_add_join(char_bpe_builder *w, uint32_t left, uint32_t right)
 {
     char_words_join(&w->b->words, left, right);
-    w->b->joins_stops |= right == 0x3002 || right == 0xFF0C;
 }
 
 bool char_bpe_add_pair(char_bpe_builder *w, merge_pair pair)
@@ -147,7 +146,6 @@ static void join_listed(char_bpe_builder *w, const merge_pair *pair)
     if (!characters || !last_character(m, pair->left, &left) ||
         !first_character(m, pair->right, &right)) {
         char_words_join_all(&w->b->words);
-        w->b->joins_stops = true;
     } else if (!m->metaspace_split || right != CHAR_WORDS_MARK) {
         char_bpe_add_join(w, left, right);
     }
@@ -215,17 +213,13 @@ static bool is_user_first(char_bpe *b, uint8_t byte)
 static void join_user_pieces(char_bpe_builder *w)
 {
     char_bpe *b = w->b;
-    b->words_for_good = b->words;
     for (uint32_t id = 0; id < w->m->n_tokens; id++) {
         const uint8_t *piece = model_token_bytes(w->m, id);
         const size_t n_bytes = w->m->tokens[id].n_bytes;
         if (w->m->tokens[id].kind != TOKEN_USER_DEFINED || n_bytes == 0)
             continue;
-        char_words_join_piece(&b->words_for_good, piece, n_bytes);
         if (!is_user_first(b, piece[0]))
             char_words_join_piece(&b->words, piece, n_bytes);
-        for (size_t i = 0; i < n_bytes; i++)
-            b->joins_stops |= piece[i] >= 0x80;
     }
 }
 
@@ -265,7 +259,6 @@ static void limit_words(char_bpe_builder *w)
     const bool known = blank != NO_SYMBOL && !char_bpe_is_odd(b, blank);
     const bool sentence_first = w->m->whole_word_first && !w->m->metaspace_split;
     b->symbols_per_byte = b->spaces_are_marks && blank == NO_SYMBOL ? 3 : 1;
-    b->joins_stops |= !b->byte_fallback || sentence_first;
     if (sentence_first || (!b->byte_fallback && !known))
         char_words_join_all(&b->words);
     else if (!b->byte_fallback)

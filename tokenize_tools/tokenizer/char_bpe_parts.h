@@ -12,8 +12,7 @@
 /* Symbols are ids. Above them are those of characters that have no token, but that tokens begin or
  * end with. What is `odd` does not come out as it is. */
 struct char_bpe {
-    char_words words, words_for_good;
-    bool joins_stops;
+    char_words words;
     merge_table *merges;
     uint32_t n_ids, n_symbols;
 

@@ -4,11 +4,9 @@
 #include <string.h>
 
 #include "added_tokens.h"
-#include "char_bpe.h"
+#include "char_cuts.h"
 #include "char_decode.h"
 #include "char_words.h"
-#include "sp_normalize.h"
-#include "text_cut.h"
 #include "unigram_stream.h"
 #include "word_cache.h"
 
@@ -30,9 +28,8 @@ struct char_engine {
     sentence_kind sentences;
     bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS */
     added_tokens *added;                /* in normalized text, or NULL */
-    bool added_across_cuts;
     bool blanks_only; /* for `added` the text is put into one form: all its U+2581 are blanks */
-    unsigned cuts;
+    char_cuts cuts;
     bool in_order; /* Unigram: sums go on over cuts */
     char_decoder *decoder;
 };
@@ -117,19 +114,6 @@ static bool normalize_contents(const char_engine *e, const model *m, model *adde
     return done;
 }
 
-/* A token that is looked for in normalized text may have a blank in it that its content has not. */
-static bool lies_across_cuts(const added_token *a)
-{
-    const char *s = a->content.s;
-    for (size_t i = 1; i < a->content.n_bytes; i++) {
-        const bool blank = s[i] == ' ' || (i + sizeof mark <= a->content.n_bytes &&
-                                           memcmp(s + i, mark, sizeof mark) == 0);
-        if (blank && s[i - 1] != ' ')
-            return true;
-    }
-    return false;
-}
-
 static bool load_added(char_engine *e, const model *m, model_error *err)
 {
     model normalized;
@@ -145,7 +129,7 @@ static bool load_added(char_engine *e, const model *m, model_error *err)
         loaded = e->added != NULL;
     }
     for (size_t i = 0; i < normalized.n_added && loaded; i++)
-        e->added_across_cuts |= lies_across_cuts(&normalized.added[i]);
+        char_cuts_add_token(&e->cuts, &normalized.added[i].content);
     model_free(&normalized);
     return loaded;
 }
@@ -211,55 +195,32 @@ static void choose_words(char_engine *e, const model *m)
     }
 }
 
-/* What becomes of a blank between letters: a blank, U+2581, or 0: something else. */
-static uint32_t normal_blank(const char_engine *e)
+static cut_place place_of_cuts(const char_engine *e, const model *m)
 {
-    static const uint8_t probe[3 + TEXT_PADDING] = "a b";
-    sp_scratch scratch = {0};
-    sp_span text = {probe, 3};
-    uint32_t blank = 0;
-    if (sp_normalize(e->normalizer, &scratch, 0, &text) && text.n_bytes >= 3 &&
-        text.bytes[text.n_bytes - 1] == 'b') {
-        const uint8_t *b = text.bytes + text.n_bytes - 1;
-        if (b[-1] == ' ')
-            blank = ' ';
-        else if (text.n_bytes > sizeof mark && memcmp(b - sizeof mark, mark, sizeof mark) == 0)
-            blank = CHAR_WORDS_MARK;
+    const bool needs_sentences = e->pieces || m->whole_word_first;
+    switch (e->sentences) {
+    case BETWEEN_BLANKS:
+        return CUT_BEFORE_BLANKS;
+    case BETWEEN_MARKS:
+        return needs_sentences ? CUT_BEFORE_MARKS : CUT_BEFORE_ANY;
+    default:
+        return m->whole_word_first ? CUT_NOWHERE : CUT_BEFORE_ANY;
     }
-    sp_scratch_free(&scratch);
-    return blank;
 }
 
-static unsigned cuts_of_words(const char_engine *e)
+static bool load_cuts(char_engine *e, const model *m, model_error *err)
 {
-    const bool bpe = e->bpe && e->sentences == WHOLE_TEXT;
-    const char_words *w = bpe ? char_bpe_words_for_good(e->bpe) : &e->words;
-    const uint32_t blank = normal_blank(e);
-    const bool words_end = blank != 0 && !char_words_joined(w, 'a', blank) &&
-                           !char_words_joined(w, 'z', blank) && !char_words_joined(w, '0', blank);
-    const bool lines_end = !char_words_joined(w, '\n', 'a') && !char_words_joined(w, '\n', 'z');
-    const bool identity = sp_normalizer_is_identity(e->normalizer);
-    unsigned cuts = 0;
-    if (words_end && !e->added_across_cuts && sp_normalizer_keeps_cuts(e->normalizer))
-        cuts |= CUT_AT_SPACE;
-    if (lines_end && identity)
-        cuts |= CUT_AT_NEWLINE;
-    if (identity && e->sentences != BETWEEN_BLANKS && e->bpe && !char_bpe_joins_stops(e->bpe))
-        cuts |= CUT_AT_STOP;
-    return cuts;
-}
-
-static void choose_cuts(char_engine *e)
-{
-    e->cuts = cuts_of_words(e);
-    e->in_order = e->pieces && e->sentences == WHOLE_TEXT;
-    if (!e->in_order)
-        return;
-    /* Runs of unknown characters go on over cuts. */
-    if (!unigram_knows(e->pieces, ' '))
-        e->cuts &= ~(unsigned)CUT_AT_SPACE;
-    if (!unigram_knows(e->pieces, '\n'))
-        e->cuts &= ~(unsigned)CUT_AT_NEWLINE;
+    char_cuts *c = &e->cuts;
+    c->place = place_of_cuts(e, m);
+    c->spaces_are_marks = e->form.spaces_are_marks;
+    if (c->place == CUT_BEFORE_ANY) /* else unknown characters are apart in any case */
+        c->n_known = e->bpe ? char_bpe_must_know(e->bpe) : unigram_must_know(e->pieces);
+    c->normalizer = e->normalizer;
+    c->bpe = e->bpe;
+    c->pieces = e->pieces;
+    char_cuts_add_model(c, m);
+    char_pairs_sort(&c->pairs);
+    return !c->pairs.no_memory || model_no_memory(err);
 }
 
 static bool load(char_engine *e, const model *m, model_error *err)
@@ -273,7 +234,9 @@ static bool load(char_engine *e, const model *m, model_error *err)
     if ((!e->bpe && !e->pieces) || !load_added(e, m, err))
         return false;
     choose_words(e, m);
-    choose_cuts(e);
+    e->in_order = e->pieces && e->sentences == WHOLE_TEXT;
+    if (!load_cuts(e, m, err))
+        return false;
     const bool metaspace = m->metaspace && m->prepend != PREPEND_NEVER;
     e->decoder = char_decoder_new(m, metaspace || e->form.prefix_all || e->form.prefix_first);
     return e->decoder || model_no_memory(err);
@@ -298,13 +261,14 @@ void char_engine_free(char_engine *e)
     char_bpe_free(e->bpe);
     unigram_free(e->pieces);
     added_tokens_free(e->added);
+    char_cuts_free(&e->cuts);
     char_decoder_free(e->decoder);
     free(e);
 }
 
-unsigned char_engine_cuts(const char_engine *e)
+size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_bytes)
 {
-    return e->cuts;
+    return char_cuts_find(&e->cuts, text, n_bytes);
 }
 
 bool char_engine_in_order(const char_engine *e)
@@ -587,9 +551,20 @@ void char_scratch_free(char_scratch *s)
     free(s);
 }
 
-double *char_scratch_sum(char_scratch *s)
+char_sentence char_scratch_save(const char_scratch *s)
 {
-    return s->stream ? unigram_stream_score(s->stream) : NULL;
+    if (!s->stream)
+        return (char_sentence){0};
+    const unigram_state *state = unigram_stream_state(s->stream);
+    return (char_sentence){state->score, state->unknown != NULL};
+}
+
+/* Where a run goes on over a cut, only whether there is one is looked at. */
+void char_scratch_restore(char_scratch *s, char_sentence sentence)
+{
+    if (s->stream)
+        *unigram_stream_state(s->stream) =
+            (unigram_state){sentence.score, sentence.unknown ? mark : NULL};
 }
 
 uint64_t char_scratch_specials_seen(const char_scratch *s)

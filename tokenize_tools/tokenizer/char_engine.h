@@ -14,9 +14,10 @@ typedef struct char_scratch char_scratch; /* one for each thread */
 char_engine *char_engine_new(const model *m, model_error *err);
 void char_engine_free(char_engine *e);
 
-/* The kinds of text_cut.h that are safe: the part after the cut is encoded with STRETCH_CONTINUES,
- * by any scratch; or where the parts go in order, by one that has the sum of the part before. */
-unsigned char_engine_cuts(const char_engine *e);
+/* The largest place at which the text may be cut, or 0: the part after the cut is encoded with
+ * STRETCH_CONTINUES, by any scratch; or where the parts go in order, by one that has the
+ * sentence of the part before. */
+size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_bytes);
 bool char_engine_in_order(const char_engine *e);
 
 char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes);
@@ -35,8 +36,13 @@ enum {
  * memory. */
 bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, unsigned flags,
                          id_buffer *out);
-/* Of the scores since the sentence began, where char_engine_in_order; else NULL. */
-double *char_scratch_sum(char_scratch *s);
+/* How far the sentence is, where char_engine_in_order; else nothing. */
+typedef struct char_sentence {
+    double score;
+    bool unknown; /* it ends with unknown characters that became one id, as do those that follow */
+} char_sentence;
+char_sentence char_scratch_save(const char_scratch *s);
+void char_scratch_restore(char_scratch *s, char_sentence sentence);
 /* Special tokens that were found in normalized text, so far. */
 uint64_t char_scratch_specials_seen(const char_scratch *s);
 

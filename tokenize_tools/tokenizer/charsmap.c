@@ -111,53 +111,75 @@ bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, r
 
 /* ---- Cuts ---- */
 
-static bool is_word(unsigned byte)
-{
-    return (byte | 0x20) - 'a' < 26 || byte - '0' < 10;
-}
+#define MAX_STEPS ((size_t)1 << 27) /* real rules take a tenth of this */
 
-static bool ends_in_word(replacement r)
-{
-    return r.n_bytes > 0 && is_word(r.bytes[r.n_bytes - 1]);
-}
+/* Goes to each node at most once at which a character ends: a damaged trie may have circles, and
+ * a sound one has nodes that several ways lead to. */
+typedef struct rule_walk {
+    const charsmap *c;
+    char_pairs *pairs;
+    uint8_t *seen, *added; /* nodes, characters */
+    uint32_t *states;      /* still to be walked on from */
+    size_t n_states, n_steps;
+    bool first; /* the characters that rules begin with */
+} rule_walk;
 
-/* A node that a letter or digit led to. */
-static bool node_keeps_cuts(const charsmap *c, uint32_t state, bool has_value)
+static void end_character(rule_walk *w, uint32_t state, uint32_t character)
 {
-    bool any;
-    uint32_t next = state;
-    if (has_value && !ends_in_word(replacement_at(c, double_array_value(&c->rules, state))))
-        return false;
-    return !double_array_step(&c->rules, &next, ' ', &any);
-}
-
-/* Goes to every node that there is, at most once: a damaged trie may have circles. */
-bool charsmap_keeps_cuts(const charsmap *c)
-{
-    if (c->rules.n_units == 0)
-        return true;
-    if (!c->plain[' '])
-        return false;
-    uint8_t *seen = calloc(c->rules.n_units, 1);
-    uint32_t *states = malloc(c->rules.n_units * sizeof *states);
-    bool keeps = seen && states;
-    size_t n = 0;
-    if (keeps)
-        states[n++] = double_array_root(&c->rules);
-    while (keeps && n > 0) {
-        const uint32_t from = states[--n];
-        for (unsigned byte = 0; byte < 256 && keeps; byte++) {
-            uint32_t state = from;
-            bool has_value;
-            if (!double_array_step(&c->rules, &state, (uint8_t)byte, &has_value) ||
-                seen[from ^ byte])
-                continue;
-            seen[from ^ byte] = 1;
-            keeps = !is_word(byte) || node_keeps_cuts(c, state, has_value);
-            states[n++] = state;
-        }
+    if (!w->first && !w->added[character]) {
+        w->added[character] = 1;
+        char_pairs_add(w->pairs, CHAR_ANY, character);
     }
-    free(seen);
-    free(states);
-    return keeps;
+    if (w->seen[state])
+        return;
+    w->seen[state] = 1;
+    w->states[w->n_states++] = state;
+}
+
+/* All characters that go on with the bytes from here. false: a rule ends within one. */
+static bool walk_character(rule_walk *w, uint32_t from, uint8_t *bytes, size_t n_bytes)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint32_t state = from, character;
+        bool has_value;
+        if (++w->n_steps > MAX_STEPS)
+            return false;
+        if (!double_array_step(&w->c->rules, &state, (uint8_t)byte, &has_value))
+            continue;
+        bytes[n_bytes] = (uint8_t)byte;
+        if (utf8_decode(bytes, n_bytes + 1, &character) == n_bytes + 1)
+            end_character(w, state, character);
+        else if (has_value || utf8_bad_bytes(bytes, n_bytes + 1) > 0 ||
+                 !walk_character(w, state, bytes, n_bytes + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool walk_rules(rule_walk *w)
+{
+    uint8_t bytes[4];
+    w->first = true;
+    bool walked = walk_character(w, double_array_root(&w->c->rules), bytes, 0);
+    w->first = false;
+    while (walked && w->n_states > 0)
+        walked = walk_character(w, w->states[--w->n_states], bytes, 0);
+    return walked;
+}
+
+void charsmap_add_pairs(const charsmap *c, char_pairs *pairs)
+{
+    const size_t n = c->rules.n_units;
+    if (n == 0)
+        return;
+    rule_walk w = {.c = c, .pairs = pairs};
+    w.seen = calloc(n, 1);
+    w.added = calloc(0x110000, 1);
+    w.states = malloc(n * sizeof *w.states);
+    pairs->no_memory |= !w.seen || !w.added || !w.states;
+    if (!pairs->no_memory)
+        pairs->all |= !walk_rules(&w);
+    free(w.seen);
+    free(w.added);
+    free(w.states);
 }

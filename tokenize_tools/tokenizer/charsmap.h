@@ -4,6 +4,7 @@
 #ifndef TOKMAP_CHARSMAP_H
 #define TOKMAP_CHARSMAP_H
 
+#include "char_pairs.h"
 #include "double_array.h"
 #include "model.h"
 
@@ -29,9 +30,9 @@ size_t charsmap_longest(const charsmap *c, const uint8_t *text, size_t n_bytes, 
 /* The shortest one, as HuggingFace looks it up: NUL ends the text. */
 bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r);
 
-/* Whether "a b" may be cut before the blank, for ASCII letters and digits and whatever stands
- * around them: no rule lies across the cut, and what is left of it still ends with a letter or
- * digit. */
-bool charsmap_keeps_cuts(const charsmap *c);
+/* Adds (CHAR_ANY, character) for each character that a rule goes on with: before the others, no
+ * rule that began earlier is in the way. Adds every pair where a rule is not made of characters, or
+ * where the rules, which are those of a damaged file then, would take too long. */
+void charsmap_add_pairs(const charsmap *c, char_pairs *pairs);
 
 #endif /* TOKMAP_CHARSMAP_H */

@@ -61,13 +61,16 @@ void encoder_free(encoder *e)
 
 encoder_state encoder_save(const encoder *e)
 {
-    return (encoder_state){e->t->in_order ? *char_scratch_sum(e->chars) : 0};
+    if (!e->t->in_order)
+        return (encoder_state){0};
+    const char_sentence sentence = char_scratch_save(e->chars);
+    return (encoder_state){sentence.score, sentence.unknown};
 }
 
 void encoder_restore(encoder *e, encoder_state state)
 {
     if (e->t->in_order)
-        *char_scratch_sum(e->chars) = state.sum;
+        char_scratch_restore(e->chars, (char_sentence){state.sum, state.unknown});
 }
 
 uint64_t encoder_specials_seen(const encoder *e)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "charsmap.h"
+#include "sp_cuts.h"
 #include "sp_steps.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
@@ -18,7 +19,6 @@ struct sp_normalizer {
     bool dummy, collapse, suffix;
     bool fast[256]; /* stands for itself before ASCII, and begins no user-defined piece */
     bool blank_is_fast;
-    bool user_keeps_cuts;
     /* tokenizer.json */
     normalize_step steps[MODEL_MAX_STEPS];
     size_t n_steps;
@@ -26,36 +26,18 @@ struct sp_normalizer {
 
 /* ---- sentencepiece: new ---- */
 
-static bool is_word(uint8_t c)
-{
-    return (uint8_t)((c | 0x20) - 'a') < 26 || (uint8_t)(c - '0') < 10;
-}
-
-/* No blank, written or as U+2581, after a letter or digit. */
-static bool piece_keeps_cuts(const uint8_t *bytes, size_t n_bytes)
-{
-    for (size_t i = 1; i < n_bytes; i++) {
-        const bool blank = bytes[i] == ' ' || (n_bytes - i >= 3 && memcmp(bytes + i, mark, 3) == 0);
-        if (blank && is_word(bytes[i - 1]))
-            return false;
-    }
-    return true;
-}
-
 static bool load_user_pieces(sp_normalizer *n, const model *m, model_error *err)
 {
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
     size_t n_keys = 0;
     if (!keys)
         return model_no_memory(err);
-    n->user_keeps_cuts = true;
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         if (t->kind != TOKEN_USER_DEFINED || t->n_bytes == 0)
             continue;
         keys[n_keys++] = (double_array_key){model_token_bytes(m, id), t->n_bytes, id};
         n->fast[model_token_bytes(m, id)[0]] = false;
-        n->user_keeps_cuts &= piece_keeps_cuts(model_token_bytes(m, id), t->n_bytes);
     }
     qsort(keys, n_keys, sizeof *keys, double_array_compare);
     const bool built = n_keys == 0 || double_array_build(&n->user, keys, n_keys);
@@ -331,35 +313,6 @@ static bool run_steps(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_
     return true;
 }
 
-static bool begins_blank(const model_text *t)
-{
-    return (t->n_bytes > 0 && t->s[0] == ' ') ||
-           (t->n_bytes >= 3 && memcmp(t->s, mark, sizeof mark) == 0);
-}
-
-/* Nothing that is replaced lies across a cut: letters and digits stay what they are, and blanks
- * stay blanks. */
-static bool replace_keeps_cuts(const normalize_step *step)
-{
-    for (size_t i = 0; i < step->from.n_bytes; i++) {
-        const uint8_t byte = (uint8_t)step->from.s[i];
-        if (is_word(byte) || ((byte == ' ' || byte >= 0x80) && !begins_blank(&step->to)))
-            return false;
-    }
-    return true;
-}
-
-static bool steps_keep_cuts(const sp_normalizer *n)
-{
-    for (size_t i = 0; i < n->n_steps; i++) {
-        const normalize_kind kind = n->steps[i].kind;
-        if ((kind == NORMALIZE_REPLACE || kind == NORMALIZE_REPLACE_RUNS) &&
-            !replace_keeps_cuts(&n->steps[i]))
-            return false;
-    }
-    return true;
-}
-
 /* ---- All ---- */
 
 sp_normalizer *sp_normalizer_new(const model *m, bool all_steps, model_error *err)
@@ -397,13 +350,35 @@ bool sp_normalizer_is_identity(const sp_normalizer *n)
     return n->identity;
 }
 
-bool sp_normalizer_keeps_cuts(const sp_normalizer *n)
+void sp_normalizer_add_pairs(const sp_normalizer *n, char_pairs *pairs)
 {
-    if (n->sentencepiece)
-        return !n->suffix && n->user_keeps_cuts && charsmap_keeps_cuts(&n->map);
-    return steps_keep_cuts(n) && charsmap_keeps_cuts(&n->map);
+    charsmap_add_pairs(&n->map, pairs);
 }
 
+/* A rule that goes on over one of these characters ends before the next. What is in a user-defined
+ * piece is not replaced. */
+static bool sentencepiece_cuts(const sp_normalizer *n, const char_pairs *pairs,
+                               const uint32_t *around, uint32_t beside[2])
+{
+    for (size_t i = 1; i < 4; i++)
+        if (char_pairs_has(pairs, CHAR_ANY, around[i]))
+            return false;
+    if (n->suffix || !sp_cut_map(&n->map, &beside[0]) || !sp_cut_map(&n->map, &beside[1]))
+        return false;
+    return n->user.n_units == 0 || (beside[0] == around[1] && beside[1] == around[2]);
+}
+
+bool sp_normalizer_cuts(const sp_normalizer *n, const char_pairs *pairs, const uint32_t *around,
+                        uint32_t beside[2])
+{
+    beside[0] = around[1];
+    beside[1] = around[2];
+    if (n->identity)
+        return true;
+    if (n->sentencepiece)
+        return sentencepiece_cuts(n, pairs, around, beside);
+    return sp_cut_steps(n->steps, n->n_steps, &n->map, around, beside);
+}
 bool sp_normalize(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span *span)
 {
     if (n->identity)

@@ -3,6 +3,7 @@
 #ifndef TOKMAP_SP_NORMALIZE_H
 #define TOKMAP_SP_NORMALIZE_H
 
+#include "char_pairs.h"
 #include "model.h"
 #include "sp_text.h"
 #include "unicode.h"
@@ -30,9 +31,16 @@ void sp_normalizer_free(sp_normalizer *n);
 sp_form sp_normalizer_form(const sp_normalizer *n);
 /* Whether every text comes out as it is. */
 bool sp_normalizer_is_identity(const sp_normalizer *n);
-/* Whether "a b" may be cut before the blank (ASCII letters, digits) and the part after it be
- * normalized with NORMALIZE_CONTINUES. */
-bool sp_normalizer_keeps_cuts(const sp_normalizer *n);
+
+/* Adds the pairs that it looks at together, wherever they stand. */
+void sp_normalizer_add_pairs(const sp_normalizer *n, char_pairs *pairs);
+/* Whether a text with these characters in a row may be cut between around[1] and around[2], so that
+ * the part after the cut is normalized with NORMALIZE_CONTINUES; pairs: those that it added. The
+ * pair must not be in a user-defined piece, nor may beside[0] be a blank. beside: the characters
+ * of the normalized text that the cut is between. */
+#define SP_CUT_CHARACTERS 5
+bool sp_normalizer_cuts(const sp_normalizer *n, const char_pairs *pairs, const uint32_t *around,
+                        uint32_t beside[2]);
 
 typedef struct sp_scratch { /* starts as {0}; one for each thread */
     sp_text texts[2];

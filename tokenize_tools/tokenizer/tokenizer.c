@@ -69,7 +69,6 @@ static bool set_engine(tokenizer *t, const model *m, model_error *err)
         return set_byte_level(t, m, err);
     t->chars = char_engine_new(m, err);
     if (t->chars) {
-        t->cuts = char_engine_cuts(t->chars);
         t->in_order = char_engine_in_order(t->chars);
     }
     return t->chars != NULL;
@@ -118,7 +117,9 @@ static void limit_cuts(tokenizer *t, const model *m)
 
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes)
 {
-    return t->builtin ? n_bytes : text_cut(text, n_bytes, t->cuts);
+    if (t->builtin)
+        return n_bytes;
+    return t->chars ? char_engine_cut(t->chars, text, n_bytes) : text_cut(text, n_bytes, t->cuts);
 }
 
 bool tokenizer_in_order(const tokenizer *t)

@@ -82,6 +82,7 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
 /* Between two parts of a document, where tokenizer_in_order. */
 typedef struct encoder_state {
     double sum;
+    bool unknown; /* in a run of unknown characters, which is one id */
 } encoder_state;
 encoder_state encoder_save(const encoder *e);
 void encoder_restore(encoder *e, encoder_state state);

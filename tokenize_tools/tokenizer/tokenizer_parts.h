@@ -15,7 +15,7 @@ struct tokenizer {
     bool nfc, prefix_space; /* before `bytes` */
 
     added_tokens *raw, *normalized;
-    unsigned cuts; /* text_cut.h */
+    unsigned cuts; /* text_cut.h; for `bytes` */
     bool in_order;
     model_token *tokens;
     size_t n_tokens;

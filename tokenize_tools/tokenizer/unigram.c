@@ -260,11 +260,16 @@ static uint32_t find_piece(const unigram *u, const uint8_t *text, size_t n_bytes
     return has_value ? double_array_value(&u->trie.a, state) : MODEL_NO_ID;
 }
 
-bool unigram_knows(const unigram *u, char c)
+bool unigram_knows(const unigram *u, uint32_t character)
 {
-    const uint8_t byte = (uint8_t)c;
-    const uint32_t id = find_piece(u, &byte, 1);
+    uint8_t bytes[4];
+    const uint32_t id = find_piece(u, bytes, utf8_encode(character, bytes));
     return id != MODEL_NO_ID && id != u->unknown_id;
+}
+
+unsigned unigram_must_know(const unigram *u)
+{
+    return u->single ? 0 : 1;
 }
 
 /* HuggingFace looks a run of unknown characters up as a whole before it takes its bytes. */

@@ -19,8 +19,11 @@ void unigram_free(unigram *u);
 /* Where a sentence can be cut into parts. */
 const char_words *unigram_words(const unigram *u);
 
-/* Whether this ASCII character alone is a piece, so that it is never unknown. */
-bool unigram_knows(const unigram *u, char c);
+/* Whether this character alone is a piece, so that it is never unknown, and how many of two
+ * neighbors must be such that what is before and after them is apart: 1, if the text of all unknown
+ * characters in a row is needed at once. */
+bool unigram_knows(const unigram *u, uint32_t character);
+unsigned unigram_must_know(const unigram *u);
 
 typedef struct unigram_scratch unigram_scratch; /* one for each thread */
 unigram_scratch *unigram_scratch_new(const unigram *u);

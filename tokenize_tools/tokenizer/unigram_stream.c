@@ -74,12 +74,12 @@ bool unigram_stream_word(unigram_stream *s, const uint8_t *text, size_t n_bytes,
 
 bool unigram_stream_end(unigram_stream *s, const uint8_t *end, id_buffer *out)
 {
-    return unigram_finish(s->u, &s->state, end, out);
+    return s->u->single || unigram_finish(s->u, &s->state, end, out);
 }
 
-double *unigram_stream_score(unigram_stream *s)
+unigram_state *unigram_stream_state(unigram_stream *s)
 {
-    return &s->state.score;
+    return &s->state;
 }
 
 /* ---- Many words ---- */

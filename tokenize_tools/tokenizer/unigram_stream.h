@@ -19,8 +19,8 @@ bool unigram_stream_word(unigram_stream *s, const uint8_t *text, size_t n_bytes,
  * readable. */
 bool unigram_stream_words(unigram_stream *s, const uint8_t *text, size_t n_bytes,
                           const uint64_t *starts, id_buffer *out);
-/* What is still to come; the sentence may go on, in another stream too if it gets the score. */
+/* What is still to come; the sentence may go on, in another stream too if it gets the state. */
 bool unigram_stream_end(unigram_stream *s, const uint8_t *end, id_buffer *out);
-double *unigram_stream_score(unigram_stream *s);
+unigram_state *unigram_stream_state(unigram_stream *s);
 
 #endif /* TOKMAP_UNIGRAM_STREAM_H */
