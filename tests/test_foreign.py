@@ -484,6 +484,26 @@ def refuses_ids_outside_the_vocabulary_with_their_place():
                 "--vocab-size", "2147483648")
 
 
+def refuses_an_index_that_is_written_to_meanwhile():
+    with Folder() as folder:
+        writers.megatron(folder / "m", [[1, 2, 3] * 10000] * 20, 2)
+        ended = threading.Event()
+
+        def write_on():
+            for second in range(1, 10**9):
+                if ended.is_set():
+                    return
+                os.utime(folder / "m.idx", (second, second))
+
+        thread = threading.Thread(target=write_on)
+        thread.start()
+        try:
+            refused(folder, INPUT, "was changed while it was read", "index", folder / "m.bin")
+        finally:
+            ended.set()
+            thread.join()
+
+
 def refuses_numpy_arrays():
     for says, descr, shape in (
         ("int64 tokens cannot be adopted in place", "<i8", [3]),
@@ -910,6 +930,7 @@ TESTS = (
     refuses_megatron_pairs_that_do_not_fit,
     refuses_negative_ids_with_their_place,
     refuses_ids_outside_the_vocabulary_with_their_place,
+    refuses_an_index_that_is_written_to_meanwhile,
     refuses_numpy_arrays,
     refuses_llmc_files,
     refuses_datatrove_files,

@@ -453,6 +453,10 @@ static int write_index(adoption *a)
     if (code == CLI_OK)
         code = scan_tokens(a, &sink);
     if (code == CLI_OK)
+        code = regular_file_check(&a->table);
+    if (code == CLI_OK)
+        code = regular_file_check(&a->metadata);
+    if (code == CLI_OK)
         code = finish_index(a);
     tokmap_writer_close(a->writer);
     const bool by_id =

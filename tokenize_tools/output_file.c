@@ -54,7 +54,7 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
 
 /* ---- Folders ---- */
 
-static int flush_folder(const char *path)
+int output_flush_folder(const char *path)
 {
     char folder[4096];
     const char *slash = strrchr(path, '/');
@@ -79,7 +79,7 @@ static int make_folder(const char *folder)
         return CLI_OK; /* or a file, which the next call will say */
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fail_system(folder, "create the folder");
-    return flush_folder(folder);
+    return output_flush_folder(folder);
 }
 
 int output_make_folders(const char *path)
@@ -319,7 +319,7 @@ int output_place(output_file *out)
         return code;
     close(out->fd);
     out->fd = -1;
-    return flush_folder(out->path);
+    return output_flush_folder(out->path);
 }
 
 /* partial becomes a link to the very file that is open as src, and then path. Where no hard link
@@ -358,7 +358,7 @@ int output_share(output_file *out, output_source *src, output_way *way)
     *way = OUTPUT_HARD_LINK;
     int code = share_by_link(out, src);
     if (code != CLI_OK || out->is_there)
-        return code == CLI_OK ? flush_folder(out->path) : code;
+        return code == CLI_OK ? output_flush_folder(out->path) : code;
     if (fstat(src->fd, &st) != 0)
         return fail_system(src->path, "read");
     code = output_begin(out);

@@ -44,6 +44,8 @@ int output_begin(output_file *out);
 int output_go_on(output_file *out);
 /* Makes the folders on the way to the file. */
 int output_make_folders(const char *path);
+/* Makes the name of the file durable. */
+int output_flush_folder(const char *path);
 int output_write(output_file *out, const void *data, size_t n_bytes);
 /* Appends n_bytes of src from src_offset on. */
 int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes);

@@ -186,7 +186,7 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
         return fail_to_write(f, err);
     close(f->fd);
     f->fd = -1;
-    return CLI_OK;
+    return output_flush_folder(f->path);
 }
 
 void pack_bad_file_close(pack_bad_file *f, bool keep)

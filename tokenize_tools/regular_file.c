@@ -46,18 +46,30 @@ int regular_file_open(regular_file *file)
 {
     /* Without O_NONBLOCK a named pipe would wait here for a writer. */
     file->fd = open(file->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    struct stat st;
-    if (file->fd < 0 || fstat(file->fd, &st) != 0) {
+    if (file->fd < 0 || fstat(file->fd, &file->opened) != 0) {
         int code = cli_errno_exit_code(errno);
         return cli_error(code, "%s: cannot open: %s", file->path, strerror(errno));
     }
-    if (!S_ISREG(st.st_mode)) {
+    if (!S_ISREG(file->opened.st_mode)) {
         return cli_error(CLI_INPUT, "%s: is %s, not a file of tokens", file->path,
-                         S_ISDIR(st.st_mode) ? "a folder" : "no regular file");
+                         S_ISDIR(file->opened.st_mode) ? "a folder" : "no regular file");
     }
     file->sys_errno = 0;
-    file->bytes = (foreign_bytes){(uint64_t)st.st_size, read_file, file};
+    file->bytes = (foreign_bytes){(uint64_t)file->opened.st_size, read_file, file};
     return CLI_OK;
+}
+
+int regular_file_check(const regular_file *file)
+{
+    const struct stat *old = &file->opened;
+    struct stat now;
+    if (file->fd < 0)
+        return CLI_OK;
+    if (fstat(file->fd, &now) == 0 && now.st_size == old->st_size &&
+        memcmp(&now.st_mtim, &old->st_mtim, sizeof now.st_mtim) == 0)
+        return CLI_OK;
+    return cli_error(CLI_INPUT, "%s: was changed while it was read; nothing is published",
+                     file->path);
 }
 
 bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, foreign_error *err)

@@ -3,12 +3,15 @@
 #ifndef TOKMAP_REGULAR_FILE_H
 #define TOKMAP_REGULAR_FILE_H
 
+#include <sys/stat.h>
+
 #include "foreign.h"
 
 typedef struct regular_file {
     char path[4096];
     int fd;        /* -1: not open */
     int sys_errno; /* of the last failed read; 0 when the file became shorter */
+    struct stat opened;
     foreign_bytes bytes;
 } regular_file;
 
@@ -17,6 +20,9 @@ bool regular_file_path(regular_file *file, const char *path, size_t n_drop, cons
 /* Opens file->path. Prints a message and returns an exit code when it cannot; must not move
  * then. */
 int regular_file_open(regular_file *file);
+/* Whether nobody has written to the file since it was opened; else prints a message and returns an
+ * exit code. A file that is not open is unchanged. */
+int regular_file_check(const regular_file *file);
 /* Whether file->path is there. */
 bool regular_file_exists(const regular_file *file);
 /* Reads what there is of the first FOREIGN_HEAD_BYTES; false when it cannot be read. */

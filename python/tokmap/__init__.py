@@ -210,6 +210,9 @@ class Writer:
 
     def source(self, name, input_bytes=0, input_checksum=0):
         """All documents since the last call came from the input `name`."""
+        for number in (input_bytes, input_checksum):
+            if not 0 <= number < 2**64:
+                raise ValueError(f"{number}: must be 0 to 2^64 - 1")
         self._call(lib.tokmap_writer_end_source, self._open(), os.fsencode(name), input_bytes,
                    input_checksum)
 
