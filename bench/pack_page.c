@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "corpus/corpus.h"
 #include "corpus/input.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
 #include "tokenizer_file.h"
 #include "tokmap_writer.h"
 

@@ -12,6 +12,7 @@
 
 #include "tokenizer/splitter.h"
 #include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
 
 enum {
     NAIVE_MAX_NODES = 160,

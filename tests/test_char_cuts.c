@@ -4,6 +4,7 @@
 #include "tokenizer/charsmap.h"
 #include "tokenizer/sp_normalize.h"
 #include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
 
 static uint32_t character_at(const uint8_t *text, size_t n)
 {

@@ -8,6 +8,7 @@
 #include "tokenizer/sp_normalize.h"
 #include "tokenizer/sp_steps.h"
 #include "tokenizer/splitter.h"
+#include "tokenizer/utf8.h"
 
 /* ---- Charsmaps ---- */
 

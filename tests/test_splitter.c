@@ -5,6 +5,7 @@
 
 #include "tokenizer/splitter.h"
 #include "tokenizer/text_cut.h"
+#include "tokenizer/utf8.h"
 
 enum {
     MAX_TEXT = NAIVE_MAX_BYTES,

@@ -8,7 +8,7 @@
 #include "line_reader.h"
 #include "paths.h"
 #include "special_place.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
 #include "tokenizer_file.h"
 
 static const char help[] =

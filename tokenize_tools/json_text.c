@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "plain_text.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
 
 typedef struct scanner {
     const char *at, *end;

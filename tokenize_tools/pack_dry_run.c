@@ -8,7 +8,7 @@
 #include "cli.h"
 #include "corpus/reader.h"
 #include "json_text.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
 
 #define MAX_SAMPLED 16
 #define SAMPLE_BYTES ((size_t)1 << 20)

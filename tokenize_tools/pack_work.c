@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "pack_balance.h"
 #include "pack_collector.h"
-#include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
 
 #define DEFAULT_CHECKPOINT_MS 2000
 /* A checkpoint waits for the disk: at most one part in so many of the time goes so. */

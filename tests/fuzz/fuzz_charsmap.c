@@ -11,6 +11,7 @@
 #include "tokenizer/charsmap.h"
 #include "tokenizer/sp_normalize.h"
 #include "tokenizer/sp_steps.h"
+#include "tokenizer/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

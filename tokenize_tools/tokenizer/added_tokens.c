@@ -6,6 +6,7 @@
 #include "double_array.h"
 #include "pair_filter.h"
 #include "unicode.h"
+#include "utf8.h"
 
 typedef struct token {
     uint32_t id;

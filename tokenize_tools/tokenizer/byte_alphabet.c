@@ -1,6 +1,6 @@
 #include "byte_alphabet.h"
 
-#include "unicode.h"
+#include "utf8.h"
 
 /* 256 or more: none. */
 static uint32_t byte_of(uint32_t code_point)

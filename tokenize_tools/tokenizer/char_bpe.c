@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "char_bpe_parts.h"
-#include "unicode.h"
+#include "utf8.h"
 
 static const size_t max_user_matches = 64; /* as many as sentencepiece looks at */
 

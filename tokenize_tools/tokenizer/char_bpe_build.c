@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 #define MAX_PAIRS ((1 << 22) - 1) /* of merge.h */
 

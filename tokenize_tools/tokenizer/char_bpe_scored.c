@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 #define MAX_SPLIT_DEPTH 100 /* as sentencepiece splits pieces that are not used */
 #define MAX_UNUSED_SYMBOLS 256

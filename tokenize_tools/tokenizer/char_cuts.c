@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "unicode.h"
+#include "utf8.h"
 
 #define MARK 0x2581u
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "sp_text.h"
-#include "unicode.h"
+#include "utf8.h"
 
 typedef enum decoder_kind {
     SENTENCEPIECE,

@@ -9,6 +9,7 @@
 #include "char_words.h"
 #include "unigram_stream.h"
 #include "word_cache.h"
+#include "utf8.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 #define MARK 0x2581u
 

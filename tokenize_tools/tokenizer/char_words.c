@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 #define MAX_MATCHES 32 /* sentencepiece looks at so many rules, the shortest ones */
 #define TRIE_BLOCK 1024

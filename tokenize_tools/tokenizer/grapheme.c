@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "grapheme_tables.h"
-#include "unicode.h"
+#include "utf8.h"
 
 enum {
     OTHER,

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 enum {
     LEVEL_BEGUN = 0x80

@@ -4,7 +4,7 @@
 #include "hf_json.h"
 #include "known_regex.h"
 #include "load_hf_pipeline.h"
-#include "unicode.h"
+#include "utf8.h"
 
 #define SPACE_MARK "\xE2\x96\x81" /* U+2581 */
 

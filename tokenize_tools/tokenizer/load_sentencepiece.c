@@ -3,7 +3,7 @@
 
 #include "model.h"
 #include "name_table.h"
-#include "unicode.h"
+#include "utf8.h"
 
 /* sentencepiece has the same limits. */
 #define MAX_PIECE_BYTES 7999

@@ -9,6 +9,7 @@
 
 #include "nfc_tables.h"
 #include "unicode.h"
+#include "utf8.h"
 
 enum {
     HANGUL = 0xAC00,

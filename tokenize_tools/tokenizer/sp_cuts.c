@@ -5,6 +5,7 @@
 #include "grapheme.h"
 #include "sp_normalize.h"
 #include "unicode.h"
+#include "utf8.h"
 
 #define N SP_CUT_CHARACTERS
 

@@ -6,6 +6,7 @@
 #include "charsmap.h"
 #include "sp_cuts.h"
 #include "sp_steps.h"
+#include "utf8.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 static const size_t max_user_matches = 64;         /* as many as sentencepiece looks at */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "grapheme.h"
+#include "utf8.h"
 
 /* ---- Replace ---- */
 

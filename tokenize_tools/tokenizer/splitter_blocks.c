@@ -4,6 +4,7 @@
 
 #include "splitter_scalar.h"
 #include "unicode.h"
+#include "utf8.h"
 
 #define NONE 0xFF
 const uint8_t all_letters_from[16] = {NONE, NONE, NONE, 0x90, 0xB8, 0x80, 0x80, 0x80,

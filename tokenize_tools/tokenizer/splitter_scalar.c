@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "unicode.h"
+#include "utf8.h"
 
 /* Sets of classes. CLASS_END is in none that a pattern names, so that every loop over a set stops
  * at the end of the text. */

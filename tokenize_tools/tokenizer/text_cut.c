@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "unicode.h"
+#include "utf8.h"
 
 static bool is_letter(uint8_t c)
 {

@@ -1,4 +1,4 @@
-/* unicode.h - what the tokenizers need to know of Unicode: classes of code points, UTF-8, NFC.
+/* unicode.h - what the tokenizers need to know of Unicode: classes of code points, NFC.
  *
  * The tables are made by make_unicode_tables.py, for the version that the reference tokenizers
  * use. Pure. */
@@ -38,21 +38,6 @@ extern const uint8_t unicode_class_pages[][128];
  * Unicode 17 (Digits), and ASCII punctuation with the punctuation of Unicode 8 (Punctuation). */
 bool unicode_hf_numeric(uint32_t code_point);
 bool unicode_hf_punctuation(uint32_t code_point);
-
-/* ---- UTF-8 ---- */
-
-/* Decodes the character at text[0 .. n_bytes), n_bytes > 0. Returns its length, 1 to 4, or 0 when
- * the bytes are not UTF-8 (overlong, surrogates and above 10FFFF are not) or end too early. */
-size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
-/* Writes 1 to 4 bytes; code_point must be a Unicode scalar value. */
-size_t utf8_encode(uint32_t code_point, uint8_t out[4]);
-/* The length of the longest prefix that is UTF-8: n_bytes when all is. */
-size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes);
-size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
-/* For a text whose byte 0 starts no valid character: the bytes of the "maximal subpart" (1 to 3)
- * that one U+FFFD stands for, as Python and the Unicode standard count. 0: text[0 .. n_bytes) may
- * be the beginning of a character and more bytes would decide. */
-size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes);
 
 /* ---- NFC, as the reference tokenizers compute it ---- */
 

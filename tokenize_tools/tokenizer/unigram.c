@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "unicode.h"
+#include "utf8.h"
 #include "unigram_parts.h"
 
 /* sentencepiece keeps sums small: beyond this they are taken off from all that is open. */

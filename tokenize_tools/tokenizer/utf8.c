@@ -1,7 +1,7 @@
 /* utf8.c - UTF-8 forth and back, and where a text stops being UTF-8. */
 #include <string.h>
 
-#include "unicode.h"
+#include "utf8.h"
 
 /* What the second byte may be, after Table 3-7 of the Unicode standard: E0 and F0 would be
  * overlong, ED a surrogate, F4 above 10FFFF. The bytes after it are 80 to BF. */
