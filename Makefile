@@ -12,22 +12,25 @@ T = 60
 VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
 SONAME := libtokmap.so.$(firstword $(subst ., ,$(VERSION)))
 
-objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard $1/*.c))
-TOOLS := tokenize_tools tokenize_tools/tokenizer tokenize_tools/corpus
+c_files = $(sort $(shell find $1 -name '*.c'))
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(c_files))
 MAIN := $(BUILD)/obj/tokenize_tools/main.o
 TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/test_*.c))
 HELPERS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tool_*.c))
 SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
-C_FILES := $(wildcard $(addsuffix /*.[ch],include src $(TOOLS) bench tests tests/fuzz))
+C_FILES := $(sort $(shell find include src tokenize_tools bench tests -name '*.[ch]'))
 MAN_PAGES := $(wildcard docs/man/*.[135])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 $(if $(WERROR),-Werror)
-# Only tests look inside: the commands include nothing but the public headers and their own.
+# A header is named by its folder and its name. Only tests look inside: the commands include nothing
+# but the public headers and their own.
+INSIDE_SRC := src/% tests/% bench/pages/sparse_dataset.c
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
-	$(if $(filter-out src/%,$<),-Itokenize_tools) $(if $(filter tests/%,$<),-Isrc -Itests) \
+	$(if $(filter $(INSIDE_SRC),$<),-Isrc) $(if $(filter-out src/%,$<),-Itokenize_tools) \
+	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
 	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
 LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
 
@@ -101,11 +104,11 @@ all: $(PRODUCTS)
 	    yes,$(HAVE_NVCC)),; nvcc found: make ptx works)')
 
 # The kernel goes into the library as text; the driver compiles it for the device that it finds.
-$(BUILD)/expand_ptx.h: src/cuda/expand.ptx
+$(BUILD)/expand_ptx.h: src/stage/cuda/expand.ptx
 	@mkdir -p $(@D)
 	@{ echo 'static const char tokmap_i_expand_ptx[] ='; \
 	    sed -e '/^\/\//d' -e 's/["\\]/\\&/g' -e 's/.*/    "&\\n"/' $<; echo '    ;'; } >$@
-$(foreach f,src/staging_cuda_open tests/test_gpu,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
+$(foreach f,src/stage/open tests/test_gpu,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
     $(BUILD)/expand_ptx.h
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
@@ -113,10 +116,10 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
 	$(call say,CC,$<) $(CC) $(FLAGS) -MMD -MP -c -o $@ $<
 
 $(BUILD)/libtokmap.a: $(call objects,src)
-$(BUILD)/libtools.a: $(filter-out $(MAIN),$(foreach t,$(TOOLS),$(call objects,$t)))
+$(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
 $(BUILD)/%.a:
 	@rm -f $@
-	$(call say,AR,$@) $(AR) rcs $@ $^
+	$(call say,AR,$@) $(AR) qcs $@ $^
 
 # A sanitizer's own functions are undefined until the program is linked.
 $(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
@@ -254,8 +257,8 @@ bench-gpu:
 
 ## ptx: the kernel's text from its source, for the oldest device and driver (needs nvcc)
 ptx:
-	@bash tests/make_ptx.sh src/cuda/expand.cu >src/cuda/expand.ptx.new
-	@mv src/cuda/expand.ptx.new src/cuda/expand.ptx
+	@bash tests/make_ptx.sh src/stage/cuda/expand.cu >src/stage/cuda/expand.ptx.new
+	@mv src/stage/cuda/expand.ptx.new src/stage/cuda/expand.ptx
 .PHONY: ptx
 
 ## fmt: clang-format all C files in place
@@ -275,7 +278,7 @@ lint-cppcheck: $(BUILD)/config.h
 	$(call say,LINT,cppcheck) cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
 	    --enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint \
 	    --suppress=missingInclude --suppress=selfAssignment --suppress=uninitvar \
-	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Itests \
+	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Ibench -Itests \
 	    $(filter %.c,$(C_FILES))
 lint-tidy: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter %.c,$(C_FILES)))
 

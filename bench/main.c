@@ -8,10 +8,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench.h"
-#include "bench_file.h"
-#include "paths.h"
-#include "report.h"
+#include "core/bench.h"
+#include "core/bench_file.h"
+#include "cli/paths.h"
+#include "report/report.h"
 #include "tokmap.h"
 
 static const char help[] =

@@ -6,7 +6,7 @@
 #include "check.h"
 
 #include "char_naive.h"
-#include "tokenizer/char_engine.h"
+#include "tokenizer/chars/char_engine.h"
 
 typedef struct engine {
     model m;

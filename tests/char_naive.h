@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/model.h"
+#include "tokenizer/model/model.h"
 
 #define NAIVE __attribute__((unused)) static
 

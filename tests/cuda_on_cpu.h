@@ -1,4 +1,4 @@
-/* cuda_on_cpu.h - src/cuda/expand.cu, the very text, as C: its phases run on the processor.
+/* cuda_on_cpu.h - src/stage/cuda/expand.cu, the very text, as C: its phases run on the processor.
  *
  * A phase is what lies between two barriers. All threads of a block do one before any does the
  * next, which is what a barrier promises; in which order they do it is the caller's choice, since
@@ -33,7 +33,7 @@ static inline uint32_t atomicOr(uint32_t *at, uint32_t bits)
     return was;
 }
 
-#include "cuda/expand.cu"
+#include "stage/cuda/expand.cu"
 
 enum {
     CUDA_PHASES = 5

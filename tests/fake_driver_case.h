@@ -8,7 +8,7 @@
 
 #include "fake_driver.h"
 #include "loader_corpus.h"
-#include "staging_cuda.h"
+#include "stage/stage.h"
 
 enum {
     CASE_LENGTH = 6,

@@ -8,10 +8,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base.h"
+#include "base/base.h"
 #include "check.h"
-#include "driver.h"
-#include "expand.h"
+#include "stage/driver.h"
+#include "stage/expand.h"
 
 #define FAKE_UNUSED __attribute__((unused))
 #define FAKE_DEVICE_BIT (1ull << 62)

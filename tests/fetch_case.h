@@ -7,10 +7,10 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "base.h"
-#include "dataset.h"
-#include "fetch.h"
-#include "platform.h"
+#include "base/base.h"
+#include "dataset/dataset.h"
+#include "loader/fetch.h"
+#include "system/platform.h"
 #include "tokmap_writer.h"
 
 enum {

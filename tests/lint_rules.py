@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """lint_rules.py [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
 
-The layers of docs/ARCHITECTURE.md, lengths, what the library must not do, forgotten notes. Prints
+The rooms of docs/ARCHITECTURE.md, lengths, what the library must not do, forgotten notes. Prints
 each breach as `file:line: text`; exit status 1 when there is one."""
 
+import os
 import pathlib
 import re
 import sys
@@ -14,15 +15,15 @@ MAX_FUNCTION_LINES = {"tests": 100, "": 60}
 MAX_NESTING = 3
 MAX_ARGUMENTS = {"tests": 6, "": 5}
 
-TOOLS = ["tokenize_tools", "tokenize_tools/tokenizer", "tokenize_tools/corpus"]
-C_FOLDERS = ["include", "src", *TOOLS, "bench", "tests", "tests/fuzz"]
+C_FOLDERS = ["include", "src", "tokenize_tools", "bench", "tests"]
 TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".map", ".bash", ".md", ".in"}
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 
 # docs/ARCHITECTURE.md says why.
-KNOWS_SRC = {("bench/sparse_dataset.c", "index_writer"), ("bench/sparse_dataset.c", "hash")}
+KNOWS_SRC = {("bench/pages/sparse_dataset.c", "src/writer/index_writer.h"),
+             ("bench/pages/sparse_dataset.c", "src/base/hash.h")}
 
-# The system belongs to platform*.c, and what the library says belongs to its caller.
+# The system belongs to src/system, and what the library says belongs to its caller.
 SYSTEM_HEADER = re.compile(
     r"(sys|linux|arpa|netinet)/.*"
     r"|(unistd|fcntl|pthread|dirent|ftw|signal|poll|sched|dlfcn|time|spawn)\.h"
@@ -33,7 +34,6 @@ FORBIDDEN_CALL = re.compile(
 )
 STANDARD_STREAM = re.compile(r"\b(stdout|stderr|stdin)\b")
 CUDA = re.compile(r"\b[Cc][Uu][Dd][Aa]|\bcu[A-Z]\w*\s*\(|__CUDA")
-CUDA_FILES = re.compile(r"(staging_cuda|driver)")
 
 
 class Breaches:
@@ -70,92 +70,84 @@ def includes_of(code):
             yield number, match.group(2)
 
 
-# ---- Layers ----
+# ---- Rooms ----
 
 
-def read_layers(root):
-    """{file of src without its suffix: (height of its layer above the ground, its name)}"""
+def read_rooms(root):
+    """{folder: the folders that it may use}, from the table of docs/ARCHITECTURE.md."""
     text = (root / "docs/ARCHITECTURE.md").read_text()
-    block = re.search(r"```layers\n(.*?)```", text, re.DOTALL)
-    rows = [row.split() for row in block.group(1).strip().split("\n")]
-    layers = {}
-    for height, (layer, *stems) in enumerate(reversed(rows)):
-        for stem in stems:
-            if stem in layers:
-                sys.exit(f"docs/ARCHITECTURE.md: {stem} stands in two layers")
-            layers[stem] = (height, layer)
-    return layers
+    rooms = {}
+    for row in re.finditer(r"^\| `(\S+)/` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE):
+        rooms[row.group(1)] = re.findall(r"`(\S+)/`", row.group(2))
+    return rooms
 
 
-def check_layers(root, sources, breaches):
-    layers = read_layers(root)
-    public = {path.name for path in (root / "include").glob("*.h")}
-    stems = {path.stem for path in sources if path.parent.name == "src"}
-    for stem in sorted(stems - layers.keys()):
-        breaches.error(f"src/{stem}", 1, "stands in no layer of docs/ARCHITECTURE.md")
-    for stem in sorted(s for s in layers.keys() - stems if "/" not in s):
-        breaches.error("docs/ARCHITECTURE.md", 1, f"layer table: there is no src/{stem}.c or .h")
-    uses = {stem: {} for stem in stems}
+def find_header(root, path, target):
+    """The file that an include means: headers are named by folder and name, or stand beside."""
+    trees = [path.parts[0], "src", "tokenize_tools", "bench", "tests"]
+    for folder in ["include", path.parent, *trees]:
+        if (root / folder / target).is_file():
+            return pathlib.Path(os.path.normpath(folder / pathlib.Path(target)))
+    return None
+
+
+def is_allowed(path, room, target, rooms):
+    other = str(target.parent)
+    return (other in (room, "include") or other in rooms.get(room, []) or path.parts[0] == "tests" or
+            (str(path), str(target)) in KNOWS_SRC)
+
+
+def check_rooms(root, sources, breaches):
+    rooms = read_rooms(root)
+    folders = {str(path.parent) for path in sources if path.parts[0] not in ("include", "tests")}
+    for folder in sorted(folders - rooms.keys()):
+        breaches.error(folder, 1, "is no room of docs/ARCHITECTURE.md")
+    for folder in sorted(rooms.keys() - folders):
+        breaches.error("docs/ARCHITECTURE.md", 1, f"there is no room {folder}")
+    uses, arrows = {path: {} for path in sources}, {room: set() for room in rooms}
     for path, code in sources.items():
-        folder = path.parts[0]
-        for line, target in includes_of(code):
-            stem = pathlib.Path(target).stem
-            check_room(root, path, (line, target), breaches)
-            if folder in ("tokenize_tools", "bench", "include") and stem in stems:
-                own = ".." not in target and (root / path.parent / target).exists()
-                allowed = (f"{folder}/{path.name}", stem) in KNOWS_SRC
-                if target not in public and not own and not allowed:
-                    breaches.error(path, line, f"{folder} includes {target}, which is src/'s own")
-            if folder != "src" or target in public:
+        room = str(path.parent)
+        for line, name in includes_of(code):
+            target = find_header(root, path, name)
+            if target is None:
                 continue
-            if (root / "tokenize_tools" / target).exists() or (root / "bench" / target).exists():
-                breaches.error(path, line, f"includes {target}: upward, src never uses a command")
-            if stem in stems and stem != path.stem:
-                uses[path.stem].setdefault(stem, (path, line))
-                check_include(path, line, target, layers, breaches)
-    check_circles(uses, breaches)
+            if not is_allowed(path, room, target, rooms):
+                breaches.error(path, line, f"includes {name}: {room} may not use {target.parent}")
+            arrows.setdefault(room, set()).add(str(target.parent))
+            if path.with_suffix("") != target.with_suffix("") and path.parts[0] == "src":
+                uses[path].setdefault(target, line)
+    for room, others in sorted(rooms.items()):
+        for other in others:
+            if other not in arrows[room]:
+                breaches.error("docs/ARCHITECTURE.md", 1, f"{room} does not use {other}")
+    check_circles("rooms", {room: dict.fromkeys(others, 1) for room, others in rooms.items()}, breaches)
+    check_circles("includes", join_modules(uses), breaches)
 
 
-def check_room(root, path, include, breaches):
-    """The rooms of tokenize_tools know nothing of the commands, nor of each other; the tokenizers
-    are pure."""
-    line, target = include
-    if path.parts[0] != "tokenize_tools" or len(path.parts) < 3:
-        return
-    room = path.parts[1]
-    ours = (root / "tokenize_tools" / target).exists()
-    if ours and not (root / path.parent / target).exists():
-        breaches.error(path, line, f"includes {target}: {room} knows nothing outside its room")
-    if room == "tokenizer" and path.stem != "big_memory" and SYSTEM_HEADER.fullmatch(target):
-        breaches.error(path, line, f"includes <{target}>: the tokenizers are pure")
+def join_modules(uses):
+    """Files of one name are one module: what either includes."""
+    joined = {}
+    for path, targets in uses.items():
+        module = joined.setdefault(path.with_suffix(""), {})
+        for target, line in targets.items():
+            module.setdefault(target.with_suffix(""), line)
+    return joined
 
 
-def check_include(path, line, target, layers, breaches):
-    height, layer = layers.get(path.stem, (None, None))
-    target_height, target_layer = layers.get(pathlib.Path(target).stem, (None, None))
-    if height is None or target_height is None:
-        return
-    if target_height > height:
-        breaches.error(path, line, f"includes {target}: upward, from {layer} to {target_layer}")
-    elif layer == "pure" and target_layer == "system":
-        breaches.error(path, line, f"includes {target}: pure files make no system calls")
-
-
-def check_circles(uses, breaches):
+def check_circles(what, uses, breaches):
     done = set()
 
-    def visit(stem, trail):
-        if stem in trail:
-            circle = trail[trail.index(stem):] + [stem]
-            path, line = uses[circle[0]][circle[1]]
-            breaches.error(path, line, "a circle of includes: " + " -> ".join(circle))
-        elif stem not in done:
-            for other in sorted(uses.get(stem, {})):
-                visit(other, trail + [stem])
-            done.add(stem)
+    def visit(node, trail):
+        if node in trail:
+            circle = [str(n) for n in trail[trail.index(node):] + [node]]
+            breaches.error(circle[0], 1, f"a circle of {what}: " + " -> ".join(circle))
+        elif node not in done:
+            for other in sorted(uses.get(node, {})):
+                visit(other, trail + [node])
+            done.add(node)
 
-    for stem in sorted(uses):
-        visit(stem, [])
+    for node in sorted(uses):
+        visit(node, [])
 
 
 # ---- Lengths ----
@@ -241,10 +233,10 @@ def check_nesting(path, name, lines, body, breaches):
 
 
 def check_library(path, code, breaches):
-    may_call_system = path.name.startswith("platform")
+    may_call_system = path.parts[1] == "system"
     for number, target in includes_of(code):
         if SYSTEM_HEADER.fullmatch(target) and not may_call_system:
-            breaches.error(path, number, f"includes <{target}>: the system belongs to platform*.c")
+            breaches.error(path, number, f"includes <{target}>: the system belongs to src/system")
     for number, line in enumerate(code.split("\n"), 1):
         call = FORBIDDEN_CALL.search(line)
         if call or STANDARD_STREAM.search(line):
@@ -252,8 +244,14 @@ def check_library(path, code, breaches):
             breaches.error(path, number, f"{what}: the library neither prints nor ends its process")
 
 
+def check_tokenizer(path, code, breaches):
+    for number, target in includes_of(code):
+        if SYSTEM_HEADER.fullmatch(target) and path.parts[2] != "file":
+            breaches.error(path, number, f"includes <{target}>: the tokenizers are pure")
+
+
 def check_cuda(path, code, breaches):
-    if path.parts[0] in ("src", "tokenize_tools") and not CUDA_FILES.search(path.stem):
+    if path.parts[0] in ("src", "tokenize_tools") and path.parts[1] != "stage":
         for number, line in enumerate(code.split("\n"), 1):
             if CUDA.search(line):
                 breaches.error(path, number, "CUDA outside its own files")
@@ -276,14 +274,16 @@ def main():
     breaches = Breaches()
     sources = {}
     for folder in C_FOLDERS:
-        for file in sorted((root / folder).glob("*.[ch]")):
+        for file in sorted((root / folder).rglob("*.[ch]")):
             path, text = file.relative_to(root), file.read_text()
             sources[path] = code_only(text)
             check_lengths(path, text, sources[path], breaches)
             check_cuda(path, sources[path], breaches)
             if folder == "src":
                 check_library(path, sources[path], breaches)
-    check_layers(root, sources, breaches)
+            if path.parts[:2] == ("tokenize_tools", "tokenizer"):
+                check_tokenizer(path, sources[path], breaches)
+    check_rooms(root, sources, breaches)
     check_notes(root, breaches)
     print("\n".join(breaches.warnings + breaches.errors), end="\n" if breaches.errors else "")
     return 1 if breaches.errors else 0

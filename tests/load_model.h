@@ -5,7 +5,7 @@
 
 #include "check.h"
 
-#include "../tokenize_tools/tokenizer/model.h"
+#include "tokenizer/model/model.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
 #define MARK "\xe2\x96\x81" /* U+2581 */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/splitter.h"
-#include "tokenizer/unicode.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
 
 enum {
     NAIVE_MAX_NODES = 160,

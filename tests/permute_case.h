@@ -2,8 +2,8 @@
 #ifndef TOKMAP_PERMUTE_CASE_H
 #define TOKMAP_PERMUTE_CASE_H
 
-#include "../src/order_key.h"
-#include "../src/permute.h"
+#include "order/order_key.h"
+#include "order/permute.h"
 
 static uint64_t random_number(uint64_t *state)
 {

@@ -6,7 +6,7 @@
 
 #include "char_naive.h"
 #include "precompiled_vectors.h"
-#include "tokenizer/double_array.h"
+#include "tokenizer/words/double_array.h"
 
 #define N NAIVE_N
 

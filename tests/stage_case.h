@@ -3,7 +3,7 @@
 #ifndef TOKMAP_STAGE_CASE_H
 #define TOKMAP_STAGE_CASE_H
 
-#include "base.h"
+#include "base/base.h"
 #include "loader_corpus.h"
 #include "tokmap_cuda.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver.h"
+#include "stage/driver.h"
 
 /* The names are called by those who look for them. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "tokenizer/added_tokens.h"
-#include "tokenizer/pair_filter.h"
+#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/words/pair_filter.h"
 #include "tokenizer/tokenizer.h"
 
 static uint64_t state = 3;

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 
 #include "bad_days.h"
-#include "base.h"
-#include "hash.h"
+#include "base/base.h"
+#include "base/hash.h"
 
 static char prefix[600];
 static tokmap_error err;

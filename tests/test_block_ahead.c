@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <sys/syscall.h>
 
-#include "base.h"
-#include "block_ahead.h"
-#include "loader.h"
+#include "base/base.h"
+#include "loader/block_ahead.h"
+#include "loader/loader.h"
 #include "loader_corpus.h"
 
 /* ---- In front of the system: which bytes are asked for ---- */

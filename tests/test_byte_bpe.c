@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "tokenizer/splitter.h"
+#include "tokenizer/split/splitter.h"
 #include "tokenizer/tokenizer.h"
 
 enum {

@@ -2,8 +2,8 @@
 #include "check.h"
 
 #include "char_engine_case.h"
-#include "tokenizer/char_words.h"
-#include "tokenizer/splitter.h"
+#include "tokenizer/chars/char_words.h"
+#include "tokenizer/split/splitter.h"
 
 /* ---- sentencepiece ---- */
 

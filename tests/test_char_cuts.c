@@ -1,10 +1,10 @@
 /* test_char_cuts.c - where a text of characters may be cut: the normalizer makes of both parts what
  * it makes of the whole. (test_char_bpe.c and test_unigram.c compare the ids.) */
 #include "sp_normalize_case.h"
-#include "tokenizer/charsmap.h"
-#include "tokenizer/sp_normalize.h"
-#include "tokenizer/unicode.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/chars/charsmap.h"
+#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
 
 static uint32_t character_at(const uint8_t *text, size_t n)
 {

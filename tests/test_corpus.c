@@ -15,7 +15,7 @@
 #include "check.h"
 #include "corpus_model.h"
 #include "stored.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 static uint64_t random_state;
 

@@ -11,7 +11,7 @@
 
 #include "check.h"
 #include "stored.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 #define MIB ((uint64_t)1 << 20)
 

@@ -3,10 +3,10 @@
  * any file. */
 #include "check.h"
 
-#include "base.h"
-#include "document_index.h"
-#include "index_reader.h"
-#include "index_writer.h"
+#include "base/base.h"
+#include "format/document_index.h"
+#include "dataset/index_reader.h"
+#include "writer/index_writer.h"
 
 enum {
     MAX_DOCUMENTS = 70000

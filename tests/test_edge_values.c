@@ -4,10 +4,10 @@
 #include "check.h"
 
 #include "bad_days.h"
-#include "base.h"
-#include "format.h"
-#include "hash.h"
-#include "index_writer.h"
+#include "base/base.h"
+#include "format/format.h"
+#include "base/hash.h"
+#include "writer/index_writer.h"
 
 /* ---- Fields ---- */
 

@@ -3,10 +3,10 @@
  * text, on the processor. */
 #include "check.h"
 
-#include "base.h"
+#include "base/base.h"
 #include "cuda_on_cpu.h"
-#include "expand.h"
-#include "slot_image.h"
+#include "stage/expand.h"
+#include "stage/slot_image.h"
 #include "tokmap_cuda.h"
 
 enum {

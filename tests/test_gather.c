@@ -4,7 +4,7 @@
 
 #include <sys/mman.h>
 
-#include "gather.h"
+#include "loader/gather.h"
 
 enum {
     MAX_INPUTS = 300, /* of the tests that try all lengths */

@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-#include "driver.h"
-#include "expand.h"
+#include "stage/driver.h"
+#include "stage/expand.h"
 #include "expand_ptx.h"
-#include "platform_library.h"
-#include "slot_image.h"
+#include "system/platform_library.h"
+#include "stage/slot_image.h"
 #include "stage_case.h"
 
 /* What a caller's own code does with the driver. */

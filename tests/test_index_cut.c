@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 
 #include "check.h"
-#include "index_cache.h"
+#include "dataset/index_cache.h"
 #include "tokmap_cuda.h"
 #include "tokmap_writer.h"
 

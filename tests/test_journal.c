@@ -5,7 +5,7 @@
 #include "journal_plans.h"
 
 #include "faults.h" /* only so that nothing waits for the disk */
-#include "index_writer.h"
+#include "writer/index_writer.h"
 
 static void expect_refused_open(const tokmap_writer_options *options, tokmap_status wanted)
 {

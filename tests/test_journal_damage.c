@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "faults.h" /* only so that nothing waits for the disk */
-#include "hash.h"
+#include "base/hash.h"
 
 /* An unfinished dataset whose journal is being ill-treated. */
 typedef struct patient {

@@ -1,7 +1,7 @@
 #include "check.h"
 
-#include "../tokenize_tools/cli.h"
-#include "../tokenize_tools/json_text.h"
+#include "cli/cli.h"
+#include "text/json_text.h"
 
 static json_text_span span(const char *text)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "latency.h"
+#include "loader/latency.h"
 
 enum {
     N = 20000

@@ -50,34 +50,61 @@ else
 fi
 
 fresh_copy
-line=$(next_line src/hash.c)
-echo '#include "dataset.h"' >>"$copy/src/hash.c"
-expect an_upward_include_is_found "src/hash.c:$line: includes dataset.h: upward"
+line=$(next_line src/base/hash.c)
+echo '#include "dataset/dataset.h"' >>"$copy/src/base/hash.c"
+expect an_upward_include_is_found "src/base/hash.c:$line: includes dataset/dataset.h: src/base may not use src/dataset"
 
-echo '#include "cli.h"' >>"$copy/src/hash.c"
-expect a_command_header_in_the_library_is_found "src/hash.c:$line: includes cli.h: upward"
+# Between any two rooms that are not an arrow of the table.
+planted=$("$python" - "$copy" <<'END'
+import pathlib, re, sys
+copy, n = pathlib.Path(sys.argv[1]), 0
+rows = re.findall(r"^\| `(\S+)/` \|[^|]*\|([^|]*)\|$", (copy / "docs/ARCHITECTURE.md").read_text(), re.M)
+for room, uses in rows:
+    file = sorted((copy / room).glob("*.[ch]"))[0]
+    for other, _ in rows:
+        headers = sorted((copy / other).glob("*.h"))
+        if headers and other != room and f"`{other}/`" not in uses:
+            header = headers[0].relative_to(copy / other.split("/")[0])
+            file.write_text(f'{file.read_text()}#include "{header}"\n')
+            n += 1
+print(n)
+END
+)
+found=$("$python" "$root/tests/lint_rules.py" "$copy" | grep -c 'may not use')
+if [ "$planted" -gt 300 ] && [ "$planted" = "$found" ]; then
+    echo "ok each_include_between_rooms_that_is_no_arrow_is_found"
+else
+    echo "FAIL each_include_between_rooms_that_is_no_arrow_is_found: $found of $planted"
+    status=1
+fi
+fresh_copy
 
-echo '#include "platform.h"' >>"$copy/src/source_table.c"
-expect a_system_call_header_in_a_pure_file_is_found "includes platform.h: pure files"
+echo '#include "base/hash.h"' >>"$copy/tokenize_tools/main.c"
+expect a_private_header_in_a_command_is_found "includes base/hash.h: tokenize_tools may not use src/base"
 
-echo '#include "hash.h"' >>"$copy/tokenize_tools/main.c"
-expect a_private_header_in_a_command_is_found "tokenize_tools includes hash.h"
+echo '#include "../src/base/hash.h"' >>"$copy/bench/main.c"
+expect a_private_header_by_its_path_is_found "includes ../src/base/hash.h: bench may not use src/base"
 
-echo '#include "../src/hash.h"' >>"$copy/bench/main.c"
-expect a_private_header_by_its_path_is_found "bench includes ../src/hash.h"
+echo '#include "base/hash.h"' >>"$copy/src/base/base.h"
+echo '#include "base/base.h"' >>"$copy/src/base/hash.h"
+expect a_circle_is_found "a circle of includes: src/base/base -> src/base/hash -> src/base/base"
 
-echo '#include "hash.h"' >>"$copy/src/base.h"
-echo '#include "base.h"' >>"$copy/src/hash.h"
-expect a_circle_is_found "a circle of includes: base -> hash -> base"
+mkdir "$copy/src/newcomer"
+echo >"$copy/src/newcomer/new.c"
+expect a_room_without_a_row_is_found "src/newcomer:1: is no room"
 
-echo >"$copy/src/newcomer.c"
-expect a_file_without_a_layer_is_found "src/newcomer:1: stands in no layer"
+rm -r "$copy/src/stage"
+expect a_row_without_its_room_is_found "there is no room src/stage"
 
-rm "$copy"/src/hash.*
-expect a_layer_without_its_file_is_found "there is no src/hash.c"
+sed -i 's/^| `src\/order\/` |.*/| `src\/order\/` | x | `src\/base\/` `src\/system\/` |/' "$copy/docs/ARCHITECTURE.md"
+expect an_arrow_that_is_not_there_is_found "src/order does not use src/system"
 
-echo '#include <unistd.h>' >>"$copy/src/hash.c"
-expect a_system_header_is_found "src/hash.c:$line: includes <unistd.h>"
+sed -i 's/^| `src\/base\/` |.*/| `src\/base\/` | x | `src\/system\/` |/' "$copy/docs/ARCHITECTURE.md"
+echo '#include "system/platform.h"' >>"$copy/src/base/hash.c"
+expect a_circle_of_rooms_is_found "a circle of rooms: src/base -> src/system -> src/base"
+
+echo '#include <unistd.h>' >>"$copy/src/base/hash.c"
+expect a_system_header_is_found "src/base/hash.c:$line: includes <unistd.h>"
 
 function_with() # a line that is repeated, how often
 {
@@ -86,35 +113,35 @@ function_with() # a line that is repeated, how often
     printf '    return x;\n}\n'
 }
 
-function_with '    printf("x");' 1 >>"$copy/src/hash.c"
-expect a_printing_library_is_found "src/hash.c:$((line + 2)): printf"
+function_with '    printf("x");' 1 >>"$copy/src/base/hash.c"
+expect a_printing_library_is_found "src/base/hash.c:$((line + 2)): printf"
 
-function_with '    exit(x);' 1 >>"$copy/src/hash.c"
-expect an_exiting_library_is_found "src/hash.c:$((line + 2)): exit"
+function_with '    exit(x);' 1 >>"$copy/src/base/hash.c"
+expect an_exiting_library_is_found "src/base/hash.c:$((line + 2)): exit"
 
-function_with '    assert(x);' 1 >>"$copy/src/hash.c"
-expect an_asserting_library_is_found "src/hash.c:$((line + 2)): assert"
+function_with '    assert(x);' 1 >>"$copy/src/base/hash.c"
+expect an_asserting_library_is_found "src/base/hash.c:$((line + 2)): assert"
 
 function_with '    x = fprintf(stderr, "");' 1 >>"$copy/tokenize_tools/main.c"
-function_with '    /* printf("x"); */ x = '"'\"'; /* exit(1) */" 1 >>"$copy/src/hash.c"
-function_with '    x = snprintf("printf(%d)");' 70 >>"$copy/src/hash.c"
-expect a_long_function_is_found "src/hash.c:$((line + 5)): planted has 74 lines"
+function_with '    /* printf("x"); */ x = '"'\"'; /* exit(1) */" 1 >>"$copy/src/base/hash.c"
+function_with '    x = snprintf("printf(%d)");' 70 >>"$copy/src/base/hash.c"
+expect a_long_function_is_found "src/base/hash.c:$((line + 5)): planted has 74 lines"
 
-function_with '    x++;' 57 >>"$copy/src/hash.c"
-line=$(next_line src/hash.c)
-function_with '    x++;' 56 >>"$copy/src/hash.c"
-expect one_line_more_than_the_limit_is_found "src/hash.c:$((line - 61)): planted has 61 lines"
+function_with '    x++;' 57 >>"$copy/src/base/hash.c"
+line=$(next_line src/base/hash.c)
+function_with '    x++;' 56 >>"$copy/src/base/hash.c"
+expect one_line_more_than_the_limit_is_found "src/base/hash.c:$((line - 61)): planted has 61 lines"
 
-line=$(next_line src/hash.c)
-cat >>"$copy/src/hash.c" <<'END'
+line=$(next_line src/base/hash.c)
+cat >>"$copy/src/base/hash.c" <<'END'
 int planted(int a, int b, int c, int d,
             int e, int (*f)(int, int))
 {
 }
 END
-expect too_many_arguments_are_found "src/hash.c:$line: planted has 6 arguments"
+expect too_many_arguments_are_found "src/base/hash.c:$line: planted has 6 arguments"
 
-cat >>"$copy/src/hash.c" <<'END'
+cat >>"$copy/src/base/hash.c" <<'END'
 int planted(int x)
 {
     if (x) {
@@ -129,18 +156,18 @@ int planted(int x)
     }
 }
 END
-expect deep_nesting_is_found "src/hash.c:$((line + 5)): planted nests blocks deeper than 3"
+expect deep_nesting_is_found "src/base/hash.c:$((line + 5)): planted nests blocks deeper than 3"
 
-printf '/* %095d */\n' 0 >>"$copy/src/hash.c"
-expect a_long_line_is_found "src/hash.c:$line: 101 columns"
+printf '/* %095d */\n' 0 >>"$copy/src/base/hash.c"
+expect a_long_line_is_found "src/base/hash.c:$line: 101 columns"
 
-for ((i = line; i < 602; i++)); do echo '/* more */'; done >>"$copy/src/hash.c"
-expect a_long_file_is_found "src/hash.c:1: 601 lines"
+for ((i = line; i < 602; i++)); do echo '/* more */'; done >>"$copy/src/base/hash.c"
+expect a_long_file_is_found "src/base/hash.c:1: 601 lines"
 
-function_with '    cuInit(0);' 1 >>"$copy/src/hash.c"
-expect cuda_in_a_common_file_is_found "src/hash.c:$((line + 2)): CUDA"
+function_with '    cuInit(0);' 1 >>"$copy/src/base/hash.c"
+expect cuda_in_a_common_file_is_found "src/base/hash.c:$((line + 2)): CUDA"
 
-echo "/* FIX""ME later */" >>"$copy/src/hash.c"
-expect a_forgotten_note_is_found "src/hash.c:$line: a note left for later"
+echo "/* FIX""ME later */" >>"$copy/src/base/hash.c"
+expect a_forgotten_note_is_found "src/base/hash.c:$line: a note left for later"
 
 exit $status

@@ -4,10 +4,10 @@
 #include "check.h"
 
 #include "bad_days.h"
-#include "base.h"
+#include "base/base.h"
 #include "faults.h"
-#include "format.h"
-#include "hash.h"
+#include "format/format.h"
+#include "base/hash.h"
 
 /* Five blocks and a bit, documents of many lengths, some empty, some longer than a block. */
 enum {

@@ -3,7 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "dataset.h"
+#include "dataset/dataset.h"
 #include "loader_corpus.h"
 
 static corpus_shape narrow = {.name = "narrow", .n_tokens = 500, .token_bytes = 2};

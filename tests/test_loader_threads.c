@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "faults.h"
-#include "loader.h"
+#include "loader/loader.h"
 #include "loader_corpus.h"
 
 static corpus_shape data = {.name = "data", .n_tokens = 1003, .token_bytes = 2};

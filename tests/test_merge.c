@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "tokenizer/merge.h"
+#include "tokenizer/words/merge.h"
 
 static uint64_t state = 1;
 

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "../src/mixture.h"
-#include "../src/order_key.h"
+#include "order/mixture.h"
+#include "order/order_key.h"
 
 __extension__ typedef __int128 wide;
 

@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-#include "../tokenize_tools/tokenizer/base64.h"
-#include "../tokenize_tools/tokenizer/byte_alphabet.h"
-#include "../tokenize_tools/tokenizer/json_reader.h"
-#include "../tokenize_tools/tokenizer/known_regex.h"
-#include "../tokenize_tools/tokenizer/name_table.h"
+#include "text/base64.h"
+#include "tokenizer/load/byte_alphabet.h"
+#include "text/json_reader.h"
+#include "tokenizer/split/known_regex.h"
+#include "tokenizer/model/name_table.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "../tokenize_tools/output_file.h"
+#include "system/output_file.h"
 
 /* 0: the true call. In front of libc's for the whole program. */
 static int flock_errno, linkat_errno;

@@ -304,27 +304,27 @@ NO_FILE_CHECKS = [
     ("tokenize_tools/corpus/input.c", "if (in->version.known && (in->n_read", "if (false && (in->n_read"),
 ]
 NO_NOTE_CHECKS = [
-    ("tokenize_tools/pack_resume.c", "    if (code != CLI_OK)\n        return code;\n    if (!decode_note(&from->note, "
+    ("tokenize_tools/pack/resume.c", "    if (code != CLI_OK)\n        return code;\n    if (!decode_note(&from->note, "
      "s->note, info.note_bytes))\n        return refuse_other_plan(s);\n    if (some_named",
      "    code = ask(s, s->outputs->n - 1, 0, &info);\n    decode_note(&from->note, s->note, info.note_bytes);\n"
      "    if (some_named"),
-    ("tokenize_tools/pack_resume.c", "    if (info.n_tokens != note->tokens", "    if (false && info.n_tokens != note->tokens"),
+    ("tokenize_tools/pack/resume.c", "    if (info.n_tokens != note->tokens", "    if (false && info.n_tokens != note->tokens"),
 ]
 LOSSES = {
-    "a batch of ids is not written": ("tokenize_tools/pack_documents.c", "    if (n_ids == 0)\n        return CLI_OK;\n",
+    "a batch of ids is not written": ("tokenize_tools/pack/documents.c", "    if (n_ids == 0)\n        return CLI_OK;\n",
                                       "    static int n;\n    if (n_ids == 0 || ++n == 500)\n        return CLI_OK;\n"),
     "a batch of ids is written twice": (
-        "tokenize_tools/pack_documents.c", "    out->tokens += n_ids;\n",
+        "tokenize_tools/pack/documents.c", "    out->tokens += n_ids;\n",
         "    static int n;\n    if (++n == 500)\n        tokmap_writer_append(out->writer, ids, n_ids, &why);\n"
         "    out->tokens += n_ids;\n"),
-    "a document is not ended": ("tokenize_tools/pack_documents.c", "    if (code == CLI_OK && part->last)\n",
+    "a document is not ended": ("tokenize_tools/pack/documents.c", "    if (code == CLI_OK && part->last)\n",
                                 "    static int n;\n    if (code == CLI_OK && part->last && ++n != 500)\n"),
     "the reader passes a document over": ("tokenize_tools/corpus/corpus.c", "    c->open = c->resumes = false;\n    return add_end",
                                           "    c->open = c->resumes = false;\n    if (c->counts.documents == 500)\n        "
                                           "return STEP_ON;\n    return add_end"),
-    "a job is lost": ("tokenize_tools/pack_work.c", "    size_t enough = 0;\n    int code = pack_documents_take(",
+    "a job is lost": ("tokenize_tools/pack/work.c", "    size_t enough = 0;\n    int code = pack_documents_take(",
                       "    size_t enough = 0;\n    static int n;\n    int code = ++n == 4 ? CLI_OK : pack_documents_take("),
-    "bad documents are not copied": ("tokenize_tools/pack_collector.c",
+    "bad documents are not copied": ("tokenize_tools/pack/collector.c",
                                      "    if (last)\n", "    static int n;\n    if (last && ++n != 3)\n"),
 }
 
@@ -380,7 +380,7 @@ def a_resume_from_two_different_places_does_not_add_up(case):
     files = dict(left)
     files[".tmj.partial"] = files[".tmj.partial"][:-3000]  # some checkpoints
     with tempfile.TemporaryDirectory() as name:
-        changes = [*NO_NOTE_CHECKS, ("tokenize_tools/pack_resume.c",
+        changes = [*NO_NOTE_CHECKS, ("tokenize_tools/pack/resume.c",
                                      "        return damaged(s, output, \"its checkpoints are not", "        return CLI_OK;\n    if (false)\n        return damaged(s, output, \"its checkpoints are not")]
         blind = Case(case.folder, build_mutant(pathlib.Path(name), merged(changes)))
         blind.put_back("out", files)

@@ -2,7 +2,7 @@
  * UTF-8. */
 #include "check.h"
 
-#include "../tokenize_tools/plain_text.h"
+#include "text/plain_text.h"
 
 static size_t encode(uint32_t c, char out[4])
 {

@@ -3,7 +3,7 @@
 
 #include <fcntl.h>
 
-#include "../tokenize_tools/cli.h"
+#include "cli/cli.h"
 
 /* What cli_progress_end says of 3 MiB in two seconds. */
 static const char *said_at_the_end(cli_progress *p)

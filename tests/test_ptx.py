@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The kernel as it is shipped, src/cuda/expand.ptx, without a device: run in ptx_machine on images
+"""The kernel as it is shipped, src/stage/cuda/expand.ptx, without a device: run in ptx_machine on images
 of this test's own making against a plain reference; that it is the text of its source; that the
 toolkit takes it, and that the driver's interface is what we say, where a toolkit is there. And what
 a program hears that has no driver, or only the toolkit's stub of one."""
@@ -19,7 +19,7 @@ from ref_protocol import Skip, expect, expect_equal, run_tests
 
 LONG = bool(os.environ.get("TOKMAP_LONG"))
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
-PTX = os.path.join(ROOT, "src", "cuda", "expand.ptx")
+PTX = os.path.join(ROOT, "src", "stage", "cuda", "expand.ptx")
 CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 STUBS = os.path.join(CUDA, "lib64", "stubs")
 BUILD = os.environ.get("TOKMAP_BUILD")
@@ -105,7 +105,7 @@ def random_plan(rng, max_length):
         n_cu=rng.choice((None, rng.randint(1, 600))))
 
 
-# ---- Images, by the words of src/expand_job.h ----
+# ---- Images, by the words of src/stage/expand_job.h ----
 
 
 class Image:
@@ -455,7 +455,7 @@ def cksum(data):
 def the_text_is_that_of_its_sources():
     expect_equal(cksum(b"123456789"), 930766865, "cksum of 123456789")
     head = read(PTX).split("\n")
-    for line, path in ((1, ("src", "cuda", "expand.cu")), (2, ("src", "expand_job.h"))):
+    for line, path in ((1, ("src", "stage", "cuda", "expand.cu")), (2, ("src", "stage", "expand_job.h"))):
         data = read(*path).encode()
         expect_equal(head[line], "// %s %d %d" % (path[-1], cksum(data), len(data)),
                      "sum of %s: make ptx" % path[-1])
@@ -484,7 +484,7 @@ def nvcc_writes_the_text():
     if has != wanted:
         raise Skip("nvcc %s is here, the text is by nvcc %s" % (has, wanted))
     script = os.path.join(ROOT, "tests", "make_ptx.sh")
-    expect(run("bash", script, os.path.join(ROOT, "src", "cuda", "expand.cu")) == read(PTX),
+    expect(run("bash", script, os.path.join(ROOT, "src", "stage", "cuda", "expand.cu")) == read(PTX),
            "nvcc writes another text: make ptx")
 
 
@@ -530,7 +530,7 @@ def parameters(text):
 def named_calls():
     """{name of the driver's: member of tokmap_i_driver}"""
     calls = dict(re.findall(r'\{"(cu\w+)", offsetof\(tokmap_i_driver, (\w+)\)\}',
-                            read("src", "driver.c")))
+                            read("src", "stage", "driver.c")))
     expect(len(calls) > 25, "driver.c names %d calls" % len(calls))
     return calls
 
@@ -551,7 +551,7 @@ def the_interface_is_that_of_the_toolkit():
     include = os.path.join(CUDA, "include")
     if not os.path.exists(os.path.join(include, "cuda.h")) or not shutil.which(cc[0]):
         raise Skip("cuda.h of the toolkit, or a C compiler, not found")
-    header = re.sub(r"/\*.*?\*/", "", read("src", "driver.h"), flags=re.S)
+    header = re.sub(r"/\*.*?\*/", "", read("src", "stage", "driver.h"), flags=re.S)
     ours = dict(re.findall(r"int \(\*(\w+)\)\(([^)]*)\);", header))
     values = re.findall(r"TOKMAP_I_(\w+) = \d+", header)
     expect_equal(sorted(values), sorted(CONSTANTS), "constants of driver.h")

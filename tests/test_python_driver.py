@@ -18,7 +18,7 @@ DRIVER = r"""
 #include <stdlib.h>
 #include <string.h>
 
-#include "expand.h"
+#include "stage/expand.h"
 
 /* What the calls were told: 'w' a stream waits for an event, 'r' an event is recorded in a stream. */
 struct call { int what; void *stream, *event; } fake_calls[1 << 16];
@@ -101,7 +101,7 @@ def run_on_device(folder, script, **environment):
     (folder / "fake.c").write_text(DRIVER)
     src = stage.ROOT / "src"
     subprocess.run([*stage.COMPILER, "-shared", "-fPIC", "-O1", "-w", "-D_GNU_SOURCE", "-I", src, "-I",
-                    stage.ROOT / "include", folder / "fake.c", src / "expand.c", "-o",
+                    stage.ROOT / "include", folder / "fake.c", src / "stage/expand.c", "-o",
                     folder / "libcuda.so.1"], check=True)
     text = stage.BEGIN.format(python=str(stage.ROOT / "python"), folder=str(folder))
     text += ON_DEVICE.format(tests=str(stage.ROOT / "tests"), build=str(stage.BUILD),

@@ -2,7 +2,7 @@
  * rows say of documents is in test_loader. */
 #include "check.h"
 
-#include "row_parts.h"
+#include "loader/row_parts.h"
 
 enum {
     MAX_INPUTS = 400

@@ -1,7 +1,7 @@
 /* The shuffle modes of docs/FORMAT.md, section 10.4. */
 #include "check.h"
 
-#include "../src/shuffle.h"
+#include "order/shuffle.h"
 
 enum {
     MAX_WINDOWS = 70000

@@ -1,8 +1,8 @@
 /* Images of batches: how large they are, what they refuse, and what stands where. */
 #include "check.h"
 
-#include "base.h"
-#include "slot_image.h"
+#include "base/base.h"
+#include "stage/slot_image.h"
 
 enum {
     MAX_ROWS = 12,

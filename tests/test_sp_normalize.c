@@ -3,12 +3,12 @@
 #include "check.h"
 
 #include "sp_normalize_case.h"
-#include "tokenizer/charsmap.h"
-#include "tokenizer/grapheme.h"
-#include "tokenizer/sp_normalize.h"
-#include "tokenizer/sp_steps.h"
-#include "tokenizer/splitter.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/chars/charsmap.h"
+#include "tokenizer/unicode/grapheme.h"
+#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/chars/sp_steps.h"
+#include "tokenizer/split/splitter.h"
+#include "text/utf8.h"
 
 /* ---- Charsmaps ---- */
 

@@ -3,9 +3,9 @@
 #include "check.h"
 #include "naive_splitter.h"
 
-#include "tokenizer/splitter.h"
-#include "tokenizer/text_cut.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/words/text_cut.h"
+#include "text/utf8.h"
 
 enum {
     MAX_TEXT = NAIVE_MAX_BYTES,

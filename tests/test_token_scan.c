@@ -1,7 +1,7 @@
 /* The vector code for the largest id against its scalar twin, at every length and alignment. */
 #include "check.h"
 
-#include "token_scan.h"
+#include "format/token_scan.h"
 
 static uint32_t naive_largest(const uint8_t *p, size_t n_tokens, uint32_t width)
 {

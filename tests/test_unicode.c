@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "unicode_naive.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 static uint64_t random_state;
 

@@ -17,7 +17,7 @@ import unicodedata
 from ref_protocol import Skip, call, expect, expect_equal, run_tests
 
 TOKENIZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tokenize_tools",
-                         "tokenizer")
+                         "tokenizer", "unicode")
 # All code points that text may hold.
 SCALARS = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
 

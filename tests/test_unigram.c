@@ -5,8 +5,8 @@
 #include "check.h"
 
 #include "char_engine_case.h"
-#include "tokenizer/splitter.h"
-#include "tokenizer/unigram_stream.h"
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/chars/unigram_stream.h"
 
 /* ---- Models ---- */
 

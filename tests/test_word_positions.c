@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "tokenizer/word_positions.h"
+#include "tokenizer/words/word_positions.h"
 
 #define N_WORDS 400
 

@@ -13,7 +13,7 @@
 
 #include "corpus/corpus.h"
 #include "corpus/json_line.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 #define PADDING 64
 

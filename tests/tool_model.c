@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tokenize_tools/tokenizer/model.h"
+#include "tokenizer/model/model.h"
 
 typedef struct file_bytes {
     uint8_t *data;

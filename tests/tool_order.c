@@ -22,10 +22,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mixture.h"
-#include "order_key.h"
-#include "permute.h"
-#include "shuffle.h"
+#include "order/mixture.h"
+#include "order/order_key.h"
+#include "order/permute.h"
+#include "order/shuffle.h"
 
 static const char *line;
 

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "little_endian.h"
-#include "tokenizer/splitter.h"
+#include "text/little_endian.h"
+#include "tokenizer/split/splitter.h"
 
 static bool put32(uint64_t number)
 {

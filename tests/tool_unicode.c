@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tokenize_tools/tokenizer/unicode.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
 
 static size_t repair(const uint8_t *text, size_t n_bytes, uint8_t *out)
 {

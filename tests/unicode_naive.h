@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../tokenize_tools/tokenizer/nfc_tables.h"
-#include "../tokenize_tools/tokenizer/unicode.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/unicode/nfc_tables.h"
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
 
 /* Behind text that is not UTF-8: 0x110000 + byte. */
 #define NAIVE_BYTE 0x110000u

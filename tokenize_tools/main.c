@@ -18,7 +18,7 @@
 #include <isa-l.h>
 #endif
 
-#include "cli.h"
+#include "cli/cli.h"
 
 #define FORMAT_VERSION 1
 

@@ -76,7 +76,7 @@ def own_documents():
     paths = [
         ROOT / "README.md",
         *sorted((ROOT / "docs").rglob("*.md")),
-        *sorted(ROOT.glob("src/*.c")),
+        *sorted(ROOT.glob("src/**/*.c")),
     ]
     return [path.read_text("utf-8") for path in paths]
 

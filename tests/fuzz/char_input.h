@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../char_naive.h"
-#include "tokenizer/char_engine.h"
+#include "tokenizer/chars/char_engine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

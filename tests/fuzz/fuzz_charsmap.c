@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/charsmap.h"
-#include "tokenizer/sp_normalize.h"
-#include "tokenizer/sp_steps.h"
-#include "tokenizer/utf8.h"
+#include "tokenizer/chars/charsmap.h"
+#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/chars/sp_steps.h"
+#include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

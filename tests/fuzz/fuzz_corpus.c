@@ -10,7 +10,7 @@
 
 #include "corpus/input.h"
 #include "corpus_model.h"
-#include "tokenizer/utf8.h"
+#include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

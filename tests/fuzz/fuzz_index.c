@@ -9,11 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../src/base.h"
-#include "../../src/document_index.h"
-#include "../../src/format.h"
-#include "../../src/hash.h"
-#include "../../src/source_table.h"
+#include "base/base.h"
+#include "format/document_index.h"
+#include "format/format.h"
+#include "base/hash.h"
+#include "format/source_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 

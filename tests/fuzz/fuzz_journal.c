@@ -13,10 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../../include/tokmap_writer.h"
-#include "../../src/base.h"
-#include "../../src/hash.h"
-#include "../../src/journal_record.h"
+#include "tokmap_writer.h"
+#include "base/base.h"
+#include "base/hash.h"
+#include "format/journal_record.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 

@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../tokenize_tools/cli.h"
-#include "../../tokenize_tools/json_text.h"
+#include "cli/cli.h"
+#include "text/json_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

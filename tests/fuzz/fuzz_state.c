@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../../src/base.h"
-#include "../../src/hash.h"
+#include "base/base.h"
+#include "base/hash.h"
 #include "tokmap_loader.h"
 #include "tokmap_writer.h"
 

@@ -1,4 +1,4 @@
-#include "assembler.h"
+#include "corpus/assembler.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #ifndef TOKMAP_ASSEMBLER_H
 #define TOKMAP_ASSEMBLER_H
 
-#include "corpus.h"
-#include "reader.h"
+#include "corpus/corpus.h"
+#include "corpus/reader.h"
 
 /* Where a document is cut depends on its text alone, not on how it was read: in a batch of its own
  * that is filled up to batch_bytes or, while there is no place to cut, up to twice as much. */

@@ -1,4 +1,4 @@
-#include "corpus.h"
+#include "corpus/corpus.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "assembler.h"
-#include "reader.h"
-#include "second_look.h"
+#include "corpus/assembler.h"
+#include "corpus/reader.h"
+#include "corpus/second_look.h"
 
 #define PADDING 64
 #define MAX_TOLD 10 /* bad documents of an input */

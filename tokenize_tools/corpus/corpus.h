@@ -24,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "input.h"
+#include "corpus/input.h"
 
 typedef enum corpus_format {
     CORPUS_AUTO, /* JSON lines if the first line is an object that has the field, else text; a

@@ -1,4 +1,4 @@
-#include "input.h"
+#include "corpus/input.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <xxhash.h>
 
 #include "config.h"
-#include "input_codec.h"
+#include "corpus/input_codec.h"
 
 #define STORED_BYTES ((size_t)256 * 1024)
 

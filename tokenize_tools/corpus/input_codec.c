@@ -1,4 +1,4 @@
-#include "input_codec.h"
+#include "corpus/input_codec.h"
 
 #include <limits.h>
 #include <stdio.h>

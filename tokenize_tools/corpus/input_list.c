@@ -1,4 +1,4 @@
-#include "input_list.h"
+#include "corpus/input_list.h"
 
 #include <dirent.h>
 #include <errno.h>

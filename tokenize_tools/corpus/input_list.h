@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "corpus.h"
+#include "corpus/corpus.h"
 
 typedef struct input_list { /* {0} and what tells; freed by input_list_free */
     char **names;

@@ -1,13 +1,13 @@
 /* A state machine over bytes, so that a line can be fed in pieces of any size; only the inside of
  * strings, where nearly all bytes are, is done by vectors (json_span.h). A line in one piece goes
  * through the same machine with one shortcut: a string without escapes stays where it is. */
-#include "json_line.h"
+#include "corpus/json_line.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_number.h"
-#include "json_span.h"
+#include "corpus/json_number.h"
+#include "corpus/json_span.h"
 
 struct json_line_path {
     size_t n_parts;

@@ -1,4 +1,4 @@
-#include "json_number.h"
+#include "corpus/json_number.h"
 
 bool json_number_may_end(json_number n)
 {

@@ -1,4 +1,4 @@
-#include "json_span.h"
+#include "corpus/json_span.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "json_line.h"
+#include "corpus/json_line.h"
 
 typedef struct json_span_moved {
     size_t read, written;

@@ -1,13 +1,13 @@
-#include "reader.h"
+#include "corpus/reader.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "json_line.h"
-#include "window.h"
-#include "wrong_file.h"
+#include "corpus/json_line.h"
+#include "corpus/window.h"
+#include "corpus/wrong_file.h"
 
 static const char byte_order_mark[] = "\xef\xbb\xbf";
 #define BOM_BYTES 3

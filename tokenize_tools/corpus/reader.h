@@ -6,7 +6,7 @@
 #ifndef TOKMAP_READER_H
 #define TOKMAP_READER_H
 
-#include "corpus.h"
+#include "corpus/corpus.h"
 
 typedef enum reader_result {
     READER_FAILED = -1, /* the input cannot be read further */

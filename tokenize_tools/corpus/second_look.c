@@ -1,4 +1,4 @@
-#include "second_look.h"
+#include "corpus/second_look.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "assembler.h"
-#include "window.h"
+#include "corpus/assembler.h"
+#include "corpus/window.h"
 
 struct second_look {
     input_source source;

@@ -5,8 +5,8 @@
 #ifndef TOKMAP_SECOND_LOOK_H
 #define TOKMAP_SECOND_LOOK_H
 
-#include "corpus.h"
-#include "reader.h"
+#include "corpus/corpus.h"
+#include "corpus/reader.h"
 
 typedef struct second_look second_look;
 

@@ -1,4 +1,4 @@
-#include "stream.h"
+#include "corpus/stream.h"
 
 #include <errno.h>
 #include <pthread.h>

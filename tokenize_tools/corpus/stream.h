@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "input.h"
+#include "corpus/input.h"
 
 typedef struct stream_options {
     bool ahead;

@@ -1,4 +1,4 @@
-#include "window.h"
+#include "corpus/window.h"
 
 #include <errno.h>
 #include <stdio.h>

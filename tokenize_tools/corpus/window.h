@@ -2,8 +2,8 @@
 #ifndef TOKMAP_WINDOW_H
 #define TOKMAP_WINDOW_H
 
-#include "corpus.h"
-#include "stream.h"
+#include "corpus/corpus.h"
+#include "corpus/stream.h"
 
 typedef struct window {
     const char *name; /* of the input */

@@ -1,9 +1,9 @@
-#include "wrong_file.h"
+#include "corpus/wrong_file.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "input_codec.h"
+#include "corpus/input_codec.h"
 
 /* ---- Magic numbers ---- */
 

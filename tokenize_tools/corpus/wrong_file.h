@@ -6,7 +6,7 @@
 #ifndef TOKMAP_WRONG_FILE_H
 #define TOKMAP_WRONG_FILE_H
 
-#include "corpus.h"
+#include "corpus/corpus.h"
 
 #define WRONG_FILE_HEAD_BYTES ((size_t)64 * 1024)
 /* Enough to recognize archives, which is all that is looked for where the format is given. */

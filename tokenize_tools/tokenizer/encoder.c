@@ -2,11 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bytes_tokenizer.h"
-#include "splitter.h"
-#include "text_cut.h"
-#include "tokenizer_parts.h"
-#include "unicode.h"
+#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/words/text_cut.h"
+#include "tokenizer/tokenizer_parts.h"
+#include "tokenizer/unicode/unicode.h"
 
 /* Text is worked on in slices that stay in the cache between splitting and looking up. */
 #define SLICE_BYTES ((size_t)48 << 10)

@@ -1,17 +1,17 @@
-#include "tokenizer.h"
+#include "tokenizer/tokenizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "added_tokens.h"
-#include "byte_bpe.h"
-#include "bytes_tokenizer.h"
-#include "char_engine.h"
-#include "grapheme.h"
-#include "text_cut.h"
-#include "tokenizer_parts.h"
-#include "unicode.h"
-#include "vocabulary.h"
+#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/bytes/byte_bpe.h"
+#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/chars/char_engine.h"
+#include "tokenizer/unicode/grapheme.h"
+#include "tokenizer/words/text_cut.h"
+#include "tokenizer/tokenizer_parts.h"
+#include "tokenizer/unicode/unicode.h"
+#include "tokenizer/bytes/vocabulary.h"
 
 /* ---- What is supported ---- */
 

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "id_buffer.h"
-#include "model.h"
+#include "tokenizer/model/id_buffer.h"
+#include "tokenizer/model/model.h"
 
 typedef struct tokenizer tokenizer;
 typedef struct encoder encoder;

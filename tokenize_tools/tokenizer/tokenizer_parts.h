@@ -2,11 +2,11 @@
 #ifndef TOKMAP_TOKENIZER_PARTS_H
 #define TOKMAP_TOKENIZER_PARTS_H
 
-#include "added_tokens.h"
-#include "byte_bpe.h"
-#include "char_engine.h"
-#include "tokenizer.h"
-#include "vocabulary.h"
+#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/bytes/byte_bpe.h"
+#include "tokenizer/chars/char_engine.h"
+#include "tokenizer/tokenizer.h"
+#include "tokenizer/bytes/vocabulary.h"
 
 struct tokenizer {
     bool builtin; /* bytes; else one of these: */

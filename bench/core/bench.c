@@ -1,0 +1,221 @@
+#include "core/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tokmap.h"
+
+uint64_t bench_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+uint64_t bench_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u); /* splitmix64 */
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+bench_row *bench_add_row(bench_report *report, const char *page, const char *name, const char *unit)
+{
+    if (report->n_rows == BENCH_MAX_ROWS)
+        abort();
+    bench_row *row = &report->rows[report->n_rows++];
+    snprintf(row->page, sizeof row->page, "%s", page);
+    snprintf(row->name, sizeof row->name, "%s", name);
+    snprintf(row->unit, sizeof row->unit, "%s", unit);
+    return row;
+}
+
+void bench_add_value(bench_row *row, double value)
+{
+    if (row->n_values < BENCH_MAX_ROUNDS)
+        row->values[row->n_values++] = value;
+}
+
+bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,
+                           const char *name)
+{
+    bench_row *row = bench_add_row(report, a->page, name, "x");
+    for (uint32_t i = 0; i < a->n_values && i < b->n_values; i++)
+        bench_add_value(row, a->values[i] / b->values[i]);
+    return row;
+}
+
+void bench_set_goal(bench_row *row, bench_goal goal, double target)
+{
+    row->goal = goal;
+    row->target = target;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static void sorted(const bench_row *row, double *values)
+{
+    memcpy(values, row->values, row->n_values * sizeof *values);
+    qsort(values, row->n_values, sizeof *values, by_value);
+}
+
+double bench_median(const bench_row *row)
+{
+    double values[BENCH_MAX_ROUNDS];
+    if (row->n_values == 0)
+        return 0;
+    sorted(row, values);
+    const uint32_t middle = row->n_values / 2;
+    return row->n_values % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+bool bench_reached(const bench_row *row)
+{
+    const double median = bench_median(row);
+    return row->goal == BENCH_AT_LEAST ? median >= row->target : median <= row->target;
+}
+
+/* Round by round over / under. */
+static void set_limit(bench_row *row, const bench_row *limit, const bench_row *over, double scale)
+{
+    const bench_row *under = over == row ? limit : row;
+    bench_row ratios = {.n_values = 0};
+    for (uint32_t i = 0; i < over->n_values && i < under->n_values; i++)
+        bench_add_value(&ratios, over->values[i] * scale / under->values[i]);
+    if (ratios.n_values == 0)
+        return;
+    snprintf(row->limit, sizeof row->limit, "%s", limit->name);
+    row->fraction = bench_median(&ratios);
+}
+
+void bench_set_rate_limit(bench_row *row, const bench_row *limit, double scale)
+{
+    set_limit(row, limit, row, scale);
+}
+
+void bench_set_time_limit(bench_row *row, const bench_row *limit)
+{
+    set_limit(row, limit, limit, 1);
+}
+
+void bench_set_group(bench_row *row, const char *group, const char *system)
+{
+    snprintf(row->group, sizeof row->group, "%s", group);
+    snprintf(row->system, sizeof row->system, "%s", system);
+}
+
+void bench_set_x(bench_row *row, double x, const char *unit)
+{
+    row->x = x;
+    snprintf(row->x_unit, sizeof row->x_unit, "%s", unit);
+}
+
+uint32_t bench_rounds(const bench_options *options, uint32_t usual)
+{
+    return options->n_rounds ? options->n_rounds : usual;
+}
+
+/* ---- JSON ---- */
+
+static void print_string(FILE *out, const char *s)
+{
+    putc('"', out);
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\')
+            putc('\\', out);
+        if ((unsigned char)*s >= 0x20)
+            putc(*s, out);
+    }
+    putc('"', out);
+}
+
+static void cpu_model(char *model, size_t n_bytes)
+{
+    snprintf(model, n_bytes, "unknown");
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[256];
+    while (f && fgets(line, sizeof line, f)) {
+        const char *value = strchr(line, ':');
+        if (strncmp(line, "model name", 10) == 0 && value) {
+            snprintf(model, n_bytes, "%.*s", (int)strcspn(value + 2, "\n"), value + 2);
+            break;
+        }
+    }
+    if (f)
+        fclose(f);
+}
+
+static void print_machine(FILE *out)
+{
+    struct utsname system;
+    char model[256] = "";
+    uname(&system);
+    cpu_model(model, sizeof model);
+    const double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    fprintf(out, "  \"machine\": {\"cpu\": ");
+    print_string(out, model);
+    fprintf(out, ", \"processors\": %ld, \"memory_gib\": %.1f, \"kernel\": ",
+            sysconf(_SC_NPROCESSORS_ONLN), memory / (1u << 30));
+    print_string(out, system.release);
+    fprintf(out, ", \"architecture\": ");
+    print_string(out, system.machine);
+    fprintf(out, "},\n");
+}
+
+static void print_field(FILE *out, const char *name, const char *value)
+{
+    if (!*value)
+        return;
+    fprintf(out, ", \"%s\": ", name);
+    print_string(out, value);
+}
+
+static void print_row(FILE *out, const bench_row *row, bool last)
+{
+    fprintf(out, "    {\"page\": ");
+    print_string(out, row->page);
+    fprintf(out, ", \"name\": ");
+    print_string(out, row->name);
+    fprintf(out, ", \"unit\": ");
+    print_string(out, row->unit);
+    fprintf(out, ", \"median\": %.6g", bench_median(row));
+    if (row->goal != BENCH_NO_GOAL)
+        fprintf(out, ", \"target\": {\"%s\": %g, \"reached\": %s}",
+                row->goal == BENCH_AT_LEAST ? "at_least" : "at_most", row->target,
+                bench_reached(row) ? "true" : "false");
+    print_field(out, "limit", row->limit);
+    if (row->limit[0])
+        fprintf(out, ", \"fraction\": %.6g", row->fraction);
+    print_field(out, "group", row->group);
+    print_field(out, "system", row->system);
+    print_field(out, "x_unit", row->x_unit);
+    if (row->x > 0)
+        fprintf(out, ", \"x\": %.15g", row->x);
+    fprintf(out, ", \"values\": [");
+    for (uint32_t i = 0; i < row->n_values; i++)
+        fprintf(out, "%s%.6g", i ? ", " : "", row->values[i]);
+    fprintf(out, "]}%s\n", last ? "" : ",");
+}
+
+int bench_print_json(const bench_report *report, const char *command, FILE *out)
+{
+    fprintf(out, "{\n  \"schema\": 1,\n  \"tokmap\": ");
+    print_string(out, tokmap_version());
+    fprintf(out, ",\n  \"command\": ");
+    print_string(out, command);
+    fprintf(out, ",\n");
+    print_machine(out);
+    fprintf(out, "  \"rows\": [\n");
+    for (uint32_t i = 0; i < report->n_rows; i++)
+        print_row(out, &report->rows[i], i + 1 == report->n_rows);
+    fprintf(out, "  ]\n}\n");
+    return fflush(out) || ferror(out) ? 1 : 0;
+}

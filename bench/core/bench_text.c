@@ -1,0 +1,122 @@
+#include "core/bench_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "corpus/json_line.h"
+
+#define PIECE_BYTES ((size_t)1 << 20)
+
+static uint8_t *read_file(const char *path, size_t *n_bytes)
+{
+    FILE *f = fopen(path, "rb");
+    size_t capacity = 1 << 20, n = 0;
+    uint8_t *data = f ? malloc(capacity + TEXT_PADDING) : NULL;
+    for (size_t got; data && (got = fread(data + n, 1, capacity - n, f)) > 0;) {
+        n += got;
+        if (n == capacity) {
+            uint8_t *grown = realloc(data, (capacity *= 2) + TEXT_PADDING);
+            if (!grown)
+                free(data);
+            data = grown;
+        }
+    }
+    if (!data || ferror(f)) {
+        cli_warn("%s: %s", path, strerror(errno));
+        free(data);
+        data = NULL;
+    } else {
+        memset(data + n, 0, TEXT_PADDING);
+    }
+    if (f)
+        fclose(f);
+    *n_bytes = n;
+    return data;
+}
+
+static bool add_piece(bench_text *text, bench_piece piece)
+{
+    if ((text->n_pieces & (text->n_pieces + 1)) == 0) { /* room for twice as many */
+        const size_t room = 2 * (text->n_pieces + 1);
+        bench_piece *pieces = realloc(text->pieces, room * sizeof *pieces);
+        if (!pieces)
+            return false;
+        text->pieces = pieces;
+    }
+    text->pieces[text->n_pieces++] = piece;
+    return true;
+}
+
+/* The texts of all lines, one behind the other. */
+static int take_lines(bench_text *text, const uint8_t *data, size_t n_bytes, const char *path)
+{
+    json_line_path *field = json_line_path_new("text");
+    const json_line_options options = {.path = field};
+    bool fine = field != NULL;
+    text->bytes = malloc(n_bytes + TEXT_PADDING);
+    for (size_t at = 0; fine && text->bytes && at < n_bytes;) {
+        const uint8_t *newline = memchr(data + at, '\n', n_bytes - at);
+        const size_t n_line = newline ? (size_t)(newline - data) - at : n_bytes - at;
+        json_line_result line;
+        uint8_t *out = text->bytes + text->n_bytes;
+        fine = json_line_text(&options, data + at, n_line, out, &line) == JSON_LINE_OK &&
+               add_piece(text, (bench_piece){text->n_bytes, line.n_bytes, true});
+        if (fine && line.text != out)
+            memcpy(out, line.text, line.n_bytes);
+        text->n_bytes += fine ? line.n_bytes : 0;
+        at += n_line + 1;
+    }
+    json_line_path_free(field);
+    if (!fine || !text->bytes) {
+        cli_warn("%s: not JSON lines with the field \"text\"", path);
+        return 1;
+    }
+    memset(text->bytes + text->n_bytes, 0, TEXT_PADDING);
+    return 0;
+}
+
+static int cut_up(bench_text *text, const tokenizer *t)
+{
+    for (size_t at = 0, n; at < text->n_bytes; at += n) {
+        const size_t left = text->n_bytes - at;
+        n = left;
+        for (size_t size = PIECE_BYTES; size < left; size *= 2) {
+            const size_t cut = tokenizer_safe_cut(t, text->bytes + at, size);
+            n = cut > 0 ? cut : left;
+            if (cut > 0)
+                break;
+        }
+        if (!add_piece(text, (bench_piece){at, n, at == 0})) {
+            cli_warn("out of memory");
+            return 1;
+        }
+    }
+    return 0;
+}
+
+int bench_text_load(bench_text *text, const char *path, const tokenizer *t)
+{
+    size_t n_bytes;
+    uint8_t *data = read_file(path, &n_bytes);
+    *text = (bench_text){0};
+    if (!data)
+        return 1;
+    if (n_bytes > 0 && data[0] == '{') {
+        const int code = take_lines(text, data, n_bytes, path);
+        free(data);
+        return code;
+    }
+    text->bytes = data;
+    text->n_bytes = n_bytes;
+    return cut_up(text, t);
+}
+
+void bench_text_free(bench_text *text)
+{
+    free(text->bytes);
+    free(text->pieces);
+    *text = (bench_text){0};
+}

@@ -1,0 +1,304 @@
+#include "core/cold_reads.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "core/device.h"
+#include "core/load_data.h"
+
+enum {
+    BATCH_ROWS = 32,
+    MAX_LENGTHS = 8,
+    AT_ONCE = 128, /* as many as the loader has under way, and the device takes */
+    SEQUENTIAL_BYTES = 1 << 20,
+    SEQUENTIAL_AT_ONCE = 32
+};
+
+typedef struct way {
+    const char *name;
+    tokmap_io io;
+    tokmap_shuffle shuffle;
+    double least_share; /* of the device's rate; 0: no aim */
+} way;
+
+enum {
+    DIRECT,
+    POPULATE,
+    READ,
+    PLAIN_MAP,
+    BLOCK_SHUFFLE,
+    N_WAYS
+};
+static const way ways[N_WAYS] = {
+    {"direct", TOKMAP_IO_DIRECT, TOKMAP_SHUFFLE_FULL, 0.9},
+    {"populate", TOKMAP_IO_POPULATE, TOKMAP_SHUFFLE_FULL, 0.6},
+    {"read", TOKMAP_IO_READ, TOKMAP_SHUFFLE_FULL, 0},
+    {"plain map", TOKMAP_IO_MAP, TOKMAP_SHUFFLE_FULL, 0},
+    {"populate, block shuffle", TOKMAP_IO_POPULATE, TOKMAP_SHUFFLE_BLOCK, 0.9}};
+
+typedef struct cold {
+    const cold_reads *what;
+    device_file file;
+    uint64_t seed;
+    uint32_t length, token_bytes;
+    bool works[N_WAYS];
+} cold;
+
+static tokmap_loader *open_loader(const tokmap_dataset *const *ds, uint32_t length, const way *w,
+                                  uint64_t seed)
+{
+    const tokmap_loader_source source = {.datasets = ds, .n_datasets = 1, .weight = 1};
+    const tokmap_loader_options options = {.struct_size = sizeof options,
+                                           .sources = &source,
+                                           .n_sources = 1,
+                                           .sequence_length = length,
+                                           .batch_rows = BATCH_ROWS,
+                                           .seed = seed,
+                                           .shuffle = w->shuffle,
+                                           .io = w->io};
+    return load_data_loader(&options);
+}
+
+bool cold_reads_works(const tokmap_dataset *ds, tokmap_io io, const char *name)
+{
+    const way w = {.name = name, .io = io};
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader *l = open_loader(&ds, 1, &w, 1);
+    if (l)
+        tokmap_loader_get_info(l, &info);
+    tokmap_loader_close(l);
+    if (l && info.io != io)
+        cli_warn("reading by '%s' does not work here: left out", name);
+    return l && info.io == io;
+}
+
+/* ---- The loader ---- */
+
+typedef struct rate {
+    double rows, bytes; /* a second; device bytes for each byte of the rows */
+} rate;
+
+/* Until then, or until an epoch is over: its rows would be in memory the second time. */
+static bool take_steps(tokmap_loader *l, uint64_t until, uint64_t *n_rows)
+{
+    tokmap_loader_source_info source = {.struct_size = sizeof source};
+    if (tokmap_loader_get_source(l, 0, &source))
+        return false;
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    volatile uint8_t sum = 0;
+    while (bench_now_ns() < until && *n_rows + BATCH_ROWS <= source.n_windows) {
+        if (tokmap_loader_next(l, &b, &err)) {
+            cli_warn("%s", err.text);
+            return false;
+        }
+        for (uint32_t i = 0; i < b.n_rows; i++) {
+            const tokmap_row *row = &b.rows[i];
+            const uint32_t n_bytes = row->n_tokens * row->token_bytes;
+            for (uint32_t k = 0; k < n_bytes; k += 2048) /* every page of it */
+                sum = (uint8_t)(sum + ((const uint8_t *)row->tokens)[k]);
+        }
+        *n_rows += b.n_rows;
+    }
+    return true;
+}
+
+static size_t row_bytes(const cold *c)
+{
+    return c->token_bytes * ((size_t)c->length + 1);
+}
+
+static uint64_t ns_of(const cold *c, const way *w)
+{
+    /* A group of blocks is read before its first row: longer, so that this is in proportion. */
+    return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->what->ns : c->what->ns;
+}
+
+static bool load(cold *c, const way *w, rate *out)
+{
+    uint64_t n_rows = 0;
+    device_forget(&c->file, c->what->ds);
+    const uint64_t before = device_bytes(), start = bench_now_ns();
+    tokmap_loader *l = open_loader(&c->what->ds, c->length, w, bench_random(&c->seed));
+    if (!l)
+        return false;
+    const bool fine = take_steps(l, start + ns_of(c, w), &n_rows);
+    const uint64_t ns = bench_now_ns() - start;
+    const uint64_t n_read = device_bytes() - before;
+    tokmap_loader_close(l);
+    out->rows = (double)n_rows * 1e9 / (double)ns;
+    out->bytes = (double)n_read / ((double)n_rows * (double)row_bytes(c));
+    return fine && n_rows > 0;
+}
+
+/* Rows a second when the file is read in order by plain reads, through the page cache, for as long
+ * as block shuffle is measured; -1: it cannot be read. */
+static double plain_rate(cold *c)
+{
+    uint8_t *buffer = malloc(SEQUENTIAL_BYTES);
+    uint64_t at = 0;
+    ssize_t n = buffer ? 1 : -1;
+    device_forget(&c->file, c->what->ds);
+    const uint64_t start = bench_now_ns();
+    while (n > 0 && bench_now_ns() < start + ns_of(c, &ways[BLOCK_SHUFFLE])) {
+        n = pread(c->file.fd, buffer, SEQUENTIAL_BYTES, (off_t)at);
+        at += n > 0 ? (uint64_t)n : 0;
+    }
+    const double seconds = (double)(bench_now_ns() - start) / 1e9;
+    free(buffer);
+    return n < 0 ? -1 : (double)at / (double)row_bytes(c) / seconds;
+}
+
+/* ---- Rows ---- */
+
+typedef struct cold_rows {
+    bench_row *device, *sequential, *plain, *rows[N_WAYS], *bytes[N_WAYS], *share[N_WAYS];
+} cold_rows;
+
+/* Said on pages that have hot data, too. */
+static const char *cold_too(const cold *c)
+{
+    return strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
+}
+
+static bench_row *add_row(const cold *c, bench_report *report, const char *what, const char *unit)
+{
+    char name[120];
+    snprintf(name, sizeof name, "%s%s, %u tokens", cold_too(c), what, c->length);
+    return bench_add_row(report, c->what->page, name, unit);
+}
+
+static void set_group(const cold *c, bench_row *row, const char *system)
+{
+    char group[80];
+    snprintf(group, sizeof group, "cold, %u tokens", c->length);
+    bench_set_group(row, group, system);
+}
+
+static bench_row *add_cell(const cold *c, bench_report *report, int i, const char *const *what)
+{
+    char name[120];
+    snprintf(name, sizeof name, "%s%s, %u tokens, %s", cold_too(c), ways[i].name, c->length,
+             what[0]);
+    bench_row *row = bench_add_row(report, c->what->page, name, what[1]);
+    row->cell = true;
+    return row;
+}
+
+/* The rate, what it is of the device's, and what the device reads for each byte of a row. */
+static void add_way(const cold *c, bench_report *report, int i, cold_rows *r)
+{
+    static const char *const rate_cell[] = {"rate", "rows/s"}, *const share_cell[] = {"share", "x"},
+                             *const bytes_cell[] = {"bytes", "x"};
+    const double most_bytes = c->length < 2048 ? 3 : c->length < 8192 ? 2 : 1.3;
+    char system[80];
+    r->rows[i] = add_cell(c, report, i, rate_cell);
+    snprintf(system, sizeof system, "tokmap, %s", ways[i].name);
+    set_group(c, r->rows[i], system);
+    r->share[i] = add_cell(c, report, i, share_cell);
+    r->bytes[i] = add_cell(c, report, i, bytes_cell);
+    if (ways[i].least_share > 0)
+        bench_set_goal(r->share[i], BENCH_AT_LEAST, ways[i].least_share);
+    if (ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK)
+        bench_set_goal(r->bytes[i], BENCH_AT_MOST, 1.1);
+    else if (ways[i].io == TOKMAP_IO_DIRECT)
+        bench_set_goal(r->bytes[i], BENCH_AT_MOST, most_bytes);
+}
+
+static void add_rows(const cold *c, bench_report *report, cold_rows *r)
+{
+    r->device = add_row(c, report, "device, random reads of a row", "rows/s");
+    set_group(c, r->device, "device, random reads");
+    r->sequential = add_row(c, report, "device, sequential", "rows/s");
+    set_group(c, r->sequential, "device, sequential");
+    r->plain = add_row(c, report, "plain reads in order", "rows/s");
+    set_group(c, r->plain, "plain reads in order");
+    for (int i = 0; i < N_WAYS; i++)
+        if (c->works[i])
+            add_way(c, report, i, r);
+}
+
+static const bench_row *limit_of(const cold_rows *r, int i)
+{
+    return ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK ? r->sequential : r->device;
+}
+
+static int measure(cold *c, const cold_rows *r)
+{
+    const size_t blocks = (row_bytes(c) + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
+    const device_reads random = {blocks * DEVICE_BLOCK, AT_ONCE, false, bench_random(&c->seed),
+                                 c->what->ns};
+    const device_reads in_order = {SEQUENTIAL_BYTES, SEQUENTIAL_AT_ONCE, true, 0, c->what->ns};
+    const double device = device_rate(&c->file, &random);
+    const double sequential = device_rate(&c->file, &in_order), plain = plain_rate(c);
+    if (device < 0 || sequential < 0 || plain < 0) {
+        cli_warn("the token file could not be read");
+        return 1;
+    }
+    bench_add_value(r->plain, plain);
+    bench_add_value(r->device, device);
+    bench_add_value(r->sequential, sequential * SEQUENTIAL_BYTES / (double)row_bytes(c));
+    for (int i = 0; i < N_WAYS; i++) {
+        rate got;
+        if (!c->works[i])
+            continue;
+        if (!load(c, &ways[i], &got))
+            return 1;
+        const bench_row *limit = limit_of(r, i);
+        bench_add_value(r->rows[i], got.rows);
+        bench_add_value(r->share[i], got.rows / limit->values[limit->n_values - 1]);
+        bench_add_value(r->bytes[i], got.bytes);
+    }
+    return 0;
+}
+
+static void judge(const cold *c, bench_report *report, const cold_rows *r)
+{
+    char name[80];
+    for (int i = 0; i < N_WAYS; i++)
+        if (c->works[i])
+            bench_set_rate_limit(r->rows[i], limit_of(r, i), 1);
+    snprintf(name, sizeof name, "%sblock shuffle / plain reads in order, %u tokens", cold_too(c),
+             c->length);
+    if (c->works[BLOCK_SHUFFLE])
+        bench_add_ratio(report, r->rows[BLOCK_SHUFFLE], r->plain, name);
+}
+
+static int measure_all(cold *c, bench_report *report)
+{
+    cold_rows rows[MAX_LENGTHS];
+    int code = 0;
+    for (int i = 0; i < N_WAYS; i++) /* block shuffle is read by a way that comes before it */
+        c->works[i] = ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK
+                          ? c->works[POPULATE]
+                          : cold_reads_works(c->what->ds, ways[i].io, ways[i].name);
+    for (uint32_t k = 0; k < c->what->n_lengths; k++) {
+        c->length = c->what->lengths[k];
+        add_rows(c, report, &rows[k]);
+    }
+    for (uint32_t i = 0; i < c->what->n_rounds && !code; i++) {
+        for (uint32_t k = 0; k < c->what->n_lengths && !code; k++) {
+            c->length = c->what->lengths[k];
+            code = measure(c, &rows[k]);
+        }
+    }
+    for (uint32_t k = 0; k < c->what->n_lengths; k++) {
+        c->length = c->what->lengths[k];
+        judge(c, report, &rows[k]);
+    }
+    return code;
+}
+
+int cold_reads_measure(const cold_reads *what, bench_report *report)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(what->ds, &info);
+    cold c = {.what = what, .seed = 1, .token_bytes = info.token_bytes};
+    if (!device_open(&c.file, info.token_path))
+        return 1;
+    const int code = c.file.direct_fd < 0 ? BENCH_NO_DIRECT : measure_all(&c, report);
+    device_close(&c.file);
+    return code;
+}

@@ -1,0 +1,129 @@
+#include "core/load_data.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+enum {
+    DOCUMENT_TOKENS = 1000,
+    AT_ONCE = 1 << 19
+};
+
+void load_data_name(const bench_options *options, size_t i, char *prefix, size_t n_bytes)
+{
+    snprintf(prefix, n_bytes, "%s/load-%zu", options->dir, i);
+}
+
+static int said(tokmap_status status, const tokmap_error *err)
+{
+    if (status)
+        cli_warn("%s", err->text);
+    return status != 0;
+}
+
+static int open_dataset(const char *prefix, const tokmap_dataset **ds)
+{
+    tokmap_dataset *opened = NULL;
+    tokmap_error err;
+    const int code = said(tokmap_dataset_open(&opened, prefix, &err), &err);
+    *ds = opened;
+    return code;
+}
+
+int load_data_open(const bench_options *options, uint64_t usual_bytes, const tokmap_dataset **ds)
+{
+    char prefix[4096];
+    *ds = NULL;
+    if (options->data)
+        return open_dataset(options->data, ds);
+    const uint64_t n_bytes = options->load_bytes ? options->load_bytes : usual_bytes;
+    load_data_name(options, 0, prefix, sizeof prefix);
+    return bench_make_random(prefix, n_bytes / 2 / DOCUMENT_TOKENS * DOCUMENT_TOKENS) ||
+           open_dataset(prefix, ds);
+}
+
+bool load_data_fits(const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    return info.token_file_bytes / 4096 <= (uint64_t)sysconf(_SC_PHYS_PAGES) / 2;
+}
+
+bool load_data_is_trial(const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    return info.token_file_bytes < (uint64_t)64 << 20;
+}
+
+int load_data_warm_up(const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_error err;
+    const void *tokens;
+    uint8_t *buffer = malloc(4 * (size_t)AT_ONCE);
+    uint64_t sum = 0;
+    tokmap_dataset_get_info(ds, &info);
+    int code = !buffer;
+    for (uint64_t i = 0; i < info.n_tokens && !code; i += AT_ONCE) {
+        const uint64_t left = info.n_tokens - i;
+        code =
+            said(tokmap_dataset_read(ds, i, left < AT_ONCE ? left : AT_ONCE, buffer, &err), &err);
+    }
+    if (!code)
+        code = tokmap_dataset_tokens(ds, 0, info.n_tokens, &tokens) != TOKMAP_OK;
+    for (uint64_t i = 0; i < info.n_tokens * info.token_bytes && !code; i += 4096)
+        sum += ((const volatile uint8_t *)tokens)[i];
+    free(buffer);
+    return code || sum == UINT64_MAX;
+}
+
+int load_data_make_sparse(const bench_options *options, uint64_t n_tokens, size_t n_datasets)
+{
+    char prefix[4096];
+    int code = 0;
+    for (size_t i = 0; i < n_datasets && !code; i++) {
+        load_data_name(options, i, prefix, sizeof prefix);
+        code = bench_make_sparse(prefix, n_tokens, n_tokens / 100000);
+    }
+    return code;
+}
+
+int load_data_open_sparse(const bench_options *options, const tokmap_dataset **datasets,
+                          size_t n_datasets)
+{
+    char prefix[4096];
+    int code = 0;
+    for (size_t i = 0; i < n_datasets; i++)
+        datasets[i] = NULL;
+    for (size_t i = 0; i < n_datasets && !code; i++) {
+        load_data_name(options, i, prefix, sizeof prefix);
+        code = open_dataset(prefix, &datasets[i]);
+    }
+    return code;
+}
+
+void load_data_close(const tokmap_dataset **datasets, size_t n_datasets)
+{
+    for (size_t i = 0; i < n_datasets; i++)
+        tokmap_dataset_close((tokmap_dataset *)(uintptr_t)datasets[i]);
+}
+
+void load_data_remove(const bench_options *options, size_t n_datasets)
+{
+    char prefix[4096];
+    for (size_t i = 0; i < n_datasets; i++) {
+        load_data_name(options, i, prefix, sizeof prefix);
+        bench_remove(prefix);
+    }
+}
+
+tokmap_loader *load_data_loader(const tokmap_loader_options *options)
+{
+    tokmap_loader *l;
+    tokmap_error err;
+    if (tokmap_loader_open(&l, options, &err))
+        cli_warn("%s", err.text);
+    return l;
+}

@@ -1,0 +1,272 @@
+/* gpu_page.c - the way to a GPU, where there is one: plain copies by size, which are the limit, and
+ * the batches of a stage. What else is to be known of it, bench/gpu.sh measures. */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "core/bench.h"
+#include "cli/cli.h"
+#include "core/load_data.h"
+#include "tokmap_cuda.h"
+
+enum {
+    ROUNDS = 5,
+    LENGTH = 4096,
+    N_SIZES = 4,
+    N_BATCHES = 3,
+    REGISTER_PORTABLE = 1
+};
+static const uint64_t usual_bytes = (uint64_t)1 << 30;
+static const uint64_t usual_ns = 300000000, trial_ns = 5000000;
+static const size_t copy_sizes[N_SIZES] = {64 << 10, 1 << 20, 16 << 20, 256 << 20};
+static const uint32_t batch_rows[N_BATCHES] = {16, 128, 1024}; /* 1/8, 1 and 8 MiB of tokens */
+
+/* The driver's calls that plain copies take, by names that do not change. */
+typedef struct driver {
+    int (*init)(unsigned flags);
+    int (*get_device)(int *device, int ordinal);
+    int (*retain_context)(void **context, int device);
+    int (*set_context)(void *context);
+    int (*wait)(void);
+    int (*allocate)(uint64_t *address, size_t n_bytes);
+    int (*free)(uint64_t address);
+    int (*pin)(void *memory, size_t n_bytes, unsigned flags);
+    int (*unpin)(void *memory);
+    int (*copy)(uint64_t to, const void *from, size_t n_bytes, void *stream);
+} driver;
+
+static const char *const names[] = {"cuInit",
+                                    "cuDeviceGet",
+                                    "cuDevicePrimaryCtxRetain",
+                                    "cuCtxSetCurrent",
+                                    "cuCtxSynchronize",
+                                    "cuMemAlloc_v2",
+                                    "cuMemFree_v2",
+                                    "cuMemHostRegister_v2",
+                                    "cuMemHostUnregister",
+                                    "cuMemcpyHtoDAsync_v2"};
+_Static_assert(sizeof names / sizeof *names == sizeof(driver) / sizeof(void (*)(void)), "all");
+
+typedef struct gpu {
+    driver d;
+    const tokmap_dataset *ds;
+    uint8_t *memory;
+    uint64_t address, ns;
+    bool pinned;
+} gpu;
+
+typedef struct gpu_rows {
+    bench_row *copies[N_SIZES], *staged[N_BATCHES], *p50[N_BATCHES], *p99[N_BATCHES];
+} gpu_rows;
+
+static int failed(const char *what, int error)
+{
+    cli_warn("gpu: %s: error %d of the driver", what, error);
+    return 1;
+}
+
+static int lacks(const char *what)
+{
+    cli_warn("gpu: %s", what);
+    return 1;
+}
+
+/* ---- Copies ---- */
+
+static int open_driver(gpu *g)
+{
+    void *library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL), *context;
+    const size_t n_bytes = copy_sizes[N_SIZES - 1];
+    int device;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        void *call = library ? dlsym(library, names[i]) : NULL;
+        if (!call)
+            return lacks("the driver lacks a call that is needed: it is older than CUDA 4");
+        memcpy((char *)&g->d + i * sizeof call, &call, sizeof call);
+    }
+    int error = g->d.init(0);
+    if (!error)
+        error = g->d.get_device(&device, 0);
+    if (!error)
+        error = g->d.retain_context(&context, device);
+    if (!error)
+        error = g->d.set_context(context);
+    if (!error)
+        error = g->d.allocate(&g->address, n_bytes);
+    if (error)
+        return failed("opening device 0", error);
+    g->memory = aligned_alloc(2 << 20, n_bytes);
+    if (!g->memory)
+        return lacks("out of memory");
+    madvise(g->memory, n_bytes, MADV_HUGEPAGE);
+    memset(g->memory, 1, n_bytes);
+    error = g->d.pin(g->memory, n_bytes, REGISTER_PORTABLE);
+    g->pinned = error == 0;
+    return error ? failed("pinning memory", error) : 0;
+}
+
+static void close_driver(gpu *g)
+{
+    if (g->pinned)
+        g->d.unpin(g->memory);
+    if (g->address)
+        g->d.free(g->address);
+    free(g->memory);
+}
+
+/* Copies of one size behind one another; below 0: failed. */
+static double copy_gbs(const gpu *g, size_t n_bytes)
+{
+    uint64_t n_copied = 0, now;
+    int error = g->d.wait();
+    const uint64_t start = bench_now_ns();
+    do {
+        for (int i = 0; i < 16 && !error; i++)
+            error = g->d.copy(g->address, g->memory, n_bytes, NULL);
+        if (!error)
+            error = g->d.wait();
+        n_copied += 16 * n_bytes;
+        now = bench_now_ns();
+    } while (!error && now - start < g->ns);
+    if (error)
+        failed("copying", error);
+    return error ? -1 : (double)n_copied / (double)(now - start);
+}
+
+/* ---- Batches ---- */
+
+static tokmap_loader *open_loader(const gpu *g, uint32_t n_rows)
+{
+    const tokmap_loader_source source = {.datasets = &g->ds, .n_datasets = 1, .weight = 1};
+    const tokmap_loader_options options = {.struct_size = sizeof options,
+                                           .sources = &source,
+                                           .n_sources = 1,
+                                           .sequence_length = LENGTH,
+                                           .batch_rows = n_rows,
+                                           .seed = 1,
+                                           .io = TOKMAP_IO_MAP};
+    return load_data_loader(&options);
+}
+
+/* Takes batches and releases them at once: the stage alone. */
+static int take_batches(const gpu *g, tokmap_cuda *s, tokmap_cuda_info *info, double *gbs)
+{
+    tokmap_cuda_batch b = {.struct_size = sizeof b};
+    tokmap_error err = {0};
+    tokmap_status status = TOKMAP_OK;
+    const uint64_t start = bench_now_ns();
+    while (!status && bench_now_ns() - start < g->ns) {
+        status = tokmap_cuda_next(s, &b, NULL, &err);
+        if (!status)
+            status = tokmap_cuda_release(s, &b, NULL, &err);
+    }
+    const int error = g->d.wait();
+    const uint64_t ns = bench_now_ns() - start;
+    if (status || error) {
+        cli_warn("gpu: %s", status ? err.text : "waiting for the device failed");
+        return 1;
+    }
+    tokmap_cuda_get_info(s, info);
+    tokmap_dataset_info ds = {.struct_size = sizeof ds};
+    tokmap_dataset_get_info(g->ds, &ds);
+    const uint64_t batch_bytes = (uint64_t)ds.token_bytes * (LENGTH + 1) * info->n_rows;
+    *gbs = (double)(info->n_batches * batch_bytes) / (double)ns;
+    return 0;
+}
+
+static int measure_batches(const gpu *g, const gpu_rows *r, int size)
+{
+    tokmap_loader *l = open_loader(g, batch_rows[size]);
+    const tokmap_cuda_options options = {.struct_size = sizeof options, .loader = l};
+    tokmap_cuda_info info = {.struct_size = sizeof info};
+    tokmap_cuda *s = NULL;
+    tokmap_error err;
+    double gbs = 0;
+    int code = !l;
+    if (l && tokmap_cuda_open(&s, &options, &err)) {
+        cli_warn("gpu: %s", err.text);
+        code = 1;
+    }
+    if (!code)
+        code = take_batches(g, s, &info, &gbs);
+    tokmap_cuda_close(s);
+    tokmap_loader_close(l);
+    if (code)
+        return code;
+    bench_add_value(r->staged[size], gbs);
+    bench_add_value(r->p50[size], (double)info.wait_p50_ns / 1e3);
+    bench_add_value(r->p99[size], (double)info.wait_p99_ns / 1e3);
+    return 0;
+}
+
+/* ---- Page ---- */
+
+static void add_rows(bench_report *report, gpu_rows *r)
+{
+    char name[80];
+    for (int i = 0; i < N_SIZES; i++) {
+        snprintf(name, sizeof name, "host to device, %zu KiB", copy_sizes[i] >> 10);
+        r->copies[i] = bench_add_row(report, "gpu", name, "GB/s");
+        bench_set_group(r->copies[i], "gpu: over the bus", name);
+    }
+    for (int i = 0; i < N_BATCHES; i++) {
+        const uint32_t kib = batch_rows[i] * LENGTH / 512;
+        snprintf(name, sizeof name, "staged, %u KiB a batch", kib);
+        r->staged[i] = bench_add_row(report, "gpu", name, "GB/s");
+        bench_set_group(r->staged[i], "gpu: over the bus", name);
+        snprintf(name, sizeof name, "next, %u KiB a batch, p50", kib);
+        r->p50[i] = bench_add_row(report, "gpu", name, "us");
+        snprintf(name, sizeof name, "next, %u KiB a batch, p99", kib);
+        r->p99[i] = bench_add_row(report, "gpu", name, "us");
+    }
+}
+
+static int measure(const gpu *g, const bench_options *options, bench_report *report)
+{
+    gpu_rows r;
+    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
+    add_rows(report, &r);
+    for (uint32_t round = 0; round < n_rounds; round++) {
+        for (int i = 0; i < N_SIZES; i++) {
+            const double gbs = copy_gbs(g, copy_sizes[i]);
+            if (gbs < 0)
+                return 1;
+            bench_add_value(r.copies[i], gbs);
+        }
+        for (int i = 0; i < N_BATCHES; i++)
+            if (measure_batches(g, &r, i))
+                return 1;
+    }
+    const bench_row *peak = r.copies[N_SIZES - 1];
+    for (int i = 0; i < N_BATCHES; i++)
+        bench_set_rate_limit(r.staged[i], peak, 1);
+    bench_set_goal(bench_add_ratio(report, r.staged[N_BATCHES - 1], peak,
+                                   "largest staged batches / largest copies"),
+                   BENCH_AT_LEAST, 0.95);
+    return 0;
+}
+
+int gpu_page(const bench_options *options, bench_report *report)
+{
+    tokmap_error err;
+    uint32_t n_devices;
+    gpu g = {.memory = NULL};
+    if (tokmap_cuda_count_devices(&n_devices, &err)) {
+        cli_warn("gpu: %s: left out", err.text);
+        return 0;
+    }
+    int code = load_data_open(options, usual_bytes, &g.ds);
+    if (!code)
+        code = load_data_fits(g.ds) ? load_data_warm_up(g.ds) : 0;
+    if (!code) {
+        g.ns = load_data_is_trial(g.ds) ? trial_ns : usual_ns;
+        code = open_driver(&g);
+    }
+    if (!code)
+        code = measure(&g, options, report);
+    close_driver(&g);
+    load_data_close(&g.ds, 1);
+    load_data_remove(options, 1);
+    return code;
+}

@@ -1,0 +1,341 @@
+/* load_page.c - the loader on hot data: a zero-copy sample, and batches gathered beside the
+ * machine's own limit for copying rows from random places. On the caller's own data also what they
+ * give when they are cold. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/bench.h"
+#include "cli/cli.h"
+#include "core/cold_reads.h"
+#include "core/load_data.h"
+
+enum {
+    ROUNDS = 11,
+    BATCH_ROWS = 32,
+    N_LENGTHS = 4,
+    SHUFFLE_LENGTH = 4096,
+    N_MODES = 3,
+    ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
+                TOKMAP_ROW_LOSS_MASK
+};
+static const uint32_t lengths[N_LENGTHS] = {1024, 2048, 4096, 8192};
+static const uint64_t usual_bytes = (uint64_t)1 << 30, most_bytes_a_round = 256 << 20,
+                      least_bytes_a_round = 16 << 20, least_cold_bytes = 4 << 20;
+static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a cold measure */
+static const struct {
+    const char *name;
+    tokmap_shuffle shuffle;
+} modes[N_MODES] = {{"in order", TOKMAP_SHUFFLE_NONE},
+                    {"block shuffle", TOKMAP_SHUFFLE_BLOCK},
+                    {"full shuffle", TOKMAP_SHUFFLE_FULL}};
+
+typedef struct hot {
+    const tokmap_dataset *ds;
+    tokmap_dataset_info info;
+    uint32_t length;
+    uint64_t n_steps, seed, bytes_a_round;
+    uint64_t n_samples; /* of them any may be used: all that matters of them is in memory */
+    uint8_t *buffer;    /* a batch, as int64 inputs and labels */
+} hot;
+
+static size_t row_bytes(const hot *h)
+{
+    return h->info.token_bytes * ((size_t)h->length + 1);
+}
+
+static uint64_t any_sample(hot *h, uint64_t n_needed)
+{
+    return bench_random(&h->seed) % (h->n_samples - n_needed);
+}
+
+static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
+                                  tokmap_io io)
+{
+    const tokmap_loader_source source = {.datasets = &h->ds, .n_datasets = 1, .weight = 1};
+    const tokmap_loader_options options = {.struct_size = sizeof options,
+                                           .sources = &source,
+                                           .n_sources = 1,
+                                           .sequence_length = h->length,
+                                           .batch_rows = BATCH_ROWS,
+                                           .row_parts = row_parts,
+                                           .shuffle = shuffle,
+                                           .io = io,
+                                           .seed = 1};
+    return load_data_loader(&options);
+}
+
+/* ---- Measures ---- */
+
+/* Where the rows are that full shuffle gives; worked out before any clock starts. */
+static bool find_rows(hot *h, const uint8_t **rows, size_t n_rows)
+{
+    const void *tokens;
+    tokmap_sample at;
+    tokmap_error err;
+    tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_MAP);
+    bool failed = !l || tokmap_dataset_tokens(h->ds, 0, 1, &tokens) != TOKMAP_OK;
+    for (size_t i = 0; i < n_rows && !failed; i++) {
+        failed = tokmap_loader_locate(l, any_sample(h, 0), &at, &err) != TOKMAP_OK;
+        rows[i] = (const uint8_t *)tokens + h->info.token_bytes * at.first_token;
+    }
+    tokmap_loader_close(l);
+    return !failed;
+}
+
+/* Rows from random places into the same buffer by memcpy, which knows of no row before its turn. */
+static double copy_limit(hot *h)
+{
+    const size_t n_rows = (size_t)h->n_steps * BATCH_ROWS;
+    const uint8_t **rows = calloc(n_rows + 1, sizeof *rows);
+    if (!rows || !find_rows(h, rows, n_rows)) {
+        free(rows);
+        return -1;
+    }
+    const uint64_t start = bench_now_ns();
+    for (size_t i = 0; i < n_rows; i++)
+        memcpy(h->buffer + i % BATCH_ROWS * row_bytes(h), rows[i], row_bytes(h));
+    const double ns = (double)(bench_now_ns() - start);
+    free(rows);
+    return (double)(n_rows * row_bytes(h)) / ns;
+}
+
+/* What is done with each batch; none: nothing. ns a row, or -1. */
+static double steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
+                    const tokmap_gather_options *gather)
+{
+    tokmap_loader *l = open_loader(h, row_parts, shuffle, TOKMAP_IO_MAP);
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    bool failed = !l || tokmap_loader_seek(l, any_sample(h, h->n_steps * BATCH_ROWS), &err);
+    uintptr_t sum = 0;
+    const uint64_t start = bench_now_ns();
+    for (uint64_t i = 0; i < h->n_steps && !failed; i++) {
+        failed = tokmap_loader_next(l, &b, &err) != TOKMAP_OK ||
+                 (gather && tokmap_batch_gather(&b, gather, &err) != TOKMAP_OK);
+        for (uint32_t k = 0; k < BATCH_ROWS && !gather && !failed; k++)
+            sum += (uintptr_t)b.rows[k].tokens;
+    }
+    const double ns = (double)(bench_now_ns() - start);
+    tokmap_loader_close(l);
+    return failed || sum == 1 ? -1 : ns / (double)h->n_steps / BATCH_ROWS;
+}
+
+/* Data that do not fit: those rows that will be used are brought in, and the rest is left. */
+static int bring_in(hot *h)
+{
+    tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_POPULATE);
+    const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    bool failed = !l;
+    for (uint64_t i = 0; i * BATCH_ROWS < h->n_samples && !failed; i++)
+        failed = tokmap_loader_next(l, &b, &err) != TOKMAP_OK ||
+                 tokmap_batch_gather(&b, &tokens, &err) != TOKMAP_OK;
+    if (l && failed)
+        cli_warn("%s", err.text);
+    tokmap_loader_close(l);
+    return failed;
+}
+
+static int set_length(hot *h, uint32_t length)
+{
+    h->length = length;
+    h->n_steps = h->bytes_a_round / row_bytes(h) / BATCH_ROWS;
+    h->n_samples = 1000000007;
+    if (load_data_fits(h->ds))
+        return 0;
+    h->n_samples = 2 * h->n_steps * BATCH_ROWS;
+    return bring_in(h);
+}
+
+/* ---- Rows of figures ---- */
+
+typedef struct hot_rows {
+    bench_row *sample, *parts, *limit, *tokens, *i32, *i64;
+    bench_row *modes[N_MODES]; /* of SHUFFLE_LENGTH */
+} hot_rows;
+
+static int add_values(bench_row *const *rows, const double *values, int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (values[i] < 0) {
+            cli_warn("the loader failed");
+            return 1;
+        }
+        bench_add_value(rows[i], values[i]);
+    }
+    return 0;
+}
+
+static int measure_modes(hot *h, const hot_rows *r, const tokmap_gather_options *tokens)
+{
+    double values[N_MODES];
+    for (int i = 0; i < N_MODES; i++)
+        values[i] = (double)row_bytes(h) / steps(h, 0, modes[i].shuffle, tokens);
+    return add_values(r->modes, values, N_MODES);
+}
+
+static int measure(hot *h, const hot_rows *r)
+{
+    const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
+    tokmap_gather_options wide = {.struct_size = sizeof wide,
+                                  .format = TOKMAP_GATHER_I32,
+                                  .inputs = h->buffer,
+                                  .labels = h->buffer + 8ull * BATCH_ROWS * h->length};
+    const tokmap_shuffle full = TOKMAP_SHUFFLE_FULL;
+    bench_row *const rows[] = {r->sample, r->limit, r->tokens, r->i32, r->i64, r->parts};
+    double values[6];
+    values[0] = steps(h, 0, full, NULL);
+    values[5] = r->parts ? steps(h, ALL_PARTS, full, NULL) : 0;
+    values[1] = copy_limit(h);
+    values[2] = (double)row_bytes(h) / steps(h, 0, full, &tokens);
+    values[3] = h->length / steps(h, 0, full, &wide);
+    wide.format = TOKMAP_GATHER_I64;
+    values[4] = h->length / steps(h, 0, full, &wide);
+    const int code = add_values(rows, values, r->parts ? 6 : 5);
+    return !code && r->modes[0] ? measure_modes(h, r, &tokens) : code;
+}
+
+static bench_row *add_row(bench_report *report, const char *what, uint32_t length, const char *unit)
+{
+    char name[80];
+    snprintf(name, sizeof name, "%s, %u tokens", what, length);
+    return bench_add_row(report, "load", name, unit);
+}
+
+/* What the report draws side by side. */
+static void group_rows(const hot_rows *r, uint32_t length, uint32_t token_bits)
+{
+    bench_row *const rows[] = {r->limit, r->tokens, r->i32, r->i64};
+    static const char *const systems[] = {"memcpy of random rows", "tokmap", "tokmap", "tokmap"};
+    const char *const what[] = {"", "", "i32 inputs and labels", "i64 inputs and labels"};
+    char group[80];
+    for (int i = 0; i < 4; i++) {
+        if (i < 2)
+            snprintf(group, sizeof group, "hot, u%u, %u tokens", token_bits, length);
+        else
+            snprintf(group, sizeof group, "hot, %s, %u tokens", what[i], length);
+        bench_set_group(rows[i], group, systems[i]);
+    }
+}
+
+static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_rows *r)
+{
+    char name[40];
+    snprintf(name, sizeof name, "batch gathered, u%u", 8 * h->info.token_bytes);
+    bench_row *sample = add_row(report, "zero-copy sample", length, "ns");
+    *r = (hot_rows){
+        .sample = sample,
+        .parts = h->info.n_documents ? add_row(report, "documents, ids, mask", length, "ns") : NULL,
+        .limit = add_row(report, "memcpy of random rows", length, "GB/s"),
+        .tokens = add_row(report, name, length, "GB/s"),
+        .i32 = add_row(report, "inputs and labels, i32", length, "G tokens/s"),
+        .i64 = add_row(report, "inputs and labels, i64", length, "G tokens/s")};
+    group_rows(r, length, 8 * h->info.token_bytes);
+    for (int i = 0; i < N_MODES && length == SHUFFLE_LENGTH && load_data_fits(h->ds); i++) {
+        snprintf(name, sizeof name, "gather, %s", modes[i].name);
+        r->modes[i] = add_row(report, name, length, "GB/s");
+        snprintf(name, sizeof name, "tokmap, %s", modes[i].name);
+        bench_set_group(r->modes[i], "hot, by shuffle", name);
+    }
+}
+
+static void judge(bench_report *report, uint32_t length, const hot_rows *r, uint32_t token_bytes)
+{
+    char name[80];
+    snprintf(name, sizeof name, "gathered / memcpy, %u tokens", length);
+    bench_set_goal(r->sample, BENCH_AT_MOST, 40);
+    if (r->parts)
+        bench_set_goal(r->parts, BENCH_AT_MOST, length <= 4096 ? 2000 : 4000);
+    bench_set_goal(bench_add_ratio(report, r->tokens, r->limit, name), BENCH_AT_LEAST, 0.9);
+    bench_set_rate_limit(r->tokens, r->limit, 1);
+    bench_set_rate_limit(r->i32, r->limit, token_bytes);
+    bench_set_rate_limit(r->i64, r->limit, token_bytes);
+    for (int i = 0; i < N_MODES && r->modes[i]; i++)
+        bench_set_rate_limit(r->modes[i], r->limit, 1);
+}
+
+/* ---- Page ---- */
+
+static int measure_rounds(hot *h, uint32_t n_rounds, bench_report *report, int n_lengths)
+{
+    hot_rows rows[N_LENGTHS];
+    int code = 0;
+    for (int i = 0; i < n_lengths; i++)
+        add_rows(h, report, lengths[i], &rows[i]);
+    for (uint32_t i = 0; i < n_rounds && !code; i++) {
+        for (int k = 0; k < n_lengths && !code; k++) {
+            code = set_length(h, lengths[k]);
+            if (!code)
+                code = measure(h, &rows[k]);
+        }
+    }
+    for (int k = 0; k < n_lengths && !code; k++)
+        judge(report, lengths[k], &rows[k], h->info.token_bytes);
+    return code;
+}
+
+static int hot_part(const bench_options *options, bench_report *report, const tokmap_dataset *ds)
+{
+    hot h = {.ds = ds, .seed = 1, .info = {.struct_size = sizeof h.info}};
+    int n_lengths = 0;
+    tokmap_dataset_get_info(ds, &h.info);
+    while (n_lengths < N_LENGTHS && h.info.n_tokens > lengths[n_lengths])
+        n_lengths++;
+    if (n_lengths == 0) {
+        cli_warn("%s: load needs more than %u tokens", h.info.token_path, lengths[0]);
+        return 1;
+    }
+    h.bytes_a_round = h.info.token_file_bytes < least_bytes_a_round  ? least_bytes_a_round
+                      : h.info.token_file_bytes < most_bytes_a_round ? h.info.token_file_bytes
+                                                                     : most_bytes_a_round;
+    const size_t buffer_bytes = 16ull * BATCH_ROWS * (lengths[N_LENGTHS - 1] + 1);
+    h.buffer = aligned_alloc(4096, (buffer_bytes + 4095) & ~(size_t)4095);
+    if (!h.buffer)
+        return 1;
+    memset(h.buffer, 0, buffer_bytes);
+    if (h.info.n_documents == 0)
+        cli_warn("its documents are not known: what belongs to them is left out");
+    int code = load_data_fits(ds) ? load_data_warm_up(ds) : 0;
+    if (!code)
+        code = measure_rounds(&h, bench_rounds(options, ROUNDS), report, n_lengths);
+    free(h.buffer);
+    return code;
+}
+
+/* The generated data have a page of their own for this. */
+static int cold_part(const bench_options *options, bench_report *report, const tokmap_dataset *ds)
+{
+    static const uint32_t length = SHUFFLE_LENGTH;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    const cold_reads what = {.page = "load",
+                             .ds = ds,
+                             .lengths = &length,
+                             .n_lengths = 1,
+                             .n_rounds = bench_rounds(options, 5),
+                             .ns = load_data_is_trial(ds) ? trial_ns : usual_ns};
+    const int code = info.token_file_bytes < least_cold_bytes ? BENCH_NO_DIRECT
+                                                              : cold_reads_measure(&what, report);
+    if (code != BENCH_NO_DIRECT)
+        return code;
+    cli_warn("%s: %s: cold reads are left out", info.token_path,
+             info.token_file_bytes < least_cold_bytes
+                 ? "smaller than 4 MiB"
+                 : "no device below the file system, or no O_DIRECT");
+    return 0;
+}
+
+int load_page(const bench_options *options, bench_report *report)
+{
+    const tokmap_dataset *ds = NULL;
+    int code = load_data_open(options, usual_bytes, &ds);
+    if (!code)
+        code = hot_part(options, report, ds);
+    if (!code && options->data)
+        code = cold_part(options, report, ds);
+    load_data_close(&ds, 1);
+    load_data_remove(options, 1);
+    return code;
+}

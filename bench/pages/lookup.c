@@ -1,0 +1,151 @@
+/* lookup_page.c - which document holds this token: how many answers a second, straight from the
+ * map. An answer takes at least one read from a random place of the index: measured beside it. */
+#include <stdlib.h>
+
+#include "core/bench.h"
+#include "cli/cli.h"
+#include "core/plain_map.h"
+#include "tokmap.h"
+
+enum {
+    ROUNDS = 11,
+    LOOKUPS = 1000000,
+    MEAN_LENGTH = 1000
+};
+static const uint64_t default_documents = 1000000000;
+
+/* Random tokens. With `chained` each depends on the answer before it, so that nothing overlaps:
+ * the time one caller waits; without, the time a caller with many questions pays for each. */
+static double lookup_ns(const tokmap_dataset *ds, uint64_t n_tokens, bool chained, uint64_t seed)
+{
+    uint64_t sum = 0;
+    const uint64_t start = bench_now_ns();
+    for (int i = 0; i < LOOKUPS; i++) {
+        tokmap_document doc;
+        const uint64_t token = (bench_random(&seed) + (chained ? sum & 1 : 0)) % n_tokens;
+        if (tokmap_dataset_find_document(ds, token, &doc) || token < doc.first_token)
+            return -1;
+        sum += doc.index;
+    }
+    const double ns = (double)(bench_now_ns() - start) / LOOKUPS;
+    return sum == 1 ? -1 : ns; /* keeps the sum alive */
+}
+
+static double by_index_ns(const tokmap_dataset *ds, uint64_t n_documents, uint64_t seed)
+{
+    uint64_t sum = 0;
+    const uint64_t start = bench_now_ns();
+    for (int i = 0; i < LOOKUPS; i++) {
+        tokmap_document doc;
+        if (tokmap_dataset_document(ds, bench_random(&seed) % n_documents, &doc))
+            return -1;
+        sum += doc.first_token;
+    }
+    const double ns = (double)(bench_now_ns() - start) / LOOKUPS;
+    return sum == 1 ? -1 : ns;
+}
+
+/* Brings every page of the index into the map: a lookup is to be measured, not the disk. */
+static int touch_all(const tokmap_dataset *ds, uint64_t n_documents)
+{
+    tokmap_document doc;
+    for (uint64_t i = 0; i < n_documents; i += 64)
+        if (tokmap_dataset_document(ds, i, &doc))
+            return 1;
+    return 0;
+}
+
+enum {
+    READ,
+    READ_MANY,
+    FIND,
+    FIND_MANY,
+    DOCUMENT,
+    N_MEASURED,
+    RATE = N_MEASURED, /* of FIND_MANY */
+    N_KINDS
+};
+static const struct {
+    const char *name, *unit;
+} kinds[N_KINDS] = {
+    {"random read, one by one", "ns"},          {"random read, many at once", "ns"},
+    {"find by token, one by one", "ns"},        {"find by token, many at once", "ns"},
+    {"document by number, many at once", "ns"}, {"lookups a second, one thread", "M/s"}};
+
+static int measure_round(const tokmap_dataset *ds, const plain_map *map, uint64_t seed,
+                         bench_row *const *rows)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    const double ns[N_MEASURED] = {
+        plain_map_index_ns(map, true, LOOKUPS, seed),
+        plain_map_index_ns(map, false, LOOKUPS, ~seed), lookup_ns(ds, info.n_tokens, true, seed),
+        lookup_ns(ds, info.n_tokens, false, ~seed), by_index_ns(ds, info.n_documents, seed + 1)};
+    for (int i = 0; i < N_MEASURED; i++) {
+        if (ns[i] < 0) {
+            cli_warn("a document could not be looked up");
+            return 1;
+        }
+        bench_add_value(rows[i], ns[i]);
+    }
+    bench_add_value(rows[RATE], 1e3 / ns[FIND_MANY]);
+    return 0;
+}
+
+static int measure(const char *prefix, const bench_options *options, uint64_t n_documents,
+                   bench_row *const *rows)
+{
+    tokmap_dataset *ds = NULL;
+    plain_map map = {0};
+    tokmap_error err;
+    int code = bench_make_sparse(prefix, n_documents * MEAN_LENGTH, n_documents);
+    if (!code && tokmap_dataset_open(&ds, prefix, &err)) {
+        cli_warn("%s", err.text);
+        code = 1;
+    }
+    if (!code && touch_all(ds, n_documents)) {
+        cli_warn("a document could not be looked up");
+        code = 1;
+    }
+    if (!code && !plain_map_open(&map, prefix))
+        code = 1;
+    if (!code)
+        plain_map_touch_index(&map);
+    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
+    for (uint32_t i = 0; !code && i < n_rounds; i++)
+        code = measure_round(ds, &map, i, rows);
+    plain_map_close(&map);
+    tokmap_dataset_close(ds);
+    bench_remove(prefix);
+    return code;
+}
+
+static void judge(bench_row *const *rows)
+{
+    bench_set_goal(rows[FIND], BENCH_AT_MOST, 1000);
+    bench_set_time_limit(rows[FIND], rows[READ]);
+    bench_set_time_limit(rows[FIND_MANY], rows[READ_MANY]);
+    bench_set_time_limit(rows[DOCUMENT], rows[READ_MANY]);
+}
+
+int lookup_page(const bench_options *options, bench_report *report)
+{
+    const uint64_t large = options->n_documents ? options->n_documents : default_documents;
+    const uint64_t sizes[] = {large / 1000 ? large / 1000 : 1, large};
+    bench_row *rows[2][N_KINDS];
+    char prefix[4096], name[80];
+    int code = 0;
+    snprintf(prefix, sizeof prefix, "%s/lookup", options->dir);
+    for (int k = 0; k < N_KINDS; k++) {
+        for (int i = 0; i < 2; i++) {
+            snprintf(name, sizeof name, "%s, %.0e docs", kinds[k].name, (double)sizes[i]);
+            rows[i][k] = bench_add_row(report, "lookup", name, kinds[k].unit);
+            rows[i][k]->cell = true;
+        }
+    }
+    for (int i = 0; i < 2 && !code; i++) {
+        code = measure(prefix, options, sizes[i], rows[i]);
+        judge(rows[i]);
+    }
+    return code;
+}

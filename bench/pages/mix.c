@@ -1,0 +1,170 @@
+/* mix_page.c - what mixing sources costs: a sample, a sample found anywhere, opening and memory,
+ * with 1 to 64 sources, with a limit on their epochs, and with weights that change eight times. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bench.h"
+#include "cli/cli.h"
+#include "core/load_data.h"
+#include "tokmap_loader.h"
+
+enum {
+    ROUNDS = 11,
+    LENGTH = 4096,
+    BATCH_ROWS = 32,
+    STEPS = 20000,
+    LOCATES = 200000,
+    MAX_SOURCES = 64,
+    N_STAGES = 8,
+    EPOCHS = 1000, /* of a source that has a limit: more than is asked for here */
+    SAMPLES = 100000000,
+    N_FIGURES = 4
+};
+static const uint64_t source_tokens = 1000000000;
+
+typedef enum variant {
+    PLAIN,
+    CAPPED,
+    STAGED
+} variant;
+
+static const struct {
+    uint32_t n_sources;
+    variant variant;
+} mixtures[] = {{1, PLAIN},  {2, PLAIN},   {8, PLAIN},  {64, PLAIN}, {2, CAPPED},
+                {8, CAPPED}, {64, CAPPED}, {2, STAGED}, {8, STAGED}, {64, STAGED}};
+enum {
+    N_MIXTURES = sizeof mixtures / sizeof *mixtures
+};
+static const char *const variant_names[] = {"plain", "capped", "staged"};
+
+/* All sources have the same data; to the loader they are different copies. */
+typedef struct mix {
+    const tokmap_dataset *ds;
+    uint64_t seed;
+    tokmap_loader_source sources[MAX_SOURCES];
+    double weights[N_STAGES][MAX_SOURCES];
+    tokmap_loader_stage stages[N_STAGES];
+} mix;
+
+static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
+{
+    for (uint32_t k = 0; k < n_sources; k++)
+        m->sources[k] = (tokmap_loader_source){.datasets = &m->ds,
+                                               .n_datasets = 1,
+                                               .weight = 1 + k * 7 % 13,
+                                               .max_epochs = v == CAPPED ? EPOCHS : 0};
+    for (uint32_t i = 0; i < N_STAGES; i++) {
+        for (uint32_t k = 0; k < n_sources; k++)
+            m->weights[i][k] = 1 + (k + i) * 5 % 11;
+        m->stages[i] =
+            (tokmap_loader_stage){(i + 1) * (uint64_t)(SAMPLES / (N_STAGES + 1)), m->weights[i]};
+    }
+    const tokmap_loader_options options = {.struct_size = sizeof options,
+                                           .sources = m->sources,
+                                           .n_sources = n_sources,
+                                           .stages = m->stages,
+                                           .n_stages = v == STAGED ? N_STAGES : 0,
+                                           .sequence_length = LENGTH,
+                                           .batch_rows = BATCH_ROWS,
+                                           .io = TOKMAP_IO_MAP,
+                                           .seed = 1};
+    return load_data_loader(&options);
+}
+
+static uint64_t any_sample(mix *m)
+{
+    return bench_random(&m->seed) % SAMPLES;
+}
+
+/* ns a row; -1: it failed. */
+static double take_steps(mix *m, tokmap_loader *l)
+{
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    uint64_t sum = 0;
+    bool failed = tokmap_loader_seek(l, any_sample(m), &err) != TOKMAP_OK;
+    const uint64_t start = bench_now_ns();
+    for (uint32_t i = 0; i < STEPS && !failed; i++) {
+        failed = tokmap_loader_next(l, &b, &err) != TOKMAP_OK;
+        sum += failed ? 0 : b.rows[BATCH_ROWS - 1].first_token;
+    }
+    const double ns = (double)(bench_now_ns() - start);
+    if (failed)
+        cli_warn("%s", err.text);
+    return failed || sum == 1 ? -1 : ns / STEPS / BATCH_ROWS;
+}
+
+static double locate_many(mix *m, tokmap_loader *l)
+{
+    tokmap_sample at;
+    tokmap_error err;
+    uint64_t sum = 0;
+    bool failed = false;
+    const uint64_t start = bench_now_ns();
+    for (uint32_t i = 0; i < LOCATES && !failed; i++) {
+        failed = tokmap_loader_locate(l, any_sample(m), &at, &err) != TOKMAP_OK;
+        sum += at.first_token;
+    }
+    const double ns = (double)(bench_now_ns() - start);
+    if (failed)
+        cli_warn("%s", err.text);
+    return failed || sum == 1 ? -1 : ns / LOCATES;
+}
+
+static int measure(mix *m, int i, bench_row *const *rows)
+{
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    const uint64_t start = bench_now_ns();
+    tokmap_loader *l = open_mixture(m, mixtures[i].n_sources, mixtures[i].variant);
+    const double opened = (double)(bench_now_ns() - start) / 1e3;
+    if (!l)
+        return 1;
+    const double sample = take_steps(m, l), located = sample < 0 ? -1 : locate_many(m, l);
+    tokmap_loader_get_info(l, &info);
+    tokmap_loader_close(l);
+    if (located < 0)
+        return 1;
+    bench_add_value(rows[0], sample);
+    bench_add_value(rows[1], located);
+    bench_add_value(rows[2], opened);
+    bench_add_value(rows[3], (double)info.resident_bytes / 1024);
+    return 0;
+}
+
+static void add_rows(bench_report *report, int i, bench_row **rows)
+{
+    static const char *const what[N_FIGURES][2] = {
+        {"sample", "ns"}, {"locate", "ns"}, {"open", "us"}, {"memory", "KiB"}};
+    const uint32_t n = mixtures[i].n_sources;
+    char name[80], group[80];
+    for (int k = 0; k < N_FIGURES; k++) {
+        snprintf(name, sizeof name, "%u source%s, %s, %s", n, n > 1 ? "s" : "",
+                 variant_names[mixtures[i].variant], what[k][0]);
+        snprintf(group, sizeof group, "mixture: %s", what[k][0]);
+        rows[k] = bench_add_row(report, "mix", name, what[k][1]);
+        rows[k]->cell = true;
+        bench_set_group(rows[k], group, "");
+        bench_set_x(rows[k], n, "sources");
+    }
+}
+
+int mix_page(const bench_options *options, bench_report *report)
+{
+    static mix m = {.seed = 1};
+    bench_row *rows[N_MIXTURES][N_FIGURES];
+    int code = load_data_make_sparse(options, source_tokens, 1);
+    if (!code)
+        code = load_data_open_sparse(options, &m.ds, 1);
+    for (int i = 0; i < N_MIXTURES; i++)
+        add_rows(report, i, rows[i]);
+    const uint32_t n_rounds = bench_rounds(options, ROUNDS);
+    for (uint32_t i = 0; i < n_rounds && !code; i++)
+        for (int k = 0; k < N_MIXTURES && !code; k++)
+            code = measure(&m, k, rows[k]);
+    for (int k = 1; k < N_MIXTURES; k++) /* beside one source alone */
+        bench_set_time_limit(rows[k][0], rows[0][0]);
+    load_data_close(&m.ds, 1);
+    load_data_remove(options, 1);
+    return code;
+}

@@ -1,0 +1,288 @@
+/* stall_page.c - how long a training step waits for its batch: a thread that is busy elsewhere for
+ * the time of a step (it sleeps, as one does that waits for a GPU), then asks for the next batch
+ * and copies it. The first batch of a loader is not counted: that is starting up, see `scale`. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/bench.h"
+#include "cli/cli.h"
+#include "core/cold_reads.h"
+#include "core/device.h"
+#include "core/load_data.h"
+
+enum {
+    ROUNDS = 2,
+    LENGTH = 4096,
+    BATCH_ROWS = 32,
+    N_KINDS = 7,
+    N_FIGURES = 7,
+    N_PERCENTILES = 4 /* the first of these */
+};
+static const uint64_t usual_bytes = (uint64_t)1 << 30;
+/* In all rounds together: fewer steps have no 99th percentile, and none in a thousand. */
+enum {
+    LEAST_STEPS = 100,
+    LEAST_STEPS_P999 = 1000 /* where they are short */
+};
+static const double short_ms = 10;
+
+typedef struct kind {
+    const char *name;
+    tokmap_io io;
+    bool cold;
+} kind;
+
+static const kind kinds[N_KINDS] = {{"hot, map", TOKMAP_IO_MAP, false},
+                                    {"hot, populate", TOKMAP_IO_POPULATE, false},
+                                    {"hot, read", TOKMAP_IO_READ, false},
+                                    {"cold, direct", TOKMAP_IO_DIRECT, true},
+                                    {"cold, populate", TOKMAP_IO_POPULATE, true},
+                                    {"cold, read", TOKMAP_IO_READ, true},
+                                    {"cold, map", TOKMAP_IO_MAP, true}};
+
+typedef struct stall {
+    const tokmap_dataset *ds;
+    device_file file;
+    uint8_t *buffer;
+    uint64_t seed;
+    uint32_t n_rounds;
+    bool trial;
+    bool works[N_KINDS];
+} stall;
+
+/* The far percentiles are those of the steps of all rounds together. */
+typedef struct stall_rows {
+    bench_row *p50, *p99, *p999, *most, *processor, *share, *steps;
+    uint32_t n_steps; /* of a round */
+    double *waits;    /* in us; room for all rounds */
+    size_t n_waits;
+} stall_rows;
+
+static int by_value(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* The smallest value that `thousandths` of all do not exceed. */
+static double percentile(double *sorted, size_t n, size_t thousandths)
+{
+    const size_t rank = (n * thousandths + 999) / 1000;
+    return sorted[rank > 0 ? rank - 1 : 0];
+}
+
+static uint64_t processor_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static void sleep_until(uint64_t ns)
+{
+    const struct timespec t = {(time_t)(ns / 1000000000u), (long)(ns % 1000000000u)};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
+        continue;
+}
+
+/* ---- Steps ---- */
+
+static tokmap_loader *open_loader(stall *s, tokmap_io io)
+{
+    const tokmap_loader_source source = {.datasets = &s->ds, .n_datasets = 1, .weight = 1};
+    const tokmap_loader_options options = {.struct_size = sizeof options,
+                                           .sources = &source,
+                                           .n_sources = 1,
+                                           .sequence_length = LENGTH,
+                                           .batch_rows = BATCH_ROWS,
+                                           .io = io,
+                                           .seed = bench_random(&s->seed)};
+    return load_data_loader(&options);
+}
+
+static bool take_batch(const stall *s, tokmap_loader *l)
+{
+    const tokmap_gather_options gather = {.struct_size = sizeof gather, .inputs = s->buffer};
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    if (tokmap_loader_next(l, &b, &err) == TOKMAP_OK &&
+        tokmap_batch_gather(&b, &gather, &err) == TOKMAP_OK)
+        return true;
+    cli_warn("%s", err.text);
+    return false;
+}
+
+typedef struct result {
+    double processor_us, share; /* of a step; of the time that was not waited, in % */
+} result;
+
+/* The step sleeps, and what the batch takes after that is what a training loop waits. */
+static bool take_steps(const stall *s, tokmap_loader *l, double step_ms, const stall_rows *r,
+                       result *out)
+{
+    const uint64_t processor = processor_ns(), step_ns = (uint64_t)(step_ms * 1e6);
+    const uint32_t n_steps = r->n_steps;
+    double *waits = r->waits + r->n_waits, waited = 0;
+    for (uint32_t i = 0; i < n_steps; i++) {
+        sleep_until(bench_now_ns() + step_ns);
+        const uint64_t asked = bench_now_ns();
+        if (!take_batch(s, l))
+            return false;
+        waits[i] = (double)(bench_now_ns() - asked) / 1e3;
+        waited += waits[i];
+    }
+    const double working = (double)n_steps * (double)step_ns / 1e3;
+    *out = (result){(double)(processor_ns() - processor) / 1e3 / n_steps,
+                    100 * working / (working + waited)};
+    return true;
+}
+
+static int measure(stall *s, const kind *k, double step_ms, stall_rows *r)
+{
+    result got;
+    double *waits = r->waits + r->n_waits;
+    if (k->cold)
+        device_forget(&s->file, s->ds);
+    else if (load_data_warm_up(s->ds))
+        return 1;
+    tokmap_loader *l = open_loader(s, k->io);
+    const bool fine = l && take_batch(s, l) && take_steps(s, l, step_ms, r, &got);
+    tokmap_loader_close(l);
+    if (!fine)
+        return 1;
+    r->n_waits += r->n_steps;
+    qsort(waits, r->n_steps, sizeof *waits, by_value);
+    bench_add_value(r->p50, percentile(waits, r->n_steps, 500));
+    bench_add_value(r->processor, got.processor_us);
+    bench_add_value(r->share, got.share);
+    return 0;
+}
+
+/* ---- Rows of figures ---- */
+
+static bench_row *add_row(bench_report *report, const kind *k, double step_ms, int i)
+{
+    static const char *const what[N_FIGURES][2] = {{"p50", "us"}, {"p99", "us"}, {"p99.9", "us"},
+                                                   {"max", "us"}, {"CPU", "us"}, {"busy", "%"},
+                                                   {"steps", "n"}};
+    char name[80], group[80];
+    snprintf(name, sizeof name, "%s, %g ms, %s", k->name, step_ms, what[i][0]);
+    snprintf(group, sizeof group, "waiting for a batch, steps of %g ms", step_ms);
+    bench_row *row = bench_add_row(report, "stall", name, what[i][1]);
+    row->cell = true;
+    if (i < N_PERCENTILES)
+        bench_set_group(row, group, "");
+    return row;
+}
+
+static void add_rows(const stall *s, bench_report *report, const kind *k, double step_ms,
+                     stall_rows *r)
+{
+    bench_row **rows[N_FIGURES] = {&r->p50,       &r->p99,   &r->p999, &r->most,
+                                   &r->processor, &r->share, &r->steps};
+    const bool is_short = step_ms <= short_ms && !s->trial;
+    const uint32_t n_all = is_short ? LEAST_STEPS_P999 : LEAST_STEPS;
+    *r = (stall_rows){.n_steps = (n_all + s->n_rounds - 1) / s->n_rounds};
+    for (int i = 0; i < N_FIGURES; i++)
+        if (rows[i] != &r->p999 || is_short)
+            *rows[i] = add_row(report, k, step_ms, i);
+}
+
+static void finish_rows(stall_rows *r)
+{
+    if (r->n_waits == 0)
+        return;
+    qsort(r->waits, r->n_waits, sizeof *r->waits, by_value);
+    bench_add_value(r->p99, percentile(r->waits, r->n_waits, 990));
+    if (r->p999)
+        bench_add_value(r->p999, percentile(r->waits, r->n_waits, 999));
+    bench_add_value(r->most, r->waits[r->n_waits - 1]);
+    bench_add_value(r->steps, (double)r->n_waits);
+    snprintf(r->share->limit, sizeof r->share->limit, "steps that never wait");
+    r->share->fraction = bench_median(r->share) / 100;
+}
+
+/* ---- Page ---- */
+
+static bool take_room(const stall *s, stall_rows *r)
+{
+    r->waits = malloc((size_t)s->n_rounds * r->n_steps * sizeof *r->waits);
+    if (!r->waits)
+        cli_warn("out of memory");
+    return r->waits != NULL;
+}
+
+static int measure_all(stall *s, const bench_options *options, bench_report *report)
+{
+    static const double usual_ms[] = {5, 20, 100};
+    const uint32_t n_ms = options->n_step_ms ? options->n_step_ms : 3;
+    const double *ms = options->n_step_ms ? options->step_ms : usual_ms;
+    static stall_rows all[BENCH_MAX_STEPS * N_KINDS];
+    int code = 0;
+    for (uint32_t at = 0; at < n_ms * N_KINDS; at++)
+        if (s->works[at % N_KINDS])
+            add_rows(s, report, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
+    for (uint32_t at = 0; at < n_ms * N_KINDS && !code; at++)
+        code = s->works[at % N_KINDS] && !take_room(s, &all[at]);
+    for (uint32_t i = 0; i < s->n_rounds && !code; i++)
+        for (uint32_t at = 0; at < n_ms * N_KINDS && !code; at++)
+            if (s->works[at % N_KINDS])
+                code = measure(s, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
+    for (uint32_t at = 0; at < n_ms * N_KINDS; at++) {
+        finish_rows(&all[at]);
+        free(all[at].waits);
+    }
+    return code;
+}
+
+/* Ways that do not work here are said once; data that do not fit into memory are never hot. */
+static void try_kinds(stall *s)
+{
+    static const struct {
+        const char *name;
+        tokmap_io io;
+    } ways[] = {{"map", TOKMAP_IO_MAP},
+                {"populate", TOKMAP_IO_POPULATE},
+                {"read", TOKMAP_IO_READ},
+                {"direct", TOKMAP_IO_DIRECT}};
+    const bool fits = load_data_fits(s->ds);
+    if (!fits)
+        cli_warn("the data take more than half of the memory: 'hot' is left out");
+    if (s->file.in_memory)
+        cli_warn("the file system is in memory (see --dir): 'cold' is left out");
+    for (int w = 0; w < 4; w++) {
+        const bool works = cold_reads_works(s->ds, ways[w].io, ways[w].name);
+        for (int k = 0; k < N_KINDS; k++)
+            if (kinds[k].io == ways[w].io)
+                s->works[k] = works && (kinds[k].cold ? !s->file.in_memory : fits);
+    }
+}
+
+int stall_page(const bench_options *options, bench_report *report)
+{
+    stall s = {.seed = 1, .n_rounds = bench_rounds(options, ROUNDS), .file = {-1, -1, false, 0}};
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    int code = load_data_open(options, usual_bytes, &s.ds);
+    if (!code) {
+        tokmap_dataset_get_info(s.ds, &info);
+        if (info.n_tokens <= LENGTH) {
+            cli_warn("%s: stall needs more than %d tokens", info.token_path, LENGTH);
+            code = 1;
+        }
+    }
+    s.trial = !code && load_data_is_trial(s.ds);
+    s.buffer = malloc(BATCH_ROWS * 4 * (size_t)(LENGTH + 1));
+    if (!code)
+        code = !s.buffer || !device_open(&s.file, info.token_path);
+    if (!code) {
+        try_kinds(&s);
+        code = measure_all(&s, options, report);
+    }
+    device_close(&s.file);
+    free(s.buffer);
+    load_data_close(&s.ds, 1);
+    load_data_remove(options, 1);
+    return code;
+}

@@ -1,0 +1,120 @@
+#include "base/status.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/base.h"
+
+enum {
+    MAX_OPTIONS_BYTES = 4096 /* more is no size of a struct */
+};
+
+const char *tokmap_version(void)
+{
+    return TOKMAP_VERSION_TEXT;
+}
+
+const char *tokmap_status_text(tokmap_status status)
+{
+    switch (status) {
+    case TOKMAP_OK:
+        return "success";
+    case TOKMAP_END:
+        return "nothing more";
+    case TOKMAP_ERR_ARGUMENT:
+        return "invalid argument";
+    case TOKMAP_ERR_MEMORY:
+        return "out of memory";
+    case TOKMAP_ERR_IO:
+        return "input/output error";
+    case TOKMAP_ERR_NOT_A_DATASET:
+        return "not a tokmap dataset";
+    case TOKMAP_ERR_VERSION:
+        return "newer format version";
+    case TOKMAP_ERR_CORRUPT:
+        return "damaged dataset";
+    case TOKMAP_ERR_MISMATCH:
+        return "does not belong together";
+    case TOKMAP_ERR_UNSUPPORTED:
+        return "not supported by this build";
+    case TOKMAP_ERR_EXISTS:
+        return "output exists";
+    case TOKMAP_ERR_LOCKED:
+        return "output is being written by another process";
+    case TOKMAP_ERR_FORKED:
+        return "belongs to the parent process";
+    case TOKMAP_ERR_DEVICE:
+        return "no working GPU";
+    }
+    return "unknown status";
+}
+
+void tokmap_i_error_clear(tokmap_error *err)
+{
+    if (err)
+        memset(err, 0, sizeof *err);
+}
+
+/* A long path must not push out what happened to it: then the middle is left out. */
+static void copy_shortened(tokmap_error *err, const char *text, size_t n_bytes)
+{
+    static const char gap[] = " ... ";
+    const size_t room = sizeof err->text - 1, head = room / 3, tail = room - head - strlen(gap);
+    if (n_bytes <= room) {
+        memcpy(err->text, text, n_bytes + 1);
+        return;
+    }
+    memcpy(err->text, text, head);
+    memcpy(err->text + head, gap, strlen(gap));
+    memcpy(err->text + head + strlen(gap), text + n_bytes - tail, tail + 1);
+}
+
+tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char *format, ...)
+{
+    if (!err)
+        return cause.status;
+    err->status = cause.status;
+    err->sys_errno = cause.sys_errno;
+    err->file_offset = cause.file_offset;
+    char text[8192];
+    va_list args;
+    va_start(args, format);
+    if (vsnprintf(text, sizeof text - 200, format, args) < 0)
+        text[0] = 0;
+    va_end(args);
+    if (cause.sys_errno) {
+        char buffer[128];
+        const size_t used = strlen(text);
+        const char *words = strerror_r(cause.sys_errno, buffer, sizeof buffer);
+        snprintf(text + used, sizeof text - used, ": %s", words);
+    }
+    copy_shortened(err, text, strlen(text));
+    for (char *p = err->text; *p; p++) /* file names may hold anything; the text is one line */
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = '?';
+    return cause.status;
+}
+
+tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
+                                    tokmap_error *err)
+{
+    size_t n_bytes = 0;
+    memset(dst, 0, kind->n_bytes);
+    if (!src)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is NULL", kind->name);
+    memcpy(&n_bytes, src, sizeof n_bytes);
+    if (n_bytes < kind->least_bytes || n_bytes > MAX_OPTIONS_BYTES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: struct_size is %zu: set it to its sizeof",
+                    kind->name, n_bytes);
+    memcpy(dst, src, MIN(n_bytes, kind->n_bytes));
+    if (!is_zero((const uint8_t *)dst + kind->reserved_at, kind->reserved_bytes))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: reserved is not zero", kind->name);
+    if (n_bytes > kind->n_bytes &&
+        !is_zero((const uint8_t *)src + kind->n_bytes, n_bytes - kind->n_bytes))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: sets something that this library (%s) does not know, as it is older than "
+                    "the header: update it, or leave those fields 0",
+                    kind->name, tokmap_version());
+    return TOKMAP_OK;
+}

@@ -1,0 +1,364 @@
+#include "dataset/dataset.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/status.h"
+
+static char *join(const char *prefix, size_t prefix_bytes, const char *suffix)
+{
+    char *path = malloc(prefix_bytes + strlen(suffix) + 1);
+    if (path) {
+        memcpy(path, prefix, prefix_bytes);
+        strcpy(path + prefix_bytes, suffix);
+    }
+    return path;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    const size_t n = strlen(s), m = strlen(end);
+    return n > m && strcmp(s + n - m, end) == 0;
+}
+
+/* Length of the prefix that `path` names: path is P.tmi, or P, or P.suffix. */
+static tokmap_status prefix_of(const char *path, size_t *prefix_bytes, tokmap_error *err)
+{
+    *prefix_bytes = strlen(path);
+    if (ends_with(path, ".tmi")) {
+        *prefix_bytes -= strlen(".tmi");
+        return TOKMAP_OK;
+    }
+    char *index_path = join(path, *prefix_bytes, ".tmi");
+    if (!index_path)
+        return FAIL_MEMORY(err);
+    const bool is_prefix = tokmap_i_file_exists(index_path);
+    free(index_path);
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    if (is_prefix || !dot || dot == base)
+        return TOKMAP_OK;
+    index_path = join(path, (size_t)(dot - path), ".tmi");
+    if (!index_path)
+        return FAIL_MEMORY(err);
+    if (tokmap_i_file_exists(index_path))
+        *prefix_bytes = (size_t)(dot - path);
+    free(index_path);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
+                                    void *dst, tokmap_error *err)
+{
+    size_t n_read = 0;
+    const int error = tokmap_i_file_read(file.fd, dst, n_bytes, offset, &n_read);
+    if (error)
+        return FAIL_IO_AT(err, error, offset + n_read, "%s: cannot read at byte %" PRIu64,
+                          file.name, offset + n_read);
+    if (n_read == n_bytes)
+        return TOKMAP_OK;
+    tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
+    (void)tokmap_i_file_stat_fd(file.fd, &stat);
+    const uint64_t end = MIN(offset + n_read, stat.n_bytes); /* it may end before the range */
+    return FAIL_IO_AT(err, 0, end,
+                      "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
+                      file.name, end);
+}
+
+static tokmap_status open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
+                               tokmap_error *err)
+{
+    int error = tokmap_i_file_open(path, fd);
+    if (!error)
+        error = tokmap_i_file_stat_fd(*fd, stat);
+    if (error == EINVAL)
+        return FAIL_IO(err, error, "%s: not a regular file", path);
+    return error ? FAIL_IO(err, error, "%s: cannot open", path) : TOKMAP_OK;
+}
+
+/* The zero bytes before each section: no byte of the index may differ unnoticed. */
+static tokmap_status check_padding(const tokmap_dataset *ds, int fd, tokmap_error *err)
+{
+    uint64_t end =
+        TOKMAP_I_HEADER_BYTES + (uint64_t)ds->header.n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
+    for (uint32_t i = 0; i < ds->header.n_sections; i++) {
+        uint8_t gap[TOKMAP_I_SECTION_ALIGNMENT];
+        const size_t n_bytes = (size_t)(ds->header.sections[i].offset - end);
+        const tokmap_status status = tokmap_i_read_exactly(
+            (tokmap_i_named_file){fd, ds->index_path}, end, n_bytes, gap, err);
+        if (status)
+            return status;
+        for (size_t j = 0; j < n_bytes; j++)
+            if (gap[j] != 0)
+                return FAIL_AT(err, TOKMAP_ERR_CORRUPT, end + j,
+                               "%s: damaged: byte %" PRIu64 " between sections is not zero",
+                               ds->index_path, end + j);
+        end = ds->header.sections[i].offset + ds->header.sections[i].n_bytes;
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status read_header(tokmap_dataset *ds, int fd, tokmap_error *err)
+{
+    const tokmap_i_input input = {ds->index_path, ds->index_stat.n_bytes};
+    uint8_t bytes[TOKMAP_I_MAX_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES];
+    size_t n_read = 0;
+    const int error = tokmap_i_file_read(fd, bytes, TOKMAP_I_HEADER_BYTES, 0, &n_read);
+    if (error)
+        return FAIL_IO_AT(err, error, n_read, "%s: cannot read the header", ds->index_path);
+    tokmap_status status = tokmap_i_header_decode(bytes, n_read, &input, &ds->header, err);
+    if (status)
+        return status;
+    const size_t table_bytes = (size_t)ds->header.n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
+    status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path}, TOKMAP_I_HEADER_BYTES,
+                                   table_bytes, bytes, err);
+    if (!status)
+        status = tokmap_i_table_decode(bytes, &input, &ds->header, err);
+    return status ? status : check_padding(ds, fd, err);
+}
+
+static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err)
+{
+    const tokmap_i_header *h = &ds->header;
+    const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
+    const tokmap_i_section *sources = tokmap_i_section_find(h, TOKMAP_I_SOURCES);
+    uint8_t count[TOKMAP_I_SOURCE_HEAD_BYTES];
+    const tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path},
+                                                       sources->offset, sizeof count, count, err);
+    if (status)
+        return status;
+    const uint64_t n_sources = load_le64(count);
+    if (!tokmap_i_sources_fit(n_sources, sources->n_bytes))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, sources->offset,
+                       "%s: damaged: %" PRIu64 " sources do not fit into their section",
+                       ds->index_path, n_sources);
+    const int error = tokmap_i_map(fd, h->index_bytes, (const void **)&ds->index_map);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot map %" PRIu64 " bytes", ds->index_path,
+                       h->index_bytes);
+    ds->sources = (tokmap_i_sources){ds->index_map + sources->offset, sources->n_bytes, n_sources,
+                                     h->n_documents, h->n_tokens};
+    tokmap_i_documents_view(&ds->documents, ds->index_map + documents->offset, documents->n_bytes,
+                            h->n_documents, h->n_tokens);
+    return TOKMAP_OK;
+}
+
+static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
+{
+    int fd = -1;
+    tokmap_status status = open_file(ds->index_path, &fd, &ds->index_stat, err);
+    if (!status)
+        status = read_header(ds, fd, err);
+    if (!status)
+        status = view_sections(ds, fd, err);
+    if (!status && ds->header.n_documents > 0)
+        ds->index_fd = fd;
+    else
+        tokmap_i_file_close(fd);
+    return status;
+}
+
+/* A writer that replaces a dataset takes its index away before it touches the tokens, and gives it
+ * back, should it fail, after them. So when the index is there once the tokens are open, and they
+ * still have their name after that, the two belong together. */
+static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens,
+                                     tokmap_error *err)
+{
+    int fd = -1;
+    const tokmap_status status = tokmap_i_dataset_open_index(ds, &fd, err);
+    tokmap_i_file_close(fd);
+    if (!status && !tokmap_i_file_is(ds->token_path, tokens))
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced while it was opened",
+                    ds->token_path);
+    return status;
+}
+
+static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
+{
+    const tokmap_i_header *h = &ds->header;
+    tokmap_i_file_stat stat;
+    tokmap_status status = open_file(ds->token_path, &ds->token_fd, &stat, err);
+    if (!status)
+        status = refuse_replaced(ds, &stat, err);
+    if (status)
+        return status;
+    ds->token_file_bytes = h->token_offset + h->n_tokens * h->token_bytes;
+    if (stat.n_bytes != ds->token_file_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(stat.n_bytes, ds->token_file_bytes),
+                       "%s: has %" PRIu64 " bytes, its index %s says %" PRIu64
+                       "; it was cut, changed, or belongs to another index",
+                       ds->token_path, stat.n_bytes, ds->index_path, ds->token_file_bytes);
+    const int error =
+        tokmap_i_map(ds->token_fd, ds->token_file_bytes, (const void **)&ds->token_map);
+    return error ? FAIL_IO(err, error, "%s: cannot map %" PRIu64 " bytes", ds->token_path,
+                           ds->token_file_bytes)
+                 : TOKMAP_OK;
+}
+
+static tokmap_status open_at(tokmap_dataset *ds, const char *path, tokmap_error *err)
+{
+    size_t prefix_bytes = 0;
+    tokmap_status status = prefix_of(path, &prefix_bytes, err);
+    if (status)
+        return status;
+    ds->index_path = join(path, prefix_bytes, ".tmi");
+    if (!ds->index_path)
+        return FAIL_MEMORY(err);
+    status = open_index(ds, err);
+    if (status)
+        return status;
+    ds->token_path = join(path, prefix_bytes, ds->header.token_suffix);
+    if (!ds->token_path)
+        return FAIL_MEMORY(err);
+    const char *rest = path + prefix_bytes;
+    if (*rest && strcmp(rest, ".tmi") != 0 && strcmp(rest, ds->header.token_suffix) != 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its index %s belongs to %s", path,
+                    ds->index_path, ds->token_path);
+    return open_tokens(ds, err);
+}
+
+tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err)
+{
+    tokmap_i_file_stat stat;
+    const tokmap_status status = open_file(ds->index_path, fd, &stat, err);
+    if (status)
+        return status;
+    const bool same_file =
+        stat.device == ds->index_stat.device && stat.inode == ds->index_stat.inode;
+    if (same_file && stat.n_bytes == ds->index_stat.n_bytes)
+        return TOKMAP_OK;
+    tokmap_i_file_close(*fd);
+    *fd = -1;
+    if (same_file)
+        return FAIL_IO_AT(err, 0, MIN(stat.n_bytes, ds->index_stat.n_bytes),
+                          "%s: has %" PRIu64 " bytes by now, not %" PRIu64
+                          "; it was cut or changed while in use",
+                          ds->index_path, stat.n_bytes, ds->index_stat.n_bytes);
+    return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", ds->index_path);
+}
+
+tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!out)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_dataset_open: out is NULL");
+    *out = NULL;
+    if (!path || !*path)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_dataset_open: no path");
+    tokmap_dataset *ds = calloc(1, sizeof *ds);
+    if (!ds)
+        return FAIL_MEMORY(err);
+    ds->token_fd = ds->index_fd = -1;
+    const tokmap_status status = open_at(ds, path, err);
+    if (status) {
+        tokmap_dataset_close(ds);
+        return status;
+    }
+    *out = ds;
+    return TOKMAP_OK;
+}
+
+void tokmap_dataset_close(tokmap_dataset *ds)
+{
+    if (!ds)
+        return;
+    tokmap_i_unmap(ds->index_map, ds->header.index_bytes);
+    tokmap_i_unmap(ds->token_map, ds->token_file_bytes);
+    tokmap_i_file_close(ds->token_fd);
+    tokmap_i_file_close(ds->index_fd);
+    free(ds->index_path);
+    free(ds->token_path);
+    free(ds);
+}
+
+void tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)
+{
+    const tokmap_i_header *h = &ds->header;
+    tokmap_dataset_info full = {
+        .struct_size = MIN(info->struct_size, sizeof full),
+        .n_tokens = h->n_tokens,
+        .n_documents = h->n_documents,
+        .n_sources = ds->sources.n_sources,
+        .vocab_size = h->vocab_size,
+        .token_offset = h->token_offset,
+        .token_file_bytes = ds->token_file_bytes,
+        .index_bytes = h->index_bytes,
+        .documents_bytes = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes,
+        .token_bytes = h->token_bytes,
+        .largest_id = h->largest_id,
+        .eod_id = h->eod_id,
+        .format_version = h->format_version,
+        .lowest_reader = h->lowest_reader,
+        .index_path = ds->index_path,
+        .token_path = ds->token_path,
+    };
+    memcpy(full.dataset_id, h->dataset_id, sizeof full.dataset_id);
+    memcpy(info, &full, full.struct_size);
+}
+
+static bool range_inside(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens)
+{
+    return first <= ds->header.n_tokens && n_tokens <= ds->header.n_tokens - first;
+}
+
+tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
+                                    const void **tokens)
+{
+    if (!range_inside(ds, first, n_tokens))
+        return TOKMAP_ERR_ARGUMENT;
+    *tokens = ds->token_map + ds->header.token_offset + first * ds->header.token_bytes;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_dataset_read_bytes(const tokmap_dataset *ds, uint64_t first_byte,
+                                          size_t n_bytes, void *dst, tokmap_error *err)
+{
+    return tokmap_i_read_exactly((tokmap_i_named_file){ds->token_fd, ds->token_path},
+                                 ds->header.token_offset + first_byte, n_bytes, dst, err);
+}
+
+tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
+                                  void *dst, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!range_inside(ds, first, n_tokens))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: has %" PRIu64 " tokens; %" PRIu64 " from %" PRIu64 " on are not there",
+                    ds->token_path, ds->header.n_tokens, n_tokens, first);
+    return tokmap_i_dataset_read_bytes(ds, first * ds->header.token_bytes,
+                                       (size_t)(n_tokens * ds->header.token_bytes), dst, err);
+}
+
+tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
+                                      tokmap_document *out)
+{
+    if (index >= ds->header.n_documents)
+        return TOKMAP_ERR_ARGUMENT;
+    return tokmap_i_documents_get(&ds->documents, index, out);
+}
+
+tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
+                                           tokmap_document *out)
+{
+    if (token >= ds->header.n_tokens || ds->header.n_documents == 0)
+        return TOKMAP_ERR_ARGUMENT;
+    return tokmap_i_documents_find(&ds->documents, NULL, token, out);
+}
+
+tokmap_status tokmap_dataset_source(const tokmap_dataset *ds, uint64_t index, tokmap_source *out)
+{
+    if (index >= ds->sources.n_sources)
+        return TOKMAP_ERR_ARGUMENT;
+    return tokmap_i_sources_get(&ds->sources, index, out);
+}
+
+void tokmap_dataset_metadata(const tokmap_dataset *ds, const char **json, size_t *n_bytes)
+{
+    const tokmap_i_section *s = tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA);
+    *json = (const char *)ds->index_map + s->offset;
+    *n_bytes = (size_t)s->n_bytes;
+}

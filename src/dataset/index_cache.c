@@ -1,0 +1,104 @@
+#include "dataset/index_cache.h"
+
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/status.h"
+
+enum {
+    BLOCK_BYTES = 4096,
+    SLOT_BYTES = BLOCK_BYTES + TOKMAP_I_PIECE_BYTES, /* with the rest of a piece that crosses the
+                                                        end of the block */
+    MOST_SLOTS = 4096                                /* 16 MiB of blocks */
+};
+
+typedef struct slot {
+    const tokmap_dataset *ds; /* NULL: the slot is empty */
+    uint64_t block;           /* of the file */
+} slot;
+
+struct tokmap_i_index_cache {
+    tokmap_i_pieces pieces;
+    const tokmap_dataset *ds; /* whose section the lookups are in, */
+    uint64_t section_offset;  /* its place in the file, */
+    uint64_t first_slot;      /* and that of block 0 among the slots */
+    tokmap_error err;         /* of the last read, if it failed */
+    uint64_t n_slots;         /* a power of two */
+    slot *slots;
+    uint8_t *bytes; /* SLOT_BYTES for each */
+};
+
+static bool read_block(tokmap_i_index_cache *c, uint64_t block, uint8_t *to)
+{
+    const tokmap_i_named_file file = {c->ds->index_fd, c->ds->index_path};
+    const uint64_t offset = block * BLOCK_BYTES;
+    const uint64_t n_bytes = MIN(SLOT_BYTES, c->ds->header.index_bytes - offset);
+    return !tokmap_i_read_exactly(file, offset, (size_t)n_bytes, to, &c->err);
+}
+
+static const uint8_t *get(tokmap_i_pieces *self, uint64_t offset)
+{
+    tokmap_i_index_cache *c = (tokmap_i_index_cache *)self;
+    const uint64_t at = c->section_offset + offset, block = at / BLOCK_BYTES;
+    const uint64_t i = (c->first_slot + block) & (c->n_slots - 1);
+    uint8_t *bytes = c->bytes + i * SLOT_BYTES;
+    if (c->slots[i].ds != c->ds || c->slots[i].block != block) {
+        c->slots[i].ds = NULL;
+        if (!read_block(c, block, bytes))
+            return NULL;
+        c->slots[i] = (slot){c->ds, block};
+    }
+    return bytes + at % BLOCK_BYTES;
+}
+
+tokmap_i_index_cache *tokmap_i_index_cache_open(uint64_t n_bytes)
+{
+    tokmap_i_index_cache *c = calloc(1, sizeof *c);
+    if (!c)
+        return NULL;
+    c->pieces.get = get;
+    c->n_slots = 1;
+    while (c->n_slots < MOST_SLOTS && c->n_slots * BLOCK_BYTES < n_bytes + BLOCK_BYTES)
+        c->n_slots *= 2;
+    c->slots = calloc(c->n_slots, sizeof *c->slots);
+    c->bytes = malloc(c->n_slots * SLOT_BYTES);
+    if (c->slots && c->bytes)
+        return c;
+    tokmap_i_index_cache_close(c);
+    return NULL;
+}
+
+void tokmap_i_index_cache_close(tokmap_i_index_cache *c)
+{
+    if (!c)
+        return;
+    free(c->slots);
+    free(c->bytes);
+    free(c);
+}
+
+uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c)
+{
+    return c ? sizeof *c + c->n_slots * (sizeof *c->slots + SLOT_BYTES) : 0;
+}
+
+tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds)
+{
+    if (!c)
+        return NULL;
+    c->ds = ds;
+    c->section_offset = (uint64_t)(ds->documents.bytes - ds->index_map);
+    c->first_slot = load_le64(ds->header.dataset_id); /* anywhere, but the same each time */
+    c->err.status = TOKMAP_OK;
+    return &c->pieces;
+}
+
+tokmap_status tokmap_i_index_cache_fail(const tokmap_i_index_cache *c, const tokmap_dataset *ds,
+                                        tokmap_error *err)
+{
+    if (!c || !c->err.status)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged", ds->index_path);
+    if (err)
+        *err = c->err;
+    return c->err.status;
+}

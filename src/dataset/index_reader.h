@@ -1,0 +1,40 @@
+/* index_reader.h - reading an index file without its map, for work that must survive a failing
+ * disk: whole sections, their checksums, and documents group by group, checked. */
+#ifndef TOKMAP_INDEX_READER_H
+#define TOKMAP_INDEX_READER_H
+
+#include "dataset/dataset.h"
+
+typedef struct tokmap_i_index_reader {
+    const tokmap_dataset *ds;
+    int fd;
+    uint8_t *buffer; /* TOKMAP_I_READER_BUFFER_BYTES */
+} tokmap_i_index_reader;
+
+enum {
+    TOKMAP_I_READER_BUFFER_BYTES = 1 << 20
+};
+
+tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
+                                         tokmap_error *err);
+void tokmap_i_index_reader_close(tokmap_i_index_reader *r);
+
+/* TOKMAP_ERR_CORRUPT when the section does not have its checksum. */
+tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
+                                             const tokmap_i_section *section, tokmap_error *err);
+/* A part of the file. */
+tokmap_status tokmap_i_index_reader_get(tokmap_i_index_reader *r, uint64_t offset, size_t n_bytes,
+                                        void *dst, tokmap_error *err);
+/* A whole section in new memory (at most the size of the file); the caller frees it. */
+tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,
+                                         uint8_t **out, tokmap_error *err);
+
+/* Calls use(context, ends, n_ends) for the documents of each group in order: where they end,
+ * counted from the first token of the dataset. Stops at the first error of its own or of use.
+ * Everything that the format says about ends, level 0 and wide ends is checked. */
+typedef tokmap_status tokmap_i_use_ends(void *context, const uint64_t *ends, uint32_t n_ends,
+                                        tokmap_error *err);
+tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i_use_ends *use,
+                                              void *context, tokmap_error *err);
+
+#endif /* TOKMAP_INDEX_READER_H */

@@ -1,0 +1,415 @@
+/* verify.c - reads every byte of a dataset, without its maps, and checks it.
+ *
+ * First the index; then the token blocks, in parallel, noting what is wrong; then the
+ * documents, which also tells which of them a bad block touches. Damages are reported at the
+ * end and in order, so that the report does not depend on threads. */
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "dataset/index_reader.h"
+#include "base/status.h"
+#include "format/token_scan.h"
+
+/* A piece is read at once; it stays in the second-level cache until it is checked. A slice of it is
+ * checksummed and then scanned out of the first-level cache. */
+enum {
+    PIECE_BYTES = 256 << 10,
+    SLICE_BYTES = 16 << 10,
+    DEFAULT_MAX_THREADS = 16
+};
+
+/* A block with a problem. */
+typedef struct bad_block {
+    uint64_t index;
+    tokmap_damage_kind kind;
+    int sys_errno;
+    uint64_t at_byte; /* of the token file: where reading failed */
+    uint64_t first_document, end_document;
+} bad_block;
+
+typedef struct verify_job {
+    const tokmap_dataset *ds;
+    tokmap_verify_options options;
+    tokmap_i_index_reader reader;
+    uint8_t *checksums; /* as stored; NULL when the section could not be trusted */
+    uint64_t n_blocks, token_bytes_total;
+    atomic_uint_fast64_t next_block;
+    pthread_mutex_t mutex; /* for all below */
+    bad_block *bad;
+    size_t n_bad, bad_capacity;
+    size_t n_first_found, n_end_found; /* of bad, while the documents pass by */
+    uint64_t n_documents_passed;
+    uint32_t largest_id;
+    uint64_t bytes_done, bytes_total;
+    tokmap_status failure; /* could not go on */
+    tokmap_verify_report report;
+    tokmap_error first;
+    bool corrupt;
+} verify_job;
+
+static void report_damage(verify_job *job, tokmap_damage *damage)
+{
+    if (job->report.n_damages++ == 0)
+        job->first = damage->error;
+    if (damage->kind != TOKMAP_DAMAGE_UNREADABLE)
+        job->corrupt = true;
+    if (job->options.on_damage)
+        job->options.on_damage(job->options.user, damage);
+}
+
+/* A problem of the index. False when it is none of the file's: out of memory and the like. */
+static bool report_index(verify_job *job, const tokmap_i_section *section, tokmap_damage_kind kind,
+                         const tokmap_error *error)
+{
+    if (error->status != TOKMAP_ERR_CORRUPT && error->status != TOKMAP_ERR_IO)
+        return false;
+    tokmap_damage damage = {
+        .kind = error->status == TOKMAP_ERR_IO ? TOKMAP_DAMAGE_UNREADABLE : kind,
+        .first_byte = section->offset,
+        .n_bytes = section->n_bytes,
+        .error = *error,
+    };
+    report_damage(job, &damage);
+    return true;
+}
+
+static void progress(verify_job *job, uint64_t n_bytes)
+{
+    job->bytes_done += n_bytes;
+    if (job->options.on_progress)
+        job->options.on_progress(job->options.user, job->bytes_done, job->bytes_total);
+}
+
+/* ---- Token blocks ---- */
+
+typedef struct block_reader {
+    uint8_t *buffer; /* PIECE_BYTES */
+    tokmap_i_hasher *hasher;
+    uint32_t largest_id;
+} block_reader;
+
+static size_t block_bytes(const verify_job *job, uint64_t block)
+{
+    return (size_t)MIN(job->token_bytes_total - block * TOKMAP_I_BLOCK_BYTES, TOKMAP_I_BLOCK_BYTES);
+}
+
+static void check_piece(block_reader *r, size_t n_bytes, uint32_t token_bytes)
+{
+    for (size_t done = 0; done < n_bytes; done += SLICE_BYTES) {
+        const size_t n = MIN(n_bytes - done, SLICE_BYTES);
+        tokmap_i_hasher_add(r->hasher, r->buffer + done, n);
+        const uint32_t largest =
+            tokmap_i_largest_id(r->buffer + done, n / token_bytes, token_bytes);
+        r->largest_id = MAX(r->largest_id, largest);
+    }
+}
+
+static tokmap_status read_block(const verify_job *job, block_reader *r, uint64_t block,
+                                tokmap_error *err)
+{
+    const size_t n_bytes = block_bytes(job, block);
+    tokmap_i_hasher_reset(r->hasher);
+    r->largest_id = 0;
+    for (size_t done = 0; done < n_bytes;) {
+        const size_t n = MIN(n_bytes - done, PIECE_BYTES);
+        const tokmap_status status = tokmap_i_dataset_read_bytes(
+            job->ds, block * TOKMAP_I_BLOCK_BYTES + done, n, r->buffer, err);
+        if (status)
+            return status;
+        check_piece(r, n, job->ds->header.token_bytes);
+        done += n;
+    }
+    return TOKMAP_OK;
+}
+
+static void note_bad(verify_job *job, const bad_block *bad)
+{
+    if (job->n_bad == job->bad_capacity) {
+        const size_t capacity = MAX(job->bad_capacity * 2, 64);
+        bad_block *more = realloc(job->bad, capacity * sizeof *more);
+        if (!more) {
+            job->failure = TOKMAP_ERR_MEMORY;
+            return;
+        }
+        job->bad = more;
+        job->bad_capacity = capacity;
+    }
+    job->bad[job->n_bad++] = *bad;
+}
+
+static void check_block(verify_job *job, block_reader *r, uint64_t block)
+{
+    tokmap_error err;
+    const tokmap_status status = read_block(job, r, block, &err);
+    bad_block bad = {.index = block};
+    bool sound = false;
+    if (status) {
+        bad.kind = TOKMAP_DAMAGE_UNREADABLE;
+        bad.sys_errno = err.sys_errno;
+        bad.at_byte = err.file_offset;
+    } else if (tokmap_i_hasher_get(r->hasher) != load_le64(job->checksums + 8 * block)) {
+        bad.kind = TOKMAP_DAMAGE_BLOCK;
+    } else if (r->largest_id > job->ds->header.largest_id) {
+        bad.kind = TOKMAP_DAMAGE_CONTENT;
+    } else {
+        sound = true;
+    }
+    pthread_mutex_lock(&job->mutex);
+    if (!sound)
+        note_bad(job, &bad);
+    job->largest_id = MAX(job->largest_id, r->largest_id);
+    job->report.n_blocks_checked++;
+    job->report.bytes_read += status ? 0 : block_bytes(job, block);
+    progress(job, block_bytes(job, block));
+    pthread_mutex_unlock(&job->mutex);
+}
+
+/* The first block is always in the sample, so that no sample is empty. */
+static bool in_sample(const verify_job *job, uint64_t block)
+{
+    if (job->options.sample >= 1 || block == 0)
+        return true;
+    uint8_t key[16];
+    store_le64(key, job->options.seed);
+    store_le64(key + 8, block);
+    return (double)tokmap_i_checksum(key, sizeof key) < job->options.sample * 0x1p64;
+}
+
+static void check_blocks(void *context)
+{
+    verify_job *job = context;
+    block_reader r = {malloc(PIECE_BYTES), tokmap_i_hasher_open(), 0};
+    if (r.buffer && r.hasher) {
+        uint64_t block;
+        while ((block = atomic_fetch_add(&job->next_block, 1)) < job->n_blocks)
+            if (in_sample(job, block))
+                check_block(job, &r, block);
+    } else {
+        pthread_mutex_lock(&job->mutex);
+        job->failure = TOKMAP_ERR_MEMORY;
+        pthread_mutex_unlock(&job->mutex);
+    }
+    free(r.buffer);
+    tokmap_i_hasher_close(r.hasher);
+}
+
+static int by_index(const void *a, const void *b)
+{
+    const uint64_t x = ((const bad_block *)a)->index, y = ((const bad_block *)b)->index;
+    return x < y ? -1 : x > y;
+}
+
+/* ---- Which documents a bad block touches ---- */
+
+static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_t n_ends,
+                                    tokmap_error *err)
+{
+    (void)err;
+    verify_job *job = context;
+    const uint64_t tokens_in_block = TOKMAP_I_BLOCK_BYTES / job->ds->header.token_bytes;
+    for (uint32_t i = 0; i < n_ends; i++) {
+        const uint64_t document = job->n_documents_passed + i;
+        while (job->n_first_found < job->n_bad &&
+               ends[i] > job->bad[job->n_first_found].index * tokens_in_block)
+            job->bad[job->n_first_found++].first_document = document;
+        while (job->n_end_found < job->n_first_found &&
+               ends[i] >= MIN((job->bad[job->n_end_found].index + 1) * tokens_in_block,
+                              job->ds->header.n_tokens))
+            job->bad[job->n_end_found++].end_document = document + 1;
+    }
+    job->n_documents_passed += n_ends;
+    return TOKMAP_OK;
+}
+
+static const char *what_is_bad(const bad_block *bad)
+{
+    if (bad->kind == TOKMAP_DAMAGE_BLOCK)
+        return "does not have its checksum";
+    if (bad->kind == TOKMAP_DAMAGE_CONTENT)
+        return "holds an id above the largest that the header names";
+    return bad->sys_errno ? "cannot be read" : "is not there: the file was cut short";
+}
+
+static void report_block(verify_job *job, const bad_block *bad)
+{
+    const tokmap_i_header *h = &job->ds->header;
+    const uint64_t first_token = bad->index * (TOKMAP_I_BLOCK_BYTES / h->token_bytes);
+    const uint64_t first_byte = h->token_offset + bad->index * TOKMAP_I_BLOCK_BYTES;
+    const size_t n_bytes = block_bytes(job, bad->index);
+    tokmap_damage damage = {
+        .kind = bad->kind,
+        .block_index = bad->index,
+        .first_byte = first_byte,
+        .n_bytes = n_bytes,
+        .first_token = first_token,
+        .n_tokens = n_bytes / h->token_bytes,
+        .first_document = bad->first_document,
+        .n_documents = bad->end_document - bad->first_document,
+    };
+    const bool unreadable = bad->kind == TOKMAP_DAMAGE_UNREADABLE;
+    tokmap_i_fail(&damage.error,
+                  (tokmap_i_cause){unreadable ? TOKMAP_ERR_IO : TOKMAP_ERR_CORRUPT, bad->sys_errno,
+                                   unreadable ? bad->at_byte : first_byte},
+                  "%s: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 ") %s", job->ds->token_path,
+                  bad->index, first_byte, first_byte + n_bytes - 1, what_is_bad(bad));
+    report_damage(job, &damage);
+}
+
+/* ---- The whole ---- */
+
+static bool check_sections(verify_job *job, bool *documents_sound)
+{
+    const tokmap_i_header *h = &job->ds->header;
+    *documents_sound = true;
+    for (uint32_t i = 0; i < h->n_sections; i++) {
+        const tokmap_i_section *section = &h->sections[i];
+        tokmap_error err;
+        if (tokmap_i_index_reader_checksum(&job->reader, section, &err) == TOKMAP_OK) {
+            job->report.bytes_read += section->n_bytes;
+            if (section->kind == TOKMAP_I_CHECKSUMS &&
+                tokmap_i_index_reader_load(&job->reader, section, &job->checksums, &err) &&
+                !report_index(job, section, TOKMAP_DAMAGE_SECTION, &err))
+                return false;
+        } else if (!report_index(job, section, TOKMAP_DAMAGE_SECTION, &err)) {
+            return false;
+        } else if (section->kind == TOKMAP_I_DOCUMENTS) {
+            *documents_sound = false;
+        }
+        progress(job, section->n_bytes);
+    }
+    return true;
+}
+
+static bool check_sources(verify_job *job)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&job->ds->header, TOKMAP_I_SOURCES);
+    tokmap_i_sources sources = job->ds->sources;
+    tokmap_error err;
+    uint8_t *bytes = NULL;
+    if (tokmap_i_index_reader_load(&job->reader, section, &bytes, &err))
+        return report_index(job, section, TOKMAP_DAMAGE_SECTION, &err);
+    sources.bytes = bytes;
+    const char *problem = tokmap_i_sources_check(&sources);
+    free(bytes);
+    if (!problem)
+        return true;
+    FAIL_AT(&err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: %s", job->ds->index_path,
+            problem);
+    return report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
+}
+
+static bool check_documents(verify_job *job)
+{
+    tokmap_error err;
+    if (tokmap_i_index_reader_documents(&job->reader, pass_documents, job, &err) == TOKMAP_OK)
+        return true;
+    return report_index(job, tokmap_i_section_find(&job->ds->header, TOKMAP_I_DOCUMENTS),
+                        TOKMAP_DAMAGE_CONTENT, &err);
+}
+
+static void check_largest(verify_job *job)
+{
+    const tokmap_i_header *h = &job->ds->header;
+    if (job->report.n_damages > 0 || job->report.n_blocks_checked < job->n_blocks ||
+        job->largest_id == h->largest_id)
+        return;
+    tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
+    FAIL(&damage.error, TOKMAP_ERR_CORRUPT,
+         "%s: damaged: its header says that the largest id is %" PRIu32 ", it is %" PRIu32,
+         job->ds->index_path, h->largest_id, job->largest_id);
+    report_damage(job, &damage);
+}
+
+static void check_all(verify_job *job)
+{
+    bool documents_sound = false;
+    if (!check_sections(job, &documents_sound) || !check_sources(job)) {
+        job->failure = TOKMAP_ERR_MEMORY;
+        return;
+    }
+    if (job->checksums)
+        tokmap_i_run_threads(job->options.n_threads, check_blocks, job);
+    if (job->failure)
+        return;
+    if (job->n_bad > 1)
+        qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
+    if (documents_sound && !check_documents(job))
+        job->failure = TOKMAP_ERR_MEMORY;
+    for (size_t i = job->n_end_found; i < job->n_bad; i++)
+        job->bad[i].first_document = 0; /* the documents came to no end: theirs are not known */
+    for (size_t i = 0; i < job->n_bad; i++)
+        report_block(job, &job->bad[i]);
+    check_largest(job);
+}
+
+static tokmap_status take_options(verify_job *job, const tokmap_verify_options *options,
+                                  tokmap_error *err)
+{
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_verify_options, on_damage)};
+    const tokmap_status status =
+        options ? tokmap_i_take_options(&job->options, options, &kind, err) : TOKMAP_OK;
+    if (status)
+        return status;
+    if (job->options.sample == 0)
+        job->options.sample = 1;
+    if (!(job->options.sample > 0 && job->options.sample <= 1))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "the fraction to sample must be above 0, at most 1");
+    if (job->options.n_threads > TOKMAP_I_MAX_THREADS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": at most %d",
+                    job->options.n_threads, TOKMAP_I_MAX_THREADS);
+    if (job->options.n_threads == 0)
+        job->options.n_threads = MIN(tokmap_i_n_processors(), DEFAULT_MAX_THREADS);
+    return TOKMAP_OK;
+}
+
+static uint64_t section_bytes(const verify_job *job)
+{
+    uint64_t n_bytes = 0;
+    for (uint32_t i = 0; i < job->ds->header.n_sections; i++)
+        n_bytes += job->ds->header.sections[i].n_bytes;
+    return n_bytes;
+}
+
+static uint64_t bytes_to_read(const verify_job *job)
+{
+    uint64_t n_bytes = job->ds->header.index_bytes;
+    for (uint64_t block = 0; block < job->n_blocks; block++)
+        n_bytes += in_sample(job, block) ? block_bytes(job, block) : 0;
+    return n_bytes;
+}
+
+tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verify_options *options,
+                                    tokmap_verify_report *report, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    verify_job job = {.ds = ds, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    tokmap_status status = take_options(&job, options, err);
+    if (!status)
+        status = tokmap_i_index_reader_open(&job.reader, ds, err);
+    if (status)
+        return status;
+    job.n_blocks = job.report.n_blocks = tokmap_i_n_blocks(&ds->header);
+    job.token_bytes_total = ds->header.n_tokens * ds->header.token_bytes;
+    job.bytes_total = bytes_to_read(&job);
+    /* Header, table and the zeros between sections were read and checked by the open. */
+    job.bytes_done = job.report.bytes_read = ds->header.index_bytes - section_bytes(&job);
+    check_all(&job);
+    if (report)
+        *report = job.report;
+    if (job.failure)
+        status = FAIL_MEMORY(err);
+    else if (job.report.n_damages > 0)
+        status = job.corrupt ? TOKMAP_ERR_CORRUPT : TOKMAP_ERR_IO;
+    if (job.report.n_damages > 0 && !job.failure && err) {
+        *err = job.first;
+        err->status = status;
+    }
+    tokmap_i_index_reader_close(&job.reader);
+    pthread_mutex_destroy(&job.mutex);
+    free(job.checksums);
+    free(job.bad);
+    return status;
+}

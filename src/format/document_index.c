@@ -1,0 +1,278 @@
+#include "format/document_index.h"
+
+#include "base/base.h"
+#include "format/format_limits.h"
+
+#define WIDE_MARK UINT32_MAX
+enum {
+    SPAN_OFFSET = 4 * (TOKMAP_I_GROUP_DOCUMENTS - 1),
+    NODE_BYTES = 8 * TOKMAP_I_NODE_KEYS
+};
+
+void tokmap_i_documents_layout_of(uint64_t n_documents, tokmap_i_documents_layout *out)
+{
+    *out = (tokmap_i_documents_layout){.n_groups = div_up(n_documents, TOKMAP_I_GROUP_DOCUMENTS)};
+    uint64_t offset = out->n_groups * TOKMAP_I_GROUP_BYTES;
+    uint64_t n_entries = out->n_groups;
+    while (n_entries > 0 && out->n_levels < TOKMAP_I_MAX_LEVELS) {
+        out->level_offset[out->n_levels] = offset;
+        out->level_entries[out->n_levels] = n_entries;
+        out->n_levels++;
+        offset += round_up(n_entries, TOKMAP_I_NODE_KEYS) * 8;
+        n_entries = n_entries <= TOKMAP_I_NODE_KEYS ? 0 : div_up(n_entries, TOKMAP_I_NODE_KEYS);
+    }
+    out->wide_offset = offset;
+}
+
+bool tokmap_i_documents_size_valid(uint64_t n_documents, uint64_t section_bytes)
+{
+    if (n_documents > TOKMAP_I_MAX_DOCUMENTS)
+        return false;
+    tokmap_i_documents_layout layout;
+    tokmap_i_documents_layout_of(n_documents, &layout);
+    if (section_bytes < layout.wide_offset)
+        return false;
+    const uint64_t wide_bytes = section_bytes - layout.wide_offset;
+    return wide_bytes % TOKMAP_I_WIDE_BYTES == 0 &&
+           wide_bytes / TOKMAP_I_WIDE_BYTES <= layout.n_groups;
+}
+
+void tokmap_i_documents_view(tokmap_i_documents *out, const uint8_t *bytes, uint64_t n_bytes,
+                             uint64_t n_documents, uint64_t n_tokens)
+{
+    out->bytes = bytes;
+    out->n_documents = n_documents;
+    out->n_tokens = n_tokens;
+    tokmap_i_documents_layout_of(n_documents, &out->layout);
+    out->n_wide = (n_bytes - out->layout.wide_offset) / TOKMAP_I_WIDE_BYTES;
+}
+
+bool tokmap_i_group_is_wide(const uint8_t *record)
+{
+    return load_le32(record + SPAN_OFFSET) == WIDE_MARK;
+}
+
+uint64_t tokmap_i_group_wide_index(const uint8_t *record)
+{
+    return load_le64(record);
+}
+
+/* Each lookup is compiled twice: with `from` NULL, for sections in memory, where nothing is left of
+ * it; and apart from that, for pieces. */
+#define LOOKUP static inline __attribute__((always_inline))
+#define APART static __attribute__((noinline))
+
+LOOKUP const uint8_t *piece_at(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                               uint64_t offset)
+{
+    return from ? from->get(from, offset) : docs->bytes + offset;
+}
+
+/* A group's ends, whichever width they have. */
+typedef struct group_ends {
+    const uint8_t *bytes;
+    bool wide;
+} group_ends;
+
+LOOKUP bool ends_of_group(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
+                          group_ends *out)
+{
+    const uint8_t *record = piece_at(docs, from, group * TOKMAP_I_GROUP_BYTES);
+    if (from && !record)
+        return false;
+    *out = (group_ends){record, tokmap_i_group_is_wide(record)};
+    if (!out->wide)
+        return true;
+    const uint64_t wide_index = tokmap_i_group_wide_index(record);
+    if (wide_index >= docs->n_wide)
+        return false;
+    out->bytes = piece_at(docs, from, docs->layout.wide_offset + wide_index * TOKMAP_I_WIDE_BYTES);
+    return !from || out->bytes;
+}
+
+static uint64_t end_at(const group_ends *ends, uint32_t j)
+{
+    return ends->wide ? load_le64(ends->bytes + 8 * (size_t)j)
+                      : load_le32(ends->bytes + 4 * (size_t)j);
+}
+
+/* How many of the 64 ends are at or below `relative`: counting all is quicker than searching, as
+ * nothing has to be predicted and the cache lines are fetched together. */
+static uint32_t count_ends(const group_ends *ends, uint64_t relative)
+{
+    uint32_t n = 0;
+    if (ends->wide) {
+        for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
+            n += load_le64(ends->bytes + 8 * (size_t)j) <= relative;
+        return n;
+    }
+    if (relative >= WIDE_MARK)
+        return TOKMAP_I_GROUP_DOCUMENTS;
+    const uint32_t key = (uint32_t)relative;
+    for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
+        n += load_le32(ends->bytes + 4 * (size_t)j) <= key;
+    return n;
+}
+
+/* UINT64_MAX, where no group can start, when it could not be read. */
+LOOKUP uint64_t group_start(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group)
+{
+    const uint8_t *start = piece_at(docs, from, docs->layout.level_offset[0] + group * 8);
+    return from && !start ? UINT64_MAX : load_le64(start);
+}
+
+/* Document j of a group; *out may be nonsense when the section is damaged, which the caller
+ * checks. */
+LOOKUP tokmap_status fill(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
+                          uint32_t j, tokmap_document *out)
+{
+    group_ends ends;
+    const uint64_t start = group_start(docs, from, group);
+    if (start > docs->n_tokens || !ends_of_group(docs, from, group, &ends))
+        return TOKMAP_ERR_CORRUPT;
+    const uint64_t first = j == 0 ? 0 : end_at(&ends, j - 1);
+    const uint64_t end = end_at(&ends, j);
+    if (first > end || end > docs->n_tokens - start)
+        return TOKMAP_ERR_CORRUPT;
+    *out = (tokmap_document){group * TOKMAP_I_GROUP_DOCUMENTS + j, start + first, end - first};
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
+                                     tokmap_document *out)
+{
+    return fill(docs, NULL, index / TOKMAP_I_GROUP_DOCUMENTS,
+                (uint32_t)(index % TOKMAP_I_GROUP_DOCUMENTS), out);
+}
+
+static uint32_t count_keys(const uint8_t *node, uint64_t token)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < TOKMAP_I_NODE_KEYS; i++)
+        n += load_le64(node + 8 * (size_t)i) <= token;
+    return n;
+}
+
+LOOKUP tokmap_status find(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t token,
+                          tokmap_document *out)
+{
+    const tokmap_i_documents_layout *l = &docs->layout;
+    uint64_t entry = 0;
+    for (uint32_t level = l->n_levels; level-- > 0;) {
+        const uint64_t node = level + 1 == l->n_levels ? 0 : entry;
+        const uint8_t *keys = piece_at(docs, from, l->level_offset[level] + node * NODE_BYTES);
+        if (from && !keys)
+            return TOKMAP_ERR_CORRUPT;
+        const uint32_t n = count_keys(keys, token);
+        entry = node * TOKMAP_I_NODE_KEYS + n - 1;
+        if (n == 0 || entry >= l->level_entries[level])
+            return TOKMAP_ERR_CORRUPT;
+    }
+    group_ends ends;
+    const uint64_t start = group_start(docs, from, entry);
+    if (start > token || !ends_of_group(docs, from, entry, &ends))
+        return TOKMAP_ERR_CORRUPT;
+    const uint32_t j = count_ends(&ends, token - start);
+    if (j >= TOKMAP_I_GROUP_DOCUMENTS || entry * TOKMAP_I_GROUP_DOCUMENTS + j >= docs->n_documents)
+        return TOKMAP_ERR_CORRUPT;
+    const tokmap_status status = fill(docs, from, entry, j, out);
+    if (!status && token - out->first_token >= out->n_tokens)
+        return TOKMAP_ERR_CORRUPT;
+    return status;
+}
+
+APART tokmap_status find_in_pieces(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                   uint64_t token, tokmap_document *out)
+{
+    return find(docs, from, token, out);
+}
+
+tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                      uint64_t token, tokmap_document *out)
+{
+    return from ? find_in_pieces(docs, from, token, out) : find(docs, NULL, token, out);
+}
+
+LOOKUP uint32_t group_ends_of(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
+                              uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
+{
+    const uint64_t n_left = docs->n_documents - group * TOKMAP_I_GROUP_DOCUMENTS;
+    const uint32_t n = (uint32_t)MIN(n_left, TOKMAP_I_GROUP_DOCUMENTS);
+    const uint64_t start = group_start(docs, from, group);
+    group_ends stored;
+    if (start > docs->n_tokens || !ends_of_group(docs, from, group, &stored))
+        return 0;
+    uint64_t last = 0;
+    for (uint32_t j = 0; j < n; j++) {
+        const uint64_t end = end_at(&stored, j);
+        if (end < last || end > docs->n_tokens - start)
+            return 0;
+        ends[j] = start + end;
+        last = end;
+    }
+    return n;
+}
+
+APART uint32_t group_in_pieces(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                               uint64_t group, uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
+{
+    return group_ends_of(docs, from, group, ends);
+}
+
+uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                  uint64_t group, uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS])
+{
+    return from ? group_in_pieces(docs, from, group, ends) : group_ends_of(docs, NULL, group, ends);
+}
+
+bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_index,
+                           uint8_t *record, uint8_t *wide)
+{
+    const uint64_t span = ends[n_ends - 1];
+    memset(record, 0, TOKMAP_I_GROUP_BYTES);
+    if (span < WIDE_MARK) {
+        for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
+            store_le32(record + 4 * (size_t)j, (uint32_t)ends[MIN(j, n_ends - 1)]);
+        return false;
+    }
+    store_le64(record, wide_index);
+    store_le32(record + SPAN_OFFSET, WIDE_MARK);
+    for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++)
+        store_le64(wide + 8 * (size_t)j, ends[MIN(j, n_ends - 1)]);
+    return true;
+}
+
+static const char *check_wide_record(const tokmap_i_group *group)
+{
+    if (!group->wide || tokmap_i_group_wide_index(group->record) != group->wide_index)
+        return "a wide group does not name its wide ends";
+    for (uint32_t i = 8; i < SPAN_OFFSET; i++)
+        if (group->record[i] != 0)
+            return "a wide group's record holds more than it may";
+    return NULL;
+}
+
+const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_start)
+{
+    group_ends ends = {group->record, tokmap_i_group_is_wide(group->record)};
+    if (ends.wide) {
+        const char *problem = check_wide_record(group);
+        if (problem)
+            return problem;
+        ends.bytes = group->wide;
+    }
+    if (group->start != *next_start)
+        return "a group does not start where the one before it ends";
+    uint64_t last = 0;
+    for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++) {
+        const uint64_t end = end_at(&ends, j);
+        if (j < group->n_documents ? end < last : end != last)
+            return "document ends do not rise";
+        last = end;
+    }
+    if (ends.wide ? last < WIDE_MARK : false)
+        return "a group is wide without need";
+    if (!checked_add(*next_start, last, next_start))
+        return "document ends overflow";
+    return NULL;
+}

@@ -1,0 +1,359 @@
+#include "format/format.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "format/document_index.h"
+#include "base/hash.h"
+#include "base/status.h"
+
+static const uint8_t magic[8] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n'};
+#define BYTE_ORDER_MARK 0x01020304u
+
+/* Byte offsets of header fields, in file order. */
+enum {
+    AT_MAGIC = 0,
+    AT_BYTE_ORDER = 8,
+    AT_FORMAT_VERSION = 12,
+    AT_LOWEST_READER = 14,
+    AT_MUST_UNDERSTAND = 16,
+    AT_HEADER_BYTES = 24,
+    AT_N_SECTIONS = 28,
+    AT_INDEX_BYTES = 32,
+    AT_DATASET_ID = 40,
+    AT_N_TOKENS = 56,
+    AT_N_DOCUMENTS = 64,
+    AT_TOKEN_OFFSET = 72,
+    AT_TOKEN_BYTES = 80,
+    AT_LARGEST_ID = 84,
+    AT_VOCAB_SIZE = 88,
+    AT_EOD_ID = 96,
+    AT_RESERVED_1 = 100,
+    AT_TOKEN_SUFFIX = 104,
+    AT_RESERVED_2 = 120,
+    AT_IGNORABLE = 176,
+    AT_TABLE_CHECKSUM = 240,
+    AT_HEADER_CHECKSUM = 248
+};
+
+enum {
+    SECTION_MUST_UNDERSTAND = 1
+};
+
+static bool ends_with(const char *s, size_t n_bytes, const char *end)
+{
+    const size_t n_end = strlen(end);
+    return n_bytes >= n_end && memcmp(s + n_bytes - n_end, end, n_end) == 0;
+}
+
+int tokmap_i_suffix_valid(const char *suffix)
+{
+    const size_t n = strlen(suffix);
+    const char *allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
+    return n >= 2 && n < TOKMAP_I_SUFFIX_BYTES && suffix[0] == '.' &&
+           strspn(suffix, allowed) == n && !ends_with(suffix, n, ".tmi") &&
+           !ends_with(suffix, n, ".partial");
+}
+
+/* What stays the same in all versions: first is it ours, then is it whole, then is it too new. */
+static tokmap_status check_identity(const uint8_t *p, size_t n_bytes, const tokmap_i_input *input,
+                                    tokmap_error *err)
+{
+    if (n_bytes < sizeof magic || memcmp(p, magic, sizeof magic) != 0)
+        return FAIL(err, TOKMAP_ERR_NOT_A_DATASET, "%s: not a tokmap index", input->name);
+    if (n_bytes < TOKMAP_I_HEADER_BYTES)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, n_bytes,
+                       "%s: damaged: the file has %zu bytes, its header alone needs %d",
+                       input->name, n_bytes, TOKMAP_I_HEADER_BYTES);
+    if (load_le64(p + AT_HEADER_CHECKSUM) != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_HEADER_CHECKSUM,
+                       "%s: damaged: the header (bytes 0-255) does not have its checksum",
+                       input->name);
+    if (load_le32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_BYTE_ORDER,
+                       "%s: damaged: the byte-order mark is %08" PRIx32 ", not %08x", input->name,
+                       load_le32(p + AT_BYTE_ORDER), BYTE_ORDER_MARK);
+    const unsigned version = load_le16(p + AT_FORMAT_VERSION);
+    const unsigned lowest_reader = load_le16(p + AT_LOWEST_READER);
+    if (version == 0 || lowest_reader == 0)
+        return FAIL_AT(
+            err, TOKMAP_ERR_VERSION, AT_FORMAT_VERSION,
+            "%s: format %u for readers from %u on: no released version, nothing reads it",
+            input->name, version, lowest_reader);
+    if (lowest_reader > TOKMAP_I_FORMAT_VERSION)
+        return FAIL_AT(
+            err, TOKMAP_ERR_VERSION, AT_LOWEST_READER,
+            "%s: format %u needs a reader of format %u, this tokmap reads up to %d: take "
+            "a newer tokmap",
+            input->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
+    if (load_le32(p + AT_MUST_UNDERSTAND) != 0)
+        return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_MUST_UNDERSTAND,
+                       "%s: uses features (flags %08" PRIx32
+                       ") that this tokmap does not know: take a newer one",
+                       input->name, load_le32(p + AT_MUST_UNDERSTAND));
+    return TOKMAP_OK;
+}
+
+static void decode_fields(const uint8_t *p, tokmap_i_header *h)
+{
+    memset(h, 0, sizeof *h);
+    h->format_version = load_le16(p + AT_FORMAT_VERSION);
+    h->lowest_reader = load_le16(p + AT_LOWEST_READER);
+    h->n_sections = load_le32(p + AT_N_SECTIONS);
+    h->index_bytes = load_le64(p + AT_INDEX_BYTES);
+    memcpy(h->dataset_id, p + AT_DATASET_ID, sizeof h->dataset_id);
+    h->n_tokens = load_le64(p + AT_N_TOKENS);
+    h->n_documents = load_le64(p + AT_N_DOCUMENTS);
+    h->token_offset = load_le64(p + AT_TOKEN_OFFSET);
+    h->token_bytes = load_le32(p + AT_TOKEN_BYTES);
+    h->largest_id = load_le32(p + AT_LARGEST_ID);
+    h->vocab_size = load_le64(p + AT_VOCAB_SIZE);
+    h->eod_id = load_le32(p + AT_EOD_ID);
+    memcpy(h->token_suffix, p + AT_TOKEN_SUFFIX, sizeof h->token_suffix);
+    h->table_checksum = load_le64(p + AT_TABLE_CHECKSUM);
+}
+
+static bool all_zero(const uint8_t *p, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++)
+        if (p[i] != 0)
+            return false;
+    return true;
+}
+
+static bool suffix_field_valid(const char *field)
+{
+    const size_t n = strnlen(field, TOKMAP_I_SUFFIX_BYTES);
+    return n < TOKMAP_I_SUFFIX_BYTES && tokmap_i_suffix_valid(field) &&
+           all_zero((const uint8_t *)field + n, TOKMAP_I_SUFFIX_BYTES - n);
+}
+
+static bool id_fits(uint64_t id, const tokmap_i_header *h)
+{
+    return (h->token_bytes == 4 || id <= UINT16_MAX) && (h->vocab_size == 0 || id < h->vocab_size);
+}
+
+/* Every rule for a single field, in file order, with the offset of the field that breaks it. */
+static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint64_t *offset)
+{
+    const uint32_t w = h->token_bytes;
+    const struct {
+        bool holds;
+        uint64_t offset;
+        const char *what;
+    } rules[] = {
+        {load_le32(p + AT_HEADER_BYTES) == TOKMAP_I_HEADER_BYTES, AT_HEADER_BYTES, "header size"},
+        {h->n_sections >= TOKMAP_I_MIN_SECTIONS && h->n_sections <= TOKMAP_I_MAX_SECTIONS,
+         AT_N_SECTIONS, "number of sections"},
+        {h->n_tokens <= TOKMAP_I_MAX_TOKENS, AT_N_TOKENS, "number of tokens"},
+        {h->n_documents <= TOKMAP_I_MAX_DOCUMENTS, AT_N_DOCUMENTS, "number of documents"},
+        {w == 2 || w == 4, AT_TOKEN_BYTES, "token width"},
+        {h->token_offset <= TOKMAP_I_MAX_TOKEN_OFFSET && (w == 0 || h->token_offset % w == 0),
+         AT_TOKEN_OFFSET, "token offset"},
+        {h->vocab_size <= TOKMAP_I_MAX_VOCAB, AT_VOCAB_SIZE, "vocabulary size"},
+        {h->n_tokens == 0 ? h->largest_id == 0 : id_fits(h->largest_id, h), AT_LARGEST_ID,
+         "largest id"},
+        {h->eod_id == TOKMAP_NO_ID || id_fits(h->eod_id, h), AT_EOD_ID, "end-of-document id"},
+        {all_zero(p + AT_RESERVED_1, AT_TOKEN_SUFFIX - AT_RESERVED_1), AT_RESERVED_1,
+         "reserved field"},
+        {suffix_field_valid(h->token_suffix), AT_TOKEN_SUFFIX, "token file suffix"},
+        {all_zero(p + AT_RESERVED_2, AT_IGNORABLE - AT_RESERVED_2), AT_RESERVED_2,
+         "reserved field"},
+    };
+    for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++) {
+        if (!rules[i].holds) {
+            *offset = rules[i].offset;
+            return rules[i].what;
+        }
+    }
+    return NULL;
+}
+
+tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
+                                     const tokmap_i_input *input, tokmap_i_header *header,
+                                     tokmap_error *err)
+{
+    const tokmap_status status = check_identity(bytes, n_bytes, input, err);
+    if (status)
+        return status;
+    decode_fields(bytes, header);
+    uint64_t offset = 0;
+    const char *what = broken_rule(bytes, header, &offset);
+    if (what)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
+                       "%s: damaged: the %s at byte %" PRIu64 " of the header is out of range",
+                       input->name, what, offset);
+    if (header->index_bytes != input->file_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(header->index_bytes, input->file_bytes),
+                       "%s: damaged: the file has %" PRIu64 " bytes, its header says %" PRIu64,
+                       input->name, input->file_bytes, header->index_bytes);
+    const uint64_t table_end =
+        TOKMAP_I_HEADER_BYTES + (uint64_t)header->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
+    if (table_end > input->file_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, input->file_bytes,
+                       "%s: damaged: the section table does not fit into the file", input->name);
+    return TOKMAP_OK;
+}
+
+uint64_t tokmap_i_section_start(const tokmap_i_header *h, uint32_t i)
+{
+    const uint64_t before =
+        i == 0 ? TOKMAP_I_HEADER_BYTES + (uint64_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES
+               : h->sections[i - 1].offset + h->sections[i - 1].n_bytes;
+    return round_up(before, TOKMAP_I_SECTION_ALIGNMENT);
+}
+
+const tokmap_i_section *tokmap_i_section_find(const tokmap_i_header *h, tokmap_i_section_kind kind)
+{
+    for (uint32_t i = 0; i < h->n_sections; i++)
+        if (h->sections[i].kind == (uint32_t)kind)
+            return &h->sections[i];
+    return NULL;
+}
+
+uint64_t tokmap_i_n_blocks(const tokmap_i_header *h)
+{
+    return div_up(h->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
+}
+
+static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i, const tokmap_i_input *input,
+                                 tokmap_error *err)
+{
+    const tokmap_i_section *s = &h->sections[i];
+    const uint64_t at = TOKMAP_I_HEADER_BYTES + (uint64_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
+    if (s->kind == 0 || (i > 0 && s->kind <= h->sections[i - 1].kind))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at,
+                       "%s: damaged: section %" PRIu32 " has kind %" PRIu32 ", out of order",
+                       input->name, i, s->kind);
+    const bool known = s->kind <= TOKMAP_I_METADATA;
+    if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags == 0))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
+                       "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
+                       ", which it cannot have",
+                       input->name, i, s->flags);
+    if (!known && s->flags != 0)
+        return FAIL_AT(err, TOKMAP_ERR_VERSION, at,
+                       "%s: holds a section of kind %" PRIu32
+                       " that this tokmap does not know: take a newer one",
+                       input->name, s->kind);
+    uint64_t end = 0;
+    if (s->offset != tokmap_i_section_start(h, i) || !checked_add(s->offset, s->n_bytes, &end) ||
+        end > input->file_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 8,
+                       "%s: damaged: section %" PRIu32 " (offset %" PRIu64 ", size %" PRIu64
+                       ") does not fit its place in the file",
+                       input->name, i, s->offset, s->n_bytes);
+    return TOKMAP_OK;
+}
+
+static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
+{
+    uint8_t record[40];
+    store_le64(record, h->token_bytes);
+    store_le64(record + 8, h->n_tokens);
+    store_le64(record + 16, h->n_documents);
+    store_le64(record + 24, tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->checksum);
+    store_le64(record + 32, tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->checksum);
+    tokmap_i_id128(record, sizeof record, id);
+}
+
+/* Sizes that follow from counts, once every section is known to be there. */
+static const char *wrong_size(const tokmap_i_header *h)
+{
+    const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
+    if (!tokmap_i_documents_size_valid(h->n_documents, documents))
+        return "documents";
+    if (tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes != 8 * tokmap_i_n_blocks(h))
+        return "block checksums";
+    if (tokmap_i_section_find(h, TOKMAP_I_SOURCES)->n_bytes < 8)
+        return "sources";
+    if (tokmap_i_section_find(h, TOKMAP_I_METADATA)->n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
+        return "metadata";
+    return NULL;
+}
+
+/* Kinds ascend without repeats, so the four known ones are there exactly when they come first. */
+static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_input *input,
+                                 tokmap_error *err)
+{
+    for (uint32_t kind = TOKMAP_I_DOCUMENTS; kind <= TOKMAP_I_METADATA; kind++)
+        if (h->sections[kind - 1].kind != kind)
+            return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
+                           "%s: damaged: there is no section of kind %" PRIu32, input->name, kind);
+    const tokmap_i_section *last = &h->sections[h->n_sections - 1];
+    if (last->offset + last->n_bytes != input->file_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, last->offset + last->n_bytes,
+                       "%s: damaged: the last section ends at byte %" PRIu64
+                       ", the file at byte %" PRIu64,
+                       input->name, last->offset + last->n_bytes, input->file_bytes);
+    const char *what = wrong_size(h);
+    if (what)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
+                       "%s: damaged: the size of the %s section does not fit the counts",
+                       input->name, what);
+    uint8_t id[16];
+    dataset_id(h, id);
+    if (memcmp(id, h->dataset_id, sizeof id) != 0)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_DATASET_ID,
+                       "%s: damaged: the dataset id does not fit the content", input->name);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_input *input,
+                                    tokmap_i_header *h, tokmap_error *err)
+{
+    const size_t table_bytes = (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
+    if (tokmap_i_checksum(bytes, table_bytes) != h->table_checksum)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
+                       "%s: damaged: the section table does not have its checksum", input->name);
+    for (uint32_t i = 0; i < h->n_sections; i++) {
+        const uint8_t *p = bytes + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
+        h->sections[i] = (tokmap_i_section){load_le32(p), load_le32(p + 4), load_le64(p + 8),
+                                            load_le64(p + 16), load_le64(p + 24)};
+        const tokmap_status status = check_entry(h, i, input, err);
+        if (status)
+            return status;
+    }
+    return check_whole(h, input, err);
+}
+
+static void encode_table(const tokmap_i_header *h, uint8_t *bytes)
+{
+    for (uint32_t i = 0; i < h->n_sections; i++) {
+        uint8_t *p = bytes + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
+        const tokmap_i_section *s = &h->sections[i];
+        store_le32(p, s->kind);
+        store_le32(p + 4, s->kind <= TOKMAP_I_METADATA ? SECTION_MUST_UNDERSTAND : 0);
+        store_le64(p + 8, s->offset);
+        store_le64(p + 16, s->n_bytes);
+        store_le64(p + 24, s->checksum);
+    }
+}
+
+void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
+{
+    uint8_t *table = bytes + TOKMAP_I_HEADER_BYTES;
+    encode_table(h, table);
+    dataset_id(h, h->dataset_id);
+    memset(bytes, 0, TOKMAP_I_HEADER_BYTES);
+    memcpy(bytes + AT_MAGIC, magic, sizeof magic);
+    store_le32(bytes + AT_BYTE_ORDER, BYTE_ORDER_MARK);
+    store_le16(bytes + AT_FORMAT_VERSION, (uint16_t)h->format_version);
+    store_le16(bytes + AT_LOWEST_READER, (uint16_t)h->lowest_reader);
+    store_le32(bytes + AT_HEADER_BYTES, TOKMAP_I_HEADER_BYTES);
+    store_le32(bytes + AT_N_SECTIONS, h->n_sections);
+    store_le64(bytes + AT_INDEX_BYTES, h->index_bytes);
+    memcpy(bytes + AT_DATASET_ID, h->dataset_id, sizeof h->dataset_id);
+    store_le64(bytes + AT_N_TOKENS, h->n_tokens);
+    store_le64(bytes + AT_N_DOCUMENTS, h->n_documents);
+    store_le64(bytes + AT_TOKEN_OFFSET, h->token_offset);
+    store_le32(bytes + AT_TOKEN_BYTES, h->token_bytes);
+    store_le32(bytes + AT_LARGEST_ID, h->largest_id);
+    store_le64(bytes + AT_VOCAB_SIZE, h->vocab_size);
+    store_le32(bytes + AT_EOD_ID, h->eod_id);
+    memcpy(bytes + AT_TOKEN_SUFFIX, h->token_suffix, sizeof h->token_suffix);
+    store_le64(bytes + AT_TABLE_CHECKSUM,
+               tokmap_i_checksum(table, (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES));
+    store_le64(bytes + AT_HEADER_CHECKSUM, tokmap_i_checksum(bytes, AT_HEADER_CHECKSUM));
+}

@@ -1,0 +1,85 @@
+/* format.h - the header and the section table of an index file: bytes <-> decoded values.
+ *
+ * Pure: no files, no allocation. docs/FORMAT.md section 3 is the specification. */
+#ifndef TOKMAP_FORMAT_H
+#define TOKMAP_FORMAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/format_limits.h"
+#include "tokmap.h"
+
+enum {
+    TOKMAP_I_FORMAT_VERSION = 1,
+    TOKMAP_I_HEADER_BYTES = 256,
+    TOKMAP_I_SECTION_ENTRY_BYTES = 32,
+    TOKMAP_I_SECTION_ALIGNMENT = 64,
+    TOKMAP_I_MIN_SECTIONS = 4,
+    TOKMAP_I_SUFFIX_BYTES = 16,
+    TOKMAP_I_BLOCK_BYTES = 1 << 20,
+    /* Files are written in pieces that start and end at multiples of this: then the page cache
+     * can hold them in huge pages, and a map of them costs fewer faults and TLB misses. */
+    TOKMAP_I_WRITE_BYTES = 2 << 20
+};
+
+typedef enum tokmap_i_section_kind {
+    TOKMAP_I_DOCUMENTS = 1,
+    TOKMAP_I_CHECKSUMS = 2,
+    TOKMAP_I_SOURCES = 3,
+    TOKMAP_I_METADATA = 4
+} tokmap_i_section_kind;
+
+typedef struct tokmap_i_section {
+    uint32_t kind;
+    uint32_t flags;
+    uint64_t offset;
+    uint64_t n_bytes;
+    uint64_t checksum;
+} tokmap_i_section;
+
+typedef struct tokmap_i_header {
+    uint32_t format_version, lowest_reader;
+    uint32_t n_sections;
+    uint64_t index_bytes;
+    uint8_t dataset_id[16];
+    uint64_t n_tokens, n_documents;
+    uint64_t token_offset;
+    uint32_t token_bytes, largest_id;
+    uint64_t vocab_size;
+    uint32_t eod_id;
+    char token_suffix[TOKMAP_I_SUFFIX_BYTES]; /* ends with a NUL */
+    uint64_t table_checksum;
+    tokmap_i_section sections[TOKMAP_I_MAX_SECTIONS];
+} tokmap_i_header;
+
+/* What is decoded: its name for messages and the real size of the file. */
+typedef struct tokmap_i_input {
+    const char *name;
+    uint64_t file_bytes;
+} tokmap_i_input;
+
+/* The header from the first n_bytes of the file (256, or all if it is shorter). Sections stay
+ * empty. */
+tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
+                                     const tokmap_i_input *input, tokmap_i_header *header,
+                                     tokmap_error *err);
+/* The section table, n_sections * 32 bytes; checks places, sizes that follow from counts, and the
+ * dataset id. */
+tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_input *input,
+                                    tokmap_i_header *header, tokmap_error *err);
+
+/* The header and table as bytes: 256 + n_sections * 32, without padding. Computes the dataset
+ * id and both checksums from what the header holds. */
+void tokmap_i_header_encode(tokmap_i_header *header, uint8_t *bytes);
+
+const tokmap_i_section *tokmap_i_section_find(const tokmap_i_header *header,
+                                              tokmap_i_section_kind kind);
+/* Where section number i must start, given the sections before it. */
+uint64_t tokmap_i_section_start(const tokmap_i_header *header, uint32_t section_index);
+/* Number of block checksums. */
+uint64_t tokmap_i_n_blocks(const tokmap_i_header *header);
+/* Dot, then letters, digits, '.', '_', '-'; 2 to 15 bytes; does not end in .tmi or .partial. */
+int tokmap_i_suffix_valid(const char *suffix);
+
+#endif /* TOKMAP_FORMAT_H */

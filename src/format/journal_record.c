@@ -1,0 +1,214 @@
+#include "format/journal_record.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "format/document_index.h"
+#include "format/format.h"
+#include "base/hash.h"
+#include "format/source_table.h"
+#include "tokmap_writer.h"
+
+static const uint8_t header_magic[8] = {0x89, 'T', 'M', 'J', '\r', '\n', 0x1a, '\n'};
+static const uint8_t head_magic[8] = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1a, '\n'};
+#define BYTE_ORDER_MARK 0x01020304u
+
+/* Byte offsets of fields, in file order. */
+enum {
+    AT_BYTE_ORDER = 8,
+    AT_VERSION = 12,
+    AT_TOKEN_BYTES = 16,
+    AT_EOD_ID = 20,
+    AT_VOCAB_SIZE = 24,
+    AT_HEADER_CHECKSUM = 56
+};
+enum {
+    AT_PREVIOUS = 8,
+    AT_N_TOKENS = 16,
+    AT_N_DOCUMENTS = 24,
+    AT_GROUP_START = 32,
+    AT_N_WIDE = 40,
+    AT_N_SOURCES = 48,
+    AT_NAMES_BYTES = 56,
+    AT_LARGEST_ID = 64,
+    AT_NOTE_BYTES = 68,
+    AT_FLAGS = 72,
+    AT_ENDS_CHECKSUM = 80,
+    AT_BLOCK_CHECKSUM = 88,
+    AT_PAYLOAD_CHECKSUM = 96,
+    AT_HEAD_CHECKSUM = 104
+};
+enum {
+    FLAG_BORDERLESS_SOURCE = 1
+};
+
+/* ---- Header ---- */
+
+void tokmap_i_journal_header_encode(tokmap_i_journal_header *h, uint8_t *p)
+{
+    memset(p, 0, TOKMAP_I_JOURNAL_HEADER_BYTES);
+    memcpy(p, header_magic, sizeof header_magic);
+    store_le32(p + AT_BYTE_ORDER, BYTE_ORDER_MARK);
+    store_le32(p + AT_VERSION, h->version);
+    store_le32(p + AT_TOKEN_BYTES, h->token_bytes);
+    store_le32(p + AT_EOD_ID, h->eod_id);
+    store_le64(p + AT_VOCAB_SIZE, h->vocab_size);
+    h->checksum = tokmap_i_checksum(p, AT_HEADER_CHECKSUM);
+    store_le64(p + AT_HEADER_CHECKSUM, h->checksum);
+}
+
+bool tokmap_i_journal_header_decode(const uint8_t *p, tokmap_i_journal_header *h)
+{
+    *h = (tokmap_i_journal_header){
+        .version = load_le32(p + AT_VERSION),
+        .token_bytes = load_le32(p + AT_TOKEN_BYTES),
+        .eod_id = load_le32(p + AT_EOD_ID),
+        .vocab_size = load_le64(p + AT_VOCAB_SIZE),
+        .checksum = load_le64(p + AT_HEADER_CHECKSUM),
+    };
+    if (memcmp(p, header_magic, sizeof header_magic) != 0 ||
+        load_le32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK ||
+        h->checksum != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
+        return false;
+    return h->version != TOKMAP_I_JOURNAL_VERSION ||
+           ((h->token_bytes == 2 || h->token_bytes == 4) && h->vocab_size <= TOKMAP_I_MAX_VOCAB);
+}
+
+/* ---- Records ---- */
+
+static uint64_t whole_blocks(const tokmap_i_journal_header *header, const tokmap_i_checkpoint *c)
+{
+    return c->n_tokens * header->token_bytes / TOKMAP_I_BLOCK_BYTES;
+}
+
+void tokmap_i_record_measure(const tokmap_i_journal_header *header,
+                             const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now,
+                             tokmap_i_record_parts *parts)
+{
+    uint64_t *n = parts->n_bytes;
+    n[TOKMAP_I_OPEN_ENDS] = now->n_documents % TOKMAP_I_GROUP_DOCUMENTS * 8;
+    n[TOKMAP_I_WIDE_ENDS] = (now->n_wide - before->n_wide) * TOKMAP_I_WIDE_BYTES;
+    n[TOKMAP_I_BLOCKS] = (whole_blocks(header, now) - whole_blocks(header, before)) * 8;
+    n[TOKMAP_I_NEW_SOURCES] = (now->n_sources - before->n_sources) * TOKMAP_I_SOURCE_ENTRY_BYTES;
+    n[TOKMAP_I_NAMES] = now->names_bytes - before->names_bytes;
+    n[TOKMAP_I_NOTE] = now->note_bytes;
+}
+
+uint64_t tokmap_i_record_payload_bytes(const tokmap_i_record_parts *parts)
+{
+    uint64_t sum = 0;
+    for (int i = 0; i < TOKMAP_I_RECORD_PARTS; i++)
+        sum += parts->n_bytes[i];
+    return round_up(sum, TOKMAP_I_RECORD_ALIGNMENT);
+}
+
+static uint8_t *put_payload(const tokmap_i_record_parts *parts, uint8_t *payload)
+{
+    uint8_t *end = payload;
+    for (int i = 0; i < TOKMAP_I_RECORD_PARTS; i++) {
+        if (parts->n_bytes[i] > 0)
+            memcpy(end, parts->data[i], (size_t)parts->n_bytes[i]);
+        end += parts->n_bytes[i];
+    }
+    while ((end - payload) % TOKMAP_I_RECORD_ALIGNMENT != 0)
+        *end++ = 0;
+    return end;
+}
+
+void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
+                            const tokmap_i_record_parts *parts, uint8_t *p)
+{
+    uint8_t *payload = p + TOKMAP_I_RECORD_HEAD_BYTES;
+    const uint8_t *end = put_payload(parts, payload);
+    memset(p, 0, TOKMAP_I_RECORD_HEAD_BYTES);
+    memcpy(p, head_magic, sizeof head_magic);
+    store_le64(p + AT_PREVIOUS, previous);
+    store_le64(p + AT_N_TOKENS, now->n_tokens);
+    store_le64(p + AT_N_DOCUMENTS, now->n_documents);
+    store_le64(p + AT_GROUP_START, now->group_start);
+    store_le64(p + AT_N_WIDE, now->n_wide);
+    store_le64(p + AT_N_SOURCES, now->n_sources);
+    store_le64(p + AT_NAMES_BYTES, now->names_bytes);
+    store_le32(p + AT_LARGEST_ID, now->largest_id);
+    store_le32(p + AT_NOTE_BYTES, now->note_bytes);
+    store_le32(p + AT_FLAGS, now->borderless_source ? FLAG_BORDERLESS_SOURCE : 0);
+    store_le64(p + AT_ENDS_CHECKSUM, now->ends_checksum);
+    store_le64(p + AT_BLOCK_CHECKSUM, now->block_checksum);
+    store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
+    now->checksum = tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
+    store_le64(p + AT_HEAD_CHECKSUM, now->checksum);
+}
+
+bool tokmap_i_record_is_head(const uint8_t *p)
+{
+    return memcmp(p, head_magic, sizeof head_magic) == 0 &&
+           load_le64(p + AT_HEAD_CHECKSUM) == tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
+}
+
+static bool within_limits(const tokmap_i_checkpoint *c)
+{
+    return c->n_tokens <= TOKMAP_I_MAX_TOKENS && c->n_documents <= TOKMAP_I_MAX_DOCUMENTS &&
+           c->group_start <= c->n_tokens && c->n_sources <= TOKMAP_I_MAX_SOURCES &&
+           c->n_wide <= c->n_documents / TOKMAP_I_GROUP_DOCUMENTS &&
+           c->note_bytes <= TOKMAP_MAX_NOTE_BYTES;
+}
+
+/* Nothing falls, and names are no longer than names may be. */
+static bool goes_on(const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now)
+{
+    return now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
+           now->group_start >= before->group_start && now->n_wide >= before->n_wide &&
+           now->n_sources >= before->n_sources && now->names_bytes >= before->names_bytes &&
+           now->names_bytes - before->names_bytes <=
+               (now->n_sources - before->n_sources) * TOKMAP_I_MAX_SOURCE_NAME;
+}
+
+const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal_header *header,
+                                        const tokmap_i_checkpoint *before, tokmap_i_checkpoint *now)
+{
+    const uint32_t flags = load_le32(p + AT_FLAGS);
+    const uint64_t previous = before->sequence == 0 ? header->checksum : before->checksum;
+    *now = (tokmap_i_checkpoint){
+        .sequence = before->sequence + 1,
+        .n_tokens = load_le64(p + AT_N_TOKENS),
+        .n_documents = load_le64(p + AT_N_DOCUMENTS),
+        .group_start = load_le64(p + AT_GROUP_START),
+        .n_wide = load_le64(p + AT_N_WIDE),
+        .n_sources = load_le64(p + AT_N_SOURCES),
+        .names_bytes = load_le64(p + AT_NAMES_BYTES),
+        .largest_id = load_le32(p + AT_LARGEST_ID),
+        .note_bytes = load_le32(p + AT_NOTE_BYTES),
+        .borderless_source = (flags & FLAG_BORDERLESS_SOURCE) != 0,
+        .ends_checksum = load_le64(p + AT_ENDS_CHECKSUM),
+        .block_checksum = load_le64(p + AT_BLOCK_CHECKSUM),
+        .checksum = load_le64(p + AT_HEAD_CHECKSUM),
+    };
+    if (load_le64(p + AT_PREVIOUS) != previous)
+        return "this record does not follow the one before it";
+    if ((flags & ~(uint32_t)FLAG_BORDERLESS_SOURCE) != 0 || !within_limits(now))
+        return "a record holds impossible counts";
+    return goes_on(before, now) ? NULL : "a record holds less than the one before it";
+}
+
+bool tokmap_i_record_is_payload(const uint8_t *head, const uint8_t *payload, uint64_t n_bytes)
+{
+    return load_le64(head + AT_PAYLOAD_CHECKSUM) == tokmap_i_checksum(payload, (size_t)n_bytes);
+}
+
+const char *tokmap_i_record_payload_decode(const uint8_t *payload, const tokmap_i_checkpoint *now,
+                                           tokmap_i_record_parts *parts)
+{
+    uint64_t end = 0;
+    for (int i = 0; i < TOKMAP_I_RECORD_PARTS; i++) {
+        parts->data[i] = payload;
+        payload += parts->n_bytes[i];
+    }
+    const uint8_t *ends = parts->data[TOKMAP_I_OPEN_ENDS];
+    for (uint64_t i = 0; i < parts->n_bytes[TOKMAP_I_OPEN_ENDS]; i += 8) {
+        if (load_le64(ends + i) < end)
+            return "a record holds ends of documents that fall";
+        end = load_le64(ends + i);
+    }
+    return end <= now->n_tokens - now->group_start ? NULL
+                                                   : "a record holds documents without tokens";
+}

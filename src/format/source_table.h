@@ -1,0 +1,39 @@
+/* source_table.h - the sources section: which input gave which documents and tokens.
+ * Pure; docs/FORMAT.md section 3.5. */
+#ifndef TOKMAP_SOURCE_TABLE_H
+#define TOKMAP_SOURCE_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/format_limits.h"
+#include "tokmap.h"
+
+enum {
+    TOKMAP_I_SOURCE_HEAD_BYTES = 8,
+    TOKMAP_I_SOURCE_ENTRY_BYTES = 40
+};
+
+/* A section in memory. Its content is not trusted. */
+typedef struct tokmap_i_sources {
+    const uint8_t *bytes;
+    uint64_t n_bytes;
+    uint64_t n_sources;             /* must fit */
+    uint64_t n_documents, n_tokens; /* of the dataset */
+} tokmap_i_sources;
+
+/* Whether so many sources fit into a section of n_bytes. */
+bool tokmap_i_sources_fit(uint64_t n_sources, uint64_t n_bytes);
+/* index < n_sources. TOKMAP_ERR_CORRUPT when what stands there cannot be. */
+tokmap_status tokmap_i_sources_get(const tokmap_i_sources *sources, uint64_t index,
+                                   tokmap_source *out);
+/* NULL when the whole table keeps the rules; else what is wrong. */
+const char *tokmap_i_sources_check(const tokmap_i_sources *sources);
+
+typedef struct tokmap_i_source_entry {
+    uint64_t end_document, end_token, input_bytes, input_checksum, name_end;
+} tokmap_i_source_entry;
+void tokmap_i_source_entry_encode(const tokmap_i_source_entry *entry, uint8_t *bytes);
+
+#endif /* TOKMAP_SOURCE_TABLE_H */

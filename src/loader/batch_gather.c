@@ -1,0 +1,104 @@
+/* batch_gather.c - the rows of a batch into buffers of the caller. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "loader/gather.h"
+#include "base/status.h"
+#include "tokmap_loader.h"
+
+#define ROWS_AT_ONCE 256
+
+/* What the numbers of the format can hold. */
+static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_options *o,
+                                  unsigned width, tokmap_error *err)
+{
+    const bool is_signed = o->format != TOKMAP_GATHER_TOKENS;
+    const uint64_t most = (UINT64_C(1) << (8 * width - is_signed)) - 1;
+    if (b->largest_id > most)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: the data have ids up to %" PRIu32
+                    ", which TOKMAP_GATHER_I32 cannot hold: take TOKMAP_GATHER_I64",
+                    b->largest_id);
+    if (o->inputs && o->pad_id > most)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: pad_id is %" PRIu32 ": at most %" PRIu64 " in this format", o->pad_id,
+                    most);
+    if (o->labels && width == 4 && o->ignore_index != (int32_t)o->ignore_index)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: ignore_index is %" PRId64 ": does not fit into 32 bits",
+                    o->ignore_index);
+    return TOKMAP_OK;
+}
+
+static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o, unsigned width,
+                           tokmap_error *err)
+{
+    const bool whole = o->format == TOKMAP_GATHER_TOKENS;
+    if (!b->rows || (b->token_bytes != 2 && b->token_bytes != 4))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: this batch was never filled");
+    if (!whole && o->format != TOKMAP_GATHER_I32 && o->format != TOKMAP_GATHER_I64)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0, 1 or 2",
+                    (int)o->format);
+    if (whole && (!o->inputs || o->labels || o->mask_labels))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: tokens go to inputs; labels is NULL, and mask_labels is 0");
+    if (!o->inputs && !o->labels)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: inputs and labels are both NULL");
+    if (((uintptr_t)o->inputs | (uintptr_t)o->labels) % width != 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: a buffer is not aligned to %u bytes", width);
+    if (o->mask_labels != 0 && o->mask_labels != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: mask_labels is %" PRId32 ": must be 0 or 1",
+                    o->mask_labels);
+    for (uint32_t i = 0; o->mask_labels && i < b->n_rows; i++)
+        if (!b->rows[i].loss_mask)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "gather: mask_labels needs a loader with TOKMAP_ROW_LOSS_MASK");
+    return check_values(b, o, width, err);
+}
+
+static void *at(void *buffer, size_t row, size_t row_bytes)
+{
+    return buffer ? (uint8_t *)buffer + row * row_bytes : NULL;
+}
+
+tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_options *options,
+                                  tokmap_error *err)
+{
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_gather_options, labels),
+                                               OPTIONS_RESERVED(tokmap_gather_options)};
+    tokmap_gather_options o;
+    tokmap_i_gather_row rows[ROWS_AT_ONCE];
+    tokmap_i_error_clear(err);
+    if (!b)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: batch is NULL");
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (status)
+        return status;
+    const unsigned width = o.format == TOKMAP_GATHER_TOKENS ? b->token_bytes
+                           : o.format == TOKMAP_GATHER_I32  ? 4
+                                                            : 8;
+    status = check(b, &o, width, err);
+    if (status)
+        return status;
+    const bool whole = o.format == TOKMAP_GATHER_TOKENS;
+    const size_t row_bytes = (b->sequence_length + (size_t)whole) * width;
+    for (uint32_t first = 0; first < b->n_rows; first += ROWS_AT_ONCE) {
+        const uint32_t n = MIN(b->n_rows - first, ROWS_AT_ONCE);
+        for (uint32_t i = 0; i < n; i++) {
+            const tokmap_row *r = &b->rows[first + i];
+            rows[i] = (tokmap_i_gather_row){r->tokens, r->token_bytes, r->n_tokens,
+                                            o.mask_labels ? r->loss_mask : NULL};
+        }
+        tokmap_i_gather_run(&(tokmap_i_gather){.rows = rows,
+                                               .n_rows = n,
+                                               .n_inputs = b->sequence_length,
+                                               .width = width,
+                                               .whole = whole,
+                                               .inputs = at(o.inputs, first, row_bytes),
+                                               .labels = at(o.labels, first, row_bytes),
+                                               .pad_id = o.pad_id,
+                                               .ignore = o.ignore_index});
+    }
+    return TOKMAP_OK;
+}

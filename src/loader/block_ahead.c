@@ -1,0 +1,90 @@
+#include "loader/block_ahead.h"
+
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "loader/fetch_pages.h"
+
+enum {
+    MARGIN = 8 /* blocks: when a group begins, its last one has been on its way for so long */
+};
+
+bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_mixture *mixture,
+                               const tokmap_i_loader_source *sources, uint32_t n_sources)
+{
+    *a = (tokmap_i_block_ahead){.mixture = mixture,
+                                .sources = sources,
+                                .shuffles = malloc(n_sources * sizeof *a->shuffles),
+                                .counts = calloc(n_sources, sizeof *a->counts),
+                                .n_asked = calloc(n_sources, sizeof *a->n_asked),
+                                .n_sources = n_sources};
+    if (!a->shuffles || !a->counts || !a->n_asked) {
+        tokmap_i_block_ahead_close(a);
+        return false;
+    }
+    for (uint32_t k = 0; k < n_sources; k++)
+        a->shuffles[k] = sources[k].shuffle;
+    return true;
+}
+
+void tokmap_i_block_ahead_close(tokmap_i_block_ahead *a)
+{
+    free(a->shuffles);
+    free(a->counts);
+    free(a->n_asked);
+    *a = (tokmap_i_block_ahead){0};
+}
+
+static void will_need(const tokmap_dataset *ds, uint64_t first, uint64_t end)
+{
+    const uint64_t n_tokens = ds->header.n_tokens;
+    const uint64_t n = MIN(end, n_tokens) - MIN(first, n_tokens);
+    if (n > 0)
+        tokmap_i_pages_will_need((tokmap_i_token_range){ds, first, n});
+}
+
+/* Windows that follow one another, which do not pass the end of the source. */
+static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
+                            uint64_t first, uint64_t n)
+{
+    const tokmap_i_windows *w = &a->sources[k].windows;
+    tokmap_i_span from, to;
+    if (n == 0 || tokmap_i_windows_span(w, a->index, epoch, first, &from) ||
+        tokmap_i_windows_span(w, a->index, epoch, first + n - 1, &to))
+        return; /* the step will say what is wrong with the index */
+    for (uint32_t d = from.dataset; d <= to.dataset; d++) {
+        const tokmap_dataset *ds = w->datasets[d];
+        will_need(ds, d == from.dataset ? from.first_token : 0,
+                  d == to.dataset ? to.first_token + to.n_tokens : ds->header.n_tokens);
+    }
+}
+
+static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, uint64_t place)
+{
+    const tokmap_i_windows *w = &a->sources[k].windows;
+    const tokmap_i_block b = tokmap_i_shuffle_block(&a->shuffles[k], epoch, place);
+    const uint64_t n = MIN(b.n_windows, w->n_windows - b.first_window);
+    ask_for_windows(a, k, epoch, b.first_window, n);
+    ask_for_windows(a, k, epoch, 0, b.n_windows - n);
+}
+
+static void reach(tokmap_i_block_ahead *a, uint32_t k)
+{
+    const tokmap_i_shuffle *s = &a->shuffles[k];
+    const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
+    const uint64_t epoch = a->counts[k] / s->n_windows;
+    const uint64_t block = a->counts[k] % s->n_windows / s->block_windows;
+    const uint64_t begin = epoch * n_blocks + block / s->group_blocks * s->group_blocks;
+    const uint64_t end = epoch * n_blocks + block + s->group_blocks + MARGIN;
+    if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the place is another one */
+        a->n_asked[k] = begin;
+    for (; a->n_asked[k] < end; a->n_asked[k]++)
+        ask_for_block(a, k, a->n_asked[k] / n_blocks, a->n_asked[k] % n_blocks);
+}
+
+void tokmap_i_block_ahead_reach(tokmap_i_block_ahead *a, uint64_t sample)
+{
+    tokmap_i_mixture_counts(a->mixture, sample, a->counts);
+    for (uint32_t k = 0; k < a->n_sources; k++)
+        reach(a, k);
+}

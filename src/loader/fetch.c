@@ -1,0 +1,599 @@
+/* fetch.c - the thread that reads ahead, and the steps between it and its caller.
+ *
+ * Steps are numbered from 0 since the last restart; step number i has slot i % n_slots, and there
+ * is a slot more than steps are looked ahead: for the one that is lent.
+ *
+ *     0 .. n_given_back .. head ............ n_planned
+ *          lent: head - 1  next one to lend  next one to plan
+ *
+ * The thread plans up to a slot that is still in use, and has the planned ones read: each in its
+ * turn (READ), all at once (DIRECT), or the next few, while others are on their way into the page
+ * cache (POPULATE). What it plans or reads, it alone touches; the lock is for the numbers and the
+ * states, and held for moments. */
+#include "loader/fetch.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "loader/fetch_pages.h"
+#include "loader/fetch_ring.h"
+#include "system/platform_thread.h"
+#include "base/status.h"
+
+enum {
+    MAX_STEPS = 1024,
+    MAX_ROWS = 1 << 26, /* of all steps */
+    MAPPED_STEPS = 8, /* ready at a time, with POPULATE: to wake the thread costs more than rows */
+    PLANS_AT_ONCE = 2 /* more than one is lent meanwhile: so the look-ahead grows after a restart,
+                         and the first step does not wait for all of it */
+};
+
+typedef enum step_state {
+    STEP_EMPTY,
+    STEP_PLANNED, /* and being read */
+    STEP_READY,
+    STEP_FAILED,
+    STEP_AGAIN, /* failed, and was asked for since */
+    STEP_END
+} step_state;
+
+typedef struct step {
+    step_state state; /* under the lock */
+    tokmap_status status;
+    tokmap_error err;
+    uint32_t n_rows;
+    uint32_t n_left; /* rows that the ring still has to read */
+    tokmap_i_fetch_row *rows;
+} step;
+
+struct tokmap_i_fetch {
+    tokmap_i_fetch_options o;
+    const tokmap_dataset **datasets;
+    uint32_t n_slots;
+    step *steps; /* of each slot */
+    tokmap_i_fetch_row *rows;
+    tokmap_i_ring *ring; /* NULL with POPULATE */
+    bool expects;        /* datasets were told how they will be read */
+    bool started;
+    tokmap_i_thread thread;
+    tokmap_i_mutex mutex;
+    tokmap_i_condition work, settled; /* for the thread; for the caller */
+
+    /* Under the lock: */
+    bool stop, restarted; /* until the thread has seen it */
+    bool idle;            /* the thread waits for work */
+    bool lent;
+    uint64_t first, stride; /* samples */
+    uint32_t n_rows;        /* of a step; 0: there are none */
+    uint64_t head, n_given_back;
+    uint64_t n_planned;
+
+    uint64_t n_finished; /* written by the thread */
+
+    /* Of the thread alone: */
+    uint64_t n_dropped;
+    bool ended;
+
+    atomic_bool hurry; /* stop or restarted: what is being read is not wanted any more */
+    _Atomic uint64_t bytes_read;
+    uint64_t n_waits, ns_waited; /* of the caller alone */
+    tokmap_i_latency waits;
+};
+
+static step *step_at(const tokmap_i_fetch *f, uint64_t i)
+{
+    return &f->steps[i % f->n_slots];
+}
+
+/* ---- Rows ---- */
+
+static uint32_t ranges_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
+                          tokmap_i_token_range ranges[2])
+{
+    const tokmap_dataset *ds = f->datasets[row->dataset];
+    return tokmap_i_pages_split((tokmap_i_token_range){ds, row->first_token, row->n_tokens},
+                                ranges);
+}
+
+static tokmap_status check_row(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
+                               tokmap_error *err)
+{
+    if (row->dataset >= f->o.n_datasets || row->n_tokens == 0 || row->n_tokens > f->o.max_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "a row that is planned is not one of the loader's");
+    const tokmap_dataset *ds = f->datasets[row->dataset];
+    if (row->first_token >= ds->header.n_tokens || row->n_tokens > ds->header.n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a row that is planned lies outside",
+                    ds->token_path);
+    return TOKMAP_OK;
+}
+
+static void begin_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
+{
+    const tokmap_i_fetch_row *row = &step_at(f, i)->rows[r];
+    tokmap_i_token_range ranges[2];
+    if (f->o.kind == TOKMAP_I_FETCH_DIRECT) {
+        const tokmap_i_ring_row start = {(uint32_t)(i % f->n_slots), r, row->dataset, row->n_tokens,
+                                         row->first_token};
+        tokmap_i_ring_start(f->ring, &start);
+        return;
+    }
+    const uint32_t n = f->o.ahead ? 0 : ranges_of(f, row, ranges);
+    for (uint32_t k = 0; k < n; k++)
+        tokmap_i_pages_will_need(ranges[k]);
+}
+
+static tokmap_status copy_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
+{
+    step *s = step_at(f, i);
+    tokmap_i_token_range ranges[2];
+    const uint32_t n = ranges_of(f, &s->rows[r], ranges);
+    uint8_t *to = tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r);
+    tokmap_status status = TOKMAP_OK;
+    s->rows[r].tokens = to;
+    for (uint32_t k = 0; k < n && !status; k++) {
+        const uint64_t n_bytes = ranges[k].n_tokens * ranges[k].dataset->header.token_bytes;
+        status = tokmap_dataset_read(ranges[k].dataset, ranges[k].first_token, ranges[k].n_tokens,
+                                     to, &s->err);
+        to += n_bytes;
+        atomic_fetch_add_explicit(&f->bytes_read, n_bytes, memory_order_relaxed);
+    }
+    return status;
+}
+
+static tokmap_status bring_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
+{
+    step *s = step_at(f, i);
+    tokmap_i_token_range ranges[2];
+    s->rows[r].tokens = NULL;
+    if (ranges_of(f, &s->rows[r], ranges) > 1)
+        return TOKMAP_OK;
+    return tokmap_i_pages_bring(ranges[0], &s->rows[r].tokens, &s->err);
+}
+
+/* When all rows have been brought, files must still be as long: asked once for rows of one file. */
+static tokmap_status check_rows(tokmap_i_fetch *f, uint64_t i)
+{
+    step *s = step_at(f, i);
+    uint64_t file_bytes = 0;
+    tokmap_status status = TOKMAP_OK;
+    for (uint32_t r = 0; r < s->n_rows && !status; r++) {
+        tokmap_i_token_range ranges[2];
+        if (r > 0 && s->rows[r].dataset != s->rows[r - 1].dataset)
+            file_bytes = 0;
+        if (ranges_of(f, &s->rows[r], ranges) == 1)
+            status = tokmap_i_pages_check(ranges[0], &file_bytes, &s->err);
+    }
+    return status;
+}
+
+static void forget_row(tokmap_i_fetch *f, const tokmap_i_fetch_row *row)
+{
+    tokmap_i_token_range ranges[2];
+    const uint32_t n = ranges_of(f, row, ranges);
+    for (uint32_t k = 0; k < n; k++)
+        tokmap_i_pages_forget(ranges[k], f->o.kind == TOKMAP_I_FETCH_POPULATE);
+}
+
+/* ---- Steps, in the thread: without the lock ---- */
+
+static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, uint32_t n_rows)
+{
+    step *s = step_at(f, i);
+    s->n_rows = n_rows;
+    s->n_left = 0;
+    if (f->o.ahead)
+        f->o.ahead(f->o.context, sample);
+    tokmap_status status = f->o.plan(f->o.context, sample, n_rows, s->rows, &s->err);
+    for (uint32_t r = 0; r < n_rows && !status; r++)
+        status = check_row(f, &s->rows[r], &s->err);
+    if (status)
+        return status;
+    s->n_left = n_rows;
+    s->status = TOKMAP_OK;
+    for (uint32_t r = 0; r < n_rows; r++)
+        begin_row(f, i, r);
+    return TOKMAP_OK;
+}
+
+static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
+{
+    const uint32_t n_rows = step_at(f, i)->n_rows;
+    const bool copies = f->o.kind == TOKMAP_I_FETCH_READ;
+    tokmap_status status = TOKMAP_OK;
+    for (uint32_t r = 0; r < n_rows && !status && !atomic_load(&f->hurry); r++)
+        status = copies ? copy_row(f, i, r) : bring_row(f, i, r);
+    if (!status && !copies && !atomic_load(&f->hurry))
+        status = check_rows(f, i);
+    return status;
+}
+
+/* ---- What there is to do, in the thread: with the lock, which each lets go while it works. Each
+ *      returns whether there was something. ---- */
+
+static void settle(tokmap_i_fetch *f, uint64_t i, step_state state, tokmap_status status)
+{
+    step *s = step_at(f, i);
+    s->status = status;
+    s->state = status == TOKMAP_END ? STEP_END : status ? STEP_FAILED : state;
+    f->ended |= status == TOKMAP_END;
+    if (s->state != STEP_PLANNED)
+        tokmap_i_condition_signal(&f->settled);
+}
+
+static bool drop(tokmap_i_fetch *f)
+{
+    if (!f->o.drop_behind || f->o.kind == TOKMAP_I_FETCH_DIRECT)
+        f->n_dropped = f->n_given_back;
+    if (f->n_dropped == f->n_given_back)
+        return false;
+    tokmap_i_mutex_unlock(&f->mutex);
+    const step *s = step_at(f, f->n_dropped);
+    for (uint32_t r = 0; r < s->n_rows; r++)
+        forget_row(f, &s->rows[r]);
+    tokmap_i_mutex_lock(&f->mutex);
+    f->n_dropped++;
+    return true;
+}
+
+static bool plan(tokmap_i_fetch *f)
+{
+    const uint64_t i = f->n_planned;
+    if (f->restarted || f->ended || f->n_rows == 0 || i >= f->n_dropped + f->n_slots)
+        return false;
+    const uint64_t sample = f->first + i * f->stride;
+    const uint32_t n_rows = f->n_rows;
+    tokmap_i_mutex_unlock(&f->mutex);
+    const tokmap_status status = plan_step(f, i, sample, n_rows);
+    tokmap_i_mutex_lock(&f->mutex);
+    settle(f, i, STEP_PLANNED, status);
+    f->n_planned++;
+    return true;
+}
+
+/* The step that is asked for, when it has failed before. */
+static bool plan_again(tokmap_i_fetch *f)
+{
+    const uint64_t i = f->head;
+    if (f->restarted || step_at(f, i)->state != STEP_AGAIN)
+        return false;
+    const uint64_t sample = f->first + i * f->stride;
+    const uint32_t n_rows = f->n_rows;
+    const bool direct = f->o.kind == TOKMAP_I_FETCH_DIRECT;
+    tokmap_i_mutex_unlock(&f->mutex);
+    tokmap_status status = plan_step(f, i, sample, n_rows);
+    if (!status && !direct)
+        status = finish_step(f, i);
+    tokmap_i_mutex_lock(&f->mutex);
+    settle(f, i, direct ? STEP_PLANNED : STEP_READY, status);
+    return true;
+}
+
+static uint64_t n_mapped_steps(const tokmap_i_fetch *f)
+{
+    return MIN(MAPPED_STEPS, div_up(f->o.n_steps, 2));
+}
+
+static bool finish(tokmap_i_fetch *f)
+{
+    const uint64_t i = f->n_finished;
+    const bool all = f->o.kind == TOKMAP_I_FETCH_READ;
+    if (f->restarted || i >= f->n_planned || (!all && i >= f->head + n_mapped_steps(f)))
+        return false;
+    f->n_finished++;
+    if (step_at(f, i)->state != STEP_PLANNED)
+        return true;
+    tokmap_i_mutex_unlock(&f->mutex);
+    const tokmap_status status = finish_step(f, i);
+    tokmap_i_mutex_lock(&f->mutex);
+    settle(f, i, STEP_READY, status);
+    return true;
+}
+
+/* Whether it was the last row of its step. */
+static bool take_row(step *s, const tokmap_i_ring_result *row, const tokmap_error *err)
+{
+    s->rows[row->row].tokens = row->tokens;
+    if (row->status && !s->status) {
+        s->status = row->status;
+        s->err = *err;
+    }
+    return --s->n_left == 0;
+}
+
+static bool take(tokmap_i_fetch *f, bool wait)
+{
+    tokmap_i_ring_result row;
+    tokmap_error err;
+    bool any = false, whole = false;
+    if (tokmap_i_ring_n_started(f->ring) == 0)
+        return false;
+    tokmap_i_mutex_unlock(&f->mutex);
+    while (!whole && tokmap_i_ring_take(f->ring, wait && !any, &row, &err)) {
+        any = true;
+        whole = take_row(&f->steps[row.slot], &row, &err);
+    }
+    tokmap_i_mutex_lock(&f->mutex);
+    if (whole)
+        settle(f, row.slot, STEP_READY, f->steps[row.slot].status);
+    return any;
+}
+
+static void begin_again(tokmap_i_fetch *f)
+{
+    tokmap_i_mutex_unlock(&f->mutex);
+    if (f->o.kind == TOKMAP_I_FETCH_DIRECT)
+        tokmap_i_ring_drain(f->ring);
+    tokmap_i_mutex_lock(&f->mutex);
+    while (drop(f))
+        continue;
+    for (uint32_t k = 0; k < f->n_slots; k++)
+        f->steps[k].state = STEP_EMPTY;
+    f->n_given_back = f->n_dropped = f->n_planned = f->n_finished = 0;
+    f->ended = f->restarted = false;
+    atomic_store(&f->hurry, f->stop);
+}
+
+static bool do_some(tokmap_i_fetch *f)
+{
+    bool did = drop(f);
+    did |= plan_again(f);
+    for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
+        did |= plan(f);
+    did |= f->o.kind == TOKMAP_I_FETCH_DIRECT ? take(f, !did) : finish(f);
+    return did;
+}
+
+static void *work(void *context)
+{
+    tokmap_i_fetch *f = context;
+    tokmap_i_mutex_lock(&f->mutex);
+    while (!f->stop) {
+        if (f->restarted) {
+            begin_again(f);
+        } else if (!do_some(f)) {
+            f->idle = true;
+            tokmap_i_condition_wait(&f->work, &f->mutex);
+            f->idle = false;
+        }
+    }
+    begin_again(f);
+    tokmap_i_mutex_unlock(&f->mutex);
+    return NULL;
+}
+
+/* ---- The caller's side ---- */
+
+/* With the lock, which it gives up: before the thread is woken, which would want it at once. */
+static void unlock(tokmap_i_fetch *f, bool wake)
+{
+    wake &= f->idle;
+    f->idle &= !wake;
+    tokmap_i_mutex_unlock(&f->mutex);
+    if (wake)
+        tokmap_i_condition_signal(&f->work);
+}
+
+static void give_back(tokmap_i_fetch *f)
+{
+    if (f->lent) {
+        step_at(f, f->head - 1)->state = STEP_EMPTY;
+        f->n_given_back = f->head;
+    }
+    f->lent = false;
+}
+
+static void expect(tokmap_i_fetch *f, bool random)
+{
+    f->expects = random;
+    for (uint32_t i = 0; i < f->o.n_datasets && f->o.kind != TOKMAP_I_FETCH_DIRECT; i++)
+        tokmap_i_pages_expect(f->datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
+}
+
+void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows)
+{
+    if (!f->expects)
+        expect(f, true);
+    tokmap_i_mutex_lock(&f->mutex);
+    give_back(f);
+    f->head = 0;
+    f->first = first;
+    f->stride = stride;
+    f->n_rows = n_rows <= f->o.max_rows ? n_rows : 0;
+    f->restarted = true;
+    atomic_store(&f->hurry, true);
+    unlock(f, true);
+}
+
+static bool is_settled(const tokmap_i_fetch *f)
+{
+    const step_state state = step_at(f, f->head)->state;
+    return !f->restarted && (state == STEP_READY || state == STEP_FAILED || state == STEP_END);
+}
+
+static void wait_for_head(tokmap_i_fetch *f)
+{
+    if (f->idle)
+        tokmap_i_condition_signal(&f->work);
+    while (!is_settled(f))
+        tokmap_i_condition_wait(&f->settled, &f->mutex);
+}
+
+/* Until the step that is next has been read, or has failed now that it is asked for. */
+static void wait_for_step(tokmap_i_fetch *f, step *s)
+{
+    const bool waits = !is_settled(f) || s->state == STEP_FAILED;
+    const uint64_t since_ns = waits ? tokmap_i_now_ns() : 0;
+    if (!is_settled(f))
+        wait_for_head(f);
+    if (s->state == STEP_FAILED) { /* perhaps before it was asked for */
+        s->state = STEP_AGAIN;
+        wait_for_head(f);
+    }
+    const uint64_t ns = waits ? tokmap_i_now_ns() - since_ns : 0;
+    f->n_waits += waits;
+    f->ns_waited += ns;
+    tokmap_i_latency_add(&f->waits, ns);
+}
+
+/* Not for every single slot: to wake the thread is the only system call of a step that is ready.
+ * With POPULATE also when half of the steps that were ready are gone. */
+static bool has_work(const tokmap_i_fetch *f)
+{
+    const uint64_t n_free = f->n_given_back + f->n_slots - f->n_planned;
+    const uint64_t n_ready = f->n_finished - MIN(f->head, f->n_finished);
+    return (f->o.kind == TOKMAP_I_FETCH_POPULATE && 2 * n_ready <= n_mapped_steps(f)) ||
+           n_free >= MAX(1, f->o.n_steps / 4);
+}
+
+tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **rows,
+                                  tokmap_error *err)
+{
+    *rows = NULL;
+    tokmap_i_mutex_lock(&f->mutex);
+    give_back(f);
+    if (f->n_rows == 0) {
+        unlock(f, false);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "steps to read ahead have no rows, or too many");
+    }
+    step *s = step_at(f, f->head);
+    wait_for_step(f, s);
+    const tokmap_status status = s->status;
+    if (status) {
+        if (err)
+            *err = s->err;
+    } else {
+        *rows = s->rows;
+        f->lent = true;
+        f->head++;
+    }
+    unlock(f, has_work(f));
+    return status;
+}
+
+tokmap_i_fetch_counts tokmap_i_fetch_get_counts(const tokmap_i_fetch *f)
+{
+    tokmap_i_fetch_counts counts = {.bytes_read =
+                                        atomic_load_explicit(&f->bytes_read, memory_order_relaxed),
+                                    .n_waits = f->n_waits,
+                                    .ns_waited = f->ns_waited,
+                                    .waits = &f->waits};
+    if (f->ring)
+        counts.bytes_read += tokmap_i_ring_bytes_read(f->ring);
+    return counts;
+}
+
+uint64_t tokmap_i_fetch_bytes(const tokmap_i_fetch *f)
+{
+    const uint64_t step_bytes = sizeof *f->steps + f->o.max_rows * sizeof *f->rows;
+    return sizeof *f + f->o.n_datasets * sizeof(*f->datasets) + f->n_slots * step_bytes +
+           (f->ring ? tokmap_i_ring_bytes(f->ring) : 0);
+}
+
+/* ---- Open and close ---- */
+
+static tokmap_status check_options(const tokmap_i_fetch_options *o, tokmap_error *err)
+{
+    if (o->n_steps < 1 || o->n_steps > MAX_STEPS || o->n_datasets < 1 || o->max_rows < 1 ||
+        o->max_tokens < 1 || (o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "reading ahead: nothing to read, or too many rows");
+    return TOKMAP_OK;
+}
+
+static tokmap_status take_memory(tokmap_i_fetch *f, tokmap_error *err)
+{
+    f->datasets = calloc(f->o.n_datasets, sizeof *f->datasets);
+    f->steps = calloc(f->n_slots, sizeof *f->steps);
+    f->rows = calloc((size_t)f->n_slots * f->o.max_rows, sizeof *f->rows);
+    if (!f->datasets || !f->steps || !f->rows)
+        return FAIL_MEMORY(err);
+    memcpy(f->datasets, f->o.datasets, f->o.n_datasets * sizeof *f->datasets);
+    f->o.datasets = f->datasets;
+    for (uint32_t k = 0; k < f->n_slots; k++)
+        f->steps[k].rows = f->rows + (size_t)k * f->o.max_rows;
+    return TOKMAP_OK;
+}
+
+static tokmap_status take_ring(tokmap_i_fetch *f, tokmap_error *err)
+{
+    const tokmap_i_ring_options o = {.datasets = f->datasets,
+                                     .n_datasets = f->o.n_datasets,
+                                     .n_slots = f->n_slots,
+                                     .max_rows = f->o.max_rows,
+                                     .max_tokens = f->o.max_tokens,
+                                     .direct = f->o.kind == TOKMAP_I_FETCH_DIRECT};
+    return f->o.kind == TOKMAP_I_FETCH_POPULATE ? TOKMAP_OK : tokmap_i_ring_open(&f->ring, &o, err);
+}
+
+static tokmap_status start(tokmap_i_fetch *f, tokmap_error *err)
+{
+    const int error = tokmap_i_thread_start(&f->thread, work, f);
+    if (error)
+        return FAIL_IO(err, error,
+                       "cannot start the thread that reads ahead (TOKMAP_IO_MAP needs none)");
+    f->started = true;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_options *o,
+                                  tokmap_error *err)
+{
+    *out = NULL;
+    tokmap_status status = check_options(o, err);
+    tokmap_i_fetch *f = status ? NULL : calloc(1, sizeof *f);
+    if (!f)
+        return status ? status : FAIL_MEMORY(err);
+    f->o = *o;
+    f->n_slots = o->n_steps + 1;
+    tokmap_i_mutex_init(&f->mutex);
+    tokmap_i_condition_init(&f->work);
+    tokmap_i_condition_init(&f->settled);
+    status = take_memory(f, err);
+    if (!status)
+        status = take_ring(f, err);
+    if (!status)
+        status = start(f, err);
+    if (status)
+        tokmap_i_fetch_close(f);
+    else
+        *out = f;
+    return status;
+}
+
+static void give_memory_back(tokmap_i_fetch *f)
+{
+    tokmap_i_ring_close(f->ring);
+    free(f->datasets);
+    free(f->steps);
+    free(f->rows);
+    free(f);
+}
+
+void tokmap_i_fetch_close(tokmap_i_fetch *f)
+{
+    if (!f)
+        return;
+    if (f->started) {
+        tokmap_i_mutex_lock(&f->mutex);
+        give_back(f);
+        f->stop = true;
+        atomic_store(&f->hurry, true);
+        unlock(f, true);
+        tokmap_i_thread_join(f->thread);
+    }
+    if (f->expects)
+        expect(f, false);
+    tokmap_i_mutex_free(&f->mutex);
+    tokmap_i_condition_free(&f->work);
+    tokmap_i_condition_free(&f->settled);
+    give_memory_back(f);
+}
+
+void tokmap_i_fetch_abandon(tokmap_i_fetch *f)
+{
+    if (!f)
+        return;
+    if (f->o.kind == TOKMAP_I_FETCH_POPULATE) /* the child's own map; descriptors are shared */
+        expect(f, false);
+    give_memory_back(f);
+}

@@ -1,0 +1,367 @@
+/* fetch_ring.c - see fetch_ring.h.
+ *
+ * A direct read begins and ends at multiples of what the disk demands, so a row stands a little
+ * behind the beginning of its place. A read that falls short goes on where it stopped; one that
+ * cannot go on has met the end of the file. No two reads share a page of memory: a page that is
+ * being read into may become another one for us when the process forks and we touch it. */
+#include "loader/fetch_ring.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "system/platform_thread.h"
+#include "system/platform_uring.h"
+#include "base/status.h"
+
+enum {
+    MAX_READS = 128, /* at a time: as many as a fast disk wants, and a slow one can sort */
+    MAX_TRIES = 1000,
+    NAP_NS = 1000000, /* where the system wants to be asked again: 1 s in all */
+    TRIAL_TOKENS = 1024
+};
+#define MAX_ROW_BYTES (UINT64_C(1) << 30)
+
+typedef struct direct_file {
+    int fd; /* -1: not open */
+    uint32_t alignment;
+} direct_file;
+
+/* A row on its way. */
+typedef struct row_read {
+    uint32_t dataset, n_tokens;
+    uint64_t begin;     /* in the file, where the reads begin */
+    uint32_t skip;      /* bytes from there to the row */
+    uint32_t n_bytes;   /* of the row, up to the end of the tokens */
+    uint32_t n_at_zero; /* tokens that follow at token 0 */
+    uint32_t n_done;    /* bytes that are there, from `begin` on */
+    uint32_t n_tries;
+} row_read;
+
+struct tokmap_i_ring {
+    tokmap_i_ring_options o;
+    void *memory;
+    uint8_t *places;
+    uint64_t memory_bytes, place_bytes;
+    /* Direct alone: */
+    direct_file *files; /* of each dataset */
+    tokmap_i_uring uring;
+    row_read *reads;   /* of each place */
+    uint32_t *waiting; /* places whose reads wait for their turn, a ring as well */
+    uint64_t n_places, first_waiting, n_waiting, n_under_way;
+    _Atomic uint64_t bytes_read;
+};
+
+void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row)
+{
+    return r->places + ((uint64_t)slot * r->o.max_rows + row) * r->place_bytes;
+}
+
+uint64_t tokmap_i_ring_bytes(const tokmap_i_ring *r)
+{
+    const uint64_t read_bytes = sizeof *r->reads + sizeof *r->waiting;
+    return sizeof *r + r->memory_bytes + (r->files ? r->o.n_datasets * sizeof *r->files : 0) +
+           (r->reads ? r->n_places * read_bytes : 0);
+}
+
+uint64_t tokmap_i_ring_bytes_read(const tokmap_i_ring *r)
+{
+    return atomic_load_explicit(&r->bytes_read, memory_order_relaxed);
+}
+
+uint64_t tokmap_i_ring_n_started(const tokmap_i_ring *r)
+{
+    return r->n_waiting + r->n_under_way;
+}
+
+/* ---- The queue ---- */
+
+static void put_back(tokmap_i_ring *r, uint32_t place)
+{
+    r->waiting[(r->first_waiting + r->n_waiting++) % r->n_places] = place;
+}
+
+void tokmap_i_ring_start(tokmap_i_ring *r, const tokmap_i_ring_row *row)
+{
+    const tokmap_i_header *h = &r->o.datasets[row->dataset]->header;
+    const uint32_t place = row->slot * r->o.max_rows + row->row;
+    const uint64_t offset = h->token_offset + row->first_token * h->token_bytes;
+    const uint64_t n = MIN(row->n_tokens, h->n_tokens - row->first_token);
+    const uint64_t begin = offset & ~(uint64_t)(r->files[row->dataset].alignment - 1);
+    r->reads[place] = (row_read){.dataset = row->dataset,
+                                 .n_tokens = row->n_tokens,
+                                 .begin = begin,
+                                 .skip = (uint32_t)(offset - begin),
+                                 .n_bytes = (uint32_t)(n * h->token_bytes),
+                                 .n_at_zero = (uint32_t)(row->n_tokens - n)};
+    put_back(r, place);
+}
+
+static void put_reads(tokmap_i_ring *r)
+{
+    while (r->n_waiting > 0 && r->n_under_way < MAX_READS) {
+        const uint32_t place = r->waiting[r->first_waiting++ % r->n_places];
+        const row_read *read = &r->reads[place];
+        const direct_file *file = &r->files[read->dataset];
+        const uint64_t n_bytes = round_up((uint64_t)read->skip + read->n_bytes, file->alignment);
+        const tokmap_i_uring_read put = {file->fd, (uint32_t)(n_bytes - read->n_done),
+                                         read->begin + read->n_done,
+                                         r->places + place * r->place_bytes + read->n_done, place};
+        tokmap_i_uring_put(&r->uring, &put);
+        r->n_waiting--;
+        r->n_under_way++;
+    }
+}
+
+/* ---- What comes back ---- */
+
+static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int error,
+                               tokmap_error *err)
+{
+    const tokmap_dataset *ds = r->o.datasets[read->dataset];
+    uint64_t at = MAX(read->begin + read->n_done, read->begin + read->skip);
+    if (error)
+        return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, ds->token_path, at);
+    tokmap_i_file_stat stat;
+    if (tokmap_i_file_stat_fd(ds->token_fd, &stat) == 0)
+        at = MIN(read->begin + read->n_done, stat.n_bytes);
+    return FAIL_IO_AT(err, 0, at,
+                      "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
+                      ds->token_path, at);
+}
+
+/* Rows that go on at token 0 are rare, and where they are not, the data is small: the page cache
+ * may have a part in these. */
+static tokmap_status add_from_zero(const tokmap_i_ring *r, uint32_t place, tokmap_error *err)
+{
+    const row_read *read = &r->reads[place];
+    uint8_t *to = r->places + place * r->place_bytes + read->skip + read->n_bytes;
+    return tokmap_dataset_read(r->o.datasets[read->dataset], 0, read->n_at_zero, to, err);
+}
+
+static bool is_asked_again(int error)
+{
+    return error == EAGAIN || error == EINTR || error == ENOMEM || error == EBUSY;
+}
+
+/* A read is done, in whatever way. True: so is its row; else it waits for another turn. */
+static bool settle(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_ring_result *out,
+                   tokmap_error *err)
+{
+    row_read *read = &r->reads[place];
+    const uint32_t alignment = r->files[read->dataset].alignment;
+    const uint32_t before = read->n_done, wanted = read->skip + read->n_bytes;
+    r->n_under_way--;
+    *out = (tokmap_i_ring_result){.slot = place / r->o.max_rows, .row = place % r->o.max_rows};
+    if (result < 0 && is_asked_again(-result) && ++read->n_tries < MAX_TRIES) {
+        if (r->n_under_way == 0) /* nothing else is about to give back what is scarce */
+            tokmap_i_sleep_ns(NAP_NS);
+        put_back(r, place);
+        return false;
+    }
+    if (result > 0) {
+        atomic_fetch_add_explicit(&r->bytes_read, (uint64_t)result, memory_order_relaxed);
+        read->n_done += (uint32_t)result;
+    }
+    if (result > 0 && read->n_done < wanted) {
+        const uint32_t whole = read->n_done & ~(alignment - 1);
+        if (whole > before) {
+            read->n_done = whole;
+            put_back(r, place);
+            return false;
+        }
+    }
+    if (read->n_done < wanted)
+        out->status = fail_read(r, read, result < 0 ? -result : 0, err);
+    else if (read->n_at_zero > 0)
+        out->status = add_from_zero(r, place, err);
+    out->tokens = r->places + place * r->place_bytes + read->skip;
+    return true;
+}
+
+/* What the kernel does not take comes back like a read that failed. */
+static bool submit(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, tokmap_error *err)
+{
+    uint64_t id;
+    put_reads(r);
+    if (r->uring.n_put == 0 && !wait)
+        return false;
+    const int error = tokmap_i_uring_submit(&r->uring, wait);
+    if (error && tokmap_i_uring_take_back(&r->uring, &id))
+        return settle(r, (uint32_t)id, -error, out, err);
+    if (error) /* those under way will be done all the same */
+        tokmap_i_sleep_ns(NAP_NS);
+    return false;
+}
+
+bool tokmap_i_ring_take(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, tokmap_error *err)
+{
+    uint64_t id;
+    int32_t result;
+    bool submitted = false;
+    while (tokmap_i_ring_n_started(r) > 0) {
+        if (tokmap_i_uring_take(&r->uring, &id, &result)) {
+            if (settle(r, (uint32_t)id, result, out, err))
+                return true;
+            continue;
+        }
+        if (submitted && !wait)
+            return false;
+        if (submit(r, wait, out, err))
+            return true;
+        submitted = true;
+    }
+    return false;
+}
+
+void tokmap_i_ring_drain(tokmap_i_ring *r)
+{
+    uint64_t id;
+    int32_t result;
+    r->n_waiting = 0;
+    while (tokmap_i_uring_take_back(&r->uring, &id))
+        r->n_under_way--;
+    while (r->n_under_way > 0) {
+        if (tokmap_i_uring_take(&r->uring, &id, &result))
+            r->n_under_way--;
+        else if (tokmap_i_uring_submit(&r->uring, true))
+            tokmap_i_sleep_ns(NAP_NS);
+    }
+}
+
+/* ---- Open and close ---- */
+
+static tokmap_status open_file(tokmap_i_ring *r, uint32_t i, tokmap_error *err)
+{
+    const tokmap_dataset *ds = r->o.datasets[i];
+    direct_file *file = &r->files[i];
+    const int error = tokmap_i_file_open_direct(ds->token_fd, &file->fd, &file->alignment);
+    if (error)
+        return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0,
+                          "%s: cannot be read past the page cache", ds->token_path);
+    return TOKMAP_OK;
+}
+
+/* Before any place is known: the alignment decides how large they are. */
+static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    r->files = calloc(r->o.n_datasets, sizeof *r->files);
+    if (!r->files)
+        return FAIL_MEMORY(err);
+    for (uint32_t i = 0; i < r->o.n_datasets; i++)
+        r->files[i] = (direct_file){-1, 1};
+    for (uint32_t i = 0; i < r->o.n_datasets && !status; i++)
+        if (r->o.datasets[i]->header.n_tokens > 0)
+            status = open_file(r, i, err);
+    return status;
+}
+
+static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
+{
+    const uint64_t n_places = (uint64_t)r->o.n_slots * r->o.max_rows;
+    const uint32_t page = tokmap_i_page_bytes();
+    uint64_t row_bytes = 0;
+    uint32_t alignment = 1;
+    for (uint32_t i = 0; i < r->o.n_datasets; i++) {
+        row_bytes =
+            MAX(row_bytes, (uint64_t)r->o.max_tokens * r->o.datasets[i]->header.token_bytes);
+        alignment = r->o.direct ? MAX(alignment, r->files[i].alignment) : 1;
+    }
+    if (row_bytes > MAX_ROW_BYTES || n_places > UINT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu64 " rows of %" PRIu64 " bytes to read ahead",
+                    n_places, row_bytes);
+    r->n_places = n_places;
+    r->place_bytes =
+        round_up(row_bytes + (r->o.direct ? 2 * (uint64_t)alignment : 0), MAX(page, alignment));
+    r->memory_bytes = r->place_bytes * n_places + (alignment > page ? alignment : 0);
+    if (tokmap_i_memory_take((size_t)r->memory_bytes, &r->memory))
+        return FAIL_MEMORY(err);
+    r->places = (uint8_t *)r->memory + (-(uintptr_t)r->memory & (alignment - 1));
+    return TOKMAP_OK;
+}
+
+static tokmap_status take_reads(tokmap_i_ring *r, tokmap_error *err)
+{
+    r->reads = calloc(r->n_places, sizeof *r->reads);
+    r->waiting = calloc(r->n_places, sizeof *r->waiting);
+    if (!r->reads || !r->waiting)
+        return FAIL_MEMORY(err);
+    const int error = tokmap_i_uring_open(&r->uring, MAX_READS);
+    if (error)
+        return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0, "io_uring cannot be used");
+    return TOKMAP_OK;
+}
+
+static tokmap_status try_file(tokmap_i_ring *r, uint32_t i, tokmap_error *err)
+{
+    const tokmap_i_header *h = &r->o.datasets[i]->header;
+    const tokmap_i_ring_row row = {
+        .dataset = i, .n_tokens = (uint32_t)MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), h->n_tokens)};
+    tokmap_i_ring_result result = {0};
+    tokmap_error cause;
+    tokmap_i_ring_start(r, &row);
+    if (!tokmap_i_ring_take(r, true, &result, &cause) || !result.status)
+        return TOKMAP_OK;
+    return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, cause.sys_errno, cause.file_offset,
+                      "%s: cannot be read by io_uring past the page cache",
+                      r->o.datasets[i]->token_path);
+}
+
+/* A file system may take the flag and refuse the reads. One read for each of them. */
+static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    bool any = false;
+    uint64_t device = 0;
+    for (uint32_t i = 0; i < r->o.n_datasets && !status; i++) {
+        tokmap_i_file_stat stat;
+        if (r->files[i].fd < 0 || tokmap_i_file_stat_fd(r->files[i].fd, &stat) != 0 ||
+            (any && stat.device == device))
+            continue;
+        any = true;
+        device = stat.device;
+        status = try_file(r, i, err);
+    }
+    atomic_store_explicit(&r->bytes_read, 0, memory_order_relaxed);
+    return status;
+}
+
+tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_ring_options *o,
+                                 tokmap_error *err)
+{
+    *out = NULL;
+    tokmap_i_ring *r = calloc(1, sizeof *r);
+    if (!r)
+        return FAIL_MEMORY(err);
+    r->o = *o;
+    r->uring.fd = -1;
+    tokmap_status status = o->direct ? open_files(r, err) : TOKMAP_OK;
+    if (!status)
+        status = take_places(r, err);
+    if (!status && o->direct)
+        status = take_reads(r, err);
+    if (!status && o->direct)
+        status = try_files(r, err);
+    if (status)
+        tokmap_i_ring_close(r);
+    else
+        *out = r;
+    return status;
+}
+
+void tokmap_i_ring_close(tokmap_i_ring *r)
+{
+    if (!r)
+        return;
+    tokmap_i_uring_close(&r->uring);
+    for (uint32_t i = 0; r->files && i < r->o.n_datasets; i++)
+        tokmap_i_file_close(r->files[i].fd);
+    tokmap_i_memory_give_back(r->memory, (size_t)r->memory_bytes);
+    free(r->files);
+    free(r->reads);
+    free(r->waiting);
+    free(r);
+}

@@ -1,0 +1,417 @@
+#include "loader/gather.h"
+
+#include "base/base.h"
+
+/* A row becomes one or two spans (inputs, labels) and, where it is short, the fill behind them.
+ * Two passes over the row and not one that writes both: the second finds it in the nearest cache,
+ * each has one stream of stores, and each can have its stores aligned.
+ *
+ * Rows lie at random places of a map far larger than the caches. What costs is the wait for their
+ * first lines and for the processor to see that a new row has begun; so while a row is copied, a
+ * row that comes later is fetched line by line. */
+
+enum {
+    LINE = 64,
+    /* What should be under way at any time: 150 ns of waiting at 25 bytes a nanosecond. Of short
+     * rows that is several. */
+    FETCH_BYTES = 4 << 10,
+    /* A longer row does not fetch the next one, which would be gone from the caches again when
+     * its turn comes, but what follows in itself. */
+    LONG_ROW_BYTES = 64 << 10,
+    /* From so much output on, stores go past the caches: it would not stay in them until someone
+     * reads it, and the old content of its lines need not be read first. */
+    STREAM_BYTES = 32 << 20
+};
+
+typedef struct span {
+    uint8_t *dst;
+    const uint8_t *src;
+    size_t n;
+    unsigned from, to; /* bytes of a token in src, in dst; from = 0: all are `other` */
+    const uint8_t *mask;
+    uint64_t other;  /* in place of those where mask is 0 */
+    uintptr_t ahead; /* from the bytes being read to those to fetch; wraps around */
+} span;
+
+/* Every pair of widths as constants, so that each becomes a loop of its own. */
+#define FOR_WIDTHS(copy, s, streaming)                                                             \
+    switch ((s)->from << 4 | (s)->to) {                                                            \
+    case 0x22:                                                                                     \
+        copy(s, 2, 2, streaming);                                                                  \
+        break;                                                                                     \
+    case 0x24:                                                                                     \
+        copy(s, 2, 4, streaming);                                                                  \
+        break;                                                                                     \
+    case 0x28:                                                                                     \
+        copy(s, 2, 8, streaming);                                                                  \
+        break;                                                                                     \
+    case 0x44:                                                                                     \
+        copy(s, 4, 4, streaming);                                                                  \
+        break;                                                                                     \
+    case 0x48:                                                                                     \
+        copy(s, 4, 8, streaming);                                                                  \
+        break;                                                                                     \
+    case 0x02:                                                                                     \
+        copy(s, 0, 2, streaming);                                                                  \
+        break;                                                                                     \
+    case 0x04:                                                                                     \
+        copy(s, 0, 4, streaming);                                                                  \
+        break;                                                                                     \
+    case 0x08:                                                                                     \
+        copy(s, 0, 8, streaming);                                                                  \
+        break;                                                                                     \
+    }
+
+/* And with and without a mask, past the caches or not. */
+#define FOR_KINDS(copy, s, from, to, streaming)                                                    \
+    if ((from) && (s)->mask && (streaming))                                                        \
+        copy(s, from, to, true, true);                                                             \
+    else if ((from) && (s)->mask)                                                                  \
+        copy(s, from, to, true, false);                                                            \
+    else if (streaming)                                                                            \
+        copy(s, from, to, false, true);                                                            \
+    else                                                                                           \
+        copy(s, from, to, false, false);
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE void put(uint8_t *dst, unsigned to, uint64_t x)
+{
+    const uint16_t x16 = (uint16_t)x;
+    const uint32_t x32 = (uint32_t)x;
+    if (to == 2)
+        memcpy(dst, &x16, 2);
+    else if (to == 4)
+        memcpy(dst, &x32, 4);
+    else
+        memcpy(dst, &x, 8);
+}
+
+INLINE void loop_scalar(const span *s, unsigned from, unsigned to, bool masked)
+{
+    uint8_t *restrict dst = s->dst;
+    const uint8_t *restrict src = s->src, *restrict mask = s->mask;
+    const size_t n = s->n;
+    const uint64_t other = s->other;
+    for (size_t i = 0; i < n; i++) {
+        uint64_t x = from == 0   ? other
+                     : from == 2 ? load_le16(src + 2 * i)
+                                 : load_le32(src + 4 * i);
+        if (masked)
+            x = mask[i] ? x : other;
+        put(dst + i * to, to, x);
+    }
+}
+
+INLINE void widths_scalar(const span *s, unsigned from, unsigned to, bool streaming)
+{
+    (void)streaming; /* there is no portable store of that kind */
+    if (from && s->mask)
+        loop_scalar(s, from, to, true);
+    else
+        loop_scalar(s, from, to, false);
+}
+
+static void copy_scalar(const span *s, bool streaming)
+{
+    FOR_WIDTHS(widths_scalar, s, streaming)
+}
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+/* Not the intrinsics: clang sees two equal stores on two branches, joins them, and forgets that one
+ * was to go past the caches. */
+#define STREAM(type, dst, x) __asm__("vmovntdq %1, %0" : "=m"(*(type *)(dst)) : "v"(x))
+
+/* Both loops below: the first and the last vector may overlap their neighbours, which saves every
+ * odd element at the ends, and all between are stored aligned. One turn reads one line. */
+
+#define AVX2 __attribute__((target("avx2")))
+
+INLINE AVX2 __m256i mask_avx2(const uint8_t *mask, unsigned to)
+{
+    if (to == 2)
+        return _mm256_cvtepu8_epi16(_mm_loadu_si128((const void *)mask));
+    if (to == 4)
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)mask));
+    int four;
+    memcpy(&four, mask, sizeof four);
+    return _mm256_cvtepu8_epi64(_mm_cvtsi32_si128(four));
+}
+
+INLINE AVX2 __m256i is_zero_avx2(__m256i x, unsigned to)
+{
+    const __m256i zero = _mm256_setzero_si256();
+    return to == 2   ? _mm256_cmpeq_epi16(x, zero)
+           : to == 4 ? _mm256_cmpeq_epi32(x, zero)
+                     : _mm256_cmpeq_epi64(x, zero);
+}
+
+INLINE AVX2 __m256i widen_avx2(const uint8_t *src, unsigned from, unsigned to)
+{
+    if (from == to)
+        return _mm256_loadu_si256((const void *)src);
+    if (from == 4)
+        return _mm256_cvtepu32_epi64(_mm_loadu_si128((const void *)src));
+    if (to == 4)
+        return _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)src));
+    return _mm256_cvtepu16_epi64(_mm_loadl_epi64((const void *)src));
+}
+
+INLINE AVX2 __m256i other_avx2(uint64_t other, unsigned to)
+{
+    return to == 2   ? _mm256_set1_epi16((short)other)
+           : to == 4 ? _mm256_set1_epi32((int)other)
+                     : _mm256_set1_epi64x((long long)other);
+}
+
+INLINE AVX2 __m256i vector_avx2(const span *s, size_t i, __m256i other, bool masked)
+{
+    if (s->from == 0)
+        return other;
+    const __m256i x = widen_avx2(s->src + i * s->from, s->from, s->to);
+    if (!masked)
+        return x;
+    return _mm256_blendv_epi8(x, other, is_zero_avx2(mask_avx2(s->mask + i, s->to), s->to));
+}
+
+INLINE AVX2 void store_avx2(uint8_t *dst, __m256i x, bool streaming)
+{
+    if (streaming)
+        STREAM(__m256i, dst, x);
+    else
+        _mm256_store_si256((void *)dst, x);
+}
+
+INLINE AVX2 void loop_avx2(const span *in, unsigned from, unsigned to, bool masked, bool streaming)
+{
+    const size_t per_vector = 32 / to, per_turn = from ? LINE / from : 4 * per_vector;
+    if (in->n < per_vector) {
+        copy_scalar(in, false);
+        return;
+    }
+    span s = *in; /* a copy, because the stores could change what `in` points to */
+    s.from = from;
+    s.to = to;
+    const __m256i other = other_avx2(s.other, to);
+    const uintptr_t fetch = (uintptr_t)s.src + s.ahead;
+    size_t i = -(uintptr_t)s.dst % 32 / to;
+    if (from)
+        _mm_prefetch((const void *)fetch, _MM_HINT_T0);
+    if (i > 0)
+        _mm256_storeu_si256((void *)s.dst, vector_avx2(&s, 0, other, masked));
+    for (; i + per_turn <= s.n; i += per_turn) {
+        if (from)
+            _mm_prefetch((const void *)(fetch + i * from), _MM_HINT_T0);
+        for (size_t k = 0; k < per_turn; k += per_vector)
+            store_avx2(s.dst + (i + k) * to, vector_avx2(&s, i + k, other, masked), streaming);
+    }
+    for (; i + per_vector <= s.n; i += per_vector)
+        store_avx2(s.dst + i * to, vector_avx2(&s, i, other, masked), streaming);
+    i = i < s.n ? s.n - per_vector : i;
+    if (i < s.n)
+        _mm256_storeu_si256((void *)(s.dst + i * to), vector_avx2(&s, i, other, masked));
+}
+
+INLINE AVX2 void widths_avx2(const span *s, unsigned from, unsigned to,
+                             bool streaming){FOR_KINDS(loop_avx2, s, from, to, streaming)}
+
+AVX2 static void copy_avx2(const span *s, bool streaming){FOR_WIDTHS(widths_avx2, s, streaming)}
+
+#define AVX512 __attribute__((target("avx512f,avx512bw,avx512vl")))
+
+INLINE AVX512 __m512i widen_avx512(const uint8_t *src, unsigned from, unsigned to)
+{
+    if (from == to)
+        return _mm512_loadu_si512(src);
+    if (from == 4)
+        return _mm512_cvtepu32_epi64(_mm256_loadu_si256((const void *)src));
+    if (to == 4)
+        return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const void *)src));
+    return _mm512_cvtepu16_epi64(_mm_loadu_si128((const void *)src));
+}
+
+INLINE AVX512 __m512i other_avx512(uint64_t other, unsigned to)
+{
+    return to == 2   ? _mm512_set1_epi16((short)other)
+           : to == 4 ? _mm512_set1_epi32((int)other)
+                     : _mm512_set1_epi64((long long)other);
+}
+
+/* x where the mask is not 0. */
+INLINE AVX512 __m512i blend_avx512(__m512i x, const uint8_t *mask, __m512i other, unsigned to)
+{
+    if (to == 2) {
+        const __m256i bytes = _mm256_loadu_si256((const void *)mask);
+        return _mm512_mask_blend_epi16(_mm256_test_epi8_mask(bytes, bytes), other, x);
+    }
+    if (to == 4) {
+        const __m128i bytes = _mm_loadu_si128((const void *)mask);
+        return _mm512_mask_blend_epi32(_mm_test_epi8_mask(bytes, bytes), other, x);
+    }
+    const __m512i lanes = _mm512_cvtepu8_epi64(_mm_loadl_epi64((const void *)mask));
+    return _mm512_mask_blend_epi64(_mm512_test_epi64_mask(lanes, lanes), other, x);
+}
+
+INLINE AVX512 __m512i vector_avx512(const span *s, size_t i, __m512i other, bool masked)
+{
+    if (s->from == 0)
+        return other;
+    const __m512i x = widen_avx512(s->src + i * s->from, s->from, s->to);
+    return masked ? blend_avx512(x, s->mask + i, other, s->to) : x;
+}
+
+INLINE AVX512 void store_avx512(uint8_t *dst, __m512i x, bool streaming)
+{
+    if (streaming)
+        STREAM(__m512i, dst, x);
+    else
+        _mm512_store_si512(dst, x);
+}
+
+INLINE AVX512 void loop_avx512(const span *in, unsigned from, unsigned to, bool masked,
+                               bool streaming)
+{
+    const size_t per_vector = 64 / to, per_turn = from ? LINE / from : 4 * per_vector;
+    if (in->n < per_vector) {
+        copy_scalar(in, false);
+        return;
+    }
+    span s = *in;
+    s.from = from;
+    s.to = to;
+    const __m512i other = other_avx512(s.other, to);
+    const uintptr_t fetch = (uintptr_t)s.src + s.ahead;
+    size_t i = -(uintptr_t)s.dst % 64 / to;
+    if (from)
+        _mm_prefetch((const void *)fetch, _MM_HINT_T0);
+    if (i > 0)
+        _mm512_storeu_si512(s.dst, vector_avx512(&s, 0, other, masked));
+    for (; i + per_turn <= s.n; i += per_turn) {
+        if (from)
+            _mm_prefetch((const void *)(fetch + i * from), _MM_HINT_T0);
+        for (size_t k = 0; k < per_turn; k += per_vector)
+            store_avx512(s.dst + (i + k) * to, vector_avx512(&s, i + k, other, masked), streaming);
+    }
+    for (; i + per_vector <= s.n; i += per_vector)
+        store_avx512(s.dst + i * to, vector_avx512(&s, i, other, masked), streaming);
+    i = i < s.n ? s.n - per_vector : i;
+    if (i < s.n)
+        _mm512_storeu_si512(s.dst + i * to, vector_avx512(&s, i, other, masked));
+}
+
+INLINE AVX512 void widths_avx512(const span *s, unsigned from, unsigned to,
+                                 bool streaming){FOR_KINDS(loop_avx512, s, from, to, streaming)}
+
+AVX512 static void copy_avx512(const span *s, bool streaming)
+{
+    FOR_WIDTHS(widths_avx512, s, streaming)
+}
+#endif
+
+static void copy(const span *s, tokmap_i_gather_level level, bool streaming)
+{
+#if defined(__x86_64__)
+    if (level == TOKMAP_I_GATHER_AVX512) {
+        copy_avx512(s, streaming);
+        return;
+    }
+    if (level == TOKMAP_I_GATHER_AVX2) {
+        copy_avx2(s, streaming);
+        return;
+    }
+#endif
+    (void)level;
+    copy_scalar(s, streaming);
+}
+
+typedef struct plan {
+    const tokmap_i_gather *g;
+    size_t rows_ahead; /* which to fetch while one is copied; 0: the rest of the same */
+    tokmap_i_gather_level level;
+    bool streaming;
+} plan;
+
+static uintptr_t find_ahead(const plan *p, size_t row_index)
+{
+    const tokmap_i_gather_row *row = &p->g->rows[row_index];
+    if (p->rows_ahead == 0)
+        return FETCH_BYTES;
+    if (p->rows_ahead >= p->g->n_rows - row_index)
+        return 0; /* nothing is left to fetch: the line that is read anyway */
+    return (uintptr_t)row[p->rows_ahead].tokens - (uintptr_t)row->tokens;
+}
+
+/* s.n tokens, and `fill` behind them up to n_wanted. */
+static void write_span(const plan *p, const span *s, size_t n_wanted, uint64_t fill)
+{
+    copy(s, p->level, p->streaming);
+    if (s->n == n_wanted)
+        return;
+    const span rest = {
+        .dst = s->dst + s->n * s->to, .n = n_wanted - s->n, .to = s->to, .other = fill};
+    copy(&rest, p->level, p->streaming);
+}
+
+static void write_row(const plan *p, size_t row_index)
+{
+    const tokmap_i_gather *g = p->g;
+    const tokmap_i_gather_row *row = &g->rows[row_index];
+    const size_t n_wanted = g->n_inputs + g->whole;
+    const size_t dst_offset = row_index * n_wanted * g->width;
+    span s = {.src = row->tokens,
+              .n = row->n_tokens - !g->whole,
+              .from = row->token_bytes,
+              .to = g->width,
+              .ahead = find_ahead(p, row_index)};
+    if (g->inputs) {
+        s.dst = (uint8_t *)g->inputs + dst_offset;
+        write_span(p, &s, n_wanted, g->pad_id);
+        s.ahead = 0; /* one pass fetches */
+    }
+    if (g->labels) {
+        s.dst = (uint8_t *)g->labels + dst_offset;
+        s.src += s.from;
+        s.mask = row->mask;
+        s.other = (uint64_t)g->ignore;
+        write_span(p, &s, n_wanted, s.other);
+    }
+}
+
+bool tokmap_i_gather_works(tokmap_i_gather_level level)
+{
+#if defined(__x86_64__)
+    if (level == TOKMAP_I_GATHER_AVX512)
+        return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl");
+    if (level == TOKMAP_I_GATHER_AVX2)
+        return __builtin_cpu_supports("avx2");
+#endif
+    return level == TOKMAP_I_GATHER_SCALAR;
+}
+
+void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level level, bool streaming)
+{
+    plan p = {.g = g, .level = level, .streaming = streaming};
+    /* As if all had 2 bytes a token: the others are merely fetched earlier. */
+    const size_t row_bytes = (g->n_inputs + 1) * 2;
+    if (row_bytes <= LONG_ROW_BYTES)
+        p.rows_ahead = (size_t)div_up(FETCH_BYTES, row_bytes);
+    for (size_t i = 0; i < g->n_rows; i++)
+        write_row(&p, i);
+#if defined(__x86_64__)
+    if (streaming)
+        _mm_sfence(); /* such stores are not ordered with those that hand the buffer on */
+#endif
+}
+
+void tokmap_i_gather_run(const tokmap_i_gather *g)
+{
+    const size_t n_outputs = (g->inputs != NULL) + (g->labels != NULL);
+    const size_t n_bytes = g->n_rows * (g->n_inputs + g->whole) * g->width * n_outputs;
+    tokmap_i_gather_level level = TOKMAP_I_GATHER_AVX512;
+    while (!tokmap_i_gather_works(level))
+        level--;
+    tokmap_i_gather_run_by(g, level, n_bytes >= STREAM_BYTES);
+}

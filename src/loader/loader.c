@@ -1,0 +1,288 @@
+/* loader.c - the steps of a loader: next, seek, locate, and what it says of itself. */
+#include "loader/loader.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/status.h"
+
+tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
+{
+    if (!tokmap_i_fork_mark_is_child(&l->fork_mark))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_FORKED,
+                "this loader belongs to the parent process: open another in the child");
+}
+
+/* ---- One thread at a time ---- */
+
+static tokmap_status fail_shared(tokmap_error *err)
+{
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "two threads use this loader at the same time: open one for each of them, or let "
+                "them take turns");
+}
+
+tokmap_status tokmap_i_loader_look(const tokmap_loader *l, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_loader_check_fork(l, err);
+    if (status)
+        return status;
+    if (atomic_load_explicit(&l->is_staged, memory_order_relaxed))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "a stage takes the batches of this loader: ask the stage, or close it first");
+    return atomic_load_explicit(&l->inside, memory_order_relaxed) ? fail_shared(err) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const tokmap_status status = tokmap_i_loader_look(l, err);
+    if (!status)
+        atomic_store_explicit(&l->inside, (uintptr_t)mark, memory_order_relaxed);
+    return status;
+}
+
+tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
+                                    tokmap_error *err)
+{
+    if (atomic_load_explicit(&l->inside, memory_order_relaxed) != (uintptr_t)mark)
+        return fail_shared(err);
+    atomic_store_explicit(&l->inside, 0, memory_order_relaxed);
+    return status;
+}
+
+static tokmap_status locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                            tokmap_error *err)
+{
+    if (sample >= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64, sample);
+    return tokmap_i_sampler_locate(&l->sampler, sample, out, err);
+}
+
+tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                                   tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status : tokmap_i_loader_leave(l, &mark, locate(l, sample, out, err), err);
+}
+
+/* ---- Rows ---- */
+
+/* A row that goes on at token 0 is copied, without the map. */
+static tokmap_status join(const tokmap_dataset *ds, const tokmap_row *row, uint8_t *to,
+                          tokmap_error *err)
+{
+    const uint64_t n_left = ds->header.n_tokens - row->first_token;
+    const size_t n_end = (size_t)n_left * row->token_bytes;
+    const tokmap_status status = tokmap_dataset_read(ds, row->first_token, n_left, to, err);
+    return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_left, to + n_end, err);
+}
+
+/* The plan of the thread that reads ahead says something else than the caller's. */
+static tokmap_status fail_plan(const tokmap_loader *l, const tokmap_dataset *ds, tokmap_error *err)
+{
+    if (l->windows == TOKMAP_WINDOWS_CONCAT) /* the same arithmetic, and no file has a part in it */
+        return fail_shared(err);
+    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
+                ds->index_path);
+}
+
+/* Lets the row point to its tokens: where they were read to, or into the map. */
+static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_row *fetched,
+                           tokmap_error *err)
+{
+    tokmap_row *row = &l->rows[i];
+    const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
+    if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
+        return fail_plan(l, ds, err);
+    if (fetched && fetched->tokens) {
+        row->tokens = fetched->tokens;
+        return TOKMAP_OK;
+    }
+    if (row->n_tokens <= ds->header.n_tokens - row->first_token) {
+        row->tokens = ds->token_map + ds->header.token_offset + row->first_token * row->token_bytes;
+        return TOKMAP_OK;
+    }
+    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
+    row->tokens = to;
+    return join(ds, row, to, err);
+}
+
+static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
+                              const tokmap_i_fetch_row *fetched, tokmap_error *err)
+{
+    tokmap_sample at;
+    tokmap_status status = tokmap_i_sampler_locate(&l->sampler, sample, &at, err);
+    if (status)
+        return status;
+    const tokmap_i_loader_source *s = &l->sources[at.source];
+    const tokmap_dataset *ds = s->datasets[at.dataset];
+    l->rows[i] = (tokmap_row){.n_tokens = at.n_tokens,
+                              .token_bytes = s->token_bytes,
+                              .source = at.source,
+                              .dataset = at.dataset,
+                              .epoch = at.epoch,
+                              .window = at.window,
+                              .first_token = at.first_token};
+    status = point(l, i, fetched, err);
+    if (!status && tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
+        status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
+    return status;
+}
+
+/* ---- Steps ---- */
+
+static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_error *err)
+{
+    if (after > l->end)
+        return FAIL(err, TOKMAP_END,
+                    "source %" PRIu32 " has given all of its epochs: there are %" PRIu64
+                    " samples, and this step needs those up to %" PRIu64,
+                    l->end_source, l->end, after);
+    if (after > TOKMAP_I_MAX_SAMPLE)
+        return FAIL(err, TOKMAP_END, "a loader has 2^62 samples");
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
+{
+    const uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
+    const uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
+    if (!batch || batch->struct_size < SIZE_UP_TO(tokmap_batch, step_sample))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_next: batch: struct_size is not set");
+    tokmap_status status = check_end(l, after, err);
+    const tokmap_i_fetch_row *fetched = NULL;
+    if (!status && l->fetch)
+        status = tokmap_i_fetch_next(l->fetch, &fetched, err);
+    for (uint32_t i = 0; i < l->batch_rows && !status; i++)
+        status = fill_row(l, i, first + i, fetched ? &fetched[i] : NULL, err);
+    if (status && fetched) /* the same step once more */
+        tokmap_i_loader_restart_fetch(l);
+    if (status)
+        return status;
+    const tokmap_batch full = {.struct_size = batch->struct_size,
+                               .rows = l->rows,
+                               .n_rows = l->batch_rows,
+                               .sequence_length = l->length,
+                               .token_bytes = l->token_bytes,
+                               .largest_id = l->largest_id,
+                               .first_sample = first,
+                               .step_sample = l->next_sample};
+    memcpy(batch, &full, MIN(batch->struct_size, sizeof full));
+    l->next_sample = after;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status
+                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_next(l, batch, err), err);
+}
+
+tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
+{
+    if (sample > MIN(l->end, TOKMAP_I_MAX_SAMPLE))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64 " to begin at", sample);
+    l->next_sample = sample;
+    tokmap_i_loader_restart_fetch(l);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status
+                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_go_to(l, sample, err), err);
+}
+
+uint64_t tokmap_loader_position(const tokmap_loader *l)
+{
+    return l->next_sample;
+}
+
+/* ---- Of itself ---- */
+
+static uint64_t bytes_of_windows(const tokmap_i_windows *w)
+{
+    uint64_t n_bytes = w->n_datasets * (sizeof *w->datasets + sizeof *w->ends);
+    for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
+        n_bytes += sizeof *w->within + w->within[d].n_counts * sizeof(uint64_t);
+    return n_bytes;
+}
+
+static uint64_t bytes_of_plan(const tokmap_i_read_plan *p, uint32_t n_sources)
+{
+    uint64_t n_bytes = p->n_datasets * sizeof(*p->datasets);
+    if (p->sampler.shuffles)
+        n_bytes += n_sources * (sizeof *p->first_dataset + sizeof *p->sampler.shuffles);
+    if (p->ahead.counts)
+        n_bytes += n_sources *
+                   (sizeof *p->ahead.shuffles + sizeof *p->ahead.counts + sizeof *p->ahead.n_asked);
+    return n_bytes + tokmap_i_index_cache_bytes(p->sampler.index);
+}
+
+static uint64_t bytes_of_loader(const tokmap_loader *l)
+{
+    uint64_t n_bytes = sizeof *l + l->batch_rows * sizeof *l->rows;
+    n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
+    if (l->joined)
+        n_bytes += l->batch_rows * (l->length + 1ull) * l->token_bytes;
+    n_bytes += tokmap_i_mixture_bytes(l->mixture);
+    n_bytes +=
+        l->n_sources * (sizeof *l->sources + sizeof *l->quotas + sizeof *l->sampler.shuffles);
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        n_bytes += bytes_of_windows(&l->sources[k].windows);
+    n_bytes += bytes_of_plan(&l->plan, l->n_sources);
+    n_bytes += tokmap_i_index_cache_bytes(l->sampler.index);
+    return n_bytes + (l->fetch ? tokmap_i_fetch_bytes(l->fetch) : 0);
+}
+
+void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
+{
+    tokmap_loader_info full = {.struct_size = info->struct_size,
+                               .n_sources = l->n_sources,
+                               .n_samples = l->end,
+                               .resident_bytes = bytes_of_loader(l),
+                               .io = l->io};
+    if (l->fetch) {
+        const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(l->fetch);
+        full.look_ahead = l->n_steps_ahead;
+        full.bytes_read = counts.bytes_read;
+        full.n_waits = counts.n_waits;
+        full.ns_waited = counts.ns_waited;
+        full.wait_p50_ns = tokmap_i_latency_percentile(counts.waits, 500);
+        full.wait_p99_ns = tokmap_i_latency_percentile(counts.waits, 990);
+        full.wait_p999_ns = tokmap_i_latency_percentile(counts.waits, 999);
+        full.wait_max_ns = counts.waits->max_ns;
+    }
+    memcpy(info, &full, MIN(info->struct_size, sizeof full));
+}
+
+tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
+                                       tokmap_loader_source_info *info)
+{
+    if (source >= l->n_sources ||
+        info->struct_size < SIZE_UP_TO(tokmap_loader_source_info, n_samples_before))
+        return TOKMAP_ERR_ARGUMENT;
+    const tokmap_status status = tokmap_i_loader_look(l, NULL);
+    if (status)
+        return status;
+    uint64_t *counts = malloc(l->n_sources * sizeof *counts);
+    if (!counts)
+        return TOKMAP_ERR_MEMORY;
+    tokmap_i_mixture_counts(l->mixture, l->next_sample, counts);
+    const tokmap_loader_source_info full = {.struct_size = info->struct_size,
+                                            .n_windows = l->sources[source].windows.n_windows,
+                                            .quota = l->quotas[source],
+                                            .period = l->period,
+                                            .n_samples_before = counts[source]};
+    free(counts);
+    memcpy(info, &full, MIN(info->struct_size, sizeof full));
+    return TOKMAP_OK;
+}

@@ -1,0 +1,472 @@
+/* loader_open.c - from options to a loader: checks, sources, mixture. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "loader/loader.h"
+#include "base/status.h"
+
+#define MAX_LENGTH ((uint32_t)1 << 24)
+#define MAX_ROWS ((uint32_t)1 << 24)
+#define MAX_DATASETS 65535u
+#define BLOCK_BYTES ((uint64_t)1 << 20)
+#define GROUP_BLOCKS 64
+#define ALL_PARTS                                                                                  \
+    (TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |                    \
+     TOKMAP_ROW_LOSS_MASK)
+
+/* ---- Options ---- */
+
+static tokmap_status check_batch(uint32_t rank, uint32_t n_ranks, uint32_t batch_rows,
+                                 tokmap_error *err)
+{
+    if (batch_rows == 0 || batch_rows > MAX_ROWS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "batch_rows is %" PRIu32 ": must be 1 to 2^24",
+                    batch_rows);
+    if (n_ranks > MAX_ROWS || rank >= n_ranks)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "rank %" PRIu32 " of %" PRIu32 ": ranks count from 0, up to 2^24 of them", rank,
+                    n_ranks);
+    return TOKMAP_OK;
+}
+
+static tokmap_status check_window_options(const tokmap_loader_options *o, tokmap_error *err)
+{
+    if (o->sequence_length == 0 || o->sequence_length > MAX_LENGTH)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "sequence_length is %" PRIu32 ": must be 1 to 2^24",
+                    o->sequence_length);
+    if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 or 1", (int)o->windows);
+    if (o->random_phase != 0 && o->random_phase != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "random_phase is %" PRId32 ": must be 0 or 1",
+                    o->random_phase);
+    if (o->random_phase && o->windows != TOKMAP_WINDOWS_CONCAT)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows within documents have no random_phase");
+    if (o->row_parts & ~(uint32_t)ALL_PARTS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts has bits that mean nothing: %#" PRIx32,
+                    o->row_parts);
+    return TOKMAP_OK;
+}
+
+static tokmap_status check_shuffle(const tokmap_loader_options *o, tokmap_error *err)
+{
+    if (o->shuffle != TOKMAP_SHUFFLE_FULL && o->shuffle != TOKMAP_SHUFFLE_NONE &&
+        o->shuffle != TOKMAP_SHUFFLE_BLOCK)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "shuffle is %d: must be 0, 1 or 2", (int)o->shuffle);
+    if (o->shuffle != TOKMAP_SHUFFLE_BLOCK && (o->block_windows || o->group_blocks))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "block_windows and group_blocks belong to TOKMAP_SHUFFLE_BLOCK");
+    if (o->block_windows > TOKMAP_I_PERMUTE_MAX / GROUP_BLOCKS ||
+        o->group_blocks > TOKMAP_I_PERMUTE_MAX / BLOCK_BYTES ||
+        (o->block_windows > 0 && o->group_blocks > TOKMAP_I_PERMUTE_MAX / o->block_windows))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%" PRIu64 " blocks of %" PRIu64 " windows: a group has at most 2^48 windows, "
+                    "a block 2^42, and there are at most 2^28 blocks in a group",
+                    o->group_blocks, o->block_windows);
+    return TOKMAP_OK;
+}
+
+static tokmap_status check_io(const tokmap_loader_options *o, tokmap_error *err)
+{
+    if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_READ)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 4", (int)o->io);
+    if (o->look_ahead > 1024)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead is %" PRIu32 ": at most 1,024 steps",
+                    o->look_ahead);
+    if (o->drop_behind != 0 && o->drop_behind != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "drop_behind is %" PRId32 ": must be 0 or 1",
+                    o->drop_behind);
+    return TOKMAP_OK;
+}
+
+static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokmap_error *err)
+{
+    if (!s->datasets || s->n_datasets == 0 || s->n_datasets > MAX_DATASETS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu has %zu datasets: must be 1 to 65,535", k,
+                    s->datasets ? s->n_datasets : 0);
+    for (size_t d = 0; d < s->n_datasets; d++)
+        if (!s->datasets[d])
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: dataset %zu is NULL", k, d);
+    if (s->masked != 0 && s->masked != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: masked is %" PRId32 ": must be 0 or 1",
+                    k, s->masked);
+    if (!is_zero(s->reserved, sizeof s->reserved))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: reserved is not zero", k);
+    return TOKMAP_OK;
+}
+
+static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error *err)
+{
+    if (!o->sources || o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%zu sources: must be 1 to 65,535",
+                    o->sources ? o->n_sources : 0);
+    if (o->n_stages >= TOKMAP_I_MIXTURE_STAGES || (o->n_stages > 0 && !o->stages))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%zu stages: at most 65,534, and a list of them",
+                    o->n_stages);
+    tokmap_status status = check_batch(o->rank, MAX(o->n_ranks, 1), o->batch_rows, err);
+    if (!status)
+        status = check_window_options(o, err);
+    if (!status)
+        status = check_shuffle(o, err);
+    if (!status)
+        status = check_io(o, err);
+    for (size_t k = 0; k < o->n_sources && !status; k++)
+        status = check_source(&o->sources[k], k, err);
+    return status;
+}
+
+/* ---- Sources ---- */
+
+static tokmap_status check_dataset(const tokmap_loader_options *o, const tokmap_dataset *first,
+                                   const tokmap_dataset *ds, tokmap_error *err)
+{
+    if (ds->header.token_bytes != first->header.token_bytes)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: has tokens of %" PRIu32 " bytes, %s of the same source has tokens of "
+                    "%" PRIu32,
+                    ds->token_path, ds->header.token_bytes, first->token_path,
+                    first->header.token_bytes);
+    if (o->row_parts && ds->header.n_documents == 0 && ds->header.n_tokens > 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: its document borders are not known, so row_parts has nothing to say",
+                    ds->index_path);
+    return TOKMAP_OK;
+}
+
+static uint64_t id_of(const tokmap_i_loader_source *s)
+{
+    uint64_t h = TOKMAP_I_HASH_START;
+    for (uint32_t d = 0; d < s->windows.n_datasets; d++) {
+        const uint8_t *id = s->datasets[d]->header.dataset_id;
+        h = tokmap_i_hash_add(tokmap_i_hash_add(h, load_le64(id)), load_le64(id + 8));
+    }
+    return h;
+}
+
+/* How many sources before it have the same id: a table of ids, each at the first free place from
+ * where it belongs. */
+static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
+{
+    uint32_t n_places = 2;
+    while (n_places < 2 * l->n_sources)
+        n_places *= 2;
+    tokmap_i_order_id *seen = calloc(n_places, sizeof *seen); /* copy: how many there are */
+    if (!seen)
+        return FAIL_MEMORY(err);
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        tokmap_i_order_id id = {.seed = l->seed, .source_id = id_of(&l->sources[k])};
+        uint32_t at = (uint32_t)id.source_id & (n_places - 1);
+        while (seen[at].copy > 0 && seen[at].source_id != id.source_id)
+            at = (at + 1) & (n_places - 1);
+        seen[at].source_id = id.source_id;
+        id.copy = seen[at].copy++;
+        l->sources[k].shuffle.id = l->sources[k].windows.id = id;
+    }
+    free(seen);
+    return TOKMAP_OK;
+}
+
+static void set_shuffle(tokmap_loader *l, tokmap_i_loader_source *s)
+{
+    static const tokmap_i_shuffle_mode modes[] = {TOKMAP_I_SHUFFLE_FULL, TOKMAP_I_SHUFFLE_NONE,
+                                                  TOKMAP_I_SHUFFLE_BLOCK};
+    s->shuffle.mode = modes[l->shuffle];
+    s->shuffle.n_windows = s->windows.n_windows;
+    s->shuffle.block_windows = l->block_windows;
+    s->shuffle.group_blocks = l->group_blocks;
+    tokmap_i_shuffle_init(&s->shuffle);
+}
+
+static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options *o, uint32_t k,
+                                  tokmap_error *err)
+{
+    const tokmap_loader_source *from = &o->sources[k];
+    tokmap_i_loader_source *s = &l->sources[k];
+    s->datasets = malloc(from->n_datasets * sizeof *s->datasets);
+    if (!s->datasets)
+        return FAIL_MEMORY(err);
+    for (size_t d = 0; d < from->n_datasets; d++) {
+        s->datasets[d] = from->datasets[d];
+        const tokmap_status status = check_dataset(o, s->datasets[0], s->datasets[d], err);
+        if (status)
+            return status;
+        l->largest_id = MAX(l->largest_id, s->datasets[d]->header.largest_id);
+    }
+    s->masked = from->masked != 0;
+    s->token_bytes = s->datasets[0]->header.token_bytes;
+    s->windows.datasets = s->datasets;
+    s->windows.n_datasets = (uint32_t)from->n_datasets;
+    return TOKMAP_OK;
+}
+
+static tokmap_status open_windows(tokmap_loader *l, tokmap_i_loader_source *s, tokmap_error *err)
+{
+    s->windows.kind = l->windows;
+    s->windows.length = l->length;
+    s->windows.random_phase = l->random_phase;
+    const tokmap_status status = tokmap_i_windows_open(&s->windows, err);
+    set_shuffle(l, s);
+    return status;
+}
+
+/* As many windows as a MiB holds of the widest tokens: the same for all sources. */
+static void choose_blocks(tokmap_loader *l, const tokmap_loader_options *o)
+{
+    if (l->shuffle != TOKMAP_SHUFFLE_BLOCK)
+        return;
+    const uint64_t row_bytes = (uint64_t)l->length * l->token_bytes;
+    l->block_windows = o->block_windows ? o->block_windows : MAX(BLOCK_BYTES / row_bytes, 1);
+    l->group_blocks = o->group_blocks ? o->group_blocks : GROUP_BLOCKS;
+}
+
+static tokmap_status open_sources(tokmap_loader *l, const tokmap_loader_options *o,
+                                  tokmap_error *err)
+{
+    l->sources = calloc(o->n_sources, sizeof *l->sources);
+    if (!l->sources)
+        return FAIL_MEMORY(err);
+    for (size_t k = 0; k < o->n_sources; k++)
+        l->token_bytes = MAX(l->token_bytes, o->sources[k].datasets[0]->header.token_bytes);
+    choose_blocks(l, o);
+    tokmap_status status = TOKMAP_OK;
+    while (l->n_sources < o->n_sources && !status)
+        status = set_datasets(l, o, l->n_sources++, err);
+    if (!status)
+        status = set_order_ids(l, err);
+    for (uint32_t k = 0; k < l->n_sources && !status; k++)
+        status = open_windows(l, &l->sources[k], err);
+    return status;
+}
+
+/* ---- Mixture ---- */
+
+static tokmap_status refuse_weights(uint64_t from, const double *weights, uint32_t n_sources,
+                                    uint32_t too_small, tokmap_error *err)
+{
+    double total = 0;
+    if (too_small == UINT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the weights from sample %" PRIu64
+                    " on: must be at least 0, one of them above, "
+                    "and their sum finite",
+                    from);
+    for (uint32_t k = 0; k < n_sources; k++)
+        total += weights[k];
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "the weights from sample %" PRIu64 " on: source %" PRIu32 " has weight %g, less "
+                "than the smallest share, which is 1 of %" PRIu32 " samples: give it %.3g or more, "
+                "or 0 to leave it out",
+                from, too_small, weights[too_small], TOKMAP_I_MIXTURE_PERIOD,
+                total / TOKMAP_I_MIXTURE_PERIOD);
+}
+
+static tokmap_status add_stage(tokmap_loader *l, uint64_t from, const double *weights,
+                               tokmap_error *err)
+{
+    uint32_t too_small, *quotas = malloc(l->n_sources * sizeof *quotas);
+    if (!quotas)
+        return FAIL_MEMORY(err);
+    tokmap_status status = TOKMAP_OK;
+    if (!tokmap_i_quotas(weights, l->n_sources, quotas, &too_small))
+        status = refuse_weights(from, weights, l->n_sources, too_small, err);
+    else if (!tokmap_i_mixture_add_stage(l->mixture, from, quotas))
+        status = FAIL_MEMORY(err);
+    if (l->quotas || status) {
+        free(quotas);
+        return status;
+    }
+    l->quotas = quotas;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        l->period += quotas[k];
+    return TOKMAP_OK;
+}
+
+static tokmap_status add_stages(tokmap_loader *l, const tokmap_loader_options *o, double *weights,
+                                tokmap_error *err)
+{
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        weights[k] = l->n_sources == 1 && o->sources[k].weight == 0 ? 1 : o->sources[k].weight;
+    tokmap_status status = add_stage(l, 0, weights, err);
+    for (size_t i = 0; i < o->n_stages && !status; i++) {
+        const tokmap_loader_stage *stage = &o->stages[i];
+        const uint64_t before = i ? stage[-1].first_sample : 0;
+        if (!stage->weights)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "stage %zu: weights is NULL", i);
+        if (stage->first_sample <= before || stage->first_sample >= TOKMAP_I_MAX_SAMPLE)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "stage %zu: first_sample is %" PRIu64 ": must be above %" PRIu64
+                        " and below 2^62",
+                        i, stage->first_sample, before);
+        status = add_stage(l, stage->first_sample, stage->weights, err);
+    }
+    return status;
+}
+
+static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options *o,
+                                  tokmap_error *err)
+{
+    tokmap_i_mixture_source *sources = calloc(l->n_sources, sizeof *sources);
+    double *weights = calloc(l->n_sources, sizeof *weights);
+    tokmap_status status;
+    for (uint32_t k = 0; sources && k < l->n_sources; k++)
+        sources[k] =
+            (tokmap_i_mixture_source){l->sources[k].windows.n_windows, o->sources[k].max_epochs};
+    if (sources && weights)
+        l->mixture = tokmap_i_mixture_new(sources, l->n_sources);
+    status = l->mixture && weights ? add_stages(l, o, weights, err) : FAIL_MEMORY(err);
+    free(sources);
+    free(weights);
+    if (!status)
+        l->end = tokmap_i_mixture_end(l->mixture, &l->end_source);
+    if (l->end > TOKMAP_I_MAX_SAMPLE)
+        l->end = UINT64_MAX;
+    return status;
+}
+
+/* ---- Rows ---- */
+
+/* Memory for batches of so many rows, whatever there was before. */
+static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_parts,
+                               tokmap_error *err)
+{
+    l->batch_rows = n_rows;
+    l->rows = calloc(n_rows, sizeof *l->rows);
+    l->joined = NULL;
+    l->parts = (tokmap_i_row_parts){0};
+    if (l->random_phase)
+        l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
+    if (!l->rows || (l->random_phase && !l->joined) ||
+        !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
+        return FAIL_MEMORY(err);
+    l->parts.index = l->sampler.index;
+    return TOKMAP_OK;
+}
+
+static void close_rows(tokmap_loader *l)
+{
+    tokmap_i_loader_close_fetch(l);
+    free(l->rows);
+    free(l->joined);
+    tokmap_i_row_parts_close(&l->parts);
+}
+
+/* Those that close_rows would close, and no more: the thread of the fetch reads the rest. */
+static void put_back_rows(tokmap_loader *l, const tokmap_loader *old)
+{
+    l->batch_rows = old->batch_rows;
+    l->rows = old->rows;
+    l->joined = old->joined;
+    l->parts = old->parts;
+    l->io = old->io;
+    l->n_steps_ahead = old->n_steps_ahead;
+    l->fetch = old->fetch;
+}
+
+static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
+                               uint32_t batch_rows, tokmap_error *err)
+{
+    tokmap_status status = check_batch(rank, n_ranks, batch_rows, err);
+    if (status)
+        return status;
+    tokmap_loader old = *l; /* to come back to */
+    if (batch_rows != old.batch_rows) {
+        status = open_rows(l, batch_rows, old.parts.wanted, err);
+        l->fetch = NULL; /* its ring is for other rows */
+        if (!status)
+            status = tokmap_i_loader_open_fetch(l, err);
+        close_rows(status ? l : &old);
+    }
+    if (status) {
+        put_back_rows(l, &old);
+        return status;
+    }
+    l->rank = rank;
+    l->n_ranks = n_ranks;
+    tokmap_i_loader_restart_fetch(l);
+    tokmap_i_error_clear(err);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
+                                      uint32_t batch_rows, tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status
+                  : tokmap_i_loader_leave(
+                        l, &mark, set_batch(l, rank, MAX(n_ranks, 1), batch_rows, err), err);
+}
+
+/* ---- Open and close ---- */
+
+static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *o,
+                                 tokmap_error *err)
+{
+    tokmap_status status = check_options(o, err);
+    if (status)
+        return status;
+    l->length = o->sequence_length;
+    l->seed = o->seed;
+    l->shuffle = o->shuffle;
+    l->windows = o->windows;
+    l->random_phase = o->random_phase != 0;
+    l->rank = o->rank;
+    l->n_ranks = MAX(o->n_ranks, 1);
+    l->look_ahead = o->look_ahead;
+    l->drop_behind = o->drop_behind != 0;
+    status = open_sources(l, o, err);
+    if (!status)
+        status = open_mixture(l, o, err);
+    if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
+        status = FAIL_MEMORY(err);
+    if (!status)
+        status = open_rows(l, o->batch_rows, o->row_parts, err);
+    if (!status)
+        status = tokmap_i_loader_open_io(l, o->io, err);
+    return status;
+}
+
+tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
+                                 tokmap_error *err)
+{
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_loader_options, group_blocks),
+                                               OPTIONS_RESERVED(tokmap_loader_options)};
+    tokmap_loader_options o;
+    tokmap_i_error_clear(err);
+    if (!out)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: out is NULL");
+    *out = NULL;
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (status)
+        return status;
+    tokmap_loader *l = calloc(1, sizeof *l);
+    if (!l)
+        return FAIL_MEMORY(err);
+    tokmap_i_fork_mark_set(&l->fork_mark);
+    status = open_loader(l, &o, err);
+    if (status) {
+        tokmap_loader_close(l);
+        return status;
+    }
+    tokmap_i_error_clear(err); /* a way of reading may have failed before another did not */
+    *out = l;
+    return TOKMAP_OK;
+}
+
+void tokmap_loader_close(tokmap_loader *l)
+{
+    if (!l)
+        return;
+    close_rows(l);
+    tokmap_i_loader_close_io(l);
+    for (uint32_t k = 0; k < l->n_sources; k++) {
+        tokmap_i_windows_close(&l->sources[k].windows);
+        free(l->sources[k].datasets);
+    }
+    free(l->sources);
+    tokmap_i_sampler_close(&l->sampler);
+    tokmap_i_mixture_free(l->mixture);
+    free(l->quotas);
+    tokmap_i_fork_mark_free(&l->fork_mark);
+    free(l);
+}

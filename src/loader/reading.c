@@ -1,0 +1,243 @@
+/* loader_io.c - which way the bytes of a loader arrive, and the plan for the thread that reads them
+ * ahead. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "loader/loader.h"
+#include "system/platform_memory.h"
+#include "base/status.h"
+
+enum {
+    ROWS_AHEAD = 256,
+    MIN_STEPS = 2,
+    MAX_STEPS = 64,
+    PLACES = 64,   /* that are looked at to see whether the data are in memory */
+    MOST_RANKS = 8 /* that may share a page cache: with more of them, reading whole blocks on each
+                      machine would read most of it for nobody there */
+};
+
+/* ---- The plan ---- */
+
+static tokmap_status plan(void *context, uint64_t sample, uint32_t n_rows, tokmap_i_fetch_row *rows,
+                          tokmap_error *err)
+{
+    tokmap_i_read_plan *p = context;
+    if (sample + n_rows > p->end)
+        return TOKMAP_END;
+    for (uint32_t i = 0; i < n_rows; i++) {
+        tokmap_sample at;
+        const tokmap_status status = tokmap_i_sampler_locate(&p->sampler, sample + i, &at, err);
+        if (status)
+            return status;
+        rows[i] = (tokmap_i_fetch_row){.dataset = p->first_dataset[at.source] + at.dataset,
+                                       .n_tokens = at.n_tokens,
+                                       .first_token = at.first_token};
+    }
+    return TOKMAP_OK;
+}
+
+static void read_blocks_ahead(void *context, uint64_t sample)
+{
+    tokmap_i_read_plan *p = context;
+    if (sample < p->end)
+        tokmap_i_block_ahead_reach(&p->ahead, sample);
+}
+
+/* Rows of a group in random order are sequential reads when its blocks are read before. */
+static bool reads_whole_blocks(const tokmap_loader *l)
+{
+    return l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
+}
+
+static bool open_plan(tokmap_loader *l)
+{
+    tokmap_i_read_plan *p = &l->plan;
+    p->end = MIN(l->end, TOKMAP_I_MAX_SAMPLE);
+    p->first_dataset = malloc(l->n_sources * sizeof *p->first_dataset);
+    for (uint32_t k = 0; p->first_dataset && k < l->n_sources; k++) {
+        p->first_dataset[k] = p->n_datasets;
+        p->n_datasets += l->sources[k].windows.n_datasets;
+    }
+    p->datasets = malloc(p->n_datasets * sizeof *p->datasets);
+    if (!p->first_dataset || !p->datasets ||
+        !tokmap_i_sampler_open(&p->sampler, l->mixture, l->sources, l->n_sources) ||
+        (reads_whole_blocks(l) &&
+         !tokmap_i_block_ahead_open(&p->ahead, l->mixture, l->sources, l->n_sources)))
+        return false;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        memcpy(p->datasets + p->first_dataset[k], l->sources[k].datasets,
+               l->sources[k].windows.n_datasets * sizeof *p->datasets);
+    return true;
+}
+
+/* ---- The choice ---- */
+
+static bool is_in_memory(const tokmap_i_read_plan *p)
+{
+    uint64_t n_bytes = 0, random = TOKMAP_I_GOLDEN;
+    uint32_t n_cached = 0;
+    for (uint32_t d = 0; d < p->n_datasets; d++)
+        n_bytes += p->datasets[d]->header.n_tokens * p->datasets[d]->header.token_bytes;
+    for (uint32_t i = 0; i < PLACES; i++) {
+        uint64_t at = tokmap_i_scale(random = tokmap_i_mix(random + i), n_bytes);
+        uint32_t d = 0;
+        for (;; d++) {
+            const tokmap_i_header *h = &p->datasets[d]->header;
+            if (at < h->n_tokens * h->token_bytes)
+                break;
+            at -= h->n_tokens * h->token_bytes;
+        }
+        n_cached += tokmap_i_file_is_cached(p->datasets[d]->token_fd,
+                                            p->datasets[d]->header.token_offset + at);
+    }
+    return n_cached >= PLACES - 1;
+}
+
+static bool is_larger_than_memory(const tokmap_i_read_plan *p)
+{
+    uint64_t n_left = tokmap_i_memory_available();
+    n_left -= n_left / 8;
+    for (uint32_t d = 0; d < p->n_datasets; d++) {
+        const tokmap_i_header *h = &p->datasets[d]->header;
+        if (h->n_tokens * h->token_bytes > n_left)
+            return true;
+        n_left -= h->n_tokens * h->token_bytes;
+    }
+    return false;
+}
+
+static tokmap_status forced_by_environment(tokmap_io *wanted, tokmap_error *err)
+{
+    static const char *const names[] = {"auto", "map", "direct", "populate", "read"};
+    const char *name = getenv("TOKMAP_IO");
+    if (!name || !*name)
+        return TOKMAP_OK;
+    for (int i = 0; i < 5; i++) {
+        if (strcmp(name, names[i]) == 0) {
+            *wanted = (tokmap_io)i;
+            return TOKMAP_OK;
+        }
+    }
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "TOKMAP_IO is '%.40s': must be auto, map, direct, populate or read", name);
+}
+
+/* ---- The index ---- */
+
+static uint64_t index_bytes(const tokmap_loader *l)
+{
+    uint64_t n_bytes = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        for (uint32_t d = 0; d < l->sources[k].windows.n_datasets; d++)
+            n_bytes += tokmap_i_section_find(&l->sources[k].datasets[d]->header, TOKMAP_I_DOCUMENTS)
+                           ->n_bytes;
+    return n_bytes;
+}
+
+tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err)
+{
+    const bool within = l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+    if (l->sampler.index || (!within && !l->parts.wanted))
+        return TOKMAP_OK;
+    l->sampler.index = tokmap_i_index_cache_open(index_bytes(l));
+    l->parts.index = l->sampler.index;
+    return l->sampler.index ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
+/* Likewise the thread that reads ahead. */
+static tokmap_status leave_index_map(tokmap_loader *l, tokmap_error *err)
+{
+    if (l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {
+        l->plan.sampler.index = tokmap_i_index_cache_open(index_bytes(l));
+        l->plan.ahead.index = l->plan.sampler.index;
+        if (!l->plan.sampler.index)
+            return FAIL_MEMORY(err);
+    }
+    return tokmap_i_loader_leave_index_map(l, err);
+}
+
+/* ---- Open, restart, close ---- */
+
+static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
+{
+    static const tokmap_i_fetch_kind kinds[] = {
+        [TOKMAP_IO_DIRECT] = TOKMAP_I_FETCH_DIRECT,
+        [TOKMAP_IO_POPULATE] = TOKMAP_I_FETCH_POPULATE,
+        [TOKMAP_IO_READ] = TOKMAP_I_FETCH_READ,
+    };
+    const uint32_t usual = (uint32_t)div_up(ROWS_AHEAD, l->batch_rows);
+    l->n_steps_ahead = l->look_ahead ? l->look_ahead : MAX(MIN_STEPS, MIN(usual, MAX_STEPS));
+    const tokmap_i_fetch_options o = {
+        .kind = kinds[l->io],
+        .datasets = l->plan.datasets,
+        .n_datasets = l->plan.n_datasets,
+        .n_steps = l->n_steps_ahead,
+        .max_rows = l->batch_rows,
+        .max_tokens = l->length + 1,
+        .drop_behind = l->drop_behind,
+        .plan = plan,
+        .ahead = l->io == TOKMAP_IO_POPULATE && l->plan.ahead.counts ? read_blocks_ahead : NULL,
+        .context = &l->plan,
+    };
+    return tokmap_i_fetch_open(&l->fetch, &o, err);
+}
+
+tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
+{
+    if (l->io == TOKMAP_IO_MAP)
+        return TOKMAP_OK;
+    const tokmap_status status = try_fetch(l, err);
+    if (status != TOKMAP_ERR_UNSUPPORTED)
+        return status;
+    l->io = TOKMAP_IO_POPULATE; /* works everywhere */
+    return try_fetch(l, err);
+}
+
+void tokmap_i_loader_restart_fetch(tokmap_loader *l)
+{
+    if (l->fetch)
+        tokmap_i_fetch_restart(l->fetch, l->next_sample + (uint64_t)l->rank * l->batch_rows,
+                               (uint64_t)l->n_ranks * l->batch_rows, l->batch_rows);
+}
+
+void tokmap_i_loader_close_fetch(tokmap_loader *l)
+{
+    if (l->fetch && tokmap_i_fork_mark_is_child(&l->fork_mark))
+        tokmap_i_fetch_abandon(l->fetch);
+    else if (l->fetch)
+        tokmap_i_fetch_close(l->fetch);
+    l->fetch = NULL;
+}
+
+tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err)
+{
+    tokmap_status status = forced_by_environment(&wanted, err);
+    if (status)
+        return status;
+    l->io = wanted;
+    if (wanted == TOKMAP_IO_MAP)
+        return TOKMAP_OK;
+    if (!open_plan(l))
+        return FAIL_MEMORY(err);
+    const bool by_rows = !l->plan.ahead.counts;
+    if (wanted == TOKMAP_IO_AUTO)
+        l->io = is_in_memory(&l->plan)                       ? TOKMAP_IO_MAP
+                : by_rows && is_larger_than_memory(&l->plan) ? TOKMAP_IO_DIRECT
+                                                             : TOKMAP_IO_POPULATE;
+    if (l->io != TOKMAP_IO_MAP)
+        status = leave_index_map(l, err);
+    if (!status)
+        status = tokmap_i_loader_open_fetch(l, err);
+    if (!status)
+        tokmap_i_loader_restart_fetch(l);
+    return status;
+}
+
+void tokmap_i_loader_close_io(tokmap_loader *l)
+{
+    tokmap_i_sampler_close(&l->plan.sampler);
+    tokmap_i_block_ahead_close(&l->plan.ahead);
+    free(l->plan.datasets);
+    free(l->plan.first_dataset);
+}

@@ -1,0 +1,201 @@
+#include "loader/row_parts.h"
+
+#include <stdlib.h>
+
+#include "base/base.h"
+
+bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
+                             uint32_t n_rows)
+{
+    const size_t n = (size_t)length * n_rows;
+    *p = (tokmap_i_row_parts){.wanted = wanted, .length = length};
+    if (wanted == 0)
+        return true;
+    p->cu_seqlens = malloc((n + n_rows) * sizeof *p->cu_seqlens);
+    if (wanted & TOKMAP_ROW_POSITION_IDS)
+        p->position_ids = malloc(n * sizeof *p->position_ids);
+    if (wanted & TOKMAP_ROW_DOCUMENT_IDS)
+        p->document_ids = malloc(n * sizeof *p->document_ids);
+    if (wanted & TOKMAP_ROW_LOSS_MASK)
+        p->loss_mask = malloc(n);
+    const bool complete = p->cu_seqlens &&
+                          (p->position_ids || !(wanted & TOKMAP_ROW_POSITION_IDS)) &&
+                          (p->document_ids || !(wanted & TOKMAP_ROW_DOCUMENT_IDS)) &&
+                          (p->loss_mask || !(wanted & TOKMAP_ROW_LOSS_MASK));
+    if (!complete)
+        tokmap_i_row_parts_close(p);
+    return complete;
+}
+
+void tokmap_i_row_parts_close(tokmap_i_row_parts *p)
+{
+    free(p->cu_seqlens);
+    free(p->position_ids);
+    free(p->document_ids);
+    free(p->loss_mask);
+    *p = (tokmap_i_row_parts){0};
+}
+
+size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows)
+{
+    const size_t n = (size_t)p->length * n_rows;
+    return (p->cu_seqlens ? 4 * (n + n_rows) : 0) + (p->position_ids ? 4 * n : 0) +
+           (p->document_ids ? 4 * n : 0) + (p->loss_mask ? n : 0);
+}
+
+/* ---- Borders ---- */
+
+/* Positions 1 .. n_inputs of a row before which a document ends; cu[0 .. n) of them, the first of
+ * which is 0. The last one may be n_inputs. */
+typedef struct borders {
+    int32_t *cu;
+    uint32_t n;
+    tokmap_i_index_cache *index;
+} borders;
+
+static void add_border(borders *b, uint64_t position)
+{
+    if (b->cu[b->n - 1] != (int32_t)position) /* else the document between them is empty */
+        b->cu[b->n++] = (int32_t)position;
+}
+
+/* Those of the inputs that are tokens first .. first + n - 1 and stand from position `at` on. */
+static tokmap_status add_borders(borders *b, const tokmap_dataset *ds, uint64_t first, uint32_t n,
+                                 uint32_t at)
+{
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(b->index, ds);
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
+    tokmap_document d;
+    tokmap_status status = tokmap_i_documents_find(&ds->documents, from, first, &d);
+    if (status)
+        return status;
+    uint64_t group = d.index / TOKMAP_I_GROUP_DOCUMENTS, last = first + 1;
+    uint32_t j = d.index % TOKMAP_I_GROUP_DOCUMENTS;
+    for (; group < ds->documents.layout.n_groups; group++, j = 0) {
+        const uint32_t n_ends = tokmap_i_documents_group(&ds->documents, from, group, ends);
+        for (; j < n_ends; j++) {
+            if (ends[j] > first + n)
+                return TOKMAP_OK;
+            if (ends[j] < last)
+                return TOKMAP_ERR_CORRUPT;
+            last = ends[j];
+            add_border(b, at + (ends[j] - first));
+        }
+        if (n_ends == 0)
+            return TOKMAP_ERR_CORRUPT;
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status find_borders(borders *b, const tokmap_dataset *ds, const tokmap_row *row)
+{
+    const uint32_t n_inputs = row->n_tokens - 1;
+    const uint64_t n_left = ds->header.n_tokens - row->first_token;
+    const uint32_t n_here = (uint32_t)MIN(n_inputs, n_left);
+    b->cu[0] = 0;
+    b->n = 1;
+    tokmap_status status = add_borders(b, ds, row->first_token, n_here, 0);
+    if (!status && n_here < n_inputs)
+        status = add_borders(b, ds, 0, n_inputs - n_here, n_here);
+    return status;
+}
+
+/* ---- Parts ---- */
+
+static void fill_mask(uint8_t *mask, const tokmap_i_row_parts *p, const borders *b,
+                      uint32_t n_inputs)
+{
+    memset(mask, 1, n_inputs);
+    memset(mask + n_inputs, 0, p->length - n_inputs);
+    for (uint32_t k = 1; k < b->n; k++)
+        mask[b->cu[k] - 1] = 0;
+}
+
+/* Compiled once for each target below, as a portable build has vectors of four numbers only. */
+static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, int32_t *documents,
+                                                           const int32_t *cu, uint32_t n_documents)
+{
+    for (uint32_t k = 0; k < n_documents; k++) {
+        const int32_t start = cu[k], n = cu[k + 1] - start;
+        for (int32_t i = 0; positions && i < n; i++)
+            positions[start + i] = i;
+        for (int32_t i = 0; documents && i < n; i++)
+            documents[start + i] = (int32_t)k;
+    }
+}
+
+void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
+                              uint32_t n_documents)
+{
+    fill_ids(positions, documents, cu, n_documents);
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) static void fill_ids_avx2(int32_t *positions, int32_t *documents,
+                                                          const int32_t *cu, uint32_t n_documents)
+{
+    fill_ids(positions, documents, cu, n_documents);
+}
+#endif
+
+void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu,
+                       uint32_t n_documents)
+{
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) {
+        fill_ids_avx2(positions, documents, cu, n_documents);
+        return;
+    }
+#endif
+    fill_ids(positions, documents, cu, n_documents);
+}
+
+/* Inputs that the row lacks. */
+static void fill_rest(int32_t *ids, uint32_t from, uint32_t length, uint32_t value)
+{
+    for (uint32_t i = from; ids && i < length; i++)
+        ids[i] = (int32_t)value;
+}
+
+static uint32_t longest(const int32_t *cu, uint32_t n_documents)
+{
+    int32_t most = 0;
+    for (uint32_t k = 0; k < n_documents; k++)
+        most = MAX(most, cu[k + 1] - cu[k]);
+    return (uint32_t)most;
+}
+
+tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
+                                      bool masked, tokmap_row *row)
+{
+    const uint32_t n_inputs = row->n_tokens - 1;
+    const size_t at = (size_t)i * p->length;
+    if (p->wanted == 0)
+        return TOKMAP_OK;
+    borders b = {.cu = p->cu_seqlens + at + i, .index = p->index};
+    const tokmap_status status = find_borders(&b, ds, row);
+    if (status)
+        return status;
+    if (p->loss_mask) {
+        row->loss_mask = p->loss_mask + at;
+        fill_mask(p->loss_mask + at, p, &b, n_inputs);
+        if (masked)
+            memset(p->loss_mask + at, 0, p->length);
+    }
+    if (b.cu[b.n - 1] != (int32_t)n_inputs)
+        b.cu[b.n++] = (int32_t)n_inputs;
+    const uint32_t n_documents = b.n - 1;
+    if (p->wanted & TOKMAP_ROW_DOCUMENTS) {
+        row->cu_seqlens = b.cu;
+        row->n_documents = n_documents;
+        row->longest_document = longest(b.cu, n_documents);
+    }
+    int32_t *positions = p->position_ids ? p->position_ids + at : NULL;
+    int32_t *documents = p->document_ids ? p->document_ids + at : NULL;
+    row->position_ids = positions;
+    row->document_ids = documents;
+    tokmap_i_fill_ids(positions, documents, b.cu, n_documents);
+    fill_rest(positions, n_inputs, p->length, 0);
+    fill_rest(documents, n_inputs, p->length, n_documents);
+    return TOKMAP_OK;
+}

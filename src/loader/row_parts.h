@@ -1,0 +1,37 @@
+/* row_parts.h - what rows say beside their tokens: where documents start, position and document
+ * ids, the loss mask. From the document index alone: docs/FORMAT.md, section 10.7. */
+#ifndef TOKMAP_ROW_PARTS_H
+#define TOKMAP_ROW_PARTS_H
+
+#include "dataset/dataset.h"
+#include "dataset/index_cache.h"
+#include "tokmap_loader.h"
+
+typedef struct tokmap_i_row_parts {
+    uint32_t wanted; /* TOKMAP_ROW_... */
+    uint32_t length; /* inputs of a row */
+    int32_t *cu_seqlens, *position_ids, *document_ids;
+    uint8_t *loss_mask;
+    tokmap_i_index_cache *index; /* not its own; NULL: the map */
+} tokmap_i_row_parts;
+
+/* Memory for n_rows rows; false: there is none. */
+bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
+                             uint32_t n_rows);
+void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
+size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
+
+/* Fills in what row number i says of its documents; its tokens' place stands in it. masked: none of
+ * its labels counts. An error is for tokmap_i_index_cache_fail to explain. */
+tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
+                                      bool masked, tokmap_row *row);
+
+/* Position ids count up from 0 in each document, document ids from one to the next; cu[0 ..
+ * n_documents] ends with the number of inputs. Either may be NULL. */
+void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu,
+                       uint32_t n_documents);
+/* The same without vector code: the truth the other is tested against. */
+void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
+                              uint32_t n_documents);
+
+#endif /* TOKMAP_ROW_PARTS_H */

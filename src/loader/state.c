@@ -1,0 +1,128 @@
+/* loader_state.c - 128 bytes that say where a loader stands: docs/FORMAT.md, section 10.8. */
+#include <inttypes.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "loader/loader.h"
+#include "base/status.h"
+
+static const uint8_t magic[8] = {0x89, 'T', 'M', 'S', '\r', '\n', 0x1A, '\n'};
+
+enum {
+    ORDER_VERSION = 1,
+    VERSION_AT = 8,
+    LENGTH_AT = 12,
+    SEED_AT = 16,
+    SAMPLE_AT = 24,
+    SOURCES_AT = 32,
+    STAGES_AT = 36,
+    DATA_AT = 40,
+    WINDOWS_AT = 48,
+    MIXTURE_AT = 56,
+    RESERVED_AT = 64,
+    CHECKSUM_AT = 120
+};
+
+static uint64_t data_hash(const tokmap_loader *l)
+{
+    uint64_t h = TOKMAP_I_HASH_START;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        h = tokmap_i_hash_add(h, l->sources[k].shuffle.id.source_id);
+    return h;
+}
+
+static uint64_t windows_hash(const tokmap_loader *l)
+{
+    uint64_t h = tokmap_i_hash_add(TOKMAP_I_HASH_START, l->windows);
+    h = tokmap_i_hash_add(h, l->random_phase);
+    h = tokmap_i_hash_add(h, l->shuffle);
+    h = tokmap_i_hash_add(h, l->block_windows);
+    return tokmap_i_hash_add(h, l->group_blocks);
+}
+
+void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state)
+{
+    memset(state, 0, TOKMAP_STATE_BYTES);
+    memcpy(state, magic, sizeof magic);
+    store_le32(state + VERSION_AT, ORDER_VERSION);
+    store_le32(state + LENGTH_AT, l->length);
+    store_le64(state + SEED_AT, l->seed);
+    store_le64(state + SAMPLE_AT, next_sample);
+    store_le32(state + SOURCES_AT, l->n_sources);
+    store_le32(state + STAGES_AT, tokmap_i_mixture_n_stages(l->mixture));
+    store_le64(state + DATA_AT, data_hash(l));
+    store_le64(state + WINDOWS_AT, windows_hash(l));
+    store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(l->mixture));
+    store_le64(state + CHECKSUM_AT, tokmap_i_checksum(state, CHECKSUM_AT));
+}
+
+tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_STATE_BYTES],
+                                 tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const tokmap_status status = tokmap_i_loader_look(l, err);
+    if (!status)
+        tokmap_i_loader_encode_state(l, l->next_sample, state);
+    return status;
+}
+
+static tokmap_status check_bytes(const uint8_t *state, tokmap_error *err)
+{
+    if (memcmp(state, magic, sizeof magic) != 0)
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are no state of a loader");
+    if (load_le64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: damaged, its checksum is wrong");
+    if (load_le32(state + VERSION_AT) != ORDER_VERSION)
+        return FAIL(err, TOKMAP_ERR_VERSION,
+                    "state: of order version %" PRIu32 ", this library knows version %d",
+                    load_le32(state + VERSION_AT), ORDER_VERSION);
+    for (int i = RESERVED_AT; i < CHECKSUM_AT; i++)
+        if (state[i] != 0)
+            return FAIL(err, TOKMAP_ERR_VERSION,
+                        "state: it holds something that this library does not know");
+    return TOKMAP_OK;
+}
+
+/* Where it was saved, all of this was the same. */
+static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap_error *err)
+{
+    if (load_le64(state + DATA_AT) != load_le64(own + DATA_AT))
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with other data: %" PRIu32 " sources there, %" PRIu32 " here",
+                    load_le32(state + SOURCES_AT), load_le32(own + SOURCES_AT));
+    if (load_le32(state + LENGTH_AT) != load_le32(own + LENGTH_AT))
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with sequence length %" PRIu32 ", this loader has %" PRIu32,
+                    load_le32(state + LENGTH_AT), load_le32(own + LENGTH_AT));
+    if (load_le64(state + SEED_AT) != load_le64(own + SEED_AT))
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with seed %" PRIu64 ", this loader has %" PRIu64,
+                    load_le64(state + SEED_AT), load_le64(own + SEED_AT));
+    if (load_le64(state + WINDOWS_AT) != load_le64(own + WINDOWS_AT))
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "state: saved with other windows, phases or shuffle");
+    if (memcmp(state, own, SAMPLE_AT) != 0 ||
+        memcmp(state + SOURCES_AT, own + SOURCES_AT, CHECKSUM_AT - SOURCES_AT) != 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with other weights, stages or max_epochs");
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err)
+{
+    uint8_t own[TOKMAP_STATE_BYTES];
+    tokmap_status status = check_bytes(state, err);
+    if (status)
+        return status;
+    tokmap_i_loader_encode_state(l, l->next_sample, own);
+    status = check_same(state, own, err);
+    return status ? status : tokmap_i_loader_go_to(l, load_le64(state + SAMPLE_AT), err);
+}
+
+tokmap_status tokmap_loader_restore(tokmap_loader *l, const uint8_t state[TOKMAP_STATE_BYTES],
+                                    tokmap_error *err)
+{
+    uint8_t mark = 0;
+    const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
+    return status ? status
+                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_restore(l, state, err), err);
+}

@@ -1,0 +1,179 @@
+#include "loader/windows.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/status.h"
+
+#define GROUPS_PER_COUNT 4 /* of 64 documents: 8 bytes for 256 of them, and short searches */
+
+/* ---- Within documents ---- */
+
+static uint64_t windows_in(uint64_t n_tokens, uint32_t length)
+{
+    return n_tokens < 2 ? 0 : (n_tokens - 2) / length + 1;
+}
+
+/* The windows of the documents of a group; UINT64_MAX: damaged. *end is where the group before it
+ * ends, and moves to the end of this one. */
+static uint64_t windows_in_group(const tokmap_i_documents *docs, uint64_t group, uint32_t length,
+                                 uint64_t *end)
+{
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], n_windows = 0;
+    const uint32_t n = tokmap_i_documents_group(docs, NULL, group, ends);
+    for (uint32_t j = 0; j < n; j++) {
+        if (ends[j] < *end)
+            return UINT64_MAX;
+        n_windows += windows_in(ends[j] - *end, length);
+        *end = ends[j];
+    }
+    return n > 0 ? n_windows : UINT64_MAX;
+}
+
+static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
+                                  tokmap_error *err)
+{
+    const tokmap_dataset *ds = w->datasets[d];
+    tokmap_i_windows_of_documents *within = &w->within[d];
+    const uint64_t n_groups = ds->documents.layout.n_groups;
+    uint64_t end = 0;
+    within->n_counts = div_up(n_groups, GROUPS_PER_COUNT);
+    within->counts = malloc(MAX(within->n_counts, 1) * sizeof *within->counts);
+    if (!within->counts)
+        return FAIL_MEMORY(err);
+    *n_windows = 0;
+    for (uint64_t g = 0; g < n_groups; g++) {
+        if (g % GROUPS_PER_COUNT == 0)
+            within->counts[g / GROUPS_PER_COUNT] = *n_windows;
+        const uint64_t n = windows_in_group(&ds->documents, g, w->length, &end);
+        if (n == UINT64_MAX)
+            return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index is damaged",
+                        ds->index_path);
+        *n_windows += n;
+    }
+    return TOKMAP_OK;
+}
+
+/* The last entry of ascending counts that is not above x; the first one is 0. */
+static uint64_t find_count(const uint64_t *counts, uint64_t n, uint64_t x)
+{
+    uint64_t at = 0;
+    while (n > 1) {
+        const uint64_t half = n / 2;
+        at += counts[at + half] <= x ? half : 0;
+        n -= half;
+    }
+    return at;
+}
+
+static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache *index,
+                                 uint64_t window, tokmap_i_span *out)
+{
+    tokmap_i_pieces *from = tokmap_i_index_cache_of(index, w->datasets[out->dataset]);
+    const tokmap_i_documents *docs = &w->datasets[out->dataset]->documents;
+    const tokmap_i_windows_of_documents *within = &w->within[out->dataset];
+    const uint64_t at = find_count(within->counts, within->n_counts, window);
+    uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS], begin = 0, group = at * GROUPS_PER_COUNT;
+    uint64_t n_left = window - within->counts[at];
+    if (group > 0) {
+        const uint32_t n_before = tokmap_i_documents_group(docs, from, group - 1, ends);
+        if (n_before == 0)
+            return TOKMAP_ERR_CORRUPT;
+        begin = ends[n_before - 1];
+    }
+    for (; group < docs->layout.n_groups; group++) {
+        const uint32_t n = tokmap_i_documents_group(docs, from, group, ends);
+        for (uint32_t j = 0; j < n; j++) {
+            const uint64_t n_here = ends[j] < begin ? 0 : windows_in(ends[j] - begin, w->length);
+            if (n_left < n_here) {
+                out->first_token = begin + n_left * w->length;
+                out->n_tokens = (uint32_t)MIN(w->length + 1ull, ends[j] - out->first_token);
+                return TOKMAP_OK;
+            }
+            n_left -= n_here;
+            begin = ends[j];
+        }
+        if (n == 0)
+            break;
+    }
+    return TOKMAP_ERR_CORRUPT; /* it had more documents when it was counted */
+}
+
+/* ---- All ---- */
+
+static tokmap_status count(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows, tokmap_error *err)
+{
+    const tokmap_dataset *ds = w->datasets[d];
+    const uint64_t n_tokens = ds->header.n_tokens;
+    *n_windows = n_tokens == 0 ? 0 : (n_tokens - 1) / w->length;
+    if (!w->within)
+        return TOKMAP_OK;
+    if (n_tokens > 0 && ds->header.n_documents == 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: its document borders are not known, so no window can keep within them",
+                    ds->index_path);
+    return count_within(w, d, n_windows, err);
+}
+
+tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
+{
+    w->n_windows = 0;
+    w->ends = calloc(w->n_datasets, sizeof *w->ends);
+    w->within =
+        w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT ? calloc(w->n_datasets, sizeof *w->within) : NULL;
+    if (!w->ends || (w->kind == TOKMAP_WINDOWS_WITHIN_DOCUMENT && !w->within))
+        return FAIL_MEMORY(err);
+    for (uint32_t d = 0; d < w->n_datasets; d++) {
+        uint64_t n;
+        const tokmap_status status = count(w, d, &n, err);
+        if (status)
+            return status;
+        w->n_windows += n; /* no overflow: 2^48 each at most, of less than 2^16 */
+        w->ends[d] = w->n_windows;
+    }
+    if (w->n_windows > (uint64_t)1 << 48)
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: a source of more than 2^48 windows",
+                    w->datasets[0]->index_path);
+    if (w->n_windows == 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: %" PRIu64 " tokens do not make one window of %" PRIu32 " and its label",
+                    w->datasets[0]->token_path, w->datasets[0]->header.n_tokens, w->length);
+    return TOKMAP_OK;
+}
+
+void tokmap_i_windows_close(tokmap_i_windows *w)
+{
+    for (uint32_t d = 0; w->within && d < w->n_datasets; d++)
+        free(w->within[d].counts);
+    free(w->within);
+    free(w->ends);
+}
+
+/* The dataset that holds a window, which becomes the window's number there. */
+static uint32_t find_dataset(const tokmap_i_windows *w, uint64_t *window)
+{
+    uint32_t low = 0, n = w->n_datasets;
+    while (n > 1) {
+        const uint32_t half = n / 2;
+        low += w->ends[low + half - 1] <= *window ? half : 0;
+        n -= half;
+    }
+    *window -= low > 0 ? w->ends[low - 1] : 0;
+    return low;
+}
+
+tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
+                                    uint64_t epoch, uint64_t window, tokmap_i_span *out)
+{
+    out->dataset = find_dataset(w, &window);
+    if (w->within)
+        return span_within(w, index, window, out);
+    uint64_t phase = 0;
+    if (w->random_phase)
+        phase = tokmap_i_scale(tokmap_i_order_key(&w->id, TOKMAP_I_KEY_PHASE, epoch, out->dataset),
+                               w->length);
+    out->first_token = phase + window * w->length; /* below n_tokens, as phase < length */
+    out->n_tokens = w->length + 1;
+    return TOKMAP_OK;
+}

@@ -1,0 +1,45 @@
+/* windows.h - the windows of a source, and the tokens that each of them holds: docs/FORMAT.md,
+ * section 10.3. Constant time for windows of equal length; within documents, a search and a look at
+ * 256 documents. */
+#ifndef TOKMAP_WINDOWS_H
+#define TOKMAP_WINDOWS_H
+
+#include "dataset/dataset.h"
+#include "dataset/index_cache.h"
+#include "order/order_key.h"
+#include "tokmap_loader.h"
+
+typedef struct tokmap_i_span {
+    uint32_t dataset;     /* in its source */
+    uint32_t n_tokens;    /* inputs and one more */
+    uint64_t first_token; /* in the dataset; the span may go on at its token 0 */
+} tokmap_i_span;
+
+typedef struct tokmap_i_windows_of_documents {
+    uint64_t *counts; /* windows before every 256th document */
+    uint64_t n_counts;
+} tokmap_i_windows_of_documents;
+
+typedef struct tokmap_i_windows {
+    tokmap_windows kind;
+    uint32_t length; /* inputs in a window */
+    bool random_phase;
+    tokmap_i_order_id id; /* of the source */
+    const tokmap_dataset *const *datasets;
+    uint32_t n_datasets;
+
+    uint64_t *ends; /* windows up to and with each dataset */
+    uint64_t n_windows;
+    tokmap_i_windows_of_documents *within; /* of each dataset; or NULL */
+} tokmap_i_windows;
+
+/* What has no comment of its own stands in w already, but for the last part, which this fills.
+ * TOKMAP_ERR_MISMATCH: there are no windows, or borders are not known. */
+tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err);
+void tokmap_i_windows_close(tokmap_i_windows *w);
+/* window < n_windows. index: of the calling thread; NULL: documents are looked up in the map. An
+ * error is for tokmap_i_index_cache_fail to explain, with the dataset of *out. */
+tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
+                                    uint64_t epoch, uint64_t window, tokmap_i_span *out);
+
+#endif /* TOKMAP_WINDOWS_H */

@@ -1,0 +1,516 @@
+/* mixture.c - docs/FORMAT.md, section 10.5.
+ *
+ * A table holds one period: for each slot the source, and how many slots that source has before it.
+ * Stages with the same quotas share one. What a sample is follows from its slot and the number of
+ * whole periods before it. */
+#include "order/mixture.h"
+
+#include <float.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "order/order_key.h"
+
+/* Weights in a ratio of whole numbers are met exactly up to EXACT_PERIOD, and up to the largest
+ * period where a source is rare; others closely, up to USUAL_PERIOD where that is enough. */
+#define EXACT_PERIOD ((uint32_t)1 << 17)
+#define EXACT 1e-11
+#define USUAL_PERIOD ((uint32_t)1 << 14)
+#define CLOSE 1e-3
+#define VERY_CLOSE 1e-9
+
+enum {
+    BUCKETS = 256
+};
+
+typedef struct table {
+    struct table *next; /* in its bucket */
+    uint64_t hash;      /* of the quotas */
+    uint32_t period;
+    uint32_t *quotas;  /* of each source */
+    uint32_t *before;  /* of each slot: slots of its source before it */
+    uint16_t *sources; /* of each slot */
+} table;
+
+typedef struct stage {
+    uint64_t from;
+    uint64_t *base; /* of each source: its samples in earlier stages */
+    const table *t;
+} stage;
+
+struct tokmap_i_mixture {
+    uint32_t n_sources, n_stages, max_stages;
+    stage *stages;
+    table *buckets[BUCKETS];
+    uint64_t n_bytes;
+    tokmap_i_mixture_source sources[];
+};
+
+/* ---- Weights to quotas ---- */
+
+typedef struct shares {
+    const double *weights;
+    double total;
+    uint32_t n_sources, n_weights; /* n_weights: above 0 */
+    uint32_t critical;             /* the source that fits least often; at first the rarest */
+    uint32_t *quotas;
+} shares;
+
+/* Never inlined, so that the product is rounded before anything is taken from it: a compiler that
+ * fuses the two would give other quotas on other machines. */
+__attribute__((noinline)) static double product(double a, double b)
+{
+    return a * b;
+}
+
+/* From 2^52 on all doubles are whole, so the sum is rounded to a whole number, halves to even. */
+static double nearest(double x)
+{
+    return (x + 0x1p52) - 0x1p52;
+}
+
+/* What a source has of a period. */
+static double slots_of(const shares *s, uint32_t k, uint32_t period)
+{
+    return product(s->weights[k] / s->total, period);
+}
+
+/* How far the nearest quota is from that, as a part of the quota; 1 where it is 0. */
+static double error_of(const shares *s, uint32_t k, uint32_t period)
+{
+    const double slots = slots_of(s, k, period), quota = nearest(slots);
+    const double off = slots < quota ? quota - slots : slots - quota;
+    return quota > 0 ? off / quota : 1;
+}
+
+/* The largest of all sources; `limit` where it is not below that, or the sum is not the period. The
+ * source that failed last is asked first: it will fail most often. */
+static double largest_error(shares *s, uint32_t period, double limit)
+{
+    double largest = error_of(s, s->critical, period), sum = 0;
+    for (uint32_t k = 0; k < s->n_sources && largest < limit; k++) {
+        if (s->weights[k] == 0)
+            continue;
+        const double error = error_of(s, k, period);
+        if (error >= limit)
+            s->critical = k;
+        largest = MAX(largest, error);
+        sum += nearest(slots_of(s, k, period));
+    }
+    return largest < limit && sum == period ? largest : limit;
+}
+
+/* The period with the smallest error below `limit`, but the first one below `enough` will do. 0:
+ * there is none. */
+static uint32_t find_period(shares *s, uint32_t first, uint32_t last, double limit, double enough)
+{
+    uint32_t best = 0;
+    for (uint32_t period = MAX(first, s->n_weights); period <= last; period++) {
+        const double error = largest_error(s, period, limit);
+        if (error >= limit)
+            continue;
+        best = period;
+        limit = error;
+        if (error < enough)
+            break;
+    }
+    return best;
+}
+
+/* What a quota lacks, as a number in the same order; 0 for sources without one. */
+static uint64_t lack_of(const shares *s, uint32_t k)
+{
+    const double lack = slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD) - s->quotas[k];
+    uint64_t bits;
+    memcpy(&bits, &lack, sizeof bits);
+    if (s->quotas[k] == 0)
+        return 0;
+    return bits >> 63 ? ~bits : bits | (uint64_t)1 << 63;
+}
+
+static uint64_t n_lacking(const shares *s, uint64_t least)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < s->n_sources; k++)
+        n += lack_of(s, k) >= least;
+    return n;
+}
+
+/* One more for each of the n sources that lack most: the n-th lack is found bit by bit. */
+static void give(const shares *s, uint64_t n)
+{
+    uint64_t level = 0;
+    for (uint64_t bit = (uint64_t)1 << 63; bit > 0; bit >>= 1)
+        level |= n_lacking(s, level | bit) >= n ? bit : 0;
+    uint64_t n_at_level = n - n_lacking(s, level + 1);
+    for (uint32_t k = 0; k < s->n_sources; k++) {
+        const uint64_t lack = lack_of(s, k);
+        const bool takes = lack > level || (lack == level && n_at_level > 0);
+        n_at_level -= takes && lack == level;
+        s->quotas[k] += takes;
+    }
+}
+
+/* No rounding makes the sum of the parts that are taken here larger than the period. */
+static void round_quotas(const shares *s)
+{
+    uint64_t sum = 0;
+    for (uint32_t k = 0; k < s->n_sources; k++)
+        sum += s->quotas[k] = (uint32_t)slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD);
+    if (sum < TOKMAP_I_MIXTURE_PERIOD)
+        give(s, TOKMAP_I_MIXTURE_PERIOD - sum);
+}
+
+static void set_quotas(shares *s)
+{
+    const uint32_t last = TOKMAP_I_MIXTURE_PERIOD;
+    uint32_t period = find_period(s, 1, EXACT_PERIOD, EXACT, EXACT);
+    if (period == 0)
+        period = find_period(s, 1, USUAL_PERIOD, CLOSE, VERY_CLOSE);
+    if (period == 0)
+        period = find_period(s, EXACT_PERIOD + 1, last, EXACT, EXACT);
+    if (period == 0)
+        period = find_period(s, USUAL_PERIOD + 1, last, CLOSE, CLOSE);
+    for (uint32_t k = 0; k < s->n_sources && period > 0; k++)
+        s->quotas[k] = (uint32_t)nearest(slots_of(s, k, period));
+    if (period == 0)
+        round_quotas(s);
+}
+
+bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas,
+                     uint32_t *too_small)
+{
+    shares s = {.weights = weights, .n_sources = n_sources, .quotas = quotas};
+    *too_small = UINT32_MAX;
+    if (n_sources > TOKMAP_I_MIXTURE_SOURCES)
+        return false;
+    for (uint32_t k = 0; k < n_sources; k++) {
+        if (!(weights[k] >= 0))
+            return false;
+        if (weights[k] > 0 && (s.n_weights == 0 || weights[k] < weights[s.critical]))
+            s.critical = k;
+        s.n_weights += weights[k] > 0;
+        s.total += weights[k];
+    }
+    if (!(s.total > 0 && s.total <= DBL_MAX))
+        return false;
+    if (slots_of(&s, s.critical, TOKMAP_I_MIXTURE_PERIOD) < 1) {
+        *too_small = s.critical;
+        return false;
+    }
+    set_quotas(&s);
+    return true;
+}
+
+/* ---- The slots of a period ---- */
+
+/* Who may have slot i, and when his next slot is due. */
+typedef struct plan {
+    const table *t;
+    uint64_t *due; /* a heap of (slot before which it is due, source), the smallest first */
+    uint32_t n_due;
+    uint32_t *given; /* of each source: slots so far */
+    uint16_t *next;  /* of each source: the one after it in its list, plus 1 */
+    uint16_t *first; /* of each slot: the first source that may have a slot from here on, plus 1 */
+} plan;
+
+static void sink(plan *p, uint64_t entry)
+{
+    uint32_t at = 0;
+    for (uint32_t child; (child = 2 * at + 1) < p->n_due; at = child) {
+        child += child + 1 < p->n_due && p->due[child + 1] < p->due[child];
+        if (entry <= p->due[child])
+            break;
+        p->due[at] = p->due[child];
+    }
+    p->due[at] = entry;
+}
+
+static void rise(plan *p, uint64_t entry)
+{
+    uint32_t at = p->n_due++;
+    for (; at > 0 && entry < p->due[(at - 1) / 2]; at = (at - 1) / 2)
+        p->due[at] = p->due[(at - 1) / 2];
+    p->due[at] = entry;
+}
+
+static uint64_t entry_of(const plan *p, uint32_t k)
+{
+    const uint64_t due = div_up((uint64_t)(p->given[k] + 1) * p->t->period, p->t->quotas[k]);
+    return due << 16 | k;
+}
+
+/* From `slot` on source k may have its next one. */
+static void add_to_list(plan *p, uint64_t slot, uint32_t k)
+{
+    p->next[k] = p->first[slot];
+    p->first[slot] = (uint16_t)(k + 1);
+}
+
+/* n * P < q * (i + 1) first holds at i = n * P / q. Where that is behind slot i already, because
+ * others were due before it, the source stays in the heap. */
+static void give_slot(plan *p, uint32_t i)
+{
+    for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1])
+        rise(p, entry_of(p, k1 - 1));
+    const uint32_t k = (uint16_t)p->due[0], quota = p->t->quotas[k];
+    p->t->sources[i] = (uint16_t)k;
+    p->t->before[i] = p->given[k]++;
+    if (p->given[k] < quota) {
+        const uint64_t open = (uint64_t)p->given[k] * p->t->period / quota;
+        if (open <= i) {
+            sink(p, entry_of(p, k));
+            return;
+        }
+        add_to_list(p, open, k);
+    }
+    p->n_due--;
+    sink(p, p->due[p->n_due]);
+}
+
+static bool fill_period(const table *t, uint32_t n_sources)
+{
+    const size_t n_bytes = n_sources * sizeof(uint64_t) + n_sources * sizeof(uint32_t) +
+                           (n_sources + t->period) * sizeof(uint16_t);
+    uint64_t *due = calloc(1, n_bytes);
+    if (!due)
+        return false;
+    plan p = {.t = t, .due = due, .given = (uint32_t *)(due + n_sources)};
+    p.next = (uint16_t *)(p.given + n_sources);
+    p.first = p.next + n_sources;
+    for (uint32_t k = 0; k < n_sources; k++)
+        if (t->quotas[k] > 0)
+            add_to_list(&p, 0, k);
+    for (uint32_t i = 0; i < t->period; i++)
+        give_slot(&p, i);
+    free(due);
+    return true;
+}
+
+/* ---- Tables ---- */
+
+static table *new_table(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
+{
+    const uint32_t n = m->n_sources;
+    const size_t n_bytes =
+        sizeof(table) + n * sizeof(uint32_t) + period * (sizeof(uint32_t) + sizeof(uint16_t));
+    table *t = malloc(n_bytes);
+    if (!t)
+        return NULL;
+    *t = (table){.period = period, .quotas = (uint32_t *)(t + 1)};
+    t->before = t->quotas + n;
+    t->sources = (uint16_t *)(t->before + period);
+    memcpy(t->quotas, quotas, n * sizeof *quotas);
+    if (!fill_period(t, n)) {
+        free(t);
+        return NULL;
+    }
+    m->n_bytes += n_bytes;
+    return t;
+}
+
+/* The one that other stages have, or a new one. NULL: no memory. */
+static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
+{
+    const uint32_t n = m->n_sources;
+    uint64_t hash = TOKMAP_I_HASH_START;
+    for (uint32_t k = 0; k < n; k++)
+        hash = tokmap_i_hash_add(hash, quotas[k]);
+    table **at = &m->buckets[hash % BUCKETS];
+    while (*at && ((*at)->hash != hash || memcmp((*at)->quotas, quotas, n * sizeof *quotas) != 0))
+        at = &(*at)->next;
+    if (!*at && (*at = new_table(m, quotas, period)))
+        (*at)->hash = hash;
+    return *at;
+}
+
+/* ---- Stages ---- */
+
+tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources)
+{
+    const size_t n_bytes = n_sources * sizeof *sources;
+    tokmap_i_mixture *m = malloc(sizeof *m + n_bytes);
+    if (!m)
+        return NULL;
+    *m = (tokmap_i_mixture){.n_sources = n_sources, .n_bytes = sizeof *m + n_bytes};
+    memcpy(m->sources, sources, n_bytes);
+    return m;
+}
+
+void tokmap_i_mixture_free(tokmap_i_mixture *m)
+{
+    if (!m)
+        return;
+    for (int i = 0; i < BUCKETS; i++) {
+        for (table *t = m->buckets[i], *next; t; t = next) {
+            next = t->next;
+            free(t);
+        }
+    }
+    for (uint32_t i = 0; i < m->n_stages; i++)
+        free(m->stages[i].base);
+    free(m->stages);
+    free(m);
+}
+
+static bool make_room(tokmap_i_mixture *m)
+{
+    if (m->n_stages < m->max_stages)
+        return true;
+    const uint32_t max_stages = m->max_stages > 0 ? 2 * m->max_stages : 1;
+    stage *stages = realloc(m->stages, max_stages * sizeof *stages);
+    if (!stages)
+        return false;
+    m->n_bytes += (max_stages - m->max_stages) * sizeof *stages;
+    m->stages = stages;
+    m->max_stages = max_stages;
+    return true;
+}
+
+bool tokmap_i_mixture_add_stage(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas)
+{
+    uint64_t period = 0;
+    for (uint32_t k = 0; k < m->n_sources; k++)
+        period += quotas[k];
+    if (period == 0 || period > TOKMAP_I_MIXTURE_PERIOD || !make_room(m))
+        return false;
+    stage s = {.from = from, .t = table_of(m, quotas, (uint32_t)period)};
+    s.base = s.t ? calloc(m->n_sources, sizeof *s.base) : NULL;
+    if (!s.base)
+        return false;
+    m->n_bytes += m->n_sources * sizeof *s.base;
+    if (m->n_stages > 0)
+        tokmap_i_mixture_counts(m, from, s.base);
+    m->stages[m->n_stages++] = s;
+    return true;
+}
+
+uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m)
+{
+    return m->n_bytes;
+}
+
+/* The last that does not begin above g. */
+static const stage *stage_at(const tokmap_i_mixture *m, uint64_t g)
+{
+    uint32_t low = 0, high = m->n_stages;
+    while (high - low > 1) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (m->stages[middle].from <= g)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &m->stages[low];
+}
+
+void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture_sample *out)
+{
+    const stage *s = stage_at(m, g);
+    const uint64_t h = g - s->from, n_periods = h / s->t->period, slot = h % s->t->period;
+    const uint32_t k = s->t->sources[slot];
+    const uint64_t j = s->base[k] + n_periods * s->t->quotas[k] + s->t->before[slot];
+    out->source = k;
+    out->epoch = j / m->sources[k].n_windows;
+    out->place = j % m->sources[k].n_windows;
+}
+
+void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts)
+{
+    const stage *s = stage_at(m, g);
+    const uint64_t h = g - s->from, n_periods = h / s->t->period;
+    for (uint32_t k = 0; k < m->n_sources; k++)
+        counts[k] = s->base[k] + n_periods * s->t->quotas[k];
+    for (uint64_t slot = 0; slot < h % s->t->period; slot++)
+        counts[s->t->sources[slot]]++;
+}
+
+/* ---- The end ---- */
+
+/* The number of the first sample of source k that there is not. */
+static uint64_t limit_of(const tokmap_i_mixture *m, uint32_t k)
+{
+    const tokmap_i_mixture_source *source = &m->sources[k];
+    uint64_t limit;
+    if (source->max_epochs == 0 ||
+        __builtin_mul_overflow(source->max_epochs, source->n_windows, &limit))
+        return UINT64_MAX;
+    return limit;
+}
+
+/* A number not above the sample at which source k has no sample left, if the stage goes on. */
+static uint64_t least_end(const tokmap_i_mixture *m, const stage *s, uint32_t k)
+{
+    const uint64_t limit = limit_of(m, k);
+    uint64_t g;
+    if (limit == UINT64_MAX || s->t->quotas[k] == 0 ||
+        __builtin_mul_overflow((limit - s->base[k]) / s->t->quotas[k], s->t->period, &g) ||
+        __builtin_add_overflow(g, s->from, &g))
+        return UINT64_MAX;
+    return g;
+}
+
+/* Where the stage, if it went on for ever, would need a sample that there is not. */
+static uint64_t end_of(const tokmap_i_mixture *m, const stage *s, uint32_t *source)
+{
+    uint64_t end = UINT64_MAX;
+    for (uint32_t slot = 0; slot < s->t->period; slot++) {
+        const uint32_t k = s->t->sources[slot];
+        uint64_t g = least_end(m, s, k);
+        if (g == UINT64_MAX ||
+            (limit_of(m, k) - s->base[k]) % s->t->quotas[k] != s->t->before[slot] ||
+            __builtin_add_overflow(g, slot, &g) || g >= end)
+            continue;
+        end = g;
+        *source = k;
+    }
+    return end;
+}
+
+static bool may_end_before(const tokmap_i_mixture *m, const stage *s, uint64_t g)
+{
+    for (uint32_t k = 0; k < m->n_sources; k++)
+        if (least_end(m, s, k) < g)
+            return true;
+    return false;
+}
+
+/* Each stage is asked only where those before it have not come to the end, so no source has had
+ * more than its limit. Slots are looked at where the end is near. */
+uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
+{
+    for (uint32_t i = 0; i < m->n_stages; i++) {
+        const uint64_t next = i + 1 < m->n_stages ? m->stages[i + 1].from : UINT64_MAX;
+        const uint64_t before = MIN(next, (uint64_t)1 << 63);
+        uint32_t k = 0;
+        if (!may_end_before(m, &m->stages[i], before))
+            continue;
+        const uint64_t end = end_of(m, &m->stages[i], &k);
+        if (end >= before)
+            continue;
+        *source = k;
+        return end;
+    }
+    return UINT64_MAX;
+}
+
+/* ---- For the state ---- */
+
+uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m)
+{
+    uint64_t h = TOKMAP_I_HASH_START;
+    for (uint32_t i = 0; i < m->n_stages; i++) {
+        h = tokmap_i_hash_add(h, m->stages[i].from);
+        for (uint32_t k = 0; k < m->n_sources; k++)
+            h = tokmap_i_hash_add(h, m->stages[i].t->quotas[k]);
+    }
+    for (uint32_t k = 0; k < m->n_sources; k++)
+        h = tokmap_i_hash_add(h, m->sources[k].max_epochs);
+    return h;
+}
+
+uint32_t tokmap_i_mixture_n_stages(const tokmap_i_mixture *m)
+{
+    return m->n_stages;
+}

@@ -1,0 +1,172 @@
+/* permute.c - docs/FORMAT.md, section 10.2.
+ *
+ * A number is two digits, x = l * b + r, and each round adds to one of them a hash of the other.
+ * Sums stay below twice their modulus and a walk goes on with the digits it has, so the only
+ * division is that of x by b, and that is a multiplication. */
+#include "order/permute.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "order/order_key.h"
+
+enum {
+    LANES = 6,      /* numbers side by side: a round is a chain of three multiplications */
+    FEW_ROUNDS = 7, /* of every network; small ones have more */
+};
+
+typedef struct digits {
+    uint64_t l, r;
+} digits;
+
+/* The smallest even a with a * a >= n: so the sums of l are odd permutations as often as even. */
+static uint32_t even_root_up(uint64_t n)
+{
+    uint64_t below = 0; /* the largest with below * below < n */
+    for (uint64_t bit = (uint64_t)1 << 23; bit > 0; bit >>= 1) {
+        const uint64_t next = below | bit;
+        below = next * next < n ? next : below;
+    }
+    return (uint32_t)(below / 2 + 1) * 2;
+}
+
+/* With R rounds, two numbers keep the difference of a digit too often, by one part in b^((R - 3) /
+ * 2): the fewer rounds, the sooner that shows. */
+static uint32_t rounds_for(uint64_t n)
+{
+    return n < 1 << 8 ? 15 : n < 1 << 10 ? 13 : n < 1 << 13 ? 11 : n < 1 << 20 ? 9 : FEW_ROUNDS;
+}
+
+/* The shuffle of Fisher and Yates. */
+static void fill_table(tokmap_i_permutation *p, uint64_t key)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        p->table[i] = (uint8_t)i;
+    for (unsigned i = (unsigned)p->n - 1; i > 0; i--) {
+        const uint64_t j = tokmap_i_scale(tokmap_i_mix(key + i * TOKMAP_I_GOLDEN), i + 1);
+        const uint8_t other = p->table[j];
+        p->table[j] = p->table[i];
+        p->table[i] = other;
+    }
+}
+
+void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key)
+{
+    p->n = n;
+    if (n <= TOKMAP_I_PERMUTE_TABLE) {
+        fill_table(p, key);
+        return;
+    }
+    p->a = even_root_up(n);
+    p->b = (uint32_t)div_up(n, p->a);
+    p->inverse = UINT64_MAX / p->b;
+    p->n_rounds = rounds_for(n);
+    for (unsigned i = 0; i < p->n_rounds; i++)
+        p->keys[i] = tokmap_i_mix(key + (i + 1) * TOKMAP_I_GOLDEN);
+}
+
+/* x * inverse / 2^64 is less than x / b by at most x / 2^64 < 1, so the quotient is right or one
+ * too small. */
+static inline digits split(const tokmap_i_permutation *p, uint64_t x)
+{
+    const uint64_t b = p->b;
+    uint64_t l = tokmap_i_scale(x, p->inverse);
+    uint64_t r = x - l * b;
+    l += r >= b;
+    r = MIN(r, r - b); /* r - b wraps where r < b */
+    return (digits){l, r};
+}
+
+/* A number below m that depends on the other digit. */
+static inline uint64_t noise(uint64_t digit, uint64_t key, uint32_t m)
+{
+    uint64_t z = (digit ^ key) * TOKMAP_I_MIX_1;
+    z = (z ^ z >> 32) * TOKMAP_I_MIX_2;
+    return tokmap_i_scale(z, m);
+}
+
+/* Of two digits below m. Minimums, because no compiler makes a jump of them: it would go the wrong
+ * way every second time. */
+static inline uint64_t add(uint64_t x, uint64_t y, uint32_t m)
+{
+    const uint64_t sum = x + y;
+    return MIN(sum, sum - m);
+}
+
+static inline uint64_t subtract(uint64_t x, uint64_t y, uint32_t m)
+{
+    const uint64_t rest = x - y;
+    return MIN(rest, rest + m);
+}
+
+static inline digits two_rounds(const tokmap_i_permutation *p, unsigned i, digits d)
+{
+    d.r = add(d.r, noise(d.l, p->keys[i], p->b), p->b);
+    d.l = add(d.l, noise(d.r, p->keys[i + 1], p->a), p->a);
+    return d;
+}
+
+/* The first round is one of l, then r and l take turns. */
+static inline digits first_round(const tokmap_i_permutation *p, digits d)
+{
+    d.l = add(d.l, noise(d.r, p->keys[0], p->a), p->a);
+    return d;
+}
+
+/* Hardly ever goes round twice. */
+static inline uint64_t walk(const tokmap_i_permutation *p, digits d)
+{
+    uint64_t x;
+    do {
+        d = first_round(p, d);
+        for (unsigned i = 1; i < FEW_ROUNDS; i += 2)
+            d = two_rounds(p, i, d);
+        for (unsigned i = FEW_ROUNDS; i < p->n_rounds; i += 2)
+            d = two_rounds(p, i, d);
+        x = d.l * p->b + d.r;
+    } while (x >= p->n);
+    return x;
+}
+
+uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
+{
+    return p->n <= TOKMAP_I_PERMUTE_TABLE ? p->table[x] : walk(p, split(p, x));
+}
+
+uint64_t tokmap_i_unpermute(const tokmap_i_permutation *p, uint64_t y)
+{
+    if (p->n <= TOKMAP_I_PERMUTE_TABLE)
+        return (uint64_t)((const uint8_t *)memchr(p->table, (int)y, p->n) - p->table);
+    digits d = split(p, y);
+    do {
+        for (unsigned i = p->n_rounds - 1; i > 0; i -= 2) {
+            d.l = subtract(d.l, noise(d.r, p->keys[i], p->a), p->a);
+            d.r = subtract(d.r, noise(d.l, p->keys[i - 1], p->b), p->b);
+        }
+        d.l = subtract(d.l, noise(d.r, p->keys[0], p->a), p->a);
+        y = d.l * p->b + d.r;
+    } while (y >= p->n);
+    return y;
+}
+
+void tokmap_i_permute_all(const tokmap_i_permutation *p, uint64_t *x, size_t n_x)
+{
+    size_t done = 0;
+    for (; p->n > TOKMAP_I_PERMUTE_TABLE && n_x - done >= LANES; done += LANES) {
+        digits d[LANES];
+        for (unsigned k = 0; k < LANES; k++)
+            d[k] = first_round(p, split(p, x[done + k]));
+        for (unsigned i = 1; i < FEW_ROUNDS; i += 2)
+            for (unsigned k = 0; k < LANES; k++)
+                d[k] = two_rounds(p, i, d[k]);
+        for (unsigned i = FEW_ROUNDS; i < p->n_rounds; i += 2)
+            for (unsigned k = 0; k < LANES; k++)
+                d[k] = two_rounds(p, i, d[k]);
+        for (unsigned k = 0; k < LANES; k++) {
+            const uint64_t y = d[k].l * p->b + d[k].r;
+            x[done + k] = y < p->n ? y : walk(p, d[k]);
+        }
+    }
+    for (; done < n_x; done++)
+        x[done] = tokmap_i_permute(p, x[done]);
+}

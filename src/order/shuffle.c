@@ -1,0 +1,108 @@
+/* shuffle.c - docs/FORMAT.md, section 10.4. */
+#include "order/shuffle.h"
+
+#include <string.h>
+
+#include "base/base.h"
+
+void tokmap_i_shuffle_init(tokmap_i_shuffle *s)
+{
+    s->epoch = s->group = s->rotation = UINT64_MAX;
+    memset(&s->windows, 0, sizeof s->windows);
+    memset(&s->blocks, 0, sizeof s->blocks);
+}
+
+/* Any number may be an epoch; no rotation is UINT64_MAX. */
+static void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
+{
+    if (s->epoch == epoch && s->rotation != UINT64_MAX)
+        return;
+    s->epoch = epoch;
+    s->group = UINT64_MAX;
+    s->rotation = 0;
+    if (s->mode == TOKMAP_I_SHUFFLE_FULL) {
+        const uint64_t key = tokmap_i_order_key(&s->id, TOKMAP_I_KEY_FULL, epoch, 0);
+        tokmap_i_permutation_init(&s->windows, s->n_windows, key);
+    }
+    if (s->mode != TOKMAP_I_SHUFFLE_BLOCK)
+        return;
+    const uint64_t n_whole = s->n_windows / s->block_windows;
+    const uint64_t random = tokmap_i_order_key(&s->id, TOKMAP_I_KEY_ROTATION, epoch, 0);
+    s->rotation = tokmap_i_scale(random, s->n_windows);
+    s->blocks.n = 0;
+    if (n_whole > 0)
+        tokmap_i_permutation_init(&s->blocks, n_whole,
+                                  tokmap_i_order_key(&s->id, TOKMAP_I_KEY_BLOCKS, epoch, 0));
+}
+
+static uint64_t group_windows(const tokmap_i_shuffle *s)
+{
+    return s->block_windows * s->group_blocks;
+}
+
+/* After enter_epoch. */
+static void enter_group(tokmap_i_shuffle *s, uint64_t group)
+{
+    if (s->group == group)
+        return;
+    s->group = group;
+    const uint64_t most = group_windows(s);
+    const uint64_t n_windows = MIN(most, s->n_windows - group * most);
+    tokmap_i_permutation_init(&s->windows, n_windows,
+                              tokmap_i_order_key(&s->id, TOKMAP_I_KEY_GROUP, s->epoch, group));
+}
+
+static uint64_t block_window(tokmap_i_shuffle *s, uint64_t x)
+{
+    const uint64_t group = x / group_windows(s);
+    enter_group(s, group);
+    const uint64_t o = tokmap_i_permute(&s->windows, x - group * group_windows(s));
+    const uint64_t place = o / s->block_windows;
+    uint64_t block = group * s->group_blocks + place;
+    if (block < s->blocks.n) /* the short last one stays last */
+        block = tokmap_i_permute(&s->blocks, block);
+    const uint64_t w = block * s->block_windows + (o - place * s->block_windows) + s->rotation;
+    return w < s->n_windows ? w : w - s->n_windows;
+}
+
+tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place)
+{
+    enter_epoch(s, epoch);
+    const uint64_t block = place < s->blocks.n ? tokmap_i_permute(&s->blocks, place) : place;
+    const uint64_t begin = block * s->block_windows, w = begin + s->rotation;
+    return (tokmap_i_block){w < s->n_windows ? w : w - s->n_windows,
+                            MIN(s->block_windows, s->n_windows - begin)};
+}
+
+static uint64_t block_place(tokmap_i_shuffle *s, uint64_t window)
+{
+    const uint64_t w = window + (window < s->rotation ? s->n_windows : 0) - s->rotation;
+    uint64_t block = w / s->block_windows;
+    const uint64_t in_block = w - block * s->block_windows;
+    if (block < s->blocks.n)
+        block = tokmap_i_unpermute(&s->blocks, block);
+    const uint64_t group = block / s->group_blocks;
+    enter_group(s, group);
+    const uint64_t o = (block - group * s->group_blocks) * s->block_windows + in_block;
+    return group * group_windows(s) + tokmap_i_unpermute(&s->windows, o);
+}
+
+uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x)
+{
+    if (s->mode == TOKMAP_I_SHUFFLE_NONE)
+        return x;
+    enter_epoch(s, epoch);
+    if (s->mode == TOKMAP_I_SHUFFLE_FULL)
+        return tokmap_i_permute(&s->windows, x);
+    return block_window(s, x);
+}
+
+uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t window)
+{
+    if (s->mode == TOKMAP_I_SHUFFLE_NONE)
+        return window;
+    enter_epoch(s, epoch);
+    if (s->mode == TOKMAP_I_SHUFFLE_FULL)
+        return tokmap_i_unpermute(&s->windows, window);
+    return block_place(s, window);
+}

@@ -1,0 +1,44 @@
+/* shuffle.h - which window a source gives as number x of an epoch: docs/FORMAT.md, section 10.4.
+ *
+ * Closed form: any sample of any epoch in constant time. Keys of the epoch (and of the group of
+ * blocks) that was asked for last are kept, so that going on in order costs no hashing. Pure; a
+ * tokmap_i_shuffle belongs to one thread. */
+#ifndef TOKMAP_SHUFFLE_H
+#define TOKMAP_SHUFFLE_H
+
+#include <stdint.h>
+
+#include "order/order_key.h"
+#include "order/permute.h"
+
+typedef enum tokmap_i_shuffle_mode {
+    TOKMAP_I_SHUFFLE_FULL = 0,
+    TOKMAP_I_SHUFFLE_NONE = 1,
+    TOKMAP_I_SHUFFLE_BLOCK = 2
+} tokmap_i_shuffle_mode;
+
+typedef struct tokmap_i_shuffle {
+    tokmap_i_shuffle_mode mode;
+    tokmap_i_order_id id;
+    uint64_t n_windows;                   /* 1 to 2^48 */
+    uint64_t block_windows, group_blocks; /* with BLOCK; their product is at most 2^48 */
+
+    uint64_t epoch, group, rotation; /* whose permutations stand below; UINT64_MAX: none */
+    tokmap_i_permutation windows;    /* FULL: of the epoch; BLOCK: of the group */
+    tokmap_i_permutation blocks;     /* BLOCK: of the epoch */
+} tokmap_i_shuffle;
+
+/* What has no name here is set to nothing known; the rest is the caller's to set before. */
+void tokmap_i_shuffle_init(tokmap_i_shuffle *s);
+/* x < n_windows; the result too. */
+uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x);
+/* Of BLOCK: the windows of the block that stands at a place of the epoch, in order; behind the last
+ * window comes window 0. */
+typedef struct tokmap_i_block {
+    uint64_t first_window, n_windows;
+} tokmap_i_block;
+tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place);
+/* The x that gives the window in this epoch. */
+uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t window);
+
+#endif /* TOKMAP_SHUFFLE_H */

@@ -1,0 +1,186 @@
+/* staging_cuda_dlpack.c - outputs of a batch as DLPack tensors, which other libraries take over.
+ *
+ * The structs are those of DLPack 0.8, a published binary interface. A deleter runs in whatever
+ * thread, without the interpreter of whoever made the tensor: it only locks, records an event and
+ * frees. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "stage/stage.h"
+#include "base/status.h"
+
+enum {
+    ON_HOST = 1,
+    ON_DEVICE = 2,
+    SIGNED = 0 /* whole numbers */
+};
+
+typedef struct dl_tensor {
+    void *data;
+    int32_t device_type, device_id;
+    int32_t n_dimensions;
+    uint8_t type_code, type_bits;
+    uint16_t type_lanes;
+    int64_t *shape, *strides;
+    uint64_t byte_offset;
+} dl_tensor;
+
+typedef struct managed_tensor {
+    dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct managed_tensor *self);
+} managed_tensor;
+
+typedef struct tensor {
+    managed_tensor managed; /* first: the deleter is given its address */
+    int64_t shape[2], strides[2];
+    tokmap_cuda *stage;
+    tokmap_i_device_slot *slot;
+    tokmap_i_export *use;
+} tensor;
+
+/* With the mutex held: the slot is not used again before what the stream was given is over. Not
+ * while the stream is captured, which an event would become part of: then later. */
+static void give_back(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_export *use)
+{
+    int capturing = 0;
+    const int error = s->driver->is_capturing(use->stream, &capturing);
+    use->is_back =
+        error == TOKMAP_I_DRIVER_CAPTURE_IMPLICIT || (!error && capturing) ||
+        (s->driver->record(use->returned, use->stream) && s->driver->wait_stream(use->stream));
+    tokmap_i_stage_drop(s, d);
+}
+
+void tokmap_i_stage_take_back(tokmap_cuda *s)
+{
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        for (uint32_t k = 0; k < s->slots[i].n_exports; k++)
+            if (s->slots[i].exports[k].is_back)
+                give_back(s, &s->slots[i], &s->slots[i].exports[k]);
+}
+
+/* In a forked child nothing of the device is there. */
+static void delete_tensor(managed_tensor *self)
+{
+    tensor *t = (tensor *)self;
+    tokmap_cuda *s = t->stage;
+    tokmap_i_visit visit;
+    if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
+        free(t);
+        return;
+    }
+    const bool in_context = tokmap_i_stage_enter(s, &visit) == 0;
+    tokmap_i_mutex_lock(&s->mutex);
+    s->n_tensors--;
+    if (--t->use->n_tensors == 0 && !s->closed)
+        give_back(s, t->slot, t->use);
+    const bool is_last = s->closed && s->n_tensors == 0;
+    tokmap_i_condition_signal(&s->work);
+    if (in_context)
+        tokmap_i_stage_leave(s, &visit);
+    tokmap_i_mutex_unlock(&s->mutex); /* from here on another may free the stage */
+    if (is_last)
+        tokmap_i_stage_free(s);
+    free(t);
+}
+
+static tensor *make(const tokmap_cuda *s, const tokmap_i_device_slot *d, int output)
+{
+    tensor *t = calloc(1, sizeof *t);
+    if (!t)
+        return NULL;
+    const bool flat = 1 << output == TOKMAP_CUDA_CU_SEQLENS;
+    const uint32_t width = output == 0   ? s->options.input_bytes
+                           : output == 1 ? s->options.label_bytes
+                                         : 4;
+    t->shape[0] = flat ? (int64_t)s->n_cu : (int64_t)s->shape.n_rows;
+    t->shape[1] = (int64_t)s->shape.length;
+    t->strides[0] = flat ? 1 : t->shape[1];
+    t->strides[1] = 1;
+    t->managed.tensor = (dl_tensor){.data = (void *)(uintptr_t)d->outputs[output],
+                                    .device_type = s->options.device < 0 ? ON_HOST : ON_DEVICE,
+                                    .device_id = MAX(s->options.device, 0),
+                                    .n_dimensions = flat ? 1 : 2,
+                                    .type_code = SIGNED,
+                                    .type_bits = (uint8_t)(8 * width),
+                                    .type_lanes = 1,
+                                    .shape = t->shape,
+                                    .strides = t->strides};
+    t->managed.context = t;
+    t->managed.deleter = delete_tensor;
+    return t;
+}
+
+static int output_index(const tokmap_cuda *s, uint32_t output)
+{
+    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++)
+        if (output == 1u << i && (s->options.outputs & output))
+            return i;
+    return -1;
+}
+
+/* With the mutex held: the slot's place for a stream; NULL: there is none left. */
+static tokmap_i_export *find_use(tokmap_i_device_slot *d, tokmap_i_stream stream)
+{
+    uint32_t i = 0;
+    while (i < d->n_exports && d->exports[i].stream != stream)
+        i++;
+    if (i == TOKMAP_I_STAGE_STREAMS)
+        return NULL;
+    if (i == d->n_exports) {
+        d->exports[i].stream = stream;
+        d->n_exports++;
+    }
+    return &d->exports[i];
+}
+
+/* With the mutex held. */
+static tokmap_status export(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_cuda_tensor *wanted,
+                            tokmap_error *err)
+{
+    const int index = output_index(s, wanted->output);
+    if (index < 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "export: 0x%" PRIx32 " is not one of the outputs of the stage", wanted->output);
+    tokmap_i_export *use = find_use(d, wanted->stream);
+    if (!use)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "export: tensors of this batch are used in %d streams already",
+                    TOKMAP_I_STAGE_STREAMS);
+    const int error = s->driver->stream_wait(wanted->stream, d->ready, 0);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "waiting for an event", err);
+    tensor *t = make(s, d, index);
+    if (!t)
+        return FAIL_MEMORY(err);
+    t->stage = s;
+    t->slot = d;
+    t->use = use;
+    use->n_tensors++;
+    use->is_back = false; /* it is asked again when this one is deleted */
+    s->n_tensors++;
+    wanted->managed = &t->managed;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_cuda_export(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                 tokmap_cuda_tensor *wanted, tokmap_error *err)
+{
+    tokmap_i_visit visit;
+    if (!wanted || wanted->struct_size < sizeof *wanted)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "export: tensor: struct_size is not set");
+    wanted->managed = NULL;
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &visit, err);
+    if (status)
+        return status;
+    tokmap_i_mutex_lock(&s->mutex);
+    tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    if (d && d->held)
+        status = export(s, d, wanted, err);
+    else
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "export: batch %" PRIu64 " is not held", batch->id);
+    tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_stage_leave(s, &visit);
+    return status;
+}

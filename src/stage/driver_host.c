@@ -1,0 +1,212 @@
+/* driver_host.c - a device that is always there: the processor itself, in the caller's thread.
+ *
+ * Every call is done when it returns, so streams are always idle and events always over. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "stage/driver.h"
+#include "stage/expand.h"
+
+static int nothing(unsigned flags)
+{
+    (void)flags;
+    return 0;
+}
+
+static int get_version(int *version)
+{
+    *version = 0;
+    return 0;
+}
+
+static int get_error(int error, const char **text)
+{
+    *text = error == TOKMAP_I_DRIVER_OUT_OF_MEMORY ? "out of memory" : "unknown";
+    return 0;
+}
+
+static int count_devices(int *n)
+{
+    *n = 1;
+    return 0;
+}
+
+static int get_device(int *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+
+static int get_attribute(int *value, int attribute, int device)
+{
+    (void)device;
+    *value = attribute == TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID ? -1 : 1;
+    return 0;
+}
+
+static int retain_context(void **context, int device)
+{
+    (void)device;
+    *context = NULL;
+    return 0;
+}
+
+static int release_context(int device)
+{
+    (void)device;
+    return 0;
+}
+
+static int take_pointer(void *p)
+{
+    (void)p;
+    return 0;
+}
+
+static int pop_context(void **context)
+{
+    *context = NULL;
+    return 0;
+}
+
+static int exchange_capture_mode(int *mode)
+{
+    (void)mode;
+    return 0;
+}
+
+static int get_priorities(int *least, int *greatest)
+{
+    *least = *greatest = 0;
+    return 0;
+}
+
+static int create_stream(tokmap_i_stream *stream, unsigned flags, int priority)
+{
+    (void)flags;
+    (void)priority;
+    *stream = NULL;
+    return 0;
+}
+
+static int is_capturing(tokmap_i_stream stream, int *status)
+{
+    (void)stream;
+    *status = 0;
+    return 0;
+}
+
+static int stream_wait(tokmap_i_stream stream, tokmap_i_event event, unsigned flags)
+{
+    (void)stream;
+    (void)event;
+    (void)flags;
+    return 0;
+}
+
+static int create_event(tokmap_i_event *event, unsigned flags)
+{
+    (void)flags;
+    *event = NULL;
+    return 0;
+}
+
+static int record(tokmap_i_event event, tokmap_i_stream stream)
+{
+    (void)event;
+    (void)stream;
+    return 0;
+}
+
+static int allocate(tokmap_i_address *address, size_t n_bytes)
+{
+    void *memory = NULL;
+    if (posix_memalign(&memory, 256, n_bytes))
+        return TOKMAP_I_DRIVER_OUT_OF_MEMORY;
+    *address = (uintptr_t)memory;
+    return 0;
+}
+
+static int give_back(tokmap_i_address address)
+{
+    free((void *)(uintptr_t)address);
+    return 0;
+}
+
+static int register_host(void *memory, size_t n_bytes, unsigned flags)
+{
+    (void)memory;
+    (void)n_bytes;
+    (void)flags;
+    return 0;
+}
+
+static int copy_to_device(tokmap_i_address to, const void *from, size_t n_bytes,
+                          tokmap_i_stream stream)
+{
+    (void)stream;
+    memcpy((void *)(uintptr_t)to, from, n_bytes);
+    return 0;
+}
+
+static int load_module(void **module, const void *text)
+{
+    (void)text;
+    *module = NULL;
+    return 0;
+}
+
+static int get_function(void **function, void *module, const char *name)
+{
+    (void)module;
+    (void)name;
+    *function = NULL;
+    return 0;
+}
+
+static int launch(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                  tokmap_i_stream stream, void **parameters, void **extra)
+{
+    (void)function, (void)grid_x, (void)grid_y, (void)grid_z, (void)block_x, (void)block_y;
+    (void)block_z, (void)shared_bytes, (void)stream, (void)extra;
+    tokmap_i_expand(parameters[0]);
+    return 0;
+}
+
+const tokmap_i_driver *tokmap_i_driver_host(void)
+{
+    static const tokmap_i_driver host = {.init = nothing,
+                                         .get_version = get_version,
+                                         .get_error_name = get_error,
+                                         .get_error_text = get_error,
+                                         .count_devices = count_devices,
+                                         .get_device = get_device,
+                                         .get_attribute = get_attribute,
+                                         .retain_context = retain_context,
+                                         .release_context = release_context,
+                                         .push_context = take_pointer,
+                                         .pop_context = pop_context,
+                                         .exchange_capture_mode = exchange_capture_mode,
+                                         .get_priorities = get_priorities,
+                                         .create_stream = create_stream,
+                                         .destroy_stream = take_pointer,
+                                         .wait_stream = take_pointer,
+                                         .is_capturing = is_capturing,
+                                         .stream_wait = stream_wait,
+                                         .create_event = create_event,
+                                         .destroy_event = take_pointer,
+                                         .record = record,
+                                         .query = take_pointer,
+                                         .wait_event = take_pointer,
+                                         .allocate = allocate,
+                                         .free = give_back,
+                                         .register_host = register_host,
+                                         .unregister_host = take_pointer,
+                                         .copy_to_device = copy_to_device,
+                                         .load_module = load_module,
+                                         .unload_module = take_pointer,
+                                         .get_function = get_function,
+                                         .launch = launch};
+    return &host;
+}

@@ -1,0 +1,10 @@
+/* expand.h - what the kernel in cuda/expand.cu does, in plain C: the truth it is tested against,
+ * and the device TOKMAP_CUDA_HOST. Pure. */
+#ifndef TOKMAP_EXPAND_H
+#define TOKMAP_EXPAND_H
+
+#include "stage/expand_job.h"
+
+void tokmap_i_expand(const tokmap_i_expand_job *job);
+
+#endif /* TOKMAP_EXPAND_H */

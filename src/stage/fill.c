@@ -1,0 +1,219 @@
+/* staging_cuda_fill.c - from the loader into host slots, and the thread that does it. */
+#include <inttypes.h>
+
+#include "base/base.h"
+#include "stage/stage.h"
+#include "base/status.h"
+
+enum {
+    PART_BYTES = 64 << 10 /* that a copier takes at a time, at least */
+};
+
+/* ---- One slot ---- */
+
+typedef struct copying {
+    tokmap_cuda *stage;
+    const tokmap_row *rows;
+    const tokmap_i_image *image; /* where to; NULL: to the memory for `edit` */
+    uint32_t rows_per_part;
+    tokmap_i_mutex mutex; /* of what follows */
+    tokmap_error err;
+} copying;
+
+/* Where a row that lies in a map is in the file's tokens; false: it lies elsewhere. */
+static bool is_mapped(const tokmap_dataset *ds, const tokmap_row *row, uint64_t *first_byte)
+{
+    const uint8_t *begin = ds->token_map + ds->header.token_offset, *tokens = row->tokens;
+    if (tokens < begin || tokens >= ds->token_map + ds->token_file_bytes)
+        return false;
+    *first_byte = (uint64_t)(tokens - begin);
+    return true;
+}
+
+/* Whoever touches a page of a map that a cut file has no more gets a signal, which would end the
+ * process in a thread that is not the caller's. */
+static tokmap_status copy_row(const copying *c, uint32_t r, tokmap_error *err)
+{
+    const tokmap_cuda *s = c->stage;
+    const tokmap_row *row = &c->rows[r];
+    const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
+    const size_t n_bytes = (size_t)row->n_tokens * row->token_bytes;
+    const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
+    uint8_t *to = c->image ? tokmap_i_image_tokens(c->image, r) : s->tokens + r * row_bytes;
+    uint64_t first_byte;
+    if (is_mapped(source->datasets[s->rows[r].dataset], row, &first_byte))
+        return tokmap_i_dataset_read_bytes(source->datasets[s->rows[r].dataset], first_byte,
+                                           n_bytes, to, err);
+    memcpy(to, row->tokens, n_bytes);
+    return TOKMAP_OK;
+}
+
+static void copy_part(void *context, uint32_t part)
+{
+    copying *c = context;
+    const uint32_t first = part * c->rows_per_part;
+    const uint32_t end = MIN(c->stage->shape.n_rows, first + c->rows_per_part);
+    tokmap_error err = {0};
+    for (uint32_t r = first; r < end && !err.status; r++)
+        copy_row(c, r, &err);
+    if (!err.status)
+        return;
+    tokmap_i_mutex_lock(&c->mutex);
+    c->err = err;
+    tokmap_i_mutex_unlock(&c->mutex);
+}
+
+static tokmap_status copy_rows(tokmap_cuda *s, const tokmap_row *rows, const tokmap_i_image *image,
+                               tokmap_error *err)
+{
+    const uint64_t row_bytes = (s->shape.length + 1ull) * s->shape.token_bytes;
+    const uint32_t n_rows = s->shape.n_rows;
+    copying c = {.stage = s, .rows = rows, .image = image, .rows_per_part = n_rows};
+    tokmap_i_mutex_init(&c.mutex);
+    if (s->crew) {
+        c.rows_per_part = (uint32_t)MIN(div_up(PART_BYTES, row_bytes), n_rows);
+        tokmap_i_crew_run(s->crew, copy_part, &c, (uint32_t)div_up(n_rows, c.rows_per_part));
+    } else {
+        copy_part(&c, 0);
+    }
+    tokmap_i_mutex_free(&c.mutex);
+    if (c.err.status)
+        *err = c.err;
+    return c.err.status;
+}
+
+static tokmap_status write_image(tokmap_cuda *s, tokmap_i_host_slot *h, const tokmap_row *rows,
+                                 tokmap_error *err)
+{
+    if (!tokmap_i_image_begin(&h->image, &s->shape, rows))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "sample %" PRIu64 " and those after it have %" PRIu32
+                    " documents: more than max_documents, %" PRIu32,
+                    h->first_sample, h->image.n_borders, s->shape.max_borders);
+    return copy_rows(s, rows, &h->image, err);
+}
+
+/* What `edit` has made of a row goes to the device, so it must still fit there. */
+static bool is_sound(const tokmap_cuda *s, const tokmap_row *was, tokmap_row *is)
+{
+    if (!is->tokens || is->n_tokens < 2 || is->n_tokens > was->n_tokens ||
+        is->token_bytes != was->token_bytes || is->n_documents > was->n_documents ||
+        (s->shape.has_documents && is->n_documents == 0))
+        return false;
+    /* Documents that began behind its new end. */
+    while (is->n_documents > 1 && is->cu_seqlens[is->n_documents - 1] >= (int32_t)is->n_tokens - 1)
+        is->n_documents--;
+    is->longest_document = MIN(is->longest_document, is->n_tokens - 1);
+    return true;
+}
+
+/* Lets the caller look at rows in memory, and replace them. */
+static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *loaded, tokmap_row *edited,
+                               tokmap_error *err)
+{
+    const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
+    const tokmap_status status = copy_rows(s, s->rows, NULL, err);
+    if (status)
+        return status;
+    for (uint32_t r = 0; r < loaded->n_rows; r++)
+        s->rows[r].tokens = s->tokens + r * row_bytes;
+    memcpy(edited, s->rows, loaded->n_rows * sizeof *edited);
+    tokmap_batch batch = *loaded;
+    batch.rows = s->rows;
+    s->options.edit(s->options.edit_context, edited, &batch);
+    for (uint32_t r = 0; r < batch.n_rows; r++)
+        if (!is_sound(s, &s->rows[r], &edited[r]))
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "edit: row %" PRIu32 " has grown, or has no tokens or documents any more",
+                        r);
+    return TOKMAP_OK;
+}
+
+/* The next batch of the loader into a slot that is the caller's. After an error the loader stands
+ * where it stood. */
+static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *err)
+{
+    tokmap_batch batch = {.struct_size = sizeof batch};
+    tokmap_status status = tokmap_i_loader_next(s->loader, &batch, err);
+    if (status)
+        return status;
+    h->first_sample = batch.first_sample;
+    h->step_sample = batch.step_sample;
+    memcpy(s->rows, batch.rows, batch.n_rows * sizeof *s->rows);
+    tokmap_row *rows = s->rows;
+    if (s->options.edit) {
+        rows += batch.n_rows;
+        status = edit_rows(s, &batch, rows, err);
+    }
+    if (!status)
+        status = write_image(s, h, rows, err);
+    if (status)
+        tokmap_i_loader_go_to(s->loader, batch.step_sample, NULL);
+    return status;
+}
+
+bool tokmap_i_stage_can_fill(const tokmap_cuda *s)
+{
+    const tokmap_i_host_slot *h = &s->host[s->n_filled % s->options.n_host_slots];
+    return !s->filling && !s->stop.status && !s->lost.status && h->state != TOKMAP_I_HOST_FILLED;
+}
+
+void tokmap_i_stage_fill_one(tokmap_cuda *s)
+{
+    tokmap_i_host_slot *h = &s->host[s->n_filled % s->options.n_host_slots];
+    const bool queued = h->state == TOKMAP_I_HOST_QUEUED;
+    tokmap_error err = {0};
+    s->filling = true;
+    tokmap_i_mutex_unlock(&s->mutex);
+    const int error = queued ? s->driver->wait_event(h->read) : 0;
+    if (error)
+        tokmap_i_stage_fail(s, error, "waiting for a copy", &err);
+    else
+        fill(s, h, &err);
+    tokmap_i_mutex_lock(&s->mutex);
+    s->filling = false;
+    if (error) {
+        s->lost = err;
+        tokmap_i_stage_note(s, "%s; the stage has stopped", err.text);
+    } else if (err.status) {
+        h->state = TOKMAP_I_HOST_FREE;
+        s->stop = err;
+    } else {
+        h->state = TOKMAP_I_HOST_FILLED;
+        s->n_filled++;
+    }
+}
+
+/* ---- The thread ---- */
+
+void *tokmap_i_stage_live(void *stage)
+{
+    tokmap_cuda *s = stage;
+    tokmap_i_visit visit;
+    const int error = tokmap_i_stage_enter(s, &visit);
+    tokmap_i_mutex_lock(&s->mutex);
+    if (error) {
+        tokmap_i_stage_fail(s, error, "entering the context in a thread", &s->lost);
+        tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
+    }
+    while (!s->quitting) {
+        if (!s->paused && tokmap_i_stage_queue_one(s)) {
+            /* the next one at once */
+        } else if (!s->paused && tokmap_i_stage_can_fill(s)) {
+            tokmap_i_stage_fill_one(s);
+        } else {
+            tokmap_i_condition_signal(&s->news);
+            tokmap_i_condition_wait(&s->work, &s->mutex);
+        }
+        tokmap_i_condition_signal(&s->news);
+        if (s->n_told < s->n_notes) {
+            tokmap_i_mutex_unlock(&s->mutex);
+            tokmap_i_stage_tell(s);
+            tokmap_i_mutex_lock(&s->mutex);
+        }
+    }
+    tokmap_i_mutex_unlock(&s->mutex);
+    if (!error)
+        tokmap_i_stage_leave(s, &visit);
+    return NULL;
+}

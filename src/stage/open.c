@@ -1,0 +1,494 @@
+/* staging_cuda_open.c - opens and closes a stage: options, the device, and all memory that it will
+ * ever use. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "expand_ptx.h"
+#include "system/platform_memory.h"
+#include "stage/stage.h"
+#include "base/status.h"
+
+enum {
+    DEFAULT_SLOTS = 4,
+    DEFAULT_HOST_SLOTS = 8,
+    MAX_COPIERS = 16,
+    ALL_OUTPUTS = (1 << TOKMAP_I_STAGE_OUTPUTS) - 1,
+    SLOT_EVENTS = 2 + TOKMAP_I_STAGE_STREAMS,
+    OF_DOCUMENTS = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS
+};
+#define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
+
+/* ---- Options ---- */
+
+static tokmap_status check_range(uint32_t value, uint32_t least, uint32_t most, const char *name,
+                                 tokmap_error *err)
+{
+    if (value >= least && value <= most)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be %" PRIu32 " to %" PRIu32,
+                name, value, least, most);
+}
+
+static tokmap_status check_width(uint32_t value, const char *name, tokmap_error *err)
+{
+    if (value == 4 || value == 8)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be 4 or 8", name, value);
+}
+
+static bool needs_documents(const tokmap_cuda_options *o)
+{
+    const uint32_t all = o->outputs & TOKMAP_CUDA_ROW_POSITIONS
+                             ? OF_DOCUMENTS & ~TOKMAP_CUDA_POSITION_IDS
+                             : OF_DOCUMENTS;
+    return (o->outputs & all) != 0;
+}
+
+static tokmap_status check_outputs(const tokmap_cuda_options *o, tokmap_error *err)
+{
+    if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_CUDA_ROW_POSITIONS) ||
+        !(o->outputs & ALL_OUTPUTS))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": no such outputs",
+                    o->outputs);
+    if ((o->outputs & TOKMAP_CUDA_ROW_POSITIONS) && !(o->outputs & TOKMAP_CUDA_POSITION_IDS))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "outputs has TOKMAP_CUDA_ROW_POSITIONS, but not TOKMAP_CUDA_POSITION_IDS");
+    if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
+    if (needs_documents(o) && o->loader->parts.wanted == 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "outputs tell of documents: open the loader with row_parts = "
+                    "TOKMAP_ROW_DOCUMENTS");
+    return TOKMAP_OK;
+}
+
+/* What 32 bits with a sign cannot hold would come out as a negative number. */
+static tokmap_status check_fit(const tokmap_cuda_options *o, tokmap_error *err)
+{
+    const bool narrow_inputs = (o->outputs & TOKMAP_CUDA_INPUTS) && o->input_bytes == 4;
+    const bool narrow_labels = (o->outputs & TOKMAP_CUDA_LABELS) && o->label_bytes == 4;
+    if ((narrow_inputs || narrow_labels) && o->loader->largest_id > INT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the data have ids up to %" PRIu32
+                    ", which int32 cannot hold: set input_bytes and label_bytes to 8",
+                    o->loader->largest_id);
+    if (narrow_inputs && o->pad_id > INT32_MAX)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "pad_id is %" PRIu32 ", which int32 cannot hold: set input_bytes to 8",
+                    o->pad_id);
+    return TOKMAP_OK;
+}
+
+static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
+{
+    if (!o->loader)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_cuda_open: loader is NULL");
+    tokmap_status status = tokmap_i_loader_check_fork(o->loader, err);
+    if (o->outputs == 0)
+        o->outputs = TOKMAP_CUDA_INPUTS | TOKMAP_CUDA_LABELS;
+    o->n_slots = o->n_slots ? o->n_slots : DEFAULT_SLOTS;
+    o->input_bytes = o->input_bytes ? o->input_bytes : 4;
+    o->label_bytes = o->label_bytes ? o->label_bytes : 8;
+    o->ignore_index = o->ignore_index ? o->ignore_index : -100;
+    o->n_copiers = o->n_copiers ? o->n_copiers : 1;
+    if (!status)
+        status = check_range(o->n_slots, 2, TOKMAP_I_STAGE_MAX_SLOTS, "n_slots", err);
+    if (!status && o->n_host_slots > 0)
+        status = check_range(o->n_host_slots, 1, TOKMAP_I_STAGE_MAX_SLOTS, "n_host_slots", err);
+    if (!status)
+        status = check_range(o->n_copiers, 1, MAX_COPIERS, "n_copiers", err);
+    if (!status)
+        status = check_range(o->max_documents, 0, INT32_MAX - 1, "max_documents", err);
+    if (!status)
+        status = check_range((uint32_t)o->no_thread, 0, 1, "no_thread", err);
+    if (!status)
+        status = check_width(o->input_bytes, "input_bytes", err);
+    if (!status)
+        status = check_width(o->label_bytes, "label_bytes", err);
+    if (!status && o->device < TOKMAP_CUDA_HOST)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "device is %" PRId32 ": no such device", o->device);
+    if (!status)
+        status = check_outputs(o, err);
+    return status ? status : check_fit(o, err);
+}
+
+/* What images look like, and how many. */
+static tokmap_status plan(tokmap_cuda *s, tokmap_error *err)
+{
+    tokmap_cuda_options *o = &s->options;
+    const tokmap_loader *l = o->loader;
+    const uint64_t n_inputs = (uint64_t)l->batch_rows * l->length;
+    s->shape =
+        (tokmap_i_image_shape){.n_rows = l->batch_rows,
+                               .length = l->length,
+                               .token_bytes = l->token_bytes,
+                               .has_masks = (l->parts.wanted & TOKMAP_ROW_LOSS_MASK) || o->edit,
+                               .has_documents = needs_documents(o)};
+    const uint32_t most = (uint32_t)MIN(n_inputs, INT32_MAX - 1);
+    if (o->max_documents == 0)
+        o->max_documents = most;
+    s->shape.max_borders = s->shape.has_documents ? MIN(o->max_documents, most) : 0;
+    s->image_bytes = tokmap_i_image_bytes(&s->shape);
+    if (s->image_bytes == 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%" PRIu32 " rows of %" PRIu32
+                    " inputs are too many for one batch on a device: at most 2^31 inputs and 4 GiB",
+                    l->batch_rows, l->length);
+    s->image_bytes = round_up(s->image_bytes, 4096);
+    if (o->n_host_slots == 0)
+        o->n_host_slots =
+            (uint32_t)MIN(DEFAULT_HOST_SLOTS, MAX(DEFAULT_HOST_BYTES / s->image_bytes, 2));
+    s->n_cu = o->outputs & TOKMAP_CUDA_CU_SEQLENS ? o->max_documents + 1 : 0;
+    s->step_samples = (uint64_t)l->n_ranks * l->batch_rows;
+    return TOKMAP_OK;
+}
+
+/* ---- The device ---- */
+
+static tokmap_status find_device(tokmap_cuda *s, tokmap_error *err)
+{
+    int n = 0;
+    tokmap_status status = TOKMAP_OK;
+    if (s->options.device == TOKMAP_CUDA_HOST) {
+        s->driver = tokmap_i_driver_host();
+        return TOKMAP_OK;
+    }
+    if (!s->driver)
+        status = tokmap_i_driver_find(&s->driver, err);
+    if (status)
+        return status;
+    int error = s->driver->count_devices(&n);
+    if (!error && s->options.device >= n)
+        return FAIL(err, TOKMAP_ERR_DEVICE, "there is no device %" PRId32 ": the driver has %d",
+                    s->options.device, n);
+    if (!error)
+        error = s->driver->get_device(&s->device, s->options.device);
+    return error ? tokmap_i_stage_fail(s, error, "finding the device", err) : TOKMAP_OK;
+}
+
+/* Context and stream, events and the kernel; the context is the caller's thread's until leave. */
+static tokmap_status open_device(tokmap_cuda *s, tokmap_i_visit *visit, tokmap_error *err)
+{
+    const tokmap_i_driver *d = s->driver;
+    int least = 0, greatest = 0;
+    int error = d->retain_context(&s->context, s->device);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "taking the primary context", err);
+    s->context_is_ours = true;
+    error = tokmap_i_stage_enter(s, visit);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "entering the context", err);
+    s->entered = true;
+    error = d->get_priorities(&least, &greatest);
+    if (!error)
+        error = d->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING, greatest);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "making a stream", err);
+    s->stream_is_ours = true;
+    error = d->load_module(&s->module, tokmap_i_expand_ptx);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "compiling the kernel for the device", err);
+    s->module_is_ours = true;
+    error = d->get_function(&s->function, s->module, "tokmap_expand");
+    return error ? tokmap_i_stage_fail(s, error, "finding the kernel", err) : TOKMAP_OK;
+}
+
+/* The n-th of all slots. */
+static tokmap_i_event *slot_event(tokmap_cuda *s, uint32_t n)
+{
+    tokmap_i_device_slot *slot = &s->slots[n / SLOT_EVENTS];
+    const uint32_t i = n % SLOT_EVENTS;
+    return i == 0 ? &slot->ready : i == 1 ? &slot->released : &slot->exports[i - 2].returned;
+}
+
+static tokmap_status open_events(tokmap_cuda *s, tokmap_error *err)
+{
+    const tokmap_i_driver *d = s->driver;
+    const unsigned flags = TOKMAP_I_EVENT_NO_TIMING;
+    int error = 0;
+    for (uint32_t i = 0; i < s->options.n_host_slots && !error; i++) {
+        error = d->create_event(&s->host[i].read, flags | TOKMAP_I_EVENT_BLOCKING);
+        s->n_host_events += !error;
+    }
+    for (uint32_t i = 0; i < s->options.n_slots * SLOT_EVENTS && !error; i++) {
+        error = d->create_event(slot_event(s, i), flags);
+        s->n_slot_events += !error;
+    }
+    return error ? tokmap_i_stage_fail(s, error, "making events", err) : TOKMAP_OK;
+}
+
+/* ---- Memory ---- */
+
+/* Memory that cannot be pinned is copied too, by way of the driver's own buffer; that is said. */
+static tokmap_status open_host_memory(tokmap_cuda *s, tokmap_error *err)
+{
+    const uint32_t n = s->options.n_host_slots;
+    int node = -1;
+    if (s->driver->get_attribute(&node, TOKMAP_I_ATTRIBUTE_HOST_NUMA_ID, s->device))
+        node = -1;
+    s->host_bytes = n * s->image_bytes;
+    void *memory = NULL;
+    const int errno_value = tokmap_i_device_memory_take(s->host_bytes, node, &memory);
+    if (errno_value)
+        return FAIL_CAUSE(err, TOKMAP_ERR_MEMORY, errno_value, 0,
+                          "%" PRIu64 " bytes of memory for batches", s->host_bytes);
+    s->host_memory = memory;
+    for (uint32_t i = 0; i < n; i++)
+        s->host[i].image.memory = s->host_memory + i * s->image_bytes;
+    const int error = s->driver->register_host(memory, s->host_bytes, TOKMAP_I_REGISTER_PORTABLE);
+    s->pinned = !error;
+    if (error) {
+        tokmap_error why;
+        tokmap_i_stage_fail(s, error, "pinning memory", &why);
+        tokmap_i_stage_note(s, "%s; batches are copied from memory that is not pinned", why.text);
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status open_slot(tokmap_cuda *s, tokmap_i_device_slot *slot, tokmap_error *err)
+{
+    const uint64_t n = (uint64_t)s->shape.n_rows * s->shape.length;
+    const uint64_t n_bytes[] = {n * s->options.input_bytes, n * s->options.label_bytes, n * 4,
+                                n * 4, (uint64_t)s->n_cu * 4};
+    int error = s->driver->allocate(&slot->raw, s->image_bytes);
+    s->device_bytes += s->image_bytes;
+    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS && !error; i++) {
+        if (!(s->options.outputs & 1u << i))
+            continue;
+        error = s->driver->allocate(&slot->outputs[i], n_bytes[i]);
+        s->device_bytes += n_bytes[i];
+    }
+    if (error == TOKMAP_I_DRIVER_OUT_OF_MEMORY)
+        return FAIL(err, TOKMAP_ERR_DEVICE,
+                    "device %d: it has no %" PRIu64 " bytes for %" PRIu32
+                    " slots: take fewer of them, or fewer outputs",
+                    s->options.device, s->device_bytes, s->options.n_slots);
+    return error ? tokmap_i_stage_fail(s, error, "taking device memory", err) : TOKMAP_OK;
+}
+
+static tokmap_status open_memory(tokmap_cuda *s, tokmap_error *err)
+{
+    tokmap_status status = open_events(s, err);
+    if (!status)
+        status = open_host_memory(s, err);
+    for (uint32_t i = 0; i < s->options.n_slots && !status; i++)
+        status = open_slot(s, &s->slots[i], err);
+    return status;
+}
+
+/* ---- Threads ---- */
+
+static tokmap_status open_threads(tokmap_cuda *s, tokmap_error *err)
+{
+    const size_t n_rows = s->shape.n_rows;
+    s->rows = calloc(2 * n_rows, sizeof *s->rows);
+    if (s->options.edit)
+        s->tokens = malloc(n_rows * (s->shape.length + 1ull) * s->shape.token_bytes);
+    if (!s->rows || (s->options.edit && !s->tokens))
+        return FAIL_MEMORY(err);
+    if (s->options.n_copiers > 1 && !(s->crew = tokmap_i_crew_open(s->options.n_copiers)))
+        return FAIL_MEMORY(err);
+    if (s->options.no_thread)
+        return TOKMAP_OK;
+    const int error = tokmap_i_thread_start(&s->thread, tokmap_i_stage_live, s);
+    if (error)
+        return FAIL_IO(err, error, "starting the thread of the stage");
+    s->has_thread = true;
+    return TOKMAP_OK;
+}
+
+static void end_thread(tokmap_cuda *s)
+{
+    if (!s->has_thread)
+        return;
+    tokmap_i_mutex_lock(&s->mutex);
+    s->quitting = true;
+    tokmap_i_condition_signal(&s->work);
+    tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_thread_join(s->thread);
+    s->has_thread = false;
+}
+
+/* ---- Open and close ---- */
+
+/* What the device still does for the stage, with its memory. */
+static void wait_for_device(tokmap_cuda *s)
+{
+    if (s->stream_is_ours)
+        s->driver->wait_stream(s->stream);
+    for (uint32_t i = 0; i < s->n_host_events; i++)
+        s->driver->wait_event(s->host[i].read);
+    for (uint32_t i = 0; i < s->n_slot_events; i++)
+        s->driver->wait_event(*slot_event(s, i));
+}
+
+static void free_events(tokmap_cuda *s)
+{
+    for (uint32_t i = 0; i < s->n_host_events; i++)
+        s->driver->destroy_event(s->host[i].read);
+    for (uint32_t i = 0; i < s->n_slot_events; i++)
+        s->driver->destroy_event(*slot_event(s, i));
+}
+
+static void free_slots(tokmap_cuda *s)
+{
+    for (uint32_t i = 0; i < TOKMAP_I_STAGE_MAX_SLOTS; i++) {
+        for (int k = 0; k < TOKMAP_I_STAGE_OUTPUTS; k++)
+            if (s->slots[i].outputs[k])
+                s->driver->free(s->slots[i].outputs[k]);
+        if (s->slots[i].raw)
+            s->driver->free(s->slots[i].raw);
+    }
+}
+
+/* Host memory, which no tensor needs. */
+static void free_host(tokmap_cuda *s)
+{
+    if (s->pinned)
+        s->driver->unregister_host(s->host_memory);
+    tokmap_i_device_memory_give_back(s->host_memory, s->host_bytes);
+    s->host_memory = NULL;
+    tokmap_i_crew_close(s->crew);
+    free(s->rows);
+    free(s->tokens);
+}
+
+void tokmap_i_stage_free(tokmap_cuda *s)
+{
+    tokmap_i_visit visit;
+    const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
+    free_slots(s);
+    free_events(s);
+    if (s->module_is_ours)
+        s->driver->unload_module(s->module);
+    if (s->stream_is_ours)
+        s->driver->destroy_stream(s->stream);
+    if (in_context)
+        tokmap_i_stage_leave(s, &visit);
+    if (s->context_is_ours)
+        s->driver->release_context(s->device);
+    tokmap_i_condition_free(&s->work);
+    tokmap_i_condition_free(&s->news);
+    tokmap_i_mutex_free(&s->mutex);
+    tokmap_i_fork_mark_free(&s->fork_mark);
+    free(s);
+}
+
+static tokmap_status open_stage(tokmap_cuda *s, tokmap_error *err)
+{
+    tokmap_i_visit visit;
+    tokmap_status status = check_options(&s->options, err);
+    if (status)
+        return status;
+    if (atomic_exchange(&s->options.loader->is_staged, true))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the loader has a stage already: close that one, or open a loader for this");
+    s->loader = s->options.loader;
+    s->next_sample = tokmap_loader_position(s->loader);
+    status = plan(s, err);
+    if (!status)
+        status = tokmap_i_loader_leave_index_map(s->loader, err);
+    if (!status)
+        status = find_device(s, err);
+    if (!status)
+        status = open_device(s, &visit, err);
+    if (!status)
+        status = open_memory(s, err);
+    if (s->entered)
+        tokmap_i_stage_leave(s, &visit);
+    return status ? status : open_threads(s, err);
+}
+
+tokmap_status tokmap_i_stage_open(tokmap_cuda **out, const tokmap_cuda_options *options,
+                                  const tokmap_i_driver *driver, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!out || !options)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_cuda_open: an argument is NULL");
+    *out = NULL;
+    tokmap_cuda *s = calloc(1, sizeof *s);
+    if (!s)
+        return FAIL_MEMORY(err);
+    s->driver = driver;
+    tokmap_i_fork_mark_set(&s->fork_mark);
+    tokmap_i_mutex_init(&s->mutex);
+    tokmap_i_condition_init(&s->work);
+    tokmap_i_condition_init(&s->news);
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_cuda_options, reserved),
+                                               OPTIONS_RESERVED(tokmap_cuda_options)};
+    tokmap_status status = tokmap_i_take_options(&s->options, options, &kind, err);
+    if (!status)
+        status = open_stage(s, err);
+    tokmap_i_stage_tell(s);
+    if (status) {
+        tokmap_cuda_close(s);
+        return status;
+    }
+    *out = s;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_cuda_open(tokmap_cuda **out, const tokmap_cuda_options *options,
+                               tokmap_error *err)
+{
+    return tokmap_i_stage_open(out, options, NULL, err);
+}
+
+/* A child has the struct and nothing of what it stands for. */
+static void close_in_child(tokmap_cuda *s)
+{
+    free(s->rows);
+    free(s->tokens);
+    s->rows = NULL;
+    s->tokens = NULL;
+    if (s->n_tensors > 0) /* their deleters look at the mark */
+        return;
+    tokmap_i_fork_mark_free(&s->fork_mark);
+    free(s);
+}
+
+void tokmap_cuda_close(tokmap_cuda *s)
+{
+    tokmap_i_visit visit;
+    if (!s)
+        return;
+    if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
+        close_in_child(s);
+        return;
+    }
+    end_thread(s);
+    const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
+    wait_for_device(s);
+    free_host(s);
+    if (in_context)
+        tokmap_i_stage_leave(s, &visit);
+    if (s->loader) {
+        tokmap_i_loader_go_to(s->loader, s->next_sample, NULL);
+        atomic_store(&s->loader->is_staged, false);
+    }
+    tokmap_i_mutex_lock(&s->mutex);
+    s->closed = true;
+    const bool has_tensors = s->n_tensors > 0;
+    tokmap_i_mutex_unlock(&s->mutex);
+    if (!has_tensors)
+        tokmap_i_stage_free(s);
+}
+
+tokmap_status tokmap_cuda_count_devices(uint32_t *n_devices, tokmap_error *err)
+{
+    const tokmap_i_driver *driver;
+    int n = 0;
+    tokmap_i_error_clear(err);
+    *n_devices = 0;
+    const tokmap_status status = tokmap_i_driver_find(&driver, err);
+    if (status)
+        return status;
+    const int error = driver->count_devices(&n);
+    if (error || n < 1)
+        return FAIL(err, TOKMAP_ERR_DEVICE, "the driver finds no device: error %d", error);
+    *n_devices = (uint32_t)n;
+    return TOKMAP_OK;
+}

@@ -1,0 +1,200 @@
+/* staging_cuda_queue.c - what a stage asks of the driver for each batch. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "stage/stage.h"
+#include "base/status.h"
+
+/* ---- Contexts and errors ---- */
+
+int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v)
+{
+    const int error = s->driver->push_context(s->context);
+    if (error)
+        return error;
+    /* Calls that could break a capture in another thread are no fault of ours. */
+    v->capture_mode = TOKMAP_I_CAPTURE_RELAXED;
+    const int mode_error = s->driver->exchange_capture_mode(&v->capture_mode);
+    void *context;
+    if (mode_error)
+        s->driver->pop_context(&context);
+    return mode_error;
+}
+
+void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v)
+{
+    void *context;
+    int mode = v->capture_mode;
+    s->driver->exchange_capture_mode(&mode);
+    s->driver->pop_context(&context);
+}
+
+tokmap_status tokmap_i_stage_fail(const tokmap_cuda *s, int error, const char *what,
+                                  tokmap_error *err)
+{
+    const char *name = NULL, *text = NULL;
+    if (s->driver->get_error_name(error, &name) || !name)
+        name = "unknown error";
+    if (s->driver->get_error_text(error, &text) || !text)
+        text = "";
+    return FAIL(err, TOKMAP_ERR_DEVICE, "device %d: %s: error %d, %s: %s", s->options.device, what,
+                error, name, text);
+}
+
+void tokmap_i_stage_note(tokmap_cuda *s, const char *format, ...)
+{
+    va_list args;
+    if (!s->options.log || s->n_notes == TOKMAP_I_STAGE_NOTES)
+        return;
+    char *text = s->notes[s->n_notes++];
+    va_start(args, format);
+    if (vsnprintf(text, sizeof s->notes[0], format, args) < 0)
+        text[0] = 0;
+    va_end(args);
+}
+
+void tokmap_i_stage_tell(tokmap_cuda *s)
+{
+    for (;;) {
+        const char *text = NULL;
+        tokmap_i_mutex_lock(&s->mutex);
+        if (s->n_told < s->n_notes)
+            text = s->notes[s->n_told++];
+        tokmap_i_mutex_unlock(&s->mutex);
+        if (!text)
+            return;
+        s->options.log(s->options.log_context, text); /* a note does not change any more */
+    }
+}
+
+/* ---- Failures ---- */
+
+/* A call that failed, for the message. */
+typedef struct attempt {
+    int error;
+    const char *what;
+} attempt;
+
+static bool failed(attempt *a, int error, const char *what)
+{
+    if (error)
+        *a = (attempt){error, what};
+    return error != 0;
+}
+
+static void lose(tokmap_cuda *s, const attempt *a)
+{
+    tokmap_i_stage_fail(s, a->error, a->what, &s->lost);
+    tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
+}
+
+static int expand(const tokmap_cuda *s, const tokmap_i_device_slot *d,
+                  const tokmap_i_address *outputs, tokmap_i_stream stream)
+{
+    tokmap_i_expand_job job = d->job;
+    void *parameters[] = {&job};
+    job.image = d->raw;
+    job.inputs = outputs[0];
+    job.labels = outputs[1];
+    job.position_ids = outputs[2];
+    job.document_ids = outputs[3];
+    job.cu_seqlens = outputs[4];
+    return s->driver->launch(s->function, job.n_rows * job.n_tiles, 1, 1, TOKMAP_I_BLOCK_THREADS, 1,
+                             1, 0, stream, parameters, NULL);
+}
+
+/* The slot may be written once those who had it before are done with it. */
+static int wait_for_users(const tokmap_cuda *s, const tokmap_i_device_slot *d,
+                          tokmap_i_stream stream)
+{
+    int error = s->driver->stream_wait(stream, d->released, 0);
+    for (uint32_t i = 0; i < d->n_exports && !error; i++)
+        error = s->driver->stream_wait(stream, d->exports[i].returned, 0);
+    return error;
+}
+
+/* One copy, one kernel. */
+static bool queue(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
+{
+    const tokmap_i_driver *driver = s->driver;
+    return !failed(a, wait_for_users(s, d, s->stream), "waiting for an event") &&
+           !failed(a, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
+                   "copying a batch") &&
+           !failed(a, driver->record(h->read, s->stream), "recording an event") &&
+           !failed(a, expand(s, d, d->outputs, s->stream), "starting the kernel") &&
+           !failed(a, driver->record(d->ready, s->stream), "recording an event");
+}
+
+/* ---- Batches ---- */
+
+/* The one that has been free the longest: what its last user queued is the likeliest to be over. */
+static tokmap_i_device_slot *free_slot(tokmap_cuda *s)
+{
+    tokmap_i_device_slot *first = NULL;
+    for (uint32_t i = 0; i < s->options.n_slots; i++) {
+        tokmap_i_device_slot *d = &s->slots[i];
+        if (d->state == TOKMAP_I_DEVICE_FREE && (!first || d->freed < first->freed))
+            first = d;
+    }
+    return first;
+}
+
+static void describe(const tokmap_cuda *s, const tokmap_i_host_slot *h, tokmap_i_device_slot *d)
+{
+    d->job = tokmap_i_image_job(&h->image, &s->shape);
+    d->job.ignore = s->options.ignore_index;
+    d->job.input_bytes = s->options.input_bytes;
+    d->job.label_bytes = s->options.label_bytes;
+    d->job.pad_id = s->options.pad_id;
+    d->job.row_positions = (s->options.outputs & TOKMAP_CUDA_ROW_POSITIONS) != 0;
+    d->job.n_cu = s->n_cu;
+    d->n_documents = h->image.n_borders;
+    d->longest = h->image.longest;
+    d->first_sample = h->first_sample;
+    d->step_sample = h->step_sample;
+}
+
+bool tokmap_i_stage_queue_one(tokmap_cuda *s)
+{
+    tokmap_i_host_slot *h = &s->host[s->n_queued % s->options.n_host_slots];
+    tokmap_i_device_slot *d = free_slot(s);
+    attempt a;
+    if (s->lost.status || s->queueing || s->n_queued == s->n_filled || !d)
+        return false;
+    d->state = TOKMAP_I_DEVICE_TAKEN;
+    s->queueing = true;
+    tokmap_i_mutex_unlock(&s->mutex);
+    describe(s, h, d);
+    const bool ok = queue(s, h, d, &a);
+    tokmap_i_mutex_lock(&s->mutex);
+    s->queueing = false;
+    if (!ok) {
+        d->state = TOKMAP_I_DEVICE_FREE;
+        lose(s, &a);
+    } else {
+        s->bytes_moved += h->image.n_bytes;
+        h->state = TOKMAP_I_HOST_QUEUED;
+        d->state = TOKMAP_I_DEVICE_READY;
+        d->n_exports = 0;
+        s->order[s->n_queued % s->options.n_slots] = (uint8_t)(d - s->slots);
+        s->n_queued++;
+    }
+    tokmap_i_condition_signal(&s->news);
+    return true;
+}
+
+tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
+                                       tokmap_i_stream stream, const tokmap_i_address *outputs,
+                                       tokmap_error *err)
+{
+    attempt a;
+    const int state = s->driver->query(d->ready);
+    d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
+    if ((!d->is_late && failed(&a, state, "asking for an event")) ||
+        failed(&a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event") ||
+        (outputs && failed(&a, expand(s, d, outputs, stream), "starting the kernel")))
+        return tokmap_i_stage_fail(s, a.error, a.what, err); /* the stream may be at fault */
+    return TOKMAP_OK;
+}

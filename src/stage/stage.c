@@ -1,0 +1,454 @@
+/* staging_cuda.c - the calls of a stage: next, wait, release, fill, seek, and what it says of
+ * itself. */
+#include "stage/stage.h"
+
+#include <inttypes.h>
+
+#include "base/base.h"
+#include "base/status.h"
+
+static tokmap_status check_fork(const tokmap_cuda *s, tokmap_error *err)
+{
+    if (!tokmap_i_fork_mark_is_child(&s->fork_mark))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_FORKED,
+                "this stage belongs to the parent process: open another in a process of its own");
+}
+
+/* ---- Next ---- */
+
+static tokmap_status check_stream(const tokmap_cuda *s, tokmap_i_stream stream, tokmap_error *err)
+{
+    enum {
+        PER_THREAD = 2 /* CU_STREAM_PER_THREAD */
+    };
+    int capturing = 0;
+    if ((uintptr_t)stream == PER_THREAD)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the stream is CU_STREAM_PER_THREAD, which is another one in each thread: "
+                    "give one that all threads know");
+    const int error = s->driver->is_capturing(stream, &capturing);
+    if (error && error != TOKMAP_I_DRIVER_CAPTURE_IMPLICIT)
+        return tokmap_i_stage_fail(s, error, "looking at the stream", err);
+    if (error || capturing)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the stream is being captured: take batches outside of the graph, with "
+                    "tokmap_cuda_fill before it is launched");
+    return TOKMAP_OK;
+}
+
+static tokmap_status check_held(const tokmap_cuda *s, tokmap_error *err)
+{
+    uint32_t n_held = 0;
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        n_held += s->slots[i].state == TOKMAP_I_DEVICE_LENT;
+    if (n_held + 1 < s->options.n_slots)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "%" PRIu32 " batches are held, and there are %" PRIu32
+                " slots: release one, or open with n_slots of at least %" PRIu32,
+                n_held, s->options.n_slots, n_held + 2);
+}
+
+/* With the mutex held: does what the stage's thread would do, if there is something. */
+static bool work_once(tokmap_cuda *s)
+{
+    if (tokmap_i_stage_queue_one(s))
+        return true;
+    if (s->has_thread || !tokmap_i_stage_can_fill(s))
+        return false;
+    tokmap_i_stage_fill_one(s);
+    return true;
+}
+
+/* Waits until the next batch is queued, or will not be. */
+static tokmap_status wait_for_batch(tokmap_cuda *s, tokmap_error *err)
+{
+    uint64_t begin = 0;
+    if (s->stop_was_told) { /* it is tried again, now that it is asked for again */
+        tokmap_i_error_clear(&s->stop);
+        s->stop_was_told = false;
+        tokmap_i_condition_signal(&s->work);
+    }
+    while (s->n_handed == s->n_queued && !s->lost.status &&
+           (s->n_queued < s->n_filled || !s->stop.status)) {
+        if (begin == 0)
+            begin = tokmap_i_now_ns();
+        if (!work_once(s) && !s->lost.status) /* which it may have become */
+            tokmap_i_condition_wait(&s->news, &s->mutex);
+    }
+    if (begin) {
+        s->n_waits++;
+        s->ns_waited += tokmap_i_now_ns() - begin;
+    }
+    if (s->n_handed < s->n_queued)
+        return TOKMAP_OK;
+    tokmap_error *what = s->lost.status ? &s->lost : &s->stop;
+    const tokmap_status status = what->status;
+    if (err)
+        *err = *what;
+    s->stop_was_told = what == &s->stop;
+    return status;
+}
+
+static void *pointer(tokmap_i_address address)
+{
+    return (void *)(uintptr_t)address;
+}
+
+static void describe(const tokmap_cuda *s, const tokmap_i_device_slot *d, tokmap_cuda_batch *batch)
+{
+    const tokmap_cuda_batch full = {.struct_size = batch->struct_size,
+                                    .inputs = pointer(d->outputs[0]),
+                                    .labels = pointer(d->outputs[1]),
+                                    .position_ids = pointer(d->outputs[2]),
+                                    .document_ids = pointer(d->outputs[3]),
+                                    .cu_seqlens = pointer(d->outputs[4]),
+                                    .n_rows = s->shape.n_rows,
+                                    .sequence_length = s->shape.length,
+                                    .n_documents = d->n_documents,
+                                    .max_seqlen = d->longest,
+                                    .first_sample = d->first_sample,
+                                    .step_sample = d->step_sample,
+                                    .id = d->id};
+    memcpy(batch, &full, MIN(batch->struct_size, sizeof full));
+}
+
+/* The first batch that is queued becomes the caller's. */
+static tokmap_status hand_out(tokmap_cuda *s, tokmap_i_device_slot **out, tokmap_i_stream stream,
+                              const tokmap_i_address *outputs, tokmap_error *err)
+{
+    tokmap_i_stage_take_back(s);
+    tokmap_status status = check_held(s, err);
+    if (!status)
+        status = wait_for_batch(s, err);
+    if (status)
+        return status;
+    tokmap_i_device_slot *d = &s->slots[s->order[s->n_handed % s->options.n_slots]];
+    tokmap_i_mutex_unlock(&s->mutex); /* nobody else hands out */
+    status = tokmap_i_stage_hand_over(s, d, stream, outputs, err);
+    tokmap_i_mutex_lock(&s->mutex);
+    if (status)
+        return status;
+    s->n_late += d->is_late;
+    d->state = TOKMAP_I_DEVICE_LENT;
+    d->id = ++s->last_id;
+    d->held = true;
+    s->n_handed++;
+    s->n_batches++;
+    s->n_tokens += (uint64_t)s->shape.n_rows * s->shape.length;
+    s->next_sample = d->step_sample + s->step_samples;
+    *out = d;
+    return TOKMAP_OK;
+}
+
+/* What a call of next or fill has taken of the host's time. */
+static void count_call(tokmap_cuda *s, uint64_t begin_ns)
+{
+    tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
+}
+
+tokmap_status tokmap_i_stage_begin_call(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                        tokmap_i_stream stream, tokmap_i_visit *visit,
+                                        tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const tokmap_status status = check_fork(s, err);
+    if (status)
+        return status;
+    if (!batch || batch->struct_size < SIZE_UP_TO(tokmap_cuda_batch, id))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "batch: struct_size is not set");
+    const int error = tokmap_i_stage_enter(s, visit);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "entering the context", err);
+    const tokmap_status checked = check_stream(s, stream, err);
+    if (checked)
+        tokmap_i_stage_leave(s, visit);
+    return checked;
+}
+
+/* Without a thread the next batch is prepared now, while the device works on this one. */
+static void end_next(tokmap_cuda *s, const tokmap_i_visit *visit)
+{
+    if (!s->has_thread && s->n_handed == s->n_queued && !s->stop.status)
+        while (s->n_handed == s->n_queued && work_once(s))
+            continue;
+    tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_condition_signal(&s->work);
+    tokmap_i_stage_leave(s, visit);
+    tokmap_i_stage_tell(s);
+}
+
+tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
+                               tokmap_error *err)
+{
+    tokmap_i_visit visit;
+    tokmap_i_device_slot *d;
+    const uint64_t begin_ns = tokmap_i_now_ns();
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
+    if (status)
+        return status;
+    tokmap_i_mutex_lock(&s->mutex);
+    status = hand_out(s, &d, stream, NULL, err);
+    if (!status)
+        describe(s, d, batch);
+    count_call(s, begin_ns);
+    end_next(s, &visit);
+    return status;
+}
+
+tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batch *batch, void *stream,
+                               tokmap_error *err)
+{
+    tokmap_i_visit visit;
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
+    if (status)
+        return status;
+    tokmap_i_mutex_lock(&s->mutex);
+    const tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    if (!d) {
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "batch %" PRIu64 " is not held", batch->id);
+    } else {
+        const int error = s->driver->stream_wait(stream, d->ready, 0);
+        if (error)
+            status = tokmap_i_stage_fail(s, error, "waiting for an event", err);
+    }
+    tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_stage_leave(s, &visit);
+    return status;
+}
+
+/* ---- Release ---- */
+
+tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id)
+{
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        if (s->slots[i].state == TOKMAP_I_DEVICE_LENT && s->slots[i].id == id)
+            return &s->slots[i];
+    return NULL;
+}
+
+void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d)
+{
+    for (uint32_t i = 0; i < d->n_exports; i++)
+        if (d->exports[i].n_tensors > 0 || d->exports[i].is_back)
+            return;
+    if (d->held)
+        return;
+    d->state = TOKMAP_I_DEVICE_FREE;
+    d->freed = ++s->n_freed;
+}
+
+static tokmap_status release(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
+                             tokmap_error *err)
+{
+    const int error = s->driver->record(d->released, stream);
+    if (error)
+        return tokmap_i_stage_fail(s, error, "recording an event", err);
+    d->held = false;
+    tokmap_i_stage_drop(s, d);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch, void *stream,
+                                  tokmap_error *err)
+{
+    tokmap_i_visit visit;
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
+    if (status)
+        return status;
+    tokmap_i_mutex_lock(&s->mutex);
+    tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
+    if (!d || !d->held)
+        status =
+            FAIL(err, TOKMAP_ERR_ARGUMENT,
+                 "batch %" PRIu64 " is not held: released already, or of another stage", batch->id);
+    else
+        status = release(s, d, stream, err);
+    /* The thread may be busy with reading: what waits for this slot is not to wait for that. */
+    while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))
+        continue;
+    tokmap_i_condition_signal(&s->work);
+    tokmap_i_mutex_unlock(&s->mutex);
+    tokmap_i_stage_leave(s, &visit);
+    tokmap_i_stage_tell(s);
+    return status;
+}
+
+/* ---- Fill ---- */
+
+static tokmap_status take_pointers(const tokmap_cuda *s, const tokmap_cuda_batch *batch,
+                                   tokmap_i_address *outputs, tokmap_error *err)
+{
+    static const char *const names[] = {"inputs", "labels", "position_ids", "document_ids",
+                                        "cu_seqlens"};
+    const void *const pointers[] = {batch->inputs, batch->labels, batch->position_ids,
+                                    batch->document_ids, batch->cu_seqlens};
+    const uint32_t widths[] = {s->options.input_bytes, s->options.label_bytes, 4, 4, 4};
+    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++) {
+        outputs[i] = (uintptr_t)pointers[i];
+        if (pointers[i] && !(s->options.outputs & 1u << i))
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "fill: %s are asked for, but not among the outputs of the stage", names[i]);
+        if (outputs[i] % widths[i] != 0)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not aligned to %" PRIu32 " bytes",
+                        names[i], widths[i]);
+    }
+    return TOKMAP_OK;
+}
+
+static void describe_filled(const tokmap_cuda *s, const tokmap_i_device_slot *d,
+                            tokmap_cuda_batch *batch)
+{
+    const tokmap_cuda_batch mine = *batch;
+    describe(s, d, batch);
+    batch->inputs = mine.inputs;
+    batch->labels = mine.labels;
+    batch->position_ids = mine.position_ids;
+    batch->document_ids = mine.document_ids;
+    batch->cu_seqlens = mine.cu_seqlens;
+}
+
+/* The batch has been handed out: where there is no event, the host waits instead. */
+static tokmap_status release_filled(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
+                                    tokmap_error *err)
+{
+    const tokmap_status status = release(s, d, stream, err);
+    if (!status)
+        return TOKMAP_OK;
+    const int error = s->driver->wait_stream(stream);
+    d->held = error != 0;
+    if (!error) {
+        tokmap_i_error_clear(err);
+        tokmap_i_stage_drop(s, d);
+        return TOKMAP_OK;
+    }
+    tokmap_i_stage_fail(s, error, "waiting for a stream", &s->lost);
+    tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
+    s->next_sample = d->step_sample;
+    s->n_handed = s->n_queued; /* none of those after it in its place */
+    return status;
+}
+
+tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
+                               tokmap_error *err)
+{
+    tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
+    tokmap_i_visit visit;
+    tokmap_i_device_slot *d;
+    const uint64_t begin_ns = tokmap_i_now_ns();
+    tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
+    if (status)
+        return status;
+    tokmap_i_mutex_lock(&s->mutex);
+    status = take_pointers(s, batch, outputs, err);
+    if (!status)
+        status = hand_out(s, &d, stream, outputs, err);
+    if (!status) {
+        describe_filled(s, d, batch);
+        status = release_filled(s, d, stream, err);
+    }
+    count_call(s, begin_ns);
+    end_next(s, &visit);
+    return status;
+}
+
+/* ---- Position ---- */
+
+tokmap_status tokmap_cuda_save(const tokmap_cuda *s, uint8_t state[TOKMAP_STATE_BYTES],
+                               tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    const tokmap_status status = check_fork(s, err);
+    if (!status)
+        tokmap_i_loader_encode_state(s->loader, s->next_sample, state);
+    return status;
+}
+
+uint64_t tokmap_cuda_position(const tokmap_cuda *s)
+{
+    return s->next_sample;
+}
+
+/* What was prepared is for steps that do not come. */
+static void forget_batches(tokmap_cuda *s)
+{
+    for (uint32_t i = 0; i < s->options.n_slots; i++)
+        if (s->slots[i].state == TOKMAP_I_DEVICE_READY)
+            s->slots[i].state = TOKMAP_I_DEVICE_FREE;
+    for (uint32_t i = 0; i < s->options.n_host_slots; i++)
+        if (s->host[i].state == TOKMAP_I_HOST_FILLED)
+            s->host[i].state = TOKMAP_I_HOST_FREE;
+    s->n_filled = s->n_queued = s->n_handed = 0;
+    tokmap_i_error_clear(&s->stop);
+    s->stop_was_told = false;
+    s->next_sample = tokmap_loader_position(s->loader);
+}
+
+static tokmap_status move(tokmap_cuda *s, const uint8_t *state, uint64_t sample, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    tokmap_status status = check_fork(s, err);
+    if (status)
+        return status;
+    tokmap_i_mutex_lock(&s->mutex);
+    s->paused = true;
+    while (s->filling || s->queueing)
+        tokmap_i_condition_wait(&s->news, &s->mutex);
+    status = state ? tokmap_i_loader_restore(s->loader, state, err)
+                   : tokmap_i_loader_go_to(s->loader, sample, err);
+    if (!status)
+        forget_batches(s);
+    s->paused = false;
+    tokmap_i_condition_signal(&s->work);
+    tokmap_i_mutex_unlock(&s->mutex);
+    return status;
+}
+
+tokmap_status tokmap_cuda_restore(tokmap_cuda *s, const uint8_t state[TOKMAP_STATE_BYTES],
+                                  tokmap_error *err)
+{
+    return move(s, state, 0, err);
+}
+
+tokmap_status tokmap_cuda_seek(tokmap_cuda *s, uint64_t sample, tokmap_error *err)
+{
+    return move(s, NULL, sample, err);
+}
+
+/* ---- Of itself ---- */
+
+void tokmap_cuda_get_info(const tokmap_cuda *stage, tokmap_cuda_info *info)
+{
+    tokmap_cuda *s = (tokmap_cuda *)(uintptr_t)stage; /* for its mutex */
+    if (info->struct_size <= sizeof info->struct_size)
+        return;
+    if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
+        memset((char *)info + sizeof info->struct_size, 0,
+               MIN(info->struct_size, sizeof *info) - sizeof info->struct_size);
+        return;
+    }
+    tokmap_i_mutex_lock(&s->mutex);
+    const tokmap_cuda_info full = {.struct_size = info->struct_size,
+                                   .device = s->options.device,
+                                   .pinned = s->pinned,
+                                   .n_slots = s->options.n_slots,
+                                   .n_host_slots = s->options.n_host_slots,
+                                   .n_rows = s->shape.n_rows,
+                                   .sequence_length = s->shape.length,
+                                   .max_documents = s->options.max_documents,
+                                   .device_bytes = s->device_bytes,
+                                   .host_bytes = s->host_bytes,
+                                   .n_batches = s->n_batches,
+                                   .n_tokens = s->n_tokens,
+                                   .bytes_moved = s->bytes_moved,
+                                   .n_waits = s->n_waits,
+                                   .ns_waited = s->ns_waited,
+                                   .wait_p50_ns = tokmap_i_latency_percentile(&s->waits, 500),
+                                   .wait_p99_ns = tokmap_i_latency_percentile(&s->waits, 990),
+                                   .wait_p999_ns = tokmap_i_latency_percentile(&s->waits, 999),
+                                   .wait_max_ns = s->waits.max_ns,
+                                   .n_late = s->n_late};
+    tokmap_i_mutex_unlock(&s->mutex);
+    memcpy(info, &full, MIN(info->struct_size, sizeof full));
+}

@@ -1,0 +1,484 @@
+#define _FILE_OFFSET_BITS 64 /* off_t of 64 bits on every machine */
+#include "system/platform.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "system/platform_thread.h"
+
+_Static_assert(sizeof(off_t) == 8, "files are larger than off_t can say");
+
+enum {
+    MAX_CALL_BYTES = 1 << 30,
+    WILL_NEED_BYTES = 128 << 10 /* the system silently cuts off what is longer than a read-ahead */
+};
+
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#endif
+
+static int open_retrying(const char *path, int flags)
+{
+    int fd;
+    do {
+        fd = open(path, flags | O_CLOEXEC, 0666);
+    } while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* A pipe must not hold us up. */
+static int open_regular(const char *path, int flags, int *fd)
+{
+    *fd = open_retrying(path, flags | O_NONBLOCK);
+    if (*fd < 0)
+        return errno;
+    struct stat st;
+    int error = fstat(*fd, &st) ? errno : 0;
+    if (!error && !S_ISREG(st.st_mode))
+        error = S_ISDIR(st.st_mode) ? EISDIR : EINVAL;
+    if (error) {
+        close(*fd);
+        *fd = -1;
+    }
+    return error;
+}
+
+int tokmap_i_file_open(const char *path, int *fd)
+{
+    return open_regular(path, O_RDONLY, fd);
+}
+
+int tokmap_i_file_open_again(const char *path, int *fd)
+{
+    return open_regular(path, O_RDWR | O_NOFOLLOW, fd);
+}
+
+int tokmap_i_file_create(const char *path, int *fd)
+{
+    *fd = -1;
+    if (unlink(path) && errno != ENOENT)
+        return errno;
+    *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
+    return *fd < 0 ? errno : 0;
+}
+
+static int lock_retrying(int fd)
+{
+    int result;
+    do {
+        result = flock(fd, LOCK_EX | LOCK_NB);
+    } while (result && errno == EINTR);
+    return result;
+}
+
+/* Between our open and our lock another writer may have finished and taken the name away: then
+ * the lock is on a finished file. */
+static int lock_named(const char *path, int fd)
+{
+    struct stat held, named;
+    if (lock_retrying(fd) || fstat(fd, &held))
+        return errno;
+    if (!S_ISREG(held.st_mode))
+        return EINVAL;
+    if (lstat(path, &named))
+        return errno == ENOENT ? EWOULDBLOCK : errno;
+    return held.st_dev == named.st_dev && held.st_ino == named.st_ino ? 0 : EWOULDBLOCK;
+}
+
+int tokmap_i_file_lock(const char *path, int *fd)
+{
+    *fd = open_retrying(path, O_RDWR | O_CREAT | O_EXCL);
+    const bool made = *fd >= 0;
+    if (!made && errno == EEXIST)
+        *fd = open_retrying(path, O_RDWR | O_CREAT | O_NOFOLLOW);
+    if (*fd < 0)
+        return errno;
+    const int error = lock_named(path, *fd);
+    if (!error)
+        return 0;
+    if (made && error != EWOULDBLOCK)
+        unlink(path);
+    close(*fd);
+    *fd = -1;
+    return error;
+}
+
+int tokmap_i_file_stat_fd(int fd, tokmap_i_file_stat *out)
+{
+    struct stat st;
+    if (fstat(fd, &st))
+        return errno;
+    *out = (tokmap_i_file_stat){
+        .n_bytes = (uint64_t)st.st_size,
+        .device = st.st_dev,
+        .inode = st.st_ino,
+        .n_names = st.st_nlink,
+        .modified_ns = (uint64_t)st.st_mtim.tv_sec * 1000000000u + (uint64_t)st.st_mtim.tv_nsec,
+    };
+    return 0;
+}
+
+bool tokmap_i_file_is(const char *path, const tokmap_i_file_stat *file)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == file->device && st.st_ino == file->inode;
+}
+
+bool tokmap_i_file_exists(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0;
+}
+
+bool tokmap_i_file_is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+bool tokmap_i_file_same(const char *path, const char *other_path)
+{
+    struct stat a, b;
+    return lstat(path, &a) == 0 && lstat(other_path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+void tokmap_i_file_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+int tokmap_i_file_read(int fd, void *dst, size_t n_bytes, uint64_t offset, size_t *n_read)
+{
+    *n_read = 0;
+    while (*n_read < n_bytes) {
+        const ssize_t n = pread(fd, (char *)dst + *n_read, MIN(n_bytes - *n_read, MAX_CALL_BYTES),
+                                (off_t)(offset + *n_read));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            break;
+        *n_read += (size_t)n;
+    }
+    return 0;
+}
+
+int tokmap_i_file_write(int fd, const void *src, size_t n_bytes, uint64_t offset)
+{
+    size_t n_written = 0;
+    while (n_written < n_bytes) {
+        const ssize_t n =
+            pwrite(fd, (const char *)src + n_written, MIN(n_bytes - n_written, MAX_CALL_BYTES),
+                   (off_t)(offset + n_written));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            return EIO;
+        n_written += (size_t)n;
+    }
+    return 0;
+}
+
+int tokmap_i_file_write_direct(int fd, const void *src, size_t n_bytes, uint64_t offset)
+{
+    const uint64_t all_sizes = (uintptr_t)src | n_bytes | offset;
+    const int flags = fcntl(fd, F_GETFL);
+    size_t n_written = 0;
+    if (all_sizes % TOKMAP_I_DIRECT_BYTES == 0 && flags >= 0 &&
+        fcntl(fd, F_SETFL, flags | O_DIRECT) == 0) {
+        const ssize_t n = pwrite(fd, src, MIN(n_bytes, MAX_CALL_BYTES), (off_t)offset);
+        const int error = n < 0 ? errno : 0;
+        if (fcntl(fd, F_SETFL, flags) != 0)
+            return errno;
+        if (error && error != EINTR && error != EINVAL) /* EINVAL: larger blocks than we think */
+            return error;
+        n_written = n > 0 ? (size_t)n : 0;
+    }
+    return tokmap_i_file_write(fd, (const char *)src + n_written, n_bytes - n_written,
+                               offset + n_written);
+}
+
+int tokmap_i_file_resize(int fd, uint64_t n_bytes)
+{
+    int result;
+    do {
+        result = ftruncate(fd, (off_t)n_bytes);
+    } while (result && errno == EINTR);
+    return result ? errno : 0;
+}
+
+int tokmap_i_file_copy(const tokmap_i_copy *copy)
+{
+    off_t from = (off_t)copy->from_offset, to = (off_t)copy->to_offset;
+    uint64_t n_left = copy->n_bytes;
+    while (n_left > 0) {
+        const ssize_t n = copy_file_range(copy->from_fd, &from, copy->to_fd, &to,
+                                          (size_t)MIN(n_left, MAX_CALL_BYTES), 0);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        if (n == 0)
+            return EIO;
+        n_left -= (uint64_t)n;
+    }
+    return 0;
+}
+
+int tokmap_i_file_sync(int fd)
+{
+    int result;
+    do {
+        result = fsync(fd);
+    } while (result && errno == EINTR);
+    return result ? errno : 0;
+}
+
+int tokmap_i_folder_sync(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[PATH_MAX] = "."; /* no allocation: this must not fail when all else is done */
+    if (slash) {
+        const size_t n_bytes = slash == path ? 1 : (size_t)(slash - path);
+        if (n_bytes >= sizeof folder)
+            return ENAMETOOLONG;
+        memcpy(folder, path, n_bytes);
+        folder[n_bytes] = 0;
+    }
+    const int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY);
+    if (fd < 0)
+        return errno;
+    const int error = tokmap_i_file_sync(fd);
+    close(fd);
+    return error == EINVAL ? 0 : error; /* some file systems have nothing to flush here */
+}
+
+/* NFS may do it and say EEXIST all the same, when it asked twice. */
+int tokmap_i_file_link(const char *from, const char *to)
+{
+    if (link(from, to) == 0 || (errno == EEXIST && tokmap_i_file_same(from, to)))
+        return 0;
+    return errno;
+}
+
+int tokmap_i_file_rename(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return errno;
+    if (tokmap_i_file_exists(to)) /* a file system that cannot do both at once: the best there is */
+        return EEXIST;
+    return rename(from, to) ? errno : 0;
+}
+
+int tokmap_i_file_remove(const char *path)
+{
+    return unlink(path) ? errno : 0;
+}
+
+static const uint64_t empty_map[1];
+
+int tokmap_i_map(int fd, uint64_t n_bytes, const void **out)
+{
+    *out = NULL;
+    if (n_bytes == 0) {
+        *out = empty_map;
+        return 0;
+    }
+    if (n_bytes > SIZE_MAX)
+        return EOVERFLOW;
+    void *map = mmap(NULL, (size_t)n_bytes, PROT_READ, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED)
+        return errno;
+    *out = map;
+    return 0;
+}
+
+void tokmap_i_unmap(const void *map, uint64_t n_bytes)
+{
+    if (map && map != empty_map)
+        munmap((void *)map, (size_t)n_bytes);
+}
+
+/* ---- The page cache ---- */
+
+uint32_t tokmap_i_page_bytes(void)
+{
+    const long n = sysconf(_SC_PAGESIZE);
+    return n > 0 ? (uint32_t)n : 4096;
+}
+
+void tokmap_i_map_expect_random(const void *map, uint64_t n_bytes, bool random)
+{
+    if (map && map != empty_map)
+        madvise((void *)map, (size_t)n_bytes, random ? MADV_RANDOM : MADV_NORMAL);
+}
+
+int tokmap_i_map_populate(const void *at, size_t n_bytes)
+{
+    int result;
+    do {
+        result = madvise((void *)at, n_bytes, MADV_POPULATE_READ);
+    } while (result && errno == EINTR);
+    return result ? errno : 0;
+}
+
+bool tokmap_i_map_never_populates(int error)
+{
+    return error == EINVAL || error == EPERM || error == ENOSYS;
+}
+
+void tokmap_i_map_forget(const void *at, size_t n_bytes)
+{
+    madvise((void *)at, n_bytes, MADV_DONTNEED);
+}
+
+void tokmap_i_file_expect_random(int fd, bool random)
+{
+    posix_fadvise(fd, 0, 0, random ? POSIX_FADV_RANDOM : POSIX_FADV_NORMAL);
+}
+
+void tokmap_i_file_will_need(int fd, uint64_t offset, uint64_t n_bytes)
+{
+    while (n_bytes > 0) {
+        const uint64_t n = MIN(n_bytes, WILL_NEED_BYTES);
+        posix_fadvise(fd, (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+        offset += n;
+        n_bytes -= n;
+    }
+}
+
+void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes)
+{
+    posix_fadvise(fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_DONTNEED);
+}
+
+/* Not mincore: it says that all is there to whoever may not write the file. The read does not wait
+ * for a missing page, but begins to read it, with megabytes around it unless told otherwise. */
+bool tokmap_i_file_is_cached(int fd, uint64_t offset)
+{
+    uint8_t byte;
+    const struct iovec to = {&byte, 1};
+    tokmap_i_file_expect_random(fd, true);
+    const bool missing = preadv2(fd, &to, 1, (off_t)offset, RWF_NOWAIT) < 0 && errno == EAGAIN;
+    tokmap_i_file_expect_random(fd, false);
+    return !missing;
+}
+
+/* 0: no reads past the page cache. Where the system does not say, what fits every usual disk. */
+static uint32_t direct_alignment(int fd)
+{
+#ifdef STATX_DIOALIGN
+    struct statx stx;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &stx) == 0 &&
+        (stx.stx_mask & STATX_DIOALIGN) != 0)
+        return stx.stx_dio_offset_align == 0 ? 0
+                                             : MAX(stx.stx_dio_offset_align, stx.stx_dio_mem_align);
+#endif
+    (void)fd;
+    return TOKMAP_I_DIRECT_BYTES;
+}
+
+/* Not by its name, which may be another file's by now. */
+int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment)
+{
+    char path[32];
+    *direct_fd = -1;
+    *alignment = direct_alignment(fd);
+    if (*alignment == 0 || (*alignment & (*alignment - 1)) != 0)
+        return EINVAL;
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    *direct_fd = open_retrying(path, O_RDONLY | O_DIRECT);
+    return *direct_fd < 0 ? errno : 0;
+}
+
+int tokmap_i_memory_take(size_t n_bytes, void **out)
+{
+    *out = NULL;
+    void *memory = mmap(NULL, n_bytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (memory == MAP_FAILED)
+        return errno;
+    *out = memory;
+    return 0;
+}
+
+void tokmap_i_memory_give_back(void *memory, size_t n_bytes)
+{
+    if (memory)
+        munmap(memory, n_bytes);
+}
+
+/* ---- Processes and threads ---- */
+
+void tokmap_i_fork_mark_set(tokmap_i_fork_mark *mark)
+{
+    void *page = mmap(NULL, 1, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    *mark = (tokmap_i_fork_mark){NULL, getpid()};
+    if (page == MAP_FAILED)
+        return;
+    if (madvise(page, 1, MADV_WIPEONFORK) != 0) {
+        munmap(page, 1);
+        return;
+    }
+    *(uint8_t *)page = 1;
+    mark->page = page;
+}
+
+bool tokmap_i_fork_mark_is_child(const tokmap_i_fork_mark *mark)
+{
+    return mark->page ? *(const uint8_t *)mark->page == 0 : mark->process != getpid();
+}
+
+void tokmap_i_fork_mark_free(tokmap_i_fork_mark *mark)
+{
+    if (mark->page)
+        munmap(mark->page, 1);
+    mark->page = NULL;
+}
+
+uint32_t tokmap_i_n_processors(void)
+{
+    const long n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : n > TOKMAP_I_MAX_THREADS ? TOKMAP_I_MAX_THREADS : (uint32_t)n;
+}
+
+typedef struct thread_start {
+    void (*work)(void *);
+    void *context;
+} thread_start;
+
+static void *run_thread(void *arg)
+{
+    const thread_start *start = arg;
+    start->work(start->context);
+    return NULL;
+}
+
+void tokmap_i_run_threads(uint32_t n_threads, void (*work)(void *), void *context)
+{
+    tokmap_i_thread threads[TOKMAP_I_MAX_THREADS];
+    thread_start start = {work, context};
+    uint32_t n_started = 0;
+    while (n_started + 1 < MIN(n_threads, TOKMAP_I_MAX_THREADS) &&
+           tokmap_i_thread_start(&threads[n_started], run_thread, &start) == 0)
+        n_started++;
+    work(context);
+    for (uint32_t i = 0; i < n_started; i++)
+        tokmap_i_thread_join(threads[i]);
+}

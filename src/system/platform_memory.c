@@ -1,0 +1,117 @@
+#include "system/platform_memory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+/* The beginning of a small file, with a terminator; false when it cannot be read. */
+static bool read_text(const char *path, char *text, size_t n_bytes)
+{
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    const ssize_t n = fd < 0 ? -1 : read(fd, text, n_bytes - 1);
+    if (fd >= 0)
+        close(fd);
+    text[MAX(n, 0)] = 0;
+    return n >= 0;
+}
+
+static uint64_t system_available(void)
+{
+    char text[4096];
+    const char *line =
+        read_text("/proc/meminfo", text, sizeof text) ? strstr(text, "MemAvailable:") : NULL;
+    return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_MAX;
+}
+
+/* The smallest limit of a control group and those above it. */
+static uint64_t least_limit(const char *root, char *group, const char *name)
+{
+    char path[4300], limit[64];
+    uint64_t least = UINT64_MAX;
+    group[strcspn(group, "\n")] = 0;
+    for (;;) {
+        snprintf(path, sizeof path, "%s%s/%s", root, group, name);
+        if (read_text(path, limit, sizeof limit) && limit[0] >= '0' && limit[0] <= '9')
+            least = MIN(least, strtoull(limit, NULL, 10));
+        char *slash = strrchr(group, '/');
+        if (!slash)
+            return least;
+        *slash = 0;
+    }
+}
+
+/* Of our control group, whichever of the two versions rules memory here. */
+static uint64_t group_limit(void)
+{
+    char text[4096];
+    uint64_t limit = UINT64_MAX;
+    if (!read_text("/proc/self/cgroup", text, sizeof text))
+        return limit;
+    char *second = strstr(text, "0::/"), *first = strstr(text, ":memory:/");
+    if (second)
+        limit = least_limit("/sys/fs/cgroup", second + strlen("0::"), "memory.max");
+    if (first) {
+        const uint64_t other = least_limit("/sys/fs/cgroup/memory", first + strlen(":memory:"),
+                                           "memory.limit_in_bytes");
+        limit = MIN(limit, other);
+    }
+    return limit;
+}
+
+uint64_t tokmap_i_memory_available(void)
+{
+    const uint64_t system = system_available(), group = group_limit();
+    return MIN(system, group);
+}
+
+/* ---- Memory for devices ---- */
+
+#define HUGE_PAGE_BYTES ((size_t)2 << 20)
+
+enum {
+    POLICY_PREFERRED = 1 /* of mbind: this node, or another one when it is full */
+};
+
+static void prefer_node(void *memory, size_t n_bytes, int node)
+{
+    unsigned long nodes[16] = {0};
+    const size_t bits = 8 * sizeof nodes[0];
+    if (node < 0 || (size_t)node >= 16 * bits)
+        return;
+    nodes[(size_t)node / bits] = 1ul << (size_t)node % bits;
+    (void)syscall(SYS_mbind, memory, n_bytes, POLICY_PREFERRED, nodes, 16 * bits, 0);
+}
+
+int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
+{
+    const size_t whole = round_up(n_bytes, HUGE_PAGE_BYTES);
+    uint8_t *at = mmap(NULL, whole + HUGE_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED)
+        return errno;
+    const size_t before = -(uintptr_t)at % HUGE_PAGE_BYTES; /* a huge page begins at a multiple */
+    if (before > 0)
+        munmap(at, before);
+    munmap(at + before + whole, HUGE_PAGE_BYTES - before);
+    at += before;
+    (void)madvise(at, whole, MADV_HUGEPAGE);
+    (void)madvise(at, whole, MADV_DONTFORK);
+    prefer_node(at, whole, node);
+    memset(at, 0, whole);
+    *out = at;
+    return 0;
+}
+
+void tokmap_i_device_memory_give_back(void *memory, size_t n_bytes)
+{
+    if (memory)
+        munmap(memory, round_up(n_bytes, HUGE_PAGE_BYTES));
+}

@@ -1,0 +1,100 @@
+#include "system/platform_thread.h"
+
+#include <signal.h>
+#include <time.h>
+
+#define SECOND_NS 1000000000u
+/* By default a thread has what the program has (ulimit -s), which may be too little. */
+#define LEAST_STACK_BYTES ((size_t)1 << 20)
+
+static int create(tokmap_i_thread *t, void *(*work)(void *), void *context)
+{
+    pthread_attr_t attr;
+    size_t n_bytes = 0;
+    int error = pthread_attr_init(&attr);
+    if (error)
+        return error;
+    pthread_attr_getstacksize(&attr, &n_bytes);
+    if (n_bytes < LEAST_STACK_BYTES)
+        pthread_attr_setstacksize(&attr, LEAST_STACK_BYTES);
+    error = pthread_create(t, &attr, work, context);
+    pthread_attr_destroy(&attr);
+    return error;
+}
+
+/* A thread begins with the mask of the one that starts it: so there is no moment in which it could
+ * be chosen for a signal of the program. */
+int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    int error = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (error)
+        return error;
+    error = create(t, work, context);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+void tokmap_i_thread_join(tokmap_i_thread t)
+{
+    pthread_join(t, NULL);
+}
+
+void tokmap_i_mutex_init(tokmap_i_mutex *m)
+{
+    pthread_mutex_init(m, NULL);
+}
+
+void tokmap_i_mutex_free(tokmap_i_mutex *m)
+{
+    pthread_mutex_destroy(m);
+}
+
+void tokmap_i_mutex_lock(tokmap_i_mutex *m)
+{
+    pthread_mutex_lock(m);
+}
+
+void tokmap_i_mutex_unlock(tokmap_i_mutex *m)
+{
+    pthread_mutex_unlock(m);
+}
+
+void tokmap_i_condition_init(tokmap_i_condition *c)
+{
+    pthread_cond_init(c, NULL);
+}
+
+void tokmap_i_condition_free(tokmap_i_condition *c)
+{
+    pthread_cond_destroy(c);
+}
+
+void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m)
+{
+    pthread_cond_wait(c, m);
+}
+
+void tokmap_i_condition_signal(tokmap_i_condition *c)
+{
+    pthread_cond_signal(c);
+}
+
+void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void))
+{
+    pthread_once(once, work);
+}
+
+uint64_t tokmap_i_now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * SECOND_NS + (uint64_t)t.tv_nsec;
+}
+
+void tokmap_i_sleep_ns(uint64_t ns)
+{
+    const struct timespec t = {(time_t)(ns / SECOND_NS), (long)(ns % SECOND_NS)};
+    nanosleep(&t, NULL);
+}

@@ -1,0 +1,173 @@
+/* adopt.c - an index for a token file that stays as it is. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "dataset/dataset.h"
+#include "base/status.h"
+#include "format/token_scan.h"
+#include "writer/writer.h"
+
+static tokmap_status check_options(const tokmap_adopt_options *o, tokmap_error *err)
+{
+    if (o->token_bytes != 2 && o->token_bytes != 4)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokens of %" PRIu32 " bytes: must be 2 or 4",
+                    o->token_bytes);
+    if (o->token_offset > TOKMAP_I_MAX_TOKEN_OFFSET || o->token_offset % o->token_bytes != 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "token offset %" PRIu64 ": must be a multiple of %" PRIu32 ", up to 2^30",
+                    o->token_offset, o->token_bytes);
+    if (o->n_tokens > TOKMAP_I_MAX_TOKENS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu64 " tokens: the limit is 2^48", o->n_tokens);
+    if (o->vocab_size > TOKMAP_I_MAX_VOCAB)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocabulary size %" PRIu64 ": the limit is 2^31",
+                    o->vocab_size);
+    const bool eod_fits = (o->token_bytes == 4 || o->eod_id <= UINT16_MAX) &&
+                          (o->vocab_size == 0 || o->eod_id < o->vocab_size);
+    if (o->eod_id != TOKMAP_NO_ID && !eod_fits)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "end-of-document id %" PRIu32 " does not fit the token width or vocabulary",
+                    o->eod_id);
+    return TOKMAP_OK;
+}
+
+static tokmap_status open_tokens(tokmap_writer *w, const tokmap_adopt_options *o, tokmap_error *err)
+{
+    tokmap_i_file_stat *stat = &w->names.token_file;
+    int error = tokmap_i_file_open(w->names.token_path, &w->token_fd);
+    if (!error)
+        error = tokmap_i_file_stat_fd(w->token_fd, stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot open", w->names.token_path);
+    const uint64_t expected = o->token_offset + o->n_tokens * o->token_bytes;
+    if (stat->n_bytes != expected)
+        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat->n_bytes, expected),
+                       "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
+                       " bytes from byte %" PRIu64 " on need %" PRIu64,
+                       w->names.token_path, stat->n_bytes, o->n_tokens, o->token_bytes,
+                       o->token_offset, expected);
+    return TOKMAP_OK;
+}
+
+static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
+                                 const tokmap_adopt_options *o, tokmap_error *err)
+{
+    const char *slash = strrchr(token_path, '/');
+    const char *base = slash ? slash + 1 : token_path;
+    const char *suffix = strrchr(base, '.');
+    if (!suffix || suffix == base || !tokmap_i_suffix_valid(suffix))
+        return FAIL(
+            err, TOKMAP_ERR_ARGUMENT,
+            "%s: needs a name with a short suffix such as .bin (letters, digits, '_', '-'): "
+            "rename it or make a link",
+            token_path);
+    const tokmap_status status =
+        tokmap_i_writer_begin(w, token_path, (size_t)(suffix - token_path), suffix, err);
+    return status ? status : open_tokens(w, o, err);
+}
+
+tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
+                                  const tokmap_adopt_options *options, tokmap_error *err)
+{
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_adopt_options, replace),
+                                               OPTIONS_RESERVED(tokmap_adopt_options)};
+    tokmap_adopt_options o;
+    tokmap_i_error_clear(err);
+    if (!out || !token_path)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_adopt: an argument is NULL");
+    *out = NULL;
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status)
+        status = check_options(&o, err);
+    if (status)
+        return status;
+    tokmap_writer *w = tokmap_i_writer_new();
+    if (!w)
+        return FAIL_MEMORY(err);
+    w->names.replace = o.replace != 0;
+    w->header.token_offset = o.token_offset;
+    w->header.n_tokens = o.n_tokens;
+    w->header.vocab_size = o.vocab_size;
+    w->header.token_bytes = o.token_bytes;
+    w->header.eod_id = o.eod_id;
+    status = begin_adopt(w, token_path, &o, err);
+    if (status) {
+        tokmap_writer_close(w);
+        return status;
+    }
+    *out = w;
+    return TOKMAP_OK;
+}
+
+static tokmap_status refuse_id(const tokmap_writer *w, size_t n_tokens, tokmap_error *err)
+{
+    const uint32_t width = w->header.token_bytes;
+    size_t i = 0;
+    while (i < n_tokens &&
+           tokmap_i_largest_id(w->buffer + i * width, 1, width) < w->header.vocab_size)
+        i++;
+    return FAIL_AT(err, TOKMAP_ERR_ARGUMENT, w->header.token_offset + (w->n_tokens + i) * width,
+                   "%s: token %" PRIu64 " has id %" PRIu32 ", the vocabulary has %" PRIu64,
+                   w->names.token_path, w->n_tokens + i,
+                   tokmap_i_largest_id(w->buffer + i * width, 1, width), w->header.vocab_size);
+}
+
+static tokmap_status scan(tokmap_writer *w, size_t *n_tokens, tokmap_error *err)
+{
+    const uint32_t width = w->header.token_bytes;
+    if (w->names.writes_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is being written, not adopted",
+                    w->names.token_path);
+    *n_tokens = (size_t)MIN(w->header.n_tokens - w->n_tokens, TOKMAP_I_BLOCK_BYTES / width);
+    if (*n_tokens == 0)
+        return TOKMAP_END;
+    tokmap_status status = tokmap_i_read_exactly(
+        (tokmap_i_named_file){w->token_fd, w->names.token_path},
+        w->header.token_offset + w->n_tokens * width, *n_tokens * width, w->buffer, err);
+    if (status)
+        return status;
+    const uint32_t largest = tokmap_i_largest_id(w->buffer, *n_tokens, width);
+    if (w->header.vocab_size > 0 && largest >= w->header.vocab_size)
+        return refuse_id(w, *n_tokens, err);
+    w->header.largest_id = MAX(w->header.largest_id, largest);
+    status = tokmap_i_writer_hash(w, w->buffer, *n_tokens * width, err);
+    w->n_tokens += *n_tokens;
+    return status;
+}
+
+tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *n_tokens,
+                                 tokmap_error *err)
+{
+    *tokens = NULL;
+    *n_tokens = 0;
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    if (status)
+        return status;
+    const tokmap_status scanned = scan(w, n_tokens, &w->failure);
+    if (scanned == TOKMAP_OK)
+        *tokens = w->buffer;
+    else
+        *n_tokens = 0;
+    return tokmap_i_writer_leave(w, scanned, err);
+}
+
+static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)
+{
+    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
+    if (w->names.writes_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: is being written; use tokmap_writer_end_document", w->names.token_path);
+    if (n_tokens > w->header.n_tokens - last_end)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64
+                    " on leaves the %" PRIu64 " tokens of the file",
+                    w->names.token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens,
+                    last_end, w->header.n_tokens);
+    return tokmap_i_index_writer_document(w->index, last_end + n_tokens, err);
+}
+
+tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    return status ? status : tokmap_i_writer_leave(w, add_document(w, n_tokens, &w->failure), err);
+}

@@ -1,0 +1,210 @@
+/* append_dataset.c - all of one dataset into the writer of another, for merging.
+ *
+ * The tokens are read and checked in any case; where the file system can copy by itself (shared
+ * blocks on XFS and btrfs, on the server with NFS) they are not written by us. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "dataset/index_reader.h"
+#include "system/platform.h"
+#include "base/status.h"
+#include "format/token_scan.h"
+#include "writer/writer.h"
+
+typedef struct append_job {
+    tokmap_writer *w;
+    const tokmap_dataset *ds;
+    tokmap_i_index_reader reader;
+    uint64_t first_document, first_token; /* of the dataset in the writer */
+    uint8_t *block;
+    bool copy_in_place; /* until the file system says no */
+} append_job;
+
+static tokmap_status check_fit(const append_job *job, tokmap_error *err)
+{
+    const tokmap_i_header *h = &job->ds->header;
+    tokmap_writer *w = job->w;
+    if (!w->names.writes_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; nothing can be added",
+                    w->names.token_path);
+    if (h->token_bytes != w->header.token_bytes)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: has tokens of %" PRIu32 " bytes, the output of %" PRIu32,
+                    job->ds->token_path, h->token_bytes, w->header.token_bytes);
+    if (w->header.vocab_size > 0 && h->n_tokens > 0 && h->largest_id >= w->header.vocab_size)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: holds id %" PRIu32 ", the output's vocabulary has %" PRIu64,
+                    job->ds->token_path, h->largest_id, w->header.vocab_size);
+    if (h->n_tokens > 0 && h->n_documents == 0)
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document borders are not known",
+                    job->ds->token_path);
+    if (tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->names.token_path);
+    if (h->n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
+    return TOKMAP_OK;
+}
+
+static tokmap_status write_block(append_job *job, uint64_t from_byte, size_t n_bytes,
+                                 tokmap_error *err)
+{
+    tokmap_writer *w = job->w;
+    const uint64_t to_byte = w->n_tokens * w->header.token_bytes;
+    const tokmap_i_copy copy = {job->ds->token_fd, w->token_fd,
+                                job->ds->header.token_offset + from_byte, to_byte, n_bytes};
+    if (job->copy_in_place && tokmap_i_file_copy(&copy) == 0)
+        return TOKMAP_OK;
+    job->copy_in_place = false;
+    const int error = tokmap_i_file_write(w->token_fd, job->block, n_bytes, to_byte);
+    return error ? FAIL_IO_AT(err, error, to_byte, "%s: cannot write", w->names.token_partial)
+                 : TOKMAP_OK;
+}
+
+static tokmap_status append_block(append_job *job, uint64_t block_index, uint64_t checksum,
+                                  tokmap_error *err)
+{
+    const tokmap_i_header *h = &job->ds->header;
+    tokmap_writer *w = job->w;
+    const uint64_t first_byte = block_index * TOKMAP_I_BLOCK_BYTES;
+    const size_t n_bytes =
+        (size_t)MIN(h->n_tokens * h->token_bytes - first_byte, TOKMAP_I_BLOCK_BYTES);
+    tokmap_status status =
+        tokmap_i_dataset_read_bytes(job->ds, first_byte, n_bytes, job->block, err);
+    if (status)
+        return status;
+    if (tokmap_i_checksum(job->block, n_bytes) != checksum)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset + first_byte,
+                       "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
+                       ") does not have its checksum",
+                       job->ds->token_path, block_index, h->token_offset + first_byte,
+                       h->token_offset + first_byte + n_bytes - 1);
+    const size_t n_tokens = n_bytes / h->token_bytes;
+    const uint32_t largest = tokmap_i_largest_id(job->block, n_tokens, h->token_bytes);
+    if (largest > h->largest_id)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset + first_byte,
+                       "%s: damaged: block %" PRIu64 " holds id %" PRIu32
+                       ", above the largest that its header names",
+                       job->ds->token_path, block_index, largest);
+    w->header.largest_id = MAX(w->header.largest_id, largest);
+    status = write_block(job, first_byte, n_bytes, err);
+    if (!status)
+        status = tokmap_i_writer_hash(w, job->block, n_bytes, err);
+    w->n_tokens += n_tokens;
+    return status;
+}
+
+static tokmap_status append_tokens(append_job *job, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&job->ds->header, TOKMAP_I_CHECKSUMS);
+    tokmap_status status = tokmap_i_writer_flush(job->w, err);
+    if (!status)
+        status = tokmap_i_index_reader_checksum(&job->reader, section, err);
+    uint8_t *checksums = NULL;
+    if (!status)
+        status = tokmap_i_index_reader_load(&job->reader, section, &checksums, err);
+    for (uint64_t i = 0; !status && i < section->n_bytes / 8; i++)
+        status = append_block(job, i, load_le64(checksums + 8 * i), err);
+    free(checksums);
+    return status;
+}
+
+static tokmap_status add_ends(void *context, const uint64_t *ends, uint32_t n_ends,
+                              tokmap_error *err)
+{
+    append_job *job = context;
+    for (uint32_t i = 0; i < n_ends; i++) {
+        const tokmap_status status =
+            tokmap_i_index_writer_document(job->w->index, job->first_token + ends[i], err);
+        if (status)
+            return status;
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status append_documents(append_job *job, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&job->ds->header, TOKMAP_I_DOCUMENTS);
+    const tokmap_status status = tokmap_i_index_reader_checksum(&job->reader, section, err);
+    return status ? status : tokmap_i_index_reader_documents(&job->reader, add_ends, job, err);
+}
+
+static tokmap_status add_source(append_job *job, const tokmap_source *s, tokmap_error *err)
+{
+    const tokmap_i_new_source source = {
+        .name = s->name,
+        .name_bytes = s->name_bytes,
+        .end_document = job->first_document + s->first_document + s->n_documents,
+        .end_token = job->first_token + s->first_token + s->n_tokens,
+        .input_bytes = s->input_bytes,
+        .input_checksum = s->input_checksum,
+    };
+    return tokmap_i_writer_source(job->w, &source, err);
+}
+
+/* A dataset that names no source still needs an entry, or the table would not cover its
+ * documents; and so do documents before it that nobody named a source for, or its first source
+ * would claim them. */
+static tokmap_status append_sources(append_job *job, tokmap_error *err)
+{
+    const tokmap_i_header *h = &job->ds->header;
+    const tokmap_i_section *section = tokmap_i_section_find(h, TOKMAP_I_SOURCES);
+    tokmap_i_sources sources = job->ds->sources;
+    uint8_t *bytes = NULL;
+    tokmap_status status = tokmap_i_index_reader_checksum(&job->reader, section, err);
+    if (!status)
+        status = tokmap_i_index_reader_load(&job->reader, section, &bytes, err);
+    if (status)
+        return status;
+    sources.bytes = bytes;
+    const char *problem = tokmap_i_sources_check(&sources);
+    if (problem)
+        status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: %s",
+                         job->ds->index_path, problem);
+    const tokmap_source unnamed_before = {.name = ""};
+    if (!status && job->w->source_end_document < job->first_document)
+        status = add_source(job, &unnamed_before, err);
+    for (uint64_t i = 0; !status && i < sources.n_sources; i++) {
+        tokmap_source source;
+        status = tokmap_i_sources_get(&sources, i, &source);
+        if (!status)
+            status = add_source(job, &source, err);
+    }
+    const tokmap_source unnamed = {
+        .name = "", .n_documents = h->n_documents, .n_tokens = h->n_tokens};
+    if (!status && sources.n_sources == 0)
+        status = add_source(job, &unnamed, err);
+    free(bytes);
+    return status;
+}
+
+static tokmap_status append_all(tokmap_writer *w, const tokmap_dataset *ds, tokmap_error *err)
+{
+    append_job job = {.w = w, .ds = ds, .copy_in_place = true};
+    tokmap_status status = check_fit(&job, err);
+    if (status)
+        return status;
+    job.first_document = tokmap_i_index_writer_n_documents(w->index);
+    job.first_token = w->n_tokens;
+    job.block = malloc(TOKMAP_I_BLOCK_BYTES);
+    if (!job.block)
+        return FAIL_MEMORY(err);
+    status = tokmap_i_index_reader_open(&job.reader, ds, err);
+    if (!status) {
+        status = append_tokens(&job, err);
+        if (!status)
+            status = append_documents(&job, err);
+        if (!status)
+            status = append_sources(&job, err);
+        tokmap_i_index_reader_close(&job.reader);
+    }
+    free(job.block);
+    return status;
+}
+
+tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
+                                           tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    return status ? status : tokmap_i_writer_leave(w, append_all(w, ds, &w->failure), err);
+}

@@ -1,0 +1,402 @@
+/* checkpoint.c - work that is not lost: what a writer had done at its last checkpoint is on the
+ * disk, and another one goes on from there. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "dataset/dataset.h"
+#include "system/platform.h"
+#include "format/source_table.h"
+#include "base/status.h"
+#include "writer/writer.h"
+
+enum {
+    CHECKED_BLOCKS = 1024, /* of 1 MiB */
+    UNCHECKED_SHARE = 100
+};
+
+/* ---- Making one ---- */
+
+static tokmap_status sync_tokens(tokmap_writer *w, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_flush(w, err);
+    if (status)
+        return status;
+    const int error = tokmap_i_file_sync(w->token_fd);
+    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->names.token_partial)
+                 : TOKMAP_OK;
+}
+
+static tokmap_status begin_journal(tokmap_writer *w, tokmap_error *err)
+{
+    const tokmap_i_journal_header header = {.token_bytes = w->header.token_bytes,
+                                            .eod_id = w->header.eod_id,
+                                            .vocab_size = w->header.vocab_size};
+    return tokmap_i_journal_create(&w->journal, w->names.journal, &header, err);
+}
+
+/* From now on the partial files are worth keeping. */
+static tokmap_status own_journal(tokmap_writer *w, tokmap_error *err)
+{
+    int error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
+    if (!error)
+        error = tokmap_i_folder_sync(w->names.journal);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot flush its folder to the disk", w->names.journal);
+    w->names.has_journal = true;
+    return TOKMAP_OK;
+}
+
+/* What a record says must be on the disk before it: so it is written last. */
+static tokmap_status checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
+                                tokmap_error *err)
+{
+    if (!w->resumable)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: was not opened to be resumable",
+                    w->names.index_path);
+    if (note_bytes > TOKMAP_MAX_NOTE_BYTES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a note of %zu bytes; the limit is 64 KiB",
+                    w->names.index_path, note_bytes);
+    tokmap_i_checkpoint now = {.sequence = w->journal.last.sequence + 1,
+                               .n_tokens = w->n_tokens,
+                               .largest_id = w->header.largest_id,
+                               .note_bytes = (uint32_t)note_bytes,
+                               .borderless_source = w->borderless_source,
+                               .block_checksum = tokmap_i_hasher_get(w->hasher)};
+    tokmap_i_record_parts parts = {.data[TOKMAP_I_NOTE] = note};
+    tokmap_status status = sync_tokens(w, err);
+    if (!status)
+        status = tokmap_i_index_writer_save(w->index, &now, err);
+    if (!status && w->journal.fd < 0)
+        status = begin_journal(w, err);
+    if (status)
+        return status;
+    tokmap_i_record_measure(&w->journal.header, &w->journal.last, &now, &parts);
+    tokmap_i_index_writer_tails(w->index, &parts);
+    status = tokmap_i_journal_append(&w->journal, &now, &parts, err);
+    return status || w->names.has_journal ? status : own_journal(w, err);
+}
+
+tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
+                                       tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    return status ? status
+                  : tokmap_i_writer_leave(w, checkpoint(w, note, note_bytes, &w->failure), err);
+}
+
+/* ---- Going on from one ---- */
+
+static tokmap_status check_same_options(const tokmap_writer *w, tokmap_error *err)
+{
+    const tokmap_i_journal_header *was = &w->journal.header;
+    const tokmap_i_header *is = &w->header;
+    if (was->vocab_size == is->vocab_size && was->token_bytes == is->token_bytes &&
+        was->eod_id == is->eod_id)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_MISMATCH,
+                "%s: was begun with a vocabulary of %" PRIu64 ", %" PRIu32
+                " bytes a token and end-of-document id %" PRId64 ", not %" PRIu64 ", %" PRIu32
+                " and %" PRId64 ": resume it with these, or discard it to start over",
+                w->names.journal, was->vocab_size, was->token_bytes,
+                was->eod_id == TOKMAP_NO_ID ? -1 : (int64_t)was->eod_id, is->vocab_size,
+                is->token_bytes, is->eod_id == TOKMAP_NO_ID ? -1 : (int64_t)is->eod_id);
+}
+
+/* What the writer itself knows of a checkpoint; the index writer has the rest. */
+static tokmap_status restore(tokmap_writer *w, tokmap_error *err)
+{
+    const tokmap_i_checkpoint *c = &w->journal.last;
+    const tokmap_i_record_parts *parts = &w->journal.parts;
+    const uint64_t new_bytes = parts->n_bytes[TOKMAP_I_NEW_SOURCES];
+    w->n_tokens = c->n_tokens;
+    w->header.largest_id = c->largest_id;
+    w->borderless_source = c->borderless_source;
+    w->n_sources = c->n_sources;
+    if (new_bytes > 0) {
+        const uint8_t *entry =
+            parts->data[TOKMAP_I_NEW_SOURCES] + new_bytes - TOKMAP_I_SOURCE_ENTRY_BYTES;
+        w->source_end_document = load_le64(entry);
+        w->source_end_token = load_le64(entry + 8);
+    }
+    w->note_bytes = (size_t)parts->n_bytes[TOKMAP_I_NOTE];
+    memcpy(w->note, parts->data[TOKMAP_I_NOTE], w->note_bytes);
+    return tokmap_i_index_writer_restore(w->index, c, parts, err);
+}
+
+/* TOKMAP_END when there is nothing to resume. */
+static tokmap_status read_journal(tokmap_writer *w, tokmap_error *err)
+{
+    const uint64_t wanted = w->resume_checkpoint;
+    tokmap_i_journal *j = &w->journal;
+    tokmap_status status = tokmap_i_journal_open(j, w->names.journal, true, err);
+    if (!status)
+        status = check_same_options(w, err);
+    w->note = status ? NULL : malloc(TOKMAP_MAX_NOTE_BYTES);
+    if (!status && !w->note)
+        return FAIL_MEMORY(err);
+    while (!status && (wanted == 0 || j->last.sequence < wanted)) {
+        status = tokmap_i_journal_next(j, err);
+        if (!status)
+            status = restore(w, err);
+    }
+    const bool at_the_end = status == TOKMAP_END && wanted == 0 && j->last.sequence > 0;
+    return at_the_end ? TOKMAP_OK : status;
+}
+
+static tokmap_status fail_resume(const char *path, const char *why, tokmap_error *err)
+{
+    return FAIL(err, TOKMAP_ERR_CORRUPT,
+                "%s: %s: the unfinished dataset cannot be resumed; discard it to start over", path,
+                why);
+}
+
+/* Reads n_bytes back into the buffer; *checksum is theirs. */
+static tokmap_status read_tokens(tokmap_writer *w, uint64_t offset, size_t n_bytes,
+                                 uint64_t *checksum, tokmap_error *err)
+{
+    size_t n_read;
+    const int error = tokmap_i_file_read(w->token_fd, w->buffer, n_bytes, offset, &n_read);
+    if (error)
+        return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->names.token_partial);
+    *checksum = tokmap_i_checksum(w->buffer, n_read);
+    return TOKMAP_OK;
+}
+
+static tokmap_status fail_tokens(const tokmap_writer *w, uint64_t offset, tokmap_error *err)
+{
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
+                   "%s: does not hold what its journal says, in the block at byte %" PRIu64
+                   ": the unfinished dataset cannot be resumed; discard it to start over",
+                   w->names.token_partial, offset);
+}
+
+/* Whether a resume reads this block again: the last gibibyte, and of what is before it one block in
+ * a hundred, others after each checkpoint. */
+static bool is_checked(const tokmap_writer *w, uint64_t block, uint64_t n_blocks)
+{
+    return n_blocks - block <= CHECKED_BLOCKS ||
+           block % UNCHECKED_SHARE == w->journal.last.sequence % UNCHECKED_SHARE;
+}
+
+static tokmap_status check_blocks(tokmap_writer *w, uint64_t n_blocks, tokmap_error *err)
+{
+    for (uint64_t i = 0; i < n_blocks; i++) {
+        uint64_t checksum;
+        if (!is_checked(w, i, n_blocks))
+            continue;
+        const uint64_t offset = i * TOKMAP_I_BLOCK_BYTES;
+        const tokmap_status status = read_tokens(w, offset, TOKMAP_I_BLOCK_BYTES, &checksum, err);
+        if (status)
+            return status;
+        if (checksum != tokmap_i_index_writer_block_checksum(w->index, i))
+            return fail_tokens(w, offset, err);
+    }
+    return TOKMAP_OK;
+}
+
+/* All tokens were on the disk before the journal said so; disks and people change files all the
+ * same. The block that was begun has to be read anyway, for its checksum to go on. */
+static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
+{
+    const uint64_t n_bytes = w->n_tokens * w->header.token_bytes;
+    const uint64_t begun = n_bytes - n_bytes % TOKMAP_I_BLOCK_BYTES;
+    tokmap_i_file_stat stat;
+    const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
+    if (stat.n_bytes < n_bytes)
+        return fail_resume(w->names.token_partial, "shorter than its journal says", err);
+    uint64_t checksum = 0;
+    tokmap_status status = check_blocks(w, begun / TOKMAP_I_BLOCK_BYTES, err);
+    w->hashed = (size_t)(n_bytes - begun);
+    if (!status)
+        status = read_tokens(w, begun, w->hashed, &checksum, err);
+    if (!status && checksum != w->journal.last.block_checksum)
+        status = fail_tokens(w, begun, err);
+    if (!status)
+        tokmap_i_hasher_add(w->hasher, w->buffer, w->hashed);
+    return status;
+}
+
+/* Opens and checks them, and the index beside them. Then they may have their partial name back. */
+static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_error *err)
+{
+    const int error = tokmap_i_file_open_again(path, &w->token_fd);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot open", path);
+    tokmap_status status = check_tokens(w, err);
+    if (!status)
+        status = tokmap_i_index_writer_check(w->index, w->journal.last.ends_checksum, err);
+    if (status || strcmp(path, w->names.token_partial) == 0)
+        return status;
+    const int rename_error = tokmap_i_file_rename(path, w->names.token_partial);
+    return rename_error ? FAIL_IO(err, rename_error, "%s: cannot take over", path) : TOKMAP_OK;
+}
+
+/* The journal first: it must never promise what is cut off. Nor must a file be cut that has
+ * another name as well, which may be somebody's copy. */
+static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
+{
+    tokmap_i_file_stat stat;
+    int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
+    if (!error)
+        error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
+    if (stat.n_names > 1 || w->names.journal_file.n_names > 1)
+        return FAIL(err, TOKMAP_ERR_EXISTS,
+                    "%s: has another name too (a hard link); remove one of them to resume",
+                    stat.n_names > 1 ? w->names.token_partial : w->names.journal);
+    tokmap_status status = tokmap_i_journal_cut(&w->journal, err);
+    if (status)
+        return status;
+    error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot shorten", w->names.token_partial);
+    return tokmap_i_index_writer_cut(w->index, err);
+}
+
+static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)
+{
+    const uint64_t n_checkpoints = w->journal.last.sequence;
+    tokmap_i_journal_close(&w->journal);
+    free(w->note);
+    w->note = NULL;
+    if (w->resume_checkpoint == 0)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "%s: checkpoint %" PRIu64 " was asked for; there are %" PRIu64, w->names.journal,
+                w->resume_checkpoint, n_checkpoints);
+}
+
+/* A writer that was killed when it had removed all other names leaves nothing but a P that fits. */
+static bool is_complete(const tokmap_writer *w)
+{
+    tokmap_dataset *ds;
+    if (tokmap_i_names_published(&w->names))
+        return true;
+    if (w->names.replace || tokmap_i_file_exists(w->names.token_partial) ||
+        tokmap_dataset_open(&ds, w->names.index_path, NULL))
+        return false;
+    const bool fits = strcmp(ds->token_path, w->names.token_path) == 0 &&
+                      ds->header.vocab_size == w->header.vocab_size &&
+                      ds->header.token_bytes == w->header.token_bytes &&
+                      ds->header.eod_id == w->header.eod_id;
+    tokmap_dataset_close(ds);
+    return fits;
+}
+
+/* Nothing is changed before all has been looked at. */
+tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    if (is_complete(w)) {
+        status = tokmap_i_names_clear_up(&w->names, err);
+        return status ? status : TOKMAP_END;
+    }
+    const char *tokens = w->names.has_journal ? tokmap_i_names_unfinished(&w->names) : NULL;
+    status = tokens ? read_journal(w, err) : TOKMAP_END;
+    if (status == TOKMAP_END)
+        return nothing_to_resume(w, err);
+    if (!status)
+        status = open_tokens(w, tokens, err);
+    if (!status)
+        status = tokmap_i_names_claim(&w->names, err);
+    if (!status)
+        status = shorten_files(w, err);
+    *resumed = status == TOKMAP_OK;
+    return status;
+}
+
+tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_error *err)
+{
+    tokmap_i_journal j = TOKMAP_I_NO_JOURNAL;
+    if (!tokmap_i_names_unfinished(&w->names))
+        return TOKMAP_OK;
+    tokmap_status status = tokmap_i_journal_open(&j, w->names.journal, false, err);
+    while (!status)
+        status = tokmap_i_journal_next(&j, err);
+    const uint64_t n_checkpoints = j.last.sequence, n_tokens = j.last.n_tokens;
+    tokmap_i_journal_close(&j);
+    const bool damaged = status == TOKMAP_ERR_CORRUPT || status == TOKMAP_ERR_VERSION;
+    if (status != TOKMAP_END && !damaged)
+        return status;
+    if (n_checkpoints == 0 && !damaged)
+        return TOKMAP_OK;
+    tokmap_i_error_clear(err);
+    return FAIL(err, TOKMAP_ERR_EXISTS,
+                "%s: an unfinished dataset of %" PRIu64
+                " tokens that can be resumed; resume it, or remove this file to give it up",
+                w->names.journal, n_tokens);
+}
+
+/* ---- Asking ---- */
+
+const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes)
+{
+    *n_bytes = w->note ? w->note_bytes : 0;
+    return w->note;
+}
+
+uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w)
+{
+    return w->journal.last.sequence;
+}
+
+static void describe(const tokmap_i_journal *j, tokmap_checkpoint_info *info, void *note)
+{
+    info->n_tokens = j->last.n_tokens;
+    info->n_documents = j->last.n_documents;
+    info->n_sources = j->last.n_sources;
+    info->vocab_size = j->header.vocab_size;
+    info->token_bytes = j->header.token_bytes;
+    info->eod_id = j->header.eod_id;
+    info->note_bytes = (size_t)j->parts.n_bytes[TOKMAP_I_NOTE];
+    if (note)
+        memcpy(note, j->parts.data[TOKMAP_I_NOTE], info->note_bytes);
+}
+
+static tokmap_status find_checkpoint(const char *path, uint64_t wanted,
+                                     tokmap_checkpoint_info *info, void *note, tokmap_error *err)
+{
+    tokmap_i_journal j = TOKMAP_I_NO_JOURNAL;
+    tokmap_status status = tokmap_i_journal_open(&j, path, false, err);
+    while (!status) {
+        status = tokmap_i_journal_next(&j, err);
+        if (!status)
+            info->n_checkpoints = j.last.sequence;
+        if (!status && (wanted == 0 || wanted == j.last.sequence))
+            describe(&j, info, note);
+    }
+    tokmap_i_journal_close(&j);
+    const bool found = info->n_checkpoints >= wanted;
+    if (status == TOKMAP_END && !found)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: checkpoint %" PRIu64 " was asked for; there are %" PRIu64, path, wanted,
+                    info->n_checkpoints);
+    if (status != TOKMAP_END && (wanted == 0 || !found))
+        return status;
+    tokmap_i_error_clear(err);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_writer_checkpoints(const char *prefix, uint64_t checkpoint,
+                                        tokmap_checkpoint_info *info, void *note, tokmap_error *err)
+{
+    tokmap_checkpoint_info all = {0};
+    tokmap_i_names names = {0};
+    tokmap_i_error_clear(err);
+    if (!prefix || !info || info->struct_size < sizeof info->struct_size)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "tokmap_writer_checkpoints: no prefix, or struct_size is not set");
+    tokmap_status status =
+        tokmap_i_names_make(&names, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
+    if (!status && (checkpoint > 0 || tokmap_i_names_unfinished(&names)))
+        status = find_checkpoint(names.journal, checkpoint, &all, note, err);
+    tokmap_i_names_close(&names);
+    all.struct_size = info->struct_size;
+    memcpy(info, &all, MIN(info->struct_size, sizeof all));
+    return status;
+}

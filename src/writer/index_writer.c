@@ -1,0 +1,515 @@
+#include "writer/index_writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "format/document_index.h"
+#include "base/hash.h"
+#include "system/platform.h"
+#include "format/source_table.h"
+#include "base/status.h"
+
+typedef struct bytes {
+    uint8_t *data;
+    size_t n_bytes, capacity;
+} bytes;
+
+enum {
+    READ_BYTES = 64 << 10 /* whole groups */
+};
+
+struct tokmap_i_index_writer {
+    char *path;
+    int fd;
+    uint8_t *out; /* not yet written */
+    size_t out_used;
+    uint64_t written;        /* bytes of the file before `out` */
+    tokmap_i_hasher *hasher; /* of the section at hand */
+    uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
+    uint32_t n_in_group;
+    uint64_t group_start, last_end, n_documents;
+    uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* of a checkpoint, as stored */
+    bytes wide_ends;                                 /* as stored */
+    bytes level_1;                                   /* u64, of every 16th group; in finish only */
+    bytes blocks;                                    /* checksums, u64 as stored */
+    bytes sources;                                   /* entries as stored */
+    bytes names;
+};
+
+/* Room for n_bytes more, or NULL. */
+static uint8_t *extend(bytes *b, size_t n_bytes)
+{
+    if (!b->data || b->capacity - b->n_bytes < n_bytes) {
+        const size_t capacity = MAX(b->capacity * 2, b->n_bytes + n_bytes + 4096);
+        uint8_t *data = realloc(b->data, capacity);
+        if (!data)
+            return NULL;
+        b->data = data;
+        b->capacity = capacity;
+    }
+    b->n_bytes += n_bytes;
+    return b->data + b->n_bytes - n_bytes;
+}
+
+static bool append_u64(bytes *b, uint64_t value)
+{
+    uint8_t *p = extend(b, 8);
+    if (p)
+        store_le64(p, value);
+    return p != NULL;
+}
+
+/* Where the ends of the first group stand. */
+static uint64_t documents_start(void)
+{
+    const tokmap_i_header four = {.n_sections = TOKMAP_I_MIN_SECTIONS};
+    return tokmap_i_section_start(&four, 0);
+}
+
+tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char *path, int fd,
+                                         tokmap_error *err)
+{
+    *out = NULL;
+    tokmap_i_index_writer *w = calloc(1, sizeof *w);
+    if (!w) {
+        tokmap_i_file_close(fd);
+        return FAIL_MEMORY(err);
+    }
+    w->fd = fd;
+    w->path = strdup(path);
+    w->out = malloc(TOKMAP_I_WRITE_BYTES);
+    w->hasher = tokmap_i_hasher_open();
+    w->written = documents_start();
+    if (!w->path || !w->out || !w->hasher) {
+        tokmap_i_index_writer_close(w);
+        return FAIL_MEMORY(err);
+    }
+    *out = w;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_index_writer_clear(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    const int error = tokmap_i_file_resize(w->fd, 0);
+    return error ? FAIL_IO(err, error, "%s: cannot empty", w->path) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
+                                         tokmap_error *err)
+{
+    int fd;
+    *out = NULL;
+    const int error = tokmap_i_file_lock(path, &fd);
+    if (error == EWOULDBLOCK)
+        return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another process is writing it", path);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot create", path);
+    tokmap_status status = tokmap_i_index_writer_take(out, path, fd, err);
+    if (!status)
+        status = tokmap_i_index_writer_clear(*out, err);
+    if (status) {
+        tokmap_i_index_writer_close(*out);
+        *out = NULL;
+    }
+    return status;
+}
+
+void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
+{
+    if (!w)
+        return;
+    tokmap_i_file_close(w->fd);
+    tokmap_i_hasher_close(w->hasher);
+    free(w->path);
+    free(w->out);
+    free(w->wide_ends.data);
+    free(w->level_1.data);
+    free(w->blocks.data);
+    free(w->sources.data);
+    free(w->names.data);
+    free(w);
+}
+
+static tokmap_status flush(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    const int error = tokmap_i_file_write(w->fd, w->out, w->out_used, w->written);
+    if (error)
+        return FAIL_IO_AT(err, error, w->written, "%s: cannot write", w->path);
+    w->written += w->out_used;
+    w->out_used = 0;
+    return TOKMAP_OK;
+}
+
+/* Adds bytes to the section at hand. */
+static tokmap_status put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
+                         tokmap_error *err)
+{
+    tokmap_i_hasher_add(w->hasher, data, n_bytes);
+    const uint8_t *from = data;
+    while (n_bytes > 0) {
+        const size_t room =
+            TOKMAP_I_WRITE_BYTES - (w->written + w->out_used) % TOKMAP_I_WRITE_BYTES;
+        const size_t n = MIN(n_bytes, room);
+        memcpy(w->out + w->out_used, from, n);
+        w->out_used += n;
+        from += n;
+        n_bytes -= n;
+        const tokmap_status status = n == room ? flush(w, err) : TOKMAP_OK;
+        if (status)
+            return status;
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    uint8_t record[TOKMAP_I_GROUP_BYTES], wide[TOKMAP_I_WIDE_BYTES];
+    const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
+    if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide)) {
+        uint8_t *p = extend(&w->wide_ends, sizeof wide);
+        if (!p)
+            return FAIL_MEMORY(err);
+        memcpy(p, wide, sizeof wide);
+    }
+    w->group_start = w->last_end;
+    w->n_in_group = 0;
+    return put(w, record, sizeof record, err);
+}
+
+tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
+                                             tokmap_error *err)
+{
+    if (end < w->last_end || end > TOKMAP_I_MAX_TOKENS || w->n_documents >= TOKMAP_I_MAX_DOCUMENTS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: document %" PRIu64 " would end at token %" PRIu64
+                    ": ends must rise, to 2^48 tokens and 2^40 documents at most",
+                    w->path, w->n_documents, end);
+    w->group_ends[w->n_in_group++] = end - w->group_start;
+    w->last_end = end;
+    w->n_documents++;
+    return w->n_in_group == TOKMAP_I_GROUP_DOCUMENTS ? end_group(w, err) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t checksum,
+                                          tokmap_error *err)
+{
+    return append_u64(&w->blocks, checksum) ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
+tokmap_status tokmap_i_index_writer_source(tokmap_i_index_writer *w,
+                                           const tokmap_i_new_source *source, tokmap_error *err)
+{
+    if (source->name_bytes > TOKMAP_I_MAX_SOURCE_NAME ||
+        memchr(source->name, 0, source->name_bytes))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source name must be at most %d bytes", w->path,
+                    TOKMAP_I_MAX_SOURCE_NAME);
+    if (w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES >= TOKMAP_I_MAX_SOURCES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d sources", w->path,
+                    TOKMAP_I_MAX_SOURCES);
+    uint8_t *name = extend(&w->names, source->name_bytes);
+    uint8_t *entry = extend(&w->sources, TOKMAP_I_SOURCE_ENTRY_BYTES);
+    if (!name || !entry)
+        return FAIL_MEMORY(err);
+    memcpy(name, source->name, source->name_bytes);
+    tokmap_i_source_entry_encode(&(tokmap_i_source_entry){source->end_document, source->end_token,
+                                                          source->input_bytes,
+                                                          source->input_checksum, w->names.n_bytes},
+                                 entry);
+    return TOKMAP_OK;
+}
+
+uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w)
+{
+    return w->n_documents;
+}
+
+uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w)
+{
+    return w->last_end;
+}
+
+/* ---- Reading back what is written: the ends of the groups ---- */
+
+static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint8_t *dst,
+                               size_t n_bytes, tokmap_error *err)
+{
+    size_t n_read;
+    const uint64_t offset = documents_start() + at;
+    const int error = tokmap_i_file_read(w->fd, dst, n_bytes, offset, &n_read);
+    if (error)
+        return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->path);
+    if (n_read == n_bytes)
+        return TOKMAP_OK;
+    tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
+    (void)tokmap_i_file_stat_fd(w->fd, &stat);
+    const uint64_t end = MIN(offset + n_read, stat.n_bytes);
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, end,
+                   "%s: ends at byte %" PRIu64 ", before all that was written to it", w->path, end);
+}
+
+static tokmap_status fail_changed(const tokmap_i_index_writer *w, tokmap_error *err)
+{
+    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: does not hold what was written to it", w->path);
+}
+
+/* Adds the start of the group to level 0 and moves it on to the next one. */
+static tokmap_status put_start(tokmap_i_index_writer *w, const uint8_t *record, uint64_t *start,
+                               tokmap_error *err)
+{
+    uint64_t span = load_le32(record + TOKMAP_I_GROUP_BYTES - 4);
+    if (tokmap_i_group_is_wide(record)) {
+        const uint64_t wide_index = tokmap_i_group_wide_index(record);
+        if (wide_index >= w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES)
+            return fail_changed(w, err);
+        span = load_le64(w->wide_ends.data + (wide_index + 1) * TOKMAP_I_WIDE_BYTES - 8);
+    }
+    uint8_t entry[8];
+    store_le64(entry, *start);
+    *start += span;
+    return put(w, entry, sizeof entry, err);
+}
+
+static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap_error *err)
+{
+    const uint64_t n_groups = div_up(w->n_documents, TOKMAP_I_GROUP_DOCUMENTS);
+    const uint64_t n_per_piece = READ_BYTES / TOKMAP_I_GROUP_BYTES;
+    uint64_t start = 0;
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t g = 0; !status && g < n_groups; g++) {
+        const uint64_t in_piece = g % n_per_piece;
+        if (in_piece == 0)
+            status = read_back(w, g * TOKMAP_I_GROUP_BYTES, piece,
+                               (size_t)MIN(n_groups - g, n_per_piece) * TOKMAP_I_GROUP_BYTES, err);
+        if (!status && g % TOKMAP_I_NODE_KEYS == 0 && !append_u64(&w->level_1, start))
+            status = FAIL_MEMORY(err);
+        if (!status)
+            status = put_start(w, piece + in_piece * TOKMAP_I_GROUP_BYTES, &start, err);
+    }
+    return status || start == w->group_start ? status : fail_changed(w, err);
+}
+
+static tokmap_status fill_level(tokmap_i_index_writer *w, uint64_t n_entries, tokmap_error *err)
+{
+    static const uint8_t fill[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
+        status = put(w, fill, sizeof fill, err);
+    return status;
+}
+
+/* The starts of all groups would take 8 bytes for each 64 documents while we write: they follow
+ * from the ends, which the file already holds. */
+static tokmap_status put_level_0(tokmap_i_index_writer *w, uint64_t n_entries, tokmap_error *err)
+{
+    tokmap_status status = flush(w, err);
+    uint8_t *piece = status ? NULL : malloc(READ_BYTES);
+    if (!status)
+        status = piece ? put_starts(w, piece, err) : FAIL_MEMORY(err);
+    free(piece);
+    return status ? status : fill_level(w, n_entries, err);
+}
+
+static tokmap_status put_level(tokmap_i_index_writer *w, uint64_t stride, uint64_t n_entries,
+                               tokmap_error *err)
+{
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t i = 0; !status && i < n_entries; i++)
+        status = put(w, w->level_1.data + 8 * i * stride, 8, err);
+    return status ? status : fill_level(w, n_entries, err);
+}
+
+static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    tokmap_status status = w->n_in_group > 0 ? end_group(w, err) : TOKMAP_OK;
+    tokmap_i_documents_layout layout;
+    tokmap_i_documents_layout_of(w->n_documents, &layout);
+    if (!status && layout.n_levels > 0)
+        status = put_level_0(w, layout.level_entries[0], err);
+    uint64_t stride = 1;
+    for (uint32_t level = 1; !status && level < layout.n_levels; level++) {
+        status = put_level(w, stride, layout.level_entries[level], err);
+        stride *= TOKMAP_I_NODE_KEYS;
+    }
+    return status ? status : put(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
+}
+
+/* ---- Checkpoints ---- */
+
+tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_checkpoint *now,
+                                         tokmap_error *err)
+{
+    const tokmap_status status = flush(w, err);
+    if (status)
+        return status;
+    const int error = tokmap_i_file_sync(w->fd);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot write to the disk", w->path);
+    now->n_documents = w->n_documents;
+    now->group_start = w->group_start;
+    now->n_wide = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
+    now->n_sources = w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES;
+    now->names_bytes = w->names.n_bytes;
+    now->ends_checksum = tokmap_i_hasher_get(w->hasher);
+    return TOKMAP_OK;
+}
+
+static const uint8_t *tail(const bytes *b, uint64_t n_bytes)
+{
+    return n_bytes == 0 ? NULL : b->data + b->n_bytes - n_bytes;
+}
+
+void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts *parts)
+{
+    for (uint32_t i = 0; i < w->n_in_group; i++)
+        store_le64(w->open_ends + 8 * (size_t)i, w->group_ends[i]);
+    const uint64_t *n = parts->n_bytes;
+    parts->data[TOKMAP_I_OPEN_ENDS] = w->open_ends;
+    parts->data[TOKMAP_I_WIDE_ENDS] = tail(&w->wide_ends, n[TOKMAP_I_WIDE_ENDS]);
+    parts->data[TOKMAP_I_BLOCKS] = tail(&w->blocks, n[TOKMAP_I_BLOCKS]);
+    parts->data[TOKMAP_I_NEW_SOURCES] = tail(&w->sources, n[TOKMAP_I_NEW_SOURCES]);
+    parts->data[TOKMAP_I_NAMES] = tail(&w->names, n[TOKMAP_I_NAMES]);
+}
+
+static bool append_part(bytes *b, const tokmap_i_record_parts *parts, tokmap_i_record_part part)
+{
+    const size_t n_bytes = (size_t)parts->n_bytes[part];
+    uint8_t *p = extend(b, n_bytes);
+    if (p && n_bytes > 0)
+        memcpy(p, parts->data[part], n_bytes);
+    return p != NULL;
+}
+
+tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
+                                            const tokmap_i_checkpoint *now,
+                                            const tokmap_i_record_parts *parts, tokmap_error *err)
+{
+    if (!append_part(&w->wide_ends, parts, TOKMAP_I_WIDE_ENDS) ||
+        !append_part(&w->blocks, parts, TOKMAP_I_BLOCKS) ||
+        !append_part(&w->sources, parts, TOKMAP_I_NEW_SOURCES) ||
+        !append_part(&w->names, parts, TOKMAP_I_NAMES))
+        return FAIL_MEMORY(err);
+    w->n_documents = now->n_documents;
+    w->n_in_group = (uint32_t)(now->n_documents % TOKMAP_I_GROUP_DOCUMENTS);
+    w->group_start = w->last_end = now->group_start;
+    for (uint32_t i = 0; i < w->n_in_group; i++) {
+        w->group_ends[i] = load_le64(parts->data[TOKMAP_I_OPEN_ENDS] + 8 * (size_t)i);
+        w->last_end = w->group_start + w->group_ends[i];
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_status fail_resume(const tokmap_i_index_writer *w, tokmap_error *err)
+{
+    return FAIL(
+        err, TOKMAP_ERR_CORRUPT,
+        "%s: does not hold what its journal says: the unfinished dataset cannot be resumed; "
+        "discard it to start over",
+        w->path);
+}
+
+tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t ends_checksum,
+                                          tokmap_error *err)
+{
+    const uint64_t n_bytes = w->n_documents / TOKMAP_I_GROUP_DOCUMENTS * TOKMAP_I_GROUP_BYTES;
+    tokmap_i_file_stat stat;
+    const int error = tokmap_i_file_stat_fd(w->fd, &stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", w->path);
+    w->written = documents_start() + n_bytes;
+    if (n_bytes > 0 && stat.n_bytes < w->written)
+        return fail_resume(w, err);
+    uint8_t *piece = malloc(READ_BYTES);
+    if (!piece)
+        return FAIL_MEMORY(err);
+    tokmap_status status = TOKMAP_OK;
+    for (uint64_t at = 0; !status && at < n_bytes; at += READ_BYTES) {
+        const size_t n = (size_t)MIN(n_bytes - at, READ_BYTES);
+        status = read_back(w, at, piece, n, err);
+        if (!status)
+            tokmap_i_hasher_add(w->hasher, piece, n);
+    }
+    free(piece);
+    return status || tokmap_i_hasher_get(w->hasher) == ends_checksum ? status : fail_resume(w, err);
+}
+
+tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    const int error = tokmap_i_file_resize(w->fd, w->written);
+    return error ? FAIL_IO(err, error, "%s: cannot shorten", w->path) : TOKMAP_OK;
+}
+
+uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, uint64_t block)
+{
+    return load_le64(w->blocks.data + 8 * block);
+}
+
+/* ---- Finish ---- */
+
+static tokmap_status put_sources(tokmap_i_index_writer *w, tokmap_error *err)
+{
+    uint8_t head[TOKMAP_I_SOURCE_HEAD_BYTES];
+    store_le64(head, w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES);
+    tokmap_status status = put(w, head, sizeof head, err);
+    if (!status)
+        status = put(w, w->sources.data, w->sources.n_bytes, err);
+    return status ? status : put(w, w->names.data, w->names.n_bytes, err);
+}
+
+/* Closes the section that began at the end of the one before, and fills up to the next. */
+static tokmap_status end_section(tokmap_i_index_writer *w, tokmap_i_header *h, uint32_t kind,
+                                 tokmap_error *err)
+{
+    const uint32_t i = kind - 1;
+    const uint64_t start = tokmap_i_section_start(h, i);
+    const uint64_t end = w->written + w->out_used;
+    h->sections[i] =
+        (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
+    static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
+    const uint64_t padded =
+        kind == TOKMAP_I_METADATA ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
+    const tokmap_status status = put(w, zeros, (size_t)(padded - end), err);
+    tokmap_i_hasher_reset(w->hasher);
+    return status;
+}
+
+static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
+                                  const char *metadata, size_t metadata_bytes, tokmap_error *err)
+{
+    tokmap_status status = put_rest_of_documents(w, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_DOCUMENTS, err);
+    if (!status)
+        status = put(w, w->blocks.data, w->blocks.n_bytes, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_CHECKSUMS, err);
+    if (!status)
+        status = put_sources(w, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_SOURCES, err);
+    if (!status)
+        status = put(w, metadata, metadata_bytes, err);
+    if (!status)
+        status = end_section(w, h, TOKMAP_I_METADATA, err);
+    return status ? status : flush(w, err);
+}
+
+tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *h,
+                                           const char *metadata, size_t metadata_bytes,
+                                           tokmap_error *err)
+{
+    h->format_version = h->lowest_reader = TOKMAP_I_FORMAT_VERSION;
+    h->n_sections = TOKMAP_I_MIN_SECTIONS;
+    h->n_documents = w->n_documents;
+    const tokmap_status status = put_sections(w, h, metadata, metadata_bytes, err);
+    if (status)
+        return status;
+    h->index_bytes = w->written;
+    uint8_t head[TOKMAP_I_HEADER_BYTES + TOKMAP_I_MIN_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES];
+    tokmap_i_header_encode(h, head);
+    int error = tokmap_i_file_write(w->fd, head, sizeof head, 0);
+    if (!error)
+        error = tokmap_i_file_sync(w->fd);
+    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->path) : TOKMAP_OK;
+}

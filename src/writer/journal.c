@@ -1,0 +1,216 @@
+#include "writer/journal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "system/platform.h"
+#include "base/status.h"
+
+enum {
+    SCAN_BYTES = 64 << 10
+};
+
+/* ---- Reading ---- */
+
+/* *n_read is below n_bytes only at the end of the file, where it was when we opened it: whoever
+ * asks without the lock may meet a writer at work. */
+static int read_at(const tokmap_i_journal *j, uint64_t offset, size_t n_bytes, uint8_t *dst,
+                   size_t *n_read)
+{
+    const uint64_t left = j->n_bytes - MIN(offset, j->n_bytes);
+    return tokmap_i_file_read(j->fd, dst, (size_t)MIN(n_bytes, left), offset, n_read);
+}
+
+static tokmap_status fail_read(const tokmap_i_journal *j, int error, tokmap_error *err)
+{
+    return FAIL_IO_AT(err, error, j->end, "%s: cannot read", j->path);
+}
+
+static tokmap_status fail_damaged(const tokmap_i_journal *j, const char *why, tokmap_error *err)
+{
+    if (j->last.sequence == 0)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, j->end,
+                       "%s: damaged at byte %" PRIu64 " (%s): the unfinished dataset cannot be "
+                       "resumed; discard it to start over",
+                       j->path, j->end, why);
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, j->end,
+                   "%s: damaged at byte %" PRIu64 " (%s): the unfinished dataset can be resumed at "
+                   "checkpoint %" PRIu64 " or before, or discarded to start over",
+                   j->path, j->end, why, j->last.sequence);
+}
+
+static bool holds_head(const uint8_t *bytes, size_t n_bytes)
+{
+    for (size_t i = 0; i + TOKMAP_I_RECORD_HEAD_BYTES <= n_bytes; i += TOKMAP_I_RECORD_ALIGNMENT)
+        if (tokmap_i_record_is_head(bytes + i))
+            return true;
+    return false;
+}
+
+/* What stands at j->end is no record. With a head behind it, it was one; else it is the torn end
+ * of the file. from: where to look for that head. */
+static tokmap_status judge_rest(const tokmap_i_journal *j, uint64_t from, tokmap_error *err)
+{
+    const size_t piece_bytes = SCAN_BYTES + TOKMAP_I_RECORD_HEAD_BYTES - TOKMAP_I_RECORD_ALIGNMENT;
+    uint8_t *piece = malloc(piece_bytes);
+    if (!piece)
+        return FAIL_MEMORY(err);
+    size_t n_read = piece_bytes;
+    int error = 0;
+    bool found = false;
+    while (!error && !found && n_read == piece_bytes) {
+        error = read_at(j, from, piece_bytes, piece, &n_read);
+        found = !error && holds_head(piece, n_read);
+        from += SCAN_BYTES;
+    }
+    free(piece);
+    if (error)
+        return fail_read(j, error, err);
+    return found ? fail_damaged(j, "a wrong checksum, and more records behind it", err)
+                 : TOKMAP_END;
+}
+
+static tokmap_status read_header(tokmap_i_journal *j, tokmap_error *err)
+{
+    uint8_t bytes[TOKMAP_I_JOURNAL_HEADER_BYTES];
+    size_t n_read;
+    const int error = read_at(j, 0, sizeof bytes, bytes, &n_read);
+    if (error)
+        return fail_read(j, error, err);
+    if (n_read < sizeof bytes || !tokmap_i_journal_header_decode(bytes, &j->header))
+        return judge_rest(j, 0, err);
+    if (j->header.version != TOKMAP_I_JOURNAL_VERSION)
+        return FAIL(err, TOKMAP_ERR_VERSION,
+                    "%s: written by another version of tokmap, which alone can resume it: take "
+                    "that one, or discard it to start over",
+                    j->path);
+    j->end = sizeof bytes;
+    return TOKMAP_OK;
+}
+
+static bool make_room(tokmap_i_journal *j, uint64_t n_bytes)
+{
+    if (j->payload && n_bytes <= j->payload_capacity)
+        return true;
+    free(j->payload);
+    j->payload_capacity = MAX(n_bytes, SCAN_BYTES);
+    j->payload = malloc((size_t)j->payload_capacity);
+    return j->payload != NULL;
+}
+
+tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
+{
+    uint8_t head[TOKMAP_I_RECORD_HEAD_BYTES];
+    tokmap_i_checkpoint now;
+    size_t n_read;
+    int error = read_at(j, j->end, sizeof head, head, &n_read);
+    if (error)
+        return fail_read(j, error, err);
+    const uint64_t behind = j->end + TOKMAP_I_RECORD_ALIGNMENT;
+    if (n_read < sizeof head || !tokmap_i_record_is_head(head))
+        return judge_rest(j, behind, err);
+    const char *problem = tokmap_i_record_head_decode(head, &j->header, &j->last, &now);
+    if (problem)
+        return fail_damaged(j, problem, err);
+    tokmap_i_record_measure(&j->header, &j->last, &now, &j->parts);
+    const uint64_t n_bytes = tokmap_i_record_payload_bytes(&j->parts);
+    if (j->n_bytes - j->end - sizeof head < n_bytes) /* before any memory is taken */
+        return judge_rest(j, behind, err);
+    if (!make_room(j, n_bytes))
+        return FAIL_MEMORY(err);
+    error = read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read);
+    if (error)
+        return fail_read(j, error, err);
+    if (n_read < n_bytes || !tokmap_i_record_is_payload(head, j->payload, n_bytes))
+        return judge_rest(j, behind, err);
+    problem = tokmap_i_record_payload_decode(j->payload, &now, &j->parts);
+    if (problem)
+        return fail_damaged(j, problem, err);
+    j->last = now;
+    j->end += sizeof head + n_bytes;
+    return TOKMAP_OK;
+}
+
+static tokmap_status open_file(tokmap_i_journal *j, bool writable, tokmap_error *err)
+{
+    int error =
+        writable ? tokmap_i_file_open_again(j->path, &j->fd) : tokmap_i_file_open(j->path, &j->fd);
+    if (error == ENOENT)
+        return TOKMAP_END;
+    tokmap_i_file_stat stat;
+    if (!error)
+        error = tokmap_i_file_stat_fd(j->fd, &stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot open", j->path);
+    j->n_bytes = stat.n_bytes;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_journal_open(tokmap_i_journal *j, const char *path, bool writable,
+                                    tokmap_error *err)
+{
+    *j = (tokmap_i_journal){.path = path, .fd = -1};
+    tokmap_status status = open_file(j, writable, err);
+    if (!status)
+        status = read_header(j, err);
+    if (status)
+        tokmap_i_journal_close(j);
+    return status;
+}
+
+void tokmap_i_journal_close(tokmap_i_journal *j)
+{
+    tokmap_i_file_close(j->fd);
+    free(j->payload);
+    *j = (tokmap_i_journal){.fd = -1};
+}
+
+/* ---- Writing ---- */
+
+tokmap_status tokmap_i_journal_cut(tokmap_i_journal *j, tokmap_error *err)
+{
+    int error = tokmap_i_file_resize(j->fd, j->end);
+    if (!error)
+        error = tokmap_i_file_sync(j->fd);
+    return error ? FAIL_IO_AT(err, error, j->end, "%s: cannot shorten", j->path) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_journal_create(tokmap_i_journal *j, const char *path,
+                                      const tokmap_i_journal_header *header, tokmap_error *err)
+{
+    *j = (tokmap_i_journal){.path = path, .fd = -1, .header = *header};
+    j->header.version = TOKMAP_I_JOURNAL_VERSION;
+    const int error = tokmap_i_file_create(path, &j->fd);
+    return error ? FAIL_IO(err, error, "%s: cannot create", path) : TOKMAP_OK;
+}
+
+/* A record that could not be written whole, or perhaps not reach the disk, is taken back as well as
+ * may be: the next one must not stand behind it. */
+tokmap_status tokmap_i_journal_append(tokmap_i_journal *j, const tokmap_i_checkpoint *now,
+                                      const tokmap_i_record_parts *parts, tokmap_error *err)
+{
+    tokmap_i_checkpoint c = *now;
+    const size_t header_bytes = j->end == 0 ? TOKMAP_I_JOURNAL_HEADER_BYTES : 0;
+    const size_t n_bytes =
+        header_bytes + TOKMAP_I_RECORD_HEAD_BYTES + (size_t)tokmap_i_record_payload_bytes(parts);
+    uint8_t *bytes = malloc(n_bytes);
+    if (!bytes)
+        return FAIL_MEMORY(err);
+    if (header_bytes > 0)
+        tokmap_i_journal_header_encode(&j->header, bytes);
+    const uint64_t previous = j->last.sequence == 0 ? j->header.checksum : j->last.checksum;
+    tokmap_i_record_encode(&c, previous, parts, bytes + header_bytes);
+    int error = tokmap_i_file_write(j->fd, bytes, n_bytes, j->end);
+    if (!error)
+        error = tokmap_i_file_sync(j->fd);
+    free(bytes);
+    if (error) {
+        tokmap_i_file_resize(j->fd, j->end);
+        return FAIL_IO_AT(err, error, j->end, "%s: cannot write", j->path);
+    }
+    j->end += n_bytes;
+    j->last = c;
+    return TOKMAP_OK;
+}

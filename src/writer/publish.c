@@ -1,0 +1,387 @@
+#include "writer/publish.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "system/platform.h"
+#include "base/status.h"
+
+static char *join(const char *prefix, size_t prefix_bytes, const char *suffix, const char *more)
+{
+    char *path = malloc(prefix_bytes + strlen(suffix) + strlen(more) + 1);
+    if (path) {
+        memcpy(path, prefix, prefix_bytes);
+        strcpy(path + prefix_bytes, suffix);
+        strcat(path, more);
+    }
+    return path;
+}
+
+/* The token file of the dataset that stands under our index name, if it is not ours: v1.npy and
+ * v1.bin would share v1.tmi. NULL when it is ours, or nothing that opens. To be freed. */
+static char *other_tokens(const tokmap_i_names *n)
+{
+    tokmap_dataset *ds;
+    char *path = NULL;
+    if (tokmap_dataset_open(&ds, n->index_path, NULL))
+        return NULL;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    if (strcmp(info.token_path, n->token_path) != 0)
+        path = strdup(info.token_path);
+    tokmap_dataset_close(ds);
+    return path;
+}
+
+static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
+{
+    if (tokmap_i_file_is_folder(n->index_path))
+        return FAIL_IO(err, EISDIR, "%s: cannot write", n->index_path);
+    if (!tokmap_i_file_exists(n->index_path))
+        return TOKMAP_OK;
+    char *other = other_tokens(n);
+    if (other) {
+        FAIL(err, TOKMAP_ERR_EXISTS,
+             "%s: already exists, the index of %s; give one of the two another name", n->index_path,
+             other);
+        free(other);
+        return TOKMAP_ERR_EXISTS;
+    }
+    return n->replace ? TOKMAP_OK
+                      : FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", n->index_path);
+}
+
+/* Tokens without an index are refused too, but for those that a killed writer left: what it was
+ * about to publish still has its partial name as well, and what it was to replace has its index
+ * aside. */
+static tokmap_status refuse_existing(const tokmap_i_names *n, tokmap_error *err)
+{
+    const tokmap_status status = refuse_index(n, err);
+    if (status || !n->writes_tokens)
+        return status;
+    if (tokmap_i_file_is_folder(n->token_path))
+        return FAIL_IO(err, EISDIR, "%s: cannot write", n->token_path);
+    if (!n->replace && tokmap_i_file_exists(n->token_path) &&
+        !tokmap_i_file_same(n->token_path, n->token_partial) &&
+        !tokmap_i_file_exists(n->index_replaced))
+        return FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists, without an index", n->token_path);
+    return TOKMAP_OK;
+}
+
+size_t tokmap_i_prefix_bytes(const char *path)
+{
+    const size_t n_bytes = strlen(path);
+    if (n_bytes > 4 &&
+        (strcmp(path + n_bytes - 4, ".bin") == 0 || strcmp(path + n_bytes - 4, ".tmi") == 0))
+        return n_bytes - 4;
+    return n_bytes;
+}
+
+tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
+                                  const char *suffix, tokmap_error *err)
+{
+    n->token_path = join(prefix, prefix_bytes, suffix, "");
+    n->bin_path = join(prefix, prefix_bytes, ".bin", "");
+    n->token_partial = join(prefix, prefix_bytes, ".bin", ".partial");
+    n->token_replaced = join(prefix, prefix_bytes, ".bin", ".replaced");
+    n->index_path = join(prefix, prefix_bytes, ".tmi", "");
+    n->index_partial = join(prefix, prefix_bytes, ".tmi", ".partial");
+    n->index_replaced = join(prefix, prefix_bytes, ".tmi", ".replaced");
+    n->journal = join(prefix, prefix_bytes, ".tmj", ".partial");
+    if (!n->token_path || !n->bin_path || !n->token_partial || !n->token_replaced ||
+        !n->index_path || !n->index_partial || !n->index_replaced || !n->journal)
+        return FAIL_MEMORY(err);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
+                                  const char *suffix, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_names_make(n, prefix, prefix_bytes, suffix, err);
+    if (status)
+        return status;
+    /* Files that are not ours to touch do not even get a lock file beside them. */
+    return n->resume || tokmap_i_file_exists(n->index_partial) || tokmap_i_file_exists(n->journal)
+               ? TOKMAP_OK
+               : refuse_existing(n, err);
+}
+
+/* A file that has another name by now, as one that a killed writer had just published, must not be
+ * emptied: it only loses this name. */
+static int unname(tokmap_i_names *n, int *fd)
+{
+    n->was_named |= tokmap_i_file_same(n->index_path, n->index_partial);
+    const int error =
+        n->has_journal && !n->was_named ? EMLINK : tokmap_i_file_remove(n->index_partial);
+    tokmap_i_file_close(*fd);
+    *fd = -1;
+    return error;
+}
+
+tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
+{
+    int error = 0;
+    tokmap_i_file_stat stat = {.n_names = 2};
+    while (!error && stat.n_names > 1) {
+        error = tokmap_i_file_lock(n->index_partial, fd);
+        n->has_journal = !error && tokmap_i_file_exists(n->journal);
+        if (!error)
+            error = tokmap_i_file_stat_fd(*fd, &stat);
+        if (!error && stat.n_names > 1)
+            error = unname(n, fd);
+    }
+    n->owns_partials = error == 0;
+    n->index_file = stat;
+    if (error)
+        tokmap_i_file_close(*fd);
+    if (error == EWOULDBLOCK)
+        return FAIL(err, TOKMAP_ERR_LOCKED,
+                    "%s: another process is writing this output; wait for it or choose another",
+                    n->index_partial);
+    if (error == EMLINK)
+        return FAIL(err, TOKMAP_ERR_EXISTS,
+                    "%s: has another name too (a hard link); remove one of them to resume",
+                    n->index_partial);
+    return error ? FAIL_IO(err, error, "%s: cannot create", n->index_partial) : TOKMAP_OK;
+}
+
+/* ---- The old dataset, while a new one takes its names ---- */
+
+static int move(const char *from, const char *to)
+{
+    const int error = tokmap_i_file_rename(from, to);
+    return error == ENOENT ? 0 : error;
+}
+
+/* The index first and, on the way back, last: no moment sees an index beside tokens not its own. */
+static int set_aside(const tokmap_i_names *n)
+{
+    int error = move(n->index_path, n->index_replaced);
+    if (!error)
+        error = tokmap_i_folder_sync(n->index_path);
+    if (!error && n->writes_tokens)
+        error = move(n->token_path, n->token_replaced);
+    return error;
+}
+
+static int put_back(const tokmap_i_names *n)
+{
+    int error = move(n->token_replaced, n->bin_path);
+    if (!error)
+        error = tokmap_i_folder_sync(n->index_path);
+    return error ? error : move(n->index_replaced, n->index_path);
+}
+
+static void drop_replaced(const tokmap_i_names *n)
+{
+    tokmap_i_file_remove(n->token_replaced);
+    tokmap_i_file_remove(n->index_replaced);
+}
+
+/* Any of these: both names of the tokens or of the index; an old dataset aside, while an index is
+ * there; on a file system without links, a journal whose tokens have only their final name. */
+bool tokmap_i_names_published(const tokmap_i_names *n)
+{
+    return tokmap_i_file_exists(n->index_path) &&
+           (n->was_named || tokmap_i_file_same(n->bin_path, n->token_partial) ||
+            tokmap_i_file_exists(n->index_replaced) || tokmap_i_file_exists(n->token_replaced) ||
+            (n->has_journal && !n->replace && !tokmap_i_file_exists(n->token_partial)));
+}
+
+/* A writer on a file system without links may have been killed when it had renamed its tokens. */
+const char *tokmap_i_names_unfinished(const tokmap_i_names *n)
+{
+    if (tokmap_i_file_exists(n->token_partial))
+        return n->token_partial;
+    return tokmap_i_file_exists(n->index_path) || !tokmap_i_file_exists(n->bin_path) ? NULL
+                                                                                     : n->bin_path;
+}
+
+tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err)
+{
+    const int error = n->has_journal ? tokmap_i_file_remove(n->journal) : 0;
+    if (error && error != ENOENT)
+        return FAIL_IO(err, error, "%s: cannot remove", n->journal);
+    n->has_journal = false;
+    return TOKMAP_OK;
+}
+
+/* What a killed writer left. Had it published its index, an old dataset that is aside is done
+ * with, and so is a journal; if not, its tokens go and the old dataset comes back. */
+static int clear_leftovers(tokmap_i_names *n)
+{
+    if (tokmap_i_file_exists(n->index_path)) {
+        const bool discarded =
+            tokmap_i_names_published(n) && tokmap_i_names_discard(n, NULL) == TOKMAP_OK;
+        if (discarded)
+            drop_replaced(n);
+        if (discarded)
+            tokmap_i_file_remove(n->token_partial);
+        return 0;
+    }
+    const bool replacing =
+        tokmap_i_file_exists(n->index_replaced) || tokmap_i_file_exists(n->token_replaced);
+    if ((n->writes_tokens || replacing) && tokmap_i_file_same(n->bin_path, n->token_partial))
+        tokmap_i_file_remove(n->bin_path);
+    return replacing ? put_back(n) : 0;
+}
+
+tokmap_status tokmap_i_names_clear_up(tokmap_i_names *n, tokmap_error *err)
+{
+    const int error = tokmap_i_folder_sync(n->index_path);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot flush its folder to the disk", n->index_path);
+    return clear_leftovers(n), TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
+{
+    int error = clear_leftovers(n);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot put back the dataset that was being replaced",
+                       n->index_path);
+    const tokmap_status status = refuse_existing(n, err);
+    if (status)
+        return status;
+    error = tokmap_i_folder_sync(n->index_path); /* told now, not after all the work */
+    return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", n->index_path)
+                 : TOKMAP_OK;
+}
+
+/* ---- Final names ---- */
+
+/* As a second name if the file system can, else by renaming. */
+static int name_tokens(const tokmap_i_names *n)
+{
+    const int error = tokmap_i_file_link(n->token_partial, n->token_path);
+    return error == 0 || error == EEXIST ? error
+                                         : tokmap_i_file_rename(n->token_partial, n->token_path);
+}
+
+static int name_index(tokmap_i_names *n)
+{
+    int error = tokmap_i_file_link(n->index_partial, n->index_path);
+    if (error == 0 || error == EEXIST)
+        return error;
+    if (n->writes_tokens) /* with the rename the lock goes */
+        tokmap_i_file_remove(n->token_partial);
+    error = tokmap_i_file_rename(n->index_partial, n->index_path);
+    n->owns_partials = error != 0;
+    return error;
+}
+
+/* Takes a final name away again. What has no other one by now is renamed back, to be resumed; if
+ * even that fails the name stays, where a resume looks for it: false. */
+static bool take_back(const tokmap_i_names *n, const char *path, const char *partial)
+{
+    if (n->has_journal && !tokmap_i_file_exists(partial))
+        return tokmap_i_file_rename(path, partial) == 0;
+    tokmap_i_file_remove(path);
+    return true;
+}
+
+static tokmap_status check_file(const char *path, const tokmap_i_file_stat *file, tokmap_error *err)
+{
+    return tokmap_i_file_is(path, file)
+               ? TOKMAP_OK
+               : FAIL(err, TOKMAP_ERR_MISMATCH,
+                      "%s: was removed or replaced while it was being written; nothing is "
+                      "published",
+                      path);
+}
+
+/* The lock keeps other writers away from these names, but nobody who removes files. */
+static tokmap_status check_partials(const tokmap_i_names *n, tokmap_error *err)
+{
+    const tokmap_status status = check_file(n->index_partial, &n->index_file, err);
+    return status || !n->writes_tokens ? status : check_file(n->token_partial, &n->token_file, err);
+}
+
+static tokmap_status fail_name(int error, const char *path, tokmap_error *err)
+{
+    return error == EEXIST
+               ? FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", path)
+               : FAIL_IO(err, error, "%s: cannot give the finished file this name", path);
+}
+
+static tokmap_status sync_name(const char *path, tokmap_error *err)
+{
+    const int error = tokmap_i_folder_sync(path);
+    return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", path) : TOKMAP_OK;
+}
+
+/* A name that may not survive a power cut is better absent now. */
+static tokmap_status give_names(tokmap_i_names *n, tokmap_error *err)
+{
+    int error = n->writes_tokens ? name_tokens(n) : 0;
+    if (error)
+        return fail_name(error, n->token_path, err);
+    tokmap_status status = n->writes_tokens ? sync_name(n->token_path, err) : TOKMAP_OK;
+    if (!status) {
+        error = name_index(n);
+        status = error ? fail_name(error, n->index_path, err) : sync_name(n->index_path, err);
+        if (status && !error && !take_back(n, n->index_path, n->index_partial))
+            return status;
+    }
+    if (status && n->writes_tokens)
+        take_back(n, n->token_path, n->token_partial);
+    return status;
+}
+
+/* Where the lock went with a rename, the next writer may be here already, with its own journal. */
+static void drop_journal(tokmap_i_names *n)
+{
+    if (n->has_journal && tokmap_i_file_is(n->journal, &n->journal_file))
+        tokmap_i_file_remove(n->journal);
+    n->has_journal = false;
+}
+
+static void remove_partials(tokmap_i_names *n)
+{
+    /* Without the lock the files are another writer's. */
+    if (!n->owns_partials || n->has_journal || !tokmap_i_file_is(n->index_partial, &n->index_file))
+        return;
+    if (n->writes_tokens)
+        tokmap_i_file_remove(n->token_partial);
+    tokmap_i_file_remove(n->index_partial);
+    n->owns_partials = false;
+}
+
+tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
+{
+    tokmap_status status = check_partials(n, err);
+    if (status)
+        return status;
+    const int error = n->replace ? set_aside(n) : 0;
+    status = error ? FAIL_IO(err, error, "%s: cannot set the old dataset aside", n->index_path)
+                   : give_names(n, err);
+    if (!status) {
+        drop_journal(n);
+        if (n->replace)
+            drop_replaced(n);
+        remove_partials(n);
+        return TOKMAP_OK;
+    }
+    const int back_error = n->replace ? put_back(n) : 0;
+    if (back_error)
+        status = FAIL_IO(err, back_error,
+                         "%s: cannot be replaced, and the old dataset is still at %s; the next "
+                         "writer of this name will put it back",
+                         n->index_path, n->index_replaced);
+    return status;
+}
+
+void tokmap_i_names_close(tokmap_i_names *n)
+{
+    remove_partials(n);
+    free(n->token_path);
+    free(n->bin_path);
+    free(n->token_partial);
+    free(n->token_replaced);
+    free(n->index_path);
+    free(n->index_partial);
+    free(n->index_replaced);
+    free(n->journal);
+    *n = (tokmap_i_names){0};
+}

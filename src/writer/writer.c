@@ -1,0 +1,438 @@
+#include "writer/writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "system/platform.h"
+#include "base/status.h"
+#include "format/token_scan.h"
+
+tokmap_writer *tokmap_i_writer_new(void)
+{
+    tokmap_writer *w = calloc(1, sizeof *w);
+    if (w) {
+        w->token_fd = -1;
+        w->journal = TOKMAP_I_NO_JOURNAL;
+    }
+    return w;
+}
+
+static tokmap_status take_lock(tokmap_writer *w, tokmap_error *err)
+{
+    int fd;
+    const tokmap_status status = tokmap_i_names_lock(&w->names, &fd, err);
+    return status ? status : tokmap_i_index_writer_take(&w->index, w->names.index_partial, fd, err);
+}
+
+static tokmap_status start_over(tokmap_writer *w, tokmap_error *err)
+{
+    tokmap_status status = tokmap_i_names_claim(&w->names, err);
+    if (!status && w->names.has_journal && w->unfinished == TOKMAP_UNFINISHED_REFUSE)
+        status = tokmap_i_writer_refuse_unfinished(w, err);
+    if (!status)
+        status = tokmap_i_names_discard(&w->names, err);
+    return status ? status : tokmap_i_index_writer_clear(w->index, err);
+}
+
+tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t prefix_bytes,
+                                    const char *suffix, tokmap_error *err)
+{
+    bool resumed = false;
+    w->buffer = aligned_alloc(TOKMAP_I_DIRECT_BYTES, TOKMAP_I_WRITE_BYTES);
+    w->hasher = tokmap_i_hasher_open();
+    w->metadata = strdup("{}");
+    w->metadata_bytes = 2;
+    if (!w->buffer || !w->hasher || !w->metadata)
+        return FAIL_MEMORY(err);
+    strcpy(w->header.token_suffix, suffix);
+    tokmap_status status = tokmap_i_names_open(&w->names, prefix, prefix_bytes, suffix, err);
+    if (!status)
+        status = take_lock(w, err);
+    if (!status && w->unfinished == TOKMAP_UNFINISHED_RESUME)
+        status = tokmap_i_writer_resume(w, &resumed, err);
+    return status || resumed ? status : start_over(w, err);
+}
+
+static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_error *err)
+{
+    const size_t prefix_bytes = tokmap_i_prefix_bytes(prefix);
+    if (prefix_bytes == 0 || prefix[prefix_bytes - 1] == '/')
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "'%s' names a folder, not a dataset", prefix);
+    w->names.writes_tokens = true;
+    const tokmap_status status = tokmap_i_writer_begin(w, prefix, prefix_bytes, ".bin", err);
+    if (status || w->token_fd >= 0)
+        return status;
+    const int error = tokmap_i_file_create(w->names.token_partial, &w->token_fd);
+    return error ? FAIL_IO(err, error, "%s: cannot create", w->names.token_partial) : TOKMAP_OK;
+}
+
+/* The smallest id that a writer refuses. */
+static uint64_t id_limit(const tokmap_i_header *h)
+{
+    const uint64_t width_limit = h->token_bytes == 2 ? UINT16_MAX + 1ull : TOKMAP_NO_ID;
+    return h->vocab_size == 0 ? width_limit : MIN(h->vocab_size, width_limit);
+}
+
+static tokmap_status take_resume_options(tokmap_writer *w, const tokmap_writer_options *o,
+                                         tokmap_error *err)
+{
+    w->names.replace = o->replace != 0;
+    w->names.resume = o->unfinished == TOKMAP_UNFINISHED_RESUME;
+    w->resumable = o->resumable || w->names.resume;
+    w->unfinished = o->unfinished;
+    w->resume_checkpoint = o->resume_checkpoint;
+    if (o->unfinished != TOKMAP_UNFINISHED_REFUSE && o->unfinished != TOKMAP_UNFINISHED_DISCARD &&
+        !w->names.resume)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "options: unfinished is %d: must be 0, 1 or 2",
+                    (int)o->unfinished);
+    if (o->resume_checkpoint > 0 && !w->names.resume)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "options: resume_checkpoint, but nothing is to be resumed");
+    return TOKMAP_OK;
+}
+
+static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_options *o,
+                                  tokmap_error *err)
+{
+    h->vocab_size = o->vocab_size;
+    h->eod_id = o->eod_id;
+    h->token_bytes = o->token_bytes ? o->token_bytes : o->vocab_size <= UINT16_MAX + 1 ? 2 : 4;
+    if (h->token_bytes != 2 && h->token_bytes != 4)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokens of %" PRIu32 " bytes: must be 2 or 4",
+                    h->token_bytes);
+    if (o->vocab_size > TOKMAP_I_MAX_VOCAB || (o->vocab_size == 0 && o->token_bytes == 0))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocabulary size %" PRIu64 " is not in 1 to 2^31",
+                    o->vocab_size);
+    if (o->eod_id != TOKMAP_NO_ID && o->eod_id >= id_limit(h))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the end-of-document id %" PRIu32 " is not below %" PRIu64, o->eod_id,
+                    id_limit(h));
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
+                                 const tokmap_writer_options *options, tokmap_error *err)
+{
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_writer_options, token_bytes)};
+    tokmap_writer_options o;
+    tokmap_i_error_clear(err);
+    if (!out || !prefix)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_open: an argument is NULL");
+    *out = NULL;
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (status)
+        return status;
+    tokmap_writer *w = tokmap_i_writer_new();
+    if (!w)
+        return FAIL_MEMORY(err);
+    status = take_options(&w->header, &o, err);
+    if (!status)
+        status = take_resume_options(w, &o, err);
+    if (!status)
+        status = begin_new(w, prefix, err);
+    if (status) {
+        tokmap_writer_close(w);
+        return status;
+    }
+    *out = w;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_writer_enter(tokmap_writer *w, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (w->finished && !w->failure.status)
+        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: is finished; only close is left",
+             w->names.index_path);
+    if (w->failure.status && err)
+        *err = w->failure;
+    return w->failure.status;
+}
+
+tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err)
+{
+    if (status >= 0)
+        return status;
+    w->failure.status = status;
+    if (err)
+        *err = w->failure;
+    return status;
+}
+
+tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
+                                   tokmap_error *err)
+{
+    const uint8_t *p = data;
+    while (n_bytes > 0) {
+        const size_t n = MIN(n_bytes, TOKMAP_I_BLOCK_BYTES - w->hashed);
+        tokmap_i_hasher_add(w->hasher, p, n);
+        w->hashed += n;
+        p += n;
+        n_bytes -= n;
+        if (w->hashed < TOKMAP_I_BLOCK_BYTES)
+            break;
+        const tokmap_status status =
+            tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
+        if (status)
+            return status;
+        tokmap_i_hasher_reset(w->hasher);
+        w->hashed = 0;
+    }
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err)
+{
+    const uint64_t offset = w->n_tokens * w->header.token_bytes - w->buffer_used;
+    const int error = tokmap_i_file_write_direct(w->token_fd, w->buffer, w->buffer_used, offset);
+    if (error)
+        return FAIL_IO_AT(err, error, offset, "%s: cannot write", w->names.token_partial);
+    w->buffer_used = 0;
+    return TOKMAP_OK;
+}
+
+static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_error *err)
+{
+    size_t i = 0;
+    while (ids[i] < id_limit(&w->header))
+        i++;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "%s: token %" PRIu64 " (document %" PRIu64 ") has id %" PRIu32
+                "; it must be below %" PRIu64,
+                w->names.token_path, w->n_tokens + i, tokmap_i_index_writer_n_documents(w->index),
+                ids[i], id_limit(&w->header));
+}
+
+/* As many ids as there are to the end of the piece at most. */
+static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
+                                 tokmap_error *err)
+{
+    uint8_t *dst = w->buffer + w->buffer_used;
+    const uint32_t largest = tokmap_i_store_ids(dst, ids, n_tokens, w->header.token_bytes);
+    if (largest >= id_limit(&w->header))
+        return refuse_ids(w, ids, err);
+    w->header.largest_id = MAX(w->header.largest_id, largest);
+    const size_t n_bytes = n_tokens * w->header.token_bytes;
+    const tokmap_status status = tokmap_i_writer_hash(w, dst, n_bytes, err);
+    w->buffer_used += n_bytes;
+    w->n_tokens += n_tokens;
+    if (status || w->n_tokens * w->header.token_bytes % TOKMAP_I_WRITE_BYTES != 0)
+        return status;
+    return tokmap_i_writer_flush(w, err);
+}
+
+static tokmap_status append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
+                            tokmap_error *err)
+{
+    if (!w->names.writes_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; nothing can be added",
+                    w->names.token_path);
+    if (n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
+    tokmap_status status = TOKMAP_OK;
+    while (!status && n_tokens > 0) {
+        const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / w->header.token_bytes;
+        const size_t room = tokens_in_piece - w->n_tokens % tokens_in_piece;
+        const size_t n = MIN(n_tokens, room);
+        status = append_some(w, ids, n, err);
+        ids += n;
+        n_tokens -= n;
+    }
+    return status;
+}
+
+tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
+                                   tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    return status ? status : tokmap_i_writer_leave(w, append(w, ids, n_tokens, &w->failure), err);
+}
+
+static tokmap_status end_document(tokmap_writer *w, tokmap_error *err)
+{
+    if (!w->names.writes_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; use tokmap_writer_add_document",
+                    w->names.token_path);
+    return tokmap_i_index_writer_document(w->index, w->n_tokens, err);
+}
+
+tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    return status ? status : tokmap_i_writer_leave(w, end_document(w, &w->failure), err);
+}
+
+tokmap_status tokmap_i_writer_source(tokmap_writer *w, const tokmap_i_new_source *source,
+                                     tokmap_error *err)
+{
+    w->n_sources++;
+    w->source_end_document = source->end_document;
+    w->source_end_token = source->end_token;
+    return tokmap_i_index_writer_source(w->index, source, err);
+}
+
+tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name, uint64_t input_bytes,
+                                       uint64_t input_checksum, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    if (status)
+        return status;
+    const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
+    if (n_documents > 0 && w->names.writes_tokens &&
+        tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
+        return tokmap_i_writer_leave(w,
+                                     FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                                          "%s: a source cannot end within a document",
+                                          w->names.index_path),
+                                     err);
+    w->borderless_source |= n_documents == 0 && w->n_tokens > 0;
+    const tokmap_i_new_source source = {
+        .name = name,
+        .name_bytes = strlen(name),
+        .end_document = n_documents,
+        .end_token = n_documents > 0          ? tokmap_i_index_writer_last_end(w->index)
+                     : w->names.writes_tokens ? w->n_tokens
+                                              : w->header.n_tokens,
+        .input_bytes = input_bytes,
+        .input_checksum = input_checksum,
+    };
+    return tokmap_i_writer_leave(w, tokmap_i_writer_source(w, &source, &w->failure), err);
+}
+
+static tokmap_status set_metadata(tokmap_writer *w, const char *json, size_t n_bytes,
+                                  tokmap_error *err)
+{
+    if (n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: metadata of %zu bytes; the limit is 64 MiB",
+                    w->names.index_path, n_bytes);
+    char *copy = malloc(MAX(n_bytes, 1));
+    if (!copy)
+        return FAIL_MEMORY(err);
+    memcpy(copy, json, n_bytes);
+    free(w->metadata);
+    w->metadata = copy;
+    w->metadata_bytes = n_bytes;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, size_t n_bytes,
+                                         tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    return status ? status
+                  : tokmap_i_writer_leave(w, set_metadata(w, json, n_bytes, &w->failure), err);
+}
+
+/* The rules that hold for the whole: documents and sources cover all tokens. */
+static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
+{
+    const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
+    const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
+    if (n_documents > 0 && last_end != w->n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: the last document ends at token %" PRIu64 " of %" PRIu64,
+                    w->names.token_path, last_end, w->n_tokens);
+    if (n_documents > 0 && w->borderless_source)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source ended within the first document",
+                    w->names.index_path);
+    if (w->n_sources > 0 &&
+        (w->source_end_document != n_documents || w->source_end_token != w->n_tokens))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: the last source ends at document %" PRIu64 " of %" PRIu64,
+                    w->names.index_path, w->source_end_document, n_documents);
+    if (!w->names.writes_tokens && w->n_tokens != w->header.n_tokens)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: %" PRIu64 " of %" PRIu64 " tokens were scanned",
+                    w->names.token_path, w->n_tokens, w->header.n_tokens);
+    return TOKMAP_OK;
+}
+
+/* A file that was changed meanwhile would not fit the index that we are about to publish. */
+static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, tokmap_error *err)
+{
+    const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
+    tokmap_i_file_stat stat;
+    const int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot read", path);
+    if (stat.n_bytes != expected)
+        return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
+                       "%s: has %" PRIu64 " bytes by now, not %" PRIu64
+                       ": another process changed it",
+                       path, stat.n_bytes, expected);
+    if (!w->names.writes_tokens && (stat.modified_ns != w->names.token_file.modified_ns ||
+                                    !tokmap_i_file_is(path, &w->names.token_file)))
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was changed or replaced while it was read",
+                    path);
+    return TOKMAP_OK;
+}
+
+static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
+{
+    w->header.n_tokens = w->n_tokens;
+    if (w->hashed > 0) {
+        const tokmap_status status =
+            tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
+        if (status)
+            return status;
+    }
+    if (!w->names.writes_tokens)
+        return check_unchanged(w, w->names.token_path, err);
+    tokmap_status status = tokmap_i_writer_flush(w, err);
+    if (!status)
+        status = check_unchanged(w, w->names.token_partial, err);
+    if (status)
+        return status;
+    const int error = tokmap_i_file_sync(w->token_fd);
+    return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->names.token_partial)
+                 : TOKMAP_OK;
+}
+
+static tokmap_status finish(tokmap_writer *w, tokmap_error *err)
+{
+    tokmap_status status = check_complete(w, err);
+    if (!status)
+        status = finish_tokens(w, err);
+    if (!status)
+        status =
+            tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes, err);
+    if (!status && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
+        status = FAIL_IO(err, EIO, "%s: cannot read", w->names.token_partial);
+    if (!status)
+        status = tokmap_i_names_publish(&w->names, err);
+    w->finished = status == TOKMAP_OK;
+    return status;
+}
+
+tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_writer_enter(w, err);
+    return status ? status : tokmap_i_writer_leave(w, finish(w, &w->failure), err);
+}
+
+uint64_t tokmap_writer_n_tokens(const tokmap_writer *w)
+{
+    return w->n_tokens;
+}
+
+uint64_t tokmap_writer_n_documents(const tokmap_writer *w)
+{
+    return tokmap_i_index_writer_n_documents(w->index);
+}
+
+void tokmap_writer_close(tokmap_writer *w)
+{
+    if (!w)
+        return;
+    tokmap_i_names_close(&w->names);
+    tokmap_i_index_writer_close(w->index);
+    tokmap_i_file_close(w->token_fd);
+    tokmap_i_journal_close(&w->journal);
+    tokmap_i_hasher_close(w->hasher);
+    free(w->note);
+    free(w->buffer);
+    free(w->metadata);
+    free(w);
+}

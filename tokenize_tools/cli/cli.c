@@ -1,0 +1,437 @@
+#include "cli/cli.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <getopt.h>
+
+#include "text/json_text.h"
+#include "text/plain_text.h"
+
+static const char *current_program = "tokmap", *current_command;
+
+/* ---- Messages ---- */
+
+void cli_begin(const char *program, const char *command)
+{
+    current_program = program;
+    current_command = command;
+}
+
+void cli_print_plain(FILE *out, const char *s, size_t n_bytes)
+{
+    while (n_bytes) {
+        size_t length = plain_text_length(s, n_bytes);
+        if (length)
+            fwrite(s, 1, length, out);
+        else
+            fprintf(out, PLAIN_TEXT_ESCAPE, (unsigned char)*s);
+        s += length ? length : 1;
+        n_bytes -= length ? length : 1;
+    }
+}
+
+/* Names of files come from anywhere: a message is always one line, without terminal escapes. */
+static void print_line(const char *text)
+{
+    fflush(stdout); /* where both go to one place, what was said before stands before */
+    fputs(current_program, stderr);
+    if (current_command)
+        fprintf(stderr, " %s", current_command);
+    fputs(": ", stderr);
+    cli_print_plain(stderr, text, strlen(text));
+    putc('\n', stderr);
+}
+
+static void __attribute__((format(printf, 1, 0))) print_message(const char *format, va_list args)
+{
+    char text[2048];
+    vsnprintf(text, sizeof text, format, args);
+    print_line(text);
+}
+
+int cli_error(int code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(format, args);
+    va_end(args);
+    return code;
+}
+
+void cli_warn(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(format, args);
+    va_end(args);
+}
+
+int cli_no_memory(void)
+{
+    return cli_error(CLI_AGAIN, "out of memory");
+}
+
+int cli_usage(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    print_message(format, args);
+    va_end(args);
+    fprintf(stderr, "Try '%s%s%s --help'.\n", current_program, current_command ? " " : "",
+            current_command ? current_command : "");
+    return CLI_USAGE;
+}
+
+int cli_bad_option(int returned, char **argv)
+{
+    /* Inside a bundle such as -qx getopt has not yet moved on: the word before optind is
+     * another. */
+    const char *word = argv[optind - 1];
+    bool dashes = strncmp(word, "--", 2) == 0;
+    int n_name = (int)strcspn(word, "=");
+    if (returned == ':')
+        return dashes ? cli_usage("option %s needs a value", word)
+                      : cli_usage("option -%c needs a value", optopt);
+    if (optopt == 0)
+        return cli_usage("unknown or ambiguous option %.*s", n_name, word);
+    if (dashes && word[n_name] == '=')
+        return cli_usage("option %.*s takes no value", n_name, word);
+    return cli_usage("unknown option -%c", optopt);
+}
+
+/* ---- Library errors ---- */
+
+int cli_errno_exit_code(int sys_errno)
+{
+    switch (sys_errno) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case ENOMEM:
+    case EMFILE:
+    case ENFILE:
+    case EAGAIN:
+    case EIO:
+    case ESTALE:
+    case ETIMEDOUT:
+    case EINTR:
+        return CLI_AGAIN;
+    default:
+        return CLI_INPUT;
+    }
+}
+
+int cli_input_exit_code(int sys_errno)
+{
+    return sys_errno ? cli_errno_exit_code(sys_errno) : CLI_INPUT;
+}
+
+int cli_input_failed(int sys_errno, const char *why)
+{
+    return cli_error(cli_input_exit_code(sys_errno), "%s", why);
+}
+
+int cli_exit_code(const tokmap_error *err)
+{
+    switch (err->status) {
+    case TOKMAP_OK:
+    case TOKMAP_END:
+        return CLI_OK;
+    case TOKMAP_ERR_MEMORY:
+        return CLI_AGAIN;
+    case TOKMAP_ERR_IO:
+        /* Without an errno a file ended before its time. */
+        return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
+    case TOKMAP_ERR_NOT_A_DATASET:
+    case TOKMAP_ERR_VERSION:
+    case TOKMAP_ERR_CORRUPT:
+    case TOKMAP_ERR_MISMATCH:
+        return CLI_DATASET;
+    case TOKMAP_ERR_UNSUPPORTED:
+        return CLI_INPUT;
+    case TOKMAP_ERR_EXISTS:
+    case TOKMAP_ERR_LOCKED:
+        return CLI_EXISTS;
+    case TOKMAP_ERR_ARGUMENT:
+        return CLI_USAGE;
+    case TOKMAP_ERR_FORKED: /* no command forks, */
+    case TOKMAP_ERR_DEVICE: /* or uses a GPU */
+        break;
+    }
+    return CLI_INTERNAL;
+}
+
+static const char *hint_for(const tokmap_error *err)
+{
+    if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
+        return "Free some space and run it again.";
+    if (err->sys_errno == EFBIG)
+        return "Raise the limit of file sizes (ulimit -f) and run it again.";
+    if (err->sys_errno == EMFILE)
+        return "Raise the limit of open files (ulimit -n) and run it again.";
+    /* Where --force is no help, the message itself says what to do. */
+    if (err->status == TOKMAP_ERR_EXISTS && !strstr(err->text, "the index of") &&
+        !strstr(err->text, "can be resumed"))
+        return "Replace it with --force, or choose another name.";
+    return NULL;
+}
+
+int cli_fail(const tokmap_error *err)
+{
+    print_line(err->text[0] ? err->text : tokmap_status_text(err->status));
+    const char *hint = hint_for(err);
+    if (hint)
+        fprintf(stderr, "%s\n", hint);
+    return cli_exit_code(err);
+}
+
+/* ---- stdout ---- */
+
+int cli_help(const char *text)
+{
+    fputs(text, stdout);
+    return cli_finish();
+}
+
+int cli_finish(void)
+{
+    int reason = ferror(stdout) ? errno : 0; /* callers come here straight from a failed write */
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return CLI_OK;
+    if (errno)
+        reason = errno;
+    int code = reason && cli_errno_exit_code(reason) == CLI_AGAIN ? CLI_AGAIN : CLI_INTERNAL;
+    return cli_error(code, "cannot write the output: %s",
+                     reason ? strerror(reason) : "a write failed");
+}
+
+static void print_result_json(const tokmap_dataset_info *info, const char *format)
+{
+    fputs("{\"schema_version\": 1, \"index_file\": ", stdout);
+    json_text_print_string(stdout, info->index_path, strlen(info->index_path));
+    fputs(", \"token_file\": ", stdout);
+    json_text_print_string(stdout, info->token_path, strlen(info->token_path));
+    if (format)
+        printf(", \"format\": \"%s\"", format);
+    printf(", \"dtype\": \"u%u\", \"n_tokens\": %llu, \"n_documents\": %llu, "
+           "\"n_sources\": %llu, \"dataset_id\": \"%s\"}\n",
+           8 * info->token_bytes, (unsigned long long)info->n_tokens,
+           (unsigned long long)info->n_documents, (unsigned long long)info->n_sources,
+           cli_hex(info->dataset_id).s);
+}
+
+static void print_result_line(const tokmap_dataset_info *info, const char *format)
+{
+    /* A new dataset goes by its prefix, an adopted file by its own name. */
+    const char *name = format ? info->token_path : info->index_path;
+    cli_print_plain(stdout, name, strlen(name) - (format ? 0 : strlen(".tmi")));
+    fputs(": ", stdout);
+    if (format)
+        printf("%s, ", format);
+    if (info->n_documents || !info->n_tokens)
+        printf("%s, ", cli_count_of(info->n_documents, "document").s);
+    else
+        fputs("document borders not known, ", stdout);
+    printf("%s (u%u), %s, id %s\n", cli_count_of(info->n_tokens, "token").s, 8 * info->token_bytes,
+           cli_bytes(info->token_file_bytes + info->index_bytes).s, cli_hex(info->dataset_id).s);
+}
+
+int cli_print_result(const char *prefix, const char *format, bool json)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    char index_path[4096 + 8];
+    snprintf(index_path, sizeof index_path, "%s.tmi", prefix);
+    if (tokmap_dataset_open(&ds, index_path, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    if (json)
+        print_result_json(&info, format);
+    else
+        print_result_line(&info, format);
+    tokmap_dataset_close(ds);
+    return cli_finish();
+}
+
+/* ---- Numbers ---- */
+
+bool cli_parse_u64(const char *text, uint64_t *out)
+{
+    const char *p = text;
+    uint64_t value = 0, factor = 1;
+    if (*p < '0' || *p > '9')
+        return false;
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+            return false;
+    }
+    static const char letters[] = "kMGT";
+    const char *letter = *p ? strchr(letters, *p) : NULL;
+    if (letter) {
+        for (const char *l = letters; l <= letter; l++)
+            factor *= 1000;
+        p++;
+    }
+    if (*p || __builtin_mul_overflow(value, factor, &value))
+        return false;
+    *out = value;
+    return true;
+}
+
+bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end)
+{
+    char left[40];
+    const char *colon = strchr(text, ':');
+    size_t n_left = colon ? (size_t)(colon - text) : strlen(text);
+    if (n_left >= sizeof left || *text == '\0')
+        return false;
+    memcpy(left, text, n_left);
+    left[n_left] = '\0';
+    uint64_t a = 0, b = total;
+    if ((n_left && !cli_parse_u64(left, &a)) ||
+        (colon && colon[1] && !cli_parse_u64(colon + 1, &b)))
+        return false;
+    if (!colon) {
+        if (a >= total)
+            return false;
+        b = a + 1;
+    }
+    if (a > b || b > total)
+        return false;
+    *first = a;
+    *end = b;
+    return true;
+}
+
+char *cli_format_u32(char *to, uint32_t n)
+{
+    char digits[10];
+    size_t n_digits = 0;
+    do {
+        digits[n_digits++] = (char)('0' + n % 10);
+        n /= 10;
+    } while (n);
+    while (n_digits)
+        *to++ = digits[--n_digits];
+    return to;
+}
+
+cli_text cli_count(uint64_t n)
+{
+    cli_text text = {.s = ""};
+    char digits[24];
+    int n_digits = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    char *p = text.s;
+    for (int i = 0; i < n_digits; i++) {
+        if (i && (n_digits - i) % 3 == 0)
+            *p++ = ',';
+        *p++ = digits[i];
+    }
+    *p = '\0';
+    return text;
+}
+
+cli_text cli_count_of(uint64_t n, const char *noun)
+{
+    cli_text text = cli_count(n);
+    size_t n_used = strlen(text.s);
+    snprintf(text.s + n_used, sizeof text.s - n_used, " %s%s", noun, n == 1 ? "" : "s");
+    return text;
+}
+
+cli_text cli_bytes(uint64_t bytes)
+{
+    static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    cli_text text = {.s = ""};
+    if (bytes < 1024) {
+        snprintf(text.s, sizeof text.s, "%llu B", (unsigned long long)bytes);
+        return text;
+    }
+    double value = (double)bytes / 1024;
+    size_t unit = 0;
+    /* 1023.95 would print as 1024.0 */
+    for (; value >= 1023.95 && unit + 1 < sizeof units / sizeof *units; unit++)
+        value /= 1024;
+    snprintf(text.s, sizeof text.s, "%.1f %s", value, units[unit]);
+    return text;
+}
+
+cli_text cli_hex(const uint8_t id[16])
+{
+    cli_text text = {.s = ""};
+    for (int i = 0; i < 16; i++)
+        snprintf(text.s + 2 * i, 3, "%02x", id[i]);
+    return text;
+}
+
+/* ---- Progress ---- */
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+void cli_progress_begin(cli_progress *p, const char *verb, bool quiet)
+{
+    const char *term = getenv("TERM");
+    p->verb = verb;
+    p->enabled = !quiet;
+    p->on_terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
+    p->started_ns = p->last_ns = now_ns();
+}
+
+void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
+{
+    if (!p->enabled)
+        return;
+    uint64_t now = now_ns();
+    if (now - p->last_ns < (p->on_terminal ? 200000000u : 10000000000u))
+        return;
+    p->last_ns = now;
+    double seconds = (double)(now - p->started_ns) / 1e9;
+    double rate = (double)bytes_done / seconds;
+    char total[160] = "", left[64] = "";
+    if (bytes_total) {
+        snprintf(total, sizeof total, " of %s (%.0f%%)", cli_bytes(bytes_total).s,
+                 100.0 * (double)bytes_done / (double)bytes_total);
+        if (rate > 0 && bytes_total >= bytes_done)
+            snprintf(left, sizeof left, ", %.0f s left", (double)(bytes_total - bytes_done) / rate);
+    }
+    fprintf(stderr, "%s%s: %s%s, %s/s%s%s", p->on_terminal ? "\r" : "", p->verb,
+            cli_bytes(bytes_done).s, total, cli_bytes((uint64_t)rate).s, left,
+            p->on_terminal ? "\033[K" : "\n");
+    fflush(stderr);
+}
+
+bool cli_progress_is_shown(const cli_progress *p)
+{
+    return p->enabled && p->on_terminal && p->last_ns != p->started_ns;
+}
+
+void cli_progress_end(cli_progress *p, uint64_t bytes_done)
+{
+    double seconds = (double)(now_ns() - p->started_ns) / 1e9;
+    if (!cli_progress_is_shown(p))
+        return;
+    fprintf(stderr, "\r%s: %s in %.1f s, %s/s\033[K\n", p->verb, cli_bytes(bytes_done).s, seconds,
+            cli_bytes((uint64_t)((double)bytes_done / seconds)).s);
+}
+
+void cli_progress_clear(cli_progress *p)
+{
+    if (cli_progress_is_shown(p)) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+    }
+}

@@ -1,0 +1,82 @@
+#include "cli/open_failure.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+#include "cli/paths.h"
+#include "tokmap_writer.h"
+
+static bool is_filled_file(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+}
+
+/* The file that the user may have meant to adopt: path itself, or path and a usual suffix. */
+static bool find_adoptable(const char *path, char *out, size_t out_bytes)
+{
+    static const char *const suffixes[] = {".bin", ".npy", ".ds"};
+    size_t n = strlen(path) - (path_ends_with(path, ".tmi") ? 4 : 0);
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes; i++) {
+        bool has_suffix = path_ends_with(path, suffixes[i]);
+        int n_out = snprintf(out, out_bytes, "%.*s%s", (int)n, path, has_suffix ? "" : suffixes[i]);
+        if (n_out > 0 && (size_t)n_out < out_bytes && is_filled_file(out))
+            return true;
+    }
+    return false;
+}
+
+/* Whether a writer was stopped while an old dataset was aside: see docs/FORMAT.md, section 7. */
+static bool is_set_aside(const char *path)
+{
+    char file[4096];
+    int n_out = snprintf(file, sizeof file, "%.*s.tmi.replaced", path_prefix_bytes(path), path);
+    return n_out > 0 && (size_t)n_out < sizeof file && is_filled_file(file);
+}
+
+bool tell_unfinished(const char *path)
+{
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    tokmap_error err;
+    struct stat st;
+    char file[4096];
+    int n = path_prefix_bytes(path);
+    int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", n, path);
+    if (n_out < 0 || (size_t)n_out >= sizeof file || lstat(file, &st) != 0)
+        return false;
+    file[n] = '\0';
+    if (tokmap_writer_checkpoints(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
+        cli_warn(
+            "%s: a run that writes it is at work or was interrupted; at its last checkpoint it "
+            "had %s, %s. Once interrupted, the call that began it goes on from there.",
+            file, cli_count_of(info.n_documents, "document").s,
+            cli_count_of(info.n_tokens, "token").s);
+    else
+        cli_warn("%s: a run that writes it is at work, or was killed before anything was kept.",
+                 file);
+    return true;
+}
+
+int open_failure(const char *path, const tokmap_error *err)
+{
+    int code = cli_fail(err);
+    bool no_index = err->status == TOKMAP_ERR_NOT_A_DATASET ||
+                    (err->status == TOKMAP_ERR_IO && err->sys_errno == ENOENT);
+    char file[4096];
+    if (no_index && is_set_aside(path))
+        fputs("It was being replaced when the writer was stopped. Any command that writes it puts "
+              "the "
+              "old one back first.\n",
+              stderr);
+    else if (no_index && tell_unfinished(path))
+        return code;
+    else if (no_index && find_adoptable(path, file, sizeof file)) {
+        fputs("Try: tokmap index ", stderr);
+        cli_print_plain(stderr, file, strlen(file));
+        putc('\n', stderr);
+    }
+    return code;
+}

@@ -1,0 +1,488 @@
+/* cat_command.c - tokmap cat: prints the tokens of a dataset as ids, text, JSON or stored bytes.
+ *
+ * The tokens to print are one range, whatever was asked for: it is read from the front in pieces of
+ * CHUNK_TOKENS, and the documents only say where lines end. So a document may be of any size. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "cli/cli.h"
+#include "cli/open_failure.h"
+#include "text/json_text.h"
+#include "text/little_endian.h"
+#include "cli/paths.h"
+#include "text/plain_text.h"
+
+static const char help[] =
+    "Usage: tokmap cat [OPTION]... P\n"
+    "\n"
+    "Prints the tokens of dataset P: one document a line, or all on one line when the borders of\n"
+    "documents are not known.\n"
+    "\n"
+    "Options:\n"
+    "      --documents RANGE  only these documents [all]\n"
+    "      --tokens RANGE     only these tokens; cuts documents at its ends [all]\n"
+    "      --ids              ids with spaces between them [this]\n"
+    "      --json             a JSON array of ids\n"
+    "      --text             the text; a document that does not end in a newline gets one; on a\n"
+    "                         terminal, what it would interpret is written as \\x1b\n"
+    "      --raw              the bytes as they are stored, nothing between documents; not on a\n"
+    "                         terminal\n"
+    "      --with-index       begin each line with the number of the document and a tab; with\n"
+    "                         --json each line is {\"document\": N, \"ids\": [...]}\n"
+    "  -h, --help             print this and exit\n"
+    "\n"
+    "RANGE is FIRST:END, without END itself; FIRST:, :END or a single number. --text knows the\n"
+    "built-in tokenizer 'bytes'.\n"
+    "\n"
+    "Examples:\n"
+    "  tokmap cat data/train --documents 0:3\n"
+    "  tokmap cat data/train --tokens 1M:1001k --raw | od -An -tu2\n"
+    "  tokmap cat data/train --text | less\n";
+
+#define CHUNK_TOKENS ((size_t)128 * 1024)
+#define OUT_BYTES ((size_t)256 * 1024)
+#define TEXT_BYTES ((size_t)4096)
+
+typedef enum cat_form {
+    CAT_IDS,
+    CAT_JSON,
+    CAT_TEXT,
+    CAT_RAW
+} cat_form;
+
+typedef struct cat_options {
+    const char *documents, *tokens;
+    cat_form form;
+    bool form_given, with_index;
+} cat_options;
+
+typedef struct cat_state {
+    const tokmap_dataset *ds;
+    tokmap_dataset_info info;
+    const cat_options *options;
+    uint64_t first, end; /* tokens to print */
+
+    uint8_t *stored; /* tokens [chunk_first, chunk_first + n_chunk) at their stored width */
+    uint32_t *ids;   /* the same as numbers; not for CAT_RAW */
+    uint64_t chunk_first;
+    size_t n_chunk;
+
+    char *out;
+    size_t n_out;
+    bool first_on_line, ends_in_newline;
+
+    bool on_terminal; /* text is shown, not handed on */
+    char held[3];     /* the beginning of a character, for a terminal */
+    size_t n_held;
+} cat_state;
+
+/* ---- Output ---- */
+
+/* A failed write stays known to stdout: cli_finish reports it. */
+static bool flush(cat_state *s)
+{
+    size_t n = s->n_out;
+    s->n_out = 0;
+    return fwrite(s->out, 1, n, stdout) == n;
+}
+
+/* Makes room for n_bytes, at most OUT_BYTES. */
+static bool reserve(cat_state *s, size_t n_bytes)
+{
+    return s->n_out + n_bytes <= OUT_BYTES || flush(s);
+}
+
+static bool put(cat_state *s, const void *bytes, size_t n_bytes)
+{
+    if (!reserve(s, n_bytes))
+        return false;
+    memcpy(s->out + s->n_out, bytes, n_bytes);
+    s->n_out += n_bytes;
+    return true;
+}
+
+static bool put_ids(cat_state *s, const uint32_t *ids, size_t n_ids)
+{
+    const size_t longest = 12; /* separator, ten digits */
+    char separator = s->options->form == CAT_JSON ? ',' : ' ';
+    for (size_t i = 0; i < n_ids; i++) {
+        if (!reserve(s, longest))
+            return false;
+        char *to = s->out + s->n_out;
+        if (!s->first_on_line)
+            *to++ = separator;
+        s->first_on_line = false;
+        s->n_out = (size_t)(cli_format_u32(to, ids[i]) - s->out);
+    }
+    return true;
+}
+
+/* What a terminal would interpret is written as \x1b, except newlines and tabs. */
+static bool put_shown(cat_state *s, const char *text, size_t n_bytes)
+{
+    bool ok = true;
+    while (ok && n_bytes) {
+        char escape[PLAIN_TEXT_ESCAPE_BYTES + 1];
+        size_t length = *text == '\n' || *text == '\t' ? 1 : plain_text_length(text, n_bytes);
+        snprintf(escape, sizeof escape, PLAIN_TEXT_ESCAPE, (unsigned char)*text);
+        ok = length ? put(s, text, length) : put(s, escape, PLAIN_TEXT_ESCAPE_BYTES);
+        text += length ? length : 1;
+        n_bytes -= length ? length : 1;
+    }
+    return ok;
+}
+
+/* A character may be cut between two calls. */
+static bool put_for_terminal(cat_state *s, const uint8_t *bytes, size_t n_bytes)
+{
+    char text[sizeof s->held + TEXT_BYTES];
+    memcpy(text, s->held, s->n_held);
+    memcpy(text + s->n_held, bytes, n_bytes);
+    n_bytes += s->n_held;
+    s->n_held = plain_text_unfinished(text, n_bytes);
+    memcpy(s->held, text + n_bytes - s->n_held, s->n_held);
+    return put_shown(s, text, n_bytes - s->n_held);
+}
+
+static int put_text(cat_state *s, uint64_t first, size_t n_ids)
+{
+    uint8_t text[TEXT_BYTES];
+    const uint32_t *ids = s->ids + (first - s->chunk_first);
+    for (size_t done = 0; done < n_ids;) {
+        size_t n_bytes, n = n_ids - done < sizeof text ? n_ids - done : sizeof text;
+        size_t n_known = bytes_tokenizer_decode(ids + done, n, text, &n_bytes);
+        if (n_bytes)
+            s->ends_in_newline = text[n_bytes - 1] == '\n';
+        if (!(s->on_terminal ? put_for_terminal(s, text, n_bytes) : put(s, text, n_bytes)))
+            return cli_finish();
+        done += n_known;
+        if (n_known < n)
+            return cli_error(CLI_DATASET,
+                             "%s: id %" PRIu32 " at token %" PRIu64
+                             " is not an id of the tokenizer 'bytes'",
+                             s->info.token_path, ids[done], first + done);
+    }
+    return CLI_OK;
+}
+
+static bool begin_document(cat_state *s, uint64_t index)
+{
+    char text[64];
+    int n = 0;
+    bool json = s->options->form == CAT_JSON;
+    s->first_on_line = true;
+    s->ends_in_newline = false;
+    if (s->options->with_index)
+        n = snprintf(text, sizeof text,
+                     json ? "{\"document\": %" PRIu64 ", \"ids\": [" : "%" PRIu64 "\t", index);
+    else if (json)
+        n = snprintf(text, sizeof text, "[");
+    return put(s, text, (size_t)n);
+}
+
+static bool end_document(cat_state *s)
+{
+    size_t n_held = s->n_held;
+    s->n_held = 0;
+    if (!put_shown(s, s->held, n_held))
+        return false;
+    switch (s->options->form) {
+    case CAT_JSON:
+        return s->options->with_index ? put(s, "]}\n", 3) : put(s, "]\n", 2);
+    case CAT_TEXT:
+        return s->ends_in_newline || put(s, "\n", 1);
+    case CAT_IDS:
+        return put(s, "\n", 1);
+    case CAT_RAW:
+        break;
+    }
+    return true;
+}
+
+/* ---- Tokens ---- */
+
+static uint32_t load_id(const uint8_t *b, uint32_t token_bytes)
+{
+    return token_bytes == 2 ? le_get16(b) : le_get32(b);
+}
+
+static int load_chunk(cat_state *s, uint64_t first)
+{
+    tokmap_error err;
+    uint64_t n = s->end - first;
+    n = n < CHUNK_TOKENS ? n : CHUNK_TOKENS;
+    if (tokmap_dataset_read(s->ds, first, n, s->stored, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    s->chunk_first = first;
+    s->n_chunk = (size_t)n;
+    if (s->options->form != CAT_RAW) {
+        for (size_t i = 0; i < s->n_chunk; i++)
+            s->ids[i] = load_id(s->stored + i * s->info.token_bytes, s->info.token_bytes);
+    }
+    return CLI_OK;
+}
+
+static int put_tokens(cat_state *s, uint64_t first, size_t n_tokens)
+{
+    size_t at = (size_t)(first - s->chunk_first);
+    bool ok = true;
+    switch (s->options->form) {
+    case CAT_IDS:
+    case CAT_JSON:
+        ok = put_ids(s, s->ids + at, n_tokens);
+        break;
+    case CAT_TEXT:
+        return put_text(s, first, n_tokens);
+    case CAT_RAW:
+        ok = flush(s) && fwrite(s->stored + at * s->info.token_bytes, s->info.token_bytes, n_tokens,
+                                stdout) == n_tokens;
+        break;
+    }
+    return ok ? CLI_OK : cli_finish();
+}
+
+/* Tokens [first, end), in pieces that lie in one chunk. */
+static int print_tokens(cat_state *s, uint64_t first, uint64_t end)
+{
+    while (first < end) {
+        int code = CLI_OK;
+        if (first >= s->chunk_first + s->n_chunk)
+            code = load_chunk(s, first);
+        uint64_t chunk_end = s->chunk_first + s->n_chunk;
+        uint64_t piece_end = end < chunk_end ? end : chunk_end;
+        if (code == CLI_OK)
+            code = put_tokens(s, first, (size_t)(piece_end - first));
+        if (code != CLI_OK)
+            return code;
+        first = piece_end;
+    }
+    return CLI_OK;
+}
+
+/* The part [first, end) of a document, as a line. */
+static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end)
+{
+    if (!begin_document(s, index))
+        return cli_finish();
+    int code = print_tokens(s, first, end);
+    if (code != CLI_OK)
+        return code;
+    return end_document(s) ? CLI_OK : cli_finish();
+}
+
+/* ---- Documents ---- */
+
+static int damaged_document(const cat_state *s, uint64_t index)
+{
+    return cli_error(CLI_DATASET, "%s: damaged: the entry of document %" PRIu64, s->info.index_path,
+                     index);
+}
+
+/* Documents [index, end_index), cut to the tokens to print. They must follow one another: the
+ * index is not verified, and a damaged one must not print a token twice or leave one out. */
+static int print_documents(cat_state *s, uint64_t index, uint64_t end_index)
+{
+    tokmap_document doc;
+    uint64_t next = s->end;
+    for (uint64_t begin = index; index < end_index; index++) {
+        if (tokmap_dataset_document(s->ds, index, &doc) != TOKMAP_OK ||
+            (index == begin ? doc.first_token > s->first : doc.first_token != next) ||
+            doc.n_tokens > s->info.n_tokens || doc.first_token > s->info.n_tokens - doc.n_tokens)
+            return damaged_document(s, index);
+        next = doc.first_token + doc.n_tokens;
+        uint64_t first = doc.first_token > s->first ? doc.first_token : s->first;
+        uint64_t end = next < s->end ? next : s->end;
+        int code = first <= end ? print_line(s, index, first, end) : damaged_document(s, index);
+        if (code != CLI_OK)
+            return code;
+    }
+    return next < s->end ? damaged_document(s, end_index - 1) : CLI_OK;
+}
+
+/* The documents that hold the tokens to print, which are not none. */
+static int print_token_range(cat_state *s)
+{
+    tokmap_document first, last;
+    if (s->info.n_documents == 0)
+        return print_line(s, 0, s->first, s->end);
+    if (tokmap_dataset_find_document(s->ds, s->first, &first) != TOKMAP_OK ||
+        tokmap_dataset_find_document(s->ds, s->end - 1, &last) != TOKMAP_OK)
+        return cli_error(CLI_DATASET, "%s: damaged: no document holds token %" PRIu64,
+                         s->info.index_path, s->first);
+    return print_documents(s, first.index, last.index + 1);
+}
+
+static int print_document_range(cat_state *s, uint64_t index, uint64_t end_index)
+{
+    tokmap_document first, last;
+    if (index == end_index)
+        return CLI_OK;
+    if (tokmap_dataset_document(s->ds, index, &first) != TOKMAP_OK ||
+        tokmap_dataset_document(s->ds, end_index - 1, &last) != TOKMAP_OK)
+        return damaged_document(s, index);
+    s->first = first.first_token;
+    s->end = last.first_token + last.n_tokens;
+    if (s->first > s->end || s->end > s->info.n_tokens)
+        return damaged_document(s, index);
+    return s->options->form == CAT_RAW ? print_tokens(s, s->first, s->end)
+                                       : print_documents(s, index, end_index);
+}
+
+/* ---- Command ---- */
+
+static int bad_range(const char *option, const char *range, const char *what, uint64_t total)
+{
+    uint64_t first, end;
+    if (!cli_parse_range(range, UINT64_MAX, &first, &end))
+        return cli_usage("%s needs FIRST:END, FIRST:, :END or a number, not '%s'", option, range);
+    return cli_usage("%s %s leaves the dataset: it has %s %s", option, range, cli_count(total).s,
+                     what);
+}
+
+static int print_asked(cat_state *s)
+{
+    const cat_options *options = s->options;
+    const tokmap_dataset_info *info = &s->info;
+    bool borders = info->n_documents || !info->n_tokens;
+    if (!borders && (options->documents || options->with_index))
+        return cli_error(CLI_DATASET, "%s: the borders of documents are not known",
+                         info->index_path);
+    if (options->tokens || !borders) {
+        const char *range = options->tokens ? options->tokens : ":";
+        if (!cli_parse_range(range, info->n_tokens, &s->first, &s->end))
+            return bad_range("--tokens", range, "tokens", info->n_tokens);
+        if (s->first == s->end)
+            return CLI_OK;
+        return options->form == CAT_RAW ? print_tokens(s, s->first, s->end) : print_token_range(s);
+    }
+    uint64_t first_document, end_document;
+    const char *range = options->documents ? options->documents : ":";
+    if (!cli_parse_range(range, info->n_documents, &first_document, &end_document))
+        return bad_range("--documents", range, "documents", info->n_documents);
+    return print_document_range(s, first_document, end_document);
+}
+
+/* --text is for the tokenizer that this version has. */
+static int check_tokenizer(const cat_state *s)
+{
+    json_text_span metadata, tokenizer, name;
+    const char *index_path = s->info.index_path;
+    tokmap_dataset_metadata(s->ds, &metadata.text, &metadata.n_bytes);
+    if (!json_text_check_object(metadata, NULL) ||
+        !json_text_find(metadata, "tokenizer", &tokenizer) ||
+        !json_text_find(tokenizer, "name", &name))
+        return cli_error(CLI_INPUT,
+                         "%s: the dataset does not name its tokenizer, so that its ids "
+                         "cannot be turned into text",
+                         index_path);
+    if (!json_text_is_string(name, BYTES_TOKENIZER_NAME))
+        return cli_error(CLI_INPUT, "%s: its tokenizer is %.*s; this version has only '%s'",
+                         index_path, (int)(name.n_bytes < 200 ? name.n_bytes : 200), name.text,
+                         BYTES_TOKENIZER_NAME);
+    return CLI_OK;
+}
+
+static int print_dataset(const char *path, const cat_options *options)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+        return open_failure(path, &err);
+    cat_state s = {.ds = ds, .options = options, .info.struct_size = sizeof s.info};
+    tokmap_dataset_get_info(ds, &s.info);
+    s.on_terminal = isatty(STDOUT_FILENO) == 1;
+    s.stored = malloc(CHUNK_TOKENS * s.info.token_bytes);
+    s.ids = malloc(CHUNK_TOKENS * sizeof *s.ids);
+    s.out = malloc(OUT_BYTES);
+    int code = CLI_OK;
+    if (!s.stored || !s.ids || !s.out)
+        code = cli_no_memory();
+    if (code == CLI_OK)
+        code = path_protect_dataset(&s.info);
+    if (code == CLI_OK)
+        code = path_check_stdout();
+    if (code == CLI_OK && options->form == CAT_TEXT)
+        code = check_tokenizer(&s);
+    if (code == CLI_OK)
+        code = print_asked(&s);
+    if (s.out && !flush(&s) && code == CLI_OK)
+        code = cli_finish();
+    free(s.stored);
+    free(s.ids);
+    free(s.out);
+    tokmap_dataset_close(ds);
+    return code == CLI_OK ? cli_finish() : code;
+}
+
+static int choose_form(cat_options *options, cat_form form)
+{
+    if (options->form_given && options->form != form)
+        return cli_usage("--ids, --json, --text and --raw exclude one another");
+    options->form = form;
+    options->form_given = true;
+    return CLI_OK;
+}
+
+static int parse_option(int c, cat_options *options, char **argv)
+{
+    switch (c) {
+    case 'd':
+        options->documents = optarg;
+        return CLI_OK;
+    case 't':
+        options->tokens = optarg;
+        return CLI_OK;
+    case 'i':
+        return choose_form(options, CAT_IDS);
+    case 'J':
+        return choose_form(options, CAT_JSON);
+    case 'x':
+        return choose_form(options, CAT_TEXT);
+    case 'r':
+        return choose_form(options, CAT_RAW);
+    case 'w':
+        options->with_index = true;
+        return CLI_OK;
+    default:
+        return cli_bad_option(c, argv);
+    }
+}
+
+int cat_command(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"documents", required_argument, NULL, 'd'},
+        {"tokens", required_argument, NULL, 't'},
+        {"ids", no_argument, NULL, 'i'},
+        {"json", no_argument, NULL, 'J'},
+        {"text", no_argument, NULL, 'x'},
+        {"raw", no_argument, NULL, 'r'},
+        {"with-index", no_argument, NULL, 'w'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    cat_options options = {0};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
+        if (c == 'h')
+            return cli_help(help);
+        int code = parse_option(c, &options, argv);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (options.documents && options.tokens)
+        return cli_usage("--documents and --tokens exclude each other");
+    if (options.form == CAT_RAW && isatty(STDOUT_FILENO))
+        return cli_usage("--raw writes bytes that are not for a terminal: send them to a file or a "
+                         "pipe");
+    if (options.with_index && options.form == CAT_RAW)
+        return cli_usage("--raw has no lines for --with-index");
+    if (optind + 1 != argc)
+        return cli_usage(optind == argc ? "no dataset given" : "one dataset at a time");
+    int code = path_check_all(argv + optind, 1);
+    return code == CLI_OK ? print_dataset(argv[optind], &options) : code;
+}

@@ -1,0 +1,118 @@
+#include "commands/dataset_names.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/cli.h"
+#include "corpus/input_list.h"
+#include "cli/paths.h"
+
+static int append(input_list *list, const char *name)
+{
+    if (list->n_names == list->capacity) {
+        size_t capacity = list->capacity ? 2 * list->capacity : 16;
+        char **names = realloc(list->names, capacity * sizeof *names);
+        if (!names)
+            return cli_no_memory();
+        list->names = names;
+        list->capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (!copy)
+        return cli_no_memory();
+    list->names[list->n_names++] = copy;
+    return CLI_OK;
+}
+
+static bool is_pattern(const char *argument)
+{
+    char index[4096 + 8];
+    struct stat st;
+    snprintf(index, sizeof index, "%.*s.tmi", path_prefix_bytes(argument), argument);
+    return strpbrk(argument, "*?[") && lstat(argument, &st) != 0 && lstat(index, &st) != 0;
+}
+
+/* suffix: in place of the argument's own; NULL: as it is. A pattern that begins with @ or - is one
+ * all the same. */
+static bool match(input_list *list, const char *argument, const char *suffix, corpus_error *err)
+{
+    char pattern[4096];
+    const char *here = *argument == '@' || *argument == '-' ? "./" : "";
+    int n_bytes = suffix ? path_prefix_bytes(argument) : (int)strlen(argument);
+    int n = snprintf(pattern, sizeof pattern, "%s%.*s%s", here, n_bytes, argument,
+                     suffix ? suffix : "");
+    if (n >= 0 && (size_t)n < sizeof pattern)
+        return input_list_expand(list, pattern, err);
+    *err = (corpus_error){.sys_errno = ENAMETOOLONG};
+    snprintf(err->text, sizeof err->text, "%.200s...: the path is too long", argument);
+    return false;
+}
+
+static int append_matches(input_list *list, const char *argument, const char *suffix)
+{
+    corpus_error err;
+    return match(list, argument, suffix, &err) ? CLI_OK : cli_input_failed(err.sys_errno, err.text);
+}
+
+static int expand(dataset_names *names, char **arguments, int n_arguments, const char *suffix)
+{
+    input_list list = {0};
+    int code = path_check_all(arguments, n_arguments);
+    for (int i = 0; i < n_arguments && code == CLI_OK; i++)
+        code = is_pattern(arguments[i]) ? append_matches(&list, arguments[i], suffix)
+                                        : append(&list, arguments[i]);
+    *names = (dataset_names){list.names, list.n_names};
+    return code;
+}
+
+int dataset_names_expand(dataset_names *names, char **arguments, int n_arguments)
+{
+    return expand(names, arguments, n_arguments, ".tmi");
+}
+
+int token_file_names_expand(dataset_names *names, char **arguments, int n_arguments)
+{
+    return expand(names, arguments, n_arguments, NULL);
+}
+
+static int check_indexes(const input_list *files, const char *suffix, const char *argument)
+{
+    for (size_t i = 0; i < files->n_names; i++) {
+        char index[4096 + 8];
+        struct stat st;
+        const char *name = files->names[i];
+        int n_bytes = (int)(strlen(name) - strlen(suffix));
+        snprintf(index, sizeof index, "%.*s.tmi", n_bytes, name);
+        if (path_ends_with(name, suffix) && lstat(index, &st) != 0)
+            return cli_error(CLI_DATASET,
+                             "%s: has no index, so '%s' would leave it out: finish, index or "
+                             "remove it, or let the pattern end in .tmi",
+                             name, argument);
+    }
+    return CLI_OK;
+}
+
+int dataset_names_check(char **arguments, int n_arguments)
+{
+    static const char *const suffixes[] = {".bin", ".bin.partial"};
+    int code = CLI_OK;
+    for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
+        const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
+        input_list files = {0};
+        corpus_error err; /* no match, as a rule */
+        if (is_pattern(argument) && !path_ends_with(argument, ".tmi") &&
+            match(&files, argument, suffix, &err))
+            code = check_indexes(&files, suffix, argument);
+        input_list_free(&files);
+    }
+    return code;
+}
+
+void dataset_names_free(dataset_names *names)
+{
+    input_list_free(&(input_list){.names = names->paths, .n_names = names->n});
+}

@@ -1,0 +1,175 @@
+/* decode_command.c - tokmap decode: ids back to texts, one JSON value a line. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "text/json_text.h"
+#include "commands/line_reader.h"
+#include "cli/paths.h"
+#include "tokenizer/file/tokenizer_file.h"
+
+static const char help[] =
+    "Usage: tokmap decode [OPTION]... --tokenizer FILE [INPUT]\n"
+    "\n"
+    "Reads ids from INPUT or stdin, one JSON array a line, as 'tokmap encode' and\n"
+    "'tokmap cat --json' write them. Writes for each line the text, as a JSON string; blank lines\n"
+    "are passed over. Each maximal part that is not UTF-8 becomes one U+FFFD; special tokens\n"
+    "become the text that stands for them.\n"
+    "\n"
+    "Options:\n"
+    "      --tokenizer FILE      the vocabulary file; 'bytes': a byte is its own "
+    "id\n" TOKENIZER_FILE_HELP "  -h, --help                print this and exit\n"
+    "\n"
+    "Examples:\n"
+    "  echo '[9906, 11, 1917]' | tokmap decode --tokenizer cl100k_base.tiktoken --pattern cl100k\n"
+    "  tokmap cat --json --documents 0 data/train | tokmap decode --tokenizer tokenizer.json\n";
+
+typedef struct decode_state {
+    line_reader lines;
+    tokenizer_file tokenizer;
+    id_buffer ids;
+} decode_state;
+
+/* ---- Arrays ---- */
+
+static int bad_line(const decode_state *s, const text_line *line, const uint8_t *at,
+                    const char *why)
+{
+    return cli_error(CLI_INPUT, "%s: line %llu: byte %zu: %s", s->lines.name,
+                     (unsigned long long)s->lines.number, (size_t)(at - line->text), why);
+}
+
+static const uint8_t *skip_blanks(const uint8_t *at, const uint8_t *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r'))
+        at++;
+    return at;
+}
+
+/* A whole number that fits 32 bits; NULL when there is none. */
+static const uint8_t *parse_id(const uint8_t *at, const uint8_t *end, uint32_t *id)
+{
+    uint64_t value = 0;
+    const uint8_t *first = at;
+    for (; at < end && *at >= '0' && *at <= '9' && value <= UINT32_MAX; at++)
+        value = 10 * value + (*at - (unsigned)'0');
+    *id = (uint32_t)value;
+    bool leading_zero = at - first > 1 && *first == '0';
+    return at == first || value > UINT32_MAX || leading_zero ? NULL : at;
+}
+
+static int parse_ids(decode_state *s, const text_line *line)
+{
+    const uint8_t *end = line->text + line->n_bytes, *at = skip_blanks(line->text, end);
+    s->ids.n = 0;
+    if (at == end || *at != '[')
+        return bad_line(s, line, at, "not an array of ids");
+    at = skip_blanks(at + 1, end);
+    bool more = at < end && *at != ']';
+    while (more) {
+        uint32_t id;
+        const uint8_t *behind = parse_id(at, end, &id);
+        if (!behind)
+            return bad_line(s, line, at, "not an id");
+        if (!id_buffer_reserve(&s->ids, 1))
+            return cli_no_memory();
+        s->ids.ids[s->ids.n++] = id;
+        at = skip_blanks(behind, end);
+        more = at < end && *at == ',';
+        if (more)
+            at = skip_blanks(at + 1, end);
+    }
+    if (at == end || *at != ']')
+        return bad_line(s, line, at, "a comma or the end of the array is missing");
+    at = skip_blanks(at + 1, end);
+    return at == end ? CLI_OK : bad_line(s, line, at, "something stands behind the array");
+}
+
+/* ---- Lines ---- */
+
+static int decode_line(decode_state *s, const text_line *line)
+{
+    int code = parse_ids(s, line);
+    if (code != CLI_OK)
+        return code;
+    model_text text = {0};
+    size_t bad = SIZE_MAX;
+    if (!tokenizer_decode(s->tokenizer.tokenizer, s->ids.ids, s->ids.n, &text, &bad)) {
+        if (bad == SIZE_MAX)
+            return cli_no_memory();
+        return cli_error(CLI_INPUT, "%s: line %llu: %s has no token with the id %u", s->lines.name,
+                         (unsigned long long)s->lines.number, s->tokenizer.name, s->ids.ids[bad]);
+    }
+    json_text_print_string(stdout, text.s ? text.s : "", text.n_bytes);
+    putchar('\n');
+    free(text.s);
+    return ferror(stdout) ? cli_finish() : CLI_OK;
+}
+
+static int decode_lines(decode_state *s)
+{
+    text_line line;
+    bool more = true;
+    int code = CLI_OK;
+    while (code == CLI_OK && more) {
+        code = line_reader_next(&s->lines, &line, &more);
+        if (code == CLI_OK && more)
+            code = decode_line(s, &line);
+    }
+    int flushed = cli_finish();
+    return code != CLI_OK ? code : flushed;
+}
+
+/* ---- Command ---- */
+
+static int decode(const tokenizer_choice *choice, const char *name)
+{
+    decode_state s = {0};
+    int code = tokenizer_file_open(&s.tokenizer, choice);
+    if (code == CLI_OK && !tokenizer_decodes(s.tokenizer.tokenizer))
+        code = cli_error(CLI_INPUT,
+                         "tokenizer: %s: its decoder is none that is supported: ByteLevel, "
+                         "Metaspace, or Replace, ByteFallback, Fuse and Strip",
+                         choice->name);
+    if (code == CLI_OK)
+        code = line_reader_open(&s.lines, name);
+    if (code == CLI_OK)
+        code = path_check_stdout();
+    if (code == CLI_OK)
+        code = decode_lines(&s);
+    line_reader_close(&s.lines);
+    tokenizer_file_close(&s.tokenizer);
+    id_buffer_free(&s.ids);
+    return code;
+}
+
+int decode_command(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"tokenizer", required_argument, NULL, 't'},
+        {"pattern", required_argument, NULL, 'p'},
+        {"specials-file", required_argument, NULL, 'F'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    tokenizer_choice choice = {0};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
+        if (c == 'h')
+            return cli_help(help);
+        if (c == 't')
+            choice.name = optarg;
+        else if (c == 'p')
+            choice.pattern = optarg;
+        else if (c == 'F')
+            choice.specials = optarg;
+        else
+            return cli_bad_option(c, argv);
+    }
+    if (!choice.name)
+        return cli_usage("no tokenizer given: --tokenizer FILE, or --tokenizer bytes");
+    if (argc - optind > 1)
+        return cli_usage("only one input can be read, and '%s' is the second", argv[optind + 1]);
+    return decode(&choice, optind < argc ? argv[optind] : "-");
+}

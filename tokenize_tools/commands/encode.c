@@ -1,0 +1,255 @@
+/* encode_command.c - tokmap encode: texts to ids, one JSON value a line. */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "corpus/json_line.h"
+#include "commands/line_reader.h"
+#include "cli/paths.h"
+#include "tokenizer/file/special_place.h"
+#include "text/utf8.h"
+#include "tokenizer/file/tokenizer_file.h"
+
+static const char help[] =
+    "Usage: tokmap encode [OPTION]... --tokenizer FILE [INPUT]\n"
+    "\n"
+    "Reads texts from INPUT or stdin, one JSON value a line: a string, or an object with the\n"
+    "field 'text'. Writes for each line one JSON array with the ids of the text, in order;\n"
+    "blank lines are passed over. Nothing is put before or behind a text. 'tokmap decode' goes\n"
+    "back.\n"
+    "\n"
+    "Options:\n"
+    "      --tokenizer FILE      the vocabulary file; 'bytes': a byte is its own "
+    "id\n" TOKENIZER_FILE_HELP
+    "      --specials WORD       a special token that is written in a text: text is plain text,\n"
+    "                            match becomes its id, error ends the command, drop leaves it\n"
+    "                            out [text]\n"
+    "      --field PATH          where the text stands in an object: 'text', 'meta.body' [text]\n"
+    "  -h, --help                print this and exit\n"
+    "\n"
+    "Examples:\n"
+    "  echo '\"Hello, world\"' | tokmap encode --tokenizer tokenizer.json\n"
+    "  zstdcat corpus.jsonl.zst | tokmap encode --tokenizer o200k_base.tiktoken --pattern o200k\n";
+
+#define OUT_BYTES ((size_t)256 * 1024)
+
+typedef struct encode_options {
+    tokenizer_choice tokenizer;
+    specials_policy specials;
+    const char *field;
+} encode_options;
+
+typedef struct encode_state {
+    line_reader lines;
+    tokenizer_file tokenizer;
+    encoder *encoder;
+    const char *field;
+    json_line_path *path;
+    uint8_t *text; /* of a line with escapes */
+    size_t text_capacity;
+    id_buffer ids;
+    uint64_t lone_surrogates;
+    size_t n_out;
+    char out[OUT_BYTES];
+} encode_state;
+
+/* ---- Output ---- */
+
+/* A failed write stays known to stdout: cli_finish reports it. */
+static bool flush(encode_state *s)
+{
+    size_t n = s->n_out;
+    s->n_out = 0;
+    return fwrite(s->out, 1, n, stdout) == n;
+}
+
+static bool put_ids(encode_state *s)
+{
+    const size_t longest = 16; /* bracket, comma, ten digits, bracket, newline */
+    if (s->n_out + longest > OUT_BYTES && !flush(s))
+        return false;
+    s->out[s->n_out++] = '[';
+    for (size_t i = 0; i < s->ids.n; i++) {
+        if (s->n_out + longest > OUT_BYTES && !flush(s))
+            return false;
+        if (i)
+            s->out[s->n_out++] = ',';
+        s->n_out = (size_t)(cli_format_u32(s->out + s->n_out, s->ids.ids[i]) - s->out);
+    }
+    memcpy(s->out + s->n_out, "]\n", 2);
+    s->n_out += 2;
+    return true;
+}
+
+/* ---- Lines ---- */
+
+static int bad_line(const encode_state *s, const char *why, size_t byte)
+{
+    return cli_error(CLI_INPUT, "%s: line %llu: byte %zu: %s", s->lines.name,
+                     (unsigned long long)s->lines.number, byte, why);
+}
+
+static int special_line(const encode_state *s, const json_line_result *text)
+{
+    special_place place = special_place_find(s->tokenizer.tokenizer, text->text, text->n_bytes);
+    return cli_error(CLI_INPUT, "%s: line %llu: byte %zu of the text: the special token %s",
+                     s->lines.name, (unsigned long long)s->lines.number, place.at, place.name);
+}
+
+/* The text of the line, with TEXT_PADDING readable bytes after it. */
+static int find_text(encode_state *s, const text_line *line, json_line_result *text)
+{
+    if (s->text_capacity < line->n_bytes + TEXT_PADDING) {
+        size_t capacity = 2 * (line->n_bytes + TEXT_PADDING);
+        uint8_t *bigger = realloc(s->text, capacity);
+        if (!bigger)
+            return cli_no_memory();
+        memset(bigger, 0, capacity);
+        s->text = bigger;
+        s->text_capacity = capacity;
+    }
+    const json_line_options options = {.path = s->path, .bare_string = true};
+    json_line_status status = json_line_text(&options, line->text, line->n_bytes, s->text, text);
+    if (status == JSON_LINE_NO_FIELD)
+        return cli_error(CLI_INPUT, "%s: line %llu: no string in the field '%s'", s->lines.name,
+                         (unsigned long long)s->lines.number, s->field);
+    if (status != JSON_LINE_OK)
+        return bad_line(s, text->reason, text->error_offset);
+    size_t n_valid = utf8_valid_prefix(text->text, text->n_bytes);
+    if (n_valid < text->n_bytes)
+        return bad_line(s, "the text is not UTF-8 from this byte of it on", n_valid);
+    s->lone_surrogates += text->lone_surrogates;
+    return CLI_OK;
+}
+
+static int encode_line(encode_state *s, const text_line *line)
+{
+    json_line_result text = {0};
+    int code = find_text(s, line, &text);
+    if (code != CLI_OK)
+        return code;
+    s->ids.n = 0;
+    switch (encoder_encode(s->encoder, text.text, text.n_bytes, TEXT_FIRST, &s->ids)) {
+    case TOKENIZE_OK:
+        return put_ids(s) ? CLI_OK : cli_finish();
+    case TOKENIZE_SPECIAL:
+        return special_line(s, &text);
+    case TOKENIZE_NO_MEMORY:
+        break;
+    }
+    return cli_no_memory();
+}
+
+static int encode_lines(encode_state *s)
+{
+    text_line line;
+    bool more = true;
+    int code = CLI_OK;
+    while (code == CLI_OK && more) {
+        code = line_reader_next(&s->lines, &line, &more);
+        if (code == CLI_OK && more)
+            code = encode_line(s, &line);
+    }
+    /* What was right before a bad line is not held back. */
+    if (!flush(s) || code != CLI_OK) {
+        int flushed = cli_finish();
+        return code != CLI_OK ? code : flushed;
+    }
+    if (s->lone_surrogates)
+        cli_warn("%s: %s in \\u escapes became U+FFFD", s->lines.name,
+                 cli_count_of(s->lone_surrogates, "lone surrogate").s);
+    return cli_finish();
+}
+
+/* ---- Command ---- */
+
+static int open_all(encode_state *s, const encode_options *options, const char *name)
+{
+    int code = tokenizer_file_open(&s->tokenizer, &options->tokenizer);
+    if (code != CLI_OK)
+        return code;
+    const encoder_options encoding = {.specials = options->specials};
+    s->encoder = encoder_new(s->tokenizer.tokenizer, &encoding);
+    if (!s->encoder)
+        return cli_no_memory();
+    s->field = options->field;
+    s->path = json_line_path_new(options->field);
+    if (!s->path)
+        return json_line_path_fits(options->field)
+                   ? cli_no_memory()
+                   : cli_usage("--field %s: has too many parts", options->field);
+    int opened = line_reader_open(&s->lines, name);
+    return opened == CLI_OK ? path_check_stdout() : opened;
+}
+
+static int encode(const encode_options *options, const char *name)
+{
+    encode_state *s = calloc(1, sizeof *s);
+    if (!s)
+        return cli_no_memory();
+    int code = open_all(s, options, name);
+    if (code == CLI_OK)
+        code = encode_lines(s);
+    line_reader_close(&s->lines);
+    json_line_path_free(s->path);
+    encoder_free(s->encoder);
+    tokenizer_file_close(&s->tokenizer);
+    id_buffer_free(&s->ids);
+    free(s->text);
+    free(s);
+    return code;
+}
+
+static int parse_option(int c, encode_options *options, char **argv)
+{
+    switch (c) {
+    case 't':
+        options->tokenizer.name = optarg;
+        return CLI_OK;
+    case 'p':
+        options->tokenizer.pattern = optarg;
+        return CLI_OK;
+    case 'F':
+        options->tokenizer.specials = optarg;
+        return CLI_OK;
+    case 's':
+        if (!tokenizer_specials_policy(optarg, &options->specials))
+            return cli_usage("--specials %s: must be text, match, error or drop", optarg);
+        return CLI_OK;
+    case 'f':
+        if (!*optarg)
+            return cli_usage("--field: the name is empty");
+        options->field = optarg;
+        return CLI_OK;
+    default:
+        return cli_bad_option(c, argv);
+    }
+}
+
+int encode_command(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"tokenizer", required_argument, NULL, 't'},
+        {"pattern", required_argument, NULL, 'p'},
+        {"specials-file", required_argument, NULL, 'F'},
+        {"specials", required_argument, NULL, 's'},
+        {"field", required_argument, NULL, 'f'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    encode_options options = {.field = "text"};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
+        if (c == 'h')
+            return cli_help(help);
+        int code = parse_option(c, &options, argv);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (!options.tokenizer.name)
+        return cli_usage("no tokenizer given: --tokenizer FILE, or --tokenizer bytes");
+    if (argc - optind > 1)
+        return cli_usage("only one input can be read, and '%s' is the second", argv[optind + 1]);
+    return encode(&options, optind < argc ? argv[optind] : "-");
+}

@@ -1,0 +1,514 @@
+/* info_command.c - tokmap info: what a dataset holds, for people and as JSON. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "commands/dataset_names.h"
+#include "cli/open_failure.h"
+#include "text/json_text.h"
+#include "cli/paths.h"
+
+static const char help[] =
+    "Usage: tokmap info [OPTION]... P...\n"
+    "\n"
+    "Shows what each dataset P holds. P may also be given as P.bin or P.tmi, or be a pattern such\n"
+    "as 'data/*'. Of several datasets the total is shown too, if they fit together.\n"
+    "\n"
+    "Options:\n"
+    "      --json        one JSON object for each dataset, one a line\n"
+    "      --sources     list the inputs that the dataset was made from (--json always does)\n"
+    "      --no-lengths  leave out the document lengths: they need the whole index [show them]\n"
+    "  -h, --help        print this and exit\n"
+    "\n"
+    "Examples:\n"
+    "  tokmap info data/train\n"
+    "  tokmap info --json data/*.tmi | jq .n_tokens\n";
+
+typedef struct info_options {
+    bool json, sources, no_lengths;
+} info_options;
+
+/* Bucket 0 holds length 0, bucket b the lengths 2^(b-1) to 2^b - 1. Lengths reach 2^48. */
+#define N_BUCKETS 50
+
+typedef struct length_table {
+    uint64_t min, max;
+    struct {
+        uint64_t n_documents, n_tokens;
+    } buckets[N_BUCKETS];
+} length_table;
+
+static unsigned bucket_of(uint64_t length)
+{
+    return length ? 64u - (unsigned)__builtin_clzll(length) : 0;
+}
+
+static uint64_t bucket_first(unsigned bucket)
+{
+    return bucket ? UINT64_C(1) << (bucket - 1) : 0;
+}
+
+static uint64_t bucket_last(unsigned bucket)
+{
+    return bucket ? (UINT64_C(1) << bucket) - 1 : 0;
+}
+
+static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                                   length_table *table, tokmap_error *err)
+{
+    *table = (length_table){.min = UINT64_MAX};
+    for (uint64_t i = 0; i < info->n_documents; i++) {
+        tokmap_document doc;
+        tokmap_status status = tokmap_dataset_document(ds, i, &doc);
+        if (status == TOKMAP_OK && bucket_of(doc.n_tokens) >= N_BUCKETS)
+            status = TOKMAP_ERR_CORRUPT;
+        if (status != TOKMAP_OK) {
+            *err = (tokmap_error){.status = status};
+            snprintf(err->text, sizeof err->text, "%.400s: damaged: the entry of document %" PRIu64,
+                     info->index_path, i);
+            return status;
+        }
+        unsigned bucket = bucket_of(doc.n_tokens);
+        table->buckets[bucket].n_documents++;
+        table->buckets[bucket].n_tokens += doc.n_tokens;
+        table->min = doc.n_tokens < table->min ? doc.n_tokens : table->min;
+        table->max = doc.n_tokens > table->max ? doc.n_tokens : table->max;
+    }
+    return TOKMAP_OK;
+}
+
+static double ratio(uint64_t a, uint64_t b)
+{
+    return (double)a / (double)b;
+}
+
+static json_text_span get_metadata(const tokmap_dataset *ds)
+{
+    json_text_span metadata;
+    tokmap_dataset_metadata(ds, &metadata.text, &metadata.n_bytes);
+    return metadata;
+}
+
+/* ---- For people ---- */
+
+static void print_key(const char *key)
+{
+    printf("%-18s", key);
+}
+
+static void print_text_line(const char *key, const char *text)
+{
+    print_key(key);
+    cli_print_plain(stdout, text, strlen(text));
+    putchar('\n');
+}
+
+/* What `tokmap index` notes of files whose documents are marked at their beginning. */
+static void print_begin(const tokmap_dataset *ds)
+{
+    json_text_span metadata = get_metadata(ds), adopted, id;
+    if (json_text_check_object(metadata, NULL) &&
+        json_text_find(metadata, "adopted_from", &adopted) &&
+        json_text_find(adopted, "documents_begin_with", &id)) {
+        fputs(", documents begin with id ", stdout);
+        json_text_print(stdout, id);
+    }
+    putchar('\n');
+}
+
+static void print_ids(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    print_key("vocabulary:");
+    if (info->vocab_size)
+        printf("%s ids", cli_count(info->vocab_size).s);
+    else
+        fputs("size not known", stdout);
+    if (info->n_tokens)
+        printf(", the largest in use is %" PRIu32, info->largest_id);
+    putchar('\n');
+    print_key("end of document:");
+    if (info->eod_id != TOKMAP_NO_ID)
+        printf("id %" PRIu32, info->eod_id);
+    else
+        fputs("no id", stdout);
+    print_begin(ds);
+}
+
+static void print_documents(const tokmap_dataset_info *info)
+{
+    print_key("documents:");
+    if (info->n_documents)
+        printf("%s, %.1f tokens on average\n", cli_count(info->n_documents).s,
+               ratio(info->n_tokens, info->n_documents));
+    else
+        puts(info->n_tokens ? "borders not known" : "0");
+}
+
+static void print_files(const tokmap_dataset_info *info)
+{
+    print_key("token file:");
+    cli_print_plain(stdout, info->token_path, strlen(info->token_path));
+    printf(", %s", cli_bytes(info->token_file_bytes).s);
+    if (info->token_offset)
+        printf(", tokens start at byte %s", cli_count(info->token_offset).s);
+    putchar('\n');
+    print_key("index file:");
+    cli_print_plain(stdout, info->index_path, strlen(info->index_path));
+    printf(", %s", cli_bytes(info->index_bytes).s);
+    if (info->n_documents)
+        printf(", %.2f bytes for each document", ratio(info->documents_bytes, info->n_documents));
+    putchar('\n');
+}
+
+static void print_tokenizer(const tokmap_dataset *ds)
+{
+    json_text_span metadata = get_metadata(ds), tokenizer, name;
+    json_text_error err;
+    print_key("tokenizer:");
+    if (!json_text_check_object(metadata, &err)) {
+        printf("not known: the metadata is not JSON (byte %zu: %s)\n", err.offset, err.reason);
+        return;
+    }
+    if (!json_text_find(metadata, "tokenizer", &tokenizer)) {
+        puts("not known");
+        return;
+    }
+    if (json_text_find(tokenizer, "name", &name) && name.n_bytes > 2 && name.text[0] == '"')
+        cli_print_plain(stdout, name.text + 1, name.n_bytes - 2);
+    else
+        json_text_print(stdout, tokenizer);
+    putchar('\n');
+}
+
+/* Columns that are left for bars. */
+static unsigned bar_room(unsigned used)
+{
+    struct winsize size;
+    unsigned columns = 80;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
+        columns = size.ws_col;
+    columns = columns > 160 ? 160 : columns;
+    return columns > used + 10 ? columns - used : 10;
+}
+
+static void print_bucket(const length_table *table, unsigned bucket, uint64_t most)
+{
+    char range[2 * sizeof(cli_text)];
+    if (bucket < 2)
+        snprintf(range, sizeof range, "%s", cli_count(bucket_first(bucket)).s);
+    else
+        snprintf(range, sizeof range, "%s-%s", cli_count(bucket_first(bucket)).s,
+                 cli_count(bucket_last(bucket)).s);
+    uint64_t n = table->buckets[bucket].n_documents;
+    int used = printf("%17s %15s", range, cli_count(n).s);
+    used += printf(" %19s", cli_count(table->buckets[bucket].n_tokens).s);
+    unsigned room = bar_room((unsigned)used + 2);
+    /* At least one mark for a bucket that is not empty. */
+    unsigned marks = n ? 1 + (unsigned)((double)(room - 1) * ratio(n, most)) : 0;
+    fputs(marks ? " " : "", stdout);
+    for (unsigned i = 0; i < marks; i++)
+        putchar('#');
+    putchar('\n');
+}
+
+static void print_lengths(const length_table *table)
+{
+    uint64_t most = 0;
+    printf("\n%17s %15s %19s\n", "document length", "documents", "tokens");
+    for (unsigned b = bucket_of(table->min); b <= bucket_of(table->max); b++)
+        most = table->buckets[b].n_documents > most ? table->buckets[b].n_documents : most;
+    for (unsigned b = bucket_of(table->min); b <= bucket_of(table->max); b++)
+        print_bucket(table, b, most);
+}
+
+static void print_source(const tokmap_source *s, bool size_known)
+{
+    char documents[64], tokens[64];
+    snprintf(documents, sizeof documents, "%" PRIu64 ":%" PRIu64, s->first_document,
+             s->first_document + s->n_documents);
+    snprintf(tokens, sizeof tokens, "%" PRIu64 ":%" PRIu64, s->first_token,
+             s->first_token + s->n_tokens);
+    printf("%17s %25s %12s  ", documents, tokens, size_known ? cli_bytes(s->input_bytes).s : "-");
+    cli_print_plain(stdout, s->name, s->name_bytes);
+    putchar('\n');
+}
+
+static int source_failed(const tokmap_dataset_info *info, tokmap_status status, uint64_t index)
+{
+    tokmap_error err = {.status = status};
+    snprintf(err.text, sizeof err.text, "%.400s: damaged: the entry of source %" PRIu64,
+             info->index_path, index);
+    return cli_fail(&err);
+}
+
+static int print_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    if (info->n_sources)
+        printf("\n%17s %25s %12s  %s\n", "documents", "tokens", "input size", "source");
+    for (uint64_t i = 0; i < info->n_sources; i++) {
+        tokmap_source source;
+        tokmap_status status = tokmap_dataset_source(ds, i, &source);
+        if (status != TOKMAP_OK)
+            return source_failed(info, status, i);
+        print_source(&source, source.input_bytes || source.input_checksum);
+    }
+    return CLI_OK;
+}
+
+static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                       const info_options *options)
+{
+    print_text_line("dataset id:", cli_hex(info->dataset_id).s);
+    print_key("tokens:");
+    printf("%s, %s\n", cli_count(info->n_tokens).s, info->token_bytes == 2 ? "u16" : "u32");
+    print_documents(info);
+    print_text_line("sources:", cli_count(info->n_sources).s);
+    print_ids(ds, info);
+    print_tokenizer(ds);
+    print_files(info);
+    print_key("format:");
+    printf("version %" PRIu32 ", for readers from version %" PRIu32 " on\n", info->format_version,
+           info->lowest_reader);
+    if (info->n_documents && !options->no_lengths) {
+        length_table table;
+        tokmap_error err;
+        if (count_lengths(ds, info, &table, &err) != TOKMAP_OK)
+            return cli_fail(&err);
+        print_lengths(&table);
+    }
+    return options->sources ? print_sources(ds, info) : CLI_OK;
+}
+
+/* ---- For programs ---- */
+
+static void json_key(const char *key)
+{
+    printf(", \"%s\": ", key);
+}
+
+static void json_number(const char *key, uint64_t value)
+{
+    json_key(key);
+    printf("%" PRIu64, value);
+}
+
+static void json_number_or_null(const char *key, uint64_t value, bool known)
+{
+    if (known) {
+        json_number(key, value);
+    } else {
+        json_key(key);
+        fputs("null", stdout);
+    }
+}
+
+static void json_string(const char *key, const char *text)
+{
+    json_key(key);
+    json_text_print_string(stdout, text, strlen(text));
+}
+
+static void json_header(const tokmap_dataset_info *info)
+{
+    fputs("{\"schema_version\": 1", stdout);
+    json_string("dtype", info->token_bytes == 2 ? "u16" : "u32");
+    json_number("n_tokens", info->n_tokens);
+    json_number("n_documents", info->n_documents);
+    json_number("n_sources", info->n_sources);
+    json_number_or_null("vocab_size", info->vocab_size, info->vocab_size != 0);
+    json_number("largest_id", info->largest_id);
+    json_number_or_null("eod_id", info->eod_id, info->eod_id != TOKMAP_NO_ID);
+    json_string("dataset_id", cli_hex(info->dataset_id).s);
+    json_number("token_offset", info->token_offset);
+    json_number("token_bytes", info->token_bytes);
+    json_string("token_file", info->token_path);
+    json_number("token_file_bytes", info->token_file_bytes);
+    json_string("index_file", info->index_path);
+    json_number("index_bytes", info->index_bytes);
+    json_number("format_version", info->format_version);
+    json_number("lowest_reader", info->lowest_reader);
+    json_key("bytes_per_document");
+    if (info->n_documents)
+        printf("%.4f", ratio(info->documents_bytes, info->n_documents));
+    else
+        fputs("null", stdout);
+}
+
+static void json_lengths(const tokmap_dataset_info *info, const length_table *table)
+{
+    json_key("document_lengths");
+    printf("{\"min\": %" PRIu64 ", \"max\": %" PRIu64 ", \"mean\": %.3f, \"histogram\": [",
+           table->min, table->max, ratio(info->n_tokens, info->n_documents));
+    const char *comma = "";
+    for (unsigned b = bucket_of(table->min); b <= bucket_of(table->max); b++, comma = ", ")
+        printf("%s{\"from\": %" PRIu64 ", \"to\": %" PRIu64 ", \"documents\": %" PRIu64
+               ", \"tokens\": %" PRIu64 "}",
+               comma, bucket_first(b), bucket_last(b), table->buckets[b].n_documents,
+               table->buckets[b].n_tokens);
+    fputs("]}", stdout);
+}
+
+static int json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    json_key("sources");
+    putchar('[');
+    tokmap_status status = TOKMAP_OK;
+    uint64_t i = 0;
+    for (; i < info->n_sources; i++) {
+        tokmap_source s;
+        status = tokmap_dataset_source(ds, i, &s);
+        if (status != TOKMAP_OK)
+            break;
+        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
+        json_text_print_string(stdout, s.name, s.name_bytes);
+        json_number("first_document", s.first_document);
+        json_number("n_documents", s.n_documents);
+        json_number("first_token", s.first_token);
+        json_number("n_tokens", s.n_tokens);
+        json_number_or_null("input_bytes", s.input_bytes, s.input_bytes || s.input_checksum);
+        json_key("input_xxh3");
+        if (s.input_checksum)
+            printf("\"%016" PRIx64 "\"", s.input_checksum);
+        else
+            fputs("null", stdout);
+        putchar('}');
+    }
+    putchar(']');
+    return status == TOKMAP_OK ? CLI_OK : source_failed(info, status, i);
+}
+
+static void json_metadata(const tokmap_dataset *ds)
+{
+    json_text_span metadata = get_metadata(ds);
+    json_text_error err;
+    json_key("metadata");
+    if (json_text_check_object(metadata, &err)) {
+        json_text_print(stdout, metadata);
+        return;
+    }
+    char why[160];
+    snprintf(why, sizeof why, "byte %zu: %s", err.offset, err.reason);
+    fputs("null", stdout);
+    json_string("metadata_error", why);
+}
+
+/* The object stays whole when a part of the dataset is damaged: that part is null. */
+static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                      const info_options *options)
+{
+    int code = CLI_OK;
+    json_header(info);
+    if (!options->no_lengths) {
+        length_table table;
+        tokmap_error err = {.status = TOKMAP_OK};
+        if (info->n_documents && count_lengths(ds, info, &table, &err) == TOKMAP_OK)
+            json_lengths(info, &table);
+        else
+            json_number_or_null("document_lengths", 0, false);
+        if (err.status != TOKMAP_OK)
+            code = cli_fail(&err);
+    }
+    int sources_code = json_sources(ds, info);
+    code = code == CLI_OK ? sources_code : code;
+    json_metadata(ds);
+    puts("}");
+    return code;
+}
+
+/* ---- Command ---- */
+
+/* Sets *shown when something was printed; tables after the first are set off by an empty line. */
+static int show_one(const char *path, const info_options *options, bool *shown)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+        return open_failure(path, &err);
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    if (*shown && !options->json)
+        putchar('\n');
+    *shown = true;
+    tell_unfinished(path);
+    int code = options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
+    tokmap_dataset_close(ds);
+    return code;
+}
+
+static int show_total(char **paths, size_t n_paths)
+{
+    tokmap_list *list;
+    tokmap_error err;
+    if (tokmap_list_open(&list, (const char *const *)paths, n_paths, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    tokmap_list_info info = {.struct_size = sizeof info};
+    tokmap_list_get_info(list, &info);
+    printf("\ntotal of %s datasets\n", cli_count(info.n_datasets).s);
+    print_text_line("list id:", cli_hex(info.list_id).s);
+    print_key("tokens:");
+    printf("%s, %s\n", cli_count(info.n_tokens).s, info.token_bytes == 2 ? "u16" : "u32");
+    print_text_line("documents:", cli_count(info.n_documents).s);
+    tokmap_list_close(list);
+    return CLI_OK;
+}
+
+static int show_all(char **paths, size_t n_paths, const info_options *options)
+{
+    int code = CLI_OK;
+    bool shown = false;
+    for (size_t i = 0; i < n_paths; i++) {
+        int one = show_one(paths[i], options, &shown);
+        code = code == CLI_OK ? one : code;
+    }
+    if (code == CLI_OK && n_paths > 1 && !options->json)
+        code = show_total(paths, n_paths);
+    int finished = cli_finish();
+    return code == CLI_OK ? finished : code;
+}
+
+int info_command(int argc, char **argv)
+{
+    enum {
+        OPTION_JSON = 256,
+        OPTION_SOURCES,
+        OPTION_NO_LENGTHS
+    };
+    static const struct option long_options[] = {
+        {"json", no_argument, NULL, OPTION_JSON},
+        {"sources", no_argument, NULL, OPTION_SOURCES},
+        {"no-lengths", no_argument, NULL, OPTION_NO_LENGTHS},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    info_options options = {0};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
+        switch (c) {
+        case OPTION_JSON:
+            options.json = true;
+            break;
+        case OPTION_SOURCES:
+            options.sources = true;
+            break;
+        case OPTION_NO_LENGTHS:
+            options.no_lengths = true;
+            break;
+        case 'h':
+            return cli_help(help);
+        default:
+            return cli_bad_option(c, argv);
+        }
+    }
+    if (optind == argc)
+        return cli_usage("no dataset given");
+    dataset_names names;
+    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    if (code == CLI_OK)
+        code = show_all(names.paths, names.n, &options);
+    dataset_names_free(&names);
+    return code;
+}

@@ -1,0 +1,118 @@
+#include "commands/line_reader.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "corpus/wrong_file.h"
+#include "cli/paths.h"
+
+#define FIRST_BYTES ((size_t)256 * 1024)
+#define MAX_LINE_BYTES ((size_t)2 << 30)
+
+int line_reader_open(line_reader *r, const char *name)
+{
+    input_error err;
+    *r = (line_reader){.name = strcmp(name, "-") == 0 ? "stdin" : name};
+    r->in = input_open(name, &err);
+    if (!r->in)
+        return cli_input_failed(err.sys_errno, err.text);
+    r->data = malloc(FIRST_BYTES);
+    r->capacity = FIRST_BYTES;
+    return r->data ? path_protect_name(name, "the input") : cli_no_memory();
+}
+
+/* Room behind what is there: the line at hand moves to the front, or the buffer grows. */
+static int make_room(line_reader *r)
+{
+    if (r->at) {
+        memmove(r->data, r->data + r->at, r->n_bytes - r->at);
+        r->n_bytes -= r->at;
+        r->at = 0;
+    }
+    if (r->n_bytes < r->capacity / 2)
+        return CLI_OK;
+    if (r->n_bytes > MAX_LINE_BYTES)
+        return cli_error(CLI_INPUT, "%s: line %llu: longer than 2 GiB", r->name,
+                         (unsigned long long)r->number + 1);
+    size_t capacity = 2 * r->capacity;
+    uint8_t *data = realloc(r->data, capacity);
+    if (!data)
+        return cli_no_memory();
+    r->data = data;
+    r->capacity = capacity;
+    return CLI_OK;
+}
+
+static int read_more(line_reader *r)
+{
+    input_error err;
+    int code = make_room(r);
+    if (code != CLI_OK)
+        return code;
+    ssize_t n =
+        input_read(r->in, r->data + r->n_bytes, r->capacity - LINE_PADDING - r->n_bytes, &err);
+    if (n < 0)
+        return cli_input_failed(err.sys_errno, err.text);
+    bool first = r->number == 0 && r->n_bytes == 0;
+    r->at_end = n == 0;
+    r->n_bytes += (size_t)n;
+    const char *other = first ? wrong_file_name(r->data, r->n_bytes) : NULL;
+    if (other)
+        return cli_error(CLI_INPUT, "%s: is %s, not lines of JSON", r->name, other);
+    memset(r->data + r->n_bytes, 0, LINE_PADDING);
+    return CLI_OK;
+}
+
+/* The next line, whatever is in it. */
+static int next_line(line_reader *r, text_line *line, bool *more)
+{
+    size_t n_searched = 0; /* of the line at hand */
+    const uint8_t *newline = NULL;
+    for (;;) {
+        const uint8_t *from = r->data + r->at + n_searched;
+        newline = memchr(from, '\n', (size_t)(r->data + r->n_bytes - from));
+        n_searched = r->n_bytes - r->at;
+        if (newline || r->at_end)
+            break;
+        int code = read_more(r);
+        if (code != CLI_OK)
+            return code;
+    }
+    *more = newline || r->at < r->n_bytes;
+    line->text = r->data + r->at;
+    line->n_bytes = newline ? (size_t)(newline - line->text) : r->n_bytes - r->at;
+    r->at += line->n_bytes + (newline != NULL);
+    r->number += *more;
+    return CLI_OK;
+}
+
+static bool is_blank(const text_line *line)
+{
+    const uint8_t *c = line->text, *end = c + line->n_bytes;
+    while (c < end && (*c == ' ' || *c == '\t' || *c == '\r'))
+        c++;
+    return c == end;
+}
+
+int line_reader_next(line_reader *r, text_line *line, bool *more)
+{
+    static const uint8_t byte_order_mark[] = {0xef, 0xbb, 0xbf};
+    int code;
+    do {
+        code = next_line(r, line, more);
+        if (code == CLI_OK && *more && r->number == 1 && line->n_bytes >= sizeof byte_order_mark &&
+            memcmp(line->text, byte_order_mark, sizeof byte_order_mark) == 0) {
+            line->text += sizeof byte_order_mark;
+            line->n_bytes -= sizeof byte_order_mark;
+        }
+    } while (code == CLI_OK && *more && is_blank(line));
+    return code;
+}
+
+void line_reader_close(line_reader *r)
+{
+    input_close(r->in);
+    free(r->data);
+    *r = (line_reader){0};
+}

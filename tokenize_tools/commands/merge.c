@@ -1,0 +1,309 @@
+/* merge_command.c - tokmap merge: several datasets as one, without touching a token. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "commands/dataset_names.h"
+#include "text/json_text.h"
+#include "system/memory_file.h"
+#include "system/output_file.h"
+#include "cli/paths.h"
+#include "tokmap_writer.h"
+
+static const char help[] =
+    "Usage: tokmap merge [OPTION]... A B... -o P\n"
+    "\n"
+    "Puts the datasets A, B, ... together into the new dataset P, in this order, with their\n"
+    "documents and sources. Tokens are copied as they are and checked on the way. The datasets "
+    "must\n"
+    "have the same dtype, vocabulary, end-of-document id and, where it is known, tokenizer, and\n"
+    "their document borders must be known. A dataset may be a pattern such as 'shards/*', in\n"
+    "natural order.\n"
+    "\n"
+    "Options:\n"
+    "  -o, --output P      the dataset to write\n"
+    "      --vocab-size N  the size of the vocabulary, where no dataset knows it [theirs]\n"
+    "  -f, --force         replace a dataset P that already exists\n"
+    "      --json          print the result as a JSON object\n"
+    "  -q, --quiet         no progress and no result line\n"
+    "  -h, --help          print this and exit\n"
+    "\n"
+    "Examples:\n"
+    "  tokmap merge data/a data/b data/c -o data/all\n"
+    "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n";
+
+typedef struct merge_options {
+    const char *output;
+    uint64_t vocab_size; /* 0: not given */
+    bool force, json, quiet;
+} merge_options;
+
+typedef struct merge_input {
+    const tokmap_dataset *ds; /* belongs to the list */
+    tokmap_dataset_info info;
+    json_text_span tokenizer; /* empty: not known */
+} merge_input;
+
+typedef struct merge_state {
+    const merge_options *options;
+    char prefix[PATH_PREFIX_BYTES]; /* of the output */
+    tokmap_list *list;
+    merge_input *inputs;
+    size_t n_inputs;
+    uint64_t vocab_size;               /* 0: not known */
+    const merge_input *vocab_from;     /* the first that knows its vocabulary, or NULL */
+    const merge_input *tokenizer_from; /* the first that knows its tokenizer, or NULL */
+    uint64_t n_bytes;                  /* of all tokens */
+} merge_state;
+
+/* ---- What fits together ---- */
+
+static int refuse(const merge_input *input, const char *why)
+{
+    return cli_error(CLI_DATASET, "%s: %s", input->info.index_path, why);
+}
+
+static int differ(const merge_input *a, const merge_input *b, const char *what)
+{
+    return cli_error(CLI_DATASET, "%s and %s do not fit together: %s", a->info.index_path,
+                     b->info.index_path, what);
+}
+
+static int check_eod(const merge_input *a, const merge_input *b)
+{
+    char what[128], ids[2][16] = {"none", "none"};
+    uint32_t eod[2] = {a->info.eod_id, b->info.eod_id};
+    if (eod[0] == eod[1])
+        return CLI_OK;
+    for (int i = 0; i < 2; i++) {
+        if (eod[i] != TOKMAP_NO_ID)
+            snprintf(ids[i], sizeof ids[i], "%" PRIu32, eod[i]);
+    }
+    snprintf(what, sizeof what, "their end-of-document ids are %s and %s", ids[0], ids[1]);
+    return differ(a, b, what);
+}
+
+/* What tokmap_list_open has not looked at: it knows dtype and vocabulary. */
+static int check_input(const merge_state *s, const merge_input *input)
+{
+    if (input->info.n_tokens && !input->info.n_documents)
+        return refuse(input, "the borders of its documents are not known");
+    if (input->tokenizer.n_bytes && !json_text_same(input->tokenizer, s->tokenizer_from->tokenizer))
+        return differ(s->tokenizer_from, input, "their tokenizers differ");
+    return check_eod(&s->inputs[0], input);
+}
+
+static int choose_vocab_size(merge_state *s)
+{
+    uint64_t given = s->options->vocab_size,
+             known = s->vocab_from ? s->vocab_from->info.vocab_size : 0;
+    if (given && known && given != known)
+        return cli_error(CLI_DATASET, "%s: its vocabulary has %s ids, not %s",
+                         s->vocab_from->info.index_path, cli_count(known).s, cli_count(given).s);
+    s->vocab_size = known ? known : given;
+    for (size_t i = 0; s->vocab_size && i < s->n_inputs; i++) {
+        const tokmap_dataset_info *info = &s->inputs[i].info;
+        if ((info->n_tokens && info->largest_id >= s->vocab_size) ||
+            (info->eod_id != TOKMAP_NO_ID && info->eod_id >= s->vocab_size))
+            return cli_error(CLI_DATASET, "%s: has ids that a vocabulary of %s ids does not have",
+                             info->index_path, cli_count(s->vocab_size).s);
+    }
+    return CLI_OK;
+}
+
+/* ---- Inputs ---- */
+
+static void look_at_input(merge_state *s, size_t index)
+{
+    merge_input *input = &s->inputs[index];
+    json_text_span metadata;
+    input->ds = tokmap_list_dataset(s->list, index);
+    input->info.struct_size = sizeof input->info;
+    tokmap_dataset_get_info(input->ds, &input->info);
+    tokmap_dataset_metadata(input->ds, &metadata.text, &metadata.n_bytes);
+    if (json_text_check_object(metadata, NULL))
+        json_text_find(metadata, "tokenizer", &input->tokenizer);
+    if (input->info.vocab_size && !s->vocab_from)
+        s->vocab_from = input;
+    if (input->tokenizer.n_bytes && !s->tokenizer_from)
+        s->tokenizer_from = input;
+    s->n_bytes += input->info.n_tokens * input->info.token_bytes;
+}
+
+static int check_output_apart(const merge_state *s)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
+        code = path_protect_dataset(&s->inputs[i].info);
+    return code == CLI_OK ? path_check_dataset(s->prefix) : code;
+}
+
+static int check_inputs(merge_state *s)
+{
+    for (size_t i = 0; i < s->n_inputs; i++)
+        look_at_input(s, i);
+    for (size_t i = 0; i < s->n_inputs; i++) {
+        int code = check_input(s, &s->inputs[i]);
+        if (code != CLI_OK)
+            return code;
+    }
+    int code = choose_vocab_size(s);
+    return code == CLI_OK ? check_output_apart(s) : code;
+}
+
+/* ---- Output ---- */
+
+static tokmap_status set_metadata(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
+{
+    memory_file json;
+    FILE *out = memory_file_open(&json);
+    if (out) {
+        fprintf(out, "{\"created_by\": \"tokmap %s\"", tokmap_version());
+        if (s->tokenizer_from) {
+            fputs(", \"tokenizer\": ", out);
+            fwrite(s->tokenizer_from->tokenizer.text, 1, s->tokenizer_from->tokenizer.n_bytes, out);
+        }
+        fputs(", \"merged_from\": [", out);
+        for (size_t i = 0; i < s->n_inputs; i++)
+            fprintf(out, "%s{\"dataset_id\": \"%s\", \"n_tokens\": %" PRIu64 "}", i ? ", " : "",
+                    cli_hex(s->inputs[i].info.dataset_id).s, s->inputs[i].info.n_tokens);
+        fputs("]}", out);
+    }
+    if (!out || !memory_file_close(out, &json)) {
+        *err = (tokmap_error){.status = TOKMAP_ERR_MEMORY, .text = "out of memory"};
+        return TOKMAP_ERR_MEMORY;
+    }
+    tokmap_status status = tokmap_writer_set_metadata(writer, json.text, json.n_bytes, err);
+    free(json.text);
+    return status;
+}
+
+static tokmap_status copy_inputs(const merge_state *s, tokmap_writer *writer, tokmap_error *err)
+{
+    cli_progress progress;
+    uint64_t n_done = 0;
+    tokmap_status status = TOKMAP_OK;
+    cli_progress_begin(&progress, "merge", s->options->quiet);
+    for (size_t i = 0; i < s->n_inputs && status == TOKMAP_OK; i++) {
+        const merge_input *input = &s->inputs[i];
+        status = tokmap_writer_append_dataset(writer, input->ds, err);
+        n_done += input->info.n_tokens * input->info.token_bytes;
+        cli_progress_update(&progress, n_done, s->n_bytes);
+    }
+    if (status == TOKMAP_OK)
+        cli_progress_end(&progress, n_done);
+    else
+        cli_progress_clear(&progress);
+    return status;
+}
+
+static int write_merged(const merge_state *s)
+{
+    tokmap_writer *writer;
+    tokmap_error err;
+    tokmap_writer_options writer_options = {
+        .struct_size = sizeof writer_options,
+        .vocab_size = s->vocab_size,
+        .eod_id = s->inputs[0].info.eod_id,
+        .replace = s->options->force,
+        .token_bytes = s->inputs[0].info.token_bytes,
+    };
+    int code = output_make_folders(s->prefix);
+    if (code != CLI_OK)
+        return code;
+    tokmap_status status = tokmap_writer_open(&writer, s->options->output, &writer_options, &err);
+    if (status == TOKMAP_OK)
+        status = copy_inputs(s, writer, &err);
+    if (status == TOKMAP_OK)
+        status = set_metadata(s, writer, &err);
+    if (status == TOKMAP_OK)
+        status = tokmap_writer_finish(writer, &err);
+    tokmap_writer_close(writer);
+    return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
+}
+
+/* ---- Command ---- */
+
+static int merge_all(char **paths, size_t n_paths, const merge_options *options)
+{
+    tokmap_error err;
+    merge_state s = {.options = options, .n_inputs = n_paths};
+    int code = path_output_prefix(s.prefix, options->output, ".tmi");
+    if (code != CLI_OK)
+        return code;
+    s.inputs = calloc(n_paths, sizeof *s.inputs);
+    if (!s.inputs)
+        return cli_no_memory();
+    if (tokmap_list_open(&s.list, (const char *const *)paths, n_paths, &err) != TOKMAP_OK)
+        code = cli_fail(&err);
+    if (code == CLI_OK)
+        code = check_inputs(&s);
+    if (code == CLI_OK)
+        code = write_merged(&s);
+    tokmap_list_close(s.list);
+    free(s.inputs);
+    if (code != CLI_OK || (options->quiet && !options->json))
+        return code;
+    return cli_print_result(s.prefix, NULL, options->json);
+}
+
+static int parse_option(int c, merge_options *options, char **argv)
+{
+    switch (c) {
+    case 'o':
+        options->output = optarg;
+        return CLI_OK;
+    case 'v':
+        if (!cli_parse_u64(optarg, &options->vocab_size) || options->vocab_size == 0 ||
+            options->vocab_size > UINT64_C(1) << 31)
+            return cli_usage("--vocab-size needs a number from 1 to 2147483648, not '%s'", optarg);
+        return CLI_OK;
+    case 'f':
+        options->force = true;
+        return CLI_OK;
+    case 'J':
+        options->json = true;
+        return CLI_OK;
+    case 'q':
+        options->quiet = true;
+        return CLI_OK;
+    default:
+        return cli_bad_option(c, argv);
+    }
+}
+
+int merge_command(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"output", required_argument, NULL, 'o'},
+        {"vocab-size", required_argument, NULL, 'v'},
+        {"force", no_argument, NULL, 'f'},
+        {"json", no_argument, NULL, 'J'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    merge_options options = {0};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":o:fqh", long_options, NULL)) != -1;) {
+        if (c == 'h')
+            return cli_help(help);
+        int code = parse_option(c, &options, argv);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (optind == argc)
+        return cli_usage("no dataset given");
+    if (!options.output || !*options.output)
+        return cli_usage("no output given: -o P");
+    dataset_names names;
+    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    if (code == CLI_OK)
+        code = dataset_names_check(argv + optind, argc - optind);
+    if (code == CLI_OK)
+        code = merge_all(names.paths, names.n, &options);
+    dataset_names_free(&names);
+    return code;
+}

@@ -1,0 +1,480 @@
+/* pack_command.c - tokmap pack: the options and what they mean. */
+#include <getopt.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "pack/options.h"
+#include "pack/run.h"
+
+static const char help[] =
+    "Usage: tokmap pack [OPTION]... INPUT... -o P\n"
+    "\n"
+    "Turns text into the dataset P (P.bin and P.tmi). An INPUT is a file, plain or compressed "
+    "with\n"
+    "gzip or zstd, whatever its name; a folder: all files in it; a pattern such as 'c/*.jsonl';\n"
+    "@LIST: a file with an INPUT on each line, but for - and other lists; - is stdin. Each file\n"
+    "becomes one source of the dataset. Run again after it was interrupted, it goes on where it\n"
+    "was.\n"
+    "\n"
+    "Documents:\n"
+    "      --format WORD         text: a file is a document; lines: each line is one; jsonl: each\n"
+    "                            line is a JSON object; auto: jsonl where the first line is an\n"
+    "                            object with the field, else text; refuses what looks like\n"
+    "                            neither: archives, images, JSON arrays, UTF-16 ... [auto]\n"
+    "      --lines               the same as --format lines\n"
+    "      --field PATH          jsonl: where the text stands: 'text', 'meta.body' [text]\n"
+    "      --separator TEXT      text: ends a document in a file; \\n, \\t, \\0 and \\\\ are "
+    "known\n"
+    "      --utf8 WORD           bytes that are not UTF-8: replace by U+FFFD; error: a bad\n"
+    "                            document; raw: leave them, for tokenizers of bytes [replace]\n"
+    "      --on-error WORD       a bad document: fail; skip it; collect: skip it and keep it as\n"
+    "                            it stood, in a file [fail]\n"
+    "      --bad-documents FILE  the file of --on-error collect [P.bad]\n"
+    "\n"
+    "Tokens:\n"
+    "      --tokenizer FILE      tokenizer.json, vocab.json beside its merges.txt, .tiktoken,\n"
+    "                            tokenizer.model or tekken.json; 'bytes': a byte is its own id,\n"
+    "                            256 ends a document [bytes]\n" TOKENIZER_FILE_HELP
+    "      --specials WORD       a special token that is written in the text: text is plain text,\n"
+    "                            match becomes its id, drop leaves it out, error makes the\n"
+    "                            document a bad one (which cannot be collected) [text]\n"
+    "      --eod TOKEN           what ends each document: an id, also one that the tokenizer does\n"
+    "                            not have; a token as it is written; none; or auto: what the\n"
+    "                            files of the tokenizer name [auto]\n"
+    "      --bos TOKEN           what begins each document, likewise [none]\n"
+    "\n"
+    "Output:\n"
+    "  -o, --output P            the dataset to write\n"
+    "      --split NAME=F        put this fraction of the documents, chosen by their text, into\n"
+    "                            the dataset P-NAME; may be given several times\n"
+    "      --limit-docs N        end after N documents\n"
+    "      --limit-tokens N      end with the document that reaches N tokens\n"
+    "  -f, --force               replace datasets that already exist\n"
+    "      --restart             throw away what an interrupted run left\n"
+    "      --resume              go on where an interrupted run was, if there is one [this]\n"
+    "      --dry-run             show what would be done, with an estimate; write nothing\n"
+    "      --report FILE         write a JSON object with all counts, for each input too\n"
+    "      --json                print the result as a JSON object, one a line for each dataset\n"
+    "  -q, --quiet               no progress, no notes and no result line\n"
+    "\n"
+    "Work:\n"
+    "  -j, --threads N           threads that encode; the dataset does not depend on it [one for\n"
+    "                            each processor]\n"
+    "      --memory SIZE         for each of them, besides the vocabulary [64M]\n"
+    "  -h, --help                print this and exit\n"
+    "\n"
+    "Examples:\n"
+    "  tokmap pack book.txt notes.txt.zst -o data/train\n"
+    "  tokmap pack 'corpus/*.jsonl.zst' --tokenizer tokenizer.json --split valid=0.005 -o "
+    "data/web\n"
+    "  zcat corpus.gz | tokmap pack --lines - -o data/train\n";
+
+#define MAX_THREADS 1024
+#define MIN_MEMORY ((uint64_t)8000000)
+#define MAX_MEMORY ((uint64_t)1000000000000)
+#define DEFAULT_MEMORY ((uint64_t)64000000)
+
+/* ---- Words ---- */
+
+static const char *const formats[] = {
+    [CORPUS_AUTO] = "auto",
+    [CORPUS_TEXT] = "text",
+    [CORPUS_LINES] = "lines",
+    [CORPUS_JSON_LINES] = "jsonl",
+};
+static const char *const utf8_words[] = {
+    [UTF8_REPLACE] = "replace",
+    [UTF8_ERROR] = "error",
+    [UTF8_RAW] = "raw",
+};
+static const char *const on_error_words[] = {
+    [ON_ERROR_FAIL] = "fail",
+    [ON_ERROR_SKIP] = "skip",
+    [ON_ERROR_COLLECT] = "collect",
+};
+
+const char *pack_format_name(corpus_format format)
+{
+    return formats[format];
+}
+
+const char *pack_utf8_name(corpus_utf8 utf8)
+{
+    return utf8_words[utf8];
+}
+
+const char *pack_on_error_name(corpus_on_error on_error)
+{
+    return on_error_words[on_error];
+}
+
+/* The place of the word in the list, or -1. */
+static int find_word(const char *word, const char *const *words, size_t n_words)
+{
+    for (size_t i = 0; i < n_words; i++) {
+        if (strcmp(word, words[i]) == 0)
+            return (int)i;
+    }
+    return -1;
+}
+
+static int parse_format(pack_options *options, const char *word)
+{
+    int i = find_word(word, formats, sizeof formats / sizeof *formats);
+    if (i < 0)
+        return cli_usage("--format %s: must be auto, text, lines or jsonl", word);
+    options->format = (corpus_format)i;
+    return CLI_OK;
+}
+
+static int parse_utf8(pack_options *options, const char *word)
+{
+    int i = find_word(word, utf8_words, sizeof utf8_words / sizeof *utf8_words);
+    if (i < 0)
+        return cli_usage("--utf8 %s: must be replace, error or raw", word);
+    options->utf8 = (corpus_utf8)i;
+    options->utf8_given = true;
+    return CLI_OK;
+}
+
+static int parse_on_error(pack_options *options, const char *word)
+{
+    int i = find_word(word, on_error_words, sizeof on_error_words / sizeof *on_error_words);
+    if (i < 0)
+        return cli_usage("--on-error %s: must be fail, skip or collect", word);
+    options->on_error = (corpus_on_error)i;
+    return CLI_OK;
+}
+
+/* ---- Values ---- */
+
+/* With \n, \r, \t, \0 and \\ as they are written in C. */
+static int parse_separator(pack_options *options, const char *text)
+{
+    static const char letters[] = "nrt0\\", meanings[] = "\n\r\t\0\\";
+    char *out = malloc(strlen(text) + 1);
+    if (!out)
+        return cli_no_memory();
+    size_t n = 0;
+    const char *letter = letters;
+    for (const char *p = text; *p && letter; p++) {
+        if (*p != '\\') {
+            out[n++] = *p;
+            continue;
+        }
+        p++;
+        letter = *p ? strchr(letters, *p) : NULL;
+        if (letter)
+            out[n++] = meanings[letter - letters];
+    }
+    free(options->separator);
+    options->separator = out;
+    options->separator_bytes = n;
+    if (!letter)
+        return cli_usage(
+            "--separator %s: behind a backslash stands n, r, t, 0 or another backslash", text);
+    return n ? CLI_OK : cli_usage("--separator: is empty");
+}
+
+static bool is_split_name(const char *name, size_t n_bytes)
+{
+    static const char letters[] =
+        "0123456789_-.abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+    return n_bytes > 0 && n_bytes <= PACK_MAX_SPLIT_NAME && strspn(name, letters) >= n_bytes &&
+           strspn(name, ".") < n_bytes;
+}
+
+/* Plain digits with a point; 0 when it is something else. */
+static double parse_fraction(const char *text)
+{
+    char *end;
+    double fraction = strtod(text, &end);
+    bool plain = strspn(text, "0123456789.") == strlen(text) && end != text && !*end;
+    return plain ? fraction : 0;
+}
+
+static int parse_split(pack_options *options, const char *text)
+{
+    size_t n_name = strcspn(text, "=");
+    if (options->n_splits == PACK_MAX_SPLITS)
+        return cli_usage("--split: more than %d", PACK_MAX_SPLITS);
+    if (!text[n_name] || !is_split_name(text, n_name))
+        return cli_usage("--split %s: must be NAME=FRACTION, where the name is at most %d of A-Z, "
+                         "a-z, 0-9, _, - and ., and not only of dots",
+                         text, PACK_MAX_SPLIT_NAME);
+    pack_split *split = &options->splits[options->n_splits];
+    memcpy(split->name, text, n_name);
+    split->name[n_name] = '\0';
+    split->fraction = parse_fraction(text + n_name + 1);
+    if (split->fraction <= 0 || split->fraction >= 1)
+        return cli_usage("--split %s: the fraction must be a number between 0 and 1, such as 0.01",
+                         text);
+    double before = 0;
+    for (size_t i = 0; i < options->n_splits; i++) {
+        before += options->splits[i].fraction;
+        if (strcmp(options->splits[i].name, split->name) == 0)
+            return cli_usage("--split %s: the name is given twice", text);
+    }
+    if (before + split->fraction >= 1)
+        return cli_usage("--split %s: leaves nothing for P itself", text);
+    split->below = (uint64_t)((before + split->fraction) * 18446744073709551616.0);
+    options->n_splits++;
+    return CLI_OK;
+}
+
+static int parse_limit(uint64_t *limit, const char *name, const char *text)
+{
+    if (!cli_parse_u64(text, limit) || *limit == 0 || *limit == PACK_NO_LIMIT)
+        return cli_usage("%s %s: must be a whole number above 0", name, text);
+    return CLI_OK;
+}
+
+static int parse_threads(pack_options *options, const char *text)
+{
+    uint64_t n;
+    if (!cli_parse_u64(text, &n) || n == 0 || n > MAX_THREADS)
+        return cli_usage("--threads %s: must be 1 to %d", text, MAX_THREADS);
+    options->n_threads = (unsigned)n;
+    return CLI_OK;
+}
+
+static int parse_memory(pack_options *options, const char *text)
+{
+    if (!cli_parse_u64(text, &options->memory) || options->memory < MIN_MEMORY ||
+        options->memory > MAX_MEMORY)
+        return cli_usage("--memory %s: must be a size from 8M to 1T", text);
+    return CLI_OK;
+}
+
+static unsigned usable_processors(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 1 ? 1 : (unsigned)n;
+}
+
+void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split)
+{
+    /* find_prefix has seen to the length. */
+    char *end = stpcpy(prefix, options->prefix);
+    *end = '-';
+    strcpy(end + 1, options->splits[split].name);
+}
+
+/* ---- Options ---- */
+
+enum { /* those without a letter */
+    OPT_TOKENIZER = 256,
+    OPT_PATTERN,
+    OPT_SPECIALS_FILE,
+    OPT_SPECIALS,
+    OPT_EOD,
+    OPT_BOS,
+    OPT_FORMAT,
+    OPT_LINES,
+    OPT_FIELD,
+    OPT_SEPARATOR,
+    OPT_UTF8,
+    OPT_ON_ERROR,
+    OPT_BAD_DOCUMENTS,
+    OPT_SPLIT,
+    OPT_LIMIT_DOCS,
+    OPT_LIMIT_TOKENS,
+    OPT_RESTART,
+    OPT_RESUME,
+    OPT_DRY_RUN,
+    OPT_REPORT,
+    OPT_JSON,
+    OPT_MEMORY
+};
+
+static const struct option long_options[] = {
+    {"output", required_argument, NULL, 'o'},
+    {"tokenizer", required_argument, NULL, OPT_TOKENIZER},
+    {"pattern", required_argument, NULL, OPT_PATTERN},
+    {"specials-file", required_argument, NULL, OPT_SPECIALS_FILE},
+    {"specials", required_argument, NULL, OPT_SPECIALS},
+    {"eod", required_argument, NULL, OPT_EOD},
+    {"bos", required_argument, NULL, OPT_BOS},
+    {"format", required_argument, NULL, OPT_FORMAT},
+    {"lines", no_argument, NULL, OPT_LINES},
+    {"field", required_argument, NULL, OPT_FIELD},
+    {"separator", required_argument, NULL, OPT_SEPARATOR},
+    {"utf8", required_argument, NULL, OPT_UTF8},
+    {"on-error", required_argument, NULL, OPT_ON_ERROR},
+    {"bad-documents", required_argument, NULL, OPT_BAD_DOCUMENTS},
+    {"split", required_argument, NULL, OPT_SPLIT},
+    {"limit-docs", required_argument, NULL, OPT_LIMIT_DOCS},
+    {"limit-tokens", required_argument, NULL, OPT_LIMIT_TOKENS},
+    {"force", no_argument, NULL, 'f'},
+    {"restart", no_argument, NULL, OPT_RESTART},
+    {"resume", no_argument, NULL, OPT_RESUME},
+    {"dry-run", no_argument, NULL, OPT_DRY_RUN},
+    {"report", required_argument, NULL, OPT_REPORT},
+    {"json", no_argument, NULL, OPT_JSON},
+    {"quiet", no_argument, NULL, 'q'},
+    {"threads", required_argument, NULL, 'j'},
+    {"memory", required_argument, NULL, OPT_MEMORY},
+    {"help", no_argument, NULL, 'h'},
+    {NULL, 0, NULL, 0},
+};
+
+/* Options that are a switch. false: it is none of them. */
+static bool parse_switch(int c, pack_options *options)
+{
+    switch (c) {
+    case OPT_LINES:
+        options->format = CORPUS_LINES;
+        return true;
+    case 'f':
+        options->force = true;
+        return true;
+    case OPT_RESTART:
+    case OPT_RESUME:
+        options->restart = c == OPT_RESTART;
+        return true;
+    case OPT_DRY_RUN:
+        options->dry_run = true;
+        return true;
+    case OPT_JSON:
+        options->json = true;
+        return true;
+    case 'q':
+        options->quiet = true;
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Where the value of the option goes as it stands, or NULL. */
+static const char **plain_value(int c, pack_options *options)
+{
+    switch (c) {
+    case 'o':
+        return &options->output;
+    case OPT_TOKENIZER:
+        return &options->tokenizer.name;
+    case OPT_PATTERN:
+        return &options->tokenizer.pattern;
+    case OPT_SPECIALS_FILE:
+        return &options->tokenizer.specials;
+    case OPT_EOD:
+        return &options->eod;
+    case OPT_BOS:
+        return &options->bos;
+    case OPT_FIELD:
+        return &options->field;
+    case OPT_BAD_DOCUMENTS:
+        return &options->bad_documents;
+    case OPT_REPORT:
+        return &options->report;
+    default:
+        return NULL;
+    }
+}
+
+static int parse_option(int c, pack_options *options, char **argv)
+{
+    const char **plain = plain_value(c, options);
+    if (plain) {
+        *plain = optarg;
+        return *optarg ? CLI_OK : cli_usage("option %s needs a value", argv[optind - 2]);
+    }
+    switch (c) {
+    case OPT_SPECIALS:
+        if (!tokenizer_specials_policy(optarg, &options->specials))
+            return cli_usage("--specials %s: must be text, match, error or drop", optarg);
+        return CLI_OK;
+    case OPT_FORMAT:
+        return parse_format(options, optarg);
+    case OPT_SEPARATOR:
+        return parse_separator(options, optarg);
+    case OPT_UTF8:
+        return parse_utf8(options, optarg);
+    case OPT_ON_ERROR:
+        return parse_on_error(options, optarg);
+    case OPT_SPLIT:
+        return parse_split(options, optarg);
+    case OPT_LIMIT_DOCS:
+        return parse_limit(&options->limit_documents, "--limit-docs", optarg);
+    case OPT_LIMIT_TOKENS:
+        return parse_limit(&options->limit_tokens, "--limit-tokens", optarg);
+    case 'j':
+        return parse_threads(options, optarg);
+    case OPT_MEMORY:
+        return parse_memory(options, optarg);
+    default:
+        return parse_switch(c, options) ? CLI_OK : cli_bad_option(c, argv);
+    }
+}
+
+/* Options that do not go together. */
+static int check_options(const pack_options *options)
+{
+    if (options->bad_documents && options->on_error != ON_ERROR_COLLECT)
+        return cli_usage("--bad-documents is for --on-error collect");
+    if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
+        return cli_usage("--specials error finds bad documents when their lines are gone: use "
+                         "--on-error skip or fail");
+    if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
+        return cli_usage("--separator is for --format text");
+    return CLI_OK;
+}
+
+static int find_prefix(pack_options *options)
+{
+    if (!options->output)
+        return cli_usage("no output given: -o P");
+    int code = path_output_prefix(options->prefix, options->output, ".tmi");
+    size_t longest = 0;
+    for (size_t i = 0; i < options->n_splits; i++) {
+        size_t n = strlen(options->splits[i].name) + 1;
+        longest = n > longest ? n : longest;
+    }
+    if (code == CLI_OK && strlen(options->prefix) + longest >= PATH_PREFIX_BYTES)
+        return cli_usage("-o: the path is too long");
+    return code;
+}
+
+static int run(pack_options *options, int argc, char **argv)
+{
+    if (optind == argc)
+        return cli_usage("no input given");
+    int code = find_prefix(options);
+    if (code == CLI_OK)
+        code = check_options(options);
+    if (code == CLI_OK)
+        code = pack_run(options, argv + optind, (size_t)(argc - optind));
+    return code;
+}
+
+int pack_command(int argc, char **argv)
+{
+    pack_options options = {
+        .tokenizer = {.name = "bytes"},
+        .eod = "auto",
+        .bos = "none",
+        .field = "text",
+        .limit_documents = PACK_NO_LIMIT,
+        .limit_tokens = PACK_NO_LIMIT,
+        .n_threads = usable_processors(),
+        .memory = DEFAULT_MEMORY,
+    };
+    int code = CLI_OK;
+    opterr = 0;
+    for (int c;
+         code == CLI_OK && (c = getopt_long(argc, argv, ":o:fqj:h", long_options, NULL)) != -1;) {
+        if (c == 'h') {
+            free(options.separator);
+            return cli_help(help);
+        }
+        code = parse_option(c, &options, argv);
+    }
+    if (code == CLI_OK)
+        code = run(&options, argc, argv);
+    free(options.separator);
+    return code;
+}

@@ -1,0 +1,284 @@
+/* verify_command.c - tokmap verify: reads everything and names what is damaged. */
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "commands/dataset_names.h"
+#include "cli/open_failure.h"
+#include "text/json_text.h"
+#include "cli/paths.h"
+
+static const char help[] =
+    "Usage: tokmap verify [OPTION]... P...\n"
+    "\n"
+    "Reads every byte of each dataset P, compares all checksums, checks the rules of the format\n"
+    "and lists each block of tokens that is damaged, with its tokens and documents. P may be a\n"
+    "pattern such as 'data/*'.\n"
+    "\n"
+    "Options:\n"
+    "  -j, --threads N   threads that read, 1 to 64 [one a processor, up to 16]\n"
+    "      --sample F    read only this fraction of the token blocks, above 0 to 1; the index is\n"
+    "                    always read whole [1]\n"
+    "      --seed N      chooses the blocks of a sample [0]\n"
+    "      --json        one JSON object for each dataset, one a line\n"
+    "  -q, --quiet       no progress, and nothing about sound datasets\n"
+    "  -h, --help        print this and exit\n"
+    "\n"
+    "Exit status: 0 sound, 4 damaged, 75 a file could not be read; of several datasets that of\n"
+    "the first that is not sound.\n"
+    "\n"
+    "Examples:\n"
+    "  tokmap verify data/train\n"
+    "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n";
+
+typedef struct verify_command_options {
+    uint64_t n_threads, seed;
+    double sample;
+    bool json, quiet;
+} verify_command_options;
+
+/* What the calls of tokmap_dataset_verify need. */
+typedef struct verify_view {
+    const char *path;
+    tokmap_dataset_info info;
+    cli_progress progress;
+    bool json;
+    uint64_t n_damages, n_bad_blocks, n_unreadable;
+} verify_view;
+
+static void on_progress(void *user, uint64_t bytes_done, uint64_t bytes_total)
+{
+    verify_view *view = user;
+    cli_progress_update(&view->progress, bytes_done, bytes_total);
+}
+
+static bool is_block(const tokmap_damage *d)
+{
+    return d->n_tokens > 0;
+}
+
+static void print_damage(const verify_view *view, const tokmap_damage *d)
+{
+    if (!is_block(d)) {
+        cli_print_plain(stdout, d->error.text, strlen(d->error.text));
+        putchar('\n');
+        return;
+    }
+    cli_print_plain(stdout, view->info.token_path, strlen(view->info.token_path));
+    printf(": block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 "): ", d->block_index, d->first_byte,
+           d->first_byte + d->n_bytes - 1);
+    if (d->kind == TOKMAP_DAMAGE_BLOCK)
+        fputs("checksum differs", stdout);
+    else if (d->kind == TOKMAP_DAMAGE_CONTENT)
+        printf("an id above %" PRIu32 ", the largest that the index names", view->info.largest_id);
+    else if (d->error.sys_errno)
+        printf("cannot be read: %s", strerror(d->error.sys_errno));
+    else
+        fputs("cannot be read: the file is too short", stdout);
+    printf("; tokens %" PRIu64 "-%" PRIu64, d->first_token, d->first_token + d->n_tokens - 1);
+    if (d->n_documents)
+        printf(", documents %" PRIu64 "-%" PRIu64, d->first_document,
+               d->first_document + d->n_documents - 1);
+    putchar('\n');
+}
+
+static const char *const kind_names[] = {
+    [TOKMAP_DAMAGE_BLOCK] = "block",
+    [TOKMAP_DAMAGE_SECTION] = "section",
+    [TOKMAP_DAMAGE_CONTENT] = "content",
+    [TOKMAP_DAMAGE_UNREADABLE] = "unreadable",
+};
+
+static void print_json_damage(const verify_view *view, const tokmap_damage *d)
+{
+    printf("%s{\"kind\": \"%s\", \"first_byte\": %" PRIu64 ", \"n_bytes\": %" PRIu64,
+           view->n_damages ? ", " : "", kind_names[d->kind], d->first_byte, d->n_bytes);
+    if (is_block(d))
+        printf(", \"block\": %" PRIu64 ", \"first_token\": %" PRIu64 ", \"n_tokens\": %" PRIu64
+               ", \"first_document\": %" PRIu64 ", \"n_documents\": %" PRIu64,
+               d->block_index, d->first_token, d->n_tokens, d->first_document, d->n_documents);
+    fputs(", \"message\": ", stdout);
+    json_text_print_string(stdout, d->error.text, strlen(d->error.text));
+    putchar('}');
+}
+
+static void on_damage(void *user, const tokmap_damage *d)
+{
+    verify_view *view = user;
+    cli_progress_clear(&view->progress);
+    if (view->json)
+        print_json_damage(view, d);
+    else
+        print_damage(view, d);
+    view->n_damages++;
+    view->n_bad_blocks += is_block(d);
+    view->n_unreadable += d->error.sys_errno != 0;
+}
+
+static void print_verdict(const verify_view *view, const tokmap_verify_report *r)
+{
+    cli_print_plain(stdout, view->path, strlen(view->path));
+    cli_text blocks = cli_count_of(r->n_blocks, "block");
+    const char *word = view->n_unreadable == view->n_damages ? "UNREADABLE" : "DAMAGED";
+    if (view->n_bad_blocks)
+        printf(": %s: %s of %s", word, cli_count(view->n_bad_blocks).s, blocks.s);
+    else if (view->n_damages)
+        printf(": %s: the index", word);
+    else if (r->n_blocks_checked < r->n_blocks)
+        printf(": no damage found in %s of %s", cli_count(r->n_blocks_checked).s, blocks.s);
+    else
+        printf(": sound, %s", blocks.s);
+    if (view->n_bad_blocks && view->n_damages > view->n_bad_blocks)
+        fputs(" and the index", stdout);
+    if (view->n_damages && r->n_blocks_checked < r->n_blocks)
+        printf("; %s of %s read", cli_count(r->n_blocks_checked).s, blocks.s);
+    printf(", %s read\n", cli_bytes(r->bytes_read).s);
+}
+
+static void begin_json(const char *path)
+{
+    fputs("{\"schema_version\": 1, \"path\": ", stdout);
+    json_text_print_string(stdout, path, strlen(path));
+}
+
+static void print_json_error(const tokmap_error *err)
+{
+    fputs(", \"error\": ", stdout);
+    json_text_print_string(stdout, err->text, strlen(err->text));
+}
+
+static int run_verify(const tokmap_dataset *ds, verify_view *view,
+                      const verify_command_options *options)
+{
+    tokmap_verify_report report = {0};
+    tokmap_error err = {.status = TOKMAP_OK};
+    tokmap_verify_options verify_options = {
+        .struct_size = sizeof verify_options,
+        .n_threads = (uint32_t)options->n_threads,
+        .sample = options->sample,
+        .seed = options->seed,
+        .user = view,
+        .on_progress = on_progress,
+        .on_damage = on_damage,
+    };
+    if (view->json) {
+        begin_json(view->path);
+        fputs(", \"damages\": [", stdout);
+    }
+    tokmap_status status = tokmap_dataset_verify(ds, &verify_options, &report, &err);
+    cli_progress_end(&view->progress, report.bytes_read);
+    if (view->json)
+        printf("], \"sound\": %s", status == TOKMAP_OK ? "true" : "false");
+    /* The damages have been told one by one; any other error has not. */
+    bool is_untold = status != TOKMAP_OK && view->n_damages == 0;
+    if (view->json && is_untold)
+        print_json_error(&err);
+    if (view->json)
+        printf(", \"n_blocks\": %" PRIu64 ", \"n_blocks_checked\": %" PRIu64
+               ", \"n_bad_blocks\": %" PRIu64 ", \"bytes_read\": %" PRIu64 "}\n",
+               report.n_blocks, report.n_blocks_checked, view->n_bad_blocks, report.bytes_read);
+    if (is_untold)
+        return cli_fail(&err);
+    if (!view->json && !(options->quiet && status == TOKMAP_OK))
+        print_verdict(view, &report);
+    return cli_exit_code(&err);
+}
+
+static int verify_one(const char *path, const verify_command_options *options)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK) {
+        if (options->json) {
+            begin_json(path);
+            fputs(", \"damages\": [], \"sound\": false", stdout);
+            print_json_error(&err);
+            puts("}");
+        }
+        return open_failure(path, &err);
+    }
+    verify_view view = {.path = path, .json = options->json};
+    view.info.struct_size = sizeof view.info;
+    tokmap_dataset_get_info(ds, &view.info);
+    cli_progress_begin(&view.progress, "verify", options->quiet);
+    int code = run_verify(ds, &view, options);
+    tokmap_dataset_close(ds);
+    return code;
+}
+
+static int verify_all(const dataset_names *names, const verify_command_options *options)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < names->n; i++) {
+        int one = verify_one(names->paths[i], options);
+        code = code == CLI_OK ? one : code;
+    }
+    int finished = cli_finish();
+    return code == CLI_OK ? finished : code;
+}
+
+static bool parse_fraction(const char *text, double *out)
+{
+    char *end;
+    *out = strtod(text, &end);
+    return end != text && *end == '\0' && *out > 0 && *out <= 1;
+}
+
+static int parse_option(int c, verify_command_options *options, char **argv)
+{
+    switch (c) {
+    case 'j':
+        if (!cli_parse_u64(optarg, &options->n_threads) || options->n_threads == 0 ||
+            options->n_threads > 64)
+            return cli_usage("--threads needs a number from 1 to 64, not '%s'", optarg);
+        return CLI_OK;
+    case 'f':
+        if (!parse_fraction(optarg, &options->sample))
+            return cli_usage("--sample needs a fraction above 0 and up to 1, not '%s'", optarg);
+        return CLI_OK;
+    case 's':
+        if (!cli_parse_u64(optarg, &options->seed))
+            return cli_usage("--seed needs a whole number, not '%s'", optarg);
+        return CLI_OK;
+    case 'J':
+        options->json = true;
+        return CLI_OK;
+    case 'q':
+        options->quiet = true;
+        return CLI_OK;
+    default:
+        return cli_bad_option(c, argv);
+    }
+}
+
+int verify_command(int argc, char **argv)
+{
+    static const struct option long_options[] = {
+        {"threads", required_argument, NULL, 'j'},
+        {"sample", required_argument, NULL, 'f'},
+        {"seed", required_argument, NULL, 's'},
+        {"json", no_argument, NULL, 'J'},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    verify_command_options options = {0};
+    opterr = 0;
+    for (int c; (c = getopt_long(argc, argv, ":j:qh", long_options, NULL)) != -1;) {
+        if (c == 'h')
+            return cli_help(help);
+        int code = parse_option(c, &options, argv);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (optind == argc)
+        return cli_usage("no dataset given");
+    dataset_names names;
+    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    if (code == CLI_OK)
+        code = verify_all(&names, &options);
+    dataset_names_free(&names);
+    return code;
+}

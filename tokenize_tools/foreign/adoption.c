@@ -1,0 +1,502 @@
+/* adoption.c - recognise the file; decode what stands around its tokens; hand the documents and
+ * every token to the writer. The borders come first: a bad table is told before terabytes are
+ * read. */
+#include "foreign/adoption.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "corpus/input.h"
+#include "cli/paths.h"
+#include "foreign/regular_file.h"
+#include "tokmap_writer.h"
+
+typedef struct adoption {
+    const adopt_request *request;
+    regular_file tokens;
+    regular_file table;    /* Megatron's X.idx, datatrove's X.ds.index */
+    regular_file metadata; /* datatrove's */
+    char csv_path[4096];   /* OLMo's table; empty when it is not used */
+    foreign_layout layout;
+    bool border_begins; /* layout.border_id begins a document, and does not end it */
+    tokmap_writer *writer;
+    uint64_t n_documents;
+    tokmap_error writer_error; /* why the writer took no document */
+} adoption;
+
+static size_t suffix_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    return dot ? strlen(dot) : 0;
+}
+
+static int too_long(const char *path)
+{
+    return cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
+}
+
+/* A refusal by a decoder. When the system is to blame the exit code says so. */
+static int refused(const adoption *a, const char *path, const foreign_error *err)
+{
+    int sys_errno = a->tokens.sys_errno;
+    sys_errno = sys_errno ? sys_errno : a->table.sys_errno;
+    sys_errno = sys_errno ? sys_errno : a->metadata.sys_errno;
+    if (sys_errno) {
+        return cli_error(cli_errno_exit_code(sys_errno), "%s: %s: %s", path, err->text,
+                         strerror(sys_errno));
+    }
+    return cli_error(CLI_INPUT, "%s: %s", path, err->text);
+}
+
+/* Once the writer is open its only wrong arguments are documents and ids: they come from the
+ * file. */
+static int writer_failed(const tokmap_error *err)
+{
+    int code = cli_fail(err);
+    return err->status == TOKMAP_ERR_ARGUMENT ? CLI_INPUT : code;
+}
+
+/* ---- What is it? ---- */
+
+typedef struct file_kind {
+    foreign_format format;
+    const char *other; /* what it is when it cannot be raw tokens */
+} file_kind;
+
+static int read_kind(const adoption *a, const regular_file *file, file_kind *kind)
+{
+    uint8_t head[FOREIGN_HEAD_BYTES];
+    size_t n_head;
+    foreign_error err = {{0}};
+    if (!regular_file_head(file, head, &n_head, &err))
+        return refused(a, file->path, &err);
+    kind->format = foreign_recognise(head, n_head, file->bytes.size);
+    kind->other = foreign_other_kind(head, n_head, file->bytes.size);
+    return CLI_OK;
+}
+
+/* The .idx beside a .bin makes it Megatron's if it begins like one. */
+static int has_megatron_index(adoption *a, bool *out)
+{
+    *out = false;
+    regular_file *idx = &a->table;
+    if (!path_ends_with(a->tokens.path, ".bin"))
+        return CLI_OK;
+    if (!regular_file_path(idx, a->tokens.path, 4, ".idx"))
+        return too_long(a->tokens.path);
+    if (!regular_file_exists(idx))
+        return CLI_OK;
+    file_kind kind = {FOREIGN_NONE, NULL};
+    int code = regular_file_open(idx);
+    if (code == CLI_OK)
+        code = read_kind(a, idx, &kind);
+    if (code != CLI_OK)
+        return code;
+    *out = kind.format == FOREIGN_MEGATRON;
+    if (!*out && kind.other) {
+        return cli_error(CLI_INPUT, "%s: beside it stands %s, not a Megatron index: %s",
+                         a->tokens.path, kind.other, idx->path);
+    }
+    regular_file_close(idx);
+    return CLI_OK;
+}
+
+static int has_datatrove_index(adoption *a, bool *out)
+{
+    if (!regular_file_path(&a->table, a->tokens.path, 0, ".index"))
+        return too_long(a->tokens.path);
+    *out = regular_file_exists(&a->table);
+    return CLI_OK;
+}
+
+/* a->tokens is open: the file that the user named. */
+static int detect(adoption *a, foreign_format *format)
+{
+    file_kind kind = {FOREIGN_NONE, NULL};
+    bool found;
+    int code = read_kind(a, &a->tokens, &kind);
+    *format = kind.format;
+    if (code != CLI_OK || kind.format == FOREIGN_MEGATRON)
+        return code;
+    code = has_megatron_index(a, &found);
+    if (code != CLI_OK || found) {
+        *format = FOREIGN_MEGATRON;
+        return code;
+    }
+    if (kind.format != FOREIGN_NONE)
+        return CLI_OK;
+    code = has_datatrove_index(a, &found);
+    if (code != CLI_OK || found) {
+        *format = FOREIGN_DATATROVE;
+        return code;
+    }
+    if (kind.other) {
+        return cli_error(CLI_INPUT, "%s: is %s, which cannot be adopted in place", a->tokens.path,
+                         kind.other);
+    }
+    *format = FOREIGN_RAW;
+    return CLI_OK;
+}
+
+/* ---- Decode ---- */
+
+static int decode_megatron(adoption *a)
+{
+    char named[sizeof a->tokens.path];
+    memcpy(named, a->tokens.path, sizeof named);
+    bool is_bin = path_ends_with(named, ".bin");
+    if (!is_bin && !path_ends_with(named, ".idx"))
+        return cli_error(CLI_INPUT, "%s: a Megatron dataset is a pair X.bin and X.idx", named);
+    if (!is_bin) {
+        regular_file_close(&a->tokens);
+        if (!regular_file_path(&a->tokens, named, 4, ".bin"))
+            return too_long(named);
+        int code = regular_file_open(&a->tokens);
+        if (code != CLI_OK)
+            return code;
+    }
+    if (!regular_file_path(&a->table, named, 4, ".idx"))
+        return too_long(named);
+    int code = regular_file_open(&a->table);
+    if (code != CLI_OK)
+        return code;
+    foreign_error err = {{0}};
+    if (!foreign_megatron_decode(&a->layout, &a->table.bytes, a->tokens.bytes.size, &err))
+        return refused(a, a->table.path, &err);
+    return CLI_OK;
+}
+
+static int decode_datatrove(adoption *a)
+{
+    if (!regular_file_path(&a->table, a->tokens.path, 0, ".index") ||
+        !regular_file_path(&a->metadata, a->tokens.path, 0, ".metadata"))
+        return too_long(a->tokens.path);
+    int code = regular_file_open(&a->table);
+    if (code != CLI_OK)
+        return code;
+    const foreign_bytes *metadata = NULL;
+    if (regular_file_exists(&a->metadata)) {
+        code = regular_file_open(&a->metadata);
+        if (code != CLI_OK)
+            return code;
+        metadata = &a->metadata.bytes;
+    }
+    foreign_datatrove files = {.ds_bytes = a->tokens.bytes.size,
+                               .index = &a->table.bytes,
+                               .metadata = metadata,
+                               .token_bytes = a->request->token_bytes};
+    foreign_error err = {{0}};
+    if (!foreign_datatrove_decode(&a->layout, &files, &err))
+        return refused(a, a->tokens.path, &err);
+    regular_file loss = {.fd = -1};
+    if (!a->request->quiet && regular_file_path(&loss, a->tokens.path, 0, ".loss") &&
+        regular_file_exists(&loss))
+        cli_warn("%s: is not taken over: a tokmap dataset holds no loss mask", loss.path);
+    return CLI_OK;
+}
+
+static int decode_raw(adoption *a)
+{
+    file_kind kind = {FOREIGN_NONE, NULL};
+    int code = read_kind(a, &a->tokens, &kind);
+    if (code != CLI_OK)
+        return code;
+    if (kind.other)
+        return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind.other);
+    if (a->request->token_bytes == 0) {
+        return cli_usage("%s: looks like raw tokens, which do not say what they are: give --dtype "
+                         "u16 or u32, and --eod ID (a document ends after it), --bos ID (begins at "
+                         "it) or --eod none (no borders)",
+                         a->tokens.path);
+    }
+    foreign_error err = {{0}};
+    if (!foreign_raw_decode(&a->layout, a->tokens.bytes.size, a->request->token_bytes, &err))
+        return refused(a, a->tokens.path, &err);
+    bool asked = a->request->eod.is_given || a->request->bos.is_given;
+    regular_file csv = {.fd = -1};
+    if (!regular_file_path(&csv, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz"))
+        return too_long(a->tokens.path);
+    if (!asked && regular_file_exists(&csv)) {
+        memcpy(a->csv_path, csv.path, sizeof a->csv_path);
+        a->layout.borders = FOREIGN_BORDERS_LISTED;
+    }
+    return CLI_OK;
+}
+
+static int decode(adoption *a, foreign_format format)
+{
+    foreign_error err = {{0}};
+    switch (format) {
+    case FOREIGN_MEGATRON:
+        return decode_megatron(a);
+    case FOREIGN_DATATROVE:
+        return decode_datatrove(a);
+    case FOREIGN_NUMPY:
+        if (!foreign_numpy_decode(&a->layout, &a->tokens.bytes, &err))
+            return refused(a, a->tokens.path, &err);
+        return CLI_OK;
+    case FOREIGN_LLMC:
+        if (!foreign_llmc_decode(&a->layout, &a->tokens.bytes, &err))
+            return refused(a, a->tokens.path, &err);
+        return CLI_OK;
+    default:
+        return decode_raw(a);
+    }
+}
+
+/* ---- What the user says about borders ---- */
+
+static int apply_ids(adoption *a)
+{
+    const adopt_request *request = a->request;
+    foreign_layout *layout = &a->layout;
+    bool is_eod = request->eod.is_given && !request->eod.is_none;
+    bool is_bos = request->bos.is_given && !request->bos.is_none;
+    bool is_listed = layout->borders == FOREIGN_BORDERS_LISTED;
+    if (is_eod || is_bos) {
+        layout->border_id = is_eod ? request->eod.id : request->bos.id;
+        a->border_begins = is_bos;
+        if (!is_listed)
+            layout->borders = is_eod ? FOREIGN_BORDERS_END : FOREIGN_BORDERS_BEGIN;
+    } else if (is_listed) {
+        layout->border_id = TOKMAP_NO_ID;
+    } else if (request->eod.is_given || request->bos.is_given) {
+        layout->borders = FOREIGN_BORDERS_NONE;
+        layout->border_id = TOKMAP_NO_ID;
+    }
+    a->border_begins |= layout->borders == FOREIGN_BORDERS_BEGIN;
+    if (layout->borders == FOREIGN_BORDERS_UNKNOWN) {
+        return cli_usage("%s: nothing in it says where documents end: give --eod ID (a document "
+                         "ends after it), --bos ID (begins at it) or --eod none (no borders)",
+                         a->tokens.path);
+    }
+    uint64_t limit = layout->token_bytes == 2 ? 1ULL << 16 : UINT32_MAX;
+    if (request->vocab_size != 0 && request->vocab_size < limit)
+        limit = request->vocab_size;
+    if (layout->border_id != TOKMAP_NO_ID && layout->border_id >= limit) {
+        return cli_usage("%s: the document border %u is no id here: the largest can be %llu",
+                         a->tokens.path, layout->border_id, (unsigned long long)limit - 1);
+    }
+    return CLI_OK;
+}
+
+static int check_dtype(const adoption *a)
+{
+    uint32_t asked = a->request->token_bytes;
+    if (asked != 0 && asked != a->layout.token_bytes) {
+        return cli_error(CLI_INPUT, "%s: is a %s file of u%u tokens: --dtype disagrees",
+                         a->tokens.path, foreign_format_name(a->layout.format),
+                         8 * a->layout.token_bytes);
+    }
+    return CLI_OK;
+}
+
+/* ---- Write the index ---- */
+
+static bool take_document(void *user, uint64_t n_tokens)
+{
+    adoption *a = user;
+    a->n_documents++;
+    return tokmap_writer_add_document(a->writer, n_tokens, &a->writer_error) == TOKMAP_OK;
+}
+
+/* Why a walk that feeds documents ended: the writer, or the decoder. */
+static int walk_failed(const adoption *a, const char *path, const foreign_error *err)
+{
+    if (a->writer_error.status != TOKMAP_OK)
+        return writer_failed(&a->writer_error);
+    return refused(a, path, err);
+}
+
+static int add_csv_documents(adoption *a, const foreign_sink *sink)
+{
+    char text[16384];
+    input_error input_err;
+    foreign_error err = {{0}};
+    foreign_csv csv;
+    input *in = input_open(a->csv_path, &input_err);
+    if (!in)
+        return cli_input_failed(input_err.sys_errno, input_err.text);
+    foreign_csv_begin(&csv, a->layout.n_tokens);
+    int code = CLI_OK;
+    ssize_t n = 0;
+    while (code == CLI_OK && (n = input_read(in, text, sizeof text, &input_err)) > 0)
+        if (!foreign_csv_feed(&csv, text, (size_t)n, sink, &err))
+            code = walk_failed(a, a->tokens.path, &err);
+    if (n < 0)
+        code = cli_input_failed(input_err.sys_errno, input_err.text);
+    if (code == CLI_OK && !foreign_csv_end(&csv, sink, &err))
+        code = walk_failed(a, a->tokens.path, &err);
+    input_close(in);
+    return code;
+}
+
+static int add_listed_documents(adoption *a, const foreign_sink *sink)
+{
+    foreign_error err = {{0}};
+    if (a->layout.borders != FOREIGN_BORDERS_LISTED)
+        return CLI_OK;
+    if (a->layout.format == FOREIGN_MEGATRON) {
+        if (!foreign_megatron_documents(&a->layout, &a->table.bytes, sink, &err))
+            return walk_failed(a, a->table.path, &err);
+        return CLI_OK;
+    }
+    if (a->layout.format == FOREIGN_DATATROVE) {
+        if (!foreign_datatrove_documents(&a->layout, &a->table.bytes, sink, &err))
+            return walk_failed(a, a->tokens.path, &err);
+        return CLI_OK;
+    }
+    return add_csv_documents(a, sink);
+}
+
+/* The writer compares ids with the vocabulary before they can be looked at here, and knows nothing
+ * of signs: what it calls too large may be negative. */
+static void find_negative(adoption *a, foreign_error *err)
+{
+    const foreign_layout *layout = &a->layout;
+    uint64_t offset = a->writer_error.file_offset;
+    uint8_t id[4];
+    if (!layout->is_signed || a->writer_error.status != TOKMAP_ERR_ARGUMENT ||
+        !foreign_read(&a->tokens.bytes, offset, id, sizeof id, err) || le_get32(id) <= INT32_MAX)
+        return;
+    foreign_refuse_negative(layout, (offset - layout->token_offset) / layout->token_bytes,
+                            le_get32(id), err);
+    a->writer_error.status = TOKMAP_OK;
+}
+
+static int scan_tokens(adoption *a, const foreign_sink *sink)
+{
+    const foreign_layout *layout = &a->layout;
+    foreign_scan scan;
+    foreign_error err = {{0}};
+    cli_progress progress;
+    const void *tokens;
+    size_t n_tokens;
+    tokmap_status status;
+    foreign_scan_begin(&scan, layout);
+    cli_progress_begin(&progress, "index", a->request->quiet);
+    while ((status = tokmap_writer_scan(a->writer, &tokens, &n_tokens, &a->writer_error)) ==
+           TOKMAP_OK) {
+        if (!foreign_scan_feed(&scan, tokens, n_tokens, sink, &err))
+            break;
+        cli_progress_update(&progress, scan.done * layout->token_bytes,
+                            layout->n_tokens * layout->token_bytes);
+    }
+    bool is_done = status == TOKMAP_END;
+    if (is_done)
+        a->writer_error.status = TOKMAP_OK;
+    if (!is_done || !foreign_scan_end(&scan, sink)) {
+        cli_progress_clear(&progress);
+        find_negative(a, &err);
+        return walk_failed(a, a->tokens.path, &err);
+    }
+    cli_progress_end(&progress, layout->n_tokens * layout->token_bytes);
+    return CLI_OK;
+}
+
+static int finish_index(adoption *a)
+{
+    const char *slash = strrchr(a->tokens.path, '/');
+    const char *name = slash ? slash + 1 : a->tokens.path;
+    char metadata[192], begin[48] = "";
+    if (a->border_begins)
+        snprintf(begin, sizeof begin, ",\"documents_begin_with\":%" PRIu32, a->layout.border_id);
+    int n_metadata =
+        snprintf(metadata, sizeof metadata,
+                 "{\"created_by\":\"tokmap %s\",\"adopted_from\":{\"format\":\"%s\"%s}}",
+                 tokmap_version(), foreign_format_name(a->layout.format), begin);
+    tokmap_error err;
+    if (tokmap_writer_end_source(a->writer, name, a->tokens.bytes.size, 0, &err) != TOKMAP_OK ||
+        tokmap_writer_set_metadata(a->writer, metadata, (size_t)n_metadata, &err) != TOKMAP_OK ||
+        tokmap_writer_finish(a->writer, &err) != TOKMAP_OK)
+        return writer_failed(&err);
+    return CLI_OK;
+}
+
+/* The index and what it is called on the way must not be any of the files that are read. */
+static int check_output_apart(const adoption *a)
+{
+    static const char *const suffixes[] = {".tmi", ".tmi.partial", ".tmi.replaced"};
+    const char *const read[] = {a->tokens.path, a->table.path, a->metadata.path, a->csv_path};
+    int code = CLI_OK;
+    for (size_t i = 0; i < sizeof read / sizeof *read && code == CLI_OK; i++)
+        code = path_protect_name(read[i], "an input");
+    for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && code == CLI_OK; i++) {
+        regular_file out;
+        if (!regular_file_path(&out, a->tokens.path, suffix_length(a->tokens.path), suffixes[i]))
+            return too_long(a->tokens.path);
+        code = path_check_output(out.path);
+    }
+    return code;
+}
+
+static int write_index(adoption *a)
+{
+    tokmap_adopt_options options = {.struct_size = sizeof options,
+                                    .token_offset = a->layout.token_offset,
+                                    .n_tokens = a->layout.n_tokens,
+                                    .vocab_size = a->request->vocab_size,
+                                    .token_bytes = a->layout.token_bytes,
+                                    .eod_id = a->border_begins ? TOKMAP_NO_ID : a->layout.border_id,
+                                    .replace = a->request->replace};
+    foreign_sink sink = {take_document, a};
+    tokmap_error err;
+    if (tokmap_writer_adopt(&a->writer, a->tokens.path, &options, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    int code = add_listed_documents(a, &sink);
+    if (code == CLI_OK)
+        code = scan_tokens(a, &sink);
+    if (code == CLI_OK)
+        code = regular_file_check(&a->table);
+    if (code == CLI_OK)
+        code = regular_file_check(&a->metadata);
+    if (code == CLI_OK)
+        code = finish_index(a);
+    tokmap_writer_close(a->writer);
+    const bool by_id =
+        a->layout.borders == FOREIGN_BORDERS_BEGIN || a->layout.borders == FOREIGN_BORDERS_END;
+    if (code == CLI_OK && by_id && a->n_documents == 1 && !a->request->quiet)
+        cli_warn("%s: the whole file is one document: is %" PRIu32 " the id between documents?",
+                 a->tokens.path, a->layout.border_id);
+    return code;
+}
+
+int adopt_file(const char *path, const adopt_request *request, adopt_result *result)
+{
+    adoption *a = malloc(sizeof *a); /* paths: too much for a small stack */
+    foreign_format format = request->format;
+    if (!a)
+        return cli_no_memory();
+    *a = (adoption){.request = request, .tokens.fd = -1, .table.fd = -1, .metadata.fd = -1};
+    int code =
+        regular_file_path(&a->tokens, path, 0, "") ? regular_file_open(&a->tokens) : too_long(path);
+    if (code == CLI_OK && format == FOREIGN_NONE)
+        code = detect(a, &format);
+    if (code == CLI_OK)
+        code = decode(a, format);
+    if (code == CLI_OK)
+        code = check_dtype(a);
+    if (code == CLI_OK)
+        code = apply_ids(a);
+    if (code == CLI_OK)
+        code = check_output_apart(a);
+    if (code == CLI_OK)
+        code = write_index(a);
+    if (code == CLI_OK) {
+        size_t n = strlen(a->tokens.path) - suffix_length(a->tokens.path);
+        memcpy(result->prefix, a->tokens.path, n);
+        result->prefix[n] = '\0';
+        result->format = a->layout.format;
+    }
+    regular_file_close(&a->tokens);
+    regular_file_close(&a->table);
+    regular_file_close(&a->metadata);
+    free(a);
+    return code;
+}

@@ -1,0 +1,30 @@
+/* adoption.h - gives one file of another program an index, without copying a token. */
+#ifndef TOKMAP_ADOPTION_H
+#define TOKMAP_ADOPTION_H
+
+#include "foreign/foreign.h"
+#include "tokmap.h"
+
+/* --eod and --bos: not given, "none", or an id. */
+typedef struct adopt_id {
+    bool is_given, is_none;
+    uint32_t id;
+} adopt_id;
+
+typedef struct adopt_request {
+    foreign_format format; /* FOREIGN_NONE: find out */
+    uint32_t token_bytes;  /* 0: find out */
+    adopt_id eod, bos;     /* at most one of them is an id */
+    uint64_t vocab_size;   /* 0: not known */
+    bool replace, quiet;
+} adopt_request;
+
+typedef struct adopt_result {
+    foreign_format format;
+    char prefix[4096]; /* the index is prefix.tmi */
+} adopt_result;
+
+/* Prints what is wrong and returns an exit code. */
+int adopt_file(const char *path, const adopt_request *request, adopt_result *result);
+
+#endif /* TOKMAP_ADOPTION_H */

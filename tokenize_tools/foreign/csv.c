@@ -1,0 +1,111 @@
+/* foreign_csv.c - the table beside an OLMo file, one line a document: `start,end[,id,source,place]`
+ * in tokens, half open. Only the first two columns are read; the others may be quoted and hold
+ * anything. */
+#include "foreign/foreign.h"
+
+void foreign_csv_begin(foreign_csv *csv, uint64_t n_tokens)
+{
+    *csv = (foreign_csv){.n_tokens = n_tokens, .line = 1, .at_line_start = true};
+}
+
+static bool damaged(const foreign_csv *csv, foreign_error *err)
+{
+    return foreign_refuse(err, "has a damaged .csv.gz: line %llu is not `start,end,...`",
+                          (unsigned long long)csv->line);
+}
+
+static bool end_column(foreign_csv *csv, foreign_error *err)
+{
+    if (csv->column < 2) {
+        if (!csv->has_digits)
+            return damaged(csv, err);
+        if (csv->column == 0) {
+            csv->row_start = csv->number;
+            csv->number = 0;
+            csv->has_digits = false;
+        }
+        csv->column++;
+    }
+    return true;
+}
+
+static bool end_line(foreign_csv *csv, const foreign_sink *sink, foreign_error *err)
+{
+    if (!csv->at_line_start) {
+        if (!end_column(csv, err))
+            return false;
+        if (csv->column < 2)
+            return damaged(csv, err);
+        if (csv->row_start != csv->end || csv->number < csv->row_start ||
+            csv->number > csv->n_tokens) {
+            return foreign_refuse(err,
+                                  "cannot be cut by its .csv.gz: line %llu is the tokens %llu to "
+                                  "%llu, after %llu, of %llu; it must cover all in order. Give "
+                                  "--eod to go without it",
+                                  (unsigned long long)csv->line, (unsigned long long)csv->row_start,
+                                  (unsigned long long)csv->number, (unsigned long long)csv->end,
+                                  (unsigned long long)csv->n_tokens);
+        }
+        csv->end = csv->number;
+        if (!sink->document(sink->user, csv->number - csv->row_start))
+            return false;
+    }
+    csv->number = 0;
+    csv->has_digits = false;
+    csv->column = 0;
+    csv->at_line_start = true;
+    csv->line++;
+    return true;
+}
+
+static bool feed_digit(foreign_csv *csv, char c, foreign_error *err)
+{
+    if (c < '0' || c > '9' || __builtin_mul_overflow(csv->number, 10, &csv->number) ||
+        __builtin_add_overflow(csv->number, (uint64_t)(c - '0'), &csv->number))
+        return damaged(csv, err);
+    csv->has_digits = true;
+    return true;
+}
+
+static bool feed_char(foreign_csv *csv, char c, const foreign_sink *sink, foreign_error *err)
+{
+    /* A doubled quote inside quotes leaves and enters them again, which comes to the same. */
+    if (c == '"' && csv->column >= 2) {
+        csv->in_quotes = !csv->in_quotes;
+        return true;
+    }
+    if (csv->in_quotes)
+        return true;
+    if (c == '\n')
+        return end_line(csv, sink, err);
+    if (c == '\r')
+        return true;
+    csv->at_line_start = false;
+    if (c == ',')
+        return end_column(csv, err);
+    return csv->column >= 2 || feed_digit(csv, c, err);
+}
+
+bool foreign_csv_feed(foreign_csv *csv, const char *text, size_t n_bytes, const foreign_sink *sink,
+                      foreign_error *err)
+{
+    for (size_t i = 0; i < n_bytes; i++)
+        if (!feed_char(csv, text[i], sink, err))
+            return false;
+    return true;
+}
+
+bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, foreign_error *err)
+{
+    if (csv->in_quotes)
+        return damaged(csv, err);
+    if (!csv->at_line_start && !end_line(csv, sink, err))
+        return false;
+    if (csv->end != csv->n_tokens) {
+        return foreign_refuse(err,
+                              "cannot be cut by its .csv.gz: that ends at token %llu of %llu. Give "
+                              "--eod to go without it",
+                              (unsigned long long)csv->end, (unsigned long long)csv->n_tokens);
+    }
+    return true;
+}

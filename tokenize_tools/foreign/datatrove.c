@@ -1,0 +1,148 @@
+/* foreign_datatrove.c - X.ds (tokens only), X.ds.index (u64 document ends in tokens, nothing else)
+ * and X.ds.metadata (text: "tokenizer|token size" or only "tokenizer", token count, the same for
+ * people). */
+#include "foreign/foreign.h"
+
+#include <string.h>
+
+enum {
+    MAX_METADATA_BYTES = 4096
+};
+
+typedef struct metadata_facts {
+    uint32_t token_bytes; /* 0: not said */
+    uint64_t n_tokens;
+    bool has_count;
+} metadata_facts;
+
+/* A number that fills [p, end). */
+static bool whole_number(const char *p, const char *end, uint64_t *out)
+{
+    uint64_t value = 0;
+    if (p == end)
+        return false;
+    for (; p < end; p++)
+        if (*p < '0' || *p > '9' || __builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+            return false;
+    *out = value;
+    return true;
+}
+
+static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, foreign_error *err)
+{
+    char text[MAX_METADATA_BYTES];
+    if (metadata->size > sizeof text) {
+        return foreign_refuse(err, "has a .metadata of %llu bytes; it should be three lines",
+                              (unsigned long long)metadata->size);
+    }
+    size_t n = (size_t)metadata->size;
+    if (!foreign_read(metadata, 0, text, n, err))
+        return false;
+    const char *end = text + n;
+    const char *line_end = memchr(text, '\n', n);
+    line_end = line_end ? line_end : end;
+    const char *bar = line_end; /* the last one: a tokenizer's name may hold others */
+    while (bar > text && bar[-1] != '|')
+        bar--;
+    uint64_t token_bytes;
+    if (bar > text && whole_number(bar, line_end, &token_bytes)) {
+        if (token_bytes != 2 && token_bytes != 4) {
+            return foreign_refuse(err, "has tokens of %llu bytes; only 2 and 4 can be adopted",
+                                  (unsigned long long)token_bytes);
+        }
+        facts->token_bytes = (uint32_t)token_bytes;
+    }
+    const char *count = line_end == end ? end : line_end + 1;
+    const char *count_end = memchr(count, '\n', (size_t)(end - count));
+    facts->has_count = whole_number(count, count_end ? count_end : end, &facts->n_tokens);
+    return true;
+}
+
+static bool fits(uint64_t n_tokens, uint32_t token_bytes, uint64_t ds_bytes)
+{
+    return ds_bytes % token_bytes == 0 && ds_bytes / token_bytes == n_tokens;
+}
+
+static bool choose_width(foreign_layout *out, const foreign_datatrove *files, uint32_t written,
+                         foreign_error *err)
+{
+    uint64_t ds_bytes = files->ds_bytes;
+    if (files->token_bytes != 0 && written != 0 && files->token_bytes != written) {
+        return foreign_refuse(err, "has tokens of %u bytes, says its .metadata: --dtype disagrees",
+                              written);
+    }
+    out->token_bytes = written != 0 ? written : files->token_bytes;
+    if (out->token_bytes == 0 && ds_bytes == 0 && out->n_tokens == 0) {
+        return foreign_refuse(err, "is empty, so its token width is not known: give --dtype u16 "
+                                   "or --dtype u32");
+    }
+    if (out->token_bytes == 0)
+        out->token_bytes = fits(out->n_tokens, 2, ds_bytes) ? 2 : 4;
+    if (!fits(out->n_tokens, out->token_bytes, ds_bytes)) {
+        return foreign_refuse(err,
+                              "does not fit its .index: the documents end at token %llu, the file "
+                              "has %llu bytes",
+                              (unsigned long long)out->n_tokens, (unsigned long long)ds_bytes);
+    }
+    return true;
+}
+
+bool foreign_datatrove_decode(foreign_layout *out, const foreign_datatrove *files,
+                              foreign_error *err)
+{
+    *out = (foreign_layout){.format = FOREIGN_DATATROVE, .borders = FOREIGN_BORDERS_LISTED};
+    metadata_facts facts = {0};
+    const foreign_bytes *index = files->index;
+    if (files->metadata && !read_metadata(&facts, files->metadata, err))
+        return false;
+    if (index->size % 8 != 0) {
+        return foreign_refuse(err, "has a damaged .index: %llu bytes are no whole number of u64",
+                              (unsigned long long)index->size);
+    }
+    out->n_table_items = index->size / 8;
+    if (out->n_table_items > 0) {
+        uint8_t last_end[8];
+        if (!foreign_read(index, index->size - 8, last_end, sizeof last_end, err))
+            return false;
+        out->n_tokens = le_get64(last_end);
+    }
+    if (!choose_width(out, files, facts.token_bytes, err))
+        return false;
+    if (facts.has_count && facts.n_tokens != out->n_tokens) {
+        return foreign_refuse(err, "has %llu tokens, but its .metadata counts %llu",
+                              (unsigned long long)out->n_tokens,
+                              (unsigned long long)facts.n_tokens);
+    }
+    return true;
+}
+
+bool foreign_datatrove_documents(const foreign_layout *layout, const foreign_bytes *index,
+                                 const foreign_sink *sink, foreign_error *err)
+{
+    foreign_cursor ends;
+    foreign_cursor_begin(&ends, index, 0, index->size);
+    uint64_t previous = 0;
+    for (uint64_t i = 0; i < layout->n_table_items; i++) {
+        const uint8_t *p = foreign_cursor_next(&ends, 8, err);
+        if (!p)
+            return false;
+        uint64_t end = le_get64(p);
+        if (end < previous || end > layout->n_tokens) {
+            return foreign_refuse(err,
+                                  "has a damaged .index: document %llu ends at token %llu, after "
+                                  "%llu, of %llu",
+                                  (unsigned long long)i, (unsigned long long)end,
+                                  (unsigned long long)previous,
+                                  (unsigned long long)layout->n_tokens);
+        }
+        if (!sink->document(sink->user, end - previous))
+            return false;
+        previous = end;
+    }
+    if (previous != layout->n_tokens) {
+        return foreign_refuse(err, "has a damaged .index: it ends at token %llu of %llu",
+                              (unsigned long long)previous, (unsigned long long)layout->n_tokens);
+    }
+    return true;
+}

@@ -1,0 +1,131 @@
+/* export_megatron.c - three tables over the documents: lengths, starts in bytes, and the numbers 0
+ * to n. The layout stands in foreign_megatron.c. */
+#include "foreign/export_megatron.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/little_endian.h"
+
+enum {
+    BUFFER_BYTES = 1 << 16
+};
+
+typedef struct table_writer {
+    output_file *out;
+    const tokmap_dataset *ds;
+    tokmap_dataset_info info;
+    size_t filled;
+    uint8_t buffer[BUFFER_BYTES];
+} table_writer;
+
+static int flush(table_writer *w)
+{
+    int code = output_write(w->out, w->buffer, w->filled);
+    w->filled = 0;
+    return code;
+}
+
+/* Little-endian, n_bytes of value. */
+static int put(table_writer *w, uint64_t value, size_t n_bytes)
+{
+    int code = w->filled + n_bytes > BUFFER_BYTES ? flush(w) : CLI_OK;
+    le_put(w->buffer + w->filled, value, n_bytes);
+    w->filled += n_bytes;
+    return code;
+}
+
+static int put_header(table_writer *w)
+{
+    static const uint8_t magic[9] = "MMIDIDX\0";
+    for (size_t i = 0; i < sizeof magic; i++)
+        put(w, magic[i], 1);
+    put(w, 1, 8);
+    put(w, w->info.token_bytes == 2 ? 8 : 4, 1);
+    put(w, w->info.n_documents, 8);
+    return put(w, w->info.n_documents + 1, 8);
+}
+
+/* The content of the index is not checked at open: each document must begin where the last one
+ * ended. */
+static int get_document(const table_writer *w, uint64_t index, uint64_t begin,
+                        tokmap_document *document)
+{
+    tokmap_status status = tokmap_dataset_document(w->ds, index, document);
+    uint64_t left = w->info.n_tokens - begin;
+    bool is_last = index + 1 == w->info.n_documents;
+    if (status != TOKMAP_OK || document->first_token != begin || document->n_tokens > left ||
+        (is_last && document->n_tokens != left)) {
+        return cli_error(CLI_DATASET, "%s: damaged at document %llu; tokmap verify tells more",
+                         w->info.index_path, (unsigned long long)index);
+    }
+    if (document->n_tokens > INT32_MAX) {
+        return cli_error(CLI_DATASET,
+                         "%s: document %llu has %s tokens; Megatron's index holds at most "
+                         "2,147,483,647 a document",
+                         w->info.index_path, (unsigned long long)index,
+                         cli_count(document->n_tokens).s);
+    }
+    return CLI_OK;
+}
+
+static int put_lengths(table_writer *w)
+{
+    uint64_t begin = 0;
+    for (uint64_t i = 0; i < w->info.n_documents; i++) {
+        tokmap_document document;
+        int code = get_document(w, i, begin, &document);
+        if (code == CLI_OK)
+            code = put(w, document.n_tokens, 4);
+        if (code != CLI_OK)
+            return code;
+        begin += document.n_tokens;
+    }
+    return CLI_OK;
+}
+
+static int put_starts(table_writer *w)
+{
+    uint64_t begin = 0;
+    for (uint64_t i = 0; i < w->info.n_documents; i++) {
+        tokmap_document document;
+        int code = get_document(w, i, begin, &document);
+        if (code == CLI_OK)
+            code = put(w, begin * w->info.token_bytes, 8);
+        if (code != CLI_OK)
+            return code;
+        begin += document.n_tokens;
+    }
+    return CLI_OK;
+}
+
+static int put_numbers(table_writer *w)
+{
+    int code = CLI_OK;
+    for (uint64_t i = 0; code == CLI_OK && i <= w->info.n_documents; i++)
+        code = put(w, i, 8);
+    return code;
+}
+
+int write_megatron_index(output_file *out, const tokmap_dataset *ds)
+{
+    table_writer *w = malloc(sizeof *w);
+    if (!w)
+        return cli_no_memory();
+    w->out = out;
+    w->ds = ds;
+    w->filled = 0;
+    w->info = (tokmap_dataset_info){.struct_size = sizeof w->info};
+    tokmap_dataset_get_info(ds, &w->info);
+    int code = put_header(w);
+    if (code == CLI_OK)
+        code = put_lengths(w);
+    if (code == CLI_OK)
+        code = put_starts(w);
+    if (code == CLI_OK)
+        code = put_numbers(w);
+    if (code == CLI_OK)
+        code = flush(w);
+    free(w);
+    return code;
+}

@@ -1,0 +1,51 @@
+/* foreign_llmc.c - llm.c token files and modded-nanogpt shards: 256 int32 (magic, version, token
+ * count, zeros), then the tokens. The end-of-text token stands before each document; a shard may
+ * begin in the middle of one. */
+#include "foreign/foreign.h"
+
+enum {
+    HEADER_BYTES = 1024
+};
+
+typedef struct llmc_kind {
+    uint32_t magic, version, token_bytes, begin_id;
+} llmc_kind;
+
+static const llmc_kind kinds[] = {
+    {20240520, 1, 2, 50256},  /* GPT-2 */
+    {20240801, 7, 4, 128000}, /* Llama 3 */
+};
+static const uint32_t eval_magic = 20240522;
+
+bool foreign_llmc_decode(foreign_layout *out, const foreign_bytes *file, foreign_error *err)
+{
+    *out = (foreign_layout){.format = FOREIGN_LLMC, .borders = FOREIGN_BORDERS_BEGIN};
+    uint8_t head[12];
+    if (!foreign_read(file, 0, head, sizeof head, err))
+        return false;
+    uint32_t magic = le_get32(head), version = le_get32(head + 4);
+    if (magic == eval_magic)
+        return foreign_refuse(err, "is an llm.c evaluation file (questions, not a token stream)");
+    const llmc_kind *kind = magic == kinds[0].magic ? &kinds[0] : &kinds[1];
+    if (magic != kind->magic)
+        return foreign_refuse(err, "is not an llm.c token file");
+    if (version != kind->version) {
+        return foreign_refuse(err, "is an llm.c file of version %u; only %u is known", version,
+                              kind->version);
+    }
+    uint64_t n_tokens = le_get32(head + 8);
+    if (n_tokens > INT32_MAX) {
+        return foreign_refuse(err, "is damaged: its header counts %lld tokens",
+                              (long long)n_tokens - (1LL << 32));
+    }
+    if (file->size != HEADER_BYTES + n_tokens * kind->token_bytes) {
+        return foreign_refuse(err,
+                              "is damaged: %llu bytes do not fit the %llu tokens of its header",
+                              (unsigned long long)file->size, (unsigned long long)n_tokens);
+    }
+    out->token_bytes = kind->token_bytes;
+    out->token_offset = HEADER_BYTES;
+    out->n_tokens = n_tokens;
+    out->border_id = kind->begin_id;
+    return true;
+}

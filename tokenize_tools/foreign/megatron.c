@@ -1,0 +1,190 @@
+/* foreign_megatron.c - the index of a Megatron .bin: which bytes are which sequence, which
+ * sequences are which document.
+ *
+ *   0  magic "MMIDIDX\0\0"        34            S int32 sequence lengths in tokens
+ *   9  u64 version = 1            34 + 4S       S int64 sequence starts in bytes of the .bin
+ *  17  u8 dtype code              34 + 12S      D int64 document starts in sequences, S at the end
+ *  18  u64 S                      34 + 12S + 8D S int8 modes, only in multimodal files
+ *  26  u64 D = documents + 1
+ *
+ * Nothing in the header says "multimodal": only the file's size does. */
+#include "foreign/foreign.h"
+
+#include <string.h>
+
+enum {
+    HEADER_BYTES = 34
+};
+
+static const char *dtype_name(uint8_t code)
+{
+    static const char *const names[] = {"uint8", "int8",    "int16",   "int32",
+                                        "int64", "float64", "float32", "uint16"};
+    return code >= 1 && code <= 8 ? names[code - 1] : NULL;
+}
+
+static bool decode_dtype(foreign_layout *out, uint8_t code, foreign_error *err)
+{
+    const char *name = dtype_name(code);
+    if (!name)
+        return foreign_refuse(err, "is damaged: there is no Megatron dtype %u", code);
+    if (code != 8 && code != 4) {
+        return foreign_refuse(err,
+                              "%s tokens cannot be adopted in place: tokmap reads uint16 and int32 "
+                              "from Megatron files",
+                              name);
+    }
+    out->token_bytes = code == 8 ? 2 : 4;
+    out->is_signed = code == 4;
+    return true;
+}
+
+/* Size of the index of n_sequences and n_items, without modes; false when it exceeds 2^64. */
+static bool index_size(uint64_t n_sequences, uint64_t n_items, uint64_t *size)
+{
+    uint64_t sequences_bytes, items_bytes;
+    return !__builtin_mul_overflow(n_sequences, 12, &sequences_bytes) &&
+           !__builtin_mul_overflow(n_items, 8, &items_bytes) &&
+           !__builtin_add_overflow(sequences_bytes, items_bytes, size) &&
+           !__builtin_add_overflow(*size, HEADER_BYTES, size);
+}
+
+bool foreign_megatron_decode(foreign_layout *out, const foreign_bytes *idx, uint64_t bin_bytes,
+                             foreign_error *err)
+{
+    *out = (foreign_layout){.format = FOREIGN_MEGATRON, .borders = FOREIGN_BORDERS_LISTED};
+    uint8_t header[HEADER_BYTES];
+    if (!foreign_read(idx, 0, header, sizeof header, err))
+        return false;
+    if (memcmp(header, "MMIDIDX\0\0", 9) != 0)
+        return foreign_refuse(err, "is not a Megatron index");
+    uint64_t version = le_get64(header + 9);
+    if (version != 1) {
+        return foreign_refuse(err, "is a Megatron index of version %llu; only 1 is known",
+                              (unsigned long long)version);
+    }
+    if (!decode_dtype(out, header[17], err))
+        return false;
+    out->n_sequences = le_get64(header + 18);
+    out->n_table_items = le_get64(header + 26);
+    uint64_t expected, with_modes;
+    bool fits = index_size(out->n_sequences, out->n_table_items, &expected);
+    if (!fits || expected != idx->size) {
+        if (fits && !__builtin_add_overflow(expected, out->n_sequences, &with_modes) &&
+            with_modes == idx->size) {
+            return foreign_refuse(err, "is a multimodal Megatron index (a mode byte for each "
+                                       "sequence): those are not supported");
+        }
+        return foreign_refuse(err,
+                              "is damaged: %llu bytes do not fit %llu sequences and %llu document "
+                              "indices",
+                              (unsigned long long)idx->size, (unsigned long long)out->n_sequences,
+                              (unsigned long long)out->n_table_items);
+    }
+    if (out->n_table_items == 0)
+        return foreign_refuse(err, "is damaged: it has no document indices, not even the first");
+    if (bin_bytes % out->token_bytes != 0) {
+        return foreign_refuse(err, "does not fit its .bin: %llu bytes are no whole number of %s",
+                              (unsigned long long)bin_bytes, out->is_signed ? "int32" : "uint16");
+    }
+    out->n_tokens = bin_bytes / out->token_bytes;
+    return true;
+}
+
+typedef struct sequence_walk {
+    foreign_cursor lengths, starts;
+    uint64_t done;      /* sequences */
+    uint64_t at_byte;   /* of the .bin */
+    uint64_t bin_bytes; /* its size */
+    uint32_t token_bytes;
+} sequence_walk;
+
+static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error *err)
+{
+    const uint8_t *length_bytes = foreign_cursor_next(&walk->lengths, 4, err);
+    const uint8_t *start_bytes = foreign_cursor_next(&walk->starts, 8, err);
+    if (!length_bytes || !start_bytes)
+        return false;
+    uint64_t length = le_get32(length_bytes), start = le_get64(start_bytes);
+    if (length > INT32_MAX) {
+        return foreign_refuse(err, "is damaged: sequence %llu has the length %lld",
+                              (unsigned long long)walk->done, (long long)length - (1LL << 32));
+    }
+    if (start != walk->at_byte) {
+        return foreign_refuse(err,
+                              "sequence %llu starts at byte %llu and the one before it ends at "
+                              "%llu: only sequences in order and without gaps can be adopted in "
+                              "place",
+                              (unsigned long long)walk->done, (unsigned long long)start,
+                              (unsigned long long)walk->at_byte);
+    }
+    /* Below 2^31 times 4: the product fits, and at_byte <= bin_bytes holds throughout. */
+    if (length * walk->token_bytes > walk->bin_bytes - walk->at_byte) {
+        return foreign_refuse(err, "sequence %llu reaches beyond the .bin, which has %llu bytes",
+                              (unsigned long long)walk->done, (unsigned long long)walk->bin_bytes);
+    }
+    walk->at_byte += length * walk->token_bytes;
+    walk->done++;
+    *n_tokens = length;
+    return true;
+}
+
+/* The sequences [begin, end) are document item - 1. */
+static bool check_document_index(const foreign_layout *layout, uint64_t item, uint64_t begin,
+                                 uint64_t end, foreign_error *err)
+{
+    if (end >= begin && end <= layout->n_sequences && (item > 0 || end == 0))
+        return true;
+    return foreign_refuse(err,
+                          "is damaged: document index %llu is %llu, after %llu, of %llu sequences",
+                          (unsigned long long)item, (unsigned long long)end,
+                          (unsigned long long)begin, (unsigned long long)layout->n_sequences);
+}
+
+static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices,
+                           sequence_walk *walk, const foreign_sink *sink, foreign_error *err)
+{
+    uint64_t begin = 0;
+    for (uint64_t item = 0; item < layout->n_table_items; item++) {
+        uint64_t document_tokens = 0;
+        const uint8_t *p = foreign_cursor_next(indices, 8, err);
+        uint64_t end = p ? le_get64(p) : 0;
+        if (!p || !check_document_index(layout, item, begin, end, err))
+            return false;
+        for (uint64_t s = begin; s < end; s++) {
+            uint64_t n_tokens = 0;
+            if (!next_sequence(walk, &n_tokens, err))
+                return false;
+            document_tokens += n_tokens;
+        }
+        if (item > 0 && !sink->document(sink->user, document_tokens))
+            return false;
+        begin = end;
+    }
+    return true;
+}
+
+bool foreign_megatron_documents(const foreign_layout *layout, const foreign_bytes *idx,
+                                const foreign_sink *sink, foreign_error *err)
+{
+    uint64_t starts_offset = HEADER_BYTES + 4 * layout->n_sequences;
+    uint64_t indices_offset = starts_offset + 8 * layout->n_sequences;
+    sequence_walk walk = {.bin_bytes = layout->n_tokens * layout->token_bytes,
+                          .token_bytes = layout->token_bytes};
+    foreign_cursor indices;
+    foreign_cursor_begin(&walk.lengths, idx, HEADER_BYTES, starts_offset);
+    foreign_cursor_begin(&walk.starts, idx, starts_offset, indices_offset);
+    foreign_cursor_begin(&indices, idx, indices_offset, idx->size);
+    if (!walk_documents(layout, &indices, &walk, sink, err))
+        return false;
+    if (walk.done != layout->n_sequences) {
+        return foreign_refuse(err, "is damaged: its documents hold %llu of %llu sequences",
+                              (unsigned long long)walk.done,
+                              (unsigned long long)layout->n_sequences);
+    }
+    if (walk.at_byte != walk.bin_bytes) {
+        return foreign_refuse(err, "does not fit its .bin: the sequences end at byte %llu of %llu",
+                              (unsigned long long)walk.at_byte, (unsigned long long)walk.bin_bytes);
+    }
+    return true;
+}

@@ -1,0 +1,248 @@
+/* foreign_numpy.c - .npy files: magic, version, header length, a Python dict literal, the array.
+ *
+ * The literal is read strictly: exactly the keys descr, fortran_order and shape, each once, in any
+ * order; anything else is refused instead of guessed. */
+#include "foreign/foreign.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    MAX_HEADER_BYTES = 16384,
+    MAX_DESCR = 32
+};
+
+typedef struct npy_header {
+    char descr[MAX_DESCR];
+    uint64_t shape; /* of the first dimension */
+    int n_dimensions;
+    bool is_structured; /* descr is a list */
+    bool has_descr, has_order, has_shape;
+} npy_header;
+
+typedef struct text_parser {
+    const char *p, *end;
+} text_parser;
+
+static void skip_space(text_parser *t)
+{
+    while (t->p < t->end && (*t->p == ' ' || *t->p == '\n' || *t->p == '\t' || *t->p == '\r'))
+        t->p++;
+}
+
+static bool take(text_parser *t, char c)
+{
+    skip_space(t);
+    if (t->p == t->end || *t->p != c)
+        return false;
+    t->p++;
+    return true;
+}
+
+static bool take_word(text_parser *t, const char *word)
+{
+    size_t n = strlen(word);
+    skip_space(t);
+    if ((size_t)(t->end - t->p) < n || memcmp(t->p, word, n) != 0)
+        return false;
+    t->p += n;
+    return true;
+}
+
+/* A quoted string without escapes. */
+static bool take_string(text_parser *t, char *out, size_t out_bytes)
+{
+    skip_space(t);
+    if (t->p == t->end || (*t->p != '\'' && *t->p != '"'))
+        return false;
+    char quote = *t->p++;
+    size_t n = 0;
+    while (t->p < t->end && *t->p != quote) {
+        char c = *t->p++;
+        if (c == '\\' || c < ' ' || n + 1 == out_bytes)
+            return false;
+        out[n++] = c;
+    }
+    out[n] = 0;
+    return take(t, quote);
+}
+
+static bool take_number(text_parser *t, uint64_t *out)
+{
+    skip_space(t);
+    const char *first = t->p;
+    uint64_t value = 0;
+    while (t->p < t->end && *t->p >= '0' && *t->p <= '9') {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(*t->p - '0'), &value))
+            return false;
+        t->p++;
+    }
+    *out = value;
+    if (t->p == first)
+        return false;
+    take(t, 'L'); /* Python 2 wrote long integers this way */
+    return true;
+}
+
+static bool take_shape(text_parser *t, npy_header *header)
+{
+    if (!take(t, '('))
+        return false;
+    while (!take(t, ')')) {
+        uint64_t size;
+        if (!take_number(t, &size) || header->n_dimensions == 64)
+            return false;
+        if (header->n_dimensions++ == 0)
+            header->shape = size;
+        if (!take(t, ','))
+            return take(t, ')') && header->n_dimensions > 1; /* (5) is no tuple */
+    }
+    return true;
+}
+
+static bool take_item(text_parser *t, npy_header *header)
+{
+    char key[16];
+    if (!take_string(t, key, sizeof key) || !take(t, ':'))
+        return false;
+    if (strcmp(key, "descr") == 0 && !header->has_descr) {
+        header->has_descr = true;
+        skip_space(t);
+        if (t->p < t->end && *t->p == '[') {
+            header->is_structured = true;
+            return true;
+        }
+        return take_string(t, header->descr, sizeof header->descr);
+    }
+    if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
+        /* Either way is the same for one dimension. */
+        header->has_order = true;
+        return take_word(t, "True") || take_word(t, "False");
+    }
+    if (strcmp(key, "shape") == 0 && !header->has_shape) {
+        header->has_shape = true;
+        return take_shape(t, header);
+    }
+    return false;
+}
+
+static bool parse_literal(npy_header *header, const char *text, size_t n_bytes)
+{
+    text_parser t = {text, text + n_bytes};
+    *header = (npy_header){0};
+    if (!take(&t, '{'))
+        return false;
+    while (!take(&t, '}')) {
+        if (!take_item(&t, header))
+            return false;
+        if (header->is_structured)
+            return true; /* will be refused: what else is in it does not matter */
+        if (!take(&t, ',')) {
+            if (!take(&t, '}'))
+                return false;
+            break;
+        }
+    }
+    skip_space(&t);
+    return t.p == t.end && header->has_descr && header->has_order && header->has_shape;
+}
+
+/* "int64" for "<i8"; what is not known stays as it is. */
+static void type_name(const char *descr, char *out, size_t out_bytes)
+{
+    static const struct {
+        char letter;
+        const char *name;
+    } kinds[] = {{'u', "uint"}, {'i', "int"}, {'f', "float"}, {'c', "complex"}};
+    bool has_order = descr[0] && strchr("<>|=", descr[0]);
+    const char *kind = descr + has_order;
+    for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
+        bool has_size = kind[0] == kinds[i].letter && kind[1] >= '1' && kind[1] <= '8';
+        if (has_size && kind[2] == 0) {
+            snprintf(out, out_bytes, "%s%s%d", descr[0] == '>' ? "big-endian " : "", kinds[i].name,
+                     8 * (kind[1] - '0'));
+            return;
+        }
+    }
+    snprintf(out, out_bytes, "'%s'", descr);
+}
+
+static bool decode_type(foreign_layout *out, const npy_header *header, foreign_error *err)
+{
+    if (header->is_structured)
+        return foreign_refuse(err, "is a NumPy array of records, not of tokens");
+    if (strcmp(header->descr, "<u2") == 0) {
+        out->token_bytes = 2;
+    } else if (strcmp(header->descr, "<u4") == 0 || strcmp(header->descr, "<i4") == 0) {
+        out->token_bytes = 4;
+        out->is_signed = header->descr[1] == 'i';
+    } else {
+        char name[64];
+        type_name(header->descr, name, sizeof name);
+        return foreign_refuse(err,
+                              "%s tokens cannot be adopted in place: tokmap reads little-endian "
+                              "uint16, uint32 and int32 from .npy files",
+                              name);
+    }
+    if (header->n_dimensions != 1) {
+        return foreign_refuse(err, "is a NumPy array of %d dimensions; tokens have one",
+                              header->n_dimensions);
+    }
+    out->n_tokens = header->shape;
+    return true;
+}
+
+/* Where the literal stands: after 10 bytes in version 1, after 12 in 2 and 3. */
+static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t *n_bytes,
+                           foreign_error *err)
+{
+    uint8_t head[12];
+    if (!foreign_read(file, 0, head, 10, err))
+        return false;
+    if (memcmp(head, "\x93NUMPY", 6) != 0)
+        return foreign_refuse(err, "is not a NumPy .npy file");
+    if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
+        return foreign_refuse(err, "is a .npy file of version %u.%u; 1.0, 2.0 and 3.0 are known",
+                              head[6], head[7]);
+    }
+    *offset = head[6] == 1 ? 10 : 12;
+    if (!foreign_read(file, 0, head, (size_t)*offset, err))
+        return false;
+    *n_bytes = head[6] == 1 ? le_get16(head + 8) : le_get32(head + 8);
+    if (*n_bytes > MAX_HEADER_BYTES) {
+        return foreign_refuse(err, "has a NumPy header of %llu bytes; at most %d are read",
+                              (unsigned long long)*n_bytes, MAX_HEADER_BYTES);
+    }
+    return true;
+}
+
+bool foreign_numpy_decode(foreign_layout *out, const foreign_bytes *file, foreign_error *err)
+{
+    *out = (foreign_layout){.format = FOREIGN_NUMPY, .borders = FOREIGN_BORDERS_UNKNOWN};
+    uint64_t literal_offset = 0, literal_bytes = 0;
+    char literal[MAX_HEADER_BYTES];
+    npy_header header;
+    if (!locate_literal(file, &literal_offset, &literal_bytes, err) ||
+        !foreign_read(file, literal_offset, literal, (size_t)literal_bytes, err))
+        return false;
+    if (!parse_literal(&header, literal, (size_t)literal_bytes))
+        return foreign_refuse(err, "has a damaged NumPy header");
+    if (!decode_type(out, &header, err))
+        return false;
+    out->token_offset = literal_offset + literal_bytes;
+    uint64_t array_bytes, file_bytes;
+    if (__builtin_mul_overflow(out->n_tokens, out->token_bytes, &array_bytes) ||
+        __builtin_add_overflow(array_bytes, out->token_offset, &file_bytes) ||
+        file_bytes != file->size) {
+        return foreign_refuse(err,
+                              "is damaged: %llu bytes do not fit a header of %llu and %llu tokens",
+                              (unsigned long long)file->size, (unsigned long long)out->token_offset,
+                              (unsigned long long)out->n_tokens);
+    }
+    if (out->token_offset % out->token_bytes != 0) {
+        return foreign_refuse(err, "has its tokens at byte %llu, which is no multiple of %u",
+                              (unsigned long long)out->token_offset, out->token_bytes);
+    }
+    return true;
+}

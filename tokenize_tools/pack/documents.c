@@ -1,0 +1,301 @@
+#include "pack/documents.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "cli/cli.h"
+#include "tokenizer/file/special_place.h"
+
+struct pack_documents {
+    pack_documents_options o;
+    pack_position at;
+    bool splits;         /* there are some */
+    size_t next_special; /* of the job at hand */
+    uint64_t n_before;   /* bytes of text of the document at hand, in parts that are done */
+    bool may_drop;       /* a document that has begun may still be left out */
+    /* The beginning of a document that is held back: until its split is known, or, with may_drop,
+     * until it is sure that it stays. */
+    id_buffer held;
+    size_t n_head; /* bytes of its text that are in head; more than 0: held back */
+    bool holding;
+    uint8_t head[PACK_SPLIT_TEXT_BYTES];
+};
+
+/* A part of a document: all of it, or what of it is in one job. */
+typedef struct document_part {
+    const uint8_t *text;
+    size_t n_bytes;
+    const uint32_t *ids; /* NULL: none */
+    size_t n_ids;
+    bool special; /* a special token is written in it, and that is an error */
+    bool last;
+} document_part;
+
+pack_documents *pack_documents_new(const pack_documents_options *options)
+{
+    pack_documents *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    d->o = *options;
+    d->splits = options->options->n_splits > 0;
+    d->may_drop =
+        options->options->specials == SPECIALS_ERROR && options->options->on_error != ON_ERROR_FAIL;
+    return d;
+}
+
+void pack_documents_free(pack_documents *d)
+{
+    if (!d)
+        return;
+    id_buffer_free(&d->held);
+    free(d);
+}
+
+const pack_position *pack_documents_position(const pack_documents *d)
+{
+    const bool in_order = d->at.open && tokenizer_in_order(d->o.tokenizer);
+    return d->holding || in_order ? NULL : &d->at;
+}
+
+const pack_position *pack_documents_counts(const pack_documents *d)
+{
+    return &d->at;
+}
+
+void pack_documents_set_position(pack_documents *d, const pack_position *position,
+                                 uint64_t n_before)
+{
+    d->at = *position;
+    d->n_before = n_before;
+}
+
+/* ---- Documents that are left out ---- */
+
+static void describe_special(const pack_documents *d, const document_part *part, char text[512])
+{
+    special_place place = special_place_find(d->o.tokenizer, part->text, part->n_bytes);
+    snprintf(text, 512, "%.300s: document %llu: byte %llu: the special token %s is in its text",
+             d->o.inputs->names[d->at.input], (unsigned long long)d->at.input_documents + 1,
+             (unsigned long long)(d->n_before + place.at), place.name);
+}
+
+static int refuse_special(const pack_documents *d, const document_part *part, pack_error *err)
+{
+    char text[512];
+    describe_special(d, part, text);
+    pack_error_set(err, CLI_INPUT, "%s%s", text,
+                   d->may_drop ? ", and an earlier run packed what stands before it" : "");
+    err->start_over = d->may_drop;
+    return CLI_INPUT;
+}
+
+/* A document that is partly written, by an earlier run with --on-error fail, cannot be left out. */
+static int drop(pack_documents *d, const document_part *part, pack_error *err)
+{
+    if (!d->may_drop || d->at.open)
+        return refuse_special(d, part, err);
+    d->at.dropped = 1;
+    d->at.special_documents++;
+    d->at.special_tokens += d->held.n;
+    d->held.n = 0;
+    d->holding = false;
+    if (d->at.special_documents <= 10) {
+        char text[512];
+        describe_special(d, part, text);
+        d->o.told(d->o.context, text);
+    }
+    return CLI_OK;
+}
+
+/* ---- Held back ---- */
+
+static size_t fill_head(pack_documents *d, const document_part *part)
+{
+    size_t room = sizeof d->head - d->n_head;
+    size_t n = part->n_bytes < room ? part->n_bytes : room;
+    memcpy(d->head + d->n_head, part->text, n);
+    d->n_head += n;
+    return n;
+}
+
+static int hold(pack_documents *d, const document_part *part, pack_error *err)
+{
+    uint64_t most = d->o.options->memory / sizeof(uint32_t);
+    if (d->held.n + part->n_ids > most)
+        return pack_error_set(err, CLI_INPUT,
+                              "%.300s: document %llu: is too long to be held back until it is sure "
+                              "that no special token is in it; give more --memory, or use "
+                              "--on-error fail",
+                              d->o.inputs->names[d->at.input],
+                              (unsigned long long)d->at.input_documents + 1);
+    if (!d->holding)
+        d->n_head = 0;
+    d->holding = true;
+    fill_head(d, part);
+    if (!part->ids)
+        return CLI_OK;
+    if (!id_buffer_reserve(&d->held, part->n_ids))
+        return pack_error_no_memory(err);
+    memcpy(d->held.ids + d->held.n, part->ids, part->n_ids * sizeof *part->ids);
+    d->held.n += part->n_ids;
+    return CLI_OK;
+}
+
+/* ---- Documents that stay ---- */
+
+/* The output for a document by the beginning of its text. */
+static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t n_bytes)
+{
+    size_t n = n_bytes < sizeof d->head ? n_bytes : sizeof d->head;
+    uint64_t hash = XXH3_64bits(text, n);
+    for (size_t i = 0; i < d->o.options->n_splits; i++) {
+        if (hash < d->o.options->splits[i].below)
+            return i + 1;
+    }
+    return 0;
+}
+
+static int append(pack_documents *d, const uint32_t *ids, size_t n_ids, pack_error *err)
+{
+    pack_output *out = &d->o.outputs->list[d->at.output];
+    tokmap_error why;
+    if (n_ids == 0)
+        return CLI_OK;
+    if (tokmap_writer_append(out->writer, ids, n_ids, &why) != TOKMAP_OK)
+        return pack_error_from_writer(err, &why);
+    out->tokens += n_ids;
+    d->at.tokens += n_ids;
+    return CLI_OK;
+}
+
+static int end_document(pack_documents *d, pack_error *err)
+{
+    pack_output *out = &d->o.outputs->list[d->at.output];
+    tokmap_error why;
+    if (tokmap_writer_end_document(out->writer, &why) != TOKMAP_OK)
+        return pack_error_from_writer(err, &why);
+    out->documents++;
+    d->at.documents++;
+    return CLI_OK;
+}
+
+static int write_part(pack_documents *d, const document_part *part, pack_error *err)
+{
+    if (!d->at.open && d->splits && d->holding) {
+        fill_head(d, part);
+        d->at.output = choose_output(d, d->head, d->n_head);
+    } else if (!d->at.open) {
+        d->at.output = d->splits ? choose_output(d, part->text, part->n_bytes) : 0;
+    }
+    int code = d->holding ? append(d, d->held.ids, d->held.n, err) : CLI_OK;
+    d->holding = false;
+    d->held.n = 0;
+    if (code == CLI_OK)
+        code = append(d, part->ids, part->n_ids, err);
+    d->at.open = 1;
+    if (code == CLI_OK && part->last)
+        code = end_document(d, err);
+    return code;
+}
+
+/* Whether it is known where the document belongs. */
+static bool settled(const pack_documents *d, const document_part *part)
+{
+    size_t n_head = (d->holding ? d->n_head : 0) + part->n_bytes;
+    if (d->at.open || part->last)
+        return true;
+    return !d->may_drop && (!d->splits || n_head >= sizeof d->head);
+}
+
+static int take_part(pack_documents *d, const document_part *part, pack_error *err)
+{
+    int code = CLI_OK;
+    if (part->special && !d->at.dropped)
+        code = drop(d, part, err);
+    if (code == CLI_OK && !d->at.dropped)
+        code = settled(d, part) ? write_part(d, part, err) : hold(d, part, err);
+    if (d->at.dropped)
+        d->at.special_tokens += part->n_ids;
+    d->n_before += part->n_bytes;
+    if (code == CLI_OK && part->last) {
+        d->at.input_documents++;
+        d->at.text_bytes += d->n_before;
+        d->at.open = d->at.dropped = d->at.output = 0;
+        d->n_before = 0;
+    }
+    return code;
+}
+
+/* ---- Inputs ---- */
+
+static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum, pack_error *err)
+{
+    const char *name = d->o.inputs->names[d->at.input];
+    for (size_t i = 0; i < d->o.outputs->n; i++) {
+        tokmap_error why;
+        if (tokmap_writer_end_source(d->o.outputs->list[i].writer, name, stored_bytes, checksum,
+                                     &why) != TOKMAP_OK)
+            return pack_error_from_writer(err, &why);
+    }
+    d->at.input++;
+    d->at.input_documents = 0;
+    if (d->o.inputs->versions[d->at.input - 1].known)
+        d->at.file_bytes += stored_bytes;
+    return CLI_OK;
+}
+
+/* ---- Jobs ---- */
+
+static bool is_enough(const pack_documents *d)
+{
+    return d->at.documents >= d->o.options->limit_documents ||
+           d->at.tokens >= d->o.options->limit_tokens;
+}
+
+/* The part of a document before ends[end], from where the one before it ended; n_ends: the rest. */
+static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_error *err)
+{
+    const corpus_batch *b = &job->batch;
+    bool last = end < b->n_ends;
+    size_t text_from = end ? b->ends[end - 1].at : 0, text_to = last ? b->ends[end].at : b->n_bytes;
+    size_t ids_from = end ? job->ends[end - 1].n_ids : 0,
+           ids_to = last ? job->ends[end].n_ids : job->ids.n;
+    if (!last && text_from == text_to)
+        return CLI_OK;
+    bool special = d->next_special < job->n_specials && job->specials[d->next_special] == end;
+    d->next_special += special;
+    document_part part = {
+        .text = b->text + text_from,
+        .n_bytes = text_to - text_from,
+        .ids = ids_from < ids_to ? job->ids.ids + ids_from : NULL,
+        .n_ids = ids_to - ids_from,
+        .special = special,
+        .last = last,
+    };
+    return take_part(d, &part, err);
+}
+
+int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err)
+{
+    const corpus_batch *b = &job->batch;
+    *n_ends = 0;
+    d->next_special = 0;
+    for (size_t i = 0; i < b->n_ends; i++) {
+        const corpus_end *end = &b->ends[i];
+        int code = end->input ? end_input(d, end->stored_bytes, end->checksum, err)
+                              : take_text(d, job, i, err);
+        if (code != CLI_OK)
+            return code;
+        if (!end->input && is_enough(d)) {
+            *n_ends = i + 1;
+            d->at.specials_seen += job->ends[i].specials_seen;
+            /* How much of the input was read says nothing: it is left out. */
+            return end_input(d, 0, 0, err);
+        }
+    }
+    d->at.specials_seen += job->specials_seen;
+    return take_text(d, job, b->n_ends, err);
+}

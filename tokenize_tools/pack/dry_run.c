@@ -1,0 +1,335 @@
+#include "pack/dry_run.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "corpus/reader.h"
+#include "text/json_text.h"
+#include "text/utf8.h"
+
+#define MAX_SAMPLED 16
+#define SAMPLE_BYTES ((size_t)1 << 20)
+#define MAX_LISTED 20
+
+#define RATIO_BYTES ((size_t)8 << 20)
+/* Stored bytes are read in pieces of 256 KiB; on average half of one is not yet decompressed. */
+#define READ_AHEAD_BYTES ((uint64_t)128 << 10)
+
+/* Of the beginnings of some inputs. */
+typedef struct sample {
+    uint64_t inputs, documents, text_bytes, tokens;
+    uint64_t stored_bytes;   /* of these inputs, all of them */
+    double estimated_tokens; /* in these inputs, all of them */
+} sample;
+
+/* ---- Sample ---- */
+
+static size_t cut(void *context, const uint8_t *text, size_t n_bytes)
+{
+    return tokenizer_safe_cut(context, text, n_bytes);
+}
+
+/* Left out and told by the run itself. */
+static void ignore(void *context, const char *text)
+{
+    (void)context;
+    (void)text;
+}
+
+static void ignore_line(void *context, const uint8_t *data, size_t n_bytes, bool last)
+{
+    (void)context;
+    (void)data;
+    (void)n_bytes;
+    (void)last;
+}
+
+static corpus_options options_of(const pack_plan_parts *parts)
+{
+    const pack_options *o = parts->options;
+    return (corpus_options){
+        .format = o->format,
+        .field = o->field,
+        .separator = o->separator,
+        .separator_bytes = o->separator_bytes,
+        .utf8 = o->utf8,
+        .utf8_given = o->utf8_given,
+        .on_error = o->on_error,
+        .batch_bytes = SAMPLE_BYTES,
+        .max_piece_bytes = o->memory / 8,
+        .utf8_valid_prefix = utf8_valid_prefix,
+        .utf8_bad_bytes = utf8_bad_bytes,
+        .safe_cut = cut,
+        .collect = ignore_line,
+        .told = ignore,
+        .context = parts->tokenizer->tokenizer,
+    };
+}
+
+/* The format of an input, as it is found by its first line; or why the run would refuse it. */
+static int find_format(corpus_format *format, const pack_plan_parts *parts, size_t which)
+{
+    const corpus_options options = options_of(parts);
+    corpus_error err;
+    reader_text text;
+    *format = options.format;
+    if (!parts->inputs->versions[which].known)
+        return CLI_OK;
+    const input_source source = {.path = parts->inputs->names[which]};
+    reader *r = reader_open(&source, &options, -1, &err);
+    if (!r || reader_next(r, &text, &err) == READER_FAILED) {
+        reader_close(r);
+        return cli_input_failed(err.sys_errno, err.text);
+    }
+    *format = reader_format(r);
+    reader_close(r);
+    return CLI_OK;
+}
+
+static int find_formats(corpus_format *formats, const pack_plan_parts *parts)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < parts->inputs->n && code == CLI_OK; i++)
+        code = find_format(&formats[i], parts, i);
+    return code;
+}
+
+/* false: out of memory. */
+static bool count_tokens(sample *s, const pack_plan_parts *parts, encoder *e,
+                         const corpus_batch *batch, id_buffer *ids)
+{
+    size_t from = 0;
+    unsigned around =
+        (parts->tokens->eod_id != MODEL_NO_ID) + (parts->tokens->bos_id != MODEL_NO_ID);
+    for (size_t i = 0; i <= batch->n_ends; i++) {
+        size_t to = i < batch->n_ends ? batch->ends[i].at : batch->n_bytes;
+        bool ends = i < batch->n_ends && !batch->ends[i].input;
+        ids->n = 0;
+        /* A special token where that is an error counts as nothing: the run will tell. */
+        if (from < to &&
+            encoder_encode(e, batch->text + from, to - from, TEXT_FIRST, ids) == TOKENIZE_NO_MEMORY)
+            return false;
+        s->documents += ends;
+        s->tokens += ids->n + (ends ? around : 0);
+        from = to;
+    }
+    s->text_bytes += batch->n_bytes;
+    s->inputs++;
+    return true;
+}
+
+/* How many stored bytes a plain byte takes, by the beginning of the input. */
+static double stored_ratio(const char *name)
+{
+    input_error err;
+    static uint8_t plain[64 * 1024];
+    uint64_t n_plain = 0;
+    ssize_t n = 1;
+    input *in = input_open(name, &err);
+    if (!in)
+        return 1;
+    while (n > 0 && n_plain < RATIO_BYTES) {
+        n = input_read(in, plain, sizeof plain, &err);
+        n_plain += n > 0 ? (uint64_t)n : 0;
+    }
+    uint64_t n_stored = input_stored_bytes(in);
+    input_close(in);
+    if (n != 0 && n_stored < n_plain && n_stored > READ_AHEAD_BYTES)
+        n_stored -= READ_AHEAD_BYTES;
+    else if (n != 0)
+        n_stored = n_plain; /* not compressed */
+    return n_plain ? (double)n_stored / (double)n_plain : 1;
+}
+
+static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_t which)
+{
+    corpus_error err;
+    corpus_batch batch = {0};
+    id_buffer ids = {0};
+    const corpus_options options = options_of(parts);
+    const char *const *name = parts->inputs->names + which;
+    uint64_t tokens_before = s->tokens, n_stored = parts->inputs->versions[which].n_bytes;
+    corpus *c = corpus_open(name, 1, &options, NULL, &err);
+    int n = c ? corpus_read(c, &batch, &err) : -1, code = CLI_OK;
+    if (n < 0)
+        code = cli_input_failed(err.sys_errno, err.text);
+    else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))
+        code = cli_no_memory();
+    uint64_t n_plain = batch.after.counts.plain_bytes + batch.after.piece_offset;
+    s->stored_bytes += n_stored;
+    if (n_plain)
+        s->estimated_tokens += (double)(s->tokens - tokens_before) / (double)n_plain *
+                               ((double)n_stored / stored_ratio(*name));
+    corpus_close(c);
+    corpus_batch_free(&batch);
+    id_buffer_free(&ids);
+    return code;
+}
+
+static int take_sample(sample *s, const pack_plan_parts *parts)
+{
+    const encoder_options options = {.specials = parts->options->specials};
+    const pack_inputs *in = parts->inputs;
+    encoder *e = encoder_new(parts->tokenizer->tokenizer, &options);
+    if (!e)
+        return cli_no_memory();
+    size_t n = in->n < MAX_SAMPLED ? in->n : MAX_SAMPLED;
+    int code = CLI_OK;
+    for (size_t i = 0; i < n && code == CLI_OK; i++) {
+        size_t which = i * in->n / n;
+        if (in->versions[which].known)
+            code = sample_one(s, parts, e, which);
+    }
+    encoder_free(e);
+    return code;
+}
+
+/* ---- Words ---- */
+
+static void print_heading(const char *heading)
+{
+    printf("%-12s", heading);
+}
+
+static void print_outputs(const pack_plan_parts *parts)
+{
+    const pack_options *o = parts->options;
+    print_heading("output:");
+    cli_print_plain(stdout, o->prefix, strlen(o->prefix));
+    printf(" (u%d)\n", parts->tokens->vocab_size <= 65536 ? 16 : 32);
+    for (size_t i = 0; i < o->n_splits; i++) {
+        char prefix[PATH_PREFIX_BYTES];
+        pack_split_prefix(prefix, o, i);
+        print_heading("");
+        cli_print_plain(stdout, prefix, strlen(prefix));
+        printf(", %.10g%% of the documents\n", 100 * o->splits[i].fraction);
+    }
+}
+
+static void print_token(const char *role, uint32_t id)
+{
+    if (id == MODEL_NO_ID)
+        printf(", nothing %s a document", role);
+    else
+        printf(", %" PRIu32 " %s a document", id, role);
+}
+
+static void print_tokenizer(const pack_plan_parts *parts)
+{
+    const tokenizer_file *t = parts->tokenizer;
+    const char *unicode = tokenizer_unicode(t->tokenizer);
+    print_heading("tokenizer:");
+    cli_print_plain(stdout, t->name, strlen(t->name));
+    if (t->from_file)
+        printf(", %s", tokenizer_family(t->tokenizer));
+    if (unicode)
+        printf(", Unicode %s", unicode);
+    printf(", %s ids", cli_count(parts->tokens->vocab_size).s);
+    if (parts->tokens->bos_id != MODEL_NO_ID)
+        print_token("begins", parts->tokens->bos_id);
+    print_token("ends", parts->tokens->eod_id);
+    putchar('\n');
+}
+
+static void print_inputs(const pack_plan_parts *parts, const corpus_format *formats)
+{
+    const pack_inputs *in = parts->inputs;
+    print_heading("inputs:");
+    printf("%s", cli_count_of(in->n, "file").s);
+    if (in->once)
+        puts(", size not known");
+    else
+        printf(", %s\n", cli_bytes(in->total_bytes).s);
+    for (size_t i = 0; i < in->n && i < MAX_LISTED; i++) {
+        print_heading("");
+        cli_print_plain(stdout, in->names[i], strlen(in->names[i]));
+        if (in->versions[i].known)
+            printf(", %s, %s\n", pack_format_name(formats[i]),
+                   cli_bytes(in->versions[i].n_bytes).s);
+        else
+            puts(", can be read only once");
+    }
+    if (in->n > MAX_LISTED) {
+        print_heading("");
+        printf("and %s more\n", cli_count(in->n - MAX_LISTED).s);
+    }
+}
+
+static double estimate(const sample *s, const pack_inputs *in)
+{
+    if (s->stored_bytes == 0)
+        return 0;
+    return s->estimated_tokens * ((double)in->total_bytes / (double)s->stored_bytes);
+}
+
+static void print_estimate(const sample *s, const pack_plan_parts *parts)
+{
+    print_heading("sample:");
+    printf("%s, %s, %s of text", cli_count_of(s->inputs, "file").s,
+           cli_count_of(s->documents, "document").s, cli_bytes(s->text_bytes).s);
+    if (s->tokens)
+        printf(", %.2f bytes a token", (double)s->text_bytes / (double)s->tokens);
+    putchar('\n');
+    print_heading("estimate:");
+    if (parts->inputs->once) {
+        puts("not known");
+        return;
+    }
+    double tokens = estimate(s, parts->inputs);
+    uint64_t n_bytes = (uint64_t)(tokens * (parts->tokens->vocab_size <= 65536 ? 2 : 4));
+    printf("about %s, %s\n", cli_count_of((uint64_t)tokens, "token").s, cli_bytes(n_bytes).s);
+}
+
+static void print_json(const sample *s, const pack_plan_parts *parts, const corpus_format *formats)
+{
+    const pack_inputs *in = parts->inputs;
+    fputs("{\"schema_version\": 1, \"output\": ", stdout);
+    json_text_print_string(stdout, parts->options->prefix, strlen(parts->options->prefix));
+    fputs(", \"tokenizer\": ", stdout);
+    json_text_print_string(stdout, parts->tokenizer->name, strlen(parts->tokenizer->name));
+    printf(", \"vocab_size\": %" PRIu64 ", \"sample\": {\"inputs\": %" PRIu64
+           ", \"documents\": %" PRIu64 ", \"text_bytes\": %" PRIu64 ", \"tokens\": %" PRIu64
+           "}, \"estimated_tokens\": ",
+           parts->tokens->vocab_size, s->inputs, s->documents, s->text_bytes, s->tokens);
+    if (in->once)
+        fputs("null", stdout);
+    else
+        printf("%.0f", estimate(s, in));
+    fputs(", \"inputs\": [", stdout);
+    for (size_t i = 0; i < in->n; i++) {
+        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
+        json_text_print_string(stdout, in->names[i], strlen(in->names[i]));
+        if (in->versions[i].known)
+            printf(", \"input_bytes\": %" PRIu64, in->versions[i].n_bytes);
+        else
+            fputs(", \"input_bytes\": null", stdout);
+        printf(", \"format\": \"%s\"}", pack_format_name(formats[i]));
+    }
+    fputs("]}\n", stdout);
+}
+
+int pack_dry_run(const pack_plan_parts *parts)
+{
+    sample s = {0};
+    corpus_format *formats = calloc(parts->inputs->n, sizeof *formats);
+    if (!formats)
+        return cli_no_memory();
+    int code = find_formats(formats, parts);
+    if (code == CLI_OK)
+        code = take_sample(&s, parts);
+    if (code == CLI_OK && parts->options->json) {
+        print_json(&s, parts, formats);
+        code = cli_finish();
+    } else if (code == CLI_OK) {
+        print_outputs(parts);
+        print_tokenizer(parts);
+        print_inputs(parts, formats);
+        print_estimate(&s, parts);
+        code = cli_finish();
+    }
+    free(formats);
+    return code;
+}

@@ -1,0 +1,10 @@
+/* pack_dry_run.h - tokmap pack --dry-run: what would be done, and how much it is. */
+#ifndef TOKMAP_PACK_DRY_RUN_H
+#define TOKMAP_PACK_DRY_RUN_H
+
+#include "pack/plan.h"
+
+/* Reads the beginning of some of the inputs; writes nothing. Returns an exit code. */
+int pack_dry_run(const pack_plan_parts *parts);
+
+#endif /* TOKMAP_PACK_DRY_RUN_H */

@@ -1,0 +1,30 @@
+#include "pack/error.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "cli/cli.h"
+
+int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    err->exit_code = exit_code;
+    err->start_over = false;
+    return exit_code;
+}
+
+int pack_error_from_writer(pack_error *err, const tokmap_error *from)
+{
+    pack_error_set(err, cli_exit_code(from), "%s",
+                   from->text[0] ? from->text : tokmap_status_text(from->status));
+    err->start_over = from->status == TOKMAP_ERR_MISMATCH;
+    return err->exit_code;
+}
+
+int pack_error_no_memory(pack_error *err)
+{
+    return pack_error_set(err, CLI_AGAIN, "out of memory");
+}

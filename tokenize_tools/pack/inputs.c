@@ -1,0 +1,182 @@
+#include "pack/inputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+
+static const char *path_last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+typedef struct named_file {
+    input_file file; /* first: input_file_compare looks at it */
+    const char *name;
+} named_file;
+
+static int look_at(input_version *version, named_file *file, const char *name)
+{
+    struct stat st;
+    bool is_stdin = strcmp(name, "-") == 0;
+    if (is_stdin ? fstat(STDIN_FILENO, &st) != 0 : stat(name, &st) != 0 || access(name, R_OK) != 0)
+        return cli_error(cli_errno_exit_code(errno), "%s: %s", name, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return cli_error(CLI_INPUT, "%s: is a folder", name);
+    if (!is_stdin)
+        *version = input_version_of(&st);
+    *file = (named_file){{st.st_dev, st.st_ino}, name};
+    return path_protect(&st, "an input");
+}
+
+static int look_at_each(pack_inputs *inputs, named_file *files)
+{
+    bool stdin_used = false;
+    for (size_t i = 0; i < inputs->n; i++) {
+        const char *name = inputs->names[i];
+        bool is_stdin = strcmp(name, "-") == 0;
+        if (is_stdin && stdin_used)
+            return cli_usage("stdin (-) can be read only once");
+        stdin_used = stdin_used || is_stdin;
+        int code = look_at(&inputs->versions[i], &files[i], name);
+        if (code != CLI_OK)
+            return code;
+        inputs->total_bytes += inputs->versions[i].n_bytes;
+        if (!inputs->versions[i].known && !inputs->once)
+            inputs->once = is_stdin ? "stdin" : name;
+    }
+    if (inputs->once)
+        inputs->total_bytes = 0;
+    return CLI_OK;
+}
+
+/* It may be meant, or two patterns match one file. */
+static void tell_repeated(named_file *files, size_t n)
+{
+    size_t n_again = 0;
+    const char *name = NULL;
+    qsort(files, n, sizeof *files, input_file_compare);
+    for (size_t i = 1; i < n; i++) {
+        if (input_file_compare(&files[i - 1], &files[i]) == 0) {
+            name = files[i].name;
+            n_again++;
+        }
+    }
+    if (n_again)
+        cli_warn("%s: is named more than once, and packed each time (%s in all)", name,
+                 cli_count_of(n_again, "repeated input").s);
+}
+
+static int look_at_all(pack_inputs *inputs, bool quiet)
+{
+    named_file *files = malloc(inputs->n * sizeof *files);
+    if (!files)
+        return cli_no_memory();
+    int code = look_at_each(inputs, files);
+    if (code == CLI_OK && !quiet)
+        tell_repeated(files, inputs->n);
+    free(files);
+    return code;
+}
+
+/* ---- Own files ---- */
+
+static bool same_folder(const char *a, const char *b)
+{
+    char folder_a[4096], folder_b[4096];
+    struct stat st;
+    snprintf(folder_a, sizeof folder_a, "%.*s.", (int)(path_last_part(a) - a), a);
+    snprintf(folder_b, sizeof folder_b, "%.*s.", (int)(path_last_part(b) - b), b);
+    return stat(folder_a, &st) == 0 && path_is_file(folder_b, &st);
+}
+
+/* Whether `suffix` follows P, or P-NAME for a split, in the name of a file that a run writes. */
+static bool is_own_suffix(const char *suffix, const pack_options *options)
+{
+    static const char *const own[] = {".bin",         ".tmi",          ".bad",
+                                      ".bin.partial", ".tmi.partial",  ".tmj.partial",
+                                      ".bad.partial", ".bin.replaced", ".tmi.replaced"};
+    for (size_t i = 0; i < options->n_splits && *suffix == '-'; i++) {
+        size_t n = strlen(options->splits[i].name);
+        if (strncmp(suffix + 1, options->splits[i].name, n) == 0 && suffix[1 + n] == '.')
+            suffix += 1 + n;
+    }
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcmp(suffix, own[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_own(const char *name, const pack_options *options)
+{
+    const char *base = path_last_part(options->prefix), *last = path_last_part(name);
+    size_t n = strlen(base);
+    return strncmp(last, base, n) == 0 && is_own_suffix(last + n, options) &&
+           same_folder(name, options->prefix);
+}
+
+/* ---- All ---- */
+
+static void told(void *context, const char *text)
+{
+    const pack_options *options = context;
+    if (!options->quiet)
+        cli_warn("%s", text);
+}
+
+/* Those from `first` on came from the argument. */
+static void leave_out_own(input_list *files, size_t first, const char *argument,
+                          const pack_options *options)
+{
+    size_t n = first;
+    for (size_t i = first; i < files->n_names; i++) {
+        char *name = files->names[i];
+        if (is_own(name, options))
+            free(name);
+        else
+            files->names[n++] = name;
+    }
+    if (n < files->n_names && !options->quiet)
+        cli_warn("%s: left out %s of the output", argument,
+                 cli_count_of(files->n_names - n, "file").s);
+    files->n_names = n;
+}
+
+int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
+                     const pack_options *options)
+{
+    input_list *files = &inputs->files;
+    *inputs = (pack_inputs){.files = {.told = told, .context = (void *)options}};
+    for (size_t i = 0; i < n_arguments; i++) {
+        corpus_error err;
+        size_t first = files->n_names;
+        if (!*arguments[i])
+            return cli_usage("an empty path names no file");
+        if (*arguments[i] == '@' &&
+            path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
+            return CLI_AGAIN;
+        if (!input_list_expand(files, arguments[i], &err))
+            return cli_input_failed(err.sys_errno, err.text);
+        bool itself = files->n_names == first + 1 && strcmp(files->names[first], arguments[i]) == 0;
+        if (!itself)
+            leave_out_own(files, first, arguments[i], options);
+    }
+    if (files->n_names == 0)
+        return cli_error(CLI_INPUT, "no file is left to pack");
+    inputs->names = (const char *const *)files->names;
+    inputs->n = files->n_names;
+    inputs->versions = calloc(inputs->n, sizeof *inputs->versions);
+    return inputs->versions ? look_at_all(inputs, options->quiet) : cli_no_memory();
+}
+
+void pack_inputs_free(pack_inputs *inputs)
+{
+    free(inputs->versions);
+    inputs->versions = NULL;
+    input_list_free(&inputs->files);
+}

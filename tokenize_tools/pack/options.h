@@ -1,0 +1,57 @@
+/* pack_options.h - what the command line of tokmap pack says. */
+#ifndef TOKMAP_PACK_OPTIONS_H
+#define TOKMAP_PACK_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "corpus/corpus.h"
+#include "cli/paths.h"
+#include "tokenizer/file/tokenizer_file.h"
+
+#define PACK_MAX_SPLITS 16
+#define PACK_MAX_SPLIT_NAME 32
+#define PACK_NO_LIMIT UINT64_MAX
+
+/* --split NAME=FRACTION: documents whose hash is in [from, below) go to P-NAME. */
+typedef struct pack_split {
+    char name[PACK_MAX_SPLIT_NAME + 1];
+    double fraction;
+    uint64_t below; /* the `from` is that of the split before, or 0 */
+} pack_split;
+
+typedef struct pack_options {
+    const char *output;
+    char prefix[PATH_PREFIX_BYTES]; /* of the output */
+    const char *report;             /* or NULL */
+    const char *bad_documents;      /* or NULL: P.bad */
+
+    corpus_format format;
+    const char *field;
+    char *separator; /* owned, or NULL */
+    size_t separator_bytes;
+    corpus_utf8 utf8;
+    bool utf8_given;
+    corpus_on_error on_error;
+
+    tokenizer_choice tokenizer;
+    specials_policy specials;
+    const char *eod, *bos; /* as written */
+
+    uint64_t limit_documents, limit_tokens; /* or PACK_NO_LIMIT */
+    pack_split splits[PACK_MAX_SPLITS];
+    size_t n_splits;
+
+    unsigned n_threads;
+    uint64_t memory; /* bytes for each thread */
+    bool dry_run, restart, force, json, quiet;
+} pack_options;
+
+/* The prefix of the split's dataset: P-NAME. */
+void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split);
+/* The words of the options, as they are written and recorded. */
+const char *pack_format_name(corpus_format format);
+const char *pack_utf8_name(corpus_utf8 utf8);
+const char *pack_on_error_name(corpus_on_error on_error);
+
+#endif /* TOKMAP_PACK_OPTIONS_H */

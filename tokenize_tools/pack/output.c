@@ -1,0 +1,188 @@
+#include "pack/output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
+{
+    outputs->n = options->n_splits + 1;
+    for (size_t i = 0; i < outputs->n; i++) {
+        pack_output *out = &outputs->list[i];
+        *out = (pack_output){.split = i ? &options->splits[i - 1] : NULL};
+        if (i)
+            pack_split_prefix(out->prefix, options, i - 1);
+        else
+            snprintf(out->prefix, sizeof out->prefix, "%s", options->prefix);
+        snprintf(out->index_path, sizeof out->index_path, "%s.tmi", out->prefix);
+    }
+}
+
+/* ---- Open ---- */
+
+/* Whether the output has its name, which it gets when all of it is on the disk. */
+static bool is_complete(const pack_output *out)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    char token_path[sizeof out->prefix + 8];
+    if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK)
+        return false;
+    tokmap_dataset_get_info(ds, &info);
+    snprintf(token_path, sizeof token_path, "%s.bin", out->prefix);
+    bool complete = strcmp(info.token_path, token_path) == 0; /* else another file's index */
+    tokmap_dataset_close(ds);
+    return complete;
+}
+
+static int cannot_open(const pack_output *out, const tokmap_error *err)
+{
+    int code = cli_fail(err);
+    if (err->status == TOKMAP_ERR_CORRUPT)
+        fputs("Begin anew with --restart.\n", stderr);
+    if (err->status == TOKMAP_ERR_EXISTS && is_complete(out))
+        fputs("It is complete, even if the run that wrote it was killed in its last moment.\n",
+              stderr);
+    return code;
+}
+
+/* The output has its name: whether it is the one that this run packed. */
+static int check_complete(const pack_output *out)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    if (tokmap_dataset_open(&ds, out->index_path, &err) != TOKMAP_OK)
+        return cli_fail(&err);
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    tokmap_dataset_close(ds);
+    if (info.n_tokens == out->tokens && info.n_documents == out->documents)
+        return CLI_OK;
+    return cli_error(CLI_EXISTS,
+                     "%s: is not what the interrupted run wrote; begin anew with "
+                     "--restart and --force",
+                     out->index_path);
+}
+
+static int count_checkpoints(const pack_output *out, uint64_t *n)
+{
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    tokmap_error err;
+    if (tokmap_writer_checkpoints(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
+        return cannot_open(out, &err);
+    *n = info.n_checkpoints;
+    return CLI_OK;
+}
+
+/* Opens the writer; *complete: the dataset is, by a run that was killed before it had cleared up,
+ * which is done now. */
+static int open_writer(pack_output *out, tokmap_writer_options options, bool *complete)
+{
+    tokmap_error err;
+    tokmap_status status = tokmap_writer_open(&out->writer, out->index_path, &options, &err);
+    *complete = status == TOKMAP_END;
+    return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(out, &err);
+}
+
+/* The last run gave this output its name; it may have been killed before it had cleared up. */
+static int clear_up(pack_output *out, tokmap_writer_options options)
+{
+    tokmap_error err;
+    options.replace = 0;
+    options.resume_checkpoint = 0;
+    tokmap_status status = tokmap_writer_open(&out->writer, out->index_path, &options, &err);
+    if (status == TOKMAP_OK) { /* there is nothing at all */
+        tokmap_writer_close(out->writer);
+        out->writer = NULL;
+    }
+    return check_complete(out);
+}
+
+static int open_output(pack_output *out, const pack_outputs_options *o)
+{
+    uint64_t n_checkpoints = 0;
+    bool complete = false;
+    int code = o->discard && !o->checkpoint ? CLI_OK : count_checkpoints(out, &n_checkpoints);
+    if (code != CLI_OK)
+        return code;
+    tokmap_writer_options options = {
+        .struct_size = sizeof options,
+        .vocab_size = o->tokens->vocab_size,
+        .eod_id = o->tokens->eod_id,
+        .replace = o->options->force,
+        .resumable = o->resumable,
+        .unfinished = TOKMAP_UNFINISHED_RESUME,
+        .resume_checkpoint = o->checkpoint,
+    };
+    if (o->finishing && n_checkpoints == 0)
+        return clear_up(out, options);
+    if (!o->checkpoint && (o->discard || n_checkpoints > 0))
+        options.unfinished = o->discard ? TOKMAP_UNFINISHED_DISCARD : TOKMAP_UNFINISHED_REFUSE;
+    code = open_writer(out, options, &complete);
+    if (!complete)
+        return code;
+    if (o->checkpoint && !o->finishing)
+        return cli_error(
+            CLI_DATASET,
+            "%s: is complete, but other outputs of the run lost their last checkpoint; "
+            "use --restart and --force to start over",
+            out->index_path);
+    if (o->checkpoint)
+        return check_complete(out);
+    options.unfinished = TOKMAP_UNFINISHED_REFUSE;
+    return open_writer(out, options, &complete);
+}
+
+int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < outputs->n && code == CLI_OK; i++)
+        code = open_output(&outputs->list[i], options);
+    return code;
+}
+
+/* ---- Checkpoints and the end ---- */
+
+int pack_outputs_checkpoint(pack_outputs *outputs, const void *note, size_t n_bytes,
+                            pack_error *err)
+{
+    for (size_t i = 0; i < outputs->n; i++) {
+        tokmap_error why;
+        if (tokmap_writer_checkpoint(outputs->list[i].writer, note, n_bytes, &why) != TOKMAP_OK)
+            return pack_error_from_writer(err, &why);
+    }
+    return CLI_OK;
+}
+
+bool pack_outputs_keep(const pack_outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++) {
+        const tokmap_writer *w = outputs->list[i].writer;
+        if (!w || tokmap_writer_n_checkpoints(w) == 0)
+            return false;
+    }
+    return true;
+}
+
+int pack_outputs_finish(pack_outputs *outputs, size_t which, const char *metadata, size_t n_bytes,
+                        pack_error *err)
+{
+    pack_output *out = &outputs->list[which];
+    tokmap_error why;
+    if (!out->writer)
+        return CLI_OK;
+    tokmap_status status = tokmap_writer_set_metadata(out->writer, metadata, n_bytes, &why);
+    if (status == TOKMAP_OK)
+        status = tokmap_writer_finish(out->writer, &why);
+    return status == TOKMAP_OK ? CLI_OK : pack_error_from_writer(err, &why);
+}
+
+void pack_outputs_close(pack_outputs *outputs)
+{
+    for (size_t i = 0; i < outputs->n; i++) {
+        tokmap_writer_close(outputs->list[i].writer);
+        outputs->list[i].writer = NULL;
+    }
+}

@@ -1,0 +1,433 @@
+#include "pack/pipeline.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/cli.h"
+
+/* Encoders and their libraries are modest; under a limit of address space 8 MiB for each count. */
+#define STACK_BYTES ((size_t)2 << 20)
+
+typedef struct pipeline_slot {
+    pack_job job;
+    size_t memory; /* what the job holds, as counted in `in_flight` */
+    bool done;     /* its ids are there */
+} pipeline_slot;
+
+struct pack_pipeline {
+    pack_pipeline_options options;
+    corpus *corpus;
+    pipeline_slot *slots; /* job n stands in slots[n % n_slots] */
+    size_t n_slots;
+    pthread_t reader, *encoders;
+    unsigned n_started;
+
+    pthread_mutex_t lock;
+    pthread_cond_t room, text, ids;  /* for the reader, the encoders, the caller */
+    uint64_t n_read, n_taken, n_out; /* jobs read, begun by an encoder, handed out */
+    bool lent;                       /* job n_out - 1 is still the caller's */
+    size_t in_flight;                /* bytes that the jobs from n_out - lent to n_read hold */
+    bool at_end, stop, reader_started;
+    bool no_memory; /* an encoder could not go on */
+    /* Where parts of a document go in order, of job n_taken - 1: whether it has its ids, and the
+     * state behind it. */
+    bool last_done;
+    encoder_state last_state;
+    uint64_t stored_bytes;
+    int read_status;
+    corpus_error read_error;
+};
+
+/* ---- Encoders ---- */
+
+static bool push_id(id_buffer *ids, uint32_t id)
+{
+    if (id == MODEL_NO_ID)
+        return true;
+    if (!id_buffer_reserve(ids, 1))
+        return false;
+    ids->ids[ids->n++] = id;
+    return true;
+}
+
+static bool note_special(pack_job *job, size_t end)
+{
+    if (job->n_specials == job->specials_capacity) {
+        size_t capacity = job->specials_capacity ? 2 * job->specials_capacity : 8;
+        size_t *specials = realloc(job->specials, capacity * sizeof *specials);
+        if (!specials)
+            return false;
+        job->specials = specials;
+        job->specials_capacity = capacity;
+    }
+    job->specials[job->n_specials++] = end;
+    return true;
+}
+
+typedef struct text_piece {
+    size_t from, to; /* of the batch's text */
+    size_t end;      /* in batch.ends, or n_ends */
+    bool first, last;
+} text_piece;
+
+static bool encode_piece(const pack_pipeline_options *o, encoder *e, pack_job *job,
+                         text_piece piece)
+{
+    size_t n_before = job->ids.n;
+    if (piece.first && !push_id(&job->ids, o->bos_id))
+        return false;
+    switch (encoder_encode(e, job->batch.text + piece.from, piece.to - piece.from,
+                           piece.first ? TEXT_FIRST : 0, &job->ids)) {
+    case TOKENIZE_OK:
+        return !piece.last || push_id(&job->ids, o->eod_id);
+    case TOKENIZE_SPECIAL:
+        job->ids.n = n_before;
+        return note_special(job, piece.end);
+    case TOKENIZE_NO_MEMORY:
+        break;
+    }
+    return false;
+}
+
+/* false: out of memory. */
+static bool encode_job(const pack_pipeline_options *o, encoder *e, pack_job *job)
+{
+    const corpus_batch *b = &job->batch;
+    job->ids.n = 0;
+    job->n_specials = 0;
+    uint64_t seen_before = encoder_specials_seen(e);
+    if (job->ends_capacity < b->n_ends) {
+        free(job->ends);
+        job->ends = malloc(b->ends_capacity * sizeof *job->ends);
+        job->ends_capacity = job->ends ? b->ends_capacity : 0;
+        if (!job->ends)
+            return false;
+    }
+    text_piece piece = {.first = !b->continues, .last = true};
+    for (size_t i = 0; i < b->n_ends; i++) {
+        if (!b->ends[i].input) {
+            piece.end = i;
+            piece.to = b->ends[i].at;
+            if (!encode_piece(o, e, job, piece))
+                return false;
+            piece.from = piece.to;
+            piece.first = true;
+        }
+        job->ends[i] = (pack_end){job->ids.n, encoder_specials_seen(e) - seen_before};
+    }
+    piece.end = b->n_ends;
+    piece.to = b->n_bytes;
+    piece.last = false;
+    bool ok = piece.from == piece.to || encode_piece(o, e, job, piece);
+    job->specials_seen = encoder_specials_seen(e) - seen_before;
+    return ok;
+}
+
+static bool may_take_text(const pack_pipeline *p)
+{
+    if (p->n_taken == p->n_read)
+        return false;
+    const pack_job *job = &p->slots[p->n_taken % p->n_slots].job;
+    return p->last_done || !job->batch.continues || !tokenizer_in_order(p->options.tokenizer);
+}
+
+/* The next job to encode, or NULL: there will be none. */
+static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_state *state)
+{
+    pipeline_slot *slot = NULL;
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop && !may_take_text(p) && !(p->at_end && p->n_taken == p->n_read))
+        pthread_cond_wait(&p->text, &p->lock);
+    if (!p->stop && p->n_taken < p->n_read) {
+        *number = p->n_taken++;
+        *state = p->last_state;
+        slot = &p->slots[*number % p->n_slots];
+        p->last_done = false;
+        if (may_take_text(p)) /* its own signal may have come too early */
+            pthread_cond_signal(&p->text);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return slot;
+}
+
+static void encode_all(pack_pipeline *p, encoder *e)
+{
+    pipeline_slot *slot;
+    uint64_t number;
+    encoder_state state;
+    bool ok = true;
+    while (ok && (slot = take_text(p, &number, &state)) != NULL) {
+        if (slot->job.batch.continues)
+            encoder_restore(e, state);
+        ok = encode_job(&p->options, e, &slot->job);
+        pthread_mutex_lock(&p->lock);
+        slot->done = true;
+        if (number + 1 == p->n_taken && tokenizer_in_order(p->options.tokenizer)) {
+            p->last_state = encoder_save(e);
+            p->last_done = true;
+            pthread_cond_broadcast(&p->text);
+        }
+        p->no_memory = p->no_memory || !ok;
+        pthread_cond_signal(&p->ids);
+        pthread_mutex_unlock(&p->lock);
+    }
+}
+
+static void *run_encoder(void *arg)
+{
+    pack_pipeline *p = arg;
+    encoder *e = encoder_new(p->options.tokenizer, &p->options.encoder);
+    if (e) {
+        encode_all(p, e);
+    } else {
+        pthread_mutex_lock(&p->lock);
+        p->no_memory = true;
+        pthread_cond_signal(&p->ids);
+        pthread_mutex_unlock(&p->lock);
+    }
+    encoder_free(e);
+    return NULL;
+}
+
+/* ---- Reader ---- */
+
+/* What a job holds at most: its text and, for each byte of it, an id. */
+static size_t memory_of(size_t text_bytes)
+{
+    return text_bytes * (1 + sizeof(uint32_t));
+}
+
+/* The slot for the next job, or NULL: the reader is to end. */
+static pipeline_slot *take_room(pack_pipeline *p)
+{
+    size_t usual = memory_of(p->options.batch_bytes);
+    pthread_mutex_lock(&p->lock);
+    while (!p->stop && (p->n_read - (p->n_out - p->lent) == p->n_slots ||
+                        (p->in_flight > 0 && p->in_flight + usual > p->options.job_memory)))
+        pthread_cond_wait(&p->room, &p->lock);
+    pipeline_slot *slot = p->stop ? NULL : &p->slots[p->n_read % p->n_slots];
+    pthread_mutex_unlock(&p->lock);
+    return slot;
+}
+
+/* Buffers that had to grow are not kept: one large document would make all of them large. */
+static void shrink(pack_pipeline *p, pack_job *job)
+{
+    size_t usual = 2 * p->options.batch_bytes + TEXT_PADDING;
+    if (job->batch.capacity > usual) {
+        corpus_batch_free(&job->batch);
+        job->batch = (corpus_batch){0};
+    }
+    if (job->ids.capacity > usual) {
+        id_buffer_free(&job->ids);
+        job->ids = (id_buffer){0};
+    }
+}
+
+static bool read_job(pack_pipeline *p)
+{
+    pipeline_slot *slot = take_room(p);
+    if (!slot)
+        return false;
+    shrink(p, &slot->job);
+    corpus_error err = {.text = ""};
+    int status = corpus_read(p->corpus, &slot->job.batch, &err);
+    if (p->options.after_read)
+        p->options.after_read(p->options.context, &slot->job);
+    uint64_t stored_bytes = corpus_stored_bytes(p->corpus);
+    pthread_mutex_lock(&p->lock);
+    p->stored_bytes = stored_bytes;
+    p->read_status = status;
+    p->read_error = err;
+    p->at_end = status != 1;
+    if (status == 1) {
+        slot->done = false;
+        slot->memory = memory_of(slot->job.batch.n_bytes);
+        p->in_flight += slot->memory;
+        p->n_read++;
+        pthread_cond_signal(&p->text);
+    } else {
+        pthread_cond_broadcast(&p->text);
+        pthread_cond_signal(&p->ids);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return status == 1;
+}
+
+static void *run_reader(void *arg)
+{
+    pack_pipeline *p = arg;
+    while (read_job(p)) {
+    }
+    return NULL;
+}
+
+/* ---- The caller ---- */
+
+static struct timespec from_now(unsigned ms)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    t.tv_sec += ms / 1000;
+    t.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (t.tv_nsec >= 1000000000) {
+        t.tv_nsec -= 1000000000;
+        t.tv_sec++;
+    }
+    return t;
+}
+
+static void give_back(pack_pipeline *p)
+{
+    if (!p->lent)
+        return;
+    p->lent = false;
+    p->in_flight -= p->slots[(p->n_out - 1) % p->n_slots].memory;
+    pthread_cond_signal(&p->room);
+}
+
+/* What the next call returns, but for the job; with the lock. */
+static pack_next look(pack_pipeline *p, pack_error *err)
+{
+    if (p->n_out < p->n_read && p->slots[p->n_out % p->n_slots].done && !p->no_memory)
+        return PACK_JOB;
+    if (p->no_memory) {
+        pack_error_set(err, CLI_AGAIN, "out of memory; fewer threads (-j) need less");
+        return PACK_FAILED;
+    }
+    if (!p->at_end || p->n_out < p->n_read)
+        return PACK_NOTHING_YET;
+    if (p->read_status == 0)
+        return PACK_END;
+    pack_error_set(err, cli_input_exit_code(p->read_error.sys_errno), "%s", p->read_error.text);
+    err->start_over = p->read_error.changed;
+    return PACK_FAILED;
+}
+
+pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err)
+{
+    struct timespec until = from_now(wait_ms);
+    pthread_mutex_lock(&p->lock);
+    give_back(p);
+    pack_next next = look(p, err);
+    while (next == PACK_NOTHING_YET &&
+           pthread_cond_timedwait(&p->ids, &p->lock, &until) != ETIMEDOUT)
+        next = look(p, err);
+    if (next == PACK_JOB) {
+        *job = &p->slots[p->n_out++ % p->n_slots].job;
+        p->lent = true;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return next;
+}
+
+uint64_t pack_pipeline_stored_bytes(pack_pipeline *p)
+{
+    pthread_mutex_lock(&p->lock);
+    uint64_t n = p->stored_bytes;
+    pthread_mutex_unlock(&p->lock);
+    return n;
+}
+
+/* ---- Start and end ---- */
+
+static bool start_thread(pthread_t *thread, void *(*run)(void *), pack_pipeline *p)
+{
+    pthread_attr_t attr;
+    if (pthread_attr_init(&attr) != 0)
+        return false;
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    bool ok = pthread_create(thread, &attr, run, p) == 0;
+    pthread_attr_destroy(&attr);
+    return ok;
+}
+
+static bool start_threads(pack_pipeline *p)
+{
+    p->reader_started = start_thread(&p->reader, run_reader, p);
+    if (!p->reader_started)
+        return false;
+    for (unsigned i = 0; i < p->options.n_encoders; i++) {
+        if (!start_thread(&p->encoders[i], run_encoder, p))
+            return false;
+        p->n_started++;
+    }
+    return true;
+}
+
+static void free_all(pack_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_slots; i++) {
+        pack_job *job = &p->slots[i].job;
+        corpus_batch_free(&job->batch);
+        id_buffer_free(&job->ids);
+        free(job->ends);
+        free(job->specials);
+        free(job->told);
+    }
+    corpus_close(p->corpus);
+    pthread_mutex_destroy(&p->lock);
+    pthread_cond_destroy(&p->room);
+    pthread_cond_destroy(&p->text);
+    pthread_cond_destroy(&p->ids);
+    free(p->encoders);
+    free(p->slots);
+    free(p);
+}
+
+pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *options, pack_error *err)
+{
+    /* Each encoder has a job, and one waits for it; one is read and one is the caller's. */
+    size_t n_slots = 2 * (size_t)options->n_encoders + 2;
+    pack_pipeline *p = calloc(1, sizeof *p);
+    pipeline_slot *slots = calloc(n_slots, sizeof *slots);
+    pthread_t *encoders = calloc(options->n_encoders, sizeof *encoders);
+    if (!p || !slots || !encoders) {
+        pack_error_no_memory(err);
+        free(p);
+        free(slots);
+        free(encoders);
+        corpus_close(c);
+        return NULL;
+    }
+    p->options = *options;
+    p->corpus = c;
+    p->slots = slots;
+    p->n_slots = n_slots;
+    p->last_done = true;
+    p->encoders = encoders;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_mutex_init(&p->lock, NULL);
+    pthread_cond_init(&p->room, &attr);
+    pthread_cond_init(&p->text, NULL);
+    pthread_cond_init(&p->ids, &attr);
+    pthread_condattr_destroy(&attr);
+    if (start_threads(p))
+        return p;
+    pack_error_set(err, CLI_AGAIN, "cannot start a thread; fewer (-j) may do");
+    pack_pipeline_close(p);
+    return NULL;
+}
+
+void pack_pipeline_close(pack_pipeline *p)
+{
+    if (!p)
+        return;
+    pthread_mutex_lock(&p->lock);
+    p->stop = true;
+    pthread_cond_broadcast(&p->text);
+    pthread_cond_broadcast(&p->room);
+    pthread_mutex_unlock(&p->lock);
+    corpus_interrupt(p->corpus);
+    for (unsigned i = 0; i < p->n_started; i++)
+        pthread_join(p->encoders[i], NULL);
+    if (p->reader_started)
+        pthread_join(p->reader, NULL);
+    free_all(p);
+}

@@ -1,0 +1,195 @@
+#include "pack/plan.h"
+
+#include "system/memory_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "tokmap.h"
+
+/* ---- Text ---- */
+
+/* On one line, whatever is in it. */
+static void put_escaped(FILE *out, const char *s, size_t n_bytes)
+{
+    for (size_t i = 0; i < n_bytes; i++) {
+        unsigned char c = (unsigned char)s[i];
+        if (c < 0x20 || c == '\\' || c == 0x7f)
+            fprintf(out, "\\x%02x", c);
+        else
+            putc(c, out);
+    }
+}
+
+static void put_text(FILE *out, const char *name, const char *value, size_t n_bytes)
+{
+    fprintf(out, "%s ", name);
+    if (!value)
+        fputs("none", out);
+    else if (n_bytes == 4 && memcmp(value, "none", 4) == 0)
+        fputs("\\x6eone", out); /* the word itself */
+    else
+        put_escaped(out, value, n_bytes);
+    putc('\n', out);
+}
+
+static void put_word(FILE *out, const char *name, const char *value)
+{
+    put_text(out, name, value, value ? strlen(value) : 0);
+}
+
+static void put_number(FILE *out, const char *name, uint64_t value)
+{
+    if (value == UINT64_MAX)
+        put_word(out, name, NULL);
+    else
+        fprintf(out, "%s %" PRIu64 "\n", name, value);
+}
+
+static void put_id(FILE *out, const char *name, uint32_t id)
+{
+    put_number(out, name, id == MODEL_NO_ID ? UINT64_MAX : id);
+}
+
+static void put_tokenizer(FILE *out, const pack_plan_parts *parts)
+{
+    const tokenizer_file *t = parts->tokenizer;
+    put_word(out, "version", tokmap_version());
+    put_word(out, "--tokenizer", t->name);
+    fprintf(out, "checksum of the tokenizer %016" PRIx64 "-%016" PRIx64 "\n", t->file_xxh3,
+            t->merges_xxh3);
+    put_word(out, "--pattern", t->pattern);
+    fprintf(out, "checksum of --specials-file %016" PRIx64 "\n", t->specials_xxh3);
+    put_word(out, "--specials", tokenizer_specials_name(parts->options->specials));
+    put_id(out, "--eod", parts->tokens->eod_id);
+    put_id(out, "--bos", parts->tokens->bos_id);
+}
+
+/* --on-error is not among them: where no document was bad yet it makes no difference. */
+static void put_options(FILE *out, const pack_options *o)
+{
+    put_word(out, "--format", pack_format_name(o->format));
+    put_word(out, "--field", o->field);
+    put_text(out, "--separator", o->separator, o->separator_bytes);
+    put_word(out, "--utf8", pack_utf8_name(o->utf8));
+    put_word(out, "--bad-documents", o->bad_documents);
+    put_number(out, "--memory", o->memory); /* decides how long a word may be */
+    put_number(out, "--limit-docs", o->limit_documents);
+    put_number(out, "--limit-tokens", o->limit_tokens);
+    fputs("--split ", out);
+    for (size_t i = 0; i < o->n_splits; i++)
+        fprintf(out, "%s%s=%.17g", i ? " " : "", o->splits[i].name, o->splits[i].fraction);
+    fputs(o->n_splits ? "\n" : "none\n", out);
+}
+
+static void put_inputs(FILE *out, const pack_inputs *inputs)
+{
+    for (size_t i = 0; i < inputs->n; i++) {
+        fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->versions[i].n_bytes,
+                inputs->versions[i].mtime_ns);
+        put_escaped(out, inputs->names[i], strlen(inputs->names[i]));
+        putc('\n', out);
+    }
+}
+
+bool pack_plan_make(pack_plan *plan, const pack_plan_parts *parts)
+{
+    *plan = (pack_plan){0};
+    memory_file text;
+    FILE *out = memory_file_open(&text);
+    if (!out)
+        return false;
+    put_tokenizer(out, parts);
+    put_options(out, parts->options);
+    put_inputs(out, parts->inputs);
+    if (!memory_file_close(out, &text))
+        return false;
+    plan->text = text.text;
+    plan->n_bytes = text.n_bytes;
+    plan->hash = XXH3_64bits(plan->text, plan->n_bytes);
+    return true;
+}
+
+void pack_plan_free(pack_plan *plan)
+{
+    free(plan->text);
+    plan->text = NULL;
+}
+
+/* ---- Difference ---- */
+
+#define LINE_BYTES 1024
+
+/* The rest of the line behind its first n words. */
+static const char *behind_words(const char *line, int n)
+{
+    for (; n > 0 && *line; n--) {
+        line += strcspn(line, " ");
+        line += *line != '\0';
+    }
+    return line;
+}
+
+/* "input SIZE MTIME NAME"; an empty line stands for no input. */
+static void differ_in_input(const char *then, const char *now,
+                            char difference[PACK_DIFFERENCE_BYTES])
+{
+    const char *name_then = behind_words(then, 3), *name_now = behind_words(now, 3);
+    if (strcmp(name_then, name_now) == 0)
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "%.400s was changed", name_now);
+    else if (!*name_now)
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "the input %.400s is missing", name_then);
+    else if (!*name_then)
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "the input %.400s is new", name_now);
+    else
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "the input %.200s is %.200s now", name_then,
+                 name_now);
+}
+
+/* "--eod 256", or "checksum of the tokenizer 0123-4567". */
+static void differ_in_option(const char *then, const char *now,
+                             char difference[PACK_DIFFERENCE_BYTES])
+{
+    size_t n_name = strcspn(then, " ");
+    for (size_t i = 0; *then != '-' && then[i] && then[i] == now[i]; i++) {
+        if (then[i] == ' ')
+            n_name = i;
+    }
+    const char *value_then = then + n_name + (then[n_name] == ' ');
+    const char *value_now = strlen(now) > n_name ? now + n_name + 1 : "";
+    snprintf(difference, PACK_DIFFERENCE_BYTES, "%.*s was %.200s and is %.200s",
+             n_name < 60 ? (int)n_name : 60, then, value_then, value_now);
+}
+
+/* Copies the line at *text and moves behind it; an empty one at the end. */
+static void next_line(const char **text, const char *end, char line[LINE_BYTES])
+{
+    const char *newline = *text < end ? memchr(*text, '\n', (size_t)(end - *text)) : NULL;
+    size_t n = (size_t)((newline ? newline : end) - *text);
+    size_t n_copied = n < LINE_BYTES ? n : LINE_BYTES - 1;
+    memcpy(line, *text, n_copied);
+    line[n_copied] = '\0';
+    *text = newline ? newline + 1 : end;
+}
+
+void pack_plan_difference(const pack_plan *plan, const char *then, size_t n_then,
+                          char difference[PACK_DIFFERENCE_BYTES])
+{
+    const char *now = plan->text, *end_then = then + n_then, *end_now = now + plan->n_bytes;
+    char line_then[LINE_BYTES], line_now[LINE_BYTES];
+    do {
+        next_line(&then, end_then, line_then);
+        next_line(&now, end_now, line_now);
+    } while (*line_then && strcmp(line_then, line_now) == 0);
+    const char *line = *line_then ? line_then : line_now;
+    if (!*line)
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "the inputs are not the same");
+    else if (strncmp(line, "input ", 6) == 0)
+        differ_in_input(line_then, line_now, difference);
+    else
+        differ_in_option(line_then, line_now, difference);
+}

@@ -1,0 +1,288 @@
+#include "pack/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "cli/cli.h"
+#include "text/json_text.h"
+#include "system/memory_file.h"
+
+/* ---- Notes ---- */
+
+void pack_report_notes(const pack_report *r)
+{
+    static const char *const fate[] = {
+        [SPECIALS_TEXT] = "packed as plain text; --specials match makes them their ids",
+        [SPECIALS_MATCH] = "packed as their ids",
+        [SPECIALS_ERROR] = "left out with their documents",
+        [SPECIALS_DROP] = "left out",
+    };
+    const corpus_counts *c = &r->counts->corpus;
+    uint64_t n_skipped = pack_counts_skipped(r->counts);
+    uint64_t n_specials = r->counts->packed.specials_seen;
+    if (n_skipped && r->bad_documents)
+        cli_warn("%s left out; they are in %s", cli_count_of(n_skipped, "bad document").s,
+                 r->bad_documents);
+    else if (n_skipped)
+        cli_warn("%s left out", cli_count_of(n_skipped, "bad document").s);
+    if (c->replacements)
+        cli_warn("not UTF-8: %s in %s, where U+FFFD stands now",
+                 cli_count_of(c->replacements, "place").s,
+                 cli_count_of(c->mended_documents, "document").s);
+    if (n_specials)
+        cli_warn("%s written in the text: %s", cli_count_of(n_specials, "special token").s,
+                 fate[r->plan->options->specials]);
+}
+
+/* ---- JSON ---- */
+
+typedef struct json_object {
+    FILE *out;
+    bool begun; /* a member stands in it */
+} json_object;
+
+static json_object begin_object(FILE *out)
+{
+    putc('{', out);
+    return (json_object){out, false};
+}
+
+static void put_key(json_object *o, const char *key)
+{
+    fprintf(o->out, "%s\"%s\": ", o->begun ? ", " : "", key);
+    o->begun = true;
+}
+
+static void put_string(json_object *o, const char *key, const char *value)
+{
+    put_key(o, key);
+    if (value)
+        json_text_print_string(o->out, value, strlen(value));
+    else
+        fputs("null", o->out);
+}
+
+static void put_number(json_object *o, const char *key, uint64_t value)
+{
+    put_key(o, key);
+    fprintf(o->out, "%" PRIu64, value);
+}
+
+/* A number, or null where there is none. */
+static void put_optional(json_object *o, const char *key, uint64_t value, uint64_t none)
+{
+    put_key(o, key);
+    if (value == none)
+        fputs("null", o->out);
+    else
+        fprintf(o->out, "%" PRIu64, value);
+}
+
+static void put_hash(json_object *o, const char *key, uint64_t hash)
+{
+    put_key(o, key);
+    fprintf(o->out, "\"%016" PRIx64 "\"", hash);
+}
+
+static void put_tokenizer(json_object *in, const tokenizer_file *t)
+{
+    put_key(in, "tokenizer");
+    json_object o = begin_object(in->out);
+    put_string(&o, "name", t->name);
+    if (t->from_file) {
+        put_hash(&o, "file_xxh3", t->file_xxh3);
+        if (t->merges_xxh3)
+            put_hash(&o, "merges_xxh3", t->merges_xxh3);
+        if (t->specials_xxh3)
+            put_hash(&o, "specials_xxh3", t->specials_xxh3);
+        put_string(&o, "family", tokenizer_family(t->tokenizer));
+        put_string(&o, "pattern", t->pattern);
+        put_string(&o, "unicode", tokenizer_unicode(t->tokenizer));
+    }
+    putc('}', o.out);
+}
+
+static void put_splits(json_object *in, const pack_options *options)
+{
+    put_key(in, "splits");
+    json_object o = begin_object(in->out);
+    for (size_t i = 0; i < options->n_splits; i++) {
+        put_key(&o, options->splits[i].name);
+        fprintf(o.out, "%.10g", options->splits[i].fraction);
+    }
+    putc('}', o.out);
+}
+
+/* Options that decide what is in the dataset. */
+static void put_options(json_object *in, const pack_plan_parts *plan)
+{
+    const pack_options *options = plan->options;
+    put_key(in, "options");
+    json_object o = begin_object(in->out);
+    put_string(&o, "format", pack_format_name(options->format));
+    put_string(&o, "field", options->field);
+    put_key(&o, "separator");
+    if (options->separator)
+        json_text_print_string(o.out, options->separator, options->separator_bytes);
+    else
+        fputs("null", o.out);
+    put_string(&o, "utf8", pack_utf8_name(options->utf8));
+    put_string(&o, "on_error", pack_on_error_name(options->on_error));
+    put_string(&o, "specials", tokenizer_specials_name(options->specials));
+    put_optional(&o, "eod", plan->tokens->eod_id, MODEL_NO_ID);
+    put_optional(&o, "bos", plan->tokens->bos_id, MODEL_NO_ID);
+    put_optional(&o, "limit_docs", options->limit_documents, PACK_NO_LIMIT);
+    put_optional(&o, "limit_tokens", options->limit_tokens, PACK_NO_LIMIT);
+    put_splits(&o, options);
+    putc('}', o.out);
+}
+
+/* What was left out or changed, for all outputs together. */
+static void put_care(json_object *o, const pack_counts *counts)
+{
+    const corpus_counts *c = &counts->corpus;
+    put_number(o, "empty_documents", c->empty_documents);
+    put_number(o, "bad_documents", pack_counts_skipped(counts));
+    put_number(o, "bad_bytes", c->bad_bytes);
+    put_number(o, "mended_documents", c->mended_documents);
+    put_number(o, "replacements", c->replacements);
+    put_number(o, "specials_in_text", counts->packed.specials_seen);
+}
+
+/* ---- Metadata ---- */
+
+static void put_metadata(FILE *out, const pack_report *r, size_t which)
+{
+    const pack_split *split = r->outputs->list[which].split;
+    char text[64];
+    json_object o = begin_object(out);
+    snprintf(text, sizeof text, "tokmap %s", tokmap_version());
+    put_string(&o, "created_by", text);
+    put_tokenizer(&o, r->plan->tokenizer);
+    put_options(&o, r->plan);
+    if (split)
+        put_string(&o, "split", split->name);
+    put_key(&o, "counts");
+    json_object counts = begin_object(out);
+    put_care(&counts, r->counts);
+    putc('}', out);
+    putc('}', out);
+}
+
+char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
+{
+    memory_file json;
+    FILE *out = memory_file_open(&json);
+    if (!out)
+        return NULL;
+    put_metadata(out, r, which);
+    memory_file_close(out, &json);
+    *n_bytes = json.n_bytes;
+    return json.text;
+}
+
+/* ---- Report ---- */
+
+static void put_source(FILE *out, const tokmap_source *source)
+{
+    json_object o = begin_object(out);
+    put_key(&o, "name");
+    json_text_print_string(out, source->name, source->name_bytes);
+    put_optional(&o, "input_bytes", source->input_bytes, 0);
+    put_number(&o, "n_documents", source->n_documents);
+    put_number(&o, "n_tokens", source->n_tokens);
+    putc('}', out);
+}
+
+static void put_dataset(FILE *out, const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    json_object o = begin_object(out);
+    put_string(&o, "index_file", info.index_path);
+    put_string(&o, "token_file", info.token_path);
+    put_number(&o, "token_bytes", info.token_bytes);
+    put_number(&o, "n_tokens", info.n_tokens);
+    put_number(&o, "n_documents", info.n_documents);
+    put_string(&o, "dataset_id", cli_hex(info.dataset_id).s);
+    put_key(&o, "inputs");
+    putc('[', out);
+    for (uint64_t i = 0; i < info.n_sources; i++) {
+        tokmap_source source;
+        if (tokmap_dataset_source(ds, i, &source) != TOKMAP_OK)
+            break; /* damaged since it was written a moment ago */
+        fputs(i ? ", " : "", out);
+        put_source(out, &source);
+    }
+    fputs("]}", out);
+}
+
+static int put_datasets(json_object *o, const pack_outputs *outputs)
+{
+    put_key(o, "datasets");
+    putc('[', o->out);
+    for (size_t i = 0; i < outputs->n; i++) {
+        tokmap_dataset *ds;
+        tokmap_error err;
+        if (tokmap_dataset_open(&ds, outputs->list[i].index_path, &err) != TOKMAP_OK)
+            return cli_fail(&err);
+        fputs(i ? ", " : "", o->out);
+        put_dataset(o->out, ds);
+        tokmap_dataset_close(ds);
+    }
+    putc(']', o->out);
+    return CLI_OK;
+}
+
+static void put_work(json_object *o, const pack_report *r)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    put_number(o, "threads", r->plan->options->n_threads);
+    put_key(o, "resumed");
+    fputs(r->resumed ? "true" : "false", o->out);
+    put_key(o, "seconds");
+    fprintf(o->out, "%.3f", r->seconds);
+    put_number(o, "peak_memory_bytes", (uint64_t)usage.ru_maxrss * 1024);
+}
+
+static int put_report(FILE *out, const pack_report *r)
+{
+    const corpus_counts *c = &r->counts->corpus;
+    json_object o = begin_object(out);
+    put_number(&o, "schema_version", 1);
+    put_string(&o, "version", tokmap_version());
+    put_tokenizer(&o, r->plan->tokenizer);
+    put_options(&o, r->plan);
+    put_number(&o, "n_documents", r->counts->packed.documents);
+    put_number(&o, "n_tokens", r->counts->packed.tokens);
+    put_number(&o, "text_bytes", c->text_bytes);
+    put_number(&o, "plain_bytes", c->plain_bytes);
+    put_number(&o, "stored_bytes", c->stored_bytes);
+    put_care(&o, r->counts);
+    put_string(&o, "bad_documents_file", r->bad_documents);
+    put_work(&o, r);
+    int code = put_datasets(&o, r->outputs);
+    fputs("}\n", out);
+    return code;
+}
+
+int pack_report_write(const pack_report *r, output_file *file)
+{
+    memory_file json;
+    FILE *out = memory_file_open(&json);
+    if (!out)
+        return cli_no_memory();
+    int code = put_report(out, r);
+    if (!memory_file_close(out, &json) && code == CLI_OK)
+        code = cli_no_memory();
+    if (code == CLI_OK)
+        code = output_write(file, json.text, json.n_bytes);
+    if (code == CLI_OK)
+        code = output_place(file);
+    free(json.text);
+    return code;
+}

@@ -1,0 +1,222 @@
+#include "pack/resume.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "text/little_endian.h"
+
+#define N_VALUES (sizeof(pack_note) / sizeof(uint64_t))
+
+_Static_assert(sizeof(pack_note) % sizeof(uint64_t) == 0, "a note is a row of u64");
+
+/* ---- Notes ---- */
+
+size_t pack_note_encode(const pack_note *note, const pack_plan *plan,
+                        uint8_t bytes[TOKMAP_MAX_NOTE_BYTES])
+{
+    uint64_t values[N_VALUES];
+    memcpy(values, note, sizeof values);
+    values[0] = N_VALUES;
+    for (size_t i = 0; i < N_VALUES; i++)
+        le_put(bytes + 8 * i, values[i], 8);
+    if (!plan)
+        return sizeof values;
+    size_t n = TOKMAP_MAX_NOTE_BYTES - sizeof values;
+    if (plan->n_bytes < n)
+        n = plan->n_bytes;
+    while (n > 0 && plan->text[n - 1] != '\n')
+        n--;
+    memcpy(bytes + sizeof values, plan->text, n);
+    return sizeof values + n;
+}
+
+static bool decode_note(pack_note *note, const uint8_t *bytes, size_t n_bytes)
+{
+    uint64_t values[N_VALUES];
+    if (n_bytes < sizeof values)
+        return false;
+    for (size_t i = 0; i < N_VALUES; i++)
+        values[i] = le_get64(bytes + 8 * i);
+    memcpy(note, values, sizeof values);
+    return note->n_values == N_VALUES;
+}
+
+/* ---- What is there ---- */
+
+typedef struct resume_search {
+    const pack_outputs *outputs;
+    const pack_options *options;
+    const pack_plan *plan;
+    uint64_t n_checkpoints; /* of P */
+    uint8_t *note;          /* room for one */
+} resume_search;
+
+/* Checkpoint `number` of the output, 0: its last one. Its note stays in s->note until the next
+ * call. */
+static int ask(const resume_search *s, size_t output, uint64_t number, tokmap_checkpoint_info *info)
+{
+    tokmap_error err;
+    *info = (tokmap_checkpoint_info){.struct_size = sizeof *info};
+    const char *path = s->outputs->list[output].index_path;
+    if (tokmap_writer_checkpoints(path, number, info, s->note, &err) != TOKMAP_OK) {
+        int code = cli_fail(&err);
+        fputs("Begin anew with --restart.\n", stderr);
+        return code;
+    }
+    return CLI_OK;
+}
+
+static int refuse(const resume_search *s, const char *why)
+{
+    int code = cli_error(CLI_EXISTS, "%s: an unfinished run is there, and this one differs: %s",
+                         s->options->prefix, why);
+    fputs("Finish it by the call that began it, or throw its work away with --restart.\n", stderr);
+    return code;
+}
+
+/* The plan of that run stands in its first note. */
+static int refuse_other_plan(const resume_search *s)
+{
+    tokmap_checkpoint_info info;
+    char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
+    int code = ask(s, 0, 1, &info);
+    if (code != CLI_OK)
+        return code;
+    if (info.note_bytes > sizeof(pack_note))
+        pack_plan_difference(s->plan, (const char *)s->note + sizeof(pack_note),
+                             info.note_bytes - sizeof(pack_note), difference);
+    return refuse(s, difference);
+}
+
+/* How a bad document is met may change, as long as there was none. */
+static int check_on_error(const resume_search *s, const pack_note *note)
+{
+    uint64_t n_bad = note->place.counts.bad_documents + note->position.special_documents;
+    char why[160];
+    if (n_bad == 0 || note->on_error == (uint64_t)s->options->on_error ||
+        note->on_error > ON_ERROR_COLLECT)
+        return CLI_OK;
+    snprintf(why, sizeof why, "--on-error was %s, and %s left out so far",
+             pack_on_error_name((corpus_on_error)note->on_error),
+             cli_count_of(n_bad, "document").s);
+    return refuse(s, why);
+}
+
+static const char missing[] = "its partial files are missing, and other outputs have theirs";
+
+static int damaged(const resume_search *s, size_t output, const char *why)
+{
+    int code = cli_error(CLI_DATASET, "%s: the unfinished run cannot be resumed: %s",
+                         s->outputs->list[output].prefix, why);
+    fputs("Begin anew with --restart.\n", stderr);
+    return code;
+}
+
+/* The last checkpoint that all outputs have; those that have their names already count as having
+ * all, when P says that all was packed. *some_named: there are such. P, whose checkpoints come
+ * first, is ahead of the others by one at most. */
+static int find_common(const resume_search *s, bool finishing, uint64_t *common, bool *some_named)
+{
+    *common = s->n_checkpoints;
+    uint64_t fewest = s->n_checkpoints, fewest_unfinished = s->n_checkpoints;
+    for (size_t i = 1; i < s->outputs->n; i++) {
+        tokmap_checkpoint_info info;
+        int code = ask(s, i, 0, &info);
+        const uint64_t n = info.n_checkpoints;
+        if (code != CLI_OK)
+            return code;
+        if (n == 0 && s->n_checkpoints > 1 && !finishing)
+            return damaged(s, i, missing);
+        fewest = n < fewest ? n : fewest;
+        if (n > 0 && n < fewest_unfinished)
+            fewest_unfinished = n;
+    }
+    *some_named = finishing && fewest == 0;
+    *common = finishing ? fewest_unfinished : fewest;
+    return CLI_OK;
+}
+
+/* Whether the output's journal tells of the same place as the note that P has of it. */
+static int check_output(const resume_search *s, size_t output, uint64_t checkpoint,
+                        const pack_note *note)
+{
+    tokmap_checkpoint_info info;
+    pack_note own;
+    int code = ask(s, output, 0, &info);
+    if (code != CLI_OK || info.n_checkpoints == 0) /* it has its name already */
+        return code;
+    code = ask(s, output, checkpoint, &info);
+    if (code != CLI_OK)
+        return code;
+    if (!decode_note(&own, s->note, info.note_bytes) || memcmp(&own, note, sizeof own) != 0)
+        return damaged(s, output, "its checkpoints are not those of the other outputs");
+    if (info.n_tokens != note->tokens[output] || info.n_documents != note->documents[output])
+        return damaged(s, output, "its journal and the note in it tell of different places");
+    return CLI_OK;
+}
+
+/* Goes back to checkpoint `common` of P. */
+static int take_note(pack_resume *from, const resume_search *s, uint64_t common, bool some_named)
+{
+    tokmap_checkpoint_info info;
+    int code = ask(s, 0, common, &info);
+    if (code != CLI_OK)
+        return code;
+    if (!decode_note(&from->note, s->note, info.note_bytes))
+        return refuse_other_plan(s);
+    if (some_named && !from->note.finishing)
+        return damaged(s, 0, "one output has its name, and the others lost their last checkpoint");
+    for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
+        code = check_output(s, i, common, &from->note);
+    return code == CLI_OK ? check_on_error(s, &from->note) : code;
+}
+
+/* P has no checkpoint: then no other output may have one, or a file of P is missing. */
+static int check_none(const resume_search *s)
+{
+    for (size_t i = 1; i < s->outputs->n; i++) {
+        tokmap_checkpoint_info info;
+        int code = ask(s, i, 0, &info);
+        if (code != CLI_OK)
+            return code;
+        if (info.n_checkpoints > 0)
+            return damaged(s, 0, missing);
+    }
+    return CLI_OK;
+}
+
+static int find(pack_resume *from, resume_search *s)
+{
+    tokmap_checkpoint_info info;
+    bool some_named = false;
+    int code = ask(s, 0, 0, &info);
+    s->n_checkpoints = info.n_checkpoints;
+    if (code != CLI_OK)
+        return code;
+    if (s->n_checkpoints == 0)
+        return check_none(s);
+    if (!decode_note(&from->note, s->note, info.note_bytes) ||
+        from->note.plan_hash != s->plan->hash)
+        return refuse_other_plan(s);
+    from->discard = true;
+    code = find_common(s, from->note.finishing, &from->checkpoint, &some_named);
+    if (code != CLI_OK || from->checkpoint == 0)
+        return code;
+    return take_note(from, s, from->checkpoint, some_named);
+}
+
+int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
+                     const pack_plan *plan)
+{
+    *from = (pack_resume){.discard = options->restart};
+    if (options->restart)
+        return CLI_OK;
+    resume_search s = {.outputs = outputs, .options = options, .plan = plan};
+    s.note = malloc(TOKMAP_MAX_NOTE_BYTES);
+    if (!s.note)
+        return cli_no_memory();
+    int code = find(from, &s);
+    free(s.note);
+    return code;
+}

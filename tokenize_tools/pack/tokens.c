@@ -1,0 +1,105 @@
+#include "pack/tokens.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "tokenizer/file/stated_tokens.h"
+
+#define MAX_ID (((uint64_t)1 << 31) - 1)
+
+typedef struct token_role {
+    const char *option, *job, *name; /* name: in the files of a tokenizer */
+    bool quiet;
+} token_role;
+
+static int refuse_rivals(const stated_tokens *tokens, const token_role *role,
+                         const tokenizer_file *file)
+{
+    char list[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < tokens->n && used < sizeof list; i++) {
+        size_t n_bytes;
+        const uint8_t *text = tokenizer_token_bytes(file->tokenizer, tokens->list[i].id, &n_bytes);
+        const int n = snprintf(list + used, sizeof list - used, "%s\"%.*s\" (%u, %s)",
+                               i == 0               ? ""
+                               : i + 1 == tokens->n ? " and "
+                                                    : ", ",
+                               n_bytes < 40 ? (int)n_bytes : 40, (const char *)text,
+                               tokens->list[i].id, tokens->list[i].source);
+        used += n > 0 ? (size_t)n : 0;
+    }
+    return cli_usage("%s: more than one token may be meant by the one that %s a document: %s; "
+                     "choose one with %s ID or %s TOKEN, or %s none",
+                     file->name, role->job, list, role->option, role->option, role->option);
+}
+
+static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_file *file)
+{
+    stated_tokens tokens;
+    int code = stated_tokens_find(&tokens, role->name, file);
+    if (code != CLI_OK)
+        return code;
+    if (tokens.n == 0)
+        return cli_usage("%s does not say which token %s a document: choose one with %s ID or "
+                         "%s TOKEN, or %s none",
+                         file->name, role->job, role->option, role->option, role->option);
+    if (tokens.n > 1)
+        return refuse_rivals(&tokens, role, file);
+    *id = tokens.list[0].id;
+    return CLI_OK;
+}
+
+static int choose(uint32_t *id, const char *word, const token_role *role,
+                  const tokenizer_file *file)
+{
+    uint64_t number;
+    *id = MODEL_NO_ID;
+    if (strcmp(word, "none") == 0)
+        return CLI_OK;
+    if (strcmp(word, "auto") == 0)
+        return choose_stated(id, role, file);
+    if (cli_parse_u64(word, &number)) {
+        if (number > MAX_ID)
+            return cli_usage("%s %s: an id is below 2^31", role->option, word);
+        *id = (uint32_t)number;
+        return CLI_OK;
+    }
+    *id = tokenizer_find(file->tokenizer, word, strlen(word));
+    if (*id == MODEL_NO_ID)
+        return cli_usage("%s %s: %s has no such token", role->option, word, file->name);
+    return CLI_OK;
+}
+
+#define MAX_IDS_OF_2_BYTES 65536
+
+/* An id that the vocabulary does not have may be meant so, or be a slip. */
+static void cover(pack_tokens *tokens, uint32_t id, const token_role *role,
+                  const tokenizer_file *file)
+{
+    uint64_t known = tokenizer_vocab_size(file->tokenizer), n_before = tokens->vocab_size;
+    if (id == MODEL_NO_ID || id < known)
+        return;
+    if (id >= n_before)
+        tokens->vocab_size = (uint64_t)id + 1;
+    bool wider = n_before <= MAX_IDS_OF_2_BYTES && tokens->vocab_size > MAX_IDS_OF_2_BYTES;
+    if (!role->quiet)
+        cli_warn("%s %u: %s has no such id, but %s; the vocabulary of the dataset is larger%s",
+                 role->option, id, file->name, cli_count_of(known, "id").s,
+                 wider ? ", and each of its tokens takes 4 bytes, not 2" : "");
+}
+
+int pack_tokens_choose(pack_tokens *tokens, const pack_options *options, const tokenizer_file *file)
+{
+    const token_role ends = {"--eod", "ends", "eos", options->quiet};
+    const token_role begins = {"--bos", "begins", "bos", options->quiet};
+    int code = choose(&tokens->eod_id, options->eod, &ends, file);
+    if (code == CLI_OK)
+        code = choose(&tokens->bos_id, options->bos, &begins, file);
+    tokens->vocab_size = tokenizer_vocab_size(file->tokenizer);
+    if (code == CLI_OK) {
+        cover(tokens, tokens->eod_id, &ends, file);
+        cover(tokens, tokens->bos_id, &begins, file);
+    }
+    return code;
+}

@@ -1,0 +1,19 @@
+/* pack_tokens.h - the tokens around each document: --eod and --bos. */
+#ifndef TOKMAP_PACK_TOKENS_H
+#define TOKMAP_PACK_TOKENS_H
+
+#include <stdint.h>
+
+#include "pack/options.h"
+#include "tokenizer/file/tokenizer_file.h"
+
+typedef struct pack_tokens {
+    uint32_t eod_id, bos_id; /* or MODEL_NO_ID */
+    uint64_t vocab_size;     /* all that can come out, these two included */
+} pack_tokens;
+
+/* What the words of the options mean. Returns an exit code, with a message. */
+int pack_tokens_choose(pack_tokens *tokens, const pack_options *options,
+                       const tokenizer_file *file);
+
+#endif /* TOKMAP_PACK_TOKENS_H */

@@ -1,0 +1,335 @@
+#include "pack/work.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "pack/balance.h"
+#include "pack/collector.h"
+#include "text/utf8.h"
+
+#define DEFAULT_CHECKPOINT_MS 2000
+/* A checkpoint waits for the disk: at most one part in so many of the time goes so. */
+#define CHECKPOINT_SHARE 5
+#define WAIT_MS 100
+/* Text in a batch: large enough that handing it on costs nothing, small enough for the caches. */
+#define MAX_BATCH_BYTES ((uint64_t)1 << 20)
+
+/* ---- Interruption ---- */
+
+static volatile sig_atomic_t interrupted;
+
+static void on_signal(int number)
+{
+    interrupted = number;
+}
+
+/* The second signal of a kind ends the process at once. What is ignored (nohup) stays so. */
+void pack_work_catch_signals(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction old;
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+/* ---- Checkpoints ---- */
+
+pack_counts pack_work_counts(const pack_work *w)
+{
+    return (pack_counts){w->place.counts, *pack_documents_counts(w->documents)};
+}
+
+int pack_work_check_balance(const pack_work *w, pack_error *err)
+{
+    const pack_balance balance = {
+        .inputs = w->parts->inputs,
+        .outputs = w->outputs,
+        .read = &w->place,
+        .encoded_tokens = w->encoded_tokens,
+        .packed = pack_documents_counts(w->documents),
+        .limited = w->limited,
+        .collected = w->bad_file != NULL,
+        .collected_bytes = w->bad_mark.n_bytes,
+    };
+    return pack_balance_check(&balance, err);
+}
+
+int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
+{
+    int code = pack_work_check_balance(w, err);
+    if (code == CLI_OK && w->bad_file)
+        code = pack_bad_file_sync(w->bad_file, err);
+    if (code != CLI_OK)
+        return code;
+    pack_note note = {
+        .plan_hash = w->plan->hash,
+        .on_error = (uint64_t)w->parts->options->on_error,
+        .finishing = finishing,
+        .limited = w->limited,
+        .encoded_tokens = w->encoded_tokens,
+        .bad_file = w->bad_mark,
+        .place = w->place,
+        .position = *pack_documents_counts(w->documents),
+    };
+    for (size_t i = 0; i < w->outputs->n; i++) {
+        note.tokens[i] = w->outputs->list[i].tokens;
+        note.documents[i] = w->outputs->list[i].documents;
+    }
+    uint8_t *bytes = malloc(TOKMAP_MAX_NOTE_BYTES);
+    if (!bytes)
+        return pack_error_no_memory(err);
+    bool first = !pack_outputs_keep(w->outputs);
+    size_t n_bytes = pack_note_encode(&note, first ? w->plan : NULL, bytes);
+    code = pack_outputs_checkpoint(w->outputs, bytes, n_bytes, err);
+    free(bytes);
+    return code;
+}
+
+static uint64_t pause_ns(void)
+{
+    uint64_t ms;
+    const char *text = getenv("TOKMAP_CHECKPOINT_MS");
+    if (!text || !cli_parse_u64(text, &ms) || ms > 3600000)
+        ms = DEFAULT_CHECKPOINT_MS;
+    return ms * 1000000;
+}
+
+static void tell_once(pack_work *w)
+{
+    if (w->told_once || w->parts->options->quiet)
+        return;
+    w->told_once = true;
+    pack_progress_clear(&w->progress);
+    cli_warn("%s can be read only once: if this is interrupted, it has to begin anew",
+             w->parts->inputs->once);
+}
+
+/* Whether the reader has come as far as the run before, in the input where that one ended: only
+ * then is it known that the input is the same. */
+static bool is_known_to_continue(const pack_work *w)
+{
+    const corpus_place *before = &w->from->note.place;
+    return w->from->checkpoint == 0 || w->place.input != before->input ||
+           w->place.stored.n_bytes >= before->stored.n_bytes;
+}
+
+bool pack_work_may_checkpoint(const pack_work *w)
+{
+    return w->consistent && pack_documents_position(w->documents) && is_known_to_continue(w);
+}
+
+/* When it is time and the place allows it. */
+static int checkpoint(pack_work *w, pack_error *err)
+{
+    uint64_t now = pack_progress_ns(&w->progress);
+    if (now < w->next_checkpoint_ns || !pack_work_may_checkpoint(w))
+        return CLI_OK;
+    if (!w->resumable) {
+        tell_once(w);
+        return CLI_OK;
+    }
+    int code = pack_work_checkpoint(w, false, err);
+    uint64_t after = pack_progress_ns(&w->progress), least = CHECKPOINT_SHARE * (after - now);
+    bool often = w->checkpoint_ns == 0 || w->checkpoint_ns > least;
+    w->next_checkpoint_ns = after + (often ? w->checkpoint_ns : least);
+    return code;
+}
+
+/* ---- Messages ---- */
+
+static void print_lines(pack_work *w, const char *lines, size_t n_bytes)
+{
+    if (n_bytes == 0 || w->parts->options->quiet)
+        return;
+    pack_progress_clear(&w->progress);
+    for (size_t at = 0; at < n_bytes;) {
+        const char *line = lines + at;
+        const char *newline = memchr(line, '\n', n_bytes - at);
+        size_t n = newline ? (size_t)(newline - line) : n_bytes - at;
+        cli_warn("%.*s", (int)n, line);
+        at += n + 1;
+    }
+}
+
+static void print_note(void *context, const char *text)
+{
+    pack_work *w = context;
+    if (w->parts->options->quiet)
+        return;
+    pack_progress_clear(&w->progress);
+    cli_warn("%s", text);
+}
+
+/* ---- Jobs ---- */
+
+static int take_job(pack_work *w, const pack_job *job, pack_error *err)
+{
+    const pack_told *told = job->told;
+    if (!told)
+        return pack_error_no_memory(err);
+    if (told->bad_file_errno)
+        return pack_error_set(err, cli_errno_exit_code(told->bad_file_errno),
+                              "%.500s: cannot write: %s", w->bad_file->partial,
+                              strerror(told->bad_file_errno));
+    w->consistent = false;
+    size_t enough = 0;
+    int code = pack_documents_take(w->documents, job, &enough, err);
+    const pack_moment *last = enough ? &told->moments[enough - 1] : NULL;
+    print_lines(w, told->lines, last ? last->n_told : told->n_bytes);
+    if (code != CLI_OK)
+        return code;
+    w->place = job->batch.after;
+    w->progress.text_bytes += job->batch.n_bytes;
+    w->bad_mark = told->bad_file;
+    w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
+    w->limited = enough > 0;
+    w->consistent = !w->limited;
+    if (!last)
+        return checkpoint(w, err);
+    w->place.counts = last->counts;
+    w->bad_mark = last->bad_file;
+    return CLI_OK;
+}
+
+static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
+{
+    while (!w->limited) {
+        pack_job *job;
+        if (interrupted)
+            return pack_error_set(err, CLI_AGAIN, "interrupted");
+        int code = CLI_OK;
+        switch (pack_pipeline_next(p, WAIT_MS, &job, err)) {
+        case PACK_JOB:
+            code = take_job(w, job, err);
+            break;
+        case PACK_NOTHING_YET:
+            break;
+        case PACK_END:
+            return CLI_OK;
+        case PACK_FAILED:
+            return err->exit_code;
+        }
+        if (code != CLI_OK)
+            return code;
+        pack_counts counts = pack_work_counts(w);
+        pack_progress_update(&w->progress, &counts, pack_pipeline_stored_bytes(p));
+    }
+    return CLI_OK;
+}
+
+/* ---- Begin and end ---- */
+
+static void take_up(pack_work *w, const pack_note *note)
+{
+    w->place = note->place;
+    w->encoded_tokens = note->encoded_tokens;
+    w->bad_mark = note->bad_file;
+    w->limited = note->limited;
+    pack_documents_set_position(w->documents, &note->position, note->place.piece_offset);
+    for (size_t i = 0; i < w->outputs->n; i++) {
+        w->outputs->list[i].tokens = note->tokens[i];
+        w->outputs->list[i].documents = note->documents[i];
+    }
+}
+
+bool pack_work_begin(pack_work *w)
+{
+    const pack_documents_options options = {
+        .options = w->parts->options,
+        .tokenizer = w->parts->tokenizer->tokenizer,
+        .outputs = w->outputs,
+        .inputs = w->parts->inputs,
+        .told = print_note,
+        .context = w,
+    };
+    w->documents = pack_documents_new(&options);
+    if (!w->documents)
+        return false;
+    w->consistent = true;
+    if (w->from->checkpoint > 0)
+        take_up(w, &w->from->note);
+    pack_counts counts = pack_work_counts(w);
+    pack_progress_begin(&w->progress, &counts, w->parts->inputs->total_bytes,
+                        w->parts->options->quiet);
+    return true;
+}
+
+void pack_work_end(pack_work *w)
+{
+    pack_documents_free(w->documents);
+    w->documents = NULL;
+}
+
+static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t batch_bytes,
+                           pack_error *err)
+{
+    const pack_options *o = w->parts->options;
+    bool limited = o->limit_documents != PACK_NO_LIMIT || o->limit_tokens != PACK_NO_LIMIT;
+    const corpus_options options = {
+        .format = o->format,
+        .field = o->field,
+        .separator = o->separator,
+        .separator_bytes = o->separator_bytes,
+        .utf8 = o->utf8,
+        .utf8_given = o->utf8_given,
+        .on_error = o->on_error,
+        .batch_bytes = batch_bytes,
+        .max_piece_bytes = o->memory / 8,
+        .versions = w->parts->inputs->versions,
+        .read_ahead = true,
+        .utf8_valid_prefix = utf8_valid_prefix,
+        .utf8_bad_bytes = utf8_bad_bytes,
+        .safe_cut = pack_collector_safe_cut,
+        .collect = pack_collector_collect,
+        .told = pack_collector_told,
+        .ended = limited ? pack_collector_ended : NULL,
+        .context = collector,
+    };
+    corpus_error why;
+    const pack_inputs *inputs = w->parts->inputs;
+    corpus *c = corpus_open(inputs->names, inputs->n, &options,
+                            w->from->checkpoint ? &w->place : NULL, &why);
+    if (!c)
+        pack_error_set(err, cli_input_exit_code(why.sys_errno), "%s", why.text);
+    return c;
+}
+
+static pack_pipeline *start(const pack_work *w, pack_collector *collector, pack_error *err)
+{
+    const pack_options *o = w->parts->options;
+    uint64_t part = o->memory / 64;
+    const pack_pipeline_options options = {
+        .tokenizer = w->parts->tokenizer->tokenizer,
+        .encoder = {.cache_bytes = o->memory / 2, .specials = o->specials},
+        .n_encoders = o->n_threads,
+        .bos_id = w->parts->tokens->bos_id,
+        .eod_id = w->parts->tokens->eod_id,
+        .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
+        .job_memory = o->memory / 2 * o->n_threads,
+        .after_read = pack_collector_after_read,
+        .context = collector,
+    };
+    corpus *c = open_corpus(w, collector, options.batch_bytes, err);
+    return c ? pack_pipeline_start(c, &options, err) : NULL;
+}
+
+int pack_work_run(pack_work *w, pack_error *err)
+{
+    pack_collector *collector = calloc(1, sizeof *collector);
+    if (!collector)
+        return pack_error_no_memory(err);
+    collector->tokenizer = w->parts->tokenizer->tokenizer;
+    collector->bad_file = w->bad_file;
+    w->checkpoint_ns = w->next_checkpoint_ns = pause_ns();
+    pack_pipeline *p = start(w, collector, err);
+    int code = p ? take_jobs(w, p, err) : err->exit_code;
+    pack_pipeline_close(p);
+    pack_progress_clear(&w->progress);
+    pack_collector_free(collector);
+    return code;
+}

@@ -1,0 +1,37 @@
+#include "system/big_memory.h"
+
+#include <stdint.h>
+#include <sys/mman.h>
+
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static size_t rounded(size_t n_bytes)
+{
+    const size_t unit = n_bytes < HUGE_PAGE ? 4096 : HUGE_PAGE;
+    return (n_bytes + unit - 1) & ~(unit - 1);
+}
+
+/* Mapped with room to spare and trimmed, so that it begins at a huge page. */
+void *big_memory_new(size_t n_bytes)
+{
+    const size_t size = rounded(n_bytes);
+    const size_t mapped = size < HUGE_PAGE ? size : size + HUGE_PAGE;
+    uint8_t *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    if (mapped == size)
+        return p;
+    uint8_t *start = p + (-(uintptr_t)p & (HUGE_PAGE - 1));
+    if (start > p)
+        munmap(p, (size_t)(start - p));
+    if (start + size < p + mapped)
+        munmap(start + size, (size_t)(p + mapped - start) - size);
+    madvise(start, size, MADV_HUGEPAGE); /* only advice */
+    return start;
+}
+
+void big_memory_free(void *memory, size_t n_bytes)
+{
+    if (memory)
+        munmap(memory, rounded(n_bytes));
+}

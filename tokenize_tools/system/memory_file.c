@@ -1,0 +1,38 @@
+#include "system/memory_file.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+
+static ssize_t append(void *cookie, const char *text, size_t n_bytes)
+{
+    memory_file *m = cookie;
+    if (n_bytes > m->capacity - m->n_bytes) {
+        size_t capacity = 2 * (m->n_bytes + n_bytes);
+        char *larger = realloc(m->text, capacity);
+        if (!larger)
+            return 0;
+        m->text = larger;
+        m->capacity = capacity;
+    }
+    memcpy(m->text + m->n_bytes, text, n_bytes);
+    m->n_bytes += n_bytes;
+    return (ssize_t)n_bytes;
+}
+
+FILE *memory_file_open(memory_file *m)
+{
+    *m = (memory_file){0};
+    return fopencookie(m, "w", (cookie_io_functions_t){.write = append});
+}
+
+bool memory_file_close(FILE *f, memory_file *m)
+{
+    bool ok = !ferror(f);
+    ok = fclose(f) == 0 && ok && m->text;
+    if (!ok) {
+        free(m->text);
+        m->text = NULL;
+    }
+    return ok;
+}

@@ -1,0 +1,390 @@
+#include "system/output_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli/paths.h"
+
+/* For progress and for interruption: one call copies at most this much. */
+#define COPY_BYTES (64u << 20)
+
+static int fail_system(const char *path, const char *what)
+{
+    tokmap_error err = {.status = TOKMAP_ERR_IO, .sys_errno = errno};
+    snprintf(err.text, sizeof err.text, "%.300s: cannot %s: %s", path, what, strerror(errno));
+    return cli_fail(&err);
+}
+
+static int fail_exists(const char *path, tokmap_status status)
+{
+    tokmap_error err = {.status = status};
+    snprintf(err.text, sizeof err.text, "%.300s: %s", path,
+             status == TOKMAP_ERR_EXISTS ? "already exists" : "another process is writing it");
+    return cli_fail(&err);
+}
+
+int output_name(output_file *out, const char *prefix, const char *suffix, bool replace)
+{
+    *out = (output_file){.fd = -1, .replace = replace};
+    int n = snprintf(out->path, sizeof out->path, "%s%s", prefix, suffix);
+    if (n < 0 || (size_t)n >= sizeof out->path)
+        return cli_error(CLI_USAGE, "%.200s...: the path is too long", prefix);
+    snprintf(out->partial, sizeof out->partial, "%s.partial", out->path);
+    struct stat st;
+    if (!replace && lstat(out->path, &st) == 0)
+        return fail_exists(out->path, TOKMAP_ERR_EXISTS);
+    if (lstat(out->path, &st) == 0 && S_ISLNK(st.st_mode))
+        return cli_error(CLI_INPUT,
+                         "%s: is a symbolic link, which is not replaced: name the file that it "
+                         "leads to, or remove it",
+                         out->path);
+    int code = path_check_output(out->path);
+    /* A killed export leaves a second name of its input, which may go. */
+    bool only_name = lstat(out->partial, &st) == 0 && st.st_nlink == 1;
+    return code == CLI_OK && only_name ? path_check_output(out->partial) : code;
+}
+
+/* ---- Folders ---- */
+
+int output_flush_folder(const char *path)
+{
+    char folder[4096];
+    const char *slash = strrchr(path, '/');
+    size_t n = slash == path ? 1 : slash ? (size_t)(slash - path) : 0;
+    memcpy(folder, n ? path : ".", n ? n : 1);
+    folder[n ? n : 1] = 0;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0)
+        return fail_system(folder, "open");
+    int code = CLI_OK;
+    if (fsync(fd) != 0 && errno != EINVAL) /* some file systems cannot flush folders */
+        code = fail_system(folder, "flush");
+    close(fd);
+    return code;
+}
+
+/* `folder` is a name that ends where the next / was. */
+static int make_folder(const char *folder)
+{
+    struct stat st;
+    if (stat(folder, &st) == 0)
+        return CLI_OK; /* or a file, which the next call will say */
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+        return fail_system(folder, "create the folder");
+    return output_flush_folder(folder);
+}
+
+int output_make_folders(const char *path)
+{
+    char folder[4096 + 8];
+    int code = CLI_OK;
+    if (strlen(path) >= sizeof folder)
+        return cli_error(CLI_USAGE, "%.200s...: the path is too long", path);
+    strcpy(folder, path);
+    for (char *slash = folder + 1; code == CLI_OK && (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        code = make_folder(folder);
+        *slash = '/';
+    }
+    return code;
+}
+
+/* ---- The partial file ---- */
+
+/* Whether the name still leads to the file that is open: another process may have taken it away
+ * between our open and our lock. */
+static bool is_same_file(int fd, const char *path)
+{
+    struct stat by_fd, by_path;
+    return fstat(fd, &by_fd) == 0 && lstat(path, &by_path) == 0 && by_fd.st_dev == by_path.st_dev &&
+           by_fd.st_ino == by_path.st_ino;
+}
+
+static bool has_no_locks(int sys_errno)
+{
+    return sys_errno == ENOLCK || sys_errno == ENOSYS || sys_errno == EOPNOTSUPP;
+}
+
+/* After flock failed with an errno. */
+static int fail_lock(const char *path)
+{
+    if (errno == EWOULDBLOCK)
+        return fail_exists(path, TOKMAP_ERR_LOCKED);
+    if (has_no_locks(errno))
+        return cli_error(CLI_INPUT, "%s: cannot lock: this file system has no locks (%s)", path,
+                         strerror(errno));
+    return fail_system(path, "lock");
+}
+
+/* Removes the partial file of a process that died. It is never written into: it may be a link to
+ * something. Returns CLI_OK also when it vanished meanwhile. */
+static int remove_stale(const char *partial)
+{
+    int fd = open(partial, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? CLI_OK : fail_system(partial, "take over");
+    int code = CLI_OK;
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        code = fail_lock(partial);
+    else if (is_same_file(fd, partial) && unlink(partial) != 0)
+        code = fail_system(partial, "remove");
+    close(fd);
+    return code;
+}
+
+/* Locks the file that was just made, or closes it. False with CLI_OK when another process took it
+ * for stale before it was locked. */
+static bool take_lock(int fd, const char *partial, int *code)
+{
+    if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+        if (is_same_file(fd, partial))
+            return true;
+    } else if (errno != EWOULDBLOCK) {
+        *code = fail_lock(partial);
+        unlink(partial);
+    }
+    close(fd);
+    return false;
+}
+
+int output_begin(output_file *out)
+{
+    enum {
+        MAX_TRIES = 100
+    };
+    int made = output_make_folders(out->path);
+    if (made != CLI_OK)
+        return made;
+    for (int i = 0; i < MAX_TRIES; i++) {
+        int fd = open(out->partial, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        int code = CLI_OK;
+        if (fd < 0 && errno != EEXIST)
+            return fail_system(out->path, "write");
+        if (fd < 0)
+            code = remove_stale(out->partial);
+        else if (take_lock(fd, out->partial, &code)) {
+            out->fd = fd;
+            return CLI_OK;
+        }
+        if (code != CLI_OK)
+            return code;
+    }
+    return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
+}
+
+int output_go_on(output_file *out)
+{
+    struct stat st;
+    int fd = open(out->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return fail_system(out->partial, "open");
+    int code = CLI_OK;
+    if (!S_ISREG(st.st_mode))
+        code = cli_error(CLI_INPUT, "%s: is no regular file", out->partial);
+    else if (st.st_nlink > 1)
+        code = cli_error(CLI_EXISTS,
+                         "%s: has another name too (a hard link); remove one of them to resume",
+                         out->partial);
+    else if (flock(fd, LOCK_EX | LOCK_NB) != 0)
+        code = fail_lock(out->partial);
+    if (code == CLI_OK)
+        out->fd = fd;
+    else
+        close(fd);
+    return code;
+}
+
+int output_write(output_file *out, const void *data, size_t n_bytes)
+{
+    const uint8_t *p = data;
+    while (n_bytes > 0) {
+        ssize_t n = write(out->fd, p, n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n == 0 ? EIO : errno;
+            return fail_system(out->path, "write");
+        }
+        p += n;
+        n_bytes -= (size_t)n;
+    }
+    return CLI_OK;
+}
+
+/* ---- Copies ---- */
+
+/* The source became shorter, or cannot be read. */
+static int fail_source(const char *path, uint64_t offset, bool has_ended)
+{
+    tokmap_error err = {
+        .status = TOKMAP_ERR_IO, .sys_errno = has_ended ? 0 : errno, .file_offset = offset};
+    snprintf(err.text, sizeof err.text, "%.300s: cannot read at byte %llu: %s", path,
+             (unsigned long long)offset,
+             has_ended ? "the file ends there, it was shortened" : strerror(errno));
+    return cli_fail(&err);
+}
+
+static int copy_by_hand(output_file *out, const output_source *src, uint64_t offset, size_t n_bytes)
+{
+    enum {
+        BUFFER_BYTES = 1 << 20
+    };
+    char *buffer = malloc(BUFFER_BYTES);
+    if (!buffer)
+        return cli_no_memory();
+    int code = CLI_OK;
+    while (code == CLI_OK && n_bytes > 0) {
+        size_t n_wanted = n_bytes < BUFFER_BYTES ? n_bytes : BUFFER_BYTES;
+        ssize_t n = pread(src->fd, buffer, n_wanted, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        code =
+            n <= 0 ? fail_source(src->path, offset, n == 0) : output_write(out, buffer, (size_t)n);
+        offset += n > 0 ? (uint64_t)n : 0;
+        n_bytes -= n > 0 ? (size_t)n : 0;
+    }
+    free(buffer);
+    return code;
+}
+
+/* Inside the kernel where file systems can do that. 0: nothing could be copied this way. */
+static size_t copy_in_kernel(int dst, int src, uint64_t offset, size_t n_bytes)
+{
+    off_t from = (off_t)offset;
+    ssize_t n = copy_file_range(src, &from, dst, NULL, n_bytes, 0);
+    return n > 0 ? (size_t)n : 0;
+}
+
+int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint64_t n_bytes)
+{
+    int code = CLI_OK;
+    bool in_kernel = true;
+    for (uint64_t done = 0; code == CLI_OK && done < n_bytes;) {
+        size_t n_wanted = n_bytes - done < COPY_BYTES ? (size_t)(n_bytes - done) : COPY_BYTES;
+        size_t n = in_kernel ? copy_in_kernel(out->fd, src->fd, src_offset + done, n_wanted) : 0;
+        if (n == 0) {
+            /* Whatever was wrong, the plain way either works or tells the true reason. */
+            in_kernel = false;
+            code = copy_by_hand(out, src, src_offset + done, n_wanted);
+            n = n_wanted;
+        }
+        done += n;
+        src->n_copied += n;
+        cli_progress_update(src->progress, src->n_copied, src->n_to_copy);
+    }
+    cli_progress_clear(src->progress);
+    return code;
+}
+
+/* ---- Final names ---- */
+
+/* 0, or -1 with errno = EEXIST when the name is taken. */
+static int rename_to_free_name(const char *from, const char *to)
+{
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    /* The file system does not know that flag; link() does not replace either. */
+    return link(from, to) == 0 ? unlink(from) : -1;
+}
+
+/* partial becomes path; on failure partial stays. */
+static int give_name(output_file *out)
+{
+    int failed = out->replace ? rename(out->partial, out->path)
+                              : rename_to_free_name(out->partial, out->path);
+    if (failed) {
+        return errno == EEXIST ? fail_exists(out->path, TOKMAP_ERR_EXISTS)
+                               : fail_system(out->path, "write");
+    }
+    out->is_there = true;
+    return CLI_OK;
+}
+
+int output_place(output_file *out)
+{
+    if (fsync(out->fd) != 0)
+        return fail_system(out->path, "flush");
+    int code = give_name(out);
+    if (code != CLI_OK)
+        return code;
+    close(out->fd);
+    out->fd = -1;
+    return output_flush_folder(out->path);
+}
+
+/* partial becomes a link to the very file that is open as src, and then path. Where no hard link
+ * can be made that is no error: out->is_there tells. */
+static int place_link(output_file *out, const output_source *src)
+{
+    if (linkat(AT_FDCWD, src->path, AT_FDCWD, out->partial, AT_SYMLINK_FOLLOW) != 0)
+        return errno == EEXIST ? fail_exists(out->partial, TOKMAP_ERR_LOCKED) : CLI_OK;
+    int code = is_same_file(src->fd, out->partial) ? give_name(out) : CLI_OK;
+    if (!out->is_there)
+        unlink(out->partial);
+    return code;
+}
+
+static int share_by_link(output_file *out, const output_source *src)
+{
+    /* A rename onto another link to the same file does nothing and leaves partial behind. */
+    out->is_there = out->replace && is_same_file(src->fd, out->path);
+    int code = out->is_there ? CLI_OK : output_make_folders(out->path);
+    if (code == CLI_OK && !out->is_there)
+        code = remove_stale(out->partial);
+    if (out->is_there || code != CLI_OK)
+        return code;
+    /* The lock keeps others from taking the link for stale; it is shared because they may share the
+     * source under other names. Without locks there is a copy. */
+    if (flock(src->fd, LOCK_SH | LOCK_NB) != 0)
+        return errno == EWOULDBLOCK ? fail_lock(src->path) : CLI_OK;
+    code = place_link(out, src);
+    flock(src->fd, LOCK_UN);
+    return code;
+}
+
+int output_share(output_file *out, output_source *src, output_way *way)
+{
+    struct stat st;
+    *way = OUTPUT_HARD_LINK;
+    int code = share_by_link(out, src);
+    if (code != CLI_OK || out->is_there)
+        return code == CLI_OK ? output_flush_folder(out->path) : code;
+    if (fstat(src->fd, &st) != 0)
+        return fail_system(src->path, "read");
+    code = output_begin(out);
+    if (code != CLI_OK)
+        return code;
+    *way = OUTPUT_REFLINK;
+    if (ioctl(out->fd, FICLONE, src->fd) != 0) {
+        *way = OUTPUT_COPY;
+        code = output_copy(out, src, 0, (uint64_t)st.st_size);
+    }
+    return code == CLI_OK ? output_place(out) : code;
+}
+
+void output_close(output_file *out)
+{
+    if (out->fd < 0)
+        return;
+    unlink(out->partial);
+    close(out->fd);
+    out->fd = -1;
+}
+
+void output_abandon(output_file *out)
+{
+    output_close(out);
+    if (out->is_there)
+        unlink(out->path);
+    out->is_there = false;
+}

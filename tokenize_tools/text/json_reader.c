@@ -1,0 +1,538 @@
+#include "text/json_reader.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/utf8.h"
+
+enum {
+    LEVEL_BEGUN = 0x80
+};
+
+void json_reader_init(json_reader *r, const void *text, size_t n_bytes)
+{
+    *r = (json_reader){.text = text, .n_bytes = n_bytes};
+    const size_t n_valid = utf8_valid_prefix(text, n_bytes);
+    if (n_valid < n_bytes) {
+        r->at = n_valid;
+        json_fail(r, "not UTF-8");
+    }
+}
+
+void json_reader_free(json_reader *r)
+{
+    free(r->buffer);
+    *r = (json_reader){0};
+}
+
+bool json_fail(json_reader *r, const char *format, ...)
+{
+    va_list args;
+    if (r->failure[0])
+        return false;
+    va_start(args, format);
+    vsnprintf(r->failure, sizeof r->failure, format, args);
+    va_end(args);
+    r->failure_at = r->at < r->n_bytes ? r->at : r->n_bytes;
+    return false;
+}
+
+bool json_no_memory(json_reader *r)
+{
+    r->no_memory = !r->failure[0] || r->no_memory;
+    return json_fail(r, "out of memory");
+}
+
+/* The next byte that is not white space, which stays there; -1: the end, or a failure. */
+static int next_byte(json_reader *r)
+{
+    if (r->failure[0])
+        return -1;
+    for (; r->at < r->n_bytes; r->at++) {
+        const uint8_t c = r->text[r->at];
+        if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+            return c;
+    }
+    return -1;
+}
+
+static int byte_at(const json_reader *r)
+{
+    return r->at < r->n_bytes ? r->text[r->at] : -1;
+}
+
+static bool is_digit(int c)
+{
+    return c >= '0' && c <= '9';
+}
+
+/* ---- Containers ---- */
+
+json_kind json_peek(json_reader *r)
+{
+    const int c = next_byte(r);
+    switch (c) {
+    case '{':
+        return JSON_OBJECT;
+    case '[':
+        return JSON_ARRAY;
+    case '"':
+        return JSON_STRING;
+    case 't':
+        return JSON_TRUE;
+    case 'f':
+        return JSON_FALSE;
+    case 'n':
+        return JSON_NULL;
+    default:
+        return c == '-' || is_digit(c) ? JSON_NUMBER : JSON_NONE;
+    }
+}
+
+bool json_begin(json_reader *r, json_kind container)
+{
+    if (json_peek(r) != container)
+        return json_fail(r, "%s is expected here",
+                         container == JSON_OBJECT ? "an object" : "a list");
+    if (r->depth == JSON_MAX_DEPTH)
+        return json_fail(r, "nested more than %d deep", JSON_MAX_DEPTH);
+    r->levels[++r->depth] = (uint8_t)container;
+    r->at++;
+    return true;
+}
+
+/* Steps over the comma: whether another value of the container follows. */
+static bool next_value(json_reader *r, json_kind container)
+{
+    const int c = next_byte(r);
+    if (c < 0)
+        return json_fail(r, "the text ends too early");
+    if (c == (container == JSON_OBJECT ? '}' : ']')) {
+        r->at++;
+        r->depth--;
+        return false;
+    }
+    if ((r->levels[r->depth] & LEVEL_BEGUN) != 0) {
+        if (c != ',')
+            return json_fail(r, "a comma or the end of the %s is expected here",
+                             container == JSON_OBJECT ? "object" : "list");
+        r->at++;
+    }
+    r->levels[r->depth] |= LEVEL_BEGUN;
+    return true;
+}
+
+bool json_next_item(json_reader *r)
+{
+    return next_value(r, JSON_ARRAY);
+}
+
+/* ---- Strings ---- */
+
+static int hex_value(int c)
+{
+    if (is_digit(c))
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The four digits after \u. */
+static bool read_unit(json_reader *r, uint32_t *unit)
+{
+    *unit = 0;
+    for (int i = 0; i < 4; i++, r->at++) {
+        const int value = hex_value(byte_at(r));
+        if (value < 0)
+            return json_fail(r, "four hexadecimal digits are expected after \\u");
+        *unit = *unit << 4 | (uint32_t)value;
+    }
+    return true;
+}
+
+static bool read_code_point(json_reader *r, uint32_t *code_point)
+{
+    uint32_t low = 0;
+    if (!read_unit(r, code_point))
+        return false;
+    if (*code_point < 0xD800 || *code_point > 0xDFFF)
+        return true;
+    const bool pair = *code_point < 0xDC00 && r->n_bytes - r->at >= 2 && r->text[r->at] == '\\' &&
+                      r->text[r->at + 1] == 'u';
+    if (pair) {
+        r->at += 2;
+        if (!read_unit(r, &low))
+            return false;
+    }
+    if (low < 0xDC00 || low > 0xDFFF)
+        return json_fail(r, "half of a surrogate pair");
+    *code_point = 0x10000 + ((*code_point - 0xD800) << 10) + (low - 0xDC00);
+    return true;
+}
+
+/* Steps over the escape after the backslash; its 1 to 4 bytes, or 0. */
+static size_t read_escape(json_reader *r, uint8_t out[4])
+{
+    static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
+    const int c = byte_at(r);
+    uint32_t code_point;
+    r->at++;
+    if (c == 'u')
+        return read_code_point(r, &code_point) ? utf8_encode(code_point, out) : 0;
+    const char *letter = c > 0 ? strchr(letters, c) : NULL;
+    if (!letter) {
+        json_fail(r, "an escape that JSON does not have");
+        return 0;
+    }
+    out[0] = (uint8_t)values[letter - letters];
+    return 1;
+}
+
+static bool reserve_buffer(json_reader *r, size_t n_bytes)
+{
+    if (n_bytes <= r->capacity)
+        return true;
+    const size_t capacity = n_bytes * 2 + 64;
+    char *buffer = realloc(r->buffer, capacity);
+    if (!buffer)
+        return json_no_memory(r);
+    r->buffer = buffer;
+    r->capacity = capacity;
+    return true;
+}
+
+/* Steps over bytes that stand for themselves. */
+static void skip_plain(json_reader *r)
+{
+    while (r->at < r->n_bytes && r->text[r->at] >= ' ' && r->text[r->at] != '"' &&
+           r->text[r->at] != '\\')
+        r->at++;
+}
+
+/* A string is plain text and escapes in turn; while there is no escape it is where it stands. */
+static bool scan_string(json_reader *r, json_string *s)
+{
+    size_t n = 0, plain = ++r->at;
+    bool copied = false;
+    for (;;) {
+        skip_plain(r);
+        const int c = byte_at(r);
+        const size_t n_plain = r->at - plain;
+        copied |= c == '\\';
+        if (copied && !reserve_buffer(r, n + n_plain + 4))
+            return false;
+        if (copied)
+            memcpy(r->buffer + n, r->text + plain, n_plain);
+        n += n_plain;
+        if (c != '\\')
+            break;
+        r->at++;
+        const size_t n_escaped = read_escape(r, (uint8_t *)r->buffer + n);
+        if (n_escaped == 0)
+            return false;
+        n += n_escaped;
+        plain = r->at;
+    }
+    if (byte_at(r) != '"')
+        return json_fail(r, byte_at(r) < 0 ? "a string without an end"
+                                           : "a control character in a string");
+    *s = (json_string){copied ? r->buffer : (const char *)r->text + plain, n};
+    r->at++;
+    return true;
+}
+
+bool json_read_string(json_reader *r, json_string *s)
+{
+    if (json_peek(r) != JSON_STRING)
+        return json_fail(r, "a string is expected here");
+    return scan_string(r, s);
+}
+
+bool json_next_key(json_reader *r, json_string *key)
+{
+    if (!next_value(r, JSON_OBJECT))
+        return false;
+    if (next_byte(r) != '"')
+        return json_fail(r, "a key is expected here");
+    if (!scan_string(r, key))
+        return false;
+    if (next_byte(r) != ':')
+        return json_fail(r, "a colon is expected here");
+    r->at++;
+    return true;
+}
+
+/* ---- Numbers ---- */
+
+#define TENS(d)                                                                                    \
+    1e##d##0, 1e##d##1, 1e##d##2, 1e##d##3, 1e##d##4, 1e##d##5, 1e##d##6, 1e##d##7, 1e##d##8,      \
+        1e##d##9
+static const double powers_of_ten[] = {
+    TENS(0),  TENS(1),  TENS(2),  TENS(3),  TENS(4),  TENS(5),  TENS(6),  TENS(7),
+    TENS(8),  TENS(9),  TENS(10), TENS(11), TENS(12), TENS(13), TENS(14), TENS(15),
+    TENS(16), TENS(17), TENS(18), TENS(19), TENS(20), TENS(21), TENS(22), TENS(23),
+    TENS(24), TENS(25), TENS(26), TENS(27), TENS(28), TENS(29), 1e300,    1e301,
+    1e302,    1e303,    1e304,    1e305,    1e306,    1e307,    1e308};
+#undef TENS
+
+typedef struct decimal {
+    bool negative, whole; /* whole: no fraction, no exponent */
+    bool full;            /* the next digit does not fit; digits after it are dropped */
+    uint64_t digits;
+    int64_t exponent;
+} decimal;
+
+static bool add_digit(decimal *d, int c)
+{
+    const uint64_t digit = (uint64_t)(c - '0');
+    if (d->digits >= UINT64_MAX / 10)
+        d->full |= d->digits > (UINT64_MAX - digit) / 10;
+    if (!d->full)
+        d->digits = d->digits * 10 + digit;
+    return !d->full;
+}
+
+static bool scan_fraction(json_reader *r, decimal *d)
+{
+    /* A whole part that did not fit is not the end: the point gives the digits another chance,
+     * which they fail unless they are small. */
+    d->full = false;
+    if (!is_digit(byte_at(r)))
+        return json_fail(r, "a digit is expected after the point");
+    for (; is_digit(byte_at(r)); r->at++)
+        d->exponent -= add_digit(d, byte_at(r));
+    return true;
+}
+
+static bool scan_exponent(json_reader *r, decimal *d)
+{
+    const bool negative = byte_at(r) == '-';
+    int64_t exponent = 0;
+    r->at += negative || byte_at(r) == '+';
+    if (!is_digit(byte_at(r)))
+        return json_fail(r, "a digit is expected in the exponent");
+    for (; is_digit(byte_at(r)); r->at++) {
+        if (exponent < INT32_MAX)
+            exponent = exponent * 10 + (byte_at(r) - '0');
+    }
+    d->exponent += negative ? -exponent : exponent;
+    return true;
+}
+
+static bool scan_number(json_reader *r, decimal *d)
+{
+    *d = (decimal){.whole = true};
+    if (json_peek(r) != JSON_NUMBER)
+        return json_fail(r, "a number is expected here");
+    d->negative = byte_at(r) == '-';
+    r->at += d->negative;
+    if (!is_digit(byte_at(r)))
+        return json_fail(r, "a digit is expected here");
+    const size_t first = r->at;
+    for (; is_digit(byte_at(r)); r->at++)
+        d->exponent += !add_digit(d, byte_at(r));
+    if (r->text[first] == '0' && r->at > first + 1)
+        return json_fail(r, "a number that begins with 0");
+    if (byte_at(r) == '.') {
+        d->whole = false;
+        r->at++;
+        if (!scan_fraction(r, d))
+            return false;
+    }
+    if (byte_at(r) != 'e' && byte_at(r) != 'E')
+        return true;
+    d->whole = false;
+    r->at++;
+    return scan_exponent(r, d);
+}
+
+bool json_read_uint(json_reader *r, uint64_t *value)
+{
+    decimal d;
+    json_peek(r);
+    const size_t at = r->at;
+    if (!scan_number(r, &d))
+        return false;
+    *value = d.digits;
+    if (!d.negative && d.whole && d.exponent == 0)
+        return true;
+    r->at = at;
+    return json_fail(r, "a whole number that is not negative is expected here");
+}
+
+bool json_read_number(json_reader *r, double *value)
+{
+    decimal d;
+    if (!scan_number(r, &d))
+        return false;
+    double x = (double)d.digits;
+    int64_t exponent = d.exponent;
+    for (; exponent < -308 && x != 0; exponent += 308)
+        x /= 1e308;
+    if (x != 0)
+        x = exponent < 0     ? x / powers_of_ten[-exponent]
+            : exponent > 308 ? HUGE_VAL
+                             : x * powers_of_ten[exponent];
+    if (!isfinite(x))
+        return json_fail(r, "a number that is too large");
+    *value = d.negative ? -x : x;
+    return true;
+}
+
+/* ---- Words ---- */
+
+static bool read_word(json_reader *r, const char *word)
+{
+    const size_t n = strlen(word);
+    if (r->n_bytes - r->at < n || memcmp(r->text + r->at, word, n) != 0)
+        return json_fail(r, "this is no JSON value");
+    r->at += n;
+    return true;
+}
+
+bool json_read_bool(json_reader *r, bool *value)
+{
+    const json_kind kind = json_peek(r);
+    if (kind != JSON_TRUE && kind != JSON_FALSE)
+        return json_fail(r, "true or false is expected here");
+    *value = kind == JSON_TRUE;
+    return read_word(r, *value ? "true" : "false");
+}
+
+/* ---- Skipping ---- */
+
+static bool skip_scalar(json_reader *r, json_kind kind)
+{
+    json_string s;
+    decimal d;
+    bool b;
+    switch (kind) {
+    case JSON_STRING:
+        return scan_string(r, &s);
+    case JSON_NUMBER:
+        return scan_number(r, &d);
+    case JSON_TRUE:
+    case JSON_FALSE:
+        return json_read_bool(r, &b);
+    case JSON_NULL:
+        return read_word(r, "null");
+    default:
+        return json_fail(r,
+                         r->at < r->n_bytes ? "this is no JSON value" : "the text ends too early");
+    }
+}
+
+bool json_skip(json_reader *r)
+{
+    const unsigned depth = r->depth;
+    do {
+        const json_kind kind = json_peek(r);
+        const bool container = kind == JSON_OBJECT || kind == JSON_ARRAY;
+        if (!(container ? json_begin(r, kind) : skip_scalar(r, kind)))
+            return false;
+        while (r->depth > depth) {
+            json_string key;
+            const bool object = (r->levels[r->depth] & ~LEVEL_BEGUN) == JSON_OBJECT;
+            if (object ? json_next_key(r, &key) : json_next_item(r))
+                break;
+            if (r->failure[0])
+                return false;
+        }
+    } while (r->depth > depth);
+    return true;
+}
+
+bool json_end(json_reader *r)
+{
+    if (next_byte(r) >= 0)
+        return json_fail(r, "more text after the value");
+    return r->failure[0] == '\0';
+}
+
+/* ---- Objects with known fields ---- */
+
+bool json_string_is(json_string s, const char *text)
+{
+    return strlen(text) == s.n_bytes && memcmp(s.s, text, s.n_bytes) == 0;
+}
+
+static json_field *find_field(json_field *fields, size_t n_fields, json_string name)
+{
+    for (size_t i = 0; i < n_fields; i++) {
+        if (json_string_is(name, fields[i].name))
+            return &fields[i];
+    }
+    return NULL;
+}
+
+bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields)
+{
+    json_string key = {"", 0};
+    if (!json_begin(r, JSON_OBJECT))
+        return false;
+    while (json_next_key(r, &key)) {
+        json_field *field = find_field(fields, n_fields, key);
+        const int n_shown = key.n_bytes < 60 ? (int)key.n_bytes : 60;
+        if (!field)
+            return json_fail(r, "%s: the field \"%.*s\" is not known", what, n_shown, key.s);
+        if (field->at)
+            return json_fail(r, "%s: the field \"%.*s\" comes twice", what, n_shown, key.s);
+        field->at = r->at;
+        if (!json_skip(r))
+            return false;
+    }
+    return r->failure[0] == '\0';
+}
+
+json_kind json_field_kind(json_reader *r, const json_field *field)
+{
+    const size_t at = r->at;
+    if (!field->at)
+        return JSON_NONE;
+    r->at = field->at;
+    const json_kind kind = json_peek(r);
+    r->at = at;
+    return kind;
+}
+
+static bool is_given(json_reader *r, const json_field *field)
+{
+    const json_kind kind = json_field_kind(r, field);
+    return kind != JSON_NONE && kind != JSON_NULL;
+}
+
+bool json_field_bool(json_reader *r, const json_field *field, bool *value)
+{
+    const size_t at = r->at;
+    if (!is_given(r, field))
+        return r->failure[0] == '\0';
+    r->at = field->at;
+    const bool ok = json_read_bool(r, value);
+    r->at = at;
+    return ok;
+}
+
+bool json_field_uint(json_reader *r, const json_field *field, uint64_t *value)
+{
+    const size_t at = r->at;
+    if (!is_given(r, field))
+        return r->failure[0] == '\0';
+    r->at = field->at;
+    const bool ok = json_read_uint(r, value);
+    r->at = at;
+    return ok;
+}
+
+bool json_field_string(json_reader *r, const json_field *field, json_string *s)
+{
+    const size_t at = r->at;
+    if (!is_given(r, field))
+        return r->failure[0] == '\0';
+    r->at = field->at;
+    const bool ok = json_read_string(r, s);
+    r->at = at;
+    return ok;
+}

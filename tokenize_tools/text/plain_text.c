@@ -1,0 +1,52 @@
+#include "text/plain_text.h"
+
+#include <stdbool.h>
+
+static size_t length_by_lead(unsigned char lead)
+{
+    if (lead < 0x80)
+        return 1;
+    return lead < 0xc2 || lead > 0xf4 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
+}
+
+size_t plain_text_utf8(const char *s, size_t n_bytes, uint32_t *code_point)
+{
+    static const uint32_t least[] = {[1] = 0, [2] = 0x80, [3] = 0x800, [4] = 0x10000};
+    const unsigned char *b = (const unsigned char *)s;
+    size_t length = length_by_lead(b[0]);
+    if (length == 0 || n_bytes < length)
+        return 0;
+    uint32_t c = length == 1 ? b[0] : b[0] & (0x7fu >> length);
+    for (size_t i = 1; i < length; i++) {
+        if ((b[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (b[i] & 0x3f);
+    }
+    *code_point = c;
+    return c < least[length] || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff ? 0 : length;
+}
+
+static bool is_plain(uint32_t c)
+{
+    bool controls = c < 0x20 || (c >= 0x7f && c <= 0x9f);
+    bool turns = c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x202a && c <= 0x202e) ||
+                 (c >= 0x2066 && c <= 0x2069);
+    return !controls && !turns && c != 0x2028 && c != 0x2029;
+}
+
+size_t plain_text_length(const char *s, size_t n_bytes)
+{
+    uint32_t c;
+    size_t length = plain_text_utf8(s, n_bytes, &c);
+    return length && is_plain(c) ? length : 0;
+}
+
+size_t plain_text_unfinished(const char *s, size_t n_bytes)
+{
+    for (size_t n = 1; n <= 3 && n <= n_bytes; n++) {
+        unsigned char c = (unsigned char)s[n_bytes - n];
+        if ((c & 0xc0) != 0x80)
+            return length_by_lead(c) > n ? n : 0;
+    }
+    return 0;
+}

@@ -1,0 +1,306 @@
+/* utf8.c - UTF-8 forth and back, and where a text stops being UTF-8. */
+#include <string.h>
+
+#include "text/utf8.h"
+
+/* What the second byte may be, after Table 3-7 of the Unicode standard: E0 and F0 would be
+ * overlong, ED a surrogate, F4 above 10FFFF. The bytes after it are 80 to BF. */
+static bool second_byte_fits(uint8_t first, uint8_t second)
+{
+    switch (first) {
+    case 0xE0:
+        return second >= 0xA0 && second <= 0xBF;
+    case 0xED:
+        return second >= 0x80 && second <= 0x9F;
+    case 0xF0:
+        return second >= 0x90 && second <= 0xBF;
+    case 0xF4:
+        return second >= 0x80 && second <= 0x8F;
+    default:
+        return second >= 0x80 && second <= 0xBF;
+    }
+}
+
+static bool continues(uint8_t byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+/* The length of the character that begins with this byte; 0 if none does. */
+static size_t length_from(uint8_t first)
+{
+    if (first < 0x80)
+        return 1;
+    if (first < 0xC2 || first > 0xF4)
+        return 0;
+    return first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
+{
+    const uint8_t first = text[0];
+    const size_t length = length_from(first);
+    if (length <= 1) {
+        *code_point = first;
+        return length;
+    }
+    if (n_bytes < length || !second_byte_fits(first, text[1]))
+        return 0;
+    uint32_t c = ((uint32_t)first & (0x7Fu >> length)) << 6 | (text[1] & 0x3Fu);
+    for (size_t i = 2; i < length; i++) {
+        if (!continues(text[i]))
+            return 0;
+        c = c << 6 | (text[i] & 0x3Fu);
+    }
+    *code_point = c;
+    return length;
+}
+
+size_t utf8_encode(uint32_t code_point, uint8_t out[4])
+{
+    if (code_point < 0x80) {
+        out[0] = (uint8_t)code_point;
+        return 1;
+    }
+    if (code_point < 0x800) {
+        out[0] = (uint8_t)(0xC0 | code_point >> 6);
+        out[1] = (uint8_t)(0x80 | (code_point & 0x3F));
+        return 2;
+    }
+    if (code_point < 0x10000) {
+        out[0] = (uint8_t)(0xE0 | code_point >> 12);
+        out[1] = (uint8_t)(0x80 | (code_point >> 6 & 0x3F));
+        out[2] = (uint8_t)(0x80 | (code_point & 0x3F));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xF0 | code_point >> 18);
+    out[1] = (uint8_t)(0x80 | (code_point >> 12 & 0x3F));
+    out[2] = (uint8_t)(0x80 | (code_point >> 6 & 0x3F));
+    out[3] = (uint8_t)(0x80 | (code_point & 0x3F));
+    return 4;
+}
+
+size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes)
+{
+    const size_t length = length_from(text[0]);
+    if (length == 0)
+        return 1;
+    for (size_t i = 1; i < length; i++) {
+        if (i == n_bytes)
+            return 0;
+        if (i == 1 ? !second_byte_fits(text[0], text[1]) : !continues(text[i]))
+            return i;
+    }
+    return 1; /* a valid character: not what the caller promised */
+}
+
+/* ---- Validation ----
+ *
+ * Vectors of bytes, each byte beside the three before it, which are loaded from their own place.
+ * (After Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte".) Three
+ * tables, by the halves of a byte and of the one before it, hold a bit for each way in which two
+ * bytes in a row can be wrong; it is wrong if all three say so. TWO_MORE is not wrong yet: two
+ * continuation bytes in a row have to be where a third or fourth byte is due, and nowhere else.
+ * What is found wrong is left to the scalar code, which finds the place. */
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+enum {
+    TOO_SHORT = 1,  /* a lead byte, then no continuation */
+    TOO_LONG = 2,   /* ASCII, then a continuation */
+    LONG_3 = 4,     /* E0 80 to E0 9F */
+    ABOVE = 8,      /* F4 90 and on */
+    SURROGATE = 16, /* ED A0 and on */
+    LONG_2 = 32,    /* C0, C1 */
+    LONG_4 = 64,    /* F0 8x */
+    FAR_ABOVE = 64, /* F5 8x and on */
+    TWO_MORE = 128,
+    ANY_LOW = TOO_SHORT | TOO_LONG | TWO_MORE,
+    LOW_5 = ANY_LOW | ABOVE | FAR_ABOVE
+};
+
+/* By the high half and the low half of the first of two bytes, and the high half of the second. */
+static const uint8_t pair_tables[3][16] = {
+    {TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TWO_MORE,
+     TWO_MORE, TWO_MORE, TWO_MORE, TOO_SHORT | LONG_2, TOO_SHORT, TOO_SHORT | LONG_3 | SURROGATE,
+     TOO_SHORT | ABOVE | FAR_ABOVE | LONG_4},
+    {ANY_LOW | LONG_2 | LONG_3 | LONG_4, ANY_LOW | LONG_2, ANY_LOW, ANY_LOW, ANY_LOW | ABOVE, LOW_5,
+     LOW_5, LOW_5, LOW_5, LOW_5, LOW_5, LOW_5, LOW_5, LOW_5 | SURROGATE, LOW_5, LOW_5},
+    {TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT,
+     TOO_LONG | TWO_MORE | LONG_2 | LONG_3 | LONG_4, TOO_LONG | TWO_MORE | LONG_2 | LONG_3 | ABOVE,
+     TOO_LONG | TWO_MORE | LONG_2 | SURROGATE | ABOVE,
+     TOO_LONG | TWO_MORE | LONG_2 | SURROGATE | ABOVE, TOO_SHORT, TOO_SHORT, TOO_SHORT, TOO_SHORT}};
+
+#define AVX2 __attribute__((target("avx2")))
+#define AVX512 __attribute__((target("avx512f,avx512bw")))
+
+AVX2 static inline __m256i load_avx2(const uint8_t *text)
+{
+    return _mm256_loadu_si256((const __m256i *)text);
+}
+
+AVX2 static inline __m256i table_avx2(int i)
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)pair_tables[i]));
+}
+
+/* Not zero where a byte is wrong. */
+AVX2 static inline __m256i errors_avx2(const uint8_t *text)
+{
+    const __m256i half = _mm256_set1_epi8(0x0F);
+    const __m256i now = load_avx2(text), before = load_avx2(text - 1);
+    const __m256i high = _mm256_and_si256(_mm256_srli_epi16(before, 4), half);
+    const __m256i low = _mm256_and_si256(before, half);
+    const __m256i next = _mm256_and_si256(_mm256_srli_epi16(now, 4), half);
+    const __m256i wrong =
+        _mm256_and_si256(_mm256_and_si256(_mm256_shuffle_epi8(table_avx2(0), high),
+                                          _mm256_shuffle_epi8(table_avx2(1), low)),
+                         _mm256_shuffle_epi8(table_avx2(2), next));
+    /* the top bit is left where the byte two before is E0 or more, three before F0 or more */
+    const __m256i third = _mm256_subs_epu8(load_avx2(text - 2), _mm256_set1_epi8(0xE0 - 0x80));
+    const __m256i fourth = _mm256_subs_epu8(load_avx2(text - 3), _mm256_set1_epi8(0xF0 - 0x80));
+    const __m256i due =
+        _mm256_and_si256(_mm256_or_si256(third, fourth), _mm256_set1_epi8((char)TWO_MORE));
+    return _mm256_xor_si256(wrong, due);
+}
+
+AVX2 static inline bool is_ascii_avx2(const uint8_t *text)
+{
+    __m256i all = _mm256_setzero_si256();
+    for (int i = 0; i < 256; i += 32)
+        all = _mm256_or_si256(all, load_avx2(text + i));
+    return _mm256_movemask_epi8(all) == 0;
+}
+
+AVX2 static size_t checked_avx2(const uint8_t *text, size_t n_bytes, size_t start)
+{
+    size_t i = start;
+    while (n_bytes - i >= 64) {
+        if (n_bytes - i >= 256 && text[i - 1] < 0x80 && is_ascii_avx2(text + i)) {
+            i += 256;
+            continue;
+        }
+        const __m256i errors = _mm256_or_si256(errors_avx2(text + i), errors_avx2(text + i + 32));
+        if (!_mm256_testz_si256(errors, errors))
+            break;
+        i += 64;
+    }
+    return i;
+}
+
+AVX512 static inline __m512i table_avx512(int i)
+{
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)pair_tables[i]));
+}
+
+AVX512 static inline bool is_wrong_avx512(const uint8_t *text)
+{
+    const __m512i half = _mm512_set1_epi8(0x0F);
+    const __m512i now = _mm512_loadu_si512(text), before = _mm512_loadu_si512(text - 1);
+    const __m512i high = _mm512_and_si512(_mm512_srli_epi16(before, 4), half);
+    const __m512i low = _mm512_and_si512(before, half);
+    const __m512i next = _mm512_and_si512(_mm512_srli_epi16(now, 4), half);
+    const __m512i wrong =
+        _mm512_and_si512(_mm512_and_si512(_mm512_shuffle_epi8(table_avx512(0), high),
+                                          _mm512_shuffle_epi8(table_avx512(1), low)),
+                         _mm512_shuffle_epi8(table_avx512(2), next));
+    const __m512i third =
+        _mm512_subs_epu8(_mm512_loadu_si512(text - 2), _mm512_set1_epi8(0xE0 - 0x80));
+    const __m512i fourth =
+        _mm512_subs_epu8(_mm512_loadu_si512(text - 3), _mm512_set1_epi8(0xF0 - 0x80));
+    const __m512i due =
+        _mm512_and_si512(_mm512_or_si512(third, fourth), _mm512_set1_epi8((char)TWO_MORE));
+    return _mm512_cmpneq_epi8_mask(wrong, due) != 0;
+}
+
+AVX512 static inline bool is_ascii_avx512(const uint8_t *text)
+{
+    __m512i all = _mm512_setzero_si512();
+    for (int i = 0; i < 256; i += 64)
+        all = _mm512_or_si512(all, _mm512_loadu_si512(text + i));
+    return _mm512_movepi8_mask(all) == 0;
+}
+
+AVX512 static size_t checked_avx512(const uint8_t *text, size_t n_bytes, size_t start)
+{
+    size_t i = start;
+    while (n_bytes - i >= 64) {
+        if (n_bytes - i >= 256 && text[i - 1] < 0x80 && is_ascii_avx512(text + i)) {
+            i += 256;
+            continue;
+        }
+        if (is_wrong_avx512(text + i))
+            break;
+        i += 64;
+    }
+    return i;
+}
+
+/* From start on, which is at least 3 and lies behind characters that are valid. Before the offset
+ * returned stands nothing that is wrong; a character may lie across it. */
+static size_t checked(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
+{
+    if (e == SIMD_AVX512)
+        return checked_avx512(text, n_bytes, start);
+    return e == SIMD_AVX2 ? checked_avx2(text, n_bytes, start) : start;
+}
+#else
+static size_t checked(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
+{
+    (void)e, (void)text, (void)n_bytes;
+    return start;
+}
+#endif
+
+static bool is_ascii_8(const uint8_t *text)
+{
+    uint64_t word;
+    memcpy(&word, text, sizeof word);
+    return (word & 0x8080808080808080u) == 0;
+}
+
+/* Where the last character that begins before offset i begins. */
+static size_t last_start(const uint8_t *text, size_t i)
+{
+    size_t start = i;
+    while (start > 0 && i - start < 4) {
+        start--;
+        if (!continues(text[start]))
+            break;
+    }
+    return start;
+}
+
+/* From start on, to the end or to what is wrong, or to the first character's start from stop on. */
+static size_t valid_until(const uint8_t *text, size_t n_bytes, size_t start, size_t stop)
+{
+    size_t i = start;
+    while (i < n_bytes && i < stop) {
+        uint32_t code_point;
+        if (n_bytes - i >= 8 && is_ascii_8(text + i)) {
+            i += 8;
+            continue;
+        }
+        const size_t length = utf8_decode(text + i, n_bytes - i, &code_point);
+        if (length == 0)
+            break;
+        i += length;
+    }
+    return i;
+}
+
+size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes)
+{
+    const simd_level engine = e == SIMD_BEST ? simd_best() : e;
+    size_t i = valid_until(text, n_bytes, 0, 3);
+    if (i < 3)
+        return i;
+    i = last_start(text, checked(engine, text, n_bytes, i));
+    return valid_until(text, n_bytes, i, n_bytes);
+}
+
+size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes)
+{
+    return utf8_valid_prefix_by(SIMD_BEST, text, n_bytes);
+}

@@ -1,0 +1,387 @@
+#include "tokenizer/bytes/byte_bpe.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/words/merge.h"
+#include "tokenizer/bytes/vocabulary.h"
+#include "tokenizer/words/word_cache.h"
+
+#define MAX_RANKED_BYTES 1024 /* all splits of a token are tried */
+
+/* Inside, symbols 0 to 255 are the bytes, whatever ids they have, and the others follow. */
+struct byte_bpe {
+    vocabulary *words; /* TOKEN_NORMAL */
+    merge_table *merges;
+    uint32_t *ids;     /* of the symbols; MODEL_NO_ID for a byte without a token */
+    uint8_t *is_whole; /* bit by id: a word with these bytes is this token */
+    split_pattern split;
+    bool takes_bytes;
+};
+
+struct byte_encoder {
+    const byte_bpe *bpe;
+    word_cache *cache;
+    merge_scratch scratch;
+    uint64_t *starts;
+    size_t starts_capacity;
+};
+
+/* ---- Symbols ---- */
+
+/* Symbols by id, and the other way round. */
+typedef struct numbering {
+    uint32_t *symbols; /* by id */
+    uint32_t n_symbols;
+} numbering;
+
+static bool never_in_utf8(unsigned byte)
+{
+    return byte == 0xC0 || byte == 0xC1 || byte > 0xF4;
+}
+
+/* A byte that has no token is left out of the word, as the reference does when it has no unknown
+ * token. Bytes that are in no UTF-8 are often missing. */
+static bool number_bytes(byte_bpe *b, const model *m, numbering *n, model_error *err)
+{
+    b->takes_bytes = true;
+    for (unsigned i = 0; i < 256; i++) {
+        const uint8_t byte = (uint8_t)i;
+        const uint32_t id = vocabulary_find_text(b->words, &byte, 1);
+        b->ids[i] = id;
+        if (id != MODEL_NO_ID) {
+            n->symbols[id] = i;
+            continue;
+        }
+        b->takes_bytes = false;
+        if (m->unknown_id != MODEL_NO_ID && !never_in_utf8(i))
+            return model_fail(err, 0, "an unknown token that stands for bytes (0x%02X)", i);
+    }
+    n->n_symbols = 256;
+    return true;
+}
+
+static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error *err)
+{
+    b->ids = malloc((m->n_tokens + 256) * sizeof *b->ids);
+    n->symbols = malloc(m->n_tokens * sizeof *n->symbols + 1);
+    errno = 0;
+    b->words = vocabulary_new(m, TOKEN_NORMAL);
+    if (!b->ids || !n->symbols)
+        return model_no_memory(err);
+    if (!b->words)
+        return model_table_failed(err, "tokens");
+    memset(n->symbols, 0xFF, m->n_tokens * sizeof *n->symbols);
+    if (!number_bytes(b, m, n, err))
+        return false;
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        if (m->tokens[id].kind != TOKEN_NORMAL || n->symbols[id] != UINT32_MAX)
+            continue;
+        n->symbols[id] = n->n_symbols;
+        b->ids[n->n_symbols++] = id;
+    }
+    if (n->n_symbols >= WORD_CACHE_MAX_ID)
+        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID - 257);
+    return true;
+}
+
+/* ---- Pairs ---- */
+
+typedef struct pair_list {
+    merge_pair *pairs;
+    size_t n, capacity;
+    const char *why; /* a pair could not be added; NULL: no memory */
+} pair_list;
+
+static bool add_pair(pair_list *list, const merge_pair *pair)
+{
+    if (list->n == MERGE_MAX_PAIRS) {
+        list->why = "more pairs of tokens that merge than 4 million";
+        return false;
+    }
+    if (list->n == list->capacity) {
+        const size_t capacity = list->capacity * 2 + 1024;
+        merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
+        if (!pairs)
+            return false;
+        list->pairs = pairs;
+        list->capacity = capacity;
+    }
+    list->pairs[list->n++] = *pair;
+    return true;
+}
+
+/* Every two tokens that make up this one may merge to it. */
+static bool add_splits(const byte_bpe *b, const model *m, const numbering *n, uint32_t id,
+                       pair_list *list)
+{
+    const uint8_t *bytes = vocabulary_bytes(b->words, id);
+    const size_t n_bytes = m->tokens[id].n_bytes;
+    if (n_bytes > MAX_RANKED_BYTES) {
+        list->why = "a token of more than 1,024 bytes in a vocabulary of ranks";
+        return false;
+    }
+    for (size_t cut = 1; cut < n_bytes; cut++) {
+        const uint32_t left = vocabulary_find(b->words, bytes, cut);
+        const uint32_t right =
+            left == MODEL_NO_ID ? left : vocabulary_find(b->words, bytes + cut, n_bytes - cut);
+        if (right == MODEL_NO_ID)
+            continue;
+        const merge_pair pair = {n->symbols[left], n->symbols[right], id, n->symbols[id]};
+        if (!add_pair(list, &pair))
+            return false;
+    }
+    return true;
+}
+
+static bool list_ranked(const byte_bpe *b, const model *m, const numbering *n, pair_list *list)
+{
+    for (uint32_t id = 0; id < m->n_tokens; id++)
+        if (m->tokens[id].kind == TOKEN_NORMAL && !add_splits(b, m, n, id, list))
+            return false;
+    return true;
+}
+
+/* A token that is not TOKEN_NORMAL has no symbol; the loaders see to it that none is merged. */
+static bool list_listed(const model *m, const numbering *n, pair_list *list)
+{
+    for (size_t i = 0; i < m->n_merges; i++) {
+        const model_merge *g = &m->merges[i];
+        const merge_pair pair = {n->symbols[g->left], n->symbols[g->right], (uint32_t)i,
+                                 n->symbols[g->result]};
+        if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX) {
+            list->why = "a merge of what is no token";
+            return false;
+        }
+        if (!add_pair(list, &pair))
+            return false;
+    }
+    return true;
+}
+
+/* Of all ways to split a token only one ever merges to it: the last step of its own merging,
+ * because what is inside it merges as if it stood alone. The others would only take room in the
+ * cache. */
+static bool keep_last(byte_bpe *b, const model *m, const numbering *n, pair_list *list)
+{
+    merge_table *all = merge_table_new(list->pairs, list->n);
+    size_t n_kept = 0;
+    for (size_t i = 0; all && i < list->n; i++) {
+        const merge_pair pair = list->pairs[i];
+        const uint32_t id = b->ids[pair.result];
+        const uint8_t *bytes = vocabulary_bytes(b->words, id);
+        const size_t n_bytes = m->tokens[id].n_bytes;
+        uint32_t symbols[MERGE_LAST_MAX];
+        merge_pair last;
+        if (n_bytes > MERGE_LAST_MAX) {
+            list->pairs[n_kept++] = pair;
+            continue;
+        }
+        if (i > 0 && list->pairs[i - 1].result == pair.result)
+            continue; /* the splits of a token stand together */
+        for (size_t k = 0; k < n_bytes; k++)
+            symbols[k] = bytes[k];
+        if (merge_last(all, symbols, n_bytes, &last) && last.result == n->symbols[id])
+            list->pairs[n_kept++] = (merge_pair){last.left, last.right, pair.rank, pair.result};
+    }
+    list->n = n_kept;
+    merge_table_free(all);
+    return all != NULL;
+}
+
+static int by_rank(const void *a, const void *b)
+{
+    const merge_pair *p = a, *q = b;
+    return (p->rank > q->rank) - (p->rank < q->rank);
+}
+
+/* Numbers the symbols in the order in which pairs make them, which the table of pairs likes. */
+static bool renumber(byte_bpe *b, uint32_t n_symbols, pair_list *list)
+{
+    uint32_t *numbers = malloc((n_symbols + 1) * sizeof *numbers); /* new by old */
+    uint32_t *ids = malloc((n_symbols + 1) * sizeof *ids);
+    uint32_t next = 256;
+    if (numbers && ids && list->n > 0) {
+        qsort(list->pairs, list->n, sizeof *list->pairs, by_rank);
+        for (uint32_t i = 0; i < n_symbols; i++)
+            numbers[i] = i < 256 ? i : UINT32_MAX;
+        for (size_t i = 0; i < list->n; i++)
+            if (numbers[list->pairs[i].result] == UINT32_MAX)
+                numbers[list->pairs[i].result] = next++;
+        for (uint32_t i = 256; i < n_symbols; i++)
+            if (numbers[i] == UINT32_MAX)
+                numbers[i] = next++;
+        memcpy(ids, b->ids, n_symbols * sizeof *ids);
+        for (uint32_t i = 0; i < n_symbols; i++)
+            b->ids[numbers[i]] = ids[i];
+        for (size_t i = 0; i < list->n; i++) {
+            merge_pair *p = &list->pairs[i];
+            *p = (merge_pair){numbers[p->left], numbers[p->right], p->rank, numbers[p->result]};
+        }
+    }
+    const bool done = numbers && ids;
+    free(numbers);
+    free(ids);
+    return done;
+}
+
+static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_error *err)
+{
+    pair_list list = {0};
+    errno = 0;
+    const bool listed = m->rule == MERGE_RANKED
+                            ? list_ranked(b, m, n, &list) && keep_last(b, m, n, &list)
+                            : list_listed(m, n, &list);
+    if (listed && renumber(b, n->n_symbols, &list))
+        b->merges = merge_table_new(list.pairs, list.n);
+    free(list.pairs);
+    if (b->merges)
+        return true;
+    if (list.why)
+        return model_fail(err, 0, "%s", list.why);
+    return listed ? model_table_failed(err, "pairs") : model_no_memory(err);
+}
+
+/* ---- Words ---- */
+
+/* Merges the bytes in place; SIZE_MAX: out of memory. */
+static size_t merge_word(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word,
+                         size_t n_bytes, uint32_t *symbols)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++) {
+        symbols[n] = word[i];
+        n += b->takes_bytes || b->ids[word[i]] != MODEL_NO_ID;
+    }
+    return merge_symbols(b->merges, scratch, symbols, n);
+}
+
+/* A word that is a token becomes it at once; but not where only merges count and those give
+ * something else. */
+static bool find_whole(byte_bpe *b, const model *m, model_error *err)
+{
+    merge_scratch scratch = {0};
+    uint32_t *symbols = malloc((vocabulary_longest(b->words) + 1) * sizeof *symbols);
+    b->is_whole = calloc(m->n_tokens / 8 + 1, 1);
+    size_t n = symbols && b->is_whole ? 0 : SIZE_MAX;
+    for (uint32_t id = 0; id < m->n_tokens && n != SIZE_MAX; id++) {
+        if (m->tokens[id].kind != TOKEN_NORMAL)
+            continue;
+        const uint8_t *bytes = vocabulary_bytes(b->words, id);
+        if (!m->whole_word_first)
+            n = merge_word(b, &scratch, bytes, m->tokens[id].n_bytes, symbols);
+        if (m->whole_word_first || (n == 1 && b->ids[symbols[0]] == id))
+            b->is_whole[id / 8] |= (uint8_t)(1 << id % 8);
+    }
+    merge_scratch_free(&scratch);
+    free(symbols);
+    return n != SIZE_MAX || model_no_memory(err);
+}
+
+static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
+{
+    byte_encoder *e = context;
+    const byte_bpe *b = e->bpe;
+    const uint32_t whole = vocabulary_find(b->words, word, n_bytes);
+    if (whole != MODEL_NO_ID && (b->is_whole[whole / 8] >> whole % 8 & 1) != 0)
+        return id_buffer_append(out, whole);
+    if (!id_buffer_reserve(out, n_bytes))
+        return false;
+    uint32_t *symbols = out->ids + out->n;
+    const size_t n = merge_word(b, &e->scratch, word, n_bytes, symbols);
+    if (n == SIZE_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        symbols[i] = b->ids[symbols[i]];
+    out->n += n;
+    return true;
+}
+
+/* ---- New and free ---- */
+
+static bool is_supported(const model *m, model_error *err)
+{
+    if (m->rule == MERGE_SCORED)
+        return model_fail(err, 0, "byte-level BPE with scores");
+    if (m->n_tokens > WORD_CACHE_MAX_ID)
+        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
+    return true;
+}
+
+byte_bpe *byte_bpe_new(const model *m, model_error *err)
+{
+    numbering n = {0};
+    byte_bpe *b = calloc(1, sizeof *b);
+    if (!b) {
+        model_no_memory(err);
+        return NULL;
+    }
+    b->split = m->split;
+    const bool made = is_supported(m, err) && number_tokens(b, m, &n, err) &&
+                      make_merges(b, m, &n, err) && find_whole(b, m, err);
+    free(n.symbols);
+    if (made)
+        return b;
+    byte_bpe_free(b);
+    return NULL;
+}
+
+void byte_bpe_free(byte_bpe *b)
+{
+    if (!b)
+        return;
+    vocabulary_free(b->words);
+    merge_table_free(b->merges);
+    free(b->ids);
+    free(b->is_whole);
+    free(b);
+}
+
+bool byte_bpe_takes_bytes(const byte_bpe *b)
+{
+    return b->takes_bytes;
+}
+
+byte_encoder *byte_encoder_new(const byte_bpe *b, size_t cache_bytes)
+{
+    byte_encoder *e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->bpe = b;
+    e->cache = word_cache_new(cache_bytes, (word_source){encode_word, e});
+    if (!e->cache) {
+        byte_encoder_free(e);
+        return NULL;
+    }
+    return e;
+}
+
+void byte_encoder_free(byte_encoder *e)
+{
+    if (!e)
+        return;
+    word_cache_free(e->cache);
+    merge_scratch_free(&e->scratch);
+    free(e->starts);
+    free(e);
+}
+
+bool byte_encoder_encode(byte_encoder *e, const uint8_t *text, size_t n_bytes, id_buffer *out)
+{
+    const size_t n_words = n_bytes / 64 + 1;
+    if (n_bytes >= UINT32_MAX)
+        return false;
+    if (e->starts_capacity < n_words) {
+        free(e->starts);
+        e->starts_capacity = 0;
+        e->starts = malloc(n_words * sizeof *e->starts);
+        if (!e->starts)
+            return false;
+        e->starts_capacity = n_words;
+    }
+    if (n_bytes == 0)
+        return true;
+    split_words(e->bpe->split, SIMD_BEST, text, n_bytes, e->starts);
+    return word_cache_encode(e->cache, text, n_bytes, e->starts, out);
+}

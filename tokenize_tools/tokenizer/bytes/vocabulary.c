@@ -1,0 +1,254 @@
+#include "tokenizer/bytes/vocabulary.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "system/big_memory.h"
+
+typedef struct entry {
+    uint32_t hash, id; /* id MODEL_NO_ID: free */
+} entry;
+
+typedef struct place {
+    uint32_t offset, n_bytes;
+} place;
+
+/* A token of at most 12 bytes is in one place, with its length and id: one miss of the cache. */
+typedef struct short_token {
+    uint64_t low;
+    uint32_t high;
+    uint32_t length_and_id; /* 0: free */
+} short_token;
+
+#define SHORT_BYTES 12
+#define MAX_PROBES 1000
+#define ID_BITS 24
+
+struct vocabulary {
+    short_token *short_tokens;
+    size_t n_short; /* places */
+    uint32_t n_buckets;
+    uint64_t *filter; /* two bits for each short token: tells most words that are none */
+    size_t n_filter;  /* words, a power of two */
+    entry *entries;   /* all tokens */
+    size_t mask, longest;
+    place *places; /* by id */
+    uint8_t *bytes;
+};
+
+static uint32_t hash_bytes(const uint8_t *bytes, size_t n_bytes)
+{
+    uint64_t hash = n_bytes, x;
+    for (; n_bytes >= 8; bytes += 8, n_bytes -= 8) {
+        memcpy(&x, bytes, 8);
+        hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    x = 0;
+    memcpy(&x, bytes, n_bytes);
+    hash = (hash ^ x) * 0xC2B2AE3D27D4EB4Fu;
+    return (uint32_t)(hash >> 32);
+}
+
+/* ---- All tokens ---- */
+
+/* The entry of the token with these bytes, or the free one where it would be. NULL: neither is
+ * near, which happens only to tokens that were made so. */
+static entry *find(const vocabulary *v, const uint8_t *bytes, size_t n_bytes, uint32_t hash)
+{
+    for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {
+        entry *e = &v->entries[i & v->mask];
+        if (e->id == MODEL_NO_ID)
+            return e;
+        const place *p = &v->places[e->id];
+        if (e->hash == hash && p->n_bytes == n_bytes &&
+            memcmp(v->bytes + p->offset, bytes, n_bytes) == 0)
+            return e;
+    }
+    return NULL;
+}
+
+/* ---- Short tokens ---- */
+
+#define BUCKET 4
+
+static short_token short_key(const uint8_t *bytes, size_t n_bytes)
+{
+    uint64_t low, high;
+    memcpy(&low, bytes, 8);
+    memcpy(&high, bytes + 8, 8);
+    const size_t n_low = n_bytes < 8 ? n_bytes : 8;
+    low &= n_low > 0 ? UINT64_MAX >> (64 - 8 * n_low) : 0;
+    high &= ((uint64_t)1 << 8 * (n_bytes - n_low)) - 1;
+    return (short_token){low, (uint32_t)high, (uint32_t)(n_bytes + 1) << ID_BITS};
+}
+
+static uint64_t hash_key(const short_token *key)
+{
+    return (key->low ^ (uint64_t)key->high << 17) * 0x9E3779B97F4A7C15u +
+           (key->high + key->length_and_id) * 0xC2B2AE3D27D4EB4Fu;
+}
+
+/* The first place of the bucket that the token belongs into. */
+static size_t bucket_of(const vocabulary *v, uint64_t hash)
+{
+    return (size_t)((hash >> 32) * v->n_buckets >> 32) * BUCKET;
+}
+
+/* Both bits are in one word. */
+static uint64_t *filter_word(const vocabulary *v, uint64_t hash, uint64_t *bits)
+{
+    *bits = (uint64_t)1 << (hash >> 26 & 63) | (uint64_t)1 << (hash >> 20 & 63);
+    return &v->filter[hash >> 32 & (v->n_filter - 1)];
+}
+
+static bool same_token(const short_token *a, const short_token *b)
+{
+    return ((a->low ^ b->low) | (a->high ^ b->high) |
+            (a->length_and_id ^ b->length_and_id) >> ID_BITS) == 0;
+}
+
+/* Looked through without branches on what is found, like the pairs of merge.c. */
+static uint32_t find_short(const vocabulary *v, const short_token *key)
+{
+    const uint64_t hash = hash_key(key);
+    uint64_t bits;
+    if ((*filter_word(v, hash, &bits) & bits) != bits)
+        return MODEL_NO_ID;
+    for (size_t i = bucket_of(v, hash);; i = i + BUCKET == v->n_short ? 0 : i + BUCKET) {
+        const short_token *bucket = &v->short_tokens[i];
+        uint32_t found = 0;
+        for (size_t k = 0; k < BUCKET; k++)
+            found = same_token(&bucket[k], key) ? bucket[k].length_and_id : found;
+        if (__builtin_expect(found != 0 || bucket[BUCKET - 1].length_and_id == 0, 1))
+            return found == 0 ? MODEL_NO_ID : found & (((uint32_t)1 << ID_BITS) - 1);
+    }
+}
+
+static bool add_short(vocabulary *v, const short_token *key, uint32_t id)
+{
+    size_t n_probes = 0;
+    const uint64_t hash = hash_key(key);
+    uint64_t bits;
+    *filter_word(v, hash, &bits) |= bits;
+    size_t i = bucket_of(v, hash);
+    for (; v->short_tokens[i].length_and_id != 0; i = i + 1 == v->n_short ? 0 : i + 1)
+        if (same_token(&v->short_tokens[i], key) || ++n_probes == MAX_PROBES)
+            return n_probes < MAX_PROBES;
+    v->short_tokens[i] = *key;
+    v->short_tokens[i].length_and_id |= id;
+    return true;
+}
+
+static bool allocate_short(vocabulary *v, size_t n_tokens)
+{
+    v->n_buckets = (uint32_t)(n_tokens * 2 / BUCKET + 16);
+    v->n_short = (size_t)v->n_buckets * BUCKET;
+    v->n_filter = 16;
+    while (v->n_filter * 64 < n_tokens * 12)
+        v->n_filter *= 2;
+    v->short_tokens = big_memory_new(v->n_short * sizeof *v->short_tokens);
+    v->filter = calloc(v->n_filter, sizeof *v->filter);
+    return v->short_tokens && v->filter;
+}
+
+/* ---- New and free ---- */
+
+static bool add(vocabulary *v, uint32_t id)
+{
+    const place *p = &v->places[id];
+    const uint32_t hash = hash_bytes(v->bytes + p->offset, p->n_bytes);
+    entry *e = find(v, v->bytes + p->offset, p->n_bytes, hash);
+    if (!e)
+        return false;
+    if (e->id == MODEL_NO_ID)
+        *e = (entry){hash, id};
+    if (p->n_bytes > v->longest)
+        v->longest = p->n_bytes;
+    if (p->n_bytes > SHORT_BYTES)
+        return true;
+    const short_token key = short_key(v->bytes + p->offset, p->n_bytes);
+    return add_short(v, &key, id);
+}
+
+static size_t count(const model *m, token_kind kind)
+{
+    size_t n = 0;
+    for (size_t id = 0; id < m->n_tokens; id++)
+        n += m->tokens[id].kind == kind;
+    return n;
+}
+
+vocabulary *vocabulary_new(const model *m, token_kind kind)
+{
+    vocabulary *v = calloc(1, sizeof *v);
+    const size_t n_tokens = count(m, kind);
+    size_t n_entries = 16;
+    while (n_entries < n_tokens * 2)
+        n_entries *= 2;
+    if (v && m->n_bytes < UINT32_MAX) {
+        v->entries = malloc(n_entries * sizeof *v->entries);
+        v->places = malloc(m->n_tokens * sizeof *v->places + 1);
+        v->bytes = calloc(m->n_bytes + VOCABULARY_PADDING, 1);
+    }
+    if (!v || !v->entries || !v->places || !v->bytes || !allocate_short(v, n_tokens)) {
+        vocabulary_free(v);
+        return NULL;
+    }
+    v->mask = n_entries - 1;
+    memset(v->entries, 0xFF, n_entries * sizeof *v->entries);
+    if (m->n_bytes)
+        memcpy(v->bytes, m->bytes, m->n_bytes);
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const model_token *t = &m->tokens[id];
+        v->places[id] = (place){(uint32_t)t->offset, t->n_bytes};
+        if (t->kind == kind && !add(v, id)) {
+            vocabulary_free(v);
+            return NULL;
+        }
+    }
+    return v;
+}
+
+void vocabulary_free(vocabulary *v)
+{
+    if (!v)
+        return;
+    big_memory_free(v->short_tokens, v->n_short * sizeof *v->short_tokens);
+    free(v->filter);
+    free(v->entries);
+    free(v->places);
+    free(v->bytes);
+    free(v);
+}
+
+uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_bytes)
+{
+    if (n_bytes > v->longest)
+        return MODEL_NO_ID;
+    if (n_bytes <= SHORT_BYTES) {
+        const short_token key = short_key(bytes, n_bytes);
+        return find_short(v, &key);
+    }
+    const entry *e = find(v, bytes, n_bytes, hash_bytes(bytes, n_bytes));
+    return e ? e->id : MODEL_NO_ID;
+}
+
+uint32_t vocabulary_find_text(const vocabulary *v, const void *text, size_t n_bytes)
+{
+    uint8_t copy[SHORT_BYTES + VOCABULARY_PADDING] = {0};
+    if (n_bytes > SHORT_BYTES)
+        return vocabulary_find(v, text, n_bytes);
+    memcpy(copy, text, n_bytes);
+    return vocabulary_find(v, copy, n_bytes);
+}
+
+const uint8_t *vocabulary_bytes(const vocabulary *v, uint32_t id)
+{
+    return v->bytes + v->places[id].offset;
+}
+
+size_t vocabulary_longest(const vocabulary *v)
+{
+    return v->longest;
+}

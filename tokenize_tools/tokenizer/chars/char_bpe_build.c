@@ -1,0 +1,327 @@
+/* char_bpe_build.c - from a model to the tables of char_bpe. */
+#include "tokenizer/chars/char_bpe_build.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/utf8.h"
+
+#define MAX_PAIRS ((1 << 22) - 1) /* of merge.h */
+
+bool char_bpe_no_memory(char_bpe_builder *w)
+{
+    return model_no_memory(w->err);
+}
+
+void char_bpe_add_join(char_bpe_builder *w, uint32_t left, uint32_t right)
+{
+    char_words_join(&w->b->words, left, right);
+}
+
+bool char_bpe_add_pair(char_bpe_builder *w, merge_pair pair)
+{
+    pair_list *list = &w->list;
+    if (list->n == list->capacity) {
+        const size_t capacity = list->capacity * 2 + 1024;
+        merge_pair *pairs = realloc(list->pairs, capacity * sizeof *pairs);
+        if (!pairs)
+            return char_bpe_no_memory(w);
+        list->pairs = pairs;
+        list->capacity = capacity;
+    }
+    list->pairs[list->n++] = pair;
+    return true;
+}
+
+/* ---- Characters ---- */
+
+bool char_bpe_set_symbol(char_bpe_builder *w, uint32_t c, uint32_t symbol)
+{
+    char_bpe *b = w->b;
+    uint16_t *page = &b->page_of[c / CHAR_PAGE];
+    if (*page == 0 || b->n_pages == 0) {
+        if (b->n_pages == b->pages_capacity) {
+            const size_t capacity = b->pages_capacity * 2 + 16;
+            void *pages = realloc(b->pages, capacity * sizeof *b->pages);
+            if (!pages)
+                return char_bpe_no_memory(w);
+            b->pages = pages;
+            b->pages_capacity = capacity;
+        }
+        memset(b->pages[b->n_pages], 0xFF, sizeof *b->pages);
+        *page = (uint16_t)b->n_pages++;
+    }
+    b->pages[*page][c % CHAR_PAGE] = symbol;
+    return true;
+}
+
+/* Page 0 has no symbols. */
+static bool start_pages(char_bpe_builder *w)
+{
+    return char_bpe_set_symbol(w, 0, NO_SYMBOL);
+}
+
+bool char_bpe_only_character(const model *m, uint32_t id, uint32_t *c)
+{
+    const model_token *t = &m->tokens[id];
+    return t->n_bytes > 0 && utf8_decode(model_token_bytes(m, id), t->n_bytes, c) == t->n_bytes;
+}
+
+/* sentencepiece does not count a piece that is only NUL, where it does not refuse it. */
+static bool is_lone_nul(const model *m, uint32_t id)
+{
+    return m->rule == MERGE_SCORED && m->tokens[id].n_bytes == 1 &&
+           *model_token_bytes(m, id) == 0 &&
+           (m->byte_fallback || m->tokens[id].kind == TOKEN_UNUSED);
+}
+
+bool char_bpe_merges_lead_to(const model *m, uint32_t id)
+{
+    const uint8_t kind = m->tokens[id].kind;
+    return (kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED || kind == TOKEN_UNUSED) &&
+           !is_lone_nul(m, id);
+}
+
+static bool set_tokens_of_one(char_bpe_builder *w)
+{
+    const model *m = w->m;
+    uint32_t c;
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        if (char_bpe_merges_lead_to(m, id) && char_bpe_only_character(m, id, &c) &&
+            !char_bpe_set_symbol(w, c, id))
+            return false;
+    }
+    return true;
+}
+
+/* ---- tokenizer.json: pairs ---- */
+
+static int compare_listed(const void *a, const void *b)
+{
+    const merge_pair *x = a, *y = b;
+    if (x->left != y->left)
+        return x->left < y->left ? -1 : 1;
+    if (x->right != y->right)
+        return x->right < y->right ? -1 : 1;
+    return (x->rank < y->rank) - (x->rank > y->rank);
+}
+
+/* Of a pair that is listed twice the later place counts. */
+static void drop_earlier(pair_list *list)
+{
+    size_t n = 0;
+    if (list->n > 0)
+        qsort(list->pairs, list->n, sizeof *list->pairs, compare_listed);
+    for (size_t i = 0; i < list->n; i++) {
+        if (n > 0 && list->pairs[n - 1].left == list->pairs[i].left &&
+            list->pairs[n - 1].right == list->pairs[i].right)
+            continue;
+        list->pairs[n++] = list->pairs[i];
+    }
+    list->n = n;
+}
+
+static bool first_character(const model *m, uint32_t id, uint32_t *c)
+{
+    return utf8_decode(model_token_bytes(m, id), m->tokens[id].n_bytes, c) > 0;
+}
+
+static bool last_character(const model *m, uint32_t id, uint32_t *c)
+{
+    const uint8_t *bytes = model_token_bytes(m, id);
+    const size_t n = m->tokens[id].n_bytes;
+    size_t back = 1;
+    while (back < n && back < 4 && (bytes[n - back] & 0xC0) == 0x80)
+        back++;
+    return back <= n && utf8_decode(bytes + n - back, back, c) == back;
+}
+
+static void join_listed(char_bpe_builder *w, const merge_pair *pair)
+{
+    const model *m = w->m;
+    uint32_t left, right;
+    const bool characters = m->tokens[pair->left].kind == TOKEN_NORMAL &&
+                            m->tokens[pair->right].kind == TOKEN_NORMAL &&
+                            pair->left != m->unknown_id && pair->right != m->unknown_id;
+    if (!characters || !last_character(m, pair->left, &left) ||
+        !first_character(m, pair->right, &right)) {
+        char_words_join_all(&w->b->words);
+    } else if (!m->metaspace_split || right != CHAR_WORDS_MARK) {
+        char_bpe_add_join(w, left, right);
+    }
+}
+
+static bool add_listed_pairs(char_bpe_builder *w)
+{
+    const model *m = w->m;
+    for (size_t i = 0; i < m->n_merges; i++) {
+        const model_merge *g = &m->merges[i];
+        if (g->left >= m->n_tokens || g->right >= m->n_tokens || g->result >= m->n_tokens)
+            return model_fail(w->err, 0, "merge %zu names a token that is not there", i);
+        const merge_pair pair = {g->left, g->right, (uint32_t)i, g->result};
+        join_listed(w, &pair);
+        if (!char_bpe_add_pair(w, pair))
+            return false;
+    }
+    drop_earlier(&w->list);
+    return true;
+}
+
+/* ---- Tries ---- */
+
+static bool build_trie(char_bpe_builder *w, piece_trie *t, token_kind kind)
+{
+    const model *m = w->m;
+    double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
+    size_t n = 0;
+    if (!keys)
+        return char_bpe_no_memory(w);
+    bool usable = true;
+    for (uint32_t id = 0; id < m->n_tokens && usable; id++) {
+        const model_token *token = &m->tokens[id];
+        if (token->kind != kind || token->n_bytes == 0)
+            continue;
+        const uint8_t *bytes = model_token_bytes(m, id);
+        if (memchr(bytes, 0, token->n_bytes))
+            usable = model_fail(w->err, 0, "the token of id %u has a NUL", id);
+        keys[n++] = (double_array_key){bytes, token->n_bytes, id};
+        if (token->n_bytes > w->b->longest_whole)
+            w->b->longest_whole = token->n_bytes;
+    }
+    t->spaces_are_marks = w->b->spaces_are_marks;
+    if (usable && n > 0) {
+        qsort(keys, n, sizeof *keys, double_array_compare);
+        usable = double_array_build(&t->a, keys, n) || char_bpe_no_memory(w);
+    }
+    free(keys);
+    return usable;
+}
+
+/* Whether pieces that begin with this byte are looked for: it is rare in text, and there are not
+ * too many of its kind. */
+static bool is_user_first(char_bpe *b, uint8_t byte)
+{
+    if (b->n_user_firsts > 0 && memchr(b->user_firsts, byte, b->n_user_firsts))
+        return true;
+    if (b->n_user_firsts == MAX_USER_FIRSTS || byte > '~' ||
+        !strchr("[]<>{}|#@$%&*+=^_~`/\\", byte))
+        return false;
+    b->user_firsts[b->n_user_firsts++] = byte;
+    return true;
+}
+
+static void join_user_pieces(char_bpe_builder *w)
+{
+    char_bpe *b = w->b;
+    for (uint32_t id = 0; id < w->m->n_tokens; id++) {
+        const uint8_t *piece = model_token_bytes(w->m, id);
+        const size_t n_bytes = w->m->tokens[id].n_bytes;
+        if (w->m->tokens[id].kind != TOKEN_USER_DEFINED || n_bytes == 0)
+            continue;
+        if (!is_user_first(b, piece[0]))
+            char_words_join_piece(&b->words, piece, n_bytes);
+    }
+}
+
+/* ---- All ---- */
+
+static bool load_fallback(char_bpe_builder *w)
+{
+    char_bpe *b = w->b;
+    const model *m = w->m;
+    unsigned n_found = 0;
+    memset(b->byte_ids, 0xFF, sizeof b->byte_ids);
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
+            uint32_t *place = &b->byte_ids[*model_token_bytes(m, id)];
+            n_found += *place == MODEL_NO_ID;
+            *place = id;
+        }
+    }
+    b->unknown_id = m->unknown_id;
+    b->byte_fallback = m->byte_fallback;
+    if (b->unknown_id != MODEL_NO_ID && b->unknown_id >= m->n_tokens)
+        return model_fail(w->err, 0, "the unknown token is not there");
+    if (b->byte_fallback && n_found < 256 && b->sentencepiece)
+        return model_fail(w->err, 0, "byte_fallback with %u of 256 byte pieces", n_found);
+    if (!b->byte_fallback && b->sentencepiece && b->unknown_id == MODEL_NO_ID)
+        return model_fail(w->err, 0, "no unknown piece");
+    b->fuse_before = !b->sentencepiece && m->fuse_unknown;
+    b->fuse_after = b->sentencepiece && !b->byte_fallback;
+    return true;
+}
+
+/* Unknown characters side by side become one id, or vanish: so they must not be cut apart. */
+static void limit_words(char_bpe_builder *w)
+{
+    char_bpe *b = w->b;
+    const uint32_t blank = char_bpe_symbol(b, b->spaces_are_marks ? CHAR_WORDS_MARK : ' ');
+    const bool known = blank != NO_SYMBOL && !char_bpe_is_odd(b, blank);
+    const bool sentence_first = w->m->whole_word_first && !w->m->metaspace_split;
+    b->symbols_per_byte = b->spaces_are_marks && blank == NO_SYMBOL ? 3 : 1;
+    if (sentence_first || (!b->byte_fallback && !known))
+        char_words_join_all(&b->words);
+    else if (!b->byte_fallback)
+        char_words_join_all_but_blanks(&b->words);
+}
+
+static bool build(char_bpe_builder *w)
+{
+    char_bpe *b = w->b;
+    const model *m = w->m;
+    if (m->rule == MERGE_RANKED)
+        return model_fail(w->err, 0, "BPE over characters with ranks");
+    b->n_ids = b->n_symbols = (uint32_t)m->n_tokens;
+    char_words_init(&b->words, b->spaces_are_marks);
+    if (!load_fallback(w) || !start_pages(w) || !set_tokens_of_one(w))
+        return false;
+    if (b->sentencepiece ? !char_bpe_load_pieces(w) || !char_bpe_add_scored_pairs(w)
+                         : !add_listed_pairs(w))
+        return false;
+    if (w->list.n >= MAX_PAIRS)
+        return model_fail(w->err, 0, "more than %d merges", MAX_PAIRS - 1);
+    b->merges = merge_table_new(w->list.pairs, w->list.n);
+    if (!b->merges)
+        return char_bpe_no_memory(w);
+    if (!char_bpe_load_odd_symbols(w))
+        return false;
+    limit_words(w);
+    join_user_pieces(w);
+    if (b->sentencepiece && !build_trie(w, &b->user, TOKEN_USER_DEFINED))
+        return false;
+    return !m->whole_word_first || build_trie(w, &b->whole, TOKEN_NORMAL);
+}
+
+char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err)
+{
+    char_bpe *b = calloc(1, sizeof *b);
+    char_bpe_builder w = {.b = b, .m = m, .err = err};
+    if (!b) {
+        char_bpe_no_memory(&w);
+        return NULL;
+    }
+    b->sentencepiece = m->rule == MERGE_SCORED;
+    b->spaces_are_marks = spaces_are_marks;
+    const bool built = build(&w);
+    double_array_free(&w.pieces.a);
+    free(w.scores);
+    free(w.list.pairs);
+    if (built)
+        return b;
+    char_bpe_free(b);
+    return NULL;
+}
+
+void char_bpe_free(char_bpe *b)
+{
+    if (!b)
+        return;
+    merge_table_free(b->merges);
+    free(b->pages);
+    free(b->odd);
+    free(b->odd_outputs);
+    id_buffer_free(&b->odd_ids);
+    double_array_free(&b->user.a);
+    double_array_free(&b->whole.a);
+    free(b);
+}

@@ -1,0 +1,54 @@
+/* char_bpe_parts.h - what char_bpe.c (encoding) and char_bpe_build.c share. */
+#ifndef TOKMAP_CHAR_BPE_PARTS_H
+#define TOKMAP_CHAR_BPE_PARTS_H
+
+#include "tokenizer/chars/char_bpe.h"
+#include "tokenizer/chars/piece_step.h"
+
+#define NO_SYMBOL UINT32_MAX
+#define CHAR_PAGE 256
+#define MAX_USER_FIRSTS 4
+
+/* Symbols are ids. Above them are those of characters that have no token, but that tokens begin or
+ * end with. What is `odd` does not come out as it is. */
+struct char_bpe {
+    char_words words;
+    merge_table *merges;
+    uint32_t n_ids, n_symbols;
+
+    uint16_t page_of[0x110000 / CHAR_PAGE]; /* 0: no symbols */
+    uint32_t (*pages)[CHAR_PAGE];
+    size_t n_pages, pages_capacity;
+
+    uint8_t *odd; /* bit by symbol */
+    struct odd_output {
+        uint32_t symbol, first, n; /* in odd_ids */
+    } * odd_outputs;               /* by symbol, ascending */
+    size_t n_odd;
+    id_buffer odd_ids;
+
+    piece_trie user;                      /* user-defined pieces, or nothing */
+    uint8_t user_firsts[MAX_USER_FIRSTS]; /* which they begin with; of the others `words` knows */
+    unsigned n_user_firsts;
+    piece_trie whole; /* texts that are a token at once, or nothing */
+    size_t longest_whole;
+
+    bool sentencepiece, spaces_are_marks, byte_fallback;
+    bool fuse_before;        /* unknown characters in a row are one symbol */
+    bool fuse_after;         /* unknown ids in a row become one */
+    size_t symbols_per_byte; /* at most */
+    uint32_t unknown_id;
+    uint32_t byte_ids[256];
+};
+
+static inline uint32_t char_bpe_symbol(const char_bpe *b, uint32_t c)
+{
+    return b->pages[b->page_of[c / CHAR_PAGE]][c % CHAR_PAGE];
+}
+
+static inline bool char_bpe_is_odd(const char_bpe *b, uint32_t symbol)
+{
+    return b->odd[symbol / 8] >> symbol % 8 & 1;
+}
+
+#endif /* TOKMAP_CHAR_BPE_PARTS_H */

@@ -1,0 +1,144 @@
+#include "tokenizer/chars/char_cuts.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
+
+#define MARK 0x2581u
+
+/* ---- New ---- */
+
+static void add_tokens(char_cuts *c, const model *m)
+{
+    char name[8];
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const uint8_t *bytes = model_token_bytes(m, id);
+        if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
+            if (m->kind != MODEL_UNIGRAM) /* which finds its name in a text */
+                continue;
+            snprintf(name, sizeof name, "<0x%02X>", *bytes);
+            char_pairs_add_text(&c->pairs, (const uint8_t *)name, 6);
+        } else {
+            char_pairs_add_text(&c->pairs, bytes, m->tokens[id].n_bytes);
+        }
+    }
+}
+
+/* Whether ids merge whose text is not in the text that is encoded: bytes, or the unknown one. */
+static bool merges_more_than_text(const model *m)
+{
+    for (size_t i = 0; i < m->n_merges; i++) {
+        const uint32_t ids[2] = {m->merges[i].left, m->merges[i].right};
+        for (size_t k = 0; k < 2; k++)
+            if (ids[k] == m->unknown_id || m->tokens[ids[k]].kind != TOKEN_NORMAL)
+                return true;
+    }
+    return false;
+}
+
+static void add_end(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
+{
+    size_t at = n_bytes;
+    uint32_t last;
+    while (at > 0 && (bytes[--at] & 0xC0) == 0x80)
+        ;
+    if (n_bytes > 0 && utf8_decode(bytes + at, n_bytes - at, &last) > 0)
+        char_pairs_add(&c->pairs, last, CHAR_ANY);
+}
+
+/* The text of the unknown token becomes one id with unknown characters beside it. */
+static void add_unknown(char_cuts *c, const model *m)
+{
+    if (m->unknown_id >= m->n_tokens)
+        return;
+    const uint8_t *bytes = model_token_bytes(m, m->unknown_id);
+    const size_t n_bytes = m->tokens[m->unknown_id].n_bytes;
+    uint32_t first;
+    add_end(c, bytes, n_bytes);
+    if (n_bytes > 0 && utf8_decode(bytes, n_bytes, &first) > 0)
+        char_pairs_add(&c->pairs, CHAR_ANY, first);
+}
+
+/* What follows a token begins a stretch, which may be given a prefix, and does not go on. */
+void char_cuts_add_token(char_cuts *c, const model_text *content)
+{
+    char_pairs_add_text(&c->pairs, (const uint8_t *)content->s, content->n_bytes);
+    add_end(c, (const uint8_t *)content->s, content->n_bytes);
+}
+
+void char_cuts_add_model(char_cuts *c, const model *m)
+{
+    add_tokens(c, m);
+    add_unknown(c, m);
+    for (size_t i = 0; i < m->n_added; i++)
+        char_cuts_add_token(c, &m->added[i].content);
+    sp_normalizer_add_pairs(c->normalizer, &c->pairs);
+    c->pairs.all |= merges_more_than_text(m);
+}
+
+void char_cuts_free(char_cuts *c)
+{
+    char_pairs_free(&c->pairs);
+}
+
+/* ---- Search ---- */
+
+#define N_AROUND SP_CUT_CHARACTERS
+
+static bool is_known(const char_cuts *c, uint32_t character)
+{
+    return c->bpe ? char_bpe_knows(c->bpe, character) : unigram_knows(c->pieces, character);
+}
+
+static unsigned n_known(const char_cuts *c, const uint32_t beside[2])
+{
+    return (unsigned)is_known(c, beside[0]) + (unsigned)is_known(c, beside[1]);
+}
+
+static bool is_place(const char_cuts *c, uint32_t after)
+{
+    switch (c->place) {
+    case CUT_BEFORE_BLANKS:
+        return unicode_class_of(after) == CLASS_SPACE;
+    case CUT_BEFORE_MARKS:
+        return after == MARK || (after == ' ' && c->spaces_are_marks);
+    default:
+        return c->place == CUT_BEFORE_ANY;
+    }
+}
+
+/* Whether the text may be cut between around[1] and around[2]. Blanks before a cut would be taken
+ * for the end of the text. */
+static bool cuts_here(const char_cuts *c, const uint32_t around[N_AROUND])
+{
+    uint32_t beside[2];
+    if (char_pairs_has(&c->pairs, around[1], around[2]) ||
+        !sp_normalizer_cuts(c->normalizer, &c->pairs, around, beside))
+        return false;
+    return !char_pairs_has(&c->pairs, beside[0], beside[1]) && is_place(c, beside[1]) &&
+           beside[0] != MARK && unicode_class_of(beside[0]) != CLASS_SPACE &&
+           (c->n_known == 0 || n_known(c, beside) >= c->n_known);
+}
+
+size_t char_cuts_find(const char_cuts *c, const uint8_t *text, size_t n_bytes)
+{
+    uint32_t around[N_AROUND];
+    size_t starts[N_AROUND], n_seen = 0;
+    if (c->place == CUT_NOWHERE || c->pairs.all)
+        return 0;
+    for (size_t at = n_bytes; at > 0;) {
+        const size_t end = at--;
+        while (at > 0 && (text[at] & 0xC0) == 0x80)
+            at--;
+        memmove(around + 1, around, sizeof around - sizeof *around);
+        memmove(starts + 1, starts, sizeof starts - sizeof *starts);
+        starts[0] = at;
+        const bool valid = utf8_decode(text + at, end - at, around) == end - at && around[0] != 0;
+        n_seen = valid ? n_seen + 1 : 0;
+        if (n_seen >= N_AROUND && cuts_here(c, around))
+            return starts[2];
+    }
+    return 0;
+}

@@ -1,0 +1,180 @@
+#include "tokenizer/chars/char_decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/chars/sp_text.h"
+#include "text/utf8.h"
+
+typedef enum decoder_kind {
+    SENTENCEPIECE,
+    BYTE_FALLBACK, /* Replace, ByteFallback, Fuse, Strip of one blank: Llama and its kin */
+    METASPACE      /* HuggingFace's Metaspace: the first token loses its marks */
+} decoder_kind;
+
+struct char_decoder {
+    decoder_kind kind;
+    bool prefixed, dummy, collapse;
+    uint32_t unknown_id;
+    model_token *tokens;
+    size_t n_tokens;
+    uint8_t *bytes;
+};
+
+static const uint8_t mark[3] = {0xE2, 0x96, 0x81};        /* U+2581 */
+static const uint8_t replacement[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
+static const char unknown_surface[] = " \xE2\x81\x87 ";   /* sentencepiece's U+2047 */
+
+char_decoder *char_decoder_new(const model *m, bool prefixed)
+{
+    char_decoder *d = calloc(1, sizeof *d);
+    if (!d)
+        return NULL;
+    const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
+    const bool metaspace = m->decode == DECODE_AS_MODEL ? m->metaspace && !m->byte_fallback
+                                                        : m->decode == DECODE_METASPACE;
+    d->kind = sentencepiece ? SENTENCEPIECE : metaspace ? METASPACE : BYTE_FALLBACK;
+    d->prefixed = m->decode == DECODE_AS_MODEL ? prefixed : m->decode_strips;
+    d->dummy = m->dummy_prefix;
+    d->collapse = m->collapse_spaces;
+    d->unknown_id = m->unknown_id;
+    d->n_tokens = m->n_tokens;
+    d->tokens = malloc(m->n_tokens * sizeof *d->tokens + 1);
+    d->bytes = malloc(m->n_bytes + 1);
+    if (!d->tokens || !d->bytes) {
+        char_decoder_free(d);
+        return NULL;
+    }
+    if (m->n_tokens > 0)
+        memcpy(d->tokens, m->tokens, m->n_tokens * sizeof *d->tokens);
+    if (m->n_bytes > 0)
+        memcpy(d->bytes, m->bytes, m->n_bytes);
+    return d;
+}
+
+void char_decoder_free(char_decoder *d)
+{
+    if (!d)
+        return;
+    free(d->tokens);
+    free(d->bytes);
+    free(d);
+}
+
+/* ---- Bytes of characters that have no token ---- */
+
+/* sentencepiece: each byte that is in no character is U+FFFD. */
+static bool append_each(sp_span bytes, sp_text *out)
+{
+    for (size_t i = 0; i < bytes.n_bytes;) {
+        uint32_t c;
+        const size_t n = utf8_decode(bytes.bytes + i, bytes.n_bytes - i, &c);
+        if (!(n > 0 ? sp_text_append(out, bytes.bytes + i, n)
+                    : sp_text_append(out, replacement, sizeof replacement)))
+            return false;
+        i += n > 0 ? n : 1;
+    }
+    return true;
+}
+
+/* HuggingFace: all of them, if they are not characters all. */
+static bool append_all_or_none(sp_span bytes, sp_text *out)
+{
+    if (utf8_valid_prefix(bytes.bytes, bytes.n_bytes) == bytes.n_bytes)
+        return sp_text_append(out, bytes.bytes, bytes.n_bytes);
+    for (size_t i = 0; i < bytes.n_bytes; i++)
+        if (!sp_text_append(out, replacement, sizeof replacement))
+            return false;
+    return true;
+}
+
+static bool flush_bytes(const char_decoder *d, sp_text *bytes, sp_text *out)
+{
+    if (bytes->n_bytes == 0)
+        return true;
+    const sp_span span = sp_text_span(bytes);
+    bytes->n_bytes = 0;
+    return d->kind == SENTENCEPIECE ? append_each(span, out) : append_all_or_none(span, out);
+}
+
+/* ---- Tokens ---- */
+
+static bool begins_with_mark(sp_span text)
+{
+    return text.n_bytes >= sizeof mark && memcmp(text.bytes, mark, sizeof mark) == 0;
+}
+
+/* Marks become blanks, or nothing. */
+static bool append_marked(sp_span text, bool drop, sp_text *out)
+{
+    while (text.n_bytes > 0) {
+        const bool is_mark = begins_with_mark(text);
+        const size_t n = is_mark ? sizeof mark : 1;
+        if (!(is_mark && drop) && !sp_text_append(out, is_mark ? (const void *)" " : text.bytes, 1))
+            return false;
+        text.bytes += n;
+        text.n_bytes -= n;
+    }
+    return true;
+}
+
+typedef struct progress {
+    sp_text *out;
+    bool at_start; /* sentencepiece: a mark here was not written */
+    size_t n_done; /* tokens */
+} progress;
+
+static bool append_sentencepiece(const char_decoder *d, uint32_t id, sp_span text, progress *p)
+{
+    p->at_start &= p->out->n_bytes == 0;
+    const uint8_t kind = d->tokens[id].kind;
+    if (kind == TOKEN_CONTROL)
+        return true;
+    bool taken = false;
+    if (p->at_start && (d->dummy || d->collapse) && begins_with_mark(text)) {
+        text.bytes += sizeof mark;
+        text.n_bytes -= sizeof mark;
+        taken = !d->collapse;
+    }
+    const bool appended = kind == TOKEN_UNKNOWN || id == d->unknown_id
+                              ? sp_text_append(p->out, unknown_surface, sizeof unknown_surface - 1)
+                              : append_marked(text, false, p->out);
+    p->at_start &= !taken && p->out->n_bytes == 0;
+    return appended;
+}
+
+static bool append_token(const char_decoder *d, uint32_t id, sp_text *bytes, progress *p)
+{
+    const model_token *t = &d->tokens[id];
+    const sp_span text = {d->bytes + t->offset, t->n_bytes};
+    if (t->kind == TOKEN_BYTE && d->kind != METASPACE)
+        return sp_text_append(bytes, text.bytes, text.n_bytes);
+    if (!flush_bytes(d, bytes, p->out))
+        return false;
+    if (d->kind == SENTENCEPIECE)
+        return append_sentencepiece(d, id, text, p);
+    return append_marked(text, d->kind == METASPACE && d->prefixed && p->n_done == 0, p->out);
+}
+
+bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text)
+{
+    sp_text out = {0}, bytes = {0};
+    progress p = {.out = &out, .at_start = true};
+    bool ok = true;
+    for (size_t i = 0; i < n_ids && ok; i++) {
+        if (ids[i] >= d->n_tokens || d->tokens[ids[i]].kind == TOKEN_ABSENT)
+            continue;
+        ok = append_token(d, ids[i], &bytes, &p);
+        p.n_done++;
+    }
+    ok = ok && flush_bytes(d, &bytes, &out);
+    if (ok) {
+        sp_span span = sp_text_span(&out);
+        if (d->kind == BYTE_FALLBACK && d->prefixed && span.n_bytes > 0 && span.bytes[0] == ' ')
+            span = (sp_span){span.bytes + 1, span.n_bytes - 1};
+        ok = model_text_set(text, span.bytes, span.n_bytes);
+    }
+    sp_text_free(&out);
+    sp_text_free(&bytes);
+    return ok;
+}

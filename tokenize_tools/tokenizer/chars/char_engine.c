@@ -1,0 +1,574 @@
+#include "tokenizer/chars/char_engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/chars/char_cuts.h"
+#include "tokenizer/chars/char_decode.h"
+#include "tokenizer/chars/char_words.h"
+#include "tokenizer/chars/unigram_stream.h"
+#include "tokenizer/words/word_cache.h"
+#include "text/utf8.h"
+
+static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
+
+/* What a word is made of. */
+typedef enum sentence_kind {
+    WHOLE_TEXT,    /* words are but parts of one sentence */
+    BETWEEN_MARKS, /* a sentence begins at each U+2581 */
+    BETWEEN_BLANKS /* no blanks; and perhaps at each U+2581 */
+} sentence_kind;
+
+struct char_engine {
+    sp_normalizer *normalizer;
+    sp_form form;
+    char_bpe *bpe; /* or */
+    unigram *pieces;
+    char_words words;
+    sentence_kind sentences;
+    bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS */
+    added_tokens *added;                /* in normalized text, or NULL */
+    bool blanks_only; /* for `added` the text is put into one form: all its U+2581 are blanks */
+    char_cuts cuts;
+    bool in_order; /* Unigram: sums go on over cuts */
+    char_decoder *decoder;
+};
+
+struct char_scratch {
+    const char_engine *e;
+    sp_scratch normalizing;
+    sp_text prefixed, word; /* word: or all of a text, with blanks_only */
+    uint64_t *starts;
+    size_t starts_capacity;
+    merge_scratch merging;
+    word_cache *cache;
+    unigram_scratch *search; /* for sentences of one word */
+    unigram_stream *stream;  /* for WHOLE_TEXT */
+    uint64_t specials_seen;
+};
+
+/* ---- New ---- */
+
+static bool is_supported(const model *m, model_error *err)
+{
+    if (m->kind != MODEL_CHAR_BPE && m->kind != MODEL_UNIGRAM)
+        return model_fail(err, 0, "byte-level BPE as a tokenizer over characters");
+    if (m->split != SPLIT_NONE)
+        return model_fail(err, 0, "pattern %s before a tokenizer over characters",
+                          split_pattern_name(m->split));
+    if (m->prefix_space)
+        return model_fail(err, 0, "add_prefix_space before a tokenizer over characters");
+    if (m->n_tokens > WORD_CACHE_MAX_ID)
+        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
+    if (m->whitespace_split && m->metaspace && m->prepend == PREPEND_FIRST)
+        return model_fail(err, 0, "Metaspace with prepend_scheme \"first\" after WhitespaceSplit");
+    return true;
+}
+
+/* Copies the text with blanks for all U+2581. */
+static bool append_blanked(sp_span text, sp_text *out)
+{
+    size_t start = 0;
+    for (size_t at = 0; at + sizeof mark <= text.n_bytes; at++) {
+        if (text.bytes[at] != mark[0] || memcmp(text.bytes + at, mark, sizeof mark) != 0)
+            continue;
+        if (!sp_text_append(out, text.bytes + start, at - start) || !sp_text_append(out, " ", 1))
+            return false;
+        at += sizeof mark - 1;
+        start = at + 1;
+    }
+    return sp_text_append(out, text.bytes + start, text.n_bytes - start);
+}
+
+/* The content of an added token as it stands in normalized text. */
+static bool normalize_content(const sp_normalizer *all_steps, bool blanked, model_text *content)
+{
+    sp_scratch scratch = {0};
+    sp_text text = {0}, normal = {0};
+    bool done = sp_text_append(&text, content->s, content->n_bytes);
+    sp_span span = sp_text_span(&text);
+    done = done && sp_normalize(all_steps, &scratch, 0, &span) &&
+           (blanked ? append_blanked(span, &normal)
+                    : sp_text_append(&normal, span.bytes, span.n_bytes));
+    span = sp_text_span(&normal);
+    done = done && model_text_set(content, span.bytes, span.n_bytes);
+    sp_text_free(&text);
+    sp_text_free(&normal);
+    sp_scratch_free(&scratch);
+    return done;
+}
+
+static bool normalize_contents(const char_engine *e, const model *m, model *added, model_error *err)
+{
+    sp_normalizer *all_steps = sp_normalizer_new(m, true, err);
+    if (!all_steps)
+        return false;
+    bool done = true;
+    for (size_t i = 0; i < added->n_added && done; i++) {
+        model_text *content = &added->added[i].content;
+        done = normalize_content(all_steps, e->blanks_only, content) || model_no_memory(err);
+        if (done && content->n_bytes == 0)
+            done = model_fail(err, 0, "an added token that is nothing when normalized");
+    }
+    sp_normalizer_free(all_steps);
+    return done;
+}
+
+static bool load_added(char_engine *e, const model *m, model_error *err)
+{
+    model normalized;
+    model_init(&normalized);
+    bool loaded = true;
+    for (size_t i = 0; i < m->n_added && loaded; i++)
+        if (m->added[i].normalized)
+            loaded = model_add_added(&normalized, &m->added[i], err);
+    if (loaded && normalized.n_added > 0) {
+        loaded = normalize_contents(e, m, &normalized, err);
+        if (loaded)
+            e->added = added_tokens_new(&normalized, true, err);
+        loaded = e->added != NULL;
+    }
+    for (size_t i = 0; i < normalized.n_added && loaded; i++)
+        char_cuts_add_token(&e->cuts, &normalized.added[i].content);
+    model_free(&normalized);
+    return loaded;
+}
+
+/* Whether the text can be looked at with blanks for U+2581: if all blanks are replaced by it, and
+ * blanks mean nothing to the tokens that are looked for. */
+static bool may_be_blanked(const model *m)
+{
+    bool replaced = false;
+    for (size_t i = 0; i < m->n_steps; i++) {
+        const normalize_step *step = &m->steps[i];
+        replaced |= step->kind == NORMALIZE_REPLACE && step->from.n_bytes == 1 &&
+                    step->from.s[0] == ' ' && step->to.n_bytes == sizeof mark &&
+                    memcmp(step->to.s, mark, sizeof mark) == 0;
+    }
+    for (size_t i = 0; i < m->n_added; i++)
+        replaced &= !(m->added[i].normalized && (m->added[i].lstrip || m->added[i].rstrip));
+    return replaced && !m->metaspace && !m->whitespace_split;
+}
+
+static bool has_normalized_tokens(const model *m)
+{
+    for (size_t i = 0; i < m->n_added; i++)
+        if (m->added[i].normalized)
+            return true;
+    return false;
+}
+
+static bool load_normalizer(char_engine *e, const model *m, model_error *err)
+{
+    const bool has_tokens = has_normalized_tokens(m);
+    bool all_steps = m->whitespace_split || (has_tokens && !may_be_blanked(m));
+    e->normalizer = sp_normalizer_new(m, all_steps, err);
+    if (e->normalizer && has_tokens && !all_steps) {
+        e->blanks_only = sp_normalizer_form(e->normalizer).spaces_are_marks;
+        all_steps = !e->blanks_only; /* the blanks are replaced, but by no last step */
+        if (all_steps) {
+            sp_normalizer_free(e->normalizer);
+            e->normalizer = sp_normalizer_new(m, true, err);
+        }
+    }
+    if (!e->normalizer)
+        return false;
+    e->form = sp_normalizer_form(e->normalizer);
+    return true;
+}
+
+static void choose_words(char_engine *e, const model *m)
+{
+    e->words = e->bpe ? *char_bpe_words(e->bpe) : *unigram_words(e->pieces);
+    if (m->whitespace_split) {
+        e->sentences = BETWEEN_BLANKS;
+        e->prefix_words = m->metaspace && m->prepend == PREPEND_ALWAYS;
+        e->splits_at_marks = m->metaspace && m->metaspace_split;
+        char_words_init(&e->words, false);
+        char_words_join_all_but_blanks(&e->words);
+    } else if (m->metaspace && m->metaspace_split) {
+        e->sentences = BETWEEN_MARKS;
+        if (e->pieces) {
+            char_words_init(&e->words, e->form.spaces_are_marks);
+            char_words_join_all_but_blanks(&e->words);
+        }
+    }
+}
+
+static cut_place place_of_cuts(const char_engine *e, const model *m)
+{
+    const bool needs_sentences = e->pieces || m->whole_word_first;
+    switch (e->sentences) {
+    case BETWEEN_BLANKS:
+        return CUT_BEFORE_BLANKS;
+    case BETWEEN_MARKS:
+        return needs_sentences ? CUT_BEFORE_MARKS : CUT_BEFORE_ANY;
+    default:
+        return m->whole_word_first ? CUT_NOWHERE : CUT_BEFORE_ANY;
+    }
+}
+
+static bool load_cuts(char_engine *e, const model *m, model_error *err)
+{
+    char_cuts *c = &e->cuts;
+    c->place = place_of_cuts(e, m);
+    c->spaces_are_marks = e->form.spaces_are_marks;
+    if (c->place == CUT_BEFORE_ANY) /* else unknown characters are apart in any case */
+        c->n_known = e->bpe ? char_bpe_must_know(e->bpe) : unigram_must_know(e->pieces);
+    c->normalizer = e->normalizer;
+    c->bpe = e->bpe;
+    c->pieces = e->pieces;
+    char_cuts_add_model(c, m);
+    char_pairs_sort(&c->pairs);
+    return !c->pairs.no_memory || model_no_memory(err);
+}
+
+static bool load(char_engine *e, const model *m, model_error *err)
+{
+    if (!is_supported(m, err) || !load_normalizer(e, m, err))
+        return false;
+    if (m->kind == MODEL_CHAR_BPE)
+        e->bpe = char_bpe_new(m, e->form.spaces_are_marks, err);
+    else
+        e->pieces = unigram_new(m, e->form.spaces_are_marks, err);
+    if ((!e->bpe && !e->pieces) || !load_added(e, m, err))
+        return false;
+    choose_words(e, m);
+    e->in_order = e->pieces && e->sentences == WHOLE_TEXT;
+    if (!load_cuts(e, m, err))
+        return false;
+    const bool metaspace = m->metaspace && m->prepend != PREPEND_NEVER;
+    e->decoder = char_decoder_new(m, metaspace || e->form.prefix_all || e->form.prefix_first);
+    return e->decoder || model_no_memory(err);
+}
+
+char_engine *char_engine_new(const model *m, model_error *err)
+{
+    char_engine *e = calloc(1, sizeof *e);
+    if (!e)
+        model_no_memory(err);
+    else if (load(e, m, err))
+        return e;
+    char_engine_free(e);
+    return NULL;
+}
+
+void char_engine_free(char_engine *e)
+{
+    if (!e)
+        return;
+    sp_normalizer_free(e->normalizer);
+    char_bpe_free(e->bpe);
+    unigram_free(e->pieces);
+    added_tokens_free(e->added);
+    char_cuts_free(&e->cuts);
+    char_decoder_free(e->decoder);
+    free(e);
+}
+
+size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_bytes)
+{
+    return char_cuts_find(&e->cuts, text, n_bytes);
+}
+
+bool char_engine_in_order(const char_engine *e)
+{
+    return e->in_order;
+}
+
+bool char_engine_decode(const char_engine *e, const uint32_t *ids, size_t n_ids, model_text *text)
+{
+    return char_decode(e->decoder, ids, n_ids, text);
+}
+
+/* ---- Words ---- */
+
+/* A text that stands for itself: whatever its neighbours, it gives the same ids. */
+static bool encode_sentence(char_scratch *s, sp_span text, id_buffer *out)
+{
+    const char_engine *e = s->e;
+    unigram_state state = {0};
+    if (text.n_bytes == 0)
+        return true;
+    if (e->bpe)
+        return char_bpe_encode(e->bpe, &s->merging, text.bytes, text.n_bytes, out);
+    return unigram_encode(s->search, &state, text.bytes, text.n_bytes, out) &&
+           unigram_finish(e->pieces, &state, text.bytes + text.n_bytes, out);
+}
+
+static size_t mark_at(const char_engine *e, sp_span text, size_t at)
+{
+    if (text.bytes[at] == ' ' && e->form.spaces_are_marks)
+        return 1;
+    return text.n_bytes - at >= sizeof mark && memcmp(text.bytes + at, mark, sizeof mark) == 0
+               ? sizeof mark
+               : 0;
+}
+
+static bool encode_between_marks(char_scratch *s, sp_span text, id_buffer *out)
+{
+    size_t start = 0;
+    for (size_t at = 0; at < text.n_bytes; at++) {
+        if (mark_at(s->e, text, at) == 0)
+            continue;
+        if (!encode_sentence(s, (sp_span){text.bytes + start, at - start}, out))
+            return false;
+        start = at;
+    }
+    return encode_sentence(s, (sp_span){text.bytes + start, text.n_bytes - start}, out);
+}
+
+/* A stretch without blanks. */
+static bool encode_unblanked(char_scratch *s, sp_span text, id_buffer *out)
+{
+    const char_engine *e = s->e;
+    if (text.n_bytes == 0)
+        return true;
+    if (e->prefix_words && mark_at(e, text, 0) == 0) {
+        s->word.n_bytes = 0;
+        if (!sp_text_append(&s->word, mark, sizeof mark) ||
+            !sp_text_append(&s->word, text.bytes, text.n_bytes))
+            return false;
+        text = sp_text_span(&s->word);
+    }
+    return e->splits_at_marks ? encode_between_marks(s, text, out) : encode_sentence(s, text, out);
+}
+
+static bool encode_between_blanks(char_scratch *s, sp_span text, id_buffer *out)
+{
+    size_t start = 0;
+    for (size_t at = 0; at < text.n_bytes;) {
+        uint32_t c;
+        const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
+        if (length > 0 && unicode_class_of(c) == CLASS_SPACE) {
+            if (!encode_unblanked(s, (sp_span){text.bytes + start, at - start}, out))
+                return false;
+            start = at + length;
+        }
+        at += length > 0 ? length : 1;
+    }
+    return encode_unblanked(s, (sp_span){text.bytes + start, text.n_bytes - start}, out);
+}
+
+static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
+{
+    char_scratch *s = context;
+    const sp_span text = {word, n_bytes};
+    switch (s->e->sentences) {
+    case BETWEEN_BLANKS:
+        return encode_between_blanks(s, text, out);
+    case BETWEEN_MARKS:
+        return encode_between_marks(s, text, out);
+    default:
+        return encode_sentence(s, text, out);
+    }
+}
+
+/* ---- Texts: a chunk of words at a time ---- */
+
+#define CHUNK_BYTES ((size_t)48 << 10)
+#define MAX_CACHED_BYTES ((size_t)1 << 31)
+
+static bool split_chunk(char_scratch *s, sp_span text, size_t n_bytes)
+{
+    const size_t n_blocks = n_bytes / 64 + 1;
+    if (s->starts_capacity < n_blocks) {
+        free(s->starts);
+        s->starts_capacity = 0;
+        s->starts = malloc(n_blocks * sizeof *s->starts);
+        if (!s->starts)
+            return false;
+        s->starts_capacity = n_blocks;
+    }
+    const size_t sizes[2] = {n_bytes, text.n_bytes};
+    char_words_split(&s->e->words, SIMD_BEST, text.bytes, sizes, s->starts);
+    if (s->e->bpe)
+        char_bpe_join_user_pieces(s->e->bpe, text.bytes, sizes, s->starts);
+    return true;
+}
+
+/* Where the last word of the chunk starts, whose end is not known: it is taken off the bitmap. 0:
+ * there is no other one before it. */
+static size_t take_last_word(char_scratch *s, size_t n_bytes)
+{
+    size_t block = (n_bytes - 1) / 64;
+    while (block > 0 && s->starts[block] == 0)
+        block--;
+    if (s->starts[block] == 0)
+        return 0;
+    const unsigned bit = 63 - (unsigned)__builtin_clzll(s->starts[block]);
+    s->starts[block] &= ~((uint64_t)1 << bit);
+    return block * 64 + bit;
+}
+
+static bool encode_chunk(char_scratch *s, sp_span chunk, id_buffer *out)
+{
+    if (s->stream && chunk.n_bytes < MAX_CACHED_BYTES)
+        return unigram_stream_words(s->stream, chunk.bytes, chunk.n_bytes, s->starts, out);
+    if (s->stream)
+        return unigram_stream_word(s->stream, chunk.bytes, chunk.n_bytes, out);
+    if (chunk.n_bytes >= MAX_CACHED_BYTES)
+        return encode_word(s, chunk.bytes, chunk.n_bytes, out);
+    return word_cache_encode(s->cache, chunk.bytes, chunk.n_bytes, s->starts, out);
+}
+
+static bool encode_words(char_scratch *s, sp_span text, id_buffer *out)
+{
+    size_t size = CHUNK_BYTES;
+    while (text.n_bytes > 0) {
+        size_t n = text.n_bytes < size ? text.n_bytes : size;
+        if (!split_chunk(s, text, n))
+            return false;
+        if (n < text.n_bytes && (n = take_last_word(s, n)) == 0) {
+            size *= 2;
+            continue;
+        }
+        if (!encode_chunk(s, (sp_span){text.bytes, n}, out))
+            return false;
+        text.bytes += n;
+        text.n_bytes -= n;
+        size = CHUNK_BYTES;
+    }
+    return true;
+}
+
+/* Puts what belongs before the text before it. */
+static bool add_prefix(char_scratch *s, unsigned flags, sp_span *text)
+{
+    const sp_form *form = &s->e->form;
+    const bool prefix = form->prefix_all || (form->prefix_first && (flags & STRETCH_FIRST) != 0);
+    if (!prefix || (flags & STRETCH_CONTINUES) != 0 || text->n_bytes == 0 ||
+        (form->not_twice && mark_at(s->e, *text, 0) > 0))
+        return true;
+    const bool blank = form->blank_prefix;
+    s->prefixed.n_bytes = 0;
+    if (!sp_text_append(&s->prefixed, blank ? (const void *)" " : mark, blank ? 1 : 3) ||
+        !sp_text_append(&s->prefixed, text->bytes, text->n_bytes))
+        return false;
+    *text = sp_text_span(&s->prefixed);
+    return true;
+}
+
+/* Normalized, with its prefix. */
+static bool encode_prefixed(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+{
+    if (!s->stream)
+        return encode_words(s, text, out);
+    if ((flags & STRETCH_CONTINUES) == 0)
+        unigram_stream_begin(s->stream);
+    return encode_words(s, text, out) &&
+           unigram_stream_end(s->stream, text.bytes + text.n_bytes, out);
+}
+
+/* Between added tokens. */
+static bool encode_normalized(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+{
+    return (s->e->blanks_only || add_prefix(s, flags, &text)) &&
+           encode_prefixed(s, text, flags, out);
+}
+
+/* Added tokens that are looked for in normalized text, and what stands between them. */
+static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+{
+    added_match m = {0};
+    size_t from = 0;
+    for (size_t at = 0; added_tokens_next(s->e->added, text.bytes, text.n_bytes, at, &m);) {
+        at = m.next;
+        s->specials_seen += m.special;
+        if (m.special && !(flags & (STRETCH_SPECIALS_MATCH | STRETCH_SPECIALS_DROP)))
+            continue;
+        const size_t start = m.start > from ? m.start : from;
+        m.taken = m.end;
+        if (!encode_normalized(s, (sp_span){text.bytes + from, start - from}, flags, out))
+            return false;
+        if (!(m.special && (flags & STRETCH_SPECIALS_DROP)) && !id_buffer_append(out, m.id))
+            return false;
+        from = m.end;
+        flags &= ~(unsigned)(STRETCH_FIRST | STRETCH_CONTINUES);
+    }
+    return encode_normalized(s, (sp_span){text.bytes + from, text.n_bytes - from}, flags, out);
+}
+
+/* In the form in which added tokens are looked for. */
+static bool put_blanks(char_scratch *s, unsigned flags, sp_span *text)
+{
+    if (!add_prefix(s, flags, text))
+        return false;
+    s->word.n_bytes = 0;
+    if (!append_blanked(*text, &s->word))
+        return false;
+    *text = sp_text_span(&s->word);
+    return true;
+}
+
+bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, unsigned flags,
+                         id_buffer *out)
+{
+    const unsigned how = ((flags & STRETCH_FIRST) ? NORMALIZE_FIRST : 0) |
+                         ((flags & STRETCH_CONTINUES) ? NORMALIZE_CONTINUES : 0);
+    sp_span span = {text, n_bytes};
+    if (!sp_normalize(s->e->normalizer, &s->normalizing, how, &span) ||
+        (s->e->blanks_only && !put_blanks(s, flags, &span)))
+        return false;
+    return s->e->added ? encode_around_added(s, span, flags, out)
+                       : encode_normalized(s, span, flags, out);
+}
+
+/* ---- Scratch ---- */
+
+char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes)
+{
+    char_scratch *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->e = e;
+    const bool streams = e->pieces && e->sentences == WHOLE_TEXT;
+    if (streams)
+        s->stream = unigram_stream_new(e->pieces, cache_bytes);
+    else
+        s->cache = word_cache_new(cache_bytes, (word_source){encode_word, s});
+    if (e->pieces)
+        s->search = unigram_scratch_new(e->pieces);
+    if ((streams ? !s->stream : !s->cache) || (e->pieces && !s->search)) {
+        char_scratch_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void char_scratch_free(char_scratch *s)
+{
+    if (!s)
+        return;
+    sp_scratch_free(&s->normalizing);
+    sp_text_free(&s->prefixed);
+    sp_text_free(&s->word);
+    free(s->starts);
+    merge_scratch_free(&s->merging);
+    word_cache_free(s->cache);
+    unigram_scratch_free(s->search);
+    unigram_stream_free(s->stream);
+    free(s);
+}
+
+char_sentence char_scratch_save(const char_scratch *s)
+{
+    if (!s->stream)
+        return (char_sentence){0};
+    const unigram_state *state = unigram_stream_state(s->stream);
+    return (char_sentence){state->score, state->unknown != NULL};
+}
+
+/* Where a run goes on over a cut, only whether there is one is looked at. */
+void char_scratch_restore(char_scratch *s, char_sentence sentence)
+{
+    if (s->stream)
+        *unigram_stream_state(s->stream) =
+            (unigram_state){sentence.score, sentence.unknown ? mark : NULL};
+}
+
+uint64_t char_scratch_specials_seen(const char_scratch *s)
+{
+    return s->specials_seen;
+}

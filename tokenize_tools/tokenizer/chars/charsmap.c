@@ -1,0 +1,185 @@
+#include "tokenizer/chars/charsmap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/utf8.h"
+
+#define MAX_MATCHES 32 /* sentencepiece looks at so many rules, the shortest ones */
+#define TRIE_BLOCK 1024
+
+static uint32_t load_le32(const uint8_t *p)
+{
+    return p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+/* ---- Loading ---- */
+
+/* Replacements are UTF-8, and begin where a character does. */
+static bool values_are_text(const charsmap *c)
+{
+    const uint8_t *text = (const uint8_t *)c->replacements;
+    if (utf8_valid_prefix(text, c->n_replacements) < c->n_replacements)
+        return false;
+    for (size_t i = 0; i < c->rules.n_units; i++) {
+        const uint32_t unit = c->rules.units[i];
+        if (unit >> 31 && (text[unit & DOUBLE_ARRAY_MAX_VALUE] & 0xC0) == 0x80)
+            return false;
+    }
+    return true;
+}
+
+static void find_plain(charsmap *c)
+{
+    for (unsigned first = 0; first < 128; first++) {
+        uint32_t state = double_array_root(&c->rules);
+        bool replaced = false, longer = false;
+        if (double_array_step(&c->rules, &state, (uint8_t)first, &replaced)) {
+            for (unsigned second = 0; second < 128 && !longer; second++) {
+                uint32_t next = state;
+                bool has_value;
+                longer = double_array_step(&c->rules, &next, (uint8_t)second, &has_value);
+            }
+        }
+        c->plain[first] = !replaced && !longer;
+    }
+}
+
+bool charsmap_load(charsmap *c, const model_text *blob, model_error *err)
+{
+    const uint8_t *data = (const uint8_t *)blob->s;
+    const size_t trie_bytes = blob->n_bytes > 4 ? load_le32(data) : 0;
+    if (blob->n_bytes <= 4 || trie_bytes >= blob->n_bytes - 4)
+        return model_fail(err, 0, "precompiled_charsmap: its trie is longer than it");
+    if (trie_bytes < TRIE_BLOCK || trie_bytes % TRIE_BLOCK != 0)
+        return model_fail(err, 0, "precompiled_charsmap: its trie has an odd size");
+    c->rules.n_units = trie_bytes / 4;
+    c->n_replacements = blob->n_bytes - 4 - trie_bytes;
+    if (c->n_replacements > DOUBLE_ARRAY_MAX_VALUE || data[blob->n_bytes - 1] != 0)
+        return model_fail(err, 0, "precompiled_charsmap: the last replacement has no end");
+    c->rules.units = malloc(trie_bytes);
+    c->replacements = malloc(c->n_replacements);
+    if (!c->rules.units || !c->replacements)
+        return model_no_memory(err);
+    for (size_t i = 0; i < c->rules.n_units; i++)
+        c->rules.units[i] = load_le32(data + 4 + 4 * i);
+    memcpy(c->replacements, data + 4 + trie_bytes, c->n_replacements);
+    if (!double_array_check(&c->rules, (uint32_t)c->n_replacements) || !values_are_text(c))
+        return model_fail(err, 0, "precompiled_charsmap: its trie is damaged");
+    find_plain(c);
+    return true;
+}
+
+void charsmap_free(charsmap *c)
+{
+    double_array_free(&c->rules);
+    free(c->replacements);
+    *c = (charsmap){0};
+}
+
+/* ---- Looking up ---- */
+
+static replacement replacement_at(const charsmap *c, uint32_t value)
+{
+    const char *bytes = c->replacements + value;
+    return (replacement){(const uint8_t *)bytes, strlen(bytes)};
+}
+
+size_t charsmap_longest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r)
+{
+    uint32_t value = 0;
+    const size_t n = double_array_longest(&c->rules, text, n_bytes, MAX_MATCHES, &value);
+    if (n > 0)
+        *r = replacement_at(c, value);
+    return n;
+}
+
+bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r)
+{
+    uint32_t state = double_array_root(&c->rules);
+    bool has_value = false;
+    for (size_t i = 0; i < n_bytes && text[i] != 0; i++) {
+        if (!double_array_step(&c->rules, &state, text[i], &has_value))
+            return false;
+        if (has_value) {
+            *r = replacement_at(c, double_array_value(&c->rules, state));
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- Cuts ---- */
+
+#define MAX_STEPS ((size_t)1 << 27) /* real rules take a tenth of this */
+
+/* Goes to each node at most once at which a character ends: a damaged trie may have circles, and
+ * a sound one has nodes that several ways lead to. */
+typedef struct rule_walk {
+    const charsmap *c;
+    char_pairs *pairs;
+    uint8_t *seen, *added; /* nodes, characters */
+    uint32_t *states;      /* still to be walked on from */
+    size_t n_states, n_steps;
+    bool first; /* the characters that rules begin with */
+} rule_walk;
+
+static void end_character(rule_walk *w, uint32_t state, uint32_t character)
+{
+    if (!w->first && !w->added[character]) {
+        w->added[character] = 1;
+        char_pairs_add(w->pairs, CHAR_ANY, character);
+    }
+    if (w->seen[state])
+        return;
+    w->seen[state] = 1;
+    w->states[w->n_states++] = state;
+}
+
+/* All characters that go on with the bytes from here. false: a rule ends within one. */
+static bool walk_character(rule_walk *w, uint32_t from, uint8_t *bytes, size_t n_bytes)
+{
+    for (unsigned byte = 0; byte < 256; byte++) {
+        uint32_t state = from, character;
+        bool has_value;
+        if (++w->n_steps > MAX_STEPS)
+            return false;
+        if (!double_array_step(&w->c->rules, &state, (uint8_t)byte, &has_value))
+            continue;
+        bytes[n_bytes] = (uint8_t)byte;
+        if (utf8_decode(bytes, n_bytes + 1, &character) == n_bytes + 1)
+            end_character(w, state, character);
+        else if (has_value || utf8_bad_bytes(bytes, n_bytes + 1) > 0 ||
+                 !walk_character(w, state, bytes, n_bytes + 1))
+            return false;
+    }
+    return true;
+}
+
+static bool walk_rules(rule_walk *w)
+{
+    uint8_t bytes[4];
+    w->first = true;
+    bool walked = walk_character(w, double_array_root(&w->c->rules), bytes, 0);
+    w->first = false;
+    while (walked && w->n_states > 0)
+        walked = walk_character(w, w->states[--w->n_states], bytes, 0);
+    return walked;
+}
+
+void charsmap_add_pairs(const charsmap *c, char_pairs *pairs)
+{
+    const size_t n = c->rules.n_units;
+    if (n == 0)
+        return;
+    rule_walk w = {.c = c, .pairs = pairs};
+    w.seen = calloc(n, 1);
+    w.added = calloc(0x110000, 1);
+    w.states = malloc(n * sizeof *w.states);
+    pairs->no_memory |= !w.seen || !w.added || !w.states;
+    if (!pairs->no_memory)
+        pairs->all |= !walk_rules(&w);
+    free(w.seen);
+    free(w.added);
+    free(w.states);
+}

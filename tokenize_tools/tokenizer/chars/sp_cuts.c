@@ -1,0 +1,134 @@
+#include "tokenizer/chars/sp_cuts.h"
+
+#include <string.h>
+
+#include "tokenizer/unicode/grapheme.h"
+#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
+
+#define N SP_CUT_CHARACTERS
+
+bool sp_cut_map(const charsmap *map, uint32_t *character)
+{
+    uint8_t bytes[4];
+    const size_t length = utf8_encode(*character, bytes);
+    replacement r;
+    if (map->rules.n_units == 0 || charsmap_longest(map, bytes, length, &r) == 0)
+        return true;
+    return r.n_bytes > 0 && utf8_decode(r.bytes, r.n_bytes, character) == r.n_bytes;
+}
+
+/* ---- Replace ---- */
+
+static bool occurs_in(const model_text *text, uint32_t character)
+{
+    const uint8_t *bytes = (const uint8_t *)text->s;
+    uint32_t c;
+    for (size_t at = 0, length; at < text->n_bytes; at += length) {
+        length = utf8_decode(bytes + at, text->n_bytes - at, &c);
+        if (length == 0 || c == character)
+            return true;
+    }
+    return false;
+}
+
+static bool is_one_character(const model_text *text, uint32_t *c)
+{
+    return text->n_bytes > 0 &&
+           utf8_decode((const uint8_t *)text->s, text->n_bytes, c) == text->n_bytes;
+}
+
+/* Whether it is known what becomes of around[i]: it is left as it is, or replaced alone. */
+static bool replace_one(const normalize_step *step, uint32_t *around, size_t i)
+{
+    uint32_t from, to;
+    if (!occurs_in(&step->from, around[i]))
+        return true;
+    if (!is_one_character(&step->from, &from))
+        return false;
+    if (step->kind == NORMALIZE_REPLACE_RUNS) /* one is no run */
+        return i == 2 && around[1] != from && around[3] != from;
+    if (!is_one_character(&step->to, &to))
+        return false;
+    around[i] = to;
+    return true;
+}
+
+static bool replace_all(const normalize_step *step, uint32_t *around)
+{
+    for (size_t i = 0; i < N; i++)
+        if (!replace_one(step, around, i))
+            return false;
+    return true;
+}
+
+/* ---- Precompiled and NFC ---- */
+
+/* Whether there is a boundary between any two of them, whatever is before them. */
+static bool are_clusters(const uint32_t *around)
+{
+    uint8_t text[(N + 1) * 4];
+    size_t lengths[N], n_bytes = utf8_encode(around[0], text);
+    for (size_t i = 0; i < N; i++)
+        n_bytes += lengths[i] = utf8_encode(around[i], text + n_bytes);
+    /* Two of the same: what goes by what was before joins these. */
+    if (grapheme_length(text, 2 * lengths[0]) != lengths[0])
+        return false;
+    const uint8_t *at = text + lengths[0], *end = text + n_bytes;
+    for (size_t i = 0; i < N; i++) {
+        if (grapheme_length(at, (size_t)(end - at)) != lengths[i])
+            return false;
+        at += lengths[i];
+    }
+    return true;
+}
+
+static bool is_normal(uint32_t character)
+{
+    uint8_t bytes[4];
+    const size_t length = utf8_encode(character, bytes);
+    return unicode_class_of(character) != CLASS_MARK && nfc_stable_prefix(bytes, length) == length;
+}
+
+/* What becomes of the outer characters is not known: what is beside them is not looked at. */
+static bool map_each(const normalize_step *step, const charsmap *map, uint32_t *around)
+{
+    for (size_t i = 1; i + 1 < N; i++)
+        if (step->kind == NORMALIZE_NFC ? !is_normal(around[i]) : !sp_cut_map(map, &around[i]))
+            return false;
+    return true;
+}
+
+/* ---- All ---- */
+
+bool sp_cut_steps(const normalize_step *steps, size_t n_steps, const charsmap *map,
+                  const uint32_t *around, uint32_t beside[2])
+{
+    uint32_t now[N];
+    bool mapped = false;
+    memcpy(now, around, sizeof now);
+    for (size_t i = 0; i < n_steps; i++) {
+        const normalize_step *step = &steps[i];
+        switch (step->kind) {
+        case NORMALIZE_PREPEND:
+            break;
+        case NORMALIZE_STRIP:
+            if (unicode_class_of(now[1]) == CLASS_SPACE)
+                return false;
+            break;
+        case NORMALIZE_REPLACE:
+        case NORMALIZE_REPLACE_RUNS:
+            if (!replace_all(step, now))
+                return false;
+            break;
+        default:
+            if (mapped || !are_clusters(now) || !map_each(step, map, now))
+                return false;
+            mapped = true;
+        }
+    }
+    beside[0] = now[1];
+    beside[1] = now[2];
+    return true;
+}

@@ -1,0 +1,401 @@
+#include "tokenizer/chars/sp_normalize.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/chars/charsmap.h"
+#include "tokenizer/chars/sp_cuts.h"
+#include "tokenizer/chars/sp_steps.h"
+#include "text/utf8.h"
+
+static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
+static const size_t max_user_matches = 64;         /* as many as sentencepiece looks at */
+
+struct sp_normalizer {
+    bool sentencepiece, identity;
+    sp_form form;
+    charsmap map;
+    /* sentencepiece */
+    double_array user; /* user-defined pieces, which are left as they are */
+    bool dummy, collapse, suffix;
+    bool fast[256]; /* stands for itself before ASCII, and begins no user-defined piece */
+    bool blank_is_fast;
+    /* tokenizer.json */
+    normalize_step steps[MODEL_MAX_STEPS];
+    size_t n_steps;
+};
+
+/* ---- sentencepiece: new ---- */
+
+static bool load_user_pieces(sp_normalizer *n, const model *m, model_error *err)
+{
+    double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
+    size_t n_keys = 0;
+    if (!keys)
+        return model_no_memory(err);
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const model_token *t = &m->tokens[id];
+        if (t->kind != TOKEN_USER_DEFINED || t->n_bytes == 0)
+            continue;
+        keys[n_keys++] = (double_array_key){model_token_bytes(m, id), t->n_bytes, id};
+        n->fast[model_token_bytes(m, id)[0]] = false;
+    }
+    qsort(keys, n_keys, sizeof *keys, double_array_compare);
+    const bool built = n_keys == 0 || double_array_build(&n->user, keys, n_keys);
+    free(keys);
+    return built || model_no_memory(err);
+}
+
+static bool load_sentencepiece_rules(sp_normalizer *n, const model *m, model_error *err)
+{
+    n->sentencepiece = true;
+    n->dummy = m->dummy_prefix && !m->whitespace_as_suffix;
+    n->suffix = m->dummy_prefix && m->whitespace_as_suffix;
+    n->collapse = m->collapse_spaces;
+    n->form.spaces_are_marks = m->escape_spaces;
+    if (m->charsmap.n_bytes > 0 && !charsmap_load(&n->map, &m->charsmap, err))
+        return false;
+    for (unsigned i = 0; i < 128; i++)
+        n->fast[i] = n->map.rules.n_units == 0 || n->map.plain[i];
+    if (!load_user_pieces(n, m, err))
+        return false;
+    n->blank_is_fast = n->fast[' '];
+    n->fast[' '] &= !n->collapse;
+    n->identity = !n->collapse && !n->suffix && n->map.rules.n_units == 0;
+    if (n->identity) {
+        n->form.prefix_first = n->dummy;
+        n->form.blank_prefix = true;
+        n->dummy = false;
+    }
+    return true;
+}
+
+/* ---- sentencepiece: run ---- */
+
+/* What stands in for the beginning of the text: *r. Returns the length of the beginning. */
+static size_t normalize_prefix(const sp_normalizer *n, sp_span text, replacement *r)
+{
+    static const uint8_t bad[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
+    uint32_t value, c;
+    size_t length = 0;
+    if (n->user.n_units > 0)
+        length = double_array_longest(&n->user, text.bytes, text.n_bytes, max_user_matches, &value);
+    if (length == 0 && n->map.rules.n_units > 0) {
+        length = charsmap_longest(&n->map, text.bytes, text.n_bytes, r);
+        if (length > 0)
+            return length;
+    }
+    if (length == 0)
+        length = utf8_decode(text.bytes, text.n_bytes, &c);
+    *r = (replacement){text.bytes, length};
+    if (length == 0) {
+        *r = (replacement){bad, sizeof bad};
+        length = 1;
+    }
+    return length;
+}
+
+static bool is_one_blank(replacement r)
+{
+    return r.n_bytes == 1 && r.bytes[0] == ' ';
+}
+
+static sp_span without_leading_blanks(const sp_normalizer *n, sp_span text)
+{
+    while (text.n_bytes > 0) {
+        replacement r;
+        const size_t length = normalize_prefix(n, text, &r);
+        if (!is_one_blank(r))
+            break;
+        text.bytes += length;
+        text.n_bytes -= length;
+    }
+    return text;
+}
+
+/* The length of a beginning that can be copied: characters that stand for themselves, and single
+ * blanks among them. */
+static size_t fast_prefix(const sp_normalizer *n, sp_span text, bool *after_blank)
+{
+    const bool before = *after_blank;
+    size_t i = 0;
+    for (; i < text.n_bytes; i++) {
+        const uint8_t c = text.bytes[i];
+        if (n->fast[c])
+            *after_blank = false;
+        else if (c == ' ' && n->blank_is_fast && !*after_blank && i + 1 < text.n_bytes &&
+                 text.bytes[i + 1] < 0x80)
+            *after_blank = n->collapse;
+        else
+            break;
+    }
+    if (i == 0 || i == text.n_bytes || text.bytes[i] < 0x80)
+        return i;
+    /* A rule may begin with the last one and go on with what is not ASCII. */
+    *after_blank = i > 1 ? n->collapse && text.bytes[i - 2] == ' ' : before;
+    return i - 1;
+}
+
+static bool append_collapsed(const sp_normalizer *n, replacement r, bool *after_blank, sp_text *out)
+{
+    while (*after_blank && r.n_bytes > 0 && r.bytes[0] == ' ') {
+        r.bytes++;
+        r.n_bytes--;
+    }
+    if (r.n_bytes == 0)
+        return true;
+    *after_blank = n->collapse && r.bytes[r.n_bytes - 1] == ' ';
+    return sp_text_append(out, r.bytes, r.n_bytes);
+}
+
+static bool append_all(const sp_normalizer *n, sp_span text, bool after_blank, sp_text *out)
+{
+    while (text.n_bytes > 0) {
+        replacement r;
+        size_t length = fast_prefix(n, text, &after_blank);
+        if (length > 0) {
+            if (!sp_text_append(out, text.bytes, length))
+                return false;
+        } else {
+            length = normalize_prefix(n, text, &r);
+            if (!append_collapsed(n, r, &after_blank, out))
+                return false;
+        }
+        text.bytes += length;
+        text.n_bytes -= length;
+    }
+    return true;
+}
+
+static void strip_blanks(const sp_normalizer *n, sp_text *out)
+{
+    for (;;) {
+        const uint8_t *end = out->bytes + out->n_bytes;
+        if (out->n_bytes > 0 && end[-1] == ' ')
+            out->n_bytes--;
+        else if (n->form.spaces_are_marks && out->n_bytes >= 3 && memcmp(end - 3, mark, 3) == 0)
+            out->n_bytes -= 3;
+        else
+            break;
+    }
+}
+
+static bool normalize_sentencepiece(const sp_normalizer *n, unsigned flags, sp_span text,
+                                    sp_text *out)
+{
+    const bool goes_on = (flags & NORMALIZE_CONTINUES) != 0;
+    if (n->collapse && !goes_on)
+        text = without_leading_blanks(n, text);
+    if (text.n_bytes == 0)
+        return true;
+    if (n->dummy && (flags & NORMALIZE_FIRST) && !sp_text_append(out, " ", 1))
+        return false;
+    if (!append_all(n, text, n->collapse && !goes_on, out))
+        return false;
+    if (n->collapse)
+        strip_blanks(n, out);
+    return !(n->suffix && (flags & NORMALIZE_FIRST)) || sp_text_append(out, " ", 1);
+}
+
+/* ---- tokenizer.json: new ---- */
+
+static bool is_text(const model_text *t, const char *s)
+{
+    return t->n_bytes == strlen(s) && memcmp(t->s, s, t->n_bytes) == 0;
+}
+
+/* The last steps may be left to the reader of the text: blanks to U+2581, and one before it.
+ * Returns how many stay here. */
+static size_t leave_to_reader(sp_normalizer *n, const model *m, bool all_steps)
+{
+    bool replaced = m->metaspace && !m->whitespace_split, prefixed = false;
+    size_t n_steps = m->n_steps;
+    for (; n_steps > 0 && !all_steps; n_steps--) {
+        const normalize_step *s = &m->steps[n_steps - 1];
+        if (s->kind == NORMALIZE_PREPEND && is_text(&s->to, "\xE2\x96\x81") && !prefixed)
+            prefixed = true;
+        else if (s->kind == NORMALIZE_REPLACE && is_text(&s->from, " ") &&
+                 is_text(&s->to, "\xE2\x96\x81"))
+            replaced = true;
+        else
+            break;
+    }
+    n->form.spaces_are_marks = n->form.blank_prefix = replaced;
+    n->form.prefix_all = prefixed;
+    if (m->metaspace && !m->whitespace_split && !prefixed) {
+        n->form.prefix_all = m->prepend == PREPEND_ALWAYS;
+        n->form.prefix_first = m->prepend == PREPEND_FIRST;
+        n->form.not_twice = true;
+    }
+    return n_steps;
+}
+
+static bool copy_text(model_text *to, const model_text *from)
+{
+    return model_text_set(to, from->n_bytes > 0 ? from->s : "", from->n_bytes);
+}
+
+static bool copy_step(sp_normalizer *n, const normalize_step *from, model_error *err)
+{
+    normalize_step *to = &n->steps[n->n_steps++];
+    *to = *from;
+    to->from = to->to = (model_text){0};
+    switch (from->kind) {
+    case NORMALIZE_NFKC:
+        return model_fail(err, 0, "normalizer NFKC");
+    case NORMALIZE_SENTENCEPIECE:
+        return model_fail(err, 0, "sentencepiece's normalizer among others");
+    case NORMALIZE_CHARSMAP:
+        if (n->map.rules.n_units > 0)
+            return model_fail(err, 0, "normalizer Precompiled twice");
+        return charsmap_load(&n->map, &from->to, err);
+    case NORMALIZE_REPLACE:
+    case NORMALIZE_REPLACE_RUNS:
+        if (from->from.n_bytes == 0)
+            return model_fail(err, 0, "normalizer Replace of nothing");
+        break;
+    default:
+        break;
+    }
+    return (copy_text(&to->from, &from->from) && copy_text(&to->to, &from->to)) ||
+           model_no_memory(err);
+}
+
+static bool load_steps(sp_normalizer *n, const model *m, bool all_steps, model_error *err)
+{
+    const size_t n_steps = leave_to_reader(n, m, all_steps);
+    for (size_t i = 0; i < n_steps; i++)
+        if (!copy_step(n, &m->steps[i], err))
+            return false;
+    n->identity = n_steps == 0;
+    return true;
+}
+
+/* ---- tokenizer.json: run ---- */
+
+static bool run_step(const sp_normalizer *n, const normalize_step *step, sp_scratch *s,
+                     sp_span text, sp_text *out)
+{
+    switch (step->kind) {
+    case NORMALIZE_PREPEND:
+        return (text.n_bytes == 0 || sp_text_append(out, step->to.s, step->to.n_bytes)) &&
+               sp_text_append(out, text.bytes, text.n_bytes);
+    case NORMALIZE_REPLACE:
+        return sp_step_replace(text, &step->from, &step->to, out);
+    case NORMALIZE_REPLACE_RUNS:
+        return sp_step_replace_runs(text, &step->from, &step->to, out);
+    case NORMALIZE_CHARSMAP:
+        return sp_step_charsmap(text, &n->map, out);
+    default:
+        return sp_step_nfc(text, &s->nfc, out);
+    }
+}
+
+/* One text is read while the other one is written. */
+static bool run_steps(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span *span)
+{
+    const bool goes_on = (flags & NORMALIZE_CONTINUES) != 0;
+    size_t turn = 0;
+    for (size_t i = 0; i < n->n_steps; i++) {
+        const normalize_step *step = &n->steps[i];
+        if (step->kind == NORMALIZE_STRIP) {
+            *span = sp_step_strip(*span, step->left && !goes_on, step->right);
+            continue;
+        }
+        if (step->kind == NORMALIZE_PREPEND && goes_on)
+            continue;
+        sp_text *out = &s->texts[turn];
+        out->n_bytes = 0;
+        if (!run_step(n, step, s, *span, out))
+            return false;
+        *span = sp_text_span(out);
+        turn = !turn;
+    }
+    return true;
+}
+
+/* ---- All ---- */
+
+sp_normalizer *sp_normalizer_new(const model *m, bool all_steps, model_error *err)
+{
+    sp_normalizer *n = calloc(1, sizeof *n);
+    const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
+    if (!n)
+        model_no_memory(err);
+    else if (sentencepiece ? load_sentencepiece_rules(n, m, err) : load_steps(n, m, all_steps, err))
+        return n;
+    sp_normalizer_free(n);
+    return NULL;
+}
+
+void sp_normalizer_free(sp_normalizer *n)
+{
+    if (!n)
+        return;
+    charsmap_free(&n->map);
+    double_array_free(&n->user);
+    for (size_t i = 0; i < n->n_steps; i++) {
+        free(n->steps[i].from.s);
+        free(n->steps[i].to.s);
+    }
+    free(n);
+}
+
+sp_form sp_normalizer_form(const sp_normalizer *n)
+{
+    return n->form;
+}
+
+bool sp_normalizer_is_identity(const sp_normalizer *n)
+{
+    return n->identity;
+}
+
+void sp_normalizer_add_pairs(const sp_normalizer *n, char_pairs *pairs)
+{
+    charsmap_add_pairs(&n->map, pairs);
+}
+
+/* A rule that goes on over one of these characters ends before the next. What is in a user-defined
+ * piece is not replaced. */
+static bool sentencepiece_cuts(const sp_normalizer *n, const char_pairs *pairs,
+                               const uint32_t *around, uint32_t beside[2])
+{
+    for (size_t i = 1; i < 4; i++)
+        if (char_pairs_has(pairs, CHAR_ANY, around[i]))
+            return false;
+    if (n->suffix || !sp_cut_map(&n->map, &beside[0]) || !sp_cut_map(&n->map, &beside[1]))
+        return false;
+    return n->user.n_units == 0 || (beside[0] == around[1] && beside[1] == around[2]);
+}
+
+bool sp_normalizer_cuts(const sp_normalizer *n, const char_pairs *pairs, const uint32_t *around,
+                        uint32_t beside[2])
+{
+    beside[0] = around[1];
+    beside[1] = around[2];
+    if (n->identity)
+        return true;
+    if (n->sentencepiece)
+        return sentencepiece_cuts(n, pairs, around, beside);
+    return sp_cut_steps(n->steps, n->n_steps, &n->map, around, beside);
+}
+bool sp_normalize(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span *span)
+{
+    if (n->identity)
+        return true;
+    if (!n->sentencepiece)
+        return run_steps(n, s, flags, span);
+    s->texts[0].n_bytes = 0;
+    if (!normalize_sentencepiece(n, flags, *span, &s->texts[0]))
+        return false;
+    *span = sp_text_span(&s->texts[0]);
+    return true;
+}
+
+void sp_scratch_free(sp_scratch *s)
+{
+    sp_text_free(&s->texts[0]);
+    sp_text_free(&s->texts[1]);
+    nfc_scratch_free(&s->nfc);
+}

@@ -1,0 +1,161 @@
+#include "tokenizer/chars/sp_steps.h"
+
+#include <string.h>
+
+#include "tokenizer/unicode/grapheme.h"
+#include "text/utf8.h"
+
+/* ---- Replace ---- */
+
+static const uint8_t *find(const uint8_t *at, const uint8_t *end, const model_text *what)
+{
+    while ((size_t)(end - at) >= what->n_bytes) {
+        at = memchr(at, (uint8_t)what->s[0], (size_t)(end - at) - what->n_bytes + 1);
+        if (!at || memcmp(at, what->s, what->n_bytes) == 0)
+            return at;
+        at++;
+    }
+    return NULL;
+}
+
+/* The end of a run of `what` that begins here. */
+static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model_text *what)
+{
+    while ((size_t)(end - at) >= what->n_bytes && memcmp(at, what->s, what->n_bytes) == 0)
+        at += what->n_bytes;
+    return at;
+}
+
+bool sp_step_replace(sp_span text, const model_text *from, const model_text *to, sp_text *out)
+{
+    const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
+    while ((match = find(at, end, from)) != NULL) {
+        if (!sp_text_append(out, at, (size_t)(match - at)) ||
+            !sp_text_append(out, to->s, to->n_bytes))
+            return false;
+        at = match + from->n_bytes;
+    }
+    return sp_text_append(out, at, (size_t)(end - at));
+}
+
+bool sp_step_replace_runs(sp_span text, const model_text *from, const model_text *to, sp_text *out)
+{
+    const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
+    while ((match = find(at, end, from)) != NULL) {
+        const uint8_t *after = run_end(match, end, from);
+        const bool replace = after > match + from->n_bytes;
+        if (!sp_text_append(out, at, (size_t)((replace ? match : after) - at)) ||
+            (replace && !sp_text_append(out, to->s, to->n_bytes)))
+            return false;
+        at = after;
+    }
+    return sp_text_append(out, at, (size_t)(end - at));
+}
+
+/* ---- Precompiled ---- */
+
+static bool append_mapped(const charsmap *map, sp_span part, sp_text *out)
+{
+    replacement r = {part.bytes, part.n_bytes};
+    charsmap_shortest(map, part.bytes, part.n_bytes, &r);
+    return sp_text_append(out, r.bytes, r.n_bytes);
+}
+
+static bool append_characters(const charsmap *map, sp_span text, sp_text *out)
+{
+    for (size_t i = 0; i < text.n_bytes;) {
+        uint32_t c;
+        const size_t n = utf8_decode(text.bytes + i, text.n_bytes - i, &c);
+        const sp_span character = {text.bytes + i, n > 0 ? n : 1};
+        if (!append_mapped(map, character, out))
+            return false;
+        i += character.n_bytes;
+    }
+    return true;
+}
+
+/* The length of a beginning that stands for itself: ASCII characters, before ASCII characters. */
+static size_t plain_prefix(const charsmap *map, sp_span text)
+{
+    size_t n = 0;
+    while (n < text.n_bytes && text.bytes[n] < 0x80 && text.bytes[n] != '\r' &&
+           map->plain[text.bytes[n]])
+        n++;
+    return n > 0 && n < text.n_bytes && text.bytes[n] >= 0x80 ? n - 1 : n;
+}
+
+bool sp_step_charsmap(sp_span text, const charsmap *map, sp_text *out)
+{
+    const size_t longest_cluster = 5;
+    while (text.n_bytes > 0) {
+        const size_t n_plain = plain_prefix(map, text);
+        if (!sp_text_append(out, text.bytes, n_plain))
+            return false;
+        text.bytes += n_plain;
+        text.n_bytes -= n_plain;
+        if (text.n_bytes == 0)
+            break;
+        const sp_span cluster = {text.bytes, grapheme_length(text.bytes, text.n_bytes)};
+        const bool whole = cluster.n_bytes <= longest_cluster;
+        replacement r;
+        const bool mapped = whole && charsmap_shortest(map, cluster.bytes, cluster.n_bytes, &r);
+        if (!(mapped ? sp_text_append(out, r.bytes, r.n_bytes)
+                     : append_characters(map, cluster, out)))
+            return false;
+        text.bytes += cluster.n_bytes;
+        text.n_bytes -= cluster.n_bytes;
+    }
+    return true;
+}
+
+/* ---- NFC ---- */
+
+/* What is in NFC is copied as it stands; of the rest one character, and what follows it up to the
+ * next ASCII character, which composes with nothing before it. */
+bool sp_step_nfc(sp_span text, nfc_scratch *scratch, sp_text *out)
+{
+    const uint8_t *at = text.bytes, *end = at + text.n_bytes;
+    while (at < end) {
+        const size_t stable = nfc_stable_prefix(at, (size_t)(end - at));
+        if (!sp_text_append(out, at, stable))
+            return false;
+        at += stable;
+        const uint8_t *stop = at;
+        while (stop < end && (stop == at || *stop >= 0x80))
+            stop++;
+        const size_t n = (size_t)(stop - at);
+        size_t written = 0;
+        if (!sp_text_reserve(out, n * NFC_GROWTH) ||
+            (n > 0 && !nfc_normalize(scratch, at, n, out->bytes + out->n_bytes, &written)))
+            return false;
+        out->n_bytes += written;
+        at = stop;
+    }
+    return true;
+}
+
+/* ---- Strip ---- */
+
+static size_t blank_at(sp_span text, size_t at)
+{
+    uint32_t c;
+    const size_t n = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
+    return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
+}
+
+sp_span sp_step_strip(sp_span text, bool left, bool right)
+{
+    for (size_t n; left && text.n_bytes > 0 && (n = blank_at(text, 0)) > 0;) {
+        text.bytes += n;
+        text.n_bytes -= n;
+    }
+    while (right && text.n_bytes > 0) {
+        size_t last = text.n_bytes - 1;
+        while (last > 0 && (text.bytes[last] & 0xC0) == 0x80)
+            last--;
+        if (blank_at(text, last) == 0)
+            break;
+        text.n_bytes = last;
+    }
+    return text;
+}

@@ -1,0 +1,535 @@
+#include "tokenizer/chars/unigram.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/utf8.h"
+#include "tokenizer/chars/unigram_parts.h"
+
+/* sentencepiece keeps sums small: beyond this they are taken off from all that is open. */
+#define RESET_ABOVE 100000.0
+#define UNKNOWN_PENALTY 10.0
+#define MAX_PIECE_BYTES 8000 /* as many as sentencepiece refuses */
+
+/* For parts whose ids are kept: sentencepiece adds floats. Its sums stay below 2^17, so each
+ * addition is wrong by at most 2^-8; the others are doubles below 2^31, by at most 2^-23. */
+#define MAX_FIXED_BYTES 256
+#define MAX_FIXED_SCORE 2000.0 /* of a part, in either direction */
+#define MAX_DOUBLE_SCORE 2e9
+#define FLOAT_ERROR 0x1p-8
+#define DOUBLE_ERROR 0x1p-22
+
+struct unigram_scratch {
+    const unigram *u;
+    double *scores; /* of the last places, by their low bits */
+    size_t mask;
+    uint16_t *lengths; /* of the last piece to each place since the window began; 0: none yet */
+    size_t capacity;
+    uint16_t *row; /* the lengths of the pieces of a window, the last one first */
+    size_t row_capacity;
+};
+
+/* ---- New: the pieces ---- */
+
+static bool is_nul_piece(const model *m, uint32_t id)
+{
+    return m->tokens[id].n_bytes == 1 && *model_token_bytes(m, id) == 0;
+}
+
+/* Whether the text of the token is looked for in a text. */
+static bool is_matched(const unigram *u, const model *m, uint32_t id)
+{
+    const uint8_t kind = m->tokens[id].kind;
+    if (m->tokens[id].n_bytes == 0)
+        return false;
+    if (u->single)
+        return kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED;
+    return kind != TOKEN_ABSENT && kind != TOKEN_CONTROL;
+}
+
+static double score_of(const unigram *u, const model *m, uint32_t id)
+{
+    const model_token *t = &m->tokens[id];
+    if (!u->single)
+        return t->score;
+    /* As sentencepiece prefers them: by a tenth for each byte but the first. */
+    return t->kind == TOKEN_USER_DEFINED ? (float)(0.1 * ((int)t->n_bytes - 1)) : (float)t->score;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static bool load_scores(unigram *u, const model *m, model_error *err)
+{
+    double lowest = u->single ? FLT_MAX : INFINITY;
+    u->scores = malloc(m->n_tokens * sizeof *u->scores + 1);
+    if (!u->scores)
+        return model_no_memory(err);
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const model_token *t = &m->tokens[id];
+        if (!isfinite(t->score))
+            return model_fail(err, 0, "the score of id %u is not a number", id);
+        u->scores[id] = score_of(u, m, id);
+        if (t->kind == TOKEN_NORMAL || (!u->single && is_matched(u, m, id)))
+            lowest = -larger(-lowest, -u->scores[id]);
+        if (is_matched(u, m, id))
+            u->largest = larger(u->largest, fabs(u->scores[id]));
+    }
+    u->unknown_score = u->single ? (float)(lowest - UNKNOWN_PENALTY) : lowest - UNKNOWN_PENALTY;
+    u->largest = larger(u->largest, fabs(u->unknown_score));
+    return true;
+}
+
+typedef struct key_list {
+    double_array_key *keys;
+    size_t n;
+    char names[256][8]; /* the text of all bytes: <0x00> and so on */
+} key_list;
+
+static bool list_pieces(unigram *u, const model *m, key_list *list, model_error *err)
+{
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const model_token *t = &m->tokens[id];
+        const uint8_t *bytes = model_token_bytes(m, id);
+        if (!is_matched(u, m, id) || (u->single && u->byte_fallback && is_nul_piece(m, id)))
+            continue;
+        if (u->single && t->n_bytes >= MAX_PIECE_BYTES)
+            return model_fail(err, 0, "the piece of id %u has %u bytes", id, t->n_bytes);
+        double_array_key *key = &list->keys[list->n++];
+        *key = (double_array_key){bytes, t->n_bytes, id};
+        if (t->kind == TOKEN_BYTE && t->n_bytes == 1) {
+            char *name = list->names[*bytes];
+            snprintf(name, sizeof list->names[0], "<0x%02X>", *bytes);
+            key->bytes = (const uint8_t *)name;
+            key->n_bytes = 6;
+        } else if (memchr(bytes, 0, t->n_bytes)) {
+            return model_fail(err, 0, "the token of id %u has a NUL", id);
+        }
+        if (utf8_valid_prefix(key->bytes, key->n_bytes) < key->n_bytes)
+            return model_fail(err, 0, "the token of id %u is not UTF-8", id);
+        if (key->n_bytes > u->longest)
+            u->longest = key->n_bytes;
+        char_words_join_piece(&u->words, key->bytes, key->n_bytes);
+    }
+    return true;
+}
+
+static bool same_text(const double_array_key *a, const double_array_key *b)
+{
+    return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
+}
+
+/* Of tokens with the same text HuggingFace takes the last one. */
+static size_t drop_same(double_array_key *keys, size_t n_keys)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_keys; i++) {
+        n -= n > 0 && same_text(&keys[n - 1], &keys[i]);
+        keys[n++] = keys[i];
+    }
+    return n;
+}
+
+static bool load_trie(unigram *u, const model *m, model_error *err)
+{
+    key_list list = {.keys = malloc(m->n_tokens * sizeof *list.keys + 1)};
+    if (!list.keys)
+        return model_no_memory(err);
+    bool loaded = list_pieces(u, m, &list, err);
+    if (loaded) {
+        qsort(list.keys, list.n, sizeof *list.keys, double_array_compare);
+        const size_t n = drop_same(list.keys, list.n);
+        if (u->single && n < list.n)
+            loaded = model_fail(err, 0, "two pieces have the same text");
+        else if (!double_array_build(&u->trie.a, list.keys, n))
+            loaded = model_no_memory(err);
+    }
+    free(list.keys);
+    return loaded;
+}
+
+static bool load_fallback(unigram *u, const model *m, model_error *err)
+{
+    unsigned n_found = 0;
+    memset(u->byte_ids, 0xFF, sizeof u->byte_ids);
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
+            u->byte_ids[*model_token_bytes(m, id)] = id;
+            n_found++;
+        }
+    }
+    u->byte_fallback = m->byte_fallback;
+    u->unknown_id = m->unknown_id;
+    if (u->unknown_id != MODEL_NO_ID && u->unknown_id >= m->n_tokens)
+        return model_fail(err, 0, "the unknown token is not there");
+    if (u->single && u->byte_fallback && n_found < 256)
+        return model_fail(err, 0, "byte_fallback with %u of 256 byte pieces", n_found);
+    if (u->unknown_id == MODEL_NO_ID && !(u->single && u->byte_fallback))
+        return model_fail(err, 0, "Unigram without an unknown token");
+    return true;
+}
+
+unigram *unigram_new(const model *m, bool spaces_are_marks, model_error *err)
+{
+    unigram *u = calloc(1, sizeof *u);
+    if (!u) {
+        model_no_memory(err);
+        return NULL;
+    }
+    u->single = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
+    u->n_ids = (uint32_t)m->n_tokens;
+    u->trie.spaces_are_marks = spaces_are_marks;
+    char_words_init(&u->words, spaces_are_marks);
+    if (load_fallback(u, m, err) && load_scores(u, m, err) && load_trie(u, m, err))
+        return u;
+    unigram_free(u);
+    return NULL;
+}
+
+void unigram_free(unigram *u)
+{
+    if (!u)
+        return;
+    double_array_free(&u->trie.a);
+    free(u->scores);
+    free(u);
+}
+
+const char_words *unigram_words(const unigram *u)
+{
+    return &u->words;
+}
+
+unigram_scratch *unigram_scratch_new(const unigram *u)
+{
+    unigram_scratch *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->u = u;
+    s->mask = MAX_FIXED_BYTES * 2 - 1;
+    while (s->mask <= u->longest)
+        s->mask = s->mask * 2 + 1;
+    s->scores = malloc((s->mask + 1) * sizeof *s->scores);
+    if (!s->scores) {
+        unigram_scratch_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void unigram_scratch_free(unigram_scratch *s)
+{
+    if (!s)
+        return;
+    free(s->scores);
+    free(s->lengths);
+    free(s->row);
+    free(s);
+}
+
+/* ---- From the pieces of a window to ids ---- */
+
+static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
+
+static bool append_bytes(const unigram *u, const uint8_t *text, size_t n_bytes, id_buffer *out)
+{
+    if (!id_buffer_reserve(out, n_bytes * sizeof mark))
+        return false;
+    for (size_t i = 0; i < n_bytes; i++) {
+        const bool is_mark = text[i] == ' ' && u->trie.spaces_are_marks;
+        const uint8_t *bytes = is_mark ? mark : text + i;
+        for (size_t k = 0; k < (is_mark ? sizeof mark : 1); k++)
+            out->ids[out->n++] = u->byte_ids[bytes[k]];
+    }
+    return true;
+}
+
+/* The token with exactly this text. */
+static uint32_t find_piece(const unigram *u, const uint8_t *text, size_t n_bytes)
+{
+    uint32_t state = double_array_root(&u->trie.a);
+    bool has_value = false;
+    for (size_t i = 0; i < n_bytes; i++)
+        if (!piece_step(&u->trie, &state, text[i], &has_value))
+            return MODEL_NO_ID;
+    return has_value ? double_array_value(&u->trie.a, state) : MODEL_NO_ID;
+}
+
+bool unigram_knows(const unigram *u, uint32_t character)
+{
+    uint8_t bytes[4];
+    const uint32_t id = find_piece(u, bytes, utf8_encode(character, bytes));
+    return id != MODEL_NO_ID && id != u->unknown_id;
+}
+
+unsigned unigram_must_know(const unigram *u)
+{
+    return u->single ? 0 : 1;
+}
+
+/* HuggingFace looks a run of unknown characters up as a whole before it takes its bytes. */
+bool unigram_finish(const unigram *u, unigram_state *state, const uint8_t *end, id_buffer *out)
+{
+    const uint8_t *run = state->unknown;
+    state->unknown = NULL;
+    if (!run || u->single)
+        return true;
+    const size_t n_bytes = (size_t)(end - run);
+    const uint32_t id = n_bytes <= u->longest ? find_piece(u, run, n_bytes) : MODEL_NO_ID;
+    if (id == MODEL_NO_ID && u->byte_fallback)
+        return append_bytes(u, run, n_bytes, out);
+    return id_buffer_append(out, id == MODEL_NO_ID ? u->unknown_id : id);
+}
+
+static bool append_unknown(const unigram *u, unigram_state *state, const uint8_t *text,
+                           size_t n_bytes, id_buffer *out)
+{
+    if (u->single && u->byte_fallback)
+        return append_bytes(u, text, n_bytes, out);
+    if (state->unknown)
+        return true;
+    state->unknown = text;
+    return !u->single || id_buffer_append(out, u->unknown_id);
+}
+
+static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *text,
+                         size_t n_bytes, id_buffer *out)
+{
+    const uint32_t id = find_piece(u, text, n_bytes);
+    if (id == MODEL_NO_ID || id == u->unknown_id)
+        return append_unknown(u, state, text, n_bytes, out);
+    if (state->unknown && !unigram_finish(u, state, text, out))
+        return false;
+    return id_buffer_append(out, id);
+}
+
+/* Lists the pieces on the best way to the end of a window in s->row; SIZE_MAX: out of memory. */
+static size_t trace_back(unigram_scratch *s, size_t n_bytes)
+{
+    size_t n = 0;
+    for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
+        n++;
+    if (n > s->row_capacity) {
+        uint16_t *row = realloc(s->row, n * 2 * sizeof *row);
+        if (!row)
+            return SIZE_MAX;
+        s->row = row;
+        s->row_capacity = n * 2;
+    }
+    n = 0;
+    for (size_t at = n_bytes; at > 0; at -= s->lengths[at])
+        s->row[n++] = s->lengths[at];
+    return n;
+}
+
+static bool append_window(unigram_scratch *s, unigram_state *state, const uint8_t *text,
+                          size_t n_bytes, id_buffer *out)
+{
+    size_t n = trace_back(s, n_bytes);
+    if (n == SIZE_MAX)
+        return false;
+    while (n > 0) {
+        const size_t length = s->row[--n];
+        if (!append_piece(s->u, state, text, length, out))
+            return false;
+        text += length;
+    }
+    return true;
+}
+
+/* ---- The search ---- */
+
+/* Places are counted from the beginning of the part; a window is what has not been given out. */
+typedef struct search {
+    unigram_scratch *s;
+    const uint8_t *text;
+    size_t n_bytes;
+    size_t window;   /* where it begins */
+    size_t frontier; /* the last place that a piece leads to */
+} search;
+
+#define GIVE_OUT_AFTER 512 /* bytes of a window */
+
+static bool reach(search *w, size_t place)
+{
+    unigram_scratch *s = w->s;
+    const size_t last = place - w->window;
+    if (last >= s->capacity) {
+        const size_t capacity = last + last / 2 + 2 * GIVE_OUT_AFTER;
+        uint16_t *lengths = realloc(s->lengths, capacity * sizeof *lengths);
+        if (!lengths)
+            return false;
+        s->lengths = lengths;
+        s->capacity = capacity;
+    }
+    for (size_t i = w->frontier + 1; i <= place; i++)
+        s->lengths[i - w->window] = 0;
+    w->frontier = place;
+    return true;
+}
+
+static size_t length_of_character(uint8_t first)
+{
+    return first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
+}
+
+/* A piece of so many bytes leads from `from` with this score. Of equal scores the first stays. */
+static inline bool try_piece(search *w, size_t from, size_t length, double score)
+{
+    unigram_scratch *s = w->s;
+    const size_t to = from + length;
+    if (to > w->frontier && !reach(w, to))
+        return false;
+    uint16_t *best = &s->lengths[to - w->window];
+    double *best_score = &s->scores[to & s->mask];
+    if (*best == 0 || score > *best_score) {
+        *best = (uint16_t)length;
+        *best_score = score;
+    }
+    return true;
+}
+
+static void take_off(search *w, size_t from, double offset)
+{
+    for (size_t i = from; i <= w->frontier; i++) {
+        double *score = &w->s->scores[i & w->s->mask];
+        if (i == from || w->s->lengths[i - w->window] != 0)
+            *score = unigram_sum(true, *score, -offset);
+    }
+}
+
+/* All pieces that begin at one character; its length, or 0: out of memory. */
+static inline size_t try_pieces(search *w, size_t from, bool single)
+{
+    const unigram *u = w->s->u;
+    const double before = w->s->scores[from & w->s->mask];
+    const size_t left = w->n_bytes - from;
+    const size_t character = length_of_character(w->text[from]);
+    const size_t one = character < left ? character : left;
+    uint32_t state = double_array_root(&u->trie.a);
+    bool has_one = false, has_value;
+    for (size_t i = 0; i < left && piece_step(&u->trie, &state, w->text[from + i], &has_value);
+         i++) {
+        if (!has_value)
+            continue;
+        const double score = u->scores[double_array_value(&u->trie.a, state)];
+        has_one |= i + 1 == one;
+        if (!try_piece(w, from, i + 1, unigram_sum(single, score, before)))
+            return 0;
+    }
+    if (!has_one && !try_piece(w, from, one, unigram_sum(single, u->unknown_score, before)))
+        return 0;
+    return one;
+}
+
+static inline bool encode(search *w, unigram_state *state, bool single, id_buffer *out)
+{
+    unigram_scratch *s = w->s;
+    s->scores[0] = state->score;
+    for (size_t at = 0; at < w->n_bytes;) {
+        if (at == w->frontier && at - w->window >= GIVE_OUT_AFTER) {
+            if (!append_window(s, state, w->text + w->window, at - w->window, out))
+                return false;
+            w->window = at;
+        }
+        const double here = s->scores[at & s->mask];
+        if (single && fabs(here) > RESET_ABOVE)
+            take_off(w, at, here);
+        const size_t length = try_pieces(w, at, single);
+        if (length == 0)
+            return false;
+        at += length;
+    }
+    state->score = s->scores[w->n_bytes & s->mask];
+    return append_window(s, state, w->text + w->window, w->n_bytes - w->window, out);
+}
+
+bool unigram_encode(unigram_scratch *s, unigram_state *state, const uint8_t *text, size_t n_bytes,
+                    id_buffer *out)
+{
+    search w = {.s = s, .text = text, .n_bytes = n_bytes};
+    return s->u->single ? encode(&w, state, true, out) : encode(&w, state, false, out);
+}
+
+/* ---- Parts that always give the same ---- */
+
+double unigram_usual_limit(const unigram *u)
+{
+    return u->single ? RESET_ABOVE - MAX_FIXED_SCORE : MAX_DOUBLE_SCORE;
+}
+
+/* The best way to a place, and the best of the others. */
+typedef struct place {
+    double score, other;
+    uint16_t length;
+    bool unknown;
+} place;
+
+static void try_place(place *to, size_t length, double score, bool unknown)
+{
+    if (to->length == 0 || score > to->score) {
+        to->other = to->length == 0 ? -INFINITY : to->score;
+        *to = (place){score, to->other, (uint16_t)length, unknown};
+    } else if (score > to->other) {
+        to->other = score;
+    }
+}
+
+static void try_places(const unigram *u, const uint8_t *text, size_t left, place *here)
+{
+    const size_t character = length_of_character(text[0]);
+    const size_t one = character < left ? character : left;
+    uint32_t state = double_array_root(&u->trie.a);
+    bool has_one = false, has_value;
+    for (size_t i = 0; i < left && piece_step(&u->trie, &state, text[i], &has_value); i++) {
+        if (!has_value)
+            continue;
+        const uint32_t id = double_array_value(&u->trie.a, state);
+        has_one |= i + 1 == one;
+        try_place(&here[i + 1], i + 1, here->score + u->scores[id], id == u->unknown_id);
+    }
+    if (!has_one)
+        try_place(&here[one], one, here->score + u->unknown_score, true);
+}
+
+/* Sums of so many scores, with any state before them, are off by n errors at most: when the best
+ * way leads by more than two such sums at each of its places, it always wins there. */
+static bool is_clear(const unigram *u, const place *places, size_t n_bytes)
+{
+    const double error = u->single ? FLOAT_ERROR : DOUBLE_ERROR;
+    for (size_t at = n_bytes; at > 0; at -= places[at].length) {
+        const double lead = places[at].score - places[at].other;
+        if (places[at].unknown || !(lead > 2 * error * (double)(at + 1)))
+            return false;
+    }
+    return true;
+}
+
+bool unigram_encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_bytes, bool *fixed,
+                          id_buffer *out)
+{
+    const unigram *u = s->u;
+    place places[MAX_FIXED_BYTES + 1];
+    unigram_state state = {0};
+    *fixed = false;
+    if (n_bytes == 0 || n_bytes > MAX_FIXED_BYTES ||
+        (double)n_bytes * u->largest >= MAX_FIXED_SCORE)
+        return true;
+    memset(places, 0, (n_bytes + 1) * sizeof *places);
+    for (size_t at = 0; at < n_bytes; at += length_of_character(text[at]))
+        try_places(u, text + at, n_bytes - at, &places[at]);
+    if (!is_clear(u, places, n_bytes))
+        return true;
+    search w = {.s = s, .text = text, .n_bytes = n_bytes};
+    if (!reach(&w, n_bytes))
+        return false;
+    for (size_t at = 1; at <= n_bytes; at++)
+        s->lengths[at] = places[at].length;
+    *fixed = true;
+    return append_window(s, &state, text, n_bytes, out);
+}

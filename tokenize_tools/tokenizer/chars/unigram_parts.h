@@ -1,0 +1,26 @@
+/* unigram_parts.h - what unigram.c and unigram_stream.c share. */
+#ifndef TOKMAP_UNIGRAM_PARTS_H
+#define TOKMAP_UNIGRAM_PARTS_H
+
+#include "tokenizer/chars/piece_step.h"
+#include "tokenizer/chars/unigram.h"
+
+struct unigram {
+    char_words words;
+    piece_trie trie;
+    double *scores;                /* by id */
+    bool single;                   /* sentencepiece: floats */
+    double unknown_score, largest; /* largest: of all scores, without its sign */
+    uint32_t n_ids, unknown_id;
+    bool byte_fallback;
+    uint32_t byte_ids[256];
+    size_t longest; /* piece, in bytes */
+};
+
+/* The sum of two floats, rounded to double and then to float, is what adding floats gives. */
+static inline double unigram_sum(bool single, double a, double b)
+{
+    return single ? (double)(float)(a + b) : a + b;
+}
+
+#endif /* TOKMAP_UNIGRAM_PARTS_H */

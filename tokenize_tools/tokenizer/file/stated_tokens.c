@@ -1,0 +1,154 @@
+#include "tokenizer/file/stated_tokens.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "text/json_reader.h"
+
+#define CONFIG "tokenizer_config.json"
+#define GENERATION "generation_config.json"
+
+typedef struct config_reader {
+    json_reader json;
+    const tokenizer_file *file;
+    stated_tokens *tokens;
+} config_reader;
+
+static void add(stated_tokens *tokens, uint32_t id, const char *source)
+{
+    if (id == MODEL_NO_ID || tokens->n == STATED_TOKENS_MAX)
+        return;
+    for (size_t i = 0; i < tokens->n; i++) {
+        if (tokens->list[i].id == id)
+            return;
+    }
+    tokens->list[tokens->n++] = (stated_token){id, source};
+}
+
+/* ---- tokenizer_config.json: "eos_token": "</s>", or {"content": "</s>", ...} ---- */
+
+static bool read_content(config_reader *r, const char *key)
+{
+    json_string content;
+    if (!json_read_string(&r->json, &content))
+        return false;
+    const uint32_t id = tokenizer_find(r->file->tokenizer, content.s, content.n_bytes);
+    if (id == MODEL_NO_ID)
+        return json_fail(&r->json, "%s is \"%.*s\", and %s has no such token", key,
+                         content.n_bytes < 60 ? (int)content.n_bytes : 60, content.s,
+                         r->file->name);
+    add(r->tokens, id, CONFIG);
+    return true;
+}
+
+static bool read_token(config_reader *r, const char *key)
+{
+    json_string field;
+    if (json_peek(&r->json) == JSON_STRING)
+        return read_content(r, key);
+    if (json_peek(&r->json) != JSON_OBJECT)
+        return json_skip(&r->json);
+    if (!json_begin(&r->json, JSON_OBJECT))
+        return false;
+    while (json_next_key(&r->json, &field)) {
+        if (!(json_string_is(field, "content") ? read_content(r, key) : json_skip(&r->json)))
+            return false;
+    }
+    return r->json.failure[0] == '\0';
+}
+
+/* ---- generation_config.json: "eos_token_id": 2, or [2, 7] ---- */
+
+static bool read_one_id(config_reader *r, const char *key)
+{
+    uint64_t id;
+    size_t n_bytes;
+    if (json_peek(&r->json) != JSON_NUMBER)
+        return json_skip(&r->json);
+    if (!json_read_uint(&r->json, &id))
+        return false;
+    if (id >= MODEL_NO_ID || !tokenizer_token_bytes(r->file->tokenizer, (uint32_t)id, &n_bytes))
+        return json_fail(&r->json, "%s is %llu, and %s has no such token", key,
+                         (unsigned long long)id, r->file->name);
+    add(r->tokens, (uint32_t)id, GENERATION);
+    return true;
+}
+
+static bool read_ids(config_reader *r, const char *key)
+{
+    if (json_peek(&r->json) != JSON_ARRAY)
+        return read_one_id(r, key);
+    if (!json_begin(&r->json, JSON_ARRAY))
+        return false;
+    while (json_next_item(&r->json)) {
+        if (!read_one_id(r, key))
+            return false;
+    }
+    return r->json.failure[0] == '\0';
+}
+
+/* ---- Both ---- */
+
+typedef bool read_value(config_reader *r, const char *key);
+
+static void read_config(config_reader *r, const char *key, read_value *read)
+{
+    json_string name;
+    if (!json_begin(&r->json, JSON_OBJECT))
+        return;
+    while (json_next_key(&r->json, &name)) {
+        if (!(json_string_is(name, key) ? read(r, key) : json_skip(&r->json)))
+            return;
+    }
+}
+
+static int read_beside(stated_tokens *tokens, const char *role, const char *name,
+                       const tokenizer_file *file)
+{
+    static const char *const vocabularies[] = {"tokenizer.json", "tokenizer.model", "vocab.json"};
+    const bool generation = strcmp(name, GENERATION) == 0;
+    whole_file config = {0};
+    char key[16];
+    int code = CLI_OK;
+    for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
+        if (code == CLI_OK && !config.data)
+            code = tokenizer_file_read_beside(file->path, vocabularies[i], name, &config);
+    }
+    if (code != CLI_OK || !config.data) {
+        free(config.data);
+        return code;
+    }
+    config_reader r = {.file = file, .tokens = tokens};
+    snprintf(key, sizeof key, "%s_token%s", role, generation ? "_id" : "");
+    json_reader_init(&r.json, config.data, config.n_bytes);
+    read_config(&r, key, generation ? read_ids : read_token);
+    if (r.json.failure[0])
+        code =
+            cli_error(CLI_INPUT, "tokenizer: %s beside %s: byte %zu: %s; choose the token with %s",
+                      name, file->name, r.json.failure_at, r.json.failure,
+                      strcmp(role, "eos") == 0 ? "--eod" : "--bos");
+    json_reader_free(&r.json);
+    free(config.data);
+    return code;
+}
+
+int stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file)
+{
+    const tokenizer *t = file->tokenizer;
+    const bool ends = strcmp(role, "eos") == 0;
+    *tokens = (stated_tokens){.n = 0};
+    int code = file->from_file ? read_beside(tokens, role, CONFIG, file) : CLI_OK;
+    if (code == CLI_OK && file->from_file)
+        code = read_beside(tokens, role, GENERATION, file);
+    if (!ends)
+        add(tokens, tokenizer_bos(t), file->name);
+    else if (!tokenizer_eos_guessed(t))
+        add(tokens, tokenizer_eos(t), file->name);
+    if (ends && tokens->n == 0) {
+        add(tokens, tokenizer_eos(t), file->name);
+        add(tokens, tokenizer_eos_rival(t), file->name);
+    }
+    return code;
+}

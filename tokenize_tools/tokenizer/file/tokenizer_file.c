@@ -1,0 +1,195 @@
+#include "tokenizer/file/tokenizer_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "cli/cli.h"
+#include "cli/paths.h"
+#include "tokenizer/bytes/bytes_tokenizer.h"
+
+/* The largest vocabularies in use have 40 MB. */
+#define MAX_FILE_BYTES ((size_t)1 << 30)
+#define PADDING 64
+
+/* ---- Reading ---- */
+
+static int cannot_read(const char *path, int reason)
+{
+    return cli_error(cli_errno_exit_code(reason), "tokenizer: %s: %s", path, strerror(reason));
+}
+
+static bool grow(whole_file *file, size_t *capacity)
+{
+    size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 20;
+    uint8_t *data = realloc(file->data, wanted);
+    if (!data)
+        return false;
+    file->data = data;
+    *capacity = wanted;
+    return true;
+}
+
+static int read_all(int fd, const char *path, whole_file *file)
+{
+    size_t capacity = 0;
+    for (;;) {
+        if (capacity - file->n_bytes < PADDING + 1 && !grow(file, &capacity))
+            return cli_no_memory();
+        ssize_t n = read(fd, file->data + file->n_bytes, capacity - PADDING - file->n_bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return cannot_read(path, errno);
+        if (n == 0) {
+            memset(file->data + file->n_bytes, 0, PADDING);
+            return CLI_OK;
+        }
+        file->n_bytes += (size_t)n;
+        if (file->n_bytes > MAX_FILE_BYTES)
+            return cli_error(CLI_INPUT, "tokenizer: %s: more than 1 GiB, so no vocabulary", path);
+    }
+}
+
+static int read_whole(const char *path, whole_file *file)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (fd < 0)
+        return cannot_read(path, errno);
+    struct stat st;
+    int code = fstat(fd, &st) == 0 ? path_protect(&st, "part of the tokenizer") : CLI_OK;
+    if (code == CLI_OK && S_ISDIR(st.st_mode))
+        code = cli_error(CLI_INPUT,
+                         "tokenizer: %s: is a folder; name the file in it, such as "
+                         "tokenizer.json",
+                         path);
+    if (code == CLI_OK)
+        code = read_all(fd, path, file);
+    close(fd);
+    return code;
+}
+
+int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
+                               whole_file *file)
+{
+    char beside[4096];
+    struct stat st;
+    const size_t n = strlen(path), n_last = strlen(last);
+    *file = (whole_file){0};
+    if (n < n_last || strcmp(path + n - n_last, last) != 0)
+        return CLI_OK;
+    const int n_beside = snprintf(beside, sizeof beside, "%.*s%s", (int)(n - n_last), path, other);
+    if (n_beside < 0 || (size_t)n_beside >= sizeof beside || stat(beside, &st) != 0)
+        return CLI_OK;
+    return read_whole(beside, file);
+}
+
+/* ---- Loading ---- */
+
+static int make_tokenizer(tokenizer_file *file, const tokenizer_choice *choice,
+                          const model_source *source)
+{
+    model m;
+    model_error err = {.text = ""};
+    model_init(&m);
+    bool loaded = model_load(&m, source, &err);
+    if (loaded)
+        file->tokenizer = tokenizer_new(&m, &err);
+    model_free(&m);
+    if (file->tokenizer)
+        return CLI_OK;
+    if (err.no_memory)
+        return cli_no_memory();
+    if (err.offset)
+        return cli_error(CLI_INPUT, "tokenizer: %s: byte %zu: %s", choice->name, err.offset,
+                         err.text);
+    return cli_error(CLI_INPUT, "tokenizer: %s: %s", choice->name, err.text);
+}
+
+static int open_built_in(tokenizer_file *file, const tokenizer_choice *choice)
+{
+    if (choice->pattern || choice->specials)
+        return cli_usage("%s is for vocabulary files, and the tokenizer is 'bytes'",
+                         choice->pattern ? "--pattern" : "--specials-file");
+    snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
+    file->tokenizer = tokenizer_new_bytes();
+    return file->tokenizer ? CLI_OK : cli_no_memory();
+}
+
+static uint64_t checksum(const whole_file *file)
+{
+    return file->data ? XXH3_64bits(file->data, file->n_bytes) : 0;
+}
+
+int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice)
+{
+    *file = (tokenizer_file){.path = choice->name, .pattern = choice->pattern};
+    if (strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0)
+        return open_built_in(file, choice);
+    const char *slash = strrchr(choice->name, '/');
+    snprintf(file->name, sizeof file->name, "%s", slash ? slash + 1 : choice->name);
+    file->from_file = true;
+    whole_file vocab = {0}, merges = {0}, specials = {0};
+    int code = read_whole(choice->name, &vocab);
+    if (code == CLI_OK)
+        code = tokenizer_file_read_beside(choice->name, "vocab.json", "merges.txt", &merges);
+    if (code == CLI_OK && choice->specials)
+        code = read_whole(choice->specials, &specials);
+    if (code == CLI_OK) {
+        file->file_xxh3 = checksum(&vocab);
+        file->merges_xxh3 = checksum(&merges);
+        file->specials_xxh3 = checksum(&specials);
+        code = make_tokenizer(file, choice,
+                              &(model_source){
+                                  .name = file->name,
+                                  .data = vocab.data,
+                                  .n_bytes = vocab.n_bytes,
+                                  .merges = merges.data,
+                                  .merges_bytes = merges.n_bytes,
+                                  .specials = specials.data,
+                                  .specials_bytes = specials.n_bytes,
+                                  .pattern = choice->pattern,
+                              });
+    }
+    free(vocab.data);
+    free(merges.data);
+    free(specials.data);
+    return code;
+}
+
+void tokenizer_file_close(tokenizer_file *file)
+{
+    tokenizer_free(file->tokenizer);
+    file->tokenizer = NULL;
+}
+
+/* ---- Specials ---- */
+
+static const char *const policies[] = {
+    [SPECIALS_TEXT] = "text",
+    [SPECIALS_MATCH] = "match",
+    [SPECIALS_ERROR] = "error",
+    [SPECIALS_DROP] = "drop",
+};
+
+bool tokenizer_specials_policy(const char *word, specials_policy *policy)
+{
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        if (strcmp(word, policies[i]) == 0) {
+            *policy = (specials_policy)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *tokenizer_specials_name(specials_policy policy)
+{
+    return policies[policy];
+}

@@ -1,0 +1,61 @@
+#include "tokenizer/load/load_bytes.h"
+
+#include <stdlib.h>
+
+#include "text/base64.h"
+
+static bool reserve(byte_vocabulary *v, size_t n_bytes)
+{
+    if (n_bytes <= v->capacity)
+        return true;
+    uint8_t *buffer = realloc(v->buffer, n_bytes * 2);
+    if (!buffer)
+        return model_no_memory(v->err);
+    v->buffer = buffer;
+    v->capacity = n_bytes * 2;
+    return true;
+}
+
+bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t n_bytes)
+{
+    if (!reserve(v, BASE64_ROOM(n_bytes) + 1))
+        return false;
+    const size_t n = base64_decode(text, n_bytes, v->buffer);
+    if (n == BASE64_BAD || n == 0)
+        return model_fail(v->err, 0, "\"%.*s\" is not base64 of a token",
+                          (int)(n_bytes < 100 ? n_bytes : 100), text);
+    const new_token token = {id, v->buffer, n, TOKEN_NORMAL, 0};
+    if (!model_set_token(v->m, &token, v->err))
+        return false;
+    switch (name_table_add(&v->tokens, v->buffer, n, id)) {
+    case NAME_ADDED:
+        return true;
+    case NAME_THERE:
+        return model_fail(v->err, 0, "the token %.*s comes twice",
+                          (int)(n_bytes < 100 ? n_bytes : 100), text);
+    case NAME_NO_MEMORY:
+        return model_no_memory(v->err);
+    default:
+        return model_fail(v->err, 0, "tokens that were made to collide");
+    }
+}
+
+bool bytes_check(byte_vocabulary *v)
+{
+    for (unsigned i = 0; i < 256; i++) {
+        const uint8_t byte = (uint8_t)i;
+        if (name_table_find(&v->tokens, &byte, 1) == NAME_TABLE_NONE)
+            return model_fail(v->err, 0, "there is no token for the byte 0x%02X", i);
+    }
+    v->m->kind = MODEL_BYTE_BPE;
+    v->m->rule = MERGE_RANKED;
+    v->m->whole_word_first = true;
+    v->m->family = "byte-level BPE";
+    return true;
+}
+
+void bytes_free(byte_vocabulary *v)
+{
+    name_table_free(&v->tokens);
+    free(v->buffer);
+}

@@ -1,0 +1,115 @@
+#include <string.h>
+
+#include "tokenizer/load/hf_json.h"
+#include "tokenizer/load/load_hf_pipeline.h"
+
+#define MAX_PARTS 7
+
+/* A decoder as a word: a letter for each of its parts. */
+typedef struct part_word {
+    char letters[MAX_PARTS + 1];
+    size_t n;
+    model_error *err;
+} part_word;
+
+static const struct {
+    const char *type;
+    char letter;
+} known[] = {{"ByteLevel", 'L'},    {"Metaspace", 'M'},  {"Replace", 'R'},
+             {"ByteFallback", 'B'}, {"Fuse", 'F'},       {"Strip", 'S'},
+             {"WordPiece", '?'},    {"BPEDecoder", '?'}, {"CTC", '?'}};
+
+/* m: no blank was put before the text. */
+static bool read_metaspace(json_reader *r, char *letter)
+{
+    prepend_scheme prepend;
+    bool split;
+    if (!hf_read_metaspace(r, &prepend, &split))
+        return false;
+    *letter = prepend == PREPEND_NEVER ? 'm' : 'M';
+    return true;
+}
+
+/* U+2581 by a blank; others are not supported. */
+static bool read_replace(json_reader *r, char *letter)
+{
+    json_field fields[] = {{"type", 0}, {"pattern", 0}, {"content", 0}};
+    json_string content = {"", 0};
+    hf_pattern p;
+    if (!json_read_fields(r, "Replace", fields, HF_N(fields)) ||
+        !hf_read_pattern(r, &fields[1], "decoder Replace", &p))
+        return false;
+    const bool marks = !p.regex && json_string_is(p.text, "\xE2\x96\x81");
+    if (!json_field_string(r, &fields[2], &content))
+        return false;
+    *letter = marks && json_string_is(content, " ") ? 'R' : '?';
+    return true;
+}
+
+/* One blank at the start; others are not supported. */
+static bool read_strip(json_reader *r, char *letter)
+{
+    json_field fields[] = {{"type", 0}, {"content", 0}, {"start", 0}, {"stop", 0}};
+    json_string content = {"", 0};
+    uint64_t start = 0, stop = 0;
+    if (!json_read_fields(r, "decoder Strip", fields, HF_N(fields)) ||
+        !json_field_string(r, &fields[1], &content) || !json_field_uint(r, &fields[2], &start) ||
+        !json_field_uint(r, &fields[3], &stop))
+        return false;
+    *letter = json_string_is(content, " ") && start == 1 && stop == 0 ? 'S' : '?';
+    return true;
+}
+
+static bool read_part(json_reader *r, const char *type, void *context)
+{
+    part_word *word = context;
+    size_t i = 0;
+    while (i < HF_N(known) && strcmp(known[i].type, type) != 0)
+        i++;
+    if (i == HF_N(known))
+        return model_fail(word->err, r->at, "decoder %s is not supported",
+                          type[0] ? type : "without a type");
+    if (word->n == MAX_PARTS)
+        return model_fail(word->err, r->at, "more than %d decoders", MAX_PARTS);
+    char *letter = &word->letters[word->n++];
+    *letter = known[i].letter;
+    switch (*letter) {
+    case 'M':
+        return read_metaspace(r, letter);
+    case 'R':
+        return read_replace(r, letter);
+    case 'S':
+        return read_strip(r, letter);
+    default:
+        return json_skip(r);
+    }
+}
+
+bool hf_read_decoder(json_reader *r, model *m, model_error *err)
+{
+    static const struct {
+        const char *letters;
+        bool bytes, fallback; /* goes with these models */
+        decode_rule rule;
+        bool strips;
+    } rules[] = {
+        {"L", true, false, DECODE_BYTES, false},      {"M", false, false, DECODE_METASPACE, true},
+        {"m", false, false, DECODE_METASPACE, false}, {"R", false, false, DECODE_MARKS, false},
+        {"RF", false, false, DECODE_MARKS, false},    {"RFS", false, false, DECODE_MARKS, true},
+        {"RB", false, true, DECODE_MARKS, false},     {"RBF", false, true, DECODE_MARKS, false},
+        {"RBFS", false, true, DECODE_MARKS, true},
+    };
+    part_word word = {.err = err};
+    const hf_sequence s = {"decoder", "decoders", read_part, &word};
+    m->decode = DECODE_UNKNOWN;
+    if (!hf_read_components(r, &s))
+        return false;
+    for (size_t i = 0; i < HF_N(rules); i++) {
+        if (strcmp(word.letters, rules[i].letters) == 0 && rules[i].fallback == m->byte_fallback &&
+            rules[i].bytes == (m->kind == MODEL_BYTE_BPE)) {
+            m->decode = rules[i].rule;
+            m->decode_strips = rules[i].strips;
+        }
+    }
+    return true;
+}

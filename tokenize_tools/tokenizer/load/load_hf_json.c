@@ -1,0 +1,400 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/load/byte_alphabet.h"
+#include "tokenizer/load/hf_json.h"
+#include "tokenizer/load/hf_vocabulary.h"
+#include "tokenizer/load/load_hf_pipeline.h"
+#include "tokenizer/model/model.h"
+#include "tokenizer/model/name_table.h"
+
+typedef struct hf_file {
+    json_reader r;
+    model *m;
+    model_error *err;
+    name_table names; /* of the vocabulary, as they are written */
+} hf_file;
+
+/* ---- BPE ---- */
+
+enum {
+    BPE_TYPE,
+    BPE_DROPOUT,
+    BPE_UNK_TOKEN,
+    BPE_PREFIX,
+    BPE_SUFFIX,
+    BPE_FUSE_UNK,
+    BPE_BYTE_FALLBACK,
+    BPE_IGNORE_MERGES,
+    BPE_VOCAB,
+    BPE_MERGES,
+    BPE_UNK_ID,
+    BPE_N_FIELDS
+};
+
+static bool refuse_affix(hf_file *f, const json_field *field)
+{
+    json_string affix = {"", 0};
+    if (!json_field_string(&f->r, field, &affix))
+        return false;
+    return affix.n_bytes == 0 || model_fail(f->err, field->at, "%s \"%.*s\" is not supported",
+                                            field->name, hf_shown(affix), affix.s);
+}
+
+static bool refuse_dropout(hf_file *f, const json_field *field)
+{
+    double dropout = 0;
+    const json_kind kind = json_field_kind(&f->r, field);
+    if (kind == JSON_NONE || kind == JSON_NULL)
+        return true;
+    f->r.at = field->at;
+    if (!json_read_number(&f->r, &dropout))
+        return false;
+    return dropout == 0 || model_fail(f->err, field->at, "dropout %g is not supported", dropout);
+}
+
+static bool read_flags(hf_file *f, const json_field *fields)
+{
+    json_reader *r = &f->r;
+    if (!json_field_bool(r, &fields[BPE_FUSE_UNK], &f->m->fuse_unknown) ||
+        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
+        !json_field_bool(r, &fields[BPE_IGNORE_MERGES], &f->m->whole_word_first))
+        return false;
+    if (f->m->kind == MODEL_BYTE_BPE) /* every byte has a token, so there is nothing to fall back */
+        f->m->byte_fallback = false;
+    /* The text "<0x0A>" would be a word that is in the vocabulary. */
+    if (f->m->byte_fallback && f->m->whole_word_first)
+        return model_fail(f->err, fields[BPE_IGNORE_MERGES].at,
+                          "ignore_merges together with byte_fallback is not supported");
+    return true;
+}
+
+static bool has_byte(const hf_file *f, const bool found[256], unsigned byte)
+{
+    const char c = (char)byte;
+    return found[byte] || (byte < 0x80 && name_table_find(&f->names, &c, 1) != NAME_TABLE_NONE);
+}
+
+/* With all bytes there, no character is unknown, and what tokenizers does with one between others
+ * that fall back is of no interest. */
+static bool check_byte_fallback(const hf_file *f)
+{
+    bool found[256] = {false};
+    for (size_t id = 0; id < f->m->n_tokens; id++) {
+        if (f->m->tokens[id].kind == TOKEN_BYTE)
+            found[model_token_bytes(f->m, (uint32_t)id)[0]] = true;
+    }
+    for (unsigned byte = 0; byte < 0xF5; byte++) {
+        const bool in_utf8 = byte != 0xC0 && byte != 0xC1;
+        if (in_utf8 && !has_byte(f, found, byte))
+            return model_fail(f->err, 0, "byte_fallback, and the vocabulary has no <0x%02X>", byte);
+    }
+    return true;
+}
+
+static bool read_unknown(hf_file *f, const json_field *field)
+{
+    json_string name = {NULL, 0};
+    if (!json_field_string(&f->r, field, &name))
+        return false;
+    if (name.s)
+        f->m->unknown_id = name_table_find(&f->names, name.s, name.n_bytes);
+    /* tokenizers fails when it first meets an unknown character; with all bytes there is none. */
+    if (name.s && f->m->unknown_id == MODEL_NO_ID && f->m->kind == MODEL_CHAR_BPE &&
+        !f->m->byte_fallback)
+        return model_fail(f->err, field->at, "unk_token \"%.*s\" is not in the vocabulary",
+                          hf_shown(name), name.s);
+    return true;
+}
+
+static bool read_bpe(hf_file *f, const json_field *fields)
+{
+    json_reader *r = &f->r;
+    f->m->rule = MERGE_LISTED;
+    f->m->family = f->m->kind == MODEL_BYTE_BPE ? "byte-level BPE" : "character BPE";
+    if (!fields[BPE_MERGES].at)
+        return model_fail(f->err, 0, "BPE without merges");
+    if (!refuse_affix(f, &fields[BPE_PREFIX]) || !refuse_affix(f, &fields[BPE_SUFFIX]) ||
+        !refuse_dropout(f, &fields[BPE_DROPOUT]) || !read_flags(f, fields))
+        return false;
+    r->at = fields[BPE_VOCAB].at;
+    if (!hf_read_vocabulary(r, f->m, &f->names, f->err))
+        return false;
+    r->at = fields[BPE_MERGES].at;
+    if (!hf_read_merges(r, f->m, &f->names, f->err) || !read_unknown(f, &fields[BPE_UNK_TOKEN]))
+        return false;
+    return !f->m->byte_fallback || check_byte_fallback(f);
+}
+
+/* ---- Unigram ---- */
+
+static bool read_piece(hf_file *f, uint32_t id)
+{
+    json_reader *r = &f->r;
+    json_string piece;
+    double score;
+    if (!json_begin(r, JSON_ARRAY) || !json_next_item(r) || !json_read_string(r, &piece) ||
+        !json_next_item(r) || !json_read_number(r, &score) || json_next_item(r) || r->failure[0])
+        return json_fail(r, "a piece and its score are expected here");
+    const new_token token = {id, piece.s, piece.n_bytes, TOKEN_NORMAL, score};
+    if (piece.n_bytes == 0)
+        return model_fail(f->err, r->at, "piece %u is empty", id);
+    if (!model_set_token(f->m, &token, f->err))
+        return false;
+    return hf_add_name(&f->names, piece, id, f->err);
+}
+
+static bool read_unigram(hf_file *f, const json_field *fields)
+{
+    json_reader *r = &f->r;
+    bool byte_fallback = false;
+    uint64_t unknown = MODEL_NO_ID;
+    f->m->kind = MODEL_UNIGRAM;
+    f->m->family = "Unigram";
+    /* In tokenizers a piece <0x41> matches its own text, too. */
+    if (!refuse_dropout(f, &fields[BPE_DROPOUT]) ||
+        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &byte_fallback) ||
+        !json_field_uint(r, &fields[BPE_UNK_ID], &unknown))
+        return false;
+    if (byte_fallback)
+        return model_fail(f->err, fields[BPE_BYTE_FALLBACK].at,
+                          "Unigram with byte_fallback is not supported in a tokenizer.json");
+    r->at = fields[BPE_VOCAB].at;
+    if (!json_begin(r, JSON_ARRAY))
+        return false;
+    uint32_t id = 0;
+    while (json_next_item(r)) {
+        if (!read_piece(f, id++))
+            return false;
+    }
+    if (r->failure[0])
+        return false;
+    if (unknown >= f->m->n_tokens)
+        return model_fail(f->err, 0, "Unigram without unk_id, or with one outside the vocabulary");
+    f->m->unknown_id = (uint32_t)unknown;
+    return true;
+}
+
+static bool read_model(hf_file *f)
+{
+    json_field fields[BPE_N_FIELDS] = {{"type", 0},
+                                       {"dropout", 0},
+                                       {"unk_token", 0},
+                                       {"continuing_subword_prefix", 0},
+                                       {"end_of_word_suffix", 0},
+                                       {"fuse_unk", 0},
+                                       {"byte_fallback", 0},
+                                       {"ignore_merges", 0},
+                                       {"vocab", 0},
+                                       {"merges", 0},
+                                       {"unk_id", 0}};
+    char type[HF_TYPE_BYTES];
+    if (!hf_read_type(&f->r, type))
+        return false;
+    if (type[0] && strcmp(type, "BPE") != 0 && strcmp(type, "Unigram") != 0)
+        return model_fail(f->err, f->r.at, "the model %s is not supported", type);
+    if (!json_read_fields(&f->r, "model", fields, BPE_N_FIELDS))
+        return false;
+    const json_kind vocab = json_field_kind(&f->r, &fields[BPE_VOCAB]);
+    if (strcmp(type, "Unigram") == 0 || (!type[0] && vocab == JSON_ARRAY))
+        return vocab == JSON_ARRAY ? read_unigram(f, fields)
+                                   : model_fail(f->err, 0, "Unigram without a list of pieces");
+    if (!type[0] && !fields[BPE_MERGES].at)
+        return model_fail(f->err, 0, "a model without type and without merges is not supported");
+    return vocab == JSON_OBJECT ? read_bpe(f, fields)
+                                : model_fail(f->err, 0, "BPE without a vocabulary");
+}
+
+/* ---- Added tokens ---- */
+
+enum {
+    ADDED_ID,
+    ADDED_CONTENT,
+    ADDED_SINGLE_WORD,
+    ADDED_LSTRIP,
+    ADDED_RSTRIP,
+    ADDED_NORMALIZED,
+    ADDED_SPECIAL,
+    ADDED_N_FIELDS
+};
+
+typedef struct added_reader {
+    name_table contents;
+    uint32_t next_id; /* of a token that the vocabulary lacks */
+} added_reader;
+
+static bool read_added_fields(json_reader *r, const json_field *fields, added_token *token,
+                              uint64_t *id)
+{
+    for (int i = 0; i < ADDED_N_FIELDS; i++) {
+        if (!fields[i].at)
+            return json_fail(r, "an added token without %s", fields[i].name);
+    }
+    return json_field_uint(r, &fields[ADDED_ID], id) &&
+           json_field_bool(r, &fields[ADDED_SINGLE_WORD], &token->single_word) &&
+           json_field_bool(r, &fields[ADDED_LSTRIP], &token->lstrip) &&
+           json_field_bool(r, &fields[ADDED_RSTRIP], &token->rstrip) &&
+           json_field_bool(r, &fields[ADDED_NORMALIZED], &token->normalized) &&
+           json_field_bool(r, &fields[ADDED_SPECIAL], &token->special);
+}
+
+static int shown_content(const model_text *text)
+{
+    return text->n_bytes < 100 ? (int)text->n_bytes : 100;
+}
+
+/* tokenizers does not read the ids: a token has the one of the vocabulary, or the next free one
+ * behind it. A file that says otherwise would mean one thing here and another there. */
+static bool check_added_id(const hf_file *f, added_reader *a, const added_token *token, uint64_t id)
+{
+    const model_text *content = &token->content;
+    uint32_t expected = name_table_find(&f->names, content->s, content->n_bytes);
+    const bool own = expected == NAME_TABLE_NONE;
+    if (own)
+        expected = a->next_id++;
+    if (own && expected < f->m->n_tokens && f->m->tokens[expected].kind != TOKEN_ABSENT)
+        return model_fail(f->err, 0,
+                          "added token \"%.*s\" would get the id %u, which another token has",
+                          shown_content(content), content->s, expected);
+    return id == expected ||
+           model_fail(f->err, 0, "added token \"%.*s\" has the id %llu, tokenizers gives it %u",
+                      shown_content(content), content->s, (unsigned long long)id, expected);
+}
+
+static bool read_added(hf_file *f, added_reader *a)
+{
+    json_field fields[ADDED_N_FIELDS] = {{"id", 0},     {"content", 0}, {"single_word", 0},
+                                         {"lstrip", 0}, {"rstrip", 0},  {"normalized", 0},
+                                         {"special", 0}};
+    json_string content = {"", 0};
+    added_token token = {0};
+    uint64_t id = 0;
+    if (!json_read_fields(&f->r, "added_tokens", fields, ADDED_N_FIELDS) ||
+        !read_added_fields(&f->r, fields, &token, &id) ||
+        !json_field_string(&f->r, &fields[ADDED_CONTENT], &content))
+        return false;
+    if (content.n_bytes == 0) /* as tokenizers does */
+        return true;
+    if (!hf_add_name(&a->contents, content, 0, f->err))
+        return false;
+    if (!model_text_set(&token.content, content.s, content.n_bytes))
+        return model_no_memory(f->err);
+    token.id = (uint32_t)id;
+    const bool ok = check_added_id(f, a, &token, id) && model_add_added(f->m, &token, f->err);
+    free(token.content.s);
+    return ok;
+}
+
+static bool read_added_tokens(hf_file *f)
+{
+    added_reader a = {.next_id = (uint32_t)f->names.n_used};
+    bool ok = json_begin(&f->r, JSON_ARRAY);
+    while (ok && json_next_item(&f->r))
+        ok = read_added(f, &a);
+    name_table_free(&a.contents);
+    return ok && f->r.failure[0] == '\0';
+}
+
+/* ---- The file ---- */
+
+enum {
+    FILE_VERSION,
+    FILE_TRUNCATION,
+    FILE_PADDING,
+    FILE_ADDED_TOKENS,
+    FILE_NORMALIZER,
+    FILE_PRE_TOKENIZER,
+    FILE_POST_PROCESSOR,
+    FILE_DECODER,
+    FILE_MODEL,
+    FILE_N_FIELDS
+};
+
+/* Padding to the longest of a batch does nothing to one text. */
+static bool refuse_padding(hf_file *f, const json_field *field)
+{
+    json_reader *r = &f->r;
+    json_field fields[] = {{"strategy", 0}, {"direction", 0},   {"pad_to_multiple_of", 0},
+                           {"pad_id", 0},   {"pad_type_id", 0}, {"pad_token", 0}};
+    json_string strategy = {"Fixed", 5};
+    uint64_t multiple = 0;
+    const json_kind kind = json_field_kind(r, field);
+    if (kind == JSON_NONE || kind == JSON_NULL)
+        return true;
+    r->at = field->at;
+    if (!json_read_fields(r, "padding", fields, HF_N(fields)))
+        return false;
+    if (json_field_kind(r, &fields[0]) == JSON_STRING &&
+        !json_field_string(r, &fields[0], &strategy))
+        return false;
+    if (!json_field_uint(r, &fields[2], &multiple))
+        return false;
+    return (json_string_is(strategy, "BatchLongest") && multiple <= 1) ||
+           model_fail(f->err, field->at,
+                      "padding other than to the longest is not supported: it would add tokens");
+}
+
+static bool check_head(hf_file *f, const json_field *fields)
+{
+    json_string version = {"1.0", 3};
+    const json_kind truncation = json_field_kind(&f->r, &fields[FILE_TRUNCATION]);
+    if (!json_field_string(&f->r, &fields[FILE_VERSION], &version))
+        return false;
+    if (!json_string_is(version, "1.0"))
+        return model_fail(f->err, fields[FILE_VERSION].at, "version %.*s is not known",
+                          hf_shown(version), version.s);
+    if (truncation != JSON_NONE && truncation != JSON_NULL)
+        return model_fail(f->err, fields[FILE_TRUNCATION].at,
+                          "truncation is not supported: it would lose text");
+    if (!refuse_padding(f, &fields[FILE_PADDING]))
+        return false;
+    return fields[FILE_MODEL].at != 0 || model_fail(f->err, 0, "there is no model");
+}
+
+typedef bool read_part(json_reader *r, model *m, model_error *err);
+
+static bool read_if_there(hf_file *f, const json_field *field, read_part *read)
+{
+    f->r.at = field->at;
+    return field->at == 0 || read(&f->r, f->m, f->err);
+}
+
+static bool read_file(hf_file *f)
+{
+    json_field fields[FILE_N_FIELDS] = {
+        {"version", 0},        {"truncation", 0}, {"padding", 0},
+        {"added_tokens", 0},   {"normalizer", 0}, {"pre_tokenizer", 0},
+        {"post_processor", 0}, {"decoder", 0},    {"model", 0}};
+    f->m->kind = MODEL_CHAR_BPE;
+    if (!json_read_fields(&f->r, "tokenizer.json", fields, FILE_N_FIELDS) || !json_end(&f->r) ||
+        !check_head(f, fields) || !read_if_there(f, &fields[FILE_NORMALIZER], hf_read_normalizer) ||
+        !read_if_there(f, &fields[FILE_PRE_TOKENIZER], hf_read_pre_tokenizer))
+        return false;
+    const model_kind by_pipeline = f->m->kind;
+    f->r.at = fields[FILE_MODEL].at;
+    if (!read_model(f))
+        return false;
+    if (by_pipeline == MODEL_BYTE_BPE && f->m->kind == MODEL_UNIGRAM)
+        return model_fail(f->err, 0, "ByteLevel together with Unigram is not supported");
+    f->r.at = fields[FILE_ADDED_TOKENS].at;
+    if (f->r.at && !read_added_tokens(f))
+        return false;
+    f->m->decode = DECODE_UNKNOWN;
+    return read_if_there(f, &fields[FILE_DECODER], hf_read_decoder) &&
+           read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);
+}
+
+bool load_hf_json(model *m, const model_source *source, model_error *err)
+{
+    hf_file f = {.m = m, .err = err};
+    if (source->pattern)
+        return model_fail(err, 0, "--pattern %s: a tokenizer.json brings its own pattern",
+                          source->pattern);
+    json_reader_init(&f.r, source->data, source->n_bytes);
+    const bool ok = read_file(&f);
+    if (!ok && f.r.failure[0])
+        model_fail_json(err, "", &f.r);
+    json_reader_free(&f.r);
+    name_table_free(&f.names);
+    return ok;
+}

@@ -1,0 +1,264 @@
+#include "tokenizer/load/load_hf_pipeline.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/base64.h"
+#include "tokenizer/load/hf_json.h"
+
+/* ---- Normalizer ---- */
+
+typedef struct component_context {
+    model *m;
+    model_error *err;
+} component_context;
+
+static void free_text(model_text *text)
+{
+    free(text->s);
+    *text = (model_text){0};
+}
+
+static bool set_text(json_reader *r, model_text *text, json_string s)
+{
+    return model_text_set(text, s.s, s.n_bytes) || json_no_memory(r);
+}
+
+static bool read_prepend(json_reader *r, normalize_step *step)
+{
+    json_field fields[] = {{"type", 0}, {"prepend", 0}};
+    json_string text = {"", 0};
+    return json_read_fields(r, "Prepend", fields, HF_N(fields)) &&
+           json_field_string(r, &fields[1], &text) && set_text(r, &step->to, text);
+}
+
+static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
+{
+    json_field fields[] = {{"type", 0}, {"pattern", 0}, {"content", 0}};
+    json_string content = {"", 0};
+    hf_pattern p;
+    if (!json_read_fields(r, "Replace", fields, HF_N(fields)) ||
+        !hf_read_pattern(r, &fields[1], "Replace", &p))
+        return false;
+    if (p.regex && !json_string_is(p.text, " {2,}"))
+        return model_fail(err, fields[1].at, "normalizer Replace: the regex %.*s is not known",
+                          hf_shown(p.text), p.text.s);
+    if (p.text.n_bytes == 0)
+        return model_fail(err, fields[1].at, "normalizer Replace of nothing");
+    if (p.regex) {
+        step->kind = NORMALIZE_REPLACE_RUNS;
+        p.text = (json_string){" ", 1};
+    }
+    return set_text(r, &step->from, p.text) && json_field_string(r, &fields[2], &content) &&
+           set_text(r, &step->to, content);
+}
+
+static bool read_strip(json_reader *r, normalize_step *step)
+{
+    json_field fields[] = {{"type", 0}, {"strip_left", 0}, {"strip_right", 0}};
+    if (!json_read_fields(r, "Strip", fields, HF_N(fields)))
+        return false;
+    if (!fields[1].at || !fields[2].at)
+        return json_fail(r, "normalizer Strip without strip_left or strip_right");
+    return json_field_bool(r, &fields[1], &step->left) &&
+           json_field_bool(r, &fields[2], &step->right);
+}
+
+static bool read_precompiled(json_reader *r, normalize_step *step, model_error *err)
+{
+    json_field fields[] = {{"type", 0}, {"precompiled_charsmap", 0}};
+    json_string text = {"", 0};
+    if (!json_read_fields(r, "Precompiled", fields, HF_N(fields)) ||
+        !json_field_string(r, &fields[1], &text))
+        return false;
+    step->to.s = malloc(BASE64_ROOM(text.n_bytes) + 1);
+    if (!step->to.s)
+        return json_no_memory(r);
+    step->to.n_bytes = base64_decode(text.s, text.n_bytes, (uint8_t *)step->to.s);
+    if (step->to.n_bytes == BASE64_BAD) {
+        step->to.n_bytes = 0;
+        return model_fail(err, fields[1].at, "precompiled_charsmap is not base64");
+    }
+    step->to.s[step->to.n_bytes] = '\0';
+    return model_check_charsmap(&step->to, err);
+}
+
+static bool read_normalizer(json_reader *r, const char *type, void *context)
+{
+    static const struct {
+        const char *type;
+        normalize_kind kind;
+    } known[] = {{"NFC", NORMALIZE_NFC},         {"NFKC", NORMALIZE_NFKC},
+                 {"Prepend", NORMALIZE_PREPEND}, {"Replace", NORMALIZE_REPLACE},
+                 {"Strip", NORMALIZE_STRIP},     {"Precompiled", NORMALIZE_CHARSMAP}};
+    const component_context *c = context;
+    size_t i = 0;
+    while (i < HF_N(known) && strcmp(known[i].type, type) != 0)
+        i++;
+    if (i == HF_N(known))
+        return model_fail(c->err, r->at, "normalizer %s is not supported",
+                          type[0] ? type : "without a type");
+    normalize_step *step = model_add_step(c->m, known[i].kind, c->err);
+    if (!step)
+        return false;
+    switch (step->kind) {
+    case NORMALIZE_PREPEND:
+        return read_prepend(r, step);
+    case NORMALIZE_REPLACE:
+        return read_replace(r, step, c->err);
+    case NORMALIZE_STRIP:
+        return read_strip(r, step);
+    case NORMALIZE_CHARSMAP:
+        return read_precompiled(r, step, c->err);
+    default:
+        return hf_read_bare(r, type);
+    }
+}
+
+bool hf_read_normalizer(json_reader *r, model *m, model_error *err)
+{
+    component_context c = {m, err};
+    const hf_sequence s = {"normalizer", "normalizers", read_normalizer, &c};
+    return hf_read_components(r, &s);
+}
+
+/* ---- Post-processor ---- */
+
+typedef struct
+    template_ends { /* how many specials stand before and after the text; the last ones */
+    size_t n_before, n_after;
+    model_text before, after;
+} template_ends;
+
+/* {"Sequence": {"id": "A"}} or {"SpecialToken": {"id": "<s>"}} */
+static bool read_piece(json_reader *r, template_ends *ends, bool *text_seen)
+{
+    json_field fields[] = {{"Sequence", 0}, {"SpecialToken", 0}};
+    json_field parts[] = {{"id", 0}, {"type_id", 0}};
+    json_string id = {"", 0};
+    if (!json_read_fields(r, "TemplateProcessing", fields, HF_N(fields)))
+        return false;
+    *text_seen |= fields[0].at != 0;
+    if (!fields[1].at)
+        return true;
+    const size_t end = r->at;
+    r->at = fields[1].at;
+    if (!json_read_fields(r, "SpecialToken", parts, HF_N(parts)) ||
+        !json_field_string(r, &parts[0], &id))
+        return false;
+    r->at = end;
+    ends->n_before += !*text_seen;
+    ends->n_after += *text_seen;
+    return set_text(r, *text_seen ? &ends->after : &ends->before, id);
+}
+
+/* {"id": "<s>", "ids": [1], "tokens": ["<s>"]}; MODEL_NO_ID when there is not one id. */
+static bool read_special_id(json_reader *r, uint32_t *id)
+{
+    json_field fields[] = {{"id", 0}, {"ids", 0}, {"tokens", 0}};
+    uint64_t value = 0;
+    size_t n = 0;
+    if (!json_read_fields(r, "special_tokens", fields, HF_N(fields)))
+        return false;
+    if (!fields[1].at)
+        return json_fail(r, "special_tokens without ids");
+    const size_t end = r->at;
+    r->at = fields[1].at;
+    if (!json_begin(r, JSON_ARRAY))
+        return false;
+    for (; json_next_item(r); n++) {
+        if (!json_read_uint(r, &value))
+            return false;
+    }
+    r->at = end;
+    *id = n == 1 && value < MODEL_MAX_TOKENS ? (uint32_t)value : MODEL_NO_ID;
+    return r->failure[0] == '\0';
+}
+
+static bool text_is(const model_text *text, json_string s)
+{
+    return text->s && text->n_bytes == s.n_bytes && memcmp(text->s, s.s, s.n_bytes) == 0;
+}
+
+static bool read_template_ids(json_reader *r, const template_ends *ends, model *m)
+{
+    json_string key;
+    if (!json_begin(r, JSON_OBJECT))
+        return false;
+    while (json_next_key(r, &key)) {
+        uint32_t id = MODEL_NO_ID;
+        const bool before = ends->n_before == 1 && text_is(&ends->before, key);
+        const bool after = ends->n_after == 1 && text_is(&ends->after, key);
+        if (!read_special_id(r, &id))
+            return false;
+        if (before)
+            m->bos_id = id;
+        if (after)
+            m->eos_id = id;
+    }
+    return r->failure[0] == '\0';
+}
+
+static bool read_template(json_reader *r, model *m)
+{
+    json_field fields[] = {{"type", 0}, {"single", 0}, {"pair", 0}, {"special_tokens", 0}};
+    template_ends ends = {0};
+    bool text_seen = false;
+    if (!json_read_fields(r, "TemplateProcessing", fields, HF_N(fields)))
+        return false;
+    if (!fields[1].at || !fields[3].at)
+        return json_fail(r, "TemplateProcessing without single or special_tokens");
+    const size_t end = r->at;
+    r->at = fields[1].at;
+    bool ok = json_begin(r, JSON_ARRAY);
+    while (ok && json_next_item(r))
+        ok = read_piece(r, &ends, &text_seen);
+    r->at = fields[3].at;
+    ok = ok && r->failure[0] == '\0' && read_template_ids(r, &ends, m);
+    r->at = end;
+    free_text(&ends.before);
+    free_text(&ends.after);
+    return ok;
+}
+
+/* ["</s>", 2] */
+static bool read_named_id(json_reader *r, const json_field *field, uint32_t *id)
+{
+    json_string name;
+    uint64_t value = MODEL_NO_ID;
+    const size_t at = r->at;
+    if (!field->at)
+        return json_fail(r, "post_processor without sep or cls");
+    r->at = field->at;
+    const bool ok = json_begin(r, JSON_ARRAY) && json_next_item(r) && json_read_string(r, &name) &&
+                    json_next_item(r) && json_read_uint(r, &value);
+    if (!ok || json_next_item(r) || r->failure[0])
+        return json_fail(r, "a token and its id are expected here");
+    r->at = at;
+    *id = value < MODEL_MAX_TOKENS ? (uint32_t)value : MODEL_NO_ID;
+    return true;
+}
+
+static bool read_post_processor(json_reader *r, const char *type, void *context)
+{
+    const component_context *c = context;
+    if (strcmp(type, "TemplateProcessing") == 0)
+        return read_template(r, c->m);
+    if (strcmp(type, "ByteLevel") == 0) /* trims offsets, nothing else */
+        return json_skip(r);
+    if (strcmp(type, "RobertaProcessing") != 0 && strcmp(type, "BertProcessing") != 0)
+        return model_fail(c->err, r->at, "post_processor %s is not supported",
+                          type[0] ? type : "without a type");
+    json_field fields[] = {
+        {"type", 0}, {"sep", 0}, {"cls", 0}, {"trim_offsets", 0}, {"add_prefix_space", 0}};
+    return json_read_fields(r, type, fields, HF_N(fields)) &&
+           read_named_id(r, &fields[2], &c->m->bos_id) &&
+           read_named_id(r, &fields[1], &c->m->eos_id);
+}
+
+bool hf_read_post_processor(json_reader *r, model *m, model_error *err)
+{
+    component_context c = {m, err};
+    const hf_sequence s = {"post_processor", "processors", read_post_processor, &c};
+    return hf_read_components(r, &s);
+}

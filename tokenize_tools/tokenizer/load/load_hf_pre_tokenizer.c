@@ -1,0 +1,299 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "tokenizer/load/hf_json.h"
+#include "tokenizer/split/known_regex.h"
+#include "tokenizer/load/load_hf_pipeline.h"
+#include "text/utf8.h"
+
+#define SPACE_MARK "\xE2\x96\x81" /* U+2581 */
+
+/* ---- Pre-tokenizer: its parts ---- */
+
+typedef enum part_kind {
+    PART_BYTE_LEVEL,
+    PART_SPLIT,
+    PART_METASPACE,
+    PART_DIGITS,
+    PART_PUNCTUATION,
+    PART_WHITESPACE_SPLIT
+} part_kind;
+
+typedef struct part {
+    part_kind kind;
+    bool prefix_space, use_regex;   /* ByteLevel */
+    known_regex regex;              /* Split; REGEX_UNKNOWN for the string " " */
+    bool isolated, removed, invert; /* Split, Punctuation: Isolated, Removed */
+    bool contiguous;                /* Punctuation */
+    bool individual;                /* Digits */
+    bool metaspace_split;
+    prepend_scheme prepend;
+} part;
+
+#define MAX_PARTS 8
+
+typedef struct part_list {
+    part parts[MAX_PARTS];
+    size_t n;
+    model_error *err;
+} part_list;
+
+static bool read_byte_level(json_reader *r, part *p)
+{
+    json_field fields[] = {
+        {"type", 0}, {"add_prefix_space", 0}, {"trim_offsets", 0}, {"use_regex", 0}};
+    p->use_regex = true;
+    if (!json_read_fields(r, "ByteLevel", fields, HF_N(fields)))
+        return false;
+    if (!fields[1].at)
+        return json_fail(r, "pre_tokenizer ByteLevel without add_prefix_space");
+    return json_field_bool(r, &fields[1], &p->prefix_space) &&
+           json_field_bool(r, &fields[3], &p->use_regex);
+}
+
+static bool read_behavior(json_reader *r, const json_field *field, part *p)
+{
+    static const char *const names[] = {"Isolated", "Removed", "Contiguous", "MergedWithPrevious",
+                                        "MergedWithNext"};
+    json_string behavior = {names[0], strlen(names[0])};
+    if (!json_field_string(r, field, &behavior))
+        return false;
+    size_t i = 0;
+    while (i < HF_N(names) && !json_string_is(behavior, names[i]))
+        i++;
+    p->isolated = i == 0;
+    p->removed = i == 1;
+    p->contiguous = i == 2;
+    return i < HF_N(names) ||
+           json_fail(r, "the behavior %.*s is not known", hf_shown(behavior), behavior.s);
+}
+
+static bool read_split(json_reader *r, part *p, model_error *err)
+{
+    json_field fields[] = {{"type", 0}, {"pattern", 0}, {"behavior", 0}, {"invert", 0}};
+    hf_pattern pattern;
+    if (!json_read_fields(r, "Split", fields, HF_N(fields)) ||
+        !hf_read_pattern(r, &fields[1], "Split", &pattern))
+        return false;
+    p->regex =
+        pattern.regex ? known_regex_find(pattern.text.s, pattern.text.n_bytes) : REGEX_UNKNOWN;
+    if (pattern.regex && p->regex == REGEX_UNKNOWN)
+        return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not known",
+                          hf_shown(pattern.text), pattern.text.s);
+    if (!pattern.regex && !json_string_is(pattern.text, " "))
+        return model_fail(err, fields[1].at, "pre_tokenizer Split at \"%.*s\" is not supported",
+                          hf_shown(pattern.text), pattern.text.s);
+    if (!fields[2].at || !fields[3].at)
+        return json_fail(r, "pre_tokenizer Split without behavior or invert");
+    return read_behavior(r, &fields[2], p) && json_field_bool(r, &fields[3], &p->invert);
+}
+
+bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
+{
+    static const char *const schemes[] = {
+        [PREPEND_NEVER] = "never", [PREPEND_FIRST] = "first", [PREPEND_ALWAYS] = "always"};
+    json_field fields[] = {{"type", 0},           {"replacement", 0}, {"add_prefix_space", 0},
+                           {"prepend_scheme", 0}, {"split", 0},       {"str_rep", 0}};
+    bool prefix_space = true;
+    json_string replacement = {"", 0}, scheme = {"always", 6};
+    *split = true;
+    if (!json_read_fields(r, "Metaspace", fields, HF_N(fields)) ||
+        !json_field_string(r, &fields[1], &replacement))
+        return false;
+    if (!json_string_is(replacement, SPACE_MARK))
+        return json_fail(r, "Metaspace: the replacement is \"%.*s\", not U+2581",
+                         hf_shown(replacement), replacement.s);
+    if (!json_field_bool(r, &fields[2], &prefix_space) ||
+        !json_field_string(r, &fields[3], &scheme) || !json_field_bool(r, &fields[4], split))
+        return false;
+    size_t i = 0;
+    while (i < HF_N(schemes) && !json_string_is(scheme, schemes[i]))
+        i++;
+    if (i == HF_N(schemes))
+        return json_fail(r, "Metaspace: the prepend_scheme %.*s is not known", hf_shown(scheme),
+                         scheme.s);
+    *prepend = (prepend_scheme)i;
+    if (!prefix_space && *prepend != PREPEND_NEVER) /* tokenizers refuses it, too */
+        return json_fail(r, "Metaspace: add_prefix_space does not match prepend_scheme");
+    return true;
+}
+
+static bool read_digits(json_reader *r, part *p)
+{
+    json_field fields[] = {{"type", 0}, {"individual_digits", 0}};
+    if (!json_read_fields(r, "Digits", fields, HF_N(fields)))
+        return false;
+    if (!fields[1].at)
+        return json_fail(r, "pre_tokenizer Digits without individual_digits");
+    return json_field_bool(r, &fields[1], &p->individual);
+}
+
+static bool read_punctuation(json_reader *r, part *p)
+{
+    json_field fields[] = {{"type", 0}, {"behavior", 0}};
+    return json_read_fields(r, "Punctuation", fields, HF_N(fields)) &&
+           read_behavior(r, &fields[1], p);
+}
+
+static const char *const part_names[] = {
+    [PART_BYTE_LEVEL] = "ByteLevel",    [PART_SPLIT] = "Split",
+    [PART_METASPACE] = "Metaspace",     [PART_DIGITS] = "Digits",
+    [PART_PUNCTUATION] = "Punctuation", [PART_WHITESPACE_SPLIT] = "WhitespaceSplit"};
+
+static bool read_part(json_reader *r, const char *type, void *context)
+{
+    part_list *list = context;
+    size_t i = 0;
+    while (i < HF_N(part_names) && strcmp(part_names[i], type) != 0)
+        i++;
+    if (i == HF_N(part_names))
+        return model_fail(list->err, r->at, "pre_tokenizer %s is not supported",
+                          type[0] ? type : "without a type");
+    if (list->n == MAX_PARTS)
+        return model_fail(list->err, r->at, "more than %d pre_tokenizers", MAX_PARTS);
+    part *p = &list->parts[list->n++];
+    *p = (part){.kind = (part_kind)i};
+    switch (p->kind) {
+    case PART_BYTE_LEVEL:
+        return read_byte_level(r, p);
+    case PART_SPLIT:
+        return read_split(r, p, list->err);
+    case PART_METASPACE:
+        return hf_read_metaspace(r, &p->prepend, &p->metaspace_split);
+    case PART_DIGITS:
+        return read_digits(r, p);
+    case PART_PUNCTUATION:
+        return read_punctuation(r, p);
+    default:
+        return hf_read_bare(r, type);
+    }
+}
+
+/* ---- Pre-tokenizer: what the parts make together ---- */
+
+static bool is_byte_level(const part *p, bool use_regex)
+{
+    return p->kind == PART_BYTE_LEVEL && p->use_regex == use_regex && !p->prefix_space;
+}
+
+/* Split at what the regex matches; what it does not match is a word, too. */
+static bool is_stage(const part *p, known_regex regex)
+{
+    return p->kind == PART_SPLIT && p->regex == regex && p->isolated && !p->invert;
+}
+
+/* A pattern in which every character belongs to a match: then inverting does nothing to Isolated,
+ * and what is Removed by an inverted one is nothing. */
+static split_pattern whole_pattern(const part *p)
+{
+    const bool keeps_all = p->isolated || (p->removed && p->invert);
+    return p->kind == PART_SPLIT && keeps_all ? known_regex_split(p->regex) : SPLIT_N_PATTERNS;
+}
+
+static split_pattern byte_level_split(const part *p, size_t n)
+{
+    if (n == 1 && p[0].kind == PART_BYTE_LEVEL)
+        return p[0].use_regex ? SPLIT_GPT2 : SPLIT_NONE;
+    if (n == 2 && is_byte_level(&p[1], false))
+        return whole_pattern(&p[0]);
+    if (n == 2 && p[0].kind == PART_DIGITS && p[0].individual && is_byte_level(&p[1], true))
+        return SPLIT_STARCODER;
+    if (n == 4 && is_stage(&p[0], REGEX_NUMBERS) && is_stage(&p[1], REGEX_CJK) &&
+        is_stage(&p[2], REGEX_DEEPSEEK_WORDS) && is_byte_level(&p[3], false))
+        return SPLIT_DEEPSEEK3;
+    if (n == 4 && p[0].kind == PART_PUNCTUATION && p[0].contiguous && is_byte_level(&p[1], true) &&
+        p[2].kind == PART_DIGITS && !p[2].individual && is_stage(&p[3], REGEX_DIGITS))
+        return SPLIT_FALCON;
+    return SPLIT_N_PATTERNS;
+}
+
+static bool leaves_no_space(const model *m)
+{
+    const normalize_step *last = m->n_steps ? &m->steps[m->n_steps - 1] : NULL;
+    return last && last->kind == NORMALIZE_REPLACE && last->from.n_bytes == 1 &&
+           last->from.s[0] == ' ' && !memchr(last->to.s, ' ', last->to.n_bytes);
+}
+
+static bool is_one_character(const model_text *text)
+{
+    uint32_t code_point;
+    return text->n_bytes > 0 &&
+           utf8_decode((const uint8_t *)text->s, text->n_bytes, &code_point) == text->n_bytes;
+}
+
+/* Where tokenizers has replaced several characters by others, or taken some away, it does not know
+ * the first one for the first any more. */
+static bool loses_beginning(const normalize_step *s)
+{
+    return (s->kind == NORMALIZE_STRIP && s->left) || s->kind == NORMALIZE_REPLACE_RUNS ||
+           (s->kind == NORMALIZE_REPLACE && (!is_one_character(&s->from) || s->to.n_bytes == 0));
+}
+
+static bool set_metaspace(model *m, const part *p, model_error *err)
+{
+    for (size_t i = 0; i < m->n_steps; i++) {
+        if (p->prepend == PREPEND_FIRST && loses_beginning(&m->steps[i]))
+            return model_fail(err, 0,
+                              "Metaspace with prepend_scheme first after a normalizer that takes "
+                              "the beginning away is not supported");
+    }
+    m->metaspace = true;
+    m->prepend = p->prepend;
+    m->metaspace_split = p->metaspace_split;
+    return true;
+}
+
+static const char *flag(bool set, const char *name)
+{
+    return set ? name : "";
+}
+
+static bool fail_unknown(const part_list *list)
+{
+    char text[400] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < list->n && at < sizeof text; i++) {
+        const part *p = &list->parts[i];
+        at += (size_t)snprintf(
+            text + at, sizeof text - at, "%s%s%s%s%s%s%s%s", i ? ", " : "", part_names[p->kind],
+            flag(p->use_regex, " use_regex"), flag(p->prefix_space, " add_prefix_space"),
+            flag(p->individual, " individual_digits"), flag(p->isolated, " Isolated"),
+            flag(p->removed, " Removed"), flag(p->invert, " invert"));
+    }
+    return model_fail(list->err, 0, "pre_tokenizer: this combination is not known: %s", text);
+}
+
+static bool set_characters(model *m, const part_list *list)
+{
+    const part *p = list->parts;
+    const size_t n = list->n;
+    m->whitespace_split = n == 2 && p[0].kind == PART_WHITESPACE_SPLIT;
+    if (n > 0 && n <= 2 && p[n - 1].kind == PART_METASPACE && (n == 1 || m->whitespace_split))
+        return set_metaspace(m, &p[n - 1], list->err);
+    /* Gemma splits at spaces, of which its normalizer has left none. */
+    if (n == 1 && p[0].kind == PART_SPLIT && p[0].regex == REGEX_UNKNOWN && !p[0].invert &&
+        leaves_no_space(m))
+        return true;
+    return n == 0 || fail_unknown(list);
+}
+
+bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
+{
+    part_list list = {.err = err};
+    const hf_sequence s = {"pre_tokenizer", "pretokenizers", read_part, &list};
+    if (!hf_read_components(r, &s))
+        return false;
+    m->kind = MODEL_CHAR_BPE;
+    for (size_t i = 0; i < list.n; i++) {
+        if (list.parts[i].kind == PART_BYTE_LEVEL)
+            m->kind = MODEL_BYTE_BPE;
+    }
+    if (m->kind == MODEL_CHAR_BPE)
+        return set_characters(m, &list);
+    m->split = byte_level_split(list.parts, list.n);
+    m->prefix_space = list.parts[0].prefix_space;
+    if (m->split != SPLIT_N_PATTERNS)
+        return true;
+    m->split = SPLIT_NONE;
+    return fail_unknown(&list);
+}

@@ -1,0 +1,381 @@
+#include <math.h>
+#include <string.h>
+
+#include "tokenizer/model/model.h"
+#include "tokenizer/model/name_table.h"
+#include "text/utf8.h"
+
+/* sentencepiece has the same limits. */
+#define MAX_PIECE_BYTES 7999
+
+/* ---- Protocol buffers ---- */
+
+typedef struct pb_reader {
+    const uint8_t *data; /* of the whole file: offsets in messages count from there */
+    size_t at, end;
+    bool damaged;
+} pb_reader;
+
+enum {
+    PB_VARINT = 0,
+    PB_FIXED64 = 1,
+    PB_BYTES = 2,
+    PB_FIXED32 = 5
+};
+
+typedef struct pb_field {
+    uint64_t number;
+    unsigned wire_type;
+    uint64_t value;     /* PB_VARINT, PB_FIXED32 */
+    size_t at, n_bytes; /* PB_BYTES: where they are in the file */
+} pb_field;
+
+static bool pb_damaged(pb_reader *r)
+{
+    r->damaged = true;
+    return false;
+}
+
+static bool pb_varint(pb_reader *r, uint64_t *value)
+{
+    *value = 0;
+    for (unsigned shift = 0; shift < 70; shift += 7) {
+        if (r->at == r->end)
+            return pb_damaged(r);
+        const uint8_t byte = r->data[r->at++];
+        if (shift == 63 && byte > 1)
+            return pb_damaged(r);
+        *value |= (uint64_t)(byte & 0x7F) << shift;
+        if (byte < 0x80)
+            return true;
+    }
+    return pb_damaged(r);
+}
+
+static bool pb_take(pb_reader *r, uint64_t n_bytes, pb_field *field)
+{
+    if (n_bytes > r->end - r->at)
+        return pb_damaged(r);
+    field->at = r->at;
+    field->n_bytes = (size_t)n_bytes;
+    r->at += (size_t)n_bytes;
+    return true;
+}
+
+/* The next field of the message; false: there is none, or the message is damaged. */
+static bool pb_next(pb_reader *r, pb_field *field)
+{
+    uint64_t tag;
+    *field = (pb_field){0};
+    if (r->damaged || r->at == r->end || !pb_varint(r, &tag))
+        return false;
+    field->number = tag >> 3;
+    field->wire_type = tag & 7;
+    if (field->number == 0 || field->number > 0x1FFFFFFF)
+        return pb_damaged(r);
+    switch (field->wire_type) {
+    case PB_VARINT:
+        return pb_varint(r, &field->value);
+    case PB_FIXED64:
+        return pb_take(r, 8, field);
+    case PB_BYTES:
+        return pb_varint(r, &field->value) && pb_take(r, field->value, field);
+    case PB_FIXED32:
+        if (!pb_take(r, 4, field))
+            return false;
+        for (unsigned i = 0; i < 4; i++)
+            field->value |= (uint64_t)r->data[field->at + i] << 8 * i;
+        return true;
+    default:
+        return pb_damaged(r);
+    }
+}
+
+/* A field of another type than the format says is damage: a parser would skip it and go on with a
+ * default that nobody meant. */
+static bool pb_is(pb_reader *r, const pb_field *field, uint64_t number, unsigned wire_type)
+{
+    if (field->number != number)
+        return false;
+    return field->wire_type == wire_type || pb_damaged(r);
+}
+
+static pb_reader pb_message(const pb_reader *r, const pb_field *field)
+{
+    return (pb_reader){r->data, field->at, field->at + field->n_bytes, false};
+}
+
+/* ---- The specs ---- */
+
+typedef struct spm_file {
+    const uint8_t *data;
+    model *m;
+    model_error *err;
+    uint64_t model_type;
+    bool byte_fallback;
+    model_text bos_piece, eos_piece; /* not owned; not ended by NUL */
+    /* Unigram lets a normal piece have the name of a reserved one. */
+    name_table pieces, reserved;
+    bool bytes_seen[256];
+} spm_file;
+
+static const char *const kinds_of_models[] = {"", "Unigram", "BPE", "word", "char"};
+
+static bool spm_damaged(const spm_file *f, const pb_reader *r)
+{
+    return model_fail(f->err, r->at, "damaged, or no SentencePiece model");
+}
+
+static model_text bytes_of(const spm_file *f, const pb_field *field)
+{
+    return (model_text){(char *)(uintptr_t)(f->data + field->at), field->n_bytes};
+}
+
+static bool read_trainer(spm_file *f, pb_reader r)
+{
+    pb_field field;
+    while (pb_next(&r, &field)) {
+        if (pb_is(&r, &field, 3, PB_VARINT))
+            f->model_type = field.value;
+        else if (pb_is(&r, &field, 24, PB_VARINT))
+            f->m->whitespace_as_suffix = field.value != 0;
+        else if (pb_is(&r, &field, 35, PB_VARINT))
+            f->byte_fallback = field.value != 0;
+        else if (pb_is(&r, &field, 46, PB_BYTES))
+            f->bos_piece = bytes_of(f, &field);
+        else if (pb_is(&r, &field, 47, PB_BYTES))
+            f->eos_piece = bytes_of(f, &field);
+    }
+    return !r.damaged || spm_damaged(f, &r);
+}
+
+static bool read_normalizer(spm_file *f, pb_reader r)
+{
+    pb_field field;
+    while (pb_next(&r, &field)) {
+        if (pb_is(&r, &field, 2, PB_BYTES)) {
+            const model_text blob = bytes_of(f, &field);
+            if (!model_text_set(&f->m->charsmap, blob.s, blob.n_bytes))
+                return model_no_memory(f->err);
+        } else if (pb_is(&r, &field, 3, PB_VARINT))
+            f->m->dummy_prefix = field.value != 0;
+        else if (pb_is(&r, &field, 4, PB_VARINT))
+            f->m->collapse_spaces = field.value != 0;
+        else if (pb_is(&r, &field, 5, PB_VARINT))
+            f->m->escape_spaces = field.value != 0;
+    }
+    return !r.damaged || spm_damaged(f, &r);
+}
+
+static bool read_specs(spm_file *f, pb_reader r)
+{
+    pb_field field;
+    while (pb_next(&r, &field)) {
+        if (pb_is(&r, &field, 2, PB_BYTES) && !read_trainer(f, pb_message(&r, &field)))
+            return false;
+        if (pb_is(&r, &field, 3, PB_BYTES) && !read_normalizer(f, pb_message(&r, &field)))
+            return false;
+    }
+    return !r.damaged || spm_damaged(f, &r);
+}
+
+/* ---- Pieces ---- */
+
+enum {
+    PIECE_NORMAL = 1,
+    PIECE_UNKNOWN,
+    PIECE_CONTROL,
+    PIECE_USER_DEFINED,
+    PIECE_UNUSED,
+    PIECE_BYTE
+};
+
+typedef struct piece {
+    uint32_t id;
+    model_text text;
+    float score;
+    uint64_t type;
+} piece;
+
+static bool read_piece(spm_file *f, pb_reader r, piece *p)
+{
+    pb_field field;
+    while (pb_next(&r, &field)) {
+        if (pb_is(&r, &field, 1, PB_BYTES)) {
+            p->text = bytes_of(f, &field);
+        } else if (pb_is(&r, &field, 2, PB_FIXED32)) {
+            const uint32_t bits = (uint32_t)field.value;
+            memcpy(&p->score, &bits, sizeof p->score);
+        } else if (pb_is(&r, &field, 3, PB_VARINT))
+            p->type = field.value;
+    }
+    return !r.damaged || spm_damaged(f, &r);
+}
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+/* <0xNN>; -1: it is not. */
+static int byte_of_piece(const model_text *text)
+{
+    if (text->n_bytes != 6 || memcmp(text->s, "<0x", 3) != 0 || text->s[5] != '>')
+        return -1;
+    const int high = hex_digit(text->s[3]), low = hex_digit(text->s[4]);
+    return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+static bool check_piece(const spm_file *f, const piece *p)
+{
+    const model_text *text = &p->text;
+    if (text->n_bytes == 0)
+        return model_fail(f->err, 0, "piece %u is empty", p->id);
+    if (text->n_bytes > MAX_PIECE_BYTES)
+        return model_fail(f->err, 0, "piece %u has %zu bytes, %d is the limit", p->id,
+                          text->n_bytes, MAX_PIECE_BYTES);
+    if (utf8_valid_prefix((const uint8_t *)text->s, text->n_bytes) < text->n_bytes)
+        return model_fail(f->err, 0, "piece %u is not UTF-8", p->id);
+    if (memchr(text->s, '\0', text->n_bytes) && !(f->byte_fallback && text->n_bytes == 1))
+        return model_fail(f->err, 0, "piece %u has a NUL", p->id);
+    if (!isfinite(p->score))
+        return model_fail(f->err, 0, "the score of piece %u is not a number", p->id);
+    if (p->type < PIECE_NORMAL || p->type > PIECE_BYTE)
+        return model_fail(f->err, 0, "piece %u: the type %llu is not known", p->id,
+                          (unsigned long long)p->type);
+    return true;
+}
+
+/* sentencepiece leaves out a NUL that stands beside <0x00>: some converters put it there. */
+static bool is_nul(const piece *p)
+{
+    return p->text.n_bytes == 1 && p->text.s[0] == '\0';
+}
+
+static bool name_piece(spm_file *f, const piece *p)
+{
+    const bool normal =
+        p->type == PIECE_NORMAL || p->type == PIECE_USER_DEFINED || p->type == PIECE_UNUSED;
+    name_table *names = normal || f->m->kind == MODEL_CHAR_BPE ? &f->pieces : &f->reserved;
+    switch (name_table_add(names, p->text.s, p->text.n_bytes, p->id)) {
+    case NAME_ADDED:
+        return true;
+    case NAME_THERE:
+        return model_fail(f->err, 0, "the piece \"%.*s\" comes twice",
+                          (int)(p->text.n_bytes < 100 ? p->text.n_bytes : 100), p->text.s);
+    case NAME_NO_MEMORY:
+        return model_no_memory(f->err);
+    default:
+        return model_fail(f->err, 0, "pieces that were made to collide");
+    }
+}
+
+static bool add_byte(spm_file *f, const piece *p, new_token *token, uint8_t *byte)
+{
+    const int value = byte_of_piece(&p->text);
+    if (value < 0 || !f->byte_fallback)
+        return model_fail(f->err, 0, "piece %u is a byte, but %s", p->id,
+                          value < 0 ? "not written <0xNN>" : "byte_fallback is off");
+    *byte = (uint8_t)value;
+    f->bytes_seen[value] = true;
+    token->bytes = byte;
+    token->n_bytes = 1;
+    return true;
+}
+
+static bool add_piece(spm_file *f, const piece *p)
+{
+    static const token_kind kinds[] = {
+        [PIECE_NORMAL] = TOKEN_NORMAL,   [PIECE_UNKNOWN] = TOKEN_UNKNOWN,
+        [PIECE_CONTROL] = TOKEN_CONTROL, [PIECE_USER_DEFINED] = TOKEN_USER_DEFINED,
+        [PIECE_UNUSED] = TOKEN_UNUSED,   [PIECE_BYTE] = TOKEN_BYTE};
+    uint8_t byte;
+    if (!check_piece(f, p))
+        return false;
+    new_token token = {p->id, p->text.s, p->text.n_bytes, kinds[p->type], (double)p->score};
+    if (is_nul(p)) {
+        token.kind = TOKEN_CONTROL;
+        return model_set_token(f->m, &token, f->err);
+    }
+    if (p->type == PIECE_BYTE && !add_byte(f, p, &token, &byte))
+        return false;
+    if (p->type == PIECE_UNKNOWN && f->m->unknown_id != MODEL_NO_ID)
+        return model_fail(f->err, 0, "two pieces of type unknown");
+    if (p->type == PIECE_UNKNOWN)
+        f->m->unknown_id = p->id;
+    return name_piece(f, p) && model_set_token(f->m, &token, f->err);
+}
+
+static bool read_pieces(spm_file *f, pb_reader r)
+{
+    pb_field field;
+    uint32_t id = 0;
+    while (pb_next(&r, &field)) {
+        if (!pb_is(&r, &field, 1, PB_BYTES))
+            continue;
+        piece p = {.id = id, .text = {(char *)(uintptr_t)f->data, 0}, .type = PIECE_NORMAL};
+        id++;
+        if (!read_piece(f, pb_message(&r, &field), &p) || !add_piece(f, &p))
+            return false;
+    }
+    return !r.damaged || spm_damaged(f, &r);
+}
+
+/* ---- The file ---- */
+
+static uint32_t control_id(const spm_file *f, const model_text *name, const char *otherwise)
+{
+    const name_table *names = f->m->kind == MODEL_CHAR_BPE ? &f->pieces : &f->reserved;
+    const uint32_t id = name->n_bytes ? name_table_find(names, name->s, name->n_bytes)
+                                      : name_table_find(names, otherwise, strlen(otherwise));
+    return id != NAME_TABLE_NONE && f->m->tokens[id].kind == TOKEN_CONTROL ? id : MODEL_NO_ID;
+}
+
+static bool set_kind(spm_file *f)
+{
+    model *m = f->m;
+    if (f->model_type != 1 && f->model_type != 2)
+        return model_fail(f->err, 0, "SentencePiece: the model type %s is not supported",
+                          f->model_type == 3 || f->model_type == 4 ? kinds_of_models[f->model_type]
+                                                                   : "of this file");
+    m->kind = f->model_type == 2 ? MODEL_CHAR_BPE : MODEL_UNIGRAM;
+    m->rule = MERGE_SCORED;
+    m->family = f->model_type == 2 ? "SentencePiece BPE" : "SentencePiece Unigram";
+    m->byte_fallback = f->byte_fallback;
+    if (m->charsmap.n_bytes > 0 && !model_check_charsmap(&m->charsmap, f->err))
+        return false;
+    return model_add_step(m, NORMALIZE_SENTENCEPIECE, f->err) != NULL;
+}
+
+static bool check_pieces(const spm_file *f)
+{
+    if (f->m->n_tokens == 0)
+        return model_fail(f->err, 0, "there are no pieces: this is no SentencePiece model");
+    if (f->m->unknown_id == MODEL_NO_ID && !f->byte_fallback)
+        return model_fail(f->err, 0, "there is no piece for unknown characters");
+    for (unsigned byte = 0; f->byte_fallback && byte < 256; byte++) {
+        if (!f->bytes_seen[byte])
+            return model_fail(f->err, 0, "byte_fallback, and there is no piece <0x%02X>", byte);
+    }
+    return true;
+}
+
+bool load_sentencepiece(model *m, const model_source *source, model_error *err)
+{
+    spm_file f = {.data = source->data, .m = m, .err = err, .model_type = 1};
+    const pb_reader r = {source->data, 0, source->n_bytes, false};
+    if (source->pattern || source->specials)
+        return model_fail(err, 0, "a SentencePiece model takes no %s",
+                          source->pattern ? "--pattern" : "--specials-file");
+    m->dummy_prefix = m->collapse_spaces = m->escape_spaces = true; /* the defaults */
+    const bool ok = read_specs(&f, r) && set_kind(&f) && read_pieces(&f, r) && check_pieces(&f);
+    if (ok) {
+        m->bos_id = control_id(&f, &f.bos_piece, "<s>");
+        m->eos_id = control_id(&f, &f.eos_piece, "</s>");
+    }
+    name_table_free(&f.pieces);
+    name_table_free(&f.reserved);
+    return ok;
+}

@@ -1,0 +1,216 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/load/hf_json.h"
+#include "tokenizer/split/known_regex.h"
+#include "tokenizer/load/load_bytes.h"
+#include "tokenizer/model/model.h"
+#include "tokenizer/load/presets.h"
+
+/* Files up to version 7 may leave out the list of specials. */
+#define LAST_WITHOUT_SPECIALS 7
+
+typedef struct tekken_file {
+    json_reader r;
+    byte_vocabulary words;
+    name_table contents; /* of the specials */
+    uint64_t version, vocab_size, n_specials;
+} tekken_file;
+
+static model_error *err_of(const tekken_file *f)
+{
+    return f->words.err;
+}
+
+/* ---- config ---- */
+
+/* "v3", "v11" */
+static bool parse_version(tekken_file *f, json_string s)
+{
+    f->version = 0;
+    for (size_t i = 1; i < s.n_bytes && i < 6 && s.s[i] >= '0' && s.s[i] <= '9'; i++)
+        f->version = f->version * 10 + (uint64_t)(s.s[i] - '0');
+    return (s.n_bytes > 1 && s.s[0] == 'v' && f->version > 0) ||
+           model_fail(err_of(f), 0, "config: the version %.*s is not known", hf_shown(s), s.s);
+}
+
+static bool read_config(tekken_file *f, const json_field *config)
+{
+    json_field fields[] = {{"pattern", 0},
+                           {"num_vocab_tokens", 0},
+                           {"default_vocab_size", 0},
+                           {"default_num_special_tokens", 0},
+                           {"version", 0}};
+    json_reader *r = &f->r;
+    json_string pattern = {"", 0}, version = {"", 0};
+    r->at = config->at;
+    if (!json_read_fields(r, "config", fields, HF_N(fields)) ||
+        !json_field_string(r, &fields[0], &pattern))
+        return false;
+    if (known_regex_find(pattern.s, pattern.n_bytes) != REGEX_TEKKEN)
+        return model_fail(err_of(f), fields[0].at, "config: the pattern %.*s is not known",
+                          hf_shown(pattern), pattern.s);
+    f->words.m->split = SPLIT_TEKKEN;
+    if (!json_field_string(r, &fields[4], &version) || !parse_version(f, version) ||
+        !json_field_uint(r, &fields[2], &f->vocab_size) ||
+        !json_field_uint(r, &fields[3], &f->n_specials))
+        return false;
+    return (f->n_specials < f->vocab_size && f->vocab_size <= MODEL_MAX_TOKENS) ||
+           model_fail(err_of(f), config->at, "config: %llu tokens of which %llu are specials",
+                      (unsigned long long)f->vocab_size, (unsigned long long)f->n_specials);
+}
+
+/* ---- vocab ---- */
+
+static bool read_token(tekken_file *f, uint64_t rank)
+{
+    json_field fields[] = {{"rank", 0}, {"token_bytes", 0}, {"token_str", 0}};
+    json_string text = {"", 0};
+    uint64_t given = UINT64_MAX;
+    if (!json_read_fields(&f->r, "vocab", fields, HF_N(fields)) ||
+        !json_field_uint(&f->r, &fields[0], &given) || !json_field_string(&f->r, &fields[1], &text))
+        return false;
+    if (given != rank)
+        return json_fail(&f->r, "vocab: the rank %llu where %llu is expected",
+                         (unsigned long long)given, (unsigned long long)rank);
+    return bytes_add_base64(&f->words, (uint32_t)(f->n_specials + rank), text.s, text.n_bytes);
+}
+
+/* The file holds more tokens than the model uses. */
+static bool read_vocab(tekken_file *f, const json_field *vocab)
+{
+    const uint64_t n_wanted = f->vocab_size - f->n_specials;
+    uint64_t rank = 0;
+    f->r.at = vocab->at;
+    if (!json_begin(&f->r, JSON_ARRAY))
+        return false;
+    for (; json_next_item(&f->r); rank++) {
+        if (!(rank < n_wanted ? read_token(f, rank) : json_skip(&f->r)))
+            return false;
+    }
+    if (f->r.failure[0])
+        return false;
+    if (rank < n_wanted)
+        return model_fail(err_of(f), 0, "vocab: %llu tokens, %llu are expected",
+                          (unsigned long long)rank, (unsigned long long)n_wanted);
+    return bytes_check(&f->words);
+}
+
+/* ---- special_tokens ---- */
+
+static bool add_special(tekken_file *f, uint64_t id, const char *content, size_t n_bytes)
+{
+    if (n_bytes == 0 || id >= f->n_specials)
+        return model_fail(err_of(f), 0, "special_tokens: more than %llu, or one without text",
+                          (unsigned long long)f->n_specials);
+    const name_result added = name_table_add(&f->contents, content, n_bytes, (uint32_t)id);
+    if (added == NAME_NO_MEMORY)
+        return model_no_memory(err_of(f));
+    if (added != NAME_ADDED)
+        return model_fail(err_of(f), 0, "special_tokens: \"%.*s\" comes twice",
+                          (int)(n_bytes < 100 ? n_bytes : 100), content);
+    char *copy = malloc(n_bytes + 1);
+    if (!copy)
+        return model_no_memory(err_of(f));
+    memcpy(copy, content, n_bytes);
+    copy[n_bytes] = '\0';
+    const bool ok =
+        model_add_special(f->words.m, (uint32_t)id, (model_text){copy, n_bytes}, err_of(f));
+    free(copy);
+    return ok;
+}
+
+static bool read_special(tekken_file *f, uint64_t id)
+{
+    json_field fields[] = {{"rank", 0}, {"token_str", 0}, {"is_control", 0}};
+    json_string text = {"", 0};
+    uint64_t given = UINT64_MAX;
+    if (!json_read_fields(&f->r, "special_tokens", fields, HF_N(fields)) ||
+        !json_field_uint(&f->r, &fields[0], &given) || !json_field_string(&f->r, &fields[1], &text))
+        return false;
+    if (given != id)
+        return json_fail(&f->r, "special_tokens: the rank %llu where %llu is expected",
+                         (unsigned long long)given, (unsigned long long)id);
+    return add_special(f, id, text.s, text.n_bytes);
+}
+
+static bool read_listed_specials(tekken_file *f, const json_field *list, uint64_t *n)
+{
+    f->r.at = list->at;
+    if (!json_begin(&f->r, JSON_ARRAY))
+        return false;
+    for (; json_next_item(&f->r); ++*n) {
+        if (!read_special(f, *n))
+            return false;
+    }
+    return f->r.failure[0] == '\0';
+}
+
+static bool read_specials(tekken_file *f, const json_field *list)
+{
+    uint64_t n = 0;
+    const json_kind kind = json_field_kind(&f->r, list);
+    if (kind == JSON_NONE || kind == JSON_NULL) {
+        if (f->version > LAST_WITHOUT_SPECIALS)
+            return model_fail(err_of(f), 0, "there are no special_tokens, which version %llu needs",
+                              (unsigned long long)f->version);
+        if (f->n_specials < PRESET_N_TEKKEN)
+            return model_fail(err_of(f), 0, "config: fewer than %d specials", PRESET_N_TEKKEN);
+        if (!preset_add_tekken_specials(f->words.m, err_of(f)))
+            return false;
+        n = PRESET_N_TEKKEN;
+    } else if (!read_listed_specials(f, list, &n)) {
+        return false;
+    }
+    for (; n < f->n_specials; n++) {
+        char text[40];
+        const int n_bytes = snprintf(text, sizeof text, "<SPECIAL_%llu>", (unsigned long long)n);
+        if (!add_special(f, n, text, (size_t)n_bytes))
+            return false;
+    }
+    return true;
+}
+
+/* ---- The file ---- */
+
+static uint32_t special_id(const model *m, const char *content)
+{
+    for (size_t i = 0; i < m->n_added; i++) {
+        if (strcmp(m->added[i].content.s, content) == 0)
+            return m->added[i].id;
+    }
+    return MODEL_NO_ID;
+}
+
+/* What stands of images and sound is about other input than text. */
+static bool read_file(tekken_file *f)
+{
+    json_field fields[] = {{"config", 0}, {"vocab", 0},      {"special_tokens", 0}, {"version", 0},
+                           {"type", 0},   {"multimodal", 0}, {"image", 0},          {"audio", 0}};
+    if (!json_read_fields(&f->r, "tekken.json", fields, HF_N(fields)) || !json_end(&f->r))
+        return false;
+    if (!fields[0].at || !fields[1].at)
+        return model_fail(err_of(f), 0, "tekken.json without config or vocab");
+    if (!read_config(f, &fields[0]) || !read_vocab(f, &fields[1]) || !read_specials(f, &fields[2]))
+        return false;
+    f->words.m->bos_id = special_id(f->words.m, "<s>");
+    f->words.m->eos_id = special_id(f->words.m, "</s>");
+    return true;
+}
+
+bool load_tekken(model *m, const model_source *source, model_error *err)
+{
+    tekken_file f = {.words = {.m = m, .err = err}};
+    if (source->pattern && strcmp(source->pattern, PRESET_TEKKEN) != 0)
+        return model_fail(err, 0, "--pattern %.60s: a tekken.json brings its own pattern",
+                          source->pattern);
+    json_reader_init(&f.r, source->data, source->n_bytes);
+    const bool ok = read_file(&f);
+    if (!ok && f.r.failure[0])
+        model_fail_json(err, "", &f.r);
+    json_reader_free(&f.r);
+    name_table_free(&f.contents);
+    bytes_free(&f.words);
+    return ok;
+}

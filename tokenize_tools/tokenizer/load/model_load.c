@@ -1,0 +1,253 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/json_reader.h"
+#include "tokenizer/model/model.h"
+#include "tokenizer/model/name_table.h"
+
+/* ---- What kind of file it is ---- */
+
+typedef bool loader(model *m, const model_source *source, model_error *err);
+
+/* The kind of the value that a key of the object has; JSON_NONE: it has no such key. */
+static json_kind kind_of(json_reader *r, const char *name)
+{
+    json_string key;
+    r->at = 0;
+    r->depth = 0;
+    if (!json_begin(r, JSON_OBJECT))
+        return JSON_NONE;
+    while (json_next_key(r, &key)) {
+        if (json_string_is(key, name))
+            return json_peek(r);
+        if (!json_skip(r))
+            break;
+    }
+    return JSON_NONE;
+}
+
+/* A vocabulary may have tokens named "model" and "vocab", so the kinds of values are looked at. */
+static loader *json_loader(const model_source *source, model_error *err)
+{
+    json_reader r;
+    loader *found = NULL;
+    json_reader_init(&r, source->data, source->n_bytes);
+    if (kind_of(&r, "model") == JSON_OBJECT)
+        found = load_hf_json;
+    else if (kind_of(&r, "config") == JSON_OBJECT && kind_of(&r, "vocab") == JSON_ARRAY)
+        found = load_tekken;
+    else if (kind_of(&r, "vocab") == JSON_NONE && !r.failure[0]) {
+        json_string key;
+        r.at = 0;
+        r.depth = 0;
+        if (json_begin(&r, JSON_OBJECT) && json_next_key(&r, &key) && json_peek(&r) == JSON_NUMBER)
+            found = load_vocab_merges;
+    }
+    if (r.failure[0])
+        model_fail_json(err, "JSON: ", &r);
+    else if (!found)
+        model_fail(err, 0, "JSON, but no tokenizer.json, tekken.json or vocab.json");
+    const bool failed = r.failure[0] != '\0';
+    json_reader_free(&r);
+    return failed ? NULL : found;
+}
+
+static bool is_base64(uint8_t c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
+           c == '/' || c == '=';
+}
+
+/* Whether the file begins with a line of base64, a space and a digit. */
+static bool is_tiktoken(const model_source *source)
+{
+    size_t i = 0;
+    while (i < source->n_bytes && is_base64(source->data[i]))
+        i++;
+    return i > 0 && i + 1 < source->n_bytes && source->data[i] == ' ' &&
+           source->data[i + 1] >= '0' && source->data[i + 1] <= '9';
+}
+
+static loader *find_loader(const model_source *source, model_error *err)
+{
+    size_t i = 0;
+    while (i < source->n_bytes && strchr(" \t\r\n", source->data[i]) && source->data[i])
+        i++;
+    if (i < source->n_bytes && source->data[i] == '{')
+        return json_loader(source, err);
+    if (is_tiktoken(source))
+        return load_tiktoken;
+    if (source->n_bytes >= 8 && memcmp(source->data, "#version", 8) == 0) {
+        model_fail(err, 0, "these are merges: name the vocab.json that belongs to them");
+        return NULL;
+    }
+    if (source->n_bytes > 0 && source->data[0] == 0x0A) /* the first field of every .model */
+        return load_sentencepiece;
+    model_fail(
+        err, 0, "%s",
+        source->n_bytes == 0
+            ? "the file is empty"
+            : "no tokenizer.json, tekken.json, vocab.json, .tiktoken or SentencePiece model");
+    return NULL;
+}
+
+bool model_load(model *m, const model_source *source, model_error *err)
+{
+    loader *load = find_loader(source, err);
+    return load && load(m, source, err) && model_finish(m, source, err);
+}
+
+/* ---- Specials ---- */
+
+/* All digits, below MODEL_MAX_TOKENS. */
+static bool parse_id(json_string s, uint64_t *id)
+{
+    *id = 0;
+    for (size_t i = 0; i < s.n_bytes; i++) {
+        if (s.s[i] < '0' || s.s[i] > '9' || i == 8)
+            return false;
+        *id = *id * 10 + (uint64_t)(s.s[i] - '0');
+    }
+    return s.n_bytes > 0;
+}
+
+typedef struct specials_reader {
+    model *m;
+    model_error *err;
+    name_table contents; /* that the file names */
+    uint8_t *ids;        /* a bit each: that the file names */
+} specials_reader;
+
+static bool add_special(specials_reader *s, const model_text *content, uint64_t id)
+{
+    if (content->n_bytes == 0 || id >= MODEL_MAX_TOKENS)
+        return model_fail(s->err, 0, "--specials-file: an empty token, or an id that is too large");
+    const name_result added = name_table_add(&s->contents, content->s, content->n_bytes, 0);
+    if (added == NAME_NO_MEMORY)
+        return model_no_memory(s->err);
+    if (added != NAME_ADDED)
+        return model_fail(s->err, 0, "--specials-file: \"%.100s\" comes twice", content->s);
+    s->ids[id / 8] |= (uint8_t)(1 << id % 8);
+    return model_add_special(s->m, (uint32_t)id, *content, s->err);
+}
+
+/* "content": id or "id": "content" */
+static bool read_special(json_reader *r, specials_reader *s, json_string key)
+{
+    model_text content = {0};
+    uint64_t id = 0;
+    json_string value;
+    if (!model_text_set(&content, key.s, key.n_bytes))
+        return model_no_memory(s->err);
+    bool ok = true;
+    if (json_peek(r) == JSON_NUMBER) {
+        ok = json_read_uint(r, &id);
+    } else if (!parse_id((json_string){content.s, content.n_bytes}, &id)) {
+        ok = json_fail(r, "an id is expected on one side");
+    } else {
+        ok = json_read_string(r, &value) && model_text_set(&content, value.s, value.n_bytes);
+    }
+    ok = ok && add_special(s, &content, id);
+    free(content.s);
+    return ok;
+}
+
+/* Takes out those of the first n_before that have been named anew. */
+static void drop_replaced(specials_reader *s, size_t n_before)
+{
+    model *m = s->m;
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_added; i++) {
+        added_token *a = &m->added[i];
+        const bool replaced =
+            i < n_before &&
+            ((s->ids[a->id / 8] >> a->id % 8 & 1) != 0 ||
+             name_table_find(&s->contents, a->content.s, a->content.n_bytes) != NAME_TABLE_NONE);
+        if (replaced)
+            free(a->content.s);
+        else
+            m->added[n++] = *a;
+    }
+    m->n_added = n;
+}
+
+static bool read_specials(const model_source *source, model *m, model_error *err)
+{
+    const size_t n_before = m->n_added;
+    specials_reader s = {.m = m, .err = err, .ids = calloc(MODEL_MAX_TOKENS / 8, 1)};
+    json_reader r;
+    json_string key;
+    if (!s.ids)
+        return model_no_memory(err);
+    json_reader_init(&r, source->specials, source->specials_bytes);
+    bool ok = json_begin(&r, JSON_OBJECT);
+    while (ok && json_next_key(&r, &key))
+        ok = read_special(&r, &s, key);
+    ok = ok && json_end(&r);
+    if (ok)
+        drop_replaced(&s, n_before);
+    else if (r.failure[0])
+        model_fail_json(err, "--specials-file: ", &r);
+    json_reader_free(&r);
+    name_table_free(&s.contents);
+    free(s.ids);
+    return ok;
+}
+
+/* ---- Finishing ---- */
+
+static uint32_t special_id(const model *m, const char *content)
+{
+    for (size_t i = 0; i < m->n_added; i++) {
+        if (m->added[i].special && strcmp(m->added[i].content.s, content) == 0)
+            return m->added[i].id;
+    }
+    return MODEL_NO_ID;
+}
+
+/* A token that is not special may be ordinary text: </s> strikes text out in HTML. */
+static void guess_eos(model *m)
+{
+    static const char *const names[] = {"<|endoftext|>",         "<|end_of_text|>", "</s>", "<eos>",
+                                        "<｜end▁of▁sentence｜>", "<|im_end|>",      "[EOS]"};
+    if (m->eos_id != MODEL_NO_ID)
+        return;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const uint32_t id = special_id(m, names[i]);
+        if (m->eos_id == MODEL_NO_ID)
+            m->eos_id = id;
+        else if (m->eos_rival == MODEL_NO_ID && id != m->eos_id)
+            m->eos_rival = id;
+    }
+    m->eos_guessed = m->eos_id != MODEL_NO_ID;
+}
+
+static bool place_added(model *m, model_error *err)
+{
+    for (size_t i = 0; i < m->n_added; i++) {
+        const added_token *a = &m->added[i];
+        const new_token token = {a->id, a->content.s, a->content.n_bytes, TOKEN_CONTROL, 0};
+        const bool is_free = a->id >= m->n_tokens || m->tokens[a->id].kind == TOKEN_ABSENT;
+        if (is_free && !model_set_token(m, &token, err))
+            return false;
+    }
+    return true;
+}
+
+static bool check_end(const model *m, uint32_t id, const char *what, model_error *err)
+{
+    if (id == MODEL_NO_ID || (id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT))
+        return true;
+    return model_fail(err, 0, "%s has the id %u, which is no token", what, id);
+}
+
+bool model_finish(model *m, const model_source *source, model_error *err)
+{
+    if (source->specials && !read_specials(source, m, err))
+        return false;
+    if (!place_added(m, err))
+        return false;
+    guess_eos(m);
+    return check_end(m, m->bos_id, "the token before a text", err) &&
+           check_end(m, m->eos_id, "the token after a text", err);
+}

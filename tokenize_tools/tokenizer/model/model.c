@@ -1,0 +1,228 @@
+#include "tokenizer/model/model.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/json_reader.h"
+#include "tokenizer/model/name_table.h"
+
+void model_init(model *m)
+{
+    *m = (model){.unknown_id = MODEL_NO_ID,
+                 .bos_id = MODEL_NO_ID,
+                 .eos_id = MODEL_NO_ID,
+                 .eos_rival = MODEL_NO_ID};
+}
+
+static void free_text(model_text *text)
+{
+    free(text->s);
+    *text = (model_text){0};
+}
+
+void model_free(model *m)
+{
+    for (size_t i = 0; i < m->n_steps; i++) {
+        free_text(&m->steps[i].from);
+        free_text(&m->steps[i].to);
+    }
+    for (size_t i = 0; i < m->n_added; i++)
+        free_text(&m->added[i].content);
+    free_text(&m->charsmap);
+    free(m->added);
+    free(m->merges);
+    free(m->tokens);
+    free(m->bytes);
+    model_init(m);
+}
+
+bool model_fail(model_error *err, size_t offset, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    err->offset = offset;
+    err->no_memory = false;
+    for (char *c = err->text; *c; c++) /* names come from the file, and one line is the promise */
+        *c = (unsigned char)*c < ' ' || *c == 0x7F ? ' ' : *c;
+    return false;
+}
+
+bool model_no_memory(model_error *err)
+{
+    model_fail(err, 0, "out of memory");
+    err->no_memory = true;
+    return false;
+}
+
+bool model_table_failed(model_error *err, const char *entries)
+{
+    if (errno == ENOMEM)
+        return model_no_memory(err);
+    return model_fail(err, 0, "%s that were made to fall into one place of a table", entries);
+}
+
+bool model_fail_json(model_error *err, const char *before, const json_reader *r)
+{
+    return r->no_memory ? model_no_memory(err)
+                        : model_fail(err, r->failure_at, "%s%s", before, r->failure);
+}
+
+/* An array with room for n elements of element_bytes, or NULL: out of memory. */
+static void *grow(void *array, size_t *capacity, size_t n, size_t element_bytes)
+{
+    if (array && n <= *capacity)
+        return array;
+    const size_t larger = *capacity + *capacity / 2 + 64;
+    const size_t next = n > larger ? n : larger;
+    void *moved = next <= SIZE_MAX / element_bytes ? realloc(array, next * element_bytes) : NULL;
+    if (moved)
+        *capacity = next;
+    return moved;
+}
+
+bool model_text_set(model_text *text, const void *s, size_t n_bytes)
+{
+    char *copy = malloc(n_bytes + 1);
+    if (!copy)
+        return false;
+    if (n_bytes > 0)
+        memcpy(copy, s, n_bytes);
+    copy[n_bytes] = '\0';
+    free(text->s);
+    text->s = copy;
+    text->n_bytes = n_bytes;
+    return true;
+}
+
+/* ---- Tokens ---- */
+
+static bool reserve_tokens(model *m, size_t n_tokens)
+{
+    model_token *tokens = grow(m->tokens, &m->tokens_capacity, n_tokens, sizeof *tokens);
+    if (!tokens)
+        return false;
+    m->tokens = tokens;
+    for (; m->n_tokens < n_tokens; m->n_tokens++)
+        m->tokens[m->n_tokens] = (model_token){.kind = TOKEN_ABSENT};
+    return true;
+}
+
+bool model_set_token(model *m, const new_token *token, model_error *err)
+{
+    if (token->id >= MODEL_MAX_TOKENS)
+        return model_fail(err, 0, "id %u: ids must be below %u", token->id, MODEL_MAX_TOKENS);
+    if (token->n_bytes > MODEL_MAX_TOKEN_BYTES)
+        return model_fail(err, 0, "the token of id %u has %zu bytes, %d is the limit", token->id,
+                          token->n_bytes, MODEL_MAX_TOKEN_BYTES);
+    if (token->id < m->n_tokens && m->tokens[token->id].kind != TOKEN_ABSENT)
+        return model_fail(err, 0, "two tokens have the id %u", token->id);
+    if (token->id >= m->n_tokens && !reserve_tokens(m, (size_t)token->id + 1))
+        return model_no_memory(err);
+    uint8_t *bytes = grow(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
+    if (!bytes)
+        return model_no_memory(err);
+    m->bytes = bytes;
+    if (token->n_bytes > 0)
+        memcpy(m->bytes + m->n_bytes, token->bytes, token->n_bytes);
+    m->tokens[token->id] = (model_token){.offset = m->n_bytes,
+                                         .n_bytes = (uint32_t)token->n_bytes,
+                                         .score = token->score,
+                                         .kind = (uint8_t)token->kind};
+    m->n_bytes += token->n_bytes;
+    return true;
+}
+
+/* ---- Merges ---- */
+
+bool model_add_merge(model *m, model_merge merge, model_error *err)
+{
+    model_merge *merges = grow(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
+    if (!merges)
+        return model_no_memory(err);
+    m->merges = merges;
+    m->merges[m->n_merges++] = merge;
+    return true;
+}
+
+bool model_keep_last_merges(model *m, model_error *err)
+{
+    name_table pairs = {0};
+    name_result seen = NAME_ADDED;
+    for (size_t i = m->n_merges; i-- > 0 && (seen == NAME_ADDED || seen == NAME_THERE);) {
+        const uint32_t pair[2] = {m->merges[i].left, m->merges[i].right};
+        seen = name_table_add(&pairs, pair, sizeof pair, 0);
+        if (seen == NAME_THERE)
+            m->merges[i].result = MODEL_NO_ID;
+    }
+    name_table_free(&pairs);
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_merges; i++) {
+        if (m->merges[i].result != MODEL_NO_ID)
+            m->merges[n++] = m->merges[i];
+    }
+    m->n_merges = n;
+    if (seen == NAME_CROWDED)
+        return model_fail(err, 0, "merges that were made to collide");
+    return seen != NAME_NO_MEMORY || model_no_memory(err);
+}
+
+/* ---- The rest ---- */
+
+bool model_add_added(model *m, const added_token *token, model_error *err)
+{
+    if (token->id >= MODEL_MAX_TOKENS)
+        return model_fail(err, 0, "added token \"%.100s\" has the id %u: ids must be below %u",
+                          token->content.s, token->id, MODEL_MAX_TOKENS);
+    if (token->content.n_bytes > MODEL_MAX_TOKEN_BYTES)
+        return model_fail(err, 0, "added token \"%.100s\" has %zu bytes, %d is the limit",
+                          token->content.s, token->content.n_bytes, MODEL_MAX_TOKEN_BYTES);
+    added_token *added = grow(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
+    if (!added)
+        return model_no_memory(err);
+    m->added = added;
+    added_token *copy = &m->added[m->n_added];
+    *copy = *token;
+    copy->content = (model_text){0};
+    if (!model_text_set(&copy->content, token->content.s, token->content.n_bytes))
+        return model_no_memory(err);
+    m->n_added++;
+    return true;
+}
+
+bool model_add_special(model *m, uint32_t id, model_text content, model_error *err)
+{
+    if (id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT &&
+        (m->tokens[id].n_bytes != content.n_bytes ||
+         memcmp(model_token_bytes(m, id), content.s, content.n_bytes) != 0))
+        return model_fail(err, 0, "special \"%.100s\": the id %u is another token's", content.s,
+                          id);
+    const added_token token = {.id = id, .content = content, .special = true};
+    return model_add_added(m, &token, err);
+}
+
+normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err)
+{
+    if (m->n_steps == MODEL_MAX_STEPS) {
+        model_fail(err, 0, "more than %d normalizers", MODEL_MAX_STEPS);
+        return NULL;
+    }
+    m->steps[m->n_steps] = (normalize_step){.kind = kind};
+    return &m->steps[m->n_steps++];
+}
+
+bool model_check_charsmap(const model_text *charsmap, model_error *err)
+{
+    const uint8_t *s = (const uint8_t *)charsmap->s;
+    const size_t n = charsmap->n_bytes;
+    uint32_t trie_bytes = 0;
+    for (size_t i = 0; n > 4 && i < 4; i++)
+        trie_bytes |= (uint32_t)s[i] << 8 * i;
+    if (n <= 4 || trie_bytes == 0 || trie_bytes % 4 != 0 || trie_bytes >= n - 4 || s[n - 1] != 0)
+        return model_fail(err, 0, "precompiled_charsmap: damaged");
+    return true;
+}

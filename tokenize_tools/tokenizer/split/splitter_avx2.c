@@ -1,0 +1,311 @@
+#include "tokenizer/split/splitter_simd.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
+#include <string.h>
+
+#include "tokenizer/split/splitter_algebra.h"
+#include "tokenizer/unicode/unicode.h"
+
+#define TARGET __attribute__((target("avx2,bmi,bmi2")))
+
+TARGET SPLITTER_INLINE __m256i load(const uint8_t *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+TARGET SPLITTER_INLINE __m256i all(unsigned byte)
+{
+    return _mm256_set1_epi8((char)byte);
+}
+
+TARGET SPLITTER_INLINE __m256i table16(const uint8_t table[16])
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
+}
+
+TARGET SPLITTER_INLINE __m256i is(__m256i v, unsigned byte)
+{
+    return _mm256_cmpeq_epi8(v, all(byte));
+}
+
+TARGET SPLITTER_INLINE __m256i is_between(__m256i v, unsigned first, unsigned last)
+{
+    __m256i offset = _mm256_sub_epi8(v, all(first));
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(offset, all(last - first)), offset);
+}
+
+TARGET SPLITTER_INLINE __m256i either(__m256i a, __m256i b)
+{
+    return _mm256_or_si256(a, b);
+}
+
+TARGET SPLITTER_INLINE __m256i both(__m256i a, __m256i b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+/* 64 bytes; a mask of them comes from the highest bit of each. */
+typedef struct bytes64 {
+    __m256i low, high;
+} bytes64;
+
+TARGET SPLITTER_INLINE uint64_t mask_of(__m256i low, __m256i high)
+{
+    return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)_mm256_movemask_epi8(high) << 32;
+}
+
+/* ---- Characters of several bytes ---- */
+
+typedef struct wide_masks {
+    uint64_t inner, lead2, lead3, lead4;
+    uint64_t four; /* bytes of characters of four bytes */
+} wide_masks;
+
+/* false: some bytes are not UTF-8. What the first and second byte alone tell is left. */
+TARGET SPLITTER_INLINE bool read_wide(const text_reader *r, const uint8_t *p, uint64_t wide,
+                                      wide_masks *w)
+{
+    __m256i low = load(p), high = load(p + 32);
+    uint64_t lead = mask_of(is_between(low, 0xC2, 0xF4), is_between(high, 0xC2, 0xF4));
+    uint64_t lead34 = mask_of(is_between(low, 0xE0, 0xF4), is_between(high, 0xE0, 0xF4));
+    w->inner = mask_of(is_between(low, 0x80, 0xBF), is_between(high, 0x80, 0xBF));
+    w->lead4 = mask_of(is_between(low, 0xF0, 0xF4), is_between(high, 0xF0, 0xF4));
+    w->lead2 = lead & ~lead34;
+    w->lead3 = lead34 & ~w->lead4;
+    uint64_t lead34_before = r->lead3 | r->lead4;
+    uint64_t owned = next_to(lead, r->lead2 | lead34_before) | lead34 << 2 | lead34_before >> 62;
+    uint64_t inner_after =
+        (p[64] >= 0x80 && p[64] < 0xC0) | (uint64_t)(p[65] >= 0x80 && p[65] < 0xC0) << 1;
+    w->four = next_to(w->lead4, r->lead4) | w->lead4 << 2 | r->lead4 >> 62 | w->lead4 << 3 |
+              r->lead4 >> 61;
+    owned |= w->four;
+    w->four |= w->lead4;
+    return wide == (w->inner | lead) && w->inner == owned &&
+           (lead & ~ahead(w->inner, inner_after, 1)) == 0 &&
+           (lead34 & ~ahead(w->inner, inner_after, 2)) == 0;
+}
+
+/* For every byte of half a block: the first and, of three, the second byte of its character, and
+ * the last. */
+typedef struct wide_half {
+    __m256i first, second, last, classes;
+} wide_half;
+
+TARGET SPLITTER_INLINE __m256i is_inner(__m256i v)
+{
+    return _mm256_cmpgt_epi8(all(0xC0), v);
+}
+
+TARGET SPLITTER_INLINE __m256i is_lead2(__m256i v)
+{
+    return _mm256_cmpeq_epi8(both(v, all(0xE0)), all(0xC0));
+}
+
+TARGET SPLITTER_INLINE __m256i is_lead3(__m256i v)
+{
+    return _mm256_cmpeq_epi8(both(v, all(0xF0)), all(0xE0));
+}
+
+TARGET SPLITTER_INLINE __m256i in_range(const wide_half *h, const uint8_t from[16],
+                                        const uint8_t to[16])
+{
+    __m256i low = both(h->first, all(0x0F)), second = h->second;
+    __m256i from_there = _mm256_max_epu8(second, _mm256_shuffle_epi8(table16(from), low));
+    __m256i up_to_there = _mm256_min_epu8(second, _mm256_shuffle_epi8(table16(to), low));
+    return both(_mm256_cmpeq_epi8(from_there, second), _mm256_cmpeq_epi8(up_to_there, second));
+}
+
+TARGET SPLITTER_INLINE void begin_half(const uint8_t *p, wide_half *h)
+{
+    __m256i v = load(p), before1 = load(p - 1), before2 = load(p - 2), after1 = load(p + 1);
+    /* Before the block there may be first bytes that nothing follows. */
+    __m256i inner = is_inner(v), third3 = both(inner, both(is_inner(before1), is_lead3(before2)));
+    __m256i lead2 = is_lead2(v), lead3 = is_lead3(v), second3 = both(inner, is_lead3(before1));
+    __m256i second = either(both(inner, is_lead2(before1)), second3);
+    h->first = _mm256_blendv_epi8(_mm256_blendv_epi8(v, before1, second), before2, third3);
+    h->second = either(both(lead3, after1), either(both(second3, v), both(third3, before1)));
+    h->last = _mm256_blendv_epi8(v, after1, either(lead2, second3));
+    h->last = _mm256_blendv_epi8(h->last, load(p + 2), lead3);
+    h->classes = both(in_range(h, all_letters_from, all_letters_to), all(CLASS_LETTER));
+}
+
+TARGET SPLITTER_INLINE __m256i is_cjk(const wide_half *h)
+{
+    __m256i after = both(is(h->first, 0xE9), is(h->second, 0xBE)); /* 9FA6 to 9FBF */
+    after = both(after, is_between(h->last, 0xA6, 0xBF));
+    return _mm256_andnot_si256(after, in_range(h, cjk_from, cjk_to));
+}
+
+/* A page is the 64 classes of the characters that share all but their last byte. */
+typedef struct page {
+    __m256i quarters[4];
+    __m256i first, second;
+} page;
+
+/* Sets the classes of the characters of the page; returns which bytes these are. */
+TARGET SPLITTER_INLINE __m256i paint_page(wide_half *h, const page *t)
+{
+    __m256i of_page =
+        both(_mm256_cmpeq_epi8(h->first, t->first), _mm256_cmpeq_epi8(h->second, t->second));
+    __m256i index = both(h->last, all(0x0F));
+    __m256i bit4 = _mm256_slli_epi16(h->last, 3), bit5 = _mm256_slli_epi16(h->last, 2);
+    __m256i low = _mm256_blendv_epi8(_mm256_shuffle_epi8(t->quarters[0], index),
+                                     _mm256_shuffle_epi8(t->quarters[1], index), bit4);
+    __m256i high = _mm256_blendv_epi8(_mm256_shuffle_epi8(t->quarters[2], index),
+                                      _mm256_shuffle_epi8(t->quarters[3], index), bit4);
+    __m256i classes = _mm256_blendv_epi8(low, high, bit5);
+    h->classes = _mm256_blendv_epi8(h->classes, classes, of_page);
+    return of_page;
+}
+
+TARGET SPLITTER_INLINE bool paint_pages(const uint8_t *p, uint64_t left, unsigned wanted,
+                                        wide_half *low, wide_half *high)
+{
+    while (left != 0) {
+        const uint8_t *lead = p + lowest(left);
+        while (*lead < 0xC0) /* of the block before */
+            lead--;
+        unsigned second = *lead < 0xE0 ? 0 : lead[1];
+        const uint8_t *table = text_page(*lead, second, wanted);
+        if (!table)
+            return false;
+        page t = {{table16(table), table16(table + 16), table16(table + 32), table16(table + 48)},
+                  all(*lead),
+                  all(second)};
+        left &= ~mask_of(paint_page(low, &t), paint_page(high, &t));
+    }
+    return true;
+}
+
+/* The classes of all bytes of 0x80 and more. */
+TARGET SPLITTER_INLINE bytes64 classify_wide(text_reader *r, size_t at, unsigned wanted, block *b)
+{
+    const uint8_t *p = b->bytes;
+    wide_masks w;
+    wide_half low, high;
+    painted_block painted;
+    begin_half(p, &low);
+    begin_half(p + 32, &high);
+    bool ok = read_wide(r, p, b->wide, &w);
+    uint64_t letters = mask_of(_mm256_cmpeq_epi8(low.classes, all(CLASS_LETTER)),
+                               _mm256_cmpeq_epi8(high.classes, all(CLASS_LETTER)));
+    ok = ok && paint_pages(p, b->wide & ~(letters | w.four), wanted, &low, &high);
+    if (ok && w.four) {
+        uint8_t buffer[64 + FOUR_MARGIN * 2];
+        _mm256_storeu_si256((__m256i *)(buffer + FOUR_MARGIN), low.classes);
+        _mm256_storeu_si256((__m256i *)(buffer + FOUR_MARGIN + 32), high.classes);
+        ok = text_reader_paint_fours(r, p, wanted, w.lead4, buffer);
+        low.classes = load(buffer + FOUR_MARGIN);
+        high.classes = load(buffer + FOUR_MARGIN + 32);
+    }
+    if (ok) {
+        r->lead2 = w.lead2;
+        r->lead3 = w.lead3;
+        r->lead4 = w.lead4;
+        b->lead &= ~w.inner;
+        if (wanted & WANT_DEEPSEEK)
+            b->cjk = mask_of(is_cjk(&low), is_cjk(&high));
+        return (bytes64){low.classes, high.classes};
+    }
+    text_reader_paint(r, at, wanted, &painted);
+    b->lead = painted.lead;
+    b->cjk = painted.cjk;
+    __m256i ascii_low = _mm256_cmpgt_epi8(load(p), all(0xFF));
+    __m256i ascii_high = _mm256_cmpgt_epi8(load(p + 32), all(0xFF));
+    return (bytes64){_mm256_andnot_si256(ascii_low, load(painted.classes)),
+                     _mm256_andnot_si256(ascii_high, load(painted.classes + 32))};
+}
+
+/* Among the characters that stand for bytes those of B2, B3, B9 and BC to BE are numeric. */
+TARGET SPLITTER_INLINE __m256i is_high_digit(__m256i v)
+{
+    return either(is(v, 0xB9), either(is_between(v, 0xB2, 0xB3), is_between(v, 0xBC, 0xBE)));
+}
+
+TARGET SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
+{
+    __m256i low = both(v.low, all(bits)), high = both(v.high, all(bits));
+    return ~mask_of(is(low, 0), is(high, 0));
+}
+
+/* Adds those of 0x80 and more to masks that have ASCII only. */
+TARGET SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted, block *b)
+{
+    static const uint8_t bits[16] = {
+        [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
+        [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
+    };
+    bytes64 classes = classify_wide(r, at, wanted, b);
+    bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK);
+    classes.low = _mm256_shuffle_epi8(table16(bits), classes.low);
+    classes.high = _mm256_shuffle_epi8(table16(bits), classes.high);
+    b->letter |= any_of(classes, marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4);
+    b->number |= any_of(classes, 16);
+    b->blank |= any_of(classes, 32);
+    if (wanted & WANT_CASE) {
+        b->upper |= any_of(classes, 1);
+        b->caseless = any_of(classes, 4);
+        b->mark = any_of(classes, 8);
+    }
+    if (wanted & WANT_DEEPSEEK)
+        b->visible |= any_of(classes, 64 | 128);
+    if (wanted & WANT_FALCON) {
+        __m256i low = load(b->bytes), high = load(b->bytes + 32);
+        b->punctuation |= any_of(classes, 64);
+        b->high_digits = mask_of(is_high_digit(low), is_high_digit(high));
+    }
+}
+
+/* ---- ASCII ---- */
+
+TARGET SPLITTER_INLINE void classify(text_reader *r, size_t at, unsigned wanted, block *b)
+{
+    const uint8_t *p = text_reader_block(r, at);
+    __m256i low = load(p), high = load(p + 32);
+    __m256i fold_low = either(low, all(0x20)), fold_high = either(high, all(0x20));
+    __m256i space_low = is(low, ' '), space_high = is(high, ' ');
+    b->bytes = p;
+    b->wide = mask_of(low, high);
+    b->lead = b->exists;
+    b->letter = mask_of(is_between(fold_low, 'a', 'z'), is_between(fold_high, 'a', 'z'));
+    b->number = mask_of(is_between(low, '0', '9'), is_between(high, '0', '9'));
+    b->space = mask_of(space_low, space_high);
+    b->blank = b->space | mask_of(is_between(low, '\t', '\r'), is_between(high, '\t', '\r'));
+    b->newline =
+        mask_of(either(is(low, '\n'), is(low, '\r')), either(is(high, '\n'), is(high, '\r')));
+    b->apostrophe = mask_of(is(low, '\''), is(high, '\''));
+    b->upper = b->caseless = b->mark = b->slash = b->visible = b->cjk = 0;
+    b->punctuation = b->high_digits = 0;
+    if (wanted & WANT_CASE) {
+        b->upper = mask_of(is_between(low, 'A', 'Z'), is_between(high, 'A', 'Z'));
+        b->slash = mask_of(is(low, '/'), is(high, '/'));
+    }
+    if (wanted & (WANT_DEEPSEEK | WANT_FALCON)) {
+        b->visible = mask_of(is_between(low, '!', '~'), is_between(high, '!', '~'));
+        b->visible &= ~(b->letter | b->number);
+        b->punctuation = b->visible;
+    }
+    if (b->wide != 0)
+        add_wide(r, at, wanted, b);
+    else
+        r->lead2 = r->lead3 = r->lead4 = 0;
+}
+
+TARGET bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
+{
+    walk w;
+    walk_begin(&w, p, text, n_bytes, starts);
+    return walk_text(&w, classify);
+}
+
+#else
+
+bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
+{
+    (void)p, (void)text, (void)n_bytes, (void)starts;
+    return false;
+}
+
+#endif

@@ -1,0 +1,62 @@
+/* unicode.h - what the tokenizers need to know of Unicode: classes of code points, NFC.
+ *
+ * The tables are made by make_unicode_tables.py, for the version that the reference tokenizers
+ * use. Pure. */
+#ifndef TOKMAP_UNICODE_H
+#define TOKMAP_UNICODE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "text/simd.h"
+
+#define UNICODE_VERSION "16.0.0"
+/* The reference's NFC is older: marks and letters that came later stay as they are. */
+#define NFC_UNICODE_VERSION "9.0.0"
+
+/* A code point is in exactly one class. \s is CLASS_SPACE; \p{L} are the four letters. */
+typedef enum unicode_class {
+    CLASS_OTHER,       /* control, format, unassigned, private; bytes that are not UTF-8 */
+    CLASS_UPPER,       /* Lu, Lt */
+    CLASS_LOWER,       /* Ll */
+    CLASS_LETTER,      /* Lm, Lo */
+    CLASS_MARK,        /* M */
+    CLASS_NUMBER,      /* N */
+    CLASS_SPACE,       /* \s: 25 code points */
+    CLASS_PUNCTUATION, /* P */
+    CLASS_SYMBOL       /* S */
+} unicode_class;
+
+/* code_point <= 0x10FFFF */
+unicode_class unicode_class_of(uint32_t code_point);
+/* For hot loops: unicode_class_pages[unicode_class_index[cp >> 7]][cp & 127]. */
+extern const uint16_t unicode_class_index[0x110000 >> 7];
+extern const uint8_t unicode_class_pages[][128];
+
+/* What two steps of Hugging Face's files go by, each with a table of its own: the numbers of
+ * Unicode 17 (Digits), and ASCII punctuation with the punctuation of Unicode 8 (Punctuation). */
+bool unicode_hf_numeric(uint32_t code_point);
+bool unicode_hf_punctuation(uint32_t code_point);
+
+/* ---- NFC, as the reference tokenizers compute it ---- */
+
+/* The length of a prefix that is in NFC for sure and that may be cut off: what follows it does
+ * not change it, nor it what follows. n_bytes when all of the text is in NFC, unless that takes a
+ * look at more than about 90 bytes of combining characters in a row. text is UTF-8; a byte that is
+ * not counts as a character without properties. */
+size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes);
+size_t nfc_stable_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
+/* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes, not on top of text.
+ * Linear. scratch grows to the longest stretch that is not stable (start with {0}, free with
+ * nfc_scratch_free). false: out of memory. */
+#define NFC_GROWTH 3
+typedef struct nfc_scratch {
+    uint32_t *code_points;
+    size_t capacity;
+} nfc_scratch;
+bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, uint8_t *out,
+                   size_t *out_bytes);
+void nfc_scratch_free(nfc_scratch *scratch);
+
+#endif /* TOKMAP_UNICODE_H */

@@ -1,0 +1,235 @@
+#include "tokenizer/words/added_tokens.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/words/double_array.h"
+#include "tokenizer/words/pair_filter.h"
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
+
+typedef struct token {
+    uint32_t id;
+    bool special, lstrip, rstrip;
+} token;
+
+struct added_tokens {
+    token *tokens;
+    size_t n_tokens;
+    pair_filter filter; /* where it is worth looking into the trie */
+    double_array trie;  /* values are places in `tokens` */
+};
+
+/* ---- New ---- */
+
+/* The trie has no NUL, and contents have no 0xFF, as they are UTF-8. */
+#define NUL_IN_KEYS 0xFF
+
+static uint8_t key_byte(uint8_t byte)
+{
+    return byte ? byte : NUL_IN_KEYS;
+}
+
+/* The bytes of the key are freed by the caller. */
+static bool add_key(added_tokens *a, double_array_key *key, const added_token *t, model_error *err)
+{
+    const model_text *content = &t->content;
+    if (t->single_word)
+        return model_fail(err, 0, "added token \"%.100s\": single_word", content->s);
+    uint8_t *bytes = malloc(content->n_bytes);
+    if (!bytes)
+        return model_no_memory(err);
+    for (size_t i = 0; i < content->n_bytes; i++)
+        bytes[i] = key_byte((uint8_t)content->s[i]);
+    *key = (double_array_key){bytes, (uint32_t)content->n_bytes, (uint32_t)a->n_tokens};
+    a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip};
+    return true;
+}
+
+static bool same_text(const double_array_key *a, const double_array_key *b)
+{
+    return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
+}
+
+static void free_bytes(const double_array_key *key)
+{
+    free((void *)(uintptr_t)key->bytes);
+}
+
+/* Of tokens with the same text the one with the lowest id counts. */
+static size_t drop_same(const added_tokens *a, double_array_key *keys)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_tokens; i++) {
+        if (n == 0 || !same_text(&keys[n - 1], &keys[i])) {
+            keys[n++] = keys[i];
+            continue;
+        }
+        if (a->tokens[keys[i].value].id < a->tokens[keys[n - 1].value].id)
+            keys[n - 1].value = keys[i].value;
+        free_bytes(&keys[i]);
+    }
+    return n;
+}
+
+static bool same_beginning(const double_array_key *a, const double_array_key *b)
+{
+    return a->bytes[0] == b->bytes[0] && (a->n_bytes == 1) == (b->n_bytes == 1) &&
+           (a->n_bytes == 1 || a->bytes[1] == b->bytes[1]);
+}
+
+static void fill_filter(pair_filter *f, const double_array_key *keys, size_t n_keys)
+{
+    size_t n_pairs = 0, pair = 0;
+    for (size_t i = 0; i < n_keys; i++)
+        n_pairs += i == 0 || !same_beginning(&keys[i], &keys[i - 1]);
+    pair_filter_init(f, SIMD_BEST);
+    for (size_t i = 0; i < n_keys; i++) {
+        pair += i > 0 && !same_beginning(&keys[i], &keys[i - 1]);
+        const size_t group =
+            n_pairs <= PAIR_FILTER_GROUPS ? pair : pair * PAIR_FILTER_GROUPS / n_pairs;
+        uint8_t first[2] = {0};
+        for (size_t k = 0; k < 2 && k < keys[i].n_bytes; k++)
+            first[k] = keys[i].bytes[k] == NUL_IN_KEYS ? 0 : keys[i].bytes[k];
+        pair_filter_add(f, first, keys[i].n_bytes, (unsigned)group);
+    }
+}
+
+static bool fill(added_tokens *a, const model *m, bool normalized, model_error *err)
+{
+    double_array_key *keys = malloc(m->n_added * sizeof *keys + 1);
+    bool filled = true;
+    size_t n_keys = 0;
+    if (!keys)
+        return model_no_memory(err);
+    for (size_t i = 0; i < m->n_added && filled; i++) {
+        const added_token *t = &m->added[i];
+        if (t->normalized == normalized && t->content.n_bytes > 0)
+            filled = add_key(a, &keys[a->n_tokens], t, err);
+    }
+    n_keys = a->n_tokens;
+    if (filled) {
+        qsort(keys, n_keys, sizeof *keys, double_array_compare);
+        n_keys = drop_same(a, keys);
+        fill_filter(&a->filter, keys, n_keys);
+        filled = double_array_build(&a->trie, keys, n_keys) || model_no_memory(err);
+    }
+    for (size_t i = 0; i < n_keys; i++)
+        free_bytes(&keys[i]);
+    free(keys);
+    return filled;
+}
+
+added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err)
+{
+    added_tokens *a = calloc(1, sizeof *a);
+    if (a)
+        a->tokens = malloc(m->n_added * sizeof *a->tokens + 1);
+    if (!a || !a->tokens)
+        model_no_memory(err);
+    else if (fill(a, m, normalized, err))
+        return a;
+    added_tokens_free(a);
+    return NULL;
+}
+
+void added_tokens_free(added_tokens *a)
+{
+    if (!a)
+        return;
+    double_array_free(&a->trie);
+    free(a->tokens);
+    free(a);
+}
+
+bool added_tokens_none(const added_tokens *a)
+{
+    return a->n_tokens == 0;
+}
+
+/* ---- Search ---- */
+
+static size_t longest_here(const double_array *trie, const uint8_t *text, size_t n_bytes,
+                           uint32_t *which)
+{
+    uint32_t state = double_array_root(trie);
+    size_t longest = 0;
+    bool has_value;
+    for (size_t i = 0; i < n_bytes && text[i] != NUL_IN_KEYS &&
+                       double_array_step(trie, &state, key_byte(text[i]), &has_value);
+         i++) {
+        if (!has_value)
+            continue;
+        longest = i + 1;
+        *which = double_array_value(trie, state);
+    }
+    return longest;
+}
+
+/* The longest token at or after *at, which is set to its place; its length, or 0: there is none. */
+static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t *at,
+                         uint32_t *which)
+{
+    for (size_t block = *at; block < n_bytes; block += PAIR_FILTER_BLOCK) {
+        for (uint64_t places = pair_filter_find(&a->filter, text + block); places;
+             places &= places - 1) {
+            const size_t place = block + (size_t)__builtin_ctzll(places);
+            if (place >= n_bytes)
+                break;
+            const size_t length = longest_here(&a->trie, text + place, n_bytes - place, which);
+            if (length > 0) {
+                *at = place;
+                return length;
+            }
+        }
+    }
+    return 0;
+}
+
+static size_t blanks_before(const uint8_t *text, size_t taken, size_t end)
+{
+    size_t start = end;
+    while (start > taken) {
+        size_t at = start - 1;
+        uint32_t c;
+        while (at > taken && (text[at] & 0xC0) == 0x80)
+            at--;
+        if (utf8_decode(text + at, start - at, &c) != start - at ||
+            unicode_class_of(c) != CLASS_SPACE)
+            break;
+        start = at;
+    }
+    return start;
+}
+
+static size_t blanks_after(const uint8_t *text, size_t n_bytes, size_t end)
+{
+    uint32_t c;
+    for (size_t n; end < n_bytes; end += n) {
+        n = utf8_decode(text + end, n_bytes - end, &c);
+        if (n == 0 || unicode_class_of(c) != CLASS_SPACE)
+            break;
+    }
+    return end;
+}
+
+bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
+                       added_match *match)
+{
+    uint32_t which;
+    size_t length;
+    while (a->n_tokens > 0 && (length = find_token(a, text, n_bytes, &from, &which)) > 0) {
+        const token *t = &a->tokens[which];
+        match->next = from + length;
+        match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
+        if (t->lstrip && match->end <= match->taken) { /* blanks, and the token before has them */
+            from = match->next;
+            continue;
+        }
+        match->start = t->lstrip ? blanks_before(text, match->taken, from) : from;
+        match->id = t->id;
+        match->special = t->special;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,279 @@
+#include "tokenizer/words/double_array.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Walking ---- */
+
+size_t double_array_longest(const double_array *a, const uint8_t *text, size_t n_bytes,
+                            size_t max_keys, uint32_t *value)
+{
+    uint32_t state = double_array_root(a);
+    size_t longest = 0, n_keys = 0;
+    bool has_value = false;
+    for (size_t i = 0; i < n_bytes && double_array_step(a, &state, text[i], &has_value); i++) {
+        if (!has_value)
+            continue;
+        longest = i + 1;
+        *value = double_array_value(a, state);
+        if (++n_keys == max_keys)
+            break;
+    }
+    return longest;
+}
+
+bool double_array_find(const double_array *a, const uint8_t *key, size_t n_bytes, uint32_t *value)
+{
+    uint32_t state = double_array_root(a);
+    bool has_value = false;
+    for (size_t i = 0; i < n_bytes; i++) {
+        if (!double_array_step(a, &state, key[i], &has_value))
+            return false;
+    }
+    if (!has_value)
+        return false;
+    *value = double_array_value(a, state);
+    return true;
+}
+
+bool double_array_check(const double_array *a, uint32_t value_limit)
+{
+    if (a->n_units == 0 || (a->units[0] & 0x800001FFu) != 0)
+        return false;
+    for (size_t i = 0; i < a->n_units; i++) {
+        const uint32_t unit = a->units[i];
+        const uint32_t children = (uint32_t)i ^ double_array_offset(unit);
+        if (unit >> 31) {
+            if ((unit & DOUBLE_ARRAY_MAX_VALUE) >= value_limit)
+                return false;
+        } else if ((children | 0xFF) >= a->n_units ||
+                   ((unit >> 8 & 1) && !(a->units[children] >> 31))) {
+            return false;
+        }
+    }
+    return double_array_offset(a->units[0]) != 0;
+}
+
+/* ---- Building: depth first, the children of a node side by side in the first free place ---- */
+
+#define BLOCK 256
+#define OPEN_BLOCKS 16        /* a new node looks for room in the last so many blocks */
+#define FREE_UNIT 0x80000000u /* a value: no byte leads to it */
+#define MAX_OFFSET (1u << 29) /* of a shifted offset */
+#define MAX_DIRECT (1u << 21) /* of one that is not */
+
+/* What is known of a unit while building; free ones in open blocks are a ring through unit 0. */
+typedef struct unit_state {
+    uint32_t next, prev;
+    bool taken;
+    bool has_children; /* a node's children begin here */
+} unit_state;
+
+typedef struct builder {
+    double_array *a;
+    unit_state *states;
+    size_t capacity; /* units */
+    const double_array_key *keys;
+} builder;
+
+/* The keys below a node: they share their first `depth` bytes. */
+typedef struct work {
+    size_t first, last; /* keys [first, last) */
+    uint32_t depth;
+    uint32_t node;
+} work;
+
+typedef struct work_list {
+    work *items;
+    size_t n, capacity;
+} work_list;
+
+static void take_out(builder *b, uint32_t i)
+{
+    unit_state *states = b->states;
+    states[states[i].prev].next = states[i].next;
+    states[states[i].next].prev = states[i].prev;
+}
+
+static void put_last(builder *b, uint32_t i)
+{
+    unit_state *states = b->states;
+    states[i] = (unit_state){.next = 0, .prev = states[0].prev};
+    states[states[0].prev].next = i;
+    states[0].prev = i;
+}
+
+static bool reserve_block(builder *b)
+{
+    double_array *a = b->a;
+    if (a->n_units + BLOCK <= b->capacity)
+        return true;
+    const size_t capacity = b->capacity ? b->capacity * 2 : 16 * BLOCK;
+    uint32_t *units = realloc(a->units, capacity * sizeof *units);
+    if (!units)
+        return false;
+    a->units = units;
+    unit_state *states = realloc(b->states, capacity * sizeof *states);
+    if (!states)
+        return false;
+    memset(states + b->capacity, 0, (capacity - b->capacity) * sizeof *states);
+    b->states = states;
+    b->capacity = capacity;
+    return true;
+}
+
+static bool add_block(builder *b)
+{
+    const size_t first = b->a->n_units;
+    if (first >= MAX_OFFSET || !reserve_block(b))
+        return false;
+    b->a->n_units += BLOCK;
+    for (size_t i = first; i < b->a->n_units; i++) {
+        b->a->units[i] = FREE_UNIT;
+        if (i == 0)
+            b->states[0] = (unit_state){.taken = true};
+        else
+            put_last(b, (uint32_t)i);
+    }
+    if (first < OPEN_BLOCKS * BLOCK)
+        return true;
+    for (size_t i = first - OPEN_BLOCKS * BLOCK; i < first - (OPEN_BLOCKS - 1) * BLOCK; i++)
+        if (!b->states[i].taken)
+            take_out(b, (uint32_t)i);
+    return true;
+}
+
+static bool reaches(uint32_t node, uint32_t children)
+{
+    const uint32_t offset = node ^ children;
+    return offset != 0 && (offset < MAX_DIRECT || ((offset & 0xFF) == 0 && offset < MAX_OFFSET));
+}
+
+/* Never at unit 0: the root looks like a child that the byte 0 leads to. */
+static bool fits(const builder *b, uint32_t node, uint32_t children, const uint8_t *labels,
+                 size_t n_labels)
+{
+    if (children == 0 || b->states[children].has_children || !reaches(node, children))
+        return false;
+    for (size_t i = 0; i < n_labels; i++)
+        if (b->states[children ^ labels[i]].taken)
+            return false;
+    return true;
+}
+
+/* A place for the children: UINT32_MAX if memory or the reach of offsets ends. */
+static uint32_t find_place(builder *b, uint32_t node, const uint8_t *labels, size_t n_labels)
+{
+    for (int tries = 0; tries < 2; tries++) {
+        /* The first label lies at i. */
+        for (uint32_t i = b->states[0].next; i != 0; i = b->states[i].next)
+            if (fits(b, node, i ^ labels[0], labels, n_labels))
+                return i ^ labels[0];
+        if (!add_block(b))
+            break;
+    }
+    return UINT32_MAX;
+}
+
+static bool push(work_list *list, work item)
+{
+    if (list->n == list->capacity) {
+        const size_t capacity = list->capacity ? list->capacity * 2 : 1024;
+        work *items = realloc(list->items, capacity * sizeof *items);
+        if (!items)
+            return false;
+        list->items = items;
+        list->capacity = capacity;
+    }
+    list->items[list->n++] = item;
+    return true;
+}
+
+/* The bytes that follow the common prefix, each once, in order; a key that ends there comes first
+ * in the order of keys and is not among them. */
+static size_t labels_of(const builder *b, const work *w, uint8_t labels[256])
+{
+    size_t n = 0;
+    for (size_t i = w->first; i < w->last; i++) {
+        const uint8_t byte = b->keys[i].bytes[w->depth];
+        if (n == 0 || labels[n - 1] != byte)
+            labels[n++] = byte;
+    }
+    return n;
+}
+
+/* Places the children of one node and lists them as work. */
+static bool expand(builder *b, work w, work_list *list)
+{
+    uint8_t labels[257];
+    double_array *a = b->a;
+    const bool ends = b->keys[w.first].n_bytes == w.depth;
+    const uint32_t value = b->keys[w.first].value;
+    w.first += ends;
+    labels[0] = 0; /* where the value goes */
+    const size_t n_labels = ends + labels_of(b, &w, labels + ends);
+    const uint32_t children = find_place(b, w.node, labels, n_labels);
+    if (children == UINT32_MAX)
+        return false;
+    const uint32_t offset = w.node ^ children;
+    a->units[w.node] &= 0xFF;
+    a->units[w.node] |= ends ? 1u << 8 : 0;
+    a->units[w.node] |= offset < MAX_DIRECT ? offset << 10 : offset << 2 | 1u << 9;
+    b->states[children].has_children = true;
+    for (size_t i = 0; i < n_labels; i++) {
+        take_out(b, children ^ labels[i]);
+        b->states[children ^ labels[i]].taken = true;
+        a->units[children ^ labels[i]] = labels[i];
+    }
+    if (ends)
+        a->units[children] = 1u << 31 | value;
+    for (size_t i = w.first; i < w.last;) {
+        const uint8_t byte = b->keys[i].bytes[w.depth];
+        size_t end = i + 1;
+        while (end < w.last && b->keys[end].bytes[w.depth] == byte)
+            end++;
+        if (!push(list, (work){i, end, w.depth + 1, children ^ byte}))
+            return false;
+        i = end;
+    }
+    return true;
+}
+
+bool double_array_build(double_array *a, const double_array_key *keys, size_t n_keys)
+{
+    builder b = {.a = a, .keys = keys};
+    work_list list = {0};
+    *a = (double_array){0};
+    bool ok = add_block(&b);
+    if (ok) {
+        a->units[0] = n_keys > 0 ? 0 : 1u << 10; /* children at 1: none of them is there */
+        ok = n_keys == 0 || push(&list, (work){0, n_keys, 0, 0});
+    }
+    while (ok && list.n > 0) {
+        const work w = list.items[--list.n];
+        ok = expand(&b, w, &list);
+    }
+    free(list.items);
+    free(b.states);
+    if (!ok)
+        double_array_free(a);
+    return ok;
+}
+
+void double_array_free(double_array *a)
+{
+    free(a->units);
+    *a = (double_array){0};
+}
+
+int double_array_compare(const void *a, const void *b)
+{
+    const double_array_key *x = a, *y = b;
+    const uint32_t n = x->n_bytes < y->n_bytes ? x->n_bytes : y->n_bytes;
+    const int order = n > 0 ? memcmp(x->bytes, y->bytes, n) : 0;
+    if (order != 0)
+        return order;
+    if (x->n_bytes != y->n_bytes)
+        return x->n_bytes < y->n_bytes ? -1 : 1;
+    return (x->value > y->value) - (x->value < y->value);
+}

@@ -1,0 +1,304 @@
+#include "tokenizer/words/merge.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "system/big_memory.h"
+#include "tokenizer/words/merge_word.h"
+
+/* Misses of the cache and branches that nobody can foresee are what a lookup costs. So a slot is
+ * one word, a pair (42 bits) and its rank (22 bits; ranks are numbered anew, without gaps); four
+ * slots make a bucket, which is looked through without a branch; and few buckets overflow into the
+ * next one. What a pair becomes is asked for less often and stands elsewhere. */
+#define SYMBOL_BITS 21
+#define RANK_BITS 22
+#define RANK_MASK (((uint64_t)1 << RANK_BITS) - 1)
+#define FREE UINT64_MAX
+#define BUCKET 4
+#define BORDER (((uint32_t)1 << SYMBOL_BITS) - 1) /* around a word: never merges */
+#define MAX_PROBES 1000
+#define DENSE 256 /* pairs of symbols below this, which is most of what is asked first */
+
+struct merge_table {
+    uint64_t *slots; /* of each bucket the free ones last */
+    size_t n_slots;
+    uint32_t n_buckets;
+    uint32_t *dense;   /* DENSE x DENSE ranks */
+    bool follows_rank; /* the result is first_result + rank; else: */
+    uint32_t first_result;
+    uint32_t *results; /* by rank; by slot where pairs of one rank have different results */
+    size_t n_results;
+    bool by_slot;
+};
+
+static uint64_t pair_of(uint32_t left, uint32_t right)
+{
+    return (uint64_t)left << SYMBOL_BITS | right;
+}
+
+/* The first slot of the pair's bucket. */
+static size_t bucket_of(const merge_table *t, uint64_t pair)
+{
+    const uint64_t hash = (pair * 0x9E3779B97F4A7C15u) >> 32;
+    return (size_t)(hash * t->n_buckets >> 32) * BUCKET;
+}
+
+/* ---- New and free ---- */
+
+static int by_rank(const void *a, const void *b)
+{
+    const merge_pair *p = a, *q = b;
+    return (p->rank > q->rank) - (p->rank < q->rank);
+}
+
+/* A copy of the pairs, by rank. */
+static merge_pair *sorted(const merge_pair *pairs, size_t n_pairs)
+{
+    merge_pair *copy = malloc((n_pairs + 1) * sizeof *copy);
+    if (copy && n_pairs) {
+        memcpy(copy, pairs, n_pairs * sizeof *copy);
+        qsort(copy, n_pairs, sizeof *copy, by_rank);
+    }
+    return copy;
+}
+
+static bool has_ties(const merge_pair *pairs, size_t n_pairs)
+{
+    for (size_t i = 1; i < n_pairs; i++)
+        if (pairs[i].rank == pairs[i - 1].rank && pairs[i].result != pairs[i - 1].result)
+            return true;
+    return false;
+}
+
+/* Whether results come in the order of ranks, without gaps. */
+static bool follow_rank(const merge_pair *pairs, size_t n_pairs)
+{
+    for (size_t i = 1; i < n_pairs; i++)
+        if (pairs[i].result - pairs[i - 1].result != (pairs[i].rank != pairs[i - 1].rank))
+            return false;
+    return n_pairs > 0;
+}
+
+static bool allocate(merge_table *t, const merge_pair *pairs, size_t n_pairs)
+{
+    t->n_buckets = (uint32_t)(n_pairs * 5 / 2 / BUCKET + 16);
+    t->n_slots = (size_t)t->n_buckets * BUCKET;
+    t->follows_rank = follow_rank(pairs, n_pairs);
+    t->first_result = n_pairs ? pairs[0].result : 0;
+    t->by_slot = has_ties(pairs, n_pairs);
+    t->n_results = t->by_slot ? t->n_slots : n_pairs + 1;
+    t->slots = big_memory_new(t->n_slots * sizeof *t->slots);
+    t->dense = malloc(sizeof *t->dense * DENSE * DENSE);
+    t->results = big_memory_new(t->n_results * sizeof *t->results);
+    if (!t->slots || !t->dense || !t->results)
+        return false;
+    memset(t->slots, 0xFF, t->n_slots * sizeof *t->slots);
+    memset(t->dense, 0xFF, sizeof *t->dense * DENSE * DENSE);
+    return true;
+}
+
+/* The pairs come by rank, so the first of two is the lower. False: too many fall into one place,
+ * which only pairs do that were made to. */
+static bool add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
+{
+    const uint64_t pair = pair_of(p->left, p->right);
+    size_t i = bucket_of(t, pair), n_probes = 0;
+    for (; t->slots[i] != FREE; i = i + 1 == t->n_slots ? 0 : i + 1)
+        if (t->slots[i] >> RANK_BITS == pair || ++n_probes == MAX_PROBES)
+            return n_probes < MAX_PROBES;
+    t->slots[i] = pair << RANK_BITS | rank;
+    t->results[t->by_slot ? i : rank] = p->result;
+    if (p->left < DENSE && p->right < DENSE)
+        t->dense[p->left * DENSE + p->right] = rank;
+    return true;
+}
+
+merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs)
+{
+    merge_table *t = calloc(1, sizeof *t);
+    merge_pair *in_order = sorted(pairs, n_pairs);
+    if (!t || !in_order || n_pairs >= RANK_MASK || !allocate(t, in_order, n_pairs)) {
+        merge_table_free(t);
+        free(in_order);
+        return NULL;
+    }
+    uint32_t rank = 0;
+    bool added = true;
+    for (size_t i = 0; i < n_pairs && added; i++) {
+        const merge_pair *p = &in_order[i];
+        rank += i > 0 && p->rank != in_order[i - 1].rank;
+        added = p->left < BORDER && p->right < BORDER && p->result < BORDER && add_pair(t, p, rank);
+    }
+    free(in_order);
+    if (added)
+        return t;
+    merge_table_free(t);
+    return NULL;
+}
+
+void merge_table_free(merge_table *t)
+{
+    if (!t)
+        return;
+    big_memory_free(t->slots, t->n_slots * sizeof *t->slots);
+    big_memory_free(t->results, t->n_results * sizeof *t->results);
+    free(t->dense);
+    free(t);
+}
+
+/* ---- Look up ---- */
+
+/* The rank of a pair, whose search begins at slot i. */
+static uint32_t rank_from(const merge_table *t, uint64_t pair, size_t i)
+{
+    for (;; i = i + BUCKET == t->n_slots ? 0 : i + BUCKET) {
+        const uint64_t *slots = &t->slots[i];
+        uint32_t rank = MERGE_NONE;
+        for (size_t k = 0; k < BUCKET; k++) {
+            const uint32_t this_rank = (uint32_t)(slots[k] & RANK_MASK);
+            rank = slots[k] >> RANK_BITS == pair ? this_rank : rank;
+        }
+        if (__builtin_expect(rank != MERGE_NONE || slots[BUCKET - 1] == FREE, 1))
+            return rank;
+    }
+}
+
+uint32_t merge_rank(const merge_table *t, uint32_t left, uint32_t right)
+{
+    if ((left | right) < DENSE)
+        return t->dense[left * DENSE + right];
+    const uint64_t pair = pair_of(left, right);
+    return rank_from(t, pair, bucket_of(t, pair));
+}
+
+uint32_t merge_result(const merge_table *t, uint32_t rank, uint32_t left, uint32_t right)
+{
+    if (t->follows_rank)
+        return t->first_result + rank;
+    if (!t->by_slot)
+        return t->results[rank];
+    const uint64_t pair = pair_of(left, right);
+    size_t i = bucket_of(t, pair);
+    while (t->slots[i] >> RANK_BITS != pair)
+        i = i + 1 == t->n_slots ? 0 : i + 1;
+    return t->results[i];
+}
+
+uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, uint32_t *rank)
+{
+    const uint32_t found = merge_rank(t, left, right);
+    if (rank)
+        *rank = found;
+    return found == MERGE_NONE ? MERGE_NONE : merge_result(t, found, left, right);
+}
+
+/* ---- Short words: the lowest rank is looked for again after each merge ---- */
+
+#define SHORT_SYMBOLS MERGE_LAST_MAX
+
+/* A word being merged; its symbols stand at 1 to n. A symbol that was merged into the one before it
+ * keeps its place, but its turn never comes.
+ *
+ * A turn is rank << 32 | place: the smallest is the next merge. 64 bits also keep compilers from
+ * looking for it with vectors, which would wait for the words just written. */
+typedef struct short_word {
+    uint64_t turns[SHORT_SYMBOLS + 4];
+    uint32_t symbols[SHORT_SYMBOLS + 4];
+    uint8_t next[SHORT_SYMBOLS + 4], prev[SHORT_SYMBOLS + 4];
+} short_word;
+
+/* MERGE_NONE gives a turn that is not below NO_TURN. */
+#define NO_TURN ((uint64_t)MERGE_NONE << 32)
+
+static uint64_t turn_of(uint32_t rank, size_t place)
+{
+    return (uint64_t)rank << 32 | place;
+}
+
+/* n_turns is a multiple of 4. */
+static uint64_t smallest(const uint64_t *turns, size_t n_turns)
+{
+    uint64_t a = NO_TURN, b = NO_TURN;
+    for (size_t i = 0; i < n_turns; i += 4) {
+        const uint64_t *four = &turns[i];
+        a = four[0] < a ? four[0] : a;
+        b = four[1] < b ? four[1] : b;
+        a = four[2] < a ? four[2] : a;
+        b = four[3] < b ? four[3] : b;
+    }
+    return a < b ? a : b;
+}
+
+static void begin_word(const merge_table *t, short_word *w, const uint32_t *symbols, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        w->symbols[i + 1] = symbols[i];
+        w->next[i + 1] = (uint8_t)(i + 2);
+        w->prev[i + 1] = (uint8_t)i;
+    }
+    w->symbols[0] = w->symbols[n + 1] = BORDER;
+    w->prev[n + 1] = (uint8_t)n;
+    for (size_t i = 1; i < n; i++)
+        w->turns[i] = turn_of(merge_rank(t, w->symbols[i], w->symbols[i + 1]), i);
+    w->turns[0] = NO_TURN;
+    for (size_t i = n; i <= (n | 3); i++)
+        w->turns[i] = NO_TURN;
+}
+
+static void merge_pair_at(const merge_table *t, short_word *w, uint64_t turn)
+{
+    const size_t at = (uint8_t)turn, gone = w->next[at], after = w->next[gone],
+                 before = w->prev[at];
+    const uint32_t symbol =
+        merge_result(t, (uint32_t)(turn >> 32), w->symbols[at], w->symbols[gone]);
+    w->symbols[at] = symbol;
+    w->next[at] = (uint8_t)after;
+    w->prev[after] = (uint8_t)at;
+    w->turns[gone] = NO_TURN;
+    const uint64_t right = pair_of(symbol, w->symbols[after]);
+    const uint64_t left = pair_of(w->symbols[before], symbol);
+    w->turns[at] = turn_of(rank_from(t, right, bucket_of(t, right)), at);
+    w->turns[before] = turn_of(rank_from(t, left, bucket_of(t, left)), before);
+}
+
+static size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n)
+{
+    short_word w;
+    const size_t n_turns = (n | 3) + 1;
+    begin_word(t, &w, symbols, n);
+    for (uint64_t turn; (turn = smallest(w.turns, n_turns)) < NO_TURN;)
+        merge_pair_at(t, &w, turn);
+    size_t n_left = 0;
+    for (size_t i = 1; i <= n; i = w.next[i])
+        symbols[n_left++] = w.symbols[i];
+    return n_left;
+}
+
+bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_pair *last)
+{
+    short_word w;
+    const size_t n_turns = (n | 3) + 1;
+    size_t n_left = n;
+    begin_word(t, &w, symbols, n);
+    for (uint64_t turn; (turn = smallest(w.turns, n_turns)) < NO_TURN; n_left--) {
+        last->left = w.symbols[1];
+        last->right = w.symbols[w.next[1]];
+        last->rank = (uint32_t)(turn >> 32);
+        merge_pair_at(t, &w, turn);
+        last->result = w.symbols[1];
+    }
+    return n_left == 1 && n > 1;
+}
+
+size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n)
+{
+    if (n < 2)
+        return n;
+    return n <= SHORT_SYMBOLS ? merge_short(t, symbols, n) : merge_long(t, s, symbols, n);
+}
+
+void merge_scratch_free(merge_scratch *s)
+{
+    free(s->memory);
+    *s = (merge_scratch){0};
+}

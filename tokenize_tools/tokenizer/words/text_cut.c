@@ -1,0 +1,83 @@
+#include "tokenizer/words/text_cut.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "tokenizer/unicode/unicode.h"
+#include "text/utf8.h"
+
+static bool is_letter(uint8_t c)
+{
+    return (uint8_t)((c | 0x20) - 'a') < 26;
+}
+
+static bool is_digit(uint8_t c)
+{
+    return (uint8_t)(c - '0') < 10;
+}
+
+static bool is_letter_or_digit(uint8_t c)
+{
+    return is_letter(c) || is_digit(c);
+}
+
+/* U+5000 to U+8FFF: letters all. */
+static bool is_ideograph(const uint8_t *p)
+{
+    return p[0] > 0xE4 && p[0] < 0xE9 && (p[1] & 0xC0) == 0x80 && (p[2] & 0xC0) == 0x80;
+}
+
+static bool is_stop(const uint8_t *p)
+{
+    return memcmp(p, "\xE3\x80\x82", 3) == 0 || memcmp(p, "\xEF\xBC\x8C", 3) == 0;
+}
+
+static bool is_wide_letter(const uint8_t *p, size_t n_bytes)
+{
+    uint32_t c;
+    const size_t n = utf8_decode(p, n_bytes, &c);
+    const unicode_class class = n > 0 ? unicode_class_of(c) : CLASS_OTHER;
+    return class == CLASS_UPPER || class == CLASS_LOWER || class == CLASS_LETTER;
+}
+
+static bool ends_with_letter(const uint8_t *text, size_t end)
+{
+    size_t n = 1;
+    while (n < 4 && n < end && (text[end - n] & 0xC0) == 0x80)
+        n++;
+    uint32_t c;
+    return utf8_decode(text + end - n, n, &c) == n && is_wide_letter(text + end - n, n);
+}
+
+static bool is_between_letters(const uint8_t *text, size_t n_bytes, size_t at, unsigned allowed)
+{
+    if (is_letter_or_digit(text[at - 1]) && is_letter(text[at + 1]))
+        return true;
+    return (allowed & CUT_AT_WIDE) != 0 && ends_with_letter(text, at) &&
+           is_wide_letter(text + at + 1, n_bytes - at - 1);
+}
+
+/* at >= 1, and text[at + 1] is there. */
+static size_t cut_here(const uint8_t *text, size_t n_bytes, size_t at, unsigned allowed)
+{
+    if (text[at] == ' ' && (allowed & CUT_AT_SPACE) != 0)
+        return is_between_letters(text, n_bytes, at, allowed) ? at : 0;
+    if (text[at] == '\n' && (allowed & CUT_AT_NEWLINE) != 0)
+        return is_between_letters(text, n_bytes, at, allowed) ? at + 1 : 0;
+    if (is_digit(text[at]) && (allowed & CUT_AT_DIGIT) != 0)
+        return is_letter(text[at - 1]) ? at : 0;
+    if (text[at] >= 0xE3 && (allowed & CUT_AT_STOP) != 0 && at >= 3 && n_bytes - at >= 6)
+        return is_stop(text + at) && is_ideograph(text + at - 3) && is_ideograph(text + at + 3) ? at
+                                                                                                : 0;
+    return 0;
+}
+
+size_t text_cut(const uint8_t *text, size_t n_bytes, unsigned allowed)
+{
+    for (size_t at = n_bytes < 2 ? 0 : n_bytes - 2; at > 0; at--) {
+        const size_t cut = cut_here(text, n_bytes, at, allowed);
+        if (cut > 0)
+            return cut;
+    }
+    return 0;
+}

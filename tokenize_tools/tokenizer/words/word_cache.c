@@ -1,0 +1,329 @@
+#include "tokenizer/words/word_cache.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "system/big_memory.h"
+#include "tokenizer/words/long_words.h"
+#include "tokenizer/words/word_positions.h"
+
+/* A word of at most 15 bytes and its length: never 0, which is a free place. */
+typedef struct key {
+    uint64_t low, high;
+} key;
+
+/* Up to 4 ids; the number of them in the top byte of the first. With MANY there: ids[1] is where
+ * they are in `many`, ids[2] how many. */
+typedef struct value {
+    uint32_t ids[4];
+} value;
+
+#define COUNT_SHIFT 24
+#define ID_MASK (((uint32_t)1 << COUNT_SHIFT) - 1)
+#define MANY 0xFFu
+#define MAX_INLINE 4
+
+typedef struct line {
+    key keys[2];
+    value values[2];
+} line;
+
+#define SHORT_BYTES 15
+#define FIRST_LINES ((size_t)1 << 16)
+#define MAX_LINES ((size_t)1 << 30)
+#define PROBES 8 /* lines that a word may be in, from its own on */
+
+struct word_cache {
+    line *lines;
+    size_t n_lines;
+    unsigned shift; /* of a hash, to its line */
+    size_t n_words, max_lines;
+    id_buffer many;
+    size_t max_many;
+    long_words *longer;
+    word_source source;
+    word_positions_fn *find_positions;
+    uint32_t positions[WORD_POSITIONS_ROOM];
+    key keys[WORD_POSITIONS_MAX];
+    uint64_t hashes[WORD_POSITIONS_MAX];
+};
+
+/* ---- The table ---- */
+
+static bool set_lines(word_cache *c, size_t n_lines)
+{
+    line *lines = big_memory_new(n_lines * sizeof *lines);
+    if (!lines)
+        return false;
+    c->lines = lines;
+    c->n_lines = n_lines;
+    c->shift = 64 - (unsigned)__builtin_ctzll(n_lines);
+    return true;
+}
+
+word_cache *word_cache_new(size_t max_bytes, word_source source)
+{
+    word_cache *c = aligned_alloc(64, (sizeof *c + 63) & ~(size_t)63);
+    if (!c)
+        return NULL;
+    memset(c, 0, sizeof *c);
+    c->source = source;
+    c->find_positions = word_positions(SIMD_BEST);
+    c->max_lines = 64;
+    while (c->max_lines < MAX_LINES && c->max_lines * 2 * sizeof(line) <= max_bytes / 4 * 3)
+        c->max_lines *= 2;
+    c->max_many = max_bytes / 16 / sizeof(uint32_t);
+    if (c->max_many > UINT32_MAX / 2)
+        c->max_many = UINT32_MAX / 2;
+    c->longer = long_words_new(max_bytes / 16 * 3);
+    if (!c->longer || !set_lines(c, c->max_lines < FIRST_LINES ? c->max_lines : FIRST_LINES)) {
+        word_cache_free(c);
+        return NULL;
+    }
+    return c;
+}
+
+void word_cache_free(word_cache *c)
+{
+    if (!c)
+        return;
+    big_memory_free(c->lines, c->n_lines * sizeof *c->lines);
+    id_buffer_free(&c->many);
+    long_words_free(c->longer);
+    free(c);
+}
+
+/* The top bits are the good ones. */
+static uint64_t hash_key(key k)
+{
+    return (k.low ^ (k.high >> 31 | k.high << 33)) * 0x9E3779B97F4A7C15u +
+           k.high * 0xC2B2AE3D27D4EB4Fu;
+}
+
+static bool same_key(key a, key b)
+{
+    return ((a.low ^ b.low) | (a.high ^ b.high)) == 0;
+}
+
+/* The word's value, or where it may be put: NULL when neither is near. *found tells which. */
+static value *find_word(word_cache *c, key k, bool *found)
+{
+    const size_t first = hash_key(k) >> c->shift;
+    for (size_t i = 0; i < 2 * PROBES; i++) {
+        line *l = &c->lines[(first + i / 2) & (c->n_lines - 1)];
+        *found = same_key(l->keys[i & 1], k);
+        if (*found)
+            return &l->values[i & 1];
+        if (l->keys[i & 1].high == 0) {
+            l->keys[i & 1] = k;
+            return &l->values[i & 1];
+        }
+    }
+    *found = false;
+    return NULL;
+}
+
+static void empty(word_cache *c)
+{
+    memset(c->lines, 0, c->n_lines * sizeof *c->lines);
+    c->n_words = 0;
+    c->many.n = 0;
+}
+
+/* Makes room. What does not fit any more is forgotten; so is everything when the limit is
+ * reached. */
+static void grow(word_cache *c)
+{
+    line *old = c->lines;
+    const size_t n_old = c->n_lines;
+    if (n_old * 2 > c->max_lines || !set_lines(c, n_old * 2)) {
+        empty(c);
+        return;
+    }
+    c->n_words = 0;
+    for (size_t i = 0; i < 2 * n_old; i++) {
+        const key k = old[i / 2].keys[i & 1];
+        bool found;
+        value *v = k.high ? find_word(c, k, &found) : NULL;
+        if (v) {
+            *v = old[i / 2].values[i & 1];
+            c->n_words++;
+        }
+    }
+    big_memory_free(old, n_old * sizeof *old);
+}
+
+static bool make_value(word_cache *c, const uint32_t *ids, size_t n, value *v)
+{
+    memset(v, 0, sizeof *v);
+    if (n <= MAX_INLINE) {
+        memcpy(v->ids, ids, n * sizeof *ids);
+        v->ids[0] |= (uint32_t)n << COUNT_SHIFT;
+        return true;
+    }
+    if (c->many.n + n > c->max_many || !id_buffer_reserve(&c->many, n))
+        return false;
+    *v = (value){{MANY << COUNT_SHIFT, (uint32_t)c->many.n, (uint32_t)n}};
+    memcpy(c->many.ids + c->many.n, ids, n * sizeof *ids);
+    c->many.n += n;
+    return true;
+}
+
+static void remember(word_cache *c, key k, const uint32_t *ids, size_t n)
+{
+    bool found;
+    value v;
+    if (c->many.n + n > c->max_many)
+        empty(c);
+    else if (c->n_words > c->n_lines)
+        grow(c);
+    if (!make_value(c, ids, n, &v))
+        return;
+    value *place = find_word(c, k, &found);
+    if (!place) {
+        grow(c);
+        return;
+    }
+    *place = v;
+    c->n_words += !found;
+}
+
+/* ---- Words ---- */
+
+static bool emit(word_cache *c, const value *v, id_buffer *out)
+{
+    const uint32_t count = v->ids[0] >> COUNT_SHIFT;
+    const uint32_t *ids = count == MANY ? c->many.ids + v->ids[1] : v->ids;
+    const size_t n = count == MANY ? v->ids[2] : count;
+    if (!id_buffer_reserve(out, n))
+        return false;
+    if (n == 0)
+        return true;
+    memcpy(out->ids + out->n, ids, n * sizeof *out->ids);
+    if (count != MANY)
+        out->ids[out->n] &= ID_MASK;
+    out->n += n;
+    return true;
+}
+
+/* A word whose own line does not have it, or that is long, or has many ids. */
+__attribute__((noinline)) static bool encode_slowly(word_cache *c, const uint8_t *word, size_t i,
+                                                    id_buffer *out)
+{
+    const size_t n_bytes = c->positions[i + 1] - c->positions[i];
+    if (n_bytes > SHORT_BYTES)
+        return long_words_encode(c->longer, word, n_bytes, &c->source, out);
+    const key k = c->keys[i];
+    const size_t first = c->hashes[i] >> c->shift;
+    for (size_t at = 0; at < 2 * PROBES; at++) {
+        const line *l = &c->lines[(first + at / 2) & (c->n_lines - 1)];
+        if (same_key(l->keys[at & 1], k))
+            return emit(c, &l->values[at & 1], out);
+        if (l->keys[at & 1].high == 0)
+            break;
+    }
+    const size_t before = out->n;
+    if (!c->source.encode(c->source.context, word, n_bytes, out))
+        return false;
+    remember(c, k, out->ids + before, out->n - before);
+    return true;
+}
+
+/* Masks for the first n bytes of 16, and the length in the last byte. Longer words get a key that
+ * no word has. */
+static const struct {
+    uint64_t low, high, length;
+} masks[SHORT_BYTES + 2] = {
+#define MASK(n)                                                                                    \
+    {                                                                                              \
+        (n) >= 8 ? UINT64_MAX : ((uint64_t)1 << ((n)*8 % 64)) - 1,                                 \
+            (n) <= 8 ? 0 : ((uint64_t)1 << ((n)*8 % 64)) - 1, (uint64_t)(n) << 56                  \
+    }
+    MASK(0),
+    MASK(1),
+    MASK(2),
+    MASK(3),
+    MASK(4),
+    MASK(5),
+    MASK(6),
+    MASK(7),
+    MASK(8),
+    MASK(9),
+    MASK(10),
+    MASK(11),
+    MASK(12),
+    MASK(13),
+    MASK(14),
+    MASK(15),
+    {0, 0, (uint64_t)0xFF << 56},
+#undef MASK
+};
+
+static uint64_t load_le64(const uint8_t *p)
+{
+    uint64_t x;
+    memcpy(&x, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    x = __builtin_bswap64(x);
+#endif
+    return x;
+}
+
+static void make_keys(word_cache *c, const uint8_t *text, size_t n_words)
+{
+    for (size_t i = 0; i < n_words; i++) {
+        const uint8_t *word = text + c->positions[i];
+        const size_t n_bytes = c->positions[i + 1] - c->positions[i];
+        const size_t n = n_bytes <= SHORT_BYTES ? n_bytes : SHORT_BYTES + 1;
+        c->keys[i].low = load_le64(word) & masks[n].low;
+        c->keys[i].high = (load_le64(word + 8) & masks[n].high) | masks[n].length;
+        c->hashes[i] = hash_key(c->keys[i]);
+        __builtin_prefetch(&c->lines[c->hashes[i] >> c->shift]);
+    }
+}
+
+/* The words between positions[0] and positions[n_words]. */
+static bool encode_words(word_cache *c, const uint8_t *text, size_t n_words, id_buffer *out)
+{
+    make_keys(c, text, n_words);
+    if (!id_buffer_reserve(out, (n_words + 1) * MAX_INLINE))
+        return false;
+    uint32_t *ids = out->ids + out->n;
+    for (size_t i = 0; i < n_words; i++) {
+        const line *l = &c->lines[c->hashes[i] >> c->shift];
+        const bool first = same_key(l->keys[0], c->keys[i]);
+        const bool second = same_key(l->keys[1], c->keys[i]);
+        const value *v = &l->values[!first];
+        const uint32_t count = v->ids[0] >> COUNT_SHIFT;
+        if (__builtin_expect((first | second) && count <= MAX_INLINE, 1)) {
+            memcpy(ids, v->ids, sizeof v->ids);
+            ids[0] = v->ids[0] & ID_MASK;
+            ids += count;
+            continue;
+        }
+        out->n = (size_t)(ids - out->ids);
+        if (!encode_slowly(c, text + c->positions[i], i, out) ||
+            !id_buffer_reserve(out, (n_words - i + 1) * MAX_INLINE))
+            return false;
+        ids = out->ids + out->n;
+    }
+    out->n = (size_t)(ids - out->ids);
+    return true;
+}
+
+bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
+                       id_buffer *out)
+{
+    size_t n = 0; /* positions not yet done */
+    for (size_t word = 0, n_bitmap = (n_bytes + 63) / 64; word < n_bitmap;) {
+        n = c->find_positions(starts, &word, n_bitmap, c->positions, n);
+        if (word < n_bitmap) {
+            if (!encode_words(c, text, n - 1, out))
+                return false;
+            c->positions[0] = c->positions[n - 1];
+            n = 1;
+        }
+    }
+    c->positions[n] = (uint32_t)n_bytes;
+    return n == 0 || encode_words(c, text, n, out);
+}

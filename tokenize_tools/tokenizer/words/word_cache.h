@@ -1,0 +1,29 @@
+/* word_cache.h - the ids of words that were seen before; most words of a text were.
+ *
+ * Words of at most 15 bytes are their own keys, two to a cache line. What comes out never depends
+ * on what is in the cache: it is bounded, and emptied when it is full. */
+#ifndef TOKMAP_WORD_CACHE_H
+#define TOKMAP_WORD_CACHE_H
+
+#include "tokenizer/model/id_buffer.h"
+
+#define WORD_CACHE_MAX_ID (((uint32_t)1 << 21) - 1)
+
+typedef struct word_cache word_cache;
+
+/* Appends the ids of a word that the cache does not have; false: out of memory. */
+typedef struct word_source {
+    bool (*encode)(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out);
+    void *context;
+} word_source;
+
+/* NULL: out of memory. */
+word_cache *word_cache_new(size_t max_bytes, word_source source);
+void word_cache_free(word_cache *c);
+
+/* Appends the ids of all words of a text below 4 GiB, which has TEXT_PADDING readable bytes after
+ * it. starts as split_words gives it. false: out of memory. */
+bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
+                       id_buffer *out);
+
+#endif /* TOKMAP_WORD_CACHE_H */
