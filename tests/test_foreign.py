@@ -486,7 +486,10 @@ def refuses_ids_outside_the_vocabulary_with_their_place():
 
 def refuses_an_index_that_is_written_to_meanwhile():
     with Folder() as folder:
-        writers.megatron(folder / "m", [[1, 2, 3] * 10000] * 20, 2)
+        n_tokens = 1 << 28  # zeros that are not on the disk: enough to be looking at for a while
+        writers.write_file(folder / "m.idx", writers.megatron_index([n_tokens], [0, 1], 2))
+        writers.write_file(folder / "m.bin", b"")
+        os.truncate(folder / "m.bin", 2 * n_tokens)
         ended = threading.Event()
 
         def write_on():
@@ -498,10 +501,11 @@ def refuses_an_index_that_is_written_to_meanwhile():
         thread = threading.Thread(target=write_on)
         thread.start()
         try:
-            refused(folder, INPUT, "was changed while it was read", "index", folder / "m.bin")
+            tokmap("index", folder / "m.bin", exit_code=INPUT, says="was changed while it was read")
         finally:
             ended.set()
             thread.join()
+        expect_equal(sorted(os.listdir(folder.path)), ["m.bin", "m.idx"], "files")
 
 
 def refuses_numpy_arrays():
