@@ -15,9 +15,12 @@ SONAME := libtokmap.so.$(firstword $(subst ., ,$(VERSION)))
 c_files = $(sort $(shell find $1 -name '*.c'))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(c_files))
 MAIN := $(BUILD)/obj/tokenize_tools/main.o
-TESTS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/test_*.c))
-HELPERS := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/tool_*.c))
-SCRIPTS := $(wildcard tests/test_*.sh tests/test_*.py)
+program = $(BUILD)/$(basename $(notdir $1))
+TEST_FILES := $(wildcard tests/*/test_*.c)
+TOOL_FILES := $(wildcard tests/support/tool_*.c)
+TESTS := $(foreach f,$(TEST_FILES),$(call program,$f))
+HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
+SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
 C_FILES := $(sort $(shell find include src tokenize_tools bench tests -name '*.[ch]'))
@@ -32,7 +35,7 @@ FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Ii
 	$(if $(filter $(INSIDE_SRC),$<),-Isrc) $(if $(filter-out src/%,$<),-Itokenize_tools) \
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
 	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o %.a,$^) $(LDFLAGS) $(LIBS)
+LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
 # For targets that call make again: in parallel, unless the caller has chosen -j himself.
@@ -108,7 +111,7 @@ $(BUILD)/expand_ptx.h: src/stage/cuda/expand.ptx
 	@mkdir -p $(@D)
 	@{ echo 'static const char tokmap_i_expand_ptx[] ='; \
 	    sed -e '/^\/\//d' -e 's/["\\]/\\&/g' -e 's/.*/    "&\\n"/' $<; echo '    ;'; } >$@
-$(foreach f,src/stage/open tests/test_gpu,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
+$(foreach f,src/stage/open tests/stage/test_gpu,$(BUILD)/obj/$f.o $(BUILD)/lint/$f.tidy) lint-cppcheck: \
     $(BUILD)/expand_ptx.h
 
 $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
@@ -142,17 +145,18 @@ $(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtokmap.a
 	    $(LDFLAGS) $(LIBS)
 
 INSIDES := $(BUILD)/libtools.a $(BUILD)/libtokmap.a
-$(TESTS) $(HELPERS): $(BUILD)/%: $(BUILD)/obj/tests/%.o $(INSIDES)
+$(foreach f,$(TEST_FILES) $(TOOL_FILES),$(eval $(call program,$f): $(BUILD)/obj/$(f:.c=.o)))
+$(TESTS) $(HELPERS): $(INSIDES)
 	$(call say,LINK,$@) $(LINK)
 
 # A driver that is found by its name, for machines without one: what `test_gpu` does is tested too.
 STAND_IN := $(BUILD)/stand_in/libcuda.so.1
-$(STAND_IN): $(BUILD)/obj/tests/stand_in_driver.o $(BUILD)/libtokmap.a
+$(STAND_IN): $(BUILD)/obj/tests/stage/stand_in_driver.o $(BUILD)/libtokmap.a
 	@mkdir -p $(@D)
 	$(call say,LINK,$@) $(LINK) -shared
 
 NO_MEMORY := $(BUILD)/libno_memory.so
-$(NO_MEMORY): $(BUILD)/obj/tests/stand_in_memory.o
+$(NO_MEMORY): $(BUILD)/obj/tests/support/stand_in_memory.o
 	$(call say,LINK,$@) $(LINK) -shared
 
 $(FUZZ:%=$(BUILD)/replay_%): $(BUILD)/replay_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o \
@@ -209,18 +213,18 @@ fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 
 ## chaos: N=5000 packs that are killed and whose files are damaged and changed (SEED=1)
 chaos: $(BUILD)/tokmap
-	@TOKMAP_BUILD=$(abspath $(BUILD)) $(or $(PYTHON),python3) tests/chaos.py $(or $(N),5000) $(or $(SEED),1)
+	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
 .PHONY: chaos
 
 ## gpu-test: the stage and its kernel on the first GPU; skips with its reason where there is none
 gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@$(BUILD)/test_gpu || [ $$? = 77 ]
-	@TOKMAP_BUILD=$(abspath $(BUILD)) $(or $(PYTHON),python3) tests/test_python_gpu.py || [ $$? = 77 ]
+	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/python/test_python_gpu.py || [ $$? = 77 ]
 .PHONY: gpu-test
 
 ## abi: exported names against the headers; each header alone in C11 and C++11
 abi: $(PRODUCTS)
-	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/test_exports.sh
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh
 
 ## bench: measure tokmap against the limits of this machine, and make a page of it; ten minutes
 bench: $(BUILD)/tokbench
@@ -257,7 +261,7 @@ bench-gpu:
 
 ## ptx: the kernel's text from its source, for the oldest device and driver (needs nvcc)
 ptx:
-	@bash tests/make_ptx.sh src/stage/cuda/expand.cu >src/stage/cuda/expand.ptx.new
+	@bash tests/stage/make_ptx.sh src/stage/cuda/expand.cu >src/stage/cuda/expand.ptx.new
 	@mv src/stage/cuda/expand.ptx.new src/stage/cuda/expand.ptx
 .PHONY: ptx
 
@@ -272,7 +276,7 @@ lint:
 lint-format:
 	$(call say,LINT,format) printf "%s\n" $(C_FILES) | xargs -P 4 -n 24 clang-format --dry-run -Werror
 lint-rules:
-	$(call say,LINT,rules) $(or $(PYTHON),python3) tests/lint_rules.py
+	$(call say,LINT,rules) $(or $(PYTHON),python3) tests/house/lint_rules.py
 lint-cppcheck: $(BUILD)/config.h
 	@mkdir -p $(BUILD)/lint
 	$(call say,LINT,cppcheck) cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \

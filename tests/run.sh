@@ -8,6 +8,8 @@
 # (folder of the programs), TOKMAP_TIMEOUT (seconds for one TEST), PYTHON, JOBS.
 
 export LC_ALL=C PYTHON=${PYTHON:-python3} PYTHONDONTWRITEBYTECODE=1
+root=$(cd "$(dirname "$0")/.." && pwd)
+export PYTHONPATH=$root/tests/oracles:$root/tests/support
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 interpreter() # of the test $1, nothing for a program

@@ -53,7 +53,7 @@ STEPS = (
     Step("test", "tests of the stage and its kernel", 45, ("device", "library"),
          (("{build}/test_gpu",),)),
     Step("python", "tests in Python", 60, ("device", "library"),
-         (("{python}", str(ROOT / "tests" / "test_python_gpu.py")),)),
+         (("{python}", str(ROOT / "tests/python/test_python_gpu.py")),)),
     Step("sanitize", "the kernel under compute-sanitizer", 90, ("device", "library", "sanitizer"),
          tuple(sanitizer(tool) for tool in ("memcheck", "racecheck", "initcheck"))),
     Step("copies", "plain copies, and batches of a stage alone", 30, ("device", "library"),
@@ -93,7 +93,7 @@ class Runner:
     # ---- Processes ----
 
     def environment(self):
-        paths = [str(HERE), str(ROOT / "python"), os.environ.get("PYTHONPATH", "")]
+        paths = [str(HERE), str(ROOT / "python"), str(ROOT / "tests/oracles"), os.environ.get("PYTHONPATH", "")]
         return {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in paths if p),
                 "TOKMAP_LIBRARY": str(self.build / "libtokmap.so"), "TOKMAP_BUILD": str(self.build),
                 "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": "1"}

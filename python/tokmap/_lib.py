@@ -1,4 +1,4 @@
-"""The C library, as ctypes sees it. tests/test_python.py holds the structs here against the headers."""
+"""The C library, as ctypes sees it. tests/python/test_python.py holds the structs here against the headers."""
 
 import ctypes
 import ctypes.util

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../char_naive.h"
+#include "oracles/char_naive.h"
 #include "tokenizer/chars/char_engine.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "corpus/input.h"
-#include "corpus_model.h"
+#include "oracles/corpus_model.h"
 #include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

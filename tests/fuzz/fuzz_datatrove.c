@@ -2,7 +2,7 @@
  * the rest is X.ds.index: refused, or documents that cover X.ds exactly. */
 #include <stdlib.h>
 
-#include "foreign_memory.h"
+#include "foreign/foreign_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,7 +2,7 @@
  * fill it; the documents in them are the same whatever the pieces they are looked at in. */
 #include <stdlib.h>
 
-#include "foreign_memory.h"
+#include "foreign/foreign_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

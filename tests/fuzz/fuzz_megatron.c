@@ -2,7 +2,7 @@
  * cover the .bin exactly. */
 #include <stdlib.h>
 
-#include "foreign_memory.h"
+#include "foreign/foreign_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

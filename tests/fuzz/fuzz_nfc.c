@@ -3,7 +3,7 @@
  *
  * The first byte decides: even takes the rest as bytes; odd takes each two as a code point of the
  * decompositions, so that much of the text has something to do. */
-#include "../unicode_naive.h"
+#include "oracles/unicode_naive.h"
 #include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);

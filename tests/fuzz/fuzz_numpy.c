@@ -1,7 +1,7 @@
 /* fuzz_numpy.c - u64 size of the file, then its first bytes: refused, or tokens that fill it. */
 #include <stdlib.h>
 
-#include "foreign_memory.h"
+#include "foreign/foreign_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

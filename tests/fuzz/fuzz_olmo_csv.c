@@ -2,7 +2,7 @@
  * or documents that cover the tokens; the same whatever the pieces. */
 #include <stdlib.h>
 
-#include "foreign_memory.h"
+#include "foreign/foreign_memory.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

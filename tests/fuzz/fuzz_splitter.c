@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "naive_splitter.h"
+#include "oracles/naive_splitter.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

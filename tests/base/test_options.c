@@ -1,0 +1,137 @@
+/* test_options - one rule for the options of every call: what this library does not know must be 0,
+ * be it reserved or behind the struct that it knows. */
+#include <stdlib.h>
+
+#include "support/check.h"
+#include "tokmap_cuda.h"
+#include "tokmap_writer.h"
+
+enum {
+    MORE = 24 /* bytes that a newer header might have */
+};
+
+/* Each call with nothing but its options: whatever else is wrong comes after them. */
+static tokmap_status open_writer(const void *options, tokmap_error *err)
+{
+    tokmap_writer *w;
+    return tokmap_writer_open(&w, check_path("p"), options, err);
+}
+
+static tokmap_status adopt(const void *options, tokmap_error *err)
+{
+    tokmap_writer *w;
+    return tokmap_writer_adopt(&w, check_path("p.bin"), options, err);
+}
+
+static tokmap_status open_loader(const void *options, tokmap_error *err)
+{
+    tokmap_loader *l;
+    return tokmap_loader_open(&l, options, err);
+}
+
+static tokmap_status open_stage(const void *options, tokmap_error *err)
+{
+    tokmap_cuda *s;
+    return tokmap_cuda_open(&s, options, err);
+}
+
+static tokmap_status gather(const void *options, tokmap_error *err)
+{
+    const tokmap_batch b = {.struct_size = sizeof b};
+    return tokmap_batch_gather(&b, options, err);
+}
+
+static tokmap_dataset *ds;
+
+static tokmap_status verify(const void *options, tokmap_error *err)
+{
+    return tokmap_dataset_verify(ds, options, NULL, err);
+}
+
+typedef struct call {
+    const char *name;
+    size_t n_bytes, reserved_at; /* 0: it has none */
+    tokmap_status (*run)(const void *options, tokmap_error *err);
+} call;
+
+#define WITH_RESERVED(type) #type, sizeof(type), offsetof(type, reserved)
+
+static const call calls[] = {
+    {"tokmap_writer_options", sizeof(tokmap_writer_options), 0, open_writer},
+    {WITH_RESERVED(tokmap_adopt_options), adopt},
+    {WITH_RESERVED(tokmap_loader_options), open_loader},
+    {WITH_RESERVED(tokmap_gather_options), gather},
+    {WITH_RESERVED(tokmap_cuda_options), open_stage},
+    {"tokmap_verify_options", sizeof(tokmap_verify_options), 0, verify},
+};
+
+/* Whether the options are refused for this reason; NULL: for none that concerns them as a whole. */
+static void expect(const call *c, const uint8_t *options, const char *why)
+{
+    static const char *const reasons[] = {"struct_size", "reserved", "does not know"};
+    tokmap_error err = {0};
+    const tokmap_status status = c->run(options, &err);
+    if (why && (status != TOKMAP_ERR_ARGUMENT || !strstr(err.text, why)))
+        CHECK_FAIL("%s: %d, '%s' does not say '%s'", c->name, (int)status, err.text, why);
+    for (int i = 0; i < 3 && !why; i++)
+        if (strstr(err.text, reasons[i]))
+            CHECK_FAIL("%s: %s", c->name, err.text);
+}
+
+static void set_size(uint8_t *options, size_t n_bytes)
+{
+    memcpy(options, &n_bytes, sizeof n_bytes);
+}
+
+static void check_call(const call *c)
+{
+    uint8_t *options = calloc(1, c->n_bytes + MORE); /* no byte more, for AddressSanitizer */
+    expect(c, NULL, c->run == verify ? NULL : "NULL");
+    expect(c, options, "struct_size");
+    set_size(options, 8);
+    expect(c, options, "struct_size");
+    set_size(options, SIZE_MAX);
+    expect(c, options, "struct_size");
+    set_size(options, c->n_bytes + MORE);
+    expect(c, options, NULL);
+    for (size_t i = 0; i < MORE; i++) {
+        options[c->n_bytes + i] = 1;
+        expect(c, options, "does not know");
+        options[c->n_bytes + i] = 0;
+    }
+    set_size(options, c->n_bytes);
+    options[c->n_bytes] = 1; /* is not the caller's */
+    expect(c, options, NULL);
+    if (c->reserved_at > 0) {
+        options[c->reserved_at] = 1;
+        expect(c, options, "reserved");
+        options[c->reserved_at] = 0;
+    }
+    free(options);
+}
+
+TEST(what_this_library_does_not_know_is_refused_and_not_ignored)
+{
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = 9, .eod_id = TOKMAP_NO_ID};
+    tokmap_writer *w = NULL;
+    CHECK_INT(tokmap_writer_open(&w, check_path("ds"), &options, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
+    CHECK_INT(tokmap_dataset_open(&ds, check_path("ds"), NULL), TOKMAP_OK);
+    for (size_t i = 0; i < sizeof calls / sizeof *calls; i++)
+        check_call(&calls[i]);
+    tokmap_dataset_close(ds);
+}
+
+/* A byte that the compiler puts behind the last field would be a field that nobody checks. */
+TEST(no_options_end_with_padding)
+{
+#define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
+    CHECK_EQ(ENDS_AT(tokmap_writer_options, resume_checkpoint), sizeof(tokmap_writer_options));
+    CHECK_EQ(ENDS_AT(tokmap_adopt_options, reserved), sizeof(tokmap_adopt_options));
+    CHECK_EQ(ENDS_AT(tokmap_loader_options, reserved), sizeof(tokmap_loader_options));
+    CHECK_EQ(ENDS_AT(tokmap_gather_options, labels), sizeof(tokmap_gather_options));
+    CHECK_EQ(ENDS_AT(tokmap_cuda_options, reserved), sizeof(tokmap_cuda_options));
+    CHECK_EQ(ENDS_AT(tokmap_verify_options, on_damage), sizeof(tokmap_verify_options));
+}

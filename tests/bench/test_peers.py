@@ -1,0 +1,110 @@
+#!/usr/bin/env python3
+"""bench/peers: the comparison of ids, the ratios and the tables, without any peer; and the tables
+of docs/BENCHMARKS.md are those of the files that they name. Not how fast anything is."""
+
+import importlib.util
+import io
+import json
+import pathlib
+import re
+import sys
+import tempfile
+
+from ref_protocol import Skip, expect, expect_equal, run_tests
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PEERS = ROOT / "bench/peers"
+sys.path.append(str(PEERS))
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, PEERS / (name + ".py"))
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+engines = load("engines")
+compare = load("compare")
+
+
+class System(compare.System):
+    """One whose figures are known."""
+
+    def __init__(self, name, cold, warm=None):
+        self.name, self.n_bytes = name, 1000000
+        self.values = {"cold": cold, "warm": warm or cold}
+        self.left_out = self.note = self.version = None
+
+
+def unequal_ids_are_found():
+    with tempfile.TemporaryDirectory() as folder:
+        a, b = pathlib.Path(folder, "a"), pathlib.Path(folder, "b")
+        ids = list(range(100000))
+        a.write_bytes(engines.flat([ids]))
+        b.write_bytes(engines.flat([ids[:5], ids[5:]]))
+        expect_equal(compare.compare_ids(a, b), None, "equal ids")
+        changed = ids[:70000] + [0] + ids[70001:]
+        for other, at in ((ids[:-1], 99999), (ids + [1], 100000), (changed, 70000), ([], 0)):
+            b.write_bytes(engines.flat([other]))
+            why = compare.compare_ids(a, b)
+            expect(why and "from number %d on" % at in why, "difference at %d: %s" % (at, why))
+
+
+def ratios_are_taken_within_a_round():
+    ours = System("tokmap", {0: 100.0, 1: 300.0, 2: 200.0})
+    peer = System("peer", {0: 50.0, 2: 10.0})
+    rows = compare.rows_of([ours, peer], "t", "x", 5)
+    expect_equal(rows[1]["cold_ratio"]["values"], [2.0, 20.0], "ratios")
+    expect_equal((rows[0]["cold"]["median"], rows[1]["cold"]["median"]), (200.0, 30.0), "medians")
+    expect("cold_ratio" not in rows[0], "tokmap has a ratio to itself")
+
+
+def what_differs_is_shown_and_not_timed():
+    ours, peer, absent = (System(name, {0: 1.0}) for name in ("tokmap", "peer", "absent"))
+    peer.left_out, absent.left_out = "ids differ from number 3 on: ...", "not installed: no wheel"
+    rows = compare.rows_of([ours, peer, absent], "t", "x", 5)
+    expect("cold" not in rows[1], "timed though ids differ")
+    out = io.StringIO()
+    compare.print_terminal(rows, out)
+    expect("ids differ" in out.getvalue() and "absent" not in out.getvalue(), out.getvalue())
+    out = io.StringIO()
+    compare.print_left_out(rows, out)
+    expect("absent: not installed: no wheel\n" in out.getvalue(), out.getvalue())
+
+
+def results_survive_json():
+    rows = compare.rows_of([System("tokmap", {0: 1.0}), System("peer", {0: 2.0})], "t", "x", 5)
+    result = {"schema": 1, "machine": {"cpu": "x"}, "rows": rows}
+    expect_equal(json.loads(compare.as_text(result)), result, "results")
+
+
+def ranks_become_merges():
+    ranks = {bytes([b]): b for b in range(256)}
+    ranks.update({b"ab": 256, b"abc": 257, b"bc": 258, b"xyz": 259})
+    model = engines.tokenizer_json(ranks, "cl100k", False)["model"]
+    expect_equal(model["merges"], [["a", "b"], ["a", "bc"], ["ab", "c"], ["b", "c"]], "merges")
+    expect_equal(len(model["vocab"]), 260, "vocabulary")
+
+
+def tables_of_the_document_are_those_of_the_files():
+    text = (ROOT / "docs/BENCHMARKS.md").read_text()
+    tables = re.findall(r"<!-- peers: (\S+\.json) -->\n((?:\|.*\n)*)", text)
+    if not tables:
+        raise Skip("docs/BENCHMARKS.md names no file yet")
+    for path, table in tables:
+        out = io.StringIO()
+        compare.print_markdown(json.loads((ROOT / path).read_text())["rows"], out)
+        expect_equal(table, out.getvalue(), "table of %s" % path)
+
+
+def main():
+    tests = (unequal_ids_are_found, ratios_are_taken_within_a_round,
+             what_differs_is_shown_and_not_timed, results_survive_json, ranks_become_merges,
+             tables_of_the_document_are_those_of_the_files)
+    return run_tests([("peers_" + test.__name__, test) for test in tests])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

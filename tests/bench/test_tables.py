@@ -1,0 +1,38 @@
+#!/usr/bin/env python3
+"""Tables of the documents are those of the committed results."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from ref_protocol import run_tests
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLES = [sys.executable, str(ROOT / "bench/tables.py"), "--document"]
+DOCUMENT = ROOT / "docs/BENCHMARKS.md"
+
+
+def run(path, *options):
+    return subprocess.run([*TABLES, str(path), *options], capture_output=True, text=True)
+
+
+def tables_are_those_of_their_files():
+    done = run(DOCUMENT, "--check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def a_figure_that_was_changed_is_found_and_mended():
+    text = DOCUMENT.read_text()
+    begin = text.index("<!-- tokbench: ")
+    at = next(i for i in range(text.index("| ---: |", begin) + 8, len(text)) if text[i] in "23456")
+    with tempfile.TemporaryDirectory() as folder:
+        copy = pathlib.Path(folder) / "copy.md"
+        copy.write_text(text[:at] + "1" + text[at + 1:])
+        done = run(copy, "--check")
+        assert done.returncode == 1 and "is not that of" in done.stdout, done.stdout
+        assert run(copy).returncode == 0 and copy.read_text() == text
+
+
+sys.exit(run_tests([("tables_" + test.__name__, test) for test in (
+    tables_are_those_of_their_files, a_figure_that_was_changed_is_found_and_mended)]))

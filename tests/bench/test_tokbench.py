@@ -1,0 +1,394 @@
+#!/usr/bin/env python3
+"""tokbench end to end on small data: every page gives figures, the JSON has what the table shows,
+nothing is left behind, and a failure is told. Not how fast anything is."""
+
+import copy
+import json
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+import time
+
+import terminal
+from ref_protocol import Skip, run_in_folders
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+TOKBENCH, TOKMAP = BUILD / "tokbench", BUILD / "tokmap"
+SMALL = ["--rounds", "3", "--documents", "100000", "--verify-mib", "3", "--load-mib", "16",
+         "--step-ms", "1,2.5"]
+PAGES = {"limits", "verify", "lookup", "open", "load", "cold", "stall", "scale", "mix"}
+WAYS = ("direct", "populate", "read", "plain map", "populate, block shuffle")
+PLAIN = {"LC_ALL": "C", "COLUMNS": "80", "TERM": "xterm"}
+
+
+def skip_where_terabytes_cannot_be_mapped():
+    if os.environ.get("TOKMAP_SANITIZED") == "tsan":
+        raise Skip("ThreadSanitizer leaves no room to map terabytes")
+
+
+def tokbench(*arguments, **environment):
+    return subprocess.run([TOKBENCH, *arguments], capture_output=True, text=True,
+                          env={**os.environ, **PLAIN, **environment})
+
+
+def rows_of(path):
+    return {row["name"]: row for row in json.loads(path.read_text())["rows"]}
+
+
+def is_shown(name, table):
+    """As it is, or, of a row that shares a line with others, as a line and a column."""
+    line, _, column = name.rpartition(", ")
+    return name in table or (line in table and column in table)
+
+
+def check_row(row, names):
+    values = row["values"]
+    name = row["name"]
+    pooled = name.endswith((", p99", ", p99.9", ", max", ", steps"))  # of all rounds together
+    assert len(values) == (1 if pooled else 3), row
+    assert all(value > 0 or (value == 0 and name.endswith(", RSS")) for value in values), row
+    assert pooled or sorted(values)[1] == row["median"], row
+    if "target" in row:
+        (kind, target), reached = list(row["target"].items())[0], row["target"]["reached"]
+        assert reached == (row["median"] >= target if kind == "at_least" else
+                           row["median"] <= target), row
+    if "limit" in row:
+        assert row["fraction"] > 0 and row["limit"] != name, row
+        assert row["limit"] in names or row["limit"] == "steps that never wait", row
+    assert row.get("x", 1) > 0 and ("x" in row) == ("x_unit" in row), row
+
+
+def every_page_gives_figures(folder):
+    skip_where_terabytes_cannot_be_mapped()
+    run = tokbench("all", *SMALL, "--dir", folder, "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    result = json.loads((folder / "out.json").read_text())
+    rows = result["rows"]
+    assert result["schema"] == 1 and result["machine"]["processors"] >= 1
+    assert "--rounds 3" in result["command"] and str(folder) not in result["command"]
+    without = {"cold"} if "O_DIRECT" in run.stderr else set()
+    assert {row["page"] for row in rows} - {"gpu"} == PAGES - without, run.stderr
+    names = {row["name"] for row in rows}
+    assert len(names) == len(rows)
+    for row in rows:
+        check_row(row, names)
+        assert is_shown(row["name"], run.stdout), row["name"]
+    for page in PAGES - {"limits"} - without:
+        assert any("limit" in row for row in rows if row["page"] == page), page
+    sizes = {row["x"] for row in rows if row["page"] == "scale"}
+    assert sizes == {10.0 ** i for i in range(6, 14)}, sizes
+    too_long = [line for line in run.stdout.split("\n") if len(line) > 80]
+    assert not too_long and "\033" not in run.stdout, too_long
+    assert os.listdir(folder) == ["out.json"]
+
+
+def fractions_are_those_of_the_rounds(folder):
+    run = tokbench("load", "mix", *SMALL[:2], "--load-mib", "16", "--dir", folder,
+                   "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    rows = rows_of(folder / "out.json")
+    kinds = {"batch gathered, u16, 1024 tokens": lambda own, limit: own / limit,
+             "inputs and labels, i64, 4096 tokens": lambda own, limit: 2 * own / limit,
+             "64 sources, capped, sample": lambda own, limit: limit / own}
+    for name, part in kinds.items():
+        row = rows[name]
+        limit = rows[row["limit"]]
+        parts = sorted(part(*pair) for pair in zip(row["values"], limit["values"]))
+        assert abs(row["fraction"] / parts[1] - 1) < 1e-4, row
+
+
+def tokenizing_is_measured(folder):
+    text = "naïve 七転び八起き\n".encode() * 100
+    (folder / "text").write_bytes(text)
+    run = tokbench("tokenize", "--tokenizer", "bytes", "--text", folder / "text", "--rounds", "3",
+                   "-j", "2", "--ids", folder / "ids", "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    ids = (folder / "ids").read_bytes()
+    assert [struct.unpack_from("<I", ids, i)[0] for i in range(0, len(ids), 4)] == list(text)
+    rows = rows_of(folder / "out.json")
+    for row in rows.values():
+        check_row({**row, "median": sorted(row["values"])[len(row["values"]) // 2],
+                   "values": (row["values"] * 3)[:3]}, rows)
+    for name in ("cold, 1 thread", "warm, 1 thread", "cold, 2 threads", "warm, 2 threads"):
+        assert rows[name]["limit"] == "text read and ids written," + name[name.rindex(" ", 0, -8):], name
+
+
+def a_result_stays_until_another_is_there(folder):
+    (folder / "out.json").write_text("the old one, longer than nothing")
+    options = ("tokenize", "--tokenizer", "bytes", "--rounds", "1", "--json", folder / "out.json")
+    run = tokbench(*options, "--text", folder / "absent")
+    assert run.returncode == 1 and "absent" in run.stderr, run
+    assert (folder / "out.json").read_text() == "the old one, longer than nothing"
+    (folder / "text").write_text("some words")
+    assert tokbench(*options, "--text", folder / "text").returncode == 0
+    assert len(rows_of(folder / "out.json")) == 4
+
+
+def no_other_file_is_written_into(folder):
+    """Another name of somebody's file, or of an input, as an output or as what it is called on the
+    way."""
+    text = folder / "text"
+    text.write_text("some words")
+    options = ("tokenize", "--tokenizer", "bytes", "--rounds", "1", "--text", text, "--dir", folder)
+    for option in ("--json", "--ids"):
+        for link, name in ((os.link, "out"), (os.symlink, "out"), (os.link, "out.partial"),
+                           (os.symlink, "out.partial")):
+            for victim in (text, folder / "victim"):
+                victim.write_text("some words")
+                link(victim, folder / name)
+                tokbench(*options, option, folder / "out")
+                assert victim.read_text() == "some words", (option, link, name)
+                for path in folder.glob("out*"):
+                    path.unlink()
+    assert tokbench(*options, "--json", text).returncode == 1
+    with subprocess.Popen([TOKBENCH, *options, "--json", "/dev/stdout"], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as run:
+        assert b'"rows"' in run.stdout.read()  # a pipe is no file that could be replaced
+
+
+def cold_reads_are_measured(folder):
+    run = tokbench("cold", "--rounds", "1", "--load-mib", "16", "--dir", folder, "--json",
+                   folder / "out.json")
+    if run.returncode and "O_DIRECT" in run.stderr:
+        raise Skip("no O_DIRECT here")
+    assert run.returncode == 0, run.stderr
+    rows = rows_of(folder / "out.json")
+    ways = [way for way in WAYS if f"{way}, 4096 tokens, rate" in rows]
+    assert "plain map" in ways and len(rows) == 3 * (4 + 3 * len(ways)), rows.keys()
+    assert len(ways) == 5 or "does not work here" in run.stderr
+    assert {row["page"] for row in rows.values()} == {"cold"}
+    assert all(value >= 0 for row in rows.values() for value in row["values"])
+
+
+def check_stalls(rows, steps):
+    kinds = {name.rsplit(", ", 1)[0] for name in rows}
+    assert {kind.rsplit(", ", 1)[1] for kind in kinds} == steps, kinds
+    for kind in kinds:
+        p50, p99, most = (rows[f"{kind}, {p}"] for p in ("p50", "p99", "max"))
+        assert 0 < p50["median"] and p99["median"] <= most["median"], kind
+        assert rows[f"{kind}, steps"]["median"] >= 100 and f"{kind}, p99.9" not in rows, kind
+        busy = rows[f"{kind}, busy"]
+        assert 0 < busy["median"] <= 100 and rows[f"{kind}, CPU"]["median"] > 0, kind
+        assert abs(busy["fraction"] * 100 - busy["median"]) < 1e-3, kind
+    return kinds
+
+
+def stalls_are_ordered(folder):
+    run = tokbench("stall", "--rounds", "2", "--load-mib", "4", "--step-ms", "1,3", "--dir",
+                   folder, "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    kinds = check_stalls(rows_of(folder / "out.json"), {"1 ms", "3 ms"})
+    in_memory = "file system is in memory" in run.stderr
+    assert {"hot, map, 1 ms", "hot, map, 3 ms"} <= kinds
+    assert in_memory == (not any(kind.startswith("cold") for kind in kinds)), kinds
+    assert in_memory or len(kinds) == 14 or "does not work here" in run.stderr, kinds
+
+
+def the_way_to_a_gpu_is_measured_where_there_is_one(folder):
+    options = ("gpu", "--rounds", "1", "--load-mib", "32", "--dir", folder, "--json",
+               folder / "out.json")
+    without = tokbench(*options)
+    assert without.returncode == 0, without.stderr
+    if "left out" in without.stderr:
+        assert not rows_of(folder / "out.json"), "figures of no device"
+    if os.environ.get("TOKMAP_SANITIZED") == "tsan":
+        raise Skip("two copies of the library in one process, under a sanitizer")
+    stand_in = str(BUILD / "stand_in")
+    run = tokbench(*options, LD_LIBRARY_PATH=stand_in)
+    assert run.returncode == 0, run.stderr
+    rows = rows_of(folder / "out.json")
+    assert len(rows) == 4 + 3 * 3 + 1 and {row["page"] for row in rows.values()} == {"gpu"}
+    for name, row in rows.items():
+        assert row["median"] > 0, name
+        assert name.startswith("staged") == (row.get("limit") == "host to device, 262144 KiB"), name
+        if name.endswith("p50"):
+            assert row["median"] <= rows[name[:-3] + "p99"]["median"], name
+
+
+def make_u32_dataset(folder):
+    """As numpy writes it, so that tokens begin within a page."""
+    n = 1_300_000
+    text = "{'descr': '<u4', 'fortran_order': False, 'shape': (%d,), }" % n
+    head = text.encode().ljust(117) + b"\n"
+    tokens = random.Random(1).choices(range(100_000), k=n)
+    path = folder / "own.npy"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head +
+                     struct.pack("<%dI" % n, *tokens))
+    subprocess.run([TOKMAP, "index", "-q", "--eod", "7", path], check=True)
+    return path
+
+
+def own_data_are_measured_and_left_alone(folder):
+    path = make_u32_dataset(folder)
+    before = {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in folder.iterdir()}
+    run = tokbench("load", "stall", "--data", path, "--rounds", "1", "--step-ms", "1", "--dir",
+                   folder, "--json", folder / "out.json")
+    assert run.returncode == 0, run.stderr
+    assert {file.name: (file.stat().st_mtime_ns, file.read_bytes()) for file in folder.iterdir()
+            if file.name != "out.json"} == before
+    rows = rows_of(folder / "out.json")
+    for name in ("zero-copy sample, 8192 tokens", "batch gathered, u32, 1024 tokens",
+                 "inputs and labels, i32, 4096 tokens", "gather, in order, 4096 tokens",
+                 "gather, block shuffle, 4096 tokens", "gather, full shuffle, 4096 tokens",
+                 "hot, map, 1 ms, p50"):
+        assert rows[name]["median"] > 0, name
+    if "O_DIRECT" not in run.stderr:
+        assert "cold, plain map, 4096 tokens, rate" in rows, rows.keys()
+    assert "--data own.npy" in json.loads((folder / "out.json").read_text())["command"]
+
+
+def data_that_are_too_small_are_refused(folder):
+    (folder / "text").write_text("abc " * 100)
+    subprocess.run([TOKMAP, "pack", "-q", folder / "text", "-o", folder / "P"], check=True)
+    for page in ("load", "stall", "cold"):
+        run = tokbench(page, "--data", folder / "P", "--rounds", "1", "--dir", folder)
+        assert run.returncode == 1 and "needs" in run.stderr, run
+    assert sorted(os.listdir(folder)) == ["P.bin", "P.tmi", "text"]
+
+
+def json_on_stdout_is_alone_there(folder):
+    skip_where_terabytes_cannot_be_mapped()
+    run = tokbench("open", "--rounds", "1", "--dir", folder, "--json", "-")
+    assert run.returncode == 0 and json.loads(run.stdout)["rows"], run
+    assert "Medians" in run.stderr
+
+
+def on_a_terminal(arguments, **environment):
+    status, text = terminal.run([TOKBENCH, *arguments], stderr=subprocess.DEVNULL,
+                                env={**os.environ, **PLAIN, **environment})
+    assert status == 0
+    return text.decode()
+
+
+def colours_are_for_terminals_that_want_them(folder):
+    page = ["verify", "--verify-mib", "1", "--rounds", "1", "--dir", folder]
+    assert "\033[" in on_a_terminal(page, NO_COLOR="")
+    assert "\033[" not in on_a_terminal(page, NO_COLOR="1")
+    assert "\033[" not in on_a_terminal(page, TERM="dumb")
+    page = ["mix", "--rounds", "1", "--dir", folder]
+    assert "##" in tokbench(*page).stdout
+    utf8 = tokbench(*page, LC_ALL="C.UTF-8").stdout
+    assert "█" in utf8 or "##" in utf8  # there are systems without that locale
+    assert "\033" not in utf8
+
+
+def a_stopped_run_leaves_no_data(folder):
+    for page in (["lookup", "--documents", "30000000"], ["limits", "--load-mib", "512"],
+                 ["stall", "--load-mib", "512"]):
+        run = subprocess.Popen([TOKBENCH, *page, "--dir", folder], stderr=subprocess.PIPE)
+        run.stderr.readline()  # the page has begun
+        deadline = time.monotonic() + 60
+        while not list(folder.glob("*/*")) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        run.terminate()
+        assert run.wait() == 128 + 15, page
+        run.stderr.close()
+        assert os.listdir(folder) == [], page
+
+
+def failures_are_told(folder):
+    run = tokbench("open", "--dir", folder / "absent")
+    assert run.returncode == 1 and "absent" in run.stderr, run
+    run = tokbench("load", "--data", folder / "absent")
+    assert run.returncode == 1 and "--data" in run.stderr and "absent" in run.stderr, run
+    for wrong in (["nothing"], [], ["open", "--rounds", "0"], ["open", "--rounds", "102"],
+                  ["lookup", "--documents", "x"], ["open", "--what"],
+                  ["open", "--documents", "10"], ["mix", "--data", "P"],
+                  ["load", "--step-ms", "5"], ["scale", "--load-mib", "9"],
+                  ["stall", "--step-ms", ""], ["stall", "--step-ms", "5,"],
+                  ["stall", "--step-ms", "5,x"], ["stall", "--step-ms", "-5"],
+                  ["stall", "--step-ms", "0"], ["stall", "--step-ms", "5,5"],
+                  ["stall", "--step-ms", "1e9"], ["stall", "--step-ms", "20000"],
+                  ["stall", "--step-ms", "1,2,3,4,5,6,7,8,9"],
+                  ["load", "--data", "P", "--load-mib", "9"]):
+        run = tokbench(*wrong)
+        assert run.returncode == 2 and "--help" in run.stderr and not run.stdout, (wrong, run)
+
+
+# ---- compare ----
+
+
+def result(**changed):
+    machine = {"cpu": "Some CPU", "processors": 2, "memory_gib": 4.0, "kernel": "6.1",
+               "architecture": "x86_64", **changed}
+    rows = [{"page": "load", "name": "gather", "unit": "GB/s", "median": 10, "values": [9, 10, 11]},
+            {"page": "mix", "name": "sample", "unit": "ns", "median": 30, "values": [30, 30, 31]},
+            {"page": "mix", "name": "memory", "unit": "KiB", "median": 4, "values": [4, 4, 4]}]
+    return {"schema": 1, "tokmap": "1", "command": "tokbench load mix", "machine": machine,
+            "rows": rows}
+
+
+def compare(folder, a, b):
+    (folder / "A.json").write_text(json.dumps(a))
+    (folder / "B.json").write_text(json.dumps(b))
+    return tokbench("compare", folder / "A.json", folder / "B.json")
+
+
+def compare_reports_a_planted_ratio(folder):
+    b = copy.deepcopy(result())
+    b["rows"][0] |= {"median": 5, "values": [4.5, 5, 5.5]}  # half as fast
+    b["rows"][1] |= {"median": 15, "values": [15, 15, 16]}  # twice as fast
+    run = compare(folder, result(), b)
+    assert run.returncode == 0, run
+    lines = {line.split()[0]: line for line in run.stdout.split("\n") if line.startswith("  ")}
+    assert "0.5 x" in lines["gather"] and "0.409..0.611" in lines["gather"], lines
+    assert lines["gather"].endswith("slower") and lines["sample"].endswith("faster"), lines
+    assert "0.5 x" in lines["sample"] and "1 x" in lines["memory"], lines
+    assert lines["memory"].endswith("1..1"), lines
+    assert "3 rows compared, 2 differ" in run.stdout and not run.stderr
+    b["rows"][1] |= {"values": [15, 15, 30.5]}  # now its rounds reach A's
+    assert "3 rows compared, 1 differ" in compare(folder, result(), b).stdout
+    b["rows"][1]["name"] = "another"
+    b["command"] = "tokbench mix"
+    run = compare(folder, result(), b)
+    assert "2 rows compared" in run.stdout and "1 of A, 1 of B" in run.stdout, run
+    assert "tokbench mix" in run.stderr, run
+
+
+def compare_refuses_different_machines(folder):
+    for changed in ({"cpu": "Another CPU"}, {"processors": 4}, {"memory_gib": 8.0},
+                    {"kernel": "6.2"}, {"architecture": "aarch64"}):
+        run = compare(folder, result(), result(**changed))
+        assert run.returncode == 3 and not run.stdout, (changed, run)
+        assert "different machines" in run.stderr, run
+        assert str(list(changed.values())[0]).removesuffix(".0") in run.stderr, run
+
+
+def compare_tells_what_is_wrong(folder):
+    other = result()
+    for row in other["rows"]:
+        row["name"] += ", changed"
+    run = compare(folder, result(), other)
+    assert run.returncode == 1 and "no row is in both" in run.stderr, run
+    good, bad = folder / "A.json", folder / "bad.json"
+    for content in ("", "{", "[]", '{"schema": 1}', good.read_text()[:-3]):
+        bad.write_text(content)
+        run = tokbench("compare", good, bad)
+        assert run.returncode == 3 and "bad.json" in run.stderr and not run.stdout, (content, run)
+    assert tokbench("compare", good, folder / "absent").returncode == 3
+    for wrong in ([], [good], [good, good, good], ["--json", good]):
+        run = tokbench("compare", *wrong)
+        assert run.returncode == 2 and "--help" in run.stderr, (wrong, run)
+    assert tokbench("compare", "--help").stdout.startswith("Usage: tokbench compare")
+
+
+def a_run_compares_with_itself(folder):
+    made = tokbench("mix", "--rounds", "2", "--dir", folder, "--json", folder / "A.json")
+    run = tokbench("compare", folder / "A.json", folder / "A.json")
+    assert made.returncode == run.returncode == 0 and " 0 differ" in run.stdout, (made, run)
+
+
+TESTS = (every_page_gives_figures, fractions_are_those_of_the_rounds, tokenizing_is_measured,
+         a_result_stays_until_another_is_there,
+         cold_reads_are_measured,
+         stalls_are_ordered, own_data_are_measured_and_left_alone,
+         data_that_are_too_small_are_refused,
+         the_way_to_a_gpu_is_measured_where_there_is_one, json_on_stdout_is_alone_there,
+         colours_are_for_terminals_that_want_them, a_stopped_run_leaves_no_data,
+         failures_are_told, no_other_file_is_written_into, compare_reports_a_planted_ratio, compare_refuses_different_machines,
+         compare_tells_what_is_wrong, a_run_compares_with_itself)
+sys.exit(run_in_folders("tokbench_", TESTS))

@@ -1,0 +1,476 @@
+#!/usr/bin/env bash
+# test_cli.sh - what the tokmap command says: stdout, stderr and exit code of each call, compared
+# with tests/cli/NAME.expected, and the man page against the help texts.
+#
+# UPDATE=1 tests/commands/test_cli.sh writes the expected files anew: look at what git diff shows afterwards.
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=${TOKMAP_BUILD:-$root/build}
+expected=$root/tests/cli
+PATH=$build:$PATH
+export LC_ALL=C TERM=dumb
+unset COLUMNS POSIXLY_CORRECT
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_cli_XXXXXX") || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+failed=0
+commands='pack index info verify cat merge export encode decode'
+version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' "$root/include/tokmap.h")
+
+ok()
+{
+    echo "ok $1"
+}
+
+fail()
+{
+    failed=1
+    echo "FAIL $1: $2"
+}
+
+# Versions of tokmap and of the libraries are not what is tested here.
+normal()
+{
+    sed -e "s/tokmap $version/tokmap VERSION/" \
+        -e 's/^\(xxHash\|zstd\|zlib\|ISA-L\)\( *\)[0-9].*/\1\2VERSION/' \
+        -e 's/^\(zstd\|zlib\|ISA-L\)\( *\)not in this build$/\1\2VERSION/' "$1"
+}
+
+# says NAME COMMAND...: runs it and compares all that can be seen from outside.
+says()
+{
+    local name=$1 code
+    shift
+    "$@" </dev/null >"$dir/.out" 2>"$dir/.err"
+    code=$?
+    {
+        echo "exit $code"
+        echo "--- stdout"
+        normal "$dir/.out"
+        echo "--- stderr"
+        normal "$dir/.err"
+    } >"$dir/.actual"
+    if [ -n "$UPDATE" ]; then
+        cp "$dir/.actual" "$expected/$name.expected"
+    fi
+    if cmp -s "$expected/$name.expected" "$dir/.actual"; then
+        ok "$name"
+    else
+        fail "$name" "differs from tests/cli/$name.expected"
+        diff "$expected/$name.expected" "$dir/.actual" | sed 's/^/    /'
+    fi
+}
+
+# quietly COMMAND...: a step that prepares a case.
+quietly()
+{
+    "$@" >"$dir/.out" 2>&1 || {
+        fail setup "$*: $(cat "$dir/.out")"
+        exit 1
+    }
+}
+
+patch_byte() # file, offset, octal value
+{
+    printf "\\$3" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+
+# ---- Help and misuse ----
+
+says help tokmap --help
+says version tokmap --version
+says no_arguments tokmap
+says unknown_command tokmap frobnicate
+says misspelt_command tokmap verfy
+says unknown_first_option tokmap --verbose
+for command in $commands; do
+    says "help_$command" tokmap "$command" --help
+    if [ "$(tokmap "$command" -h)" = "$(tokmap "$command" --help)" ]; then
+        ok "short_help_of_${command}_is_the_long_one"
+    else
+        fail "short_help_of_${command}_is_the_long_one" "they differ"
+    fi
+    tokmap "$command" --no-such-option >.out 2>.err
+    code=$?
+    if [ $code = 2 ] && [ ! -s .out ] && grep -q -- --no-such-option .err; then
+        ok "${command}_names_an_unknown_option_and_exits_2"
+    else
+        fail "${command}_names_an_unknown_option_and_exits_2" "exit $code: $(head -n 1 .err)"
+    fi
+done
+says option_without_value tokmap cat --tokens
+says option_with_unwanted_value tokmap cat --json=yes d
+says unknown_short_option tokmap verify -x d
+says info_without_dataset tokmap info
+
+# ---- pack and the datasets that the rest looks at ----
+
+printf 'one\n' >one.txt
+printf 'twenty-two' >two.txt
+printf 'a\n\nbc\r\nlast' >lines.txt
+says pack_files tokmap pack one.txt two.txt -o d
+says pack_lines tokmap pack --lines lines.txt -o lines
+says pack_json tokmap pack --json one.txt -o json
+says pack_quiet tokmap pack -q one.txt -o quiet
+says pack_again tokmap pack one.txt -o d
+says pack_force tokmap pack --force one.txt two.txt -o d.bin
+says pack_without_output tokmap pack one.txt
+says pack_without_input tokmap pack -o x
+says pack_missing_input tokmap pack one.txt missing.txt -o x
+says pack_empty_folder bash -c 'mkdir empty_folder && tokmap pack empty_folder -o x'
+says pack_broken_link bash -c 'mkdir links && ln -s nowhere links/to && tokmap pack links -o x'
+says pack_list_of_lists bash -c 'printf "one.txt\n@two\n" >list && tokmap pack @list -o x'
+says pack_stdin_twice tokmap pack - - -o x
+says pack_file_twice tokmap pack 'one.*' one.txt -o twice
+rm twice.bin twice.tmi
+says pack_into_missing_folder tokmap pack one.txt -o missing/deeper/x
+rm -r missing
+says pack_pattern_in_a_missing_folder tokmap pack 'nope/*.jsonl' -o x
+says pack_pattern_without_match tokmap pack 'nope*.jsonl' -o x
+tokmap pack --dry-run one.txt -o missing/x --report missing/too/report >.out 2>&1
+code=$?
+if [ $code = 0 ] && [ ! -e missing ]; then
+    ok a_dry_run_makes_no_folder
+else
+    fail a_dry_run_makes_no_folder "exit $code: $(head -n 1 .out)"
+fi
+says pack_unknown_tokenizer tokmap pack --tokenizer gpt2 one.txt -o x
+cp one.txt ./-o.txt
+says pack_name_with_dash tokmap pack -o dash -- -o.txt
+for name in own.bin own.tmi own.bin.partial own.tmi.partial own.tmi.replaced; do
+    cp one.txt $name
+    tokmap pack -f $name -o own.bin >.out 2>.err
+    code=$?
+    if [ $code = 2 ] && cmp -s one.txt $name && [ "$(ls own.*)" = $name ]; then
+        ok "pack_refuses_its_output_${name}_as_an_input"
+    else
+        fail "pack_refuses_its_output_${name}_as_an_input" "exit $code: $(head -n 1 .err)"
+    fi
+    rm -f own.*
+done
+cp one.txt own.bin
+ln own.bin link.txt
+says pack_onto_input tokmap pack -f link.txt -o own
+says pack_onto_stdin bash -c 'tokmap pack -f - -o own <own.bin'
+rm own.bin
+mkdir folder
+says pack_folder_as_output tokmap pack one.txt -o folder/
+says pack_root_as_output tokmap pack one.txt -o /
+says pack_suffix_in_a_folder_as_output tokmap pack one.txt -o folder/.bin
+says pack_empty_input tokmap pack '' -o x
+quietly tokmap pack -q one.txt -o twin.bin.bin
+says pack_tells_of_the_dataset_it_wrote tokmap pack two.txt -o twin.bin
+quietly tokmap pack --lines /dev/null -o empty
+
+printf '{"id": 1, "text": "one"}\n{"id": 2}\n{"text": "tw\\u00f6"}\n{"text": "broken\n' >some.jsonl
+says pack_bad_document tokmap pack some.jsonl -o x
+says pack_bad_documents_skipped tokmap pack --on-error skip some.jsonl -o x
+says pack_bad_documents_collected tokmap pack -f --on-error collect some.jsonl -o x
+says pack_collected_documents cat x.bad
+says pack_collected_again tokmap pack --on-error collect some.jsonl -o y
+rm -f x.*
+printf 'caf\351 <eod> \303\244\n' >latin.txt
+says pack_notes tokmap pack --utf8 replace latin.txt -o x
+says pack_raw bash -c 'tokmap pack -f --utf8 raw latin.txt -o x && tokmap cat x'
+says pack_bad_utf8 tokmap pack -f --utf8 error latin.txt -o x
+says pack_tokens_around bash -c 'tokmap pack -f --bos 0 --eod "<eod>" one.txt -o x && tokmap cat x'
+says pack_without_end bash -c 'tokmap pack -f --eod none one.txt two.txt -o x && tokmap cat x'
+says pack_separated bash -c 'printf "a||b||c" >sep.txt
+    tokmap pack -f --separator "||" sep.txt -o x && tokmap cat --text x'
+says pack_split bash -c 'seq 30 >30.txt; tokmap pack -f --lines --split valid=0.2 30.txt -o x &&
+    tokmap cat --text x-valid'
+says pack_split_metadata bash -c 'tokmap info --json x-valid | sed "s/.*\"metadata\"/\"metadata\"/"'
+says pack_limit_docs tokmap pack -f --lines --limit-docs 7 30.txt -o x
+says pack_limit_tokens tokmap pack -f --lines --limit-tokens 50 30.txt one.txt -o x
+says pack_dry_run tokmap pack --dry-run --split valid=0.005 one.txt two.txt lines.txt -o y
+says pack_dry_run_json tokmap pack --dry-run --json one.txt two.txt -o y
+says pack_dry_run_stdin tokmap pack --dry-run - -o y
+rm -f x.* x-valid.*
+says pack_bad_format tokmap pack --format csv one.txt -o x
+says pack_bad_on_error tokmap pack --on-error maybe one.txt -o x
+says pack_bad_utf8_word tokmap pack --utf8 latin1 one.txt -o x
+says pack_bad_specials tokmap pack --specials keep one.txt -o x
+says pack_bad_separator tokmap pack --separator '\q' one.txt -o x
+says pack_bad_split tokmap pack --split valid=2 one.txt -o x
+says pack_bad_split_name tokmap pack --split a/b=0.1 one.txt -o x
+says pack_split_of_dots tokmap pack --split ..=0.1 one.txt -o x
+says pack_split_hexadecimal tokmap pack --split a=0x1p-3 one.txt -o x
+says pack_limit_hexadecimal tokmap pack --limit-docs 0x10 one.txt -o x
+says pack_split_twice tokmap pack --split a=0.1 --split a=0.2 one.txt -o x
+says pack_split_of_everything tokmap pack --split a=0.5 --split b=0.5 one.txt -o x
+says pack_bad_threads tokmap pack -j 0 one.txt -o x
+says pack_bad_memory tokmap pack --memory 1M one.txt -o x
+says pack_bad_limit tokmap pack --limit-docs 0 one.txt -o x
+says pack_bad_eod tokmap pack --eod '<|endoftext|>' one.txt -o x
+says pack_wide_eod tokmap pack --dry-run --eod 70000 one.txt -o x
+says pack_specials_collected tokmap pack --specials error --on-error collect one.txt -o x
+says pack_bos_unknown tokmap pack --bos auto one.txt -o x
+says pack_bad_documents_without_collect tokmap pack --bad-documents y one.txt -o x
+says pack_pattern_of_bytes tokmap pack --pattern gpt2 one.txt -o x
+says pack_tokenizer_that_is_text tokmap pack --tokenizer one.txt one.txt -o x
+says pack_tokenizer_folder tokmap pack --tokenizer folder one.txt -o x
+says pack_report_onto_input tokmap pack --report one.txt one.txt -o x
+
+# ---- encode and decode ----
+
+printf '"hi"\n{"text": "\\u00e9\\ud800", "n": 1}\n""\n' >texts.jsonl
+says encode tokmap encode --tokenizer bytes texts.jsonl
+says decode bash -c 'tokmap encode --tokenizer bytes texts.jsonl 2>&- |
+    tokmap decode --tokenizer bytes'
+says encode_without_tokenizer tokmap encode texts.jsonl
+says encode_two_inputs tokmap encode --tokenizer bytes a b
+says encode_missing_input tokmap encode --tokenizer bytes missing.jsonl
+says encode_bad_json bash -c 'printf "\"a\"\n{\"text\": x}\n" | tokmap encode --tokenizer bytes'
+says encode_no_field bash -c 'echo "{\"body\": \"x\"}" | tokmap encode --tokenizer bytes'
+says encode_blank_lines bash -c 'printf "\n\"a\"\n \n\"b\"\n" | tokmap encode --tokenizer bytes'
+says encode_field bash -c 'echo "{\"a\": {\"b\": \"x\"}}" |
+    tokmap encode --field a.b --tokenizer bytes'
+says encode_not_utf8 bash -c 'printf "\"a\\xff\"" | tokmap encode --tokenizer bytes'
+says decode_bad_array bash -c 'echo "[1, 2" | tokmap decode --tokenizer bytes'
+says decode_bad_id bash -c 'printf "[97]\n[97, 300]\n" | tokmap decode --tokenizer bytes'
+says decode_closed_stdout bash -c 'echo "[97]" | tokmap decode --tokenizer bytes >&-'
+says encode_full_disk bash -c 'echo "\"a\"" | tokmap encode --tokenizer bytes >/dev/full'
+printf '\001\000\002\000\003\000' >borderless.bin
+quietly tokmap index --dtype u16 --eod none borderless.bin
+printf '\001\000\000\000\002\000\001\000' >wide.bin
+quietly tokmap index --dtype u32 --eod 1 wide.bin
+
+# ---- info ----
+
+says info tokmap info d
+says info_sources tokmap info --sources --no-lengths d lines
+says info_lines tokmap info lines
+says info_empty tokmap info empty
+says info_borderless tokmap info borderless
+says info_wide tokmap info wide
+says info_json tokmap info --json d empty borderless
+says info_json_no_lengths tokmap info --json --no-lengths lines
+says info_several tokmap info --no-lengths d.tmi lines.bin
+says info_mixed_dtypes tokmap info --no-lengths d wide
+says info_one_missing tokmap info --no-lengths missing quiet
+printf 'text' >text.tmi
+says info_not_an_index tokmap info text.tmi
+says info_empty_name tokmap info ''
+says info_folder tokmap info d folder/
+cp d.bin flat.bin
+says info_suggests_index tokmap info flat
+says info_suggests_index_for_the_file tokmap info flat.bin
+
+# ---- verify ----
+
+says verify tokmap verify d.bin lines.tmi
+says verify_quiet tokmap verify -q d
+says verify_json tokmap verify --json d
+says verify_sample_of_one_block_reads_it tokmap verify --sample 0.01 -j 2 d
+head -c 3000000 /dev/zero | tr '\000' a >six_blocks.txt
+quietly tokmap pack six_blocks.txt -o six
+says verify_half tokmap verify --sample 0.5 --seed 3 six
+says verify_json_missing tokmap verify --json missing d
+says verify_bad_sample tokmap verify --sample 2 d
+says verify_bad_threads tokmap verify --threads=0 d
+says verify_too_many_threads tokmap verify -j 65 d
+for name in bad badindex; do
+    cp d.bin $name.bin
+    cp d.tmi $name.tmi
+done
+patch_byte bad.bin 8 377
+says verify_damaged_block tokmap verify d bad
+says verify_damaged_block_quiet tokmap verify -q bad
+says verify_damaged_block_json tokmap verify --json bad
+# The last byte is the closing brace of the metadata.
+patch_byte badindex.tmi $(($(wc -c <badindex.tmi) - 1)) 175
+quietly tokmap verify badindex
+patch_byte badindex.tmi $(($(wc -c <badindex.tmi) - 1)) 40
+says verify_damaged_metadata tokmap verify badindex
+says info_damaged_metadata tokmap info --no-lengths badindex
+says info_damaged_metadata_json bash -c \
+    'tokmap info --json badindex | sed "s/.*\"sources\"/...&/; s/.*\(\"metadata\"\)/...\1/"'
+head -c 6 d.bin >bad.bin
+says verify_truncated tokmap verify bad
+
+# ---- cat ----
+
+says cat tokmap cat d
+says cat_ids tokmap cat --ids lines
+says cat_json tokmap cat --json lines
+says cat_with_index tokmap cat --with-index lines
+says cat_json_with_index tokmap cat --json --with-index d
+says cat_text tokmap cat --text d
+says cat_text_lines tokmap cat --text lines
+says cat_text_with_index tokmap cat --text --with-index lines
+says cat_raw bash -c 'tokmap cat --raw d | od -An -tu1 -v'
+says cat_one_document tokmap cat --documents 1 d
+says cat_no_document tokmap cat --documents 1:1 d
+says cat_last_documents tokmap cat --documents 2: lines
+says cat_raw_documents bash -c 'tokmap cat --raw --documents 0:2 lines | od -An -tu1 -v'
+says cat_token_range tokmap cat --tokens 2:8 --with-index d
+says cat_token_range_over_an_empty_document tokmap cat --tokens 1:4 --with-index lines
+says cat_one_token tokmap cat --tokens 4 d
+says cat_raw_tokens bash -c 'tokmap cat --raw --tokens 3:6 d | od -An -tu1 -v'
+says cat_borderless tokmap cat borderless
+says cat_borderless_json tokmap cat --json --tokens :2 borderless
+says cat_borderless_documents tokmap cat --documents 0 borderless
+says cat_empty tokmap cat empty
+says cat_wide tokmap cat wide
+says cat_text_unknown_tokenizer tokmap cat --text borderless
+says cat_range_too_far tokmap cat --documents 0:3 d
+says cat_range_backwards tokmap cat --tokens 5:4 d
+says cat_range_malformed tokmap cat --tokens 1-2 d
+says cat_two_ranges tokmap cat --tokens 1 --documents 1 d
+says cat_two_forms tokmap cat --json --raw d
+says cat_two_datasets tokmap cat d lines
+says cat_full_disk bash -c 'tokmap cat d >/dev/full'
+says cat_closed_stdout bash -c 'tokmap cat d >&-'
+
+# ---- merge ----
+
+says merge tokmap merge d lines empty -o merged
+says merge_order tokmap cat --with-index merged
+says merge_keeps_sources tokmap info --sources --no-lengths merged
+says merge_metadata bash -c 'tokmap info --json merged | sed "s/.*\"metadata\"/\"metadata\"/"'
+says merge_is_sound tokmap verify merged
+says merge_again tokmap merge d lines -o merged
+says merge_json tokmap merge --json --force d lines -o merged
+says merge_folder_as_output tokmap merge d lines -o folder/
+quietly tokmap merge -q d -o twice.bin.bin
+says merge_tells_of_the_dataset_it_wrote tokmap merge lines -o twice.bin
+says merge_onto_input tokmap merge --force d lines -o d.tmi
+says merge_widths tokmap merge d wide -o x
+says merge_borderless tokmap merge borderless d -o x
+says merge_damaged_input bash -c 'cp d.bin bad.bin; printf "\377" |
+    dd of=bad.bin bs=1 seek=8 conv=notrunc 2>/dev/null; tokmap merge d bad -o x'
+says merge_unknown_vocabulary tokmap merge wide -o wide1
+says merge_id_above_vocabulary tokmap merge wide --vocab-size 1000 -o x
+printf '\001\000\000\000\002\000\000\000' >narrow.bin
+quietly tokmap index --dtype u32 --eod 2 narrow.bin
+says merge_wide_tokens_of_a_small_vocabulary tokmap merge narrow --vocab-size 1000 -o narrow1
+says merge_given_vocabulary tokmap merge wide wide --vocab-size 65539 -o wide2
+says merge_other_vocabulary tokmap merge d --vocab-size 300 -o x
+printf '\001\000' >shared.npy
+quietly tokmap index --dtype u16 --eod none shared.npy
+says pack_onto_the_index_of_another_file bash -c 'echo x >x.txt; tokmap pack -f x.txt -o shared'
+rm shared.npy shared.tmi x.txt
+cp d.bin aside.bin
+cp d.tmi aside.tmi.replaced
+says info_of_a_dataset_set_aside tokmap info aside
+rm aside.bin aside.tmi.replaced
+says merge_without_output tokmap merge d lines
+printf '\001\000\002\000' >eod.bin
+quietly tokmap index --dtype u16 --eod 2 --vocab-size 257 eod.bin
+says merge_other_end_of_document tokmap merge d eod -o x
+
+# ---- Patterns of datasets ----
+
+mkdir shards
+for n in 1 2 10; do
+    quietly tokmap pack -q one.txt two.txt -o shards/part-$n
+    cp shards/part-$n.bin shards/raw-$n.bin
+done
+says info_pattern bash -c "tokmap info --no-lengths 'shards/*' | grep file"
+says verify_pattern tokmap verify 'shards/part-*.tmi'
+says merge_pattern tokmap merge 'shards/part-?' -o in/a/new/folder/merged
+says merge_pattern_with_an_unfinished_dataset tokmap merge 'shards/*' -o unfinished
+says index_pattern tokmap index --dtype u16 --eod 256 'shards/raw-*.bin'
+says verify_pattern_without_match tokmap verify d 'shards/none-*'
+says info_pattern_in_a_missing_folder tokmap info 'nope/*'
+cp d.bin 'd[1].bin'
+cp d.tmi 'd[1].tmi'
+says verify_a_name_that_looks_like_a_pattern tokmap verify 'd[1]'
+says export_into_a_missing_folder tokmap export --to llmc d -o out/of/here/d
+rm -r in out shards
+
+# ---- Pipes and names ----
+
+tokmap pack -q --lines <(seq 100000) -o many
+if tokmap cat many 2>.err | head -n 1 >.out && [ ! -s .err ]; then
+    ok cat_ends_silently_when_the_reader_has_enough
+else
+    fail cat_ends_silently_when_the_reader_has_enough "$(head -n 1 .err)"
+fi
+tokmap info "$(printf 'no\nsuch\033[31mfile')" >.out 2>.err
+tokmap info "$(printf 'no\302\233file')" 2>>.err
+if [ "$(wc -l <.err)" = 2 ] && ! grep -q "$(printf '\302\233')" .err && ! grep -q "$(printf '\033')" .err; then
+    ok messages_are_one_line_without_escapes_from_file_names
+else
+    fail messages_are_one_line_without_escapes_from_file_names "$(cat -v .err)"
+fi
+
+leftover=$(find . -name 'x.*' -o -name '*.partial')
+if [ -z "$leftover" ]; then
+    ok failed_commands_left_no_file_behind
+else
+    fail failed_commands_left_no_file_behind "$leftover"
+fi
+
+# ---- Man pages ----
+
+# The options in a part of a man page: from the line that is the title to the next title.
+options_in_man() # page, title
+{
+    sed 's/\\-/-/g' "$root/docs/man/$1" |
+        awk -v title="$2" '/^\.S[SH]/ { inside = $0 == title } inside && /^\.(B|BR|BI) -/' |
+        grep -oE -- '--[a-z][a-z-]*' | sort -u
+}
+
+options_in_help()
+{
+    "$@" --help | sed -n 's/^ *\(-[a-zA-Z], \)*\(--[a-z][a-z-]*\).*/\2/p' | sort -u
+}
+
+# same_options NAME HELP MAN
+same_options()
+{
+    if [ -n "$2" ] && [ "$2" = "$3" ]; then
+        ok "$1"
+    else
+        fail "$1" "$(diff <(echo "$2") <(echo "$3") | grep '^[<>]' | tr '\n' ' ')"
+    fi
+}
+
+for command in $commands; do # --help is told once for all
+    same_options "man_page_and_help_of_${command}_list_the_same_options" \
+        "$(options_in_help tokmap "$command" | grep -vx -- --help)" \
+        "$(options_in_man tokmap.1 ".SS tokmap $command")"
+done
+same_options man_page_and_help_of_tokmap_list_the_same_options \
+    "$(options_in_help tokmap)" "$(options_in_man tokmap.1 '.SH OPTIONS')"
+same_options man_page_and_help_of_tokbench_list_the_same_options \
+    "$(options_in_help tokbench)" "$(options_in_man tokbench.1 '.SH OPTIONS')"
+
+# The names that the table in presets.c has are those of the message that lists them.
+echo 'IQ== 0' >ranks.tiktoken
+patterns=$(tokmap encode --tokenizer ranks.tiktoken ranks.tiktoken 2>&1 | sed -n 's/.*--pattern (\(.*\))$/\1/p' |
+    sed 's/, /\n/g')
+[ -n "$patterns" ] || fail patterns_are_listed "no list in the message"
+words() # of a text, one a line
+{
+    tr -s ' ,' '\n' | grep -vx or
+}
+for command in pack encode decode; do
+    same_options "patterns_of_${command}_are_those_of_the_table" "$patterns" \
+        "$(tokmap "$command" --help | sed -n '/--pattern NAME/,/NAME:any/p' |
+            sed 's/.*needs: //; s/;.*//' | words | sed '/^$/d')"
+    tokmap "$command" --help | grep -q 'tokenizers 0.23, tiktoken 0.14 or'
+    said=$?
+    [ "$said" = 0 ] && ok "help_of_${command}_names_the_references" ||
+        fail "help_of_${command}_names_the_references" "no versions"
+done
+same_options patterns_of_the_man_page_are_those_of_the_table "$patterns" \
+    "$(sed -n '/special tokens there are:/,/^A file/p' "$root/docs/man/tokmap.1" | sed -n 's/^\.BR* \([a-z0-9._]*[a-z0-9]\).*/\1/p')"
+same_options patterns_of_the_completion_are_those_of_the_table "$patterns" \
+    "$(sed -n "s/.*--pattern) words=\$'\(.*\)'.*/\1/p" "$root/tokenize_tools/completion.bash" | sed 's/\\n/\n/g')"
+
+for page in "$root"/docs/man/*.[135]; do
+    name=man_page_$(basename "$page")_renders_without_warnings
+    if ! command -v groff >/dev/null; then
+        echo "skip $name: groff not found"
+    elif warnings=$(groff -t -man -ww -Tutf8 -z "$page" 2>&1) && [ -z "$warnings" ]; then
+        ok "$name"
+    else
+        fail "$name" "$(echo "$warnings" | head -n 1)"
+    fi
+done
+
+exit $failed

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+"""Limits of the system: whichever allocation fails, a command ends with 75 and says so, or with what it gives
+otherwise; small stacks, a limit of file sizes, a named pipe without a writer and signals."""
+
+import gzip
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+from ref_protocol import BUILD, Skip, expect, expect_equal, program, run_in_folders
+
+LONG = bool(os.environ.get("TOKMAP_LONG"))
+SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
+MOST = 10**6 if LONG else 60
+SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared" / "vocab"
+LINES = b'{"text": "one \\u00e4 two"}\n{"text": "three"}\n' * 20
+
+
+def limited(stack=None, file_bytes=None, address=None):
+    def apply():
+        for limit, value in ((resource.RLIMIT_STACK, stack), (resource.RLIMIT_FSIZE, file_bytes),
+                             (resource.RLIMIT_AS, address)):
+            if value is not None:
+                resource.setrlimit(limit, (value, value))
+
+    return apply
+
+
+def tokmap(folder, *arguments, **how):
+    return subprocess.run([program("tokmap"), *arguments], cwd=folder, capture_output=True, timeout=100, **how)
+
+
+def fill(folder):
+    (folder / "a.jsonl").write_bytes(LINES)
+    (folder / "list").write_text("a.jsonl\na.gz\n")
+    (folder / "a.gz").write_bytes(gzip.compress(b"two\nlines"))
+    expect_equal(tokmap(folder, "pack", "-q", "a.jsonl", "-o", "ds").returncode, 0, "pack")
+
+
+def published(folder):
+    return {p.name: p.read_bytes() for p in sorted(folder.glob("out*")) if p.suffix in (".bin", ".tmi", ".bad")}
+
+
+def clean(folder):
+    for path in folder.glob("out*"):
+        path.unlink()
+
+
+def sweep(folder, *arguments):
+    """Each allocation fails, alone and with all later ones. Returns how many there are."""
+    library = os.path.join(BUILD or "", "libno_memory.so")
+    if SANITIZED or not os.path.exists(library):
+        raise Skip("no allocator can be put in front of the sanitizer's" if SANITIZED else "libno_memory.so is missing")
+
+    def run(**variables):
+        clean(folder)
+        return tokmap(folder, *arguments, env={**os.environ, "LD_PRELOAD": library, **variables})
+
+    wanted = run(NO_MEMORY_COUNT=str(folder / "count"))
+    expect_equal(wanted.returncode, 0, " ".join(arguments) + ": " + wanted.stderr.decode())
+    files = published(folder)
+    n = int((folder / "count").read_text())
+    for i in range(1, n + 1, n // MOST + 1):
+        for more in ({}, {"NO_MEMORY_FROM_THEN_ON": "1"}):
+            done = run(NO_MEMORY_AT=str(i), **more)
+            what = "%s, allocation %d%s: %s" % (" ".join(arguments), i, " and later" if more else "",
+                                                done.stderr.decode())
+            expect(done.returncode in (0, 75), "%s exit %d" % (what, done.returncode))
+            if done.returncode == 0:
+                expect_equal((done.stdout, published(folder)), (wanted.stdout, files), what)
+            else:
+                expect("memory" in what or "thread" in what, what)
+    clean(folder)
+    return n
+
+
+def without_memory_a_pack_ends_with_75_or_is_whole(folder):
+    if b"zlib    not" in tokmap(folder, "--version").stdout:
+        (folder / "list").write_text("a.jsonl\n")
+    sweep(folder, "pack", "-q", "-j", "1", "@list", "-o", "out")
+    sweep(folder, "pack", "-q", "-j", "2", "--on-error", "collect", "--split", "v=0.5", "--format", "jsonl", "a.jsonl",
+          "-o", "out")
+    sweep(folder, "pack", "--dry-run", "a.jsonl", "-o", "out")
+
+
+def without_memory_other_commands_do_too(folder):
+    for arguments in (["info", "ds"], ["info", "--json", "ds"], ["verify", "ds"], ["cat", "ds"], ["cat", "--text", "ds"],
+                      ["merge", "ds", "ds", "-o", "out"], ["export", "--to", "raw", "ds", "-o", "out"],
+                      ["encode", "--tokenizer", "bytes", "a.jsonl"]):
+        sweep(folder, *arguments)
+
+
+def without_memory_a_vocabulary_is_not_called_wrong(folder):
+    names = ["gpt2.tokenizer.json", "mistral_v1.model", "spm_test_unigram_en.model", "t5-small.tokenizer.json"]
+    if not SHARED.exists():
+        raise Skip("no shared vocabularies")
+    for name in names:
+        sweep(folder, "encode", "--tokenizer", str(SHARED / name), "a.jsonl")
+
+
+def little_address_space_is_75(folder):
+    if SANITIZED:
+        raise Skip("sanitizers need address space")
+    for mib in range(4, 200, 7):
+        clean(folder)
+        done = tokmap(folder, "pack", "-q", "a.jsonl", "-o", "out", preexec_fn=limited(address=mib << 20))
+        if b"shared librar" in done.stderr or done.returncode < 0 and mib < 20:
+            continue  # not a command yet
+        expect(done.returncode in (0, 75), "%d MiB: exit %d: %s" % (mib, done.returncode, done.stderr.decode()))
+    expect_equal(done.returncode, 0, "with enough")
+
+
+def a_stack_of_64_KiB_is_enough(folder):
+    if SANITIZED:
+        raise Skip("frames of sanitizers are larger")
+    commands = [["pack", "-q", "-f", "-j", "2", "@list", "-o", "out"], ["pack", "--dry-run", "a.jsonl", "-o", "out"],
+                ["info", "ds"], ["verify", "-j", "2", "ds"], ["cat", "--text", "ds"], ["merge", "ds", "ds", "-o", "out2"],
+                ["export", "--to", "raw", "ds", "-o", "out3"], ["export", "--to", "megatron", "ds", "-o", "out4"],
+                ["index", "-f", "--dtype", "u16", "--eod", "256", "raw.bin"], ["encode", "--tokenizer", "bytes", "a.jsonl"]]
+    (folder / "raw.bin").write_bytes((folder / "ds.bin").read_bytes())
+    if SHARED.exists():
+        commands += [["pack", "-q", "-f", "a.jsonl", "--tokenizer", str(path), "-o", "out"]
+                     for path in sorted(SHARED.glob("*tokenizer.json")) + sorted(SHARED.glob("*.model"))
+                     if "llama3" not in path.name]
+    for arguments in commands:
+        done = tokmap(folder, *arguments, preexec_fn=limited(stack=65536))
+        expect_equal(done.returncode, 0, " ".join(arguments) + ": " + done.stderr.decode())
+
+
+def a_limit_of_file_sizes_is_an_error_with_75(folder):
+    (folder / "big.txt").write_bytes(b"some text\n" * 200000)
+    done = tokmap(folder, "pack", "-q", "big.txt", "-o", "out", preexec_fn=limited(file_bytes=100000))
+    expect_equal(done.returncode, 75, done.stderr.decode())
+    expect(b"File too large" in done.stderr, done.stderr.decode())
+    with open(folder / "stdout", "wb") as out:
+        tokmap(folder, "pack", "-q", "-f", "--restart", "big.txt", "-o", "out")
+        done = subprocess.run([program("tokmap"), "cat", folder / "out"], stdout=out, stderr=subprocess.PIPE,
+                              preexec_fn=limited(file_bytes=100000), timeout=100)
+    expect_equal(done.returncode, 75, done.stderr.decode())
+
+
+def a_pipe_without_a_writer_can_be_ended_by_signals(folder):
+    os.mkfifo(folder / "pipe")
+    for arguments in (["pack", "pipe", "-o", "out"], ["pack", "a.jsonl", "--tokenizer", "pipe", "-o", "out"],
+                      ["pack", "@pipe", "-o", "out"], ["encode", "--tokenizer", "bytes", "pipe"],
+                      ["encode", "--tokenizer", "pipe", "a.jsonl"], ["decode", "--tokenizer", "bytes", "pipe"]):
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            process = subprocess.Popen([program("tokmap"), *arguments], cwd=folder, stderr=subprocess.PIPE)
+            time.sleep(0.1)
+            expect_equal(process.poll(), None, "ended before")
+            process.send_signal(number)
+            _, message = process.communicate(timeout=60)
+            expect(process.returncode in (75, -number), "%s: %d %s" % (arguments, process.returncode, message))
+
+
+def a_pipe_whose_writer_comes_late_is_read(folder):
+    os.mkfifo(folder / "late")
+    process = subprocess.Popen([program("tokmap"), "pack", "-q", "--lines", "late", "-o", "out"], cwd=folder)
+    time.sleep(0.1)
+    with open(folder / "late", "wb") as pipe:
+        pipe.write(b"one\ntwo")
+        pipe.flush()
+        time.sleep(0.05)
+        pipe.write(b" more\n")
+    expect_equal(process.wait(timeout=60), 0, "exit code")
+    expect_equal(tokmap(folder, "cat", "--text", "out").stdout, b"one\ntwo more\n", "documents")
+
+
+TESTS = [
+    without_memory_a_pack_ends_with_75_or_is_whole,
+    without_memory_other_commands_do_too,
+    without_memory_a_vocabulary_is_not_called_wrong,
+    little_address_space_is_75,
+    a_stack_of_64_KiB_is_enough,
+    a_limit_of_file_sizes_is_an_error_with_75,
+    a_pipe_without_a_writer_can_be_ended_by_signals,
+    a_pipe_whose_writer_comes_late_is_read,
+]
+
+
+sys.exit(run_in_folders("", TESTS, fill))

@@ -1,0 +1,302 @@
+/* test_input.c - the decompressors, each by itself, at every chunk size; what damage they see. */
+#include "corpus/input.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <xxhash.h>
+
+#include "support/check.h"
+#include "corpus/input_codec.h"
+#include "support/stored.h"
+
+static uint64_t random_state;
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 32) * n >> 32);
+}
+
+/* Runs of text and of noise, so that there are matches, literals and stored blocks. */
+static uint8_t *make_plain(size_t n_bytes)
+{
+    uint8_t *plain = malloc(n_bytes + 1);
+    for (size_t i = 0; i < n_bytes; i++) {
+        bool noise = i / 3000 % 3 == 0;
+        plain[i] = (uint8_t)(noise || i < 20 ? random_below(256) : plain[i - 1 - random_below(20)]);
+    }
+    return plain;
+}
+
+static stored_form form_of(const input_codec *codec)
+{
+    return strcmp(codec->name, "gzip") == 0 ? STORED_GZIP : STORED_ZSTD;
+}
+
+/* The codecs that this build has and can be tested. */
+static const input_codec *next_codec(size_t *i)
+{
+    for (; *i < input_n_codecs; ++*i) {
+        stored probe = stored_make(form_of(&input_codecs[*i]), (const uint8_t *)"x", 1, 1);
+        bool works = input_codecs[*i].create && probe.bytes;
+        free(probe.bytes);
+        if (works)
+            return &input_codecs[(*i)++];
+    }
+    return NULL;
+}
+
+static void need_codecs(void)
+{
+    size_t i = 0;
+    if (!next_codec(&i))
+        SKIP("this build has no decompressor that could be tested");
+}
+
+typedef struct outcome {
+    uint8_t *bytes; /* malloced */
+    size_t n_bytes;
+    ssize_t result; /* the last one */
+    input_error err;
+    uint64_t stored_bytes, checksum;
+} outcome;
+
+/* Reads it with this codec alone, out_bytes at a time. */
+static outcome read_all(const input_codec *codec, const uint8_t *bytes, size_t n_bytes,
+                        size_t out_bytes)
+{
+    char name[64];
+    outcome o = {.bytes = malloc(1)};
+    uint8_t *out = malloc(out_bytes);
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    CHECK(write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    input_options options = {.codecs = codec, .n_codecs = 1, .stop_fd = -1};
+    input *in = input_open_with(&(input_source){.path = name}, &options, &o.err);
+    o.result = in ? 1 : -1;
+    while (o.result > 0) {
+        o.result = input_read(in, out, out_bytes, &o.err);
+        if (o.result <= 0)
+            break;
+        o.bytes = realloc(o.bytes, o.n_bytes + (size_t)o.result);
+        memcpy(o.bytes + o.n_bytes, out, (size_t)o.result);
+        o.n_bytes += (size_t)o.result;
+    }
+    if (o.result == 0)
+        CHECK_INT(input_read(in, out, out_bytes, &o.err), 0);
+    if (in) {
+        o.stored_bytes = input_stored_bytes(in);
+        o.checksum = input_checksum(in);
+    }
+    input_close(in);
+    free(out);
+    close(fd);
+    return o;
+}
+
+static void check_plain(const outcome *o, const uint8_t *plain, size_t n_plain, const stored *s)
+{
+    if (o->result < 0)
+        CHECK_FAIL("%s", o->err.text);
+    CHECK_EQ(o->n_bytes, n_plain);
+    CHECK(n_plain == 0 || memcmp(o->bytes, plain, n_plain) == 0);
+    CHECK_EQ(o->stored_bytes, s->n_bytes);
+    CHECK_EQ(o->checksum, XXH3_64bits(s->bytes, s->n_bytes));
+}
+
+TEST(every_codec_gives_the_plain_bytes_whatever_is_asked_for_at_a_time)
+{
+    static const size_t sizes[] = {0, 1, 100, 65536, 700000}, outs[] = {1, 2, 3, 17, 4096, 1 << 20};
+    const input_codec *codec;
+    need_codecs();
+    random_state = 1;
+    for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
+        for (size_t k = 0; k < 5 * 6 * 3; k++) {
+            size_t n_plain = sizes[k % 5], n_parts = k / 30 == 0 ? 1 : k / 30 == 1 ? 2 : 7;
+            size_t out_bytes = outs[k / 5 % 6];
+            if (n_plain / out_bytes > 200000)
+                continue;
+            uint8_t *plain = make_plain(n_plain);
+            stored s = stored_make(form_of(codec), plain, n_plain, n_parts);
+            outcome o = read_all(codec, s.bytes, s.n_bytes, out_bytes);
+            check_plain(&o, plain, n_plain, &s);
+            free(plain);
+            free(s.bytes);
+            free(o.bytes);
+        }
+        printf("note %s by %s\n", codec->name, codec->library);
+    }
+}
+
+/* Straight to the codec, in_bytes of the stored data at a time. Returns false when it stops. */
+static bool decode_in_steps(const input_codec *codec, const stored *s, size_t in_bytes,
+                            size_t out_bytes, outcome *o)
+{
+    void *state = codec->create();
+    char why[128];
+    size_t n_frames = 0, n_fed = 0;
+    bool ok = true;
+    *o = (outcome){.bytes = malloc(1 << 20)};
+    for (size_t n_idle = 0; n_idle < 3 && ok;) {
+        size_t n_in = in_bytes < s->n_bytes - n_fed ? in_bytes : s->n_bytes - n_fed;
+        uint8_t *in = malloc(n_in + 1); /* so that a step over its end is seen */
+        memcpy(in, s->bytes + n_fed, n_in);
+        input_codec_buffers b = {in, n_in, o->bytes + o->n_bytes, out_bytes};
+        input_codec_result r = codec->decode(state, &b, why, sizeof why);
+        size_t n_read = n_in - b.in_bytes, n_written = out_bytes - b.out_bytes;
+        n_fed += n_read;
+        o->n_bytes += n_written;
+        n_frames += r == INPUT_CODEC_FRAME_END;
+        ok = r == INPUT_CODEC_MORE || r == INPUT_CODEC_FRAME_END;
+        n_idle = n_read || n_written ? 0 : n_idle + 1;
+        free(in);
+        if (r == INPUT_CODEC_FRAME_END && n_fed == s->n_bytes)
+            break;
+    }
+    codec->destroy(state);
+    return ok && n_fed == s->n_bytes && n_frames > 0;
+}
+
+TEST(every_codec_takes_its_input_in_steps_of_any_size)
+{
+    static const size_t steps[] = {1, 2, 5, 64, 5000};
+    const input_codec *codec;
+    need_codecs();
+    uint8_t *plain = make_plain(50000);
+    for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
+        for (size_t k = 0; k < 25; k++) {
+            outcome o;
+            stored s = stored_make(form_of(codec), plain, 50000, 3);
+            CHECK(decode_in_steps(codec, &s, steps[k % 5], steps[k / 5], &o));
+            CHECK(o.n_bytes == 50000 && memcmp(o.bytes, plain, 50000) == 0);
+            free(o.bytes);
+            free(s.bytes);
+        }
+    }
+    free(plain);
+}
+
+TEST(every_truncation_is_an_error_with_its_place)
+{
+    const input_codec *codec;
+    need_codecs();
+    uint8_t *plain = make_plain(900);
+    for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
+        stored s = stored_make(form_of(codec), plain, 900, 2);
+        size_t n_magic = form_of(codec) == STORED_GZIP ? 2 : 4, n_whole = 0;
+        for (size_t n = n_magic; n < s.n_bytes; n++) {
+            outcome o = read_all(codec, s.bytes, n, 333);
+            char said[200];
+            snprintf(said, sizeof said, ": byte %zu: truncated %s data: the end of it is missing",
+                     n, codec->name);
+            if (o.result == 0) /* between two members or frames */
+                n_whole++;
+            else if (!strstr(o.err.text, said) && !strstr(o.err.text, "stands behind"))
+                CHECK_FAIL("%s %zu: %s", codec->library, n, o.err.text);
+            CHECK(o.n_bytes <= 900 && memcmp(o.bytes, plain, o.n_bytes) == 0);
+            free(o.bytes);
+        }
+        CHECK_EQ(n_whole, form_of(codec) == STORED_GZIP ? 1 : 2);
+        free(s.bytes);
+    }
+    free(plain);
+}
+
+TEST(no_changed_byte_gives_other_plain_bytes)
+{
+    const size_t step = check_sanitized() ? 7 : 1; /* large buffers are slow there */
+    const input_codec *codec;
+    need_codecs();
+    uint8_t *plain = make_plain(3000);
+    for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
+        stored s = stored_make(form_of(codec), plain, 3000, 2);
+        size_t n_refused = 0, n_same = 0, n_changed = 0;
+        for (size_t at = form_of(codec) == STORED_GZIP ? 2 : 4; at < s.n_bytes; at += step) {
+            s.bytes[at] ^= (uint8_t)(1u << at % 8);
+            outcome o = read_all(codec, s.bytes, s.n_bytes, 1000);
+            bool same = o.result == 0 && o.n_bytes == 3000 && memcmp(o.bytes, plain, 3000) == 0;
+            n_changed++;
+            n_refused += o.result < 0;
+            n_same += same;
+            if (o.result == 0 && !same)
+                CHECK_FAIL("%s: byte %zu", codec->library, at);
+            s.bytes[at] ^= (uint8_t)(1u << at % 8);
+            free(o.bytes);
+        }
+        printf("note %s: %zu changes refused, %zu harmless\n", codec->library, n_refused, n_same);
+        CHECK(n_refused > n_changed * 9 / 10 && n_same < 40);
+        free(s.bytes);
+    }
+    free(plain);
+}
+
+TEST(gzip_headers_with_every_field_are_read)
+{
+    static const uint8_t head[] = {0x1f, 0x8b, 8,   0x1c, 1,   2,   3,   4, 0,   3,   4,   0,   'e',
+                                   'x',  't',  'r', 'n',  'a', 'm', 'e', 0, 'n', 'o', 't', 'e', 0};
+    const input_codec *codec;
+    need_codecs();
+    for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
+        if (form_of(codec) != STORED_GZIP)
+            continue;
+        stored s = stored_make(STORED_GZIP, (const uint8_t *)"hello", 5, 1);
+        CHECK(s.n_bytes > 10);
+        size_t n_bytes = sizeof head + s.n_bytes - 10;
+        uint8_t *bytes = malloc(n_bytes);
+        memcpy(bytes, head, sizeof head);
+        memcpy(bytes + sizeof head, s.bytes + 10, s.n_bytes - 10);
+        outcome o = read_all(codec, bytes, n_bytes, 100);
+        CHECK(o.result == 0 && o.n_bytes == 5 && memcmp(o.bytes, "hello", 5) == 0);
+        free(o.bytes);
+        bytes[2] = 7; /* no such method */
+        o = read_all(codec, bytes, n_bytes, 100);
+        CHECK(o.result < 0 && strstr(o.err.text, "damaged gzip data: "));
+        free(o.bytes);
+        free(bytes);
+        free(s.bytes);
+    }
+}
+
+TEST(what_stands_behind_compressed_data_is_an_error)
+{
+    static const char *const behind[] = {"x", "more text", "\x1f", "\0\0\0\0"};
+    const input_codec *codec;
+    need_codecs();
+    for (size_t i = 0; (codec = next_codec(&i)) != NULL;) {
+        for (size_t k = 0; k < 4; k++) {
+            stored s = stored_make(form_of(codec), (const uint8_t *)"hello", 5, 1);
+            size_t n = s.n_bytes;
+            char said[64];
+            stored_add(&s, STORED_PLAIN, (const uint8_t *)behind[k],
+                       k == 3 ? 4 : strlen(behind[k]));
+            outcome o = read_all(codec, s.bytes, s.n_bytes, 100);
+            snprintf(said, sizeof said, ": byte %zu: something that is not %s", n, codec->name);
+            CHECK(o.result < 0 && o.n_bytes == 5 && strstr(o.err.text, said));
+            free(o.bytes);
+            free(s.bytes);
+        }
+    }
+}
+
+TEST(an_open_input_ends_when_it_is_told_to_stop)
+{
+    int stop[2], data[2];
+    char name[64];
+    input_error err;
+    CHECK(pipe(stop) == 0 && pipe(data) == 0 && write(data[1], "abcdef", 6) == 6);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", data[0]);
+    input *in =
+        input_open_with(&(input_source){.path = name}, &(input_options){.stop_fd = stop[0]}, &err);
+    char bytes[16];
+    CHECK(in && input_read(in, bytes, sizeof bytes, &err) == 6);
+    CHECK(write(stop[1], "", 1) == 1);
+    CHECK_INT(input_read(in, bytes, sizeof bytes, &err), -1);
+    CHECK_INT(err.sys_errno, ECANCELED);
+    input_close(in);
+    for (int i = 0; i < 2; i++) {
+        close(stop[i]);
+        close(data[i]);
+    }
+}

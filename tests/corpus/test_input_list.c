@@ -1,0 +1,237 @@
+/* test_input_list.c - files, folders, patterns, lists: which names, in which order. */
+#include "corpus/input_list.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "support/check.h"
+
+static char said[1024];
+
+static void told(void *context, const char *text)
+{
+    (void)context;
+    snprintf(said + strlen(said), sizeof said - strlen(said), "%s|", text);
+}
+
+static void make_file(const char *name)
+{
+    FILE *f = fopen(check_path(name), "w");
+    CHECK(f != NULL);
+    fclose(f);
+}
+
+static void make_folder(const char *name)
+{
+    CHECK(mkdir(check_path(name), 0755) == 0);
+}
+
+/* The names that the arguments stand for, without the test's folder, with a space behind each. */
+static const char *expand(const char *const *args, size_t n_args)
+{
+    static char names[2048];
+    input_list list = {.told = told};
+    corpus_error err;
+    size_t n_dir = strlen(check_dir());
+    names[0] = said[0] = 0;
+    for (size_t i = 0; i < n_args; i++) {
+        if (!input_list_expand(&list, args[i], &err))
+            CHECK_FAIL("%s", err.text);
+    }
+    for (size_t i = 0; i < list.n_names; i++) {
+        bool here = strncmp(list.names[i], check_dir(), n_dir) == 0;
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s ",
+                 list.names[i] + (here ? n_dir + 1 : 0));
+    }
+    input_list_free(&list);
+    return names;
+}
+
+static const char *expand_one(const char *name)
+{
+    const char *path = check_path(name);
+    return expand(&path, 1);
+}
+
+/* The error; nothing may be left in the list. */
+static const char *refuse(const char *arg, int sys_errno)
+{
+    static corpus_error err;
+    input_list list = {0};
+    CHECK(!input_list_expand(&list, arg, &err));
+    CHECK_INT(err.sys_errno, sys_errno);
+    CHECK_EQ(list.n_names, 0);
+    input_list_free(&list);
+    return err.text;
+}
+
+TEST(natural_order_compares_numbers_by_value)
+{
+    static const char *const ordered[] = {"",
+                                          "0",
+                                          "00",
+                                          "01",
+                                          "1",
+                                          "2",
+                                          "010",
+                                          "10",
+                                          "a",
+                                          "a/b",
+                                          "a/b/c",
+                                          "a-1/b",
+                                          "a0",
+                                          "a1",
+                                          "a1b2",
+                                          "a1b10",
+                                          "a2",
+                                          "a10",
+                                          "a99999999999999999999999",
+                                          "a100000000000000000000000",
+                                          "b",
+                                          "shard-2.gz",
+                                          "shard-10.gz",
+                                          "\xc3\xa4"};
+    size_t n = sizeof ordered / sizeof *ordered;
+    for (size_t i = 0; i < n; i++) {
+        for (size_t k = 0; k < n; k++) {
+            int order = input_list_compare(ordered[i], ordered[k]);
+            if ((order < 0) != (i < k) || (order > 0) != (i > k))
+                CHECK_FAIL("%s, %s: %d", ordered[i], ordered[k], order);
+        }
+    }
+}
+
+TEST(a_folder_is_all_its_files_in_natural_order)
+{
+    static const char *const files[] = {"d/shard-10", "d/shard-2", "d/a",   "d/b/2",
+                                        "d/b/10",     "d/b/c/x",   "d/b-1", "d/.hidden",
+                                        "d/.git/x",   "d/e/.y"};
+    make_folder("d");
+    make_folder("d/b");
+    make_folder("d/b/c");
+    make_folder("d/e");
+    make_folder("d/.git");
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        make_file(files[i]);
+    CHECK_STR(expand_one("d"), "d/a d/b/2 d/b/10 d/b/c/x d/b-1 d/shard-2 d/shard-10 ");
+    CHECK(strstr(said, "/d: left out 3 hidden names (that begin with a dot)|") != NULL);
+    CHECK_STR(expand_one("d/b/"), "d/b/2 d/b/10 d/b/c/x ");
+    CHECK_STR(said, "");
+    CHECK_STR(refuse(check_path("d/e"), 0) + strlen(check_dir()),
+              "/d/e: there is no file in this folder");
+}
+
+TEST(links_are_followed_and_no_folder_is_read_twice)
+{
+    make_folder("d");
+    make_folder("d/sub");
+    make_folder("far");
+    make_file("d/sub/1");
+    make_file("far/away");
+    make_file("d/zz");
+    CHECK(symlink("..", check_path("d/sub/up")) == 0);
+    CHECK(symlink("sub", check_path("d/again")) == 0);
+    CHECK(symlink("../far", check_path("d/far")) == 0);
+    CHECK(symlink("zz", check_path("d/link")) == 0);
+    CHECK(symlink(".", check_path("d/self")) == 0);
+    CHECK(mkfifo(check_path("d/fifo"), 0644) == 0);
+    CHECK_STR(expand_one("d"), "d/again/1 d/far/away d/link d/zz ");
+    CHECK(strstr(said, "left out 1 name that is neither file nor folder|") != NULL);
+    CHECK(strstr(said, "left out 3 folders that links lead to a second time|") != NULL);
+    CHECK(symlink("nothing", check_path("d/broken")) == 0);
+    CHECK(strstr(refuse(check_path("d"), ENOENT),
+                 "/d/broken: is a link to nothing, and its target is missing") != NULL);
+    CHECK(strstr(refuse(check_path("d/broken"), ENOENT), "is a link to nothing") != NULL);
+}
+
+TEST(folders_that_link_to_each_other_do_not_multiply)
+{
+    enum {
+        N = 12
+    };
+    make_folder("d");
+    for (int i = 0; i < N; i++) {
+        char name[32], target[32];
+        snprintf(name, sizeof name, "d/%d", i);
+        make_folder(name);
+        for (int k = 0; k < N; k++) {
+            snprintf(name, sizeof name, "d/%d/%d", i, k);
+            snprintf(target, sizeof target, "../%d", k);
+            CHECK(symlink(target, check_path(name)) == 0);
+        }
+    }
+    make_file("d/x");
+    CHECK_STR(expand_one("d"), "d/x ");
+}
+
+TEST(patterns_are_expanded_where_no_file_has_that_name)
+{
+    make_folder("p");
+    make_folder("p/sub");
+    make_file("p/part-10");
+    make_file("p/part-9");
+    make_file("p/other");
+    make_file("p/sub/part");
+    make_file("p/sub/.part");
+    CHECK_STR(expand_one("p/part-*"), "p/part-9 p/part-10 ");
+    CHECK_STR(expand_one("p/part-?"), "p/part-9 ");
+    CHECK_STR(expand_one("p/[os]*"), "p/other p/sub/part ");
+    CHECK_STR(expand_one("*/part*"), "p/part-9 p/part-10 ");
+    make_file("p/part-*");
+    CHECK_STR(expand_one("p/part-*"), "p/part-* ");
+    CHECK(strstr(refuse(check_path("p/none*"), 0), "no file is matched by this pattern") != NULL);
+    CHECK(strstr(refuse(check_path("p/none"), ENOENT), "No such file") != NULL);
+}
+
+TEST(lists_name_one_argument_a_line)
+{
+    char argument[1100];
+    make_folder("l");
+    make_file("l/1");
+    make_file("l/2 b");
+    make_folder("l/sub");
+    make_file("l/sub/x");
+    FILE *f = fopen(check_path("list"), "w");
+    fprintf(f, "\n%s\n\n%s\n%s\n%s", check_path("l/2 b"), check_path("l/sub"), check_path("l/?"),
+            check_path("l/1"));
+    fclose(f);
+    snprintf(argument, sizeof argument, "@%s", check_path("list"));
+    const char *args[] = {"-", argument, check_path("l/1")};
+    CHECK_STR(expand(args, 3), "- l/2 b l/sub/x l/1 l/1 l/1 ");
+    f = fopen(check_path("list"), "w");
+    fprintf(f, "%s\n@%s\n", check_path("l/1"), check_path("list"));
+    fclose(f);
+    const char *said_of_it = refuse(argument, ENOENT);
+    CHECK(strstr(said_of_it, "/list:2: @/") != NULL);
+    CHECK(strstr(said_of_it, "No such file or directory (a list in a list is not followed)"));
+    f = fopen(check_path("list"), "w");
+    fputs("-\n", f);
+    fclose(f);
+    CHECK_STR(refuse(argument, ENOENT) + strlen(check_dir()),
+              "/list:1: ./-: No such file or directory");
+    f = fopen(check_path("list"), "w");
+    fwrite("a\0b\n", 1, 4, f);
+    fclose(f);
+    CHECK_STR(refuse(argument, 0) + strlen(check_dir()), "/list:1: a: a NUL stands behind it");
+    snprintf(argument, sizeof argument, "@%s", check_path("nothing"));
+    CHECK(strstr(refuse(argument, ENOENT), "nothing: No such file") != NULL);
+}
+
+TEST(lines_of_a_list_may_end_in_a_carriage_return)
+{
+    char argument[1100];
+    make_folder("r");
+    make_file("r/1");
+    make_file("r/2\r");
+    FILE *f = fopen(check_path("list"), "w");
+    fprintf(f, "%s\r\n\r\n%s\r\n%s\r\n", check_path("r/1"), check_path("r/2"), check_path("r/?"));
+    fclose(f);
+    snprintf(argument, sizeof argument, "@%s", check_path("list"));
+    const char *args[] = {argument};
+    CHECK_STR(expand(args, 1), "r/1 r/2\r r/1 ");
+    f = fopen(check_path("list"), "w");
+    fprintf(f, "%s\r\n\r\n%s\r\n", check_path("r/1"), check_path("r/3"));
+    fclose(f);
+    CHECK(strstr(refuse(argument, ENOENT), "/r/3: No such file") != NULL);
+    CHECK(strstr(refuse(argument, ENOENT), "/list:3: ") != NULL);
+}

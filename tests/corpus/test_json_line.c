@@ -1,0 +1,612 @@
+/* test_json_line.c - the line scanner against a naive reader: every engine, every alignment, whole
+ * and in pieces of every size. */
+#include "corpus/json_line.h"
+
+#include "support/check.h"
+#include "oracles/json_oracle.h"
+
+#define PADDING 64
+
+static const json_line_engine engines[] = {JSON_LINE_SCALAR, JSON_LINE_AVX2, JSON_LINE_AVX512};
+enum {
+    N_ENGINES = sizeof engines / sizeof *engines
+};
+
+static uint64_t random_state;
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 32) * n >> 32);
+}
+
+/* ---- One line, every way ---- */
+
+typedef struct path_parts {
+    const char *dotted;
+    const char *parts[4];
+    size_t n_parts;
+} path_parts;
+
+static const path_parts path_text = {"text", {"text"}, 1};
+static const path_parts path_deep = {"a.b", {"a", "b"}, 2};
+
+/* A result that owns its text, and nothing of which is left open. */
+static oracle_result plain_result(json_line_status status, const json_line_result *r,
+                                  const uint8_t *text, size_t n_bytes)
+{
+    oracle_result result = {.status = status, .text = malloc(n_bytes + 1)};
+    CHECK((status == JSON_LINE_OK) == (r->reason == NULL));
+    if (status == JSON_LINE_MALFORMED)
+        result.error_offset = r->error_offset;
+    if (status != JSON_LINE_OK)
+        return result;
+    memcpy(result.text, text, n_bytes);
+    result.n_bytes = n_bytes;
+    result.lone_surrogates = r->lone_surrogates;
+    return result;
+}
+
+/* Nothing may be written behind out[n_bytes], and what lies behind the line must not count. */
+static oracle_result read_whole(const json_line_options *options, const uint8_t *line,
+                                size_t n_bytes, size_t alignment)
+{
+    static const char behind[] = "\"}{,\\\n\"text\":\"x\"}]";
+    uint8_t *copy = malloc(alignment + n_bytes + PADDING);
+    uint8_t *out = malloc(n_bytes + 1);
+    json_line_result r;
+    memcpy(copy + alignment, line, n_bytes);
+    for (size_t i = 0; i < PADDING; i++)
+        copy[alignment + n_bytes + i] = (uint8_t)behind[i % (sizeof behind - 1)];
+    out[n_bytes] = 0xa5;
+    json_line_status status = json_line_text(options, copy + alignment, n_bytes, out, &r);
+    CHECK_EQ(out[n_bytes], 0xa5);
+    if (status == JSON_LINE_OK && r.text != out)
+        CHECK(r.text >= copy + alignment && r.text + r.n_bytes <= copy + alignment + n_bytes);
+    oracle_result result = plain_result(status, &r, r.text, r.n_bytes);
+    free(copy);
+    free(out);
+    return result;
+}
+
+/* In pieces of piece_bytes, or of random sizes when it is 0. */
+static oracle_result read_pieces(const json_line_options *options, const uint8_t *line,
+                                 size_t n_bytes, size_t piece_bytes)
+{
+    json_line_scanner *s = json_line_scanner_new(options);
+    uint8_t *text = malloc(n_bytes + JSON_LINE_ROOM);
+    size_t n_text = 0;
+    uint64_t n_begun = 0;
+    json_line_begin(s);
+    for (size_t at = 0; at < n_bytes;) {
+        size_t n = piece_bytes ? piece_bytes : 1 + random_below(20);
+        n = n > n_bytes - at ? n_bytes - at : n;
+        uint8_t *piece = malloc(n + PADDING), *out = malloc(n + JSON_LINE_ROOM);
+        memcpy(piece, line + at, n);
+        memset(piece + n, '"', PADDING);
+        json_line_fed fed = json_line_feed(s, piece, n, out);
+        CHECK(fed.n_bytes <= n && fed.text_bytes <= n + JSON_LINE_ROOM);
+        CHECK(fed.n_bytes == n || fed.begins || fed.malformed);
+        CHECK(fed.n_bytes > 0 || fed.malformed);
+        n_begun += fed.begins;
+        CHECK_EQ(json_line_n_begun(s), n_begun);
+        memcpy(text + n_text, out, fed.text_bytes);
+        n_text = fed.begins ? 0 : n_text + fed.text_bytes;
+        at = fed.malformed ? n_bytes : at + fed.n_bytes;
+        free(piece);
+        free(out);
+    }
+    json_line_result r;
+    json_line_status status = json_line_end(s, &r);
+    oracle_result result = plain_result(status, &r, text, n_text);
+    json_line_scanner_free(s);
+    free(text);
+    return result;
+}
+
+static void check_same(const oracle_result *got, const oracle_result *expected, const char *how,
+                       const uint8_t *line, size_t n_bytes)
+{
+    bool same = got->status == expected->status;
+    if (same && got->status == JSON_LINE_MALFORMED)
+        same = got->error_offset == expected->error_offset;
+    if (same && got->status == JSON_LINE_OK)
+        same = got->n_bytes == expected->n_bytes &&
+               memcmp(got->text, expected->text, got->n_bytes) == 0 &&
+               got->lone_surrogates == expected->lone_surrogates;
+    if (!same)
+        CHECK_FAIL("%s: status %d at %zu, %zu bytes; expected %d at %zu, %zu bytes: %.*s", how,
+                   got->status, got->error_offset, got->n_bytes, expected->status,
+                   expected->error_offset, expected->n_bytes, (int)n_bytes, (const char *)line);
+}
+
+static void take(oracle_result got, const oracle_result *expected, const char *how,
+                 const uint8_t *line, size_t n_bytes)
+{
+    check_same(&got, expected, how, line, n_bytes);
+    free(got.text);
+}
+
+/* Whole by every engine, then in pieces. Returns the status. */
+static json_line_status check_line(const path_parts *path, const void *line, size_t n_bytes,
+                                   size_t alignment)
+{
+    oracle_result expected = oracle_read(path->parts, path->n_parts, line, n_bytes);
+    json_line_path *p = json_line_path_new(path->dotted);
+    for (size_t i = 0; i < N_ENGINES; i++) {
+        json_line_options options = {.path = p, .engine = engines[i]};
+        if (!json_line_engine_works(engines[i]))
+            continue;
+        take(read_whole(&options, line, n_bytes, alignment), &expected, "whole", line, n_bytes);
+        take(read_pieces(&options, line, n_bytes, 0), &expected, "pieces", line, n_bytes);
+    }
+    json_line_options options = {.path = p};
+    take(read_pieces(&options, line, n_bytes, 1), &expected, "byte by byte", line, n_bytes);
+    json_line_path_free(p);
+    free(expected.text);
+    return expected.status;
+}
+
+static json_line_status check_text(const char *line)
+{
+    return check_line(&path_text, line, strlen(line), 0);
+}
+
+/* ---- What is JSON ---- */
+
+static const char *const values[] = {"{}",
+                                     "[]",
+                                     "\"\"",
+                                     "0",
+                                     "-0",
+                                     "-1",
+                                     "10",
+                                     "1.5",
+                                     "1e9",
+                                     "1E+09",
+                                     "1.25e-3",
+                                     "0e0",
+                                     "-0.0",
+                                     "1e999",
+                                     "123456789012345678901234567890",
+                                     "true",
+                                     "false",
+                                     "null",
+                                     " { } ",
+                                     "\t[\n1 ,\r2 ] ",
+                                     "{\"a\":1,\"b\":[{\"c\":null}]}",
+                                     "{\"a\":1,\"a\":2}",
+                                     "[[],[[]],{}]",
+                                     "{\"\":0}",
+                                     "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\uD83D\\ude00\"",
+                                     "\"\\ud800\"",
+                                     "\"\\udc00\\ud800\"",
+                                     "\"\\uDBFF\\uDFFF\"",
+                                     "\"\\u0000\"",
+                                     "\"\xc3\xa4\"",
+                                     "\"\xf0\x9f\x98\x80\"",
+                                     "\"\xff\x80\"",
+                                     "\"\x7f\"",
+                                     "[1,\"a\",true,{\"k\":[null]}]",
+                                     "{\"text\":{\"text\":\"no\"}}",
+                                     "1.0E-1"};
+
+static const char *const no_values[] = {"",
+                                        " ",
+                                        "{",
+                                        "}",
+                                        "[",
+                                        "]",
+                                        "[1",
+                                        "[1,",
+                                        "[1,]",
+                                        "[,1]",
+                                        "[1 2]",
+                                        "[}",
+                                        "{]",
+                                        "{\"a\"}",
+                                        "{\"a\":}",
+                                        "{\"a\":1,}",
+                                        "{,}",
+                                        "{a:1}",
+                                        "{'a':1}",
+                                        "{1:2}",
+                                        "{\"a\":1 \"b\":2}",
+                                        "{\"a\"::1}",
+                                        "{\"a\":1]",
+                                        "[1}",
+                                        "01",
+                                        "-01",
+                                        "00",
+                                        "-",
+                                        "--1",
+                                        "+1",
+                                        "1.",
+                                        ".5",
+                                        "1.e1",
+                                        "1e",
+                                        "1e+",
+                                        "1e+-1",
+                                        "1ee1",
+                                        "1.1.1",
+                                        "0x10",
+                                        "1_0",
+                                        "NaN",
+                                        "nan",
+                                        "Infinity",
+                                        "-Infinity",
+                                        "-inf",
+                                        "tru",
+                                        "True",
+                                        "nul",
+                                        "nullx",
+                                        "truefalse",
+                                        "t",
+                                        "1 2",
+                                        "{} {}",
+                                        "[] ,",
+                                        ",",
+                                        ":",
+                                        "\"",
+                                        "\"a",
+                                        "\"\\\"",
+                                        "\"\\x41\"",
+                                        "\"\\u12\"",
+                                        "\"\\u12g4\"",
+                                        "\"\\u\"",
+                                        "\"\\uD83D\\u\"",
+                                        "\"\\uD83D\\u12\"",
+                                        "\"\\uD83D\\x\"",
+                                        "\"\\U0041\"",
+                                        "\"\\'\"",
+                                        "\"\\\n\"",
+                                        "\"a\nb\"",
+                                        "\"a\tb\"",
+                                        "\"\x1f\"",
+                                        "// x\n1",
+                                        "/* */ 1",
+                                        "1 // x",
+                                        "\xef\xbb\xbf{}",
+                                        "'a'",
+                                        "undefined",
+                                        "{\"a\":1}x",
+                                        "\"a\"b",
+                                        "\v1",
+                                        "\f1",
+                                        "\xa0",
+                                        "[1,,2]",
+                                        "{\"a\":1,,\"b\":2}",
+                                        "{\"a\" 1}",
+                                        "{\"a\":1;\"b\":2}",
+                                        "(1)",
+                                        "[\"a\":1]",
+                                        "{\"a\",1}",
+                                        "\"\\",
+                                        "\"\\u",
+                                        "\"\\u0",
+                                        "-a",
+                                        "1a"};
+
+enum {
+    N_VALUES = sizeof values / sizeof *values,
+    N_NO_VALUES = sizeof no_values / sizeof *no_values
+};
+
+/* The places of a line where a value may stand. */
+static const char *const frames[][2] = {{"{\"id\":", ",\"text\":\"t\"}"},
+                                        {"{\"text\":\"t\",\"x\":[", "]}"},
+                                        {"{\"text\":\"t\", \"x\" : ", " }"},
+                                        {"{\"text\":", "}"},
+                                        {"{\"x\":{\"y\":[[", "],1]},\"text\":\"\\n\"}"}};
+
+static void check_framed(const char *const *list, size_t n, bool valid)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool nothing = strspn(list[i], " ") == strlen(list[i]);
+        CHECK((check_text(list[i]) != JSON_LINE_MALFORMED) == valid);
+        for (size_t f = 0; f < sizeof frames / sizeof *frames && !nothing; f++) {
+            char line[256];
+            snprintf(line, sizeof line, "%s%s%s", frames[f][0], list[i], frames[f][1]);
+            json_line_status status = check_text(line);
+            if ((status != JSON_LINE_MALFORMED) != valid)
+                CHECK_FAIL("status %d: %s", status, line);
+        }
+    }
+}
+
+TEST(takes_what_is_json_at_every_place)
+{
+    check_framed(values, N_VALUES, true);
+}
+
+TEST(refuses_what_is_not_json_at_every_place)
+{
+    check_framed(no_values, N_NO_VALUES, false);
+}
+
+/* `n` times `open`, the middle, `n` times `close`. */
+static json_line_status check_nested(size_t n, const char *open, const char *middle,
+                                     const char *close)
+{
+    size_t n_bytes = n * (strlen(open) + strlen(close)) + strlen(middle);
+    char *line = malloc(n_bytes + 1), *at = line;
+    for (size_t i = 0; i < n; i++)
+        at = stpcpy(at, open);
+    at = stpcpy(at, middle);
+    for (size_t i = 0; i < n; i++)
+        at = stpcpy(at, close);
+    json_line_status status = check_line(&path_text, line, n_bytes, 0);
+    free(line);
+    return status;
+}
+
+TEST(depth_has_a_limit_and_costs_no_stack)
+{
+    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH, "[", "", "]"), JSON_LINE_NO_OBJECT);
+    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH + 1, "[", "", "]"), JSON_LINE_MALFORMED);
+    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH, "{\"text\":", "\"\"", "}"), JSON_LINE_NO_FIELD);
+    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH + 1, "{\"text\":", "\"\"", "}"),
+              JSON_LINE_MALFORMED);
+    CHECK_INT(check_nested(1000000, "[", "", ""), JSON_LINE_MALFORMED);
+}
+
+/* ---- What the field is ---- */
+
+typedef struct expected_line {
+    const char *line;
+    json_line_status status;
+    const char *text; /* or the reason */
+} expected_line;
+
+static void check_expected(const path_parts *path, const expected_line *lines, size_t n_lines)
+{
+    for (size_t i = 0; i < n_lines; i++) {
+        const expected_line *e = &lines[i];
+        size_t n_bytes = strlen(e->line);
+        CHECK_INT(check_line(path, e->line, n_bytes, i % 64), e->status);
+        json_line_options options = {.path = json_line_path_new(path->dotted)};
+        json_line_result r;
+        char line[256] = {0}, text[256] = {0};
+        uint8_t out[256];
+        memcpy(line, e->line, n_bytes);
+        json_line_text(&options, (const uint8_t *)line, n_bytes, out, &r);
+        if (!r.reason)
+            memcpy(text, r.text, r.n_bytes);
+        CHECK_STR(r.reason ? r.reason : text, e->text);
+        json_line_path_free((json_line_path *)(uintptr_t)options.path);
+    }
+}
+
+TEST(field_is_the_last_of_its_name_as_in_python)
+{
+    static const expected_line lines[] = {
+        {"{\"text\":\"a\"}", JSON_LINE_OK, "a"},
+        {"{\"text\":\"\"}", JSON_LINE_OK, ""},
+        {" { \"id\" : 1 , \"text\" : \"a\" } \r", JSON_LINE_OK, "a"},
+        {"{\"text\":\"a\",\"text\":\"b\"}", JSON_LINE_OK, "b"},
+        {"{\"text\":\"a\\n\",\"text\":\"b\"}", JSON_LINE_OK, "b"},
+        {"{\"text\":\"a\",\"text\":\"b\\n\"}", JSON_LINE_OK, "b\n"},
+        {"{\"text\":1,\"text\":\"b\"}", JSON_LINE_OK, "b"},
+        {"{\"text\":\"a\",\"text\":1}", JSON_LINE_NO_FIELD, "the field is not a string"},
+        {"{\"text\":\"a\",\"text\":null}", JSON_LINE_NO_FIELD, "the field is not a string"},
+        {"{\"text\":[\"a\"]}", JSON_LINE_NO_FIELD, "the field is not a string"},
+        {"{\"text\":{\"text\":\"a\"}}", JSON_LINE_NO_FIELD, "the field is not a string"},
+        {"{\"x\":{\"text\":\"a\"}}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"x\":\"text\",\"y\":\"text\"}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"tex\":\"a\",\"textt\":\"b\",\"\":\"c\",\"Text\":\"d\"}", JSON_LINE_NO_FIELD,
+         "the field is not there"},
+        {"{}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"\\u0074\\u0065xt\":\"a\"}", JSON_LINE_OK, "a"},
+        {"{\"te\\u0078t\\u0000\":\"a\"}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"[{\"text\":\"a\"}]", JSON_LINE_NO_OBJECT, "not an object"},
+        {"\"text\"", JSON_LINE_NO_OBJECT, "not an object"},
+        {"1", JSON_LINE_NO_OBJECT, "not an object"},
+        {"null", JSON_LINE_NO_OBJECT, "not an object"},
+        {"", JSON_LINE_MALFORMED, "the line ends too early"},
+        {"{\"text\":\"a\"", JSON_LINE_MALFORMED, "the line ends too early"},
+        {"{\"text\":\"a", JSON_LINE_MALFORMED, "the line ends too early"},
+        {"{\"text\":\"a\"}}", JSON_LINE_MALFORMED, "something stands behind the value"},
+        {"{\"text\":\"a\",\"x\":NaN}", JSON_LINE_MALFORMED,
+         "a value is needed here; NaN and Infinity are not JSON"},
+    };
+    check_expected(&path_text, lines, sizeof lines / sizeof *lines);
+}
+
+TEST(path_leads_through_objects_only)
+{
+    static const expected_line lines[] = {
+        {"{\"a\":{\"b\":\"x\"}}", JSON_LINE_OK, "x"},
+        {"{\"b\":\"no\",\"a\":{\"a\":{\"b\":\"no\"},\"b\":\"x\",\"c\":{\"b\":\"no\"}},\"c\":1}",
+         JSON_LINE_OK, "x"},
+        {"{\"a\":{\"b\":\"x\"},\"a\":{\"b\":\"y\"}}", JSON_LINE_OK, "y"},
+        {"{\"a\":{\"b\":\"x\"},\"a\":{}}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"a\":{\"b\":\"x\"},\"a\":1}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"a\":{\"b\":\"x\",\"b\":[]}}", JSON_LINE_NO_FIELD, "the field is not a string"},
+        {"{\"a\":[{\"b\":\"x\"}]}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"a\":\"b\",\"b\":\"x\"}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"a.b\":\"x\"}", JSON_LINE_NO_FIELD, "the field is not there"},
+        {"{\"x\":{\"a\":{\"b\":\"no\"}}}", JSON_LINE_NO_FIELD, "the field is not there"},
+    };
+    static const path_parts empty = {"", {""}, 1}, inner = {"a..b", {"a", "", "b"}, 3},
+                            replacement = {"\xef\xbf\xbd", {"\xef\xbf\xbd"}, 1};
+    static const expected_line empty_lines[] = {{"{\"\":\"x\"}", JSON_LINE_OK, "x"}};
+    static const expected_line inner_lines[] = {
+        {"{\"a\":{\"\":{\"b\":\"x\"}}}", JSON_LINE_OK, "x"}};
+    static const expected_line replacement_lines[] = {
+        {"{\"\xef\xbf\xbd\":\"x\",\"\\ud800\":\"y\"}", JSON_LINE_OK, "x"},
+        {"{\"\\ufffd\":\"x\"}", JSON_LINE_OK, "x"}};
+    check_expected(&path_deep, lines, sizeof lines / sizeof *lines);
+    check_expected(&empty, empty_lines, 1);
+    check_expected(&inner, inner_lines, 1);
+    check_expected(&replacement, replacement_lines, 2);
+}
+
+TEST(path_has_as_many_parts_as_a_line_may_be_deep)
+{
+    char dotted[JSON_LINE_MAX_DEPTH + 1] = {0};
+    memset(dotted, '.', JSON_LINE_MAX_DEPTH - 1);
+    json_line_path *p = json_line_path_new(dotted);
+    CHECK(p != NULL);
+    json_line_path_free(p);
+    dotted[JSON_LINE_MAX_DEPTH - 1] = '.';
+    CHECK(json_line_path_new(dotted) == NULL);
+}
+
+TEST(escapes_are_decoded)
+{
+    static const expected_line lines[] = {
+        {"{\"text\":\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"}", JSON_LINE_OK, "\"\\/\b\f\n\r\t"},
+        {"{\"text\":\"\\u0041\\u00e4\\u20AC\\uffff\"}", JSON_LINE_OK,
+         "A\xc3\xa4\xe2\x82\xac\xef\xbf\xbf"},
+        {"{\"text\":\"\\ud83d\\ude00\\uDBFF\\uDFFF\\uD800\\uDC00\"}", JSON_LINE_OK,
+         "\xf0\x9f\x98\x80\xf4\x8f\xbf\xbf\xf0\x90\x80\x80"},
+        {"{\"text\":\"\\ud83d\"}", JSON_LINE_OK, "\xef\xbf\xbd"},
+        {"{\"text\":\"\\ude00\\ud83d\"}", JSON_LINE_OK, "\xef\xbf\xbd\xef\xbf\xbd"},
+        {"{\"text\":\"\\ud83d\\ud83d\\ude00\"}", JSON_LINE_OK, "\xef\xbf\xbd\xf0\x9f\x98\x80"},
+        {"{\"text\":\"\\ud83d\\u0041\"}", JSON_LINE_OK,
+         "\xef\xbf\xbd"
+         "A"},
+        {"{\"text\":\"\\ud83d\\n\\ude00\"}", JSON_LINE_OK, "\xef\xbf\xbd\n\xef\xbf\xbd"},
+        {"{\"text\":\"\\ud83dx\\ude00\"}", JSON_LINE_OK, "\xef\xbf\xbdx\xef\xbf\xbd"},
+        {"{\"text\":\"\\ud83d\xed\xb8\x80\"}", JSON_LINE_OK, "\xef\xbf\xbd\xed\xb8\x80"},
+        {"{\"text\":\"\\ud83d\\ude0\"}", JSON_LINE_MALFORMED, "\\u needs four hexadecimal digits"},
+        {"{\"text\":\"\\ud83d\\x\"}", JSON_LINE_MALFORMED, "unknown escape"},
+    };
+    check_expected(&path_text, lines, sizeof lines / sizeof *lines);
+}
+
+TEST(nul_is_ordinary)
+{
+    static const char line[] = "{\"text\":\"a\\u0000b\"}";
+    static const uint8_t text[] = {'a', 0, 'b'};
+    json_line_options options = {.path = json_line_path_new("text")};
+    uint8_t padded[sizeof line + PADDING] = {0}, out[sizeof line];
+    json_line_result r;
+    memcpy(padded, line, sizeof line);
+    CHECK_INT(json_line_text(&options, padded, sizeof line - 1, out, &r), JSON_LINE_OK);
+    CHECK(r.n_bytes == 3 && memcmp(r.text, text, 3) == 0);
+    json_line_path_free((json_line_path *)(uintptr_t)options.path);
+    CHECK_INT(check_line(&path_text, "{\"text\":\"a\0b\"}", 14, 0), JSON_LINE_MALFORMED);
+}
+
+TEST(bare_string_is_the_field_when_asked_for)
+{
+    static const char line[] = " \"a\\u00e4\" ";
+    uint8_t padded[sizeof line + PADDING] = {0}, out[sizeof line];
+    json_line_path *text = json_line_path_new("text"), *other = json_line_path_new("other");
+    json_line_options options = {.path = text, .bare_string = true};
+    json_line_result r;
+    memcpy(padded, line, sizeof line);
+    CHECK_INT(json_line_text(&options, padded, sizeof line - 1, out, &r), JSON_LINE_OK);
+    CHECK(r.n_bytes == 3 && memcmp(r.text, "a\xc3\xa4", 3) == 0);
+    options.path = other;
+    CHECK_INT(json_line_text(&options, padded, sizeof line - 1, out, &r), JSON_LINE_NO_OBJECT);
+    json_line_path_free(text);
+    json_line_path_free(other);
+}
+
+/* ---- Everywhere and anything ---- */
+
+TEST(special_bytes_are_seen_at_every_place_of_every_alignment)
+{
+    static const char *const specials[] = {"\"",   "\\n",     "\\\"",           "\\",      "\x1f",
+                                           "\x01", "\\u00e4", "\\ud83d\\ude00", "\\ud83d", "\x80"};
+    for (size_t s = 0; s < sizeof specials / sizeof *specials; s++) {
+        for (size_t place = 0; place < 150; place++) {
+            char line[400];
+            int n = snprintf(line, sizeof line, "{\"text\":\"%.*s%s%.*s\"}", (int)place,
+                             "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                             "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                             specials[s], (int)(place * 7 % 90),
+                             "--------------------------------------------------------------"
+                             "--------------------------------------------------------------");
+            check_line(&path_text, line, (size_t)n, (place * 5 + s) % 64);
+        }
+    }
+    for (size_t alignment = 0; alignment < 128; alignment++)
+        check_line(&path_text, "{\"text\":\"a\\tbcdefghijklmnopqrstuvwxyz0123456789\"}", 47,
+                   alignment);
+}
+
+/* Appends JSON that is mostly right. Returns the new end. */
+static char *make_value(char *at, unsigned depth);
+
+static char *make_string(char *at)
+{
+    static const char *const pieces[] = {"\\n",      "\\\"",    "\\\\",    "\\u0041",
+                                         "\\ud83d",  "\\ude00", "\\u00e4", "a",
+                                         "\xc3\xa4", " ",       "text",    "\\u0000"};
+    *at++ = '"';
+    for (uint32_t n = random_below(random_below(8) ? 6 : 60); n > 0; n--)
+        at = stpcpy(at, pieces[random_below(sizeof pieces / sizeof *pieces)]);
+    *at++ = '"';
+    return at;
+}
+
+static char *make_items(char *at, unsigned depth)
+{
+    static const char *const keys[] = {"\"text\"", "\"a\"", "\"b\"", "\"te\\u0078t\"",
+                                       "\"\\u0062\""};
+    bool object = depth == 0 ? random_below(50) > 0 : random_below(3) > 0;
+    *at++ = object ? '{' : '[';
+    for (uint32_t n = random_below(depth == 0 ? 8 : 4); n > 0; n--) {
+        if (object)
+            at = stpcpy(stpcpy(at, keys[random_below(sizeof keys / sizeof *keys)]), ":");
+        at = make_value(at, depth + 1);
+        if (n > 1)
+            *at++ = ',';
+    }
+    *at++ = object ? '}' : ']';
+    return at;
+}
+
+static char *make_value(char *at, unsigned depth)
+{
+    static const char *const simple[] = {"1", "-2.5e+3", "true", "null", " false ", "0", "{}"};
+    uint32_t what = random_below(10);
+    if (what < 4)
+        return make_string(at);
+    if (what < 7 || depth > 3)
+        return stpcpy(at, simple[random_below(sizeof simple / sizeof *simple)]);
+    return make_items(at, depth);
+}
+
+static size_t make_line(char *line)
+{
+    static const char alphabet[] = "\"\\{}[]:,0123456789truefalsnu-+.eE \t\r\n\x01\x80\xff"
+                                   "dD8cC";
+    char *end = make_items(line, 0);
+    for (uint32_t n = random_below(3) ? 0 : 1 + random_below(2); n > 0 && end > line; n--) {
+        char *place = line + random_below((uint32_t)(end - line));
+        uint32_t what = random_below(3);
+        if (what == 0) {
+            *place = alphabet[random_below(sizeof alphabet - 1)];
+        } else if (what == 1) {
+            memmove(place, place + 1, (size_t)(end - place - 1));
+            end--;
+        } else {
+            memmove(place + 1, place, (size_t)(end - place));
+            *place = alphabet[random_below(sizeof alphabet - 1)];
+            end++;
+        }
+    }
+    return (size_t)(end - line);
+}
+
+TEST(random_lines_agree_with_the_naive_reader)
+{
+    static char line[1 << 20];
+    uint64_t n_of[4] = {0};
+    int n_lines = check_sanitized() ? 50000 : check_long() ? 1000000 : 120000;
+    random_state = 20;
+    for (int i = 0; i < n_lines; i++) {
+        size_t n_bytes = make_line(line);
+        n_of[check_line(i % 2 ? &path_text : &path_deep, line, n_bytes, random_below(64))]++;
+    }
+    printf("note %d random lines: %" PRIu64 " ok, %" PRIu64 " malformed, %" PRIu64
+           " without the field, %" PRIu64 " no objects\n",
+           n_lines, n_of[0], n_of[1], n_of[2], n_of[3]);
+    for (int i = 0; i < 4; i++)
+        CHECK(n_of[i] > 0);
+}

@@ -1,0 +1,210 @@
+/* Opening and reading datasets, one and several, through the public header. */
+#include "support/check.h"
+
+#include <sys/stat.h>
+
+#include "tokmap_writer.h"
+
+/* n_documents documents; document d holds d % 7 tokens, token t of the dataset has id t % 1000. */
+static void make(const char *prefix, uint64_t n_documents, uint64_t vocab_size)
+{
+    tokmap_error err;
+    tokmap_writer *w;
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = vocab_size, .eod_id = 999};
+    CHECK_INT(tokmap_writer_open(&w, prefix, &options, &err), TOKMAP_OK);
+    uint32_t id = 0;
+    for (uint64_t d = 0; d < n_documents; d++) {
+        for (uint64_t i = 0; i < d % 7; i++) {
+            CHECK_INT(tokmap_writer_append(w, &id, 1, &err), TOKMAP_OK);
+            id = (id + 1) % 1000;
+        }
+        CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
+    }
+    CHECK_INT(tokmap_writer_end_source(w, "one", 1, 2, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
+    tokmap_writer_close(w);
+}
+
+static tokmap_dataset *open_ok(const char *path)
+{
+    tokmap_error err;
+    tokmap_dataset *ds;
+    if (tokmap_dataset_open(&ds, path, &err))
+        CHECK_FAIL("%s", err.text);
+    return ds;
+}
+
+TEST(prefix_index_and_token_file_open_the_same_dataset)
+{
+    make(check_path("a.b"), 10, 1000);
+    static const char *const names[] = {"a.b", "a.b.tmi", "a.b.bin"};
+    for (int i = 0; i < 3; i++) {
+        tokmap_dataset *ds = open_ok(check_path(names[i]));
+        tokmap_dataset_info info = {.struct_size = sizeof info};
+        tokmap_dataset_get_info(ds, &info);
+        CHECK_STR(info.index_path, check_path("a.b.tmi"));
+        CHECK_STR(info.token_path, check_path("a.b.bin"));
+        tokmap_dataset_close(ds);
+    }
+}
+
+TEST(a_file_beside_the_index_is_not_taken_for_its_tokens)
+{
+    make(check_path("x"), 10, 1000);
+    tokmap_dataset *ds = (tokmap_dataset *)1;
+    tokmap_error err;
+    CHECK_INT(tokmap_dataset_open(&ds, check_path("x.npy"), &err), TOKMAP_ERR_MISMATCH);
+    CHECK(ds == NULL);
+    CHECK(strstr(err.text, "x.npy") && strstr(err.text, "x.bin"));
+}
+
+TEST(tokens_and_reads_keep_to_the_range)
+{
+    make(check_path("r"), 1000, 1000);
+    tokmap_dataset *ds = open_ok(check_path("r"));
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    CHECK_EQ(info.n_tokens, 2997); /* 142 times 0+1+...+6, and then 0+...+5 */
+    const void *view;
+    uint16_t copy[2997];
+    tokmap_error err;
+    CHECK_INT(tokmap_dataset_tokens(ds, 0, 2997, &view), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_read(ds, 0, 2997, copy, &err), TOKMAP_OK);
+    CHECK(memcmp(view, copy, sizeof copy) == 0);
+    for (int i = 0; i < 2997; i++)
+        CHECK_EQ(copy[i], i % 1000);
+    CHECK_INT(tokmap_dataset_tokens(ds, 2997, 0, &view), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_tokens(ds, 2997, 1, &view), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_dataset_tokens(ds, 1, UINT64_MAX, &view), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_dataset_read(ds, 2996, 2, copy, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_document doc;
+    CHECK_INT(tokmap_dataset_document(ds, 1000, &doc), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_dataset_find_document(ds, 2997, &doc), TOKMAP_ERR_ARGUMENT);
+    tokmap_source source;
+    CHECK_INT(tokmap_dataset_source(ds, 0, &source), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_source(ds, 1, &source), TOKMAP_ERR_ARGUMENT);
+    CHECK(source.name_bytes == 3 && memcmp(source.name, "one", 3) == 0);
+    CHECK_EQ(source.n_documents, 1000);
+    tokmap_dataset_close(ds);
+}
+
+TEST(a_caller_built_against_an_older_header_gets_what_it_knows)
+{
+    make(check_path("o"), 3, 1000);
+    tokmap_dataset *ds = open_ok(check_path("o"));
+    tokmap_dataset_info info;
+    memset(&info, 0xaa, sizeof info);
+    info.struct_size = offsetof(tokmap_dataset_info, vocab_size);
+    tokmap_dataset_get_info(ds, &info);
+    CHECK_EQ(info.n_documents, 3);
+    CHECK_EQ(info.vocab_size, 0xaaaaaaaaaaaaaaaa);
+    tokmap_dataset_close(ds);
+}
+
+TEST(same_content_has_the_same_id_and_other_borders_another)
+{
+    make(check_path("i1"), 100, 1000);
+    make(check_path("i2"), 100, 50257); /* the vocabulary is not content */
+    make(check_path("i3"), 99, 1000);
+    tokmap_dataset_info info[3];
+    for (int i = 0; i < 3; i++) {
+        char name[] = "i1";
+        name[1] = (char)('1' + i);
+        tokmap_dataset *ds = open_ok(check_path(name));
+        info[i].struct_size = sizeof info[i];
+        tokmap_dataset_get_info(ds, &info[i]);
+        tokmap_dataset_close(ds);
+    }
+    CHECK(memcmp(info[0].dataset_id, info[1].dataset_id, 16) == 0);
+    CHECK(memcmp(info[0].dataset_id, info[2].dataset_id, 16) != 0);
+}
+
+TEST(verify_refuses_an_index_that_was_replaced_since_the_open)
+{
+    make(check_path("v"), 10, 1000);
+    make(check_path("w"), 10, 1000);
+    tokmap_dataset *ds = open_ok(check_path("v"));
+    CHECK(rename(check_path("w.tmi"), check_path("v.tmi")) == 0);
+    tokmap_error err;
+    CHECK_INT(tokmap_dataset_verify(ds, NULL, NULL, &err), TOKMAP_ERR_MISMATCH);
+    tokmap_dataset_close(ds);
+}
+
+TEST(a_list_is_one_stretch_of_tokens_and_documents)
+{
+    make(check_path("l0"), 100, 1000);
+    make(check_path("l1"), 0, 1000);
+    make(check_path("l2"), 50, 1000);
+    const char *paths[] = {check_path("l0"), check_path("l1"), check_path("l2.bin")};
+    tokmap_list *list;
+    tokmap_error err;
+    CHECK_INT(tokmap_list_open(&list, paths, 3, &err), TOKMAP_OK);
+    tokmap_list_info info = {.struct_size = sizeof info};
+    tokmap_list_get_info(list, &info);
+    CHECK_EQ(info.n_datasets, 3);
+    CHECK_EQ(info.n_documents, 150);
+    CHECK_EQ(info.token_bytes, 2);
+    uint64_t sum = 0;
+    for (uint64_t d = 0; d < 3; d++) {
+        tokmap_dataset_info one = {.struct_size = sizeof one};
+        tokmap_dataset_get_info(tokmap_list_dataset(list, d), &one);
+        for (uint64_t t = 0; t < one.n_tokens; t++) {
+            uint64_t index, local;
+            CHECK_INT(tokmap_list_find_token(list, sum + t, &index, &local), TOKMAP_OK);
+            CHECK_EQ(index, d);
+            CHECK_EQ(local, t);
+        }
+        sum += one.n_tokens;
+    }
+    CHECK_EQ(info.n_tokens, sum);
+    uint64_t index, local;
+    CHECK_INT(tokmap_list_find_token(list, sum, &index, &local), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_list_find_document(list, 100, &index, &local), TOKMAP_OK);
+    CHECK(index == 2 && local == 0);
+    CHECK_INT(tokmap_list_find_document(list, 150, &index, &local), TOKMAP_ERR_ARGUMENT);
+    CHECK(tokmap_list_dataset(list, 3) == NULL);
+    tokmap_list_close(list);
+}
+
+TEST(a_list_of_things_that_do_not_fit_is_refused_whole)
+{
+    make(check_path("m0"), 10, 1000);
+    make(check_path("m1"), 10, 100000);
+    make(check_path("m2"), 10, 2000);
+    tokmap_list *list = (tokmap_list *)1;
+    tokmap_error err;
+    const char *widths[] = {check_path("m0"), check_path("m1")};
+    CHECK_INT(tokmap_list_open(&list, widths, 2, &err), TOKMAP_ERR_MISMATCH);
+    CHECK(list == NULL);
+    CHECK(strstr(err.text, "m1.bin") != NULL);
+    const char *vocabularies[] = {check_path("m0"), check_path("m2")};
+    CHECK_INT(tokmap_list_open(&list, vocabularies, 2, &err), TOKMAP_ERR_MISMATCH);
+    const char *absent[] = {check_path("m0"), check_path("nothing")};
+    CHECK_INT(tokmap_list_open(&list, absent, 2, &err), TOKMAP_ERR_IO);
+    CHECK_INT(tokmap_list_open(&list, absent, 0, &err), TOKMAP_ERR_ARGUMENT);
+    const char *alone[] = {check_path("m0")};
+    CHECK_INT(tokmap_list_open(&list, alone, 1, &err), TOKMAP_OK);
+    tokmap_list_info info = {.struct_size = sizeof info};
+    tokmap_list_get_info(list, &info);
+    tokmap_dataset_info one = {.struct_size = sizeof one};
+    tokmap_dataset_get_info(tokmap_list_dataset(list, 0), &one);
+    CHECK(memcmp(info.list_id, one.dataset_id, 16) == 0);
+    tokmap_list_close(list);
+}
+
+TEST(every_status_has_its_own_words)
+{
+    for (int a = TOKMAP_ERR_DEVICE; a <= TOKMAP_END; a++) {
+        CHECK(strcmp(tokmap_status_text(a), tokmap_status_text(99)) != 0);
+        for (int b = TOKMAP_ERR_DEVICE; b < a; b++)
+            CHECK(strcmp(tokmap_status_text(a), tokmap_status_text(b)) != 0);
+    }
+}
+
+TEST(close_takes_null)
+{
+    tokmap_dataset_close(NULL);
+    tokmap_list_close(NULL);
+    tokmap_writer_close(NULL);
+}

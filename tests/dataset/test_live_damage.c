@@ -1,0 +1,599 @@
+/* test_live_damage - files that shrink, fail or are damaged while a dataset is in use: an error
+ * with file and offset instead of a signal, and verify tells exactly which tokens and documents
+ * are touched. */
+#include "support/check.h"
+
+#include "support/bad_days.h"
+#include "base/base.h"
+#include "support/faults.h"
+#include "format/format.h"
+#include "base/hash.h"
+
+/* Five blocks and a bit, documents of many lengths, some empty, some longer than a block. */
+enum {
+    N_DOCUMENTS = 3000,
+    N_TOKENS = 5 * TOKMAP_I_BLOCK_BYTES / 2 + 777,
+    N_BLOCKS = 6,
+    BLOCK_TOKENS = TOKMAP_I_BLOCK_BYTES / 2
+};
+
+static uint64_t ends[N_DOCUMENTS];
+
+static void make_ends(void)
+{
+    uint64_t end = 0;
+    for (uint32_t d = 0; d < N_DOCUMENTS; d++) {
+        const uint64_t mixed = (d + 1) * UINT64_C(0x9E3779B97F4A7C15) >> 40;
+        end += d % 7 == 3 ? 0 : d == 500 ? 2 * BLOCK_TOKENS + 5 : mixed % (1 + mixed % 900);
+        if (d == 300) /* an end that is a block's end, and empty documents on it */
+            end = BLOCK_TOKENS;
+        if (d > 300 && d < 304)
+            end = ends[300];
+        ends[d] = MIN(end, N_TOKENS);
+    }
+    ends[N_DOCUMENTS - 1] = N_TOKENS;
+}
+
+static void store_dataset(const char *prefix)
+{
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = 5000, .eod_id = TOKMAP_NO_ID};
+    tokmap_writer *w = NULL;
+    make_ends();
+    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    uint32_t *ids = malloc(sizeof *ids * N_TOKENS);
+    CHECK(ids != NULL);
+    for (uint32_t i = 0; i < N_TOKENS; i++)
+        ids[i] = (uint32_t)(i * UINT64_C(0x9E3779B97F4A7C15) >> 40) % 5000;
+    for (uint32_t d = 0; d < N_DOCUMENTS; d++) {
+        const uint64_t first = d == 0 ? 0 : ends[d - 1];
+        CHECK_INT(tokmap_writer_append(w, ids + first, ends[d] - first, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+    }
+    free(ids);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
+}
+
+static tokmap_dataset *open_dataset(const char *prefix)
+{
+    tokmap_dataset *ds = NULL;
+    tokmap_error err;
+    if (tokmap_dataset_open(&ds, prefix, &err))
+        CHECK_FAIL("%s", err.text);
+    return ds;
+}
+
+/* ---- What verify says ---- */
+
+enum {
+    MAX_DAMAGES = 40
+};
+
+typedef struct findings {
+    tokmap_damage damages[MAX_DAMAGES];
+    size_t n;
+    tokmap_verify_report report;
+    tokmap_status status;
+    tokmap_error err;
+    const char *shorten; /* a file to cut to shorten_to when half is done */
+    off_t shorten_to;
+} findings;
+
+static void note_damage(void *user, const tokmap_damage *damage)
+{
+    findings *f = user;
+    if (f->n < MAX_DAMAGES)
+        f->damages[f->n++] = *damage;
+}
+
+static void shorten_on_the_way(void *user, uint64_t done, uint64_t total)
+{
+    findings *f = user;
+    if (f->shorten && done > total / 2 && truncate(f->shorten, f->shorten_to) == 0)
+        f->shorten = NULL;
+}
+
+static void verify(const tokmap_dataset *ds, uint32_t n_threads, findings *f)
+{
+    const tokmap_verify_options options = {.struct_size = sizeof options,
+                                           .n_threads = n_threads,
+                                           .user = f,
+                                           .on_damage = note_damage,
+                                           .on_progress = shorten_on_the_way};
+    f->n = 0;
+    f->status = tokmap_dataset_verify(ds, &options, &f->report, &f->err);
+    CHECK_EQ(f->n, f->report.n_damages);
+}
+
+/* The documents with a token in the block, found the slow way. */
+static void naive_documents(uint64_t block, uint64_t *first, uint64_t *n)
+{
+    const uint64_t from = block * BLOCK_TOKENS, to = MIN(from + BLOCK_TOKENS, N_TOKENS);
+    *first = *n = 0;
+    for (uint64_t d = 0; d < N_DOCUMENTS; d++) {
+        const uint64_t start = d == 0 ? 0 : ends[d - 1];
+        if (start == ends[d] || ends[d] <= from || start >= to)
+            continue;
+        if (*n == 0)
+            *first = d;
+        *n = d - *first + 1;
+    }
+}
+
+static void expect_block(const tokmap_damage *d, tokmap_damage_kind kind, uint64_t block)
+{
+    uint64_t first, n;
+    naive_documents(block, &first, &n);
+    CHECK_INT(d->kind, kind);
+    CHECK_EQ(d->block_index, block);
+    CHECK_EQ(d->first_token, block * BLOCK_TOKENS);
+    CHECK_EQ(d->n_tokens, MIN(N_TOKENS - d->first_token, BLOCK_TOKENS));
+    CHECK_EQ(d->first_byte, block * TOKMAP_I_BLOCK_BYTES);
+    CHECK_EQ(d->n_bytes, d->n_tokens * 2);
+    CHECK_EQ(d->first_document, first);
+    CHECK_EQ(d->n_documents, n);
+    CHECK(strstr(d->error.text, "p.bin: block ") != NULL);
+}
+
+static void damage_byte(const char *path, uint64_t at)
+{
+    uint8_t byte;
+    const int fd = open(path, O_RDWR);
+    CHECK_INT(pread(fd, &byte, 1, (off_t)at), 1);
+    byte ^= 0x10;
+    CHECK_INT(pwrite(fd, &byte, 1, (off_t)at), 1);
+    close(fd);
+}
+
+static void expect_bad_blocks(const tokmap_dataset *ds, unsigned bad, uint32_t n_threads)
+{
+    static findings f;
+    verify(ds, n_threads, &f);
+    CHECK_INT(f.status, bad ? TOKMAP_ERR_CORRUPT : TOKMAP_OK);
+    CHECK_EQ(f.report.n_blocks, N_BLOCKS);
+    CHECK_EQ(f.report.n_blocks_checked, N_BLOCKS);
+    size_t n = 0;
+    for (unsigned block = 0; block < N_BLOCKS; block++) {
+        if (!(bad >> block & 1))
+            continue;
+        CHECK(n < f.n);
+        expect_block(&f.damages[n], TOKMAP_DAMAGE_BLOCK, block);
+        CHECK_EQ(f.damages[n].error.file_offset, (uint64_t)block * TOKMAP_I_BLOCK_BYTES);
+        n++;
+    }
+    CHECK_EQ(f.n, n);
+    if (bad)
+        CHECK_STR(f.err.text, f.damages[0].error.text);
+}
+
+TEST(verify_names_every_damaged_block_with_its_documents)
+{
+    const char *prefix = check_path("p");
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    unsigned was_bad = 0;
+    for (unsigned bad = 0; bad < 1u << N_BLOCKS; bad += check_sanitized() ? 7 : 1) {
+        for (unsigned block = 0; block < N_BLOCKS; block++)
+            if ((bad ^ was_bad) >> block & 1)
+                damage_byte(with_suffix(prefix, ".bin"), block * TOKMAP_I_BLOCK_BYTES + 100);
+        was_bad = bad;
+        expect_bad_blocks(ds, bad, bad % 3 == 0 ? 1 : bad % 3 == 1 ? 2 : 8);
+    }
+    for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2)
+        expect_bad_blocks(ds, was_bad, n_threads);
+    tokmap_dataset_close(ds);
+}
+
+/* ---- Files that shrink ---- */
+
+TEST(as_many_threads_verify_as_the_header_says)
+{
+    const char *prefix = check_path("p");
+    tokmap_error err;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = 64};
+    CHECK_INT(tokmap_dataset_verify(ds, &options, NULL, &err), TOKMAP_OK);
+    options.n_threads++;
+    CHECK_INT(tokmap_dataset_verify(ds, &options, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "n_threads is 65") != NULL);
+    tokmap_dataset_close(ds);
+}
+
+TEST(a_token_file_cut_while_verify_runs_is_an_error)
+{
+    const char *prefix = check_path("p");
+    static findings f;
+    for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
+        store_dataset(prefix);
+        tokmap_dataset *ds = open_dataset(prefix);
+        f.shorten = with_suffix(prefix, ".bin");
+        f.shorten_to = 5 * TOKMAP_I_BLOCK_BYTES + 11; /* the last block is read late or never */
+        verify(ds, n_threads, &f);
+        f.shorten = NULL;
+        if (n_threads == 1) {
+            CHECK_INT(f.status, TOKMAP_ERR_IO);
+            CHECK_EQ(f.n, 1);
+            expect_block(&f.damages[0], TOKMAP_DAMAGE_UNREADABLE, 5);
+            CHECK_EQ(f.err.file_offset, 5 * TOKMAP_I_BLOCK_BYTES + 11);
+            CHECK_INT(f.err.sys_errno, 0);
+        }
+        CHECK(f.status == TOKMAP_OK || f.status == TOKMAP_ERR_IO); /* it may be read in time */
+        verify(ds, n_threads, &f);
+        CHECK_INT(f.status, TOKMAP_ERR_IO);
+        tokmap_dataset_close(ds);
+        unlink(with_suffix(prefix, ".tmi"));
+        unlink(with_suffix(prefix, ".bin"));
+    }
+}
+
+TEST(an_index_cut_while_verify_runs_is_an_error)
+{
+    const char *prefix = check_path("p");
+    static findings f;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    f.shorten = with_suffix(prefix, ".tmi");
+    f.shorten_to = 1000;
+    verify(ds, 1, &f);
+    CHECK_INT(f.status, TOKMAP_ERR_IO);
+    CHECK_INT(f.damages[0].kind, TOKMAP_DAMAGE_UNREADABLE);
+    CHECK_EQ(f.err.file_offset, 1000);
+    CHECK(strstr(f.err.text, "p.tmi") != NULL);
+    tokmap_dataset_close(ds);
+}
+
+TEST(an_index_cut_or_gone_before_verify_is_refused)
+{
+    const char *prefix = check_path("p");
+    static findings f;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    CHECK_INT(truncate(with_suffix(prefix, ".tmi"), 1000), 0);
+    verify(ds, 1, &f);
+    CHECK_INT(f.status, TOKMAP_ERR_IO);
+    CHECK(strstr(f.err.text, "p.tmi") != NULL);
+    unlink(with_suffix(prefix, ".tmi"));
+    verify(ds, 1, &f);
+    CHECK_INT(f.status, TOKMAP_ERR_IO);
+    CHECK_INT(f.err.sys_errno, ENOENT);
+    tokmap_dataset_close(ds);
+}
+
+TEST(reading_a_token_file_that_was_cut_names_the_place)
+{
+    const char *prefix = check_path("p");
+    static uint16_t tokens[N_TOKENS];
+    tokmap_error err;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    CHECK_INT(truncate(with_suffix(prefix, ".bin"), 2001), 0);
+    CHECK_INT(tokmap_dataset_read(ds, 0, 1000, tokens, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_read(ds, 900, 101, tokens, &err), TOKMAP_ERR_IO);
+    CHECK_INT(err.status, TOKMAP_ERR_IO);
+    CHECK_EQ(err.file_offset, 2001);
+    CHECK(strstr(err.text, "p.bin") != NULL);
+    CHECK_INT(tokmap_dataset_read(ds, 5000, N_TOKENS - 5000, tokens, &err), TOKMAP_ERR_IO);
+    CHECK_EQ(err.file_offset, 2001); /* where the file ends, not where the read begins */
+    CHECK(strstr(err.text, "ends at byte 2001") != NULL);
+    tokmap_dataset_close(ds);
+}
+
+/* ---- A failing disk ---- */
+
+static uint64_t bad_inode, bad_from, bad_to; /* bytes that cannot be read, and of which file */
+
+static int fail_bad_range(int fd, uint64_t offset, size_t n_bytes)
+{
+    struct stat st;
+    const bool hit = fstat(fd, &st) == 0 && st.st_ino == bad_inode && offset < bad_to &&
+                     offset + n_bytes > bad_from;
+    return hit ? EIO : 0;
+}
+
+static void break_disk(const char *path, uint64_t from, uint64_t to)
+{
+    struct stat st;
+    CHECK_INT(stat(path, &st), 0);
+    bad_inode = st.st_ino;
+    bad_from = from;
+    bad_to = to;
+    fault.pread_hook = fail_bad_range;
+}
+
+TEST(verify_names_unreadable_blocks_and_goes_on)
+{
+    const char *prefix = check_path("p");
+    static findings f;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    damage_byte(with_suffix(prefix, ".bin"), 4 * TOKMAP_I_BLOCK_BYTES);
+    for (uint32_t n_threads = 1; n_threads <= 8; n_threads *= 2) {
+        break_disk(with_suffix(prefix, ".bin"), TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
+        verify(ds, n_threads, &f);
+        fault.pread_hook = NULL;
+        CHECK_INT(f.status, TOKMAP_ERR_CORRUPT);
+        CHECK_EQ(f.n, 3);
+        expect_block(&f.damages[0], TOKMAP_DAMAGE_UNREADABLE, 1);
+        expect_block(&f.damages[1], TOKMAP_DAMAGE_UNREADABLE, 2);
+        expect_block(&f.damages[2], TOKMAP_DAMAGE_BLOCK, 4);
+        CHECK_INT(f.damages[1].error.status, TOKMAP_ERR_IO);
+        CHECK_INT(f.damages[1].error.sys_errno, EIO);
+        CHECK_EQ(f.damages[1].error.file_offset, 2 * TOKMAP_I_BLOCK_BYTES);
+    }
+    tokmap_dataset_close(ds);
+}
+
+/* In the index, each byte range in turn; bad blocks whose documents are not known have none. */
+TEST(verify_survives_unreadable_places_of_the_index)
+{
+    const char *prefix = check_path("p");
+    static findings f;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
+    const file_bytes index = file_load(with_suffix(prefix, ".tmi"));
+    const size_t n_index_bytes = index.n_bytes;
+    free(index.data);
+    size_t n_found = 0;
+    for (uint64_t at = 0; at < n_index_bytes; at += 64) {
+        break_disk(with_suffix(prefix, ".tmi"), at, at + 64);
+        verify(ds, 2, &f);
+        fault.pread_hook = NULL;
+        CHECK(f.status == TOKMAP_ERR_CORRUPT || f.status == TOKMAP_ERR_IO);
+        for (size_t i = 0; i < f.n; i++) {
+            n_found += f.damages[i].kind == TOKMAP_DAMAGE_BLOCK;
+            CHECK(f.damages[i].first_document + f.damages[i].n_documents <= N_DOCUMENTS);
+            CHECK(f.damages[i].kind != TOKMAP_DAMAGE_BLOCK || f.damages[i].block_index == 3);
+        }
+    }
+    CHECK(n_found > n_index_bytes / 64 / 2); /* without block checksums it cannot be found */
+    tokmap_dataset_close(ds);
+}
+
+static uint64_t n_reads, n_good_reads;
+
+static int fail_late(int fd, uint64_t offset, size_t n_bytes)
+{
+    return fail_bad_range(fd, offset, n_bytes) && ++n_reads > n_good_reads ? EIO : 0;
+}
+
+TEST(documents_that_become_unreadable_between_two_passes_are_not_reported)
+{
+    const char *prefix = check_path("p");
+    static findings f;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
+    for (n_good_reads = 0; n_good_reads < 12; n_good_reads++) {
+        break_disk(with_suffix(prefix, ".tmi"), 0, UINT64_MAX);
+        n_reads = 0;
+        fault.pread_hook = fail_late;
+        verify(ds, 1, &f);
+        fault.pread_hook = NULL;
+        CHECK(f.status == TOKMAP_ERR_CORRUPT || f.status == TOKMAP_ERR_IO);
+        for (size_t i = 0; i < f.n; i++)
+            CHECK(f.damages[i].first_document + f.damages[i].n_documents <= N_DOCUMENTS &&
+                  f.damages[i].n_documents <= N_DOCUMENTS);
+    }
+    tokmap_dataset_close(ds);
+}
+
+TEST(reading_names_the_place_that_cannot_be_read)
+{
+    const char *prefix = check_path("p");
+    static uint16_t tokens[N_TOKENS];
+    tokmap_error err;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    break_disk(with_suffix(prefix, ".bin"), 4000, 4001);
+    CHECK_INT(tokmap_dataset_read(ds, 2000, 9, tokens, &err), TOKMAP_ERR_IO);
+    fault.pread_hook = NULL;
+    CHECK_INT(err.sys_errno, EIO);
+    CHECK_EQ(err.file_offset, 4000);
+    CHECK(strstr(err.text, "p.bin") != NULL);
+    CHECK_INT(tokmap_dataset_read(ds, 2000, 9, tokens, &err), TOKMAP_OK);
+    tokmap_dataset_close(ds);
+}
+
+TEST(merging_stops_at_what_cannot_be_read_or_is_damaged)
+{
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = 5000, .eod_id = TOKMAP_NO_ID};
+    const char *prefix = check_path("p"), *out = check_path("out");
+    tokmap_error err;
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    tokmap_writer *w = NULL;
+    CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
+    break_disk(with_suffix(prefix, ".bin"), 2 * TOKMAP_I_BLOCK_BYTES, 3 * TOKMAP_I_BLOCK_BYTES);
+    CHECK_INT(tokmap_writer_append_dataset(w, ds, &err), TOKMAP_ERR_IO);
+    fault.pread_hook = NULL;
+    CHECK_EQ(err.file_offset, 2 * TOKMAP_I_BLOCK_BYTES);
+    CHECK(strstr(err.text, "p.bin") != NULL);
+    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_IO); /* and stays so */
+    tokmap_writer_close(w);
+    CHECK_INT(tokmap_writer_open(&w, out, &options, NULL), TOKMAP_OK);
+    damage_byte(with_suffix(prefix, ".bin"), 4 * TOKMAP_I_BLOCK_BYTES + 5);
+    CHECK_INT(tokmap_writer_append_dataset(w, ds, &err), TOKMAP_ERR_CORRUPT);
+    CHECK_EQ(err.file_offset, 4 * TOKMAP_I_BLOCK_BYTES);
+    tokmap_writer_close(w);
+    CHECK(is_absent(out) && !has_partials(out) && !file_is_there(with_suffix(out, ".bin")));
+    tokmap_dataset_close(ds);
+}
+
+/* ---- Damaged index with a damaged block: documents of the block where they are known ---- */
+
+/* Documents that break their rules while all checksums fit, from `group` on. */
+static void break_documents(const char *prefix, size_t group)
+{
+    file_bytes f = file_load(with_suffix(prefix, ".tmi"));
+    CHECK(f.data != NULL);
+    uint8_t *entry = f.data + 256;
+    const uint64_t offset = load_le64(entry + 8), size = load_le64(entry + 16);
+    store_le32(f.data + offset + 256 * group + 4, 0xfffffffe);
+    store_le64(entry + 24, tokmap_i_checksum(f.data + offset, (size_t)size));
+    uint8_t record[40];
+    store_le64(record, 2);
+    memcpy(record + 8, f.data + 56, 16);
+    memcpy(record + 24, entry + 24, 8);
+    memcpy(record + 32, entry + 32 + 24, 8);
+    tokmap_i_id128(record, sizeof record, f.data + 40);
+    store_le64(f.data + 240, tokmap_i_checksum(f.data + 256, 128));
+    store_le64(f.data + 248, tokmap_i_checksum(f.data, 248));
+    CHECK(file_store(with_suffix(prefix, ".tmi"), f.data, f.n_bytes));
+    free(f.data);
+}
+
+TEST(bad_blocks_beside_bad_documents_name_no_documents_that_are_not_known)
+{
+    const char *prefix = check_path("p");
+    static findings f;
+    for (size_t group = 0; group < N_DOCUMENTS / 64; group += check_sanitized() ? 5 : 1) {
+        store_dataset(prefix);
+        break_documents(prefix, group);
+        for (unsigned block = 0; block < N_BLOCKS; block++)
+            damage_byte(with_suffix(prefix, ".bin"), block * TOKMAP_I_BLOCK_BYTES + 100);
+        tokmap_dataset *ds = open_dataset(prefix);
+        verify(ds, 2, &f);
+        CHECK_INT(f.status, TOKMAP_ERR_CORRUPT);
+        CHECK_EQ(f.n, N_BLOCKS + 1);
+        CHECK_INT(f.damages[0].kind, TOKMAP_DAMAGE_CONTENT);
+        for (size_t i = 1; i < f.n; i++) {
+            uint64_t first, n;
+            naive_documents(f.damages[i].block_index, &first, &n);
+            const bool known =
+                f.damages[i].first_document == first && f.damages[i].n_documents == n;
+            const bool none = f.damages[i].first_document == 0 && f.damages[i].n_documents == 0;
+            CHECK(known || none);
+            CHECK(known || i > 1 || group <= 300 / 64); /* where block 0 ends */
+        }
+        tokmap_dataset_close(ds);
+        unlink(with_suffix(prefix, ".tmi"));
+        unlink(with_suffix(prefix, ".bin"));
+    }
+}
+
+/* ---- Replaced while being opened ---- */
+
+static const shape *replacement;
+
+static void replace_now(const char *path)
+{
+    if (!strstr(path, "p.bin"))
+        return;
+    fault.open_hook = NULL;
+    CHECK_INT(shape_write(replacement, check_path("p"), true, NULL), TOKMAP_OK);
+}
+
+static void open_while_replaced(const shape *by)
+{
+    tokmap_dataset *ds = NULL;
+    tokmap_error err;
+    CHECK_INT(shape_write(&SHAPE_TINY, check_path("p"), true, NULL), TOKMAP_OK);
+    replacement = by;
+    fault.open_hook = replace_now;
+    const tokmap_status status = tokmap_dataset_open(&ds, check_path("p"), &err);
+    CHECK(fault.open_hook == NULL);
+    CHECK_INT(status, TOKMAP_ERR_MISMATCH);
+    CHECK(strstr(err.text, "p.tmi: was replaced") != NULL);
+    CHECK(shape_compare(by, check_path("p")) == NULL);
+}
+
+TEST(an_index_is_never_opened_with_the_tokens_of_its_successor)
+{
+    shape same_size = SHAPE_TINY;
+    same_size.seed = 1;
+    open_while_replaced(&same_size);
+    open_while_replaced(&SHAPE_WIDE_IDS);
+}
+
+/* What a writer that fails at the end of replacing looks like: its tokens have the name for a
+ * moment. */
+static bool lent;
+
+static void lend_the_name(const char *path)
+{
+    if (!lent && strstr(path, "p.bin")) {
+        CHECK_INT(rename(check_path("p.bin"), check_path("old.bin")), 0);
+        CHECK_INT(rename(check_path("new.bin"), check_path("p.bin")), 0);
+        lent = true;
+    } else if (lent && strstr(path, "p.tmi")) { /* looked at again */
+        CHECK_INT(rename(check_path("p.bin"), check_path("new.bin")), 0);
+        CHECK_INT(rename(check_path("old.bin"), check_path("p.bin")), 0);
+        fault.open_hook = NULL;
+    }
+}
+
+TEST(tokens_that_had_the_name_only_for_a_moment_are_refused)
+{
+    shape same_size = SHAPE_TINY;
+    same_size.seed = 1;
+    tokmap_dataset *ds = NULL;
+    tokmap_error err;
+    CHECK_INT(shape_write(&SHAPE_TINY, check_path("p"), false, NULL), TOKMAP_OK);
+    CHECK_INT(shape_write(&same_size, check_path("new"), false, NULL), TOKMAP_OK);
+    fault.open_hook = lend_the_name;
+    const tokmap_status status = tokmap_dataset_open(&ds, check_path("p"), &err);
+    CHECK(fault.open_hook == NULL);
+    CHECK_INT(status, TOKMAP_ERR_MISMATCH);
+    CHECK(strstr(err.text, "p.bin: was replaced") != NULL);
+    CHECK(shape_compare(&SHAPE_TINY, check_path("p")) == NULL);
+}
+
+/* ---- Samples ---- */
+
+typedef struct sample {
+    double fraction;
+    uint64_t seed;
+} sample;
+
+static tokmap_verify_report verify_sample(const tokmap_dataset *ds, const sample *s)
+{
+    const tokmap_verify_options options = {
+        .struct_size = sizeof options, .sample = s->fraction, .seed = s->seed, .n_threads = 2};
+    tokmap_verify_report report;
+    const tokmap_status status = tokmap_dataset_verify(ds, &options, &report, NULL);
+    CHECK(status == TOKMAP_OK || status == TOKMAP_ERR_CORRUPT);
+    return report;
+}
+
+TEST(a_sample_reads_its_share_of_blocks_and_the_whole_index)
+{
+    const char *prefix = check_path("p");
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    uint64_t n_checked = 0;
+    const sample none = {1e-15, 3}, all = {1, 3}, bad = {1.5, 0}, negative = {-0.5, 0};
+    CHECK_EQ(verify_sample(ds, &none).n_blocks_checked, 1);
+    CHECK_EQ(verify_sample(ds, &all).n_blocks_checked, N_BLOCKS);
+    for (uint64_t seed = 0; seed < 100; seed++) {
+        const sample half = {0.5, seed};
+        const tokmap_verify_report report = verify_sample(ds, &half);
+        CHECK_EQ(report.n_blocks, N_BLOCKS);
+        CHECK_EQ(report.n_blocks_checked, verify_sample(ds, &half).n_blocks_checked);
+        n_checked += report.n_blocks_checked;
+    }
+    CHECK(n_checked > 100 + 5 * 30 && n_checked < 100 + 5 * 70);
+    const tokmap_verify_options too_much = {.struct_size = sizeof too_much, .sample = bad.fraction};
+    const tokmap_verify_options below = {.struct_size = sizeof below, .sample = negative.fraction};
+    CHECK_INT(tokmap_dataset_verify(ds, &too_much, NULL, NULL), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_dataset_verify(ds, &below, NULL, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_dataset_close(ds);
+}
+
+TEST(a_sample_finds_damage_in_the_index_and_in_its_blocks_alone)
+{
+    const char *prefix = check_path("p");
+    store_dataset(prefix);
+    tokmap_dataset *ds = open_dataset(prefix);
+    const sample first_only = {1e-15, 3};
+    damage_byte(with_suffix(prefix, ".bin"), 3 * TOKMAP_I_BLOCK_BYTES);
+    CHECK_EQ(verify_sample(ds, &first_only).n_damages, 0);
+    damage_byte(with_suffix(prefix, ".bin"), 5);
+    CHECK_EQ(verify_sample(ds, &first_only).n_damages, 1);
+    damage_byte(with_suffix(prefix, ".tmi"), 400);
+    CHECK_EQ(verify_sample(ds, &first_only).n_damages, 2);
+    tokmap_dataset_close(ds);
+}

@@ -1,0 +1,149 @@
+#!/usr/bin/env python3
+"""The vectors of section 8 of docs/FORMAT.md, decoded from the document: what ref_reader and the
+command `tokmap` see in them is what the document says."""
+
+import json
+import os
+import re
+import sys
+import tempfile
+
+import ref_reader
+import ref_writer
+from ref_protocol import call, expect, expect_equal, program, run_tests
+from ref_reader import Damaged, NewerFormat, NotADataset
+
+DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "FORMAT.md")
+
+
+class Vector:
+    """heading; seen: the JSON line; files: bytes by suffix."""
+
+    def __init__(self, heading, text):
+        self.heading = heading
+        self.seen = json.loads(re.search(r"^```json\n(.*)\n```$", text, re.M).group(1))
+        dumps = re.findall(r"^`P(\.[^`]*)`\n\n```hex\n(.*?)^```$", text, re.M | re.S)
+        self.files = {suffix: decode_dump(dump) for suffix, dump in dumps}
+
+    def write(self, prefix):
+        for suffix, data in self.files.items():
+            with open(prefix + suffix, "wb") as f:
+                f.write(data)
+
+
+def decode_dump(text):
+    data = b""
+    repeat = False
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        if line == "*":
+            repeat = True
+            continue
+        offset_digits, _, digits = line.partition("  ")
+        offset = int(offset_digits, 16)
+        expect(offset < 2**16, "offset too large: %r" % line)
+        if repeat:
+            data += data[-16:] * ((offset - len(data)) // 16)
+        repeat = False
+        expect_equal(len(data), offset, "offset of the line %r" % line)
+        expect(len(digits) > 0 or i == len(lines) - 1, "a line without bytes: %r" % line)
+        data += bytes.fromhex(digits)
+    expect_equal(lines[-1], "%08x" % len(data), "last line of a dump")
+    return data
+
+
+def vectors_of(document):
+    section = re.search(r"^## 8\. .*?(?=^## )", document, re.M | re.S).group(0)
+    parts = re.split(r"^### (8\.\d .*)\n", section, flags=re.M)[1:]
+    vectors = [Vector(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+    expect_equal(len(vectors), 3, "number of vectors")
+    return vectors
+
+
+def load():
+    with open(DOCUMENT, encoding="utf-8") as f:
+        return vectors_of(f.read())
+
+
+def seen_by_reader(vector, folder):
+    prefix = os.path.join(folder, "P")
+    vector.write(prefix)
+    return json.loads(ref_writer.what_a_reader_sees(ref_reader.read(prefix)))
+
+
+def test_reader(number, folder):
+    vector = load()[number]
+    expect_equal(sorted(vector.files), sorted([".tmi", vector.seen["token_suffix"]]), "files")
+    expect_equal(seen_by_reader(vector, folder), vector.seen, "what ref_reader sees")
+
+
+def test_writer(number):
+    """Covers what no reader looks at: the foreign bytes before the tokens, the text of the JSON."""
+    heading, arguments = ref_writer.VECTORS[number]
+    with open(DOCUMENT, encoding="utf-8") as f:
+        document = f.read()
+    expect(ref_writer.vector_text(heading, arguments) in document, "ref_writer writes other text")
+
+
+def test_every_byte_matters(number, folder):
+    """A changed byte of a file is refused, but for the foreign bytes before the tokens."""
+    vector = load()[number]
+    prefix = os.path.join(folder, "P")
+    n_changed = 0
+    for suffix, good in vector.files.items():
+        vector.write(prefix)
+        first = 0 if suffix == ".tmi" else vector.seen["token_offset"]
+        for at in range(first, len(good)):
+            bad = bytearray(good)
+            bad[at] ^= 1 << at % 8
+            with open(prefix + suffix, "wb") as f:
+                f.write(bad)
+            try:
+                ref_reader.read(prefix)
+            except (NotADataset, NewerFormat, Damaged):
+                n_changed += 1
+            else:
+                raise AssertionError("byte %d of P%s does not matter" % (at, suffix))
+    return "%d bytes" % n_changed
+
+
+def test_command(number, folder):
+    program("tokmap")
+    vector = load()[number]
+    prefix = os.path.join(folder, "P")
+    vector.write(prefix)
+    call("tokmap", "verify", prefix)
+    info = json.loads(call("tokmap", "info", "--json", prefix)[1])
+    for key in (
+        "format_version", "dtype", "n_tokens", "n_documents", "n_sources", "vocab_size",
+        "largest_id", "eod_id", "dataset_id", "token_offset", "token_bytes", "index_bytes",
+        "token_file_bytes",
+    ):  # fmt: skip
+        expect_equal(info.get(key), vector.seen[key], key)
+    output = call("tokmap", "cat", "--json", prefix)[1].decode()
+    wanted = [vector.seen["tokens"][first:end] for first, end in vector.seen["documents"]]
+    expect_equal([json.loads(line) for line in output.splitlines()], wanted, "cat --json")
+
+
+def test_document_has_vectors():
+    expect_equal([v.heading for v in load()], [h for h, _ in ref_writer.VECTORS], "headings")
+
+
+def main():
+    tests = [("FORMAT.md holds three vectors", test_document_has_vectors)]
+    for i, name in enumerate(("vector 8.1", "vector 8.2", "vector 8.3")):
+        tests += [
+            (name + ": ref_reader sees what FORMAT.md says", lambda i=i: test_reader(i, FOLDER)),
+            (name + ": ref_writer writes its bytes", lambda i=i: test_writer(i)),
+            (name + ": every byte matters", lambda i=i: test_every_byte_matters(i, FOLDER)),
+            (name + ": tokmap sees what FORMAT.md says", lambda i=i: test_command(i, FOLDER)),
+        ]
+    global FOLDER
+    with tempfile.TemporaryDirectory() as FOLDER:
+        return run_tests(tests)
+
+
+FOLDER = ""
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""lint_rules.py [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
+
+The rooms of docs/ARCHITECTURE.md, lengths, what the library must not do, forgotten notes. Prints
+each breach as `file:line: text`; exit status 1 when there is one."""
+
+import os
+import pathlib
+import re
+import sys
+
+MAX_COLUMNS = 100
+MAX_FILE_LINES = {"tests": 1000, "": 600}
+MAX_FUNCTION_LINES = {"tests": 100, "": 60}
+MAX_NESTING = 3
+MAX_ARGUMENTS = {"tests": 6, "": 5}
+
+C_FOLDERS = ["include", "src", "tokenize_tools", "bench", "tests"]
+TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".map", ".bash", ".md", ".in"}
+FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
+
+# docs/ARCHITECTURE.md says why.
+KNOWS_SRC = {("bench/pages/sparse_dataset.c", "src/writer/index_writer.h"),
+             ("bench/pages/sparse_dataset.c", "src/base/hash.h")}
+
+# The system belongs to src/system, and what the library says belongs to its caller.
+SYSTEM_HEADER = re.compile(
+    r"(sys|linux|arpa|netinet)/.*"
+    r"|(unistd|fcntl|pthread|dirent|ftw|signal|poll|sched|dlfcn|time|spawn)\.h"
+)
+FORBIDDEN_CALL = re.compile(
+    r"\b(v?f?printf|v?dprintf|f?puts|f?putc|putchar|perror|_?exit|_Exit|quick_exit|abort|assert"
+    r"|errx?|warnx?|v?syslog|system|popen)\s*\("
+)
+STANDARD_STREAM = re.compile(r"\b(stdout|stderr|stdin)\b")
+CUDA = re.compile(r"\b[Cc][Uu][Dd][Aa]|\bcu[A-Z]\w*\s*\(|__CUDA")
+
+
+class Breaches:
+    def __init__(self):
+        self.errors, self.warnings = [], []
+
+    def error(self, path, line, text):
+        self.errors.append(f"{path}:{line}: {text}")
+
+    def warn(self, path, line, text):
+        self.warnings.append(f"{path}:{line}: warning: {text}")
+
+
+def blank(match):
+    """Comments and strings become spaces; line breaks stay, so line numbers do too."""
+    return re.sub(r"[^\n]", " ", match.group())
+
+
+def code_only(text):
+    pattern = r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\''
+    includes = r"^[ \t]*#[ \t]*include[^\n]*"
+    return re.sub(
+        f"{includes}|{pattern}",
+        lambda m: m.group() if m.group().lstrip().startswith("#") else blank(m),
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+
+
+def includes_of(code):
+    for number, line in enumerate(code.split("\n"), 1):
+        match = re.match(r'\s*#\s*include\s*([<"])([^>"]+)[>"]', line)
+        if match:
+            yield number, match.group(2)
+
+
+# ---- Rooms ----
+
+
+def read_rooms(root):
+    """{folder: the folders that it may use}, from the table of docs/ARCHITECTURE.md."""
+    text = (root / "docs/ARCHITECTURE.md").read_text()
+    rooms = {}
+    for row in re.finditer(r"^\| `(\S+)/` \|[^|]*\|([^|]*)\|$", text, re.MULTILINE):
+        rooms[row.group(1)] = re.findall(r"`(\S+)/`", row.group(2))
+    return rooms
+
+
+def find_header(root, path, target):
+    """The file that an include means: headers are named by folder and name, or stand beside."""
+    trees = [path.parts[0], "src", "tokenize_tools", "bench", "tests"]
+    for folder in ["include", path.parent, *trees]:
+        if (root / folder / target).is_file():
+            return pathlib.Path(os.path.normpath(folder / pathlib.Path(target)))
+    return None
+
+
+def is_allowed(path, room, target, rooms):
+    other = str(target.parent)
+    return (other in (room, "include") or other in rooms.get(room, []) or path.parts[0] == "tests" or
+            (str(path), str(target)) in KNOWS_SRC)
+
+
+def check_rooms(root, sources, breaches):
+    rooms = read_rooms(root)
+    folders = {str(path.parent) for path in sources if path.parts[0] not in ("include", "tests")}
+    for folder in sorted(folders - rooms.keys()):
+        breaches.error(folder, 1, "is no room of docs/ARCHITECTURE.md")
+    for folder in sorted(rooms.keys() - folders):
+        breaches.error("docs/ARCHITECTURE.md", 1, f"there is no room {folder}")
+    uses, arrows = {path: {} for path in sources}, {room: set() for room in rooms}
+    for path, code in sources.items():
+        room = str(path.parent)
+        for line, name in includes_of(code):
+            target = find_header(root, path, name)
+            if target is None:
+                continue
+            if not is_allowed(path, room, target, rooms):
+                breaches.error(path, line, f"includes {name}: {room} may not use {target.parent}")
+            arrows.setdefault(room, set()).add(str(target.parent))
+            if path.with_suffix("") != target.with_suffix("") and path.parts[0] == "src":
+                uses[path].setdefault(target, line)
+    for room, others in sorted(rooms.items()):
+        for other in others:
+            if other not in arrows[room]:
+                breaches.error("docs/ARCHITECTURE.md", 1, f"{room} does not use {other}")
+    check_circles("rooms", {room: dict.fromkeys(others, 1) for room, others in rooms.items()}, breaches)
+    check_circles("includes", join_modules(uses), breaches)
+
+
+def join_modules(uses):
+    """Files of one name are one module: what either includes."""
+    joined = {}
+    for path, targets in uses.items():
+        module = joined.setdefault(path.with_suffix(""), {})
+        for target, line in targets.items():
+            module.setdefault(target.with_suffix(""), line)
+    return joined
+
+
+def check_circles(what, uses, breaches):
+    done = set()
+
+    def visit(node, trail):
+        if node in trail:
+            circle = [str(n) for n in trail[trail.index(node):] + [node]]
+            breaches.error(circle[0], 1, f"a circle of {what}: " + " -> ".join(circle))
+        elif node not in done:
+            for other in sorted(uses.get(node, {})):
+                visit(other, trail + [node])
+            done.add(node)
+
+    for node in sorted(uses):
+        visit(node, [])
+
+
+# ---- Lengths ----
+
+
+def limit(limits, path):
+    return limits["tests" if path.parts[0] == "tests" else ""]
+
+
+def check_lengths(path, text, code, breaches):
+    lines = text.split("\n")
+    if len(lines) - 1 > limit(MAX_FILE_LINES, path):
+        breaches.error(path, 1, f"{len(lines) - 1} lines; a file has at most "
+                                f"{limit(MAX_FILE_LINES, path)}")
+    for number, line in enumerate(lines, 1):
+        if len(line) > MAX_COLUMNS:
+            breaches.error(path, number, f"{len(line)} columns, more than {MAX_COLUMNS}")
+        if "\t" in line or line != line.rstrip():
+            breaches.error(path, number, "a tab, or white space at the end of the line")
+    code_lines = code.split("\n")
+    for first, brace, last in functions_of(code_lines):
+        check_function(path, code_lines, (first, brace, last), breaches)
+
+
+def functions_of(lines):
+    """(line of the signature, of its brace, of the closing brace), counted from 0. The brace of a
+    function, and of nothing else, stands alone in column 0: clang-format sees to it."""
+    start = None
+    for i, line in enumerate(lines):
+        if line == "{" and re.search(r"\)\s*$", lines[i - 1]):
+            first = i - 1
+            while lines[first].startswith(" "):  # the signature goes on
+                first -= 1
+            start = (first, i)
+        elif line.startswith("}") and start:
+            yield (*start, i)
+            start = None
+
+
+def check_function(path, lines, where, breaches):
+    first, brace, last = where
+    signature = " ".join(lines[first:brace])
+    name = (re.search(r"(\w+)\s*\(", signature) or [None, "?"])[1]
+    n_lines = last - first + 1
+    if n_lines > limit(MAX_FUNCTION_LINES, path):
+        breaches.error(path, first + 1, f"{name} has {n_lines} lines, more than "
+                                        f"{limit(MAX_FUNCTION_LINES, path)}")
+    n_arguments = count_arguments(signature)
+    # A driver's calls have the arguments that they have.
+    if n_arguments > limit(MAX_ARGUMENTS, path) and "driver" not in path.stem:
+        breaches.error(path, first + 1, f"{name} has {n_arguments} arguments, more than "
+                                        f"{limit(MAX_ARGUMENTS, path)}")
+    check_nesting(path, name, lines, (brace, last), breaches)
+
+
+def count_arguments(signature):
+    depth = n_commas = 0
+    opened = signature[signature.index("("):] if "(" in signature else ""
+    for c in opened:
+        depth += (c == "(") - (c == ")")
+        n_commas += c == "," and depth == 1
+        if depth == 0:
+            break
+    return n_commas + 1
+
+
+def check_nesting(path, name, lines, body, breaches):
+    """Counts the braces that open a block; clang-format puts those of initialisers elsewhere."""
+    stack = []
+    for number in range(body[0] + 1, body[1]):
+        line = lines[number]
+        for i, c in enumerate(line):
+            if c == "{":
+                stack.append(bool(re.search(r"(\) |\belse |\bdo |: )$|^ *$", line[:i])))
+                if stack[-1] and sum(stack) == MAX_NESTING + 1:
+                    breaches.error(path, number + 1,
+                                   f"{name} nests blocks deeper than {MAX_NESTING}")
+            elif c == "}" and stack:
+                stack.pop()
+
+
+# ---- What the library must not do ----
+
+
+def check_library(path, code, breaches):
+    may_call_system = path.parts[1] == "system"
+    for number, target in includes_of(code):
+        if SYSTEM_HEADER.fullmatch(target) and not may_call_system:
+            breaches.error(path, number, f"includes <{target}>: the system belongs to src/system")
+    for number, line in enumerate(code.split("\n"), 1):
+        call = FORBIDDEN_CALL.search(line)
+        if call or STANDARD_STREAM.search(line):
+            what = call.group(1) if call else STANDARD_STREAM.search(line).group()
+            breaches.error(path, number, f"{what}: the library neither prints nor ends its process")
+
+
+def check_tokenizer(path, code, breaches):
+    for number, target in includes_of(code):
+        if SYSTEM_HEADER.fullmatch(target) and path.parts[2] != "file":
+            breaches.error(path, number, f"includes <{target}>: the tokenizers are pure")
+
+
+def check_cuda(path, code, breaches):
+    if path.parts[0] in ("src", "tokenize_tools") and path.parts[1] != "stage":
+        for number, line in enumerate(code.split("\n"), 1):
+            if CUDA.search(line):
+                breaches.error(path, number, "CUDA outside its own files")
+
+
+def check_notes(root, breaches):
+    folders = ["include", "src", "tokenize_tools", "bench", "tests", "docs", "python", ".ci"]
+    files = [path for folder in folders for path in sorted((root / folder).rglob("*"))]
+    for path in files + [root / "Makefile", root / "README.md"]:
+        named = path.suffix in TEXT_SUFFIXES or path.name in ("Makefile", "run", "need")
+        if not path.is_file() or not named:
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").split("\n"), 1):
+            if FORGOTTEN.search(line):
+                breaches.error(path.relative_to(root), number, "a note left for later")
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[2])
+    breaches = Breaches()
+    sources = {}
+    for folder in C_FOLDERS:
+        for file in sorted((root / folder).rglob("*.[ch]")):
+            path, text = file.relative_to(root), file.read_text()
+            sources[path] = code_only(text)
+            check_lengths(path, text, sources[path], breaches)
+            check_cuda(path, sources[path], breaches)
+            if folder == "src":
+                check_library(path, sources[path], breaches)
+            if path.parts[:2] == ("tokenize_tools", "tokenizer"):
+                check_tokenizer(path, sources[path], breaches)
+    check_rooms(root, sources, breaches)
+    check_notes(root, breaches)
+    print("\n".join(breaches.warnings + breaches.errors), end="\n" if breaches.errors else "")
+    return 1 if breaches.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

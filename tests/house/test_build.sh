@@ -1,0 +1,91 @@
+#!/usr/bin/env bash
+# Missing parts make a smaller build that says so, or one line that names the package.
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+[ -n "$TOKMAP_LONG" ] && [ -z "$TOKMAP_SANITIZED" ] || {
+    echo "skip build_without_parts: builds again and again; make test runs it"
+    exit 77
+}
+work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_build_XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$root" || exit 1
+unset CC CPPFLAGS LDFLAGS ZSTD ZLIB ISAL XXHASH
+export CFLAGS=-O0
+status=0
+
+verdict() # name, exit status of what was tested, reason
+{
+    if [ "$2" = 0 ]; then
+        echo "ok $1"
+    else
+        echo "FAIL $1: $(tr '\n' ' ' <<<"$3" | tail -c 600)"
+        status=1
+    fi
+}
+
+says() # text, pattern ...: all in the text
+{
+    local text=$1 pattern
+    shift
+    for pattern; do grep -qE "$pattern" <<<"$text" || return 1; done
+}
+
+# A compiler for which some headers and libraries do not exist.
+compiler_without() # words in a command line that make it fail
+{
+    cat >"$work/cc" <<END
+#!/bin/sh
+case " \$* " in *$1*) exit 1 ;; esac
+exec cc "\$@"
+END
+    chmod +x "$work/cc"
+}
+
+said=$(make -j2 BUILD="$work/small" ZSTD=no ZLIB=no ISAL=no 2>&1)
+says "$said" '^ *zstd +no +left out by ZSTD=no' '^ *zlib +no +left out by ZLIB=no' '^ *xxHash +yes'
+verdict parts_left_out_are_named $? "$said"
+said=$("$work/small/tokmap" --version 2>&1)
+says "$said" '^zstd +not in this build' '^zlib +not in this build'
+verdict tokmap_works_without_the_optional_parts $? "$said"
+said=$(ldd "$work/small/tokmap" "$work/small/libtokmap.so")
+! says "$said" 'libzstd|libz\.|libisal'
+verdict it_is_linked_to_none_of_them $? "$said"
+
+probe()
+{
+    make BUILD="$work/probe" CC="$work/cc" "$work/probe/config.h" 2>&1
+    cat "$work/probe/config.h"
+}
+
+compiler_without zstd.h
+said=$(probe)
+says "$said" 'HAVE_ZSTD 0' && ! says "$said" 'HAVE_ZSTD 1'
+verdict the_probe_sees_that_a_header_is_missing $? "$said"
+printf '#!/bin/sh\nexec cc "$@"\n' >"$work/cc"
+if echo 'int main(void) { return 0; }' |
+    cc -include zstd.h -x c - -o "$work/with_zstd" -lzstd 2>/dev/null; then
+    said=$(probe)
+    says "$said" 'HAVE_ZSTD 1'
+    verdict a_package_installed_later_is_found $? "$said"
+else
+    echo "skip a_package_installed_later_is_found: libzstd-dev is not here"
+fi
+
+for missing in XXHASH=no CC="$work/cc"; do
+    compiler_without xxhash.h
+    said=$(make BUILD="$work/none" "$missing" 2>&1)
+    made=$?
+    [ $made != 0 ] && [ "$(wc -l <<<"$said")" = 1 ] &&
+        says "$said" 'install the package libxxhash-dev'
+    verdict "xxhash_missing_by_${missing%%=*}_is_one_line_with_the_package" $? "$said"
+done
+
+said=$(CC="$work/cc" sh .ci/need -n build 2>&1)
+[ $? = 1 ] && says "$said" 'apt-get install -y --no-install-recommends libxxhash-dev'
+verdict need_prints_the_line_that_installs_what_is_required $? "$said"
+compiler_without zlib.h
+said=$(CC="$work/cc" sh .ci/need -n build 2>&1)
+[ $? = 0 ] && says "$said" 'Optional and missing: .*zlib1g-dev'
+verdict need_goes_on_without_an_optional_part $? "$said"
+
+exit $status

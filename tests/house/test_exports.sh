@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# The library exports the names of its headers and no other; each header compiles alone.
+
+cd "$(dirname "$0")/../.." || exit 1
+build=${TOKMAP_BUILD:-build}
+work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_exports_XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+status=0
+
+verdict() # name, file with what is wrong
+{
+    if [ -s "$2" ]; then
+        echo "FAIL $1: $(head -n 5 "$2" | tr '\n\t' '  ')"
+        status=1
+    else
+        echo "ok $1"
+    fi
+}
+
+header_names() # what a program can call, by the headers
+{
+    grep -hv '^ *#' include/*.h | tr '\n' ' ' | grep -oE 'TOKMAP_API [^(]*\(' |
+        grep -oE 'tokmap_[a-z0-9_]+\(' | tr -d '(' | sort
+}
+
+if [ -n "$TOKMAP_SANITIZED" ]; then
+    echo "skip exports: a sanitizer adds names of its own"
+elif ! command -v nm >/dev/null; then
+    echo "skip exports: nm not found (package binutils)"
+else
+    header_names >"$work/headers"
+    n_names=$(wc -l <"$work/headers")
+    [ "$n_names" -gt 20 ] || echo "only $n_names names" >"$work/few"
+    verdict headers_are_understood "$work/few"
+
+    nm -D --defined-only "$build/libtokmap.so" |
+        awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort >"$work/shared"
+    diff "$work/headers" "$work/shared" >"$work/diff"
+    verdict shared_library_exports_the_header_names_only "$work/diff"
+
+    nm -g --defined-only "$build/libtokmap.a" | awk 'NF == 3 && $3 !~ /^tokmap_/' >"$work/foreign"
+    verdict static_library_defines_only_tokmap_names "$work/foreign"
+fi
+
+strict='-Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only'
+for header in include/*.h; do
+    name=$(basename "$header" .h)
+    printf '#include "%s"\n#include "%s"\n' "$name.h" "$name.h" >"$work/alone.c"
+    ${CC:-cc} -std=c11 $strict "$work/alone.c" 2>"$work/log"
+    verdict "${name}_alone_in_c11" "$work/log"
+    if command -v g++ >/dev/null; then
+        cp "$work/alone.c" "$work/alone.cc"
+        g++ -std=c++11 $strict "$work/alone.cc" 2>"$work/log"
+        verdict "${name}_alone_in_cxx11" "$work/log"
+    else
+        echo "skip ${name}_alone_in_cxx11: g++ not found"
+    fi
+done
+exit $status

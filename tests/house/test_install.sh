@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# What `make install` leaves: commands, man pages, a library that pkg-config and CMake find.
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+[ -n "$TOKMAP_LONG" ] && [ -z "$TOKMAP_SANITIZED" ] || {
+    echo "skip install: builds again; make test runs it"
+    exit 77
+}
+work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_install_XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+cd "$root" || exit 1
+unset CPPFLAGS LDFLAGS
+export CFLAGS=-O0
+status=0
+
+verdict() # name, exit status of what was tested, reason
+{
+    if [ "$2" = 0 ]; then
+        echo "ok $1"
+    else
+        echo "FAIL $1: $(tr '\n' ' ' <<<"$3" | tail -c 600)"
+        status=1
+    fi
+}
+
+version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
+cat >"$work/program.c" <<'END'
+#include <stdio.h>
+#include <string.h>
+#include <tokmap.h>
+#include <tokmap_writer.h>
+int main(void)
+{
+    tokmap_dataset *ds;
+    tokmap_error err;
+    tokmap_status status = tokmap_dataset_open(&ds, "/nonexistent/tokmap", &err);
+    printf("%s\n", tokmap_version());
+    tokmap_writer_close(NULL);
+    return status == TOKMAP_ERR_IO && strcmp(tokmap_version(), TOKMAP_VERSION_TEXT) == 0 ? 0 : 1;
+}
+END
+
+prefix=$work/prefix
+said=$(make -j2 install BUILD="$work/build" PREFIX="$prefix" 2>&1)
+verdict make_install_works $? "$said"
+[ $status = 0 ] || exit 1
+
+said=$("$prefix/bin/tokmap" --version 2>&1 && "$prefix/bin/tokbench" --help 2>&1)
+[ $? = 0 ] && grep -q "^tokmap $version" <<<"$said"
+verdict installed_commands_run $? "$said"
+
+if command -v pkg-config >/dev/null; then
+    export PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+    said=$(cc "$work/program.c" -o "$work/program" $(pkg-config --cflags --libs tokmap) 2>&1 &&
+        LD_LIBRARY_PATH=$prefix/lib "$work/program" && pkg-config --modversion tokmap)
+    [ "$said" = "$version"$'\n'"$version" ]
+    verdict a_program_builds_with_pkg_config $? "$said"
+    said=$(cc "$work/program.c" -o "$work/program" $(pkg-config --cflags tokmap) \
+        "$prefix/lib/libtokmap.a" -pthread \
+        $(pkg-config --static --libs-only-l tokmap | sed 's/-ltokmap//') 2>&1 && "$work/program")
+    [ "$said" = "$version" ]
+    verdict a_program_builds_with_the_static_library $? "$said"
+    if echo 'int main(void) { return 0; }' | cc -static -x c - -lxxhash -o "$work/probe" 2>"$work/why"; then
+        said=$(cc -static "$work/program.c" -o "$work/program" \
+            $(pkg-config --static --cflags --libs tokmap) 2>"$work/why" && "$work/program")
+        [ "$said" = "$version" ]
+        verdict a_program_without_shared_libraries_builds_with_pkg_config $? "$said $(cat "$work/why")"
+    else
+        echo "skip a_program_without_shared_libraries_builds_with_pkg_config: $(tail -n 1 "$work/why")"
+    fi
+else
+    echo "skip a_program_builds_with_pkg_config: pkg-config not found"
+    echo "skip a_program_builds_with_the_static_library: pkg-config not found"
+    echo "skip a_program_without_shared_libraries_builds_with_pkg_config: pkg-config not found"
+fi
+
+# The same files below DESTDIR, as a package is made; CMake finds them where they lie.
+said=$(make install BUILD="$work/build" PREFIX=/usr DESTDIR="$work/stage" 2>&1)
+verdict make_install_obeys_destdir $? "$said"
+if command -v cmake >/dev/null; then
+    mkdir "$work/cmake"
+    cat >"$work/cmake/CMakeLists.txt" <<END
+cmake_minimum_required(VERSION 3.13)
+project(user C)
+find_package(tokmap ${version%.*} REQUIRED CONFIG)
+add_executable(shared ../program.c)
+target_link_libraries(shared tokmap::tokmap)
+add_executable(static ../program.c)
+target_link_libraries(static tokmap::static)
+find_package(tokmap 9.9 CONFIG QUIET)
+if(tokmap_FOUND)
+    message(FATAL_ERROR "version 9.9 was found")
+endif()
+END
+    made=$work/cmake/build
+    said=$(cmake -S "$work/cmake" -B "$made" -DCMAKE_PREFIX_PATH="$work/stage/usr" 2>&1 &&
+        cmake --build "$made" 2>&1 && "$made/shared" && "$made/static")
+    verdict a_program_builds_with_cmake $? "$said"
+else
+    echo "skip a_program_builds_with_cmake: cmake not found"
+fi
+
+said=$(for page in docs/man/*.[135]; do
+    name=$(basename "$page")
+    cmp "$page" "$work/stage/usr/share/man/man${name##*.}/$name" 2>&1
+done)
+[ -z "$said" ]
+verdict man_pages_are_installed $? "$said"
+
+touch "$work/some.bin" "$work/some.tmi" "$work/some.txt"
+said=$(PATH="$work/stage/usr/bin:$PATH" bash --norc -c '
+    source "$1"
+    complete_words() { COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _tokmap; echo "${COMPREPLY[*]}"; }
+    complete_words tokmap in
+    complete_words tokmap info --js
+    complete_words tokmap export --to m
+    complete_words tokmap info "$2/some"
+    complete_words tokmap pack "$2/some.tx"' \
+    bash "$work/stage/usr/share/bash-completion/completions/tokmap" "$work" 2>&1)
+[ "$(sed "s|$work/||g" <<<"$said")" = "index info
+--json
+megatron
+some
+some.txt" ]
+verdict completion_knows_commands_options_and_values $? "$said"
+
+said=$(make uninstall PREFIX=/usr DESTDIR="$work/stage" 2>&1; find "$work/stage" -not -type d)
+! grep -q "^$work/stage" <<<"$said"
+verdict uninstall_leaves_no_file $? "$said"
+
+exit $status

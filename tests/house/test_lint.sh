@@ -1,0 +1,173 @@
+#!/usr/bin/env bash
+# The rules of lint_rules.py bite: each breach, planted into a copy of the tree, is named.
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+python=${PYTHON:-python3}
+copy=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_lint_XXXXXX") || exit 1
+trap 'rm -rf "$copy"' EXIT
+status=0
+
+[ -z "$TOKMAP_SANITIZED" ] || {
+    echo "skip lint_rules: nothing here has a sanitizer; make test runs it"
+    exit 77
+}
+command -v "$python" >/dev/null || {
+    echo "skip lint_rules: $python not found"
+    exit 77
+}
+
+fresh_copy()
+{
+    rm -rf "${copy:?}"/*
+    cp -r "$root"/{include,src,tokenize_tools,bench,docs,tests,Makefile} "$copy"
+    rm -rf "$copy/tests/fuzz/corpus" "$copy/tests/data"
+}
+
+expect() # name of the test, what must be said
+{
+    local said
+    said=$("$python" "$root/tests/house/lint_rules.py" "$copy")
+    if [ $? = 1 ] && grep -qF -- "$2" <<<"$said"; then
+        echo "ok $1"
+    else
+        echo "FAIL $1: nothing says '$2', but: $(head -n 3 <<<"$said" | tr '\n' ' ')"
+        status=1
+    fi
+    fresh_copy
+}
+
+next_line() # of a file of the copy
+{
+    echo $(($(wc -l <"$copy/$1") + 1))
+}
+
+said=$("$python" "$root/tests/house/lint_rules.py" "$root")
+if [ $? = 0 ]; then
+    echo "ok the_tree_keeps_the_rules"
+else
+    echo "FAIL the_tree_keeps_the_rules: $(grep -v warning: <<<"$said" | head -n 3 | tr '\n' ' ')"
+    status=1
+fi
+
+fresh_copy
+line=$(next_line src/base/hash.c)
+echo '#include "dataset/dataset.h"' >>"$copy/src/base/hash.c"
+expect an_upward_include_is_found "src/base/hash.c:$line: includes dataset/dataset.h: src/base may not use src/dataset"
+
+# Between any two rooms that are not an arrow of the table.
+planted=$("$python" - "$copy" <<'END'
+import pathlib, re, sys
+copy, n = pathlib.Path(sys.argv[1]), 0
+rows = re.findall(r"^\| `(\S+)/` \|[^|]*\|([^|]*)\|$", (copy / "docs/ARCHITECTURE.md").read_text(), re.M)
+for room, uses in rows:
+    file = sorted((copy / room).glob("*.[ch]"))[0]
+    for other, _ in rows:
+        headers = sorted((copy / other).glob("*.h"))
+        if headers and other != room and f"`{other}/`" not in uses:
+            header = headers[0].relative_to(copy / other.split("/")[0])
+            file.write_text(f'{file.read_text()}#include "{header}"\n')
+            n += 1
+print(n)
+END
+)
+found=$("$python" "$root/tests/house/lint_rules.py" "$copy" | grep -c 'may not use')
+if [ "$planted" -gt 300 ] && [ "$planted" = "$found" ]; then
+    echo "ok each_include_between_rooms_that_is_no_arrow_is_found"
+else
+    echo "FAIL each_include_between_rooms_that_is_no_arrow_is_found: $found of $planted"
+    status=1
+fi
+fresh_copy
+
+echo '#include "base/hash.h"' >>"$copy/tokenize_tools/main.c"
+expect a_private_header_in_a_command_is_found "includes base/hash.h: tokenize_tools may not use src/base"
+
+echo '#include "../src/base/hash.h"' >>"$copy/bench/main.c"
+expect a_private_header_by_its_path_is_found "includes ../src/base/hash.h: bench may not use src/base"
+
+echo '#include "base/hash.h"' >>"$copy/src/base/base.h"
+echo '#include "base/base.h"' >>"$copy/src/base/hash.h"
+expect a_circle_is_found "a circle of includes: src/base/base -> src/base/hash -> src/base/base"
+
+mkdir "$copy/src/newcomer"
+echo >"$copy/src/newcomer/new.c"
+expect a_room_without_a_row_is_found "src/newcomer:1: is no room"
+
+rm -r "$copy/src/stage"
+expect a_row_without_its_room_is_found "there is no room src/stage"
+
+sed -i 's/^| `src\/order\/` |.*/| `src\/order\/` | x | `src\/base\/` `src\/system\/` |/' "$copy/docs/ARCHITECTURE.md"
+expect an_arrow_that_is_not_there_is_found "src/order does not use src/system"
+
+sed -i 's/^| `src\/base\/` |.*/| `src\/base\/` | x | `src\/system\/` |/' "$copy/docs/ARCHITECTURE.md"
+echo '#include "system/platform.h"' >>"$copy/src/base/hash.c"
+expect a_circle_of_rooms_is_found "a circle of rooms: src/base -> src/system -> src/base"
+
+echo '#include <unistd.h>' >>"$copy/src/base/hash.c"
+expect a_system_header_is_found "src/base/hash.c:$line: includes <unistd.h>"
+
+function_with() # a line that is repeated, how often
+{
+    printf 'static int planted(int x)\n{\n'
+    for ((i = 0; i < $2; i++)); do echo "$1"; done
+    printf '    return x;\n}\n'
+}
+
+function_with '    printf("x");' 1 >>"$copy/src/base/hash.c"
+expect a_printing_library_is_found "src/base/hash.c:$((line + 2)): printf"
+
+function_with '    exit(x);' 1 >>"$copy/src/base/hash.c"
+expect an_exiting_library_is_found "src/base/hash.c:$((line + 2)): exit"
+
+function_with '    assert(x);' 1 >>"$copy/src/base/hash.c"
+expect an_asserting_library_is_found "src/base/hash.c:$((line + 2)): assert"
+
+function_with '    x = fprintf(stderr, "");' 1 >>"$copy/tokenize_tools/main.c"
+function_with '    /* printf("x"); */ x = '"'\"'; /* exit(1) */" 1 >>"$copy/src/base/hash.c"
+function_with '    x = snprintf("printf(%d)");' 70 >>"$copy/src/base/hash.c"
+expect a_long_function_is_found "src/base/hash.c:$((line + 5)): planted has 74 lines"
+
+function_with '    x++;' 57 >>"$copy/src/base/hash.c"
+line=$(next_line src/base/hash.c)
+function_with '    x++;' 56 >>"$copy/src/base/hash.c"
+expect one_line_more_than_the_limit_is_found "src/base/hash.c:$((line - 61)): planted has 61 lines"
+
+line=$(next_line src/base/hash.c)
+cat >>"$copy/src/base/hash.c" <<'END'
+int planted(int a, int b, int c, int d,
+            int e, int (*f)(int, int))
+{
+}
+END
+expect too_many_arguments_are_found "src/base/hash.c:$line: planted has 6 arguments"
+
+cat >>"$copy/src/base/hash.c" <<'END'
+int planted(int x)
+{
+    if (x) {
+        for (;;) {
+            do {
+                switch (x) {
+                case 1: {
+                }
+                }
+            } while (x);
+        }
+    }
+}
+END
+expect deep_nesting_is_found "src/base/hash.c:$((line + 5)): planted nests blocks deeper than 3"
+
+printf '/* %095d */\n' 0 >>"$copy/src/base/hash.c"
+expect a_long_line_is_found "src/base/hash.c:$line: 101 columns"
+
+for ((i = line; i < 602; i++)); do echo '/* more */'; done >>"$copy/src/base/hash.c"
+expect a_long_file_is_found "src/base/hash.c:1: 601 lines"
+
+function_with '    cuInit(0);' 1 >>"$copy/src/base/hash.c"
+expect cuda_in_a_common_file_is_found "src/base/hash.c:$((line + 2)): CUDA"
+
+echo "/* FIX""ME later */" >>"$copy/src/base/hash.c"
+expect a_forgotten_note_is_found "src/base/hash.c:$line: a note left for later"
+
+exit $status

@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# run.sh counts rightly, and takes no crash, hang or silence for a success.
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_runner_XXXXXX") || exit 1
+trap 'rm -rf "$work"' EXIT
+status=0
+
+given() # name of a test script, its text
+{
+    printf '#!/usr/bin/env bash\n%s\n' "$2" >"$work/$1"
+}
+
+expect() # name, exit status, last line, scripts ...
+{
+    local name=$1 want_status=$2 want=$3 said got
+    shift 3
+    said=$(TMPDIR=$work TOKMAP_TIMEOUT=2 TOKMAP_LONG='' TOKMAP_SANITIZED='' \
+        bash "$root/tests/run.sh" "${@/#/$work/}" 2>&1)
+    got=$?
+    if [ "$got" = "$want_status" ] && [ "$(tail -n 1 <<<"$said")" = "$want" ]; then
+        echo "ok $name"
+    else
+        echo "FAIL $name: status $got: $(tr '\n' '/' <<<"$said")"
+        status=1
+    fi
+}
+
+given good.sh 'echo ok one; echo noise; echo ok two; echo "skip three: no luck"'
+given bad.sh 'echo ok one; echo "FAIL two: so be it"; exit 1'
+given skipped.sh 'echo "skip all: no luck"; exit 77'
+given crash.sh 'echo ok one; kill -SEGV $$'
+given status.sh 'echo ok one; exit 1'
+given hang.sh 'echo ok one; sleep 60'
+given silent.sh 'exit 0'
+given silent_skip.sh 'exit 77'
+given lies.sh 'echo ok one; echo "FAIL two: so be it"; exit 0'
+given litter.sh 'echo ok one; touch "$TMPDIR/litter"'
+
+expect passes_and_skips_are_counted 0 '2 passed, 0 failed, 2 skipped' good.sh skipped.sh
+expect a_failure_is_counted_once 1 '3 passed, 1 failed, 1 skipped' good.sh bad.sh
+expect a_crash_is_a_failure 1 '1 passed, 1 failed, 0 skipped' crash.sh
+expect a_bad_exit_status_is_a_failure 1 '1 passed, 1 failed, 0 skipped' status.sh
+expect a_hang_is_a_failure 1 '1 passed, 1 failed, 0 skipped' hang.sh
+expect silence_is_a_failure 1 '0 passed, 2 failed, 0 skipped' silent.sh silent_skip.sh
+expect a_failure_with_status_0_is_a_failure 1 '1 passed, 1 failed, 0 skipped' lies.sh
+expect files_left_behind_are_a_failure 1 '1 passed, 1 failed, 0 skipped' litter.sh
+expect a_missing_program_is_a_failure 1 '0 passed, 1 failed, 0 skipped' nothing
+expect no_test_at_all_is_a_failure 1 '0 passed, 0 failed, 0 skipped'
+expect nothing_but_skips_is_no_success 1 '0 passed, 0 failed, 1 skipped' skipped.sh
+exit $status

@@ -1,0 +1,249 @@
+/* Blocks that are read whole: each row has been asked for before its step is planned, nothing is
+ * asked for twice, and hardly anything that is not needed. */
+#include <fcntl.h>
+#include <sys/syscall.h>
+
+#include "base/base.h"
+#include "loader/block_ahead.h"
+#include "loader/loader.h"
+#include "support/loader_corpus.h"
+
+/* ---- In front of the system: which bytes are asked for ---- */
+
+enum {
+    MAX_BYTES = 1 << 20
+};
+
+static struct {
+    const tokmap_dataset *datasets[3];
+    uint8_t asked[3][MAX_BYTES]; /* how often */
+    uint64_t n_bytes, n_calls, largest;
+    bool armed;
+} seen;
+
+int posix_fadvise64(int fd, off_t offset, off_t n_bytes, int advice)
+{
+    for (int d = 0; seen.armed && advice == POSIX_FADV_WILLNEED && d < 3; d++) {
+        if (!seen.datasets[d] || seen.datasets[d]->token_fd != fd)
+            continue;
+        for (off_t i = offset; i < offset + n_bytes && i < MAX_BYTES; i++)
+            seen.asked[d][i]++;
+        seen.n_bytes += (uint64_t)n_bytes;
+        seen.largest = MAX(seen.largest, (uint64_t)n_bytes);
+        seen.n_calls++;
+    }
+    return 0;
+}
+
+static void forget_seen(void)
+{
+    memset(seen.asked, 0, sizeof seen.asked);
+    seen.n_bytes = seen.n_calls = seen.largest = 0;
+}
+
+/* ---- Loaders, of which only the order is used ---- */
+
+static corpus_shape shapes[3] = {{.name = "a", .n_tokens = 40000, .token_bytes = 2},
+                                 {.name = "b", .n_tokens = 7000, .token_bytes = 2},
+                                 {.name = "c", .n_tokens = 20000, .token_bytes = 2}};
+
+static void open_shapes(void)
+{
+    for (int i = 0; i < 3; i++) {
+        corpus_cut(&shapes[i], 90);
+        corpus_open(&shapes[i]);
+        seen.datasets[i] = shapes[i].ds;
+    }
+}
+
+static void close_shapes(void)
+{
+    for (int i = 0; i < 3; i++) {
+        seen.datasets[i] = NULL;
+        corpus_close(&shapes[i]);
+    }
+}
+
+typedef struct variant {
+    tokmap_windows windows;
+    int random_phase;
+    uint32_t n_sources; /* 1: a and b are one source; 2: and c is another */
+    uint32_t length, block, group;
+} variant;
+
+static const variant variants[] = {
+    {.n_sources = 1, .length = 64, .block = 16, .group = 4},
+    {.n_sources = 1, .length = 64, .block = 16, .group = 4, .random_phase = 1},
+    {.n_sources = 1, .length = 64, .block = 16, .group = 4, .windows = 1},
+    {.n_sources = 2, .length = 50, .block = 10, .group = 3},
+    {.n_sources = 2, .length = 33, .block = 7, .group = 5, .windows = 1},
+    {.n_sources = 2, .length = 100, .block = 1000, .group = 2}, /* one block is all */
+    {.n_sources = 1, .length = 64, .block = 1, .group = 1},
+};
+
+static tokmap_loader *open_variant(const variant *v)
+{
+    static const tokmap_dataset *first[2], *second[1];
+    first[0] = shapes[0].ds;
+    first[1] = shapes[1].ds;
+    second[0] = shapes[2].ds;
+    const tokmap_loader_source sources[] = {{.datasets = first, .n_datasets = 2, .weight = 3},
+                                            {.datasets = second, .n_datasets = 1, .weight = 1}};
+    const tokmap_loader_options o = {.struct_size = sizeof o,
+                                     .sources = sources,
+                                     .n_sources = v->n_sources,
+                                     .sequence_length = v->length,
+                                     .batch_rows = 4,
+                                     .seed = 5,
+                                     .shuffle = TOKMAP_SHUFFLE_BLOCK,
+                                     .windows = v->windows,
+                                     .random_phase = v->random_phase,
+                                     .block_windows = v->block,
+                                     .group_blocks = v->group,
+                                     .io = TOKMAP_IO_MAP};
+    return corpus_open_loader(&o);
+}
+
+static int dataset_of(const tokmap_sample *at)
+{
+    return at->source == 1 ? 2 : (int)at->dataset;
+}
+
+/* Tokens behind the end are those at the begin, which are copied when they are needed. */
+static void check_asked(const tokmap_sample *at)
+{
+    const int d = dataset_of(at);
+    const uint64_t offset = shapes[d].ds->header.token_offset;
+    for (uint32_t i = 0; i < at->n_tokens && at->first_token + i < shapes[d].n_tokens; i++)
+        for (uint64_t b = 0; b < 2; b++)
+            if (!seen.asked[d][offset + 2 * (at->first_token + i) + b])
+                CHECK_FAIL("dataset %d, token %d of a row was not asked for", d, (int)i);
+}
+
+static void walk(tokmap_loader *l, tokmap_i_block_ahead *a, uint64_t from, uint64_t to)
+{
+    tokmap_error err;
+    for (uint64_t g = from; g < to; g++) {
+        tokmap_sample at;
+        if (g % 4 == 0)
+            tokmap_i_block_ahead_reach(a, g);
+        if (tokmap_loader_locate(l, g, &at, &err))
+            CHECK_FAIL("%s", err.text);
+        check_asked(&at);
+    }
+}
+
+static uint64_t n_windows(const tokmap_loader *l)
+{
+    uint64_t n = 0;
+    for (uint32_t k = 0; k < l->n_sources; k++)
+        n += l->sources[k].windows.n_windows;
+    return n;
+}
+
+TEST(every_row_has_been_asked_for_in_time)
+{
+    open_shapes();
+    seen.armed = true;
+    for (size_t i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        tokmap_loader *l = open_variant(&variants[i]);
+        tokmap_i_block_ahead a;
+        forget_seen();
+        CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+        const uint64_t n = n_windows(l);
+        walk(l, &a, 0, 2 * n + 100);
+        for (int jump = 0; jump < 20; jump++) { /* what was asked for before a jump is gone */
+            const uint64_t at = corpus_any((uint32_t)(3 * n)) / 4 * 4;
+            tokmap_i_block_ahead_close(&a);
+            CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+            forget_seen();
+            walk(l, &a, at, at + n / 2);
+        }
+        tokmap_i_block_ahead_close(&a);
+        tokmap_loader_close(l);
+    }
+    seen.armed = false;
+    close_shapes();
+}
+
+TEST(a_seek_asks_for_the_group_it_leads_to)
+{
+    open_shapes();
+    seen.armed = true;
+    const variant v = {.n_sources = 2, .length = 20, .block = 8, .group = 3};
+    tokmap_loader *l = open_variant(&v);
+    tokmap_i_block_ahead a;
+    CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+    walk(l, &a, 0, 1000);
+    for (int jump = 0; jump < 200; jump++) {
+        const uint64_t at = corpus_any(5000) / 4 * 4;
+        forget_seen();
+        a.n_asked[0] = a.n_asked[1] = corpus_any(2) ? 0 : UINT64_MAX / 2; /* far from it */
+        walk(l, &a, at, at + 200);
+    }
+    tokmap_i_block_ahead_close(&a);
+    tokmap_loader_close(l);
+    seen.armed = false;
+    close_shapes();
+}
+
+TEST(an_epoch_is_asked_for_once_in_whole_blocks)
+{
+    open_shapes();
+    seen.armed = true;
+    const variant v = {.n_sources = 1, .length = 64, .block = 16, .group = 4};
+    tokmap_loader *l = open_variant(&v);
+    tokmap_i_block_ahead a;
+    forget_seen();
+    CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
+    const uint64_t n = n_windows(l), n_blocks = div_up(n, v.block);
+    for (uint64_t g = 0; g < n; g += 4)
+        tokmap_i_block_ahead_reach(&a, g);
+    CHECK_EQ(a.n_asked[0], (n - 1) / 4 * 4 / v.block + v.group + 8);
+    /* A block is a call, or two where it goes on in the next dataset or behind the last window. */
+    CHECK(seen.n_calls >= a.n_asked[0] && seen.n_calls <= a.n_asked[0] + 8);
+    const uint64_t block_bytes = 2 * (v.block * v.length + 1);
+    CHECK(seen.n_bytes <= a.n_asked[0] * block_bytes);
+    CHECK_EQ(seen.largest, block_bytes);
+    CHECK(seen.n_bytes < 2 * (n + (v.group + 8) * v.block) * v.length * 101 / 100);
+    CHECK(a.n_asked[0] > n_blocks);
+    tokmap_i_block_ahead_close(&a);
+    tokmap_loader_close(l);
+    seen.armed = false;
+    close_shapes();
+}
+
+/* The loader itself, from the page cache, in every way that it takes. */
+TEST(the_loader_asks_for_blocks_and_not_for_rows)
+{
+    open_shapes();
+    const tokmap_dataset *list[] = {shapes[0].ds};
+    const tokmap_loader_source source = {.datasets = list, .n_datasets = 1, .weight = 1};
+    tokmap_loader_options o = {.struct_size = sizeof o,
+                               .sources = &source,
+                               .n_sources = 1,
+                               .sequence_length = 64,
+                               .batch_rows = 4,
+                               .shuffle = TOKMAP_SHUFFLE_BLOCK,
+                               .block_windows = 32,
+                               .group_blocks = 4,
+                               .io = TOKMAP_IO_POPULATE};
+    for (uint32_t ranks = 1; ranks <= 9; ranks += 8) {
+        tokmap_loader *l;
+        tokmap_error err;
+        forget_seen();
+        o.n_ranks = ranks;
+        seen.armed = true;
+        CHECK_INT(tokmap_loader_open(&l, &o, &err), TOKMAP_OK);
+        for (int step = 0; step < 20; step++) {
+            tokmap_batch b = {.struct_size = sizeof b};
+            CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_OK);
+            for (uint32_t r = 0; r < b.n_rows; r++)
+                corpus_check_tokens(&shapes[0], &b.rows[r]);
+        }
+        tokmap_loader_close(l); /* its thread is gone */
+        seen.armed = false;
+        CHECK(ranks == 1 ? seen.largest == 2 * (32 * 64 + 1) : seen.largest == 2 * 65);
+    }
+    close_shapes();
+}

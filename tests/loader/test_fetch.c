@@ -1,0 +1,575 @@
+/* test_fetch - steps that are read ahead hold exactly the tokens that were planned, in order,
+ * whichever way they come; and nothing is left behind by whoever closes. */
+#include "support/check.h"
+
+#include <dirent.h>
+#include <malloc.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <sys/wait.h>
+
+#include "loader/fetch_case.h"
+
+static const uint32_t N_TOKENS = 70001;
+
+static void add_all(fetch_case *c)
+{
+    case_add(c, N_TOKENS, 2);
+    case_add(c, 20011, 4);
+    case_add_adopted(c, 9001, 130);
+    case_add(c, 300, 2);
+    c->max_tokens = 1100;
+}
+
+/* ---- The right tokens ---- */
+
+typedef struct run {
+    uint64_t first, stride, step;
+    uint32_t n_rows;
+} run;
+
+static run begin_run(tokmap_i_fetch *f, uint64_t random)
+{
+    const run r = {.first = random % 100000,
+                   .stride = 1 + (random >> 20) % 50,
+                   .n_rows = 1 + (uint32_t)((random >> 40) % 9)};
+    tokmap_i_fetch_restart(f, r.first, r.stride, r.n_rows);
+    return r;
+}
+
+static void holds_the_planned_tokens(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 5};
+    add_all(&c);
+    const uint32_t n_rounds = check_long() ? 200 : 30;
+    for (uint32_t round = 0; round < n_rounds; round++) {
+        tokmap_i_fetch_options o = case_options(&c, kind);
+        o.n_steps = 1 + round % 8;
+        o.drop_behind = round % 3 == 2;
+        tokmap_i_fetch *f = case_fetch(&o);
+        run r = begin_run(f, case_hash(round, 99));
+        for (uint64_t i = 0; i < 60; i++) {
+            const uint64_t random = case_hash(round, i);
+            if (random % 12 == 0)
+                r = begin_run(f, random >> 8);
+            case_expect(&c, f, r.n_rows, r.first + r.step++ * r.stride);
+        }
+        tokmap_i_fetch_close(f);
+    }
+    case_close(&c);
+}
+EACH_KIND(holds_the_planned_tokens)
+
+/* Rows longer than a read of the system's, and than what is asked for at a time. */
+static void holds_long_rows(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 8};
+    case_add(&c, 900001, 4);
+    case_add(&c, 500001, 2);
+    c.max_tokens = 400003;
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    o.n_steps = 3;
+    o.max_rows = 3;
+    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_restart(f, 0, 3, 3);
+    for (uint64_t i = 0; i < 12; i++)
+        case_expect(&c, f, 3, i * 3);
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(holds_long_rows)
+
+/* More reads than may be under way at a time. */
+static void holds_many_rows(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 9};
+    add_all(&c);
+    c.max_tokens = 64;
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    o.n_steps = 5;
+    o.max_rows = 300;
+    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_restart(f, 7, 1000, 300);
+    for (uint64_t i = 0; i < 20; i++)
+        case_expect(&c, f, 300, 7 + i * 1000);
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(holds_many_rows)
+
+/* What is lent does not change while the steps behind it are read. */
+static void leaves_what_is_lent(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 6};
+    add_all(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_restart(f, 0, 9, 9);
+    for (uint64_t i = 0; i < 20; i++) {
+        const tokmap_i_fetch_row *rows;
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
+        usleep(3000);
+        case_compare(&c, rows, 9, i * 9);
+    }
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(leaves_what_is_lent)
+
+/* Restarts follow each other while reads are under way; what comes is always of the last one. */
+static void restarts_while_it_reads(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 7};
+    add_all(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    o.n_steps = 8;
+    o.drop_behind = true;
+    tokmap_i_fetch *f = case_fetch(&o);
+    const uint32_t n_rounds = check_long() ? 5000 : 400;
+    for (uint64_t i = 0; i < n_rounds; i++) {
+        const uint64_t random = case_hash(i, 3);
+        run r = {0};
+        for (uint64_t k = 0; k <= random % 3; k++)
+            r = begin_run(f, case_hash(random, k));
+        for (uint64_t k = 0; k < (random >> 8) % 4; k++)
+            case_expect(&c, f, r.n_rows, r.first + k * r.stride);
+    }
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(restarts_while_it_reads)
+
+/* ---- Ends and refusals ---- */
+
+static void ends_where_the_plan_does(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 1, .end = 50};
+    add_all(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    o.drop_behind = true;
+    tokmap_i_fetch *f = case_fetch(&o);
+    for (uint32_t round = 0; round < 3; round++) {
+        const tokmap_i_fetch_row *rows;
+        tokmap_i_fetch_restart(f, round, 9, 9);
+        for (uint64_t i = 0; i < 5; i++)
+            case_expect(&c, f, 9, round + i * 9);
+        for (uint32_t k = 0; k < 3; k++) {
+            CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_END);
+            CHECK(rows == NULL);
+        }
+    }
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(ends_where_the_plan_does)
+
+/* Read ahead it fails once, asked for it fails once more; a third time is not refused. */
+static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 2, .refused_sample = 31, .n_refusals = 2};
+    add_all(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch *f = case_fetch(&o);
+    const tokmap_i_fetch_row *rows;
+    tokmap_error err;
+    tokmap_i_fetch_restart(f, 0, 9, 9);
+    uint32_t n_refused = 0;
+    for (uint64_t i = 0; i < 12; i++) {
+        if (i == 3 && tokmap_i_fetch_next(f, &rows, &err)) {
+            CHECK_INT(err.status, TOKMAP_ERR_CORRUPT);
+            CHECK_STR(err.text, "refused");
+            n_refused++;
+            while (tokmap_i_fetch_next(f, &rows, &err))
+                CHECK(n_refused++ < 2);
+            case_compare(&c, rows, 9, i * 9);
+            continue;
+        }
+        if (i == 3)
+            case_compare(&c, rows, 9, i * 9);
+        else
+            case_expect(&c, f, 9, i * 9);
+    }
+    CHECK(n_refused <= 2 && c.n_refusals == 0);
+    c.n_refusals = INT32_MAX; /* for good: restart leaves it behind */
+    tokmap_i_fetch_restart(f, 27, 9, 9);
+    for (uint32_t k = 0; k < 5; k++)
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_ERR_CORRUPT);
+    tokmap_i_fetch_restart(f, 36, 9, 9);
+    case_expect(&c, f, 9, 36);
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(refuses_a_step_and_tries_it_again)
+
+/* Longer than was agreed, or than their dataset. */
+static void refuses_rows_that_were_not_agreed(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 3};
+    case_add(&c, 5000, 2);
+    c.max_tokens = 1000;
+    for (int i = 0; i < 2; i++) {
+        tokmap_i_fetch_options o = case_options(&c, kind);
+        const tokmap_i_fetch_row *rows;
+        tokmap_error err;
+        o.max_tokens = i == 0 ? 1000 : 9000;
+        c.add_tokens = i == 0 ? 1000 : 5000;
+        tokmap_i_fetch *f = case_fetch(&o);
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_ARGUMENT); /* no restart yet */
+        tokmap_i_fetch_restart(f, 0, 9, 9);
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_ARGUMENT);
+        tokmap_i_fetch_restart(f, 0, 9, 10);
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_ARGUMENT);
+        c.add_tokens = 0;
+        tokmap_i_fetch_restart(f, 0, 9, 9);
+        case_expect(&c, f, 9, 0);
+        tokmap_i_fetch_close(f);
+    }
+    case_close(&c);
+}
+EACH_KIND(refuses_rows_that_were_not_agreed)
+
+TEST(options_that_make_no_sense_are_refused)
+{
+    fetch_case c = {.max_tokens = 10};
+    case_add(&c, 300, 2);
+    for (int i = 0; i < 7; i++) {
+        tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_READ);
+        tokmap_i_fetch *f = (tokmap_i_fetch *)&c;
+        o.n_steps = i == 0 ? 0 : i == 1 ? 1025 : 1;
+        o.max_rows = i == 2 ? 0 : i == 3 ? UINT32_MAX : 1;
+        o.max_tokens = i == 4 ? 0 : i == 5 ? UINT32_MAX : 1;
+        o.n_datasets = i == 6 ? 0 : 1;
+        CHECK_INT(tokmap_i_fetch_open(&f, &o, NULL), TOKMAP_ERR_ARGUMENT);
+        CHECK(f == NULL);
+    }
+    tokmap_i_fetch_close(NULL);
+    tokmap_i_fetch_abandon(NULL);
+    case_close(&c);
+}
+
+/* ---- Nothing is left ---- */
+
+typedef struct footprint {
+    uint64_t n_descriptors, n_threads, n_maps, n_mapped_kib, heap_bytes;
+} footprint;
+
+static uint64_t count_entries(const char *path)
+{
+    uint64_t n = 0;
+    DIR *dir = opendir(path);
+    CHECK(dir != NULL);
+    while (readdir(dir))
+        n++;
+    closedir(dir);
+    return n;
+}
+
+/* A thread that was joined may be listed for a moment yet. */
+static uint64_t count_threads(uint64_t expected)
+{
+    uint64_t n = count_entries("/proc/self/task");
+    for (int k = 0; n > expected && k < 2000; k++) {
+        usleep(1000);
+        n = count_entries("/proc/self/task");
+    }
+    return n;
+}
+
+static footprint take_footprint(uint64_t n_threads)
+{
+    footprint p = {.n_descriptors = count_entries("/proc/self/fd"),
+                   .n_threads = count_threads(n_threads)};
+    FILE *maps = fopen("/proc/self/maps", "r");
+    CHECK(maps != NULL);
+    for (int c; (c = fgetc(maps)) != EOF;)
+        p.n_maps += c == '\n';
+    fclose(maps);
+    FILE *statm = fopen("/proc/self/statm", "r");
+    CHECK(statm != NULL && fscanf(statm, "%" SCNu64, &p.n_mapped_kib) == 1);
+    fclose(statm);
+    p.n_mapped_kib *= (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
+    p.heap_bytes = mallinfo2().uordblks;
+    return p;
+}
+
+static void close_somewhere(fetch_case *c, const tokmap_i_fetch_options *o, uint32_t i)
+{
+    tokmap_i_fetch *f = case_fetch(o);
+    const tokmap_i_fetch_row *rows;
+    if (i % 5 > 0)
+        tokmap_i_fetch_restart(f, i, 9, 9);
+    if (i % 5 == 2)
+        usleep(i % 300);
+    if (i % 5 == 3)
+        case_expect(c, f, 9, i);
+    if (i % 5 == 4) {
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
+        tokmap_i_fetch_restart(f, 0, 1, 1);
+    }
+    tokmap_i_fetch_close(f);
+}
+
+static void leaves_nothing_behind(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 4};
+    add_all(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    o.drop_behind = true;
+    const uint64_t n_threads = count_entries("/proc/self/task");
+    for (uint32_t i = 0; i < 20; i++)
+        close_somewhere(&c, &o, i);
+    const footprint before = take_footprint(n_threads);
+    const uint32_t n = check_long() && !check_sanitized() ? 10000 : 300;
+    for (uint32_t i = 0; i < n; i++)
+        close_somewhere(&c, &o, i);
+    const footprint after = take_footprint(n_threads);
+    CHECK_EQ(after.n_descriptors, before.n_descriptors);
+    CHECK(after.n_threads <= n_threads);
+    if (!check_sanitized()) {                     /* which keep maps and memory for themselves */
+        CHECK(after.n_maps <= before.n_maps + 3); /* stacks and heaps that libc keeps */
+        CHECK(after.n_mapped_kib <= before.n_mapped_kib + 80 * 1024);
+        CHECK(after.heap_bytes <= before.heap_bytes + 4096);
+    }
+    case_close(&c);
+}
+EACH_KIND(leaves_nothing_behind)
+
+TEST(the_thread_takes_no_signal)
+{
+    fetch_case c = {.seed = 4};
+    add_all(&c);
+    const tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_READ);
+    sigset_t set, before, pending;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    tokmap_i_fetch *f = case_fetch(&o);
+    CHECK_INT(sigprocmask(SIG_BLOCK, &set, &before), 0);
+    CHECK_INT(kill(getpid(), SIGUSR1), 0); /* would end the process in any thread that takes it */
+    tokmap_i_fetch_restart(f, 0, 9, 9);
+    case_expect(&c, f, 9, 0);
+    sigpending(&pending);
+    CHECK(sigismember(&pending, SIGUSR1));
+    int taken;
+    sigwait(&set, &taken);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+
+/* ---- fork ---- */
+
+/* A child that looks at what is lent, when the pipe ends. */
+static pid_t fork_with_rows(fetch_case *c, tokmap_i_fetch *f, const tokmap_i_fetch_row *rows,
+                            uint64_t sample, const int pipe_ends[2])
+{
+    const pid_t child = fork();
+    char byte;
+    if (child != 0)
+        return child;
+    close(pipe_ends[1]);
+    while (read(pipe_ends[0], &byte, 1) > 0)
+        continue;
+    case_compare(c, rows, 9, sample);
+    tokmap_i_fetch_abandon(f);
+    case_close(c);
+    _exit(0);
+}
+
+static void expect_good_end(pid_t child)
+{
+    int status;
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
+
+/* Children that end soon, and some that live on, keep what was lent, and share the memory that is
+ * read into. */
+static void is_left_alone_by_a_child(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 11};
+    add_all(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    o.n_steps = 8;
+    tokmap_i_fetch *f = case_fetch(&o);
+    pid_t children[5];
+    int pipe_ends[2];
+    tokmap_i_fetch_restart(f, 0, 9, 9);
+    for (uint64_t i = 0; i < 50; i++) {
+        const tokmap_i_fetch_row *rows;
+        if (i % 10 == 0)
+            CHECK_INT(pipe(pipe_ends), 0);
+        CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
+        if (i % 10 < 5)
+            children[i % 10] = fork_with_rows(&c, f, rows, i * 9, pipe_ends);
+        case_compare(&c, rows, 9, i * 9);
+        if (i % 10 == 9) {
+            close(pipe_ends[0]);
+            close(pipe_ends[1]);
+        }
+        for (int k = 0; k < 5 && i % 10 == 9; k++)
+            expect_good_end(children[k]);
+    }
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(is_left_alone_by_a_child)
+
+/* ---- Waits and counts ---- */
+
+static void counts_what_it_waits_for(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 12};
+    add_all(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    o.n_steps = 8;
+    tokmap_i_fetch *f = case_fetch(&o);
+    bool ready = false;
+    CHECK(tokmap_i_fetch_bytes(f) > 9 * 9 * sizeof(tokmap_i_fetch_row));
+    for (uint32_t round = 0; round < 50 && !ready; round++) { /* a slow machine gets some more */
+        tokmap_i_fetch_restart(f, 0, 9, 9);
+        usleep(2000 * (round + 1));
+        const uint64_t n_before = tokmap_i_fetch_get_counts(f).n_waits;
+        case_expect(&c, f, 9, 0);
+        ready = tokmap_i_fetch_get_counts(f).n_waits == n_before;
+    }
+    CHECK(ready);
+    for (uint32_t i = 0; i < 50; i++) {
+        tokmap_i_fetch_restart(f, 0, 9, 9);
+        case_expect(&c, f, 9, 0);
+    }
+    const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(f);
+    CHECK(counts.n_waits > 0 && counts.ns_waited > 0); /* not one of fifty is there at once */
+    CHECK((counts.bytes_read > 0) == (kind != TOKMAP_I_FETCH_POPULATE));
+    tokmap_i_fetch_close(f);
+    case_close(&c);
+}
+EACH_KIND(counts_what_it_waits_for)
+
+/* ---- The page cache ---- */
+
+static uint64_t n_cached(const tokmap_dataset *ds)
+{
+    static unsigned char pages[4096];
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    const size_t n_pages = (size_t)div_up(ds->token_file_bytes, page);
+    uint64_t n = 0;
+    CHECK(n_pages <= sizeof pages);
+    CHECK_INT(mincore((void *)ds->token_map, ds->token_file_bytes, pages), 0);
+    for (size_t i = 0; i < n_pages; i++)
+        n += pages[i] & 1;
+    return n;
+}
+
+/* An empty page cache to begin with, or the test cannot tell. */
+static void make_cold(fetch_case *c)
+{
+    const tokmap_dataset *ds = c->datasets[0];
+    tokmap_i_map_forget(ds->token_map, ds->token_file_bytes);
+    fsync(ds->token_fd);
+    tokmap_i_file_forget(ds->token_fd, 0, ds->token_file_bytes);
+    if (n_cached(ds) > 0) {
+        case_close(c);
+        SKIP("this file system keeps files in memory");
+    }
+}
+
+static void read_all(fetch_case *c, tokmap_i_fetch_kind kind, bool drop_behind)
+{
+    tokmap_i_fetch_options o = case_options(c, kind);
+    o.drop_behind = drop_behind;
+    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_restart(f, 0, 9, 9);
+    for (uint64_t i = 0; i < 100; i++)
+        case_expect(c, f, 9, i * 9);
+    tokmap_i_fetch_close(f);
+}
+
+static void lets_pages_go(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 13, .max_tokens = 3000, .from = 1, .to = 399999, .end = 900};
+    case_add(&c, 400000, 2);
+    make_cold(&c);
+    read_all(&c, kind, true);
+    CHECK(n_cached(c.datasets[0]) <= (kind == TOKMAP_I_FETCH_DIRECT ? 0 : 8));
+    read_all(&c, kind, false);
+    const uint64_t n_pages = div_up(800000, (uint64_t)sysconf(_SC_PAGESIZE));
+    if (kind == TOKMAP_I_FETCH_DIRECT)
+        CHECK_EQ(n_cached(c.datasets[0]), 0);
+    else
+        CHECK(n_cached(c.datasets[0]) > n_pages / 2);
+    case_close(&c);
+}
+EACH_KIND(lets_pages_go)
+
+static bool is_cached(const tokmap_dataset *ds, tokmap_i_fetch_row row)
+{
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    const uint64_t offset = ds->header.token_offset + row.first_token * ds->header.token_bytes;
+    unsigned char there;
+    CHECK_INT(mincore((void *)(ds->token_map + offset / page * page), 1, &there), 0);
+    return there & 1;
+}
+
+/* With a step lent, n_steps behind it are planned, no more; and their rows are on their way. */
+static void looks_as_far_ahead_as_it_may(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 16, .max_tokens = 1000, .from = 1, .to = 399999};
+    case_add(&c, 400000, 2);
+    for (uint32_t n_steps = 1; n_steps < 20; n_steps += 6) {
+        tokmap_i_fetch_options o = case_options(&c, kind);
+        const uint64_t n_samples = (n_steps + 1) * 9;
+        uint64_t n_there = 0;
+        make_cold(&c);
+        c.n_planned = 0;
+        o.n_steps = n_steps;
+        tokmap_i_fetch *f = case_fetch(&o);
+        tokmap_i_fetch_restart(f, 0, 9, 9);
+        case_expect(&c, f, 9, 0);
+        for (int k = 0; k < 2000 && (c.n_planned < n_samples || n_there < n_samples); k++) {
+            usleep(1000);
+            n_there = kind == TOKMAP_I_FETCH_DIRECT ? n_samples : 0;
+            for (uint64_t i = 0; i < n_samples && kind != TOKMAP_I_FETCH_DIRECT; i++)
+                n_there += is_cached(c.datasets[0], case_row(&c, i));
+        }
+        CHECK_EQ(n_there, n_samples);
+        CHECK_EQ(c.n_planned, n_samples);
+        tokmap_i_fetch_close(f);
+    }
+    case_close(&c);
+}
+EACH_KIND(looks_as_far_ahead_as_it_may)
+
+/* What is asked for comes, and not the megabytes around it. */
+static void reads_no_more_than_its_rows(tokmap_i_fetch_kind kind)
+{
+    fetch_case c = {.seed = 14, .max_tokens = 1000, .from = 1, .to = 3999999};
+    case_add(&c, 4000000, 2);
+    make_cold(&c);
+    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_restart(f, 0, 9, 9);
+    for (uint64_t i = 0; i < 4; i++)
+        case_expect(&c, f, 9, i * 9);
+    tokmap_i_fetch_close(f);
+    const uint64_t n_rows = 9 * 8; /* and those ahead */
+    CHECK(n_cached(c.datasets[0]) <= (kind == TOKMAP_I_FETCH_DIRECT ? 0 : 2 * n_rows));
+    case_close(&c);
+}
+EACH_KIND(reads_no_more_than_its_rows)
+
+TEST(a_page_is_said_to_be_cached_when_it_is)
+{
+    fetch_case c = {.seed = 15, .max_tokens = 10};
+    case_add(&c, 4000000, 2);
+    const int fd = c.datasets[0]->token_fd;
+    uint8_t byte;
+    make_cold(&c);
+    for (uint64_t offset = 0; offset < 8000000; offset += 500000)
+        CHECK(!tokmap_i_file_is_cached(fd, offset));
+    usleep(20000);
+    CHECK(n_cached(c.datasets[0]) <= 16); /* asking brings in one page each, at the most */
+    CHECK_INT(pread(fd, &byte, 1, 100000), 1);
+    CHECK(tokmap_i_file_is_cached(fd, 100000));
+    case_close(&c);
+}

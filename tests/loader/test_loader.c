@@ -1,0 +1,569 @@
+/* test_loader - every window once an epoch, the same sequence however it is dealt out, saved and
+ * restored, and rows that hold the tokens they say. */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "support/loader_corpus.h"
+
+enum {
+    LENGTH = 7,
+    MAX_SAMPLES = 2000
+};
+
+static corpus_shape first = {.name = "first", .n_tokens = 1003, .first_id = 0, .token_bytes = 2};
+static corpus_shape second = {
+    .name = "second", .n_tokens = 400, .first_id = 1 << 20, .token_bytes = 4};
+static corpus_shape third = {.name = "third", .n_tokens = 57, .first_id = 5000, .token_bytes = 2};
+
+static void open_all(void)
+{
+    corpus_shape *all[] = {&first, &second, &third};
+    for (int i = 0; i < 3; i++) {
+        corpus_cut(all[i], 20);
+        corpus_open(all[i]);
+    }
+}
+
+static void close_all(void)
+{
+    corpus_close(&first);
+    corpus_close(&second);
+    corpus_close(&third);
+}
+
+/* Two sources, of which the first has two datasets. */
+typedef struct setup {
+    const tokmap_dataset *of_a[2], *of_b[1];
+    tokmap_loader_source sources[2];
+    tokmap_loader_stage stages[1];
+    double later[2];
+    tokmap_loader_options options;
+} setup;
+
+static const corpus_shape *shape_of(const tokmap_row *row)
+{
+    return row->source == 1 ? &second : row->dataset == 0 ? &first : &third;
+}
+
+/* One source, or two and a stage. */
+static void set_up(setup *s, uint32_t n_sources)
+{
+    memset(s, 0, sizeof *s);
+    s->of_a[0] = first.ds;
+    s->of_a[1] = third.ds;
+    s->of_b[0] = second.ds;
+    s->sources[0] = (tokmap_loader_source){.datasets = s->of_a, .n_datasets = 2, .weight = 0.7};
+    s->sources[1] = (tokmap_loader_source){.datasets = s->of_b, .n_datasets = 1, .weight = 0.3};
+    s->later[0] = 1;
+    s->later[1] = 2;
+    s->stages[0] = (tokmap_loader_stage){101, s->later};
+    s->options = (tokmap_loader_options){.struct_size = sizeof s->options,
+                                         .sources = s->sources,
+                                         .n_sources = n_sources,
+                                         .stages = s->stages,
+                                         .n_stages = n_sources - 1,
+                                         .sequence_length = LENGTH,
+                                         .batch_rows = 1,
+                                         .seed = 42};
+}
+
+/* The modes that change which window a sample is. */
+enum {
+    N_MODES = 8
+};
+
+static void set_mode(tokmap_loader_options *o, int mode)
+{
+    static const tokmap_shuffle shuffles[] = {TOKMAP_SHUFFLE_NONE, TOKMAP_SHUFFLE_FULL,
+                                              TOKMAP_SHUFFLE_BLOCK};
+    o->shuffle = shuffles[mode % 3];
+    if (o->shuffle == TOKMAP_SHUFFLE_BLOCK) {
+        o->block_windows = 5;
+        o->group_blocks = 3;
+    }
+    if (mode >= 3 && mode < 6)
+        o->random_phase = 1;
+    if (mode >= 6)
+        o->windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+}
+
+static void expect_next(tokmap_loader *l, tokmap_batch *b)
+{
+    tokmap_error err;
+    *b = (tokmap_batch){.struct_size = sizeof *b};
+    if (tokmap_loader_next(l, b, &err))
+        CHECK_FAIL("%s", err.text);
+}
+
+/* Another way of reading and another look-ahead each time. */
+static void read_somehow(tokmap_loader_options *o)
+{
+    o->io = (tokmap_io)(1 + corpus_any(4));
+    o->look_ahead = corpus_any(6);
+    o->drop_behind = (int32_t)corpus_any(2);
+}
+
+/* ---- Coverage ---- */
+
+/* Over two epochs of one source: all windows once in each, every label that windows have once. */
+static void cover_twice(int mode)
+{
+    setup s;
+    static uint8_t windows[MAX_SAMPLES], labels[2][2000];
+    set_up(&s, 1);
+    set_mode(&s.options, mode);
+    s.sources[0].max_epochs = 2;
+    read_somehow(&s.options);
+    tokmap_loader *l = corpus_open_loader(&s.options);
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader_source_info source = {.struct_size = sizeof source};
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    tokmap_loader_get_info(l, &info);
+    CHECK_INT(tokmap_loader_get_source(l, 0, &source), TOKMAP_OK);
+    CHECK_EQ(info.n_samples, 2 * source.n_windows);
+    for (uint64_t epoch = 0; epoch < 2; epoch++) {
+        uint32_t n_labels = 0;
+        memset(windows, 0, sizeof windows);
+        memset(labels, 0, sizeof labels);
+        for (uint64_t i = 0; i < source.n_windows; i++) {
+            expect_next(l, &b);
+            const tokmap_row *row = b.rows;
+            CHECK_EQ(row->epoch, epoch);
+            CHECK(row->window < source.n_windows && windows[row->window]++ == 0);
+            corpus_check_tokens(shape_of(row), row);
+            for (uint32_t k = 1; k < row->n_tokens; k++, n_labels++) {
+                const uint64_t label = (row->first_token + k) % shape_of(row)->n_tokens;
+                CHECK(labels[row->dataset][label]++ == 0);
+            }
+        }
+        if (mode < 6)
+            CHECK_EQ(n_labels, LENGTH * source.n_windows);
+        for (int d = 0; mode >= 6 && d < 2; d++) {
+            const corpus_shape *c = d ? &third : &first;
+            for (uint32_t t = 0; t < c->n_tokens; t++)
+                CHECK_INT(labels[d][t], !corpus_begins(c, t));
+        }
+    }
+    CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_END);
+    tokmap_loader_close(l);
+}
+
+TEST(each_window_comes_once_an_epoch_and_each_label_once)
+{
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++)
+        cover_twice(mode);
+    close_all();
+}
+
+/* ---- One sequence ---- */
+
+static tokmap_sample sequence[MAX_SAMPLES];
+
+static void expect_sample(const tokmap_row *row, uint64_t g)
+{
+    const tokmap_sample *want = &sequence[g];
+    CHECK_EQ(row->source, want->source);
+    CHECK_EQ(row->dataset, want->dataset);
+    CHECK_EQ(row->epoch, want->epoch);
+    CHECK_EQ(row->window, want->window);
+    CHECK_EQ(row->first_token, want->first_token);
+    CHECK_EQ(row->n_tokens, want->n_tokens);
+    corpus_check_tokens(shape_of(row), row);
+}
+
+/* One step of all ranks from sample g on, which are all to save the same. */
+static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state)
+{
+    uint8_t before[TOKMAP_STATE_BYTES], after[TOKMAP_STATE_BYTES];
+    tokmap_error err;
+    memcpy(before, state, sizeof before);
+    for (uint32_t r = 0; r < n_ranks; r++) {
+        tokmap_batch b;
+        s->options.rank = r;
+        s->options.n_ranks = n_ranks;
+        read_somehow(&s->options);
+        tokmap_loader *l = corpus_open_loader(&s->options);
+        if (tokmap_loader_restore(l, before, &err))
+            CHECK_FAIL("%s", err.text);
+        expect_next(l, &b);
+        CHECK_EQ(b.step_sample, g);
+        CHECK_EQ(b.first_sample, g + (uint64_t)r * s->options.batch_rows);
+        CHECK_EQ(b.n_rows, s->options.batch_rows);
+        for (uint32_t i = 0; i < b.n_rows; i++)
+            expect_sample(&b.rows[i], b.first_sample + i);
+        CHECK_INT(tokmap_loader_save(l, after, &err), TOKMAP_OK);
+        CHECK(r == 0 || memcmp(after, state, sizeof after) == 0);
+        memcpy(state, after, sizeof after);
+        tokmap_loader_close(l);
+    }
+}
+
+/* Another number of ranks and rows in every step. */
+TEST(the_sequence_is_the_same_however_it_is_dealt_out_and_resumed)
+{
+    static const uint32_t n_ranks[] = {1, 2, 3, 8};
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++) {
+        setup s;
+        uint8_t state[TOKMAP_STATE_BYTES];
+        tokmap_error err;
+        set_up(&s, 2);
+        set_mode(&s.options, mode);
+        tokmap_loader *l = corpus_open_loader(&s.options);
+        CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
+        for (uint64_t g = 0; g < MAX_SAMPLES; g++)
+            CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
+        tokmap_loader_close(l);
+        for (uint64_t g = 0, step = 0; g + 72 < (check_long() ? MAX_SAMPLES : 900); step++) {
+            const uint32_t r = n_ranks[corpus_any(4)];
+            s.options.batch_rows = 1 + corpus_any(9);
+            step_of_ranks(&s, g, r, state);
+            g += (uint64_t)r * s.options.batch_rows;
+        }
+    }
+    close_all();
+}
+
+TEST(going_on_seeking_and_other_batches_find_the_same_samples)
+{
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++) {
+        setup s;
+        tokmap_error err;
+        tokmap_batch b;
+        set_up(&s, 2);
+        set_mode(&s.options, mode);
+        read_somehow(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
+        for (uint64_t g = 0; g < MAX_SAMPLES; g++)
+            CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
+        uint64_t g = 0;
+        for (int step = 0; step < 400; step++) {
+            const uint32_t n_ranks = 1 + corpus_any(3), rank = corpus_any(n_ranks);
+            const uint32_t n_rows = 1 + corpus_any(9);
+            if (step % 5 == 0) {
+                g = corpus_any(MAX_SAMPLES - 100);
+                CHECK_INT(tokmap_loader_seek(l, g, &err), TOKMAP_OK);
+            }
+            CHECK_INT(tokmap_loader_set_batch(l, rank, n_ranks, n_rows, &err), TOKMAP_OK);
+            CHECK_EQ(tokmap_loader_position(l), g);
+            if (g + (uint64_t)n_ranks * n_rows > MAX_SAMPLES)
+                continue;
+            expect_next(l, &b);
+            for (uint32_t i = 0; i < b.n_rows; i++)
+                expect_sample(&b.rows[i], g + (uint64_t)rank * n_rows + i);
+            g += (uint64_t)n_ranks * n_rows;
+        }
+        tokmap_loader_close(l);
+    }
+    close_all();
+}
+
+TEST(sources_get_their_shares_in_every_stage)
+{
+    setup s;
+    tokmap_error err;
+    tokmap_sample at;
+    uint64_t n[2] = {0, 0};
+    open_all();
+    set_up(&s, 2);
+    tokmap_loader *l = corpus_open_loader(&s.options);
+    for (uint64_t g = 0; g < 401; g++) {
+        CHECK_INT(tokmap_loader_locate(l, g, &at, &err), TOKMAP_OK);
+        n[at.source]++;
+        const double share = g < 101 ? 0.7 * (double)(g + 1) : 0.7 * 101 + (double)(g - 100) / 3;
+        CHECK((double)n[0] > share - 1.31 && (double)n[0] < share + 1.31);
+    }
+    CHECK_INT(tokmap_loader_seek(l, 401, &err), TOKMAP_OK);
+    for (size_t k = 0; k < 2; k++) {
+        tokmap_loader_source_info info = {.struct_size = sizeof info};
+        CHECK_INT(tokmap_loader_get_source(l, k, &info), TOKMAP_OK);
+        CHECK_EQ(info.n_samples_before, n[k]);
+        CHECK_EQ(info.quota, k ? 3 : 7);
+        CHECK_EQ(info.period, 10);
+    }
+    tokmap_loader_close(l);
+    close_all();
+}
+
+TEST(seeds_epochs_and_copies_of_a_source_have_orders_of_their_own)
+{
+    setup s;
+    tokmap_error err;
+    tokmap_sample a, b;
+    open_all();
+    set_up(&s, 1);
+    tokmap_loader *l = corpus_open_loader(&s.options);
+    tokmap_loader_source_info info = {.struct_size = sizeof info};
+    CHECK_INT(tokmap_loader_get_source(l, 0, &info), TOKMAP_OK);
+    s.options.seed = 43;
+    tokmap_loader *other = corpus_open_loader(&s.options);
+    const uint64_t n = info.n_windows;
+    uint64_t same_seed = 0, same_epoch = 0, same_shifted = 0;
+    for (uint64_t g = 0; g < n; g++) {
+        CHECK_INT(tokmap_loader_locate(l, g, &a, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_locate(other, g, &b, &err), TOKMAP_OK);
+        same_seed += a.window == b.window;
+        CHECK_INT(tokmap_loader_locate(l, n + g, &b, &err), TOKMAP_OK);
+        same_epoch += a.window == b.window;
+        CHECK_INT(tokmap_loader_locate(other, g, &a, &err), TOKMAP_OK);
+        same_shifted += a.window == b.window; /* seed 42 in epoch 1, seed 43 in epoch 0 */
+    }
+    CHECK(same_seed < 8 && same_epoch < 8 && same_shifted < 8);
+    tokmap_loader_close(l);
+    tokmap_loader_close(other);
+
+    set_up(&s, 2);
+    s.sources[1] = s.sources[0];
+    s.options.n_stages = 0;
+    l = corpus_open_loader(&s.options);
+    uint64_t same_copy = 0;
+    for (uint64_t g = 0; g < 2 * n; g += 2) { /* they take turns */
+        CHECK_INT(tokmap_loader_locate(l, g, &a, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_locate(l, g + 1, &b, &err), TOKMAP_OK);
+        CHECK(a.source == 0 && b.source == 1);
+        same_copy += a.window == b.window;
+    }
+    CHECK(same_copy < 8);
+    tokmap_loader_close(l);
+    close_all();
+}
+
+/* ---- Parts and copies ---- */
+
+static void check_gathered(const tokmap_batch *b, const tokmap_gather_options *o)
+{
+    const uint32_t *ids = o->inputs;
+    const int64_t *inputs = o->inputs, *labels = o->labels;
+    for (size_t i = 0; i < b->n_rows; i++) {
+        const tokmap_row *row = &b->rows[i];
+        for (uint32_t k = 0; k <= LENGTH && o->format == TOKMAP_GATHER_TOKENS; k++)
+            CHECK_EQ(ids[i * (LENGTH + 1) + k], k < row->n_tokens ? corpus_id(row, k) : 77);
+        for (uint32_t k = 0; k < LENGTH && o->format == TOKMAP_GATHER_I64; k++) {
+            const bool counts = k + 1 < row->n_tokens && (!o->mask_labels || row->loss_mask[k]);
+            CHECK_INT(inputs[i * LENGTH + k], k + 1 < row->n_tokens ? corpus_id(row, k) : 77);
+            CHECK_INT(labels[i * LENGTH + k], counts ? (int64_t)corpus_id(row, k + 1) : -100);
+        }
+    }
+}
+
+TEST(rows_tell_of_their_documents_and_copies_hold_them)
+{
+    static uint32_t tokens[9 * (LENGTH + 1)];
+    static int64_t inputs[9 * LENGTH], labels[9 * LENGTH];
+    open_all();
+    for (int mode = 0; mode < N_MODES; mode++) {
+        setup s;
+        tokmap_batch b;
+        tokmap_error err;
+        set_up(&s, 2);
+        set_mode(&s.options, mode);
+        s.sources[1].masked = mode % 2;
+        read_somehow(&s.options);
+        s.options.batch_rows = 9;
+        s.options.row_parts = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS |
+                              TOKMAP_ROW_DOCUMENT_IDS | TOKMAP_ROW_LOSS_MASK;
+        tokmap_loader *l = corpus_open_loader(&s.options);
+        for (int step = 0; step < 60; step++) {
+            expect_next(l, &b);
+            CHECK_EQ(b.token_bytes, 4);
+            for (uint32_t i = 0; i < 9; i++)
+                corpus_check_parts(shape_of(&b.rows[i]), &b.rows[i], LENGTH,
+                                   b.rows[i].source == 1 && mode % 2);
+            tokmap_gather_options o = {
+                .struct_size = sizeof o, .inputs = tokens, .pad_id = 77, .ignore_index = -100};
+            CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
+            check_gathered(&b, &o);
+            o.format = TOKMAP_GATHER_I64;
+            o.inputs = inputs;
+            o.labels = labels;
+            for (o.mask_labels = 0; o.mask_labels < 2; o.mask_labels++) {
+                CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
+                check_gathered(&b, &o);
+            }
+        }
+        tokmap_loader_close(l);
+    }
+    close_all();
+}
+
+/* ---- Ways of reading ---- */
+
+/* Lines of a file of /proc, or entries of a folder: maps, descriptors, threads. */
+static size_t count_of(const char *path)
+{
+    size_t n = 0;
+    char line[512];
+    FILE *f = strstr(path, "maps") ? fopen(path, "r") : NULL;
+    DIR *folder = f ? NULL : opendir(path);
+    while (f && fgets(line, sizeof line, f))
+        n++;
+    while (folder && readdir(folder))
+        n++;
+    if (f)
+        fclose(f);
+    if (folder)
+        closedir(folder);
+    return n;
+}
+
+TEST(opening_and_closing_leaves_nothing)
+{
+    static const char *const paths[] = {"/proc/self/fd", "/proc/self/task", "/proc/self/maps"};
+    size_t before[3] = {0};
+    const int n = check_sanitized() ? 300 : check_long() ? 10000 : 1000;
+    open_all();
+    for (int i = 0; i < n + 50; i++) {
+        setup s;
+        tokmap_batch b;
+        set_up(&s, 2);
+        set_mode(&s.options, i % N_MODES);
+        read_somehow(&s.options);
+        tokmap_loader *l = corpus_open_loader(&s.options);
+        if (i % 3)
+            expect_next(l, &b);
+        tokmap_loader_close(l);
+        for (int k = 0; k < 3 && i == 49; k++) /* libraries have made themselves at home by now */
+            before[k] = count_of(paths[k]);
+    }
+    CHECK_EQ(count_of(paths[0]), before[0]);
+    for (int i = 0; i < 1000 && count_of(paths[1]) != before[1]; i++)
+        usleep(1000); /* one that was joined may still be going */
+    CHECK_EQ(count_of(paths[1]), before[1]);
+    CHECK(check_sanitized() || count_of(paths[2]) <= before[2] + 4); /* malloc may have grown */
+    close_all();
+}
+
+static tokmap_io way_taken(tokmap_io wanted)
+{
+    setup s;
+    set_up(&s, 2);
+    s.options.io = wanted;
+    tokmap_loader *l = corpus_open_loader(&s.options);
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader_get_info(l, &info);
+    tokmap_loader_close(l);
+    return info.io;
+}
+
+TEST(the_way_that_is_asked_for_is_taken_or_the_next_one)
+{
+    open_all();
+    unsetenv("TOKMAP_IO");
+    CHECK_INT(way_taken(TOKMAP_IO_MAP), TOKMAP_IO_MAP);
+    CHECK_INT(way_taken(TOKMAP_IO_POPULATE), TOKMAP_IO_POPULATE);
+    CHECK_INT(way_taken(TOKMAP_IO_READ), TOKMAP_IO_READ);
+    CHECK_INT(way_taken(TOKMAP_IO_AUTO), TOKMAP_IO_MAP); /* it was just written, and looked at */
+    const tokmap_io direct = way_taken(TOKMAP_IO_DIRECT);
+    CHECK(direct == TOKMAP_IO_DIRECT || direct == TOKMAP_IO_POPULATE);
+    printf("note DIRECT %s\n", direct == TOKMAP_IO_DIRECT ? "works" : "does not work here");
+    setenv("TOKMAP_IO", "read", 1);
+    CHECK_INT(way_taken(TOKMAP_IO_MAP), TOKMAP_IO_READ);
+    setenv("TOKMAP_IO", "fast", 1);
+    setup s;
+    set_up(&s, 1);
+    tokmap_loader *l;
+    tokmap_error err;
+    CHECK_INT(tokmap_loader_open(&l, &s.options, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "TOKMAP_IO is 'fast'") != NULL);
+    unsetenv("TOKMAP_IO");
+    close_all();
+}
+
+/* The last advice about how data are read, in front of the system. */
+static int map_advice, file_advice;
+
+int madvise(void *at, size_t n_bytes, int advice)
+{
+    if (advice == MADV_RANDOM || advice == MADV_NORMAL)
+        map_advice = advice;
+    return (int)syscall(SYS_madvise, at, n_bytes, advice);
+}
+
+static int note_file_advice(int advice)
+{
+    if (advice == POSIX_FADV_RANDOM || advice == POSIX_FADV_NORMAL)
+        file_advice = advice;
+    return 0;
+}
+
+int posix_fadvise(int fd, off_t offset, off_t n_bytes, int advice)
+{
+    (void)fd, (void)offset, (void)n_bytes;
+    return note_file_advice(advice);
+}
+
+int posix_fadvise64(int fd, off_t offset, off_t n_bytes, int advice)
+{
+    (void)fd, (void)offset, (void)n_bytes;
+    return note_file_advice(advice);
+}
+
+TEST(advice_to_the_page_cache_outlives_another_batch_and_ends_with_the_loader)
+{
+    open_all();
+    for (tokmap_io io = TOKMAP_IO_POPULATE; io <= TOKMAP_IO_READ; io++) {
+        const bool mapped = io == TOKMAP_IO_POPULATE;
+        setup s;
+        tokmap_error err;
+        set_up(&s, 1);
+        s.options.io = io;
+        tokmap_loader *l = corpus_open_loader(&s.options);
+        for (uint32_t n_rows = 3; n_rows < 6; n_rows++) {
+            CHECK_INT(tokmap_loader_set_batch(l, 0, 1, n_rows, &err), TOKMAP_OK);
+            CHECK(mapped ? map_advice == MADV_RANDOM : file_advice == POSIX_FADV_RANDOM);
+        }
+        tokmap_loader_close(l);
+        CHECK(mapped ? map_advice == MADV_NORMAL : file_advice == POSIX_FADV_NORMAL);
+    }
+    close_all();
+}
+
+/* Cut while it is read, then whole again. */
+TEST(a_file_that_is_cut_is_an_error_and_not_the_end_of_the_process)
+{
+    static uint8_t tokens[2 * 1003];
+    char path[700];
+    open_all();
+    snprintf(path, sizeof path, "%s.bin", first.path);
+    for (tokmap_io io = TOKMAP_IO_DIRECT; io <= TOKMAP_IO_READ; io++) {
+        setup s;
+        tokmap_batch b;
+        tokmap_error err = {0};
+        uint8_t state[TOKMAP_STATE_BYTES];
+        set_up(&s, 1);
+        s.options.io = io;
+        s.options.look_ahead = 2;
+        tokmap_loader *l = corpus_open_loader(&s.options);
+        expect_next(l, &b);
+        FILE *f = fopen(path, "rb");
+        CHECK(fread(tokens, 1, sizeof tokens, f) == sizeof tokens);
+        fclose(f);
+        CHECK(truncate(path, 0) == 0);
+        tokmap_status status = TOKMAP_OK;
+        b = (tokmap_batch){.struct_size = sizeof b};
+        for (int i = 0; i < 20 && status == TOKMAP_OK; i++)
+            status = tokmap_loader_next(l, &b, &err);
+        CHECK_INT(status, TOKMAP_ERR_IO);
+        CHECK(strstr(err.text, "first.bin") != NULL);
+        const uint64_t at = tokmap_loader_position(l);
+        CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_loader_next(l, &b, &err), TOKMAP_ERR_IO);
+        CHECK_EQ(tokmap_loader_position(l), at);
+        f = fopen(path, "r+b");
+        CHECK(fwrite(tokens, 1, sizeof tokens, f) == sizeof tokens);
+        fclose(f);
+        for (int i = 0; i < 100; i++) {
+            expect_next(l, &b);
+            corpus_check_tokens(shape_of(b.rows), b.rows);
+        }
+        tokmap_loader_close(l);
+    }
+    close_all();
+}

@@ -1,0 +1,154 @@
+/* test_loader_many - loaders of many sources and many stages: what open costs, in instructions and
+ * in memory. */
+#include <malloc.h>
+#include <unistd.h>
+
+#include "support/loader_corpus.h"
+
+enum {
+    MAX_SOURCES = 4096,
+    MAX_STAGES = 100
+};
+
+static corpus_shape corpus = {.name = "many", .n_tokens = 500, .token_bytes = 2};
+static const tokmap_dataset *dataset;
+static tokmap_loader_source sources[MAX_SOURCES];
+static tokmap_loader_stage stages[MAX_STAGES];
+static double weights[MAX_STAGES][3];
+
+static tokmap_loader_options options_for(size_t n_sources)
+{
+    dataset = corpus.ds;
+    for (size_t k = 0; k < n_sources; k++)
+        sources[k] = (tokmap_loader_source){.datasets = &dataset, .n_datasets = 1, .weight = 1};
+    return (tokmap_loader_options){.struct_size = sizeof(tokmap_loader_options),
+                                   .sources = sources,
+                                   .n_sources = n_sources,
+                                   .sequence_length = 16,
+                                   .batch_rows = 4,
+                                   .io = TOKMAP_IO_MAP};
+}
+
+/* ---- Memory ---- */
+
+/* The first test: what others free and malloc keeps for the thread still counts as allocated. */
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+
+static uint64_t n_allocated(void)
+{
+    const struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+}
+
+/* resident_bytes are what open allocates, but for what malloc adds. */
+static void check_bytes(const tokmap_loader_options *o, uint64_t most)
+{
+    const uint64_t before = n_allocated();
+    tokmap_loader *l = corpus_open_loader(o);
+    const uint64_t n = n_allocated() - before;
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader_get_info(l, &info);
+    if (info.resident_bytes > n || n > info.resident_bytes * 1.1 + 1000 || n > most)
+        CHECK_FAIL("%" PRIu64 " resident bytes, %" PRIu64 " allocated, at most %" PRIu64,
+                   info.resident_bytes, n, most);
+    tokmap_loader_close(l);
+}
+
+TEST(resident_bytes_are_what_open_allocates)
+{
+    if (check_sanitized())
+        SKIP("sanitizers allocate otherwise");
+    corpus_cut(&corpus, 30);
+    corpus_open(&corpus);
+    tokmap_loader_options o = options_for(1);
+    check_bytes(&o, 8192);
+    o = options_for(MAX_SOURCES);
+    check_bytes(&o, MAX_SOURCES * 1300);
+    o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+    check_bytes(&o, MAX_SOURCES * 1300);
+    o = options_for(MAX_SOURCES);
+    o.io = TOKMAP_IO_POPULATE;
+    check_bytes(&o, MAX_SOURCES * 2000);
+    o.shuffle = TOKMAP_SHUFFLE_BLOCK;
+    check_bytes(&o, MAX_SOURCES * 2500);
+    o = options_for(3);
+    o.io = TOKMAP_IO_POPULATE;
+    o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
+    o.row_parts = TOKMAP_ROW_DOCUMENTS;
+    check_bytes(&o, 100000);
+    o = options_for(3);
+    o.stages = stages;
+    o.n_stages = MAX_STAGES;
+    for (size_t i = 0; i < MAX_STAGES; i++) {
+        weights[i][0] = 1 + 1 / ((double)i + 0.37);
+        weights[i][1] = 1 + (double)i / 7;
+        weights[i][2] = 300 / (1000.0 - (double)i);
+        stages[i] = (tokmap_loader_stage){1000 * (i + 1), weights[i]};
+    }
+    check_bytes(&o, 11000000);
+    for (size_t i = 0; i < MAX_STAGES; i++)
+        stages[i].weights = weights[i % 2];
+    check_bytes(&o, 250000);
+    corpus_close(&corpus);
+}
+
+#endif
+
+/* ---- Instructions ---- */
+
+static void open_many(size_t n_sources)
+{
+    corpus_cut(&corpus, 30);
+    corpus_open(&corpus);
+    const tokmap_loader_options o = options_for(n_sources);
+    tokmap_loader_close(corpus_open_loader(&o));
+    corpus_close(&corpus);
+}
+
+TEST(open_1024)
+{
+    open_many(1024);
+}
+
+TEST(open_2048)
+{
+    open_many(2048);
+}
+
+TEST(open_4096)
+{
+    open_many(4096);
+}
+
+/* Of a test of this program. 0: there is no valgrind. */
+static uint64_t n_instructions(const char *test)
+{
+    char command[1000], line[1000];
+    uint64_t n = 0;
+    snprintf(command, sizeof command,
+             "valgrind --tool=callgrind --callgrind-out-file=/dev/null /proc/%d/exe %s 2>&1",
+             (int)getpid(), test);
+    FILE *output = popen(command, "r");
+    CHECK(output);
+    while (fgets(line, sizeof line, output)) {
+        const char *at = strstr(line, "Collected : ");
+        if (at)
+            n = strtoull(at + strlen("Collected : "), NULL, 10);
+    }
+    pclose(output);
+    return n;
+}
+
+/* What 2,048 more sources cost, after what 1,024 more cost: twice as much, and four times where
+ * each is compared with all before it. */
+TEST(open_takes_as_long_for_each_of_many_sources)
+{
+    if (check_sanitized())
+        SKIP("sanitizers count along");
+    const uint64_t n1 = n_instructions("open_1024");
+    if (n1 == 0)
+        SKIP("there is no valgrind, which counts instructions");
+    const uint64_t n2 = n_instructions("open_2048"), n4 = n_instructions("open_4096");
+    if ((n4 - n2) * 10 > (n2 - n1) * 26)
+        CHECK_FAIL("%" PRIu64 ", %" PRIu64 " and %" PRIu64 " instructions", n1, n2, n4);
+}

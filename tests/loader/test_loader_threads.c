@@ -1,0 +1,146 @@
+/* test_loader_threads - a loader that two threads use at the same time says so, and one that they
+ * use in turn does not. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support/faults.h"
+#include "loader/loader.h"
+#include "support/loader_corpus.h"
+
+static corpus_shape data = {.name = "data", .n_tokens = 1003, .token_bytes = 2};
+static const tokmap_dataset *datasets[1];
+static tokmap_loader_source source;
+
+static tokmap_loader *open_loader(tokmap_io io)
+{
+    datasets[0] = data.ds;
+    source = (tokmap_loader_source){.datasets = datasets, .n_datasets = 1};
+    const tokmap_loader_options o = {.struct_size = sizeof o,
+                                     .sources = &source,
+                                     .n_sources = 1,
+                                     .sequence_length = 7,
+                                     .batch_rows = 2,
+                                     .io = io};
+    unsetenv("TOKMAP_IO");
+    return corpus_open_loader(&o);
+}
+
+static void expect_next(tokmap_loader *l)
+{
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    if (tokmap_loader_next(l, &b, &err))
+        CHECK_FAIL("%s", err.text);
+    for (uint32_t r = 0; r < b.n_rows; r++)
+        corpus_check_tokens(&data, &b.rows[r]);
+}
+
+static void expect_shared(tokmap_status status, const tokmap_error *err)
+{
+    CHECK_INT(status, TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(err->status, TOKMAP_ERR_ARGUMENT);
+    if (!strstr(err->text, "two threads"))
+        CHECK_FAIL("%s", err->text);
+}
+
+/* Every call that has a status. */
+static void expect_all_refused(tokmap_loader *l)
+{
+    uint8_t state[TOKMAP_STATE_BYTES] = {0};
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_loader_source_info info = {.struct_size = sizeof info};
+    tokmap_sample sample;
+    tokmap_error err;
+    expect_shared(tokmap_loader_next(l, &b, &err), &err);
+    expect_shared(tokmap_loader_seek(l, 0, &err), &err);
+    expect_shared(tokmap_loader_set_batch(l, 0, 1, 3, &err), &err);
+    expect_shared(tokmap_loader_save(l, state, &err), &err);
+    expect_shared(tokmap_loader_restore(l, state, &err), &err);
+    expect_shared(tokmap_loader_locate(l, 0, &sample, &err), &err);
+    CHECK_INT(tokmap_loader_get_source(l, 0, &info), TOKMAP_ERR_ARGUMENT);
+}
+
+static void *next_in_thread(void *loader)
+{
+    static tokmap_status status;
+    tokmap_batch b = {.struct_size = sizeof b};
+    status = tokmap_loader_next(loader, &b, NULL);
+    return &status;
+}
+
+/* Reads wait until the test has looked. */
+static atomic_int held, n_held;
+
+static int hold(int fd, uint64_t offset, size_t n_bytes)
+{
+    (void)fd, (void)offset, (void)n_bytes;
+    n_held++;
+    while (held)
+        usleep(100);
+    return 0;
+}
+
+TEST(a_call_while_another_thread_is_in_one_is_refused_and_harms_nothing)
+{
+    corpus_open(&data);
+    held = 1;
+    fault.pread_hook = hold;
+    tokmap_loader *l = open_loader(TOKMAP_IO_READ);
+    pthread_t thread;
+    void *status;
+    CHECK(pthread_create(&thread, NULL, next_in_thread, l) == 0);
+    while (n_held == 0 || !atomic_load(&l->inside))
+        usleep(100);
+    expect_all_refused(l);
+    held = 0;
+    CHECK(pthread_join(thread, &status) == 0);
+    CHECK_INT(*(tokmap_status *)status, TOKMAP_OK);
+    CHECK_EQ(tokmap_loader_position(l), 2);
+    expect_next(l); /* in turn */
+    CHECK(pthread_create(&thread, NULL, next_in_thread, l) == 0);
+    CHECK(pthread_join(thread, &status) == 0);
+    CHECK_INT(*(tokmap_status *)status, TOKMAP_OK);
+    expect_next(l);
+    CHECK_EQ(tokmap_loader_position(l), 8);
+    tokmap_loader_close(l);
+    fault.pread_hook = NULL;
+    corpus_close(&data);
+}
+
+/* Two that entered in the same moment, before either saw the other. */
+TEST(who_leaves_a_call_that_another_thread_entered_is_told)
+{
+    corpus_open(&data);
+    tokmap_loader *l = open_loader(TOKMAP_IO_MAP);
+    const uint8_t marks[2] = {0};
+    tokmap_error err;
+    for (int first = 0; first < 2; first++) {
+        CHECK_INT(tokmap_i_loader_enter(l, &marks[0], &err), TOKMAP_OK);
+        l->inside = (uintptr_t)&marks[1];
+        if (first)
+            expect_shared(tokmap_i_loader_leave(l, &marks[0], TOKMAP_OK, &err), &err);
+        CHECK_INT(tokmap_i_loader_leave(l, &marks[1], TOKMAP_OK, &err), TOKMAP_OK);
+        if (!first)
+            expect_shared(tokmap_i_loader_leave(l, &marks[0], TOKMAP_OK, &err), &err);
+        expect_next(l);
+    }
+    tokmap_loader_close(l);
+    corpus_close(&data);
+}
+
+/* What two threads did to the steps that are read ahead is no damage of a file. */
+TEST(rows_that_were_read_for_another_sample_are_no_damage)
+{
+    corpus_open(&data);
+    tokmap_loader *l = open_loader(TOKMAP_IO_READ);
+    tokmap_batch b = {.struct_size = sizeof b};
+    tokmap_error err;
+    expect_next(l);
+    l->next_sample += 2; /* as two calls of next would, of which one got the rows */
+    expect_shared(tokmap_loader_next(l, &b, &err), &err);
+    expect_next(l);
+    tokmap_loader_close(l);
+    corpus_close(&data);
+}

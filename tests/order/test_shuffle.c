@@ -1,0 +1,204 @@
+/* The shuffle modes of docs/FORMAT.md, section 10.4. */
+#include "support/check.h"
+
+#include "order/shuffle.h"
+
+enum {
+    MAX_WINDOWS = 70000
+};
+
+static tokmap_i_shuffle shuffle(tokmap_i_shuffle_mode mode, uint64_t n, uint64_t block,
+                                uint64_t group, uint64_t seed)
+{
+    tokmap_i_shuffle s = {.mode = mode, .id = {seed, 77, 1}, .n_windows = n};
+    s.block_windows = block;
+    s.group_blocks = group;
+    tokmap_i_shuffle_init(&s);
+    return s;
+}
+
+static uint64_t permuted(const tokmap_i_shuffle *s, uint64_t x, uint64_t n, const uint64_t *key)
+{
+    tokmap_i_permutation p;
+    tokmap_i_permutation_init(&p, n, tokmap_i_order_key(&s->id, key[0], key[1], key[2]));
+    return tokmap_i_permute(&p, x);
+}
+
+/* Section 10.4 as it stands there; keeps nothing from call to call. */
+static uint64_t plain_window(const tokmap_i_shuffle *s, uint64_t e, uint64_t x)
+{
+    const uint64_t n = s->n_windows, b = s->block_windows, m = s->group_blocks;
+    if (s->mode == TOKMAP_I_SHUFFLE_NONE)
+        return x;
+    if (s->mode == TOKMAP_I_SHUFFLE_FULL)
+        return permuted(s, x, n, (uint64_t[]){1, e, 0});
+    const uint64_t c = x / (b * m), left = n - c * b * m, size = b * m < left ? b * m : left;
+    const uint64_t o = permuted(s, x % (b * m), size, (uint64_t[]){3, e, c});
+    uint64_t place = c * m + o / b;
+    if (place < n / b)
+        place = permuted(s, place, n / b, (uint64_t[]){2, e, 0});
+    return (place * b + o % b + tokmap_i_scale(tokmap_i_order_key(&s->id, 4, e, 0), n)) % n;
+}
+
+/* Every window once; the place of each is where it came from; the rule gives the same. */
+static void check_epoch(tokmap_i_shuffle *s, uint64_t epoch)
+{
+    static bool seen[MAX_WINDOWS];
+    const tokmap_i_shuffle fresh = *s;
+    const uint64_t n = s->n_windows;
+    memset(seen, 0, sizeof seen);
+    for (uint64_t x = 0; x < n; x++) {
+        const uint64_t w = tokmap_i_shuffle_window(s, epoch, x);
+        CHECK(w < n && !seen[w]);
+        CHECK_EQ(w, plain_window(s, epoch, x));
+        seen[w] = true;
+        tokmap_i_shuffle other = fresh;
+        if (x % 97 == 0)
+            CHECK_EQ(tokmap_i_shuffle_place(&other, epoch, w), x);
+    }
+    for (uint64_t w = 0; w < n; w++)
+        CHECK_EQ(tokmap_i_shuffle_window(s, epoch, tokmap_i_shuffle_place(s, epoch, w)), w);
+}
+
+/* The windows of a group stand in at most M runs, and one more where a block joins the end to the
+ * beginning. */
+static void check_runs(tokmap_i_shuffle *s, uint64_t epoch)
+{
+    static uint32_t group_of[MAX_WINDOWS];
+    const uint64_t n = s->n_windows, n_in_group = s->block_windows * s->group_blocks;
+    const uint64_t n_groups = (n + n_in_group - 1) / n_in_group;
+    uint64_t *n_runs = calloc(n_groups, sizeof *n_runs);
+    for (uint64_t x = 0; x < n; x++)
+        group_of[tokmap_i_shuffle_window(s, epoch, x)] = (uint32_t)(x / n_in_group);
+    for (uint64_t w = 0; w < n; w++)
+        n_runs[group_of[w]] += w == 0 || group_of[w] != group_of[w - 1];
+    uint64_t most = 0;
+    for (uint64_t c = 0; c < n_groups; c++)
+        most = n_runs[c] > most ? n_runs[c] : most;
+    free(n_runs);
+    CHECK(most <= s->group_blocks + 1);
+}
+
+static void check_shape(uint64_t n, uint64_t block, uint64_t group)
+{
+    tokmap_i_shuffle s = shuffle(TOKMAP_I_SHUFFLE_BLOCK, n, block, group, n + block);
+    for (uint64_t epoch = 0; epoch < 3; epoch++) {
+        check_epoch(&s, epoch);
+        check_runs(&s, epoch);
+    }
+}
+
+TEST(block_mode_gives_every_window_once_and_reads_m_blocks_a_group)
+{
+    static const uint64_t blocks[] = {1, 2, 3, 7, 16, 100};
+    static const uint64_t groups[] = {1, 2, 3, 5, 1000, (uint64_t)1 << 40};
+    for (size_t i = 0; i < 36; i++) {
+        const uint64_t block = blocks[i / 6], group = groups[i % 6];
+        for (uint64_t k = 0; k <= 12; k += k < 3 ? 1 : 3)
+            for (uint64_t n = k > 0 ? k * block - 1 : 1; n <= k * block + 1; n++)
+                if (n > 0)
+                    check_shape(n, block, group);
+    }
+}
+
+TEST(block_mode_holds_for_larger_sources)
+{
+    check_shape(1, 1, 1);
+    check_shape(5, 1000, 1);
+    check_shape(5, (uint64_t)1 << 48, 1);
+    check_shape(5, 1, (uint64_t)1 << 48);
+    check_shape(9999, 64, 16);
+    check_shape(10000, 100, 10);
+    if (check_long()) {
+        check_shape(65535, 1024, 8);
+        check_shape(65536, 1024, 8);
+        check_shape(65537, 1024, 8);
+        check_shape(69999, 1, 3);
+    }
+}
+
+TEST(full_and_none_give_every_window_once)
+{
+    for (uint64_t n = 1; n < 12000; n = n * 3 + n % 2) {
+        tokmap_i_shuffle full = shuffle(TOKMAP_I_SHUFFLE_FULL, n, 0, 0, n);
+        tokmap_i_shuffle none = shuffle(TOKMAP_I_SHUFFLE_NONE, n, 0, 0, n);
+        for (uint64_t epoch = 0; epoch < 3; epoch++) {
+            check_epoch(&full, epoch);
+            check_epoch(&none, epoch);
+            CHECK_EQ(tokmap_i_shuffle_window(&none, epoch, n - 1), n - 1);
+        }
+    }
+}
+
+TEST(sources_of_2_48_windows_go_there_and_back)
+{
+    const uint64_t n = TOKMAP_I_PERMUTE_MAX;
+    for (uint64_t i = 0; i < 4000; i++) {
+        const uint64_t size = n - i % 3, block = (uint64_t)1 << i % 49, epoch = i / 100;
+        const uint64_t group = i % 2 ? 1 : n / block;
+        tokmap_i_shuffle s =
+            shuffle(i % 5 ? TOKMAP_I_SHUFFLE_BLOCK : TOKMAP_I_SHUFFLE_FULL, size, block, group, i);
+        const uint64_t x = i % 7 ? tokmap_i_scale(tokmap_i_mix(i), size) : size - 1;
+        const uint64_t w = tokmap_i_shuffle_window(&s, epoch, x);
+        CHECK(w < size);
+        CHECK_EQ(w, plain_window(&s, epoch, x));
+        tokmap_i_shuffle_init(&s);
+        CHECK_EQ(tokmap_i_shuffle_place(&s, epoch, w), x);
+    }
+}
+
+/* Going to and fro between epochs and groups, the largest epoch first: kept keys never show. */
+TEST(what_was_asked_before_does_not_matter)
+{
+    for (uint64_t mode = 0; mode < 3; mode++) {
+        tokmap_i_shuffle s = shuffle((tokmap_i_shuffle_mode)mode, 1000, 16, 4, mode);
+        for (uint64_t i = 0; i < 5000; i++) {
+            const uint64_t epoch = (tokmap_i_mix(i) % 3) - 1;
+            const uint64_t x = tokmap_i_mix(i + 5000) % 1000;
+            const uint64_t w = plain_window(&s, epoch, x);
+            if (i % 2 == 0)
+                CHECK_EQ(tokmap_i_shuffle_window(&s, epoch, x), w);
+            else
+                CHECK_EQ(tokmap_i_shuffle_place(&s, epoch, w), x);
+        }
+    }
+}
+
+static uint64_t n_equal(tokmap_i_shuffle *a, uint64_t epoch_a, tokmap_i_shuffle *b,
+                        uint64_t epoch_b)
+{
+    uint64_t n = 0;
+    for (uint64_t x = 0; x < a->n_windows; x++)
+        n += tokmap_i_shuffle_window(a, epoch_a, x) == tokmap_i_shuffle_window(b, epoch_b, x);
+    return n;
+}
+
+TEST(epochs_seeds_and_copies_differ)
+{
+    for (uint64_t mode = 0; mode <= 2; mode += 2) {
+        tokmap_i_shuffle a = shuffle((tokmap_i_shuffle_mode)mode, 5000, 8, 8, 1), same = a;
+        tokmap_i_shuffle seed = shuffle((tokmap_i_shuffle_mode)mode, 5000, 8, 8, 2);
+        tokmap_i_shuffle copy = a, source = a;
+        copy.id.copy++;
+        source.id.source_id++;
+        CHECK_EQ(n_equal(&a, 3, &same, 3), 5000);
+        CHECK(n_equal(&a, 0, &same, 1) < 12);
+        CHECK(n_equal(&a, 1, &seed, 0) < 12);
+        CHECK(n_equal(&a, 1, &seed, 1) < 12);
+        CHECK(n_equal(&a, 1, &copy, 1) < 12);
+        CHECK(n_equal(&a, 1, &source, 1) < 12);
+    }
+}
+
+/* Over many epochs each window begins a block about as often as any other. */
+TEST(blocks_begin_elsewhere_in_every_epoch)
+{
+    tokmap_i_shuffle s = shuffle(TOKMAP_I_SHUFFLE_BLOCK, 100, 10, 2, 9);
+    uint32_t n_first[10] = {0};
+    for (uint64_t epoch = 0; epoch < 1000; epoch++) {
+        tokmap_i_shuffle_window(&s, epoch, 0);
+        n_first[s.rotation % 10]++;
+    }
+    for (int i = 0; i < 10; i++)
+        CHECK(n_first[i] > 60 && n_first[i] < 140);
+}

@@ -1,0 +1,500 @@
+/* The stage and its kernel on a real device: `make gpu-test`. Skips without one. */
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include "stage/driver.h"
+#include "stage/expand.h"
+#include "expand_ptx.h"
+#include "system/platform_library.h"
+#include "stage/slot_image.h"
+#include "stage/stage_case.h"
+
+/* What a caller's own code does with the driver. */
+static struct {
+    const tokmap_i_driver *driver;
+    void *context;
+    int (*get_context)(void **context);
+    int (*set_context)(void *context);
+    int (*create_stream)(void **stream, unsigned flags);
+    int (*wait_for_all)(void);
+    int (*download)(void *to, uint64_t from, size_t n_bytes);
+    int (*upload)(uint64_t to, const void *from, size_t n_bytes);
+    int (*copy_on_device)(uint64_t to, uint64_t from, size_t n_bytes, void *stream);
+    int (*set)(uint64_t at, unsigned char value, size_t n_bytes);
+    int (*begin_capture)(void *stream, int mode);
+    int (*end_capture)(void *stream, void **graph);
+    int (*make_graph)(void **runnable, void *graph, unsigned long long flags);
+    int (*launch_graph)(void *runnable, void *stream);
+} gpu;
+
+static void need(int error, const char *what)
+{
+    const char *text = "";
+    if (error && gpu.driver->get_error_text(error, &text))
+        text = "?";
+    if (error)
+        CHECK_FAIL("%s: error %d, %s", what, error, text);
+}
+
+static void find(void *library, const char *name, void *function)
+{
+    if (!tokmap_i_library_find(library, name, function))
+        CHECK_FAIL("the driver has no %s", name);
+}
+
+static void open_gpu(void)
+{
+    tokmap_error err;
+    char why[200];
+    int device = 0;
+    if (tokmap_i_driver_find(&gpu.driver, &err))
+        SKIP("no device: %s", err.text);
+    if (gpu.context)
+        return;
+    void *library = tokmap_i_library_open("libcuda.so.1", why, sizeof why);
+    find(library, "cuCtxGetCurrent", &gpu.get_context);
+    find(library, "cuCtxSetCurrent", &gpu.set_context);
+    find(library, "cuStreamCreate", &gpu.create_stream);
+    find(library, "cuCtxSynchronize", &gpu.wait_for_all);
+    find(library, "cuMemcpyDtoH_v2", &gpu.download);
+    find(library, "cuMemcpyHtoD_v2", &gpu.upload);
+    find(library, "cuMemcpyDtoDAsync_v2", &gpu.copy_on_device);
+    find(library, "cuMemsetD8_v2", &gpu.set);
+    find(library, "cuStreamBeginCapture_v2", &gpu.begin_capture);
+    find(library, "cuStreamEndCapture", &gpu.end_capture);
+    find(library, "cuGraphInstantiateWithFlags", &gpu.make_graph);
+    find(library, "cuGraphLaunch", &gpu.launch_graph);
+    need(gpu.driver->get_device(&device, 0), "device 0");
+    need(gpu.driver->retain_context(&gpu.context, device), "its context");
+    need(gpu.set_context(gpu.context), "entering it");
+}
+
+static tokmap_cuda *open_stage(tokmap_loader *l, tokmap_cuda_options o)
+{
+    tokmap_cuda *s = NULL;
+    tokmap_error err;
+    o.struct_size = sizeof o;
+    o.loader = l;
+    if (tokmap_cuda_open(&s, &o, &err))
+        CHECK_FAIL("%s", err.text);
+    return s;
+}
+
+static void next(tokmap_cuda *s, tokmap_cuda_batch *b, void *stream)
+{
+    tokmap_error err;
+    *b = (tokmap_cuda_batch){.struct_size = sizeof *b};
+    if (tokmap_cuda_next(s, b, stream, &err))
+        CHECK_FAIL("%s", err.text);
+}
+
+static void release(tokmap_cuda *s, const tokmap_cuda_batch *b, void *stream)
+{
+    tokmap_error err;
+    if (tokmap_cuda_release(s, b, stream, &err))
+        CHECK_FAIL("%s", err.text);
+}
+
+static void *new_stream(void)
+{
+    void *stream;
+    need(gpu.create_stream(&stream, TOKMAP_I_STREAM_NON_BLOCKING), "a stream");
+    return stream;
+}
+
+static uint64_t allocate(size_t n_bytes)
+{
+    uint64_t address;
+    need(gpu.driver->allocate(&address, n_bytes), "device memory");
+    need(gpu.set(address, 0xA5, n_bytes), "filling it");
+    need(gpu.wait_for_all(), "its end"); /* streams of the tests do not wait for the default one */
+    return address;
+}
+
+/* ---- The kernel ---- */
+
+enum {
+    MAX_KERNEL_ROWS = 5,
+    MAX_KERNEL_LENGTH = 5000
+};
+
+typedef struct kernel_rows {
+    tokmap_row rows[MAX_KERNEL_ROWS];
+    uint8_t tokens[MAX_KERNEL_ROWS][4 * MAX_KERNEL_LENGTH + 32];
+    int32_t borders[MAX_KERNEL_ROWS][MAX_KERNEL_LENGTH + 1];
+    uint8_t masks[MAX_KERNEL_ROWS][MAX_KERNEL_LENGTH];
+} kernel_rows;
+
+static void make_row(kernel_rows *all, uint32_t r, uint32_t length)
+{
+    const uint32_t width = corpus_any(2) ? 4 : 2, shift = corpus_any(16 / width) * width;
+    const uint32_t n = corpus_any(2) || length == 1 ? length : 1 + corpus_any(length);
+    tokmap_row *row = &all->rows[r];
+    for (size_t i = 0; i < sizeof all->tokens[r]; i++)
+        all->tokens[r][i] = (uint8_t)corpus_any(256);
+    for (uint32_t i = 0; i < length; i++)
+        all->masks[r][i] = corpus_any(3) > 0;
+    *row = (tokmap_row){.tokens = all->tokens[r] + shift,
+                        .n_tokens = n + 1,
+                        .token_bytes = width,
+                        .cu_seqlens = all->borders[r],
+                        .loss_mask = corpus_any(2) ? all->masks[r] : NULL};
+    const uint32_t mean = 1 + corpus_any(corpus_any(2) ? 3 : length);
+    for (uint32_t at = 0; at < n; at += 1 + corpus_any(2 * mean))
+        all->borders[r][row->n_documents++] = (int32_t)at;
+    all->borders[r][row->n_documents] = (int32_t)n;
+}
+
+/* All outputs of one job, on the device and by the twin. */
+static void compare(const kernel_rows *all, const tokmap_i_image_shape *shape)
+{
+    const size_t n = (size_t)shape->n_rows * shape->length;
+    const size_t sizes[] = {n * 8, n * 4, n * 4, n * 4, (n + 1) * 4};
+    const uint64_t n_bytes = tokmap_i_image_bytes(shape);
+    void *module, *function, *mine[5], *theirs[5];
+    uint64_t outputs[5];
+    tokmap_i_image image = {.memory = aligned_alloc(64, round_up(n_bytes, 64))};
+    CHECK(image.memory != NULL);
+    CHECK(tokmap_i_image_begin(&image, shape, all->rows));
+    for (uint32_t r = 0; r < shape->n_rows; r++)
+        memcpy(tokmap_i_image_tokens(&image, r), all->rows[r].tokens,
+               (size_t)all->rows[r].n_tokens * all->rows[r].token_bytes);
+    tokmap_i_expand_job job = tokmap_i_image_job(&image, shape);
+    job.input_bytes = 8;
+    job.label_bytes = 4;
+    job.ignore = -100;
+    job.pad_id = 77;
+    job.n_cu = (uint32_t)n + 1;
+    job.image = allocate(image.n_bytes);
+    need(gpu.upload(job.image, image.memory, image.n_bytes), "an image to the device");
+    for (int i = 0; i < 5; i++) {
+        outputs[i] = allocate(sizes[i]);
+        mine[i] = malloc(sizes[i]);
+        theirs[i] = malloc(sizes[i]);
+        CHECK(mine[i] && theirs[i]);
+    }
+    void *parameters[] = {&job};
+    need(gpu.driver->load_module(&module, tokmap_i_expand_ptx), "compiling the kernel");
+    need(gpu.driver->get_function(&function, module, "tokmap_expand"), "finding the kernel");
+    job.inputs = outputs[0];
+    job.labels = outputs[1];
+    job.position_ids = outputs[2];
+    job.document_ids = outputs[3];
+    job.cu_seqlens = outputs[4];
+    need(gpu.driver->launch(function, job.n_rows * job.n_tiles, 1, 1, TOKMAP_I_BLOCK_THREADS, 1, 1,
+                            0, NULL, parameters, NULL),
+         "the kernel");
+    need(gpu.wait_for_all(), "the kernel's end");
+    for (int i = 0; i < 5; i++)
+        need(gpu.download(mine[i], outputs[i], sizes[i]), "outputs to the host");
+    /* The twin reads the host's memory. */
+    job.image = (uintptr_t)image.memory;
+    job.inputs = (uintptr_t)theirs[0];
+    job.labels = (uintptr_t)theirs[1];
+    job.position_ids = (uintptr_t)theirs[2];
+    job.document_ids = (uintptr_t)theirs[3];
+    job.cu_seqlens = (uintptr_t)theirs[4];
+    tokmap_i_expand(&job);
+    for (int i = 0; i < 5; i++)
+        if (memcmp(mine[i], theirs[i], sizes[i]) != 0)
+            CHECK_FAIL("output %d differs: %u rows of %u", i, shape->n_rows, shape->length);
+    for (int i = 0; i < 5; i++) {
+        gpu.driver->free(outputs[i]);
+        free(mine[i]);
+        free(theirs[i]);
+    }
+    free(image.memory);
+    gpu.driver->unload_module(module);
+}
+
+TEST(the_kernel_writes_what_its_twin_writes)
+{
+    static kernel_rows all;
+    open_gpu();
+    for (uint32_t k = 0; k < 60; k++) {
+        const uint32_t near[] = {1, 31, 2047, 2048, 2049, 4096, 4097};
+        memset(&all, 0, sizeof all);
+        tokmap_i_image_shape shape = {.n_rows = 1 + corpus_any(MAX_KERNEL_ROWS),
+                                      .length = k < 7 ? near[k] : 1 + corpus_any(MAX_KERNEL_LENGTH),
+                                      .token_bytes = 4,
+                                      .has_masks = true,
+                                      .has_documents = true};
+        shape.max_borders = shape.n_rows * shape.length;
+        for (uint32_t r = 0; r < shape.n_rows; r++)
+            make_row(&all, r, shape.length);
+        compare(&all, &shape);
+    }
+}
+
+/* ---- The stage ---- */
+
+typedef struct download {
+    int64_t inputs[MAX_ROWS * LENGTH], labels[MAX_ROWS * LENGTH];
+    int32_t positions[MAX_ROWS * LENGTH], documents[MAX_ROWS * LENGTH],
+        borders[MAX_ROWS * LENGTH + 1];
+} download;
+
+static uint64_t address(const void *p)
+{
+    return (uintptr_t)p;
+}
+
+static tokmap_cuda_batch fetch(const tokmap_cuda_batch *b, download *d)
+{
+    tokmap_cuda_batch host = *b;
+    need(gpu.download(d->inputs, address(b->inputs), sizeof d->inputs / 2), "inputs");
+    need(gpu.download(d->labels, address(b->labels), sizeof d->labels / 2), "labels");
+    need(gpu.download(d->positions, address(b->position_ids), sizeof d->positions), "positions");
+    need(gpu.download(d->documents, address(b->document_ids), sizeof d->documents), "documents");
+    need(gpu.download(d->borders, address(b->cu_seqlens), sizeof d->borders), "borders");
+    host.inputs = d->inputs;
+    host.labels = d->labels;
+    host.position_ids = d->positions;
+    host.document_ids = d->documents;
+    host.cu_seqlens = d->borders;
+    return host;
+}
+
+static void say(void *context, const char *text)
+{
+    (void)context;
+    printf("note %s\n", text);
+}
+
+static void run_variant(tokmap_cuda_options o, tokmap_windows windows)
+{
+    static download d;
+    const options lo = {.row_parts = ALL_PARTS, .windows = windows};
+    tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+    tokmap_error err;
+    void *stream = new_stream(), *before = NULL, *after = NULL;
+    o.ignore_index = o.ignore_index ? o.ignore_index : -100;
+    o.input_bytes = o.label_bytes = 4;
+    o.log = say;
+    need(gpu.get_context(&before), "the context");
+    tokmap_cuda *s = open_stage(l, o);
+    for (int step = 0; step < 40; step++) {
+        tokmap_batch rows = {.struct_size = sizeof rows};
+        tokmap_cuda_batch b;
+        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        next(s, &b, stream);
+        need(gpu.driver->wait_stream(stream), "the stream");
+        const tokmap_cuda_batch host = fetch(&b, &d);
+        check_batch(&host, &rows, &o);
+        release(s, &b, stream);
+    }
+    tokmap_cuda_close(s);
+    need(gpu.get_context(&after), "the context");
+    CHECK(before == after);
+    tokmap_loader_close(l);
+    tokmap_loader_close(mine);
+}
+
+TEST(hands_out_what_the_loader_says_in_every_variant)
+{
+    open_gpu();
+    open_corpus();
+    for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
+        run_variant(variants[v], TOKMAP_WINDOWS_CONCAT);
+        run_variant(variants[v], TOKMAP_WINDOWS_WITHIN_DOCUMENT);
+    }
+    close_corpus();
+}
+
+/* Inputs of steps that were copied to `kept` are those of the loader. */
+static void check_kept(tokmap_loader *mine, uint64_t kept, int32_t *seen, uint32_t n_steps)
+{
+    const uint32_t n = MAX_ROWS * LENGTH;
+    tokmap_error err;
+    need(gpu.wait_for_all(), "the device");
+    need(gpu.download(seen, kept, (size_t)n_steps * n * sizeof *seen), "what was kept");
+    for (uint32_t step = 0; step < n_steps; step++) {
+        tokmap_batch rows = {.struct_size = sizeof rows};
+        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        for (uint32_t at = 0; at < n; at++)
+            CHECK_INT(seen[step * n + at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
+    }
+}
+
+/* Nothing waits on the host: copies that stand in two streams see the batch of their step. */
+TEST(streams_see_their_own_batches_without_the_host)
+{
+    enum {
+        STEPS = 500,
+        N = MAX_ROWS * LENGTH
+    };
+    static int32_t seen[STEPS * N];
+    open_gpu();
+    open_corpus();
+    for (uint32_t n_slots = 2; n_slots < 5; n_slots++) {
+        const options lo = {0};
+        tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+        void *streams[2] = {new_stream(), new_stream()};
+        const uint64_t kept = allocate(sizeof seen);
+        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = n_slots, .log = say});
+        for (uint32_t step = 0; step < STEPS; step++) {
+            tokmap_cuda_batch b;
+            next(s, &b, streams[step % 2]);
+            need(gpu.copy_on_device(kept + (uint64_t)step * N * 4, address(b.inputs), N * 4,
+                                    streams[step % 2]),
+                 "copying");
+            release(s, &b, streams[step % 2]);
+        }
+        check_kept(mine, kept, seen, STEPS);
+        tokmap_cuda_close(s);
+        gpu.driver->free(kept);
+        tokmap_loader_close(l);
+        tokmap_loader_close(mine);
+    }
+    close_corpus();
+}
+
+/* Each is copied late, when it is released, in the stream of its step. */
+TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
+{
+    enum {
+        STEPS = 400,
+        SLOTS = 5,
+        N = MAX_ROWS * LENGTH
+    };
+    static int32_t seen[STEPS * N];
+    tokmap_cuda_batch held[SLOTS];
+    uint32_t steps[SLOTS], n_held = 0;
+    open_gpu();
+    open_corpus();
+    const options lo = {0};
+    tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+    void *streams[2] = {new_stream(), new_stream()};
+    const uint64_t kept = allocate(sizeof seen);
+    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = SLOTS, .log = say});
+    for (uint32_t step = 0; step < STEPS || n_held > 0;) {
+        if (step < STEPS && n_held < SLOTS - 1 && (n_held == 0 || corpus_any(2))) {
+            next(s, &held[n_held], streams[step % 2]);
+            steps[n_held++] = step++;
+            continue;
+        }
+        const uint32_t i = corpus_any(n_held), at = steps[i];
+        need(gpu.copy_on_device(kept + (uint64_t)at * N * 4, address(held[i].inputs), N * 4,
+                                streams[at % 2]),
+             "copying");
+        release(s, &held[i], streams[at % 2]);
+        held[i] = held[--n_held];
+        steps[i] = steps[n_held];
+    }
+    check_kept(mine, kept, seen, STEPS);
+    tokmap_cuda_close(s);
+    gpu.driver->free(kept);
+    tokmap_loader_close(l);
+    tokmap_loader_close(mine);
+    close_corpus();
+}
+
+TEST(graphs_read_what_fill_has_written)
+{
+    enum {
+        N = MAX_ROWS * LENGTH
+    };
+    static int32_t seen[N];
+    void *graph, *runnable;
+    tokmap_error err;
+    open_gpu();
+    open_corpus();
+    const options lo = {0};
+    tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
+    void *stream = new_stream();
+    const uint64_t inputs = allocate(sizeof seen), copy = allocate(sizeof seen);
+    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.log = say});
+    tokmap_cuda_batch b = {.struct_size = sizeof b, .inputs = (void *)(uintptr_t)inputs};
+    need(gpu.begin_capture(stream, TOKMAP_I_CAPTURE_RELAXED), "capturing");
+    CHECK_INT(tokmap_cuda_fill(s, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "captured") != NULL);
+    need(gpu.copy_on_device(copy, inputs, sizeof seen, stream), "a node of the graph");
+    need(gpu.end_capture(stream, &graph), "a graph");
+    need(gpu.make_graph(&runnable, graph, 0), "a graph that runs");
+    for (int step = 0; step < 50; step++) {
+        tokmap_batch rows = {.struct_size = sizeof rows};
+        CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
+        if (tokmap_cuda_fill(s, &b, stream, &err))
+            CHECK_FAIL("%s", err.text);
+        need(gpu.launch_graph(runnable, stream), "the graph");
+        need(gpu.driver->wait_stream(stream), "its end");
+        need(gpu.download(seen, copy, sizeof seen), "its copy");
+        for (uint32_t at = 0; at < N; at++)
+            CHECK_INT(seen[at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
+    }
+    tokmap_cuda_close(s);
+    tokmap_loader_close(l);
+    tokmap_loader_close(mine);
+    close_corpus();
+}
+
+TEST(a_device_that_is_not_there_is_refused)
+{
+    tokmap_error err;
+    tokmap_cuda *s;
+    uint32_t n = 0;
+    open_gpu();
+    CHECK_INT(tokmap_cuda_count_devices(&n, &err), TOKMAP_OK);
+    CHECK(n > 0);
+    open_corpus();
+    const options lo = {0};
+    tokmap_loader *l = open_loader(&lo);
+    const tokmap_cuda_options o = {.struct_size = sizeof o, .loader = l, .device = (int32_t)n};
+    CHECK_INT(tokmap_cuda_open(&s, &o, &err), TOKMAP_ERR_DEVICE);
+    CHECK(strstr(err.text, "there is no device") != NULL);
+    tokmap_loader_close(l);
+    close_corpus();
+}
+
+TEST(a_child_is_told_that_the_driver_is_the_parents)
+{
+    tokmap_error err;
+    open_gpu();
+    if (check_sanitized())
+        SKIP("a sanitizer with threads and fork");
+    open_corpus();
+    const options lo = {0};
+    tokmap_loader *l = open_loader(&lo);
+    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){0});
+    const pid_t child = fork();
+    if (child == 0) {
+        uint32_t n;
+        tokmap_cuda_batch b = {.struct_size = sizeof b};
+        const bool told = tokmap_cuda_next(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_cuda_count_devices(&n, &err) == TOKMAP_ERR_FORKED;
+        tokmap_cuda_close(s);
+        _exit(told ? 0 : 1);
+    }
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK_INT(status, 0);
+    tokmap_cuda_close(s);
+    tokmap_loader_close(l);
+    close_corpus();
+}
+
+TEST(says_what_it_moved_and_how_long_steps_waited)
+{
+    open_gpu();
+    open_corpus();
+    const options lo = {0};
+    tokmap_loader *l = open_loader(&lo);
+    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.log = say});
+    tokmap_cuda_info info = {.struct_size = sizeof info};
+    void *stream = new_stream();
+    for (int i = 0; i < 200; i++) {
+        tokmap_cuda_batch b;
+        next(s, &b, stream);
+        release(s, &b, stream);
+    }
+    tokmap_cuda_get_info(s, &info);
+    CHECK_EQ(info.n_batches, 200);
+    CHECK(info.bytes_moved > info.n_tokens * 2);
+    printf("note pinned %d, waits p50 %llu p99 %llu max %llu ns, %llu of 200 late\n",
+           (int)info.pinned, (unsigned long long)info.wait_p50_ns,
+           (unsigned long long)info.wait_p99_ns, (unsigned long long)info.wait_max_ns,
+           (unsigned long long)info.n_late);
+    tokmap_cuda_close(s);
+    tokmap_loader_close(l);
+    close_corpus();
+}

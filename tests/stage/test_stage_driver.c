@@ -1,0 +1,733 @@
+/* The stage as a guest in a process and a driver that others use, too: contexts, captures, forks,
+ * tensors that outlive it, and a driver that refuses. */
+#include <sys/wait.h>
+
+#include "stage/fake_driver_case.h"
+
+enum {
+    CALLERS_MODE = 1
+};
+#define CALLERS_CONTEXT ((void *)(uintptr_t)0x77)
+
+/* The caller's thread has a context and a capture mode of its own. */
+static void begin(fake_policy policy, uint64_t seed)
+{
+    fake_begin(policy, seed);
+    fake_thread.stack[fake_thread.n++] = CALLERS_CONTEXT;
+    fake_thread.mode = CALLERS_MODE;
+}
+
+/* Whatever the stage did, the thread has what it had; unless putting it back is what failed. */
+static void check_caller(void)
+{
+    if (fake.failed & FAKE_BIT(FAKE_POP) || fake.failed_to_restore) {
+        fake_thread.stack[0] = CALLERS_CONTEXT;
+        fake_thread.n = 1;
+        fake_thread.mode = CALLERS_MODE;
+    }
+    CHECK_INT(fake_thread.n, 1);
+    CHECK(fake_thread.stack[0] == CALLERS_CONTEXT);
+    CHECK_INT(fake_thread.mode, CALLERS_MODE);
+}
+
+static void end(stage_case *c)
+{
+    case_settle();
+    case_close_stage(c);
+    check_caller();
+    fake_check();
+    fake_check_leaks();
+    CHECK_INT(fake.n_pushed, 0);
+}
+
+static tokmap_cuda_info info_of(const stage_case *c)
+{
+    tokmap_cuda_info info = {.struct_size = sizeof info};
+    tokmap_cuda_get_info(c->stage, &info);
+    return info;
+}
+
+/* ---- Contexts and streams ---- */
+
+TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_error err;
+    case_open();
+    begin(FAKE_RANDOM, 3);
+    case_open_stage(&c, (tokmap_cuda_options){0});
+    check_caller();
+    const tokmap_cuda_batch memory = case_memory(&c);
+    for (int i = 0; i < 50; i++) {
+        case_next(&c, &b, NULL);
+        check_caller();
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+        check_caller();
+        case_release(&c, &b, NULL);
+        check_caller();
+        t->deleter(t);
+        check_caller();
+        CHECK_INT(case_try_fill(&c, &memory, NULL, &err), TOKMAP_OK);
+        check_caller();
+        CHECK_INT(tokmap_cuda_save(c.stage, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_cuda_restore(c.stage, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_cuda_seek(c.stage, c.position, &err), TOKMAP_OK);
+        check_caller();
+    }
+    end(&c);
+    case_close();
+}
+
+TEST(two_devices_have_their_own_stages_and_contexts)
+{
+    static stage_case c[FAKE_DEVICES];
+    tokmap_i_stream streams[FAKE_DEVICES];
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_RANDOM, 4);
+    for (int d = 0; d < FAKE_DEVICES; d++) {
+        fake.is_open = false;
+        case_open_stage(&c[d], (tokmap_cuda_options){.device = d, .no_thread = d});
+        streams[d] = fake_stream_open(d);
+    }
+    for (int i = 0; i < 100; i++) {
+        const int d = i * 7 / 3 % FAKE_DEVICES;
+        case_next(&c[d], &b, streams[d]);
+        case_release(&c[d], &b, streams[d]);
+        check_caller();
+    }
+    case_settle();
+    case_close_stage(&c[0]);
+    end(&c[1]);
+    case_close();
+}
+
+TEST(a_device_that_is_not_there_is_named)
+{
+    stage_case c = {0};
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 1);
+    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    CHECK_INT(case_try_stage(&c, (tokmap_cuda_options){.device = 2}, &err), TOKMAP_ERR_DEVICE);
+    CHECK_STR(err.text, "there is no device 2: the driver has 2");
+    check_caller();
+    fake_check();
+    fake_check_leaks();
+    tokmap_loader_close(c.loader);
+    case_close();
+}
+
+static void open_with_bad_options(void)
+{
+    static const tokmap_cuda_options bad[] = {
+        {.n_slots = 65},     {.n_slots = 100000},     {.n_host_slots = 100000},
+        {.n_copiers = 1000}, {.input_bytes = 5},      {.label_bytes = 2},
+        {.device = -2},      {.n_slots = UINT32_MAX}, {.n_host_slots = UINT32_MAX}};
+    stage_case c = {0};
+    tokmap_error err;
+    begin(FAKE_LAZY, 1);
+    c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        CHECK_INT(case_try_stage(&c, bad[i], &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_EQ(fake.n_calls, 0);
+    tokmap_loader_close(c.loader);
+}
+
+/* In a child, which may crash. */
+static void check_in_child(void (*work)(void))
+{
+    int status = -1;
+    const pid_t child = fork();
+    if (child == 0) {
+        work();
+        _exit(0);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+}
+
+TEST(refused_options_leave_the_driver_alone)
+{
+    case_open();
+    check_in_child(open_with_bad_options);
+    case_close();
+}
+
+TEST(a_stream_that_is_captured_is_refused_and_not_touched)
+{
+    stage_case c;
+    tokmap_cuda_batch b, other;
+    tokmap_error err;
+    case_open();
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
+        begin(FAKE_RANDOM, 5);
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
+        const tokmap_cuda_batch memory = case_memory(&c);
+        tokmap_i_stream stream = fake_stream_open(0), free_stream = fake_stream_open(0);
+        case_next(&c, &b, free_stream);
+        case_use(&c, &b, free_stream);
+        fake.streams[fake_number(stream)].capturing = true;
+        CHECK_INT(case_try_next(&c, &other, stream, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK(strstr(err.text, "captured") != NULL);
+        CHECK_INT(tokmap_cuda_release(c.stage, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_ERR_ARGUMENT);
+        check_caller();
+        fake.streams[fake_number(stream)].capturing = false;
+        case_release(&c, &b, free_stream);
+        case_next(&c, &b, stream);
+        case_release(&c, &b, stream);
+        end(&c);
+    }
+    case_close();
+}
+
+/* The driver calls that an error of its own: the default stream would wait for the captured one. */
+TEST(the_default_stream_is_refused_while_another_is_captured)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 5);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    fake.streams[fake_number(stream)].capturing = true;
+    CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "captured") != NULL);
+    fake.streams[fake_number(stream)].capturing = false;
+    case_next(&c, &b, NULL);
+    case_release(&c, &b, NULL);
+    end(&c);
+    case_close();
+}
+
+/* Whoever collects garbage does so at any time. */
+TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 5);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    case_next(&c, &b, stream);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS, stream);
+    case_release(&c, &b, stream);
+    case_use(&c, &b, stream);
+    fake.streams[fake_number(stream)].capturing = true;
+    t->deleter(t);
+    fake_check();
+    fake.streams[fake_number(stream)].capturing = false;
+    for (int i = 0; i < 8; i++) { /* the slot came back */
+        case_next(&c, &b, stream);
+        case_release(&c, &b, stream);
+    }
+    end(&c);
+    case_close();
+}
+
+static uint64_t n_queued(const stage_case *c)
+{
+    tokmap_i_mutex_lock(&c->stage->mutex);
+    const uint64_t n = c->stage->n_queued;
+    tokmap_i_mutex_unlock(&c->stage->mutex);
+    return n;
+}
+
+/* Released before the stage has asked the stream again: then the slot may hold another batch. */
+TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 5);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2});
+    tokmap_i_stream stream = fake_stream_open(0);
+    for (int round = 0; round < 8; round++) {
+        case_next(&c, &b, stream);
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS, stream);
+        fake.streams[fake_number(stream)].capturing = true;
+        t->deleter(t);
+        fake_check();
+        fake.streams[fake_number(stream)].capturing = false;
+        const uint64_t n = n_queued(&c);
+        case_release(&c, &b, stream);
+        for (int i = 0; i < 100 && n_queued(&c) == n; i++) /* it may not be, and that is right */
+            usleep(1000);
+        for (int i = 0; i < 3; i++) {
+            case_next(&c, &b, stream);
+            case_release(&c, &b, stream);
+        }
+    }
+    end(&c);
+    case_close();
+}
+
+/* ---- Tensors ---- */
+
+/* Ordinary code in PyTorch: a batch that is taken under a side stream's guard. */
+TEST(a_batch_stays_until_each_stream_has_used_its_tensors)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
+    for (int round = 0; round < 6; round++) {
+        case_next(&c, &b, stream);
+        case_tensor *here = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
+        case_tensor *there = case_export(&c, &b, TOKMAP_CUDA_LABELS, other);
+        case_use(&c, &b, other);
+        case_release(&c, &b, stream);
+        (round & 1 ? here : there)->deleter(round & 1 ? here : there);
+        (round & 1 ? there : here)->deleter(round & 1 ? there : here);
+        for (int i = 0; i < 3; i++) { /* the other stream has not come to it yet */
+            case_next(&c, &b, stream);
+            case_release(&c, &b, stream);
+        }
+    }
+    end(&c);
+    case_close();
+}
+
+TEST(a_stream_that_gives_back_a_tensor_may_take_another)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    tokmap_i_stream streams[TOKMAP_I_STAGE_STREAMS + 1];
+    for (int i = 0; i <= TOKMAP_I_STAGE_STREAMS; i++)
+        streams[i] = fake_stream_open(0);
+    case_next(&c, &b, NULL);
+    for (int i = 0; i < 20; i++) {
+        tokmap_i_stream stream = streams[i % TOKMAP_I_STAGE_STREAMS];
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
+        case_use(&c, &b, stream);
+        t->deleter(t);
+    }
+    tokmap_cuda_tensor more = {.struct_size = sizeof more,
+                               .output = TOKMAP_CUDA_INPUTS,
+                               .stream = streams[TOKMAP_I_STAGE_STREAMS]};
+    CHECK_INT(tokmap_cuda_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "used in 4 streams already") != NULL);
+    CHECK(more.managed == NULL);
+    more.stream = (void *)2;
+    CHECK_INT(tokmap_cuda_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "CU_STREAM_PER_THREAD") != NULL);
+    CHECK_INT(tokmap_cuda_release(c.stage, &b, (void *)2, &err), TOKMAP_ERR_ARGUMENT);
+    case_release(&c, &b, NULL);
+    for (int i = 0; i < 4; i++) {
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+    }
+    end(&c);
+    case_close();
+}
+
+TEST(tensors_are_deleted_after_close_and_after_their_stream)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    tokmap_i_stream stream = fake_stream_open(0);
+    case_next(&c, &b, stream);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
+    case_release(&c, &b, stream);
+    case_settle();
+    case_close_stage(&c);
+    fake.streams[fake_number(stream)].alive = false;
+    t->deleter(t);
+    fake_check();
+    fake_check_leaks();
+    check_caller();
+    case_close();
+}
+
+TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    case_next(&c, &b, NULL);
+    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+    case_release(&c, &b, NULL);
+    fake.broken = FAKE_BIT(FAKE_RECORD);
+    t->deleter(t);
+    fake.broken = 0;
+    for (int i = 0; i < 4; i++) {
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+    }
+    end(&c);
+    case_close();
+}
+
+static void *delete_tensor(void *tensor)
+{
+    case_tensor *t = tensor;
+    t->deleter(t);
+    return NULL;
+}
+
+/* The second call of exchange in this thread is on the way out. */
+static _Thread_local int n_exchanges;
+static _Thread_local bool is_slow;
+static atomic_int gate;
+
+static void wait_at_the_gate(fake_call call)
+{
+    if (is_slow && call == FAKE_EXCHANGE && ++n_exchanges == 2) {
+        gate = 1;
+        for (int i = 0; gate == 1 && i < 2000; i++) /* nobody may be let in before: then go on */
+            usleep(1000);
+    }
+}
+
+static void *delete_slowly(void *tensor)
+{
+    is_slow = true;
+    return delete_tensor(tensor);
+}
+
+static void delete_two_at_once(void)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    pthread_t slow, quick;
+    begin(FAKE_LAZY, 6);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    case_next(&c, &b, NULL);
+    case_tensor *first = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+    case_tensor *second = case_export(&c, &b, TOKMAP_CUDA_LABELS, NULL);
+    case_release(&c, &b, NULL);
+    case_settle();
+    case_close_stage(&c);
+    fake.hook = wait_at_the_gate;
+    pthread_create(&slow, NULL, delete_slowly, first);
+    while (gate == 0)
+        usleep(100);
+    pthread_create(&quick, NULL, delete_tensor, second);
+    for (int i = 0; i < 200 && fake.n_retained[0] > 0; i++)
+        usleep(1000);
+    void *instead = malloc(sizeof *c.stage); /* where the stage was, perhaps */
+    memset(instead, 0x11, sizeof *c.stage);
+    gate = 2;
+    pthread_join(slow, NULL);
+    pthread_join(quick, NULL);
+    free(instead);
+    fake_check();
+    fake_check_leaks();
+}
+
+TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
+{
+    const char *sanitizer = getenv("TOKMAP_SANITIZED");
+    if (sanitizer && strcmp(sanitizer, "tsan") == 0)
+        SKIP("ThreadSanitizer starts no threads in a forked child");
+    case_open();
+    check_in_child(delete_two_at_once);
+    case_close();
+}
+
+/* ---- Forks ---- */
+
+static void use_in_child(stage_case *c, tokmap_cuda_batch *b, case_tensor *t)
+{
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_cuda_info info = {.struct_size = sizeof info, .n_slots = 99};
+    tokmap_error err;
+    tokmap_cuda_tensor tensor = {.struct_size = sizeof tensor, .output = TOKMAP_CUDA_INPUTS};
+    const uint64_t n_calls = fake.n_calls;
+    CHECK_INT(tokmap_cuda_next(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK(strstr(err.text, "parent") != NULL);
+    CHECK_INT(tokmap_cuda_release(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_fill(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_save(c->stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_restore(c->stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_seek(c->stage, 0, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_cuda_export(c->stage, b, &tensor, &err), TOKMAP_ERR_FORKED);
+    tokmap_cuda_get_info(c->stage, &info);
+    CHECK_EQ(info.n_slots, 0);
+    tokmap_cuda_close(c->stage);
+    if (t)
+        t->deleter(t);
+    CHECK_EQ(fake.n_calls, n_calls);
+}
+
+static void fork_with(int32_t no_thread, bool with_tensor)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    int status = -1;
+    begin(FAKE_RANDOM, 8);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
+    case_next(&c, &b, NULL);
+    case_tensor *t = with_tensor ? case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL) : NULL;
+    pthread_mutex_lock(&fake.mutex); /* the stage's thread is not within a call */
+    const pid_t child = fork();
+    pthread_mutex_unlock(&fake.mutex);
+    if (child == 0) {
+        use_in_child(&c, &b, t);
+        _exit(0);
+    }
+    CHECK_INT(waitpid(child, &status, 0), child);
+    CHECK_INT(status, 0);
+    case_release(&c, &b, NULL);
+    if (t)
+        t->deleter(t);
+    for (int i = 0; i < 20; i++) {
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+    }
+    end(&c);
+}
+
+TEST(a_forked_child_is_told_so_and_the_parent_goes_on)
+{
+    case_open();
+    fork_with(0, false);
+    fork_with(1, false);
+    case_close();
+}
+
+TEST(a_forked_child_deletes_a_tensor_after_it_closed_the_stage)
+{
+    case_open();
+    fork_with(0, true);
+    fork_with(1, true);
+    case_close();
+}
+
+/* ---- Fill ---- */
+
+/* In a caller's graph the time between two steps is what fill takes of its stream. */
+TEST(fill_is_one_launch_in_the_callers_stream)
+{
+    stage_case c;
+    tokmap_error err;
+    case_open();
+    begin(FAKE_LAZY, 9);
+    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    const tokmap_cuda_batch all = case_memory(&c);
+    tokmap_i_stream stream = fake_stream_open(0);
+    for (int i = 0; i < 10; i++) {
+        tokmap_cuda_batch memory = all;
+        memory.labels = i & 1 ? memory.labels : NULL;
+        CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_OK);
+        uint32_t n_launches = 0, n_copies = 0;
+        const fake_stream *s = &fake.streams[fake_number(stream)];
+        for (size_t k = s->head; k < s->n_ops; k++) {
+            n_launches += s->ops[k].kind == FAKE_OP_LAUNCH;
+            n_copies += s->ops[k].kind == FAKE_OP_COPY_IN;
+        }
+        CHECK_EQ(n_launches, 1);
+        CHECK_EQ(n_copies, 0);
+        case_settle();
+    }
+    end(&c);
+    case_close();
+}
+
+/* ---- Calls that take their time ---- */
+
+static pthread_t caller;
+
+static void copy_slowly(fake_call call)
+{
+    if (call == FAKE_COPY_IN && !pthread_equal(pthread_self(), caller)) {
+        gate = 1;
+        while (gate == 1)
+            usleep(100);
+    }
+}
+
+/* A copy from memory that is not pinned waits for its stream. */
+TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    case_open();
+    begin(FAKE_EAGER, 9);
+    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 8});
+    caller = pthread_self();
+    while (n_queued(&c) < 7)
+        usleep(100);
+    case_next(&c, &b, NULL);
+    gate = 0;
+    fake.hook = copy_slowly;
+    case_release(&c, &b, NULL);
+    for (int i = 0; i < 5; i++) {
+        case_next(&c, &b, NULL);
+        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+        t->deleter(t);
+        CHECK_INT(tokmap_cuda_wait(c.stage, &b, NULL, NULL), TOKMAP_OK);
+        case_release(&c, &b, NULL);
+        for (int k = 0; i == 0 && gate == 0 && k < 10000; k++)
+            usleep(100); /* the thread is in the copy, or all of it was queued by the caller */
+    }
+    fake.hook = NULL;
+    gate = 2;
+    end(&c);
+    case_close();
+}
+
+/* ---- Close ---- */
+
+/* All that was queued before release has been done when memory goes. */
+TEST(close_waits_for_what_callers_queued_before_release)
+{
+    case_open();
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
+        stage_case c;
+        tokmap_cuda_batch b;
+        begin(FAKE_LAZY, 9);
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
+        tokmap_i_stream stream = fake_stream_open(0);
+        for (int i = 0; i < 3; i++) {
+            case_next(&c, &b, stream);
+            case_release(&c, &b, stream);
+        }
+        case_close_stage(&c);
+        CHECK_EQ(fake.n_frees_in_use, 0);
+        fake_check();
+        fake_check_leaks();
+        check_caller();
+    }
+    case_close();
+}
+
+TEST(the_end_comes_in_its_place_and_again)
+{
+    stage_case c = {0};
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
+        begin(FAKE_RANDOM, 10);
+        c.loader = case_loader(CASE_ROWS, CASE_PARTS, 1);
+        tokmap_loader_get_info(c.loader, &info);
+        CHECK(info.n_samples < CASE_SAMPLES);
+        const tokmap_cuda_options o = {.no_thread = no_thread};
+        CHECK_INT(case_try_stage(&c, o, &err), TOKMAP_OK);
+        for (int round = 0; round < 2; round++) {
+            while (c.position + CASE_ROWS <= info.n_samples) {
+                case_next(&c, &b, NULL);
+                case_release(&c, &b, NULL);
+            }
+            for (int i = 0; i < 3; i++)
+                CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_END);
+            c.position = info.n_samples - 40;
+            CHECK_INT(tokmap_cuda_seek(c.stage, c.position, &err), TOKMAP_OK);
+        }
+        end(&c);
+    }
+    case_close();
+}
+
+static atomic_bool edit_is_bad;
+
+enum {
+    BAD_SAMPLE = 5 * CASE_ROWS
+};
+
+static void edit_badly(void *context, tokmap_row *rows, const tokmap_batch *batch)
+{
+    (void)context;
+    if (edit_is_bad && batch->first_sample == BAD_SAMPLE)
+        rows[1].n_tokens++;
+}
+
+TEST(an_error_comes_in_its_place_and_is_tried_again)
+{
+    stage_case c;
+    tokmap_cuda_batch b;
+    tokmap_error err;
+    case_open();
+    for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
+        begin(FAKE_RANDOM, 14);
+        edit_is_bad = true;
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread, .edit = edit_badly});
+        for (int i = 0; i < 10; i++) {
+            for (int k = 0; k < 3 && edit_is_bad && c.position == BAD_SAMPLE; k++) {
+                CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+                CHECK(strstr(err.text, "edit: row 1 ") != NULL);
+            }
+            edit_is_bad = c.position < BAD_SAMPLE;
+            case_next(&c, &b, NULL);
+            case_release(&c, &b, NULL);
+        }
+        end(&c);
+    }
+    case_close();
+}
+
+/* ---- A driver that refuses ---- */
+
+TEST(memory_that_cannot_be_pinned_is_copied_all_the_same_and_that_is_said_once)
+{
+    case_open();
+    for (int32_t v = 0; v < 6; v++) {
+        stage_case c = {0};
+        tokmap_cuda_batch b;
+        tokmap_error err;
+        begin((fake_policy)(v / 2), 11);
+        fake.broken = FAKE_BIT(FAKE_REGISTER);
+        case_watch();
+        c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
+        CHECK_INT(case_try_stage(&c, (tokmap_cuda_options){.no_thread = v & 1}, &err), TOKMAP_OK);
+        for (int i = 0; i < 20; i++) {
+            case_next(&c, &b, NULL);
+            case_release(&c, &b, NULL);
+        }
+        CHECK_EQ(c.n_logs, 1);
+        CHECK(strstr(c.log, "batches are copied from memory that is not pinned") != NULL);
+        CHECK_INT(info_of(&c).pinned, 0);
+        CHECK_EQ(fake.n_pageable, fake.n_copied);
+        end(&c);
+    }
+    case_close();
+}
+
+TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_same)
+{
+    static const fake_call calls[] = {FAKE_COPY_IN, FAKE_LAUNCH};
+    case_open();
+    for (int32_t v = 0; v < 4; v++) {
+        stage_case c;
+        tokmap_cuda_batch b;
+        tokmap_error err;
+        uint8_t state[TOKMAP_STATE_BYTES];
+        tokmap_status status = TOKMAP_OK;
+        begin(FAKE_RANDOM, 12);
+        case_open_stage(&c, (tokmap_cuda_options){.no_thread = v & 1});
+        case_next(&c, &b, NULL);
+        case_release(&c, &b, NULL);
+        fake.broken = FAKE_BIT(calls[v / 2]);
+        for (int i = 0; i < 12 && !status; i++) {
+            status = case_try_next(&c, &b, NULL, &err);
+            if (!status)
+                case_release(&c, &b, NULL);
+        }
+        fake.broken = 0;
+        CHECK_INT(status, TOKMAP_ERR_DEVICE);
+        CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_DEVICE);
+        CHECK(strstr(err.text, v / 2 ? "starting the kernel" : "copying a batch") != NULL);
+        CHECK_EQ(c.n_logs, 1);
+        CHECK(strstr(c.log, "the stage has stopped") != NULL);
+        CHECK_INT(tokmap_cuda_save(c.stage, state, &err), TOKMAP_OK);
+        end(&c);
+    }
+    case_close();
+}

@@ -1,0 +1,375 @@
+/* test_added_tokens.c - added tokens in a text: found leftmost and longest, and what becomes of
+ * them. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "tokenizer/words/added_tokens.h"
+#include "tokenizer/words/pair_filter.h"
+#include "tokenizer/tokenizer.h"
+
+static uint64_t state = 3;
+
+static uint32_t any(uint32_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((state >> 33) % n);
+}
+
+static void add(model *m, const char *content, added_token how)
+{
+    model_error err;
+    how.content = (model_text){(char *)(uintptr_t)content, strlen(content)};
+    CHECK(model_add_added(m, &how, &err));
+}
+
+/* ---- Search ---- */
+
+/* The definition: at each place, the longest token that stands there. */
+static bool plain_next(const model *m, const uint8_t *text, size_t n_bytes, size_t from,
+                       added_match *match)
+{
+    for (size_t at = from; at < n_bytes; at++) {
+        size_t longest = 0;
+        for (size_t i = 0; i < m->n_added; i++) {
+            const model_text *c = &m->added[i].content;
+            if (c->n_bytes > longest && c->n_bytes <= n_bytes - at &&
+                memcmp(c->s, text + at, c->n_bytes) == 0) {
+                longest = c->n_bytes;
+                *match = (added_match){
+                    .start = at, .end = at + longest, .next = at + longest, .id = m->added[i].id};
+            }
+        }
+        if (longest > 0)
+            return true;
+    }
+    return false;
+}
+
+static void compare_all(const model *m, const added_tokens *a, const uint8_t *text, size_t n_bytes)
+{
+    added_match found = {0}, expected;
+    for (size_t at = 0;; at = found.next) {
+        const bool is = added_tokens_next(a, text, n_bytes, at, &found);
+        CHECK(is == plain_next(m, text, n_bytes, at, &expected));
+        if (!is)
+            return;
+        CHECK_EQ(found.start, expected.start);
+        CHECK_EQ(found.end, expected.end);
+        CHECK_EQ(found.next, expected.next);
+        CHECK_EQ(found.id, expected.id);
+    }
+}
+
+TEST(the_leftmost_and_longest_token_is_found_at_every_place)
+{
+    static uint8_t text[700 + TEXT_PADDING];
+    for (int round = 0; round < (check_long() ? 4000 : 400); round++) {
+        model m;
+        model_error err;
+        model_init(&m);
+        /* Few beginnings have groups of their own in the filter, many share them. */
+        const uint32_t n_tokens = 1 + any(round % 2 ? 4 : 30), n_letters = 2 + any(4);
+        const uint32_t shortest = round % 3 ? 2 : 1;
+        for (uint32_t id = 0; id < n_tokens; id++) {
+            char content[12] = {0};
+            const uint32_t n = shortest + any(8);
+            for (uint32_t i = 0; i < n; i++)
+                content[i] = (char)('a' + any(n_letters));
+            bool known = false;
+            for (size_t i = 0; i < m.n_added; i++)
+                known = known || strcmp(m.added[i].content.s, content) == 0;
+            if (!known)
+                add(&m, content, (added_token){.id = id});
+        }
+        added_tokens *a = added_tokens_new(&m, false, &err);
+        CHECK(a != NULL && !added_tokens_none(a));
+        for (int i = 0; i < 20; i++) {
+            const size_t n = any(700);
+            for (size_t k = 0; k < n; k++)
+                text[k] = (uint8_t)('a' + any(n_letters + (i % 2 ? 20 : 1)));
+            memset(text + n, 'a', TEXT_PADDING); /* must not be taken for text */
+            compare_all(&m, a, text, n);
+        }
+        added_tokens_free(a);
+        model_free(&m);
+    }
+}
+
+TEST(a_token_may_have_a_nul)
+{
+    static const uint8_t text[5 + TEXT_PADDING] = {'x', 0xFF, 'a', 0, 'b'};
+    model m;
+    model_error err;
+    model_init(&m);
+    CHECK(model_add_added(&m, &(added_token){.id = 5, .content = {(char[]){0, 'b', 0}, 2}}, &err));
+    CHECK(model_add_added(&m, &(added_token){.id = 6, .content = {(char[]){0, 0}, 1}}, &err));
+    added_tokens *a = added_tokens_new(&m, false, &err);
+    added_match match = {0};
+    CHECK(added_tokens_next(a, text, 5, 0, &match));
+    CHECK(match.id == 5 && match.start == 3 && match.next == 5);
+    CHECK(added_tokens_next(a, text, 4, 0, &match));
+    CHECK(match.id == 6 && match.next == 4);
+    added_tokens_free(a);
+    model_free(&m);
+}
+
+/* ---- The filter ---- */
+
+TEST(filter_leaves_all_places_where_a_string_begins)
+{
+    static uint8_t text[PAIR_FILTER_BLOCK + 1];
+    for (int round = 0; round < 3000; round++) {
+        uint8_t strings[40][2];
+        const uint32_t n_strings = 1 + any(40);
+        const bool single = any(4) == 0;
+        pair_filter plain, best;
+        pair_filter_init(&plain, SIMD_SCALAR);
+        pair_filter_init(&best, SIMD_BEST);
+        for (uint32_t i = 0; i < n_strings; i++) {
+            strings[i][0] = (uint8_t)any(256);
+            strings[i][1] = (uint8_t)any(256);
+            pair_filter_add(&plain, strings[i], single ? 1 : 2, i % PAIR_FILTER_GROUPS);
+            pair_filter_add(&best, strings[i], single ? 1 : 2, i % PAIR_FILTER_GROUPS);
+        }
+        for (size_t i = 0; i < sizeof text; i++)
+            text[i] = any(2) ? (uint8_t)any(256) : strings[any(n_strings)][any(2)];
+        uint64_t expected = 0;
+        for (size_t i = 0; i < PAIR_FILTER_BLOCK; i++) {
+            for (uint32_t k = 0; k < n_strings; k++)
+                if (text[i] == strings[k][0] && (single || text[i + 1] == strings[k][1]))
+                    expected |= (uint64_t)1 << i;
+        }
+        const uint64_t found = pair_filter_find(&plain, text);
+        CHECK_EQ(found & expected, expected);
+        CHECK_EQ(pair_filter_find(&best, text), found);
+    }
+}
+
+/* With the beginnings of tekken's thousand tokens, HTML is nothing to look at but for its ends. */
+TEST(filter_leaves_few_places_of_ordinary_text)
+{
+    static const char *const tokens[] = {"</s>", "<SP",  "<pad>", "<s>",  "<unk>", "[/INST]",
+                                         "[AV",  "[IMG", "[MID",  "[PRE", "[SUF",  "[TOOL"};
+    static const uint8_t text[] =
+        "<div class=\"a [b]\"> <b>Some</b> text, <i>more</i> text; x < y [1] ";
+    pair_filter f;
+    pair_filter_init(&f, SIMD_BEST);
+    for (unsigned i = 0; i < 12; i++)
+        pair_filter_add(&f, (const uint8_t *)tokens[i], strlen(tokens[i]),
+                        i * PAIR_FILTER_GROUPS / 12);
+    CHECK_EQ(__builtin_popcountll(pair_filter_find(&f, text)), 2);
+}
+
+/* Frees the model. */
+static void expect_matches(model *m, const char *text, const added_match *expected, size_t n)
+{
+    uint8_t bytes[128] = {0}; /* some are read behind the end */
+    const size_t n_bytes = strlen(text);
+    model_error err;
+    added_tokens *a = added_tokens_new(m, false, &err);
+    added_match match = {0};
+    memcpy(bytes, text, n_bytes);
+    for (size_t i = 0; i < n; i++) {
+        CHECK(added_tokens_next(a, bytes, n_bytes, match.next, &match));
+        CHECK_EQ(match.start, expected[i].start);
+        CHECK_EQ(match.end, expected[i].end);
+        CHECK_EQ(match.next, expected[i].next);
+        CHECK_EQ(match.id, expected[i].id);
+        match.taken = match.end;
+    }
+    CHECK(!added_tokens_next(a, bytes, n_bytes, match.next, &match));
+    added_tokens_free(a);
+    model_free(m);
+}
+
+TEST(strip_takes_blanks_of_unicode_on_its_side)
+{
+    static const added_match expected[] = {{.start = 1, .end = 9, .next = 9, .id = 1},
+                                           {.start = 13, .end = 20, .next = 16, .id = 2},
+                                           {.start = 21, .end = 24, .next = 24, .id = 2}};
+    model m;
+    model_init(&m);
+    add(&m, "<l>", (added_token){.id = 1, .lstrip = true});
+    add(&m, "<r>", (added_token){.id = 2, .rstrip = true});
+    expect_matches(&m, "x \xE3\x80\x80\t<l>\n y <r> \xC2\xA0 z<r>", expected, 3);
+}
+
+/* tokenizers: what is left of such a token is empty, and left out. */
+TEST(a_blank_token_whose_blanks_are_taken_is_none)
+{
+    static const added_match expected[] = {{.start = 1, .end = 7, .next = 4, .id = 1},
+                                           {.start = 8, .end = 9, .next = 9, .id = 2},
+                                           {.start = 9, .end = 13, .next = 12, .id = 1},
+                                           {.start = 13, .end = 16, .next = 16, .id = 4}};
+    model m;
+    model_init(&m);
+    add(&m, "<r>", (added_token){.id = 1, .rstrip = true});
+    add(&m, "\t", (added_token){.id = 2, .lstrip = true});
+    add(&m, "\n", (added_token){.id = 3, .lstrip = true, .rstrip = true});
+    add(&m, "<w>", (added_token){.id = 4});
+    expect_matches(&m, "x<r> \t\ny\t<r>\t<w>", expected, 4);
+}
+
+/* ---- Policies ---- */
+
+enum {
+    END = 300,
+    RUN,
+    NEW
+};
+
+/* Bytes, "ab" = 256, the special "<end>" and the ordinary added token "--". */
+static tokenizer *make_with(split_pattern split, bool prefix_space, const char *more)
+{
+    model m;
+    model_error err;
+    model_init(&m);
+    m.kind = MODEL_BYTE_BPE;
+    m.rule = MERGE_RANKED;
+    m.split = split;
+    m.prefix_space = prefix_space;
+    for (uint32_t id = 0; id < 257; id++) {
+        const uint8_t byte = (uint8_t)id;
+        CHECK(model_set_token(&m,
+                              &(new_token){.id = id,
+                                           .bytes = id < 256 ? (const void *)&byte : "ab",
+                                           .n_bytes = id < 256 ? 1 : 2,
+                                           .kind = TOKEN_NORMAL},
+                              &err));
+    }
+    add(&m, "<end>", (added_token){.id = END, .special = true});
+    add(&m, "--", (added_token){.id = RUN});
+    add(&m, "<new>", (added_token){.id = NEW, .special = true, .normalized = true});
+    if (more)
+        add(&m, more, (added_token){.id = NEW + 1});
+    CHECK(model_finish(&m, &(model_source){.name = "test"}, &err));
+    tokenizer *t = tokenizer_new(&m, &err);
+    if (!t)
+        CHECK_FAIL("%s", err.text);
+    model_free(&m);
+    return t;
+}
+
+static tokenizer *make(split_pattern split)
+{
+    return make_with(split, false, NULL);
+}
+
+static void expect(specials_policy policy, const char *text, const uint32_t *ids, size_t n_ids)
+{
+    static uint8_t padded[200];
+    tokenizer *t = make(SPLIT_GPT2);
+    encoder *e = encoder_new(t, &(encoder_options){.specials = policy});
+    id_buffer out = {0};
+    memset(padded, 0, sizeof padded);
+    memcpy(padded, text, strlen(text));
+    CHECK_INT(encoder_encode(e, padded, strlen(text), TEXT_FIRST, &out), TOKENIZE_OK);
+    CHECK_EQ(out.n, n_ids);
+    for (size_t i = 0; i < n_ids; i++)
+        CHECK_EQ(out.ids[i], ids[i]);
+    CHECK_EQ(encoder_specials_seen(e), 2);
+    id_buffer_free(&out);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
+TEST(specials_are_text_or_ids_or_left_out_and_always_counted)
+{
+    static const char text[] = "ab<end>ab--<new>b";
+    static const uint32_t as_text[] = {256, '<', 'e', 'n', 'd', '>', 256,
+                                       RUN, '<', 'n', 'e', 'w', '>', 'b'};
+    static const uint32_t matched[] = {256, END, 256, RUN, NEW, 'b'};
+    static const uint32_t dropped[] = {256, 256, RUN, 'b'};
+    expect(SPECIALS_TEXT, text, as_text, 14);
+    expect(SPECIALS_MATCH, text, matched, 6);
+    expect(SPECIALS_DROP, text, dropped, 4);
+}
+
+/* A text that begins after an added token has another beginning than one that goes on there. */
+TEST(cuts_beside_added_tokens_change_nothing)
+{
+    static const char *const tokens[] = {"x", "a\n", "\xD1\x8F", "7", "1a", "b ", " b", "--"};
+    static const char *const pieces[] = {
+        "x", "1", " ", "a", "\n", "\xD1\x8F", "ab", "b\na", "a b", "\xD1\x8F \xD1\x8F", "7", "--"};
+    static uint8_t text[200 + TEXT_PADDING];
+    size_t n_cuts = 0;
+    for (int round = 0; round < 4000; round++) {
+        tokenizer *t = make_with(SPLIT_GPT2, round % 2, tokens[any(8)]);
+        encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_MATCH});
+        size_t n = 0;
+        for (int i = 0; i < 20; i++) {
+            const char *piece = pieces[any(12)];
+            memcpy(text + n, piece, strlen(piece));
+            n += strlen(piece);
+        }
+        id_buffer whole = {0}, parts = {0};
+        const size_t cut = tokenizer_safe_cut(t, text, 1 + any((uint32_t)n));
+        n_cuts += cut > 0;
+        CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &whole), TOKENIZE_OK);
+        CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &parts), TOKENIZE_OK);
+        CHECK_INT(encoder_encode(e, text + cut, n - cut, cut ? 0 : TEXT_FIRST, &parts),
+                  TOKENIZE_OK);
+        if (whole.n != parts.n || memcmp(whole.ids, parts.ids, whole.n * sizeof *whole.ids) != 0)
+            CHECK_FAIL("\"%.*s\" cut at %zu", (int)n, text, cut);
+        id_buffer_free(&whole);
+        id_buffer_free(&parts);
+        encoder_free(e);
+        tokenizer_free(t);
+    }
+    CHECK(n_cuts > 1000);
+}
+
+/* What stands on both sides of a special that is left out does not merge. */
+TEST(a_dropped_special_keeps_its_sides_apart)
+{
+    static const uint32_t apart[] = {'a', 'b', 'a', 'b'};
+    expect(SPECIALS_DROP, "a<end>ba<new>b", apart, 4);
+}
+
+TEST(an_error_tells_where_the_special_is)
+{
+    static const uint8_t text[100] = "ab ab<end>";
+    tokenizer *t = make(SPLIT_GPT2);
+    encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_ERROR});
+    id_buffer out = {0};
+    CHECK_INT(encoder_encode(e, text, 10, TEXT_FIRST, &out), TOKENIZE_SPECIAL);
+    CHECK_EQ(encoder_where(e), 5);
+    id_buffer_free(&out);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
+TEST(a_special_that_matches_normalized_text_is_an_error_too)
+{
+    static const uint8_t text[100] = "ab<new>";
+    tokenizer *t = make(SPLIT_GPT2);
+    encoder *e = encoder_new(t, &(encoder_options){.specials = SPECIALS_ERROR});
+    id_buffer out = {0};
+    CHECK_INT(encoder_encode(e, text, 7, TEXT_FIRST, &out), TOKENIZE_SPECIAL);
+    CHECK_EQ(encoder_where(e), 2);
+    id_buffer_free(&out);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
+TEST(single_word_tokens_are_refused_by_name)
+{
+    model m;
+    model_error err;
+    model_init(&m);
+    add(&m, "word", (added_token){.id = 0, .single_word = true});
+    CHECK(added_tokens_new(&m, false, &err) == NULL);
+    CHECK(strstr(err.text, "single_word") && strstr(err.text, "word"));
+    model_free(&m);
+}
+
+TEST(tokens_are_found_by_their_text)
+{
+    tokenizer *t = make(SPLIT_GPT2);
+    CHECK_EQ(tokenizer_find(t, "<end>", 5), END);
+    CHECK_EQ(tokenizer_find(t, "ab", 2), 256);
+    CHECK_EQ(tokenizer_find(t, "abc", 3), MODEL_NO_ID);
+    CHECK_EQ(tokenizer_vocab_size(t), NEW + 1);
+    tokenizer_free(t);
+}

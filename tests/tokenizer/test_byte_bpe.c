@@ -1,0 +1,440 @@
+/* test_byte_bpe.c - the tokenizer as a whole on random vocabularies and text, against the
+ * definition of byte pair encoding done without any cleverness. Words are taken from the scalar
+ * splitter, which has tests of its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support/check.h"
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/tokenizer.h"
+
+enum {
+    MAX_TOKENS = 600,
+    PLACES = 4096,
+    MAX_TOKEN_BYTES = 7, /* so that a token and its length are one number */
+    MAX_TEXT = 400       /* and a piece more */
+};
+
+static uint64_t state = 7;
+
+static uint32_t any(uint32_t n)
+{
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((state >> 33) % n);
+}
+
+/* ---- A vocabulary, as plain lists ---- */
+
+typedef struct plain_token {
+    uint8_t bytes[MAX_TOKEN_BYTES];
+    size_t n_bytes;
+} plain_token;
+
+static struct {
+    plain_token tokens[MAX_TOKENS]; /* by id */
+    size_t n_tokens;
+    uint32_t by_bytes[PLACES]; /* id + 1 */
+    model_merge merges[MAX_TOKENS * 2];
+    size_t n_merges;
+    bool listed, whole_word_first;
+} plain;
+
+/* Where a token is in `by_bytes`, or would be. */
+static uint32_t *place_of(const uint8_t *bytes, size_t n_bytes)
+{
+    uint64_t key = n_bytes;
+    for (size_t i = 0; i < n_bytes; i++)
+        key = key << 8 | bytes[i];
+    for (size_t i = key * 0x9E3779B97F4A7C15u >> 52;; i = (i + 1) % PLACES) {
+        const uint32_t id = plain.by_bytes[i];
+        if (id == 0 || (plain.tokens[id - 1].n_bytes == n_bytes &&
+                        memcmp(plain.tokens[id - 1].bytes, bytes, n_bytes) == 0))
+            return &plain.by_bytes[i];
+    }
+}
+
+static uint32_t find_token(const uint8_t *bytes, size_t n_bytes)
+{
+    return *place_of(bytes, n_bytes) - 1; /* 0 - 1 is MODEL_NO_ID */
+}
+
+static uint32_t add_token(const plain_token *t)
+{
+    plain.tokens[plain.n_tokens++] = *t;
+    *place_of(t->bytes, t->n_bytes) = (uint32_t)plain.n_tokens;
+    return (uint32_t)plain.n_tokens - 1;
+}
+
+/* Joins two tokens, those of letters more often than others. */
+static void add_random_token(void)
+{
+    uint32_t parts[2];
+    plain_token t = {.n_bytes = 0};
+    for (int i = 0; i < 2; i++) {
+        static const char letters[] = "aabbc  '1\n\xC3\xA9\xE4\xB8\xAD";
+        const uint8_t letter = (uint8_t)letters[any(sizeof letters - 1)];
+        parts[i] = any(3) ? find_token(&letter, 1) : any((uint32_t)plain.n_tokens);
+        if (any(2) && plain.n_tokens > 256)
+            parts[i] = 256 + any((uint32_t)plain.n_tokens - 256);
+        const plain_token *part = &plain.tokens[parts[i]];
+        if (t.n_bytes + part->n_bytes > MAX_TOKEN_BYTES)
+            return;
+        memcpy(t.bytes + t.n_bytes, part->bytes, part->n_bytes);
+        t.n_bytes += part->n_bytes;
+    }
+    uint32_t id = find_token(t.bytes, t.n_bytes);
+    if (id == MODEL_NO_ID)
+        id = add_token(&t);
+    for (size_t i = 0; i < plain.n_merges; i++)
+        if (plain.merges[i].left == parts[0] && plain.merges[i].right == parts[1])
+            return;
+    if (plain.listed)
+        plain.merges[plain.n_merges++] = (model_merge){parts[0], parts[1], id};
+}
+
+/* Tokens that no merge makes, as Llama 3 has them. */
+static void add_unreachable_token(void)
+{
+    plain_token t = {.n_bytes = 2 + any(MAX_TOKEN_BYTES - 2)};
+    for (size_t i = 0; i < t.n_bytes; i++)
+        t.bytes[i] = (uint8_t)("abc "[any(4)]);
+    if (find_token(t.bytes, t.n_bytes) == MODEL_NO_ID)
+        add_token(&t);
+}
+
+static void make_vocabulary(void)
+{
+    plain.n_tokens = plain.n_merges = 0;
+    memset(plain.by_bytes, 0, sizeof plain.by_bytes);
+    plain.listed = any(2) != 0;
+    plain.whole_word_first = any(2) != 0;
+    const uint32_t turn = any(256);
+    for (uint32_t i = 0; i < 256; i++)
+        add_token(&(plain_token){{(uint8_t)(i + turn)}, 1});
+    const size_t n_merged = 1 + any(200);
+    for (size_t i = 0; i < n_merged; i++)
+        add_random_token();
+    for (uint32_t i = any(10); i > 0; i--)
+        add_unreachable_token();
+    for (size_t i = 0; i < n_merged / 2; i++)
+        add_random_token();
+}
+
+static tokenizer *make_tokenizer(split_pattern pattern)
+{
+    model m;
+    model_error err;
+    model_init(&m);
+    m.kind = MODEL_BYTE_BPE;
+    m.rule = plain.listed ? MERGE_LISTED : MERGE_RANKED;
+    m.whole_word_first = plain.whole_word_first;
+    m.split = pattern;
+    for (uint32_t id = 0; id < plain.n_tokens; id++)
+        CHECK(model_set_token(&m,
+                              &(new_token){.id = id,
+                                           .bytes = plain.tokens[id].bytes,
+                                           .n_bytes = plain.tokens[id].n_bytes,
+                                           .kind = TOKEN_NORMAL},
+                              &err));
+    for (size_t i = 0; i < plain.n_merges; i++)
+        CHECK(model_add_merge(&m, plain.merges[i], &err));
+    tokenizer *t = tokenizer_new(&m, &err);
+    if (!t)
+        CHECK_FAIL("%s", err.text);
+    model_free(&m);
+    return t;
+}
+
+/* ---- The definition ---- */
+
+/* The turn of two neighbours, and what they become. */
+static uint32_t plain_rank(uint32_t left, uint32_t right, uint32_t *result)
+{
+    *result = MODEL_NO_ID;
+    if (plain.listed) {
+        for (uint32_t i = 0; i < plain.n_merges; i++) {
+            if (plain.merges[i].left == left && plain.merges[i].right == right) {
+                *result = plain.merges[i].result;
+                return i;
+            }
+        }
+        return MODEL_NO_ID;
+    }
+    const plain_token *l = &plain.tokens[left], *r = &plain.tokens[right];
+    uint8_t both[2 * MAX_TOKEN_BYTES];
+    memcpy(both, l->bytes, l->n_bytes);
+    memcpy(both + l->n_bytes, r->bytes, r->n_bytes);
+    if (l->n_bytes + r->n_bytes <= MAX_TOKEN_BYTES)
+        *result = find_token(both, l->n_bytes + r->n_bytes);
+    return *result;
+}
+
+static size_t plain_word(const uint8_t *word, size_t n_bytes, uint32_t *ids)
+{
+    if (plain.whole_word_first && n_bytes <= MAX_TOKEN_BYTES) {
+        ids[0] = find_token(word, n_bytes);
+        if (ids[0] != MODEL_NO_ID)
+            return 1;
+    }
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        ids[n++] = find_token(word + i, 1);
+    for (;;) {
+        uint32_t best_rank = MODEL_NO_ID, best_result = 0, result;
+        size_t best = 0;
+        for (size_t i = 0; i + 1 < n; i++) {
+            const uint32_t rank = plain_rank(ids[i], ids[i + 1], &result);
+            if (rank < best_rank) {
+                best_rank = rank;
+                best_result = result;
+                best = i;
+            }
+        }
+        if (best_rank == MODEL_NO_ID)
+            return n;
+        ids[best] = best_result;
+        memmove(&ids[best + 1], &ids[best + 2], (n - best - 2) * sizeof *ids);
+        n--;
+    }
+}
+
+static size_t plain_encode(split_pattern pattern, const uint8_t *text, size_t n_bytes,
+                           uint32_t *ids)
+{
+    uint64_t starts[MAX_TEXT / 64 + 2];
+    size_t n = 0;
+    if (n_bytes == 0)
+        return 0;
+    split_words(pattern, SIMD_SCALAR, text, n_bytes, starts);
+    for (size_t at = 0, end; at < n_bytes; at = end) {
+        for (end = at + 1; end < n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
+            end++;
+        n += plain_word(text + at, end - at, ids + n);
+    }
+    return n;
+}
+
+/* ---- Tests ---- */
+
+static size_t random_text(uint8_t *text, size_t max_bytes)
+{
+    static const char *const pieces[] = {"a",
+                                         "b",
+                                         "c",
+                                         "ab",
+                                         " ",
+                                         " ",
+                                         "'s",
+                                         "1",
+                                         "\n",
+                                         "\xC3\xA9",
+                                         "\xE4\xB8\xAD",
+                                         "aaaaaaaaaaaaaaaaaaaa",
+                                         "\t",
+                                         "don't",
+                                         "b64",
+                                         "x1Y22",
+                                         "A",
+                                         "\xF0\x9F\x98\x80",
+                                         "bcbcbc"};
+    const size_t wanted = any((uint32_t)max_bytes);
+    size_t n = 0;
+    while (n < wanted) {
+        const char *piece = pieces[any(sizeof pieces / sizeof *pieces)];
+        memcpy(text + n, piece, strlen(piece));
+        n += strlen(piece);
+        if (any(40) == 0)
+            text[n++] = (uint8_t)any(256);
+    }
+    return n;
+}
+
+static void compare(tokenizer *t, encoder *e, split_pattern pattern, size_t max_bytes)
+{
+    static uint8_t text[MAX_TEXT + 32 + TEXT_PADDING];
+    static uint32_t expected[MAX_TEXT + 32];
+    static id_buffer ids;
+    model_text decoded = {0};
+    size_t bad;
+    const size_t n = random_text(text, max_bytes);
+    const size_t n_expected = plain_encode(pattern, text, n, expected);
+    ids.n = 0;
+    CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &ids), TOKENIZE_OK);
+    if (ids.n != n_expected || memcmp(ids.ids, expected, n_expected * sizeof *expected) != 0)
+        CHECK_FAIL("pattern %s, %zu bytes \"%.*s\"", split_pattern_name(pattern), n, (int)n, text);
+    if (any(32) == 0) {
+        CHECK(tokenizer_decode(t, ids.ids, ids.n, &decoded, &bad));
+        CHECK_EQ(decoded.n_bytes, n);
+        CHECK(memcmp(decoded.s, text, n) == 0);
+        free(decoded.s);
+    }
+}
+
+TEST(ids_are_what_the_definition_gives_for_random_vocabularies_and_text)
+{
+    static const split_pattern patterns[] = {SPLIT_GPT2,   SPLIT_CL100K, SPLIT_O200K,
+                                             SPLIT_TEKKEN, SPLIT_QWEN2,  SPLIT_NONE};
+    /* More than ten million strings. */
+    const int n_vocabularies = check_long() ? 1000 : 50, n_texts = check_long() ? 10100 : 500;
+    for (int i = 0; i < n_vocabularies; i++) {
+        make_vocabulary();
+        const split_pattern pattern = patterns[any(6)];
+        tokenizer *t = make_tokenizer(pattern);
+        CHECK(tokenizer_takes_bytes(t));
+        /* The smallest cache is emptied again and again. */
+        encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = any(2) ? 1 : 0});
+        CHECK(e != NULL);
+        for (int k = 0; k < n_texts; k++)
+            compare(t, e, pattern, k % 100 ? 12 : MAX_TEXT);
+        encoder_free(e);
+        tokenizer_free(t);
+    }
+}
+
+/* A text cut where tokenizer_safe_cut allows has the ids of the whole. */
+TEST(safe_cuts_change_nothing)
+{
+    static const char *const pieces[] = {"word",
+                                         " ",
+                                         " ",
+                                         "a b",
+                                         "ab b",
+                                         "b\nb",
+                                         "\n",
+                                         "7",
+                                         "don't",
+                                         "\xE5\xAD\x97",
+                                         "\xE3\x80\x82",
+                                         ".",
+                                         "\r\n",
+                                         "  ",
+                                         "X",
+                                         "\xCC\x81",
+                                         "\xE5\x80",
+                                         "\xE5\xAD\x97\xE3\x80\x82\xE5\xAD\x97",
+                                         "\xD1\x8F \xD0\xB4",
+                                         "\xC3\xA9 \xC3\x89",
+                                         "\xD7\x90\n\xD7\x90",
+                                         "\xC2\xB2 \xD0\x90"};
+    static uint8_t text[2000 + TEXT_PADDING];
+    size_t n_cuts = 0;
+    for (int round = 0; round < (check_long() ? 8000 : 2000); round++) {
+        if (round % 50 == 0)
+            make_vocabulary();
+        static const split_pattern patterns[] = {SPLIT_GPT2,      SPLIT_CL100K, SPLIT_O200K,
+                                                 SPLIT_QWEN2,     SPLIT_TEKKEN, SPLIT_QWEN35,
+                                                 SPLIT_DEEPSEEK3, SPLIT_FALCON, SPLIT_STARCODER};
+        tokenizer *t = make_tokenizer(patterns[round % 9]);
+        encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
+        size_t n = 0;
+        for (int i = 0; i < 60; i++) {
+            const char *piece = pieces[any(sizeof pieces / sizeof *pieces)];
+            memcpy(text + n, piece, strlen(piece));
+            n += strlen(piece);
+        }
+        id_buffer whole = {0}, parts = {0};
+        const size_t cut = tokenizer_safe_cut(t, text, 1 + any((uint32_t)n));
+        CHECK(cut < n);
+        n_cuts += cut > 0;
+        CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &whole), TOKENIZE_OK);
+        CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &parts), TOKENIZE_OK);
+        CHECK_INT(encoder_encode(e, text + cut, n - cut, 0, &parts), TOKENIZE_OK);
+        CHECK_EQ(whole.n, parts.n);
+        CHECK(memcmp(whole.ids, parts.ids, whole.n * sizeof *whole.ids) == 0);
+        id_buffer_free(&whole);
+        id_buffer_free(&parts);
+        encoder_free(e);
+        tokenizer_free(t);
+    }
+    CHECK(n_cuts > 1000);
+}
+
+/* ---- Tokens that were made to collide ---- */
+
+static uint64_t hash_of_long(const uint8_t *bytes, size_t n_bytes)
+{
+    uint64_t hash = n_bytes, x = 0;
+    for (; n_bytes >= 8; bytes += 8, n_bytes -= 8) {
+        memcpy(&x, bytes, 8);
+        hash = (hash ^ x) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    x = 0;
+    memcpy(&x, bytes, n_bytes);
+    return (hash ^ x) * 0xC2B2AE3D27D4EB4Fu >> 32;
+}
+
+/* Where vocabulary.c begins to look for one of n_tokens, in its table of short tokens or in that of
+ * all. */
+static uint64_t place_in_table(const uint8_t *bytes, size_t n_bytes, size_t n_tokens)
+{
+    size_t n_entries = 16;
+    uint64_t low;
+    if (n_bytes == 8) {
+        memcpy(&low, bytes, 8);
+        const uint64_t hash = low * 0x9E3779B97F4A7C15u + (9u << 24) * 0xC2B2AE3D27D4EB4Fu;
+        return (hash >> 32) * (n_tokens * 2 / 4 + 16) >> 32;
+    }
+    while (n_entries < n_tokens * 2)
+        n_entries *= 2;
+    return hash_of_long(bytes, n_bytes) & (n_entries - 1);
+}
+
+/* The bytes, and tokens of n_bytes letters that begin at place 77, all but the last n_other. */
+static void make_colliding(model *m, size_t n_colliding, size_t n_other, size_t n_bytes)
+{
+    const size_t n_tokens = 256 + n_colliding + n_other;
+    model_error err;
+    uint8_t token[20];
+    model_init(m);
+    m->kind = MODEL_BYTE_BPE;
+    m->rule = MERGE_LISTED;
+    m->whole_word_first = true;
+    m->split = SPLIT_NONE;
+    for (uint32_t id = 0; id < n_tokens; id++) {
+        new_token t = {.id = id, .bytes = token, .n_bytes = 1, .kind = TOKEN_NORMAL};
+        token[0] = (uint8_t)id;
+        for (bool found = id < 256; !found;) {
+            for (size_t i = 0; i < n_bytes; i++)
+                token[i] = (uint8_t)('a' + any(26));
+            t.n_bytes = n_bytes;
+            found = (place_in_table(token, n_bytes, n_tokens) == 77) == (id < n_tokens - n_other);
+        }
+        CHECK(model_set_token(m, &t, &err));
+    }
+}
+
+static void find_all(const model *m)
+{
+    model_error err;
+    id_buffer ids = {0};
+    tokenizer *t = tokenizer_new(m, &err);
+    if (!t)
+        CHECK_FAIL("%s", err.text);
+    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        uint8_t text[20 + TEXT_PADDING] = {0};
+        memcpy(text, model_token_bytes(m, id), m->tokens[id].n_bytes);
+        ids.n = 0;
+        CHECK_INT(encoder_encode(e, text, m->tokens[id].n_bytes, TEXT_FIRST, &ids), TOKENIZE_OK);
+        CHECK(ids.n == 1 && ids.ids[0] == id);
+    }
+    id_buffer_free(&ids);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
+TEST(tokens_that_collide_are_found_up_to_a_limit_and_refused_beyond_it)
+{
+    for (size_t n_bytes = 8; n_bytes <= 20; n_bytes += 12) {
+        model m;
+        model_error err;
+        make_colliding(&m, 800, 210, n_bytes);
+        find_all(&m);
+        model_free(&m);
+        make_colliding(&m, 1010, 0, n_bytes);
+        CHECK(tokenizer_new(&m, &err) == NULL);
+        CHECK(strstr(err.text, "out of memory") != NULL); /* the same for both reasons */
+        model_free(&m);
+    }
+}

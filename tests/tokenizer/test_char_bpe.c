@@ -1,0 +1,367 @@
+/* test_char_bpe.c - BPE over characters, through the whole engine, against its definition. */
+#include "support/check.h"
+
+#include "tokenizer/char_engine_case.h"
+#include "tokenizer/chars/char_words.h"
+#include "tokenizer/split/splitter.h"
+
+/* ---- sentencepiece ---- */
+
+static void make_scored(model *m, size_t n_kinds)
+{
+    static const double grains[] = {1, 0.25, 1e-6};
+    sentencepiece_model(m, MODEL_CHAR_BPE);
+    m->rule = MERGE_SCORED;
+    naive_add_pieces(m, 20 + naive_any(60), n_kinds, grains[naive_any(3)]);
+    if (naive_any(3) != 0)
+        naive_add_bytes(m);
+}
+
+static void scored_ids(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    static char marked[4 * NAIVE_MAX_BYTES];
+    n = sentencepiece_text(m, text, n, marked);
+    want->n = 0;
+    naive_scored_bpe(m, (const uint8_t *)marked, n, want);
+}
+
+TEST(sentencepiece_ids_are_those_of_the_definition)
+{
+    static naive_ids want;
+    char text[NAIVE_MAX_BYTES];
+    for (long round = 0; round < rounds(150, 2500); round++) {
+        engine g = {0};
+        const size_t n_kinds = 3 + naive_any(NAIVE_N(naive_alphabet) - 2);
+        make_scored(&g.m, n_kinds);
+        engine_start(&g, naive_any(2) ? 1 << 14 : 1 << 18);
+        for (int i = 0; i < 400; i++) {
+            const size_t n = naive_text(text, n_kinds);
+            text[n] = 0;
+            scored_ids(&g.m, text, n, &want);
+            g.out.n = 0;
+            encode(&g, text, n, STRETCH_FIRST);
+            expect_ids(&g, &want, text);
+        }
+        engine_end(&g);
+    }
+}
+
+/* ---- tokenizer.json ---- */
+
+static void add_merges(model *m, size_t n)
+{
+    model_error err;
+    uint8_t both[512];
+    const uint32_t n_tokens = (uint32_t)m->n_tokens;
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t left = naive_any(n_tokens), right = naive_any(n_tokens);
+        const size_t n_left = m->tokens[left].n_bytes, n_right = m->tokens[right].n_bytes;
+        memcpy(both, model_token_bytes(m, left), n_left);
+        memcpy(both + n_left, model_token_bytes(m, right), n_right);
+        const uint32_t result = naive_find(m, 1u << TOKEN_NORMAL, both, n_left + n_right);
+        if (result != MODEL_NO_ID)
+            model_add_merge(m, (model_merge){left, right, result}, &err);
+    }
+}
+
+static void set_step(model *m, normalize_kind kind, const char *from, const char *to)
+{
+    normalize_step *step = &m->steps[m->n_steps++];
+    *step = (normalize_step){.kind = kind};
+    model_text_set(&step->from, from, strlen(from));
+    model_text_set(&step->to, to, strlen(to));
+}
+
+static void make_listed(model *m, size_t n_kinds)
+{
+    char text[256];
+    model_init(m);
+    m->kind = MODEL_CHAR_BPE;
+    m->rule = MERGE_LISTED;
+    naive_add(m, "<unk>", TOKEN_NORMAL, 0);
+    for (size_t i = 0; i < n_kinds; i++)
+        if (naive_any(12) != 0)
+            naive_add(m, naive_alphabet[i], TOKEN_NORMAL, 0);
+    for (size_t i = 0, n = 20 + naive_any(50); i < n; i++) {
+        text[0] = 0;
+        naive_letters(text, 2 + naive_any(3), n_kinds);
+        naive_add(m, text, TOKEN_NORMAL, 0);
+    }
+    add_merges(m, 20000);
+    m->unknown_id = naive_any(4) == 0 ? MODEL_NO_ID : 0;
+    m->fuse_unknown = naive_any(2);
+    if (naive_any(2)) {
+        naive_add_bytes(m);
+    } else {
+        m->whole_word_first = naive_any(3) == 0;
+    }
+    if (naive_any(2)) {
+        set_step(m, NORMALIZE_PREPEND, "", NAIVE_MARK);
+        set_step(m, NORMALIZE_REPLACE, " ", NAIVE_MARK);
+    } else {
+        m->metaspace = true;
+        m->prepend = (prepend_scheme)naive_any(3);
+        m->metaspace_split = naive_any(2);
+    }
+}
+
+/* Each word from one U+2581 to the next, or all of it. */
+static void listed_ids(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    static char marked[4 * NAIVE_MAX_BYTES];
+    size_t length = naive_marked(text, n, marked + 3), start = 3;
+    memcpy(marked, NAIVE_MARK, 3);
+    const bool has_mark = length >= 3 && memcmp(marked + 3, NAIVE_MARK, 3) == 0;
+    const bool prepend = m->n_steps > 0 || (m->prepend != PREPEND_NEVER && !has_mark);
+    want->n = 0;
+    if (n == 0)
+        return;
+    if (prepend) {
+        start = 0;
+        length += 3;
+    }
+    const uint8_t *at = (const uint8_t *)marked + start, *end = at + length;
+    for (const uint8_t *next = at; at < end; at = next) {
+        do
+            next += naive_char(next);
+        while (next < end && !(m->metaspace_split && memcmp(next, NAIVE_MARK, 3) == 0));
+        naive_listed_bpe(m, at, (size_t)(next - at), want);
+    }
+}
+
+TEST(ids_of_listed_merges_are_those_of_the_definition)
+{
+    static naive_ids want;
+    char text[NAIVE_MAX_BYTES];
+    for (long round = 0; round < rounds(60, 500); round++) {
+        engine g = {0};
+        const size_t n_kinds = 3 + naive_any(NAIVE_N(naive_alphabet) - 2);
+        make_listed(&g.m, n_kinds);
+        engine_start(&g, naive_any(2) ? 1 << 14 : 1 << 18);
+        for (int i = 0; i < 300; i++) {
+            const size_t n = naive_text(text, n_kinds);
+            text[n] = 0;
+            listed_ids(&g.m, text, n, &want);
+            g.out.n = 0;
+            encode(&g, text, n, STRETCH_FIRST);
+            expect_ids(&g, &want, text);
+        }
+        engine_end(&g);
+    }
+}
+
+/* ---- Cuts ---- */
+
+static long encode_in_parts(engine *g, const char *text, size_t n)
+{
+    unsigned flags = STRETCH_FIRST;
+    long n_parts = 0;
+    for (; n > 0; n_parts++) {
+        size_t part = 1 + naive_any(40);
+        part = part < n ? char_engine_cut(g->e, (const uint8_t *)text, part) : n;
+        part = part > 0 ? part : char_engine_cut(g->e, (const uint8_t *)text, n);
+        part = part > 0 ? part : n;
+        encode(g, text, part, flags);
+        flags = STRETCH_CONTINUES;
+        text += part;
+        n -= part;
+    }
+    return n_parts - 1;
+}
+
+TEST(ids_do_not_depend_on_cuts)
+{
+    static naive_ids want;
+    static const char *const glue[] = {"a b", "1 s", "s\nb", "b\na",
+                                       "\xE4\xB8\x96\xE3\x80\x82\xE4\xB8\x96"};
+    char text[2 * NAIVE_MAX_BYTES];
+    long n_cut = 0;
+    for (long round = 0; round < rounds(300, 3000); round++) {
+        engine g = {0};
+        const bool scored = naive_any(2);
+        (scored ? make_scored : make_listed)(&g.m, 3 + naive_any(9));
+        engine_start(&g, 1 << 14);
+        for (int i = 0; i < 30; i++) {
+            size_t n = 0;
+            for (int k = 0; k < 5; k++) {
+                n += naive_text(text + n, 12);
+                n += (size_t)sprintf(text + n, "%s", glue[naive_any(NAIVE_N(glue))]);
+            }
+            g.out.n = 0;
+            encode(&g, text, n, STRETCH_FIRST);
+            memcpy(want.ids, g.out.ids, g.out.n * sizeof *want.ids);
+            want.n = g.out.n;
+            g.out.n = 0;
+            n_cut += encode_in_parts(&g, text, n);
+            expect_ids(&g, &want, text);
+        }
+        engine_end(&g);
+    }
+    CHECK(n_cut > 0);
+}
+
+/* ---- Words ---- */
+
+static void random_words(char_words *w, bool spaces_are_marks)
+{
+    static const uint32_t characters[] = {'a', 'z', '0', ' ', 0x2581, '.', '\n', 0xE9, 0x4E16};
+    char_words_init(w, spaces_are_marks);
+    for (uint32_t i = naive_any(30); i > 0; i--)
+        char_words_join(w, characters[naive_any(NAIVE_N(characters))],
+                        characters[naive_any(NAIVE_N(characters))]);
+}
+
+static uint32_t code_point(const uint8_t *at)
+{
+    const size_t n = naive_char(at);
+    uint32_t c = n == 1 ? *at : *at & (0x7Fu >> n);
+    for (size_t i = 1; i < n; i++)
+        c = c << 6 | (at[i] & 0x3F);
+    return c;
+}
+
+/* No cut between what is joined, nor beside a U+2581 that is written out. */
+static bool starts_word(const char_words *w, const uint8_t *text, size_t at, size_t n)
+{
+    size_t before = at - 1;
+    if (at == 0)
+        return true;
+    if ((text[at] & 0xC0) == 0x80)
+        return false;
+    while ((text[before] & 0xC0) == 0x80)
+        before--;
+    const uint32_t left = code_point(text + before);
+    const uint32_t right = n - at >= naive_char(text + at) ? code_point(text + at) : 0;
+    if (w->spaces_are_marks && (left == CHAR_WORDS_MARK || right == CHAR_WORDS_MARK))
+        return false;
+    return !char_words_joined(w, left, right);
+}
+
+TEST(words_start_where_nothing_is_joined_whatever_code_runs)
+{
+    static const simd_level engines[] = {SIMD_SCALAR, SIMD_AVX2, SIMD_AVX512, SIMD_BEST};
+    static uint64_t starts[NAIVE_MAX_BYTES / 64 + 2];
+    char text[NAIVE_MAX_BYTES];
+    for (long round = 0; round < rounds(3000, 20000); round++) {
+        char_words w;
+        size_t n = 0;
+        random_words(&w, naive_any(2));
+        for (uint32_t parts = 1 + naive_any(6); parts > 0; parts--)
+            n += naive_text(text + n, NAIVE_N(naive_alphabet));
+        const size_t n_text = n;
+        while (n > 1 && naive_any(2) != 0)
+            n -= naive_any(3) < n ? 1 : 0;
+        const size_t sizes[2] = {n, n_text};
+        for (size_t e = 0; e < NAIVE_N(engines); e++) {
+            if (!simd_works(engines[e]))
+                continue;
+            char_words_split(&w, engines[e], (const uint8_t *)text, sizes, starts);
+            for (size_t i = 0; i < (n + 63) / 64 * 64; i++) {
+                const bool want = i < n && starts_word(&w, (const uint8_t *)text, i, n_text);
+                if ((starts[i / 64] >> i % 64 & 1) != want)
+                    CHECK_FAIL("engine %zu, byte %zu of %zu", e, i, n);
+            }
+        }
+    }
+}
+
+/* ---- Long texts ---- */
+
+TEST(long_runs_end_in_time_and_give_every_byte_back)
+{
+    static const char *const units[] = {"a", " ", "ab", "\xE4\xB8\x96", "~", "a ", NAIVE_MARK};
+    const size_t n = check_sanitized() ? 200000 : check_long() ? 10000000 : 2000000;
+    char *text = malloc(n);
+    for (size_t u = 0; u < NAIVE_N(units); u++) {
+        engine g = {0};
+        model_text back = {0};
+        make_scored(&g.m, 12);
+        g.m.dummy_prefix = false;
+        if (!g.m.byte_fallback)
+            naive_add_bytes(&g.m);
+        engine_start(&g, 1 << 20);
+        const size_t unit = strlen(units[u]), n_text = n / unit * unit;
+        for (size_t i = 0; i < n_text; i++)
+            text[i] = units[u][i % unit];
+        encode(&g, text, n_text, STRETCH_FIRST);
+        CHECK(char_engine_decode(g.e, g.out.ids, g.out.n, &back));
+        if (!strpbrk(units[u], " \x81")) /* those come back as blanks, or as their bytes */
+            CHECK_EQ(back.n_bytes, n_text);
+        free(back.s);
+        engine_end(&g);
+    }
+    free(text);
+}
+
+/* ---- Added tokens that are looked for in normalized text ---- */
+
+static void gives(engine *g, const char *text, unsigned flags, const char *want)
+{
+    char got[256] = "";
+    g->out.n = 0;
+    encode(g, text, strlen(text), STRETCH_FIRST | flags);
+    for (size_t i = 0; i < g->out.n; i++)
+        sprintf(got + strlen(got), "%s%u", i ? " " : "", g->out.ids[i]);
+    CHECK_STR(got, want);
+}
+
+TEST(added_tokens_are_found_in_normalized_text)
+{
+    static const char *const letters[] = {NAIVE_MARK, "a", "b", "<", "x", "y", ">"};
+    engine g = {0};
+    model_error err;
+    model_init(&g.m);
+    g.m.kind = MODEL_CHAR_BPE;
+    g.m.rule = MERGE_LISTED;
+    for (size_t i = 0; i < NAIVE_N(letters); i++)
+        naive_add(&g.m, letters[i], TOKEN_NORMAL, 0);
+    set_step(&g.m, NORMALIZE_PREPEND, "", NAIVE_MARK);
+    set_step(&g.m, NORMALIZE_REPLACE, " ", NAIVE_MARK);
+    char plain[] = "<x>", special[] = "<y>";
+    CHECK(model_add_added(&g.m, &(added_token){.id = 8, .content = {plain, 3}, .normalized = true},
+                          &err));
+    CHECK(model_add_added(
+        &g.m, &(added_token){.id = 9, .content = {special, 3}, .normalized = true, .special = true},
+        &err));
+    engine_start(&g, 1 << 14);
+    /* Normalizing puts U+2581 before the contents too, so it has to be there. */
+    gives(&g, "a <x>b", 0, "0 1 8 2");
+    gives(&g, "a<x>b", 0, "0 1 3 4 6 2");
+    gives(&g, "<x><x>", 0, "8 3 4 6");
+    gives(&g, "a <y>b", 0, "0 1 0 3 5 6 2");
+    gives(&g, "a <y>b", STRETCH_SPECIALS_MATCH, "0 1 9 2");
+    gives(&g, "a <y>b", STRETCH_SPECIALS_DROP, "0 1 2");
+    CHECK_EQ(char_scratch_specials_seen(g.s), 3);
+    CHECK_EQ(char_engine_cut(g.e, (const uint8_t *)"ab <x>b", 7), 2);
+    engine_end(&g);
+}
+
+/* ---- Refusals ---- */
+
+TEST(what_is_not_supported_is_refused_by_name)
+{
+    model m;
+    make_scored(&m, 4);
+    m.split = SPLIT_GPT2;
+    refused(&m, "gpt2");
+    make_scored(&m, 4);
+    m.rule = MERGE_RANKED;
+    refused(&m, "ranks");
+    make_listed(&m, 4);
+    set_step(&m, NORMALIZE_NFKC, "", "");
+    refused(&m, "NFKC");
+    make_listed(&m, 4);
+    m.metaspace = m.whitespace_split = true;
+    m.prepend = PREPEND_FIRST;
+    refused(&m, "first");
+    make_scored(&m, 4);
+    m.byte_fallback = true;
+    m.tokens[m.n_tokens - 1].kind = TOKEN_NORMAL;
+    refused(&m, "byte");
+    make_scored(&m, 4);
+    m.byte_fallback = false;
+    m.unknown_id = MODEL_NO_ID;
+    refused(&m, "unknown");
+    model_init(&m);
+    refused(&m, "byte-level");
+}

@@ -1,0 +1,482 @@
+/* What the loaders of vocabularies are made of: JSON, base64, names, GPT-2's alphabet, the list of
+ * known expressions. */
+#include "support/check.h"
+
+#include <math.h>
+
+#include "text/base64.h"
+#include "tokenizer/load/byte_alphabet.h"
+#include "text/json_reader.h"
+#include "tokenizer/split/known_regex.h"
+#include "tokenizer/model/name_table.h"
+
+#define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
+
+/* ---- JSON ---- */
+
+/* Memory of exactly its size, so that a sanitizer sees every read behind it. */
+static char *exact_copy(const char *text, size_t n_bytes)
+{
+    char *copy = malloc(n_bytes ? n_bytes : 1);
+    CHECK(copy != NULL);
+    memcpy(copy, text, n_bytes);
+    return copy;
+}
+
+static bool is_json(const char *text, size_t n_bytes)
+{
+    json_reader r;
+    char *copy = exact_copy(text, n_bytes);
+    json_reader_init(&r, copy, n_bytes);
+    const bool ok = json_skip(&r) && json_end(&r);
+    CHECK(ok == (r.failure[0] == '\0'));
+    CHECK(r.failure_at <= n_bytes);
+    json_reader_free(&r);
+    free(copy);
+    return ok;
+}
+
+TEST(json_of_every_kind_is_accepted)
+{
+    static const char *const texts[] = {"{}",
+                                        "[]",
+                                        "\"\"",
+                                        "0",
+                                        "-0",
+                                        "-1",
+                                        "1.5",
+                                        "1e9",
+                                        "1E+09",
+                                        "1.25e-3",
+                                        "true",
+                                        "false",
+                                        "null",
+                                        " { } ",
+                                        "\t[\n1 ,\r2 ] ",
+                                        "{\"a\":1,\"b\":[{\"c\":null}]}",
+                                        "[[],{},[{}]]",
+                                        "{\"a\":1,\"a\":2}",
+                                        "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e4\\uD83D\\ude00\"",
+                                        "\"\x7f\"",
+                                        "\"\xf4\x8f\xbf\xbf\"",
+                                        "123456789012345678901234567890",
+                                        "[1,2,3]"};
+    for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+        if (!is_json(texts[i], strlen(texts[i])))
+            CHECK_FAIL("%s is refused", texts[i]);
+    }
+}
+
+TEST(what_is_not_json_is_refused)
+{
+    static const char *const texts[] = {"",
+                                        " ",
+                                        "{",
+                                        "}",
+                                        "[",
+                                        "]",
+                                        "[1",
+                                        "[1,",
+                                        "[1,]",
+                                        "[,1]",
+                                        "[1 2]",
+                                        "[1}",
+                                        "{\"a\"}",
+                                        "{\"a\":}",
+                                        "{\"a\":1,}",
+                                        "{,}",
+                                        "{a:1}",
+                                        "{1:2}",
+                                        "{\"a\":1 \"b\":2}",
+                                        "{\"a\":1]",
+                                        "01",
+                                        "-",
+                                        "+1",
+                                        "1.",
+                                        ".5",
+                                        "1e",
+                                        "1e+",
+                                        "0x10",
+                                        "NaN",
+                                        "-Infinity",
+                                        "tru",
+                                        "True",
+                                        "nul",
+                                        "truefalse",
+                                        "1 2",
+                                        "\"",
+                                        "\"\\\"",
+                                        "\"\\x\"",
+                                        "\"\\u12\"",
+                                        "\"\\u12g4\"",
+                                        "\"\\ud83d\"",
+                                        "\"\\ude00\"",
+                                        "\"\\ud83d\\u0041\"",
+                                        "\"\\ud83dx\"",
+                                        "\"a\nb\"",
+                                        "\"\xff\"",
+                                        "\"\xc0\x80\"",
+                                        "\"\xed\xa0\x80\"",
+                                        "\"\xe2\x82\"",
+                                        "'a'",
+                                        "\xef\xbb\xbf{}"};
+    for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+        if (is_json(texts[i], strlen(texts[i])))
+            CHECK_FAIL("%s is accepted", texts[i]);
+    }
+    CHECK(!is_json("\"a\0b\"", 5)); /* NUL is a control character */
+}
+
+TEST(json_ends_early_at_every_byte)
+{
+    static const char text[] =
+        "{\"a\\u00e4\": [1.5e3, -2, true, null, \"\\ud83d\\ude00 x\"], \"b\": {\"c\": false}}";
+    for (size_t n = 0; n < sizeof text - 1; n++)
+        CHECK(!is_json(text, n));
+    CHECK(is_json(text, sizeof text - 1));
+}
+
+TEST(json_nests_128_deep_and_no_deeper)
+{
+    for (size_t depth = 1; depth < 400; depth++) {
+        char text[1024];
+        memset(text, '[', depth);
+        memset(text + depth, ']', depth);
+        CHECK(is_json(text, depth * 2) == (depth <= JSON_MAX_DEPTH));
+    }
+}
+
+TEST(strings_are_decoded)
+{
+    static const struct {
+        const char *json, *text;
+        size_t n_bytes;
+    } cases[] = {{"\"plain\"", "plain", 5},
+                 {"\"\"", "", 0},
+                 {"\"\\u0000\"", "\0", 1},
+                 {"\"a\\tb\\\\c\"", "a\tb\\c", 5},
+                 {"\"\\b\\f\\n\\r\\/\\\"\"", "\b\f\n\r/\"", 6},
+                 {"\"\\u0120x\\uD83D\\uDE00\"", "\xc4\xa0x\xf0\x9f\x98\x80", 7},
+                 {"\"\\uffff\\ud7ff\\ue000\"", "\xef\xbf\xbf\xed\x9f\xbf\xee\x80\x80", 9},
+                 {"\"\xe2\x96\x81\\u2581\"", "\xe2\x96\x81\xe2\x96\x81", 6}};
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        json_reader r;
+        json_string s;
+        json_reader_init(&r, cases[i].json, strlen(cases[i].json));
+        CHECK(json_read_string(&r, &s));
+        CHECK_EQ(s.n_bytes, cases[i].n_bytes);
+        CHECK(memcmp(s.s, cases[i].text, s.n_bytes) == 0);
+        CHECK(json_end(&r));
+        json_reader_free(&r);
+    }
+}
+
+static double number_of(const char *text)
+{
+    json_reader r;
+    double x = 0;
+    json_reader_init(&r, text, strlen(text));
+    if (!json_read_number(&r, &x) || !json_end(&r))
+        CHECK_FAIL("%s: %s", text, r.failure);
+    json_reader_free(&r);
+    return x;
+}
+
+/* The values are what Tokenizer.from_str of tokenizers 0.23.3 makes of a piece's score. */
+TEST(numbers_are_those_of_tokenizers_also_where_not_the_nearest)
+{
+    CHECK(number_of("-9.210340371976182") == -9.210340371976182);
+    CHECK(number_of("-10.443400382995605") == -10.443400382995604); /* one unit off */
+    CHECK(number_of("-12.345678901234567") == -12.345678901234567);
+    CHECK(number_of("0.1234567890123456789012345") == 0.12345678901234568);
+    CHECK(number_of("123456789012345678901234567890.5") == 1.2345678901234568e+29);
+    CHECK(number_of("1e-5") == 1e-05);
+    CHECK(number_of("5e-324") == 5e-324);
+    CHECK(number_of("1.7976931348623157e308") == 1.7976931348623157e308);
+    CHECK(number_of("4.35e-300") == 4.35e-300);
+    CHECK(number_of("0e999999999999") == 0);
+    CHECK(number_of("1e-999999999999") == 0);
+    CHECK(number_of("18446744073709551615") == 18446744073709551615.0);
+    CHECK(number_of("18446744073709551616") == 18446744073709551616.0);
+    CHECK(signbit(number_of("-0.0")) && signbit(number_of("-0")));
+    CHECK(number_of("-5") == -5);
+}
+
+TEST(numbers_that_are_too_large_are_refused)
+{
+    static const char *const texts[] = {"1e309", "-1e309", "1e99999999999999999999", "123e307"};
+    for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+        json_reader r;
+        double x;
+        json_reader_init(&r, texts[i], strlen(texts[i]));
+        CHECK(!json_read_number(&r, &x));
+        CHECK_STR(r.failure, "a number that is too large");
+        json_reader_free(&r);
+    }
+}
+
+TEST(ids_are_whole_numbers)
+{
+    static const char *const bad[] = {"-1", "1.0", "1e2", "18446744073709551616", "\"1\"", "null"};
+    json_reader r;
+    uint64_t id = 0;
+    json_reader_init(&r, "18446744073709551615", 20);
+    CHECK(json_read_uint(&r, &id));
+    CHECK_EQ(id, UINT64_MAX);
+    json_reader_free(&r);
+    for (size_t i = 0; i < N_ELEMENTS(bad); i++) {
+        json_reader_init(&r, bad[i], strlen(bad[i]));
+        CHECK(!json_read_uint(&r, &id));
+        json_reader_free(&r);
+    }
+}
+
+TEST(fields_are_found_and_unknown_ones_named)
+{
+    static const char text[] = "{\"b\": [1, {\"c\": 2}], \"a\": \"x\\n\", \"d\": null} ";
+    json_field fields[] = {{"a", 0}, {"b", 0}, {"d", 0}, {"e", 0}};
+    json_reader r;
+    json_string s = {"default", 7};
+    bool flag = true;
+    json_reader_init(&r, text, sizeof text - 1);
+    CHECK(json_read_fields(&r, "thing", fields, 4));
+    CHECK(json_field_string(&r, &fields[0], &s));
+    CHECK(json_string_is(s, "x\n"));
+    CHECK_INT(json_field_kind(&r, &fields[1]), JSON_ARRAY);
+    CHECK_INT(json_field_kind(&r, &fields[3]), JSON_NONE);
+    CHECK(json_field_bool(&r, &fields[2], &flag) && flag);
+    CHECK(json_field_bool(&r, &fields[3], &flag) && flag);
+    CHECK(json_end(&r)); /* looking at fields has not moved it */
+    CHECK(!json_field_bool(&r, &fields[0], &flag));
+    json_reader_free(&r);
+
+    json_field one[] = {{"a", 0}};
+    json_reader_init(&r, "{\"a\": 1, \"zz\": 2}", 17);
+    CHECK(!json_read_fields(&r, "thing", one, 1));
+    CHECK_STR(r.failure, "thing: the field \"zz\" is not known");
+    json_reader_free(&r);
+    one[0].at = 0;
+    json_reader_init(&r, "{\"a\": 1, \"a\": 2}", 16);
+    CHECK(!json_read_fields(&r, "thing", one, 1));
+    CHECK_STR(r.failure, "thing: the field \"a\" comes twice");
+    json_reader_free(&r);
+}
+
+/* ---- base64 ---- */
+
+TEST(base64_of_every_length_and_byte)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    uint8_t bytes[300], out[300];
+    char text[400] = "";
+    for (size_t n = 0; n < sizeof bytes; n++) {
+        size_t n_text = 0;
+        for (size_t i = 0; i < n; i++)
+            bytes[i] = (uint8_t)(i * 37 + n);
+        for (size_t i = 0; i < n; i += 3) {
+            const uint32_t bits = (uint32_t)bytes[i] << 16 | (i + 1 < n ? bytes[i + 1] << 8 : 0) |
+                                  (i + 2 < n ? bytes[i + 2] : 0);
+            text[n_text++] = digits[bits >> 18];
+            text[n_text++] = digits[bits >> 12 & 63];
+            text[n_text++] = i + 1 < n ? digits[bits >> 6 & 63] : '=';
+            text[n_text++] = i + 2 < n ? digits[bits & 63] : '=';
+        }
+        CHECK_EQ(base64_decode(text, n_text, out), n);
+        CHECK(n == 0 || memcmp(bytes, out, n) == 0);
+        CHECK(BASE64_ROOM(n_text) >= n);
+    }
+}
+
+TEST(base64_that_is_not_is_refused)
+{
+    static const char *const texts[] = {"A",    "AA",   "AAA",  "====",     "A===", "=AAA", "AA=A",
+                                        "AB==", "AAB=", "A-A_", "AA==AAAA", "AA A", "AAA\n"};
+    uint8_t out[16];
+    for (size_t i = 0; i < N_ELEMENTS(texts); i++) {
+        if (base64_decode(texts[i], strlen(texts[i]), out) != BASE64_BAD)
+            CHECK_FAIL("%s is accepted", texts[i]);
+    }
+}
+
+/* ---- Names ---- */
+
+TEST(names_keep_their_first_value)
+{
+    name_table t = {0};
+    char name[32];
+    CHECK_EQ(name_table_find(&t, "a", 1), NAME_TABLE_NONE);
+    for (uint32_t i = 0; i < 50000; i++)
+        CHECK_INT(name_table_add(&t, name, (size_t)sprintf(name, "name%u", i), i), NAME_ADDED);
+    CHECK_INT(name_table_add(&t, "", 0, 7), NAME_ADDED);
+    CHECK_INT(name_table_add(&t, "name49999", 9, 1), NAME_THERE);
+    for (uint32_t i = 0; i < 50000; i++)
+        CHECK_EQ(name_table_find(&t, name, (size_t)sprintf(name, "name%u", i)), i);
+    CHECK_EQ(name_table_find(&t, "", 0), 7);
+    CHECK_EQ(name_table_find(&t, "name50000", 9), NAME_TABLE_NONE);
+    CHECK_EQ(name_table_find(&t, "name", 4), NAME_TABLE_NONE);
+    name_table_free(&t);
+}
+
+/* The hash as the table itself has computed it. */
+static uint32_t hash_of(const char *name, size_t n_bytes)
+{
+    name_table t = {0};
+    uint32_t hash = 0;
+    CHECK_INT(name_table_add(&t, name, n_bytes, 0), NAME_ADDED);
+    for (size_t i = 0; i < t.n_entries; i++) {
+        if (t.entries[i].value != NAME_TABLE_NONE)
+            hash = t.entries[i].hash;
+    }
+    name_table_free(&t);
+    return hash;
+}
+
+TEST(names_made_to_collide_are_refused_not_slow)
+{
+    name_table t = {0};
+    name_result result = NAME_ADDED;
+    char name[32];
+    uint32_t n_added = 0;
+    for (uint32_t i = 0; result == NAME_ADDED && n_added < 3000; i++) {
+        const size_t n = (size_t)sprintf(name, "%u", i);
+        if ((hash_of(name, n) & 0x1FFF) >= 400)
+            continue;
+        result = name_table_add(&t, name, n, i);
+        n_added++;
+    }
+    CHECK_INT(result, NAME_CROWDED);
+    CHECK(n_added > 1000);
+    name_table_free(&t);
+}
+
+/* ---- GPT-2's alphabet ---- */
+
+static size_t put_character(uint32_t code_point, char *out)
+{
+    if (code_point < 0x80) {
+        out[0] = (char)code_point;
+        return 1;
+    }
+    out[0] = (char)(0xC0 | code_point >> 6);
+    out[1] = (char)(0x80 | (code_point & 63));
+    return 2;
+}
+
+TEST(alphabet_has_256_characters_in_the_order_of_gpt2)
+{
+    uint32_t next = 256, n_letters = 0;
+    for (uint32_t byte = 0; byte < 256; byte++) {
+        const bool itself = (byte >= '!' && byte <= '~') || (byte >= 0xA1 && byte <= 0xAC) ||
+                            (byte >= 0xAE && byte <= 0xFF);
+        char text[2];
+        uint8_t out[2];
+        const size_t n = put_character(itself ? byte : next++, text);
+        CHECK_EQ(byte_alphabet_decode(text, n, out), 1);
+        CHECK_EQ(out[0], byte);
+    }
+    for (uint32_t code_point = 0; code_point < 0x800; code_point++) {
+        char text[2];
+        uint8_t out[2];
+        n_letters += byte_alphabet_decode(text, put_character(code_point, text), out) == 1;
+    }
+    CHECK_EQ(n_letters, 256);
+}
+
+TEST(other_characters_have_no_byte)
+{
+    static const char *const texts[] = {" ",        "\xe2\x96\x81", "a b",  "\xc2\xad",
+                                        "\xc5\x84", "\xff",         "\xc4", "abc\xf0\x9f\x98\x80"};
+    uint8_t out[16];
+    for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+        CHECK_EQ(byte_alphabet_decode(texts[i], strlen(texts[i]), out), SIZE_MAX);
+    CHECK_EQ(byte_alphabet_decode("", 0, out), 0);
+}
+
+/* ---- Regular expressions, as they stand in public files ---- */
+
+static const struct {
+    const char *text;
+    known_regex regex;
+} expressions[] = {
+    {"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+",
+     REGEX_GPT2},
+    {"'(?:[sdmt]|ll|ve|re)| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", REGEX_GPT2},
+    {"'(?:[sdmt]|ll|ve|re)| ?\\p{L}++| ?\\p{N}++| ?[^\\s\\p{L}\\p{N}]++|\\s++$|\\s+(?!\\S)|\\s",
+     REGEX_GPT2},
+    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+     " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     REGEX_CL100K},
+    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}|"
+     " ?[^\\s\\p{L}\\p{N}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+     REGEX_CL100K},
+    {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,3}|"
+     " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+     REGEX_CL100K},
+    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}|"
+     " ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     REGEX_QWEN2},
+    {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}|"
+     " ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     REGEX_QWEN35},
+    {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+"
+     "(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+"
+     "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}|"
+     " ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     REGEX_O200K},
+    {"[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+|"
+     "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]*|"
+     "\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+     REGEX_TEKKEN},
+    {"\\p{N}{1,3}", REGEX_NUMBERS},
+    {"[一-龥぀-ゟ゠-ヿ]+", REGEX_CJK},
+    {"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?"
+     "[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+",
+     REGEX_DEEPSEEK_WORDS},
+    {"[0-9][0-9][0-9]", REGEX_DIGITS},
+};
+
+TEST(expressions_of_public_files_are_known)
+{
+    for (size_t i = 0; i < N_ELEMENTS(expressions); i++) {
+        char *copy = exact_copy(expressions[i].text, strlen(expressions[i].text));
+        if (known_regex_find(copy, strlen(expressions[i].text)) != expressions[i].regex)
+            CHECK_FAIL("%s is not known", expressions[i].text);
+        free(copy);
+    }
+}
+
+/* What differs in a single character is another expression. */
+TEST(expressions_that_differ_anywhere_are_unknown)
+{
+    for (size_t i = 0; i < N_ELEMENTS(expressions); i++) {
+        char text[512];
+        const size_t n = strlen(expressions[i].text);
+        for (size_t at = 0; at < n; at++) {
+            memcpy(text, expressions[i].text, n);
+            if (at < n - 1) /* without its last +, an ending \s+ is \s, which is the same there */
+                CHECK_INT(known_regex_find(text, at), REGEX_UNKNOWN);
+            text[at] = '~' ^ (text[at] == '~');
+            CHECK_INT(known_regex_find(text, n), REGEX_UNKNOWN);
+        }
+        memcpy(text, expressions[i].text, n);
+        text[n] = '|';
+        CHECK_INT(known_regex_find(text, n + 1), REGEX_UNKNOWN);
+    }
+}
+
+TEST(expressions_that_look_alike_but_are_not_are_unknown)
+{
+    static const char *const texts[] = {
+        /* no U+017F, so "'\u017f" and what follows it are one word */
+        "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
+        "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
+        /* tiktoken's of today: other words where a text ends with a newline and spaces, and for
+         * Oniguruma {1,3}+ is no possessive */
+        "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}++|\\p{N}{1,3}+|"
+        " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*+|\\s++$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s",
+        "'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?+\\p{L}+|\\p{N}{1,2}|"
+        " ?[^\\s\\p{L}\\p{N}]++[\\r\\n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+",
+        "\\p{N}", "\\d+", " ?[^(\\s|[.,!?])]+", "", "|"};
+    for (size_t i = 0; i < N_ELEMENTS(texts); i++)
+        CHECK_INT(known_regex_find(texts[i], strlen(texts[i])), REGEX_UNKNOWN);
+}

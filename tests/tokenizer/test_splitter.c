@@ -1,0 +1,491 @@
+#include <sys/mman.h>
+
+#include "support/check.h"
+#include "oracles/naive_splitter.h"
+
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/words/text_cut.h"
+#include "text/utf8.h"
+
+enum {
+    MAX_TEXT = NAIVE_MAX_BYTES,
+    MAX_WORDS = MAX_TEXT / 64 + 1
+};
+
+/* ---- Comparing ---- */
+
+static const char *const engine_names[] = {"best", "scalar", "avx2", "avx512"};
+
+/* The words around byte `at`, escaped. */
+static const char *excerpt(const uint8_t *text, size_t n_bytes, const uint64_t *starts, size_t at)
+{
+    static char lines[2][400];
+    static int next;
+    char *line = lines[next++ % 2];
+    int n = 0;
+    for (size_t i = at < 24 ? 0 : at - 24; i < n_bytes && i < at + 12; i++) {
+        if (naive_has_bit(starts, i))
+            line[n++] = '|';
+        n += snprintf(line + n, 8, text[i] > 32 && text[i] < 127 ? "%c" : "\\x%02x", text[i]);
+    }
+    line[n] = 0;
+    return line;
+}
+
+static void same_words(const uint8_t *text, size_t n_bytes, const uint64_t *got,
+                       const uint64_t *wanted, const char *what)
+{
+    for (size_t k = 0; k < n_bytes / 64 + 1; k++) {
+        uint64_t wrong = got[k] ^ wanted[k];
+        if (wrong == 0)
+            continue;
+        size_t at = k * 64 + (size_t)__builtin_ctzll(wrong);
+        CHECK_FAIL("%s at byte %zu of %zu: %s, not %s", what, at, n_bytes,
+                   excerpt(text, n_bytes, got, at), excerpt(text, n_bytes, wanted, at));
+    }
+}
+
+static const char *named(split_pattern p, simd_level engine)
+{
+    static char text[64];
+    snprintf(text, sizeof text, "%s, %s", split_pattern_name(p), engine_names[engine]);
+    return text;
+}
+
+/* text has TEXT_PADDING bytes after it. wanted NULL: what the scalar engine says. */
+static void engines_agree(split_pattern p, const uint8_t *text, size_t n_bytes,
+                          const uint64_t *wanted)
+{
+    size_t n_words = n_bytes / 64 + 1;
+    uint64_t *scalar = malloc(n_words * sizeof *scalar), *vector = malloc(n_words * sizeof *vector);
+    split_words(p, SIMD_SCALAR, text, n_bytes, scalar);
+    if (wanted)
+        same_words(text, n_bytes, scalar, wanted, named(p, SIMD_SCALAR));
+    for (int e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        if (e == SIMD_SCALAR || !simd_works((simd_level)e))
+            continue;
+        memset(vector, 0xA5, n_words * sizeof *vector);
+        split_words(p, (simd_level)e, text, n_bytes, vector);
+        same_words(text, n_bytes, vector, scalar, named(p, (simd_level)e));
+    }
+    free(scalar);
+    free(vector);
+}
+
+/* All patterns: the engines against each other and against the expressions. */
+static void check_text(const uint8_t *text, size_t n_bytes)
+{
+    uint64_t wanted[MAX_WORDS];
+    CHECK(n_bytes < MAX_TEXT);
+    for (int e = 0; e < NAIVE_N_PATTERNS; e++) {
+        naive_words(e, text, n_bytes, wanted);
+        engines_agree(naive_patterns[e].pattern, text, n_bytes, wanted);
+    }
+}
+
+/* ---- Texts ---- */
+
+static uint64_t random_state;
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 32) * n >> 32);
+}
+
+/* What patterns stumble on; a text draws from a few of the rows. */
+static const char *const alphabet[] = {
+    "aBcDe\u00c9\u00df\u00e9\u1e9e",
+    "sStTdDmMlLrRvVeE\u017f\u212a",
+    "'''\u2019\u02bc",
+    "'s't'm'd're've'll'S'LL'\u017f'T'Re",
+    "\u01c5\u01c8\u03a9\u03c9\u0416\u0436\u0531\u0561",
+    "\u00aa\u00ba\u4e00\u9fa5\u9fa6\u9fff\u5b57\u4e2d\u3042\u3041\u30fc\u30fb\u309b\u30a0",
+    "\u3099\u3040\u4dbf\u4dc0\ud7a3\uac00\ud7b0\u4e8c",
+    "\u02b0\u02c7\u0640\u05d0\u0915\u0e02",
+    "\u0301\u0300\ufe0f\u0903\u20dd\u0301\u0301",
+    "0123456789",
+    "0123456789\u00b2\u00bc",
+    "\u00b2\u00b3\u00bd\u2167\u0663\u06f4\u0967\U0001d7d7\u3007\U00011de0\U00016ff5",
+    "    \t\t\n\n\r\r\r\n",
+    "          \n",
+    "\v\f\xc2\x85\u00a0\u1680\u2003\u2028\u202f\u205f\u3000",
+    "!?.,-\"()/////",
+    "!/\n/\r;",
+    "$+<=>^`|~\u20ac\u00a9\u00a6",
+    "\u201c\u2014\u2026\u00ab\u3001\u3002\u00bf\u166d",
+    "\U0001f600\U0001f44d\U0001f3fd\u200d\U0001f389",
+    "\x01\x1c\x1f\x7f\u200b\ufeff\ufffd\ue000\U000e0041\u0378",
+    "abcdefghijklmnop ",
+};
+
+enum {
+    N_ROWS = sizeof alphabet / sizeof *alphabet
+};
+
+/* One character of a row. */
+static size_t random_char(const char *row, uint8_t *out)
+{
+    size_t n_bytes = strlen(row), i = random_below((uint32_t)n_bytes), n = 1;
+    while (i > 0 && (row[i] & 0xC0) == 0x80)
+        i--;
+    while ((row[i + n] & 0xC0) == 0x80)
+        n++;
+    memcpy(out, row + i, n);
+    return n;
+}
+
+static size_t random_text(uint8_t *text, size_t max_bytes)
+{
+    uint32_t n_rows = 1 + random_below(5), rows[5];
+    for (uint32_t i = 0; i < n_rows; i++)
+        rows[i] = random_below(N_ROWS);
+    size_t n = 0, repeats;
+    while (n + 4 < max_bytes) {
+        size_t length = random_char(alphabet[rows[random_below(n_rows)]], text + n);
+        repeats = random_below(8) == 0 ? random_below(random_below(8) == 0 ? 150 : 7) : 0;
+        for (n += length; repeats > 0 && n + length < max_bytes; repeats--, n += length)
+            memcpy(text + n, text + n - length, length);
+        if (random_below(40) == 0) /* NUL has no place in the rows */
+            text[n++] = 0;
+    }
+    return n;
+}
+
+static void damage(uint8_t *text, size_t n_bytes, uint32_t one_of)
+{
+    for (size_t i = 0; i < n_bytes; i++) {
+        if (random_below(one_of) == 0)
+            text[i] = (uint8_t)(random_below(3) ? 0x80 + random_below(0x80) : random_below(256));
+    }
+}
+
+/* ---- Tests ---- */
+
+TEST(patterns_have_names)
+{
+    for (int p = 0; p < SPLIT_N_PATTERNS; p++)
+        CHECK_INT(split_pattern_named(split_pattern_name((split_pattern)p)), p);
+    CHECK(split_pattern_name(SPLIT_N_PATTERNS) == NULL);
+    CHECK_INT(split_pattern_named("cl100"), SPLIT_N_PATTERNS);
+    CHECK_INT(split_pattern_named(""), SPLIT_N_PATTERNS);
+    CHECK_STR(split_pattern_name(SPLIT_O200K), "o200k");
+}
+
+/* "Don| ..." means that words begin at the bars and at 0. */
+static void splits_into(split_pattern p, const char *barred)
+{
+    uint8_t text[256 + TEXT_PADDING] = {0};
+    uint64_t wanted[5] = {1};
+    size_t n = 0;
+    for (; *barred; barred++) {
+        if (*barred == '|')
+            naive_set_bit(wanted, n);
+        else
+            text[n++] = (uint8_t)*barred;
+    }
+    engines_agree(p, text, n, wanted);
+}
+
+TEST(words_are_those_of_the_patterns)
+{
+    splits_into(SPLIT_NONE, "All of it, 12 34");
+    splits_into(SPLIT_GPT2, "Don|'t| stop|'|S|'s|a|  | it|,| 12345| '|s|\n\n");
+    splits_into(SPLIT_CL100K, "Don|'T| stop|-it|!?\n\n|  \n| | |123|456|7|'s|'abc| \"|x|\t\t\n");
+    splits_into(SPLIT_O200K, "don't|Stop| HTMLParser's|!//\n/|x| it's|'s|12|!\n");
+    splits_into(SPLIT_O200K, "\u4f7f\u7528|GPU|,\u4f7f\u7528GPUs| \u4f7fABC\u4f7f|AB");
+    splits_into(SPLIT_QWEN2, "a|1|2|3| b");
+    splits_into(SPLIT_QWEN35, "a\u0301b|1|\u0301c|!!|\u0301");
+    splits_into(SPLIT_TEKKEN, "don|'t|1|2");
+    splits_into(SPLIT_DEEPSEEK3,
+                "  |12|\x01|\x01x| a|\u4e00\u4e8c|b|!abc|\u00e9|\u00b7\u00b7|\x01\x01");
+    splits_into(SPLIT_FALCON, "It|'|s| |123|45| a|...|\xc2|\xb2");
+    splits_into(SPLIT_STARCODER, "a|  |1|2|3| b|'s");
+}
+
+static size_t append(uint8_t *text, const char *unit)
+{
+    return (size_t)(stpcpy((char *)text, unit) - (char *)text);
+}
+
+/* The character among neighbours of several kinds; of fewer in the planes that are unassigned. */
+static size_t append_in_contexts(uint8_t *text, uint32_t code_point)
+{
+    bool assigned = code_point < 0x33480 || code_point >= 0xE0000;
+    const char *contexts = assigned ? "a@a @1@1'@!@B\n@=@Ba\t@ x'@e!@/@@\t~" : "a@a @1@'@!@\n";
+    char utf8[5] = {0}, other[2] = {0};
+    size_t n = 0;
+    utf8_encode(code_point, (uint8_t *)utf8);
+    for (const char *c = contexts; *c; c++) {
+        other[0] = *c == '=' ? '2' : *c;
+        n += append(text + n, *c == '@' ? utf8 : *c == '~' ? "\u4e00\u0301" : other);
+    }
+    return n;
+}
+
+/* Several at a time, the first and the last at an end of the text. */
+TEST(every_code_point_splits_as_the_expressions_say)
+{
+    static uint8_t text[MAX_TEXT];
+    uint32_t step = check_long() && !check_sanitized() ? 1 : 61;
+    size_t n = 0;
+    for (uint32_t c = 0; c < 0x110000; c += c < 0x180 ? 1 : step) {
+        char utf8[5] = {0};
+        if (c >= 0xD800 && c < 0xE000)
+            continue;
+        utf8_encode(c, (uint8_t *)utf8);
+        n += append(text + n, n == 0 ? utf8 : "");
+        n += append_in_contexts(text + n, c);
+        if (n < 600 && c + step < 0x110000)
+            continue;
+        n += append(text + n, utf8);
+        memset(text + n, 0, TEXT_PADDING);
+        check_text(text, n);
+        n = 0;
+    }
+}
+
+TEST(random_text_splits_as_the_expressions_say)
+{
+    static const uint32_t sizes[] = {6, 12, 24, 24, 60, 70, 140, 300};
+    uint8_t text[300 + TEXT_PADDING];
+    int n_texts = check_sanitized() ? 1000 : check_long() ? 120000 : 8000;
+    random_state = 1;
+    for (int i = 0; i < n_texts; i++) {
+        size_t n = random_text(text, sizes[random_below(8)]);
+        if (i % 4 == 0)
+            damage(text, n, 8);
+        damage(text + n, TEXT_PADDING, 1);
+        check_text(text, n);
+    }
+}
+
+static uint64_t bits_from(const uint64_t *bitmap, size_t from)
+{
+    const uint64_t high = from % 64 ? bitmap[from / 64 + 1] << (64 - from % 64) : 0;
+    return bitmap[from / 64] >> from % 64 | high;
+}
+
+/* The words on both sides of the cut are those of the whole. */
+static void cut_is_safe(split_pattern p, const uint8_t *text, size_t n_bytes, size_t cut)
+{
+    uint64_t whole[8] = {0}, part[8] = {0};
+    uint8_t alone[300 + TEXT_PADDING];
+    const size_t sizes[2] = {cut, n_bytes - cut};
+    split_words(p, SIMD_SCALAR, text, n_bytes, whole);
+    for (size_t side = 0, from = 0; side < 2; from = sizes[0], side++) {
+        memset(alone, 0xBF, sizeof alone);
+        memcpy(alone, text + from, sizes[side]);
+        split_words(p, SIMD_SCALAR, alone, sizes[side], part);
+        for (size_t i = 0; i < sizes[side]; i += 64) {
+            const size_t n = sizes[side] - i < 64 ? sizes[side] - i : 64;
+            const uint64_t wrong = bits_from(whole, from + i) ^ part[i / 64];
+            if (wrong & (n < 64 ? ((uint64_t)1 << n) - 1 : UINT64_MAX))
+                CHECK_FAIL("%s, cut at byte %zu: %s", split_pattern_name(p), cut,
+                           excerpt(text, n_bytes, whole, cut));
+        }
+    }
+}
+
+TEST(words_do_not_go_on_over_cuts)
+{
+    static const unsigned kinds[] = {CUT_AT_SPACE, CUT_AT_NEWLINE, CUT_AT_STOP,
+                                     CUT_AT_DIGIT, CUT_ANYWHERE,   CUT_AT_SPACE | CUT_AT_WIDE};
+    uint8_t text[300 + TEXT_PADDING];
+    size_t n_cuts[6] = {0};
+    random_state = 3;
+    for (int i = 0; i < (check_sanitized() ? 4000 : check_long() ? 400000 : 40000); i++) {
+        const size_t n = random_text(text, 60), k = random_below(6);
+        for (size_t j = 0; j + 1 < n; j++) /* more of what cuts stand at */
+            if (text[j] < 0x80 && text[j + 1] < 0x80 && random_below(6) == 0)
+                text[j] = (uint8_t) "ab 1\nZ'"[random_below(7)];
+        memset(text + n, 0xBF, TEXT_PADDING);
+        const size_t cut = text_cut(text, 1 + random_below((uint32_t)n), kinds[k]);
+        n_cuts[k] += cut > 0;
+        for (int p = 0; cut > 0 && p < SPLIT_N_PATTERNS; p++)
+            if (p != SPLIT_NONE)
+                cut_is_safe((split_pattern)p, text, n, cut);
+    }
+    for (size_t k = 0; k < 6; k++)
+        CHECK(kinds[k] == CUT_AT_STOP || n_cuts[k] > (check_sanitized() ? 10 : 100));
+}
+
+/* Each text behind 0 to 127 bytes of something else. */
+TEST(engines_agree_at_every_alignment)
+{
+    static const char *const before[] = {"a", " ", "\n", "!", "7", "\t ", "\u4e00", "\u0301"};
+    uint8_t text[128 + 300 + TEXT_PADDING];
+    int n_texts = check_sanitized() ? 2 : check_long() ? 60 : 6;
+    random_state = 2;
+    for (int i = 0; i < n_texts * (int)(sizeof before / sizeof *before); i++) {
+        const char *fill = before[i % 8];
+        size_t n_fill = strlen(fill), n = random_text(text + 128, 300);
+        if (i % 5 == 0)
+            damage(text + 128, n, 16);
+        damage(text + 128 + n, TEXT_PADDING, 1);
+        for (size_t offset = 0; offset < 128; offset++) {
+            for (size_t k = 0; k < offset; k++)
+                text[127 - k] = (uint8_t)fill[n_fill - 1 - k % n_fill];
+            for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+                engines_agree(naive_patterns[e].pattern, text + 128 - offset, n + offset, NULL);
+        }
+    }
+}
+
+TEST(engines_agree_on_random_bytes)
+{
+    uint8_t text[1000 + TEXT_PADDING];
+    int n_texts = check_sanitized() ? 50 : check_long() ? 20000 : 1000;
+    random_state = 3;
+    for (int i = 0; i < n_texts; i++) {
+        size_t n = random_below(1000);
+        damage(text, n + TEXT_PADDING, 1);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, text, n, NULL);
+    }
+}
+
+static size_t append_times(uint8_t *text, const char *unit, size_t n_times)
+{
+    size_t n = 0;
+    for (; n_times > 0; n_times--)
+        n += append(text + n, unit);
+    return n;
+}
+
+/* Each behind 0 to 79 bytes, at the end of the text and before other characters. */
+TEST(bytes_that_are_no_utf8_are_characters)
+{
+    static const char *const bad[] = {"\x80",
+                                      "\xbf\xbf\xbf\xbf",
+                                      "\xc0\xaf",
+                                      "\xc1\xbf",
+                                      "\xc3",
+                                      "\xc3(",
+                                      "\xe0\x80\x80",
+                                      "\xe0\x9f\xbf",
+                                      "\xe2\x80",
+                                      "\xe4\xb8",
+                                      "\xe4",
+                                      "\xed\xa0\x80",
+                                      "\xed\xbf\xbf",
+                                      "\xef\xbf",
+                                      "\xf0\x80\x80\x80",
+                                      "\xf0\x8f\xbf\xbf",
+                                      "\xf0\x9f\x98",
+                                      "\xf0\x9f",
+                                      "\xf0",
+                                      "\xf4\x90\x80\x80",
+                                      "\xf5\x80\x80\x80",
+                                      "\xff",
+                                      "\xfe\xff",
+                                      "\xf8\x88\x80\x80\x80",
+                                      "\xe4\xb8\xe4\xb8\xad\xb8"};
+    static const char *const after[] = {"",       "a",          " x",      "\u00e9",
+                                        "\u4e2d", "\U0001f600", "\xb2\x35"};
+    uint8_t text[256];
+    for (size_t i = 0; i < sizeof bad / sizeof *bad * 80; i++) {
+        for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
+            size_t n = append_times(text, k % 2 ? "a" : " ", i % 80);
+            n += append(text + n, bad[i / 80]);
+            n += append(text + n, after[k]);
+            memset(text + n, 0xBF, TEXT_PADDING);
+            check_text(text, n);
+        }
+    }
+}
+
+/* Long runs, of which two blocks do not show the end, behind words that are long or not. */
+TEST(what_two_blocks_do_not_show_is_split_right)
+{
+    static const char *const runs[][3] = {{"\n", " ", "\n"},         {"\n", " ", "x"},
+                                          {"!\n", "\t", "\n\n "},    {"\n", "\u3000", "\n"},
+                                          {"\u4e00", "A", "a"},      {"\u4e00", "A", " "},
+                                          {"\u4e00", "A", "\u0301"}, {"\u4e00", "\u0410", "\u0430"},
+                                          {"A", "'s", "\u4e00A"},    {"a'll", "\u4e00", "Aa"},
+                                          {"!!", "\u0301", "\n/"},   {"!", "\n/", "!\u0301"},
+                                          {"9", "1", "\u0661"},      {"\u4e00", "\u4e00", "a"}};
+    uint8_t text[2048];
+    for (size_t i = 0; i < sizeof runs / sizeof *runs * 220; i++) {
+        size_t n = append_times(text, "b", i % 3 * 100 + i % 7);
+        n += append(text + n, runs[i / 220][0]);
+        n += append_times(text + n, runs[i / 220][1], i % 220);
+        n += append(text + n, runs[i / 220][2]);
+        memset(text + n, 0, TEXT_PADDING);
+        check_text(text, n);
+    }
+}
+
+/* The pages before the text and after its padding cannot be read. */
+TEST(nothing_is_read_beyond_the_padding)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *pages = mmap(NULL, 3 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    CHECK_INT(mprotect(pages + page, page, PROT_READ | PROT_WRITE), 0);
+    random_state = 4;
+    for (size_t i = 0; i < 600; i++) {
+        size_t n = random_text(pages + page, 4 + random_below(400));
+        if (i % 2)
+            damage(pages + page, n, 8);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, pages + page, n, NULL);
+        uint8_t *at_end = pages + 2 * page - TEXT_PADDING - n;
+        memmove(at_end, pages + page, n);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, at_end, n, NULL);
+    }
+    munmap(pages, 3 * page);
+}
+
+/* Were one of them quadratic, it would take hours. */
+TEST(hostile_text_takes_linear_time)
+{
+    static const char *const units[] = {
+        "a",       "A",        " ",         "\n",       "'",          "1",          "!",
+        "/",       "\u0301",   "\u4e00",    "\u3000",   "\x80",       "\xf0",       "aA",
+        "Aa",      " \n",      "\n ",       "\r\n",     "'s",         "'S",         "\u4e00A",
+        "A\u4e00", "\u0301A",  "!\u0301",   "!/",       "!\n",        "/\n",        "\n/",
+        " 1",      "1 ",       "a'",        "\t ",      "\x01",       "\x01 ",      "\U0001f600",
+        "\u0967",  "\xc2\xb2", "1\xc2\xb2", "\u00a0\n", "a'll\u4e00", "!\n/\u0301", "!!\u0301\n/",
+        "\u3040"};
+    static const char *const ends[] = {"", "a", "\n", "1", "\u4e00", "!"};
+    size_t size = check_sanitized() ? 1 << 17 : check_long() ? 1 << 21 : 1 << 18;
+    uint8_t *text = malloc(size + 16 + TEXT_PADDING);
+    for (size_t u = 0; u < sizeof units / sizeof *units; u++) {
+        const char *end = ends[u % 6], *middle = u % 3 ? units[u] : ends[u % 5];
+        size_t n = 0;
+        for (int k = 0; n + 16 <= size; k++)
+            n += append(text + n, k == 1000 ? middle : units[u]);
+        n += append(text + n, end);
+        memset(text + n, 0, TEXT_PADDING);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, text, n, NULL);
+    }
+    free(text);
+}
+
+TEST(engines_agree_on_real_text)
+{
+    static const char *const files[] = {
+        "mobydick_1MB.txt", "dclm_sample.jsonl", "xquad.de.txt", "xquad.el.txt", "xquad.en.txt",
+        "xquad.es.txt",     "xquad.ro.txt",      "xquad.ru.txt", "xquad.tr.txt", "xquad.vi.txt"};
+    const char *shared = getenv("TOKMAP_SHARED");
+    int n_files = 0;
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+        char path[1024];
+        snprintf(path, sizeof path, "%s/text/%s", shared ? shared : "../shared", files[i]);
+        FILE *f = fopen(path, "rb");
+        if (!f)
+            continue;
+        uint8_t *text = calloc(1, (2 << 20) + TEXT_PADDING);
+        size_t n = fread(text, 1, 2 << 20, f);
+        fclose(f);
+        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            engines_agree(naive_patterns[e].pattern, text, n, NULL);
+        free(text);
+        n_files++;
+    }
+    if (n_files == 0)
+        SKIP("no text in TOKMAP_SHARED (../shared)");
+}

@@ -1,0 +1,544 @@
+/* test_unicode.c - classes, UTF-8 and NFC against the tables of the reference engines, against
+ * vectors and against the slow, plain way. */
+#include <stdio.h>
+
+#include "support/check.h"
+#include "oracles/unicode_naive.h"
+#include "text/utf8.h"
+
+static uint64_t random_state;
+
+static uint32_t random_below(uint32_t n)
+{
+    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((random_state >> 33) * n >> 31);
+}
+
+static const char *hex(const uint8_t *text, size_t n_bytes)
+{
+    static char lines[4][400];
+    static unsigned next;
+    char *line = lines[next++ % 4];
+    size_t n = 0;
+    line[0] = 0;
+    for (size_t i = 0; i < n_bytes && n < 390; i++)
+        n += (size_t)snprintf(line + n, 4, "%02x ", text[i]);
+    return line;
+}
+
+/* ---- Classes ---- */
+
+static FILE *open_shared(const char *name)
+{
+    const char *folder = getenv("TOKMAP_SHARED");
+    char path[1024];
+    snprintf(path, sizeof path, "%s/%s", folder ? folder : "../shared", name);
+    FILE *file = fopen(path, "r");
+    if (!file)
+        SKIP("there is no %s", path);
+    return file;
+}
+
+static int class_named(const char *name)
+{
+    static const char *const names[] = {"", "Lu", "Ll", "Lo", "M", "N", "s", "P", "S", "Lt", "Lm"};
+    for (int i = 1; i < 11; i++) {
+        if (strcmp(name, names[i]) == 0)
+            return i == 9 ? CLASS_UPPER : i == 10 ? CLASS_LETTER : i;
+    }
+    return CLASS_OTHER;
+}
+
+TEST(classes_are_those_of_the_reference_engines_for_every_code_point)
+{
+    FILE *file = open_shared("unicode/regex_classes_u16.tsv");
+    static uint8_t wanted[0x110000];
+    char line[512], name[16];
+    unsigned first, last;
+    size_t n_rows = 0;
+    memset(wanted, CLASS_OTHER, sizeof wanted);
+    while (fgets(line, sizeof line, file)) {
+        if (line[0] == '#' || sscanf(line, "%15s %x %x", name, &first, &last) != 3 ||
+            last > 0x10FFFF || class_named(name) == CLASS_OTHER)
+            continue;
+        n_rows++;
+        for (unsigned c = first; c <= last; c++)
+            wanted[c] = (uint8_t)class_named(name);
+    }
+    fclose(file);
+    CHECK(n_rows > 2500);
+    for (uint32_t c = 0; c < 0x110000; c++) {
+        if (unicode_class_of(c) != (unicode_class)wanted[c])
+            CHECK_FAIL("U+%04X is of class %d, not %d", c, (int)unicode_class_of(c), wanted[c]);
+    }
+}
+
+TEST(classes_have_the_sizes_of_unicode_16_and_ascii_its_places)
+{
+    size_t n[9] = {0}, n_numeric = 0, n_punctuation = 0;
+    for (uint32_t c = 0; c < 0x110000; c++) {
+        const unicode_class class = unicode_class_of(c);
+        CHECK(class <= CLASS_SYMBOL);
+        CHECK(class == unicode_class_pages[unicode_class_index[c >> 7]][c & 127]);
+        n[class]++;
+        n_numeric += unicode_hf_numeric(c);
+        n_punctuation += unicode_hf_punctuation(c);
+    }
+    CHECK_EQ(n[CLASS_UPPER] + n[CLASS_LOWER] + n[CLASS_LETTER], 141028);
+    CHECK_EQ(n[CLASS_MARK], 2501);
+    CHECK_EQ(n[CLASS_NUMBER], 1911);
+    CHECK_EQ(n[CLASS_SPACE], 25);
+    CHECK_EQ(n_numeric, 1924);
+    CHECK_EQ(n_punctuation, 726);
+    const char *wanted =
+        "000000000666660000000000000000006777877777787777555555555577888771111111111"
+        "1111111111111111777878222222222222222222222222227878"
+        "0";
+    for (uint32_t c = 0; c < 128; c++) {
+        if ((char)('0' + unicode_class_of(c)) != wanted[c])
+            CHECK_FAIL("U+%04X is of class %d", c, (int)unicode_class_of(c));
+    }
+}
+
+TEST(hf_tables_are_older_and_newer_where_they_should_be)
+{
+    CHECK(unicode_hf_numeric(0x11DE0) && unicode_class_of(0x11DE0) == CLASS_OTHER); /* Unicode 17 */
+    CHECK(unicode_hf_numeric(0xBD) && !unicode_hf_numeric('a'));
+    CHECK(unicode_hf_punctuation('$') && unicode_class_of('$') == CLASS_SYMBOL);
+    CHECK(!unicode_hf_punctuation(0x2E43) && unicode_class_of(0x2E43) == CLASS_PUNCTUATION);
+    CHECK(unicode_hf_punctuation(0x166D) && unicode_class_of(0x166D) == CLASS_SYMBOL);
+    CHECK(unicode_hf_punctuation(0x2019) && !unicode_hf_punctuation(0xA3));
+}
+
+/* ---- UTF-8 ---- */
+
+TEST(every_character_is_encoded_and_decoded_and_nothing_else)
+{
+    uint8_t bytes[4], cut[4];
+    uint32_t decoded;
+    for (uint32_t c = 0; c < 0x110000; c++) {
+        if (c >= 0xD800 && c < 0xE000)
+            continue;
+        const size_t length = utf8_encode(c, bytes);
+        CHECK_EQ(length, c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4);
+        CHECK_EQ(utf8_decode(bytes, length, &decoded), length);
+        CHECK_EQ(decoded, c);
+        CHECK_EQ(naive_decode(bytes, length, &decoded), length);
+        for (size_t n = 1; n < length; n++) {
+            memcpy(cut, bytes, n);
+            CHECK_EQ(utf8_decode(cut, n, &decoded), 0);
+            CHECK_EQ(utf8_bad_bytes(cut, n), 0);
+        }
+    }
+}
+
+/* All four bytes' edges: where Table 3-7 of the standard draws a line, and one beyond it. */
+static const uint8_t edges[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
+                                0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
+                                0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF8, 0xFF};
+
+/* The longest beginning of text that some valid character begins with, too; 0 when that is all. */
+static size_t naive_bad_bytes(const uint8_t *text, size_t n_bytes)
+{
+    static const uint8_t ends[] = {0x80, 0x90, 0xA0, 0x8F, 0x9F, 0xBF};
+    uint8_t tried[4];
+    uint32_t c;
+    size_t best = 0;
+    for (size_t n = 1; n <= 3 && n <= n_bytes; n++) {
+        for (size_t k = 0; k < 6 * 3; k++) { /* one more byte that matters, then any */
+            memcpy(tried, text, n);
+            memset(tried + n, 0x80, 4 - n);
+            tried[n] = ends[k % 6];
+            if (naive_decode(tried, n + 1 + k / 6 > 4 ? 4 : n + 1 + k / 6, &c) > n)
+                best = n;
+        }
+    }
+    return best == n_bytes && best > 0 ? 0 : best > 0 ? best : 1;
+}
+
+TEST(four_bytes_of_every_edge_decode_as_the_naive_way_does)
+{
+    const size_t n_edges = sizeof edges;
+    for (size_t k = 0; k < n_edges * n_edges * n_edges * n_edges; k++) {
+        const uint8_t text[4] = {edges[k / n_edges / n_edges / n_edges],
+                                 edges[k / n_edges / n_edges % n_edges],
+                                 edges[k / n_edges % n_edges], edges[k % n_edges]};
+        uint32_t a = 0, b = 0;
+        const size_t length = naive_decode(text, 4, &b);
+        if (utf8_decode(text, 4, &a) != length || (length && a != b))
+            CHECK_FAIL("%s: U+%04X, not U+%04X in %zu", hex(text, 4), a, b, length);
+        for (size_t n = 1; n <= 4 && !length; n++) {
+            if (utf8_bad_bytes(text, n) != naive_bad_bytes(text, n))
+                CHECK_FAIL("%s: %zu bad bytes, not %zu", hex(text, n), utf8_bad_bytes(text, n),
+                           naive_bad_bytes(text, n));
+        }
+    }
+}
+
+TEST(three_bytes_of_every_value_decode_as_the_naive_way_does)
+{
+    if (!check_long() || check_sanitized())
+        SKIP("16 million cases: make test only");
+    for (uint32_t k = 0; k < 1u << 24; k++) {
+        const uint8_t text[3] = {(uint8_t)(k >> 16), (uint8_t)(k >> 8), (uint8_t)k};
+        uint32_t a = 0, b = 0;
+        const size_t length = naive_decode(text, 3, &b);
+        if (utf8_decode(text, 3, &a) != length || (length && a != b))
+            CHECK_FAIL("%s", hex(text, 3));
+    }
+}
+
+/* Every engine, in memory of exactly the text's size. */
+static void prefix_is(const uint8_t *text, size_t n_bytes, size_t wanted)
+{
+    uint8_t *copy = exact_copy(text, n_bytes);
+    for (simd_level e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        const size_t found = simd_works(e) ? utf8_valid_prefix_by(e, copy, n_bytes) : wanted;
+        if (found != wanted)
+            CHECK_FAIL("engine %d: %zu of %zu bytes are valid, not %zu", (int)e, found, n_bytes,
+                       wanted);
+    }
+    free(copy);
+}
+
+static const uint32_t samples[] = {'a',    '\n',   0xE9,   0x7FF,   0x800,   0x2019,  0xD7FF,
+                                   0xE000, 0xFFFD, 0x3042, 0x10000, 0x1F600, 0x10FFFF};
+
+static size_t random_utf8(uint8_t *text, size_t n_bytes, uint32_t one_in)
+{
+    size_t n = 0;
+    while (n + 4 <= n_bytes)
+        n += utf8_encode(random_below(one_in) ? 'a' + random_below(26) : samples[random_below(13)],
+                         text + n);
+    return n;
+}
+
+TEST(the_valid_prefix_ends_at_the_same_byte_for_every_engine_wherever_the_error_is)
+{
+    static const struct {
+        uint8_t bytes[4];
+        size_t n;
+    } bad[] = {{{0x80}, 1},       {{0xC0, 0x80}, 2},       {{0xC3}, 1},
+               {{0xE0, 0x9F}, 2}, {{0xED, 0xA0, 0x80}, 3}, {{0xF0, 0x8F}, 2},
+               {{0xF4, 0x90}, 2}, {{0xE2, 0x82}, 2},       {{0xF1, 0x80, 0x80}, 3},
+               {{0xFF}, 1},       {{0xF5, 0x80}, 2},       {{0xC1, 0xBF}, 2}};
+    uint8_t text[1100];
+    for (size_t k = 0; k < 12 * 3; k++) {
+        for (size_t at = 0; at < 600; at++) {
+            /* after ASCII, after two-byte and after three-byte characters */
+            const size_t width = 1 + k % 3, start = at / width * width;
+            for (size_t i = 0; i + width <= start; i += width)
+                utf8_encode(width == 1 ? 'x' : width == 2 ? 0x416 : 0x4E00, text + i);
+            memcpy(text + start, bad[k / 3].bytes, bad[k / 3].n);
+            memset(text + start + bad[k / 3].n, 'y', 400);
+            prefix_is(text, start + bad[k / 3].n + at % 100, start);
+            prefix_is(text, start + bad[k / 3].n + 300 + at % 100, start);
+            prefix_is(text, start + bad[k / 3].n, start);
+            prefix_is(text, start, start);
+        }
+    }
+}
+
+TEST(random_text_with_random_errors_has_the_same_valid_prefix_for_every_engine)
+{
+    uint8_t text[1000];
+    random_state = 1;
+    for (int round = 0; round < (check_long() ? 1000000 : 100000); round++) {
+        const size_t n = random_utf8(
+            text, random_below(10) ? random_below(200) : random_below(1000), 1 + random_below(20));
+        if (naive_valid_prefix(text, n) != n)
+            CHECK_FAIL("the test's own text is not valid");
+        prefix_is(text, n, n);
+        for (uint32_t k = random_below(3); n > 0 && k > 0; k--)
+            text[random_below((uint32_t)n)] = edges[random_below(sizeof edges)];
+        prefix_is(text, n, naive_valid_prefix(text, n));
+    }
+}
+
+/* ---- NFC ---- */
+
+/* The stable prefix by every engine: the same, in NFC, and the text may be cut there. */
+static size_t stable_prefix_checked(const uint8_t *text, size_t n_bytes)
+{
+    const size_t prefix = nfc_stable_prefix_by(SIMD_SCALAR, text, n_bytes);
+    CHECK(prefix <= n_bytes);
+    for (simd_level e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        if (simd_works(e) && nfc_stable_prefix_by(e, text, n_bytes) != prefix)
+            CHECK_FAIL("engine %d: %zu, not %zu: %s", (int)e,
+                       nfc_stable_prefix_by(e, text, n_bytes), prefix, hex(text, n_bytes));
+    }
+    return prefix;
+}
+
+static void nfc_is(const uint8_t *bytes, size_t n_bytes, const uint8_t *wanted, size_t n_wanted)
+{
+    nfc_scratch scratch = {0};
+    uint8_t *text = exact_copy(bytes, n_bytes);
+    uint8_t *out = malloc(n_bytes * NFC_GROWTH + !n_bytes);
+    uint8_t *again = malloc((n_wanted + n_bytes) * NFC_GROWTH + !n_bytes);
+    size_t n_out = 0, n_again = 0;
+    CHECK(nfc_normalize(&scratch, text, n_bytes, out, &n_out));
+    if (n_out != n_wanted || memcmp(out, wanted, n_out) != 0)
+        CHECK_FAIL("NFC of %s is %s, not %s", hex(text, n_bytes), hex(out, n_out),
+                   hex(wanted, n_wanted));
+    CHECK(nfc_normalize(&scratch, out, n_out, again, &n_again));
+    if (n_again != n_out || memcmp(again, out, n_out) != 0)
+        CHECK_FAIL("NFC of %s again is %s", hex(out, n_out), hex(again, n_again));
+
+    const size_t prefix = stable_prefix_checked(text, n_bytes);
+    const bool changed = n_out != n_bytes || memcmp(text, out, n_out) != 0;
+    if (changed ? prefix == n_bytes : n_bytes <= 96 && prefix < n_bytes)
+        CHECK_FAIL("%zu bytes are stable of %s", prefix, hex(text, n_bytes));
+    CHECK(memcmp(text, out, prefix) == 0);
+    CHECK(nfc_normalize(&scratch, text + prefix, n_bytes - prefix, again, &n_again));
+    if (n_again != n_out - prefix || memcmp(again, out + prefix, n_again) != 0)
+        CHECK_FAIL("cut at %zu, NFC changes: %s", prefix, hex(text, n_bytes));
+    nfc_scratch_free(&scratch);
+    free(text);
+    free(out);
+    free(again);
+}
+
+static void nfc_is_naive(const uint8_t *text, size_t n_bytes)
+{
+    uint8_t *wanted = malloc(n_bytes * NFC_GROWTH + 4);
+    const size_t n_wanted = naive_nfc(text, n_bytes, wanted);
+    nfc_is(text, n_bytes, wanted, n_wanted);
+    free(wanted);
+}
+
+static void nfc_text_is(const char *text, const char *wanted)
+{
+    nfc_is((const uint8_t *)text, strlen(text), (const uint8_t *)wanted, strlen(wanted));
+}
+
+TEST(nfc_of_known_texts)
+{
+    nfc_text_is("", "");
+    nfc_text_is("plain", "plain");
+    nfc_text_is("e\u0301t\u00E9", "\u00E9t\u00E9");
+    nfc_text_is("A\u030Angstro\u0308m \u212B", "\u00C5ngstr\u00F6m \u00C5");
+    nfc_text_is("\u1100\u1161\u11A8\u11A8", "\uAC01\u11A8");
+    nfc_text_is("\u1100\u1161\u11A7", "\uAC00\u11A7"); /* 11A7 is no trailing consonant */
+    nfc_text_is("\uAC00\u11A8", "\uAC01");
+    nfc_text_is("q\u0307\u0323", "q\u0323\u0307");
+    nfc_text_is("\u1E0B\u0323", "\u1E0D\u0307");
+    nfc_text_is("a\u0315\u0300\u05AE\u0300b", "\u00E0\u05AE\u0300\u0315b");
+    nfc_text_is("\u0344", "\u0308\u0301");             /* never composed */
+    nfc_text_is("\u0958", "\u0915\u093C");             /* excluded from composition */
+    nfc_text_is("\uF900\U0002F800", "\u8C48\u4E3D");   /* compatibility ideographs */
+    nfc_text_is("\u09C7\u09BE", "\u09CB");             /* a starter that melts */
+    nfc_text_is("\U00011131\U00011127", "\U0001112E"); /* beyond the first plane */
+    nfc_text_is("\u0301a", "\u0301a");
+    nfc_text_is("\U0001D15E", "\U0001D157\U0001D165"); /* grows */
+    nfc_text_is("\u0390\u1F82\uFB2C", "\u0390\u1F82\u05E9\u05BC\u05C1");
+}
+
+TEST(nfc_leaves_alone_what_came_after_unicode_9)
+{
+    CHECK_STR(NFC_UNICODE_VERSION, "9.0.0");
+    nfc_text_is("\U00011935\U00011930", "\U00011935\U00011930"); /* 13 */
+    nfc_text_is("\U0001611E\U0001611E", "\U0001611E\U0001611E"); /* 16 */
+    nfc_text_is("a\u0301\u1DF6", "\u00E1\u1DF6");                /* 10: not a mark yet */
+    nfc_text_is("a\u1DF6\u0323", "a\u1DF6\u0323");
+    nfc_text_is("a\u08D4\u0323", "\u1EA1\u08D4"); /* 9 */
+}
+
+TEST(nfc_of_every_code_point_alone_and_between_others_is_the_naive_one)
+{
+    uint8_t text[16];
+    for (uint32_t c = 0; c < 0x110000; c++) {
+        /* unassigned planes only by samples */
+        if ((c >= 0xD800 && c < 0xE000) || (c >= 0x30000 && c < 0xE0000 && c % 997))
+            continue;
+        size_t n = utf8_encode(c, text);
+        nfc_is_naive(text, n);
+        n = utf8_encode('a', text);
+        n += utf8_encode(c, text + n);
+        n += utf8_encode(0x301, text + n);
+        n += utf8_encode(0x323, text + n);
+        if (naive_kind(c).flags != KIND_BOUNDARY || naive_kind(c).combining_class || c % 16 == 0)
+            nfc_is_naive(text, n);
+    }
+}
+
+/* Code points with something to do, and those that stand among them. */
+static uint32_t random_code_point(void)
+{
+    const nfc_decomposition *d = nfc_decompositions + random_below(NFC_N_DECOMPOSITIONS);
+    switch (random_below(16)) {
+    case 0:
+        return d->code_point;
+    case 1:
+        return d->first;
+    case 2:
+    case 3:
+        return d->second ? d->second : 0x301;
+    case 4:
+        return 0x300 + random_below(0x70);
+    case 5:
+        return 0x1100 + random_below(0x100);
+    case 6:
+        return 0xAC00 + 28 * random_below(400) + random_below(2);
+    case 7:
+        return 0x3040 + random_below(0xC0);
+    case 8: { /* any that is not plain */
+        uint32_t c = 0;
+        while (!naive_kind(c).combining_class && !(naive_kind(c).flags & KIND_DOUBTFUL))
+            c = random_below(8) ? random_below(0x3100) : random_below(0x30000);
+        return c;
+    }
+    case 9:
+        return samples[random_below(13)];
+    case 10:
+        return NAIVE_BYTE + edges[4 + random_below(sizeof edges - 4)];
+    case 11:
+        return random_below(2) ? 0x4E00 + random_below(0x5000) : 0x400 + random_below(0x100);
+    default:
+        return 'a' + random_below(26);
+    }
+}
+
+static size_t random_text(uint8_t *text, size_t n_characters)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_characters; i++) {
+        const uint32_t c = random_code_point();
+        if (c >= NAIVE_BYTE)
+            text[n++] = (uint8_t)(c - NAIVE_BYTE);
+        else
+            n += utf8_encode(c, text + n);
+    }
+    return n;
+}
+
+TEST(nfc_of_random_text_is_the_naive_one_and_the_prefix_may_be_cut)
+{
+    uint8_t text[2000];
+    const int n_rounds = check_sanitized() ? 30000 : check_long() ? 1200000 : 150000;
+    random_state = 2;
+    for (int round = 0; round < n_rounds; round++) {
+        const size_t n_characters = round % 50 ? 1 + random_below(12) : random_below(300);
+        nfc_is_naive(text, random_text(text, n_characters));
+    }
+}
+
+TEST(nfc_of_two_stable_parts_is_the_nfc_of_the_whole)
+{
+    uint8_t text[400], out[1200];
+    nfc_scratch scratch = {0};
+    random_state = 3;
+    for (int round = 0; round < 30000; round++) {
+        const size_t n = random_text(text, 1 + random_below(60));
+        size_t i = 0, n_out = 0, n_part = 0;
+        while (i < n) { /* cut wherever it may be, at least at each character that is plain */
+            const size_t prefix = nfc_stable_prefix(text + i, n - i);
+            memcpy(out + n_out, text + i, prefix);
+            n_out += prefix;
+            i += prefix;
+            size_t end = i;
+            for (bool boundary = false; end < n && !boundary;) {
+                uint32_t c = NAIVE_BYTE;
+                const size_t length = utf8_decode(text + end, n - end, &c);
+                boundary = end > i && (length == 0 || naive_kind(c).flags & KIND_BOUNDARY);
+                end += boundary ? 0 : length ? length : 1;
+            }
+            CHECK(nfc_normalize(&scratch, text + i, end - i, out + n_out, &n_part));
+            n_out += n_part;
+            i = end;
+        }
+        uint8_t wanted[1200];
+        const size_t n_wanted = naive_nfc(text, n, wanted);
+        if (n_wanted != n_out || memcmp(wanted, out, n_out) != 0)
+            CHECK_FAIL("%s in parts is %s, not %s", hex(text, n), hex(out, n_out),
+                       hex(wanted, n_wanted));
+    }
+    nfc_scratch_free(&scratch);
+}
+
+TEST(usual_text_is_stable_to_its_end)
+{
+    static const uint32_t ranges[][2] = {
+        {0x20, 0x7E},     {0xA0, 0x24F},     {0x391, 0x3A1},   {0x3B1, 0x3C9},   {0x400, 0x481},
+        {0x5D0, 0x5EA},   {0x621, 0x64A},    {0x905, 0x939},   {0xE01, 0xE30},   {0x1EA0, 0x1EF9},
+        {0x2010, 0x2027}, {0x3041, 0x3096},  {0x30A1, 0x30FA}, {0x4E00, 0x9FD5}, {0xAC00, 0xD7A3},
+        {0xFF01, 0xFF5E}, {0x1F300, 0x1F64F}};
+    static uint8_t text[200000];
+    for (size_t k = 0; k < 17; k++) {
+        size_t n = 0;
+        for (uint32_t c = ranges[k][0]; c <= ranges[k][1]; c++) {
+            n += utf8_encode(c, text + n);
+            n += utf8_encode(' ', text + n);
+        }
+        for (size_t cut = 0; cut < 70 && cut < n; cut++)
+            CHECK_EQ(stable_prefix_checked(text + cut, n - cut), n - cut);
+    }
+    /* marks in their right places: Russian with stress, Hindi, Arabic with vowels, Thai */
+    static const char *const marked[] = {
+        "за\u0301мок и замо\u0301к", "\u0939\u093F\u0928\u094D\u0926\u0940 \u095C",
+        "\u0645\u064F\u062D\u064E\u0645\u0651\u064E\u062F", "\u0E17\u0E35\u0E48\u0E19\u0E35\u0E48"};
+    for (size_t k = 0; k < 4; k++) {
+        const size_t n = strlen(marked[k]);
+        nfc_is_naive((const uint8_t *)marked[k], n);
+    }
+    CHECK_EQ(nfc_stable_prefix((const uint8_t *)marked[0], strlen(marked[0])), strlen(marked[0]));
+}
+
+TEST(marks_in_order_are_stable_in_segments_of_90_bytes_and_cut_off_when_longer)
+{
+    uint8_t text[400] = "before q";
+    size_t n = strlen((char *)text);
+    for (int i = 0; i < 120; i++) {
+        n += utf8_encode(i < 20 ? 0x323 : 0x301, text + n); /* with q neither composes */
+        CHECK_EQ(stable_prefix_checked(text, n), n - 7 <= 96 ? n : 7);
+        nfc_is(text, n, text, n);
+    }
+}
+
+/* A million marks in every order must not take a million steps each; the sum of it is checked by
+ * a count for each class. */
+TEST(a_million_combining_marks_are_sorted_in_linear_time)
+{
+    static const uint32_t marks[] = {0x345, 0x301, 0x323, 0x334, 0x327, 0x315, 0x35C, 0x5B0};
+    const size_t n_marks = 1000000, n_bytes = 1 + 2 * n_marks;
+    uint8_t *text = malloc(n_bytes), *out = malloc(n_bytes * NFC_GROWTH);
+    nfc_scratch scratch = {0};
+    size_t n_out = 0, n = utf8_encode('q', text), counts[8] = {0};
+    random_state = 4;
+    for (size_t i = 0; i < n_marks; i++) {
+        const uint32_t k = random_below(8);
+        n += utf8_encode(marks[k], text + n);
+        counts[k]++;
+    }
+    CHECK_EQ(nfc_stable_prefix(text, n), 0);
+    CHECK(nfc_normalize(&scratch, text, n, out, &n_out));
+    CHECK_EQ(n_out, n);
+    uint8_t last_class = 0;
+    for (size_t i = 1; i < n_out; i += 2) {
+        uint32_t c = 0;
+        CHECK_EQ(utf8_decode(out + i, n_out - i, &c), 2);
+        CHECK(naive_kind(c).combining_class >= last_class);
+        last_class = naive_kind(c).combining_class;
+        for (size_t k = 0; k < 8; k++)
+            counts[k] -= c == marks[k];
+    }
+    for (size_t k = 0; k < 8; k++)
+        CHECK_EQ(counts[k], 0);
+    CHECK(scratch.capacity <= 4 * n_bytes);
+    nfc_scratch_free(&scratch);
+    free(text);
+    free(out);
+}
+
+TEST(long_runs_keep_the_order_of_marks_of_one_class)
+{
+    uint8_t text[1200];
+    random_state = 5;
+    for (int round = 0; round < 3000; round++) {
+        size_t n = utf8_encode(random_below(2) ? 'o' : 0x1EE3, text);
+        for (uint32_t k = random_below(60); k > 0; k--)
+            n += utf8_encode(random_below(3) ? 0x300 + random_below(0x15) : 0x323 + random_below(6),
+                             text + n);
+        nfc_is_naive(text, n);
+    }
+}

@@ -1,0 +1,301 @@
+/* test_unigram.c - Unigram, through the whole engine, against its definition: sentencepiece's in
+ * floats and HuggingFace's in doubles, with ties everywhere. */
+#include <math.h>
+
+#include "support/check.h"
+
+#include "tokenizer/char_engine_case.h"
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/chars/unigram_stream.h"
+
+/* ---- Models ---- */
+
+static double some_grain(void)
+{
+    static const double grains[] = {1, 0.25, 0.1, 1e-3, 40};
+    return grains[naive_any(NAIVE_N(grains))];
+}
+
+static void make_sentencepiece(model *m, size_t n_kinds, double grain)
+{
+    sentencepiece_model(m, MODEL_UNIGRAM);
+    naive_add_pieces(m, 20 + naive_any(60), n_kinds, grain);
+    if (naive_any(3) == 0)
+        naive_add_bytes(m);
+}
+
+/* HuggingFace's: with bits that no float has; what text says <unk> or <0x41> matches. */
+static void make_huggingface(model *m, size_t n_kinds)
+{
+    char text[256];
+    const double grain = some_grain();
+    model_init(m);
+    m->kind = MODEL_UNIGRAM;
+    m->unknown_id = naive_any(2);
+    naive_add(m, "<unk>", TOKEN_NORMAL, 0);
+    naive_add(m, "ab", TOKEN_NORMAL, 0);
+    for (size_t i = 0, n = 20 + naive_any(60); i < n; i++) {
+        text[0] = 0;
+        naive_letters(text, naive_any(3) == 0 ? 1 : 2 + naive_any(4), n_kinds);
+        naive_add(m, text, TOKEN_NORMAL, -grain * (1 + naive_any(20)));
+    }
+    if (naive_any(3) == 0)
+        naive_add_bytes(m);
+    if (naive_any(2)) {
+        m->metaspace = true;
+        m->prepend = (prepend_scheme)naive_any(3);
+        m->metaspace_split = naive_any(2);
+    }
+    if (naive_any(3) == 0) {
+        m->whitespace_split = true;
+        m->prepend = m->prepend == PREPEND_FIRST ? PREPEND_ALWAYS : m->prepend;
+    }
+}
+
+/* ---- What they give ---- */
+
+static void sentencepiece_ids(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    static char marked[4 * NAIVE_MAX_BYTES];
+    n = sentencepiece_text(m, text, n, marked);
+    want->n = 0;
+    naive_unigram(m, true, (const uint8_t *)marked, n, want);
+}
+
+/* Each word from one U+2581 to the next, or all of it. */
+static void between_marks(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    const uint8_t *at = (const uint8_t *)text, *end = at + n;
+    for (const uint8_t *next = at; at < end; at = next) {
+        do
+            next += naive_char(next);
+        while (next < end &&
+               !(m->metaspace && m->metaspace_split && memcmp(next, NAIVE_MARK, 3) == 0));
+        naive_unigram(m, false, at, (size_t)(next - at), want);
+    }
+}
+
+static void prefixed(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    static char marked[4 * NAIVE_MAX_BYTES];
+    const size_t n_prefix = m->metaspace && m->prepend != PREPEND_NEVER && n > 0 &&
+                                    strncmp(text, " ", 1) != 0 && strncmp(text, NAIVE_MARK, 3) != 0
+                                ? 3
+                                : 0;
+    memcpy(marked, NAIVE_MARK, n_prefix);
+    if (m->metaspace)
+        n = naive_marked(text, n, marked + n_prefix);
+    else
+        memcpy(marked, text, n);
+    between_marks(m, marked, n_prefix + n, want);
+}
+
+static void huggingface_ids(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    char word[NAIVE_MAX_BYTES];
+    want->n = 0;
+    if (!m->whitespace_split) {
+        prefixed(m, text, n, want);
+        return;
+    }
+    for (size_t at = 0, length; at < n; at += length + 1) {
+        length = 0;
+        while (at + length < n && !strchr(" \t\n", text[at + length]))
+            length++;
+        memcpy(word, text + at, length);
+        word[length] = 0;
+        prefixed(m, word, length, want);
+    }
+}
+
+typedef void maker(model *m, size_t n_kinds);
+typedef void definition(const model *m, const char *text, size_t n, naive_ids *want);
+
+static void make_tied(model *m, size_t n_kinds)
+{
+    make_sentencepiece(m, n_kinds, some_grain());
+}
+
+static void compare(maker *make, definition *define, long n_models)
+{
+    static naive_ids want;
+    char text[NAIVE_MAX_BYTES];
+    for (long round = 0; round < n_models; round++) {
+        engine g = {0};
+        const size_t n_kinds = 3 + naive_any(NAIVE_N(naive_alphabet) - 2);
+        make(&g.m, n_kinds);
+        engine_start(&g, naive_any(2) ? 1 << 14 : 1 << 18);
+        for (int i = 0; i < 400; i++) {
+            size_t n = naive_text(text, n_kinds);
+            if (naive_any(20) == 0)
+                n += (size_t)sprintf(text + n, "%s", naive_any(2) ? "<unk>" : "<unk>z<0x41>");
+            text[n] = 0;
+            define(&g.m, text, n, &want);
+            g.out.n = 0;
+            encode(&g, text, n, STRETCH_FIRST);
+            expect_ids(&g, &want, text);
+        }
+        engine_end(&g);
+    }
+}
+
+TEST(sentencepiece_ids_are_those_of_the_definition)
+{
+    compare(make_tied, sentencepiece_ids, rounds(100, 1250));
+}
+
+TEST(huggingface_ids_are_those_of_the_definition)
+{
+    compare(make_huggingface, huggingface_ids, rounds(100, 1250));
+}
+
+/* ---- Long sentences: sums grow until sentencepiece takes something off all of them ---- */
+
+static size_t long_text(char *text, size_t n_kinds)
+{
+    size_t n = 0;
+    while (n < NAIVE_MAX_BYTES / 4)
+        n += naive_text(text + n, n_kinds);
+    text[n] = 0;
+    return n;
+}
+
+TEST(sums_of_floats_are_right_up_to_where_they_are_reset_and_beyond)
+{
+    static naive_ids want;
+    static char text[2 * NAIVE_MAX_BYTES];
+    for (long round = 0; round < rounds(150, 600); round++) {
+        engine g = {0};
+        const size_t n_kinds = 3 + naive_any(6);
+        make_sentencepiece(&g.m, n_kinds, 25 + naive_any(40));
+        g.m.escape_spaces = true;
+        engine_start(&g, 1 << 18);
+        for (int i = 0; i < 4; i++) {
+            const size_t n = long_text(text, n_kinds);
+            sentencepiece_ids(&g.m, text, n, &want);
+            g.out.n = 0;
+            encode(&g, text, n, STRETCH_FIRST);
+            expect_ids(&g, &want, text);
+        }
+        engine_end(&g);
+    }
+}
+
+TEST(a_scratch_may_take_a_sentence_in_parts)
+{
+    static naive_ids want;
+    static char text[2 * NAIVE_MAX_BYTES];
+    long n_cut = 0;
+    for (long round = 0; round < rounds(300, 800); round++) {
+        engine g = {0};
+        if (naive_any(2))
+            make_sentencepiece(&g.m, 8, 30);
+        else
+            make_huggingface(&g.m, 8);
+        engine_start(&g, 1 << 16);
+        for (int i = 0; i < 4; i++) {
+            size_t n = long_text(text, 8), at = 0, part;
+            g.out.n = 0;
+            encode(&g, text, n, STRETCH_FIRST);
+            memcpy(want.ids, g.out.ids, g.out.n * sizeof *want.ids);
+            want.n = g.out.n;
+            g.out.n = 0;
+            for (; at < n; at += part) {
+                part = char_engine_cut(g.e, (const uint8_t *)text + at, n - at < 99 ? n - at : 99);
+                n_cut += part > 0;
+                part = part > 0 ? part : n - at;
+                encode(&g, text + at, part, at == 0 ? STRETCH_FIRST : STRETCH_CONTINUES);
+            }
+            expect_ids(&g, &want, text);
+        }
+        engine_end(&g);
+    }
+    CHECK(n_cut > 0);
+}
+
+/* A part that is kept has to come out the same after any sum: here after many. */
+TEST(parts_that_are_kept_do_not_depend_on_the_sum_before_them)
+{
+    char text[NAIVE_MAX_BYTES];
+    id_buffer fixed = {0}, ids = {0};
+    long n_fixed = 0;
+    for (long round = 0; round < rounds(400, 2000); round++) {
+        model m;
+        model_error err;
+        make_sentencepiece(&m, 6, some_grain());
+        unigram *u = unigram_new(&m, true, &err);
+        CHECK(u != NULL);
+        unigram_scratch *s = unigram_scratch_new(u);
+        CHECK(s != NULL);
+        for (int i = 0; i < 40; i++) {
+            const size_t n = naive_text(text, 6);
+            bool is_fixed = false;
+            fixed.n = 0;
+            CHECK(unigram_encode_fixed(s, (const uint8_t *)text, n, &is_fixed, &fixed));
+            n_fixed += is_fixed;
+            for (int k = 0; k < 20 && is_fixed; k++) {
+                const double limit = unigram_usual_limit(u);
+                unigram_state state = {.score = (float)(limit * (naive_any(2001) / 1000.0 - 1))};
+                ids.n = 0;
+                CHECK(unigram_encode(s, &state, (const uint8_t *)text, n, &ids));
+                CHECK(ids.n == fixed.n && memcmp(ids.ids, fixed.ids, ids.n * 4) == 0);
+            }
+        }
+        unigram_scratch_free(s);
+        unigram_free(u);
+        model_free(&m);
+    }
+    id_buffer_free(&fixed);
+    id_buffer_free(&ids);
+    CHECK(n_fixed > 0);
+}
+
+/* ---- Long texts ---- */
+
+TEST(long_runs_end_in_time_and_give_every_byte_back)
+{
+    static const char *const units[] = {"a", "ab", "\xE4\xB8\x96", "~", "a.", "s\n"};
+    const size_t n = check_sanitized() ? 200000 : check_long() ? 10000000 : 2000000;
+    char *text = malloc(n);
+    for (size_t u = 0; u < NAIVE_N(units); u++) {
+        engine g = {0};
+        model_text back = {0};
+        make_sentencepiece(&g.m, 12, 1);
+        g.m.dummy_prefix = false;
+        if (!g.m.byte_fallback)
+            naive_add_bytes(&g.m);
+        engine_start(&g, 1 << 20);
+        const size_t unit = strlen(units[u]), n_text = n / unit * unit;
+        for (size_t i = 0; i < n_text; i++)
+            text[i] = units[u][i % unit];
+        encode(&g, text, n_text, STRETCH_FIRST);
+        CHECK(char_engine_decode(g.e, g.out.ids, g.out.n, &back));
+        CHECK_EQ(back.n_bytes, n_text);
+        CHECK(memcmp(back.s, text, n_text) == 0);
+        free(back.s);
+        engine_end(&g);
+    }
+    free(text);
+}
+
+/* ---- Refusals ---- */
+
+TEST(what_is_not_supported_is_refused_by_name)
+{
+    model m;
+    make_huggingface(&m, 4);
+    m.unknown_id = MODEL_NO_ID;
+    refused(&m, "unknown");
+    make_huggingface(&m, 4);
+    m.tokens[1].score = (double)INFINITY;
+    refused(&m, "score");
+    make_sentencepiece(&m, 4, 1);
+    m.tokens[1].kind = m.tokens[2].kind = TOKEN_NORMAL;
+    m.tokens[2].offset = m.tokens[1].offset;
+    m.tokens[2].n_bytes = m.tokens[1].n_bytes;
+    refused(&m, "same text");
+    make_sentencepiece(&m, 4, 1);
+    m.byte_fallback = true;
+    m.tokens[m.n_tokens - 1].kind = TOKEN_NORMAL;
+    refused(&m, "byte");
+}

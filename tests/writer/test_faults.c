@@ -1,0 +1,548 @@
+/* test_faults - each system call of writing, adopting, merging and reading in turn fails, is
+ * interrupted, falls short or is the last one before the process is killed. Whatever happens, a
+ * dataset is complete or absent, and the next writer can do its work. */
+#include "support/check.h"
+
+#include <sys/wait.h>
+
+#include "support/bad_days.h"
+#include "support/fault_sweeps.h"
+
+/* More than a block of tokens, so that there is more than one write. */
+static shape NEW = {.name = "new",
+                    .vocab_size = 60000,
+                    .n_tokens = 530000,
+                    .n_documents = 130,
+                    .n_sources = 2,
+                    .metadata = "{\"a\": 1}"};
+/* More than the writer's buffer, so that some goes past the page cache. */
+static shape LARGE = {.name = "large",
+                      .vocab_size = 60000,
+                      .n_tokens = 1100000,
+                      .n_documents = 130,
+                      .metadata = "{}"};
+static const shape OLD = {.name = "old",
+                          .vocab_size = 700,
+                          .n_tokens = 77,
+                          .n_documents = 5,
+                          .seed = 5,
+                          .metadata = "{\"old\": true}"};
+static shape FOREIGN = {.name = "foreign",
+                        .vocab_size = 60000,
+                        .n_tokens = 530000,
+                        .n_documents = 130,
+                        .n_sources = 2,
+                        .metadata = "{}",
+                        .token_offset = 256,
+                        .adopted_suffix = ".bin"};
+
+/* ---- Scenarios ---- */
+
+static char prefix[600], input[600]; /* of the output, and of a dataset to merge or read */
+
+struct scenario {
+    void (*prepare)(void); /* makes the folder what it is before a run */
+    tokmap_status (*run)(tokmap_error *err);
+    const shape *before, *after; /* what is there before (NULL: nothing) and after success */
+};
+
+static void remove_output(void)
+{
+    static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
+    for (int i = 0; i < 6; i++)
+        unlink(with_suffix(prefix, suffixes[i]));
+}
+
+static void prepare_old(void)
+{
+    remove_output();
+    CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
+}
+
+static void prepare_foreign(void)
+{
+    remove_output();
+    CHECK(shape_store_tokens(&FOREIGN, prefix));
+}
+
+static void prepare_old_foreign(void)
+{
+    prepare_foreign();
+    CHECK_INT(shape_write(&FOREIGN, prefix, false, NULL), TOKMAP_OK);
+}
+
+static void prepare_input(void)
+{
+    remove_output();
+    if (!file_is_there(with_suffix(input, ".tmi")))
+        CHECK_INT(shape_write(&NEW, input, false, NULL), TOKMAP_OK);
+}
+
+static void prepare_reading(void)
+{
+    if (!file_is_there(with_suffix(prefix, ".tmi")))
+        CHECK_INT(shape_write(&NEW, prefix, false, NULL), TOKMAP_OK);
+}
+
+static tokmap_status run_write(tokmap_error *err)
+{
+    return shape_write(&NEW, prefix, false, err);
+}
+
+static tokmap_status run_write_large(tokmap_error *err)
+{
+    return shape_write(&LARGE, prefix, false, err);
+}
+
+static tokmap_status run_replace(tokmap_error *err)
+{
+    return shape_write(&NEW, prefix, true, err);
+}
+
+static tokmap_status run_adopt(tokmap_error *err)
+{
+    return shape_write(&FOREIGN, prefix, false, err);
+}
+
+static tokmap_status run_adopt_replace(tokmap_error *err)
+{
+    return shape_write(&FOREIGN, prefix, true, err);
+}
+
+static tokmap_status run_merge(tokmap_error *err)
+{
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options, .vocab_size = NEW.vocab_size, .eod_id = TOKMAP_NO_ID};
+    tokmap_dataset *ds = NULL;
+    tokmap_writer *w = NULL;
+    tokmap_status status = tokmap_dataset_open(&ds, input, err);
+    if (!status)
+        status = tokmap_writer_open(&w, prefix, &options, err);
+    if (!status)
+        status = tokmap_writer_append_dataset(w, ds, err);
+    if (!status)
+        status = tokmap_writer_set_metadata(w, NEW.metadata, strlen(NEW.metadata), err);
+    if (!status)
+        status = tokmap_writer_finish(w, err);
+    tokmap_writer_close(w);
+    tokmap_dataset_close(ds);
+    return status;
+}
+
+static tokmap_status run_read(tokmap_error *err)
+{
+    tokmap_dataset *ds = NULL;
+    uint16_t tokens[1000];
+    tokmap_status status = tokmap_dataset_open(&ds, prefix, err);
+    if (!status)
+        status = verify_one_thread(ds, err);
+    if (!status)
+        status = tokmap_dataset_read(ds, 100, 1000, tokens, err);
+    for (uint32_t i = 0; !status && i < 1000; i++)
+        if (tokens[i] != shape_id(&NEW, 100 + i))
+            status = TOKMAP_ERR_MISMATCH;
+    tokmap_dataset_close(ds);
+    return status;
+}
+
+static const scenario WRITE = {remove_output, run_write, NULL, &NEW};
+static const scenario WRITE_LARGE = {remove_output, run_write_large, NULL, &LARGE};
+static const scenario REPLACE = {prepare_old, run_replace, &OLD, &NEW};
+static const scenario ADOPT = {prepare_foreign, run_adopt, NULL, &FOREIGN};
+static const scenario ADOPT_REPLACE = {prepare_old_foreign, run_adopt_replace, &FOREIGN, &FOREIGN};
+static const scenario MERGE = {prepare_input, run_merge, NULL, &NEW};
+static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
+
+/* ---- What must hold after a run ---- */
+
+static void expect_content(const char *what, const shape *s)
+{
+    const char *problem = shape_compare(s, prefix);
+    if (problem)
+        CHECK_FAIL("%s: the %s dataset: %s", what, s->name, problem);
+}
+
+/* Where a dataset was being replaced it is there, or aside, and then any writer puts it back. */
+static void expect_comes_back(const scenario *s, const char *what)
+{
+    tokmap_error err;
+    if (shape_write(s->before, prefix, false, &err) != TOKMAP_ERR_EXISTS)
+        CHECK_FAIL("%s: the old dataset does not come back: %s", what, err.text);
+    expect_content(what, s->before);
+}
+
+/* After a failure: what was there before. Only when the disk refuses everything from then on,
+ * the old dataset may still be aside, or the new one, complete, could not be let go of. */
+static void expect_old(const scenario *s, const char *what)
+{
+    const bool disk_is_gone = fault.mode == FAULT_FROM_THEN_ON;
+    const bool may_be_new = disk_is_gone && fault.last_fired == FAULT_UNLINK;
+    if (may_be_new && !shape_compare(s->after, prefix))
+        return;
+    if (!s->before && !is_absent(prefix))
+        CHECK_FAIL("%s: there is something after a failure", what);
+    if (s->before && !disk_is_gone && is_absent(prefix))
+        CHECK_FAIL("%s: the old dataset is gone", what);
+    if (s->before && is_absent(prefix))
+        expect_comes_back(s, what);
+    else if (s->before)
+        expect_content(what, s->before);
+}
+
+static void expect_foreign_tokens_untouched(const scenario *s, const char *what)
+{
+    if (!s->after->adopted_suffix)
+        return;
+    const file_bytes is = file_load(with_suffix(prefix, ".bin"));
+    const file_bytes was = shape_token_file(s->after);
+    const bool same =
+        is.data && is.n_bytes == was.n_bytes && memcmp(is.data, was.data, was.n_bytes) == 0;
+    free(is.data);
+    free(was.data);
+    if (!same)
+        CHECK_FAIL("%s: the foreign token file was changed", what);
+}
+
+/* The same again, without faults: what was left behind must not stand in its way. */
+static void expect_next_run_works(const scenario *s, const char *what)
+{
+    tokmap_error err;
+    const bool complete = !s->before && !is_absent(prefix);
+    const tokmap_status status = s->run(&err);
+    if (status != (complete ? TOKMAP_ERR_EXISTS : TOKMAP_OK))
+        CHECK_FAIL("%s: the next run: %s", what, err.text);
+    expect_content(what, s->after);
+    if (has_partials(prefix))
+        CHECK_FAIL("%s: the next run leaves partial files", what);
+}
+
+/* Sanitizers are slow: there, less than a block has to do. */
+static void start(void)
+{
+    if (check_sanitized())
+        NEW.n_tokens = FOREIGN.n_tokens = 3000;
+    snprintf(prefix, sizeof prefix, "%s", check_path("p"));
+    snprintf(input, sizeof input, "%s", check_path("input"));
+}
+
+static bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
+{
+    tokmap_error err = {0};
+    s->prepare();
+    const swept before = begin_swept(sw, n);
+    const tokmap_status status = s->run(&err);
+    const bool fired = end_swept(sw, &before, status, &err, what);
+    const fault_call last = fault.last_fired;
+    expect_foreign_tokens_untouched(s, what);
+    if (status)
+        expect_old(s, what);
+    else
+        expect_content(what, s->after);
+    if (sw->mode != FAULT_FROM_THEN_ON && last != FAULT_UNLINK && has_partials(prefix))
+        CHECK_FAIL("%s: partial files are left behind", what);
+    if (status)
+        expect_next_run_works(s, what);
+    return fired;
+}
+
+static void sweep_modes(const scenario *s)
+{
+    start();
+    uint64_t n_runs = 0;
+    for (size_t i = 0; i < N_SWEEPS; i++)
+        if (!fault.missing || sweeps_of_calls[i].mode != FAULT_FROM_THEN_ON)
+            n_runs += sweep_all(s, &sweeps_of_calls[i]);
+    printf("note %" PRIu64 " faults\n", n_runs);
+    CHECK(n_runs > 20);
+}
+
+TEST(writing_survives_every_failing_call)
+{
+    sweep_modes(&WRITE);
+}
+
+TEST(writing_past_the_page_cache_survives_every_failing_call)
+{
+    sweep_modes(&WRITE_LARGE);
+}
+
+TEST(replacing_survives_every_failing_call)
+{
+    sweep_modes(&REPLACE);
+}
+
+TEST(adopting_survives_every_failing_call)
+{
+    sweep_modes(&ADOPT);
+}
+
+TEST(adopting_again_survives_every_failing_call)
+{
+    sweep_modes(&ADOPT_REPLACE);
+}
+
+TEST(merging_survives_every_failing_call)
+{
+    sweep_modes(&MERGE);
+}
+
+TEST(reading_survives_every_failing_call)
+{
+    sweep_modes(&READ);
+}
+
+/* ---- Memory ---- */
+
+static void sweep_memory(const scenario *s)
+{
+    if (!FAULT_MEMORY_WORKS)
+        SKIP("memory cannot be made to fail under this sanitizer or C library");
+    start();
+    const uint64_t n = sweep_all(s, &sweeps_of_memory[0]) + sweep_all(s, &sweeps_of_memory[1]);
+    printf("note %" PRIu64 " faults\n", n);
+    CHECK(n >= 10);
+}
+
+TEST(writing_survives_every_lack_of_memory)
+{
+    sweep_memory(&WRITE);
+}
+
+TEST(adopting_survives_every_lack_of_memory)
+{
+    sweep_memory(&ADOPT);
+}
+
+TEST(merging_survives_every_lack_of_memory)
+{
+    sweep_memory(&MERGE);
+}
+
+TEST(reading_survives_every_lack_of_memory)
+{
+    sweep_memory(&READ);
+}
+
+/* ---- Kills at every call ---- */
+
+/* False when the run came to its end before call n. */
+static bool kill_at(const scenario *s, fault_mode mode, uint64_t n)
+{
+    char what[100];
+    int exit_status;
+    snprintf(what, sizeof what, "killed %s call %" PRIu64,
+             mode == FAULT_KILL_BEFORE ? "before" : "after", n);
+    s->prepare();
+    const pid_t child = fork();
+    if (child == 0) {
+        fault_arm(mode, FAULT_ALL_FILE_CALLS, 0, n);
+        _exit(s->run(NULL) ? 1 : 0);
+    }
+    CHECK(child > 0);
+    CHECK_INT(waitpid(child, &exit_status, 0), child);
+    expect_foreign_tokens_untouched(s, what);
+    if (!is_absent(prefix) && shape_compare(s->after, prefix))
+        expect_content(what, s->before ? s->before : s->after);
+    expect_next_run_works(s, what);
+    if (WIFEXITED(exit_status))
+        CHECK_INT(WEXITSTATUS(exit_status), 0);
+    return WIFSIGNALED(exit_status);
+}
+
+static void kill_everywhere(const scenario *s)
+{
+    start();
+    uint64_t n_kills = 0;
+    for (fault_mode mode = FAULT_KILL_BEFORE; mode <= FAULT_KILL_AFTER; mode++)
+        for (uint64_t n = 1; kill_at(s, mode, n); n++)
+            n_kills++;
+    printf("note %" PRIu64 " kills\n", n_kills);
+    CHECK(n_kills > 10);
+}
+
+TEST(writing_survives_a_kill_at_every_call)
+{
+    kill_everywhere(&WRITE);
+}
+
+TEST(replacing_survives_a_kill_at_every_call)
+{
+    kill_everywhere(&REPLACE);
+}
+
+TEST(adopting_survives_a_kill_at_every_call)
+{
+    kill_everywhere(&ADOPT);
+}
+
+TEST(adopting_again_survives_a_kill_at_every_call)
+{
+    kill_everywhere(&ADOPT_REPLACE);
+}
+
+TEST(merging_survives_a_kill_at_every_call)
+{
+    kill_everywhere(&MERGE);
+}
+
+/* ---- Another writer at every call ---- */
+
+static const shape *rival;
+static bool rival_replaces;
+static tokmap_status rival_status;
+
+static void run_rival(void)
+{
+    int status;
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(-(int)shape_write(rival, prefix, rival_replaces, NULL));
+    rival_status = child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status)
+                       ? (tokmap_status)-WEXITSTATUS(status)
+                       : TOKMAP_ERR_MEMORY;
+}
+
+static void expect_one_of_two(const char *what, tokmap_status status, const tokmap_error *err)
+{
+    if (status != TOKMAP_OK && status != TOKMAP_ERR_EXISTS && status != TOKMAP_ERR_LOCKED)
+        CHECK_FAIL("%s: %s", what, err->text);
+    if (rival_status != TOKMAP_OK && rival_status != TOKMAP_ERR_EXISTS &&
+        rival_status != TOKMAP_ERR_LOCKED)
+        CHECK_FAIL("%s: the other writer: %d", what, (int)rival_status);
+    const bool ours = status == TOKMAP_OK, theirs = rival_status == TOKMAP_OK;
+    if (!(ours || theirs) || (ours && theirs && !rival_replaces))
+        CHECK_FAIL("%s: %d and %d", what, (int)status, (int)rival_status);
+    if (!ours || (theirs && shape_compare(&NEW, prefix)))
+        expect_content(what, rival);
+    else
+        expect_content(what, &NEW);
+    if (has_partials(prefix))
+        CHECK_FAIL("%s: partial files are left", what);
+}
+
+static uint64_t meet_rival_everywhere(const scenario *s, const shape *with, bool replace)
+{
+    uint64_t n = 1;
+    char what[100];
+    start();
+    rival = with;
+    rival_replaces = replace;
+    fault.meanwhile = run_rival;
+    for (bool fired = true; fired; n++) {
+        tokmap_error err = {0};
+        snprintf(what, sizeof what, "another writer before call %" PRIu64, n);
+        s->prepare();
+        rival_status = TOKMAP_ERR_LOCKED;
+        fault_arm(FAULT_MEANWHILE, FAULT_ALL_FILE_CALLS, 0, n);
+        const tokmap_status status = s->run(&err);
+        fired = fault_disarm();
+        expect_one_of_two(what, status, &err);
+    }
+    remove_output();
+    return n - 2;
+}
+
+TEST(another_writer_at_any_call_harms_nobody)
+{
+    CHECK(meet_rival_everywhere(&WRITE, &OLD, false) > 10);
+    CHECK(meet_rival_everywhere(&WRITE, &OLD, true) > 10);
+    CHECK(meet_rival_everywhere(&REPLACE, &OLD, true) > 10);
+}
+
+TEST(another_writer_at_any_call_harms_nobody_without_hard_links)
+{
+    fault.missing = FAULT_LINK;
+    CHECK(meet_rival_everywhere(&WRITE, &OLD, false) > 10);
+    CHECK(meet_rival_everywhere(&REPLACE, &OLD, true) > 10);
+    fault.missing = 0;
+}
+
+/* ---- File systems that lack something ---- */
+
+static void expect_works_without(unsigned calls, int errno_value, const scenario *s)
+{
+    start();
+    remove_output();
+    s->prepare();
+    tokmap_error err = {0};
+    fault_arm(FAULT_FROM_THEN_ON, calls, errno_value, 1);
+    const tokmap_status status = s->run(&err);
+    const bool fired = fault_disarm();
+    CHECK(fired);
+    if (status)
+        CHECK_FAIL("%s", err.text);
+    expect_content("without", s->after);
+    CHECK(!has_partials(prefix));
+}
+
+TEST(a_file_system_without_in_place_copies_will_do)
+{
+    expect_works_without(FAULT_COPY, EXDEV, &MERGE);
+    expect_works_without(FAULT_COPY, ENOSYS, &MERGE);
+}
+
+TEST(a_file_system_where_all_goes_through_the_page_cache_will_do)
+{
+    expect_works_without(FAULT_DIRECT, EINVAL, &WRITE_LARGE);
+}
+
+TEST(a_disk_with_larger_blocks_than_we_think_will_do)
+{
+    tokmap_error err;
+    start();
+    int n_good = 0, n_fired = 0;
+    for (uint64_t n = 1; n <= 4; n++) {
+        remove_output();
+        fault_arm(FAULT_ONCE, FAULT_PWRITE, EINVAL, n);
+        const tokmap_status status = run_write_large(&err);
+        n_fired += fault_disarm();
+        n_good += status == TOKMAP_OK;
+        if (status == TOKMAP_OK)
+            expect_content("larger blocks", &LARGE);
+    }
+    /* Only the one write that goes past the page cache is done again. */
+    CHECK(n_fired >= 2);
+    CHECK_INT(n_good, 1 + 4 - n_fired);
+}
+
+TEST(a_file_system_without_hard_links_will_do)
+{
+    expect_works_without(FAULT_LINK, EPERM, &WRITE);
+    expect_works_without(FAULT_LINK, EPERM, &REPLACE);
+    expect_works_without(FAULT_LINK, EPERM, &ADOPT);
+}
+
+TEST(a_file_system_without_links_and_careful_renames_will_do)
+{
+    expect_works_without(FAULT_LINK | FAULT_RENAMEAT2, EINVAL, &WRITE);
+    expect_works_without(FAULT_LINK | FAULT_RENAMEAT2, EINVAL, &REPLACE);
+    expect_works_without(FAULT_LINK | FAULT_RENAMEAT2, EINVAL, &ADOPT_REPLACE);
+}
+
+/* With a link for the tokens and a rename for the index, no second name of the tokens may stay. */
+/* But for a disk that fails for good: then named tokens without an index may be left, which can no
+ * longer be told from somebody else's. */
+TEST(without_hard_links_every_failing_call_is_survived)
+{
+    fault.missing = FAULT_LINK;
+    sweep_modes(&WRITE);
+    remove_output();
+    sweep_modes(&REPLACE);
+    remove_output();
+    sweep_modes(&ADOPT);
+    fault.missing = 0;
+}
+
+TEST(hard_links_that_stop_working_leave_nothing_behind)
+{
+    start();
+    tokmap_error err = {0};
+    fault_arm(FAULT_ONCE, FAULT_LINK, EMLINK, 2);
+    const tokmap_status status = run_write(&err);
+    CHECK(fault_disarm());
+    if (status)
+        CHECK_FAIL("%s", err.text);
+    expect_content("with one link", &NEW);
+    CHECK(!has_partials(prefix));
+}

@@ -1,0 +1,403 @@
+/* The writer: its rules, its promises about names, adopting and merging. */
+#include "support/check.h"
+
+#include <sys/stat.h>
+
+#include "tokmap_writer.h"
+
+static const tokmap_writer_options plain = {
+    .struct_size = sizeof plain, .vocab_size = 1000, .eod_id = TOKMAP_NO_ID};
+
+static bool exists(const char *name)
+{
+    struct stat st;
+    return lstat(check_path(name), &st) == 0;
+}
+
+static tokmap_writer *begin(const char *name, const tokmap_writer_options *options)
+{
+    tokmap_error err;
+    tokmap_writer *w;
+    if (tokmap_writer_open(&w, check_path(name), options, &err))
+        CHECK_FAIL("%s", err.text);
+    return w;
+}
+
+static void add(tokmap_writer *w, uint32_t n_tokens, uint32_t first_id)
+{
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        const uint32_t id = (first_id + i) % 1000;
+        CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+    }
+    CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+}
+
+static void finish(tokmap_writer *w)
+{
+    tokmap_error err;
+    if (tokmap_writer_finish(w, &err))
+        CHECK_FAIL("%s", err.text);
+    tokmap_writer_close(w);
+}
+
+static tokmap_dataset *open_sound(const char *name)
+{
+    tokmap_error err;
+    tokmap_dataset *ds;
+    if (tokmap_dataset_open(&ds, check_path(name), &err) ||
+        tokmap_dataset_verify(ds, NULL, NULL, &err))
+        CHECK_FAIL("%s", err.text);
+    return ds;
+}
+
+TEST(close_without_finish_leaves_nothing)
+{
+    tokmap_writer *w = begin("a", &plain);
+    add(w, 100, 0);
+    CHECK(exists("a.bin.partial") && exists("a.tmi.partial") && !exists("a.tmi"));
+    tokmap_writer_close(w);
+    CHECK(rmdir(check_dir()) == 0);
+    CHECK(mkdir(check_dir(), 0777) == 0);
+}
+
+TEST(what_is_there_is_refused_unless_it_may_be_replaced)
+{
+    tokmap_writer *w = begin("e", &plain);
+    add(w, 1, 0);
+    finish(w);
+    tokmap_error err;
+    CHECK_INT(tokmap_writer_open(&w, check_path("e.bin"), &plain, &err), TOKMAP_ERR_EXISTS);
+    CHECK(w == NULL && !exists("e.tmi.partial"));
+    tokmap_writer_options replace = plain;
+    replace.replace = 1;
+    w = begin("e.tmi", &replace);
+    add(w, 2, 0);
+    finish(w);
+    tokmap_dataset *ds = open_sound("e");
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    CHECK_EQ(info.n_tokens, 2);
+    tokmap_dataset_close(ds);
+    CHECK(unlink(check_path("e.tmi")) == 0); /* now e.bin is a file that is not ours */
+    CHECK_INT(tokmap_writer_open(&w, check_path("e"), &plain, &err), TOKMAP_ERR_EXISTS);
+}
+
+TEST(the_vocabulary_decides_the_width_unless_told)
+{
+    static const struct {
+        uint64_t vocab_size;
+        uint32_t asked, width;
+    } cases[] = {{65536, 0, 2},      {65537, 0, 4}, {1, 0, 2},
+                 {1ull << 31, 0, 4}, {100, 4, 4},   {0, 2, 2}};
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        tokmap_writer_options options = {.struct_size = sizeof options,
+                                         .vocab_size = cases[i].vocab_size,
+                                         .eod_id = TOKMAP_NO_ID,
+                                         .replace = 1,
+                                         .token_bytes = cases[i].asked};
+        tokmap_writer *w = begin("w", &options);
+        const uint32_t id = 0;
+        CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+        finish(w);
+        tokmap_dataset *ds = open_sound("w");
+        tokmap_dataset_info info = {.struct_size = sizeof info};
+        tokmap_dataset_get_info(ds, &info);
+        CHECK_EQ(info.token_bytes, cases[i].width);
+        CHECK_EQ(info.vocab_size, cases[i].vocab_size);
+        tokmap_dataset_close(ds);
+    }
+}
+
+TEST(options_that_cannot_be_are_refused)
+{
+    const tokmap_writer_options bad[] = {
+        {.struct_size = sizeof bad[0], .vocab_size = 0, .eod_id = TOKMAP_NO_ID},
+        {.struct_size = sizeof bad[0], .vocab_size = (1ull << 31) + 1, .eod_id = TOKMAP_NO_ID},
+        {.struct_size = sizeof bad[0], .vocab_size = 100, .eod_id = 100},
+        {.struct_size = sizeof bad[0], .vocab_size = 100, .eod_id = 5, .token_bytes = 3},
+        {.struct_size = sizeof bad[0], .eod_id = 65536, .token_bytes = 2},
+        {.struct_size = 4, .vocab_size = 100, .eod_id = 5},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        tokmap_writer *w = NULL;
+        CHECK_INT(tokmap_writer_open(&w, check_path("o"), &bad[i], NULL), TOKMAP_ERR_ARGUMENT);
+        CHECK(w == NULL);
+    }
+    tokmap_writer *w = NULL;
+    CHECK_INT(tokmap_writer_open(&w, check_path(""), &plain, NULL), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_writer_open(&w, ".bin", &plain, NULL), TOKMAP_OK); /* a prefix, if odd */
+    tokmap_writer_close(w);
+}
+
+TEST(an_id_out_of_range_is_named_and_the_writer_stays_failed)
+{
+    tokmap_writer *w = begin("i", &plain);
+    add(w, 10, 0);
+    const uint32_t ids[3] = {1, 999, 1000};
+    tokmap_error err, again;
+    CHECK_INT(tokmap_writer_append(w, ids, 3, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "token 12 (document 1) has id 1000") != NULL);
+    CHECK_INT(tokmap_writer_append(w, ids, 2, &again), TOKMAP_ERR_ARGUMENT);
+    CHECK_STR(again.text, err.text);
+    CHECK_INT(tokmap_writer_finish(w, &again), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+    CHECK(!exists("i.bin") && !exists("i.tmi") && !exists("i.bin.partial"));
+}
+
+TEST(tokens_after_the_last_document_and_documents_after_the_last_source_are_errors)
+{
+    tokmap_writer *w = begin("t", &plain);
+    add(w, 3, 0);
+    const uint32_t id = 1;
+    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+    w = begin("t", &plain);
+    add(w, 3, 0);
+    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_OK);
+    add(w, 0, 0);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+}
+
+TEST(a_source_cannot_end_within_a_document)
+{
+    const uint32_t id = 1;
+    tokmap_writer *w = begin("m", &plain);
+    add(w, 3, 0);
+    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+    w = begin("m",
+              &plain); /* the first document: only at the end does it show that there are any */
+    CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_OK);
+    add(w, 1, 0);
+    CHECK_INT(tokmap_writer_end_source(w, "t", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+}
+
+TEST(a_first_source_may_have_an_empty_name)
+{
+    tokmap_writer *w = begin("n", &plain);
+    add(w, 3, 0);
+    CHECK_INT(tokmap_writer_end_source(w, "", 0, 0, NULL), TOKMAP_OK);
+    finish(w);
+    tokmap_dataset_close(open_sound("n"));
+}
+
+TEST(after_finish_only_close_is_left)
+{
+    tokmap_writer *w = begin("f", &plain);
+    add(w, 3, 0);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+    tokmap_dataset_close(open_sound("f"));
+    CHECK(!exists("f.tmi.partial") && !exists("f.bin.partial"));
+}
+
+TEST(same_calls_write_the_same_bytes_however_the_tokens_are_cut)
+{
+    enum {
+        N = 1500000
+    };
+    uint32_t *ids = malloc(N * sizeof *ids);
+    for (uint32_t i = 0; i < N; i++)
+        ids[i] = i * 7 % 1000;
+    uint8_t first_id[16];
+    for (uint32_t step = 1; step <= N; step = step * 37 + 11) {
+        tokmap_writer_options options = plain;
+        options.replace = 1;
+        tokmap_writer *w = begin("c", &options);
+        for (uint32_t done = 0; done < N; done += step) {
+            const uint32_t n = step < N - done ? step : N - done;
+            CHECK_INT(tokmap_writer_append(w, ids + done, n, NULL), TOKMAP_OK);
+        }
+        CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+        finish(w);
+        tokmap_dataset *ds = open_sound("c");
+        tokmap_dataset_info info = {.struct_size = sizeof info};
+        tokmap_dataset_get_info(ds, &info);
+        if (step == 1)
+            memcpy(first_id, info.dataset_id, 16);
+        CHECK(memcmp(first_id, info.dataset_id, 16) == 0);
+        tokmap_dataset_close(ds);
+    }
+    free(ids);
+}
+
+TEST(merging_equals_writing_everything_at_once)
+{
+    enum {
+        PARTS = 4
+    };
+    static const uint32_t n_documents[PARTS] = {100, 0, 1000, 3};
+    tokmap_writer *whole = begin("whole", &plain), *merged = begin("merged", &plain);
+    for (int p = 0; p < PARTS; p++) {
+        char name[] = "part0", source[] = "source0";
+        name[4] = source[6] = (char)('0' + p);
+        tokmap_writer *w = begin(name, &plain);
+        for (uint32_t d = 0; d < n_documents[p]; d++) {
+            add(w, d % 900, d);
+            add(whole, d % 900, d);
+        }
+        CHECK_INT(tokmap_writer_end_source(w, source, 5, 6, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_end_source(whole, source, 5, 6, NULL), TOKMAP_OK);
+        finish(w);
+        tokmap_dataset *ds = open_sound(name);
+        tokmap_error err;
+        if (tokmap_writer_append_dataset(merged, ds, &err))
+            CHECK_FAIL("%s", err.text);
+        tokmap_dataset_close(ds);
+    }
+    finish(whole);
+    finish(merged);
+    char command[4096];
+    snprintf(command, sizeof command, "cmp %s %s && cmp %s %s", check_path("whole.bin"),
+             check_path("merged.bin"), check_path("whole.tmi"), check_path("merged.tmi"));
+    CHECK_INT(system(command), 0);
+}
+
+static void put_file(const char *name, const void *data, size_t n_bytes)
+{
+    FILE *f = fopen(check_path(name), "wb");
+    CHECK(f && fwrite(data, 1, n_bytes, f) == n_bytes && fclose(f) == 0);
+}
+
+TEST(adopting_gives_the_id_of_the_same_content_written)
+{
+    tokmap_writer *w = begin("n", &plain);
+    add(w, 300, 0);
+    add(w, 0, 0);
+    add(w, 200, 300);
+    finish(w);
+    tokmap_dataset *ds = open_sound("n");
+    tokmap_dataset_info native = {.struct_size = sizeof native};
+    tokmap_dataset_get_info(ds, &native);
+    uint16_t file[512 + 500] = {0};
+    CHECK_INT(tokmap_dataset_read(ds, 0, 500, file + 512, NULL), TOKMAP_OK);
+    tokmap_dataset_close(ds);
+    put_file("h.shard", file, sizeof file);
+
+    const tokmap_adopt_options options = {.struct_size = sizeof options,
+                                          .token_offset = 1024,
+                                          .n_tokens = 500,
+                                          .token_bytes = 2,
+                                          .eod_id = TOKMAP_NO_ID};
+    tokmap_error err;
+    if (tokmap_writer_adopt(&w, check_path("h.shard"), &options, &err))
+        CHECK_FAIL("%s", err.text);
+    const void *tokens;
+    size_t n_tokens, n_seen = 0;
+    tokmap_status status;
+    while ((status = tokmap_writer_scan(w, &tokens, &n_tokens, &err)) == TOKMAP_OK)
+        n_seen += n_tokens;
+    CHECK_INT(status, TOKMAP_END);
+    CHECK_EQ(n_seen, 500);
+    CHECK_INT(tokmap_writer_add_document(w, 300, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_add_document(w, 0, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_add_document(w, 200, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_add_document(w, 1, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_writer_close(w);
+    CHECK(!exists("h.tmi"));
+
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("h.shard"), &options, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_ARGUMENT); /* nothing was scanned */
+    tokmap_writer_close(w);
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("h.shard"), &options, &err), TOKMAP_OK);
+    while (tokmap_writer_scan(w, &tokens, &n_tokens, &err) == TOKMAP_OK)
+        continue;
+    CHECK_INT(tokmap_writer_add_document(w, 300, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_add_document(w, 0, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_add_document(w, 200, &err), TOKMAP_OK);
+    finish(w);
+    ds = open_sound("h.shard");
+    tokmap_dataset_info adopted = {.struct_size = sizeof adopted};
+    tokmap_dataset_get_info(ds, &adopted);
+    CHECK(memcmp(native.dataset_id, adopted.dataset_id, 16) == 0);
+    CHECK_STR(adopted.token_path, check_path("h.shard"));
+    tokmap_dataset_close(ds);
+}
+
+TEST(adopting_refuses_wrong_sizes_names_and_ids)
+{
+    const uint16_t ids[4] = {1, 2, 3, 70};
+    put_file("s.bin", ids, sizeof ids);
+    put_file("noname", ids, sizeof ids);
+    tokmap_adopt_options o = {
+        .struct_size = sizeof o, .n_tokens = 4, .token_bytes = 2, .eod_id = TOKMAP_NO_ID};
+    tokmap_writer *w;
+    tokmap_error err;
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("noname"), &o, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("absent.bin"), &o, &err), TOKMAP_ERR_IO);
+    CHECK(!exists("absent.tmi.partial"));
+    o.n_tokens = 3;
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("s.bin"), &o, &err), TOKMAP_ERR_MISMATCH);
+    o.n_tokens = 4;
+    o.vocab_size = 70;
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("s.bin"), &o, &err), TOKMAP_OK);
+    const void *tokens;
+    size_t n_tokens;
+    CHECK_INT(tokmap_writer_scan(w, &tokens, &n_tokens, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "token 3 has id 70") != NULL);
+    CHECK_EQ(err.file_offset, 6);
+    tokmap_writer_close(w);
+    CHECK(!exists("s.tmi") && !exists("s.tmi.partial") && exists("s.bin"));
+}
+
+/* v1.bin and v1.npy would share v1.tmi: whoever comes second must not take it from the first. */
+TEST(the_index_of_another_token_file_is_never_replaced)
+{
+    tokmap_writer *w = begin("v1", &plain);
+    add(w, 4, 0);
+    finish(w);
+    const uint16_t ids[2] = {1, 2};
+    put_file("v1.npy", ids, sizeof ids);
+    const tokmap_adopt_options adopt = {.struct_size = sizeof adopt,
+                                        .n_tokens = 2,
+                                        .token_bytes = 2,
+                                        .eod_id = TOKMAP_NO_ID,
+                                        .replace = 1};
+    tokmap_error err;
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("v1.npy"), &adopt, &err), TOKMAP_ERR_EXISTS);
+    CHECK(strstr(err.text, "v1.bin") != NULL);
+    tokmap_dataset_close(open_sound("v1"));
+    CHECK(!exists("v1.tmi.partial") && !exists("v1.tmi.replaced"));
+
+    put_file("v2.npy", ids, sizeof ids);
+    CHECK_INT(tokmap_writer_adopt(&w, check_path("v2.npy"), &adopt, &err), TOKMAP_OK);
+    const void *tokens;
+    size_t n_tokens;
+    while (tokmap_writer_scan(w, &tokens, &n_tokens, &err) == TOKMAP_OK)
+        continue;
+    CHECK(tokens == NULL && n_tokens == 0);
+    finish(w);
+    tokmap_writer_options replace = plain;
+    replace.replace = 1;
+    CHECK_INT(tokmap_writer_open(&w, check_path("v2"), &replace, &err), TOKMAP_ERR_EXISTS);
+    CHECK(unlink(check_path("v2.npy")) == 0); /* then nobody needs the index */
+    w = begin("v2", &replace);
+    add(w, 4, 0);
+    finish(w);
+    tokmap_dataset_close(open_sound("v2"));
+    CHECK(!exists("v2.tmi.replaced") && !exists("v2.bin.replaced"));
+}
+
+TEST(a_caller_that_sets_no_struct_size_is_told)
+{
+    tokmap_writer *w;
+    tokmap_error err;
+    tokmap_writer_options options = plain;
+    options.struct_size = 0;
+    CHECK_INT(tokmap_writer_open(&w, check_path("z"), &options, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "struct_size") != NULL);
+    w = begin("z", &plain);
+    finish(w);
+    tokmap_dataset *ds = open_sound("z");
+    const tokmap_verify_options verify = {.sample = 0.5};
+    CHECK_INT(tokmap_dataset_verify(ds, &verify, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_dataset_close(ds);
+}
