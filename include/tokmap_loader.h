@@ -11,7 +11,7 @@
  *           the way of reading may be others after a restore.
  * Rows      A row is sequence_length + 1 tokens at their stored width: the inputs, and one more, so
  *           that the labels are the same row from its second token on. It points into the map
- *           or, with DIRECT and READ, to where it was read to; where a random phase joins the end
+ *           or, with DIRECT and READ, to where it was read to; where a random offset joins the end
  *           of a dataset to its beginning, to a copy. Rows, and all that a batch points to, live
  *           until the next call of next, seek, restore, set_batch or close.
  * Reading   Hot data is not read at all. Else one helper thread, which the loader starts and ends,
@@ -89,10 +89,10 @@ typedef struct tokmap_loader_source {
 } tokmap_loader_source;
 
 /* Other weights from a sample on. */
-typedef struct tokmap_loader_stage {
+typedef struct tokmap_loader_phase {
     uint64_t first_sample; /* above 0, rising, below 2^62 */
     const double *weights; /* one for each source; 0: none of its samples */
-} tokmap_loader_stage;
+} tokmap_loader_phase;
 
 /* What rows say beside their tokens; or them together. */
 enum {
@@ -106,15 +106,15 @@ typedef struct tokmap_loader_options { /* zero it; 0 means the default, where th
     size_t struct_size;                /* sizeof(tokmap_loader_options) */
     const tokmap_loader_source *sources;
     size_t n_sources;                  /* 1 to 65,535 */
-    const tokmap_loader_stage *stages; /* after the first one, which has the sources' weights */
-    size_t n_stages;                   /* up to 65,534 */
+    const tokmap_loader_phase *phases; /* after the first one, which has the sources' weights */
+    size_t n_phases;                   /* up to 65,534 */
     uint32_t sequence_length;          /* inputs of a row, 1 to 2^24 */
     uint32_t batch_rows;               /* of this rank in a step, 1 to 2^24 */
     uint32_t rank, n_ranks;            /* up to 2^24 ranks; n_ranks 0: one */
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
-    int32_t random_phase;   /* 1: window borders are others in every epoch; not within documents */
+    int32_t random_offset;  /* 1: window borders are others in every epoch; not within documents */
     uint32_t row_parts;     /* TOKMAP_ROW_... */
     uint64_t block_windows; /* of TOKMAP_SHUFFLE_BLOCK; default: as many as 1 MiB holds */
     uint64_t group_blocks;  /* likewise; default 64 */
@@ -213,7 +213,7 @@ TOKMAP_API void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_inf
 typedef struct tokmap_loader_source_info {
     size_t struct_size;
     uint64_t n_windows;        /* in an epoch */
-    uint64_t quota, period;    /* it gives `quota` of each `period` samples, in the first stage */
+    uint64_t quota, period;    /* it gives `quota` of each `period` samples, in the first phase */
     uint64_t n_samples_before; /* of it, before the position of the loader */
 } tokmap_loader_source_info;
 TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,

@@ -1,4 +1,4 @@
-/* cold_page.c - the loader on data that are not in memory: beside the rate of the device for reads
+/* cold.c - the loader on data that are not in memory: beside the rate of the device for reads
  * of the same size, and what a plain map does. */
 #include "cli/cli.h"
 #include "core/cold_reads.h"

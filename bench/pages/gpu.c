@@ -1,4 +1,4 @@
-/* gpu_page.c - the way to a GPU, where there is one: plain copies by size, which are the limit, and
+/* gpu.c - the way to a GPU, where there is one: plain copies by size, which are the limit, and
  * the batches of a stage. What else is to be known of it, bench/gpu.sh measures. */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "core/bench.h"
 #include "cli/cli.h"
 #include "core/load_data.h"
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 
 enum {
     ROUNDS = 5,
@@ -150,16 +150,16 @@ static tokmap_loader *open_loader(const gpu *g, uint32_t n_rows)
 }
 
 /* Takes batches and releases them at once: the stage alone. */
-static int take_batches(const gpu *g, tokmap_cuda *s, tokmap_cuda_info *info, double *gbs)
+static int take_batches(const gpu *g, tokmap_stage *s, tokmap_stage_info *info, double *gbs)
 {
-    tokmap_cuda_batch b = {.struct_size = sizeof b};
+    tokmap_stage_batch b = {.struct_size = sizeof b};
     tokmap_error err = {0};
     tokmap_status status = TOKMAP_OK;
     const uint64_t start = bench_now_ns();
     while (!status && bench_now_ns() - start < g->ns) {
-        status = tokmap_cuda_next(s, &b, NULL, &err);
+        status = tokmap_stage_next(s, &b, NULL, &err);
         if (!status)
-            status = tokmap_cuda_release(s, &b, NULL, &err);
+            status = tokmap_stage_release(s, &b, NULL, &err);
     }
     const int error = g->d.wait();
     const uint64_t ns = bench_now_ns() - start;
@@ -167,7 +167,7 @@ static int take_batches(const gpu *g, tokmap_cuda *s, tokmap_cuda_info *info, do
         cli_warn("gpu: %s", status ? err.text : "waiting for the device failed");
         return 1;
     }
-    tokmap_cuda_get_info(s, info);
+    tokmap_stage_get_info(s, info);
     tokmap_dataset_info ds = {.struct_size = sizeof ds};
     tokmap_dataset_get_info(g->ds, &ds);
     const uint64_t batch_bytes = (uint64_t)ds.token_bytes * (LENGTH + 1) * info->n_rows;
@@ -178,19 +178,19 @@ static int take_batches(const gpu *g, tokmap_cuda *s, tokmap_cuda_info *info, do
 static int measure_batches(const gpu *g, const gpu_rows *r, int size)
 {
     tokmap_loader *l = open_loader(g, batch_rows[size]);
-    const tokmap_cuda_options options = {.struct_size = sizeof options, .loader = l};
-    tokmap_cuda_info info = {.struct_size = sizeof info};
-    tokmap_cuda *s = NULL;
+    const tokmap_stage_options options = {.struct_size = sizeof options, .loader = l};
+    tokmap_stage_info info = {.struct_size = sizeof info};
+    tokmap_stage *s = NULL;
     tokmap_error err;
     double gbs = 0;
     int code = !l;
-    if (l && tokmap_cuda_open(&s, &options, &err)) {
+    if (l && tokmap_stage_open(&s, &options, &err)) {
         cli_warn("gpu: %s", err.text);
         code = 1;
     }
     if (!code)
         code = take_batches(g, s, &info, &gbs);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     if (code)
         return code;
@@ -252,7 +252,7 @@ int gpu_page(const bench_options *options, bench_report *report)
     tokmap_error err;
     uint32_t n_devices;
     gpu g = {.memory = NULL};
-    if (tokmap_cuda_count_devices(&n_devices, &err)) {
+    if (tokmap_stage_count_devices(&n_devices, &err)) {
         cli_warn("gpu: %s: left out", err.text);
         return 0;
     }

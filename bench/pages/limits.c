@@ -1,4 +1,4 @@
-/* limits_page.c - what this machine can do at best, by itself: copies, copies of rows from random
+/* limits.c - what this machine can do at best, by itself: copies, copies of rows from random
  * places, first touches of memory, and reads of a device past the page cache. */
 #include <stdlib.h>
 #include <string.h>

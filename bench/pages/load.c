@@ -1,4 +1,4 @@
-/* load_page.c - the loader on hot data: a zero-copy sample, and batches gathered beside the
+/* load.c - the loader on hot data: a zero-copy sample, and batches gathered beside the
  * machine's own limit for copying rows from random places. On the caller's own data also what they
  * give when they are cold. */
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* lookup_page.c - which document holds this token: how many answers a second, straight from the
+/* lookup.c - which document holds this token: how many answers a second, straight from the
  * map. An answer takes at least one read from a random place of the index: measured beside it. */
 #include <stdlib.h>
 

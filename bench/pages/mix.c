@@ -1,4 +1,4 @@
-/* mix_page.c - what mixing sources costs: a sample, a sample found anywhere, opening and memory,
+/* mix.c - what mixing sources costs: a sample, a sample found anywhere, opening and memory,
  * with 1 to 64 sources, with a limit on their epochs, and with weights that change eight times. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@ enum {
     STEPS = 20000,
     LOCATES = 200000,
     MAX_SOURCES = 64,
-    N_STAGES = 8,
+    N_PHASES = 8,
     EPOCHS = 1000, /* of a source that has a limit: more than is asked for here */
     SAMPLES = 100000000,
     N_FIGURES = 4
@@ -25,14 +25,14 @@ static const uint64_t source_tokens = 1000000000;
 typedef enum variant {
     PLAIN,
     CAPPED,
-    STAGED
+    PHASED
 } variant;
 
 static const struct {
     uint32_t n_sources;
     variant variant;
 } mixtures[] = {{1, PLAIN},  {2, PLAIN},   {8, PLAIN},  {64, PLAIN}, {2, CAPPED},
-                {8, CAPPED}, {64, CAPPED}, {2, STAGED}, {8, STAGED}, {64, STAGED}};
+                {8, CAPPED}, {64, CAPPED}, {2, PHASED}, {8, PHASED}, {64, PHASED}};
 enum {
     N_MIXTURES = sizeof mixtures / sizeof *mixtures
 };
@@ -43,8 +43,8 @@ typedef struct mix {
     const tokmap_dataset *ds;
     uint64_t seed;
     tokmap_loader_source sources[MAX_SOURCES];
-    double weights[N_STAGES][MAX_SOURCES];
-    tokmap_loader_stage stages[N_STAGES];
+    double weights[N_PHASES][MAX_SOURCES];
+    tokmap_loader_phase phases[N_PHASES];
 } mix;
 
 static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
@@ -54,17 +54,17 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
                                                .n_datasets = 1,
                                                .weight = 1 + k * 7 % 13,
                                                .max_epochs = v == CAPPED ? EPOCHS : 0};
-    for (uint32_t i = 0; i < N_STAGES; i++) {
+    for (uint32_t i = 0; i < N_PHASES; i++) {
         for (uint32_t k = 0; k < n_sources; k++)
             m->weights[i][k] = 1 + (k + i) * 5 % 11;
-        m->stages[i] =
-            (tokmap_loader_stage){(i + 1) * (uint64_t)(SAMPLES / (N_STAGES + 1)), m->weights[i]};
+        m->phases[i] =
+            (tokmap_loader_phase){(i + 1) * (uint64_t)(SAMPLES / (N_PHASES + 1)), m->weights[i]};
     }
     const tokmap_loader_options options = {.struct_size = sizeof options,
                                            .sources = m->sources,
                                            .n_sources = n_sources,
-                                           .stages = m->stages,
-                                           .n_stages = v == STAGED ? N_STAGES : 0,
+                                           .phases = m->phases,
+                                           .n_phases = v == PHASED ? N_PHASES : 0,
                                            .sequence_length = LENGTH,
                                            .batch_rows = BATCH_ROWS,
                                            .io = TOKMAP_IO_MAP,

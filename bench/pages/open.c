@@ -1,4 +1,4 @@
-/* open_page.c - how long opening takes, beside opening and mapping the files without a look at what
+/* open.c - how long opening takes, beside opening and mapping the files without a look at what
  * is in them, and that it does not depend on the size. */
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* pack_page.c - tokmap pack from end to end, against each of its stages alone. */
+/* pack.c - tokmap pack from end to end, against each of its stages alone. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* scale_page.c - starting up, going anywhere and going on after a restart, from a million tokens to
+/* scale.c - starting up, going anywhere and going on after a restart, from a million tokens to
  * ten million million; and the memory it takes. The tokens are holes in files, and `next` alone
  * touches none: this is what the size of the data costs, not what reading costs. */
 #include <malloc.h>

@@ -1,4 +1,4 @@
-/* stall_page.c - how long a training step waits for its batch: a thread that is busy elsewhere for
+/* stall.c - how long a training step waits for its batch: a thread that is busy elsewhere for
  * the time of a step (it sleeps, as one does that waits for a GPU), then asks for the next batch
  * and copies it. The first batch of a loader is not counted: that is starting up, see `scale`. */
 #include <errno.h>

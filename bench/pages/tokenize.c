@@ -1,4 +1,4 @@
-/* tokenize_page.c - text in memory to ids in memory: cold, warm, and with several threads; beside
+/* tokenize.c - text in memory to ids in memory: cold, warm, and with several threads; beside
  * them what cannot be left out: to read the text and to write as many ids. */
 #include <errno.h>
 #include <pthread.h>

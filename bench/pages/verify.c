@@ -1,4 +1,4 @@
-/* verify_page.c - checking a dataset against plainly reading the same file. */
+/* verify.c - checking a dataset against plainly reading the same file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>

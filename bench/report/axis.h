@@ -1,4 +1,4 @@
-/* report_axis.h - from values to places along an axis, and the marks on it. */
+/* axis.h - from values to places along an axis, and the marks on it. */
 #ifndef TOKMAP_REPORT_AXIS_H
 #define TOKMAP_REPORT_AXIS_H
 

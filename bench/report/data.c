@@ -1,4 +1,4 @@
-/* report_data.c - memory for a report, and machines. */
+/* data.c - memory for a report, and machines. */
 #include "report/data.h"
 
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-/* report_data.h - result files in memory, checked. What a result file is, says report.h. */
+/* data.h - result files in memory, checked. What a result file is, says report.h. */
 #ifndef TOKMAP_REPORT_DATA_H
 #define TOKMAP_REPORT_DATA_H
 

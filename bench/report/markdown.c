@@ -1,4 +1,4 @@
-/* report_markdown.c - the same figures for a README. */
+/* markdown.c - the same figures for a README. */
 #include "report/page.h"
 #include "report/rows.h"
 #include "report/write.h"

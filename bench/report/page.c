@@ -1,4 +1,4 @@
-/* report_page.c - the page around the drawings and the tables. */
+/* page.c - the page around the drawings and the tables. */
 #include "report/page.h"
 #include "report/rows.h"
 #include "report/write.h"

@@ -1,4 +1,4 @@
-/* report_page.h - a report as one HTML page and as Markdown, from runs that were read. */
+/* page.h - a report as one HTML page and as Markdown, from runs that were read. */
 #ifndef TOKMAP_REPORT_PAGE_H
 #define TOKMAP_REPORT_PAGE_H
 

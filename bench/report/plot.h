@@ -1,4 +1,4 @@
-/* report_plot.h - the three kinds of drawings, as SVG inside a page: bars, dots and lines.
+/* plot.h - the three kinds of drawings, as SVG inside a page: bars, dots and lines.
  *
  * All are 360 wide, the width of a phone, and as high as it takes: a page sets them side by side
  * where there is room. They have classes for their colours, which belong to the page. Labels stand

@@ -1,4 +1,4 @@
-/* report_plot_bars.c - a bar for each row: the median, and the smallest and largest value. */
+/* plot_bars.c - a bar for each row: the median, and the smallest and largest value. */
 #include <math.h>
 #include <string.h>
 

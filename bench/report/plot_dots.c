@@ -1,4 +1,4 @@
-/* report_plot_dots.c - a line for each distribution, with a mark for each of its percentiles. */
+/* plot_dots.c - a line for each distribution, with a mark for each of its percentiles. */
 #include <stdlib.h>
 #include <string.h>
 

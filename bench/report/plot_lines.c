@@ -1,4 +1,4 @@
-/* report_plot_lines.c - values against a size, both on logarithmic axes. */
+/* plot_lines.c - values against a size, both on logarithmic axes. */
 #include <stdlib.h>
 #include <string.h>
 

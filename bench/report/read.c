@@ -1,4 +1,4 @@
-/* report_read.c - a result file into a run: every field has the kind that it should have, nothing
+/* read.c - a result file into a run: every field has the kind that it should have, nothing
  * that is needed is missing, and what can be checked against the values is. */
 #include <errno.h>
 #include <math.h>

@@ -1,4 +1,4 @@
-/* report_rows.h - what a row is a figure of, and which rows belong together. */
+/* rows.h - what a row is a figure of, and which rows belong together. */
 #ifndef TOKMAP_REPORT_ROWS_H
 #define TOKMAP_REPORT_ROWS_H
 

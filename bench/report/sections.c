@@ -1,4 +1,4 @@
-/* report_sections.c - which figures are drawn, and how: a section for each question. */
+/* sections.c - which figures are drawn, and how: a section for each question. */
 #include <string.h>
 
 #include "report/page.h"

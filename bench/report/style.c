@@ -1,4 +1,4 @@
-/* report_style.c - how the page looks, by day, by night, on a phone and on paper.
+/* style.c - how the page looks, by day, by night, on a phone and on paper.
  *
  * Text has a contrast of at least 4.5 to what it stands on, shapes of at least 3, in both schemes;
  * no meaning is in a colour alone. */

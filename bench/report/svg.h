@@ -1,4 +1,4 @@
-/* report_svg.h - the few shapes that the drawings are made of. Coordinates in pixels. */
+/* svg.h - the few shapes that the drawings are made of. Coordinates in pixels. */
 #ifndef TOKMAP_REPORT_SVG_H
 #define TOKMAP_REPORT_SVG_H
 

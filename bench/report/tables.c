@@ -1,4 +1,4 @@
-/* report_tables.c - every figure of a part, as it is in its file. */
+/* tables.c - every figure of a part, as it is in its file. */
 #include <string.h>
 
 #include "report/page.h"

@@ -1,4 +1,4 @@
-/* report_write.h - text of a report: escaped, numbers for people, lines that fit. */
+/* write.h - text of a report: escaped, numbers for people, lines that fit. */
 #ifndef TOKMAP_REPORT_WRITE_H
 #define TOKMAP_REPORT_WRITE_H
 

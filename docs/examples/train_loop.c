@@ -15,13 +15,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 
 enum {
     ROWS = 8,
     LENGTH = 64,
     STEPS_PER_CHECKPOINT = 5,
-    ALL = TOKMAP_CUDA_INPUTS | TOKMAP_CUDA_LABELS | TOKMAP_CUDA_CU_SEQLENS
+    ALL = TOKMAP_STAGE_INPUTS | TOKMAP_STAGE_LABELS | TOKMAP_STAGE_CU_SEQLENS
 };
 
 /* ---- What stands for the model: everything between a batch and its release ---- */
@@ -80,7 +80,7 @@ static void fetch(void *to, const void *from, size_t n_bytes, void *stream)
 }
 #endif
 
-static void train(const tokmap_cuda_batch *b, streams *s)
+static void train(const tokmap_stage_batch *b, streams *s)
 {
     static int32_t inputs[ROWS * LENGTH];
     static int64_t labels[ROWS * LENGTH];
@@ -92,7 +92,7 @@ static void train(const tokmap_cuda_batch *b, streams *s)
     printf("samples from %llu on: sum %016llx, ", (unsigned long long)b->first_sample, sum);
 }
 
-static void watch(const tokmap_cuda_batch *b, streams *s)
+static void watch(const tokmap_stage_batch *b, streams *s)
 {
     int32_t borders[2];
     fetch(borders, b->cu_seqlens, sizeof borders, s->watching);
@@ -108,12 +108,12 @@ static void die(const char *what, const tokmap_error *err)
 }
 
 /* Beside the weights of the model, in the same way: whole, or not at all. */
-static void save(const tokmap_cuda *stage, const char *path)
+static void save(const tokmap_stage *stage, const char *path)
 {
     uint8_t state[TOKMAP_STATE_BYTES];
     char partial[4096];
     tokmap_error err;
-    if (tokmap_cuda_save(stage, state, &err))
+    if (tokmap_stage_save(stage, state, &err))
         die("saving", &err);
     snprintf(partial, sizeof partial, "%s.partial", path);
     FILE *f = fopen(partial, "wb");
@@ -124,7 +124,7 @@ static void save(const tokmap_cuda *stage, const char *path)
     }
 }
 
-static void restore(tokmap_cuda *stage, const char *path)
+static void restore(tokmap_stage *stage, const char *path)
 {
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_error err;
@@ -136,7 +136,7 @@ static void restore(tokmap_cuda *stage, const char *path)
         exit(1);
     }
     fclose(f);
-    if (tokmap_cuda_restore(stage, state, &err))
+    if (tokmap_stage_restore(stage, state, &err))
         die(path, &err);
 }
 
@@ -148,17 +148,17 @@ static void say(void *context, const char *text)
     fprintf(stderr, "train_loop: %s\n", text);
 }
 
-static tokmap_cuda *open_stage(tokmap_loader *loader, const char *device)
+static tokmap_stage *open_stage(tokmap_loader *loader, const char *device)
 {
-    const tokmap_cuda_options options = {
+    const tokmap_stage_options options = {
         .struct_size = sizeof options,
         .loader = loader,
-        .device = strcmp(device, "host") == 0 ? TOKMAP_CUDA_HOST : (int32_t)atoi(device),
+        .device = strcmp(device, "host") == 0 ? TOKMAP_STAGE_HOST : (int32_t)atoi(device),
         .outputs = ALL,
         .log = say};
-    tokmap_cuda *stage;
+    tokmap_stage *stage;
     tokmap_error err;
-    if (tokmap_cuda_open(&stage, &options, &err))
+    if (tokmap_stage_open(&stage, &options, &err))
         die("opening the stage", &err);
     return stage;
 }
@@ -182,23 +182,23 @@ static tokmap_loader *open_loader(const tokmap_dataset *const *dataset)
     return loader;
 }
 
-static void run(tokmap_cuda *stage, const char *state_path, int n_steps, const char *device)
+static void run(tokmap_stage *stage, const char *state_path, int n_steps, const char *device)
 {
     streams s;
     tokmap_error err;
     open_streams(&s, device);
     for (int step = 1; step <= n_steps; step++) {
-        tokmap_cuda_batch batch = {.struct_size = sizeof batch};
+        tokmap_stage_batch batch = {.struct_size = sizeof batch};
         /* The stream waits, if the batch is still on its way; the host waits in this program only
          * because it prints what it has seen. TOKMAP_END comes where max_epochs is set. */
-        if (tokmap_cuda_next(stage, &batch, s.training, &err))
+        if (tokmap_stage_next(stage, &batch, s.training, &err))
             die("the next batch", &err);
-        if (tokmap_cuda_wait(stage, &batch, s.watching, &err))
+        if (tokmap_stage_wait(stage, &batch, s.watching, &err))
             die("the second stream", &err);
         train(&batch, &s);
         watch(&batch, &s);
         join(&s);
-        if (tokmap_cuda_release(stage, &batch, s.training, &err))
+        if (tokmap_stage_release(stage, &batch, s.training, &err))
             die("releasing a batch", &err);
         if (step % STEPS_PER_CHECKPOINT == 0 || step == n_steps)
             save(stage, state_path);
@@ -217,10 +217,10 @@ int main(int argc, char **argv)
         die("opening the dataset", &err);
     const tokmap_dataset *const list[] = {dataset};
     tokmap_loader *loader = open_loader(list);
-    tokmap_cuda *stage = open_stage(loader, argc > 4 ? argv[4] : "host");
+    tokmap_stage *stage = open_stage(loader, argc > 4 ? argv[4] : "host");
     restore(stage, argv[2]);
     run(stage, argv[2], atoi(argv[3]), argc > 4 ? argv[4] : "host");
-    tokmap_cuda_close(stage);
+    tokmap_stage_close(stage);
     tokmap_loader_close(loader);
     tokmap_dataset_close(dataset);
     return 0;

@@ -243,6 +243,6 @@ class Writer:
             self.close()
 
 
-from ._cuda import DeviceArray, DeviceBatch, Filled, Stage, count_devices  # noqa: E402
+from ._stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices  # noqa: E402
 from ._loader import Batch, Loader, Row, Sample  # noqa: E402 (it needs what stands above)
 from ._loader import Source as LoaderSource  # noqa: E402

@@ -49,16 +49,16 @@ class LoaderSource(ctypes.Structure):
                 ("max_epochs", c_uint64), ("masked", c_int32), ("reserved", c_int32 * 9)]
 
 
-class LoaderStage(ctypes.Structure):
+class LoaderPhase(ctypes.Structure):
     _fields_ = [("first_sample", c_uint64), ("weights", POINTER(c_double))]
 
 
 class LoaderOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("sources", POINTER(LoaderSource)),
-                ("n_sources", c_size_t), ("stages", POINTER(LoaderStage)), ("n_stages", c_size_t),
+                ("n_sources", c_size_t), ("phases", POINTER(LoaderPhase)), ("n_phases", c_size_t),
                 ("sequence_length", c_uint32), ("batch_rows", c_uint32), ("rank", c_uint32),
                 ("n_ranks", c_uint32), ("seed", c_uint64), ("shuffle", c_int), ("windows", c_int),
-                ("random_phase", c_int32), ("row_parts", c_uint32), ("block_windows", c_uint64),
+                ("random_offset", c_int32), ("row_parts", c_uint32), ("block_windows", c_uint64),
                 ("group_blocks", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
                 ("drop_behind", c_int32), ("reserved", c_uint32)]
 
@@ -210,22 +210,22 @@ SIGNATURES = {
                                     POINTER(ErrorDetail)]),
 }
 
-STAGE_SIGNATURES = {  # of tokmap_cuda.h
-    "tokmap_cuda_count_devices": (c_int, [POINTER(c_uint32), POINTER(ErrorDetail)]),
-    "tokmap_cuda_open": (c_int, [POINTER(c_void_p), POINTER(StageOptions), POINTER(ErrorDetail)]),
-    "tokmap_cuda_close": (None, [c_void_p]),
-    "tokmap_cuda_next": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_cuda_wait": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_cuda_release": (c_int, [c_void_p, POINTER(StageBatch), c_void_p,
+STAGE_SIGNATURES = {  # of tokmap_stage.h
+    "tokmap_stage_count_devices": (c_int, [POINTER(c_uint32), POINTER(ErrorDetail)]),
+    "tokmap_stage_open": (c_int, [POINTER(c_void_p), POINTER(StageOptions), POINTER(ErrorDetail)]),
+    "tokmap_stage_close": (None, [c_void_p]),
+    "tokmap_stage_next": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_stage_wait": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_stage_release": (c_int, [c_void_p, POINTER(StageBatch), c_void_p,
                                     POINTER(ErrorDetail)]),
-    "tokmap_cuda_fill": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_cuda_save": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
-    "tokmap_cuda_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
-    "tokmap_cuda_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
-    "tokmap_cuda_position": (c_uint64, [c_void_p]),
-    "tokmap_cuda_export": (c_int, [c_void_p, POINTER(StageBatch), POINTER(StageTensor),
+    "tokmap_stage_fill": (c_int, [c_void_p, POINTER(StageBatch), c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_stage_save": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_stage_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_stage_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
+    "tokmap_stage_position": (c_uint64, [c_void_p]),
+    "tokmap_stage_export": (c_int, [c_void_p, POINTER(StageBatch), POINTER(StageTensor),
                                    POINTER(ErrorDetail)]),
-    "tokmap_cuda_get_info": (None, [c_void_p, POINTER(StageInfo)]),
+    "tokmap_stage_get_info": (None, [c_void_p, POINTER(StageInfo)]),
 }
 
 

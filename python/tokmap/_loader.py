@@ -201,28 +201,28 @@ class Loader:
     is skipped after a restart.
 
     sources     a Dataset, a list of Datasets (the shards of one corpus), or a list of Sources
-    stages      {first_sample: [weight of each source, ...]}: other weights from a sample on
+    phases      {first_sample: [weight of each source, ...]}: other weights from a sample on
     shuffle     "full", "none" or "block"; windows: "concat" or "within-document"
     io          "auto", "map", "direct", "populate", "read": how bytes arrive (tokmap_loader.h)
     parts       of "documents", "position_ids", "document_ids", "loss_mask": what rows tell
     The order of samples depends on none of rank, n_ranks and batch_rows."""
 
     def __init__(self, sources, sequence_length, batch_rows=1, *, rank=0, n_ranks=1, seed=0,
-                 shuffle="full", windows="concat", random_phase=False, parts=(), stages=None,
+                 shuffle="full", windows="concat", random_offset=False, parts=(), phases=None,
                  block_windows=0, group_blocks=0, io="auto", look_ahead=0, drop_behind=False):
         self._handle, self._n_taken = None, 0
         self._prepared = {}  # options of gather, by the shape of batches
         sources = list(sources) if isinstance(sources, (list, tuple)) else [sources]
         if not all(isinstance(s, Source) for s in sources):
             sources = [Source(sources)]
-        stages = sorted((stages or {}).items())
-        for first_sample, weights in stages:
+        phases = sorted((phases or {}).items())
+        for first_sample, weights in phases:
             if len(weights) != len(sources):
-                raise ValueError(f"the stage from sample {first_sample} on has {len(weights)} weights for "
+                raise ValueError(f"the phase from sample {first_sample} on has {len(weights)} weights for "
                                  f"{len(sources)} sources")
         if isinstance(parts, str):
             raise TypeError(f"parts is {parts!r}: must be a list, such as [{parts!r}]")
-        self._sources, self._stages = sources, stages
+        self._sources, self._phases = sources, phases
         for d in (d for s in sources for d in s.datasets):
             d._pointer()  # is open
         self._maps = [[d._handle for d in s.datasets] for s in sources]
@@ -230,7 +230,7 @@ class Loader:
         self._options = {
             "sequence_length": _number("sequence_length", sequence_length, 2**32),
             "seed": _number("seed", seed, 2**64), "shuffle": _choose(_SHUFFLES, shuffle, "shuffle"),
-            "windows": _choose(_WINDOWS, windows, "windows"), "random_phase": bool(random_phase),
+            "windows": _choose(_WINDOWS, windows, "windows"), "random_offset": bool(random_offset),
             "row_parts": sum(_choose(_PARTS, p, "a part") for p in set(parts)),
             "block_windows": _number("block_windows", block_windows, 2**64),
             "group_blocks": _number("group_blocks", group_blocks, 2**64), "io": _choose(_IO, io, "io"),
@@ -241,7 +241,7 @@ class Loader:
         self.n_samples = None if n_samples == 2**64 - 1 else n_samples
 
     def _open(self, batch_rows, rank, n_ranks):
-        sources, stages = self._sources, self._stages
+        sources, phases = self._sources, self._phases
         c_sources = (_lib.LoaderSource * len(sources))()
         handle = _Handle(self._maps, self._wholes)
         for c, s, maps in zip(c_sources, sources, self._maps):
@@ -249,13 +249,13 @@ class Loader:
             c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
             c.weight, c.masked = s.weight, bool(s.masked)
             c.max_epochs = _number("max_epochs", s.max_epochs, 2**64)
-        c_stages = (_lib.LoaderStage * len(stages))()
-        for c, (first_sample, weights) in zip(c_stages, stages):
+        c_phases = (_lib.LoaderPhase * len(phases))()
+        for c, (first_sample, weights) in zip(c_phases, phases):
             c.first_sample = _number("first_sample", first_sample, 2**64)
             c.weights = (ctypes.c_double * len(weights))(*weights)
         options = _lib.LoaderOptions(
             struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=c_sources,
-            n_sources=len(sources), stages=c_stages, n_stages=len(stages),
+            n_sources=len(sources), phases=c_phases, n_phases=len(phases),
             batch_rows=_number("batch_rows", batch_rows, 2**32), rank=_number("rank", rank, 2**32),
             n_ranks=_number("n_ranks", n_ranks, 2**32), **self._options)
         self._call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))

@@ -30,7 +30,7 @@ struct tokmap_loader {
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
-    bool random_phase;
+    bool random_offset;
     uint64_t block_windows, group_blocks; /* 0 unless shuffled by blocks */
 
     tokmap_i_loader_source *sources;
@@ -38,7 +38,7 @@ struct tokmap_loader {
     uint32_t largest_id;             /* of all */
     tokmap_i_mixture *mixture;
     tokmap_i_sampler sampler; /* of the caller's thread */
-    uint32_t *quotas;         /* of the first stage, */
+    uint32_t *quotas;         /* of the first phase, */
     uint64_t period;          /* and their sum */
     uint64_t end;             /* samples; UINT64_MAX: endless */
     uint32_t end_source;      /* which ends it */

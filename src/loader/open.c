@@ -1,4 +1,4 @@
-/* loader_open.c - from options to a loader: checks, sources, mixture. */
+/* open.c - from options to a loader: checks, sources, mixture. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -37,11 +37,11 @@ static tokmap_status check_window_options(const tokmap_loader_options *o, tokmap
                     o->sequence_length);
     if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 or 1", (int)o->windows);
-    if (o->random_phase != 0 && o->random_phase != 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "random_phase is %" PRId32 ": must be 0 or 1",
-                    o->random_phase);
-    if (o->random_phase && o->windows != TOKMAP_WINDOWS_CONCAT)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows within documents have no random_phase");
+    if (o->random_offset != 0 && o->random_offset != 1)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "random_offset is %" PRId32 ": must be 0 or 1",
+                    o->random_offset);
+    if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows within documents have no random_offset");
     if (o->row_parts & ~(uint32_t)ALL_PARTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts has bits that mean nothing: %#" PRIx32,
                     o->row_parts);
@@ -100,9 +100,9 @@ static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error 
     if (!o->sources || o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%zu sources: must be 1 to 65,535",
                     o->sources ? o->n_sources : 0);
-    if (o->n_stages >= TOKMAP_I_MIXTURE_STAGES || (o->n_stages > 0 && !o->stages))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%zu stages: at most 65,534, and a list of them",
-                    o->n_stages);
+    if (o->n_phases >= TOKMAP_I_MIXTURE_PHASES || (o->n_phases > 0 && !o->phases))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%zu phases: at most 65,534, and a list of them",
+                    o->n_phases);
     tokmap_status status = check_batch(o->rank, MAX(o->n_ranks, 1), o->batch_rows, err);
     if (!status)
         status = check_window_options(o, err);
@@ -203,7 +203,7 @@ static tokmap_status open_windows(tokmap_loader *l, tokmap_i_loader_source *s, t
 {
     s->windows.kind = l->windows;
     s->windows.length = l->length;
-    s->windows.random_phase = l->random_phase;
+    s->windows.random_offset = l->random_offset;
     const tokmap_status status = tokmap_i_windows_open(&s->windows, err);
     set_shuffle(l, s);
     return status;
@@ -260,7 +260,7 @@ static tokmap_status refuse_weights(uint64_t from, const double *weights, uint32
                 total / TOKMAP_I_MIXTURE_PERIOD);
 }
 
-static tokmap_status add_stage(tokmap_loader *l, uint64_t from, const double *weights,
+static tokmap_status add_phase(tokmap_loader *l, uint64_t from, const double *weights,
                                tokmap_error *err)
 {
     uint32_t too_small, *quotas = malloc(l->n_sources * sizeof *quotas);
@@ -269,7 +269,7 @@ static tokmap_status add_stage(tokmap_loader *l, uint64_t from, const double *we
     tokmap_status status = TOKMAP_OK;
     if (!tokmap_i_quotas(weights, l->n_sources, quotas, &too_small))
         status = refuse_weights(from, weights, l->n_sources, too_small, err);
-    else if (!tokmap_i_mixture_add_stage(l->mixture, from, quotas))
+    else if (!tokmap_i_mixture_add_phase(l->mixture, from, quotas))
         status = FAIL_MEMORY(err);
     if (l->quotas || status) {
         free(quotas);
@@ -281,23 +281,23 @@ static tokmap_status add_stage(tokmap_loader *l, uint64_t from, const double *we
     return TOKMAP_OK;
 }
 
-static tokmap_status add_stages(tokmap_loader *l, const tokmap_loader_options *o, double *weights,
+static tokmap_status add_phases(tokmap_loader *l, const tokmap_loader_options *o, double *weights,
                                 tokmap_error *err)
 {
     for (uint32_t k = 0; k < l->n_sources; k++)
         weights[k] = l->n_sources == 1 && o->sources[k].weight == 0 ? 1 : o->sources[k].weight;
-    tokmap_status status = add_stage(l, 0, weights, err);
-    for (size_t i = 0; i < o->n_stages && !status; i++) {
-        const tokmap_loader_stage *stage = &o->stages[i];
-        const uint64_t before = i ? stage[-1].first_sample : 0;
-        if (!stage->weights)
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "stage %zu: weights is NULL", i);
-        if (stage->first_sample <= before || stage->first_sample >= TOKMAP_I_MAX_SAMPLE)
+    tokmap_status status = add_phase(l, 0, weights, err);
+    for (size_t i = 0; i < o->n_phases && !status; i++) {
+        const tokmap_loader_phase *phase = &o->phases[i];
+        const uint64_t before = i ? phase[-1].first_sample : 0;
+        if (!phase->weights)
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "phase %zu: weights is NULL", i);
+        if (phase->first_sample <= before || phase->first_sample >= TOKMAP_I_MAX_SAMPLE)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "stage %zu: first_sample is %" PRIu64 ": must be above %" PRIu64
+                        "phase %zu: first_sample is %" PRIu64 ": must be above %" PRIu64
                         " and below 2^62",
-                        i, stage->first_sample, before);
-        status = add_stage(l, stage->first_sample, stage->weights, err);
+                        i, phase->first_sample, before);
+        status = add_phase(l, phase->first_sample, phase->weights, err);
     }
     return status;
 }
@@ -313,7 +313,7 @@ static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options 
             (tokmap_i_mixture_source){l->sources[k].windows.n_windows, o->sources[k].max_epochs};
     if (sources && weights)
         l->mixture = tokmap_i_mixture_new(sources, l->n_sources);
-    status = l->mixture && weights ? add_stages(l, o, weights, err) : FAIL_MEMORY(err);
+    status = l->mixture && weights ? add_phases(l, o, weights, err) : FAIL_MEMORY(err);
     free(sources);
     free(weights);
     if (!status)
@@ -333,9 +333,9 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
     l->rows = calloc(n_rows, sizeof *l->rows);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
-    if (l->random_phase)
+    if (l->random_offset)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
-    if (!l->rows || (l->random_phase && !l->joined) ||
+    if (!l->rows || (l->random_offset && !l->joined) ||
         !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
     l->parts.index = l->sampler.index;
@@ -409,7 +409,7 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->seed = o->seed;
     l->shuffle = o->shuffle;
     l->windows = o->windows;
-    l->random_phase = o->random_phase != 0;
+    l->random_offset = o->random_offset != 0;
     l->rank = o->rank;
     l->n_ranks = MAX(o->n_ranks, 1);
     l->look_ahead = o->look_ahead;

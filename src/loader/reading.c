@@ -1,4 +1,4 @@
-/* loader_io.c - which way the bytes of a loader arrive, and the plan for the thread that reads them
+/* reading.c - which way the bytes of a loader arrive, and the plan for the thread that reads them
  * ahead. */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* loader_state.c - 128 bytes that say where a loader stands: docs/FORMAT.md, section 10.8. */
+/* state.c - 128 bytes that say where a loader stands: docs/FORMAT.md, section 10.8. */
 #include <inttypes.h>
 
 #include "base/base.h"
@@ -15,7 +15,7 @@ enum {
     SEED_AT = 16,
     SAMPLE_AT = 24,
     SOURCES_AT = 32,
-    STAGES_AT = 36,
+    PHASES_AT = 36,
     DATA_AT = 40,
     WINDOWS_AT = 48,
     MIXTURE_AT = 56,
@@ -34,7 +34,7 @@ static uint64_t data_hash(const tokmap_loader *l)
 static uint64_t windows_hash(const tokmap_loader *l)
 {
     uint64_t h = tokmap_i_hash_add(TOKMAP_I_HASH_START, l->windows);
-    h = tokmap_i_hash_add(h, l->random_phase);
+    h = tokmap_i_hash_add(h, l->random_offset);
     h = tokmap_i_hash_add(h, l->shuffle);
     h = tokmap_i_hash_add(h, l->block_windows);
     return tokmap_i_hash_add(h, l->group_blocks);
@@ -49,7 +49,7 @@ void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, 
     store_le64(state + SEED_AT, l->seed);
     store_le64(state + SAMPLE_AT, next_sample);
     store_le32(state + SOURCES_AT, l->n_sources);
-    store_le32(state + STAGES_AT, tokmap_i_mixture_n_stages(l->mixture));
+    store_le32(state + PHASES_AT, tokmap_i_mixture_n_phases(l->mixture));
     store_le64(state + DATA_AT, data_hash(l));
     store_le64(state + WINDOWS_AT, windows_hash(l));
     store_le64(state + MIXTURE_AT, tokmap_i_mixture_hash(l->mixture));
@@ -99,11 +99,12 @@ static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap
                     "state: saved with seed %" PRIu64 ", this loader has %" PRIu64,
                     load_le64(state + SEED_AT), load_le64(own + SEED_AT));
     if (load_le64(state + WINDOWS_AT) != load_le64(own + WINDOWS_AT))
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "state: saved with other windows, phases or shuffle");
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: saved with other windows, offsets or shuffle");
     if (memcmp(state, own, SAMPLE_AT) != 0 ||
         memcmp(state + SOURCES_AT, own + SOURCES_AT, CHECKSUM_AT - SOURCES_AT) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "state: saved with other weights, stages or max_epochs");
+                    "state: saved with other weights, phases or max_epochs");
     return TOKMAP_OK;
 }
 

@@ -169,11 +169,11 @@ tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_ca
     out->dataset = find_dataset(w, &window);
     if (w->within)
         return span_within(w, index, window, out);
-    uint64_t phase = 0;
-    if (w->random_phase)
-        phase = tokmap_i_scale(tokmap_i_order_key(&w->id, TOKMAP_I_KEY_PHASE, epoch, out->dataset),
-                               w->length);
-    out->first_token = phase + window * w->length; /* below n_tokens, as phase < length */
+    uint64_t offset = 0;
+    if (w->random_offset)
+        offset = tokmap_i_scale(
+            tokmap_i_order_key(&w->id, TOKMAP_I_KEY_OFFSET, epoch, out->dataset), w->length);
+    out->first_token = offset + window * w->length; /* below n_tokens, as offset < length */
     out->n_tokens = w->length + 1;
     return TOKMAP_OK;
 }

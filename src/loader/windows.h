@@ -23,7 +23,7 @@ typedef struct tokmap_i_windows_of_documents {
 typedef struct tokmap_i_windows {
     tokmap_windows kind;
     uint32_t length; /* inputs in a window */
-    bool random_phase;
+    bool random_offset;
     tokmap_i_order_id id; /* of the source */
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;

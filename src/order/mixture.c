@@ -1,7 +1,7 @@
 /* mixture.c - docs/FORMAT.md, section 10.5.
  *
  * A table holds one period: for each slot the source, and how many slots that source has before it.
- * Stages with the same quotas share one. What a sample is follows from its slot and the number of
+ * Phases with the same quotas share one. What a sample is follows from its slot and the number of
  * whole periods before it. */
 #include "order/mixture.h"
 
@@ -33,15 +33,15 @@ typedef struct table {
     uint16_t *sources; /* of each slot */
 } table;
 
-typedef struct stage {
+typedef struct phase {
     uint64_t from;
-    uint64_t *base; /* of each source: its samples in earlier stages */
+    uint64_t *base; /* of each source: its samples in earlier phases */
     const table *t;
-} stage;
+} phase;
 
 struct tokmap_i_mixture {
-    uint32_t n_sources, n_stages, max_stages;
-    stage *stages;
+    uint32_t n_sources, n_phases, max_phases;
+    phase *phases;
     table *buckets[BUCKETS];
     uint64_t n_bytes;
     tokmap_i_mixture_source sources[];
@@ -310,7 +310,7 @@ static table *new_table(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t pe
     return t;
 }
 
-/* The one that other stages have, or a new one. NULL: no memory. */
+/* The one that other phases have, or a new one. NULL: no memory. */
 static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
 {
     const uint32_t n = m->n_sources;
@@ -325,7 +325,7 @@ static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32
     return *at;
 }
 
-/* ---- Stages ---- */
+/* ---- Phases ---- */
 
 tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources)
 {
@@ -348,41 +348,41 @@ void tokmap_i_mixture_free(tokmap_i_mixture *m)
             free(t);
         }
     }
-    for (uint32_t i = 0; i < m->n_stages; i++)
-        free(m->stages[i].base);
-    free(m->stages);
+    for (uint32_t i = 0; i < m->n_phases; i++)
+        free(m->phases[i].base);
+    free(m->phases);
     free(m);
 }
 
 static bool make_room(tokmap_i_mixture *m)
 {
-    if (m->n_stages < m->max_stages)
+    if (m->n_phases < m->max_phases)
         return true;
-    const uint32_t max_stages = m->max_stages > 0 ? 2 * m->max_stages : 1;
-    stage *stages = realloc(m->stages, max_stages * sizeof *stages);
-    if (!stages)
+    const uint32_t max_phases = m->max_phases > 0 ? 2 * m->max_phases : 1;
+    phase *phases = realloc(m->phases, max_phases * sizeof *phases);
+    if (!phases)
         return false;
-    m->n_bytes += (max_stages - m->max_stages) * sizeof *stages;
-    m->stages = stages;
-    m->max_stages = max_stages;
+    m->n_bytes += (max_phases - m->max_phases) * sizeof *phases;
+    m->phases = phases;
+    m->max_phases = max_phases;
     return true;
 }
 
-bool tokmap_i_mixture_add_stage(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas)
+bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas)
 {
     uint64_t period = 0;
     for (uint32_t k = 0; k < m->n_sources; k++)
         period += quotas[k];
     if (period == 0 || period > TOKMAP_I_MIXTURE_PERIOD || !make_room(m))
         return false;
-    stage s = {.from = from, .t = table_of(m, quotas, (uint32_t)period)};
+    phase s = {.from = from, .t = table_of(m, quotas, (uint32_t)period)};
     s.base = s.t ? calloc(m->n_sources, sizeof *s.base) : NULL;
     if (!s.base)
         return false;
     m->n_bytes += m->n_sources * sizeof *s.base;
-    if (m->n_stages > 0)
+    if (m->n_phases > 0)
         tokmap_i_mixture_counts(m, from, s.base);
-    m->stages[m->n_stages++] = s;
+    m->phases[m->n_phases++] = s;
     return true;
 }
 
@@ -392,22 +392,22 @@ uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m)
 }
 
 /* The last that does not begin above g. */
-static const stage *stage_at(const tokmap_i_mixture *m, uint64_t g)
+static const phase *phase_at(const tokmap_i_mixture *m, uint64_t g)
 {
-    uint32_t low = 0, high = m->n_stages;
+    uint32_t low = 0, high = m->n_phases;
     while (high - low > 1) {
         const uint32_t middle = low + (high - low) / 2;
-        if (m->stages[middle].from <= g)
+        if (m->phases[middle].from <= g)
             low = middle;
         else
             high = middle;
     }
-    return &m->stages[low];
+    return &m->phases[low];
 }
 
 void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture_sample *out)
 {
-    const stage *s = stage_at(m, g);
+    const phase *s = phase_at(m, g);
     const uint64_t h = g - s->from, n_periods = h / s->t->period, slot = h % s->t->period;
     const uint32_t k = s->t->sources[slot];
     const uint64_t j = s->base[k] + n_periods * s->t->quotas[k] + s->t->before[slot];
@@ -418,7 +418,7 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
 
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts)
 {
-    const stage *s = stage_at(m, g);
+    const phase *s = phase_at(m, g);
     const uint64_t h = g - s->from, n_periods = h / s->t->period;
     for (uint32_t k = 0; k < m->n_sources; k++)
         counts[k] = s->base[k] + n_periods * s->t->quotas[k];
@@ -439,8 +439,8 @@ static uint64_t limit_of(const tokmap_i_mixture *m, uint32_t k)
     return limit;
 }
 
-/* A number not above the sample at which source k has no sample left, if the stage goes on. */
-static uint64_t least_end(const tokmap_i_mixture *m, const stage *s, uint32_t k)
+/* A number not above the sample at which source k has no sample left, if the phase goes on. */
+static uint64_t least_end(const tokmap_i_mixture *m, const phase *s, uint32_t k)
 {
     const uint64_t limit = limit_of(m, k);
     uint64_t g;
@@ -451,8 +451,8 @@ static uint64_t least_end(const tokmap_i_mixture *m, const stage *s, uint32_t k)
     return g;
 }
 
-/* Where the stage, if it went on for ever, would need a sample that there is not. */
-static uint64_t end_of(const tokmap_i_mixture *m, const stage *s, uint32_t *source)
+/* Where the phase, if it went on for ever, would need a sample that there is not. */
+static uint64_t end_of(const tokmap_i_mixture *m, const phase *s, uint32_t *source)
 {
     uint64_t end = UINT64_MAX;
     for (uint32_t slot = 0; slot < s->t->period; slot++) {
@@ -468,7 +468,7 @@ static uint64_t end_of(const tokmap_i_mixture *m, const stage *s, uint32_t *sour
     return end;
 }
 
-static bool may_end_before(const tokmap_i_mixture *m, const stage *s, uint64_t g)
+static bool may_end_before(const tokmap_i_mixture *m, const phase *s, uint64_t g)
 {
     for (uint32_t k = 0; k < m->n_sources; k++)
         if (least_end(m, s, k) < g)
@@ -476,17 +476,17 @@ static bool may_end_before(const tokmap_i_mixture *m, const stage *s, uint64_t g
     return false;
 }
 
-/* Each stage is asked only where those before it have not come to the end, so no source has had
+/* Each phase is asked only where those before it have not come to the end, so no source has had
  * more than its limit. Slots are looked at where the end is near. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
 {
-    for (uint32_t i = 0; i < m->n_stages; i++) {
-        const uint64_t next = i + 1 < m->n_stages ? m->stages[i + 1].from : UINT64_MAX;
+    for (uint32_t i = 0; i < m->n_phases; i++) {
+        const uint64_t next = i + 1 < m->n_phases ? m->phases[i + 1].from : UINT64_MAX;
         const uint64_t before = MIN(next, (uint64_t)1 << 63);
         uint32_t k = 0;
-        if (!may_end_before(m, &m->stages[i], before))
+        if (!may_end_before(m, &m->phases[i], before))
             continue;
-        const uint64_t end = end_of(m, &m->stages[i], &k);
+        const uint64_t end = end_of(m, &m->phases[i], &k);
         if (end >= before)
             continue;
         *source = k;
@@ -500,17 +500,17 @@ uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m)
 {
     uint64_t h = TOKMAP_I_HASH_START;
-    for (uint32_t i = 0; i < m->n_stages; i++) {
-        h = tokmap_i_hash_add(h, m->stages[i].from);
+    for (uint32_t i = 0; i < m->n_phases; i++) {
+        h = tokmap_i_hash_add(h, m->phases[i].from);
         for (uint32_t k = 0; k < m->n_sources; k++)
-            h = tokmap_i_hash_add(h, m->stages[i].t->quotas[k]);
+            h = tokmap_i_hash_add(h, m->phases[i].t->quotas[k]);
     }
     for (uint32_t k = 0; k < m->n_sources; k++)
         h = tokmap_i_hash_add(h, m->sources[k].max_epochs);
     return h;
 }
 
-uint32_t tokmap_i_mixture_n_stages(const tokmap_i_mixture *m)
+uint32_t tokmap_i_mixture_n_phases(const tokmap_i_mixture *m)
 {
-    return m->n_stages;
+    return m->n_phases;
 }

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #define TOKMAP_I_MIXTURE_SOURCES 65535u
-#define TOKMAP_I_MIXTURE_STAGES 65535u
+#define TOKMAP_I_MIXTURE_PHASES 65535u
 #define TOKMAP_I_MIXTURE_PERIOD ((uint32_t)1 << 20)
 
 /* Quotas for weights, by the rule of section 10.5: as they stand in quotas[0 .. n_sources). false:
@@ -23,13 +23,13 @@ typedef struct tokmap_i_mixture_source {
     uint64_t max_epochs; /* 0: no limit */
 } tokmap_i_mixture_source;
 
-/* Makes a mixture whose stages are added in order. NULL: no memory. */
+/* Makes a mixture whose phases are added in order. NULL: no memory. */
 tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources);
 void tokmap_i_mixture_free(tokmap_i_mixture *m);
-/* quotas has one for each source. The first stage begins at sample 0, the others above the one
+/* quotas has one for each source. The first phase begins at sample 0, the others above the one
  * before. false: the sum of the quotas is not 1 to TOKMAP_I_MIXTURE_PERIOD, or there is no memory;
  * the mixture is as before. */
-bool tokmap_i_mixture_add_stage(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas);
+bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas);
 
 /* The number of samples there are: up to where a source with a largest number of epochs has none
  * left, and which source that is; UINT64_MAX when nothing ends before 2^63. */
@@ -45,10 +45,10 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
 /* Samples of each source before sample g, in counts[0 .. n_sources). */
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts);
 
-/* The memory that it takes. Stages with the same quotas share a table. */
+/* The memory that it takes. Phases with the same quotas share a table. */
 uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
 /* What the state holds of it: section 10.8. */
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
-uint32_t tokmap_i_mixture_n_stages(const tokmap_i_mixture *m);
+uint32_t tokmap_i_mixture_n_phases(const tokmap_i_mixture *m);
 
 #endif /* TOKMAP_MIXTURE_H */

@@ -17,7 +17,7 @@ enum {
     TOKMAP_I_KEY_BLOCKS = 2,
     TOKMAP_I_KEY_GROUP = 3,
     TOKMAP_I_KEY_ROTATION = 4,
-    TOKMAP_I_KEY_PHASE = 5
+    TOKMAP_I_KEY_OFFSET = 5
 };
 
 static inline uint64_t tokmap_i_mix(uint64_t z)

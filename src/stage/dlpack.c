@@ -1,4 +1,4 @@
-/* staging_cuda_dlpack.c - outputs of a batch as DLPack tensors, which other libraries take over.
+/* dlpack.c - outputs of a batch as DLPack tensors, which other libraries take over.
  *
  * The structs are those of DLPack 0.8, a published binary interface. A deleter runs in whatever
  * thread, without the interpreter of whoever made the tensor: it only locks, records an event and
@@ -35,14 +35,14 @@ typedef struct managed_tensor {
 typedef struct tensor {
     managed_tensor managed; /* first: the deleter is given its address */
     int64_t shape[2], strides[2];
-    tokmap_cuda *stage;
+    tokmap_stage *stage;
     tokmap_i_device_slot *slot;
     tokmap_i_export *use;
 } tensor;
 
 /* With the mutex held: the slot is not used again before what the stream was given is over. Not
  * while the stream is captured, which an event would become part of: then later. */
-static void give_back(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_export *use)
+static void give_back(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_export *use)
 {
     int capturing = 0;
     const int error = s->driver->is_capturing(use->stream, &capturing);
@@ -52,7 +52,7 @@ static void give_back(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_export *
     tokmap_i_stage_drop(s, d);
 }
 
-void tokmap_i_stage_take_back(tokmap_cuda *s)
+void tokmap_i_stage_take_back(tokmap_stage *s)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
         for (uint32_t k = 0; k < s->slots[i].n_exports; k++)
@@ -64,7 +64,7 @@ void tokmap_i_stage_take_back(tokmap_cuda *s)
 static void delete_tensor(managed_tensor *self)
 {
     tensor *t = (tensor *)self;
-    tokmap_cuda *s = t->stage;
+    tokmap_stage *s = t->stage;
     tokmap_i_visit visit;
     if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
         free(t);
@@ -85,12 +85,12 @@ static void delete_tensor(managed_tensor *self)
     free(t);
 }
 
-static tensor *make(const tokmap_cuda *s, const tokmap_i_device_slot *d, int output)
+static tensor *make(const tokmap_stage *s, const tokmap_i_device_slot *d, int output)
 {
     tensor *t = calloc(1, sizeof *t);
     if (!t)
         return NULL;
-    const bool flat = 1 << output == TOKMAP_CUDA_CU_SEQLENS;
+    const bool flat = 1 << output == TOKMAP_STAGE_CU_SEQLENS;
     const uint32_t width = output == 0   ? s->options.input_bytes
                            : output == 1 ? s->options.label_bytes
                                          : 4;
@@ -112,7 +112,7 @@ static tensor *make(const tokmap_cuda *s, const tokmap_i_device_slot *d, int out
     return t;
 }
 
-static int output_index(const tokmap_cuda *s, uint32_t output)
+static int output_index(const tokmap_stage *s, uint32_t output)
 {
     for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++)
         if (output == 1u << i && (s->options.outputs & output))
@@ -136,7 +136,7 @@ static tokmap_i_export *find_use(tokmap_i_device_slot *d, tokmap_i_stream stream
 }
 
 /* With the mutex held. */
-static tokmap_status export(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_cuda_tensor *wanted,
+static tokmap_status export(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_stage_tensor *wanted,
                             tokmap_error *err)
 {
     const int index = output_index(s, wanted->output);
@@ -164,8 +164,8 @@ static tokmap_status export(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_cuda
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_cuda_export(tokmap_cuda *s, const tokmap_cuda_batch *batch,
-                                 tokmap_cuda_tensor *wanted, tokmap_error *err)
+tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *batch,
+                                  tokmap_stage_tensor *wanted, tokmap_error *err)
 {
     tokmap_i_visit visit;
     if (!wanted || wanted->struct_size < sizeof *wanted)

@@ -1,4 +1,4 @@
-/* staging_cuda_fill.c - from the loader into host slots, and the thread that does it. */
+/* fill.c - from the loader into host slots, and the thread that does it. */
 #include <inttypes.h>
 
 #include "base/base.h"
@@ -12,7 +12,7 @@ enum {
 /* ---- One slot ---- */
 
 typedef struct copying {
-    tokmap_cuda *stage;
+    tokmap_stage *stage;
     const tokmap_row *rows;
     const tokmap_i_image *image; /* where to; NULL: to the memory for `edit` */
     uint32_t rows_per_part;
@@ -34,7 +34,7 @@ static bool is_mapped(const tokmap_dataset *ds, const tokmap_row *row, uint64_t 
  * process in a thread that is not the caller's. */
 static tokmap_status copy_row(const copying *c, uint32_t r, tokmap_error *err)
 {
-    const tokmap_cuda *s = c->stage;
+    const tokmap_stage *s = c->stage;
     const tokmap_row *row = &c->rows[r];
     const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
     const size_t n_bytes = (size_t)row->n_tokens * row->token_bytes;
@@ -63,7 +63,7 @@ static void copy_part(void *context, uint32_t part)
     tokmap_i_mutex_unlock(&c->mutex);
 }
 
-static tokmap_status copy_rows(tokmap_cuda *s, const tokmap_row *rows, const tokmap_i_image *image,
+static tokmap_status copy_rows(tokmap_stage *s, const tokmap_row *rows, const tokmap_i_image *image,
                                tokmap_error *err)
 {
     const uint64_t row_bytes = (s->shape.length + 1ull) * s->shape.token_bytes;
@@ -82,7 +82,7 @@ static tokmap_status copy_rows(tokmap_cuda *s, const tokmap_row *rows, const tok
     return c.err.status;
 }
 
-static tokmap_status write_image(tokmap_cuda *s, tokmap_i_host_slot *h, const tokmap_row *rows,
+static tokmap_status write_image(tokmap_stage *s, tokmap_i_host_slot *h, const tokmap_row *rows,
                                  tokmap_error *err)
 {
     if (!tokmap_i_image_begin(&h->image, &s->shape, rows))
@@ -94,7 +94,7 @@ static tokmap_status write_image(tokmap_cuda *s, tokmap_i_host_slot *h, const to
 }
 
 /* What `edit` has made of a row goes to the device, so it must still fit there. */
-static bool is_sound(const tokmap_cuda *s, const tokmap_row *was, tokmap_row *is)
+static bool is_sound(const tokmap_stage *s, const tokmap_row *was, tokmap_row *is)
 {
     if (!is->tokens || is->n_tokens < 2 || is->n_tokens > was->n_tokens ||
         is->token_bytes != was->token_bytes || is->n_documents > was->n_documents ||
@@ -108,7 +108,7 @@ static bool is_sound(const tokmap_cuda *s, const tokmap_row *was, tokmap_row *is
 }
 
 /* Lets the caller look at rows in memory, and replace them. */
-static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *loaded, tokmap_row *edited,
+static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokmap_row *edited,
                                tokmap_error *err)
 {
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
@@ -131,7 +131,7 @@ static tokmap_status edit_rows(tokmap_cuda *s, const tokmap_batch *loaded, tokma
 
 /* The next batch of the loader into a slot that is the caller's. After an error the loader stands
  * where it stood. */
-static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *err)
+static tokmap_status fill(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_error *err)
 {
     tokmap_batch batch = {.struct_size = sizeof batch};
     tokmap_status status = tokmap_i_loader_next(s->loader, &batch, err);
@@ -152,13 +152,13 @@ static tokmap_status fill(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_error *e
     return status;
 }
 
-bool tokmap_i_stage_can_fill(const tokmap_cuda *s)
+bool tokmap_i_stage_can_fill(const tokmap_stage *s)
 {
     const tokmap_i_host_slot *h = &s->host[s->n_filled % s->options.n_host_slots];
     return !s->filling && !s->stop.status && !s->lost.status && h->state != TOKMAP_I_HOST_FILLED;
 }
 
-void tokmap_i_stage_fill_one(tokmap_cuda *s)
+void tokmap_i_stage_fill_one(tokmap_stage *s)
 {
     tokmap_i_host_slot *h = &s->host[s->n_filled % s->options.n_host_slots];
     const bool queued = h->state == TOKMAP_I_HOST_QUEUED;
@@ -188,7 +188,7 @@ void tokmap_i_stage_fill_one(tokmap_cuda *s)
 
 void *tokmap_i_stage_live(void *stage)
 {
-    tokmap_cuda *s = stage;
+    tokmap_stage *s = stage;
     tokmap_i_visit visit;
     const int error = tokmap_i_stage_enter(s, &visit);
     tokmap_i_mutex_lock(&s->mutex);

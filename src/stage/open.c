@@ -1,4 +1,4 @@
-/* staging_cuda_open.c - opens and closes a stage: options, the device, and all memory that it will
+/* open.c - opens and closes a stage: options, the device, and all memory that it will
  * ever use. */
 #include <inttypes.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ enum {
     MAX_COPIERS = 16,
     ALL_OUTPUTS = (1 << TOKMAP_I_STAGE_OUTPUTS) - 1,
     SLOT_EVENTS = 2 + TOKMAP_I_STAGE_STREAMS,
-    OF_DOCUMENTS = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS
+    OF_DOCUMENTS = TOKMAP_STAGE_POSITION_IDS | TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS
 };
 #define DEFAULT_HOST_BYTES ((uint64_t)64 << 20)
 
@@ -38,23 +38,23 @@ static tokmap_status check_width(uint32_t value, const char *name, tokmap_error 
     return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %" PRIu32 ": must be 4 or 8", name, value);
 }
 
-static bool needs_documents(const tokmap_cuda_options *o)
+static bool needs_documents(const tokmap_stage_options *o)
 {
-    const uint32_t all = o->outputs & TOKMAP_CUDA_ROW_POSITIONS
-                             ? OF_DOCUMENTS & ~TOKMAP_CUDA_POSITION_IDS
+    const uint32_t all = o->outputs & TOKMAP_STAGE_ROW_POSITIONS
+                             ? OF_DOCUMENTS & ~TOKMAP_STAGE_POSITION_IDS
                              : OF_DOCUMENTS;
     return (o->outputs & all) != 0;
 }
 
-static tokmap_status check_outputs(const tokmap_cuda_options *o, tokmap_error *err)
+static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *err)
 {
-    if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_CUDA_ROW_POSITIONS) ||
+    if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_STAGE_ROW_POSITIONS) ||
         !(o->outputs & ALL_OUTPUTS))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": no such outputs",
                     o->outputs);
-    if ((o->outputs & TOKMAP_CUDA_ROW_POSITIONS) && !(o->outputs & TOKMAP_CUDA_POSITION_IDS))
+    if ((o->outputs & TOKMAP_STAGE_ROW_POSITIONS) && !(o->outputs & TOKMAP_STAGE_POSITION_IDS))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "outputs has TOKMAP_CUDA_ROW_POSITIONS, but not TOKMAP_CUDA_POSITION_IDS");
+                    "outputs has TOKMAP_STAGE_ROW_POSITIONS, but not TOKMAP_STAGE_POSITION_IDS");
     if (o->label_bytes == 4 && (o->ignore_index < INT32_MIN || o->ignore_index > INT32_MAX))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
@@ -66,10 +66,10 @@ static tokmap_status check_outputs(const tokmap_cuda_options *o, tokmap_error *e
 }
 
 /* What 32 bits with a sign cannot hold would come out as a negative number. */
-static tokmap_status check_fit(const tokmap_cuda_options *o, tokmap_error *err)
+static tokmap_status check_fit(const tokmap_stage_options *o, tokmap_error *err)
 {
-    const bool narrow_inputs = (o->outputs & TOKMAP_CUDA_INPUTS) && o->input_bytes == 4;
-    const bool narrow_labels = (o->outputs & TOKMAP_CUDA_LABELS) && o->label_bytes == 4;
+    const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
+    const bool narrow_labels = (o->outputs & TOKMAP_STAGE_LABELS) && o->label_bytes == 4;
     if ((narrow_inputs || narrow_labels) && o->loader->largest_id > INT32_MAX)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "the data have ids up to %" PRIu32
@@ -82,13 +82,13 @@ static tokmap_status check_fit(const tokmap_cuda_options *o, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
+static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
 {
     if (!o->loader)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_cuda_open: loader is NULL");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_stage_open: loader is NULL");
     tokmap_status status = tokmap_i_loader_check_fork(o->loader, err);
     if (o->outputs == 0)
-        o->outputs = TOKMAP_CUDA_INPUTS | TOKMAP_CUDA_LABELS;
+        o->outputs = TOKMAP_STAGE_INPUTS | TOKMAP_STAGE_LABELS;
     o->n_slots = o->n_slots ? o->n_slots : DEFAULT_SLOTS;
     o->input_bytes = o->input_bytes ? o->input_bytes : 4;
     o->label_bytes = o->label_bytes ? o->label_bytes : 8;
@@ -108,7 +108,7 @@ static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
         status = check_width(o->input_bytes, "input_bytes", err);
     if (!status)
         status = check_width(o->label_bytes, "label_bytes", err);
-    if (!status && o->device < TOKMAP_CUDA_HOST)
+    if (!status && o->device < TOKMAP_STAGE_HOST)
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "device is %" PRId32 ": no such device", o->device);
     if (!status)
         status = check_outputs(o, err);
@@ -116,9 +116,9 @@ static tokmap_status check_options(tokmap_cuda_options *o, tokmap_error *err)
 }
 
 /* What images look like, and how many. */
-static tokmap_status plan(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status plan(tokmap_stage *s, tokmap_error *err)
 {
-    tokmap_cuda_options *o = &s->options;
+    tokmap_stage_options *o = &s->options;
     const tokmap_loader *l = o->loader;
     const uint64_t n_inputs = (uint64_t)l->batch_rows * l->length;
     s->shape =
@@ -141,18 +141,18 @@ static tokmap_status plan(tokmap_cuda *s, tokmap_error *err)
     if (o->n_host_slots == 0)
         o->n_host_slots =
             (uint32_t)MIN(DEFAULT_HOST_SLOTS, MAX(DEFAULT_HOST_BYTES / s->image_bytes, 2));
-    s->n_cu = o->outputs & TOKMAP_CUDA_CU_SEQLENS ? o->max_documents + 1 : 0;
+    s->n_cu = o->outputs & TOKMAP_STAGE_CU_SEQLENS ? o->max_documents + 1 : 0;
     s->step_samples = (uint64_t)l->n_ranks * l->batch_rows;
     return TOKMAP_OK;
 }
 
 /* ---- The device ---- */
 
-static tokmap_status find_device(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status find_device(tokmap_stage *s, tokmap_error *err)
 {
     int n = 0;
     tokmap_status status = TOKMAP_OK;
-    if (s->options.device == TOKMAP_CUDA_HOST) {
+    if (s->options.device == TOKMAP_STAGE_HOST) {
         s->driver = tokmap_i_driver_host();
         return TOKMAP_OK;
     }
@@ -170,7 +170,7 @@ static tokmap_status find_device(tokmap_cuda *s, tokmap_error *err)
 }
 
 /* Context and stream, events and the kernel; the context is the caller's thread's until leave. */
-static tokmap_status open_device(tokmap_cuda *s, tokmap_i_visit *visit, tokmap_error *err)
+static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_error *err)
 {
     const tokmap_i_driver *d = s->driver;
     int least = 0, greatest = 0;
@@ -197,14 +197,14 @@ static tokmap_status open_device(tokmap_cuda *s, tokmap_i_visit *visit, tokmap_e
 }
 
 /* The n-th of all slots. */
-static tokmap_i_event *slot_event(tokmap_cuda *s, uint32_t n)
+static tokmap_i_event *slot_event(tokmap_stage *s, uint32_t n)
 {
     tokmap_i_device_slot *slot = &s->slots[n / SLOT_EVENTS];
     const uint32_t i = n % SLOT_EVENTS;
     return i == 0 ? &slot->ready : i == 1 ? &slot->released : &slot->exports[i - 2].returned;
 }
 
-static tokmap_status open_events(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status open_events(tokmap_stage *s, tokmap_error *err)
 {
     const tokmap_i_driver *d = s->driver;
     const unsigned flags = TOKMAP_I_EVENT_NO_TIMING;
@@ -223,7 +223,7 @@ static tokmap_status open_events(tokmap_cuda *s, tokmap_error *err)
 /* ---- Memory ---- */
 
 /* Memory that cannot be pinned is copied too, by way of the driver's own buffer; that is said. */
-static tokmap_status open_host_memory(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status open_host_memory(tokmap_stage *s, tokmap_error *err)
 {
     const uint32_t n = s->options.n_host_slots;
     int node = -1;
@@ -248,7 +248,7 @@ static tokmap_status open_host_memory(tokmap_cuda *s, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status open_slot(tokmap_cuda *s, tokmap_i_device_slot *slot, tokmap_error *err)
+static tokmap_status open_slot(tokmap_stage *s, tokmap_i_device_slot *slot, tokmap_error *err)
 {
     const uint64_t n = (uint64_t)s->shape.n_rows * s->shape.length;
     const uint64_t n_bytes[] = {n * s->options.input_bytes, n * s->options.label_bytes, n * 4,
@@ -269,7 +269,7 @@ static tokmap_status open_slot(tokmap_cuda *s, tokmap_i_device_slot *slot, tokma
     return error ? tokmap_i_stage_fail(s, error, "taking device memory", err) : TOKMAP_OK;
 }
 
-static tokmap_status open_memory(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status open_memory(tokmap_stage *s, tokmap_error *err)
 {
     tokmap_status status = open_events(s, err);
     if (!status)
@@ -281,7 +281,7 @@ static tokmap_status open_memory(tokmap_cuda *s, tokmap_error *err)
 
 /* ---- Threads ---- */
 
-static tokmap_status open_threads(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
 {
     const size_t n_rows = s->shape.n_rows;
     s->rows = calloc(2 * n_rows, sizeof *s->rows);
@@ -300,7 +300,7 @@ static tokmap_status open_threads(tokmap_cuda *s, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static void end_thread(tokmap_cuda *s)
+static void end_thread(tokmap_stage *s)
 {
     if (!s->has_thread)
         return;
@@ -315,7 +315,7 @@ static void end_thread(tokmap_cuda *s)
 /* ---- Open and close ---- */
 
 /* What the device still does for the stage, with its memory. */
-static void wait_for_device(tokmap_cuda *s)
+static void wait_for_device(tokmap_stage *s)
 {
     if (s->stream_is_ours)
         s->driver->wait_stream(s->stream);
@@ -325,7 +325,7 @@ static void wait_for_device(tokmap_cuda *s)
         s->driver->wait_event(*slot_event(s, i));
 }
 
-static void free_events(tokmap_cuda *s)
+static void free_events(tokmap_stage *s)
 {
     for (uint32_t i = 0; i < s->n_host_events; i++)
         s->driver->destroy_event(s->host[i].read);
@@ -333,7 +333,7 @@ static void free_events(tokmap_cuda *s)
         s->driver->destroy_event(*slot_event(s, i));
 }
 
-static void free_slots(tokmap_cuda *s)
+static void free_slots(tokmap_stage *s)
 {
     for (uint32_t i = 0; i < TOKMAP_I_STAGE_MAX_SLOTS; i++) {
         for (int k = 0; k < TOKMAP_I_STAGE_OUTPUTS; k++)
@@ -345,7 +345,7 @@ static void free_slots(tokmap_cuda *s)
 }
 
 /* Host memory, which no tensor needs. */
-static void free_host(tokmap_cuda *s)
+static void free_host(tokmap_stage *s)
 {
     if (s->pinned)
         s->driver->unregister_host(s->host_memory);
@@ -356,7 +356,7 @@ static void free_host(tokmap_cuda *s)
     free(s->tokens);
 }
 
-void tokmap_i_stage_free(tokmap_cuda *s)
+void tokmap_i_stage_free(tokmap_stage *s)
 {
     tokmap_i_visit visit;
     const bool in_context = s->context_is_ours && tokmap_i_stage_enter(s, &visit) == 0;
@@ -377,7 +377,7 @@ void tokmap_i_stage_free(tokmap_cuda *s)
     free(s);
 }
 
-static tokmap_status open_stage(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
 {
     tokmap_i_visit visit;
     tokmap_status status = check_options(&s->options, err);
@@ -402,14 +402,14 @@ static tokmap_status open_stage(tokmap_cuda *s, tokmap_error *err)
     return status ? status : open_threads(s, err);
 }
 
-tokmap_status tokmap_i_stage_open(tokmap_cuda **out, const tokmap_cuda_options *options,
+tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
                                   const tokmap_i_driver *driver, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     if (!out || !options)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_cuda_open: an argument is NULL");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_stage_open: an argument is NULL");
     *out = NULL;
-    tokmap_cuda *s = calloc(1, sizeof *s);
+    tokmap_stage *s = calloc(1, sizeof *s);
     if (!s)
         return FAIL_MEMORY(err);
     s->driver = driver;
@@ -417,28 +417,28 @@ tokmap_status tokmap_i_stage_open(tokmap_cuda **out, const tokmap_cuda_options *
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->work);
     tokmap_i_condition_init(&s->news);
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_cuda_options, reserved),
-                                               OPTIONS_RESERVED(tokmap_cuda_options)};
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_stage_options, reserved),
+                                               OPTIONS_RESERVED(tokmap_stage_options)};
     tokmap_status status = tokmap_i_take_options(&s->options, options, &kind, err);
     if (!status)
         status = open_stage(s, err);
     tokmap_i_stage_tell(s);
     if (status) {
-        tokmap_cuda_close(s);
+        tokmap_stage_close(s);
         return status;
     }
     *out = s;
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_cuda_open(tokmap_cuda **out, const tokmap_cuda_options *options,
-                               tokmap_error *err)
+tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
+                                tokmap_error *err)
 {
     return tokmap_i_stage_open(out, options, NULL, err);
 }
 
 /* A child has the struct and nothing of what it stands for. */
-static void close_in_child(tokmap_cuda *s)
+static void close_in_child(tokmap_stage *s)
 {
     free(s->rows);
     free(s->tokens);
@@ -450,7 +450,7 @@ static void close_in_child(tokmap_cuda *s)
     free(s);
 }
 
-void tokmap_cuda_close(tokmap_cuda *s)
+void tokmap_stage_close(tokmap_stage *s)
 {
     tokmap_i_visit visit;
     if (!s)
@@ -477,7 +477,7 @@ void tokmap_cuda_close(tokmap_cuda *s)
         tokmap_i_stage_free(s);
 }
 
-tokmap_status tokmap_cuda_count_devices(uint32_t *n_devices, tokmap_error *err)
+tokmap_status tokmap_stage_count_devices(uint32_t *n_devices, tokmap_error *err)
 {
     const tokmap_i_driver *driver;
     int n = 0;

@@ -1,4 +1,4 @@
-/* staging_cuda_queue.c - what a stage asks of the driver for each batch. */
+/* queue.c - what a stage asks of the driver for each batch. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 /* ---- Contexts and errors ---- */
 
-int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v)
+int tokmap_i_stage_enter(const tokmap_stage *s, tokmap_i_visit *v)
 {
     const int error = s->driver->push_context(s->context);
     if (error)
@@ -23,7 +23,7 @@ int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v)
     return mode_error;
 }
 
-void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v)
+void tokmap_i_stage_leave(const tokmap_stage *s, const tokmap_i_visit *v)
 {
     void *context;
     int mode = v->capture_mode;
@@ -31,7 +31,7 @@ void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v)
     s->driver->pop_context(&context);
 }
 
-tokmap_status tokmap_i_stage_fail(const tokmap_cuda *s, int error, const char *what,
+tokmap_status tokmap_i_stage_fail(const tokmap_stage *s, int error, const char *what,
                                   tokmap_error *err)
 {
     const char *name = NULL, *text = NULL;
@@ -43,7 +43,7 @@ tokmap_status tokmap_i_stage_fail(const tokmap_cuda *s, int error, const char *w
                 error, name, text);
 }
 
-void tokmap_i_stage_note(tokmap_cuda *s, const char *format, ...)
+void tokmap_i_stage_note(tokmap_stage *s, const char *format, ...)
 {
     va_list args;
     if (!s->options.log || s->n_notes == TOKMAP_I_STAGE_NOTES)
@@ -55,7 +55,7 @@ void tokmap_i_stage_note(tokmap_cuda *s, const char *format, ...)
     va_end(args);
 }
 
-void tokmap_i_stage_tell(tokmap_cuda *s)
+void tokmap_i_stage_tell(tokmap_stage *s)
 {
     for (;;) {
         const char *text = NULL;
@@ -84,13 +84,13 @@ static bool failed(attempt *a, int error, const char *what)
     return error != 0;
 }
 
-static void lose(tokmap_cuda *s, const attempt *a)
+static void lose(tokmap_stage *s, const attempt *a)
 {
     tokmap_i_stage_fail(s, a->error, a->what, &s->lost);
     tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
 }
 
-static int expand(const tokmap_cuda *s, const tokmap_i_device_slot *d,
+static int expand(const tokmap_stage *s, const tokmap_i_device_slot *d,
                   const tokmap_i_address *outputs, tokmap_i_stream stream)
 {
     tokmap_i_expand_job job = d->job;
@@ -106,7 +106,7 @@ static int expand(const tokmap_cuda *s, const tokmap_i_device_slot *d,
 }
 
 /* The slot may be written once those who had it before are done with it. */
-static int wait_for_users(const tokmap_cuda *s, const tokmap_i_device_slot *d,
+static int wait_for_users(const tokmap_stage *s, const tokmap_i_device_slot *d,
                           tokmap_i_stream stream)
 {
     int error = s->driver->stream_wait(stream, d->released, 0);
@@ -116,7 +116,7 @@ static int wait_for_users(const tokmap_cuda *s, const tokmap_i_device_slot *d,
 }
 
 /* One copy, one kernel. */
-static bool queue(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
+static bool queue(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
 {
     const tokmap_i_driver *driver = s->driver;
     return !failed(a, wait_for_users(s, d, s->stream), "waiting for an event") &&
@@ -130,7 +130,7 @@ static bool queue(tokmap_cuda *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d
 /* ---- Batches ---- */
 
 /* The one that has been free the longest: what its last user queued is the likeliest to be over. */
-static tokmap_i_device_slot *free_slot(tokmap_cuda *s)
+static tokmap_i_device_slot *free_slot(tokmap_stage *s)
 {
     tokmap_i_device_slot *first = NULL;
     for (uint32_t i = 0; i < s->options.n_slots; i++) {
@@ -141,14 +141,14 @@ static tokmap_i_device_slot *free_slot(tokmap_cuda *s)
     return first;
 }
 
-static void describe(const tokmap_cuda *s, const tokmap_i_host_slot *h, tokmap_i_device_slot *d)
+static void describe(const tokmap_stage *s, const tokmap_i_host_slot *h, tokmap_i_device_slot *d)
 {
     d->job = tokmap_i_image_job(&h->image, &s->shape);
     d->job.ignore = s->options.ignore_index;
     d->job.input_bytes = s->options.input_bytes;
     d->job.label_bytes = s->options.label_bytes;
     d->job.pad_id = s->options.pad_id;
-    d->job.row_positions = (s->options.outputs & TOKMAP_CUDA_ROW_POSITIONS) != 0;
+    d->job.row_positions = (s->options.outputs & TOKMAP_STAGE_ROW_POSITIONS) != 0;
     d->job.n_cu = s->n_cu;
     d->n_documents = h->image.n_borders;
     d->longest = h->image.longest;
@@ -156,7 +156,7 @@ static void describe(const tokmap_cuda *s, const tokmap_i_host_slot *h, tokmap_i
     d->step_sample = h->step_sample;
 }
 
-bool tokmap_i_stage_queue_one(tokmap_cuda *s)
+bool tokmap_i_stage_queue_one(tokmap_stage *s)
 {
     tokmap_i_host_slot *h = &s->host[s->n_queued % s->options.n_host_slots];
     tokmap_i_device_slot *d = free_slot(s);
@@ -185,7 +185,7 @@ bool tokmap_i_stage_queue_one(tokmap_cuda *s)
     return true;
 }
 
-tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
+tokmap_status tokmap_i_stage_hand_over(tokmap_stage *s, tokmap_i_device_slot *d,
                                        tokmap_i_stream stream, const tokmap_i_address *outputs,
                                        tokmap_error *err)
 {

@@ -1,4 +1,4 @@
-/* staging_cuda.c - the calls of a stage: next, wait, release, fill, seek, and what it says of
+/* stage.c - the calls of a stage: next, wait, release, fill, seek, and what it says of
  * itself. */
 #include "stage/stage.h"
 
@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "base/status.h"
 
-static tokmap_status check_fork(const tokmap_cuda *s, tokmap_error *err)
+static tokmap_status check_fork(const tokmap_stage *s, tokmap_error *err)
 {
     if (!tokmap_i_fork_mark_is_child(&s->fork_mark))
         return TOKMAP_OK;
@@ -17,7 +17,7 @@ static tokmap_status check_fork(const tokmap_cuda *s, tokmap_error *err)
 
 /* ---- Next ---- */
 
-static tokmap_status check_stream(const tokmap_cuda *s, tokmap_i_stream stream, tokmap_error *err)
+static tokmap_status check_stream(const tokmap_stage *s, tokmap_i_stream stream, tokmap_error *err)
 {
     enum {
         PER_THREAD = 2 /* CU_STREAM_PER_THREAD */
@@ -33,11 +33,11 @@ static tokmap_status check_stream(const tokmap_cuda *s, tokmap_i_stream stream, 
     if (error || capturing)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "the stream is being captured: take batches outside of the graph, with "
-                    "tokmap_cuda_fill before it is launched");
+                    "tokmap_stage_fill before it is launched");
     return TOKMAP_OK;
 }
 
-static tokmap_status check_held(const tokmap_cuda *s, tokmap_error *err)
+static tokmap_status check_held(const tokmap_stage *s, tokmap_error *err)
 {
     uint32_t n_held = 0;
     for (uint32_t i = 0; i < s->options.n_slots; i++)
@@ -51,7 +51,7 @@ static tokmap_status check_held(const tokmap_cuda *s, tokmap_error *err)
 }
 
 /* With the mutex held: does what the stage's thread would do, if there is something. */
-static bool work_once(tokmap_cuda *s)
+static bool work_once(tokmap_stage *s)
 {
     if (tokmap_i_stage_queue_one(s))
         return true;
@@ -62,7 +62,7 @@ static bool work_once(tokmap_cuda *s)
 }
 
 /* Waits until the next batch is queued, or will not be. */
-static tokmap_status wait_for_batch(tokmap_cuda *s, tokmap_error *err)
+static tokmap_status wait_for_batch(tokmap_stage *s, tokmap_error *err)
 {
     uint64_t begin = 0;
     if (s->stop_was_told) { /* it is tried again, now that it is asked for again */
@@ -96,26 +96,27 @@ static void *pointer(tokmap_i_address address)
     return (void *)(uintptr_t)address;
 }
 
-static void describe(const tokmap_cuda *s, const tokmap_i_device_slot *d, tokmap_cuda_batch *batch)
+static void describe(const tokmap_stage *s, const tokmap_i_device_slot *d,
+                     tokmap_stage_batch *batch)
 {
-    const tokmap_cuda_batch full = {.struct_size = batch->struct_size,
-                                    .inputs = pointer(d->outputs[0]),
-                                    .labels = pointer(d->outputs[1]),
-                                    .position_ids = pointer(d->outputs[2]),
-                                    .document_ids = pointer(d->outputs[3]),
-                                    .cu_seqlens = pointer(d->outputs[4]),
-                                    .n_rows = s->shape.n_rows,
-                                    .sequence_length = s->shape.length,
-                                    .n_documents = d->n_documents,
-                                    .max_seqlen = d->longest,
-                                    .first_sample = d->first_sample,
-                                    .step_sample = d->step_sample,
-                                    .id = d->id};
+    const tokmap_stage_batch full = {.struct_size = batch->struct_size,
+                                     .inputs = pointer(d->outputs[0]),
+                                     .labels = pointer(d->outputs[1]),
+                                     .position_ids = pointer(d->outputs[2]),
+                                     .document_ids = pointer(d->outputs[3]),
+                                     .cu_seqlens = pointer(d->outputs[4]),
+                                     .n_rows = s->shape.n_rows,
+                                     .sequence_length = s->shape.length,
+                                     .n_documents = d->n_documents,
+                                     .max_seqlen = d->longest,
+                                     .first_sample = d->first_sample,
+                                     .step_sample = d->step_sample,
+                                     .id = d->id};
     memcpy(batch, &full, MIN(batch->struct_size, sizeof full));
 }
 
 /* The first batch that is queued becomes the caller's. */
-static tokmap_status hand_out(tokmap_cuda *s, tokmap_i_device_slot **out, tokmap_i_stream stream,
+static tokmap_status hand_out(tokmap_stage *s, tokmap_i_device_slot **out, tokmap_i_stream stream,
                               const tokmap_i_address *outputs, tokmap_error *err)
 {
     tokmap_i_stage_take_back(s);
@@ -143,12 +144,12 @@ static tokmap_status hand_out(tokmap_cuda *s, tokmap_i_device_slot **out, tokmap
 }
 
 /* What a call of next or fill has taken of the host's time. */
-static void count_call(tokmap_cuda *s, uint64_t begin_ns)
+static void count_call(tokmap_stage *s, uint64_t begin_ns)
 {
     tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
 }
 
-tokmap_status tokmap_i_stage_begin_call(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
                                         tokmap_i_stream stream, tokmap_i_visit *visit,
                                         tokmap_error *err)
 {
@@ -156,7 +157,7 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_cuda *s, const tokmap_cuda_batch 
     const tokmap_status status = check_fork(s, err);
     if (status)
         return status;
-    if (!batch || batch->struct_size < SIZE_UP_TO(tokmap_cuda_batch, id))
+    if (!batch || batch->struct_size < SIZE_UP_TO(tokmap_stage_batch, id))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "batch: struct_size is not set");
     const int error = tokmap_i_stage_enter(s, visit);
     if (error)
@@ -168,7 +169,7 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_cuda *s, const tokmap_cuda_batch 
 }
 
 /* Without a thread the next batch is prepared now, while the device works on this one. */
-static void end_next(tokmap_cuda *s, const tokmap_i_visit *visit)
+static void end_next(tokmap_stage *s, const tokmap_i_visit *visit)
 {
     if (!s->has_thread && s->n_handed == s->n_queued && !s->stop.status)
         while (s->n_handed == s->n_queued && work_once(s))
@@ -179,8 +180,8 @@ static void end_next(tokmap_cuda *s, const tokmap_i_visit *visit)
     tokmap_i_stage_tell(s);
 }
 
-tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
-                               tokmap_error *err)
+tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
+                                tokmap_error *err)
 {
     tokmap_i_visit visit;
     tokmap_i_device_slot *d;
@@ -197,8 +198,8 @@ tokmap_status tokmap_cuda_next(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
     return status;
 }
 
-tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batch *batch, void *stream,
-                               tokmap_error *err)
+tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
+                                tokmap_error *err)
 {
     tokmap_i_visit visit;
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
@@ -220,7 +221,7 @@ tokmap_status tokmap_cuda_wait(tokmap_cuda *s, const tokmap_cuda_batch *batch, v
 
 /* ---- Release ---- */
 
-tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id)
+tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
         if (s->slots[i].state == TOKMAP_I_DEVICE_LENT && s->slots[i].id == id)
@@ -228,7 +229,7 @@ tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id)
     return NULL;
 }
 
-void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d)
+void tokmap_i_stage_drop(tokmap_stage *s, tokmap_i_device_slot *d)
 {
     for (uint32_t i = 0; i < d->n_exports; i++)
         if (d->exports[i].n_tensors > 0 || d->exports[i].is_back)
@@ -239,7 +240,7 @@ void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d)
     d->freed = ++s->n_freed;
 }
 
-static tokmap_status release(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
+static tokmap_status release(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
                              tokmap_error *err)
 {
     const int error = s->driver->record(d->released, stream);
@@ -250,8 +251,8 @@ static tokmap_status release(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_s
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch, void *stream,
-                                  tokmap_error *err)
+tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch, void *stream,
+                                   tokmap_error *err)
 {
     tokmap_i_visit visit;
     tokmap_status status = tokmap_i_stage_begin_call(s, batch, stream, &visit, err);
@@ -277,7 +278,7 @@ tokmap_status tokmap_cuda_release(tokmap_cuda *s, const tokmap_cuda_batch *batch
 
 /* ---- Fill ---- */
 
-static tokmap_status take_pointers(const tokmap_cuda *s, const tokmap_cuda_batch *batch,
+static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_batch *batch,
                                    tokmap_i_address *outputs, tokmap_error *err)
 {
     static const char *const names[] = {"inputs", "labels", "position_ids", "document_ids",
@@ -297,10 +298,10 @@ static tokmap_status take_pointers(const tokmap_cuda *s, const tokmap_cuda_batch
     return TOKMAP_OK;
 }
 
-static void describe_filled(const tokmap_cuda *s, const tokmap_i_device_slot *d,
-                            tokmap_cuda_batch *batch)
+static void describe_filled(const tokmap_stage *s, const tokmap_i_device_slot *d,
+                            tokmap_stage_batch *batch)
 {
-    const tokmap_cuda_batch mine = *batch;
+    const tokmap_stage_batch mine = *batch;
     describe(s, d, batch);
     batch->inputs = mine.inputs;
     batch->labels = mine.labels;
@@ -310,8 +311,8 @@ static void describe_filled(const tokmap_cuda *s, const tokmap_i_device_slot *d,
 }
 
 /* The batch has been handed out: where there is no event, the host waits instead. */
-static tokmap_status release_filled(tokmap_cuda *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
-                                    tokmap_error *err)
+static tokmap_status release_filled(tokmap_stage *s, tokmap_i_device_slot *d,
+                                    tokmap_i_stream stream, tokmap_error *err)
 {
     const tokmap_status status = release(s, d, stream, err);
     if (!status)
@@ -330,8 +331,8 @@ static tokmap_status release_filled(tokmap_cuda *s, tokmap_i_device_slot *d, tok
     return status;
 }
 
-tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *stream,
-                               tokmap_error *err)
+tokmap_status tokmap_stage_fill(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
+                                tokmap_error *err)
 {
     tokmap_i_address outputs[TOKMAP_I_STAGE_OUTPUTS];
     tokmap_i_visit visit;
@@ -355,8 +356,8 @@ tokmap_status tokmap_cuda_fill(tokmap_cuda *s, tokmap_cuda_batch *batch, void *s
 
 /* ---- Position ---- */
 
-tokmap_status tokmap_cuda_save(const tokmap_cuda *s, uint8_t state[TOKMAP_STATE_BYTES],
-                               tokmap_error *err)
+tokmap_status tokmap_stage_save(const tokmap_stage *s, uint8_t state[TOKMAP_STATE_BYTES],
+                                tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     const tokmap_status status = check_fork(s, err);
@@ -365,13 +366,13 @@ tokmap_status tokmap_cuda_save(const tokmap_cuda *s, uint8_t state[TOKMAP_STATE_
     return status;
 }
 
-uint64_t tokmap_cuda_position(const tokmap_cuda *s)
+uint64_t tokmap_stage_position(const tokmap_stage *s)
 {
     return s->next_sample;
 }
 
 /* What was prepared is for steps that do not come. */
-static void forget_batches(tokmap_cuda *s)
+static void forget_batches(tokmap_stage *s)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
         if (s->slots[i].state == TOKMAP_I_DEVICE_READY)
@@ -385,7 +386,7 @@ static void forget_batches(tokmap_cuda *s)
     s->next_sample = tokmap_loader_position(s->loader);
 }
 
-static tokmap_status move(tokmap_cuda *s, const uint8_t *state, uint64_t sample, tokmap_error *err)
+static tokmap_status move(tokmap_stage *s, const uint8_t *state, uint64_t sample, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     tokmap_status status = check_fork(s, err);
@@ -405,22 +406,22 @@ static tokmap_status move(tokmap_cuda *s, const uint8_t *state, uint64_t sample,
     return status;
 }
 
-tokmap_status tokmap_cuda_restore(tokmap_cuda *s, const uint8_t state[TOKMAP_STATE_BYTES],
-                                  tokmap_error *err)
+tokmap_status tokmap_stage_restore(tokmap_stage *s, const uint8_t state[TOKMAP_STATE_BYTES],
+                                   tokmap_error *err)
 {
     return move(s, state, 0, err);
 }
 
-tokmap_status tokmap_cuda_seek(tokmap_cuda *s, uint64_t sample, tokmap_error *err)
+tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *err)
 {
     return move(s, NULL, sample, err);
 }
 
 /* ---- Of itself ---- */
 
-void tokmap_cuda_get_info(const tokmap_cuda *stage, tokmap_cuda_info *info)
+void tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info *info)
 {
-    tokmap_cuda *s = (tokmap_cuda *)(uintptr_t)stage; /* for its mutex */
+    tokmap_stage *s = (tokmap_stage *)(uintptr_t)stage; /* for its mutex */
     if (info->struct_size <= sizeof info->struct_size)
         return;
     if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
@@ -429,26 +430,26 @@ void tokmap_cuda_get_info(const tokmap_cuda *stage, tokmap_cuda_info *info)
         return;
     }
     tokmap_i_mutex_lock(&s->mutex);
-    const tokmap_cuda_info full = {.struct_size = info->struct_size,
-                                   .device = s->options.device,
-                                   .pinned = s->pinned,
-                                   .n_slots = s->options.n_slots,
-                                   .n_host_slots = s->options.n_host_slots,
-                                   .n_rows = s->shape.n_rows,
-                                   .sequence_length = s->shape.length,
-                                   .max_documents = s->options.max_documents,
-                                   .device_bytes = s->device_bytes,
-                                   .host_bytes = s->host_bytes,
-                                   .n_batches = s->n_batches,
-                                   .n_tokens = s->n_tokens,
-                                   .bytes_moved = s->bytes_moved,
-                                   .n_waits = s->n_waits,
-                                   .ns_waited = s->ns_waited,
-                                   .wait_p50_ns = tokmap_i_latency_percentile(&s->waits, 500),
-                                   .wait_p99_ns = tokmap_i_latency_percentile(&s->waits, 990),
-                                   .wait_p999_ns = tokmap_i_latency_percentile(&s->waits, 999),
-                                   .wait_max_ns = s->waits.max_ns,
-                                   .n_late = s->n_late};
+    const tokmap_stage_info full = {.struct_size = info->struct_size,
+                                    .device = s->options.device,
+                                    .pinned = s->pinned,
+                                    .n_slots = s->options.n_slots,
+                                    .n_host_slots = s->options.n_host_slots,
+                                    .n_rows = s->shape.n_rows,
+                                    .sequence_length = s->shape.length,
+                                    .max_documents = s->options.max_documents,
+                                    .device_bytes = s->device_bytes,
+                                    .host_bytes = s->host_bytes,
+                                    .n_batches = s->n_batches,
+                                    .n_tokens = s->n_tokens,
+                                    .bytes_moved = s->bytes_moved,
+                                    .n_waits = s->n_waits,
+                                    .ns_waited = s->ns_waited,
+                                    .wait_p50_ns = tokmap_i_latency_percentile(&s->waits, 500),
+                                    .wait_p99_ns = tokmap_i_latency_percentile(&s->waits, 990),
+                                    .wait_p999_ns = tokmap_i_latency_percentile(&s->waits, 999),
+                                    .wait_max_ns = s->waits.max_ns,
+                                    .n_late = s->n_late};
     tokmap_i_mutex_unlock(&s->mutex);
     memcpy(info, &full, MIN(info->struct_size, sizeof full));
 }

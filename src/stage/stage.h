@@ -1,4 +1,4 @@
-/* staging_cuda.h - an open stage, for the files of the library that work on one.
+/* stage.h - an open stage, for the files of the library that work on one.
  *
  * A batch goes through a host slot and a device slot:
  *
@@ -12,8 +12,8 @@
  * Batches are counted from 0 at open, seek and restore. The mutex guards everything below it. Calls
  * of the driver that may take their time are made without it: slots are then in the hands of who
  * fills or queues them, or who hands them out, of whom there is one each. */
-#ifndef TOKMAP_STAGING_CUDA_H
-#define TOKMAP_STAGING_CUDA_H
+#ifndef TOKMAP_I_STAGE_H
+#define TOKMAP_I_STAGE_H
 
 #include "stage/crew.h"
 #include "stage/driver.h"
@@ -21,7 +21,7 @@
 #include "loader/loader.h"
 #include "system/platform_thread.h"
 #include "stage/slot_image.h"
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 
 enum {
     TOKMAP_I_STAGE_MAX_SLOTS = 64,
@@ -75,9 +75,9 @@ typedef struct tokmap_i_device_slot {
     uint64_t freed; /* when, in the order of such moments */
 } tokmap_i_device_slot;
 
-struct tokmap_cuda {
+struct tokmap_stage {
     tokmap_i_fork_mark fork_mark;
-    tokmap_cuda_options options; /* with the defaults filled in */
+    tokmap_stage_options options; /* with the defaults filled in */
     tokmap_loader *loader;
     tokmap_row *rows; /* of a batch; with `edit`, as they were and as they are then */
     uint8_t *tokens;  /* of these, for `edit`; or NULL */
@@ -125,61 +125,61 @@ typedef struct tokmap_i_visit {
     int capture_mode;
 } tokmap_i_visit;
 
-/* ---- staging_cuda_open.c ---- */
+/* ---- open.c ---- */
 
-/* tokmap_cuda_open; driver: the one to use for devices, or NULL for that of the machine. */
-tokmap_status tokmap_i_stage_open(tokmap_cuda **out, const tokmap_cuda_options *options,
+/* tokmap_stage_open; driver: the one to use for devices, or NULL for that of the machine. */
+tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
                                   const tokmap_i_driver *driver, tokmap_error *err);
 
 /* Gives back everything; no tensor is left. */
-void tokmap_i_stage_free(tokmap_cuda *s);
+void tokmap_i_stage_free(tokmap_stage *s);
 
-/* ---- staging_cuda.c ---- */
+/* ---- stage.c ---- */
 
 /* What all calls with a stream begin with; afterwards the thread is in the stage's context. */
-tokmap_status tokmap_i_stage_begin_call(tokmap_cuda *s, const tokmap_cuda_batch *batch,
+tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batch *batch,
                                         tokmap_i_stream stream, tokmap_i_visit *visit,
                                         tokmap_error *err);
 /* With the mutex held: the slot of a batch that the caller or tensors have, or NULL. */
-tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_cuda *s, uint64_t id);
+tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id);
 /* With the mutex held: the slot is free if nobody has it any more, and all streams were asked. */
-void tokmap_i_stage_drop(tokmap_cuda *s, tokmap_i_device_slot *d);
+void tokmap_i_stage_drop(tokmap_stage *s, tokmap_i_device_slot *d);
 
-/* ---- staging_cuda_dlpack.c ---- */
+/* ---- dlpack.c ---- */
 
 /* With the mutex held and in the context: slots whose last tensor was deleted at a bad moment. */
-void tokmap_i_stage_take_back(tokmap_cuda *s);
+void tokmap_i_stage_take_back(tokmap_stage *s);
 
-/* ---- staging_cuda_queue.c: what the driver is asked for ---- */
+/* ---- queue.c: what the driver is asked for ---- */
 
-int tokmap_i_stage_enter(const tokmap_cuda *s, tokmap_i_visit *v);
-void tokmap_i_stage_leave(const tokmap_cuda *s, const tokmap_i_visit *v);
+int tokmap_i_stage_enter(const tokmap_stage *s, tokmap_i_visit *v);
+void tokmap_i_stage_leave(const tokmap_stage *s, const tokmap_i_visit *v);
 
 /* Queues the next batch, or loses the device. The mutex is held at the call and at its end, but not
  * between: a copy or a launch may take its time. False: there is nothing to queue, no slot for it,
  * or somebody else is at it; then the mutex was held all the time. */
-bool tokmap_i_stage_queue_one(tokmap_cuda *s);
+bool tokmap_i_stage_queue_one(tokmap_stage *s);
 /* Without the mutex: lets the stream wait for the slot. `outputs`: makes them once more, at these
  * addresses; or NULL. */
-tokmap_status tokmap_i_stage_hand_over(tokmap_cuda *s, tokmap_i_device_slot *d,
+tokmap_status tokmap_i_stage_hand_over(tokmap_stage *s, tokmap_i_device_slot *d,
                                        tokmap_i_stream stream, const tokmap_i_address *outputs,
                                        tokmap_error *err);
 /* What the driver says of an error. */
-tokmap_status tokmap_i_stage_fail(const tokmap_cuda *s, int error, const char *what,
+tokmap_status tokmap_i_stage_fail(const tokmap_stage *s, int error, const char *what,
                                   tokmap_error *err);
 /* With the mutex held: a line for `log`. */
-void tokmap_i_stage_note(tokmap_cuda *s, const char *format, ...)
+void tokmap_i_stage_note(tokmap_stage *s, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Without it: `log` gets the lines that it has not had yet. */
-void tokmap_i_stage_tell(tokmap_cuda *s);
+void tokmap_i_stage_tell(tokmap_stage *s);
 
-/* ---- staging_cuda_fill.c: rows into host slots ---- */
+/* ---- fill.c: rows into host slots ---- */
 
 /* With the mutex held. */
-bool tokmap_i_stage_can_fill(const tokmap_cuda *s);
+bool tokmap_i_stage_can_fill(const tokmap_stage *s);
 /* Fills the next host slot; the mutex is held at the call and at its end, and not between. */
-void tokmap_i_stage_fill_one(tokmap_cuda *s);
+void tokmap_i_stage_fill_one(tokmap_stage *s);
 /* What the stage's thread does. */
 void *tokmap_i_stage_live(void *stage);
 
-#endif /* TOKMAP_STAGING_CUDA_H */
+#endif /* TOKMAP_I_STAGE_H */

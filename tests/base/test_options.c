@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "support/check.h"
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 #include "tokmap_writer.h"
 
 enum {
@@ -31,8 +31,8 @@ static tokmap_status open_loader(const void *options, tokmap_error *err)
 
 static tokmap_status open_stage(const void *options, tokmap_error *err)
 {
-    tokmap_cuda *s;
-    return tokmap_cuda_open(&s, options, err);
+    tokmap_stage *s;
+    return tokmap_stage_open(&s, options, err);
 }
 
 static tokmap_status gather(const void *options, tokmap_error *err)
@@ -61,7 +61,7 @@ static const call calls[] = {
     {WITH_RESERVED(tokmap_adopt_options), adopt},
     {WITH_RESERVED(tokmap_loader_options), open_loader},
     {WITH_RESERVED(tokmap_gather_options), gather},
-    {WITH_RESERVED(tokmap_cuda_options), open_stage},
+    {WITH_RESERVED(tokmap_stage_options), open_stage},
     {"tokmap_verify_options", sizeof(tokmap_verify_options), 0, verify},
 };
 
@@ -132,6 +132,6 @@ TEST(no_options_end_with_padding)
     CHECK_EQ(ENDS_AT(tokmap_adopt_options, reserved), sizeof(tokmap_adopt_options));
     CHECK_EQ(ENDS_AT(tokmap_loader_options, reserved), sizeof(tokmap_loader_options));
     CHECK_EQ(ENDS_AT(tokmap_gather_options, labels), sizeof(tokmap_gather_options));
-    CHECK_EQ(ENDS_AT(tokmap_cuda_options, reserved), sizeof(tokmap_cuda_options));
+    CHECK_EQ(ENDS_AT(tokmap_stage_options, reserved), sizeof(tokmap_stage_options));
     CHECK_EQ(ENDS_AT(tokmap_verify_options, on_damage), sizeof(tokmap_verify_options));
 }

@@ -64,7 +64,7 @@ static tokmap_loader *open_loader(const tokmap_dataset *ds)
                                            .n_sources = 1,
                                            .sequence_length = LENGTH,
                                            .batch_rows = ROWS,
-                                           .random_phase = 1,
+                                           .random_offset = 1,
                                            .seed = 3};
     tokmap_loader *l;
     require(tokmap_loader_open(&l, &options, NULL) == TOKMAP_OK);

@@ -66,14 +66,14 @@ static void close_shapes(void)
 
 typedef struct variant {
     tokmap_windows windows;
-    int random_phase;
+    int random_offset;
     uint32_t n_sources; /* 1: a and b are one source; 2: and c is another */
     uint32_t length, block, group;
 } variant;
 
 static const variant variants[] = {
     {.n_sources = 1, .length = 64, .block = 16, .group = 4},
-    {.n_sources = 1, .length = 64, .block = 16, .group = 4, .random_phase = 1},
+    {.n_sources = 1, .length = 64, .block = 16, .group = 4, .random_offset = 1},
     {.n_sources = 1, .length = 64, .block = 16, .group = 4, .windows = 1},
     {.n_sources = 2, .length = 50, .block = 10, .group = 3},
     {.n_sources = 2, .length = 33, .block = 7, .group = 5, .windows = 1},
@@ -97,7 +97,7 @@ static tokmap_loader *open_variant(const variant *v)
                                      .seed = 5,
                                      .shuffle = TOKMAP_SHUFFLE_BLOCK,
                                      .windows = v->windows,
-                                     .random_phase = v->random_phase,
+                                     .random_offset = v->random_offset,
                                      .block_windows = v->block,
                                      .group_blocks = v->group,
                                      .io = TOKMAP_IO_MAP};

@@ -6,7 +6,7 @@
 
 #include "support/check.h"
 #include "dataset/index_cache.h"
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 #include "tokmap_writer.h"
 
 enum {
@@ -244,35 +244,37 @@ TEST(a_loader_in_the_map_raises_the_signal_that_the_manual_names)
 
 /* ---- Stages ---- */
 
-static tokmap_cuda *open_stage(tokmap_loader *l, const way *w, int32_t no_thread)
+static tokmap_stage *open_stage(tokmap_loader *l, const way *w, int32_t no_thread)
 {
-    const uint32_t documents = w->row_parts ? TOKMAP_CUDA_CU_SEQLENS | TOKMAP_CUDA_DOCUMENT_IDS : 0;
-    const tokmap_cuda_options o = {.struct_size = sizeof o,
-                                   .loader = l,
-                                   .device = TOKMAP_CUDA_HOST,
-                                   .outputs = TOKMAP_CUDA_INPUTS | TOKMAP_CUDA_LABELS | documents,
-                                   .n_slots = 2,
-                                   .n_host_slots = 2,
-                                   .no_thread = no_thread};
-    tokmap_cuda *s = NULL;
+    const uint32_t documents =
+        w->row_parts ? TOKMAP_STAGE_CU_SEQLENS | TOKMAP_STAGE_DOCUMENT_IDS : 0;
+    const tokmap_stage_options o = {.struct_size = sizeof o,
+                                    .loader = l,
+                                    .device = TOKMAP_STAGE_HOST,
+                                    .outputs =
+                                        TOKMAP_STAGE_INPUTS | TOKMAP_STAGE_LABELS | documents,
+                                    .n_slots = 2,
+                                    .n_host_slots = 2,
+                                    .no_thread = no_thread};
+    tokmap_stage *s = NULL;
     tokmap_error err;
-    if (tokmap_cuda_open(&s, &o, &err))
+    if (tokmap_stage_open(&s, &o, &err))
         CHECK_FAIL("%s", err.text);
     return s;
 }
 
-static tokmap_status next_batch(tokmap_cuda *s, tokmap_cuda_batch *b, tokmap_error *err)
+static tokmap_status next_batch(tokmap_stage *s, tokmap_stage_batch *b, tokmap_error *err)
 {
-    *b = (tokmap_cuda_batch){.struct_size = sizeof *b};
-    const tokmap_status status = tokmap_cuda_next(s, b, NULL, err);
-    return status ? status : tokmap_cuda_release(s, b, NULL, err);
+    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
+    const tokmap_status status = tokmap_stage_next(s, b, NULL, err);
+    return status ? status : tokmap_stage_release(s, b, NULL, err);
 }
 
 static void cut_under_stage(const way *w, size_t n_left, int32_t no_thread)
 {
     tokmap_loader *l = open_loader(w);
-    tokmap_cuda *s = open_stage(l, w, no_thread);
-    tokmap_cuda_batch b;
+    tokmap_stage *s = open_stage(l, w, no_thread);
+    tokmap_stage_batch b;
     tokmap_error err = {0};
     CHECK_INT(next_batch(s, &b, &err), TOKMAP_OK);
     cut_index(n_left);
@@ -280,13 +282,13 @@ static void cut_under_stage(const way *w, size_t n_left, int32_t no_thread)
     for (int i = 0; i < N_STEPS && !status; i++)
         status = next_batch(s, &b, &err);
     check_error(status, &err, n_left);
-    const uint64_t position = tokmap_cuda_position(s);
+    const uint64_t position = tokmap_stage_position(s);
     check_error(next_batch(s, &b, &err), &err, n_left);
-    CHECK_EQ(tokmap_cuda_position(s), position);
+    CHECK_EQ(tokmap_stage_position(s), position);
     mend_index();
     for (int i = 0; i < 50; i++)
         CHECK_INT(next_batch(s, &b, &err), TOKMAP_OK);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     check_rows(l, w, 3);
     tokmap_loader_close(l);
 }

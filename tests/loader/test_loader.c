@@ -39,7 +39,7 @@ static void close_all(void)
 typedef struct setup {
     const tokmap_dataset *of_a[2], *of_b[1];
     tokmap_loader_source sources[2];
-    tokmap_loader_stage stages[1];
+    tokmap_loader_phase phases[1];
     double later[2];
     tokmap_loader_options options;
 } setup;
@@ -49,7 +49,7 @@ static const corpus_shape *shape_of(const tokmap_row *row)
     return row->source == 1 ? &second : row->dataset == 0 ? &first : &third;
 }
 
-/* One source, or two and a stage. */
+/* One source, or two and a phase. */
 static void set_up(setup *s, uint32_t n_sources)
 {
     memset(s, 0, sizeof *s);
@@ -60,12 +60,12 @@ static void set_up(setup *s, uint32_t n_sources)
     s->sources[1] = (tokmap_loader_source){.datasets = s->of_b, .n_datasets = 1, .weight = 0.3};
     s->later[0] = 1;
     s->later[1] = 2;
-    s->stages[0] = (tokmap_loader_stage){101, s->later};
+    s->phases[0] = (tokmap_loader_phase){101, s->later};
     s->options = (tokmap_loader_options){.struct_size = sizeof s->options,
                                          .sources = s->sources,
                                          .n_sources = n_sources,
-                                         .stages = s->stages,
-                                         .n_stages = n_sources - 1,
+                                         .phases = s->phases,
+                                         .n_phases = n_sources - 1,
                                          .sequence_length = LENGTH,
                                          .batch_rows = 1,
                                          .seed = 42};
@@ -86,7 +86,7 @@ static void set_mode(tokmap_loader_options *o, int mode)
         o->group_blocks = 3;
     }
     if (mode >= 3 && mode < 6)
-        o->random_phase = 1;
+        o->random_offset = 1;
     if (mode >= 6)
         o->windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT;
 }
@@ -265,7 +265,7 @@ TEST(going_on_seeking_and_other_batches_find_the_same_samples)
     close_all();
 }
 
-TEST(sources_get_their_shares_in_every_stage)
+TEST(sources_get_their_shares_in_every_phase)
 {
     setup s;
     tokmap_error err;
@@ -321,7 +321,7 @@ TEST(seeds_epochs_and_copies_of_a_source_have_orders_of_their_own)
 
     set_up(&s, 2);
     s.sources[1] = s.sources[0];
-    s.options.n_stages = 0;
+    s.options.n_phases = 0;
     l = corpus_open_loader(&s.options);
     uint64_t same_copy = 0;
     for (uint64_t g = 0; g < 2 * n; g += 2) { /* they take turns */

@@ -1,4 +1,4 @@
-/* test_loader_many - loaders of many sources and many stages: what open costs, in instructions and
+/* test_loader_many - loaders of many sources and many phases: what open costs, in instructions and
  * in memory. */
 #include <malloc.h>
 #include <unistd.h>
@@ -7,14 +7,14 @@
 
 enum {
     MAX_SOURCES = 4096,
-    MAX_STAGES = 100
+    MAX_PHASES = 100
 };
 
 static corpus_shape corpus = {.name = "many", .n_tokens = 500, .token_bytes = 2};
 static const tokmap_dataset *dataset;
 static tokmap_loader_source sources[MAX_SOURCES];
-static tokmap_loader_stage stages[MAX_STAGES];
-static double weights[MAX_STAGES][3];
+static tokmap_loader_phase phases[MAX_PHASES];
+static double weights[MAX_PHASES][3];
 
 static tokmap_loader_options options_for(size_t n_sources)
 {
@@ -77,17 +77,17 @@ TEST(resident_bytes_are_what_open_allocates)
     o.row_parts = TOKMAP_ROW_DOCUMENTS;
     check_bytes(&o, 100000);
     o = options_for(3);
-    o.stages = stages;
-    o.n_stages = MAX_STAGES;
-    for (size_t i = 0; i < MAX_STAGES; i++) {
+    o.phases = phases;
+    o.n_phases = MAX_PHASES;
+    for (size_t i = 0; i < MAX_PHASES; i++) {
         weights[i][0] = 1 + 1 / ((double)i + 0.37);
         weights[i][1] = 1 + (double)i / 7;
         weights[i][2] = 300 / (1000.0 - (double)i);
-        stages[i] = (tokmap_loader_stage){1000 * (i + 1), weights[i]};
+        phases[i] = (tokmap_loader_phase){1000 * (i + 1), weights[i]};
     }
     check_bytes(&o, 11000000);
-    for (size_t i = 0; i < MAX_STAGES; i++)
-        stages[i].weights = weights[i % 2];
+    for (size_t i = 0; i < MAX_PHASES; i++)
+        phases[i].weights = weights[i % 2];
     check_bytes(&o, 250000);
     corpus_close(&corpus);
 }

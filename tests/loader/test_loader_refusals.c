@@ -14,7 +14,7 @@ static corpus_shape tiny = {.name = "tiny", .n_tokens = 3, .token_bytes = 2};
 static const tokmap_dataset *of_narrow[2];
 static tokmap_loader_source sources[2];
 static double weights[2];
-static tokmap_loader_stage stages[2];
+static tokmap_loader_phase phases[2];
 
 static tokmap_loader_options good(void)
 {
@@ -23,13 +23,13 @@ static tokmap_loader_options good(void)
     sources[0] = (tokmap_loader_source){.datasets = of_narrow, .n_datasets = 1, .weight = 1};
     sources[1] = sources[0];
     weights[0] = weights[1] = 1;
-    stages[0] = (tokmap_loader_stage){10, weights};
-    stages[1] = (tokmap_loader_stage){20, weights};
+    phases[0] = (tokmap_loader_phase){10, weights};
+    phases[1] = (tokmap_loader_phase){20, weights};
     return (tokmap_loader_options){.struct_size = sizeof(tokmap_loader_options),
                                    .sources = sources,
                                    .n_sources = 2,
-                                   .stages = stages,
-                                   .n_stages = 2,
+                                   .phases = phases,
+                                   .n_phases = 2,
                                    .sequence_length = 16,
                                    .batch_rows = 4,
                                    .n_ranks = 2};
@@ -82,7 +82,7 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.n_sources = 0, TOKMAP_ERR_ARGUMENT, "0 sources");
     REFUSED(o.sources = NULL, TOKMAP_ERR_ARGUMENT, "0 sources");
     REFUSED(o.n_sources = 65536, TOKMAP_ERR_ARGUMENT, "65536 sources");
-    REFUSED(o.stages = NULL, TOKMAP_ERR_ARGUMENT, "stages");
+    REFUSED(o.phases = NULL, TOKMAP_ERR_ARGUMENT, "phases");
     REFUSED(o.sequence_length = 0, TOKMAP_ERR_ARGUMENT, "sequence_length");
     REFUSED(o.sequence_length = (1 << 24) + 1, TOKMAP_ERR_ARGUMENT, "sequence_length");
     REFUSED(o.batch_rows = 0, TOKMAP_ERR_ARGUMENT, "batch_rows");
@@ -98,9 +98,9 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(o.look_ahead = 1025, TOKMAP_ERR_ARGUMENT, "look_ahead");
     REFUSED(o.drop_behind = 2, TOKMAP_ERR_ARGUMENT, "drop_behind");
     REFUSED(o.windows = (tokmap_windows)2, TOKMAP_ERR_ARGUMENT, "windows is 2");
-    REFUSED(o.random_phase = 2, TOKMAP_ERR_ARGUMENT, "random_phase is 2");
-    REFUSED((o.random_phase = 1, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT), TOKMAP_ERR_ARGUMENT,
-            "random_phase");
+    REFUSED(o.random_offset = 2, TOKMAP_ERR_ARGUMENT, "random_offset is 2");
+    REFUSED((o.random_offset = 1, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT), TOKMAP_ERR_ARGUMENT,
+            "random_offset");
     REFUSED(o.row_parts = 16, TOKMAP_ERR_ARGUMENT, "row_parts");
     REFUSED(sources[1].n_datasets = 0, TOKMAP_ERR_ARGUMENT, "source 1 has 0 datasets");
     REFUSED((of_narrow[1] = NULL, sources[0].n_datasets = 2), TOKMAP_ERR_ARGUMENT, "is NULL");
@@ -112,11 +112,11 @@ TEST(options_that_break_a_rule_are_refused)
             "the weights from sample 0 on: source 1 has weight 1e-07, less than the smallest "
             "share, which is 1 of 1048576 samples: give it 9.54e-07 or more, or 0 to leave it out");
     REFUSED(weights[0] = 1e-9, TOKMAP_ERR_ARGUMENT, "from sample 10 on: source 0 has weight 1e-09");
-    REFUSED(stages[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "stage 1");
-    REFUSED(stages[0].first_sample = 0, TOKMAP_ERR_ARGUMENT, "stage 0");
-    REFUSED(stages[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "must be above 10");
-    REFUSED(stages[1].first_sample = 1ull << 62, TOKMAP_ERR_ARGUMENT, "below 2^62");
-    REFUSED(stages[1].weights = NULL, TOKMAP_ERR_ARGUMENT, "stage 1: weights is NULL");
+    REFUSED(phases[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "phase 1");
+    REFUSED(phases[0].first_sample = 0, TOKMAP_ERR_ARGUMENT, "phase 0");
+    REFUSED(phases[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "must be above 10");
+    REFUSED(phases[1].first_sample = 1ull << 62, TOKMAP_ERR_ARGUMENT, "below 2^62");
+    REFUSED(phases[1].weights = NULL, TOKMAP_ERR_ARGUMENT, "phase 1: weights is NULL");
     REFUSED(weights[1] = 1.0 / 0.0, TOKMAP_ERR_ARGUMENT, "weights");
     close_all();
 }
@@ -167,17 +167,17 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
     const tokmap_dataset *of_wide[] = {wide.ds};
     STATE_REFUSED(sources[1].datasets = of_wide, "other data");
-    STATE_REFUSED((o.n_sources = 1, o.n_stages = 0), "2 sources there, 1 here");
+    STATE_REFUSED((o.n_sources = 1, o.n_phases = 0), "2 sources there, 1 here");
     STATE_REFUSED(o.sequence_length = 17, "sequence length 16, this loader has 17");
     STATE_REFUSED(o.seed = 5, "seed 0, this loader has 5");
     STATE_REFUSED(o.shuffle = TOKMAP_SHUFFLE_NONE, "shuffle");
     STATE_REFUSED(o.shuffle = TOKMAP_SHUFFLE_BLOCK, "shuffle");
-    STATE_REFUSED(o.random_phase = 1, "phases");
+    STATE_REFUSED(o.random_offset = 1, "offsets");
     STATE_REFUSED(o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT, "windows");
     STATE_REFUSED(sources[1].weight = 2, "weights");
     STATE_REFUSED(weights[1] = 2, "weights");
-    STATE_REFUSED(o.n_stages = 1, "stages");
-    STATE_REFUSED(stages[1].first_sample = 21, "stages");
+    STATE_REFUSED(o.n_phases = 1, "phases");
+    STATE_REFUSED(phases[1].first_sample = 21, "phases");
     STATE_REFUSED(sources[1].max_epochs = 9, "max_epochs");
     fine = good();
     for (int bit = 0; bit < 8 * TOKMAP_STATE_BYTES; bit++) {
@@ -323,7 +323,7 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
     for (int of_large = 0; of_large < 2; of_large++) {
         tokmap_loader_options o = good();
         o.n_sources = o.batch_rows = 1;
-        o.n_stages = 0;
+        o.n_phases = 0;
         if (of_large)
             of_narrow[0] = large.ds;
         tokmap_loader *l = corpus_open_loader(&o);
@@ -408,7 +408,7 @@ TEST(a_damaged_document_index_is_an_error_wherever_it_is)
             tokmap_error err;
             sources[0].datasets = of_ones;
             o.n_sources = 1;
-            o.n_stages = 0;
+            o.n_phases = 0;
             o.sequence_length = 100;
             o.shuffle = TOKMAP_SHUFFLE_NONE;
             o.n_ranks = 1;

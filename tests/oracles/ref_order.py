@@ -2,7 +2,7 @@
 compare the library with. Plain and slow; standard library only.
 
     sources = [Source([dataset_id], [n_tokens]), ...]
-    order = Order(sources, [Stage(0, quotas_of(weights))], sequence_length=4096, seed=1)
+    order = Order(sources, [Phase(0, quotas_of(weights))], sequence_length=4096, seed=1)
     sample = order.sample(g)
 """
 
@@ -143,7 +143,7 @@ class Row(namedtuple("Row", "dataset first n_inputs n_tokens")):
 
 
 class ConcatWindows:
-    """Of datasets of so many tokens. With keys, those of the source, phases are random."""
+    """Of datasets of so many tokens. With keys, those of the source, offsets are random."""
 
     def __init__(self, sizes, sequence_length, keys=None):
         self.sizes, self.length, self.keys = sizes, sequence_length, keys
@@ -151,7 +151,7 @@ class ConcatWindows:
         self.ends = list(itertools.accumulate(counts))
         self.n = self.ends[-1]
 
-    def phase(self, epoch, dataset):
+    def offset(self, epoch, dataset):
         if self.keys is None:
             return 0
         return self.keys(FOR_PHASE, epoch, dataset) * self.length >> 64
@@ -159,7 +159,7 @@ class ConcatWindows:
     def row(self, epoch, w):
         d = bisect_right(self.ends, w)
         within = w - (self.ends[d - 1] if d > 0 else 0)
-        first = self.phase(epoch, d) + within * self.length
+        first = self.offset(epoch, d) + within * self.length
         return Row(d, first, self.length, self.sizes[d])
 
 
@@ -246,7 +246,7 @@ def slots_of(quotas):
     return slots
 
 
-class Stage:
+class Phase:
     """From sample `first` on, with quotas; its slots are those of one period."""
 
     def __init__(self, first, quotas):
@@ -264,57 +264,57 @@ class Stage:
         return periods * self.quotas[k] + bisect_left(self.slots_of_source[k], slot)
 
     def place(self, k, j):
-        """At which sample of the stage the one of source k with number j stands."""
+        """At which sample of the phase the one of source k with number j stands."""
         periods, number = divmod(j, self.quotas[k])
         return periods * self.period + self.slots_of_source[k][number]
 
 
 class Mixture:
-    """Stages, and for each source its number of windows N and its largest number of epochs E, 0
+    """Phases, and for each source its number of windows N and its largest number of epochs E, 0
     for none. `end` is the sample that the order ends before, or None; it would be of
     `ending_source`."""
 
-    def __init__(self, stages, n_windows, epochs):
-        firsts = [stage.first for stage in stages]
+    def __init__(self, phases, n_windows, epochs):
+        firsts = [phase.first for phase in phases]
         if firsts[0] != 0 or any(a >= b for a, b in zip(firsts, firsts[1:])):
-            raise ValueError("stages begin at %s" % firsts)
-        self.stages, self.firsts, self.n_windows, self.epochs = stages, firsts, n_windows, epochs
+            raise ValueError("phases begin at %s" % firsts)
+        self.phases, self.firsts, self.n_windows, self.epochs = phases, firsts, n_windows, epochs
         self.bases = [[0] * len(n_windows)]
-        for stage, behind in zip(stages, stages[1:]):
-            length = behind.first - stage.first
+        for phase, behind in zip(phases, phases[1:]):
+            length = behind.first - phase.first
             base = self.bases[-1]
-            self.bases.append([n + stage.count(k, length) for k, n in enumerate(base)])
+            self.bases.append([n + phase.count(k, length) for k, n in enumerate(base)])
         self.end, self.ending_source = self.find_end()
 
     def find_end(self):
         """(end, the source that has given all), or (None, None)."""
-        for i, (stage, base) in enumerate(zip(self.stages, self.bases)):
+        for i, (phase, base) in enumerate(zip(self.phases, self.bases)):
             ends = [
-                (stage.first + stage.place(k, e * n - base[k]), k)
+                (phase.first + phase.place(k, e * n - base[k]), k)
                 for k, (e, n) in enumerate(zip(self.epochs, self.n_windows))
-                if e > 0 and stage.quotas[k] > 0
+                if e > 0 and phase.quotas[k] > 0
             ]
-            if ends and (i + 1 == len(self.stages) or min(ends)[0] < self.firsts[i + 1]):
+            if ends and (i + 1 == len(self.phases) or min(ends)[0] < self.firsts[i + 1]):
                 return min(ends)
         return None, None
 
     def counts(self, g):
         """Samples of each source before sample g."""
         i = bisect_right(self.firsts, g) - 1
-        stage = self.stages[i]
-        return [n + stage.count(k, g - stage.first) for k, n in enumerate(self.bases[i])]
+        phase = self.phases[i]
+        return [n + phase.count(k, g - phase.first) for k, n in enumerate(self.bases[i])]
 
     def sample(self, g):
         """(source, epoch, x) of sample g, which is before the end."""
         i = bisect_right(self.firsts, g) - 1
-        stage = self.stages[i]
-        periods, slot = divmod(g - stage.first, stage.period)
-        k = stage.slots[slot]
-        j = self.bases[i][k] + periods * stage.quotas[k] + stage.earlier[slot]
+        phase = self.phases[i]
+        periods, slot = divmod(g - phase.first, phase.period)
+        k = phase.slots[slot]
+        j = self.bases[i][k] + periods * phase.quotas[k] + phase.earlier[slot]
         return k, j // self.n_windows[k], j % self.n_windows[k]
 
     def hash(self):
-        numbers = [v for stage in self.stages for v in (stage.first, *stage.quotas)]
+        numbers = [v for phase in self.phases for v in (phase.first, *phase.quotas)]
         return hash_of(numbers + self.epochs)
 
 
@@ -419,11 +419,11 @@ class Sample(namedtuple("Sample", "source epoch x window row")):
 
 
 class Order:
-    def __init__(self, sources, stages, sequence_length, seed, **options):
-        """options: windows, phases, shuffle, block, group."""
+    def __init__(self, sources, phases, sequence_length, seed, **options):
+        """options: windows, random_offset, shuffle, block, group."""
         self.sources, self.length, self.seed = sources, sequence_length, seed
         self.kind = options.get("windows", "concat")
-        self.phases = options.get("phases", False)
+        self.random_offset = options.get("random_offset", False)
         self.shuffle = options.get("shuffle", "full")
         self.block, self.group = options.get("block", 0), options.get("group", 0)
         ids = [source.id for source in sources]
@@ -434,7 +434,7 @@ class Order:
             for windows, keys in zip(self.windows, self.keys)
         ]
         epochs = [source.epochs for source in sources]
-        self.mixture = Mixture(stages, [windows.n for windows in self.windows], epochs)
+        self.mixture = Mixture(phases, [windows.n for windows in self.windows], epochs)
 
     def windows_of(self, source, keys):
         if self.kind == "within-document":
@@ -442,7 +442,7 @@ class Order:
                 raise ValueError("a dataset whose borders are not known")
             windows = DocumentWindows(source.documents, self.length)
         else:
-            windows = ConcatWindows(source.sizes, self.length, keys if self.phases else None)
+            windows = ConcatWindows(source.sizes, self.length, keys if self.random_offset else None)
         if not 1 <= windows.n <= LARGEST_N:
             raise ValueError("%d windows" % windows.n)
         return windows
@@ -469,9 +469,9 @@ class Order:
             self.seed,
             next_sample,
             len(self.sources),
-            len(self.mixture.stages),
+            len(self.mixture.phases),
             hash_of(source.id for source in self.sources),
-            hash_of((windows, int(self.phases), shuffle, block, group)),
+            hash_of((windows, int(self.random_offset), shuffle, block, group)),
             self.mixture.hash(),
         )
         return data + struct.pack("<Q", xxh3_64(data))

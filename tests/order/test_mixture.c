@@ -10,7 +10,7 @@ __extension__ typedef __int128 wide;
 
 enum {
     MAX_SOURCES = 64,
-    MAX_STAGES = 8
+    MAX_PHASES = 8
 };
 
 /* ---- Quotas ---- */
@@ -196,23 +196,23 @@ TEST(rounded_quotas_are_those_of_the_rule_step_by_step)
 /* ---- Mixtures, and a plain one beside them ---- */
 
 typedef struct plain_mixture {
-    uint32_t n_sources, n_stages;
+    uint32_t n_sources, n_phases;
     tokmap_i_mixture_source sources[MAX_SOURCES];
-    uint64_t from[MAX_STAGES];
-    uint32_t quotas[MAX_STAGES][MAX_SOURCES];
+    uint64_t from[MAX_PHASES];
+    uint32_t quotas[MAX_PHASES][MAX_SOURCES];
     /* Where the walk through it stands. */
     uint64_t g, given[MAX_SOURCES];
-    uint32_t stage, slot, slots[MAX_SOURCES];
+    uint32_t phase, slot, slots[MAX_SOURCES];
 } plain_mixture;
 
 /* The source of sample g by the rule of the specification; nothing is looked up. */
 static uint32_t plain_source(plain_mixture *m)
 {
-    if (m->stage + 1 < m->n_stages && m->g == m->from[m->stage + 1]) {
-        m->stage++;
+    if (m->phase + 1 < m->n_phases && m->g == m->from[m->phase + 1]) {
+        m->phase++;
         m->slot = 0;
     }
-    const uint32_t *quotas = m->quotas[m->stage];
+    const uint32_t *quotas = m->quotas[m->phase];
     const uint64_t period = sum_of(quotas, m->n_sources);
     if (m->slot == period)
         m->slot = 0;
@@ -243,24 +243,24 @@ static tokmap_i_mixture *mixture_of(const plain_mixture *plain)
 {
     tokmap_i_mixture *m = tokmap_i_mixture_new(plain->sources, plain->n_sources);
     CHECK(m);
-    for (uint32_t i = 0; i < plain->n_stages; i++)
-        CHECK(tokmap_i_mixture_add_stage(m, plain->from[i], plain->quotas[i]));
-    CHECK_EQ(tokmap_i_mixture_n_stages(m), plain->n_stages);
+    for (uint32_t i = 0; i < plain->n_phases; i++)
+        CHECK(tokmap_i_mixture_add_phase(m, plain->from[i], plain->quotas[i]));
+    CHECK_EQ(tokmap_i_mixture_n_phases(m), plain->n_phases);
     return m;
 }
 
-/* Some sources have quotas of 0 in some stages, periods are cut in the middle. */
+/* Some sources have quotas of 0 in some phases, periods are cut in the middle. */
 static plain_mixture random_mixture(uint64_t seed)
 {
     plain_mixture m = {0};
     uint64_t random = seed << 32;
     m.n_sources = 1 + (uint32_t)(tokmap_i_mix(++random) % (seed % 4 ? 5 : MAX_SOURCES));
-    m.n_stages = 1 + (uint32_t)(tokmap_i_mix(++random) % MAX_STAGES);
+    m.n_phases = 1 + (uint32_t)(tokmap_i_mix(++random) % MAX_PHASES);
     for (uint32_t k = 0; k < m.n_sources; k++) {
         m.sources[k].n_windows = 1 + tokmap_i_mix(++random) % 40;
         m.sources[k].max_epochs = seed % 2 && tokmap_i_mix(++random) % 2 ? 1 + random % 9 : 0;
     }
-    for (uint32_t i = 0; i < m.n_stages; i++) {
+    for (uint32_t i = 0; i < m.n_phases; i++) {
         if (i > 0)
             m.from[i] = m.from[i - 1] + 1 + tokmap_i_mix(++random) % 150;
         for (uint32_t k = 0; k < m.n_sources; k++)
@@ -296,14 +296,14 @@ static bool check_walk(const tokmap_i_mixture *m, plain_mixture *plain, uint64_t
 static bool may_end(const plain_mixture *m)
 {
     for (uint32_t k = 0; k < m->n_sources; k++)
-        if (m->sources[k].max_epochs > 0 && m->quotas[m->n_stages - 1][k] > 0)
+        if (m->sources[k].max_epochs > 0 && m->quotas[m->n_phases - 1][k] > 0)
             return true;
     return false;
 }
 
 TEST(samples_counts_and_end_are_those_of_the_rule_step_by_step)
 {
-    uint32_t n_ended = 0, n_in_later_stages = 0, source = 0, which = 0;
+    uint32_t n_ended = 0, n_in_later_phases = 0, source = 0, which = 0;
     for (uint64_t seed = 0; seed < (check_long() ? 3000 : 300); seed++) {
         plain_mixture plain = random_mixture(seed);
         tokmap_i_mixture *m = mixture_of(&plain);
@@ -313,10 +313,10 @@ TEST(samples_counts_and_end_are_those_of_the_rule_step_by_step)
         CHECK(!ended || which == source);
         CHECK(ended || !may_end(&plain));
         n_ended += ended;
-        n_in_later_stages += ended && plain.stage > 0;
+        n_in_later_phases += ended && plain.phase > 0;
         tokmap_i_mixture_free(m);
     }
-    CHECK(n_ended > 50 && n_in_later_stages > 30);
+    CHECK(n_ended > 50 && n_in_later_phases > 30);
 }
 
 /* ---- Share and exactness far out ---- */
@@ -330,14 +330,14 @@ static void check_share(uint64_t n, uint64_t g, uint32_t quota, uint64_t period)
                    period);
 }
 
-static tokmap_i_mixture *single_stage(const uint32_t *quotas, uint32_t n)
+static tokmap_i_mixture *single_phase(const uint32_t *quotas, uint32_t n)
 {
     tokmap_i_mixture_source *sources = calloc(n, sizeof *sources);
     for (uint32_t k = 0; k < n; k++)
         sources[k].n_windows = TOKMAP_I_MIXTURE_PERIOD;
     tokmap_i_mixture *m = tokmap_i_mixture_new(sources, n);
     free(sources);
-    CHECK(m && tokmap_i_mixture_add_stage(m, 0, quotas));
+    CHECK(m && tokmap_i_mixture_add_phase(m, 0, quotas));
     return m;
 }
 
@@ -345,7 +345,7 @@ static tokmap_i_mixture *single_stage(const uint32_t *quotas, uint32_t n)
  * there is looking at every prefix. */
 static void check_period(const uint32_t *quotas, uint32_t n)
 {
-    tokmap_i_mixture *m = single_stage(quotas, n);
+    tokmap_i_mixture *m = single_phase(quotas, n);
     const uint64_t period = sum_of(quotas, n);
     uint32_t *given = calloc(n, sizeof *given);
     tokmap_i_mixture_sample s;
@@ -363,7 +363,7 @@ static void check_period(const uint32_t *quotas, uint32_t n)
 
 static void check_far(const uint32_t *quotas, uint32_t n, int n_points)
 {
-    tokmap_i_mixture *m = single_stage(quotas, n);
+    tokmap_i_mixture *m = single_phase(quotas, n);
     const uint64_t period = sum_of(quotas, n);
     uint64_t *counts = calloc(n, sizeof *counts), *next = calloc(n, sizeof *next);
     for (int i = 0; i < n_points; i++) {
@@ -435,13 +435,13 @@ TEST(a_mixture_ends_where_a_source_has_no_epochs_left)
 {
     tokmap_i_mixture *m =
         two_sources((tokmap_i_mixture_source){10, 2}, (tokmap_i_mixture_source){1000, 1});
-    CHECK(tokmap_i_mixture_add_stage(m, 0, (const uint32_t[]){0, 1}));
+    CHECK(tokmap_i_mixture_add_phase(m, 0, (const uint32_t[]){0, 1}));
     ends_at(m, 1000, 1);
-    CHECK(tokmap_i_mixture_add_stage(m, 990, (const uint32_t[]){1, 0}));
+    CHECK(tokmap_i_mixture_add_phase(m, 990, (const uint32_t[]){1, 0}));
     ends_at(m, 1010, 0);
-    CHECK(tokmap_i_mixture_add_stage(m, 1010, (const uint32_t[]){0, 1}));
+    CHECK(tokmap_i_mixture_add_phase(m, 1010, (const uint32_t[]){0, 1}));
     ends_at(m, 1020, 1);
-    CHECK(tokmap_i_mixture_add_stage(m, 1020, (const uint32_t[]){1, 1}));
+    CHECK(tokmap_i_mixture_add_phase(m, 1020, (const uint32_t[]){1, 1}));
     ends_at(m, 1020, 0);
     tokmap_i_mixture_sample sample;
     tokmap_i_mixture_at(m, 1009, &sample);
@@ -451,16 +451,16 @@ TEST(a_mixture_ends_where_a_source_has_no_epochs_left)
     tokmap_i_mixture_free(m);
 }
 
-/* The last stage alone gives the source that is limited, and the one before would have ended. */
-TEST(only_stages_that_are_reached_end_a_mixture)
+/* The last phase alone gives the source that is limited, and the one before would have ended. */
+TEST(only_phases_that_are_reached_end_a_mixture)
 {
     tokmap_i_mixture *m =
         two_sources((tokmap_i_mixture_source){5, 1}, (tokmap_i_mixture_source){5, 0});
-    CHECK(tokmap_i_mixture_add_stage(m, 0, (const uint32_t[]){1, 1}));
+    CHECK(tokmap_i_mixture_add_phase(m, 0, (const uint32_t[]){1, 1}));
     ends_at(m, 10, 0);
-    CHECK(tokmap_i_mixture_add_stage(m, 8, (const uint32_t[]){0, 1}));
+    CHECK(tokmap_i_mixture_add_phase(m, 8, (const uint32_t[]){0, 1}));
     ends_at(m, UINT64_MAX, 0);
-    CHECK(tokmap_i_mixture_add_stage(m, (uint64_t)1 << 62, (const uint32_t[]){3, 1}));
+    CHECK(tokmap_i_mixture_add_phase(m, (uint64_t)1 << 62, (const uint32_t[]){3, 1}));
     ends_at(m, ((uint64_t)1 << 62) + 1, 0);
     tokmap_i_mixture_free(m);
 }
@@ -485,7 +485,7 @@ TEST(what_ends_beyond_2_63_is_endless)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         const tokmap_i_mixture_source a = {cases[i].n_windows, cases[i].max_epochs};
         tokmap_i_mixture *m = two_sources(a, (tokmap_i_mixture_source){1, 0});
-        CHECK(tokmap_i_mixture_add_stage(m, 0, cases[i].quotas));
+        CHECK(tokmap_i_mixture_add_phase(m, 0, cases[i].quotas));
         uint32_t which;
         const uint64_t end = tokmap_i_mixture_end(m, &which);
         const uint32_t period = cases[i].quotas[0] + cases[i].quotas[1];
@@ -504,7 +504,7 @@ TEST(one_source_is_a_period_of_one)
     CHECK_EQ(quota, 1);
     const tokmap_i_mixture_source source = {1000, 0};
     tokmap_i_mixture *m = tokmap_i_mixture_new(&source, 1);
-    CHECK(m && tokmap_i_mixture_add_stage(m, 0, &quota));
+    CHECK(m && tokmap_i_mixture_add_phase(m, 0, &quota));
     tokmap_i_mixture_sample sample;
     for (uint64_t g = 1; g < (uint64_t)1 << 62; g *= 3) {
         tokmap_i_mixture_at(m, g, &sample);
@@ -516,7 +516,7 @@ TEST(one_source_is_a_period_of_one)
 
 TEST(the_hash_covers_starts_quotas_and_epochs)
 {
-    plain_mixture plain = {.n_sources = 2, .n_stages = 2, .from = {0, 50}};
+    plain_mixture plain = {.n_sources = 2, .n_phases = 2, .from = {0, 50}};
     plain.sources[0] = (tokmap_i_mixture_source){5, 0};
     plain.sources[1] = (tokmap_i_mixture_source){6, 7};
     memcpy(plain.quotas[0], (const uint32_t[]){3, 1}, 8);
@@ -534,23 +534,23 @@ TEST(periods_out_of_range_are_refused)
 {
     tokmap_i_mixture *m =
         two_sources((tokmap_i_mixture_source){5, 0}, (tokmap_i_mixture_source){5, 0});
-    CHECK(!tokmap_i_mixture_add_stage(m, 0, (const uint32_t[]){0, 0}));
-    CHECK(!tokmap_i_mixture_add_stage(m, 0, (const uint32_t[]){TOKMAP_I_MIXTURE_PERIOD, 1}));
-    CHECK(!tokmap_i_mixture_add_stage(m, 0, (const uint32_t[]){UINT32_MAX, 2}));
-    CHECK_EQ(tokmap_i_mixture_n_stages(m), 0);
-    CHECK(tokmap_i_mixture_add_stage(m, 0, (const uint32_t[]){TOKMAP_I_MIXTURE_PERIOD, 0}));
+    CHECK(!tokmap_i_mixture_add_phase(m, 0, (const uint32_t[]){0, 0}));
+    CHECK(!tokmap_i_mixture_add_phase(m, 0, (const uint32_t[]){TOKMAP_I_MIXTURE_PERIOD, 1}));
+    CHECK(!tokmap_i_mixture_add_phase(m, 0, (const uint32_t[]){UINT32_MAX, 2}));
+    CHECK_EQ(tokmap_i_mixture_n_phases(m), 0);
+    CHECK(tokmap_i_mixture_add_phase(m, 0, (const uint32_t[]){TOKMAP_I_MIXTURE_PERIOD, 0}));
     tokmap_i_mixture_free(m);
 }
 
-TEST(many_stages_are_found)
+TEST(many_phases_are_found)
 {
     const tokmap_i_mixture_source sources[] = {{1u << 30, 0}, {1u << 30, 0}};
     tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 2);
     CHECK(m);
-    for (uint32_t i = 0; i < TOKMAP_I_MIXTURE_STAGES; i++)
-        CHECK(tokmap_i_mixture_add_stage(
+    for (uint32_t i = 0; i < TOKMAP_I_MIXTURE_PHASES; i++)
+        CHECK(tokmap_i_mixture_add_phase(
             m, (uint64_t)i * 10, i % 2 ? (const uint32_t[]){1, 0} : (const uint32_t[]){0, 1}));
-    for (uint64_t g = 0; g < 10u * TOKMAP_I_MIXTURE_STAGES; g += 7) {
+    for (uint64_t g = 0; g < 10u * TOKMAP_I_MIXTURE_PHASES; g += 7) {
         tokmap_i_mixture_sample sample;
         tokmap_i_mixture_at(m, g, &sample);
         CHECK_EQ(sample.source, g / 10 % 2 ? 0 : 1);
@@ -559,8 +559,8 @@ TEST(many_stages_are_found)
     tokmap_i_mixture_free(m);
 }
 
-/* Weights of 101 stages, each other than all before. */
-TEST(a_hundred_stages_take_little_memory)
+/* Weights of 101 phases, each other than all before. */
+TEST(a_hundred_phases_take_little_memory)
 {
     const tokmap_i_mixture_source sources[] = {{1000, 0}, {1000, 0}, {1000, 0}};
     tokmap_i_mixture *m = tokmap_i_mixture_new(sources, 3);
@@ -569,13 +569,13 @@ TEST(a_hundred_stages_take_little_memory)
         const double weights[] = {1 + 1 / (i + 0.37), 1 + i / 7.0, 300 / (1000.0 - i)};
         uint32_t quotas[3];
         CHECK(quotas_of(weights, 3, quotas));
-        CHECK(tokmap_i_mixture_add_stage(m, i * 1000000ull, quotas));
+        CHECK(tokmap_i_mixture_add_phase(m, i * 1000000ull, quotas));
     }
     CHECK(tokmap_i_mixture_bytes(m) < 101 * 16384 * 6 + 20000);
     tokmap_i_mixture_free(m);
 }
 
-TEST(stages_with_the_same_quotas_share_a_table)
+TEST(phases_with_the_same_quotas_share_a_table)
 {
     const tokmap_i_mixture_source sources[] = {{1000, 0}, {1000, 0}};
     uint64_t n_bytes[2];
@@ -583,7 +583,7 @@ TEST(stages_with_the_same_quotas_share_a_table)
     CHECK(m);
     for (uint32_t i = 0; i < 1000; i++) {
         const uint32_t quotas[] = {i % 2 ? 999999 : 1, i % 2 ? 1 : 999999};
-        CHECK(tokmap_i_mixture_add_stage(m, i * 1000, quotas));
+        CHECK(tokmap_i_mixture_add_phase(m, i * 1000, quotas));
         n_bytes[i > 1] = tokmap_i_mixture_bytes(m);
     }
     CHECK(n_bytes[0] > 12000000 && n_bytes[1] < n_bytes[0] + 1000 * 100);

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 
 import ref_order
-from ref_order import Keys, Mixture, Order, Permutation, Shuffle, Source, Stage, quotas_of
+from ref_order import Keys, Mixture, Order, Permutation, Shuffle, Source, Phase, quotas_of
 from ref_protocol import call, expect, expect_equal, run_tests
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "FORMAT.md")
@@ -180,7 +180,7 @@ def test_concat():
         expect_equal(labels_of(windows, 0), expected, "labels, L %d, sizes %s" % (length, sizes))
 
 
-def test_phases():
+def test_offsets():
     rng = random.Random(5)
     n_joined = 0
     for _ in range(200):
@@ -192,14 +192,14 @@ def test_phases():
             expect_equal(len(counts), windows.n * length, "different labels")
             expect(all(n == 1 for n in counts.values()), "a label twice")
             for d, t in enumerate(sizes):
-                p = windows.phase(epoch, d)
-                expect(0 <= p < length, "phase %d" % p)
+                p = windows.offset(epoch, d)
+                expect(0 <= p < length, "offset %d" % p)
                 mine = {token for dataset, token in counts if dataset == d}
                 expect_equal(mine, {(p + 1 + i) % t for i in range(len(mine))}, "labels")
                 n_joined += p > 0 and 0 in mine
     expect(n_joined > 100, "only %d rows joined" % n_joined)
-    phases = {windows.phase(epoch, 0) for epoch in range(200)}
-    expect_equal(phases, set(range(length)), "phases of 200 epochs")
+    offsets = {windows.offset(epoch, 0) for epoch in range(200)}
+    expect_equal(offsets, set(range(length)), "offsets of 200 epochs")
     return "%d rows join end and beginning" % n_joined
 
 
@@ -307,9 +307,9 @@ def test_deviation():
             expect(worst < 1, "%s: %s from the share after %d samples" % (quotas, worst, length))
             largest = max(worst, largest)
         expect_equal(counts, quotas, "samples in a period")
-        stage = Stage(0, quotas)
+        phase = Phase(0, quotas)
         for g in (rng.randrange(10**12), rng.randrange(10**4)):
-            worst = max(abs(stage.count(k, g) - g * share) for k, share in enumerate(shares))
+            worst = max(abs(phase.count(k, g) - g * share) for k, share in enumerate(shares))
             expect(worst < 1, "%s: %s from the share after %d samples" % (quotas, worst, g))
     expect(largest > Fraction(1, 2), "the largest deviation is only %s" % largest)
     return "%d mixtures, at most %.4f from the share" % (n_mixtures, largest)
@@ -317,16 +317,16 @@ def test_deviation():
 
 def any_mixture(rng, largest_first=300):
     n_sources = rng.randint(1, 5)
-    n_stages = min(rng.choice((1, 1, 2, 3)), largest_first)
-    firsts = [0] + sorted(rng.sample(range(1, largest_first), n_stages - 1))
-    stages = []
+    n_phases = min(rng.choice((1, 1, 2, 3)), largest_first)
+    firsts = [0] + sorted(rng.sample(range(1, largest_first), n_phases - 1))
+    phases = []
     for first in firsts:
         quotas = [rng.choice((0, 1, rng.randrange(1, 15))) for _ in range(n_sources)]
         quotas[rng.randrange(n_sources)] += 1
-        stages.append(Stage(first, quotas))
+        phases.append(Phase(first, quotas))
     n_windows = [rng.randint(1, 40) for _ in range(n_sources)]
     epochs = [rng.choice((0, 0, 1, 2, 9)) for _ in range(n_sources)]
-    return Mixture(stages, n_windows, epochs)
+    return Mixture(phases, n_windows, epochs)
 
 
 def test_seek():
@@ -337,8 +337,8 @@ def test_seek():
         mixture = any_mixture(rng)
         counts = [0] * len(mixture.n_windows)
         for g in range(500):
-            stage = [stage for stage in mixture.stages if stage.first <= g][-1]
-            k = stage.slots[(g - stage.first) % stage.period]
+            phase = [phase for phase in mixture.phases if phase.first <= g][-1]
+            k = phase.slots[(g - phase.first) % phase.period]
             n, e = mixture.n_windows[k], mixture.epochs[k]
             if e > 0 and counts[k] == e * n:
                 break
@@ -439,7 +439,7 @@ def small_order(rng, **options):
         ids = [bytes([i % 2, d]) * 8 for d in range(len(documents))]
         sources.append(Source(ids, sizes, documents, epochs=0 if i else 50))
     quotas = [rng.randint(1, 4) for _ in sources]
-    return Order(sources, [Stage(0, quotas)], 4, rng.getrandbits(64), **options)
+    return Order(sources, [Phase(0, quotas)], 4, rng.getrandbits(64), **options)
 
 
 def test_epochs():
@@ -447,7 +447,7 @@ def test_epochs():
     for _ in range(60):
         for shuffle in ("none", "full", "block"):
             kind = rng.choice(("concat", "within-document"))
-            order = small_order(rng, windows=kind, phases=True, shuffle=shuffle, block=2, group=2)
+            order = small_order(rng, windows=kind, random_offset=True, shuffle=shuffle, block=2, group=2)
             seen = {}
             for g in range(200):
                 sample = order.sample(g)
@@ -477,10 +477,10 @@ def test_ranks():
 
 
 def test_state():
-    def state(epochs=0, next_sample=77, length=4, seed=9, stages=((0, [1]),), **options):
+    def state(epochs=0, next_sample=77, length=4, seed=9, phases=((0, [1]),), **options):
         sources = [Source([bytes(range(16))], [100], epochs=epochs)]
-        stages = [Stage(*stage) for stage in stages]
-        return Order(sources, stages, length, seed, **options).state(next_sample)
+        phases = [Phase(*phase) for phase in phases]
+        return Order(sources, phases, length, seed, **options).state(next_sample)
 
     plain = state()
     expect_equal(len(plain), 128, "bytes")
@@ -489,7 +489,7 @@ def test_state():
     first = plain[12:40].hex()
     expect_equal(first, "0400000009000000000000004d000000000000000100000001000000", "numbers")
     data = ref_order.hash_of([ref_order.source_id([bytes(range(16))])])
-    block_state = state(shuffle="block", block=2, group=3, stages=((0, [1]), (5, [7])), epochs=8)
+    block_state = state(shuffle="block", block=2, group=3, phases=((0, [1]), (5, [7])), epochs=8)
     hashes = [data, ref_order.hash_of((0, 0, 2, 2, 3)), ref_order.hash_of((0, 1, 5, 7, 8))]
     expect_equal(struct.unpack("<3Q", block_state[40:64]), tuple(hashes), "hashes")
     others = [
@@ -497,9 +497,9 @@ def test_state():
         (state(length=5), range(12, 16)),
         (state(next_sample=2**40), range(24, 32)),
         (state(epochs=3), range(56, 64)),
-        (state(stages=((0, [2]),)), range(56, 64)),
-        (state(stages=((0, [1]), (5, [1]))), list(range(36, 40)) + list(range(56, 64))),
-        (state(phases=True), range(48, 56)),
+        (state(phases=((0, [2]),)), range(56, 64)),
+        (state(phases=((0, [1]), (5, [1]))), list(range(36, 40)) + list(range(56, 64))),
+        (state(random_offset=True), range(48, 56)),
         (state(shuffle="none"), range(48, 56)),
         (state(shuffle="block", block=2, group=3), range(48, 56)),
         (state(shuffle="block", block=3, group=2), range(48, 56)),
@@ -606,31 +606,31 @@ def any_large_mixture(rng):
     if rng.random() < 0.01:
         n_sources, largest = 3, 100000
     firsts = {rng.randrange(2 ** rng.randint(1, 40)) for _ in range(rng.choice((0, 0, 1, 3)))}
-    stages = []
+    phases = []
     for first in sorted({0} | firsts):
         quotas = [rng.randrange(1, largest + 1) for _ in range(n_sources)]
         if rng.random() < 0.3:
             quotas = [rng.choice((0, q)) for q in quotas]
             quotas[rng.randrange(n_sources)] += 1
-        stages.append(Stage(first, quotas))
+        phases.append(Phase(first, quotas))
     n_windows = [any_n(rng) for _ in range(n_sources)]
     epochs = [rng.choice((1, 5, 2**16)) if rng.random() < 0.1 else 0 for _ in range(n_sources)]
-    return Mixture(stages, n_windows, epochs)
+    return Mixture(phases, n_windows, epochs)
 
 
 def written(mixture):
-    stages = ["%d:%s" % (s.first, ",".join(map(str, s.quotas))) for s in mixture.stages]
+    phases = ["%d:%s" % (s.first, ",".join(map(str, s.quotas))) for s in mixture.phases]
     sources = ["%d:%d" % source for source in zip(mixture.n_windows, mixture.epochs)]
-    return " ".join([str(len(sources)), *sources, str(len(stages)), *stages])
+    return " ".join([str(len(sources)), *sources, str(len(phases)), *phases])
 
 
 def any_samples(rng, mixture):
-    """Edges of stages and periods, the end, and points to 10^12 and beyond."""
+    """Edges of phases and periods, the end, and points to 10^12 and beyond."""
     end = min(mixture.end or N_SAMPLES, N_SAMPLES)
     samples = {0, end - 1} | {rng.randrange(min(end, 10**12)) for _ in range(12)}
     samples |= {rng.randrange(2 ** rng.randint(1, 63)) for _ in range(6)}
-    for stage in mixture.stages:
-        samples |= {stage.first + d for d in (-1, 0, 1, stage.period - 1, stage.period)}
+    for phase in mixture.phases:
+        samples |= {phase.first + d for d in (-1, 0, 1, phase.period - 1, phase.period)}
     return sorted(g for g in samples if 0 <= g < end)
 
 
@@ -669,7 +669,7 @@ TESTS = [
     ("order_shuffle_is_a_bijection", test_shuffle_bijective),
     ("order_block_group_is_m_blocks", test_block_groups),
     ("order_concat_labels_once", test_concat),
-    ("order_phases_labels_once", test_phases),
+    ("order_offsets_label_once", test_offsets),
     ("order_within_document_labels_once", test_within_document),
     ("order_about_rows", test_about_rows),
     ("order_slots_by_the_rule", test_slots),

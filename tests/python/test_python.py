@@ -144,7 +144,7 @@ def structs_are_those_of_the_headers(folder):
     names = {"ErrorDetail": "tokmap_error", "Info": "tokmap_dataset_info",
              "Document": "tokmap_document", "Source": "tokmap_source",
              "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options",
-             "LoaderSource": "tokmap_loader_source", "LoaderStage": "tokmap_loader_stage",
+             "LoaderSource": "tokmap_loader_source", "LoaderPhase": "tokmap_loader_phase",
              "LoaderOptions": "tokmap_loader_options", "Row": "tokmap_row", "Batch": "tokmap_batch",
              "LoaderSample": "tokmap_sample", "LoaderInfo": "tokmap_loader_info",
              "GatherOptions": "tokmap_gather_options"}
@@ -277,19 +277,19 @@ def a_mixture_ends_with_the_source_that_has_no_more(folder):
     write_numbers(folder / "b", 1000, 301, 20)
     sources = [tokmap.LoaderSource(tokmap.Dataset(folder / "a"), weight=0.5, max_epochs=1),
                tokmap.LoaderSource([tokmap.Dataset(folder / "b")], weight=0.5)]
-    loader = tokmap.Loader(sources, sequence_length=10, stages={8: [0.25, 0.75]})
+    loader = tokmap.Loader(sources, sequence_length=10, phases={8: [0.25, 0.75]})
     rows = [batch[0].source for batch in loader]
     assert rows.count(0) == 10 and len(rows) == loader.n_samples
     assert rows[:8].count(0) == 4 and rows[8:28].count(0) == 5
     raises(tokmap.Error, tokmap.Loader, sources, 0)
-    raises(ValueError, lambda: tokmap.Loader(sources, 10, stages={8: [1]}))
+    raises(ValueError, lambda: tokmap.Loader(sources, 10, phases={8: [1]}))
 
 
 def loader_views_outlive_all_else(folder):
     write_numbers(folder / "a", 0, 1001, 37)
     for io in ("map", "direct", "populate", "read"):
         with tokmap.Dataset(folder / "a") as a:
-            loader = tokmap.Loader(a, 10, 4, io=io, random_phase=True, parts=["position_ids"])
+            loader = tokmap.Loader(a, 10, 4, io=io, random_offset=True, parts=["position_ids"])
         row = next(loader)[1]  # the dataset is closed, the loader keeps it
         wanted = list(row.tokens), list(row.position_ids)
         loader.set_batch(2)

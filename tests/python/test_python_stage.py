@@ -29,7 +29,7 @@ if os.environ.get("TOKMAP_SANITIZED"):
     print("skip python_stage: a sanitized library cannot be loaded into Python")
     sys.exit(77)
 import tokmap  # noqa: E402
-from tokmap import _cuda, _dlpack, _lib  # noqa: E402
+from tokmap import _dlpack, _lib, _stage  # noqa: E402
 
 LENGTH, ROWS = 23, 5
 ALL = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
@@ -124,10 +124,10 @@ def check(batch, truth, **options):
 
 
 def structs_are_those_of_the_header(folder):
-    header = (ROOT / "include" / "tokmap_cuda.h").read_text()
-    names = {"StageOptions": "tokmap_cuda_options", "StageBatch": "tokmap_cuda_batch",
-             "StageTensor": "tokmap_cuda_tensor", "StageInfo": "tokmap_cuda_info"}
-    lines, expected = ['#include <stdio.h>', '#include "tokmap_cuda.h"', "int main(void) {"], []
+    header = (ROOT / "include" / "tokmap_stage.h").read_text()
+    names = {"StageOptions": "tokmap_stage_options", "StageBatch": "tokmap_stage_batch",
+             "StageTensor": "tokmap_stage_tensor", "StageInfo": "tokmap_stage_info"}
+    lines, expected = ['#include <stdio.h>', '#include "tokmap_stage.h"', "int main(void) {"], []
     for python_name, c_name in names.items():
         struct = getattr(_lib, python_name)
         lines.append(f'printf("%zu\\n", sizeof({c_name}));')
@@ -140,9 +140,9 @@ def structs_are_those_of_the_header(folder):
                    check=True)
     output = subprocess.run([folder / "sizes"], check=True, capture_output=True, text=True).stdout
     assert [int(line) for line in output.split()] == expected
-    assert set(_lib.STAGE_SIGNATURES) == set(re.findall(r"\b(tokmap_cuda_\w+)\(", header))
-    flags = dict(re.findall(r"TOKMAP_CUDA_(\w+) = (\d+)", header))
-    for name, flag in {**_cuda._OUTPUTS, "row_positions": _cuda._ROW_POSITIONS}.items():
+    assert set(_lib.STAGE_SIGNATURES) == set(re.findall(r"\b(tokmap_stage_\w+)\(", header))
+    flags = dict(re.findall(r"TOKMAP_STAGE_(\w+) = (\d+)", header))
+    for name, flag in {**_stage._OUTPUTS, "row_positions": _stage._ROW_POSITIONS}.items():
         assert int(flags[name.upper()]) == flag, name
 
 
@@ -331,7 +331,7 @@ def collected_together_all_are_closed_in_their_order(folder):
         del things
         gc.collect()
     gc.collect()
-    assert not [t for t in gc.get_objects() if isinstance(t, _cuda._Core)]
+    assert not [t for t in gc.get_objects() if isinstance(t, _stage._Core)]
 
 
 # ---- DLPack ----

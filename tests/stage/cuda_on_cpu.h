@@ -3,8 +3,8 @@
  * A phase is what lies between two barriers. All threads of a block do one before any does the
  * next, which is what a barrier promises; in which order they do it is the caller's choice, since
  * a device promises none. */
-#ifndef TOKMAP_CUDA_ON_CPU_H
-#define TOKMAP_CUDA_ON_CPU_H
+#ifndef TOKMAP_STAGE_ON_CPU_H
+#define TOKMAP_STAGE_ON_CPU_H
 
 #include <stdint.h>
 #include <string.h>
@@ -79,4 +79,4 @@ static inline void cuda_run_block(const tokmap_i_expand_job *job, uint32_t block
     }
 }
 
-#endif /* TOKMAP_CUDA_ON_CPU_H */
+#endif /* TOKMAP_STAGE_ON_CPU_H */

@@ -14,8 +14,8 @@ enum {
     CASE_LENGTH = 6,
     CASE_ROWS = 3,
     CASE_SAMPLES = 4096, /* that the model has */
-    CASE_ALL = TOKMAP_CUDA_INPUTS | TOKMAP_CUDA_LABELS | TOKMAP_CUDA_POSITION_IDS |
-               TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS,
+    CASE_ALL = TOKMAP_STAGE_INPUTS | TOKMAP_STAGE_LABELS | TOKMAP_STAGE_POSITION_IDS |
+               TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS,
     CASE_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
                  TOKMAP_ROW_LOSS_MASK,
     CASE_INPUTS = CASE_ROWS * CASE_LENGTH,
@@ -168,8 +168,8 @@ UNUSED static void case_watch(void)
 
 typedef struct stage_case {
     tokmap_loader *loader;
-    tokmap_cuda *stage;
-    tokmap_cuda_options options;
+    tokmap_stage *stage;
+    tokmap_stage_options options;
     uint64_t position; /* of the next batch, as the test expects it */
     atomic_uint n_logs;
     char log[600]; /* the last line */
@@ -183,7 +183,7 @@ static void case_log(void *context, const char *text)
     c->n_logs++;
 }
 
-UNUSED static tokmap_status case_try_stage(stage_case *c, tokmap_cuda_options o, tokmap_error *err)
+UNUSED static tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o, tokmap_error *err)
 {
     o.struct_size = sizeof o;
     o.loader = c->loader;
@@ -203,7 +203,7 @@ UNUSED static tokmap_status case_try_stage(stage_case *c, tokmap_cuda_options o,
     return status;
 }
 
-UNUSED static void case_open_stage(stage_case *c, tokmap_cuda_options o)
+UNUSED static void case_open_stage(stage_case *c, tokmap_stage_options o)
 {
     tokmap_error err;
     case_watch();
@@ -214,7 +214,7 @@ UNUSED static void case_open_stage(stage_case *c, tokmap_cuda_options o)
 
 UNUSED static void case_close_stage(stage_case *c)
 {
-    tokmap_cuda_close(c->stage);
+    tokmap_stage_close(c->stage);
     CHECK_EQ(tokmap_loader_position(c->loader), c->position);
     tokmap_loader_close(c->loader);
     c->stage = NULL;
@@ -222,7 +222,7 @@ UNUSED static void case_close_stage(stage_case *c)
 }
 
 /* The host's part of a batch. */
-UNUSED static void case_check_host(const stage_case *c, const tokmap_cuda_batch *b)
+UNUSED static void case_check_host(const stage_case *c, const tokmap_stage_batch *b)
 {
     uint32_t n_borders = 0, longest = 0;
     CHECK(c->position + CASE_ROWS <= CASE_SAMPLES);
@@ -239,7 +239,8 @@ UNUSED static void case_check_host(const stage_case *c, const tokmap_cuda_batch 
 }
 
 /* Queues a look at the batch: all of its outputs are right when the stream comes to it. */
-UNUSED static void case_use(const stage_case *c, const tokmap_cuda_batch *b, tokmap_i_stream stream)
+UNUSED static void case_use(const stage_case *c, const tokmap_stage_batch *b,
+                            tokmap_i_stream stream)
 {
     case_look *look = malloc(sizeof *look);
     CHECK(look != NULL);
@@ -252,21 +253,21 @@ UNUSED static void case_use(const stage_case *c, const tokmap_cuda_batch *b, tok
     fake_add_call(stream, case_look_now, look);
 }
 
-UNUSED static tokmap_status case_try_next(stage_case *c, tokmap_cuda_batch *b,
+UNUSED static tokmap_status case_try_next(stage_case *c, tokmap_stage_batch *b,
                                           tokmap_i_stream stream, tokmap_error *err)
 {
-    *b = (tokmap_cuda_batch){.struct_size = sizeof *b};
-    const tokmap_status status = tokmap_cuda_next(c->stage, b, stream, err);
+    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
+    const tokmap_status status = tokmap_stage_next(c->stage, b, stream, err);
     if (!status) {
         case_check_host(c, b);
         c->position += CASE_ROWS;
         case_use(c, b, stream);
     }
-    CHECK_EQ(tokmap_cuda_position(c->stage), c->position);
+    CHECK_EQ(tokmap_stage_position(c->stage), c->position);
     return status;
 }
 
-UNUSED static void case_next(stage_case *c, tokmap_cuda_batch *b, tokmap_i_stream stream)
+UNUSED static void case_next(stage_case *c, tokmap_stage_batch *b, tokmap_i_stream stream)
 {
     tokmap_error err;
     if (case_try_next(c, b, stream, &err))
@@ -274,19 +275,19 @@ UNUSED static void case_next(stage_case *c, tokmap_cuda_batch *b, tokmap_i_strea
 }
 
 /* With a last look at the batch. */
-UNUSED static void case_release(stage_case *c, const tokmap_cuda_batch *b, tokmap_i_stream stream)
+UNUSED static void case_release(stage_case *c, const tokmap_stage_batch *b, tokmap_i_stream stream)
 {
     tokmap_error err;
     case_use(c, b, stream);
-    if (tokmap_cuda_release(c->stage, b, stream, &err))
+    if (tokmap_stage_release(c->stage, b, stream, &err))
         CHECK_FAIL("%s", err.text);
 }
 
 /* Memory of the caller's for one batch. */
-UNUSED static tokmap_cuda_batch case_memory(const stage_case *c)
+UNUSED static tokmap_stage_batch case_memory(const stage_case *c)
 {
-    return (tokmap_cuda_batch){
-        .struct_size = sizeof(tokmap_cuda_batch),
+    return (tokmap_stage_batch){
+        .struct_size = sizeof(tokmap_stage_batch),
         .inputs = (void *)(uintptr_t)fake_take(CASE_INPUTS * c->options.input_bytes),
         .labels = (void *)(uintptr_t)fake_take(CASE_INPUTS * c->options.label_bytes),
         .position_ids = (void *)(uintptr_t)fake_take(CASE_INPUTS * 4),
@@ -294,18 +295,18 @@ UNUSED static tokmap_cuda_batch case_memory(const stage_case *c)
         .cu_seqlens = (void *)(uintptr_t)fake_take((CASE_INPUTS + 1) * 4)};
 }
 
-UNUSED static tokmap_status case_try_fill(stage_case *c, const tokmap_cuda_batch *memory,
+UNUSED static tokmap_status case_try_fill(stage_case *c, const tokmap_stage_batch *memory,
                                           tokmap_i_stream stream, tokmap_error *err)
 {
-    tokmap_cuda_batch b = *memory;
-    const tokmap_status status = tokmap_cuda_fill(c->stage, &b, stream, err);
+    tokmap_stage_batch b = *memory;
+    const tokmap_status status = tokmap_stage_fill(c->stage, &b, stream, err);
     if (!status) {
         case_check_host(c, &b);
         CHECK(b.inputs == memory->inputs && b.cu_seqlens == memory->cu_seqlens);
         c->position += CASE_ROWS;
         case_use(c, &b, stream);
     }
-    CHECK_EQ(tokmap_cuda_position(c->stage), c->position);
+    CHECK_EQ(tokmap_stage_position(c->stage), c->position);
     return status;
 }
 
@@ -322,12 +323,12 @@ typedef struct case_tensor {
 } case_tensor;
 
 /* To be used in the stream. */
-UNUSED static case_tensor *case_export(stage_case *c, const tokmap_cuda_batch *b, uint32_t output,
+UNUSED static case_tensor *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
                                        tokmap_i_stream stream)
 {
     tokmap_error err;
-    tokmap_cuda_tensor t = {.struct_size = sizeof t, .output = output, .stream = stream};
-    if (tokmap_cuda_export(c->stage, b, &t, &err))
+    tokmap_stage_tensor t = {.struct_size = sizeof t, .output = output, .stream = stream};
+    if (tokmap_stage_export(c->stage, b, &t, &err))
         CHECK_FAIL("%s", err.text);
     return t.managed;
 }

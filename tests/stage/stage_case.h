@@ -5,13 +5,13 @@
 
 #include "base/base.h"
 #include "support/loader_corpus.h"
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 
 enum {
     LENGTH = 37,
     MAX_ROWS = 7,
-    ALL = TOKMAP_CUDA_INPUTS | TOKMAP_CUDA_LABELS | TOKMAP_CUDA_POSITION_IDS |
-          TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS,
+    ALL = TOKMAP_STAGE_INPUTS | TOKMAP_STAGE_LABELS | TOKMAP_STAGE_POSITION_IDS |
+          TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS,
     ALL_PARTS = TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |
                 TOKMAP_ROW_LOSS_MASK
 };
@@ -71,8 +71,8 @@ UNUSED static int64_t value(const void *array, uint32_t width, size_t i)
 }
 
 /* Against the rows of a loader of the same order that has a row's every part. */
-UNUSED static void check_batch(const tokmap_cuda_batch *b, const tokmap_batch *rows,
-                               const tokmap_cuda_options *o)
+UNUSED static void check_batch(const tokmap_stage_batch *b, const tokmap_batch *rows,
+                               const tokmap_stage_options *o)
 {
     const uint32_t in = o->input_bytes ? o->input_bytes : 4;
     const uint32_t out = o->label_bytes ? o->label_bytes : 8;
@@ -106,7 +106,7 @@ UNUSED static void check_batch(const tokmap_cuda_batch *b, const tokmap_batch *r
 }
 
 /* Ways to stage that must not make a difference. */
-UNUSED static const tokmap_cuda_options variants[] = {
+UNUSED static const tokmap_stage_options variants[] = {
     {.outputs = ALL},
     {.outputs = ALL, .input_bytes = 8, .label_bytes = 4},
     {.outputs = ALL, .pad_id = 5, .ignore_index = -1, .n_copiers = 3},

@@ -1,13 +1,13 @@
-/* From images to batches, in three ways: a reference that reads like tokmap_cuda.h and section 10.7
- * of docs/FORMAT.md, token by token, from rows; the plain C of the library; and the kernel's own
- * text, on the processor. */
+/* From images to batches, in three ways: a reference that reads like tokmap_stage.h and section
+ * 10.7 of docs/FORMAT.md, token by token, from rows; the plain C of the library; and the kernel's
+ * own text, on the processor. */
 #include "support/check.h"
 
 #include "base/base.h"
 #include "stage/cuda_on_cpu.h"
 #include "stage/expand.h"
 #include "stage/slot_image.h"
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 
 enum {
     MAX_ROWS = 9,
@@ -19,7 +19,7 @@ enum {
     UNTOUCHED = 0xC3,
     TILE = TOKMAP_I_TILE,
     ALL = (1 << N_OUTPUTS) - 1,
-    OF_DOCUMENTS = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_DOCUMENT_IDS | TOKMAP_CUDA_CU_SEQLENS
+    OF_DOCUMENTS = TOKMAP_STAGE_POSITION_IDS | TOKMAP_STAGE_DOCUMENT_IDS | TOKMAP_STAGE_CU_SEQLENS
 };
 static const char *const NAMES[N_OUTPUTS] = {"inputs", "labels", "position_ids", "document_ids",
                                              "cu_seqlens"};
@@ -60,7 +60,7 @@ typedef struct plan {
     uint32_t widths; /* of tokens: 2, 4, or 2 | 4: mixed */
     cuts cuts;
     bool has_short_rows, has_masks;
-    uint32_t outputs; /* TOKMAP_CUDA_... */
+    uint32_t outputs; /* TOKMAP_STAGE_... */
     uint32_t input_bytes, label_bytes, pad_id;
     int64_t ignore;
     uint32_t n_cu; /* 0: one more than there are documents */
@@ -199,9 +199,9 @@ static void make_image(void)
                                        .length = p->length,
                                        .token_bytes = p->widths & 4 ? 4 : 2,
                                        .has_masks = p->has_masks,
-                                       .has_documents = p->outputs & TOKMAP_CUDA_ROW_POSITIONS
+                                       .has_documents = p->outputs & TOKMAP_STAGE_ROW_POSITIONS
                                                             ? p->outputs & OF_DOCUMENTS &
-                                                                  ~TOKMAP_CUDA_POSITION_IDS
+                                                                  ~TOKMAP_STAGE_POSITION_IDS
                                                             : p->outputs & OF_DOCUMENTS};
     now.shape.max_borders = now.shape.has_documents ? n_most : 0;
     image.memory = take(64, tokmap_i_image_bytes(&now.shape));
@@ -258,7 +258,7 @@ static void reference_row(uint32_t r)
 {
     const tokmap_row *row = &now.rows[r];
     const plan *p = &now.plan;
-    const bool by_row = p->outputs & TOKMAP_CUDA_ROW_POSITIONS;
+    const bool by_row = p->outputs & TOKMAP_STAGE_ROW_POSITIONS;
     int64_t last = 0, document = 0;
     uint32_t counted = 0; /* anew at each start only, or this would take the square of L */
     for (uint32_t i = 0; i < p->length; i++) {
@@ -389,7 +389,7 @@ static void run_and_check(void (*run)(const tokmap_i_expand_job *), const char *
     job.input_bytes = now.plan.input_bytes;
     job.label_bytes = now.plan.label_bytes;
     job.pad_id = now.plan.pad_id;
-    job.row_positions = (now.plan.outputs & TOKMAP_CUDA_ROW_POSITIONS) != 0;
+    job.row_positions = (now.plan.outputs & TOKMAP_STAGE_ROW_POSITIONS) != 0;
     job.n_cu = (uint32_t)now.n_wanted[4];
     for (int k = 0; k < N_OUTPUTS; k++) {
         open_output(&outputs[k], k);
@@ -413,7 +413,7 @@ static void check_plan(const plan *p)
     run_and_check(tokmap_i_expand, "expand.c");
     run_and_check(run_kernel, "expand.cu");
     seen.widths[p->input_bytes == 8][p->label_bytes == 8]++;
-    seen.row_positions += (p->outputs & TOKMAP_CUDA_ROW_POSITIONS) != 0;
+    seen.row_positions += (p->outputs & TOKMAP_STAGE_ROW_POSITIONS) != 0;
     seen.cases++;
     free_batch();
 }
@@ -455,7 +455,7 @@ TEST(every_choice_of_outputs_and_widths)
     for (uint32_t outputs = 1; outputs <= ALL; outputs++) {
         for (uint32_t k = 0; k < 8; k++) {
             plan p = usual(3, 77 + outputs);
-            p.outputs = outputs | (k & 1 ? TOKMAP_CUDA_ROW_POSITIONS : 0);
+            p.outputs = outputs | (k & 1 ? TOKMAP_STAGE_ROW_POSITIONS : 0);
             p.input_bytes = k & 2 ? 8 : 4;
             p.label_bytes = k & 4 ? 8 : 4;
             p.widths = 6;
@@ -472,7 +472,7 @@ TEST(cu_seqlens_of_any_room)
         p.cuts = CUTS_MOST;
         p.n_cu = n_cu;
         check_plan(&p);
-        p.outputs = TOKMAP_CUDA_CU_SEQLENS;
+        p.outputs = TOKMAP_STAGE_CU_SEQLENS;
         check_plan(&p);
     }
 }
@@ -508,7 +508,7 @@ static plan random_plan(void)
               .pad_id = one_in(2) ? 0 : random_bits(),
               .ignore = ignored[below(5)]};
     if (one_in(3))
-        p.outputs |= TOKMAP_CUDA_ROW_POSITIONS;
+        p.outputs |= TOKMAP_STAGE_ROW_POSITIONS;
     if (one_in(2))
         p.n_cu = 1 + below(one_in(2) ? 20 : p.n_rows * length + 290);
     return p;

@@ -69,29 +69,29 @@ static void open_gpu(void)
     need(gpu.set_context(gpu.context), "entering it");
 }
 
-static tokmap_cuda *open_stage(tokmap_loader *l, tokmap_cuda_options o)
+static tokmap_stage *open_stage(tokmap_loader *l, tokmap_stage_options o)
 {
-    tokmap_cuda *s = NULL;
+    tokmap_stage *s = NULL;
     tokmap_error err;
     o.struct_size = sizeof o;
     o.loader = l;
-    if (tokmap_cuda_open(&s, &o, &err))
+    if (tokmap_stage_open(&s, &o, &err))
         CHECK_FAIL("%s", err.text);
     return s;
 }
 
-static void next(tokmap_cuda *s, tokmap_cuda_batch *b, void *stream)
+static void next(tokmap_stage *s, tokmap_stage_batch *b, void *stream)
 {
     tokmap_error err;
-    *b = (tokmap_cuda_batch){.struct_size = sizeof *b};
-    if (tokmap_cuda_next(s, b, stream, &err))
+    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
+    if (tokmap_stage_next(s, b, stream, &err))
         CHECK_FAIL("%s", err.text);
 }
 
-static void release(tokmap_cuda *s, const tokmap_cuda_batch *b, void *stream)
+static void release(tokmap_stage *s, const tokmap_stage_batch *b, void *stream)
 {
     tokmap_error err;
-    if (tokmap_cuda_release(s, b, stream, &err))
+    if (tokmap_stage_release(s, b, stream, &err))
         CHECK_FAIL("%s", err.text);
 }
 
@@ -239,9 +239,9 @@ static uint64_t address(const void *p)
     return (uintptr_t)p;
 }
 
-static tokmap_cuda_batch fetch(const tokmap_cuda_batch *b, download *d)
+static tokmap_stage_batch fetch(const tokmap_stage_batch *b, download *d)
 {
-    tokmap_cuda_batch host = *b;
+    tokmap_stage_batch host = *b;
     need(gpu.download(d->inputs, address(b->inputs), sizeof d->inputs / 2), "inputs");
     need(gpu.download(d->labels, address(b->labels), sizeof d->labels / 2), "labels");
     need(gpu.download(d->positions, address(b->position_ids), sizeof d->positions), "positions");
@@ -261,7 +261,7 @@ static void say(void *context, const char *text)
     printf("note %s\n", text);
 }
 
-static void run_variant(tokmap_cuda_options o, tokmap_windows windows)
+static void run_variant(tokmap_stage_options o, tokmap_windows windows)
 {
     static download d;
     const options lo = {.row_parts = ALL_PARTS, .windows = windows};
@@ -272,18 +272,18 @@ static void run_variant(tokmap_cuda_options o, tokmap_windows windows)
     o.input_bytes = o.label_bytes = 4;
     o.log = say;
     need(gpu.get_context(&before), "the context");
-    tokmap_cuda *s = open_stage(l, o);
+    tokmap_stage *s = open_stage(l, o);
     for (int step = 0; step < 40; step++) {
         tokmap_batch rows = {.struct_size = sizeof rows};
-        tokmap_cuda_batch b;
+        tokmap_stage_batch b;
         CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
         next(s, &b, stream);
         need(gpu.driver->wait_stream(stream), "the stream");
-        const tokmap_cuda_batch host = fetch(&b, &d);
+        const tokmap_stage_batch host = fetch(&b, &d);
         check_batch(&host, &rows, &o);
         release(s, &b, stream);
     }
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     need(gpu.get_context(&after), "the context");
     CHECK(before == after);
     tokmap_loader_close(l);
@@ -331,9 +331,9 @@ TEST(streams_see_their_own_batches_without_the_host)
         tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
         void *streams[2] = {new_stream(), new_stream()};
         const uint64_t kept = allocate(sizeof seen);
-        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = n_slots, .log = say});
+        tokmap_stage *s = open_stage(l, (tokmap_stage_options){.n_slots = n_slots, .log = say});
         for (uint32_t step = 0; step < STEPS; step++) {
-            tokmap_cuda_batch b;
+            tokmap_stage_batch b;
             next(s, &b, streams[step % 2]);
             need(gpu.copy_on_device(kept + (uint64_t)step * N * 4, address(b.inputs), N * 4,
                                     streams[step % 2]),
@@ -341,7 +341,7 @@ TEST(streams_see_their_own_batches_without_the_host)
             release(s, &b, streams[step % 2]);
         }
         check_kept(mine, kept, seen, STEPS);
-        tokmap_cuda_close(s);
+        tokmap_stage_close(s);
         gpu.driver->free(kept);
         tokmap_loader_close(l);
         tokmap_loader_close(mine);
@@ -358,7 +358,7 @@ TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
         N = MAX_ROWS * LENGTH
     };
     static int32_t seen[STEPS * N];
-    tokmap_cuda_batch held[SLOTS];
+    tokmap_stage_batch held[SLOTS];
     uint32_t steps[SLOTS], n_held = 0;
     open_gpu();
     open_corpus();
@@ -366,7 +366,7 @@ TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
     tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
     void *streams[2] = {new_stream(), new_stream()};
     const uint64_t kept = allocate(sizeof seen);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = SLOTS, .log = say});
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.n_slots = SLOTS, .log = say});
     for (uint32_t step = 0; step < STEPS || n_held > 0;) {
         if (step < STEPS && n_held < SLOTS - 1 && (n_held == 0 || corpus_any(2))) {
             next(s, &held[n_held], streams[step % 2]);
@@ -382,7 +382,7 @@ TEST(batches_that_are_held_are_not_written_over_whatever_their_order)
         steps[i] = steps[n_held];
     }
     check_kept(mine, kept, seen, STEPS);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     gpu.driver->free(kept);
     tokmap_loader_close(l);
     tokmap_loader_close(mine);
@@ -403,10 +403,10 @@ TEST(graphs_read_what_fill_has_written)
     tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
     void *stream = new_stream();
     const uint64_t inputs = allocate(sizeof seen), copy = allocate(sizeof seen);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.log = say});
-    tokmap_cuda_batch b = {.struct_size = sizeof b, .inputs = (void *)(uintptr_t)inputs};
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.log = say});
+    tokmap_stage_batch b = {.struct_size = sizeof b, .inputs = (void *)(uintptr_t)inputs};
     need(gpu.begin_capture(stream, TOKMAP_I_CAPTURE_RELAXED), "capturing");
-    CHECK_INT(tokmap_cuda_fill(s, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_stage_fill(s, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "captured") != NULL);
     need(gpu.copy_on_device(copy, inputs, sizeof seen, stream), "a node of the graph");
     need(gpu.end_capture(stream, &graph), "a graph");
@@ -414,7 +414,7 @@ TEST(graphs_read_what_fill_has_written)
     for (int step = 0; step < 50; step++) {
         tokmap_batch rows = {.struct_size = sizeof rows};
         CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-        if (tokmap_cuda_fill(s, &b, stream, &err))
+        if (tokmap_stage_fill(s, &b, stream, &err))
             CHECK_FAIL("%s", err.text);
         need(gpu.launch_graph(runnable, stream), "the graph");
         need(gpu.driver->wait_stream(stream), "its end");
@@ -422,7 +422,7 @@ TEST(graphs_read_what_fill_has_written)
         for (uint32_t at = 0; at < N; at++)
             CHECK_INT(seen[at], corpus_id(&rows.rows[at / LENGTH], at % LENGTH));
     }
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     tokmap_loader_close(mine);
     close_corpus();
@@ -431,16 +431,16 @@ TEST(graphs_read_what_fill_has_written)
 TEST(a_device_that_is_not_there_is_refused)
 {
     tokmap_error err;
-    tokmap_cuda *s;
+    tokmap_stage *s;
     uint32_t n = 0;
     open_gpu();
-    CHECK_INT(tokmap_cuda_count_devices(&n, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_stage_count_devices(&n, &err), TOKMAP_OK);
     CHECK(n > 0);
     open_corpus();
     const options lo = {0};
     tokmap_loader *l = open_loader(&lo);
-    const tokmap_cuda_options o = {.struct_size = sizeof o, .loader = l, .device = (int32_t)n};
-    CHECK_INT(tokmap_cuda_open(&s, &o, &err), TOKMAP_ERR_DEVICE);
+    const tokmap_stage_options o = {.struct_size = sizeof o, .loader = l, .device = (int32_t)n};
+    CHECK_INT(tokmap_stage_open(&s, &o, &err), TOKMAP_ERR_DEVICE);
     CHECK(strstr(err.text, "there is no device") != NULL);
     tokmap_loader_close(l);
     close_corpus();
@@ -455,20 +455,20 @@ TEST(a_child_is_told_that_the_driver_is_the_parents)
     open_corpus();
     const options lo = {0};
     tokmap_loader *l = open_loader(&lo);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){0});
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){0});
     const pid_t child = fork();
     if (child == 0) {
         uint32_t n;
-        tokmap_cuda_batch b = {.struct_size = sizeof b};
-        const bool told = tokmap_cuda_next(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_count_devices(&n, &err) == TOKMAP_ERR_FORKED;
-        tokmap_cuda_close(s);
+        tokmap_stage_batch b = {.struct_size = sizeof b};
+        const bool told = tokmap_stage_next(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_count_devices(&n, &err) == TOKMAP_ERR_FORKED;
+        tokmap_stage_close(s);
         _exit(told ? 0 : 1);
     }
     int status = 0;
     CHECK(waitpid(child, &status, 0) == child);
     CHECK_INT(status, 0);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     close_corpus();
 }
@@ -479,22 +479,22 @@ TEST(says_what_it_moved_and_how_long_steps_waited)
     open_corpus();
     const options lo = {0};
     tokmap_loader *l = open_loader(&lo);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.log = say});
-    tokmap_cuda_info info = {.struct_size = sizeof info};
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.log = say});
+    tokmap_stage_info info = {.struct_size = sizeof info};
     void *stream = new_stream();
     for (int i = 0; i < 200; i++) {
-        tokmap_cuda_batch b;
+        tokmap_stage_batch b;
         next(s, &b, stream);
         release(s, &b, stream);
     }
-    tokmap_cuda_get_info(s, &info);
+    tokmap_stage_get_info(s, &info);
     CHECK_EQ(info.n_batches, 200);
     CHECK(info.bytes_moved > info.n_tokens * 2);
     printf("note pinned %d, waits p50 %llu p99 %llu max %llu ns, %llu of 200 late\n",
            (int)info.pinned, (unsigned long long)info.wait_p50_ns,
            (unsigned long long)info.wait_p99_ns, (unsigned long long)info.wait_max_ns,
            (unsigned long long)info.n_late);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     close_corpus();
 }

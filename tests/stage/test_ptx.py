@@ -596,7 +596,7 @@ def the_stub_exports_every_call():
 PROGRAM = r"""
 #include <stdio.h>
 #include <stdlib.h>
-#include "tokmap_cuda.h"
+#include "tokmap_stage.h"
 #include "tokmap_writer.h"
 
 static int fail(const tokmap_error *err)
@@ -614,10 +614,10 @@ int main(int argc, char **argv)
     tokmap_dataset *ds = NULL;
     const tokmap_dataset *datasets[1];
     tokmap_loader *l = NULL;
-    tokmap_cuda *s = NULL;
+    tokmap_stage *s = NULL;
     uint32_t n = 77;
     for (int i = 0; i < 2; i++)
-        printf("count %d %s\n", tokmap_cuda_count_devices(&n, &err), err.text);
+        printf("count %d %s\n", tokmap_stage_count_devices(&n, &err), err.text);
     if (argc != 2 || tokmap_writer_open(&w, argv[1], &wo, &err) ||
         tokmap_writer_append(w, ids, 100, &err) || tokmap_writer_end_document(w, &err) ||
         tokmap_writer_finish(w, &err) || tokmap_dataset_open(&ds, argv[1], &err))
@@ -629,13 +629,13 @@ int main(int argc, char **argv)
                                       .sequence_length = 9, .batch_rows = 2};
     if (tokmap_loader_open(&l, &lo, &err))
         return fail(&err);
-    tokmap_cuda_options o = {.struct_size = sizeof o, .loader = l};
-    printf("open %d %s\n", tokmap_cuda_open(&s, &o, &err), err.text);
-    o.device = TOKMAP_CUDA_HOST;
-    if (s || tokmap_cuda_open(&s, &o, &err))
+    tokmap_stage_options o = {.struct_size = sizeof o, .loader = l};
+    printf("open %d %s\n", tokmap_stage_open(&s, &o, &err), err.text);
+    o.device = TOKMAP_STAGE_HOST;
+    if (s || tokmap_stage_open(&s, &o, &err))
         return fail(&err);
     printf("host 0\n");
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     tokmap_dataset_close(ds);
     return 0;

@@ -38,7 +38,7 @@ static struct {
     uint8_t tokens[MAX_ROWS][(MAX_LENGTH + 1) * 4 + 16];
     uint8_t masks[MAX_ROWS][MAX_LENGTH];
     int32_t cu_seqlens[MAX_ROWS][MAX_LENGTH + 1];
-    uint32_t n_borders, longest; /* of all rows, as tokmap_cuda.h counts them */
+    uint32_t n_borders, longest; /* of all rows, as tokmap_stage.h counts them */
 } now;
 
 static uint32_t n_inputs_of(uint32_t r)

@@ -4,51 +4,51 @@
 
 #include "stage/stage_case.h"
 
-static tokmap_cuda *open_stage(tokmap_loader *l, tokmap_cuda_options o)
+static tokmap_stage *open_stage(tokmap_loader *l, tokmap_stage_options o)
 {
-    tokmap_cuda *s = NULL;
+    tokmap_stage *s = NULL;
     tokmap_error err;
     o.struct_size = sizeof o;
     o.loader = l;
-    o.device = TOKMAP_CUDA_HOST;
-    if (tokmap_cuda_open(&s, &o, &err))
+    o.device = TOKMAP_STAGE_HOST;
+    if (tokmap_stage_open(&s, &o, &err))
         CHECK_FAIL("%s", err.text);
     return s;
 }
 
-static void next(tokmap_cuda *s, tokmap_cuda_batch *b)
+static void next(tokmap_stage *s, tokmap_stage_batch *b)
 {
     tokmap_error err;
-    *b = (tokmap_cuda_batch){.struct_size = sizeof *b};
-    if (tokmap_cuda_next(s, b, NULL, &err))
+    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
+    if (tokmap_stage_next(s, b, NULL, &err))
         CHECK_FAIL("%s", err.text);
 }
 
-static void release(tokmap_cuda *s, const tokmap_cuda_batch *b)
+static void release(tokmap_stage *s, const tokmap_stage_batch *b)
 {
     tokmap_error err;
-    if (tokmap_cuda_release(s, b, NULL, &err))
+    if (tokmap_stage_release(s, b, NULL, &err))
         CHECK_FAIL("%s", err.text);
 }
 
-static void run_variant(const tokmap_cuda_options *given, tokmap_windows windows)
+static void run_variant(const tokmap_stage_options *given, tokmap_windows windows)
 {
     const options o = {.row_parts = ALL_PARTS, .windows = windows};
-    tokmap_cuda_options so = *given;
+    tokmap_stage_options so = *given;
     so.ignore_index = so.ignore_index ? so.ignore_index : -100;
     tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_cuda *s = open_stage(l, so);
+    tokmap_stage *s = open_stage(l, so);
     tokmap_error err;
     for (int step = 0; step < 60; step++) {
         tokmap_batch rows = {.struct_size = sizeof rows};
-        tokmap_cuda_batch b;
+        tokmap_stage_batch b;
         CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
         next(s, &b);
         check_batch(&b, &rows, &so);
-        CHECK_EQ(tokmap_cuda_position(s), tokmap_loader_position(mine));
+        CHECK_EQ(tokmap_stage_position(s), tokmap_loader_position(mine));
         release(s, &b);
     }
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     CHECK_EQ(tokmap_loader_position(l), tokmap_loader_position(mine));
     tokmap_loader_close(l);
     tokmap_loader_close(mine);
@@ -73,32 +73,32 @@ TEST(goes_on_exactly_after_save_with_other_rows_and_slots)
     open_corpus();
     const options o = {.row_parts = ALL_PARTS}, other = {.row_parts = ALL_PARTS, .n_rows = 3};
     tokmap_loader *mine = open_loader(&o), *l = open_loader(&o), *l2 = open_loader(&other);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.outputs = ALL});
-    tokmap_cuda_batch b;
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL});
+    tokmap_stage_batch b;
     tokmap_batch rows = {.struct_size = sizeof rows};
     for (int step = 0; step < 9; step++) {
         next(s, &b);
         release(s, &b);
         CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
     }
-    CHECK_INT(tokmap_cuda_save(s, state, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_stage_save(s, state, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_save(mine, plain, &err), TOKMAP_OK);
     CHECK(memcmp(state, plain, sizeof state) == 0);
-    tokmap_cuda *s2 = open_stage(l2, (tokmap_cuda_options){.outputs = ALL, .no_thread = 1});
+    tokmap_stage *s2 = open_stage(l2, (tokmap_stage_options){.outputs = ALL, .no_thread = 1});
     next(s2, &b);
     release(s2, &b);
-    CHECK_INT(tokmap_cuda_restore(s2, state, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_stage_restore(s2, state, &err), TOKMAP_OK);
     CHECK_INT(tokmap_loader_set_batch(mine, 0, 1, 3, &err), TOKMAP_OK);
     for (int step = 0; step < 9; step++) {
         CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
         next(s2, &b);
-        check_batch(&b, &rows, &(tokmap_cuda_options){.ignore_index = -100});
+        check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
         release(s2, &b);
     }
     state[30] ^= 1;
-    CHECK_INT(tokmap_cuda_restore(s2, state, &err), TOKMAP_ERR_CORRUPT);
-    tokmap_cuda_close(s);
-    tokmap_cuda_close(s2);
+    CHECK_INT(tokmap_stage_restore(s2, state, &err), TOKMAP_ERR_CORRUPT);
+    tokmap_stage_close(s);
+    tokmap_stage_close(s2);
     tokmap_loader_close(l);
     tokmap_loader_close(l2);
     tokmap_loader_close(mine);
@@ -111,26 +111,26 @@ TEST(says_the_end_in_its_place_and_goes_on_after_seek)
     open_corpus();
     const options o = {.row_parts = ALL_PARTS, .max_epochs = 1};
     tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.outputs = ALL});
-    tokmap_cuda_batch b = {.struct_size = sizeof b};
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL});
+    tokmap_stage_batch b = {.struct_size = sizeof b};
     tokmap_batch rows = {.struct_size = sizeof rows};
     for (int round = 0; round < 3; round++) {
         uint32_t n = 0;
         for (; tokmap_loader_next(mine, &rows, &err) == TOKMAP_OK; n++) {
             next(s, &b);
-            check_batch(&b, &rows, &(tokmap_cuda_options){.ignore_index = -100});
+            check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
             release(s, &b);
         }
         CHECK(n > 5);
-        CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), TOKMAP_END);
-        CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), TOKMAP_END);
+        CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_END);
+        CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_END);
         CHECK(strstr(err.text, "epochs") != NULL);
-        CHECK_INT(tokmap_cuda_seek(s, (uint64_t)round * MAX_ROWS, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_seek(s, (uint64_t)round * MAX_ROWS, &err), TOKMAP_OK);
         CHECK_INT(tokmap_loader_seek(mine, (uint64_t)round * MAX_ROWS, &err), TOKMAP_OK);
     }
-    CHECK_INT(tokmap_cuda_seek(s, UINT64_MAX, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_stage_seek(s, UINT64_MAX, &err), TOKMAP_ERR_ARGUMENT);
     next(s, &b);
-    tokmap_cuda_close(s); /* with a batch that is held */
+    tokmap_stage_close(s); /* with a batch that is held */
     tokmap_loader_close(l);
     tokmap_loader_close(mine);
     close_corpus();
@@ -147,24 +147,24 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
     open_corpus();
     const options o = {.row_parts = ALL_PARTS};
     tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.outputs = ALL, .n_slots = HELD + 1});
-    tokmap_cuda_batch b[HELD], more = {.struct_size = sizeof more};
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL, .n_slots = HELD + 1});
+    tokmap_stage_batch b[HELD], more = {.struct_size = sizeof more};
     tokmap_batch rows = {.struct_size = sizeof rows};
     for (int round = 0; round < 20; round++) {
         for (int i = 0; i < HELD; i++)
             next(s, &b[i]);
-        CHECK_INT(tokmap_cuda_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK_INT(tokmap_stage_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "n_slots of at least 6") != NULL);
         for (int i = 0; i < HELD; i++) {
             CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-            check_batch(&b[i], &rows, &(tokmap_cuda_options){.ignore_index = -100});
+            check_batch(&b[i], &rows, &(tokmap_stage_options){.ignore_index = -100});
         }
         for (int i = 0; i < HELD; i++)
             release(s, &b[(i * 3 + round) % HELD]);
-        CHECK_INT(tokmap_cuda_release(s, &b[0], NULL, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK_INT(tokmap_stage_release(s, &b[0], NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "is not held") != NULL);
     }
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     tokmap_loader_close(mine);
     close_corpus();
@@ -180,31 +180,31 @@ TEST(fills_memory_of_the_callers)
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         const options o = {.row_parts = ALL_PARTS};
         tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-        tokmap_cuda *s =
-            open_stage(l, (tokmap_cuda_options){.outputs = ALL, .no_thread = no_thread});
+        tokmap_stage *s =
+            open_stage(l, (tokmap_stage_options){.outputs = ALL, .no_thread = no_thread});
         tokmap_batch rows = {.struct_size = sizeof rows};
         for (int step = 0; step < 20; step++) {
-            tokmap_cuda_batch b = {.struct_size = sizeof b,
-                                   .inputs = inputs,
-                                   .labels = labels,
-                                   .position_ids = positions,
-                                   .document_ids = documents,
-                                   .cu_seqlens = borders};
-            if (tokmap_cuda_fill(s, &b, NULL, &err))
+            tokmap_stage_batch b = {.struct_size = sizeof b,
+                                    .inputs = inputs,
+                                    .labels = labels,
+                                    .position_ids = positions,
+                                    .document_ids = documents,
+                                    .cu_seqlens = borders};
+            if (tokmap_stage_fill(s, &b, NULL, &err))
                 CHECK_FAIL("%s", err.text);
             CHECK(b.inputs == inputs && b.cu_seqlens == borders);
             CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
-            check_batch(&b, &rows, &(tokmap_cuda_options){.ignore_index = -100});
+            check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
         }
-        tokmap_cuda_close(s);
-        s = open_stage(l, (tokmap_cuda_options){.no_thread = no_thread});
-        tokmap_cuda_batch b = {.struct_size = sizeof b, .position_ids = positions};
-        CHECK_INT(tokmap_cuda_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+        tokmap_stage_close(s);
+        s = open_stage(l, (tokmap_stage_options){.no_thread = no_thread});
+        tokmap_stage_batch b = {.struct_size = sizeof b, .position_ids = positions};
+        CHECK_INT(tokmap_stage_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "position_ids are asked for") != NULL);
-        b = (tokmap_cuda_batch){.struct_size = sizeof b, .labels = (int32_t *)labels + 1};
-        CHECK_INT(tokmap_cuda_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+        b = (tokmap_stage_batch){.struct_size = sizeof b, .labels = (int32_t *)labels + 1};
+        CHECK_INT(tokmap_stage_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "labels is not aligned to 8 bytes") != NULL);
-        tokmap_cuda_close(s);
+        tokmap_stage_close(s);
         tokmap_loader_close(l);
         tokmap_loader_close(mine);
     }
@@ -218,10 +218,11 @@ TEST(slots_are_used_in_turn)
     const options o = {0};
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         tokmap_loader *l = open_loader(&o);
-        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.n_slots = 4, .no_thread = no_thread});
+        tokmap_stage *s =
+            open_stage(l, (tokmap_stage_options){.n_slots = 4, .no_thread = no_thread});
         const void *used[40];
         for (int i = 0; i < 40; i++) {
-            tokmap_cuda_batch b;
+            tokmap_stage_batch b;
             next(s, &b);
             used[i] = b.inputs;
             release(s, &b);
@@ -229,7 +230,7 @@ TEST(slots_are_used_in_turn)
                 CHECK(used[i] != used[i - k]);
             CHECK(i < 4 || used[i] == used[i - 4]);
         }
-        tokmap_cuda_close(s);
+        tokmap_stage_close(s);
         tokmap_loader_close(l);
     }
     close_corpus();
@@ -271,12 +272,12 @@ TEST(edited_rows_are_staged)
         const options o = {0};
         tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
         e = (editor){0};
-        tokmap_cuda *s = open_stage(
-            l,
-            (tokmap_cuda_options){.no_thread = no_thread, .edit = swap_halves, .edit_context = &e});
+        tokmap_stage *s =
+            open_stage(l, (tokmap_stage_options){
+                              .no_thread = no_thread, .edit = swap_halves, .edit_context = &e});
         for (int step = 0; step < 20; step++) {
             tokmap_batch rows = {.struct_size = sizeof rows};
-            tokmap_cuda_batch b;
+            tokmap_stage_batch b;
             CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
             next(s, &b);
             for (uint32_t at = 0; at < b.n_rows * LENGTH; at++) {
@@ -291,7 +292,7 @@ TEST(edited_rows_are_staged)
             }
             release(s, &b);
         }
-        tokmap_cuda_close(s);
+        tokmap_stage_close(s);
         for (uint32_t i = 0; i < MIN(e.n_calls, 100); i++)
             CHECK_EQ(e.first_samples[i], i * MAX_ROWS);
         tokmap_loader_close(l);
@@ -312,12 +313,12 @@ TEST(refuses_rows_that_have_grown)
     open_corpus();
     const options o = {0};
     tokmap_loader *l = open_loader(&o);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.edit = grow});
-    tokmap_cuda_batch b = {.struct_size = sizeof b};
-    CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.edit = grow});
+    tokmap_stage_batch b = {.struct_size = sizeof b};
+    CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "row 6 has grown") != NULL);
-    CHECK_EQ(tokmap_cuda_position(s), 0);
-    tokmap_cuda_close(s);
+    CHECK_EQ(tokmap_stage_position(s), 0);
+    tokmap_stage_close(s);
     CHECK_EQ(tokmap_loader_position(l), 0);
     tokmap_loader_close(l);
     close_corpus();
@@ -343,12 +344,12 @@ static void look_at_rows(void *context, tokmap_row *rows, const tokmap_batch *ba
             *sum += corpus_id(&rows[r], i) + corpus_id(&batch->rows[r], i);
 }
 
-static void cut_file_under(const tokmap_cuda_options *so, const options *o)
+static void cut_file_under(const tokmap_stage_options *so, const options *o)
 {
     static uint8_t whole[6000];
     tokmap_loader *mine = open_loader(o), *l = open_loader(o);
-    tokmap_cuda *s = open_stage(l, *so);
-    tokmap_cuda_batch b = {.struct_size = sizeof b};
+    tokmap_stage *s = open_stage(l, *so);
+    tokmap_stage_batch b = {.struct_size = sizeof b};
     tokmap_batch rows = {.struct_size = sizeof rows};
     tokmap_error err;
     snprintf(cut_path, sizeof cut_path, "%s.bin", narrow.path);
@@ -357,22 +358,22 @@ static void cut_file_under(const tokmap_cuda_options *so, const options *o)
     put_file(whole, 10);
     tokmap_status status = TOKMAP_OK;
     for (int i = 0; i < 100 && !status; i++) {
-        status = tokmap_cuda_next(s, &b, NULL, &err);
+        status = tokmap_stage_next(s, &b, NULL, &err);
         if (!status)
             release(s, &b);
     }
     CHECK_INT(status, TOKMAP_ERR_IO);
     CHECK(strstr(err.text, cut_path) != NULL);
-    CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), TOKMAP_ERR_IO);
+    CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_IO);
     put_file(whole, sizeof whole);
-    CHECK_INT(tokmap_loader_seek(mine, tokmap_cuda_position(s), &err), TOKMAP_OK);
+    CHECK_INT(tokmap_loader_seek(mine, tokmap_stage_position(s), &err), TOKMAP_OK);
     for (int i = 0; i < 20; i++) {
         CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
         next(s, &b);
-        check_batch(&b, &rows, &(tokmap_cuda_options){.ignore_index = -100});
+        check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
         release(s, &b);
     }
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     tokmap_loader_close(mine);
 }
@@ -383,7 +384,7 @@ TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
     uint64_t sum = 0;
     open_corpus();
     const options o = {.row_parts = ALL_PARTS, .io = TOKMAP_IO_MAP};
-    const tokmap_cuda_options so[] = {
+    const tokmap_stage_options so[] = {
         {.outputs = ALL},
         {.outputs = ALL, .n_copiers = 3},
         {.outputs = ALL, .no_thread = 1},
@@ -412,30 +413,30 @@ typedef struct dlpack {
 TEST(tensors_keep_a_batch_until_the_last_is_deleted)
 {
     tokmap_error err;
-    tokmap_cuda_tensor t = {.struct_size = sizeof t};
+    tokmap_stage_tensor t = {.struct_size = sizeof t};
     open_corpus();
     const options o = {.row_parts = ALL_PARTS};
     tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.outputs = ALL, .n_slots = 3});
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = ALL, .n_slots = 3});
     tokmap_batch rows = {.struct_size = sizeof rows};
-    tokmap_cuda_batch kept, b, more = {.struct_size = sizeof more};
+    tokmap_stage_batch kept, b, more = {.struct_size = sizeof more};
     dlpack *tensors[5];
     CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
     next(s, &kept);
     for (uint32_t i = 0; i < 5; i++) {
         t.output = 1u << i;
-        CHECK_INT(tokmap_cuda_export(s, &kept, &t, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_export(s, &kept, &t, &err), TOKMAP_OK);
         tensors[i] = t.managed;
     }
     t.output = 32;
-    CHECK_INT(tokmap_cuda_export(s, &kept, &t, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_stage_export(s, &kept, &t, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(t.managed == NULL);
     release(s, &kept);
     for (int step = 0; step < 10; step++) { /* its slot is not used again */
         next(s, &b);
         release(s, &b);
     }
-    check_batch(&kept, &rows, &(tokmap_cuda_options){.ignore_index = -100});
+    check_batch(&kept, &rows, &(tokmap_stage_options){.ignore_index = -100});
     CHECK(tensors[1]->data == kept.labels && tensors[1]->bits == 64 && tensors[1]->code == 0);
     CHECK_INT(tensors[0]->bits, 32);
     CHECK_INT(tensors[0]->device_type, 1);
@@ -443,16 +444,16 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
     CHECK_INT(tensors[4]->shape[0], MAX_ROWS * LENGTH + 1);
     CHECK_INT(tensors[4]->n_dimensions, 1);
     next(s, &b);
-    CHECK_INT(tokmap_cuda_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_stage_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
     for (int i = 0; i < 4; i++)
         tensors[i]->deleter(tensors[i]);
-    CHECK_INT(tokmap_cuda_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
-    t.output = TOKMAP_CUDA_INPUTS;
-    CHECK_INT(tokmap_cuda_export(s, &b, &t, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_stage_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    t.output = TOKMAP_STAGE_INPUTS;
+    CHECK_INT(tokmap_stage_export(s, &b, &t, &err), TOKMAP_OK);
     tensors[4]->deleter(tensors[4]);
     next(s, &more);
     const int64_t first = value(b.inputs, 4, 0);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     tensors[0] = t.managed; /* outlives the stage */
     CHECK_INT(value(tensors[0]->data, 4, 0), first);
@@ -463,13 +464,13 @@ TEST(tensors_keep_a_batch_until_the_last_is_deleted)
 
 /* ---- Refusals ---- */
 
-static void expect_refusal(tokmap_cuda_options o, const char *words)
+static void expect_refusal(tokmap_stage_options o, const char *words)
 {
-    tokmap_cuda *s = (tokmap_cuda *)&o;
+    tokmap_stage *s = (tokmap_stage *)&o;
     tokmap_error err;
     o.struct_size = sizeof o;
-    o.device = o.device ? o.device : TOKMAP_CUDA_HOST;
-    const tokmap_status status = tokmap_cuda_open(&s, &o, &err);
+    o.device = o.device ? o.device : TOKMAP_STAGE_HOST;
+    const tokmap_status status = tokmap_stage_open(&s, &o, &err);
     if (status != TOKMAP_ERR_ARGUMENT || s || !strstr(err.text, words))
         CHECK_FAIL("%d, %s: not '%s'", (int)status, err.text, words);
 }
@@ -479,48 +480,48 @@ TEST(open_says_which_option_is_wrong)
     open_corpus();
     const options plain = {0}, parts = {.row_parts = ALL_PARTS};
     tokmap_loader *l = open_loader(&plain), *lp = open_loader(&parts);
-    tokmap_cuda *s;
+    tokmap_stage *s;
     tokmap_error err;
-    expect_refusal((tokmap_cuda_options){0}, "loader is NULL");
-    expect_refusal((tokmap_cuda_options){.loader = l, .n_slots = 1}, "n_slots is 1");
-    expect_refusal((tokmap_cuda_options){.loader = l, .n_slots = 65}, "n_slots is 65");
-    expect_refusal((tokmap_cuda_options){.loader = l, .n_host_slots = 65}, "n_host_slots is 65");
-    expect_refusal((tokmap_cuda_options){.loader = l, .n_host_slots = 65}, "must be 1 to 64");
-    expect_refusal((tokmap_cuda_options){.loader = l, .no_thread = 2}, "no_thread is 2");
-    expect_refusal((tokmap_cuda_options){.loader = l, .n_copiers = 17}, "n_copiers is 17");
-    expect_refusal((tokmap_cuda_options){.loader = l, .input_bytes = 2}, "input_bytes is 2");
-    expect_refusal((tokmap_cuda_options){.loader = l, .label_bytes = 9}, "label_bytes is 9");
-    expect_refusal((tokmap_cuda_options){.loader = l, .outputs = 64}, "no such outputs");
-    expect_refusal((tokmap_cuda_options){.loader = l, .outputs = 32}, "no such outputs");
-    expect_refusal((tokmap_cuda_options){.loader = l, .outputs = TOKMAP_CUDA_CU_SEQLENS},
+    expect_refusal((tokmap_stage_options){0}, "loader is NULL");
+    expect_refusal((tokmap_stage_options){.loader = l, .n_slots = 1}, "n_slots is 1");
+    expect_refusal((tokmap_stage_options){.loader = l, .n_slots = 65}, "n_slots is 65");
+    expect_refusal((tokmap_stage_options){.loader = l, .n_host_slots = 65}, "n_host_slots is 65");
+    expect_refusal((tokmap_stage_options){.loader = l, .n_host_slots = 65}, "must be 1 to 64");
+    expect_refusal((tokmap_stage_options){.loader = l, .no_thread = 2}, "no_thread is 2");
+    expect_refusal((tokmap_stage_options){.loader = l, .n_copiers = 17}, "n_copiers is 17");
+    expect_refusal((tokmap_stage_options){.loader = l, .input_bytes = 2}, "input_bytes is 2");
+    expect_refusal((tokmap_stage_options){.loader = l, .label_bytes = 9}, "label_bytes is 9");
+    expect_refusal((tokmap_stage_options){.loader = l, .outputs = 64}, "no such outputs");
+    expect_refusal((tokmap_stage_options){.loader = l, .outputs = 32}, "no such outputs");
+    expect_refusal((tokmap_stage_options){.loader = l, .outputs = TOKMAP_STAGE_CU_SEQLENS},
                    "TOKMAP_ROW_DOCUMENTS");
-    expect_refusal((tokmap_cuda_options){.loader = l, .device = -2}, "device is -2");
-    expect_refusal((tokmap_cuda_options){.loader = l, .outputs = 1 | TOKMAP_CUDA_ROW_POSITIONS},
-                   "but not TOKMAP_CUDA_POSITION_IDS");
-    expect_refusal((tokmap_cuda_options){.loader = l, .label_bytes = 4, .ignore_index = 1LL << 40},
+    expect_refusal((tokmap_stage_options){.loader = l, .device = -2}, "device is -2");
+    expect_refusal((tokmap_stage_options){.loader = l, .outputs = 1 | TOKMAP_STAGE_ROW_POSITIONS},
+                   "but not TOKMAP_STAGE_POSITION_IDS");
+    expect_refusal((tokmap_stage_options){.loader = l, .label_bytes = 4, .ignore_index = 1LL << 40},
                    "does not fit labels of 4 bytes");
-    expect_refusal((tokmap_cuda_options){.loader = l, .max_documents = UINT32_MAX},
+    expect_refusal((tokmap_stage_options){.loader = l, .max_documents = UINT32_MAX},
                    "max_documents is 4294967295");
-    const tokmap_cuda_options unsized = {.loader = l};
-    CHECK_INT(tokmap_cuda_open(&s, &unsized, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK_INT(tokmap_cuda_open(NULL, &unsized, &err), TOKMAP_ERR_ARGUMENT);
-    tokmap_cuda_close(NULL);
+    const tokmap_stage_options unsized = {.loader = l};
+    CHECK_INT(tokmap_stage_open(&s, &unsized, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_stage_open(NULL, &unsized, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_stage_close(NULL);
     s = open_stage(lp,
-                   (tokmap_cuda_options){.outputs = TOKMAP_CUDA_CU_SEQLENS, .max_documents = 1});
-    tokmap_cuda_batch b = {.struct_size = sizeof b};
-    CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+                   (tokmap_stage_options){.outputs = TOKMAP_STAGE_CU_SEQLENS, .max_documents = 1});
+    tokmap_stage_batch b = {.struct_size = sizeof b};
+    CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "more than max_documents, 1") != NULL);
     b.struct_size = 8;
-    CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
-    tokmap_cuda_close(s);
+    CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_stage_close(s);
     /* Position ids of rows need no documents. */
-    s = open_stage(
-        l, (tokmap_cuda_options){.outputs = TOKMAP_CUDA_POSITION_IDS | TOKMAP_CUDA_ROW_POSITIONS});
+    s = open_stage(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_POSITION_IDS |
+                                                        TOKMAP_STAGE_ROW_POSITIONS});
     next(s, &b);
     for (int32_t i = 0; i < MAX_ROWS * LENGTH; i++)
         CHECK_INT(b.position_ids[i], i % LENGTH);
     CHECK(!b.inputs && !b.labels && !b.document_ids && !b.cu_seqlens);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     tokmap_loader_close(lp);
     close_corpus();
@@ -537,19 +538,19 @@ TEST(max_documents_is_what_images_have_room_for)
     const options o = {.row_parts = TOKMAP_ROW_DOCUMENTS, .n_rows = 999};
     for (int i = 0; i < 3; i++) {
         tokmap_loader *l = open_loader(&o);
-        tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.outputs = TOKMAP_CUDA_DOCUMENT_IDS,
-                                                             .max_documents = most[i],
-                                                             .n_host_slots = 4,
-                                                             .no_thread = 1});
-        tokmap_cuda_info info = {.struct_size = sizeof info};
-        tokmap_cuda_batch b = {.struct_size = sizeof b};
+        tokmap_stage *s = open_stage(l, (tokmap_stage_options){.outputs = TOKMAP_STAGE_DOCUMENT_IDS,
+                                                               .max_documents = most[i],
+                                                               .n_host_slots = 4,
+                                                               .no_thread = 1});
+        tokmap_stage_info info = {.struct_size = sizeof info};
+        tokmap_stage_batch b = {.struct_size = sizeof b};
         const bool fits = most[i] != 999;
-        CHECK_INT(tokmap_cuda_next(s, &b, NULL, &err), fits ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT);
+        CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), fits ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT);
         CHECK(fits || strstr(err.text, "more than max_documents, 999") != NULL);
-        tokmap_cuda_get_info(s, &info);
+        tokmap_stage_get_info(s, &info);
         host_bytes[i] = info.host_bytes;
         bytes_moved[i] = info.bytes_moved;
-        tokmap_cuda_close(s);
+        tokmap_stage_close(s);
         tokmap_loader_close(l);
     }
     CHECK(host_bytes[0] - host_bytes[2] >= 4 * 4 * 999 * (LENGTH - 1) - 4 * 8192);
@@ -571,13 +572,13 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
                                       .sequence_length = 4,
                                       .batch_rows = 1};
     tokmap_loader *l = corpus_open_loader(&lo);
-    tokmap_cuda_options so = {.struct_size = sizeof so, .loader = l, .device = TOKMAP_CUDA_HOST};
-    tokmap_cuda *s = NULL;
-    CHECK_INT(tokmap_cuda_open(&s, &so, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_stage_options so = {.struct_size = sizeof so, .loader = l, .device = TOKMAP_STAGE_HOST};
+    tokmap_stage *s = NULL;
+    CHECK_INT(tokmap_stage_open(&s, &so, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "ids up to 2147483648") != NULL);
     so.input_bytes = 8;
-    CHECK_INT(tokmap_cuda_open(&s, &so, &err), TOKMAP_OK);
-    tokmap_cuda_close(s);
+    CHECK_INT(tokmap_stage_open(&s, &so, &err), TOKMAP_OK);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     corpus_close(&large);
 }
@@ -588,14 +589,14 @@ TEST(a_loader_has_one_stage_at_a_time)
     open_corpus();
     const options o = {0};
     tokmap_loader *l = open_loader(&o);
-    tokmap_cuda *second = NULL;
-    tokmap_cuda_batch b;
-    const tokmap_cuda_options so = {
-        .struct_size = sizeof so, .loader = l, .device = TOKMAP_CUDA_HOST};
+    tokmap_stage *second = NULL;
+    tokmap_stage_batch b;
+    const tokmap_stage_options so = {
+        .struct_size = sizeof so, .loader = l, .device = TOKMAP_STAGE_HOST};
     for (int round = 0; round < 3; round++) {
-        tokmap_cuda *s = open_stage(l, so);
+        tokmap_stage *s = open_stage(l, so);
         for (int i = 0; i < 2; i++) {
-            CHECK_INT(tokmap_cuda_open(&second, &so, &err), TOKMAP_ERR_ARGUMENT);
+            CHECK_INT(tokmap_stage_open(&second, &so, &err), TOKMAP_ERR_ARGUMENT);
             CHECK(strstr(err.text, "has a stage already") != NULL && second == NULL);
         }
         next(s, &b);
@@ -606,12 +607,12 @@ TEST(a_loader_has_one_stage_at_a_time)
         CHECK(strstr(err.text, "a stage takes the batches") != NULL);
         CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_ERR_ARGUMENT);
         CHECK_INT(tokmap_loader_seek(l, 0, &err), TOKMAP_ERR_ARGUMENT);
-        tokmap_cuda_close(s);
+        tokmap_stage_close(s);
         CHECK_EQ(tokmap_loader_position(l), (round + 1) * MAX_ROWS);
         /* One that could not be opened has not taken it. */
-        const tokmap_cuda_options none = {
+        const tokmap_stage_options none = {
             .struct_size = sizeof none, .loader = l, .device = 1 << 20};
-        CHECK_INT(tokmap_cuda_open(&second, &none, &err), TOKMAP_ERR_DEVICE);
+        CHECK_INT(tokmap_stage_open(&second, &none, &err), TOKMAP_ERR_DEVICE);
     }
     tokmap_loader_close(l);
     close_corpus();
@@ -621,7 +622,7 @@ TEST(without_a_driver_or_a_device_it_says_so)
 {
     tokmap_error err;
     uint32_t n = 7;
-    const tokmap_status status = tokmap_cuda_count_devices(&n, &err);
+    const tokmap_status status = tokmap_stage_count_devices(&n, &err);
     if (status == TOKMAP_OK)
         SKIP("there is a device");
     CHECK_INT(status, TOKMAP_ERR_DEVICE);
@@ -630,10 +631,10 @@ TEST(without_a_driver_or_a_device_it_says_so)
     open_corpus();
     const options o = {0};
     tokmap_loader *l = open_loader(&o);
-    tokmap_cuda *s = (tokmap_cuda *)&o;
-    CHECK_INT(tokmap_cuda_open(
+    tokmap_stage *s = (tokmap_stage *)&o;
+    CHECK_INT(tokmap_stage_open(
                   &s,
-                  &(tokmap_cuda_options){.struct_size = sizeof(tokmap_cuda_options), .loader = l},
+                  &(tokmap_stage_options){.struct_size = sizeof(tokmap_stage_options), .loader = l},
                   &err),
               TOKMAP_ERR_DEVICE);
     CHECK(!s && strstr(err.text, "driver"));
@@ -646,14 +647,14 @@ TEST(counts_what_it_does)
     open_corpus();
     const options o = {0};
     tokmap_loader *l = open_loader(&o);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){.no_thread = 1, .n_slots = 3});
-    tokmap_cuda_info info = {.struct_size = sizeof info};
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){.no_thread = 1, .n_slots = 3});
+    tokmap_stage_info info = {.struct_size = sizeof info};
     for (int i = 0; i < 10; i++) {
-        tokmap_cuda_batch b;
+        tokmap_stage_batch b;
         next(s, &b);
         release(s, &b);
     }
-    tokmap_cuda_get_info(s, &info);
+    tokmap_stage_get_info(s, &info);
     CHECK_EQ(info.n_batches, 10);
     CHECK_EQ(info.n_tokens, 10 * MAX_ROWS * LENGTH);
     CHECK(info.bytes_moved >= 10 * MAX_ROWS * (LENGTH + 1) * 2);
@@ -662,7 +663,7 @@ TEST(counts_what_it_does)
     CHECK(info.wait_max_ns >= info.wait_p999_ns && info.wait_p999_ns >= info.wait_p50_ns);
     CHECK_INT(info.pinned, 1);
     CHECK_EQ(info.n_late, 0);
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     close_corpus();
 }
@@ -677,23 +678,23 @@ TEST(a_child_is_told_and_leaves_the_parents_alone)
     open_corpus();
     const options o = {0};
     tokmap_loader *l = open_loader(&o);
-    tokmap_cuda *s = open_stage(l, (tokmap_cuda_options){0});
-    tokmap_cuda_batch b, held;
+    tokmap_stage *s = open_stage(l, (tokmap_stage_options){0});
+    tokmap_stage_batch b, held;
     next(s, &held);
     const pid_t child = fork();
     if (child == 0) {
         uint8_t state[TOKMAP_STATE_BYTES];
-        tokmap_cuda_tensor t = {.struct_size = sizeof t, .output = TOKMAP_CUDA_INPUTS};
-        b = (tokmap_cuda_batch){.struct_size = sizeof b};
-        const bool told = tokmap_cuda_next(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_fill(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_wait(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_release(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_export(s, &held, &t, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_seek(s, 0, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_restore(s, state, &err) == TOKMAP_ERR_FORKED &&
-                          tokmap_cuda_save(s, state, &err) == TOKMAP_ERR_FORKED;
-        tokmap_cuda_close(s);
+        tokmap_stage_tensor t = {.struct_size = sizeof t, .output = TOKMAP_STAGE_INPUTS};
+        b = (tokmap_stage_batch){.struct_size = sizeof b};
+        const bool told = tokmap_stage_next(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_fill(s, &b, NULL, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_wait(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_release(s, &held, NULL, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_export(s, &held, &t, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_seek(s, 0, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_restore(s, state, &err) == TOKMAP_ERR_FORKED &&
+                          tokmap_stage_save(s, state, &err) == TOKMAP_ERR_FORKED;
+        tokmap_stage_close(s);
         _exit(told ? 0 : 1);
     }
     int status = 0;
@@ -704,7 +705,7 @@ TEST(a_child_is_told_and_leaves_the_parents_alone)
         next(s, &b);
         release(s, &b);
     }
-    tokmap_cuda_close(s);
+    tokmap_stage_close(s);
     tokmap_loader_close(l);
     close_corpus();
 }

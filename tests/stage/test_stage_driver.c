@@ -40,10 +40,10 @@ static void end(stage_case *c)
     CHECK_INT(fake.n_pushed, 0);
 }
 
-static tokmap_cuda_info info_of(const stage_case *c)
+static tokmap_stage_info info_of(const stage_case *c)
 {
-    tokmap_cuda_info info = {.struct_size = sizeof info};
-    tokmap_cuda_get_info(c->stage, &info);
+    tokmap_stage_info info = {.struct_size = sizeof info};
+    tokmap_stage_get_info(c->stage, &info);
     return info;
 }
 
@@ -52,18 +52,18 @@ static tokmap_cuda_info info_of(const stage_case *c)
 TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_error err;
     case_open();
     begin(FAKE_RANDOM, 3);
-    case_open_stage(&c, (tokmap_cuda_options){0});
+    case_open_stage(&c, (tokmap_stage_options){0});
     check_caller();
-    const tokmap_cuda_batch memory = case_memory(&c);
+    const tokmap_stage_batch memory = case_memory(&c);
     for (int i = 0; i < 50; i++) {
         case_next(&c, &b, NULL);
         check_caller();
-        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
         check_caller();
         case_release(&c, &b, NULL);
         check_caller();
@@ -71,9 +71,9 @@ TEST(the_callers_context_and_capture_mode_come_back_after_every_call)
         check_caller();
         CHECK_INT(case_try_fill(&c, &memory, NULL, &err), TOKMAP_OK);
         check_caller();
-        CHECK_INT(tokmap_cuda_save(c.stage, state, &err), TOKMAP_OK);
-        CHECK_INT(tokmap_cuda_restore(c.stage, state, &err), TOKMAP_OK);
-        CHECK_INT(tokmap_cuda_seek(c.stage, c.position, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_save(c.stage, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_restore(c.stage, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_seek(c.stage, c.position, &err), TOKMAP_OK);
         check_caller();
     }
     end(&c);
@@ -84,12 +84,12 @@ TEST(two_devices_have_their_own_stages_and_contexts)
 {
     static stage_case c[FAKE_DEVICES];
     tokmap_i_stream streams[FAKE_DEVICES];
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     case_open();
     begin(FAKE_RANDOM, 4);
     for (int d = 0; d < FAKE_DEVICES; d++) {
         fake.is_open = false;
-        case_open_stage(&c[d], (tokmap_cuda_options){.device = d, .no_thread = d});
+        case_open_stage(&c[d], (tokmap_stage_options){.device = d, .no_thread = d});
         streams[d] = fake_stream_open(d);
     }
     for (int i = 0; i < 100; i++) {
@@ -111,7 +111,7 @@ TEST(a_device_that_is_not_there_is_named)
     case_open();
     begin(FAKE_LAZY, 1);
     c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
-    CHECK_INT(case_try_stage(&c, (tokmap_cuda_options){.device = 2}, &err), TOKMAP_ERR_DEVICE);
+    CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.device = 2}, &err), TOKMAP_ERR_DEVICE);
     CHECK_STR(err.text, "there is no device 2: the driver has 2");
     check_caller();
     fake_check();
@@ -122,7 +122,7 @@ TEST(a_device_that_is_not_there_is_named)
 
 static void open_with_bad_options(void)
 {
-    static const tokmap_cuda_options bad[] = {
+    static const tokmap_stage_options bad[] = {
         {.n_slots = 65},     {.n_slots = 100000},     {.n_host_slots = 100000},
         {.n_copiers = 1000}, {.input_bytes = 5},      {.label_bytes = 2},
         {.device = -2},      {.n_slots = UINT32_MAX}, {.n_host_slots = UINT32_MAX}};
@@ -159,20 +159,20 @@ TEST(refused_options_leave_the_driver_alone)
 TEST(a_stream_that_is_captured_is_refused_and_not_touched)
 {
     stage_case c;
-    tokmap_cuda_batch b, other;
+    tokmap_stage_batch b, other;
     tokmap_error err;
     case_open();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(FAKE_RANDOM, 5);
-        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
-        const tokmap_cuda_batch memory = case_memory(&c);
+        case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread});
+        const tokmap_stage_batch memory = case_memory(&c);
         tokmap_i_stream stream = fake_stream_open(0), free_stream = fake_stream_open(0);
         case_next(&c, &b, free_stream);
         case_use(&c, &b, free_stream);
         fake.streams[fake_number(stream)].capturing = true;
         CHECK_INT(case_try_next(&c, &other, stream, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "captured") != NULL);
-        CHECK_INT(tokmap_cuda_release(c.stage, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
+        CHECK_INT(tokmap_stage_release(c.stage, &b, stream, &err), TOKMAP_ERR_ARGUMENT);
         CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_ERR_ARGUMENT);
         check_caller();
         fake.streams[fake_number(stream)].capturing = false;
@@ -188,11 +188,11 @@ TEST(a_stream_that_is_captured_is_refused_and_not_touched)
 TEST(the_default_stream_is_refused_while_another_is_captured)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     tokmap_error err;
     case_open();
     begin(FAKE_LAZY, 5);
-    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     fake.streams[fake_number(stream)].capturing = true;
     CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
@@ -208,13 +208,13 @@ TEST(the_default_stream_is_refused_while_another_is_captured)
 TEST(a_tensor_that_is_deleted_during_a_capture_puts_nothing_into_the_graph)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     case_open();
     begin(FAKE_LAZY, 5);
-    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
-    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS, stream);
+    case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
     case_release(&c, &b, stream);
     case_use(&c, &b, stream);
     fake.streams[fake_number(stream)].capturing = true;
@@ -241,14 +241,14 @@ static uint64_t n_queued(const stage_case *c)
 TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     case_open();
     begin(FAKE_LAZY, 5);
-    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2});
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2});
     tokmap_i_stream stream = fake_stream_open(0);
     for (int round = 0; round < 8; round++) {
         case_next(&c, &b, stream);
-        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_LABELS, stream);
+        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_LABELS, stream);
         fake.streams[fake_number(stream)].capturing = true;
         t->deleter(t);
         fake_check();
@@ -272,15 +272,15 @@ TEST(no_batch_is_lost_whose_slot_had_a_tensor_that_was_deleted_during_a_capture)
 TEST(a_batch_stays_until_each_stream_has_used_its_tensors)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     case_open();
     begin(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0), other = fake_stream_open(0);
     for (int round = 0; round < 6; round++) {
         case_next(&c, &b, stream);
-        case_tensor *here = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
-        case_tensor *there = case_export(&c, &b, TOKMAP_CUDA_LABELS, other);
+        case_tensor *here = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
+        case_tensor *there = case_export(&c, &b, TOKMAP_STAGE_LABELS, other);
         case_use(&c, &b, other);
         case_release(&c, &b, stream);
         (round & 1 ? here : there)->deleter(round & 1 ? here : there);
@@ -297,31 +297,31 @@ TEST(a_batch_stays_until_each_stream_has_used_its_tensors)
 TEST(a_stream_that_gives_back_a_tensor_may_take_another)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     tokmap_error err;
     case_open();
     begin(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     tokmap_i_stream streams[TOKMAP_I_STAGE_STREAMS + 1];
     for (int i = 0; i <= TOKMAP_I_STAGE_STREAMS; i++)
         streams[i] = fake_stream_open(0);
     case_next(&c, &b, NULL);
     for (int i = 0; i < 20; i++) {
         tokmap_i_stream stream = streams[i % TOKMAP_I_STAGE_STREAMS];
-        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
+        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
         case_use(&c, &b, stream);
         t->deleter(t);
     }
-    tokmap_cuda_tensor more = {.struct_size = sizeof more,
-                               .output = TOKMAP_CUDA_INPUTS,
-                               .stream = streams[TOKMAP_I_STAGE_STREAMS]};
-    CHECK_INT(tokmap_cuda_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
+    tokmap_stage_tensor more = {.struct_size = sizeof more,
+                                .output = TOKMAP_STAGE_INPUTS,
+                                .stream = streams[TOKMAP_I_STAGE_STREAMS]};
+    CHECK_INT(tokmap_stage_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "used in 4 streams already") != NULL);
     CHECK(more.managed == NULL);
     more.stream = (void *)2;
-    CHECK_INT(tokmap_cuda_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_stage_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
     CHECK(strstr(err.text, "CU_STREAM_PER_THREAD") != NULL);
-    CHECK_INT(tokmap_cuda_release(c.stage, &b, (void *)2, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_stage_release(c.stage, &b, (void *)2, &err), TOKMAP_ERR_ARGUMENT);
     case_release(&c, &b, NULL);
     for (int i = 0; i < 4; i++) {
         case_next(&c, &b, NULL);
@@ -334,13 +334,13 @@ TEST(a_stream_that_gives_back_a_tensor_may_take_another)
 TEST(tensors_are_deleted_after_close_and_after_their_stream)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     case_open();
     begin(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     tokmap_i_stream stream = fake_stream_open(0);
     case_next(&c, &b, stream);
-    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, stream);
+    case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, stream);
     case_release(&c, &b, stream);
     case_settle();
     case_close_stage(&c);
@@ -355,12 +355,12 @@ TEST(tensors_are_deleted_after_close_and_after_their_stream)
 TEST(a_slot_comes_back_although_its_event_failed_when_the_tensor_was_deleted)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     case_open();
     begin(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 2, .no_thread = 1});
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 2, .no_thread = 1});
     case_next(&c, &b, NULL);
-    case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+    case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
     case_release(&c, &b, NULL);
     fake.broken = FAKE_BIT(FAKE_RECORD);
     t->deleter(t);
@@ -403,13 +403,13 @@ static void *delete_slowly(void *tensor)
 static void delete_two_at_once(void)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     pthread_t slow, quick;
     begin(FAKE_LAZY, 6);
-    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
+    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
     case_next(&c, &b, NULL);
-    case_tensor *first = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
-    case_tensor *second = case_export(&c, &b, TOKMAP_CUDA_LABELS, NULL);
+    case_tensor *first = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
+    case_tensor *second = case_export(&c, &b, TOKMAP_STAGE_LABELS, NULL);
     case_release(&c, &b, NULL);
     case_settle();
     case_close_stage(&c);
@@ -442,24 +442,24 @@ TEST(two_threads_delete_the_last_tensors_of_a_closed_stage)
 
 /* ---- Forks ---- */
 
-static void use_in_child(stage_case *c, tokmap_cuda_batch *b, case_tensor *t)
+static void use_in_child(stage_case *c, tokmap_stage_batch *b, case_tensor *t)
 {
     uint8_t state[TOKMAP_STATE_BYTES];
-    tokmap_cuda_info info = {.struct_size = sizeof info, .n_slots = 99};
+    tokmap_stage_info info = {.struct_size = sizeof info, .n_slots = 99};
     tokmap_error err;
-    tokmap_cuda_tensor tensor = {.struct_size = sizeof tensor, .output = TOKMAP_CUDA_INPUTS};
+    tokmap_stage_tensor tensor = {.struct_size = sizeof tensor, .output = TOKMAP_STAGE_INPUTS};
     const uint64_t n_calls = fake.n_calls;
-    CHECK_INT(tokmap_cuda_next(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_next(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
     CHECK(strstr(err.text, "parent") != NULL);
-    CHECK_INT(tokmap_cuda_release(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_cuda_fill(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_cuda_save(c->stage, state, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_cuda_restore(c->stage, state, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_cuda_seek(c->stage, 0, &err), TOKMAP_ERR_FORKED);
-    CHECK_INT(tokmap_cuda_export(c->stage, b, &tensor, &err), TOKMAP_ERR_FORKED);
-    tokmap_cuda_get_info(c->stage, &info);
+    CHECK_INT(tokmap_stage_release(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_fill(c->stage, b, NULL, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_save(c->stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_restore(c->stage, state, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_seek(c->stage, 0, &err), TOKMAP_ERR_FORKED);
+    CHECK_INT(tokmap_stage_export(c->stage, b, &tensor, &err), TOKMAP_ERR_FORKED);
+    tokmap_stage_get_info(c->stage, &info);
     CHECK_EQ(info.n_slots, 0);
-    tokmap_cuda_close(c->stage);
+    tokmap_stage_close(c->stage);
     if (t)
         t->deleter(t);
     CHECK_EQ(fake.n_calls, n_calls);
@@ -468,12 +468,12 @@ static void use_in_child(stage_case *c, tokmap_cuda_batch *b, case_tensor *t)
 static void fork_with(int32_t no_thread, bool with_tensor)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     int status = -1;
     begin(FAKE_RANDOM, 8);
-    case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
+    case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread});
     case_next(&c, &b, NULL);
-    case_tensor *t = with_tensor ? case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL) : NULL;
+    case_tensor *t = with_tensor ? case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL) : NULL;
     pthread_mutex_lock(&fake.mutex); /* the stage's thread is not within a call */
     const pid_t child = fork();
     pthread_mutex_unlock(&fake.mutex);
@@ -518,11 +518,11 @@ TEST(fill_is_one_launch_in_the_callers_stream)
     tokmap_error err;
     case_open();
     begin(FAKE_LAZY, 9);
-    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
-    const tokmap_cuda_batch all = case_memory(&c);
+    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
+    const tokmap_stage_batch all = case_memory(&c);
     tokmap_i_stream stream = fake_stream_open(0);
     for (int i = 0; i < 10; i++) {
-        tokmap_cuda_batch memory = all;
+        tokmap_stage_batch memory = all;
         memory.labels = i & 1 ? memory.labels : NULL;
         CHECK_INT(case_try_fill(&c, &memory, stream, &err), TOKMAP_OK);
         uint32_t n_launches = 0, n_copies = 0;
@@ -556,10 +556,10 @@ static void copy_slowly(fake_call call)
 TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     case_open();
     begin(FAKE_EAGER, 9);
-    case_open_stage(&c, (tokmap_cuda_options){.n_slots = 8});
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 8});
     caller = pthread_self();
     while (n_queued(&c) < 7)
         usleep(100);
@@ -569,9 +569,9 @@ TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
     case_release(&c, &b, NULL);
     for (int i = 0; i < 5; i++) {
         case_next(&c, &b, NULL);
-        case_tensor *t = case_export(&c, &b, TOKMAP_CUDA_INPUTS, NULL);
+        case_tensor *t = case_export(&c, &b, TOKMAP_STAGE_INPUTS, NULL);
         t->deleter(t);
-        CHECK_INT(tokmap_cuda_wait(c.stage, &b, NULL, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_wait(c.stage, &b, NULL, NULL), TOKMAP_OK);
         case_release(&c, &b, NULL);
         for (int k = 0; i == 0 && gate == 0 && k < 10000; k++)
             usleep(100); /* the thread is in the copy, or all of it was queued by the caller */
@@ -590,9 +590,9 @@ TEST(close_waits_for_what_callers_queued_before_release)
     case_open();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         stage_case c;
-        tokmap_cuda_batch b;
+        tokmap_stage_batch b;
         begin(FAKE_LAZY, 9);
-        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread});
+        case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread});
         tokmap_i_stream stream = fake_stream_open(0);
         for (int i = 0; i < 3; i++) {
             case_next(&c, &b, stream);
@@ -611,7 +611,7 @@ TEST(the_end_comes_in_its_place_and_again)
 {
     stage_case c = {0};
     tokmap_loader_info info = {.struct_size = sizeof info};
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     tokmap_error err;
     case_open();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
@@ -619,7 +619,7 @@ TEST(the_end_comes_in_its_place_and_again)
         c.loader = case_loader(CASE_ROWS, CASE_PARTS, 1);
         tokmap_loader_get_info(c.loader, &info);
         CHECK(info.n_samples < CASE_SAMPLES);
-        const tokmap_cuda_options o = {.no_thread = no_thread};
+        const tokmap_stage_options o = {.no_thread = no_thread};
         CHECK_INT(case_try_stage(&c, o, &err), TOKMAP_OK);
         for (int round = 0; round < 2; round++) {
             while (c.position + CASE_ROWS <= info.n_samples) {
@@ -629,7 +629,7 @@ TEST(the_end_comes_in_its_place_and_again)
             for (int i = 0; i < 3; i++)
                 CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_END);
             c.position = info.n_samples - 40;
-            CHECK_INT(tokmap_cuda_seek(c.stage, c.position, &err), TOKMAP_OK);
+            CHECK_INT(tokmap_stage_seek(c.stage, c.position, &err), TOKMAP_OK);
         }
         end(&c);
     }
@@ -652,13 +652,13 @@ static void edit_badly(void *context, tokmap_row *rows, const tokmap_batch *batc
 TEST(an_error_comes_in_its_place_and_is_tried_again)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     tokmap_error err;
     case_open();
     for (int32_t no_thread = 0; no_thread < 2; no_thread++) {
         begin(FAKE_RANDOM, 14);
         edit_is_bad = true;
-        case_open_stage(&c, (tokmap_cuda_options){.no_thread = no_thread, .edit = edit_badly});
+        case_open_stage(&c, (tokmap_stage_options){.no_thread = no_thread, .edit = edit_badly});
         for (int i = 0; i < 10; i++) {
             for (int k = 0; k < 3 && edit_is_bad && c.position == BAD_SAMPLE; k++) {
                 CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
@@ -680,13 +680,13 @@ TEST(memory_that_cannot_be_pinned_is_copied_all_the_same_and_that_is_said_once)
     case_open();
     for (int32_t v = 0; v < 6; v++) {
         stage_case c = {0};
-        tokmap_cuda_batch b;
+        tokmap_stage_batch b;
         tokmap_error err;
         begin((fake_policy)(v / 2), 11);
         fake.broken = FAKE_BIT(FAKE_REGISTER);
         case_watch();
         c.loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
-        CHECK_INT(case_try_stage(&c, (tokmap_cuda_options){.no_thread = v & 1}, &err), TOKMAP_OK);
+        CHECK_INT(case_try_stage(&c, (tokmap_stage_options){.no_thread = v & 1}, &err), TOKMAP_OK);
         for (int i = 0; i < 20; i++) {
             case_next(&c, &b, NULL);
             case_release(&c, &b, NULL);
@@ -706,12 +706,12 @@ TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_s
     case_open();
     for (int32_t v = 0; v < 4; v++) {
         stage_case c;
-        tokmap_cuda_batch b;
+        tokmap_stage_batch b;
         tokmap_error err;
         uint8_t state[TOKMAP_STATE_BYTES];
         tokmap_status status = TOKMAP_OK;
         begin(FAKE_RANDOM, 12);
-        case_open_stage(&c, (tokmap_cuda_options){.no_thread = v & 1});
+        case_open_stage(&c, (tokmap_stage_options){.no_thread = v & 1});
         case_next(&c, &b, NULL);
         case_release(&c, &b, NULL);
         fake.broken = FAKE_BIT(calls[v / 2]);
@@ -726,7 +726,7 @@ TEST(a_batch_that_cannot_be_queued_ends_the_stage_and_a_state_is_saved_all_the_s
         CHECK(strstr(err.text, v / 2 ? "starting the kernel" : "copying a batch") != NULL);
         CHECK_EQ(c.n_logs, 1);
         CHECK(strstr(c.log, "the stage has stopped") != NULL);
-        CHECK_INT(tokmap_cuda_save(c.stage, state, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_save(c.stage, state, &err), TOKMAP_OK);
         end(&c);
     }
     case_close();

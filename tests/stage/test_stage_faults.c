@@ -19,11 +19,11 @@ static const char script[] = "nrnmrlpfnernmdlprnspnrmrvnwnrmplfnpmrenldpnr";
 typedef struct run {
     stage_case c;
     tokmap_i_stream streams[2];
-    tokmap_cuda_batch memory;
-    tokmap_cuda_batch held[ROOM];
+    tokmap_stage_batch memory;
+    tokmap_stage_batch held[ROOM];
     uint32_t n_held;
     case_tensor *tensor;
-    tokmap_cuda_batch of_tensor;
+    tokmap_stage_batch of_tensor;
     uint8_t saved[TOKMAP_STATE_BYTES];
     uint64_t saved_position;
     bool gave_up;
@@ -56,7 +56,7 @@ static tokmap_status do_release(run *t, uint32_t i, int stream, tokmap_error *er
         return TOKMAP_OK;
     case_use(&t->c, &t->held[i], t->streams[stream]);
     const tokmap_status status =
-        tokmap_cuda_release(t->c.stage, &t->held[i], t->streams[stream], err);
+        tokmap_stage_release(t->c.stage, &t->held[i], t->streams[stream], err);
     if (!status) {
         t->n_held--;
         memmove(&t->held[i], &t->held[i + 1], (t->n_held - i) * sizeof t->held[0]);
@@ -69,9 +69,9 @@ static tokmap_status do_export(run *t, int stream, tokmap_error *err)
     if (t->tensor || t->n_held == 0)
         return TOKMAP_OK;
     t->of_tensor = t->held[t->n_held - 1];
-    tokmap_cuda_tensor wanted = {
-        .struct_size = sizeof wanted, .output = TOKMAP_CUDA_LABELS, .stream = t->streams[stream]};
-    const tokmap_status status = tokmap_cuda_export(t->c.stage, &t->of_tensor, &wanted, err);
+    tokmap_stage_tensor wanted = {
+        .struct_size = sizeof wanted, .output = TOKMAP_STAGE_LABELS, .stream = t->streams[stream]};
+    const tokmap_status status = tokmap_stage_export(t->c.stage, &t->of_tensor, &wanted, err);
     t->tensor = wanted.managed;
     return status;
 }
@@ -86,9 +86,9 @@ static void do_delete(run *t)
 static tokmap_status do_move(run *t, char what, tokmap_error *err)
 {
     const uint64_t to = what == 's' ? 301 : t->saved_position;
-    const tokmap_status status = what == 'v'   ? tokmap_cuda_save(t->c.stage, t->saved, err)
-                                 : what == 's' ? tokmap_cuda_seek(t->c.stage, to, err)
-                                               : tokmap_cuda_restore(t->c.stage, t->saved, err);
+    const tokmap_status status = what == 'v'   ? tokmap_stage_save(t->c.stage, t->saved, err)
+                                 : what == 's' ? tokmap_stage_seek(t->c.stage, to, err)
+                                               : tokmap_stage_restore(t->c.stage, t->saved, err);
     if (!status && what == 'v')
         t->saved_position = t->c.position;
     else if (!status)
@@ -165,11 +165,11 @@ static bool may_leak(const run *t)
 static void go_on_elsewhere(const uint8_t *state, uint64_t position)
 {
     stage_case c;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     tokmap_error err;
     fake_begin(FAKE_EAGER, 1);
-    case_open_stage(&c, (tokmap_cuda_options){.no_thread = 1});
-    if (tokmap_cuda_restore(c.stage, state, &err))
+    case_open_stage(&c, (tokmap_stage_options){.no_thread = 1});
+    if (tokmap_stage_restore(c.stage, state, &err))
         CHECK_FAIL("%s", err.text);
     c.position = position;
     for (int i = 0; i < 3; i++) {
@@ -185,7 +185,7 @@ static void close_run(run *t)
     uint8_t state[TOKMAP_STATE_BYTES];
     tokmap_error err;
     const uint64_t position = t->c.position;
-    CHECK_INT(tokmap_cuda_save(t->c.stage, state, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_stage_save(t->c.stage, state, &err), TOKMAP_OK);
     do_delete(t);
     check_caller();
     case_settle();
@@ -201,7 +201,7 @@ static void close_run(run *t)
 }
 
 typedef struct plan {
-    tokmap_cuda_options options;
+    tokmap_stage_options options;
     uint64_t from, n; /* calls that fail */
     bool context_works;
     fake_policy policy;
@@ -298,7 +298,7 @@ static void sweep_all(bool thread, uint64_t stride)
     w = (sweep){0};
     case_open();
     w.p.policy = thread ? FAKE_RANDOM : FAKE_LAZY;
-    w.p.options = (tokmap_cuda_options){.n_slots = 6, .n_host_slots = 2, .no_thread = !thread};
+    w.p.options = (tokmap_stage_options){.n_slots = 6, .n_host_slots = 2, .no_thread = !thread};
     sweep_calls(&w, stride);
     case_close();
     printf("note %" PRIu64 " runs, of which %" PRIu64 " went on to their end\n", w.n_runs,

@@ -23,7 +23,7 @@ typedef enum action {
 typedef struct walk {
     stage_case c;
     tokmap_i_stream streams[2]; /* the caller's */
-    tokmap_cuda_batch held[TOKMAP_I_STAGE_MAX_SLOTS];
+    tokmap_stage_batch held[TOKMAP_I_STAGE_MAX_SLOTS];
     tokmap_i_stream used[TOKMAP_I_STAGE_MAX_SLOTS];
     uint32_t n_held;
     int choices[MAX_DEPTH], widths[MAX_DEPTH]; /* the schedule, and how many ways there were */
@@ -86,7 +86,7 @@ static void run_schedule(walk *w, int depth)
         walk_release(w, w->n_schedules % 3 ? 0 : w->n_held - 1);
     if (w->n_schedules % 2)
         case_settle();
-    CHECK_INT(tokmap_cuda_seek(w->c.stage, 0, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_stage_seek(w->c.stage, 0, &err), TOKMAP_OK);
     w->c.position = 0;
     case_settle();
     w->n_schedules++;
@@ -102,7 +102,7 @@ static bool next_schedule(walk *w, int depth)
     return depth > 0;
 }
 
-static uint64_t walk_all(tokmap_cuda_options o, int depth)
+static uint64_t walk_all(tokmap_stage_options o, int depth)
 {
     static walk w;
     w = (walk){0};
@@ -127,7 +127,7 @@ static void walk_slots(uint32_t n_slots, uint32_t n_host_slots, uint64_t least)
     const int depth = usual + check_long() - (check_sanitized() ? 2 : 0);
     case_open();
     const uint64_t n =
-        walk_all((tokmap_cuda_options){.n_slots = n_slots, .n_host_slots = n_host_slots}, depth);
+        walk_all((tokmap_stage_options){.n_slots = n_slots, .n_host_slots = n_host_slots}, depth);
     case_close();
     printf("note %" PRIu64 " schedules of %d actions, %u slots and %u in pinned memory\n", n, depth,
            n_slots, n_host_slots);
@@ -165,7 +165,7 @@ enum {
 
 typedef struct lent_batch {
     bool held;
-    tokmap_cuda_batch b;
+    tokmap_stage_batch b;
     int next_stream, use_stream;
     case_tensor *tensors[MAX_TENSORS];
     int streams[MAX_TENSORS]; /* in which these are used */
@@ -180,7 +180,7 @@ typedef struct saved_state {
 typedef struct storm {
     stage_case c;
     tokmap_i_stream streams[N_STREAMS];
-    tokmap_cuda_batch memory[N_STREAMS]; /* of the caller, for fill */
+    tokmap_stage_batch memory[N_STREAMS]; /* of the caller, for fill */
     lent_batch lent[MAX_BATCHES];
     uint32_t n_lent;
     saved_state saved[MAX_SAVED];
@@ -302,15 +302,15 @@ static void storm_move(storm *t)
     const uint32_t kind = any(3);
     if (kind == 0) {
         t->c.position = any(CASE_SAMPLES / 2);
-        CHECK_INT(tokmap_cuda_seek(t->c.stage, t->c.position, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_seek(t->c.stage, t->c.position, &err), TOKMAP_OK);
     } else if (kind == 1) {
-        CHECK_INT(tokmap_cuda_save(t->c.stage, s->bytes, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_save(t->c.stage, s->bytes, &err), TOKMAP_OK);
         s->position = t->c.position;
     } else if (s->bytes[0]) {
-        CHECK_INT(tokmap_cuda_restore(t->c.stage, s->bytes, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_restore(t->c.stage, s->bytes, &err), TOKMAP_OK);
         t->c.position = s->position;
     }
-    CHECK_EQ(tokmap_cuda_position(t->c.stage), t->c.position);
+    CHECK_EQ(tokmap_stage_position(t->c.stage), t->c.position);
     seen.n_moved++;
 }
 
@@ -319,10 +319,10 @@ static void storm_begin_stage(storm *t, bool thread)
     const uint32_t n_slots = 2 + any(4);
     fake.broken = any(4) == 0 ? FAKE_BIT(FAKE_REGISTER) : 0;
     fake.policy = any(5) == 0 ? FAKE_EAGER : any(2) ? FAKE_RANDOM : FAKE_LAZY;
-    case_open_stage(&t->c, (tokmap_cuda_options){.n_slots = n_slots,
-                                                 .n_host_slots = 1 + any(4),
-                                                 .no_thread = !thread,
-                                                 .n_copiers = 1 + any(2)});
+    case_open_stage(&t->c, (tokmap_stage_options){.n_slots = n_slots,
+                                                  .n_host_slots = 1 + any(4),
+                                                  .no_thread = !thread,
+                                                  .n_copiers = 1 + any(2)});
     seen.n_stages++;
 }
 
@@ -363,7 +363,7 @@ static void storm_step(storm *t)
         fake_progress(any(12));
     if (t->c.position + 64 > CASE_SAMPLES) {
         t->c.position = any(CASE_SAMPLES / 2);
-        CHECK_INT(tokmap_cuda_seek(t->c.stage, t->c.position, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_stage_seek(t->c.stage, t->c.position, NULL), TOKMAP_OK);
     }
     if (t->n_steps % 16 == 0)
         fake_check();

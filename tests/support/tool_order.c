@@ -13,7 +13,7 @@
  *     hash MIXTURE                                     what the state holds of it
  *
  * MIXTURE is the number of sources, for each source its WINDOWS:MAX_EPOCHS (0: no limit), the
- * number of stages, and for each stage FROM:Q1,Q2,... with a quota for each source. Numbers are
+ * number of phases, and for each phase FROM:Q1,Q2,... with a quota for each source. Numbers are
  * decimal, weights what strtod reads. */
 #include <errno.h>
 #include <inttypes.h>
@@ -142,16 +142,16 @@ static tokmap_i_mixture *next_mixture(char **rest, uint32_t *n_sources)
         sources[k].max_epochs = next_number(rest);
     }
     tokmap_i_mixture *m = tokmap_i_mixture_new(sources, n);
-    const uint64_t n_stages = number_in(rest, 1, TOKMAP_I_MIXTURE_STAGES);
+    const uint64_t n_phases = number_in(rest, 1, TOKMAP_I_MIXTURE_PHASES);
     uint64_t least = 0;
-    for (uint64_t i = 0; i < n_stages; i++) {
+    for (uint64_t i = 0; i < n_phases; i++) {
         const uint64_t from = number_in(rest, least, i == 0 ? 0 : UINT64_MAX - 1);
         uint64_t sum = 0;
         for (uint32_t k = 0; k < n; k++)
             sum += quotas[k] = (uint32_t)number_in(rest, 0, TOKMAP_I_MIXTURE_PERIOD - sum);
         if (sum == 0)
-            refuse("a stage without quotas");
-        if (!m || !tokmap_i_mixture_add_stage(m, from, quotas))
+            refuse("a phase without quotas");
+        if (!m || !tokmap_i_mixture_add_phase(m, from, quotas))
             refuse("no memory");
         least = from + 1;
     }

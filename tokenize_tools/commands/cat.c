@@ -1,4 +1,4 @@
-/* cat_command.c - tokmap cat: prints the tokens of a dataset as ids, text, JSON or stored bytes.
+/* cat.c - tokmap cat: prints the tokens of a dataset as ids, text, JSON or stored bytes.
  *
  * The tokens to print are one range, whatever was asked for: it is read from the front in pieces of
  * CHUNK_TOKENS, and the documents only say where lines end. So a document may be of any size. */

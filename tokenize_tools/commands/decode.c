@@ -1,4 +1,4 @@
-/* decode_command.c - tokmap decode: ids back to texts, one JSON value a line. */
+/* decode.c - tokmap decode: ids back to texts, one JSON value a line. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* encode_command.c - tokmap encode: texts to ids, one JSON value a line. */
+/* encode.c - tokmap encode: texts to ids, one JSON value a line. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* export_command.c - `tokmap export`: the same tokens in the files of another program. Tokens are
+/* export.c - `tokmap export`: the same tokens in the files of another program. Tokens are
  * never converted: either their file is shared, or its bytes are copied. */
 #include <errno.h>
 #include <fcntl.h>

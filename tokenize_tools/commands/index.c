@@ -1,4 +1,4 @@
-/* index_command.c - `tokmap index`: options and output. The work is in adoption.c. */
+/* index.c - `tokmap index`: options and output. The work is in adoption.c. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* info_command.c - tokmap info: what a dataset holds, for people and as JSON. */
+/* info.c - tokmap info: what a dataset holds, for people and as JSON. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* merge_command.c - tokmap merge: several datasets as one, without touching a token. */
+/* merge.c - tokmap merge: several datasets as one, without touching a token. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* pack_command.c - tokmap pack: the options and what they mean. */
+/* pack.c - tokmap pack: the options and what they mean. */
 #include <getopt.h>
 #include <sched.h>
 #include <stdlib.h>

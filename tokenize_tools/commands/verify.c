@@ -1,4 +1,4 @@
-/* verify_command.c - tokmap verify: reads everything and names what is damaged. */
+/* verify.c - tokmap verify: reads everything and names what is damaged. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* foreign_bytes.c - reads with a reason, and a cursor over tables. */
+/* bytes.c - reads with a reason, and a cursor over tables. */
 #include "foreign/foreign.h"
 
 #include <stdarg.h>

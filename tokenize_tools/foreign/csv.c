@@ -1,4 +1,4 @@
-/* foreign_csv.c - the table beside an OLMo file, one line a document: `start,end[,id,source,place]`
+/* csv.c - the table beside an OLMo file, one line a document: `start,end[,id,source,place]`
  * in tokens, half open. Only the first two columns are read; the others may be quoted and hold
  * anything. */
 #include "foreign/foreign.h"

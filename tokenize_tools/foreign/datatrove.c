@@ -1,4 +1,4 @@
-/* foreign_datatrove.c - X.ds (tokens only), X.ds.index (u64 document ends in tokens, nothing else)
+/* datatrove.c - X.ds (tokens only), X.ds.index (u64 document ends in tokens, nothing else)
  * and X.ds.metadata (text: "tokenizer|token size" or only "tokenizer", token count, the same for
  * people). */
 #include "foreign/foreign.h"

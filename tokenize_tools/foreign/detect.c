@@ -1,4 +1,4 @@
-/* foreign_detect.c - what the first bytes of a file give away, and raw tokens, which give away
+/* detect.c - what the first bytes of a file give away, and raw tokens, which give away
  * nothing. */
 #include "foreign/foreign.h"
 

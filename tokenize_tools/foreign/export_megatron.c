@@ -1,5 +1,5 @@
 /* export_megatron.c - three tables over the documents: lengths, starts in bytes, and the numbers 0
- * to n. The layout stands in foreign_megatron.c. */
+ * to n. The layout stands in megatron.c. */
 #include "foreign/export_megatron.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* foreign_llmc.c - llm.c token files and modded-nanogpt shards: 256 int32 (magic, version, token
+/* llmc.c - llm.c token files and modded-nanogpt shards: 256 int32 (magic, version, token
  * count, zeros), then the tokens. The end-of-text token stands before each document; a shard may
  * begin in the middle of one. */
 #include "foreign/foreign.h"

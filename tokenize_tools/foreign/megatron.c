@@ -1,4 +1,4 @@
-/* foreign_megatron.c - the index of a Megatron .bin: which bytes are which sequence, which
+/* megatron.c - the index of a Megatron .bin: which bytes are which sequence, which
  * sequences are which document.
  *
  *   0  magic "MMIDIDX\0\0"        34            S int32 sequence lengths in tokens

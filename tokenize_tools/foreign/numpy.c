@@ -1,4 +1,4 @@
-/* foreign_numpy.c - .npy files: magic, version, header length, a Python dict literal, the array.
+/* numpy.c - .npy files: magic, version, header length, a Python dict literal, the array.
  *
  * The literal is read strictly: exactly the keys descr, fortran_order and shape, each once, in any
  * order; anything else is refused instead of guessed. */

@@ -1,4 +1,4 @@
-/* foreign_scan.c - looks at every token once: is it negative, and does a document begin or end
+/* scan.c - looks at every token once: is it negative, and does a document begin or end
  * here? */
 #include "foreign/foreign.h"
 

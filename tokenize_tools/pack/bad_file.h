@@ -1,4 +1,4 @@
-/* pack_bad_file.h - the file with the bad documents as they stood: --on-error collect.
+/* bad_file.h - the file with the bad documents as they stood: --on-error collect.
  *
  * Written by the reader as FILE.partial, ahead of what is packed, and cut where packing is when
  * another run goes on. Gets its name at the end; a file without documents is not made. */

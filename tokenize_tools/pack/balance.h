@@ -1,4 +1,4 @@
-/* pack_balance.h - what was read against what was written: checked at each checkpoint, and before
+/* balance.h - what was read against what was written: checked at each checkpoint, and before
  * anything gets its name.
  *
  * Reader, encoders, packer and writers each keep their own count of what passes them, across

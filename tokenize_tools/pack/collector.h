@@ -1,4 +1,4 @@
-/* pack_collector.h - what the corpus tells while it reads, kept beside the job that it belongs to:
+/* collector.h - what the corpus tells while it reads, kept beside the job that it belongs to:
  * messages are printed, and bad documents count, when their job's turn comes. */
 #ifndef TOKMAP_PACK_COLLECTOR_H
 #define TOKMAP_PACK_COLLECTOR_H

@@ -1,4 +1,4 @@
-/* pack_documents.h - the documents of the jobs, in order, into the outputs: which output a document
+/* documents.h - the documents of the jobs, in order, into the outputs: which output a document
  * belongs to, which are left out, and where a limit ends it all. */
 #ifndef TOKMAP_PACK_DOCUMENTS_H
 #define TOKMAP_PACK_DOCUMENTS_H

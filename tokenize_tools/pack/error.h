@@ -1,4 +1,4 @@
-/* pack_error.h - why packing ended early: kept until there is a place to print it. */
+/* error.h - why packing ended early: kept until there is a place to print it. */
 #ifndef TOKMAP_PACK_ERROR_H
 #define TOKMAP_PACK_ERROR_H
 

@@ -1,4 +1,4 @@
-/* pack_inputs.h - the inputs of tokmap pack as they are on the disk now. */
+/* inputs.h - the inputs of tokmap pack as they are on the disk now. */
 #ifndef TOKMAP_PACK_INPUTS_H
 #define TOKMAP_PACK_INPUTS_H
 

@@ -1,4 +1,4 @@
-/* pack_names.h - the files that a run of tokmap pack reads and writes. */
+/* names.h - the files that a run of tokmap pack reads and writes. */
 #ifndef TOKMAP_PACK_NAMES_H
 #define TOKMAP_PACK_NAMES_H
 

@@ -1,4 +1,4 @@
-/* pack_options.h - what the command line of tokmap pack says. */
+/* options.h - what the command line of tokmap pack says. */
 #ifndef TOKMAP_PACK_OPTIONS_H
 #define TOKMAP_PACK_OPTIONS_H
 

@@ -1,4 +1,4 @@
-/* pack_output.h - the datasets that one run writes, P and a P-NAME for each split: opened, brought
+/* output.h - the datasets that one run writes, P and a P-NAME for each split: opened, brought
  * to a checkpoint and finished together.
  *
  * Each writer keeps its checkpoints in a journal of its own, P first, so a kill may come between

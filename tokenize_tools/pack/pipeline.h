@@ -1,4 +1,4 @@
-/* pack_pipeline.h - documents in, ids out, in the order of the inputs, on all cores.
+/* pipeline.h - documents in, ids out, in the order of the inputs, on all cores.
  *
  *     corpus --> reader --> [ job | job | job | job ] --> pack_pipeline_next --> the caller
  *                              ^ encoders work here

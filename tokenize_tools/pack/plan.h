@@ -1,4 +1,4 @@
-/* pack_plan.h - what decides the bytes that a run writes, as text: to tell whether another run may
+/* plan.h - what decides the bytes that a run writes, as text: to tell whether another run may
  * go on where this one was killed, and if not, why.
  *
  * One line for each option, "NAME VALUE", then one for each input. Time, threads, memory and what

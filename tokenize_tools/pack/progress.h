@@ -1,4 +1,4 @@
-/* pack_progress.h - how far packing is, on stderr. */
+/* progress.h - how far packing is, on stderr. */
 #ifndef TOKMAP_PACK_PROGRESS_H
 #define TOKMAP_PACK_PROGRESS_H
 

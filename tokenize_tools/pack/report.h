@@ -1,4 +1,4 @@
-/* pack_report.h - what tokmap pack says of its work when it is done, on stderr, in the dataset and
+/* report.h - what tokmap pack says of its work when it is done, on stderr, in the dataset and
  * in the file of --report. */
 #ifndef TOKMAP_PACK_REPORT_H
 #define TOKMAP_PACK_REPORT_H

@@ -1,4 +1,4 @@
-/* pack_resume.h - what an earlier run left, and whether this one may go on with it. */
+/* resume.h - what an earlier run left, and whether this one may go on with it. */
 #ifndef TOKMAP_PACK_RESUME_H
 #define TOKMAP_PACK_RESUME_H
 

@@ -1,4 +1,4 @@
-/* pack_run.h - one run of tokmap pack: from the names on the command line to finished datasets. */
+/* run.h - one run of tokmap pack: from the names on the command line to finished datasets. */
 #ifndef TOKMAP_PACK_RUN_H
 #define TOKMAP_PACK_RUN_H
 

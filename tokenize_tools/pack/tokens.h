@@ -1,4 +1,4 @@
-/* pack_tokens.h - the tokens around each document: --eod and --bos. */
+/* tokens.h - the tokens around each document: --eod and --bos. */
 #ifndef TOKMAP_PACK_TOKENS_H
 #define TOKMAP_PACK_TOKENS_H
 

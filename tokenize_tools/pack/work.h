@@ -1,4 +1,4 @@
-/* pack_work.h - the work itself: takes the jobs of the pipeline one by one into the outputs, with
+/* work.h - the work itself: takes the jobs of the pipeline one by one into the outputs, with
  * checkpoints on the way, until the inputs end, a limit is reached, or something stops it. */
 #ifndef TOKMAP_PACK_WORK_H
 #define TOKMAP_PACK_WORK_H

@@ -29,7 +29,7 @@ def count_devices():
     """How many GPUs the driver has; 0 also without a driver. Opening a Stage says what is missing."""
     n, detail = ctypes.c_uint32(), _lib.ErrorDetail()
     try:
-        _lib.check(lib.tokmap_cuda_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
+        _lib.check(lib.tokmap_stage_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
     except _lib.DeviceError:
         return 0
     return n.value
@@ -141,7 +141,7 @@ class DeviceBatch:
         with self._stage._core as core:
             if not self._c.id:
                 raise BufferError("the batch has been released")
-            core.call(lib.tokmap_cuda_export, ctypes.byref(self._c), ctypes.byref(tensor))
+            core.call(lib.tokmap_stage_export, ctypes.byref(self._c), ctypes.byref(tensor))
         capsule = _dlpack.capsule(c_void_p(tensor.managed))
         self._capsules = _dlpack.sweep(self._capsules)
         self._capsules.append(capsule)
@@ -153,7 +153,7 @@ class DeviceBatch:
         stream = self._stream if stream is None else self._stage._find_stream(stream)
         with self._stage._core as core:
             if self._c.id:
-                core.call(lib.tokmap_cuda_release, ctypes.byref(self._c), stream)
+                core.call(lib.tokmap_stage_release, ctypes.byref(self._c), stream)
                 self._let_go()
 
     def _let_go(self):
@@ -234,7 +234,7 @@ class _Core:
             with self:
                 for _ in range(len(self.unreleased)):
                     batch, stream = self.unreleased.pop(0)
-                    if lib.tokmap_cuda_release(self.pointer, ctypes.byref(batch), stream, None):
+                    if lib.tokmap_stage_release(self.pointer, ctypes.byref(batch), stream, None):
                         self.unreleased.append((batch, stream))
         except (ValueError, IndexError):
             pass  # closed meanwhile; or another thread does the same
@@ -258,7 +258,7 @@ class _Core:
         options.loader = self.loader._opened()
         options.log, options.edit = self.log, self.edit
         self.loader_handle = self.loader._handle
-        status = lib.tokmap_cuda_open(ctypes.byref(pointer), ctypes.byref(options),
+        status = lib.tokmap_stage_open(ctypes.byref(pointer), ctypes.byref(options),
                                       ctypes.byref(detail))
         if status < 0:
             self.forget()
@@ -278,7 +278,7 @@ class _Core:
         if not pointer:
             return True
         if os.getpid() == self.pid:  # else there is nothing of it in this process
-            lib.tokmap_cuda_close(pointer)
+            lib.tokmap_stage_close(pointer)
         if self.loader._handle is self.lent:
             self.loader._handle = self.loader_handle
         self.forget()
@@ -365,7 +365,7 @@ class Stage:
     max_documents   of a batch: entries of cu_seqlens, and 4 bytes each in every slot; 0: enough for any batch
     n_slots     batches in the device's memory: one fewer may be held at a time; a `for` loop holds
                 one while it asks for the next
-    n_host_slots, thread, n_copiers     see tokmap_cuda.h
+    n_host_slots, thread, n_copiers     see tokmap_stage.h
     log         called with a line of text when memory cannot be pinned or the device fails, in any thread
     edit        called with the rows of a step (as those of a Batch) and the first one's sample number,
                 ahead of time and in another thread: set row.tokens to other tokens, as many and as wide,
@@ -427,9 +427,9 @@ class Stage:
         PyTorch's current stream, the default stream where PyTorch is not in use."""
         batch = DeviceBatch(self, self._find_stream(stream))
         with self._core as core:
-            if core.take(lib.tokmap_cuda_next, batch._c, batch._stream) == _END:
+            if core.take(lib.tokmap_stage_next, batch._c, batch._stream) == _END:
                 return None
-            core.call(lib.tokmap_cuda_save, batch._state)
+            core.call(lib.tokmap_stage_save, batch._state)
         return batch
 
     def fill(self, *, stream=None, **targets):
@@ -446,7 +446,7 @@ class Stage:
         for name, (address, _) in held.items():
             setattr(batch, name, address)
         with self._core as core:
-            if core.take(lib.tokmap_cuda_fill, batch, handle) == _END:
+            if core.take(lib.tokmap_stage_fill, batch, handle) == _END:
                 return None
         return Filled(*(getattr(batch, name) for name in Filled._fields))
 
@@ -521,7 +521,7 @@ class Stage:
     def position(self):
         """The first sample of the next step."""
         with self._core as core:
-            return lib.tokmap_cuda_position(core.pointer)
+            return lib.tokmap_stage_position(core.pointer)
 
     def state(self):
         """128 bytes, as those of Loader.state(): what was handed out counts, and what the stage itself has
@@ -529,7 +529,7 @@ class Stage:
         batch that was trained on last instead."""
         state = (c_uint8 * 128)()
         with self._core as core:
-            core.call(lib.tokmap_cuda_save, state)
+            core.call(lib.tokmap_stage_save, state)
         return bytes(state)
 
     def restore(self, state):
@@ -537,19 +537,19 @@ class Stage:
         if len(state) != 128:
             raise ValueError(f"a state has 128 bytes, this one {len(state)}")
         with self._core as core:
-            core.call(lib.tokmap_cuda_restore, (c_uint8 * 128)(*state))
+            core.call(lib.tokmap_stage_restore, (c_uint8 * 128)(*state))
 
     def seek(self, sample):
         sample = _number("sample", sample, 2**64)
         with self._core as core:
-            core.call(lib.tokmap_cuda_seek, sample)
+            core.call(lib.tokmap_stage_seek, sample)
 
     def info(self):
         """Memory ("device_bytes", "host_bytes", "pinned"), and how often and how long next waited
         ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
         info = _lib.StageInfo(struct_size=ctypes.sizeof(_lib.StageInfo))
         with self._core as core:
-            lib.tokmap_cuda_get_info(core.pointer, ctypes.byref(info))
+            lib.tokmap_stage_get_info(core.pointer, ctypes.byref(info))
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
         found["device"], found["pinned"] = self.device, bool(info.pinned)
         return found
