@@ -170,9 +170,10 @@ bool tokmap_i_stage_queue_one(tokmap_stage *s)
     const bool ok = queue(s, h, d, &a);
     tokmap_i_mutex_lock(&s->mutex);
     s->queueing = false;
-    if (!ok) {
-        d->state = TOKMAP_I_DEVICE_FREE;
+    if (!ok && !s->lost.status)
         lose(s, &a);
+    if (s->lost.status) { /* perhaps meanwhile, by a batch before this one, which is given up */
+        d->state = TOKMAP_I_DEVICE_FREE;
     } else {
         s->bytes_moved += h->image.n_bytes;
         h->state = TOKMAP_I_HOST_QUEUED;

@@ -183,6 +183,9 @@ static void case_log(void *context, const char *text)
     c->n_logs++;
 }
 
+/* Tests may put another in its place. */
+static const tokmap_i_driver *case_driver = &fake_driver;
+
 UNUSED static tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o, tokmap_error *err)
 {
     o.struct_size = sizeof o;
@@ -198,7 +201,7 @@ UNUSED static tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o
     c->position = tokmap_loader_position(c->loader);
     c->stage = NULL;
     fake.is_open = false;
-    const tokmap_status status = tokmap_i_stage_open(&c->stage, &o, &fake_driver, err);
+    const tokmap_status status = tokmap_i_stage_open(&c->stage, &o, case_driver, err);
     fake.is_open = status == TOKMAP_OK;
     return status;
 }

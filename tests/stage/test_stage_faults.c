@@ -317,3 +317,66 @@ TEST(any_call_may_fail_with_a_thread)
 {
     sweep_all(true, check_long() ? 1 : check_sanitized() ? 11 : 3);
 }
+
+/* ---- A loss while the next batch is queued ---- */
+
+static struct gate {
+    atomic_int n_copies; /* begun */
+    atomic_bool open;    /* for the second copy and those after it */
+    atomic_bool fails;   /* events and waits */
+} gate;
+
+static int gate_copy(tokmap_i_address to, const void *from, size_t n_bytes, tokmap_i_stream stream)
+{
+    if (atomic_fetch_add(&gate.n_copies, 1) > 0)
+        while (!atomic_load(&gate.open))
+            sched_yield();
+    return fake_copy_in(to, from, n_bytes, stream);
+}
+
+static int gate_record(tokmap_i_event event, tokmap_i_stream stream)
+{
+    return atomic_load(&gate.fails) ? 700 : fake_record(event, stream);
+}
+
+static int gate_wait_stream(tokmap_i_stream stream)
+{
+    return atomic_load(&gate.fails) ? 700 : fake_wait_stream(stream);
+}
+
+static bool is_queueing(tokmap_stage *s)
+{
+    tokmap_i_mutex_lock(&s->mutex);
+    const bool queueing = s->queueing;
+    tokmap_i_mutex_unlock(&s->mutex);
+    return queueing;
+}
+
+TEST(what_is_queued_during_a_loss_does_not_take_the_place_of_what_was_lost)
+{
+    stage_case c;
+    tokmap_stage_batch b, memory;
+    tokmap_error err;
+    case_open();
+    fake_begin(FAKE_EAGER, 1);
+    tokmap_i_driver driver = fake_driver;
+    driver.copy_to_device = gate_copy;
+    driver.record = gate_record;
+    driver.wait_stream = gate_wait_stream;
+    case_driver = &driver;
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 4, .n_host_slots = 2});
+    memory = case_memory(&c);
+    while (atomic_load(&gate.n_copies) < 2)
+        sched_yield();
+    atomic_store(&gate.fails, true);
+    CHECK_INT(case_try_fill(&c, &memory, NULL, &err), TOKMAP_ERR_DEVICE);
+    atomic_store(&gate.fails, false);
+    atomic_store(&gate.open, true);
+    while (is_queueing(c.stage))
+        sched_yield();
+    CHECK_INT(case_try_next(&c, &b, NULL, &err), TOKMAP_ERR_DEVICE);
+    case_settle();
+    case_close_stage(&c);
+    case_driver = &fake_driver;
+    case_close();
+}
