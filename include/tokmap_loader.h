@@ -31,10 +31,11 @@
  *           need it, is TOKMAP_ERR_CORRUPT. After an error of next, the loader stands where it
  *           stood: next may be called again, save works.
  *           SIGBUS is raised in the caller's threads only. Accessing a row in a map raises it when
- *           the token file was cut meanwhile (POPULATE), or cannot be read (MAP). Looking documents
- *           up (row_parts, windows within documents) raises it when the index file was cut or
- *           cannot be read: in open, and with MAP, unless a stage has taken the loader, in next and
- *           locate. Other loaders read the index without its map. */
+ *           the token file was cut meanwhile (POPULATE), or cannot be read (MAP); the rest of a
+ *           page that was cut in its middle reads as zeros. Looking documents up (row_parts,
+ *           windows within documents) raises it when the index file was cut or cannot be read: in
+ *           open, and with MAP, unless a stage has taken the loader, in next and locate. Other
+ *           loaders read the index without its map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -67,7 +68,8 @@ typedef enum tokmap_io {
                            the memory that is available, unless blocks are read whole; else
                            POPULATE */
     TOKMAP_IO_MAP = 1,  /* pointers into the map, no thread */
-    TOKMAP_IO_DIRECT = 2,   /* io_uring and O_DIRECT into a ring of the loader's */
+    TOKMAP_IO_DIRECT = 2,   /* io_uring and O_DIRECT into a ring of the loader's; takes 4 to 16 KiB
+                               of memory more than its tokens for each row that is read ahead */
     TOKMAP_IO_POPULATE = 3, /* pages of the map are brought in and checked up to 8 steps before they
                                are lent;
                                with TOKMAP_SHUFFLE_BLOCK and up to 8 ranks the blocks of the next
@@ -119,7 +121,8 @@ typedef struct tokmap_loader_options { /* zero it; 0 means the default, where th
     uint64_t block_windows; /* of TOKMAP_SHUFFLE_BLOCK; default: as many as 1 MiB holds */
     uint64_t group_blocks;  /* likewise; default 64 */
     tokmap_io io;
-    uint32_t look_ahead; /* steps, up to 1024; default: as many as hold 256 rows, 2 to 64 */
+    uint32_t look_ahead; /* steps, up to 1024 and 2^26 rows; default: as many as hold 256
+                            rows, 2 to 64 */
     int32_t drop_behind; /* 1: what was handed out leaves the page cache (POPULATE, READ) */
     uint32_t reserved;   /* 0 */
 } tokmap_loader_options;
@@ -182,7 +185,8 @@ TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
 /* Goes on where the state was saved. TOKMAP_ERR_MISMATCH when it was saved with other data, another
  * sequence length, seed, shuffle or mixture; TOKMAP_ERR_CORRUPT when it is damaged;
- * TOKMAP_ERR_VERSION when it is of an order that this library does not know. */
+ * TOKMAP_ERR_VERSION when it is of an order that this library does not know; TOKMAP_ERR_ARGUMENT
+ * when it is beyond the end of this loader's samples. */
 TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
                                                const uint8_t state[TOKMAP_STATE_BYTES],
                                                tokmap_error *err);

@@ -120,7 +120,8 @@ TOKMAP_API tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stag
 TOKMAP_API void tokmap_stage_close(tokmap_stage *s);
 
 /* The next step. TOKMAP_END and errors of the loader come in their place, after all batches before
- * them. TOKMAP_ERR_ARGUMENT: too many batches are held. */
+ * them. TOKMAP_ERR_ARGUMENT: too many batches are held; or the step has more documents than
+ * max_documents, which stays so until the stage is opened with more, or a seek skips the step. */
 TOKMAP_API tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
                                            tokmap_error *err);
 /* Lets another stream wait for a batch that is held, too. */

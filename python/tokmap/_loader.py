@@ -111,7 +111,11 @@ class Batch:
     def __init__(self, loader, batch):
         self._loader, self._batch, self._taken = loader, batch, loader._n_taken
         self._state = (ctypes.c_uint8 * 128)()
-        loader._call(lib.tokmap_loader_save, loader._handle.pointer, self._state)
+        try:
+            loader._call(lib.tokmap_loader_save, loader._handle.pointer, self._state)
+        except BaseException:
+            loader.seek(batch.step_sample)  # nobody has seen the batch: it comes again
+            raise
         self._handle = loader._handle
         self.n_rows, self.sequence_length = batch.n_rows, batch.sequence_length
         self.first_sample, self.step_sample = batch.first_sample, batch.step_sample
@@ -215,7 +219,9 @@ class Loader:
         sources = list(sources) if isinstance(sources, (list, tuple)) else [sources]
         if not all(isinstance(s, Source) for s in sources):
             sources = [Source(sources)]
-        phases = sorted((phases or {}).items())
+        # Copies: set_batch opens the loader again, as it is now.
+        sources = [Source(s.datasets, s.weight, s.max_epochs, s.masked) for s in sources]
+        phases = [(first_sample, list(weights)) for first_sample, weights in sorted((phases or {}).items())]
         for first_sample, weights in phases:
             if len(weights) != len(sources):
                 raise ValueError(f"the phase from sample {first_sample} on has {len(weights)} weights for "

@@ -496,7 +496,7 @@ static tokmap_status check_options(const tokmap_i_fetch_options *o, tokmap_error
 {
     if (o->n_steps < 1 || o->n_steps > MAX_STEPS || o->n_datasets < 1 || o->max_rows < 1 ||
         o->max_tokens < 1 || (o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "reading ahead: nothing to read, or too many rows");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead: more than 2^26 rows in its steps");
     return TOKMAP_OK;
 }
 

@@ -2,8 +2,8 @@
  *
  * A direct read begins and ends at multiples of what the disk demands, so a row stands a little
  * behind the beginning of its place. A read that falls short goes on where it stopped; one that
- * cannot go on has met the end of the file. No two reads share a page of memory: a page that is
- * being read into may become another one for us when the process forks and we touch it. */
+ * cannot go on has met the end of the file. No two direct reads share a page of memory: a page that
+ * is being read into may become another one for us when the process forks and we touch it. */
 #include "loader/fetch_ring.h"
 
 #include <errno.h>
@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "system/platform_memory.h"
 #include "system/platform_thread.h"
 #include "system/platform_uring.h"
 #include "base/status.h"
@@ -20,7 +21,8 @@ enum {
     MAX_READS = 128, /* at a time: as many as a fast disk wants, and a slow one can sort */
     MAX_TRIES = 1000,
     NAP_NS = 1000000, /* where the system wants to be asked again: 1 s in all */
-    TRIAL_TOKENS = 1024
+    TRIAL_TOKENS = 1024,
+    CACHE_LINE = 64
 };
 #define MAX_ROW_BYTES (UINT64_C(1) << 30)
 
@@ -274,9 +276,14 @@ static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu64 " rows of %" PRIu64 " bytes to read ahead",
                     n_places, row_bytes);
     r->n_places = n_places;
-    r->place_bytes =
-        round_up(row_bytes + (r->o.direct ? 2 * (uint64_t)alignment : 0), MAX(page, alignment));
+    r->place_bytes = r->o.direct ? round_up(row_bytes + 2ull * alignment, MAX(page, alignment))
+                                 : round_up(row_bytes, CACHE_LINE);
     r->memory_bytes = r->place_bytes * n_places + (alignment > page ? alignment : 0);
+    if (r->memory_bytes > tokmap_i_memory_available())
+        return FAIL(err, TOKMAP_ERR_MEMORY,
+                    "out of memory: reading %" PRIu64 " rows of %" PRIu64
+                    " bytes ahead takes %" PRIu64 " bytes: set look_ahead lower, or use POPULATE",
+                    n_places, row_bytes, r->memory_bytes);
     if (tokmap_i_memory_take((size_t)r->memory_bytes, &r->memory))
         return FAIL_MEMORY(err);
     r->places = (uint8_t *)r->memory + (-(uintptr_t)r->memory & (alignment - 1));

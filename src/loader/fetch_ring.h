@@ -23,7 +23,7 @@ tokmap_status tokmap_i_ring_open(tokmap_i_ring **out, const tokmap_i_ring_option
 /* No read may be under way. In a forked child: leaves the parent's alone. */
 void tokmap_i_ring_close(tokmap_i_ring *r);
 
-/* A place, aligned to pages, for max_tokens of the widest dataset. */
+/* A place, aligned for any token width, for max_tokens of the widest dataset. */
 void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row);
 
 /* A row of a slot to be read: these tokens of a dataset; they may go on at its token 0. */

@@ -253,19 +253,23 @@ static tokmap_status open_slot(tokmap_stage *s, tokmap_i_device_slot *slot, tokm
     const uint64_t n = (uint64_t)s->shape.n_rows * s->shape.length;
     const uint64_t n_bytes[] = {n * s->options.input_bytes, n * s->options.label_bytes, n * 4,
                                 n * 4, (uint64_t)s->n_cu * 4};
+    uint64_t slot_bytes = s->image_bytes;
     int error = s->driver->allocate(&slot->raw, s->image_bytes);
-    s->device_bytes += s->image_bytes;
-    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS && !error; i++) {
+    for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++) {
         if (!(s->options.outputs & 1u << i))
             continue;
-        error = s->driver->allocate(&slot->outputs[i], n_bytes[i]);
-        s->device_bytes += n_bytes[i];
+        slot_bytes += n_bytes[i];
+        if (!error)
+            error = s->driver->allocate(&slot->outputs[i], n_bytes[i]);
     }
+    s->device_bytes += slot_bytes;
     if (error == TOKMAP_I_DRIVER_OUT_OF_MEMORY)
-        return FAIL(err, TOKMAP_ERR_DEVICE,
-                    "device %d: it has no %" PRIu64 " bytes for %" PRIu32
-                    " slots: take fewer of them, or fewer outputs",
-                    s->options.device, s->device_bytes, s->options.n_slots);
+        return FAIL(err,
+                    s->options.device == TOKMAP_STAGE_HOST ? TOKMAP_ERR_MEMORY : TOKMAP_ERR_DEVICE,
+                    "out of memory for %" PRIu32 " slots of %" PRIu64
+                    " bytes on %s: take fewer slots, or fewer outputs",
+                    s->options.n_slots, slot_bytes,
+                    s->options.device == TOKMAP_STAGE_HOST ? "the host" : "the device");
     return error ? tokmap_i_stage_fail(s, error, "taking device memory", err) : TOKMAP_OK;
 }
 

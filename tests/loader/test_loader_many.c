@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "support/loader_corpus.h"
+#include "system/platform_memory.h"
 
 enum {
     MAX_SOURCES = 4096,
@@ -89,6 +90,35 @@ TEST(resident_bytes_are_what_open_allocates)
     for (size_t i = 0; i < MAX_PHASES; i++)
         phases[i].weights = weights[i % 2];
     check_bytes(&o, 250000);
+    corpus_close(&corpus);
+}
+
+/* Rows of two tokens take no page each. */
+TEST(short_rows_that_are_read_ahead_take_little_memory)
+{
+    corpus_cut(&corpus, 30);
+    corpus_open(&corpus);
+    tokmap_loader_options o = options_for(1);
+    tokmap_error err;
+    tokmap_loader *l;
+    o.io = TOKMAP_IO_READ;
+    o.sequence_length = 1;
+    o.batch_rows = 65536;
+    o.look_ahead = 1;
+    l = corpus_open_loader(&o);
+    tokmap_loader_info info = {.struct_size = sizeof info};
+    tokmap_loader_get_info(l, &info);
+    CHECK(info.resident_bytes < 32000000);
+    tokmap_loader_close(l);
+    o.batch_rows = 1 << 24;
+    o.look_ahead = 2;
+    o.io = TOKMAP_IO_DIRECT;
+    if (tokmap_i_memory_available() > 500000000000)
+        SKIP("this machine has the memory for all that may be read ahead");
+    const tokmap_status status = tokmap_loader_open(&l, &o, &err);
+    if (!status)
+        SKIP("no direct reads here");
+    CHECK_INT(status, TOKMAP_ERR_MEMORY);
     corpus_close(&corpus);
 }
 

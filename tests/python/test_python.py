@@ -283,6 +283,11 @@ def a_mixture_ends_with_the_source_that_has_no_more(folder):
     assert rows[:8].count(0) == 4 and rows[8:28].count(0) == 5
     raises(tokmap.Error, tokmap.Loader, sources, 0)
     raises(ValueError, lambda: tokmap.Loader(sources, 10, phases={8: [1]}))
+    weights = [0.25, 0.75]
+    loader = tokmap.Loader(sources, sequence_length=10, phases={8: weights})
+    state, sources[0].weight, weights[0] = loader.state(), 5.0, 9.0
+    loader.set_batch(3)  # what the loader was made of was copied
+    assert loader.state() == state
 
 
 def loader_views_outlive_all_else(folder):
