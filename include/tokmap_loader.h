@@ -238,10 +238,10 @@ typedef struct tokmap_gather_options { /* zero it */
     tokmap_gather_format format;
     int32_t mask_labels; /* 1: labels that a row's loss_mask leaves out become ignore_index */
     int64_t ignore_index;
-    uint32_t pad_id;       /* what a row that is shorter is filled up with; its labels there are
+    int32_t has_ignore_index; /* 0: leave ignore_index 0, and labels become -100 */
+    uint32_t pad_id;          /* what a row that is shorter is filled up with; its labels there are
                         ignore_index in any case */
-    uint32_t reserved;     /* 0 */
-    void *inputs, *labels; /* aligned to what they hold */
+    void *inputs, *labels;    /* aligned to what they hold */
 } tokmap_gather_options;
 
 /* Copies the rows of a batch, with the widest instructions of the machine. TOKMAP_ERR_ARGUMENT: an

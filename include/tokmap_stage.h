@@ -68,20 +68,22 @@ typedef struct tokmap_stage_options { /* zero it; 0 means the default, where the
     tokmap_loader *loader;            /* with row_parts DOCUMENTS where outputs tell of documents */
     int32_t device;                   /* as the driver counts, from 0; or TOKMAP_STAGE_HOST */
     uint32_t n_slots;                 /* batches in device memory, 2 to 64; default 4 */
-    uint32_t n_host_slots;  /* filled ahead in pinned memory, 1 to 64; default 8 or 64 MiB,
+    uint32_t n_host_slots; /* filled ahead in pinned memory, 1 to 64; default 8 or 64 MiB,
                                         whichever is less, and at least 2 */
-    uint32_t outputs;       /* TOKMAP_STAGE_...; default INPUTS and LABELS */
-    uint32_t input_bytes;   /* 4 or 8: int32 or int64; default 4; ids must fit */
-    uint32_t label_bytes;   /* likewise; default 8 */
-    int64_t ignore_index;   /* default -100 */
-    uint32_t pad_id;        /* inputs that a shorter row lacks */
-    uint32_t max_documents; /* of a batch; cu_seqlens has one more entry. Default: enough
+    uint32_t outputs;      /* TOKMAP_STAGE_...; default INPUTS and LABELS */
+    uint32_t input_bytes;  /* 4 or 8: int32 or int64; default 4; ids must fit */
+    uint32_t label_bytes;  /* likewise; default 8 */
+    int64_t ignore_index;
+    int32_t has_ignore_index; /* 0: leave ignore_index 0, and labels become -100 */
+    uint32_t pad_id;          /* inputs that a shorter row lacks */
+    uint32_t max_documents;   /* of a batch; cu_seqlens has one more entry. Default: enough
                                         for any batch. Where outputs tell of documents, each slot of
                                         either kind reserves 4 bytes for each: by default a slot for
                                         16-bit ids is three times as large as their tokens. What a
                                         batch does not use of it is not copied */
-    int32_t no_thread;      /* 1: next does all the work */
-    uint32_t n_copiers;     /* threads that fill pinned memory, 1 to 16; default 1 */
+    int32_t no_thread;        /* 1: next does all the work */
+    uint32_t n_copiers;       /* threads that fill pinned memory, 1 to 16; default 1 */
+    uint32_t reserved;        /* 0 */
     /* One line; a few times at most, in any thread. */
     void (*log)(void *context, const char *text);
     void *log_context;
@@ -91,7 +93,6 @@ typedef struct tokmap_stage_options { /* zero it; 0 means the default, where the
      * stage's; again for the same batch after an error, seek or restore. */
     void (*edit)(void *context, tokmap_row *rows, const tokmap_batch *batch);
     void *edit_context;
-    uint64_t reserved[4]; /* 0 */
 } tokmap_stage_options;
 
 typedef struct tokmap_stage_batch {

@@ -37,13 +37,15 @@ typedef enum tokmap_unfinished {
     TOKMAP_UNFINISHED_DISCARD = 2 /* start over */
 } tokmap_unfinished;
 
-typedef struct tokmap_writer_options { /* 0 means the default, but for eod_id */
+typedef struct tokmap_writer_options { /* 0 means the default */
     size_t struct_size;                /* sizeof(tokmap_writer_options) */
     uint64_t vocab_size;               /* 1 to 2^31; 0, with token_bytes: not known */
-    uint32_t eod_id;                   /* set it: an id, for readers, or TOKMAP_NO_ID */
-    int replace;                       /* not 0: replace a dataset P that already exists */
+    int32_t has_eod;                   /* 1: eod_id ends documents, which readers are told; 0: no id
+                                          does, and eod_id is 0 or TOKMAP_NO_ID */
+    uint32_t eod_id;
     uint32_t token_bytes; /* 2 or 4; default: 2 for a vocabulary of at most 65,536, else 4 */
-    int resumable;        /* not 0: there will be checkpoints; RESUME implies it */
+    int32_t replace;      /* 1: replace a dataset P that already exists */
+    int32_t resumable;    /* 1: there will be checkpoints; RESUME implies it */
     tokmap_unfinished unfinished;
     uint64_t resume_checkpoint; /* with RESUME: go back to this one, from 1; default: the last */
 } tokmap_writer_options;
@@ -144,9 +146,9 @@ typedef struct tokmap_adopt_options {
     uint64_t n_tokens;     /* must reach exactly to the end of the file */
     uint64_t vocab_size;   /* 0: not known */
     uint32_t token_bytes;  /* 2 or 4 */
-    uint32_t eod_id;       /* set it: an id, or TOKMAP_NO_ID */
-    int replace;           /* not 0: replace an index that already exists */
-    uint32_t reserved;     /* 0 */
+    int32_t has_eod;       /* as in tokmap_writer_options */
+    uint32_t eod_id;
+    int32_t replace; /* 1: replace an index that already exists */
 } tokmap_adopt_options;
 
 /* token_path is the token file, P and a suffix of 2 to 15 bytes from its last dot on; the index

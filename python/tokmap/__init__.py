@@ -185,7 +185,7 @@ class Writer:
             raise ValueError(f"vocab_size {vocab_size}, eod_id {eod_id}: out of range")
         options = _lib.WriterOptions(struct_size=ctypes.sizeof(_lib.WriterOptions),
                                      vocab_size=vocab_size,
-                                     eod_id=_lib.NO_ID if eod_id is None else eod_id,
+                                     has_eod=eod_id is not None, eod_id=eod_id or 0,
                                      replace=int(replace))
         self._call(lib.tokmap_writer_open, ctypes.byref(self._pointer), _path(prefix),
                    ctypes.byref(options))

@@ -39,8 +39,8 @@ class VerifyOptions(ctypes.Structure):
 
 
 class WriterOptions(ctypes.Structure):
-    _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("eod_id", c_uint32),
-                ("replace", c_int), ("token_bytes", c_uint32), ("resumable", c_int),
+    _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("has_eod", c_int32),
+                ("eod_id", c_uint32), ("token_bytes", c_uint32), ("replace", c_int32), ("resumable", c_int32),
                 ("unfinished", c_int), ("resume_checkpoint", c_uint64)]
 
 
@@ -97,7 +97,7 @@ class LoaderInfo(ctypes.Structure):
 
 class GatherOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("format", c_int), ("mask_labels", c_int32),
-                ("ignore_index", c_int64), ("pad_id", c_uint32), ("reserved", c_uint32),
+                ("ignore_index", c_int64), ("has_ignore_index", c_int32), ("pad_id", c_uint32),
                 ("inputs", c_void_p), ("labels", c_void_p)]
 
 
@@ -109,9 +109,9 @@ class StageOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("loader", c_void_p), ("device", c_int32),
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
                 ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
-                ("pad_id", c_uint32), ("max_documents", c_uint32), ("no_thread", c_int32),
-                ("n_copiers", c_uint32), ("log", StageLog), ("log_context", c_void_p),
-                ("edit", StageEdit), ("edit_context", c_void_p), ("reserved", c_uint64 * 4)]
+                ("has_ignore_index", c_int32), ("pad_id", c_uint32), ("max_documents", c_uint32), ("no_thread", c_int32),
+                ("n_copiers", c_uint32), ("reserved", c_uint32), ("log", StageLog), ("log_context", c_void_p),
+                ("edit", StageEdit), ("edit_context", c_void_p)]
 
 
 class StageBatch(ctypes.Structure):

@@ -181,7 +181,7 @@ def _prepare(batch, format, pad_id, ignore_index):
     options = _lib.GatherOptions(
         struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[format],
         mask_labels=ignore_index is not None,
-        ignore_index=-100 if ignore_index is None else ignore_index,
+        ignore_index=ignore_index or 0, has_ignore_index=ignore_index is not None,
         pad_id=_number("pad_id", pad_id, 2**32))
     return options, batch.n_rows * (batch.sequence_length + whole) * width, width
 

@@ -390,9 +390,8 @@ class Stage:
                         "labels": _width("label_dtype", label_dtype)}
         self._max_documents = _number("max_documents", max_documents, 2**32)
         label_bits = 8 * _WIDTHS[self._dtypes["labels"]]
-        if ignore_index == 0 or not -2**(label_bits - 1) <= ignore_index < 2**(label_bits - 1):
-            raise ValueError(f"ignore_index is {ignore_index}: must fit {self._dtypes['labels']}, and "
-                             "not be 0")
+        if not -2**(label_bits - 1) <= ignore_index < 2**(label_bits - 1):
+            raise ValueError(f"ignore_index is {ignore_index}: must fit {self._dtypes['labels']}")
         if positions not in _POSITIONS:
             raise ValueError(f"positions is {positions!r}: must be one of {', '.join(_POSITIONS)}")
         options = _lib.StageOptions(
@@ -402,6 +401,7 @@ class Stage:
             outputs=sum(_OUTPUTS[name] for name in wanted) | _POSITIONS[positions],
             input_bytes=_WIDTHS[self._dtypes["inputs"]],
             label_bytes=_WIDTHS[self._dtypes["labels"]], ignore_index=ignore_index,
+            has_ignore_index=1,
             pad_id=_number("pad_id", pad_id, 2**32), max_documents=self._max_documents,
             no_thread=not thread, n_copiers=_number("n_copiers", n_copiers, 2**32))
         self._core = _Core(loader, log, edit)

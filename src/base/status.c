@@ -118,3 +118,20 @@ tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_o
                     kind->name, tokmap_version());
     return TOKMAP_OK;
 }
+
+tokmap_status tokmap_i_check_flag(const char *name, int32_t value, tokmap_error *err)
+{
+    if (value == 0 || value == 1)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is %d: must be 0 or 1", name, (int)value);
+}
+
+tokmap_status tokmap_i_take_ignore_index(int32_t has, int64_t *ignore_index, tokmap_error *err)
+{
+    if (!has && *ignore_index != 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "ignore_index is %lld, but has_ignore_index is 0",
+                    (long long)*ignore_index);
+    if (!has)
+        *ignore_index = -100;
+    return tokmap_i_check_flag("has_ignore_index", has, err);
+}

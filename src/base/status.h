@@ -53,5 +53,9 @@ typedef struct tokmap_i_options_kind {
  * what a newer header has behind the struct. */
 tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
                                     tokmap_error *err);
+/* A flag is 0 or 1. */
+tokmap_status tokmap_i_check_flag(const char *name, int32_t value, tokmap_error *err);
+/* What labels are that do not count: -100 unless it is set. */
+tokmap_status tokmap_i_take_ignore_index(int32_t has, int64_t *ignore_index, tokmap_error *err);
 
 #endif /* TOKMAP_STATUS_H */

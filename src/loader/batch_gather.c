@@ -47,9 +47,9 @@ static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: inputs and labels are both NULL");
     if (((uintptr_t)o->inputs | (uintptr_t)o->labels) % width != 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: a buffer is not aligned to %u bytes", width);
-    if (o->mask_labels != 0 && o->mask_labels != 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: mask_labels is %" PRId32 ": must be 0 or 1",
-                    o->mask_labels);
+    tokmap_status status = tokmap_i_check_flag("mask_labels", o->mask_labels, err);
+    if (status)
+        return status;
     for (uint32_t i = 0; o->mask_labels && i < b->n_rows; i++)
         if (!b->rows[i].loss_mask)
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -65,14 +65,16 @@ static void *at(void *buffer, size_t row, size_t row_bytes)
 tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_options *options,
                                   tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_gather_options, labels),
-                                               OPTIONS_RESERVED(tokmap_gather_options)};
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_gather_options, labels)};
     tokmap_gather_options o;
     tokmap_i_gather_row rows[ROWS_AT_ONCE];
     tokmap_i_error_clear(err);
     if (!b)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: batch is NULL");
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (status)
+        return status;
+    status = tokmap_i_take_ignore_index(o.has_ignore_index, &o.ignore_index, err);
     if (status)
         return status;
     const unsigned width = o.format == TOKMAP_GATHER_TOKENS ? b->token_bytes

@@ -37,15 +37,12 @@ static tokmap_status check_window_options(const tokmap_loader_options *o, tokmap
                     o->sequence_length);
     if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 or 1", (int)o->windows);
-    if (o->random_offset != 0 && o->random_offset != 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "random_offset is %" PRId32 ": must be 0 or 1",
-                    o->random_offset);
     if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows within documents have no random_offset");
     if (o->row_parts & ~(uint32_t)ALL_PARTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts has bits that mean nothing: %#" PRIx32,
                     o->row_parts);
-    return TOKMAP_OK;
+    return tokmap_i_check_flag("random_offset", o->random_offset, err);
 }
 
 static tokmap_status check_shuffle(const tokmap_loader_options *o, tokmap_error *err)
@@ -73,10 +70,7 @@ static tokmap_status check_io(const tokmap_loader_options *o, tokmap_error *err)
     if (o->look_ahead > 1024)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead is %" PRIu32 ": at most 1,024 steps",
                     o->look_ahead);
-    if (o->drop_behind != 0 && o->drop_behind != 1)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "drop_behind is %" PRId32 ": must be 0 or 1",
-                    o->drop_behind);
-    return TOKMAP_OK;
+    return tokmap_i_check_flag("drop_behind", o->drop_behind, err);
 }
 
 static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokmap_error *err)

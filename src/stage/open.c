@@ -92,8 +92,9 @@ static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
     o->n_slots = o->n_slots ? o->n_slots : DEFAULT_SLOTS;
     o->input_bytes = o->input_bytes ? o->input_bytes : 4;
     o->label_bytes = o->label_bytes ? o->label_bytes : 8;
-    o->ignore_index = o->ignore_index ? o->ignore_index : -100;
     o->n_copiers = o->n_copiers ? o->n_copiers : 1;
+    if (!status)
+        status = tokmap_i_take_ignore_index(o->has_ignore_index, &o->ignore_index, err);
     if (!status)
         status = check_range(o->n_slots, 2, TOKMAP_I_STAGE_MAX_SLOTS, "n_slots", err);
     if (!status && o->n_host_slots > 0)
@@ -103,7 +104,7 @@ static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
     if (!status)
         status = check_range(o->max_documents, 0, INT32_MAX - 1, "max_documents", err);
     if (!status)
-        status = check_range((uint32_t)o->no_thread, 0, 1, "no_thread", err);
+        status = tokmap_i_check_flag("no_thread", o->no_thread, err);
     if (!status)
         status = check_width(o->input_bytes, "input_bytes", err);
     if (!status)

@@ -24,7 +24,7 @@ static tokmap_status check_options(const tokmap_adopt_options *o, tokmap_error *
                     o->vocab_size);
     const bool eod_fits = (o->token_bytes == 4 || o->eod_id <= UINT16_MAX) &&
                           (o->vocab_size == 0 || o->eod_id < o->vocab_size);
-    if (o->eod_id != TOKMAP_NO_ID && !eod_fits)
+    if (o->has_eod && !eod_fits)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "end-of-document id %" PRIu32 " does not fit the token width or vocabulary",
                     o->eod_id);
@@ -69,14 +69,18 @@ static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
 tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                   const tokmap_adopt_options *options, tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_adopt_options, replace),
-                                               OPTIONS_RESERVED(tokmap_adopt_options)};
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_adopt_options, replace)};
     tokmap_adopt_options o;
     tokmap_i_error_clear(err);
     if (!out || !token_path)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_adopt: an argument is NULL");
     *out = NULL;
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    uint32_t eod_id;
+    if (!status)
+        status = tokmap_i_check_flag("replace", o.replace, err);
+    if (!status)
+        status = tokmap_i_take_eod(o.has_eod, o.eod_id, &eod_id, err);
     if (!status)
         status = check_options(&o, err);
     if (status)
@@ -89,7 +93,7 @@ tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
     w->header.n_tokens = o.n_tokens;
     w->header.vocab_size = o.vocab_size;
     w->header.token_bytes = o.token_bytes;
-    w->header.eod_id = o.eod_id;
+    w->header.eod_id = eod_id;
     status = begin_adopt(w, token_path, &o, err);
     if (status) {
         tokmap_writer_close(w);

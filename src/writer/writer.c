@@ -79,7 +79,7 @@ static uint64_t id_limit(const tokmap_i_header *h)
 static tokmap_status take_resume_options(tokmap_writer *w, const tokmap_writer_options *o,
                                          tokmap_error *err)
 {
-    w->names.replace = o->replace != 0;
+    w->names.replace = o->replace;
     w->names.resume = o->unfinished == TOKMAP_UNFINISHED_RESUME;
     w->resumable = o->resumable || w->names.resume;
     w->unfinished = o->unfinished;
@@ -94,11 +94,27 @@ static tokmap_status take_resume_options(tokmap_writer *w, const tokmap_writer_o
     return TOKMAP_OK;
 }
 
+tokmap_status tokmap_i_take_eod(int32_t has_eod, uint32_t eod_id, uint32_t *out, tokmap_error *err)
+{
+    *out = has_eod ? eod_id : TOKMAP_NO_ID;
+    if (has_eod && eod_id == TOKMAP_NO_ID)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "has_eod is 1, but eod_id is TOKMAP_NO_ID");
+    if (!has_eod && eod_id != 0 && eod_id != TOKMAP_NO_ID)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "eod_id is %" PRIu32 ", but has_eod is 0", eod_id);
+    return tokmap_i_check_flag("has_eod", has_eod, err);
+}
+
 static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_options *o,
                                   tokmap_error *err)
 {
+    tokmap_status status = tokmap_i_check_flag("replace", o->replace, err);
+    if (!status)
+        status = tokmap_i_check_flag("resumable", o->resumable, err);
+    if (!status)
+        status = tokmap_i_take_eod(o->has_eod, o->eod_id, &h->eod_id, err);
+    if (status)
+        return status;
     h->vocab_size = o->vocab_size;
-    h->eod_id = o->eod_id;
     h->token_bytes = o->token_bytes ? o->token_bytes : o->vocab_size <= UINT16_MAX + 1 ? 2 : 4;
     if (h->token_bytes != 2 && h->token_bytes != 4)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokens of %" PRIu32 " bytes: must be 2 or 4",
@@ -106,9 +122,9 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
     if (o->vocab_size > TOKMAP_I_MAX_VOCAB || (o->vocab_size == 0 && o->token_bytes == 0))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocabulary size %" PRIu64 " is not in 1 to 2^31",
                     o->vocab_size);
-    if (o->eod_id != TOKMAP_NO_ID && o->eod_id >= id_limit(h))
+    if (h->eod_id != TOKMAP_NO_ID && h->eod_id >= id_limit(h))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the end-of-document id %" PRIu32 " is not below %" PRIu64, o->eod_id,
+                    "the end-of-document id %" PRIu32 " is not below %" PRIu64, h->eod_id,
                     id_limit(h));
     return TOKMAP_OK;
 }

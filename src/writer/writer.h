@@ -35,6 +35,8 @@ struct tokmap_writer {
     tokmap_error failure; /* what every call after a failed one repeats */
 };
 
+/* The id that ends documents, or TOKMAP_NO_ID. */
+tokmap_status tokmap_i_take_eod(int32_t has_eod, uint32_t eod_id, uint32_t *out, tokmap_error *err);
 /* Zeroed, and ready for close. NULL when out of memory. */
 tokmap_writer *tokmap_i_writer_new(void);
 /* Makes the names and takes the lock; what already exists is refused, and so is what is

@@ -58,9 +58,9 @@ typedef struct call {
 
 static const call calls[] = {
     {"tokmap_writer_options", sizeof(tokmap_writer_options), 0, open_writer},
-    {WITH_RESERVED(tokmap_adopt_options), adopt},
+    {"tokmap_adopt_options", sizeof(tokmap_adopt_options), 0, adopt},
     {WITH_RESERVED(tokmap_loader_options), open_loader},
-    {WITH_RESERVED(tokmap_gather_options), gather},
+    {"tokmap_gather_options", sizeof(tokmap_gather_options), 0, gather},
     {WITH_RESERVED(tokmap_stage_options), open_stage},
     {"tokmap_verify_options", sizeof(tokmap_verify_options), 0, verify},
 };
@@ -129,9 +129,9 @@ TEST(no_options_end_with_padding)
 {
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)
     CHECK_EQ(ENDS_AT(tokmap_writer_options, resume_checkpoint), sizeof(tokmap_writer_options));
-    CHECK_EQ(ENDS_AT(tokmap_adopt_options, reserved), sizeof(tokmap_adopt_options));
+    CHECK_EQ(ENDS_AT(tokmap_adopt_options, replace), sizeof(tokmap_adopt_options));
     CHECK_EQ(ENDS_AT(tokmap_loader_options, reserved), sizeof(tokmap_loader_options));
     CHECK_EQ(ENDS_AT(tokmap_gather_options, labels), sizeof(tokmap_gather_options));
-    CHECK_EQ(ENDS_AT(tokmap_stage_options, reserved), sizeof(tokmap_stage_options));
+    CHECK_EQ(ENDS_AT(tokmap_stage_options, edit_context), sizeof(tokmap_stage_options));
     CHECK_EQ(ENDS_AT(tokmap_verify_options, on_damage), sizeof(tokmap_verify_options));
 }

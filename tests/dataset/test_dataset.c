@@ -11,7 +11,7 @@ static void make(const char *prefix, uint64_t n_documents, uint64_t vocab_size)
     tokmap_error err;
     tokmap_writer *w;
     const tokmap_writer_options options = {
-        .struct_size = sizeof options, .vocab_size = vocab_size, .eod_id = 999};
+        .struct_size = sizeof options, .vocab_size = vocab_size, .has_eod = 1, .eod_id = 999};
     CHECK_INT(tokmap_writer_open(&w, prefix, &options, &err), TOKMAP_OK);
     uint32_t id = 0;
     for (uint64_t d = 0; d < n_documents; d++) {

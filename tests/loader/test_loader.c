@@ -376,8 +376,11 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
             for (uint32_t i = 0; i < 9; i++)
                 corpus_check_parts(shape_of(&b.rows[i]), &b.rows[i], LENGTH,
                                    b.rows[i].source == 1 && mode % 2);
-            tokmap_gather_options o = {
-                .struct_size = sizeof o, .inputs = tokens, .pad_id = 77, .ignore_index = -100};
+            tokmap_gather_options o = {.struct_size = sizeof o,
+                                       .inputs = tokens,
+                                       .pad_id = 77,
+                                       .has_ignore_index = 1,
+                                       .ignore_index = -100};
             CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
             check_gathered(&b, &o);
             o.format = TOKMAP_GATHER_I64;

@@ -332,23 +332,29 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
         CHECK_EQ(b.largest_id, of_large ? (uint32_t)INT32_MAX + 1 : narrow.n_tokens - 1);
         tokmap_gather_options i32 = {.struct_size = sizeof i32,
                                      .format = TOKMAP_GATHER_I32,
+                                     .has_ignore_index = 1,
                                      .ignore_index = INT32_MIN,
                                      .pad_id = INT32_MAX,
                                      .inputs = inputs,
                                      .labels = labels};
         tokmap_gather_options i64 = {.struct_size = sizeof i64,
                                      .format = TOKMAP_GATHER_I64,
+                                     .has_ignore_index = 1,
                                      .ignore_index = INT64_MIN,
                                      .pad_id = UINT32_MAX,
                                      .inputs = wide_inputs,
                                      .labels = wide_labels};
         tokmap_gather_options as_stored = {.struct_size = sizeof as_stored,
                                            .pad_id = of_large ? UINT32_MAX : UINT16_MAX,
+                                           .has_ignore_index = 1,
                                            .ignore_index = INT64_MAX, /* no labels, no meaning */
                                            .inputs = tokens};
         CHECK_INT(tokmap_batch_gather(&b, &i64, &err), TOKMAP_OK);
         CHECK_EQ((uint64_t)wide_inputs[0], corpus_id(&b.rows[0], 0));
         CHECK_INT(tokmap_batch_gather(&b, &as_stored, &err), TOKMAP_OK);
+        i64.has_ignore_index = 0;
+        not_gathered(&b, i64, "has_ignore_index is 0");
+        i64.has_ignore_index = 1;
         i64.inputs = i64.labels = NULL;
         not_gathered(&b, i64, "both NULL");
         as_stored.mask_labels = 1;

@@ -268,11 +268,11 @@ static void run_variant(tokmap_stage_options o, tokmap_windows windows)
     tokmap_loader *mine = open_loader(&lo), *l = open_loader(&lo);
     tokmap_error err;
     void *stream = new_stream(), *before = NULL, *after = NULL;
-    o.ignore_index = o.ignore_index ? o.ignore_index : -100;
     o.input_bytes = o.label_bytes = 4;
     o.log = say;
     need(gpu.get_context(&before), "the context");
     tokmap_stage *s = open_stage(l, o);
+    o.ignore_index = o.has_ignore_index ? o.ignore_index : -100;
     for (int step = 0; step < 40; step++) {
         tokmap_batch rows = {.struct_size = sizeof rows};
         tokmap_stage_batch b;

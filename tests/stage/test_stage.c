@@ -35,9 +35,9 @@ static void run_variant(const tokmap_stage_options *given, tokmap_windows window
 {
     const options o = {.row_parts = ALL_PARTS, .windows = windows};
     tokmap_stage_options so = *given;
-    so.ignore_index = so.ignore_index ? so.ignore_index : -100;
     tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
     tokmap_stage *s = open_stage(l, so);
+    so.ignore_index = so.has_ignore_index ? so.ignore_index : -100;
     tokmap_error err;
     for (int step = 0; step < 60; step++) {
         tokmap_batch rows = {.struct_size = sizeof rows};
@@ -498,8 +498,10 @@ TEST(open_says_which_option_is_wrong)
     expect_refusal((tokmap_stage_options){.loader = l, .device = -2}, "device is -2");
     expect_refusal((tokmap_stage_options){.loader = l, .outputs = 1 | TOKMAP_STAGE_ROW_POSITIONS},
                    "but not TOKMAP_STAGE_POSITION_IDS");
-    expect_refusal((tokmap_stage_options){.loader = l, .label_bytes = 4, .ignore_index = 1LL << 40},
-                   "does not fit labels of 4 bytes");
+    expect_refusal(
+        (tokmap_stage_options){
+            .loader = l, .label_bytes = 4, .has_ignore_index = 1, .ignore_index = 1LL << 40},
+        "does not fit labels of 4 bytes");
     expect_refusal((tokmap_stage_options){.loader = l, .max_documents = UINT32_MAX},
                    "max_documents is 4294967295");
     const tokmap_stage_options unsized = {.loader = l};

@@ -52,6 +52,7 @@ static tokmap_status do_write(maker *m, char *arguments)
     tokmap_writer_options options = {.struct_size = sizeof options};
     m->vocab_size = options.vocab_size = next_number(&arguments);
     options.eod_id = next_eod(&arguments);
+    options.has_eod = options.eod_id != TOKMAP_NO_ID;
     return tokmap_writer_open(&m->writer, arguments + 1, &options, &m->err);
 }
 
@@ -63,6 +64,7 @@ static tokmap_status do_adopt(maker *m, char *arguments)
     options.n_tokens = next_number(&arguments);
     options.vocab_size = next_number(&arguments);
     options.eod_id = next_eod(&arguments);
+    options.has_eod = options.eod_id != TOKMAP_NO_ID;
     m->adopting = 1;
     tokmap_status status = tokmap_writer_adopt(&m->writer, arguments + 1, &options, &m->err);
     while (status == TOKMAP_OK) {

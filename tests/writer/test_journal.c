@@ -74,6 +74,7 @@ static void checkpoint_at_token(uint64_t n_tokens, uint64_t n_more)
 {
     const tokmap_writer_options options = {.struct_size = sizeof options,
                                            .vocab_size = 60000,
+                                           .has_eod = 1,
                                            .eod_id = 7,
                                            .unfinished = TOKMAP_UNFINISHED_RESUME};
     const shape s = {.vocab_size = 60000};
@@ -469,6 +470,7 @@ TEST(other_options_are_refused_and_nothing_is_touched)
     bad.vocab_size++;
     expect_refused_open(&bad, TOKMAP_ERR_MISMATCH);
     bad = good;
+    bad.has_eod = 1;
     bad.eod_id = 3;
     expect_refused_open(&bad, TOKMAP_ERR_MISMATCH);
     bad = good;

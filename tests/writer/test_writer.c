@@ -113,10 +113,14 @@ TEST(options_that_cannot_be_are_refused)
     const tokmap_writer_options bad[] = {
         {.struct_size = sizeof bad[0], .vocab_size = 0, .eod_id = TOKMAP_NO_ID},
         {.struct_size = sizeof bad[0], .vocab_size = (1ull << 31) + 1, .eod_id = TOKMAP_NO_ID},
-        {.struct_size = sizeof bad[0], .vocab_size = 100, .eod_id = 100},
-        {.struct_size = sizeof bad[0], .vocab_size = 100, .eod_id = 5, .token_bytes = 3},
-        {.struct_size = sizeof bad[0], .eod_id = 65536, .token_bytes = 2},
-        {.struct_size = 4, .vocab_size = 100, .eod_id = 5},
+        {.struct_size = sizeof bad[0], .vocab_size = 100, .has_eod = 1, .eod_id = 100},
+        {.struct_size = sizeof bad[0],
+         .vocab_size = 100,
+         .has_eod = 1,
+         .eod_id = 5,
+         .token_bytes = 3},
+        {.struct_size = sizeof bad[0], .has_eod = 1, .eod_id = 65536, .token_bytes = 2},
+        {.struct_size = 4, .vocab_size = 100, .has_eod = 1, .eod_id = 5},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         tokmap_writer *w = NULL;
@@ -400,4 +404,41 @@ TEST(a_caller_that_sets_no_struct_size_is_told)
     const tokmap_verify_options verify = {.sample = 0.5};
     CHECK_INT(tokmap_dataset_verify(ds, &verify, NULL, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_dataset_close(ds);
+}
+
+/* ---- Ids that are 0 ---- */
+
+static uint32_t stored_eod(const tokmap_writer_options *options)
+{
+    tokmap_writer *w;
+    tokmap_dataset *ds;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    CHECK_INT(tokmap_writer_open(&w, check_path("zero"), options, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
+    CHECK_INT(tokmap_dataset_open(&ds, check_path("zero"), NULL), TOKMAP_OK);
+    tokmap_dataset_get_info(ds, &info);
+    tokmap_dataset_close(ds);
+    return info.eod_id;
+}
+
+/* As in GPT-NeoX, whose documents end with id 0. */
+TEST(id_0_ends_documents_only_where_it_is_said)
+{
+    tokmap_writer *w;
+    tokmap_error err;
+    tokmap_writer_options o = {.struct_size = sizeof o, .vocab_size = 50277, .replace = 1};
+    CHECK_EQ(stored_eod(&o), TOKMAP_NO_ID);
+    o.has_eod = 1;
+    CHECK_EQ(stored_eod(&o), 0);
+    o.has_eod = 2;
+    CHECK_INT(tokmap_writer_open(&w, check_path("zero"), &o, &err), TOKMAP_ERR_ARGUMENT);
+    o.has_eod = 0;
+    o.eod_id = 5;
+    CHECK_INT(tokmap_writer_open(&w, check_path("zero"), &o, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "has_eod is 0") != NULL);
+    o.eod_id = TOKMAP_NO_ID;
+    CHECK_EQ(stored_eod(&o), TOKMAP_NO_ID);
+    o.has_eod = 1;
+    CHECK_INT(tokmap_writer_open(&w, check_path("zero"), &o, &err), TOKMAP_ERR_ARGUMENT);
 }

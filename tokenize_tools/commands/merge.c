@@ -206,6 +206,7 @@ static int write_merged(const merge_state *s)
     tokmap_writer_options writer_options = {
         .struct_size = sizeof writer_options,
         .vocab_size = s->vocab_size,
+        .has_eod = s->inputs[0].info.eod_id != TOKMAP_NO_ID,
         .eod_id = s->inputs[0].info.eod_id,
         .replace = s->options->force,
         .token_bytes = s->inputs[0].info.token_bytes,

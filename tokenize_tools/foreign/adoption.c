@@ -438,12 +438,14 @@ static int check_output_apart(const adoption *a)
 
 static int write_index(adoption *a)
 {
+    const uint32_t eod_id = a->border_begins ? TOKMAP_NO_ID : a->layout.border_id;
     tokmap_adopt_options options = {.struct_size = sizeof options,
                                     .token_offset = a->layout.token_offset,
                                     .n_tokens = a->layout.n_tokens,
                                     .vocab_size = a->request->vocab_size,
                                     .token_bytes = a->layout.token_bytes,
-                                    .eod_id = a->border_begins ? TOKMAP_NO_ID : a->layout.border_id,
+                                    .has_eod = eod_id != TOKMAP_NO_ID,
+                                    .eod_id = eod_id,
                                     .replace = a->request->replace};
     foreign_sink sink = {take_document, a};
     tokmap_error err;

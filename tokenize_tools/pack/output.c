@@ -110,6 +110,7 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
     tokmap_writer_options options = {
         .struct_size = sizeof options,
         .vocab_size = o->tokens->vocab_size,
+        .has_eod = o->tokens->eod_id != MODEL_NO_ID,
         .eod_id = o->tokens->eod_id,
         .replace = o->options->force,
         .resumable = o->resumable,
