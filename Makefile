@@ -222,7 +222,7 @@ gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/python/test_python_gpu.py || [ $$? = 77 ]
 .PHONY: gpu-test
 
-## abi: exported names against the headers; each header alone in C11 and C++11
+## abi: exported names and struct layouts against the headers and abi.txt; each header alone
 abi: $(PRODUCTS)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh
 

@@ -10,9 +10,11 @@
  *           that reads or writes files TOKMAP_ERR_IO; each call lists the others that it has. The
  *           library never prints, never exits and never asserts on what a file holds. Handles,
  *           and pointers to what a call fills in, must not be NULL unless their comment says so.
- * Options   Zero the struct, set struct_size to its sizeof, then what you want. Reserved fields
- *           and what a newer header has behind the struct that this library knows must be 0,
- *           else TOKMAP_ERR_ARGUMENT: so an old library never ignores a new option.
+ * Options   Begin with TOKMAP_INIT(type), which zeroes the struct and sets its struct_size, then
+ *           set what you want. A zeroed struct declares nothing: flags are 0 or 1, and an id that
+ *           may be 0 has a flag beside it. Reserved fields, and what a newer header has behind the
+ *           struct that this library knows, must be 0, else TOKMAP_ERR_ARGUMENT: so an old library
+ *           never ignores a new option.
  * Memory    What an open call gives, its close call takes back; close accepts NULL. A failed
  *           open leaves nothing behind and sets *out to NULL. Pointers to tokens, names and
  *           metadata lead into the mapped files: read them, do not write or free them; they end
@@ -36,8 +38,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* tokmap_writer_options o = TOKMAP_INIT(tokmap_writer_options); */
 #ifdef __cplusplus
+template <class T> inline T tokmap_init()
+{
+    T t = T();
+    t.struct_size = sizeof t;
+    return t;
+}
+#define TOKMAP_INIT(type) tokmap_init<type>()
 extern "C" {
+#else
+#define TOKMAP_INIT(type)                                                                          \
+    {                                                                                              \
+        .struct_size = sizeof(type)                                                                \
+    }
 #endif
 
 #define TOKMAP_VERSION_MAJOR 0

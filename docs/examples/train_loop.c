@@ -188,7 +188,7 @@ static void run(tokmap_stage *stage, const char *state_path, int n_steps, const 
     tokmap_error err;
     open_streams(&s, device);
     for (int step = 1; step <= n_steps; step++) {
-        tokmap_stage_batch batch = {.struct_size = sizeof batch};
+        tokmap_stage_batch batch = TOKMAP_INIT(tokmap_stage_batch);
         /* The stream waits, if the batch is still on its way; the host waits in this program only
          * because it prints what it has seen. TOKMAP_END comes where max_epochs is set. */
         if (tokmap_stage_next(stage, &batch, s.training, &err))

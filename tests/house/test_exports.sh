@@ -46,6 +46,8 @@ strict='-Wall -Wextra -Wpedantic -Werror -Iinclude -fsyntax-only'
 for header in include/*.h; do
     name=$(basename "$header" .h)
     printf '#include "%s"\n#include "%s"\n' "$name.h" "$name.h" >"$work/alone.c"
+    echo 'size_t use(void); size_t use(void) { tokmap_dataset_info i = TOKMAP_INIT(tokmap_dataset_info); return i.struct_size; }' \
+        >>"$work/alone.c"
     ${CC:-cc} -std=c11 $strict "$work/alone.c" 2>"$work/log"
     verdict "${name}_alone_in_c11" "$work/log"
     if command -v g++ >/dev/null; then
@@ -56,4 +58,16 @@ for header in include/*.h; do
         echo "skip ${name}_alone_in_cxx11: g++ not found"
     fi
 done
+
+if command -v "${PYTHON:-python3}" >/dev/null; then
+    "${PYTHON:-python3}" tests/house/abi.py >"$work/log" 2>&1
+    verdict names_and_layouts_are_those_of_abi_txt "$work/log"
+    cp -r include "$work/changed"
+    sed -i 's/    uint32_t batch_rows;/    uint64_t batch_rows;/' "$work/changed/tokmap_loader.h"
+    TOKMAP_INCLUDE=$work/changed "${PYTHON:-python3}" tests/house/abi.py 2>&1 |
+        grep -q '^not in abi.txt: tokmap_loader_options.batch_rows [0-9]* 8$' || echo "not found" >"$work/log"
+    verdict a_changed_layout_is_found "$work/log"
+else
+    echo "skip names_and_layouts_are_those_of_abi_txt: ${PYTHON:-python3} not found"
+fi
 exit $status
