@@ -5,10 +5,10 @@
  *           a buffer. tokmap_loader_save with each checkpoint; tokmap_loader_restore after a
  *           restart. The datasets are the caller's and must stay open until the loader is closed.
  * Order     Sample number g holds the same tokens whatever the number of ranks, the batch size, the
- *           look-ahead or the way of reading: docs/FORMAT.md, section 10. All ranks open the same
- *           sources with the same options but for `rank`; the rows of a step are handed out rank
- *           by rank, and each window of a source comes once an epoch. Ranks, rows, look-ahead and
- *           the way of reading may be others after a restore.
+ *           look-ahead or the way of reading: docs/ORDER.md. All ranks open the same sources with
+ *           the same options but for `rank`; the rows of a step are handed out rank by rank, and
+ *           each window of a source comes once an epoch. Ranks, rows, look-ahead and the way of
+ *           reading may be others after a restore.
  * Rows      A row is sequence_length + 1 tokens at their stored width: the inputs, and one more, so
  *           that the labels are the same row from its second token on. It points into the map
  *           or, with DIRECT and READ, to where it was read to; where a random offset joins the end

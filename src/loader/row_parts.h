@@ -1,5 +1,5 @@
 /* row_parts.h - what rows say beside their tokens: where documents start, position and document
- * ids, the loss mask. From the document index alone: docs/FORMAT.md, section 10.7. */
+ * ids, the loss mask. From the document index alone: docs/ORDER.md, section 7. */
 #ifndef TOKMAP_ROW_PARTS_H
 #define TOKMAP_ROW_PARTS_H
 

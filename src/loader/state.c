@@ -1,4 +1,4 @@
-/* state.c - 128 bytes that say where a loader stands: docs/FORMAT.md, section 10.8. */
+/* state.c - 128 bytes that say where a loader stands: docs/ORDER.md, section 8. */
 #include <inttypes.h>
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
-/* windows.h - the windows of a source, and the tokens that each of them holds: docs/FORMAT.md,
- * section 10.3. Constant time for windows of equal length; within documents, a search and a look at
+/* windows.h - the windows of a source, and the tokens that each of them holds: docs/ORDER.md,
+ * section 3. Constant time for windows of equal length; within documents, a search and a look at
  * 256 documents. */
 #ifndef TOKMAP_WINDOWS_H
 #define TOKMAP_WINDOWS_H

@@ -1,4 +1,4 @@
-/* mixture.c - docs/FORMAT.md, section 10.5.
+/* mixture.c - docs/ORDER.md, section 5.
  *
  * A table holds one period: for each slot the source, and how many slots that source has before it.
  * Phases with the same quotas share one. What a sample is follows from its slot and the number of

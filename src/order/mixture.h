@@ -1,5 +1,5 @@
-/* mixture.h - which source gives sample g, and which of its samples that is: docs/FORMAT.md,
- * section 10.5. Constant time for any g. Pure. */
+/* mixture.h - which source gives sample g, and which of its samples that is: docs/ORDER.md,
+ * section 5. Constant time for any g. Pure. */
 #ifndef TOKMAP_MIXTURE_H
 #define TOKMAP_MIXTURE_H
 
@@ -10,7 +10,7 @@
 #define TOKMAP_I_MIXTURE_PHASES 65535u
 #define TOKMAP_I_MIXTURE_PERIOD ((uint32_t)1 << 20)
 
-/* Quotas for weights, by the rule of section 10.5: as they stand in quotas[0 .. n_sources). false:
+/* Quotas for weights, by the rule of section 5: as they stand in quotas[0 .. n_sources). false:
  * a weight is negative, none is above 0, their sum is not finite, or there are too many sources; or
  * source *too_small (else UINT32_MAX) has less than one of TOKMAP_I_MIXTURE_PERIOD samples. */
 bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas,
@@ -47,7 +47,7 @@ void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *co
 
 /* The memory that it takes. Phases with the same quotas share a table. */
 uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
-/* What the state holds of it: section 10.8. */
+/* What the state holds of it: docs/ORDER.md, section 8. */
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
 uint32_t tokmap_i_mixture_n_phases(const tokmap_i_mixture *m);
 

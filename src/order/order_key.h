@@ -1,5 +1,5 @@
-/* order_key.h - keys of everything in the order of samples that looks random: docs/FORMAT.md,
- * section 10.1. Pure. */
+/* order_key.h - keys of everything in the order of samples that looks random: docs/ORDER.md,
+ * section 1. Pure. */
 #ifndef TOKMAP_ORDER_KEY_H
 #define TOKMAP_ORDER_KEY_H
 

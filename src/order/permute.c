@@ -1,4 +1,4 @@
-/* permute.c - docs/FORMAT.md, section 10.2.
+/* permute.c - docs/ORDER.md, section 2.
  *
  * A number is two digits, x = l * b + r, and each round adds to one of them a hash of the other.
  * Sums stay below twice their modulus and a walk goes on with the digits it has, so the only

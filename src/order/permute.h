@@ -1,4 +1,4 @@
-/* permute.h - a keyed permutation of [0, N) for any N up to 2^48: docs/FORMAT.md, section 10.2.
+/* permute.h - a keyed permutation of [0, N) for any N up to 2^48: docs/ORDER.md, section 2.
  *
  * A Feistel network over two digits of about sqrt(N) values each, so that hardly any number has to
  * be walked back into [0, N). The smaller the digits, the more rounds; up to 128 numbers are

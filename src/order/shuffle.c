@@ -1,4 +1,4 @@
-/* shuffle.c - docs/FORMAT.md, section 10.4. */
+/* shuffle.c - docs/ORDER.md, section 4. */
 #include "order/shuffle.h"
 
 #include <string.h>

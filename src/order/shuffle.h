@@ -1,4 +1,4 @@
-/* shuffle.h - which window a source gives as number x of an epoch: docs/FORMAT.md, section 10.4.
+/* shuffle.h - which window a source gives as number x of an epoch: docs/ORDER.md, section 4.
  *
  * Closed form: any sample of any epoch in constant time. Keys of the epoch (and of the group of
  * blocks) that was asked for last are kept, so that going on in order costs no hashing. Pure; a

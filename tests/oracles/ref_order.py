@@ -1,5 +1,5 @@
-"""The order of samples, written from section 10 of docs/FORMAT.md alone: a second implementation to
-compare the library with. Plain and slow; standard library only.
+"""The order of samples, written from docs/ORDER.md alone: a second implementation to compare the
+library with. Plain and slow; standard library only.
 
     sources = [Source([dataset_id], [n_tokens]), ...]
     order = Order(sources, [Phase(0, quotas_of(weights))], sequence_length=4096, seed=1)
@@ -458,7 +458,7 @@ class Order:
         return about_row(sample.row, documents, self.length, source.masked)
 
     def state(self, next_sample):
-        """The 128 bytes of section 10.8."""
+        """The 128 bytes of docs/ORDER.md, section 8."""
         block, group = (self.block, self.group) if self.shuffle == "block" else (0, 0)
         windows, shuffle = STATE_WINDOWS[self.kind], STATE_SHUFFLE[self.shuffle]
         data = struct.pack(

@@ -1,4 +1,4 @@
-/* Mixtures: docs/FORMAT.md, section 10.5. */
+/* Mixtures: docs/ORDER.md, section 5. */
 #include "support/check.h"
 
 #include <math.h>
@@ -152,7 +152,7 @@ TEST(the_largest_number_of_sources_has_quotas)
     CHECK_EQ(sum_of(quotas, n), TOKMAP_I_MIXTURE_PERIOD);
 }
 
-/* The last rule of section 10.5, step by step. */
+/* The last rule of section 5, step by step. */
 static void plain_rounding(const double *weights, uint32_t n, uint32_t *quotas)
 {
     static double lack[1000];

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The order of samples: that ref_order keeps the promises of section 10 of docs/FORMAT.md, and that
-the library gives the same order as ref_order. With TOKMAP_LONG 10^6 answers are compared."""
+"""The order of samples: that ref_order keeps the promises of docs/ORDER.md, and that the library
+gives the same order as ref_order. With TOKMAP_LONG 10^6 answers are compared."""
 
 import os
 import random
@@ -13,7 +13,7 @@ import ref_order
 from ref_order import Keys, Mixture, Order, Permutation, Shuffle, Source, Phase, quotas_of
 from ref_protocol import call, expect, expect_equal, run_tests
 
-DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "FORMAT.md")
+DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "ORDER.md")
 LONG = bool(os.environ.get("TOKMAP_LONG"))
 # Answers of the library to compare, for each command.
 N_COMPARED = {
@@ -64,7 +64,7 @@ def any_place(rng, n):
 
 
 def published(head):
-    """The rows of numbers of a table of section 10.9, which has this head."""
+    """The rows of numbers of a table of section 9, which has this head."""
     with open(DOCUMENT, encoding="utf-8") as file:
         table = file.read().split("\n" + head + "\n")[1].split("\n\n")[0]
     for line in table.splitlines()[1:]:
@@ -276,7 +276,7 @@ def any_quotas(rng, largest=40):
 
 
 def plain_slots(quotas):
-    """The rule of section 10.5, word for word."""
+    """The rule of section 5, word for word."""
     period, counts, slots = sum(quotas), [0] * len(quotas), []
     for i in range(period):
         able = [k for k, q in enumerate(quotas) if counts[k] * period < q * (i + 1)]

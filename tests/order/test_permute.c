@@ -1,4 +1,4 @@
-/* The permutation of docs/FORMAT.md, section 10.2: that it is one, and that it can be undone. */
+/* The permutation of docs/ORDER.md, section 2: that it is one, and that it can be undone. */
 #include "support/check.h"
 #include "order/permute_case.h"
 
@@ -42,7 +42,7 @@ static void check_some(uint64_t n, uint64_t key)
         check_one(&p, tokmap_i_scale(random_number(&state), n));
 }
 
-/* Section 10.2 as it stands there. */
+/* Section 2 as ORDER.md has it. */
 static uint64_t plain_shuffle(uint64_t x, uint64_t n, uint64_t key)
 {
     uint64_t t[128];

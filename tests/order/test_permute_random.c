@@ -1,4 +1,4 @@
-/* The permutation of docs/FORMAT.md, section 10.2: that what it gives looks random. All keys are
+/* The permutation of docs/ORDER.md, section 2: that what it gives looks random. All keys are
  * fixed, so a statistic passes always or never. */
 #include "support/check.h"
 #include "order/permute_case.h"

@@ -1,4 +1,4 @@
-/* The shuffle modes of docs/FORMAT.md, section 10.4. */
+/* The shuffle modes of docs/ORDER.md, section 4. */
 #include "support/check.h"
 
 #include "order/shuffle.h"
@@ -24,7 +24,7 @@ static uint64_t permuted(const tokmap_i_shuffle *s, uint64_t x, uint64_t n, cons
     return tokmap_i_permute(&p, x);
 }
 
-/* Section 10.4 as it stands there; keeps nothing from call to call. */
+/* Section 4 as ORDER.md has it; keeps nothing from call to call. */
 static uint64_t plain_window(const tokmap_i_shuffle *s, uint64_t e, uint64_t x)
 {
     const uint64_t n = s->n_windows, b = s->block_windows, m = s->group_blocks;

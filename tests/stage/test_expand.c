@@ -1,5 +1,5 @@
 /* From images to batches, in three ways: a reference that reads like tokmap_stage.h and section
- * 10.7 of docs/FORMAT.md, token by token, from rows; the plain C of the library; and the kernel's
+ * 7 of docs/ORDER.md, token by token, from rows; the plain C of the library; and the kernel's
  * own text, on the processor. */
 #include "support/check.h"
 
