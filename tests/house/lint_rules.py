@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """lint_rules.py [FOLDER] - the house rules that no compiler checks, on the tree at FOLDER.
 
-The rooms of docs/ARCHITECTURE.md, lengths, what the library must not do, forgotten notes. Prints
-each breach as `file:line: text`; exit status 1 when there is one."""
+The rooms of docs/ARCHITECTURE.md, the names in docs/READING.md, lengths, what the library must not
+do, forgotten notes. Prints each breach as `file:line: text`; exit status 1 when there is one."""
 
 import os
 import pathlib
@@ -257,6 +257,25 @@ def check_cuda(path, code, breaches):
                 breaches.error(path, number, "CUDA outside its own files")
 
 
+def check_reading(root, sources, breaches):
+    """What docs/READING.md names exists, and the function of a step is defined in the step's file."""
+    page = "docs/READING.md"
+    files = [f"/{path.relative_to(root)}" for folder in C_FOLDERS + ["python"]
+             for path in (root / folder).rglob("*.*")]
+    python = [path.read_text() for path in (root / "python").rglob("*.py")]
+    words = set(re.findall(r"\w+", " ".join([*sources.values(), *python])))
+    for number, line in enumerate((root / page).read_text().split("\n"), 1):
+        for name in re.findall(r"`(?:struct )?([^`]+)`", line):
+            is_file = re.fullmatch(r"[\w/]+\.(c|h|cu|py)", name)
+            if (is_file and not any(file.endswith(f"/{name}") for file in files) or
+                    re.fullmatch(r"\w+[^\W_]", name) and name not in words):
+                breaches.error(page, number, f"there is no {name}")
+        step = re.match(r"\d+\. `(\S+)`, `(\w+)`", line)
+        code = sources.get(pathlib.Path(step.group(1)), "") if step else ""
+        if step and not re.search(rf"^\w[^;\n]*\b{step.group(2)}\(", code, re.MULTILINE):
+            breaches.error(page, number, f"{step.group(1)} does not define {step.group(2)}")
+
+
 def check_notes(root, breaches):
     folders = ["include", "src", "tokenize_tools", "bench", "tests", "docs", "python", ".ci"]
     files = [path for folder in folders for path in sorted((root / folder).rglob("*"))]
@@ -284,6 +303,7 @@ def main():
             if path.parts[:2] == ("tokenize_tools", "tokenizer"):
                 check_tokenizer(path, sources[path], breaches)
     check_rooms(root, sources, breaches)
+    check_reading(root, sources, breaches)
     check_notes(root, breaches)
     print("\n".join(breaches.warnings + breaches.errors), end="\n" if breaches.errors else "")
     return 1 if breaches.errors else 0

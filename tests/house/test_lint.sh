@@ -167,6 +167,17 @@ expect a_long_file_is_found "src/base/hash.c:1: 601 lines"
 function_with '    cuInit(0);' 1 >>"$copy/src/base/hash.c"
 expect cuda_in_a_common_file_is_found "src/base/hash.c:$((line + 2)): CUDA"
 
+sed -i '1,/^1\. /s/`tokmap_i_mixture_at`/`tokmap_i_shuffle_window`/' "$copy/docs/READING.md"
+expect a_step_of_a_walk_in_another_file_is_found "src/order/mixture.c does not define tokmap_i_shuffle_window"
+
+echo 'Then `tokmap_i_planted` in `planted.c`.' >>"$copy/docs/READING.md"
+line=$(next_line docs/READING.md)
+expect a_function_that_does_not_exist_is_found "docs/READING.md:$((line - 1)): there is no tokmap_i_planted"
+
+echo 'Then `tokmap_i_fail` in `planted.c`.' >>"$copy/docs/READING.md"
+expect a_file_that_does_not_exist_is_found "docs/READING.md:$((line - 1)): there is no planted.c"
+
+line=$(next_line src/base/hash.c)
 echo "/* FIX""ME later */" >>"$copy/src/base/hash.c"
 expect a_forgotten_note_is_found "src/base/hash.c:$line: a note left for later"
 

@@ -3,7 +3,7 @@
  *
  * Never quadratic: short words by scanning, longer ones by a heap, very long ones in windows that
  * are joined where two of them agree on a token. That is exact: a row of tokens is the merging of
- * its text exactly when every two neighbours are the merging of theirs (docs/ARCHITECTURE.md). */
+ * its text exactly when every two neighbours are the merging of theirs (merge_long.c). */
 #ifndef TOKMAP_MERGE_H
 #define TOKMAP_MERGE_H
 
