@@ -78,38 +78,6 @@ static const char help[] =
 
 /* ---- Words ---- */
 
-static const char *const formats[] = {
-    [CORPUS_AUTO] = "auto",
-    [CORPUS_TEXT] = "text",
-    [CORPUS_LINES] = "lines",
-    [CORPUS_JSON_LINES] = "jsonl",
-};
-static const char *const utf8_words[] = {
-    [UTF8_REPLACE] = "replace",
-    [UTF8_ERROR] = "error",
-    [UTF8_RAW] = "raw",
-};
-static const char *const on_error_words[] = {
-    [ON_ERROR_FAIL] = "fail",
-    [ON_ERROR_SKIP] = "skip",
-    [ON_ERROR_COLLECT] = "collect",
-};
-
-const char *pack_format_name(corpus_format format)
-{
-    return formats[format];
-}
-
-const char *pack_utf8_name(corpus_utf8 utf8)
-{
-    return utf8_words[utf8];
-}
-
-const char *pack_on_error_name(corpus_on_error on_error)
-{
-    return on_error_words[on_error];
-}
-
 /* The place of the word in the list, or -1. */
 static int find_word(const char *word, const char *const *words, size_t n_words)
 {
@@ -122,7 +90,7 @@ static int find_word(const char *word, const char *const *words, size_t n_words)
 
 static int parse_format(pack_options *options, const char *word)
 {
-    int i = find_word(word, formats, sizeof formats / sizeof *formats);
+    int i = find_word(word, pack_formats, PACK_N_FORMATS);
     if (i < 0)
         return cli_usage("--format %s: must be auto, text, lines or jsonl", word);
     options->format = (corpus_format)i;
@@ -131,7 +99,7 @@ static int parse_format(pack_options *options, const char *word)
 
 static int parse_utf8(pack_options *options, const char *word)
 {
-    int i = find_word(word, utf8_words, sizeof utf8_words / sizeof *utf8_words);
+    int i = find_word(word, pack_utf8_words, PACK_N_UTF8_WORDS);
     if (i < 0)
         return cli_usage("--utf8 %s: must be replace, error or raw", word);
     options->utf8 = (corpus_utf8)i;
@@ -141,7 +109,7 @@ static int parse_utf8(pack_options *options, const char *word)
 
 static int parse_on_error(pack_options *options, const char *word)
 {
-    int i = find_word(word, on_error_words, sizeof on_error_words / sizeof *on_error_words);
+    int i = find_word(word, pack_on_error_words, PACK_N_ON_ERROR_WORDS);
     if (i < 0)
         return cli_usage("--on-error %s: must be fail, skip or collect", word);
     options->on_error = (corpus_on_error)i;
@@ -253,14 +221,6 @@ static unsigned usable_processors(void)
     cpu_set_t set;
     int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
     return n < 1 ? 1 : (unsigned)n;
-}
-
-void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split)
-{
-    /* find_prefix has seen to the length. */
-    char *end = stpcpy(prefix, options->prefix);
-    *end = '-';
-    strcpy(end + 1, options->splits[split].name);
 }
 
 /* ---- Options ---- */

@@ -49,9 +49,14 @@ typedef struct pack_options {
 
 /* The prefix of the split's dataset: P-NAME. */
 void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split);
-/* The words of the options, as they are written and recorded. */
-const char *pack_format_name(corpus_format format);
-const char *pack_utf8_name(corpus_utf8 utf8);
-const char *pack_on_error_name(corpus_on_error on_error);
+/* The words of the options, by their values, as they are written and recorded. */
+enum {
+    PACK_N_FORMATS = CORPUS_JSON_LINES + 1,
+    PACK_N_UTF8_WORDS = UTF8_RAW + 1,
+    PACK_N_ON_ERROR_WORDS = ON_ERROR_COLLECT + 1
+};
+extern const char *const pack_formats[PACK_N_FORMATS];
+extern const char *const pack_utf8_words[PACK_N_UTF8_WORDS];
+extern const char *const pack_on_error_words[PACK_N_ON_ERROR_WORDS];
 
 #endif /* TOKMAP_PACK_OPTIONS_H */

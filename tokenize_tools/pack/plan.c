@@ -72,10 +72,10 @@ static void put_tokenizer(FILE *out, const pack_plan_parts *parts)
 /* --on-error is not among them: where no document was bad yet it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
-    put_word(out, "--format", pack_format_name(o->format));
+    put_word(out, "--format", pack_formats[o->format]);
     put_word(out, "--field", o->field);
     put_text(out, "--separator", o->separator, o->separator_bytes);
-    put_word(out, "--utf8", pack_utf8_name(o->utf8));
+    put_word(out, "--utf8", pack_utf8_words[o->utf8]);
     put_word(out, "--bad-documents", o->bad_documents);
     put_number(out, "--memory", o->memory); /* decides how long a word may be */
     put_number(out, "--limit-docs", o->limit_documents);
