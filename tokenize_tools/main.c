@@ -19,10 +19,11 @@
 #endif
 
 #include "cli/cli.h"
+#include "commands/commands.h"
 
 #define FORMAT_VERSION 1
 
-static const cli_command commands[] = {
+static const tokmap_command commands[] = {
     {"pack", "turn text into a dataset", pack_command},
     {"index", "adopt a token file of another program, without copying it", index_command},
     {"info", "show what a dataset holds", info_command},
@@ -127,7 +128,7 @@ static int unknown_command(const char *word)
     return cli_usage("there is no command '%s'", word);
 }
 
-static const cli_command *find_command(const char *name)
+static const tokmap_command *find_command(const char *name)
 {
     for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(commands[i].name, name) == 0)
@@ -172,7 +173,7 @@ int main(int argc, char **argv)
     }
     if (strcmp(argv[1], "--version") == 0)
         return print_version();
-    const cli_command *command = find_command(argv[1]);
+    const tokmap_command *command = find_command(argv[1]);
     if (!command)
         return unknown_command(argv[1]);
     cli_begin("tokmap", command->name);

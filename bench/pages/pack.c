@@ -5,6 +5,7 @@
 
 #include "core/bench.h"
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "corpus/corpus.h"
 #include "corpus/input.h"
 #include "text/utf8.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,6 @@
 /* fuzz_hf_json.c - any bytes as a tokenizer.json: refused with a reason, or a sound model. */
 #include "check_model.h"
+#include "tokenizer/load/model_load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

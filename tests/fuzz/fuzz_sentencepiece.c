@@ -1,6 +1,7 @@
 /* fuzz_sentencepiece.c - any bytes as a SentencePiece model: refused with a reason, or a sound
  * model. */
 #include "check_model.h"
+#include "tokenizer/load/model_load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 
 typedef struct file_bytes {
     uint8_t *data;

@@ -5,7 +5,7 @@
 
 #include "support/check.h"
 
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
 #define MARK "\xe2\x96\x81" /* U+2581 */

@@ -7,6 +7,7 @@
 #include "tokenizer/words/added_tokens.h"
 #include "tokenizer/words/pair_filter.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/load/model_load.h"
 
 static uint64_t state = 3;
 

@@ -2,6 +2,7 @@
  * of a file, and what they refuse by name. */
 #include "support/check.h"
 #include "tokenizer/load_model.h"
+#include "tokenizer/load/model_load.h"
 
 /* ---- .tiktoken ---- */
 

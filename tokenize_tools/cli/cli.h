@@ -19,23 +19,6 @@ enum {
     CLI_AGAIN = 75   /* disk full and the like: the same call may work later */
 };
 
-/* A command: main() calls run with argv[0] = its name. Returns an exit code. */
-typedef struct cli_command {
-    const char *name;
-    const char *summary; /* one line for `tokmap --help` */
-    int (*run)(int argc, char **argv);
-} cli_command;
-
-int info_command(int argc, char **argv);
-int verify_command(int argc, char **argv);
-int cat_command(int argc, char **argv);
-int index_command(int argc, char **argv);
-int export_command(int argc, char **argv);
-int merge_command(int argc, char **argv);
-int pack_command(int argc, char **argv);
-int encode_command(int argc, char **argv);
-int decode_command(int argc, char **argv);
-
 /* All messages go to stderr as "PROGRAM COMMAND: text", by default "tokmap: text"; command may be
  * NULL. */
 void cli_begin(const char *program, const char *command);

@@ -10,6 +10,7 @@
 
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "cli/open_failure.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "text/json_text.h"
 #include "commands/line_reader.h"
 #include "cli/paths.h"

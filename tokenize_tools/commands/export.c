@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "cli/open_failure.h"
 #include "foreign/export_megatron.h"
 #include "text/json_text.h"

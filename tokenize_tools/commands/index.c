@@ -5,6 +5,7 @@
 
 #include "foreign/adoption.h"
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "commands/dataset_names.h"
 #include "cli/paths.h"
 

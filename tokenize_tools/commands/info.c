@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "commands/dataset_names.h"
 #include "cli/open_failure.h"
 #include "text/json_text.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "commands/dataset_names.h"
 #include "text/json_text.h"
 #include "system/memory_file.h"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "commands/commands.h"
 #include "pack/options.h"
 #include "pack/run.h"
 

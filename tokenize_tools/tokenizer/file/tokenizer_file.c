@@ -13,6 +13,7 @@
 #include "cli/cli.h"
 #include "cli/paths.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/load/model_load.h"
 
 /* The largest vocabularies in use have 40 MB. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)

@@ -5,7 +5,7 @@
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/load/hf_vocabulary.h"
 #include "tokenizer/load/load_hf_pipeline.h"
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
 
 typedef struct hf_file {

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
 #include "text/utf8.h"
 

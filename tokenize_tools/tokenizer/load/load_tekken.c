@@ -5,7 +5,7 @@
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/split/known_regex.h"
 #include "tokenizer/load/load_bytes.h"
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"
 
 /* Files up to version 7 may leave out the list of specials. */

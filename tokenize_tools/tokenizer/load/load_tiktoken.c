@@ -3,7 +3,7 @@
 
 #include "text/base64.h"
 #include "tokenizer/load/load_bytes.h"
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"
 
 /* Mistral counts ranks from 0, and ids from behind 1000 specials. */

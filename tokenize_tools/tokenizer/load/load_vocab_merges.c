@@ -1,7 +1,7 @@
 #include <string.h>
 
 #include "tokenizer/load/hf_vocabulary.h"
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"
 
 #define END_OF_TEXT "<|endoftext|>"

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "text/json_reader.h"
-#include "tokenizer/model/model.h"
+#include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
 
 /* ---- What kind of file it is ---- */

@@ -184,34 +184,4 @@ static inline const uint8_t *model_token_bytes(const model *m, uint32_t id)
     return m->bytes + m->tokens[id].offset;
 }
 
-/* ---- Loaders ---- */
-
-/* A file as read, and what stands beside it or on the command line. */
-typedef struct model_source {
-    const char *name; /* the last part of the path */
-    const uint8_t *data;
-    size_t n_bytes;
-    const uint8_t *merges; /* vocab.json: the merges.txt beside it, or NULL */
-    size_t merges_bytes;
-    const uint8_t *specials; /* --specials-file: JSON, {"content": id} or {"id": "content"} */
-    size_t specials_bytes;
-    const char *pattern; /* --pattern, or NULL */
-} model_source;
-
-/* Tells the kind by content, loads it, adds presets and specials. m is initialised and is freed by
- * the caller, also after a failure. */
-bool model_load(model *m, const model_source *source, model_error *err);
-/* What model_load is made of: one of these, then model_finish. */
-bool load_hf_json(model *m, const model_source *source, model_error *err);
-bool load_tiktoken(model *m, const model_source *source, model_error *err);
-bool load_sentencepiece(model *m, const model_source *source, model_error *err);
-bool load_tekken(model *m, const model_source *source, model_error *err);
-bool load_vocab_merges(model *m, const model_source *source, model_error *err);
-/* Adds what stands in --specials-file, in place of added tokens with the same content or id; makes
- * a TOKEN_CONTROL of each added token whose id is free; checks bos_id and eos_id. Without an
- * eos_id, the first of these that is a special added token becomes it, and the second eos_rival:
- * <|endoftext|> <|end_of_text|> </s> <eos> <｜end▁of▁sentence｜> <|im_end|> [EOS]. Two added tokens
- * may have one id. */
-bool model_finish(model *m, const model_source *source, model_error *err);
-
 #endif /* TOKMAP_MODEL_H */

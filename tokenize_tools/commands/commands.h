@@ -1,0 +1,22 @@
+/* commands.h - the commands of tokmap. */
+#ifndef TOKMAP_COMMANDS_H
+#define TOKMAP_COMMANDS_H
+
+/* A command: main() calls run with argv[0] = its name. Returns an exit code. */
+typedef struct tokmap_command {
+    const char *name;
+    const char *summary; /* one line for `tokmap --help` */
+    int (*run)(int argc, char **argv);
+} tokmap_command;
+
+int info_command(int argc, char **argv);
+int verify_command(int argc, char **argv);
+int cat_command(int argc, char **argv);
+int index_command(int argc, char **argv);
+int export_command(int argc, char **argv);
+int merge_command(int argc, char **argv);
+int pack_command(int argc, char **argv);
+int encode_command(int argc, char **argv);
+int decode_command(int argc, char **argv);
+
+#endif /* TOKMAP_COMMANDS_H */
