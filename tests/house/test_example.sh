@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The example of a training loop compiles against the installed face alone, and a run that was
-# broken off goes on exactly where it stood.
+# The examples compile against the public headers alone. What write_dataset writes is what
+# `tokmap pack` writes, read_dataset prints it, and a training loop that was interrupted goes on
+# exactly where it stopped.
 
 cd "$(dirname "$0")/../.." || exit 1
 build=${TOKMAP_BUILD:-build}
@@ -17,6 +18,45 @@ verdict() # name, what is wrong
         echo "ok $1"
     fi
 }
+
+# ---- Write and read ----
+
+printf 'first\n\nthe third line\n' >"$work/lines.txt"
+said=$("$build/write_dataset" "$work/lines" <"$work/lines.txt" 2>&1)
+verdict writes_a_dataset "$([ $? = 0 ] || echo "$said")"
+said=$("$build/tokmap" verify "$work/lines" 2>&1)
+verdict what_is_written_is_sound "$([ $? = 0 ] || echo "$said")"
+"$build/tokmap" pack --lines "$work/lines.txt" -o "$work/packed" >/dev/null 2>"$work/err" ||
+    verdict packs_the_same_lines "$(cat "$work/err")"
+for p in lines packed; do
+    "$build/tokmap" cat "$work/$p" >"$work/$p.cat" || echo "$p: exit status $?" >>"$work/$p.cat"
+done
+verdict writes_the_documents_that_pack_writes "$(diff "$work/lines.cat" "$work/packed.cat")"
+verdict writes_the_token_file_that_pack_writes "$(cmp "$work/lines.bin" "$work/packed.bin" 2>&1)"
+said=$(printf 'cut' | "$build/write_dataset" "$work/cut" 2>&1)
+verdict refuses_a_cut_line "$([ $? = 1 ] && [[ $said == *"does not end with a newline"* ]] || echo "$said")"
+verdict leaves_nothing_behind "$(find "$work" -name 'cut*')"
+said=$("$build/write_dataset" "$work/lines" <"$work/lines.txt" 2>&1)
+verdict refuses_to_replace "$([ $? = 1 ] && [[ $said == *exist* ]] || echo "$said")"
+
+cat >"$work/expected" <<'END'
+22 tokens of 2 bytes in 3 documents
+document 0: 6 tokens: 102 105 114 115 116 256
+22 tokens of 2 bytes in 3 documents
+document 1: 1 tokens: 256
+22 tokens of 2 bytes in 3 documents
+document 2: 15 tokens: 116 104 101 32 116 104 105 114 ...
+END
+for token in '' 6 7; do
+    "$build/read_dataset" "$work/lines" $token
+done >"$work/read" 2>&1
+verdict reads_a_dataset "$(diff "$work/expected" "$work/read" | head -n 3)"
+said=$("$build/read_dataset" "$work/lines" 22 2>&1)
+verdict refuses_a_token_behind_the_end "$([ $? = 1 ] && [[ $said == *"no document"* ]] || echo "$said")"
+said=$("$build/read_dataset" "$work/nothing" 2>&1)
+verdict names_what_is_missing "$([ $? = 1 ] && [[ $said == *"$work/nothing"* ]] || echo "$said")"
+
+# ---- Train ----
 
 "$build/tokmap" pack docs/demo/*.txt docs/*.md --tokenizer bytes -o "$work/data" \
     >/dev/null 2>"$work/err" || verdict packs_a_corpus "$(cat "$work/err")"
@@ -47,10 +87,10 @@ fi
 
 if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
     "${CXX:-c++}" -std=c++20 -D_GNU_SOURCE -Wall -Werror -Iinclude -fsyntax-only -x c++ \
-        docs/examples/train_loop.c 2>"$work/err"
-    verdict compiles_as_cxx20 "$(head -n 3 "$work/err")"
+        docs/examples/*.c 2>"$work/err"
+    verdict compile_as_cxx20 "$(head -n 3 "$work/err")"
 else
-    echo "skip compiles_as_cxx20: no compiler for C++20"
+    echo "skip compile_as_cxx20: no compiler for C++20"
 fi
 
 cuda=${CUDA_HOME:-/usr/local/cuda}/include
