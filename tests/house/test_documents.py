@@ -1,0 +1,118 @@
+#!/usr/bin/env python3
+"""What people read first is true: figures of the README stand in a committed result, links lead to
+files, and the files and names that CONTRIBUTING.md tells a newcomer to change exist."""
+
+import json
+import pathlib
+import re
+import sys
+
+from ref_protocol import expect, expect_equal, run_tests
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DOCUMENTS = [str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))]
+RESULT = "bench/results/loaders-epyc-2core.json"
+
+# Row and column of the README's table, and the row of the result: its page, system, rest of its name.
+FIRST, SPEED = "to the first batch", "speed"
+COLD, HOT = "32 x 8192 tokens, " + SPEED, "32 x 4096 tokens, " + SPEED
+MOST = "1e+09 tokens, most memory"
+CELLS = {
+    (0, 0): ("startup", "tokmap-c", "1e+12 tokens, " + FIRST),
+    (0, 1): ("startup", "dataloader-i64-w0", "1e+12 tokens, " + FIRST),
+    (0, 3): ("startup", "megatron-w0", "1e+12 tokens, " + FIRST),
+    (1, 0): ("resume", "tokmap-i64", "32 x 1024 tokens, " + FIRST),
+    (1, 1): ("resume", "stateful-dataloader-i64-w0", "32 x 1024 tokens, " + FIRST),
+    (2, 0): ("cold", "tokmap-direct", COLD),
+    (2, 1): ("cold", "dataloader-i64-w0", COLD),
+    (2, 2): ("cold", "nanogpt", COLD),
+    (2, 3): ("cold", "megatron-w0", COLD),
+    (3, 0): ("hot", "tokmap-i64-new", HOT),
+    (3, 1): ("hot", "dataloader-i64-w0", HOT),
+    (3, 2): ("hot", "nanogpt", HOT),
+    (3, 3): ("hot", "megatron-w0", HOT),
+    (4, 0): ("startup", "tokmap-i64", MOST),
+    (4, 1): ("startup", "dataloader-i64-w0", MOST),
+    (4, 2): ("startup", "nanogpt", MOST),
+    (4, 3): ("startup", "megatron-w0", MOST),
+}
+SENTENCES = {
+    r"makes ([\d,.]+ M) tokens/s on hot data": ("hot", "numpy-i64-tuned", HOT),
+    r"map kept open it makes ([\d,.]+ M)": ("hot", "nanogpt-kept-open", HOT),
+    r"and ([\d,.]+ M) on cold data": ("cold", "numpy-u16-willneed", COLD),
+}
+
+
+def check_figure(text, place):
+    """Equal to the committed one, as far as its digits go."""
+    page, system, rest = place
+    rows = json.loads((ROOT / RESULT).read_text())["rows"]
+    found = [row["median"] for row in rows
+             if row["page"] == f"loaders {page}" and row.get("name") == f"{system}, {rest}"]
+    expect_equal(len(found), 1, f"rows of {place}")
+    match = re.search(r"(\d[\d,]*(?:\.(\d+))?)( M\b)?", text)
+    expect(match, f"{text!r} holds no figure for {place}")
+    unit = 1e6 if match[3] else 1
+    shown = float(match[1].replace(",", "")) * unit
+    expect(abs(shown - found[0]) <= 0.5001 * unit * 10 ** -len(match[2] or ""),
+           f"{text!r} in the README, {found[0]} in {RESULT}: {place}")
+
+
+def the_readme_quotes_the_committed_figures():
+    text = (ROOT / "README.md").read_text()
+    table = re.search(r"^\| \|.*?\n\n", text, re.MULTILINE | re.DOTALL)
+    rows = [row.strip("| ").split(" | ")[1:] for row in table[0].strip().split("\n")[2:]]
+    expect_equal([len(row) for row in rows], [4] * 6, "columns of its rows")
+    figures = {(i, j) for i, row in enumerate(rows) for j, cell in enumerate(row)
+               if re.search(r"\d", cell)}
+    expect_equal(sorted(figures), sorted(CELLS), "cells with figures")
+    for (i, j), place in CELLS.items():
+        check_figure(rows[i][j], place)
+    for sentence, place in SENTENCES.items():
+        match = re.search(sentence, " ".join(text.split()))
+        expect(match, f"no sentence {sentence!r}")
+        check_figure(match[1], place)
+
+
+def links_lead_to_files():
+    n_links = 0
+    for document in DOCUMENTS:
+        path = ROOT / document
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
+            n_links += 1
+            expect((path.parent / target).exists(), f"{document}: there is no {target}")
+    expect(n_links > 20, f"only {n_links} links were found")
+
+
+def code_words(document):
+    """What stands between backticks outside fenced blocks."""
+    text = re.sub(r"^ *```.*?^ *```", "", (ROOT / document).read_text(), flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"`([^`]+)`", text)
+
+
+def files_that_the_guides_name_exist():
+    for document in ("CONTRIBUTING.md", "SECURITY.md", "docs/STYLE.md"):
+        for word in code_words(document):
+            is_path = re.fullmatch(r"\.?[\w.-]+(/[\w.-]+)+/?", word)
+            if is_path and not re.search(r"NAME|/(fuzz_)?x\.c$", word):
+                expect(any(ROOT.glob(word)) or any(ROOT.glob(f"tokenize_tools/tokenizer/{word}")) or
+                       any(ROOT.glob(f"tokenize_tools/{word}")) or any(ROOT.glob(f"src/{word}")) or
+                       any(ROOT.glob(f"tests/{word}")), f"{document}: there is no {word}")
+
+
+def names_that_contributing_names_exist():
+    folders = ("include", "src", "tokenize_tools", "bench", "tests")
+    sources = [path for folder in folders for path in (ROOT / folder).rglob("*.*")
+               if path.suffix in (".c", ".h", ".py", ".sh", ".bash")]
+    text = "\n".join(path.read_text(errors="replace") for path in sources)
+    known = set(re.findall(r"\w+", text)) | {path.stem for path in sources}
+    names = [word for word in code_words("CONTRIBUTING.md")
+             if re.fullmatch(r"[A-Za-z_]*_\w+|[A-Z]{3,}\w*", word)]
+    expect(len(names) > 20, f"only {names} were found")
+    for name in names:
+        expect(name in known or re.search(r"_x(_|$)|_X$|^x_", name), f"there is no {name}")
+
+
+sys.exit(run_tests([(test.__name__, test) for test in (
+    the_readme_quotes_the_committed_figures, links_lead_to_files, files_that_the_guides_name_exist,
+    names_that_contributing_names_exist)]))
