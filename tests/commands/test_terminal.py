@@ -115,7 +115,7 @@ def an_early_interruption_says_that_nothing_was_kept(folder):
     session.process.send_signal(signal.SIGINT)
     status, printed = session.end()
     session.process.stdin.close()
-    expect(printed.endswith(b"tokmap pack: interrupted\nNothing was kept: the next run begins anew.\n"), printed)
+    expect(printed.endswith(b"tokmap pack: interrupted\nNothing was saved: the next run starts over.\n"), printed)
     expect_equal(status, 75, "exit status")
     expect_equal(os.listdir(folder), [], "files")
 

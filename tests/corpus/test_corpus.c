@@ -770,29 +770,30 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
 {
     static const saying sayings[] = {
         {CORPUS_JSON_LINES, "{\"text\":\"a\"}\n{\"text\":\"b\",}\n",
-         ":2: byte 25: not JSON: a key in quotes is needed here (--on-error skip leaves such "
-         "documents out)"},
+         ":2: byte 25: not JSON: a key in quotes is needed here (use --on-error skip to leave out "
+         "such documents)"},
         {CORPUS_JSON_LINES, "\n\n {\"id\":1}",
-         ":3: byte 2: the field is not there: \"text\" (--on-error skip leaves such documents "
-         "out)"},
+         ":3: byte 2: the field is not there: \"text\" (use --on-error skip to leave out such "
+         "documents)"},
         {CORPUS_JSON_LINES, "{\"text\":7}",
-         ":1: byte 8: the field is not a string: \"text\" (--on-error skip leaves such documents "
-         "out)"},
+         ":1: byte 8: the field is not a string: \"text\" (use --on-error skip to leave out such "
+         "documents)"},
         {CORPUS_JSON_LINES, "[1]",
-         ":1: byte 0: not an object (--on-error skip leaves such documents out)"},
+         ":1: byte 0: not an object (use --on-error skip to leave out such documents)"},
         {CORPUS_JSON_LINES, "{\"text\":\"\xc3\"}",
-         ":1: byte 0: not UTF-8 at byte 0 of its text (--on-error skip leaves such documents "
-         "out)"},
+         ":1: byte 0: not UTF-8 at byte 0 of its text (use --on-error skip to leave out such "
+         "documents)"},
         {CORPUS_JSON_LINES, "{\"text\":\"\\ud800\"}",
-         ":1: byte 0: half of a surrogate pair in the text (--on-error skip leaves such documents "
-         "out)"},
+         ":1: byte 0: half of a surrogate pair in the text (use --on-error skip to leave out such "
+         "documents)"},
         {CORPUS_LINES, "fine\nnot \xff fine\n",
-         ":2: byte 9: not UTF-8 at byte 4 of its text (--on-error skip leaves such documents out)"},
+         ":2: byte 9: not UTF-8 at byte 4 of its text (use --on-error skip to leave out such "
+         "documents)"},
         {CORPUS_TEXT, "0123456789012345678901234567890123456789x",
-         ":1: byte 0: longer than 40 bytes (--on-error skip leaves such documents out)"},
+         ":1: byte 0: longer than 40 bytes (use --on-error skip to leave out such documents)"},
         {CORPUS_TEXT, "more than 32 bytes without anything",
-         ":1: byte 0: more than 32 bytes without a place to cut: raise --memory (--on-error skip "
-         "leaves such documents out)"},
+         ":1: byte 0: more than 32 bytes without a place to cut: raise --memory (use --on-error "
+         "skip to leave out such documents)"},
         {CORPUS_AUTO, "{\"text\": 1}",
          ": byte 9: the first line begins with { and is no JSON line with the wanted text (the "
          "field is not a string: \"text\"): name the field, or say which format this is"},

@@ -623,7 +623,7 @@ def refuses_a_format_that_is_not_there():
         os.unlink(folder / "x.tmi")
         refused(folder, INPUT, "cannot open", "index", "--format", "datatrove", *options)
         refused(folder, INPUT, "cannot open", "index", "--format", "megatron", *options)
-        refused(folder, USAGE, "there are auto", "index", "--format", "mds", *options)
+        refused(folder, USAGE, "must be auto", "index", "--format", "mds", *options)
         writers.llmc(path, DOCUMENTS)
         refused(folder, INPUT, "--dtype disagrees", "index", "--dtype", "u32", path)
 
@@ -635,8 +635,8 @@ def refuses_what_is_no_file():
         os.mkfifo(folder / "pipe.bin")
         tokmap("index", folder / "pipe.bin", exit_code=INPUT, says="no regular file")
         tokmap("index", folder / ("n" * 5000), exit_code=INPUT, says="too long")
-        tokmap("index", exit_code=USAGE, says="which FILE")
-        tokmap("index", "--dtype", "u8", "x", exit_code=USAGE, says="u16 and u32")
+        tokmap("index", exit_code=USAGE, says="no FILE given")
+        tokmap("index", "--dtype", "u8", "x", exit_code=USAGE, says="u16 or u32")
         tokmap("index", "--eod", "-1", "x", exit_code=USAGE, says="not a token id")
         tokmap("index", "--vocab-size", "0", "x", exit_code=USAGE, says="not a number from 1")
     with Folder() as folder:
@@ -814,9 +814,9 @@ def refuses_wrong_export_options():
         q = folder / "q"
         refused(folder, USAGE, "--to is missing", "export", p, "-o", q)
         refused(folder, USAGE, "-o is missing", "export", "--to", "raw", p)
-        refused(folder, USAGE, "which dataset", "export", "--to", "raw", "-o", q)
+        refused(folder, USAGE, "no dataset given", "export", "--to", "raw", "-o", q)
         refused(folder, USAGE, "one dataset", "export", "--to", "raw", p, p, "-o", q)
-        refused(folder, USAGE, "there are megatron", "export", "--to", "mds", p, "-o", q)
+        refused(folder, USAGE, "must be megatron", "export", "--to", "mds", p, "-o", q)
         refused(folder, USAGE, "for --to llmc", "export", "--to", "raw", p, "-o", q,
                 "--shard-tokens", "9")
         refused(folder, USAGE, "not a number", "export", "--to", "llmc", p, "-o", q,

@@ -412,10 +412,10 @@ else
     same ids_beyond_the_vocabulary_make_it_larger "70001 u32" \
         "$(ids --eod 70000 >.out; tokmap info --json special >.json
             echo "$(json .json vocab_size) $(json .json dtype)")"
-    same and_that_is_told "tokmap pack: --eod 70000: tokenizer.json has no such id, but 259 ids; the \
-vocabulary of the dataset is larger, and each of its tokens takes 4 bytes, not 2" "$(head -n 1 .err)"
+    same and_that_is_told "tokmap pack: --eod 70000: tokenizer.json has only 259 ids, so the \
+vocabulary of the dataset becomes larger, and each token takes 4 bytes instead of 2" "$(head -n 1 .err)"
     same an_id_just_behind_the_vocabulary_is_told_too \
-        "256 99 259/ tokenizer.json has no such id, but 259 ids; the vocabulary of the dataset is larger" \
+        "256 99 259/ tokenizer.json has only 259 ids, so the vocabulary of the dataset becomes larger" \
         "$(ids --eod 259 --limit-docs 1) $(sed -n 's/.*259: \(tok.*\)/\1/p' .err)"
     ids -q --eod 70000 >.out
     same but_not_to_the_quiet "" "$(cat .err)"
@@ -592,7 +592,7 @@ if reads zstd && command -v zstd >/dev/null; then
 fi
 
 mkdir folder
-refused an_empty_folder_is_refused "folder: there is no file in this folder" folder
+refused an_empty_folder_is_refused "folder: the folder contains no files" folder
 refused a_missing_file_is_refused "nothing: No such file" nothing
 
 # ---- Files that would be read and written, or written twice ----
@@ -613,7 +613,7 @@ clash()
     verdict "$name" $? "exit $code: $(head -n 1 .err)"
 }
 
-both="is an input and cannot be an output too" twice="would be two outputs at once"
+both="is an input, so it cannot be an output" twice="would be two outputs at once"
 clash bad_documents_do_not_replace_an_input "$both" \
     w.bad --format jsonl --on-error collect -f -o w
 clash a_report_does_not_replace_an_input "$both" rr.json.partial --report rr.json -o w
@@ -694,14 +694,14 @@ same cat_does_not_write_into_its_dataset "2 $before" "$? $(cksum <k2.bin)"
 TOKMAP_CHECKPOINT_MS=0 tokmap pack -q --lines --utf8 error numbers.txt -o unfinished 2>.err
 for command in info verify cat "export --to raw -o e"; do
     tokmap $command unfinished 2>.err
-    same "${command%% *}_says_that_a_run_is_unfinished" "3 was interrupted; at its last checkpoint it had N" \
-        "$? $(grep -oE 'was interrupted; at its last checkpoint it had [1-9]' .err | sed 's/.$/N/')"
+    same "${command%% *}_says_that_a_run_is_unfinished" "3 was interrupted; the last checkpoint has N" \
+        "$? $(grep -oE 'was interrupted; the last checkpoint has [1-9]' .err | sed 's/.$/N/')"
 done
 tokmap pack -q --lines lines.txt -o whole
 cp unfinished.tmi.partial whole.tmi.partial
 tokmap info --no-lengths whole >.out 2>.err
-same a_dataset_that_is_being_replaced_is_shown_and_that_is_said "0 1 killed before anything was kept" \
-    "$? $(grep -c '^tokens:' .out) $(grep -o 'killed before anything was kept' .err)"
+same a_dataset_that_is_being_replaced_is_shown_and_that_is_said "0 1 killed before the first checkpoint" \
+    "$? $(grep -c '^tokens:' .out) $(grep -o 'killed before the first checkpoint' .err)"
 
 printf 'BZh91AY&SY....' >shard.bz2
 refused files_of_other_formats_are_named "shard.bz2: is a bzip2 file" shard.bz2

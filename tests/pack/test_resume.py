@@ -115,10 +115,10 @@ def one_cycle(corpus, rng):
                            pause_ms=rng.choice(["0", "0", "20"]))
         kill_somewhere(corpus, run, rng)
         said = run.communicate()[1]
-        n_resumed += "going on after" in said
+        n_resumed += "resuming after" in said
         if run.returncode == 0 or "out.tmi: already exists" in said:
             # It may be killed between the last name and its end, or while it says the first line.
-            expect(run.returncode in (0, -signal.SIGKILL) or "It is complete" in said, said)
+            expect(run.returncode in (0, -signal.SIGKILL) or "The dataset is complete" in said, said)
             break
         expect_equal(run.returncode, -signal.SIGKILL, "exit status; it said " + said)
         n_killed += 1
@@ -147,9 +147,9 @@ def interrupted_it_says_how_to_go_on(corpus):
         run.send_signal(number)
         out, said = run.communicate(timeout=60)
         expect_equal(run.returncode, 75, "exit status; it said " + said)
-        expect("interrupted" in said and "is kept" in said, said)
+        expect("interrupted" in said and "Progress is saved" in said, said)
         expect_equal(out, "", "result")
-        expect("going on after" in corpus.pack("out", "-j", "1", "--memory", "8M"), "it did not go on")
+        expect("resuming after" in corpus.pack("out", "-j", "1", "--memory", "8M"), "it did not go on")
         corpus.check("out")
         corpus.remove("out")
 
@@ -226,10 +226,10 @@ def skipping_may_begin_at_the_first_bad_document(corpus):
     run = functools.partial(subprocess.run, cwd=corpus.folder, env=environment, capture_output=True, text=True)
     failed = run(command)
     expect_equal(failed.returncode, 3, failed.stderr)
-    expect("late.jsonl:3001" in failed.stderr and "is kept" in failed.stderr, failed.stderr)
+    expect("late.jsonl:3001" in failed.stderr and "Progress is saved" in failed.stderr, failed.stderr)
     went_on = run([*command, "--on-error", "skip"])
     expect_equal(went_on.returncode, 0, went_on.stderr)
-    expect("going on after" in went_on.stderr, went_on.stderr)
+    expect("resuming after" in went_on.stderr, went_on.stderr)
     run([*command, "--on-error", "skip", "-o", "whole"], check=True)
     for suffix in (".bin", ".tmi"):
         expect((corpus.folder / ("late" + suffix)).read_bytes() == (corpus.folder / ("whole" + suffix)).read_bytes(),
@@ -245,7 +245,7 @@ def a_document_that_is_half_written_is_never_left_out(corpus):
     run = functools.partial(subprocess.run, cwd=corpus.folder, env=environment, capture_output=True, text=True)
     failed = run(command)
     expect_equal(failed.returncode, 3, failed.stderr)
-    expect("half.txt: document 2" in failed.stderr and "is kept" in failed.stderr, failed.stderr)
+    expect("half.txt: document 2" in failed.stderr and "Progress is saved" in failed.stderr, failed.stderr)
     went_on = run([*command, "--on-error", "skip"])
     expect_equal((went_on.returncode, (corpus.folder / "half.tmi").exists()), (3, False), went_on.stderr)
     expect("an earlier run packed" in went_on.stderr and "--restart" in went_on.stderr, went_on.stderr)
@@ -280,8 +280,8 @@ def a_full_disk_ends_with_75_and_it_goes_on_with_more_space(corpus):
         run = subprocess.run([*full, *corpus.command("mnt/out", "--memory", "8M")], cwd=corpus.folder)
         said = (corpus.folder / ".err").read_text()
         expect_equal(run.returncode, 75, "exit status; it said " + said)
-        expect("No space left" in said and "is kept" in said, said)
-        expect("going on after" in (corpus.folder / ".err2").read_text(), "it began anew")
+        expect("No space left" in said and "Progress is saved" in said, said)
+        expect("resuming after" in (corpus.folder / ".err2").read_text(), "it began anew")
         corpus.check("out")
         corpus.remove("out")
         (corpus.folder / ".err2").unlink()

@@ -49,13 +49,12 @@ bool tell_unfinished(const char *path)
         return false;
     file[n] = '\0';
     if (tokmap_writer_checkpoints(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
-        cli_warn(
-            "%s: a run that writes it is at work or was interrupted; at its last checkpoint it "
-            "had %s, %s. Once interrupted, the call that began it goes on from there.",
-            file, cli_count_of(info.n_documents, "document").s,
-            cli_count_of(info.n_tokens, "token").s);
+        cli_warn("%s: it is being written, or its run was interrupted; the last checkpoint has %s, "
+                 "%s. If it was interrupted, run the same command again to resume.",
+                 file, cli_count_of(info.n_documents, "document").s,
+                 cli_count_of(info.n_tokens, "token").s);
     else
-        cli_warn("%s: a run that writes it is at work, or was killed before anything was kept.",
+        cli_warn("%s: it is being written, or its writer was killed before the first checkpoint.",
                  file);
     return true;
 }

@@ -111,7 +111,7 @@ static int check_apart(const struct stat *st, const char *name)
     for (size_t i = 0; i < protected.n; i++) {
         const protected_file *file = &protected.files[i];
         if (file->device == st->st_dev && file->inode == st->st_ino)
-            return cli_usage("%s: is %s and cannot be an output too", name, file->what);
+            return cli_usage("%s: is %s, so it cannot be an output", name, file->what);
     }
     return CLI_OK;
 }

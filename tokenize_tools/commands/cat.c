@@ -340,8 +340,8 @@ static int bad_range(const char *option, const char *range, const char *what, ui
     uint64_t first, end;
     if (!cli_parse_range(range, UINT64_MAX, &first, &end))
         return cli_usage("%s needs FIRST:END, FIRST:, :END or a number, not '%s'", option, range);
-    return cli_usage("%s %s leaves the dataset: it has %s %s", option, range, cli_count(total).s,
-                     what);
+    return cli_usage("%s %s is outside the dataset, which has %s %s", option, range,
+                     cli_count(total).s, what);
 }
 
 static int print_asked(cat_state *s)
@@ -350,8 +350,7 @@ static int print_asked(cat_state *s)
     const tokmap_dataset_info *info = &s->info;
     bool borders = info->n_documents || !info->n_tokens;
     if (!borders && (options->documents || options->with_index))
-        return cli_error(CLI_DATASET, "%s: the borders of documents are not known",
-                         info->index_path);
+        return cli_error(CLI_DATASET, "%s: the document borders are not known", info->index_path);
     if (options->tokens || !borders) {
         const char *range = options->tokens ? options->tokens : ":";
         if (!cli_parse_range(range, info->n_tokens, &s->first, &s->end))

@@ -90,7 +90,7 @@ static int check_indexes(const input_list *files, const char *suffix, const char
         if (path_ends_with(name, suffix) && lstat(index, &st) != 0)
             return cli_error(CLI_DATASET,
                              "%s: has no index, so '%s' would leave it out: finish, index or "
-                             "remove it, or let the pattern end in .tmi",
+                             "remove it, or end the pattern in .tmi",
                              name, argument);
     }
     return CLI_OK;

@@ -447,9 +447,10 @@ static int parse_command_line(int argc, char **argv, export_job *job)
     if (job->help)
         return CLI_OK;
     if (optind == argc)
-        return cli_usage("which dataset P?");
+        return cli_usage("no dataset given");
     if (optind + 1 < argc)
-        return cli_usage("one dataset at a time: what is '%s'?", argv[optind + 1]);
+        return cli_usage("only one dataset can be exported, and '%s' is the second",
+                         argv[optind + 1]);
     if (!*job->to)
         return cli_usage("--to is missing: megatron, llmc or raw");
     if (!*job->output)
@@ -484,7 +485,7 @@ static int run_export(export_job *job)
         if (strcmp(job->to, formats[i].name) == 0)
             run = formats[i].run;
     if (!run)
-        return cli_usage("--to %s: there are megatron, llmc and raw", job->to);
+        return cli_usage("--to %s: must be megatron, llmc or raw", job->to);
     if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
         return open_failure(job->input, &err);
     job->info = (tokmap_dataset_info){.struct_size = sizeof job->info};

@@ -86,13 +86,13 @@ static int parse_format(const char *text, foreign_format *out)
             return CLI_OK;
         }
     }
-    return cli_usage("--format %s: there are auto, megatron, numpy, llmc, datatrove and raw", text);
+    return cli_usage("--format %s: must be auto, megatron, numpy, llmc, datatrove or raw", text);
 }
 
 static int parse_dtype(const char *text, uint32_t *out)
 {
     *out = strcmp(text, "u16") == 0 ? 2 : strcmp(text, "u32") == 0 ? 4 : 0;
-    return *out ? CLI_OK : cli_usage("--dtype %s: there are u16 and u32", text);
+    return *out ? CLI_OK : cli_usage("--dtype %s: must be u16 or u32", text);
 }
 
 static int parse_id(const char *option, const char *text, adopt_id *out)
@@ -171,7 +171,7 @@ int index_command(int argc, char **argv)
         !request->bos.is_none)
         return cli_usage("--eod and --bos: a document has one kind of border, give one of them");
     if (optind == argc)
-        return cli_usage("which FILE?");
+        return cli_usage("no FILE given");
     dataset_names names;
     int first_failure = token_file_names_expand(&names, argv + optind, argc - optind);
     size_t n = first_failure == CLI_OK ? names.n : 0;

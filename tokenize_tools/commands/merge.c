@@ -90,7 +90,7 @@ static int check_eod(const merge_input *a, const merge_input *b)
 static int check_input(const merge_state *s, const merge_input *input)
 {
     if (input->info.n_tokens && !input->info.n_documents)
-        return refuse(input, "the borders of its documents are not known");
+        return refuse(input, "the document borders are not known");
     if (input->tokenizer.n_bytes && !json_text_same(input->tokenizer, s->tokenizer_from->tokenizer))
         return differ(s->tokenizer_from, input, "their tokenizers differ");
     return check_eod(&s->inputs[0], input);
@@ -108,7 +108,7 @@ static int choose_vocab_size(merge_state *s)
         const tokmap_dataset_info *info = &s->inputs[i].info;
         if ((info->n_tokens && info->largest_id >= s->vocab_size) ||
             (info->eod_id != TOKMAP_NO_ID && info->eod_id >= s->vocab_size))
-            return cli_error(CLI_DATASET, "%s: has ids that a vocabulary of %s ids does not have",
+            return cli_error(CLI_DATASET, "%s: has ids outside a vocabulary of %s ids",
                              info->index_path, cli_count(s->vocab_size).s);
     }
     return CLI_OK;

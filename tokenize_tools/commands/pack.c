@@ -15,55 +15,58 @@ static const char help[] =
     "Turns text into the dataset P (P.bin and P.tmi). An INPUT is a file, plain or compressed "
     "with\n"
     "gzip or zstd, whatever its name; a folder: all files in it; a pattern such as 'c/*.jsonl';\n"
-    "@LIST: a file with an INPUT on each line, but for - and other lists; - is stdin. Each file\n"
-    "becomes one source of the dataset. Run again after it was interrupted, it goes on where it\n"
-    "was.\n"
+    "@LIST: a file with an INPUT on each line, except - and other lists; - is stdin. Each file\n"
+    "becomes one source of the dataset. To resume an interrupted run, run the same command "
+    "again.\n"
     "\n"
     "Documents:\n"
     "      --format WORD         text: a file is a document; lines: each line is one; jsonl: each\n"
-    "                            line is a JSON object; auto: jsonl where the first line is an\n"
-    "                            object with the field, else text; refuses what looks like\n"
-    "                            neither: archives, images, JSON arrays, UTF-16 ... [auto]\n"
+    "                            line is a JSON object; auto: jsonl if the first line is an\n"
+    "                            object with the field, else text; auto refuses files that look\n"
+    "                            like neither: archives, images, JSON arrays, UTF-16 ... [auto]\n"
     "      --lines               the same as --format lines\n"
-    "      --field PATH          jsonl: where the text stands: 'text', 'meta.body' [text]\n"
-    "      --separator TEXT      text: ends a document in a file; \\n, \\t, \\0 and \\\\ are "
-    "known\n"
-    "      --utf8 WORD           bytes that are not UTF-8: replace by U+FFFD; error: a bad\n"
-    "                            document; raw: leave them, for tokenizers of bytes [replace]\n"
-    "      --on-error WORD       a bad document: fail; skip it; collect: skip it and keep it as\n"
-    "                            it stood, in a file [fail]\n"
-    "      --bad-documents FILE  the file of --on-error collect [P.bad]\n"
+    "      --field PATH          jsonl: the field that holds the text, such as meta.body [text]\n"
+    "      --separator TEXT      text: TEXT ends a document within a file; it may contain \\n, "
+    "\\r,\n"
+    "                            \\t, \\0 and \\\\\n"
+    "      --utf8 WORD           bytes that are not UTF-8: replace puts U+FFFD in their place;\n"
+    "                            error makes the document a bad one; raw keeps them, for\n"
+    "                            tokenizers that work on bytes [replace]\n"
+    "      --on-error WORD       at a bad document: fail; skip leaves it out; collect leaves it\n"
+    "                            out and saves it unchanged to a file [fail]\n"
+    "      --bad-documents FILE  where --on-error collect saves bad documents [P.bad]\n"
     "\n"
     "Tokens:\n"
     "      --tokenizer FILE      tokenizer.json, vocab.json beside its merges.txt, .tiktoken,\n"
     "                            tokenizer.model or tekken.json; 'bytes': a byte is its own id,\n"
     "                            256 ends a document [bytes]\n" TOKENIZER_FILE_HELP
-    "      --specials WORD       a special token that is written in the text: text is plain text,\n"
-    "                            match becomes its id, drop leaves it out, error makes the\n"
-    "                            document a bad one (which cannot be collected) [text]\n"
-    "      --eod TOKEN           what ends each document: an id, also one that the tokenizer does\n"
-    "                            not have; a token as it is written; none; or auto: what the\n"
-    "                            files of the tokenizer name [auto]\n"
-    "      --bos TOKEN           what begins each document, likewise [none]\n"
+    "      --specials WORD       special tokens that appear in the text: text treats them as\n"
+    "                            plain text, match replaces them with their ids, drop leaves\n"
+    "                            them out, error makes the document a bad one (which cannot be\n"
+    "                            collected) [text]\n"
+    "      --eod TOKEN           the token that ends each document: an id, even one that the\n"
+    "                            tokenizer does not have; the text of a token; none; or auto:\n"
+    "                            the token that the tokenizer's files name [auto]\n"
+    "      --bos TOKEN           the token that begins each document, likewise [none]\n"
     "\n"
     "Output:\n"
     "  -o, --output P            the dataset to write\n"
     "      --split NAME=F        put this fraction of the documents, chosen by their text, into\n"
     "                            the dataset P-NAME; may be given several times\n"
-    "      --limit-docs N        end after N documents\n"
-    "      --limit-tokens N      end with the document that reaches N tokens\n"
+    "      --limit-docs N        stop after N documents\n"
+    "      --limit-tokens N      stop after the document that reaches N tokens\n"
     "  -f, --force               replace datasets that already exist\n"
-    "      --restart             throw away what an interrupted run left\n"
-    "      --resume              go on where an interrupted run was, if there is one [this]\n"
+    "      --restart             discard what an interrupted run left, and start over\n"
+    "      --resume              resume an interrupted run, if there is one [default]\n"
     "      --dry-run             show what would be done, with an estimate; write nothing\n"
-    "      --report FILE         write a JSON object with all counts, for each input too\n"
-    "      --json                print the result as a JSON object, one a line for each dataset\n"
+    "      --report FILE         write all counts, in total and by input, as a JSON object\n"
+    "      --json                print the result as JSON, one line for each dataset\n"
     "  -q, --quiet               no progress, no notes and no result line\n"
     "\n"
     "Work:\n"
-    "  -j, --threads N           threads that encode; the dataset does not depend on it [one for\n"
-    "                            each processor]\n"
-    "      --memory SIZE         for each of them, besides the vocabulary [64M]\n"
+    "  -j, --threads N           encoding threads; the result does not depend on N [one for each\n"
+    "                            processor]\n"
+    "      --memory SIZE         memory for each of them, besides the vocabulary [64M]\n"
     "  -h, --help                print this and exit\n"
     "\n"
     "Examples:\n"
@@ -143,7 +146,8 @@ static int parse_separator(pack_options *options, const char *text)
     options->separator_bytes = n;
     if (!letter)
         return cli_usage(
-            "--separator %s: behind a backslash stands n, r, t, 0 or another backslash", text);
+            "--separator %s: a backslash must be followed by n, r, t, 0 or another backslash",
+            text);
     return n ? CLI_OK : cli_usage("--separator: is empty");
 }
 
@@ -378,8 +382,9 @@ static int check_options(const pack_options *options)
     if (options->bad_documents && options->on_error != ON_ERROR_COLLECT)
         return cli_usage("--bad-documents is for --on-error collect");
     if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
-        return cli_usage("--specials error finds bad documents when their lines are gone: use "
-                         "--on-error skip or fail");
+        return cli_usage(
+            "--specials error does not work with --on-error collect, as the line is gone when "
+            "the token is found: use --on-error skip or fail");
     if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
         return cli_usage("--separator is for --format text");
     return CLI_OK;

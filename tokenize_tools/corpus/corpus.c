@@ -288,7 +288,8 @@ static step bad_document(corpus *c, const char *reason, uint64_t offset)
     char copy[320]; /* the reader's does not live long enough */
     snprintf(copy, sizeof copy, "%s", reason);
     if (c->options.on_error == ON_ERROR_FAIL)
-        return fail(c, 0, "%.200s:%llu: byte %llu: %s (--on-error skip leaves such documents out)",
+        return fail(c, 0,
+                    "%.200s:%llu: byte %llu: %s (use --on-error skip to leave out such documents)",
                     c->names[c->input], (unsigned long long)c->place.line + 1,
                     (unsigned long long)offset, copy);
     if (c->assembler.n_before + c->assembler.n_discard > 0)

@@ -26,8 +26,8 @@ static bool not_there(corpus_error *err, const char *path, int sys_errno)
         return fail(err, path, sys_errno, NULL);
     target[n] = '\0';
     *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.300s: is a link to %s, and its target is missing",
-             path, target);
+    snprintf(err->text, sizeof err->text, "%.300s: is a link to %s, which does not exist", path,
+             target);
     return false;
 }
 
@@ -237,7 +237,7 @@ static bool add_folder(input_list *list, const char *path, const struct stat *st
     tell(list, path, w.n_special, special);
     tell(list, path, w.n_again, again);
     if (list->n_names == n_names)
-        return fail(err, path, 0, "there is no file in this folder");
+        return fail(err, path, 0, "the folder contains no files");
     return true;
 }
 
@@ -270,7 +270,7 @@ static int stop_at(const char *path, int sys_errno)
 static bool fail_pattern(corpus_error *err, const char *pattern, int status)
 {
     if (status == GLOB_NOMATCH)
-        return fail(err, pattern, 0, "no file is matched by this pattern");
+        return fail(err, pattern, 0, "no file matches this pattern");
     if (status == GLOB_NOSPACE)
         return fail(err, pattern, ENOMEM, NULL);
     *err = (corpus_error){.sys_errno = unread.sys_errno};
@@ -334,7 +334,7 @@ static void tell_line(corpus_error *err, const char *name, size_t number, const 
     bool is_list = line[0] == '@' && err->sys_errno == ENOENT;
     snprintf(what, sizeof what, "%s", err->text);
     snprintf(err->text, sizeof err->text, "%.150s:%zu: %.400s%s", name, number, what,
-             is_list ? " (a list in a list is not followed)" : "");
+             is_list ? " (a list cannot name another list)" : "");
 }
 
 static bool add_list(input_list *list, const char *name, corpus_error *err)

@@ -45,7 +45,7 @@ static int refuse_damaged(const char *path, uint64_t n_bytes)
 {
     return cli_error(CLI_DATASET,
                      "%s: its first %llu bytes are not those that the interrupted run wrote; "
-                     "begin anew with --restart",
+                     "start over with --restart",
                      path, (unsigned long long)n_bytes);
 }
 

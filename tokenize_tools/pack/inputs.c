@@ -67,7 +67,7 @@ static void tell_repeated(named_file *files, size_t n)
         }
     }
     if (n_again)
-        cli_warn("%s: is named more than once, and packed each time (%s in all)", name,
+        cli_warn("%s: is named more than once, and is packed each time (%s in all)", name,
                  cli_count_of(n_again, "repeated input").s);
 }
 

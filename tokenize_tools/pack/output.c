@@ -41,10 +41,11 @@ static int cannot_open(const pack_output *out, const tokmap_error *err)
 {
     int code = cli_fail(err);
     if (err->status == TOKMAP_ERR_CORRUPT)
-        fputs("Begin anew with --restart.\n", stderr);
+        fputs("Use --restart to start over.\n", stderr);
     if (err->status == TOKMAP_ERR_EXISTS && is_complete(out))
-        fputs("It is complete, even if the run that wrote it was killed in its last moment.\n",
-              stderr);
+        fputs(
+            "The dataset is complete, even if the run that wrote it was killed at the very end.\n",
+            stderr);
     return code;
 }
 
@@ -61,7 +62,7 @@ static int check_complete(const pack_output *out)
     if (info.n_tokens == out->tokens && info.n_documents == out->documents)
         return CLI_OK;
     return cli_error(CLI_EXISTS,
-                     "%s: is not what the interrupted run wrote; begin anew with "
+                     "%s: is not what the interrupted run wrote; start over with "
                      "--restart and --force",
                      out->index_path);
 }

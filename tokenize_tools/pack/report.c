@@ -29,7 +29,7 @@ void pack_report_notes(const pack_report *r)
     else if (n_skipped)
         cli_warn("%s left out", cli_count_of(n_skipped, "bad document").s);
     if (c->replacements)
-        cli_warn("not UTF-8: %s in %s, where U+FFFD stands now",
+        cli_warn("not UTF-8: %s in %s, replaced by U+FFFD",
                  cli_count_of(c->replacements, "place").s,
                  cli_count_of(c->mended_documents, "document").s);
     if (n_specials)

@@ -61,7 +61,7 @@ static int ask(const resume_search *s, size_t output, uint64_t number, tokmap_ch
     const char *path = s->outputs->list[output].index_path;
     if (tokmap_writer_checkpoints(path, number, info, s->note, &err) != TOKMAP_OK) {
         int code = cli_fail(&err);
-        fputs("Begin anew with --restart.\n", stderr);
+        fputs("Use --restart to start over.\n", stderr);
         return code;
     }
     return CLI_OK;
@@ -109,7 +109,7 @@ static int damaged(const resume_search *s, size_t output, const char *why)
 {
     int code = cli_error(CLI_DATASET, "%s: the unfinished run cannot be resumed: %s",
                          s->outputs->list[output].prefix, why);
-    fputs("Begin anew with --restart.\n", stderr);
+    fputs("Use --restart to start over.\n", stderr);
     return code;
 }
 

@@ -109,13 +109,13 @@ static int stopped(pack_session *s, const pack_error *err)
         pack_work_checkpoint(w, false, &ignored);
     cli_error(err->exit_code, "%s", err->text);
     if (keep && err->start_over)
-        fputs("Begin anew with --restart.\n", stderr);
+        fputs("Use --restart to start over.\n", stderr);
     else if (keep)
-        fputs("What was packed is kept: the same call goes on from there, with --restart it begins "
-              "anew.\n",
+        fputs("Progress is saved: run the same command again to resume, or use --restart to start "
+              "over.\n",
               stderr);
     else if (err->exit_code == CLI_AGAIN)
-        fputs("Nothing was kept: the next run begins anew.\n", stderr);
+        fputs("Nothing was saved: the next run starts over.\n", stderr);
     if (s->bad_file)
         pack_bad_file_close(s->bad_file, keep);
     return err->exit_code;
@@ -167,9 +167,9 @@ static void tell_where(const pack_session *s)
         return;
     cli_text documents = cli_count_of(note->position.documents, "document");
     if (note->place.input < s->inputs.n)
-        cli_warn("going on after %s, in %s", documents.s, s->inputs.names[note->place.input]);
+        cli_warn("resuming after %s, in %s", documents.s, s->inputs.names[note->place.input]);
     else
-        cli_warn("going on after %s, at the end of the inputs", documents.s);
+        cli_warn("resuming after %s, at the end of the inputs", documents.s);
 }
 
 static int open_outputs(pack_session *s)

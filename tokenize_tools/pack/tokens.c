@@ -84,9 +84,9 @@ static void cover(pack_tokens *tokens, uint32_t id, const token_role *role,
         tokens->vocab_size = (uint64_t)id + 1;
     bool wider = n_before <= MAX_IDS_OF_2_BYTES && tokens->vocab_size > MAX_IDS_OF_2_BYTES;
     if (!role->quiet)
-        cli_warn("%s %u: %s has no such id, but %s; the vocabulary of the dataset is larger%s",
+        cli_warn("%s %u: %s has only %s, so the vocabulary of the dataset becomes larger%s",
                  role->option, id, file->name, cli_count_of(known, "id").s,
-                 wider ? ", and each of its tokens takes 4 bytes, not 2" : "");
+                 wider ? ", and each token takes 4 bytes instead of 2" : "");
 }
 
 int pack_tokens_choose(pack_tokens *tokens, const pack_options *options, const tokenizer_file *file)

@@ -105,7 +105,7 @@ static void tell_once(pack_work *w)
         return;
     w->told_once = true;
     pack_progress_clear(&w->progress);
-    cli_warn("%s can be read only once: if this is interrupted, it has to begin anew",
+    cli_warn("%s can be read only once: if this run is interrupted, it has to start over",
              w->parts->inputs->once);
 }
 

@@ -44,8 +44,9 @@ int tokenizer_file_read_beside(const char *path, const char *last, const char *o
  * the names with those of presets.c. */
 #define TOKENIZER_FILE_HELP                                                                        \
     "                            Ids are those of tokenizers 0.23, tiktoken 0.14 or\n"             \
-    "                            sentencepiece 0.2.2 and later; what differs is refused\n"         \
-    "      --pattern NAME        what a file of ranks alone needs: gpt2, p50k, p50k_edit, "        \
+    "                            sentencepiece 0.2.2 and later; a file whose ids would\n"          \
+    "                            differ is refused\n"                                              \
+    "      --pattern NAME        what a file with only ranks needs: gpt2, p50k, p50k_edit, "       \
     "cl100k,\n"                                                                                    \
     "                            o200k, o200k_harmony, llama3, llama4, qwen2, qwen2.5, qwen3,\n"   \
     "                            deepseek3 or tekken; NAME:any is its pattern without its\n"       \
