@@ -134,7 +134,6 @@ $(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
 $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 
-$(BUILD)/tokbench: LIBS += -lm
 $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 
@@ -229,7 +228,7 @@ abi: $(PRODUCTS)
 ## bench: measure tokmap against the limits of this machine, and make a page of it; ten minutes
 bench: $(BUILD)/tokbench
 	$(BUILD)/tokbench all --json $(BUILD)/bench.json
-	$(BUILD)/tokbench report $(BUILD)/bench.json -o $(BUILD)/bench.html
+	@$(or $(PYTHON),python3) bench/report.py $(BUILD)/bench.json -o $(BUILD)/bench.html
 	@echo "A page with drawings: $(BUILD)/bench.html"
 
 ## bench-peers: tokenizers and loaders that others use beside ours, outputs compared first; a page
@@ -238,7 +237,7 @@ bench-peers:
 	@rm -f $(BUILD)/tokenizers.json $(BUILD)/loaders.json
 	@status=0; for half in tokenizers loaders; do \
 	    $(MAKE) --no-print-directory bench-$$half || status=$$?; done; \
-	$(BUILD)/tokbench report $$(ls $(BUILD)/tokenizers.json $(BUILD)/loaders.json) \
+	$(or $(PYTHON),python3) bench/report.py $$(ls $(BUILD)/tokenizers.json $(BUILD)/loaders.json) \
 	    -o $(BUILD)/peers.html && echo "A page with drawings: $(BUILD)/peers.html" && exit $$status
 ## bench-tokenizers: the first half of it (ARGS='--rounds 3 --out F')
 bench-tokenizers: $(BUILD)/tokbench

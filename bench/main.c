@@ -11,13 +11,10 @@
 #include "core/bench.h"
 #include "core/bench_file.h"
 #include "cli/paths.h"
-#include "report/report.h"
 #include "tokmap.h"
 
 static const char help[] =
     "Usage: tokbench PAGE... [options]\n"
-    "       tokbench report RESULTS.json... -o FILE   ('tokbench report --help')\n"
-    "       tokbench compare A.json B.json            ('tokbench compare --help')\n"
     "\n"
     "Measures tokmap on this machine. Systems that are compared run in turn in one process; "
     "figures are\n"
@@ -370,10 +367,6 @@ int main(int argc, char **argv)
         {"step-ms", required_argument, NULL, 's'},    {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of sizes is an error like others */
-    if (argc > 1 && strcmp(argv[1], "report") == 0)
-        return report_command(argc - 1, argv + 1);
-    if (argc > 1 && strcmp(argv[1], "compare") == 0)
-        return bench_compare(argc - 1, argv + 1);
     char dir[4096];
     bench_file json = {.out = {.fd = -1}};
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};

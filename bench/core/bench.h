@@ -46,7 +46,7 @@ typedef struct bench_row {
     double target;
     char limit[80]; /* the row that does the same work plainly, or its bound; empty: none */
     double fraction;
-    char system[48], group[80], x_unit[16]; /* what these are for, says report.h; or empty */
+    char system[48], group[80], x_unit[16]; /* for drawings: see report_rows.py; or empty */
     double x;                               /* likewise; 0: none */
     bool cell; /* "line, column" is its name, and it shares a line of the table with others */
 } bench_row;
@@ -75,7 +75,7 @@ void bench_set_goal(bench_row *row, bench_goal goal, double target);
 void bench_set_rate_limit(bench_row *row, const bench_row *limit, double scale);
 /* Of times the limit is the smaller. */
 void bench_set_time_limit(bench_row *row, const bench_row *limit);
-/* Where the report draws it: beside the others of its group. */
+/* Where bench/report.py draws it: beside the others of its group. */
 void bench_set_group(bench_row *row, const char *group, const char *system);
 void bench_set_x(bench_row *row, double x, const char *unit);
 /* The rounds that were asked for, or the page's own number of them. */
@@ -86,8 +86,6 @@ bool bench_reached(const bench_row *row);
 /* For people: lines of 80 columns, or what the terminal has. */
 void bench_print_table(const bench_report *report, FILE *out);
 int bench_print_json(const bench_report *report, const char *command, FILE *out);
-/* `tokbench compare A.json B.json`; argv[0] is "compare". Returns an exit code. */
-int bench_compare(int argc, char **argv);
 
 /* Pseudo-random and the same on every machine. */
 uint64_t bench_random(uint64_t *state);

@@ -8,13 +8,16 @@
 #include <unistd.h>
 
 #include "core/bench.h"
-#include "core/table.h"
 
 enum {
     USUAL_COLUMNS = 80,
     BAR_CELLS = 5,
     MAX_CELLS = 12 /* of a line */
 };
+
+typedef struct table_text {
+    char s[64];
+} table_text;
 
 typedef struct look {
     FILE *out;
@@ -24,7 +27,8 @@ typedef struct look {
 
 /* ---- How it looks ---- */
 
-int table_columns(FILE *out)
+/* Columns of the terminal, or $COLUMNS, or 80; between 60 and 160. */
+static int table_columns(FILE *out)
 {
     struct winsize size = {0};
     const char *text = getenv("COLUMNS");
@@ -51,7 +55,8 @@ static const char *style(const look *l, const char *code)
     return l->colour ? code : "";
 }
 
-table_text table_number(double value)
+/* Three digits, and k, M, G for what is large. */
+static table_text table_number(double value)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
     table_text text;

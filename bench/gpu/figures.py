@@ -7,7 +7,7 @@ import statistics
 
 
 class Rows:
-    """Lines of JSON at the end of a file, each whole, in the form of bench/report/report.h."""
+    """Lines of JSON at the end of a file, each whole, in the form of bench/report_rows.py."""
 
     def __init__(self, path):
         self.path = path

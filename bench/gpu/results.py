@@ -1,4 +1,4 @@
-"""results.py - what the experiments wrote, as one result file (bench/report/report.h) and as tables."""
+"""results.py - what the experiments wrote, as one result file (bench/report_rows.py) and as tables."""
 
 import json
 import os

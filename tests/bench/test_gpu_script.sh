@@ -63,13 +63,9 @@ verdict the_last_table_lists_every_step_as_skipped "$(for step in $steps; do
 done)"
 verdict the_reason_is_given "$(grep -qE '^ .*steps.*: no device: .' <<<"$table" || echo "$table")"
 verdict the_result_file_says_that_there_are_no_figures "$(check_result 'no device: ' 2>&1)"
-if [ -x "$build/tokbench" ]; then
-    report=$("$build/tokbench" report "$work/result.json" -o "$work/page.html" 2>&1)
-    made=$?
-    verdict tokbench_report_takes_the_result_file "$([ $made = 0 ] || echo "$report")"
-else
-    echo "skip tokbench_report_takes_the_result_file: no tokbench in $build"
-fi
+report=$("$python" bench/report.py "$work/result.json" -o "$work/page.html" 2>&1)
+made=$?
+verdict the_report_takes_the_result_file "$([ $made = 0 ] || echo "$report")"
 
 # With a driver that stands in for a device, what needs no framework is done.
 if [ -x "$build/test_gpu" ] && [ -x "$build/tokbench" ] && [ -z "${TOKMAP_SANITIZED-}" ]; then

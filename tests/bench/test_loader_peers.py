@@ -171,7 +171,7 @@ def slow_wrong_and_absent_systems_are_reported():
             expect("%s: WRONG: " % system in run.stdout, run.stdout[-400:])
         expect("the disk is full" in result["failed"]["planted-fails"], str(result["failed"]))
         told = {row["system"]: row["left_out"] for row in result["rows"] if "left_out" in row}
-        expect_equal(set(told), set(planted) - {"planted-slow"}, "what tokbench report is told of")
+        expect_equal(set(told), set(planted) - {"planted-slow"}, "what the report is told of")
         absent = result["not_installed"]["planted-absent"]
         expect("no_such_package_anywhere" in absent, absent)
         expect("planted-absent: not installed: " in run.stdout, run.stdout[-400:])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""tokbench report: from result files, those of this repository and made ones, to a page and tables that say what
-the files say, whatever is in them; and a clear refusal of what is no result or does not belong together."""
+"""bench/report.py: from result files, those of this repository and made ones, to a page and tables that say what the
+files say, whatever is in them; a clear refusal of what is no result or does not belong together; two runs compared."""
 
 import copy
 import html
@@ -15,7 +15,7 @@ import xml.etree.ElementTree as xml
 from ref_protocol import run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TOKBENCH = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build")) / "tokbench"
+REPORT = [sys.executable, str(ROOT / "bench/report.py")]
 RESULTS = sorted((ROOT / "bench/results").glob("*.json"))
 MACHINE = {"cpu": "Some CPU", "processors": 2, "memory_gib": 23.5, "kernel": "6.18",
            "architecture": "x86_64"}
@@ -24,7 +24,7 @@ HOSTILE = "</title></svg><script>alert(1)</script> & \"'|`_*[x](http://evil)\\ \
 
 
 def report(*arguments):
-    return subprocess.run([TOKBENCH, "report", *arguments], capture_output=True, text=True)
+    return subprocess.run([*REPORT, *arguments], capture_output=True, text=True)
 
 
 def row(page, name, unit, values, **more):
@@ -136,9 +136,25 @@ def table_rows(page):
 
 
 def markdown_cells(line):
-    cells = re.split(r"(?<!\\)\|", line)[1:-1]
-    plain = [re.sub(r"\\(.)", r"\1", cell.strip()) for cell in cells]
-    return [html.unescape(cell) for cell in plain]
+    cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+    cells = [re.sub(r"^\*\*(.*)\*\*$", r"\1", cell) for cell in cells]
+    return [html.unescape(re.sub(r"\\(.)", r"\1", cell)) for cell in cells]
+
+
+def markdown_rows(markdown):
+    """{column: text} of each row, with the title of its table as the page."""
+    title, heads = "", None
+    for line in markdown.split("\n"):
+        if line.startswith("**"):
+            title = line.strip("*")
+        elif not line.startswith("|"):
+            heads = None
+        elif heads is None:
+            heads = markdown_cells(line)
+        elif not line.startswith("| --- "):
+            cells = markdown_cells(line)
+            assert len(cells) == len(heads), line
+            yield {"page": title, **dict(zip(heads, cells))}
 
 
 def section(page, title):
@@ -157,11 +173,12 @@ def count(page, title, tag, class_):
 
 
 def make(folder, *files, more=()):
-    run = report(*files, "-o", folder / "r.html", "-m", folder / "r.md", *more)
+    """(the page as elements, as text, the Markdown)"""
+    run = report(*files, "-o", folder / "r.html", "--markdown", *more)
     assert run.returncode == 0, run.stderr
     text = (folder / "r.html").read_text()
     assert text.startswith("<!DOCTYPE html>")
-    return xml.fromstring(text), text, (folder / "r.md").read_text()
+    return xml.fromstring(text), text, run.stdout
 
 
 def made(folder, document, name="made.json"):
@@ -181,37 +198,30 @@ def every_figure_of_every_result_is_shown(folder):
             assert line.get("left_out", "") in text_of(page)
             assert line.get("note", "") in text_of(page)
     assert GPU_MISSING in text_of(page)
-    lines = [markdown_cells(line) for line in markdown.split("\n") if line.startswith("| ")]
-    lines = [cells for cells in lines if cells[0] not in ("page", "---")]
-    assert len(lines) == len(expected)
-    by_name = {}
-    for name, median, _ in expected:
-        by_name.setdefault(name, set()).add(median)
-    for cells in lines:
-        assert any(cell.split(" ")[0] in by_name[cells[1]] for cell in cells[2:4]), cells
+    cells = [(row["what"], row["median"], row["min .. max"]) for row in markdown_rows(markdown)]
+    assert sorted(cells) == sorted(expected)
 
 
 def markdown_says_what_the_json_says(folder):
     document = hour_of_pages()
     _, _, markdown = made(folder, document)
-    heads, _, *lines = [markdown_cells(line) for line in markdown.split("\n")
-                        if line.startswith("| ")]
-    rows = [line for line in document["rows"] if "left_out" not in line]
-    assert len(lines) == len(rows)
-    for cells, line in zip(lines, rows):
-        cell = dict(zip(heads, cells))
+    cells = list(markdown_rows(markdown))
+    pages = [line["page"] for line in document["rows"]]
+    rows = sorted((line for line in document["rows"] if "left_out" not in line),
+                  key=lambda line: pages.index(line["page"]))
+    assert len(cells) == len(rows)
+    for cell, line in zip(cells, rows):
         assert (cell["page"], cell["what"]) == (line["page"], line["name"])
-        assert cell["median"] == f"{number(line['median'])} {line['unit']}", cell
+        assert (cell["median"], cell["unit"]) == (number(line["median"]), line["unit"]), cell
         assert cell["min .. max"] == values_range(line), (cell, line)
-        assert cell["system"] == line.get("system", "")
+        assert cell.get("system", "") == line.get("system", "")
         target = line.get("target")
-        assert cell["target"] == ("" if not target else
-                                  ("at least " if "at_least" in target else "at most ") +
-                                  number(target.get("at_least", target.get("at_most"))) +
-                                  f" {line['unit']}: " +
-                                  ("reached" if target["reached"] else "not reached")), cell
-    limits = {dict(zip(heads, cells))["what"]: dict(zip(heads, cells))["of its limit"]
-              for cells in lines}
+        assert cell.get("target", "") == ("" if not target else
+                                          ("at least " if "at_least" in target else "at most ") +
+                                          number(target.get("at_least", target.get("at_most"))) +
+                                          f" {line['unit']}: " +
+                                          ("reached" if target["reached"] else "not reached")), cell
+    limits = {cell["what"]: cell["of its limit"] for cell in cells if "of its limit" in cell}
     assert limits["batch gathered, u16, 16 KiB"] == "94.1 % of gather of rows of 16 KiB, file map"
     assert limits["sample"] == "50 % of locate"  # a time, worked out from the medians
     assert limits["of something else"] == "nothing that is here: not in this run"
@@ -299,11 +309,9 @@ def hostile_names_cannot_break_out(folder):
     assert [r[0] for r in table_rows(page)].count(clean + " 0") == 1
     assert len(list(page.iter("svg"))) >= 4
     assert "<script" not in markdown and "\0" not in markdown
-    for line in markdown.split("\n"):
-        if line.startswith("|"):
-            assert len(markdown_cells(line)) == len(markdown_cells(markdown.split("\n")[2])), line
-    cells = markdown_cells(markdown.split("\n")[4])
-    assert cells[1] == clean + " 0", cells
+    assert [row["what"] for row in markdown_rows(markdown)].count(clean + " 0") == 1
+    compared = report("--compare", folder / "made.json", folder / "made.json")
+    assert compared.returncode == 0 and "\0" not in compared.stdout and "\u202e" not in compared.stdout
 
 
 def strange_figures_are_drawn(folder):
@@ -365,11 +373,11 @@ def refusals(document):
         return document | {"rows": [document["rows"][0] | more]}
 
     text = json.dumps(document)
-    yield "", "byte 0"
-    yield "[]", "byte 0"
+    yield "", "line 1, column 1"
+    yield "[]", "an object was expected"
     yield "\xff", "byte 0: "
-    yield text[:-20], "byte "
-    yield text + "x", "byte "
+    yield text[:-20], "line 1, column "
+    yield text + "x", "line 1, column "
     yield "{}", "no field \"schema\""
     yield {"rows": []}, "no field \"schema\""
     yield document | {"schema": 2}, "schema 2"
@@ -380,14 +388,18 @@ def refusals(document):
     for key in ("page", "name", "unit", "median", "values"):
         yield without("rows", 0, key), f"row 1: no field \"{key}\""
     yield document | {"rows": []}, "no row"
-    yield document | {"rows": {}}, "byte "
+    yield document | {"rows": {}}, "\"rows\" is not an array"
     yield text[:-1] + ", \"rows\": []}", "\"rows\" twice"
-    yield document | {"rows": document["rows"] * 5000}, "more than 4000 rows"
     yield with_row(values=[]), "row 1: no field \"values\""
-    yield with_row(values=["1"]), "byte "
-    yield with_row(median="5"), "byte "
+    yield with_row(values=["1"]), "row 1: no field \"values\" with only numbers"
+    yield with_row(median="5"), "row 1: \"median\" is not a number"
     yield with_row(median=50), "row 1: the median 50"
-    yield with_row(name=7), "byte "
+    yield with_row(name=7), "row 1: \"name\" is not a text"
+    for word in ("NaN", "Infinity", "-Infinity"):
+        yield text.replace('"median": 6', f'"median": {word}'), f"{word} is no number"
+    for what in ("1e999", "9" * 5000):
+        yield text.replace("[5,", f"[{what},"), "row 1: no field \"values\" with only numbers"
+    yield with_row(median=True), "row 1: \"median\" is not a number"
     yield with_row(x=0), "\"x\""
     yield with_row(x=-5), "\"x\""
     yield with_row(fraction=-1), "\"fraction\""
@@ -398,8 +410,8 @@ def refusals(document):
     compared = {"tokenizer": "t", "text": "x", "system": "other",
                 "cold": {"unit": "MB/s", "median": 1, "values": [1]}}
     yield document | {"rows": [compared]}, "row 1: no field \"cold_ratio\""
-    yield document | {"rows": [compared | {"cold_ratio": {}}]}, "row 1: no field \"warm\""
-    yield "[" * 100000, "byte "
+    yield document | {"rows": [compared | {"cold_ratio": {}}]}, "row 1: no field \"unit\""
+    yield "[" * 100000, "nested too deeply"
 
 
 def what_is_no_result_is_refused(folder):
@@ -408,12 +420,10 @@ def what_is_no_result_is_refused(folder):
     n = 0
     for what, message in refusals(json.loads(good.read_text())):
         write(bad, what) if not isinstance(what, str) else bad.write_bytes(what.encode("latin-1"))
-        for files in ([bad], [good, bad]):
-            run = report(*files, "-o", folder / "r.html", "-m", "-")
-            assert run.returncode == 3 and not run.stdout, (str(what)[:80], run)
-            assert "bad.json: " in run.stderr and run.stderr.count("\n") == 1, run.stderr
-        if "cold_ratio\": {}" not in json.dumps(what):
-            assert message in run.stderr, (message, run.stderr)
+        run = report(good, bad, "-o", folder / "r.html", "--markdown")
+        assert run.returncode == 3 and not run.stdout, (str(what)[:80], run)
+        assert "bad.json: " in run.stderr and run.stderr.count("\n") == 1, run.stderr
+        assert message in run.stderr, (message, run.stderr)
         assert not (folder / "r.html").exists()
         n += 1
     assert n > 40
@@ -427,10 +437,10 @@ def usage_is_told(folder):
     twin = folder / "twin"
     twin.mkdir()
     for wrong in ([], [good], ["-o", "-"], [good, "-o"], [good, "--what", "-o", "-"],
-                  [good, "-o", "-", "-m", "-"], [good, "-o", good], [good, good, "-o", "-"],
+                  [good, "-o", "-", "--markdown"], [good, "-o", good], [good, good, "-o", "-"],
                   [good, write(twin / "good.json", good.read_text()), "-o", "-"]):
         run = report(*wrong)
-        assert run.returncode == 2 and "--help" in run.stderr and not run.stdout, (wrong, run)
+        assert run.returncode == 2 and "usage: " in run.stderr and not run.stdout, (wrong, run)
     assert json.loads(good.read_text())["schema"] == 1
     os.link(good, folder / "link")
     for output in (folder / "link", twin / ".." / "good.json"):
@@ -440,15 +450,17 @@ def usage_is_told(folder):
     os.unlink(folder / "link")
     run = report(good, "-o", good / "r.html")
     assert run.returncode == 1 and "Not a directory" in run.stderr, run
-    assert report(good, "-o", folder / "absent" / "r.html").returncode == 0
-    assert (folder / "absent" / "r.html").stat().st_size > 1000
+    run = report(good, "-o", folder / "absent" / "r.html")
+    assert run.returncode == 1 and "No such file" in run.stderr, run
     run = report("--help")
     assert run.returncode == 0 and not run.stderr
     for option in ("--output", "--markdown", "--by-machine", "--help"):
         assert option in run.stdout
     assert max(len(line) for line in run.stdout.split("\n")) <= 100
     if os.path.exists("/dev/full"):
-        assert report(good, "-o", "/dev/full").returncode == 1
+        (folder / "full").symlink_to("/dev/full")  # a mistake would replace the link, not the device
+        assert report(good, "-o", folder / "full").returncode == 1
+        assert (folder / "full").is_symlink() and (folder / "full").is_char_device()
 
 
 def no_other_file_is_written_into(folder):
@@ -464,9 +476,77 @@ def no_other_file_is_written_into(folder):
             path.unlink()
 
 
+# ---- compare ----
+
+
+def two_pages(**changed):
+    machine = {"cpu": "Some CPU", "processors": 2, "memory_gib": 4.0, "kernel": "6.1",
+               "architecture": "x86_64", **changed}
+    rows = [{"page": "load", "name": "gather", "unit": "GB/s", "median": 10, "values": [9, 10, 11]},
+            {"page": "mix", "name": "sample", "unit": "ns", "median": 30, "values": [30, 30, 31]},
+            {"page": "mix", "name": "memory", "unit": "KiB", "median": 4, "values": [4, 4, 4]}]
+    return {"schema": 1, "tokmap": "1", "command": "tokbench load mix", "machine": machine,
+            "rows": rows}
+
+
+def compare(folder, a, b):
+    (folder / "A.json").write_text(json.dumps(a))
+    (folder / "B.json").write_text(json.dumps(b))
+    return report("--compare", folder / "A.json", folder / "B.json")
+
+
+def compare_reports_a_planted_ratio(folder):
+    b = copy.deepcopy(two_pages())
+    b["rows"][0] |= {"median": 5, "values": [4.5, 5, 5.5]}  # half as fast
+    b["rows"][1] |= {"median": 15, "values": [15, 15, 16]}  # twice as fast
+    run = compare(folder, two_pages(), b)
+    assert run.returncode == 0, run
+    lines = {line.split()[0]: line for line in run.stdout.split("\n") if line.startswith("  ")}
+    assert "0.5 x" in lines["gather"] and "0.409..0.611" in lines["gather"], lines
+    assert lines["gather"].endswith("slower") and lines["sample"].endswith("faster"), lines
+    assert "0.5 x" in lines["sample"] and "1 x" in lines["memory"], lines
+    assert lines["memory"].endswith("1..1"), lines
+    assert "3 rows compared, 2 differ" in run.stdout and not run.stderr
+    b["rows"][1] |= {"values": [15, 15, 30.5]}  # now its rounds reach A's
+    assert "3 rows compared, 1 differ" in compare(folder, two_pages(), b).stdout
+    b["rows"][1]["name"] = "another"
+    b["command"] = "tokbench mix"
+    run = compare(folder, two_pages(), b)
+    assert "2 rows compared" in run.stdout and "1 of the old, 1 of the new" in run.stdout, run
+    assert "tokbench mix" in run.stderr, run
+
+
+def compare_refuses_different_machines(folder):
+    for changed in ({"cpu": "Another CPU"}, {"processors": 4}, {"memory_gib": 8.0},
+                    {"kernel": "6.2"}, {"architecture": "aarch64"}):
+        run = compare(folder, two_pages(), two_pages(**changed))
+        assert run.returncode == 3 and not run.stdout, (changed, run)
+        assert "different machines" in run.stderr, run
+        assert str(list(changed.values())[0]).removesuffix(".0") in run.stderr, run
+
+
+def compare_tells_what_is_wrong(folder):
+    other = two_pages()
+    for row in other["rows"]:
+        row["name"] += ", changed"
+    run = compare(folder, two_pages(), other)
+    assert run.returncode == 1 and "no row is in both" in run.stderr, run
+    good, bad = folder / "A.json", folder / "bad.json"
+    for content in ("", "{", "[]", '{"schema": 1}', good.read_text()[:-3]):
+        bad.write_text(content)
+        run = report("--compare", good, bad)
+        assert run.returncode == 3 and "bad.json" in run.stderr and not run.stdout, (content, run)
+    assert report("--compare", good, folder / "absent").returncode == 3
+    for wrong in ([], [good], [good, good, good], ["--json", good]):
+        run = report("--compare", *wrong)
+        assert run.returncode == 2 and "usage: " in run.stderr, (wrong, run)
+
+
 TESTS = (every_figure_of_every_result_is_shown, markdown_says_what_the_json_says,
          each_section_has_its_drawings, bars_are_as_long_as_their_figures, what_is_missing_is_said,
          missed_targets_come_first, nothing_comes_from_outside, hostile_names_cannot_break_out,
          strange_figures_are_drawn, same_files_same_bytes, machines_are_kept_apart,
-         what_is_no_result_is_refused, usage_is_told, no_other_file_is_written_into)
+         what_is_no_result_is_refused, usage_is_told, no_other_file_is_written_into,
+         compare_reports_a_planted_ratio, compare_refuses_different_machines,
+         compare_tells_what_is_wrong)
 sys.exit(run_in_folders("report_", TESTS))

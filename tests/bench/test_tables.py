@@ -9,7 +9,7 @@ import tempfile
 from ref_protocol import run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TABLES = [sys.executable, str(ROOT / "bench/tables.py"), "--document"]
+TABLES = [sys.executable, str(ROOT / "bench/report.py"), "--document"]
 DOCUMENT = ROOT / "docs/BENCHMARKS.md"
 
 

@@ -1,0 +1,273 @@
+#!/usr/bin/env python3
+"""Result files of tokbench, make bench-peers and make bench-gpu, for people.
+
+    report.py FILE... -o PAGE.html    one HTML page: drawings, and every figure in tables
+    report.py FILE... --markdown      the tables as Markdown
+    report.py --compare OLD NEW       two runs on one machine, row by row
+    report.py --document FILE         renew the tables in a Markdown document
+
+The page needs nothing else: no network, no script. The same files give the same bytes. Figures
+are drawn together only when they come from one file, which is one run.
+
+Exit status: 0 done; 1 an output cannot be written, no row is in both files, or --check found
+another table; 2 wrong usage; 3 a file cannot be read, is no result, or is of another machine."""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import sys
+
+from report_page import figure_tables, page, remark_lines
+from report_plot import groups
+from report_rows import TIMES, Refused, line_and_column, machine_text, read_result, same_machine
+from report_table import Table, escape_markdown, number, short_number
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+MARKER = re.compile(r"(<!-- tokbench: (\S+) (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+FAILED, BAD_INPUT = 1, 3
+
+
+class Stop(Exception):
+    """Ends the program: a message and an exit status."""
+
+
+def read(path):
+    try:
+        return read_result(path)
+    except OSError as error:
+        raise Stop(f"{path}: {error.strerror}", BAD_INPUT) from None
+    except Refused as error:
+        raise Stop(f"{path}: {error}", BAD_INPUT) from None
+
+
+# ---- Page and tables ----
+
+
+def parts_of(runs, by_machine):
+    """[(machine, its runs)]"""
+    parts = []
+    for run in runs:
+        part = next((part for part in parts if same_machine(part[0], run.machine)), None)
+        if part is None:
+            parts.append(part := (dict(run.machine), []))
+        part[0]["gpu"] = part[0]["gpu"] or run.machine["gpu"]
+        part[1].append(run)
+    if len(parts) > 1 and not by_machine:
+        two = "\n".join(f"  {own[0].file}: {machine_text(machine)}" for machine, own in parts[:2])
+        raise Stop(f"these files are of different machines, whose figures are not comparable:\n"
+                   f"{two}\nWith --by-machine each machine gets a part of its own.", BAD_INPUT)
+    return parts
+
+
+def markdown(parts):
+    for machine, runs in parts:
+        for run in runs:
+            yield (f"**{escape_markdown(run.file)}** ({escape_markdown(run.command)}), "
+                   f"{escape_markdown(machine_text(machine))}:\n\n")
+            yield from (table.markdown() + "\n" for table in figure_tables(run))
+            remarks = [f"- {escape_markdown(system)}: {escape_markdown(text)}\n"
+                       for system, text in remark_lines(run)]
+            yield "".join(remarks) + "\n" if remarks else ""
+
+
+def write(path, text):
+    """What was there stays until all is written; a link is replaced, not followed."""
+    if path == "-":
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    if os.path.exists(path) and not os.path.isfile(path):  # a device or a pipe
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+        return
+    partial = f"{path}.{os.getpid()}.partial"
+    with open(partial, "x", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(partial, path)
+
+
+def report(options):
+    parts = parts_of([read(path) for path in options.files], options.by_machine)
+    if options.output:
+        write(options.output, page(parts))
+    if options.markdown:
+        write("-", "".join(markdown(parts)))
+    return 0
+
+
+# ---- Two runs ----
+
+
+def verdict(row, least, most):
+    """Faster or slower is known of rates and times; of others, which is more."""
+    if least <= 1 <= most:
+        return ""
+    more = least > 1
+    if row.is_rate() or row.unit in TIMES:
+        return "faster" if more == row.is_rate() else "slower"
+    return "more" if more else "less"
+
+
+def compared_rows(old, new):
+    """Rows without a ratio (a median of 0) are left out."""
+    found = {}
+    for row in new.rows:
+        found.setdefault((row.page, row.name, row.unit), row)
+    for a in old.rows:
+        b = found.get((a.page, a.name, a.unit))
+        if b and min(a.median, b.median, a.least(), b.least()) > 0:
+            least, most = b.least() / a.most(), b.most() / a.least()
+            yield a.page, [a.name, short_number(a.median), short_number(b.median), a.unit,
+                           f"{b.median / a.median:.3g} x", f"{least:.3g}..{most:.3g}",
+                           verdict(a, least, most)]
+
+
+def compare(paths):
+    old, new = map(read, paths)
+    for key, text, refused in (("machine", machine_text, True), ("command", str, False)):
+        a, b = getattr(old, key), getattr(new, key)
+        if same_machine(a, b) if refused else a == b:
+            continue
+        message = ("different machines, whose figures say nothing about each other:" if refused
+                   else "the runs were not asked for the same:")
+        message += f"\n  old: {text(a)}\n  new: {text(b)}"
+        if refused:
+            raise Stop(message, BAD_INPUT)
+        say(message)
+    rows = list(compared_rows(old, new))
+    if not rows:
+        raise Stop("no row is in both", FAILED)
+    columns = [("", ""), ("old", "number"), ("new", "number"), ("unit", ""),
+               ("new / old", "number"), ("rounds", ""), ("", "")]
+    text = "".join(Table(name, columns, [line for _, line in own]).terminal() + "\n"
+                   for name, own in groups(rows, lambda row: row[0]).items())
+    n, n_differ = len(rows), sum(bool(line[-1]) for _, line in rows)
+    write("-", f"{text}{n} rows compared, {n_differ} differ by more than their rounds do; not "
+               f"compared: {len(old.rows) - n} of the old, {len(new.rows) - n} of the new\n")
+    return 0
+
+
+# ---- Tables of a document ----
+
+
+def rounded(value):
+    return number(float(f"{value:.3g}"))
+
+
+def document_cell(row):
+    text = rounded(row.median)
+    if len(row.values) > 1:
+        text += f" ({rounded(row.least())} .. {rounded(row.most())})"
+    if row.fraction is not None and row.unit != "%" and row.page != "cold":  # which has a column
+        part = 100 * row.fraction
+        text += f", {part:.{0 if part >= 9.95 else 1}f} %"
+    return (text + ", missed", "no") if row.missed() else text
+
+
+def document_tables(run, page_name):
+    """One of the rows whose names say a line and a column, one of those that have a line each."""
+    rows = [row for row in run.rows if row.page == page_name]
+    split = [row for row in rows if line_and_column(row)[1]]
+    columns = list(groups(split, lambda row: line_and_column(row)[1]))
+    lines = groups(split, lambda row: line_and_column(row)[0]).items()
+    if split:
+        cells = [(line, {line_and_column(row)[1]: document_cell(row) for row in own})
+                 for line, own in lines]
+        yield Table("", [("", ""), *((column, "number") for column in columns)],
+                    [[line, *(own.get(column, "") for column in columns)] for line, own in cells])
+    if len(split) < len(rows):
+        yield Table("", [("", ""), ("median (min .. max)", "number")],
+                    [[f"{row.name}, {row.unit}", document_cell(row)] for row in rows
+                     if row not in split])
+
+
+def renew(path, check):
+    text = pathlib.Path(path).read_text(encoding="utf-8")
+    others = []
+
+    def table(match):
+        head, result, name, old, end = match.groups()
+        new = "\n".join(table.markdown() for table in document_tables(read(ROOT / result), name))
+        if not new:
+            raise Stop(f"{result} has no page {name}", FAILED)
+        if new != old:
+            others.append(f"{path}: the table of page {name} is not that of {result}")
+        return head + new + end
+
+    new = MARKER.sub(table, text)
+    if not check:
+        write(path, new)
+        return 0
+    print("\n".join(others) or f"{len(MARKER.findall(text))} tables are those of their files")
+    return FAILED if others or not MARKER.search(text) else 0
+
+
+# ---- Command line ----
+
+
+def say(message):
+    print("report.py: " + message.replace("\n", "\nreport.py: "), file=sys.stderr)
+
+
+def check_files(parser, options):
+    names = [os.path.basename(path) for path in options.files]
+    for name in names:
+        if names.count(name) > 1 and not options.compare:
+            parser.error(f"two files have one name, the page could not tell them apart: {name}")
+    for path in options.files if options.output else ():
+        with contextlib.suppress(OSError):
+            if os.path.samefile(path, options.output):
+                parser.error(f"{options.output} is an input")
+
+
+def parse_options(arguments):
+    about, usage, text = __doc__.split("\n\n", 2)
+    parser = argparse.ArgumentParser("report.py", usage.strip(), about, text, allow_abbrev=False,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", metavar="FILE", help="result files")
+    parser.add_argument("-o", "--output", metavar="PAGE", help="the page; - is standard output")
+    parser.add_argument("-m", "--markdown", action="store_true",
+                        help="print all figures as Markdown tables")
+    parser.add_argument("--by-machine", action="store_true",
+                        help="files of several machines: a part for each, nothing across")
+    parser.add_argument("--compare", action="store_true",
+                        help="compare two files: of each row that both have, both medians, how "
+                        "many times the old one the new one is, and between what that is with the "
+                        "smallest and the largest round of each; where that leaves out 1, what the "
+                        "new one is")
+    parser.add_argument("--document", metavar="FILE",
+                        help="what stands between a line '<!-- tokbench: RESULT.json PAGE -->' "
+                        "and the next '<!-- end -->' becomes that table")
+    parser.add_argument("--check", action="store_true", help="only say which tables differ")
+    options = parser.parse_args(arguments)
+    makes = bool(options.output or options.markdown)
+    if makes + options.compare + bool(options.document) != 1:
+        parser.error("ask for one of: -o and --markdown, --compare, --document")
+    if options.document is not None and options.files or makes and not options.files or (
+            options.compare and len(options.files) != 2):
+        parser.error("--compare takes two result files, --document none, the others at least one")
+    if options.markdown and options.output == "-":
+        parser.error("the page and the tables would both go to standard output")
+    check_files(parser, options)
+    return options
+
+
+def main(arguments):
+    options = parse_options(arguments)
+    sys.stdout.reconfigure(encoding="utf-8")
+    try:
+        if options.document:
+            return renew(options.document, options.check)
+        return compare(options.files) if options.compare else report(options)
+    except Stop as stop:
+        message, status = stop.args
+        say(message)
+        return status
+    except OSError as error:
+        say(f"{error.filename or 'stdout'}: {error.strerror}")
+        return FAILED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

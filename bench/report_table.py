@@ -1,0 +1,93 @@
+"""report_table.py - one table as HTML, as Markdown or for a terminal; and numbers for people."""
+
+import html
+import re
+import sys
+
+
+def number(value):
+    """Three digits, all of them from a thousand on: 0.00167, 31, 453, 92,884."""
+    return f"{value:,.0f}" if 999.5 <= abs(value) < 1e15 else f"{value:.3g}"
+
+
+def short_number(value):
+    """The same with a letter from a million on: 7.1 G. For drawings."""
+    if not 999500 <= abs(value) < 1e15:
+        return number(value)
+    for letter in "MGT":
+        value /= 1e6 if letter == "M" else 1e3
+        if abs(value) < 999.5:
+            break
+    return f"{number(value)} {letter}"
+
+
+def percent(part):
+    return number(min(100 * part, sys.float_info.max)) + " %"
+
+
+def value_range(least, most):
+    return f"{number(least)} .. {number(most)}"
+
+
+def escape_markdown(text):
+    """An underscore between letters, as in O_DIRECT, means nothing to Markdown."""
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
+
+
+class Table:
+    """Columns are (head, style), cells a text or (text, style). Styles: "number" stands at the
+    right, "no" stands out, "yes", "quiet" and "code" are for a page. A column without a text is
+    left out."""
+
+    def __init__(self, title, columns, lines):
+        lines = [[cell if isinstance(cell, tuple) else (cell, "") for cell in line]
+                 for line in lines]
+        used = [i for i in range(len(columns)) if any(line[i][0] for line in lines)]
+        self.title = title
+        self.columns = [columns[i] for i in used]
+        self.lines = [[(line[i][0], f"{columns[i][1]} {line[i][1]}".strip()) for i in used]
+                      for line in lines]
+
+    def html(self, label=None):
+        head = "".join(f'<th scope="col"{class_of(style)}>{html.escape(name)}</th>'
+                       for name, style in self.columns)
+        caption = f"<caption>{html.escape(self.title)}</caption>\n" if self.title else ""
+        body = "".join(f"<tr>{''.join(map(html_cell, range(len(line)), line))}</tr>\n"
+                       for line in self.lines)
+        return (f'<div class="wide" role="region" tabindex="0" aria-label="'
+                f'{html.escape(label or self.title)}"><table>\n{caption}<thead><tr>{head}</tr>'
+                f"</thead>\n<tbody>\n{body}</tbody></table></div>\n")
+
+    def markdown(self):
+        title = f"**{escape_markdown(self.title)}**\n\n" if self.title else ""
+        rule = ["---:" if is_number(style) else "---" for _, style in self.columns]
+        rows = [[escape_markdown(name) for name, _ in self.columns], rule]
+        rows += [[f"**{escape_markdown(text)}**" if "no" in style.split() else escape_markdown(text)
+                  for text, style in line] for line in self.lines]
+        return title + "".join(f"|{''.join(f' {cell} |' if cell else ' |' for cell in row)}\n"
+                               for row in rows)
+
+    def terminal(self):
+        rows = [self.columns, *self.lines]
+        widths = [max(len(row[i][0]) for row in rows) for i in range(len(self.columns))]
+        text = self.title + "\n"
+        for row in rows:
+            cells = [cell[0].rjust(width) if is_number(column[1]) else cell[0].ljust(width)
+                     for cell, column, width in zip(row, self.columns, widths)]
+            text += ("  " + "  ".join(cells)).rstrip() + "\n"
+        return text
+
+
+def is_number(style):
+    return "number" in style.split()
+
+
+def class_of(style):
+    return f' class="{style}"' if style else ""
+
+
+def html_cell(i, cell):
+    text, style = cell
+    tag, scope = ("td", "") if i else ("th", ' scope="row"')
+    return f"<{tag}{scope}{class_of(style)}>{html.escape(text)}</{tag}>"
