@@ -8,7 +8,7 @@ import dataclasses
 import math
 from html import escape
 
-from report_rows import Row, line_of, percentile, place_on_x, distribution_of
+from report_rows import Row, distribution_of, percentile, place_on_x
 from report_table import number, percent, short_number, value_range
 
 WIDTH, FONT, SMALL = 360, 13, 11.5

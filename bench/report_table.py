@@ -25,13 +25,13 @@ def percent(part):
     return number(min(100 * part, sys.float_info.max)) + " %"
 
 
-def value_range(least, most):
-    return f"{number(least)} .. {number(most)}"
+def value_range(least, most, text=number):
+    return f"{text(least)} .. {text(most)}"
 
 
 def escape_markdown(text):
-    """An underscore between letters, as in O_DIRECT, means nothing to Markdown."""
-    text = text.replace("&", "&amp;").replace("<", "&lt;")
+    """An underscore between letters, as in O_DIRECT, means nothing to Markdown, and "<=" is no tag."""
+    text = re.sub(r"<(?=[A-Za-z/!?])", "&lt;", text.replace("&", "&amp;"))
     return re.sub(r"[\\`*\[\]|~$]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", text)
 
 
@@ -71,7 +71,7 @@ class Table:
     def terminal(self):
         rows = [self.columns, *self.lines]
         widths = [max(len(row[i][0]) for row in rows) for i in range(len(self.columns))]
-        text = self.title + "\n"
+        text = f"{self.title}\n" if self.title else ""
         for row in rows:
             cells = [cell[0].rjust(width) if is_number(column[1]) else cell[0].ljust(width)
                      for cell, column, width in zip(row, self.columns, widths)]

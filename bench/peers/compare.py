@@ -25,6 +25,9 @@ import tempfile
 
 import engines
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from report_table import Table, value_range  # noqa: E402
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
 ENGINES = pathlib.Path(engines.__file__)
@@ -385,25 +388,13 @@ def compare(options, folder):
 
 
 def spread(figure):
-    return "%.4g" % figure["median"], "%.3g .. %.3g" % (
-        min(figure["values"]),
-        max(figure["values"]),
-    )
+    return "%.4g" % figure["median"], value_range(min(figure["values"]), max(figure["values"]))
 
 
 def table(rows):
-    """Header, alignment by column ("<" or ">"), lines of cells."""
-    head = [
-        "tokenizer",
-        "text",
-        "system",
-        "cold MB/s",
-        "min .. max",
-        "warm MB/s",
-        "min .. max",
-        "tokmap is, cold",
-        "warm",
-    ]
+    columns = [(head, "") for head in ("tokenizer", "text", "system")]
+    for head in ("cold MB/s", "min .. max", "warm MB/s", "min .. max", "tokmap is, cold", "warm"):
+        columns.append((head, "number"))
     lines = []
     for row in rows:
         line = [row["tokenizer"], row["text"], row["system"]]
@@ -418,27 +409,7 @@ def table(rows):
             for kind in PASSES
         ]
         lines.append(line)
-    return head, "<<<>>>>>>", lines
-
-
-def print_terminal(rows, out):
-    head, align, lines = table(rows)
-    widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
-    last = None
-    for line in [head, *lines]:
-        if line[:2] != last and last is not None:
-            out.write("\n")
-        last = line[:2]
-        cells = ["{:{}{}}".format(*cell) for cell in zip(line, align, widths)]
-        out.write("  ".join(cells).rstrip() + "\n")
-
-
-def print_markdown(rows, out):
-    head, align, lines = table(rows)
-    out.write("| %s |\n" % " | ".join(head))
-    out.write("| %s |\n" % " | ".join("---" if a == "<" else "---:" for a in align))
-    for line in lines:
-        out.write("| %s |\n" % " | ".join(line))
+    return Table("", columns, lines)
 
 
 def print_left_out(rows, out):
@@ -458,10 +429,9 @@ def print_left_out(rows, out):
 def show(result, options):
     rows = result["rows"]
     if options.markdown:
-        print_markdown(rows, sys.stdout)
+        print(table(rows).markdown(), end="")
     else:
-        print_terminal(rows, sys.stdout)
-        sys.stdout.write("\n")
+        print(table(rows).terminal())
         print_left_out(rows, sys.stdout)
 
 

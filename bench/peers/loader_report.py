@@ -1,42 +1,22 @@
 """loader_report.py - tables of what loaders.py has written, for a terminal or as Markdown."""
 
+import pathlib
+import sys
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+from report_table import Table, short_number, value_range  # noqa: E402
+
 REASON_LETTERS = 60
 LEFT_OUT = ("wrong", "failed", "not_installed", "not_run")
 
 
-def number(value):
-    if value >= 1e9:
-        return "%.3g G" % (value / 1e9)
-    if value >= 1e6:
-        return "%.3g M" % (value / 1e6)
-    return "{:,.0f}".format(value) if value >= 1000 else "%.3g" % value
-
-
 def spread(row):
-    return "%s .. %s" % (number(min(row["values"])), number(max(row["values"])))
+    return value_range(min(row["values"]), max(row["values"]), short_number)
 
 
-class Table:
-    def __init__(self, title, head, align):
-        self.title, self.head, self.align, self.lines = title, head, align, []
-
-    def write_terminal(self, out):
-        widths = [max(len(line[i]) for line in [self.head, *self.lines]) for i in self.columns()]
-        out.write(self.title + "\n\n")
-        for line in [self.head, *self.lines]:
-            cells = ["{:{}{}}".format(*cell) for cell in zip(line, self.align, widths)]
-            out.write("  ".join(cells).rstrip() + "\n")
-        out.write("\n")
-
-    def write_markdown(self, out):
-        out.write("**%s**\n\n| %s |\n" % (self.title, " | ".join(self.head)))
-        out.write("| %s |\n" % " | ".join("---" if a == "<" else "---:" for a in self.align))
-        for line in self.lines:
-            out.write("| %s |\n" % " | ".join(line))
-        out.write("\n")
-
-    def columns(self):
-        return range(len(self.head))
+def columns(heads, align):
+    """align: for each column "<" or ">", which is for numbers"""
+    return [(head, "number" if a == ">" else "") for head, a in zip(heads, align)]
 
 
 class Result:
@@ -61,7 +41,7 @@ class Result:
 
 
 def cell(found, measure, text="%s"):
-    return text % number(found[measure]["median"]) if measure in found else ""
+    return text % short_number(found[measure]["median"]) if measure in found else ""
 
 
 # ---- Tables ----
@@ -69,63 +49,35 @@ def cell(found, measure, text="%s"):
 
 def hot_tables(result):
     for key in result.places("hot"):
-        # Files that were written before there was such a ratio are shown as they were.
-        new = any("ratio_new" in found for found in result.rows[key].values())
-        table = Table(
-            "Hot, %d rows of %s tokens" % (key[2], "{:,}".format(key[1])),
-            [
-                "system",
-                "hands out",
-                "tokens/s",
-                "min .. max",
-                "p50 us",
-                "p99 us",
-                "CPU us",
-                "first ms",
-                "MiB",
-                "tokmap is",
-                *(["new arrays"] if new else []),
-                "",
-            ],
-            "<<>>>>>>>>%s<" % (">" if new else ""),
-        )
+        heads = ["system", "hands out", "tokens/s", "min .. max", "p50 us", "p99 us", "CPU us"]
+        heads += ["first ms", "MiB", "tokmap is", "new arrays", ""]
+        lines = []
         for name, found in result.rows[key].items():
             work, note = result.about(name)
             line = [name, work, cell(found, "speed"), spread(found["speed"])]
             line += [cell(found, m) for m in ("p50_us", "p99_us", "cpu_us", "first_ms")]
             line += [cell(found, "private_mib"), cell(found, "ratio", "%s x")]
-            line += [cell(found, "ratio_new", "%s x")] if new else []
-            table.lines.append([*line, note])
+            lines.append([*line, cell(found, "ratio_new", "%s x"), note])
         order = {"views": 0, "u16": 1, "i64": 2}
-        table.lines.sort(key=lambda line: order.get(line[1], 3))
-        yield table
+        lines.sort(key=lambda line: order.get(line[1], 3))
+        title = "Hot, %d rows of %s tokens" % (key[2], "{:,}".format(key[1]))
+        yield Table(title, columns(heads, "<<>>>>>>>>><"), lines)
 
 
 def cold_tables(result):
+    heads = ["system", "tokens/s", "min .. max", "p50 us", "p99 us", "device bytes a byte"]
+    heads += ["of the device's rate", "tokmap is"]
     for key in result.places("cold"):
-        table = Table(
-            "Cold, %d rows of %s tokens; %s"
-            % (key[2], "{:,}".format(key[1]), conditions(result.result)),
-            [
-                "system",
-                "tokens/s",
-                "min .. max",
-                "p50 us",
-                "p99 us",
-                "device bytes a byte",
-                "of the device's rate",
-                "tokmap is",
-            ],
-            "<>>>>>>>",
-        )
+        lines = []
         for name, found in result.rows[key].items():
             share = cell(found, "share", "%s")
             if share and "sequential" in found["share"]["name"]:
                 share += " (sequential)"
             line = [name, cell(found, "speed"), spread(found["speed"])]
             line += [cell(found, m) for m in ("p50_us", "p99_us", "device_bytes_a_byte")]
-            table.lines.append([*line, share, cell(found, "ratio", "%s x")])
-        yield table
+            lines.append([*line, share, cell(found, "ratio", "%s x")])
+        title = "Cold, %d rows of %s tokens; " % (key[2], "{:,}".format(key[1]))
+        yield Table(title + conditions(result.result), columns(heads, "<>>>>>>>"), lines)
 
 
 def conditions(result):
@@ -143,20 +95,18 @@ def conditions(result):
 
 
 def start_tables(result):
-    table = Table(
-        "Starting up, to the first batch; what is imported is not counted",
-        ["system", "tokens", "ms", "min .. max", "most memory, MiB", ""],
-        "<>>>><",
-    )
+    lines = []
     for key in result.places("startup"):
         for name, found in result.rows[key].items():
             if "first_ms" not in found:
                 continue
             line = [name, "%g" % key[3], cell(found, "first_ms"), spread(found["first_ms"])]
-            table.lines.append([*line, cell(found, "peak_mib"), remark(found["first_ms"])])
-    table.lines.sort(key=lambda line: float(line[1]))
-    if table.lines:
-        yield table
+            lines.append([*line, cell(found, "peak_mib"), remark(found["first_ms"])])
+    lines.sort(key=lambda line: float(line[1]))
+    heads = ["system", "tokens", "ms", "min .. max", "most memory, MiB", ""]
+    if lines:
+        title = "Starting up, to the first batch; what is imported is not counted"
+        yield Table(title, columns(heads, "<>>>><"), lines)
 
 
 def remark(row):
@@ -170,45 +120,44 @@ def remark(row):
 
 
 def resume_tables(result):
+    heads = ["system", "at step", "ms to the next batch", "min .. max", "state, bytes"]
     for key in result.places("resume"):
-        table = Table(
-            "Resuming, %d rows of %s tokens" % (key[2], "{:,}".format(key[1])),
-            ["system", "at step", "ms to the next batch", "min .. max", "state, bytes"],
-            "<>>>>",
-        )
+        lines = []
         for name, found in result.rows[key].items():
             about = result.systems[name].get("resumed", {})
-            step, n_bytes = (number(about.get(k, 0)) for k in ("step", "state_bytes"))
+            step, n_bytes = (short_number(about.get(k, 0)) for k in ("step", "state_bytes"))
             ms = cell(found, "first_ms")
-            table.lines.append([name, step, ms, spread(found["first_ms"]), n_bytes])
-        yield table
+            lines.append([name, step, ms, spread(found["first_ms"]), n_bytes])
+        title = "Resuming, %d rows of %s tokens" % (key[2], "{:,}".format(key[1]))
+        yield Table(title, columns(heads, "<>>>>"), lines)
 
 
 def target_tables(result):
-    table = Table("Targets", ["what", "figure", "min .. max", "target", "reached"], "<>>><")
+    lines = []
     for row in result.result["rows"]:
         if row["page"] != "loaders targets":
             continue
         bound = row["target"]
         text = ">= %g" % bound["at_least"] if "at_least" in bound else "<= %g" % bound["at_most"]
-        reached = "yes" if bound["reached"] else "**no**"
-        figure = "%s %s" % (number(row["median"]), row["unit"])
-        table.lines.append([row["name"], figure, spread(row), text, reached])
-    if table.lines:
-        yield table
+        reached = ("yes", "yes") if bound["reached"] else ("no", "no")
+        figure = "%s %s" % (short_number(row["median"]), row["unit"])
+        lines.append([row["name"], figure, spread(row), text, reached])
+    if lines:
+        heads = ["what", "figure", "min .. max", "target", "reached"]
+        yield Table("Targets", columns(heads, "<>>><"), lines)
 
 
 def copy_tables(result):
-    table = Table(
-        "Copies that some need", ["system", "rows of", "seconds", "of the flat file"], "<>>>"
-    )
+    lines = []
     for name, system in result.systems.items():
         for copy in system["copies"]:
             if copy["n_tokens"] == result.result["tokens"]:
                 share = "%.3g x" % (copy["bytes"] / 2 / copy["n_tokens"])
-                table.lines.append([name, number(copy["length"]), number(copy["seconds"]), share])
-    if table.lines:
-        yield table
+                length, seconds = short_number(copy["length"]), short_number(copy["seconds"])
+                lines.append([name, length, seconds, share])
+    if lines:
+        heads = ["system", "rows of", "seconds", "of the flat file"]
+        yield Table("Copies that some need", columns(heads, "<>>>"), lines)
 
 
 def print_left_out(result, out, markdown):
@@ -229,5 +178,5 @@ def show(result, out, markdown=False):
         target_tables,
     ):
         for table in make(found):
-            (table.write_markdown if markdown else table.write_terminal)(out)
+            out.write((table.markdown() if markdown else table.terminal()) + "\n")
     print_left_out(result, out, markdown)

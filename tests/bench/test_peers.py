@@ -67,7 +67,7 @@ def what_differs_is_shown_and_not_timed():
     rows = compare.rows_of([ours, peer, absent], "t", "x", 5)
     expect("cold" not in rows[1], "timed though ids differ")
     out = io.StringIO()
-    compare.print_terminal(rows, out)
+    out.write(compare.table(rows).terminal())
     expect("ids differ" in out.getvalue() and "absent" not in out.getvalue(), out.getvalue())
     out = io.StringIO()
     compare.print_left_out(rows, out)
@@ -94,9 +94,8 @@ def tables_of_the_document_are_those_of_the_files():
     if not tables:
         raise Skip("docs/BENCHMARKS.md names no file yet")
     for path, table in tables:
-        out = io.StringIO()
-        compare.print_markdown(json.loads((ROOT / path).read_text())["rows"], out)
-        expect_equal(table, out.getvalue(), "table of %s" % path)
+        made = compare.table(json.loads((ROOT / path).read_text())["rows"]).markdown()
+        expect_equal(table, made, "table of %s" % path)
 
 
 def main():

@@ -393,7 +393,7 @@ static bool read_word(json_reader *r, const char *word)
     return true;
 }
 
-bool json_read_bool(json_reader *r, bool *value)
+static bool read_bool(json_reader *r, bool *value)
 {
     const json_kind kind = json_peek(r);
     if (kind != JSON_TRUE && kind != JSON_FALSE)
@@ -416,7 +416,7 @@ static bool skip_scalar(json_reader *r, json_kind kind)
         return scan_number(r, &d);
     case JSON_TRUE:
     case JSON_FALSE:
-        return json_read_bool(r, &b);
+        return read_bool(r, &b);
     case JSON_NULL:
         return read_word(r, "null");
     default:
@@ -510,7 +510,7 @@ bool json_field_bool(json_reader *r, const json_field *field, bool *value)
     if (!is_given(r, field))
         return r->failure[0] == '\0';
     r->at = field->at;
-    const bool ok = json_read_bool(r, value);
+    const bool ok = read_bool(r, value);
     r->at = at;
     return ok;
 }

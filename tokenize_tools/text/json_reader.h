@@ -60,7 +60,6 @@ bool json_begin(json_reader *r, json_kind container);
 bool json_next_key(json_reader *r, json_string *key);
 bool json_next_item(json_reader *r);
 bool json_read_string(json_reader *r, json_string *s);
-bool json_read_bool(json_reader *r, bool *value);
 /* A number without sign, fraction or exponent. */
 bool json_read_uint(json_reader *r, uint64_t *value);
 /* As serde_json computes it without its feature float_roundtrip, which is what tokenizers has: not
