@@ -30,7 +30,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpoi
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 $(if $(WERROR),-Werror)
 # A header is named by its folder and its name. Only tests look inside: the commands include nothing
 # but the public headers and their own.
-INSIDE_SRC := src/% tests/% bench/pages/sparse_dataset.c
+INSIDE_SRC := src/% tests/% bench/core/sparse_dataset.c
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
 	$(if $(filter $(INSIDE_SRC),$<),-Isrc) $(if $(filter-out src/%,$<),-Itokenize_tools) \
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \

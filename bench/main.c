@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "core/bench_file.h"
 #include "cli/paths.h"
 #include "tokmap.h"

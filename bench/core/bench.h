@@ -56,11 +56,6 @@ typedef struct bench_report {
     uint32_t n_rows;
 } bench_report;
 
-/* A page returns 0, or an exit code after it has said on stderr what went wrong. */
-typedef int bench_page(const bench_options *options, bench_report *report);
-bench_page verify_page, lookup_page, open_page, load_page, cold_page, tokenize_page, pack_page;
-bench_page limits_page, stall_page, scale_page, mix_page, gpu_page;
-
 uint64_t bench_now_ns(void);
 /* Never NULL: rows beyond the last place abort the program, since the pages are ours. */
 bench_row *bench_add_row(bench_report *report, const char *page, const char *name,

@@ -80,7 +80,8 @@ typedef struct rate {
     double rows, bytes; /* a second; device bytes for each byte of the rows */
 } rate;
 
-/* Until then, or until an epoch is over: its rows would be in memory the second time. */
+/* One step at least; until then, or until an epoch is over: its rows would be in memory the second
+ * time. */
 static bool take_steps(tokmap_loader *l, uint64_t until, uint64_t *n_rows)
 {
     tokmap_loader_source_info source = {.struct_size = sizeof source};
@@ -89,7 +90,7 @@ static bool take_steps(tokmap_loader *l, uint64_t until, uint64_t *n_rows)
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_error err;
     volatile uint8_t sum = 0;
-    while (bench_now_ns() < until && *n_rows + BATCH_ROWS <= source.n_windows) {
+    while ((*n_rows == 0 || bench_now_ns() < until) && *n_rows + BATCH_ROWS <= source.n_windows) {
         if (tokmap_loader_next(l, &b, &err)) {
             cli_warn("%s", err.text);
             return false;

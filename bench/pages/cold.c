@@ -3,6 +3,7 @@
 #include "cli/cli.h"
 #include "core/cold_reads.h"
 #include "core/load_data.h"
+#include "pages/pages.h"
 
 enum {
     ROUNDS = 5,

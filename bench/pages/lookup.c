@@ -2,7 +2,7 @@
  * map. An answer takes at least one read from a random place of the index: measured beside it. */
 #include <stdlib.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/plain_map.h"
 #include "tokmap.h"

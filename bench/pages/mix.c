@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/load_data.h"
 #include "tokmap_loader.h"

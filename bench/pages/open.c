@@ -2,7 +2,7 @@
  * is in them, and that it does not depend on the size. */
 #include <stdlib.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/plain_map.h"
 #include "tokmap.h"

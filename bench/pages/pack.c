@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "corpus/corpus.h"

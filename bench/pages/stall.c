@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "cli/cli.h"
 #include "core/cold_reads.h"
 #include "core/device.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "core/bench_file.h"
 #include "core/bench_text.h"
 #include "cli/cli.h"

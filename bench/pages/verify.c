@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "core/bench.h"
+#include "pages/pages.h"
 #include "cli/cli.h"
 #include "tokmap.h"
 

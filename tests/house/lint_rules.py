@@ -20,8 +20,8 @@ TEXT_SUFFIXES = {".c", ".h", ".py", ".sh", ".map", ".bash", ".md", ".in"}
 FORGOTTEN = re.compile("|".join(["FIX" + "ME", "TO" + "DO", "XX" + "X:"]))
 
 # docs/ARCHITECTURE.md says why.
-KNOWS_SRC = {("bench/pages/sparse_dataset.c", "src/writer/index_writer.h"),
-             ("bench/pages/sparse_dataset.c", "src/base/hash.h")}
+KNOWS_SRC = {("bench/core/sparse_dataset.c", "src/writer/index_writer.h"),
+             ("bench/core/sparse_dataset.c", "src/base/hash.h")}
 
 # The system belongs to src/system, and what the library says belongs to its caller.
 SYSTEM_HEADER = re.compile(

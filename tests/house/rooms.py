@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """rooms.py BUILD - which folder calls which, seen in the objects under BUILD/obj, against the table of
 docs/ARCHITECTURE.md: prints each call of a room that is not below, and exits with 1.
-rooms.py --draw BUILD - the folders in layers, each above those that it uses.
+rooms.py --draw - the folders in layers, each above those that it uses; docs/ARCHITECTURE.md shows it.
 rooms.py --lines - lines of C, Python and shell in each folder."""
 
 import collections
@@ -79,15 +79,19 @@ def check(build):
             print("%s.c calls %s: %s is not below %s (%d such calls)" %
                   (path, symbol, other, room, len(uses)))
             status = 1
+    if drawing() != drawn_in_document():
+        print("docs/ARCHITECTURE.md: the drawing is not that of rooms.py --draw")
+        status = 1
     if not found:
         print("no calls: is %s built?" % build)
         status = 1
     return status
 
 
-def draw():
+def drawing():
+    """Lines: the rooms of each tree, those above first."""
     rooms = read_rooms(ROOT)
-    height = {}
+    height, lines = {}, []
 
     def height_of(room):
         if room not in height:
@@ -97,8 +101,14 @@ def draw():
     for tree in ("bench", "tokenize_tools", "src"):
         own = [room for room in rooms if room.split("/")[0] == tree]
         for layer in sorted({height_of(room) for room in own}, reverse=True):
-            print("%3d  %s" % (layer, "  ".join(sorted(r for r in own if height_of(r) == layer))))
-        print()
+            lines.append("%3d  %s" % (layer, "  ".join(sorted(r for r in own if height_of(r) == layer))))
+        lines.append("")
+    return lines[:-1]
+
+
+def drawn_in_document():
+    text = (ROOT / "docs/ARCHITECTURE.md").read_text()
+    return re.search(r"```rooms\n(.*?)\n```", text, re.DOTALL).group(1).split("\n")
 
 
 def count_lines():
@@ -119,7 +129,7 @@ def main():
     if arguments == ["--lines"]:
         count_lines()
     elif arguments[:1] == ["--draw"]:
-        draw()
+        print("\n".join(drawing()))
     else:
         return check(pathlib.Path(arguments[0]).resolve())
     return 0
