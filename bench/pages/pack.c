@@ -8,7 +8,6 @@
 #include "commands/commands.h"
 #include "corpus/corpus.h"
 #include "corpus/input.h"
-#include "text/utf8.h"
 #include "tokenizer/file/tokenizer_file.h"
 #include "tokmap_writer.h"
 
@@ -58,9 +57,7 @@ static int decompress(subject *s)
 
 static corpus *open_corpus(subject *s, corpus_error *err)
 {
-    const corpus_options options = {.read_ahead = true,
-                                    .utf8_valid_prefix = utf8_valid_prefix,
-                                    .utf8_bad_bytes = utf8_bad_bytes};
+    const corpus_options options = {.read_ahead = true};
     return corpus_open(&s->options->text, 1, &options, NULL, err);
 }
 

@@ -15,7 +15,6 @@
 #include "support/check.h"
 #include "oracles/corpus_model.h"
 #include "support/stored.h"
-#include "text/utf8.h"
 
 static uint64_t random_state;
 
@@ -513,8 +512,6 @@ static corpus_options random_options(void)
         .max_document_bytes = random_below(6) ? 0 : 40,
         .read_bytes = reads[random_below(6)],
         .read_ahead = random_below(8) == 0,
-        .utf8_valid_prefix = utf8_valid_prefix,
-        .utf8_bad_bytes = utf8_bad_bytes,
         .safe_cut = random_below(2) ? cut_before_space : NULL,
         .collect = collect,
         .told = told,
@@ -671,10 +668,7 @@ TEST(pipes_give_the_same_or_say_that_they_cannot_be_read_twice)
 
 static corpus_options plain_options(void)
 {
-    return (corpus_options){.utf8_valid_prefix = utf8_valid_prefix,
-                            .utf8_bad_bytes = utf8_bad_bytes,
-                            .told = told,
-                            .collect = collect};
+    return (corpus_options){.told = told, .collect = collect};
 }
 
 static void check_document_text(const got *g, size_t i, const char *text)
@@ -932,16 +926,15 @@ TEST(options_that_make_no_sense_are_refused)
 {
     const char *name = "-";
     corpus_error err;
-    CHECK(corpus_open(&name, 1, &(corpus_options){0}, NULL, &err) == NULL);
-    CHECK_INT(err.sys_errno, EINVAL);
     corpus_options o = plain_options();
     o.separator = "";
     CHECK(corpus_open(&name, 1, &o, NULL, &err) == NULL);
+    CHECK_INT(err.sys_errno, EINVAL);
     o = plain_options();
     o.on_error = ON_ERROR_COLLECT;
     o.collect = NULL;
     CHECK(corpus_open(&name, 1, &o, NULL, &err) == NULL);
-    o = (corpus_options){.utf8 = UTF8_RAW, .field = "a.b"};
+    o = (corpus_options){.field = "a.b"};
     corpus *c = corpus_open(&name, 1, &o, NULL, &err);
     CHECK(c != NULL);
     corpus_close(c);

@@ -11,7 +11,6 @@
 
 #include "support/check.h"
 #include "support/stored.h"
-#include "text/utf8.h"
 
 #define MIB ((uint64_t)1 << 20)
 
@@ -38,9 +37,7 @@ static corpus_options small_options(corpus_format format)
     return (corpus_options){.format = format,
                             .batch_bytes = 256 * 1024,
                             .max_piece_bytes = 2 * MIB,
-                            .safe_cut = cut_before_space,
-                            .utf8_valid_prefix = utf8_valid_prefix,
-                            .utf8_bad_bytes = utf8_bad_bytes};
+                            .safe_cut = cut_before_space};
 }
 
 /* ---- More than the memory ---- */

@@ -10,7 +10,6 @@
 
 #include "corpus/input.h"
 #include "oracles/corpus_model.h"
-#include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -60,8 +59,6 @@ static corpus_options choose_options(const uint8_t *d)
         .max_piece_bytes = sizes[d[2] >> 4 & 7],
         .max_document_bytes = d[3] & 1 ? d[3] : 0,
         .read_bytes = d[4] ? d[4] : 4096,
-        .utf8_valid_prefix = utf8_valid_prefix,
-        .utf8_bad_bytes = utf8_bad_bytes,
         .safe_cut = d[1] & 4 ? cut_before_space : NULL,
         .collect = collect,
         .told = told,

@@ -13,7 +13,6 @@
 
 #include "corpus/corpus.h"
 #include "corpus/json_line.h"
-#include "text/utf8.h"
 
 #define PADDING 64
 
@@ -136,10 +135,7 @@ static void put_batch(document *d, const corpus_batch *b)
 static int documents(char **args, int n_args)
 {
     static const char *const formats[] = {"auto", "text", "lines", "json"};
-    corpus_options options = {.read_ahead = true,
-                              .batch_bytes = 65536,
-                              .utf8_valid_prefix = utf8_valid_prefix,
-                              .utf8_bad_bytes = utf8_bad_bytes};
+    corpus_options options = {.read_ahead = true, .batch_bytes = 65536};
     document d = {0};
     corpus_batch batch = {0};
     corpus_error err;

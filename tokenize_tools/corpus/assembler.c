@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "text/utf8.h"
+
 #define PADDING 64 /* readable bytes behind the text */
 
 static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
@@ -88,8 +90,7 @@ static void put_valid(assembler *a, reader_text *text)
 {
     size_t n_bytes = a->limit - a->batch->n_bytes;
     n_bytes = n_bytes < text->n_bytes ? n_bytes : text->n_bytes;
-    if (a->options->utf8_valid_prefix)
-        n_bytes = a->options->utf8_valid_prefix(text->bytes, n_bytes);
+    n_bytes = utf8_valid_prefix(text->bytes, n_bytes);
     put(a, text, text->bytes, n_bytes, n_bytes);
 }
 
@@ -98,7 +99,7 @@ static stop put_bad(assembler *a, reader_text *text)
 {
     const corpus_options *options = a->options;
     size_t room = a->limit - a->batch->n_bytes;
-    size_t n_bad = options->utf8_bad_bytes(text->bytes, text->n_bytes);
+    size_t n_bad = utf8_bad_bytes(text->bytes, text->n_bytes);
     if (n_bad == 0 && !text->last)
         return STOP_END;
     n_bad = n_bad ? n_bad : text->n_bytes;
@@ -123,8 +124,7 @@ static stop mend_some(assembler *a, reader_text *text)
     if (text->n_bytes == 0)
         return STOP_END;
     size_t n_next = text->n_bytes < 4 ? text->n_bytes : 4;
-    if (a->batch->n_bytes == a->limit || !a->options->utf8_valid_prefix ||
-        a->options->utf8_valid_prefix(text->bytes, n_next) > 0)
+    if (a->batch->n_bytes == a->limit || utf8_valid_prefix(text->bytes, n_next) > 0)
         return STOP_ROOM;
     return put_bad(a, text);
 }

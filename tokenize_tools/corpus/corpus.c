@@ -11,6 +11,7 @@
 #include "corpus/assembler.h"
 #include "corpus/reader.h"
 #include "corpus/second_look.h"
+#include "text/utf8.h"
 
 #define PADDING 64
 #define MAX_TOLD 10 /* bad documents of an input */
@@ -77,10 +78,6 @@ static step fail(corpus *c, int sys_errno, const char *format, ...)
 
 static const char *wrong_options(const corpus_options *o)
 {
-    if (o->utf8 != UTF8_RAW && (!o->utf8_valid_prefix || !o->utf8_bad_bytes))
-        return "the UTF-8 policy needs functions that know UTF-8";
-    if (o->utf8_valid_prefix && !o->utf8_bad_bytes)
-        return "utf8_bad_bytes is missing";
     if (o->on_error == ON_ERROR_COLLECT && !o->collect)
         return "nobody collects";
     if (o->separator && o->separator_bytes == 0)
@@ -336,8 +333,7 @@ static bool whole_is_good(const corpus *c, const reader_text *whole)
         (o->max_document_bytes && whole->n_bytes > o->max_document_bytes) ||
         (o->utf8 == UTF8_ERROR && whole->lone_surrogates))
         return false;
-    return o->utf8 == UTF8_RAW ||
-           o->utf8_valid_prefix(whole->bytes, whole->n_bytes) == whole->n_bytes;
+    return o->utf8 == UTF8_RAW || utf8_valid_prefix(whole->bytes, whole->n_bytes) == whole->n_bytes;
 }
 
 static step check_whole(corpus *c)

@@ -71,9 +71,6 @@ typedef struct corpus_options {
     const input_version *versions; /* that the inputs must have; NULL: any */
     bool read_ahead;               /* read and decompress in a thread of its own */
     size_t read_bytes;             /* at a time; 0: 256 KiB */
-    /* As in tokenizer/unicode.h; they may be NULL with UTF8_RAW. */
-    size_t (*utf8_valid_prefix)(const uint8_t *text, size_t n_bytes);
-    size_t (*utf8_bad_bytes)(const uint8_t *text, size_t n_bytes);
     /* The largest place at which text[0 .. n_bytes) may be cut, or 0. The text ends with a whole
      * character. NULL: anywhere between characters. */
     size_t (*safe_cut)(void *context, const uint8_t *text, size_t n_bytes);

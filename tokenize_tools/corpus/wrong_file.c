@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "corpus/input_codec.h"
+#include "text/utf8.h"
 
 /* ---- Magic numbers ---- */
 
@@ -243,14 +244,14 @@ static const char *find_wide(const uint8_t *b, size_t n)
     return NULL;
 }
 
-static size_t count_malformed(const wrong_file_head *head, const corpus_options *options)
+static size_t count_malformed(const wrong_file_head *head)
 {
     size_t n_bad = 0;
     for (size_t at = 0;;) {
-        at += options->utf8_valid_prefix(head->bytes + at, head->n_bytes - at);
+        at += utf8_valid_prefix(head->bytes + at, head->n_bytes - at);
         if (at == head->n_bytes)
             return n_bad;
-        size_t n = options->utf8_bad_bytes(head->bytes + at, head->n_bytes - at);
+        size_t n = utf8_bad_bytes(head->bytes + at, head->n_bytes - at);
         if (n == 0) /* more bytes would decide */
             return n_bad + (head->whole ? head->n_bytes - at : 0);
         n_bad += n;
@@ -345,9 +346,9 @@ static bool refuse_nul(const wrong_file_head *head, const corpus_options *option
 static bool refuse_malformed(const wrong_file_head *head, const corpus_options *options, char *text,
                              size_t text_bytes)
 {
-    if (options->utf8_given || !options->utf8_valid_prefix)
+    if (options->utf8_given)
         return false;
-    size_t n_bad = count_malformed(head, options);
+    size_t n_bad = count_malformed(head);
     if (n_bad * 100 <= head->n_bytes)
         return false;
     snprintf(text, text_bytes,

@@ -8,7 +8,6 @@
 #include "cli/cli.h"
 #include "corpus/reader.h"
 #include "text/json_text.h"
-#include "text/utf8.h"
 
 #define MAX_SAMPLED 16
 #define SAMPLE_BYTES ((size_t)1 << 20)
@@ -60,8 +59,6 @@ static corpus_options options_of(const pack_plan_parts *parts)
         .on_error = o->on_error,
         .batch_bytes = SAMPLE_BYTES,
         .max_piece_bytes = o->memory / 8,
-        .utf8_valid_prefix = utf8_valid_prefix,
-        .utf8_bad_bytes = utf8_bad_bytes,
         .safe_cut = cut,
         .collect = ignore_line,
         .told = ignore,

@@ -7,7 +7,6 @@
 #include "cli/cli.h"
 #include "pack/balance.h"
 #include "pack/collector.h"
-#include "text/utf8.h"
 
 #define DEFAULT_CHECKPOINT_MS 2000
 /* A checkpoint waits for the disk: at most one part in so many of the time goes so. */
@@ -282,8 +281,6 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
         .max_piece_bytes = o->memory / 8,
         .versions = w->parts->inputs->versions,
         .read_ahead = true,
-        .utf8_valid_prefix = utf8_valid_prefix,
-        .utf8_bad_bytes = utf8_bad_bytes,
         .safe_cut = pack_collector_safe_cut,
         .collect = pack_collector_collect,
         .told = pack_collector_told,
