@@ -342,11 +342,10 @@ static json_line_status check_nested(size_t n, const char *open, const char *mid
 
 TEST(depth_has_a_limit_and_costs_no_stack)
 {
-    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH, "[", "", "]"), JSON_LINE_NO_OBJECT);
-    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH + 1, "[", "", "]"), JSON_LINE_MALFORMED);
-    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH, "{\"text\":", "\"\"", "}"), JSON_LINE_NO_FIELD);
-    CHECK_INT(check_nested(JSON_LINE_MAX_DEPTH + 1, "{\"text\":", "\"\"", "}"),
-              JSON_LINE_MALFORMED);
+    CHECK_INT(check_nested(JSON_MAX_DEPTH, "[", "", "]"), JSON_LINE_NO_OBJECT);
+    CHECK_INT(check_nested(JSON_MAX_DEPTH + 1, "[", "", "]"), JSON_LINE_MALFORMED);
+    CHECK_INT(check_nested(JSON_MAX_DEPTH, "{\"text\":", "\"\"", "}"), JSON_LINE_NO_FIELD);
+    CHECK_INT(check_nested(JSON_MAX_DEPTH + 1, "{\"text\":", "\"\"", "}"), JSON_LINE_MALFORMED);
     CHECK_INT(check_nested(1000000, "[", "", ""), JSON_LINE_MALFORMED);
 }
 
@@ -405,7 +404,7 @@ TEST(field_is_the_last_of_its_name_as_in_python)
         {"", JSON_LINE_MALFORMED, "the line ends too early"},
         {"{\"text\":\"a\"", JSON_LINE_MALFORMED, "the line ends too early"},
         {"{\"text\":\"a", JSON_LINE_MALFORMED, "the line ends too early"},
-        {"{\"text\":\"a\"}}", JSON_LINE_MALFORMED, "something stands behind the value"},
+        {"{\"text\":\"a\"}}", JSON_LINE_MALFORMED, "trailing data after the value"},
         {"{\"text\":\"a\",\"x\":NaN}", JSON_LINE_MALFORMED,
          "a value is needed here; NaN and Infinity are not JSON"},
     };
@@ -443,12 +442,12 @@ TEST(path_leads_through_objects_only)
 
 TEST(path_has_as_many_parts_as_a_line_may_be_deep)
 {
-    char dotted[JSON_LINE_MAX_DEPTH + 1] = {0};
-    memset(dotted, '.', JSON_LINE_MAX_DEPTH - 1);
+    char dotted[JSON_MAX_DEPTH + 1] = {0};
+    memset(dotted, '.', JSON_MAX_DEPTH - 1);
     json_line_path *p = json_line_path_new(dotted);
     CHECK(p != NULL);
     json_line_path_free(p);
-    dotted[JSON_LINE_MAX_DEPTH - 1] = '.';
+    dotted[JSON_MAX_DEPTH - 1] = '.';
     CHECK(json_line_path_new(dotted) == NULL);
 }
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "cli/cli.h"
+#include "text/json_reader.h"
 #include "text/json_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -12,6 +12,16 @@ static void require(bool condition)
 {
     if (!condition)
         abort();
+}
+
+static bool is_json(json_text_span text)
+{
+    json_reader r;
+    json_reader_init(&r, text.text, text.n_bytes);
+    const bool ok = json_skip(&r) && json_end(&r);
+    require(ok ? r.failure[0] == '\0' : r.failure[0] != '\0' && r.failure_at <= text.n_bytes);
+    json_reader_free(&r);
+    return ok;
 }
 
 /* Prints by `string` or as compact JSON, and looks whether the result is what it should be. */
@@ -27,7 +37,7 @@ static void print_and_check(json_text_span text, bool string)
         json_text_print(out, text);
     require(fclose(out) == 0);
     json_text_span again = {printed, n_bytes};
-    require(json_text_check(again, NULL));
+    require(is_json(again));
     require(string || (json_text_same(text, again) && n_bytes <= text.n_bytes));
     free(printed);
 }
@@ -36,12 +46,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     json_text_span text = {(const char *)data, size}, value;
     json_text_error err;
-    if (json_text_check(text, &err))
+    if (is_json(text))
         print_and_check(text, false);
-    else
-        require(err.offset <= size && err.reason != NULL);
-    if (json_text_check_object(text, NULL) && json_text_find(text, "tokenizer", &value)) {
-        require(json_text_check(value, NULL));
+    if (!json_text_check_object(text, &err))
+        require(err.offset <= size && err.reason[0]);
+    else if (json_text_find(text, "tokenizer", &value)) {
+        require(is_json(value));
         json_text_find(value, "name", &value);
     }
     print_and_check(text, true);

@@ -237,7 +237,7 @@ static inline oracle_value oracle_read_value(oracle *o, size_t depth, size_t par
         value.kind = ORACLE_STRING;
         value.string = oracle_read_string(o);
     } else if (c == '{' || c == '[') {
-        o->malformed = depth == JSON_LINE_MAX_DEPTH;
+        o->malformed = depth == JSON_MAX_DEPTH;
         if (!o->malformed) {
             value.kind = c == '{' ? ORACLE_OBJECT : ORACLE_OTHER;
             o->at++;

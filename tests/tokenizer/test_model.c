@@ -226,7 +226,7 @@ TEST(parts_of_a_file_that_are_not_supported_are_named)
     expect_blob(&b, NULL); /* says nothing about one text */
     blob_free(&b);
     put_text(&b, "{\"model\": " SMALL_BPE "} x");
-    expect_refusal(&b, NULL, "more text after the value");
+    expect_refusal(&b, NULL, "trailing data after the value");
     expect_refusal(&b, "gpt2", "--pattern gpt2: a tokenizer.json brings its own pattern");
     blob_free(&b);
 }

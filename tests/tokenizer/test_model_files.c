@@ -275,7 +275,7 @@ TEST(specials_file_that_is_damaged_is_refused)
         {"{\"a\": 400, \"a\": 401}", "\"a\" comes twice"},
         {"{\"a\": 5}", "\"a\": the id 5 is another token's"},
         {"{\"a\": null}", "an id is expected"},
-        {"{\"a\": 400} x", "more text after the value"},
+        {"{\"a\": 400} x", "trailing data after the value"},
     };
     blob b = rank_file(0, 300, UINT32_MAX);
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -720,7 +720,7 @@ TEST(files_of_no_known_kind_are_refused)
         {"{\"model\": \"gpt\"}", "JSON, but no"},
         {"{\"config\": {}, \"vocab\": {}}", "JSON, but no"},
         {"{\"a\": 1", "JSON: the text ends too early"},
-        {" \n{\"a\" 1}", "JSON: a colon is expected"},
+        {" \n{\"a\" 1}", "JSON: ':' is needed here"},
         {"{\"a\xff\": 1}", "JSON: not UTF-8"},
         {"#version: 0.2\na b\n", "these are merges: name the vocab.json"},
         {"\n", "no pieces"},

@@ -391,7 +391,7 @@ static void json_metadata(const tokmap_dataset *ds)
         json_text_print(stdout, metadata);
         return;
     }
-    char why[160];
+    char why[240];
     snprintf(why, sizeof why, "byte %zu: %s", err.offset, err.reason);
     fputs("null", stdout);
     json_string("metadata_error", why);

@@ -6,15 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/json_number.h"
 #include "corpus/json_span.h"
+#include "text/json_parts.h"
+#include "text/utf8.h"
 
 struct json_line_path {
     size_t n_parts;
     struct {
         const char *text;
         size_t n_bytes;
-    } parts[JSON_LINE_MAX_DEPTH];
+    } parts[JSON_MAX_DEPTH];
     char text[];
 };
 
@@ -50,8 +51,8 @@ struct json_line_scanner {
     const char *reason; /* set when the line is malformed: `at` is the place */
 
     state state;
-    unsigned depth;                             /* open containers */
-    uint64_t objects[JSON_LINE_MAX_DEPTH / 64]; /* which of them are objects */
+    unsigned depth;                        /* open containers */
+    uint64_t objects[JSON_MAX_DEPTH / 64]; /* which of them are objects */
 
     /* The first `level` open containers are objects on the path. on_path: so is the value that
      * comes, the key before it being the next part. */
@@ -158,7 +159,7 @@ static void compare_key(json_line_scanner *s, const uint8_t *bytes, size_t n_byt
 static void emit(json_line_scanner *s, uint32_t code_point)
 {
     uint8_t bytes[4];
-    size_t n_bytes = json_span_utf8(code_point, bytes);
+    size_t n_bytes = utf8_encode(code_point, bytes);
     if (s->use == USE_COMPARE)
         compare_key(s, bytes, n_bytes);
     if (s->use == USE_TEXT) {
@@ -186,7 +187,7 @@ static void emit_unit(json_line_scanner *s, uint32_t unit)
 {
     bool is_low = unit >= 0xdc00 && unit <= 0xdfff;
     if (s->high && is_low) {
-        emit(s, 0x10000 + ((s->high - 0xd800) << 10) + (unit - 0xdc00));
+        emit(s, json_join_surrogates(s->high, unit));
         s->high = 0;
         return;
     }
@@ -296,7 +297,7 @@ static void scan_string(json_line_scanner *s)
 static void scan_escape(json_line_scanner *s)
 {
     uint8_t c = *s->at;
-    uint8_t stands_for = json_span_simple_escape(c);
+    uint8_t stands_for = json_simple_escapes[c];
     if (c != 'u' && !stands_for) {
         refuse(s, "unknown escape");
         return;
@@ -313,7 +314,7 @@ static void scan_escape(json_line_scanner *s)
 
 static void scan_hex(json_line_scanner *s)
 {
-    int digit = json_span_hex_digit(*s->at);
+    int digit = json_hex_digits[*s->at] - 1;
     if (digit < 0) {
         refuse(s, "\\u needs four hexadecimal digits");
         return;
@@ -363,7 +364,7 @@ static bool in_object(const json_line_scanner *s)
 static void open_container(json_line_scanner *s, bool object)
 {
     unsigned i = s->depth;
-    if (i == JSON_LINE_MAX_DEPTH) {
+    if (i == JSON_MAX_DEPTH) {
         refuse(s, "nested more than 128 levels deep, which tokmap does not read");
         return;
     }
@@ -449,14 +450,9 @@ static void scan_colon(json_line_scanner *s, uint8_t c)
     s->state = EXPECT_VALUE;
 }
 
-static bool is_space(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static void scan_structure(json_line_scanner *s)
 {
-    while (s->at < s->end && is_space(*s->at))
+    while (s->at < s->end && json_is_space(*s->at))
         s->at++;
     if (s->at == s->end)
         return;
@@ -471,7 +467,7 @@ static void scan_structure(json_line_scanner *s)
     else if (s->state == EXPECT_COMMA_OR_END)
         scan_comma_or_end(s, c);
     else if (s->state == EXPECT_NOTHING)
-        refuse(s, "something stands behind the value");
+        refuse(s, "trailing data after the value");
     else
         begin_value(s, c);
 }

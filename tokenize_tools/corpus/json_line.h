@@ -1,6 +1,6 @@
 /* json_line.h - one string out of a line of JSON, at memory speed.
  *
- * The line is checked as strictly as json_text.h does, with two differences: a lone surrogate
+ * The line is checked as strictly as json_reader.h does, with two differences: a lone surrogate
  * escape becomes U+FFFD (counted), and bytes above 7F are not looked at: whoever takes the text
  * checks its UTF-8. Duplicate keys: the last one counts, as in Python. Vectorised; the scalar twin
  * is the truth. Pure. */
@@ -11,19 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JSON_LINE_MAX_DEPTH 128
+#include "text/json_parts.h"
 
 typedef struct json_line_path json_line_path;
 /* "text", "meta.text": each part is a key, written plainly. NULL: out of memory, or more parts than
  * may be. */
 json_line_path *json_line_path_new(const char *dotted);
-/* At most JSON_LINE_MAX_DEPTH parts. */
+/* At most JSON_MAX_DEPTH parts. */
 static inline bool json_line_path_fits(const char *dotted)
 {
     size_t n_dots = 0;
     for (; *dotted; dotted++)
         n_dots += *dotted == '.';
-    return n_dots < JSON_LINE_MAX_DEPTH;
+    return n_dots < JSON_MAX_DEPTH;
 }
 void json_line_path_free(json_line_path *p);
 

@@ -2,58 +2,10 @@
 
 #include <string.h>
 
+#include "text/json_parts.h"
+#include "text/utf8.h"
+
 #define INLINE static inline __attribute__((always_inline))
-
-static const uint8_t simple_escapes[256] = {
-    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
-    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
-};
-
-/* The value of a hexadecimal digit + 1. */
-static const uint8_t hex_digits[256] = {
-    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
-    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
-    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
-};
-
-uint8_t json_span_simple_escape(uint8_t c)
-{
-    return simple_escapes[c];
-}
-
-int json_span_hex_digit(uint8_t c)
-{
-    return hex_digits[c] - 1;
-}
-
-INLINE size_t put_utf8(uint32_t code_point, uint8_t *out)
-{
-    if (code_point < 0x80) {
-        out[0] = (uint8_t)code_point;
-        return 1;
-    }
-    if (code_point < 0x800) {
-        out[0] = (uint8_t)(0xc0 | code_point >> 6);
-        out[1] = (uint8_t)(0x80 | (code_point & 0x3f));
-        return 2;
-    }
-    if (code_point < 0x10000) {
-        out[0] = (uint8_t)(0xe0 | code_point >> 12);
-        out[1] = (uint8_t)(0x80 | (code_point >> 6 & 0x3f));
-        out[2] = (uint8_t)(0x80 | (code_point & 0x3f));
-        return 3;
-    }
-    out[0] = (uint8_t)(0xf0 | code_point >> 18);
-    out[1] = (uint8_t)(0x80 | (code_point >> 12 & 0x3f));
-    out[2] = (uint8_t)(0x80 | (code_point >> 6 & 0x3f));
-    out[3] = (uint8_t)(0x80 | (code_point & 0x3f));
-    return 4;
-}
-
-size_t json_span_utf8(uint32_t code_point, uint8_t *out)
-{
-    return put_utf8(code_point, out);
-}
 
 /* The unit of the \uXXXX at `text`; above FFFF when it is none or does not fit into n_bytes. */
 INLINE uint32_t escaped_unit(const uint8_t *text, size_t n_bytes)
@@ -62,7 +14,7 @@ INLINE uint32_t escaped_unit(const uint8_t *text, size_t n_bytes)
         return UINT32_MAX;
     uint32_t unit = 0;
     for (int i = 2; i < 6; i++)
-        unit = unit << 4 | (uint32_t)(hex_digits[text[i]] - 1); /* no digit: all ones */
+        unit = unit << 4 | (uint32_t)(json_hex_digits[text[i]] - 1); /* no digit: all ones */
     return unit;
 }
 
@@ -72,19 +24,19 @@ INLINE json_span_moved decode_escape(const uint8_t *text, size_t n_bytes, uint8_
     const json_span_moved none = {0, 0};
     if (n_bytes < 2)
         return none;
-    if (simple_escapes[text[1]]) {
-        out[0] = simple_escapes[text[1]];
+    if (json_simple_escapes[text[1]]) {
+        out[0] = json_simple_escapes[text[1]];
         return (json_span_moved){2, 1};
     }
     uint32_t unit = escaped_unit(text, n_bytes);
     if (unit > 0xffff)
         return none;
     if (unit < 0xd800 || unit > 0xdfff)
-        return (json_span_moved){6, put_utf8(unit, out)};
+        return (json_span_moved){6, utf8_encode(unit, out)};
     uint32_t low = escaped_unit(text + 6, n_bytes - 6);
     if (unit > 0xdbff || low < 0xdc00 || low > 0xdfff)
         return none;
-    return (json_span_moved){12, put_utf8(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00), out)};
+    return (json_span_moved){12, utf8_encode(json_join_surrogates(unit, low), out)};
 }
 
 /* `copy` copies what stands before the first special byte and returns how much that is; it may

@@ -22,11 +22,4 @@ typedef struct json_span_calls {
 
 const json_span_calls *json_span_engine(json_line_engine e);
 
-/* What the escape \c stands for; 0 for \u and what is no escape. */
-uint8_t json_span_simple_escape(uint8_t c);
-/* 0 to 15, or a negative number. */
-int json_span_hex_digit(uint8_t c);
-/* 1 to 4 bytes; returns how many. */
-size_t json_span_utf8(uint32_t code_point, uint8_t *out);
-
 #endif /* TOKMAP_JSON_SPAN_H */

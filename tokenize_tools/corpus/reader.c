@@ -47,7 +47,7 @@ static bool prepare_json(reader *r, corpus_error *err)
     if (!json_line_path_fits(field)) {
         *err = (corpus_error){0};
         snprintf(err->text, sizeof err->text, "the field %.200s has more than %d parts", field,
-                 JSON_LINE_MAX_DEPTH);
+                 JSON_MAX_DEPTH);
         return false;
     }
     r->path = json_line_path_new(field);

@@ -46,27 +46,25 @@ bool json_no_memory(json_reader *r)
     return json_fail(r, "out of memory");
 }
 
-/* The next byte that is not white space, which stays there; -1: the end, or a failure. */
-static int next_byte(json_reader *r)
-{
-    if (r->failure[0])
-        return -1;
-    for (; r->at < r->n_bytes; r->at++) {
-        const uint8_t c = r->text[r->at];
-        if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
-            return c;
-    }
-    return -1;
-}
-
 static int byte_at(const json_reader *r)
 {
     return r->at < r->n_bytes ? r->text[r->at] : -1;
 }
 
-static bool is_digit(int c)
+/* The next byte that is not white space, which stays there; -1: the end, or a failure. */
+static int next_byte(json_reader *r)
 {
-    return c >= '0' && c <= '9';
+    if (r->failure[0])
+        return -1;
+    while (json_is_space(byte_at(r)))
+        r->at++;
+    return byte_at(r);
+}
+
+/* For a byte that is not what is needed. */
+static bool refuse(json_reader *r, const char *reason)
+{
+    return json_fail(r, "%s", r->at < r->n_bytes ? reason : "the text ends too early");
 }
 
 /* ---- Containers ---- */
@@ -88,7 +86,7 @@ json_kind json_peek(json_reader *r)
     case 'n':
         return JSON_NULL;
     default:
-        return c == '-' || is_digit(c) ? JSON_NUMBER : JSON_NONE;
+        return c == '-' || (c >= '0' && c <= '9') ? JSON_NUMBER : JSON_NONE;
     }
 }
 
@@ -98,7 +96,7 @@ bool json_begin(json_reader *r, json_kind container)
         return json_fail(r, "%s is expected here",
                          container == JSON_OBJECT ? "an object" : "a list");
     if (r->depth == JSON_MAX_DEPTH)
-        return json_fail(r, "nested more than %d deep", JSON_MAX_DEPTH);
+        return json_fail(r, "nested more than %d levels deep", JSON_MAX_DEPTH);
     r->levels[++r->depth] = (uint8_t)container;
     r->at++;
     return true;
@@ -117,8 +115,8 @@ static bool next_value(json_reader *r, json_kind container)
     }
     if ((r->levels[r->depth] & LEVEL_BEGUN) != 0) {
         if (c != ',')
-            return json_fail(r, "a comma or the end of the %s is expected here",
-                             container == JSON_OBJECT ? "object" : "list");
+            return refuse(r, container == JSON_OBJECT ? "',' or '}' is needed here"
+                                                      : "',' or ']' is needed here");
         r->at++;
     }
     r->levels[r->depth] |= LEVEL_BEGUN;
@@ -132,23 +130,15 @@ bool json_next_item(json_reader *r)
 
 /* ---- Strings ---- */
 
-static int hex_value(int c)
-{
-    if (is_digit(c))
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The four digits after \u. */
 static bool read_unit(json_reader *r, uint32_t *unit)
 {
     *unit = 0;
     for (int i = 0; i < 4; i++, r->at++) {
-        const int value = hex_value(byte_at(r));
-        if (value < 0)
-            return json_fail(r, "four hexadecimal digits are expected after \\u");
-        *unit = *unit << 4 | (uint32_t)value;
+        const uint8_t value = byte_at(r) < 0 ? 0 : json_hex_digits[byte_at(r)];
+        if (value == 0)
+            return refuse(r, "\\u needs four hexadecimal digits");
+        *unit = *unit << 4 | (value - 1u);
     }
     return true;
 }
@@ -169,25 +159,23 @@ static bool read_code_point(json_reader *r, uint32_t *code_point)
     }
     if (low < 0xDC00 || low > 0xDFFF)
         return json_fail(r, "half of a surrogate pair");
-    *code_point = 0x10000 + ((*code_point - 0xD800) << 10) + (low - 0xDC00);
+    *code_point = json_join_surrogates(*code_point, low);
     return true;
 }
 
 /* Steps over the escape after the backslash; its 1 to 4 bytes, or 0. */
 static size_t read_escape(json_reader *r, uint8_t out[4])
 {
-    static const char letters[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
     const int c = byte_at(r);
     uint32_t code_point;
+    if (c != 'u' && (c < 0 || !json_simple_escapes[c])) {
+        refuse(r, "unknown escape");
+        return 0;
+    }
     r->at++;
     if (c == 'u')
         return read_code_point(r, &code_point) ? utf8_encode(code_point, out) : 0;
-    const char *letter = c > 0 ? strchr(letters, c) : NULL;
-    if (!letter) {
-        json_fail(r, "an escape that JSON does not have");
-        return 0;
-    }
-    out[0] = (uint8_t)values[letter - letters];
+    out[0] = json_simple_escapes[c];
     return 1;
 }
 
@@ -212,16 +200,18 @@ static void skip_plain(json_reader *r)
         r->at++;
 }
 
-/* A string is plain text and escapes in turn; while there is no escape it is where it stands. */
+/* A string is plain text and escapes in turn; while there is no escape it is where it stands.
+ * s may be NULL: then nothing is copied. */
 static bool scan_string(json_reader *r, json_string *s)
 {
     size_t n = 0, plain = ++r->at;
     bool copied = false;
+    uint8_t skipped[4] = {0};
     for (;;) {
         skip_plain(r);
         const int c = byte_at(r);
         const size_t n_plain = r->at - plain;
-        copied |= c == '\\';
+        copied |= s && c == '\\';
         if (copied && !reserve_buffer(r, n + n_plain + 4))
             return false;
         if (copied)
@@ -230,16 +220,16 @@ static bool scan_string(json_reader *r, json_string *s)
         if (c != '\\')
             break;
         r->at++;
-        const size_t n_escaped = read_escape(r, (uint8_t *)r->buffer + n);
+        const size_t n_escaped = read_escape(r, copied ? (uint8_t *)r->buffer + n : skipped);
         if (n_escaped == 0)
             return false;
         n += n_escaped;
         plain = r->at;
     }
     if (byte_at(r) != '"')
-        return json_fail(r, byte_at(r) < 0 ? "a string without an end"
-                                           : "a control character in a string");
-    *s = (json_string){copied ? r->buffer : (const char *)r->text + plain, n};
+        return refuse(r, "a control character in a string");
+    if (s)
+        *s = (json_string){copied ? r->buffer : (const char *)r->text + plain, n};
     r->at++;
     return true;
 }
@@ -256,11 +246,11 @@ bool json_next_key(json_reader *r, json_string *key)
     if (!next_value(r, JSON_OBJECT))
         return false;
     if (next_byte(r) != '"')
-        return json_fail(r, "a key is expected here");
+        return refuse(r, "a key in quotes is needed here");
     if (!scan_string(r, key))
         return false;
     if (next_byte(r) != ':')
-        return json_fail(r, "a colon is expected here");
+        return refuse(r, "':' is needed here");
     r->at++;
     return true;
 }
@@ -279,10 +269,11 @@ static const double powers_of_ten[] = {
 #undef TENS
 
 typedef struct decimal {
-    bool negative, whole; /* whole: no fraction, no exponent */
-    bool full;            /* the next digit does not fit; digits after it are dropped */
+    bool negative;
+    bool full; /* the next digit does not fit; digits after it are dropped */
     uint64_t digits;
     int64_t exponent;
+    json_number end; /* what it ends with */
 } decimal;
 
 static bool add_digit(decimal *d, int c)
@@ -295,58 +286,44 @@ static bool add_digit(decimal *d, int c)
     return !d->full;
 }
 
-static bool scan_fraction(json_reader *r, decimal *d)
-{
-    /* A whole part that did not fit is not the end: the point gives the digits another chance,
-     * which they fail unless they are small. */
-    d->full = false;
-    if (!is_digit(byte_at(r)))
-        return json_fail(r, "a digit is expected after the point");
-    for (; is_digit(byte_at(r)); r->at++)
-        d->exponent -= add_digit(d, byte_at(r));
-    return true;
-}
-
-static bool scan_exponent(json_reader *r, decimal *d)
-{
-    const bool negative = byte_at(r) == '-';
-    int64_t exponent = 0;
-    r->at += negative || byte_at(r) == '+';
-    if (!is_digit(byte_at(r)))
-        return json_fail(r, "a digit is expected in the exponent");
-    for (; is_digit(byte_at(r)); r->at++) {
-        if (exponent < INT32_MAX)
-            exponent = exponent * 10 + (byte_at(r) - '0');
-    }
-    d->exponent += negative ? -exponent : exponent;
-    return true;
-}
-
 static bool scan_number(json_reader *r, decimal *d)
 {
-    *d = (decimal){.whole = true};
+    int64_t exponent = 0;
+    bool negative_exponent = false;
+    *d = (decimal){.end = NUMBER_BEGINS};
     if (json_peek(r) != JSON_NUMBER)
         return json_fail(r, "a number is expected here");
-    d->negative = byte_at(r) == '-';
-    r->at += d->negative;
-    if (!is_digit(byte_at(r)))
-        return json_fail(r, "a digit is expected here");
-    const size_t first = r->at;
-    for (; is_digit(byte_at(r)); r->at++)
-        d->exponent += !add_digit(d, byte_at(r));
-    if (r->text[first] == '0' && r->at > first + 1)
-        return json_fail(r, "a number that begins with 0");
-    if (byte_at(r) == '.') {
-        d->whole = false;
-        r->at++;
-        if (!scan_fraction(r, d))
-            return false;
+    for (; r->at < r->n_bytes && json_number_step(&d->end, r->text[r->at]); r->at++) {
+        const int c = r->text[r->at];
+        switch (d->end) {
+        case AFTER_MINUS:
+            d->negative = true;
+            break;
+        case AFTER_ZERO:
+        case AFTER_DIGITS:
+            d->exponent += !add_digit(d, c);
+            break;
+        case AFTER_POINT:
+            /* A whole part that did not fit is not the end: the point gives the digits another
+             * chance, which they fail unless they are small. */
+            d->full = false;
+            break;
+        case AFTER_DECIMALS:
+            d->exponent -= add_digit(d, c);
+            break;
+        case AFTER_E_SIGN:
+            negative_exponent = c == '-';
+            break;
+        case AFTER_E_DIGITS:
+            if (exponent < INT32_MAX)
+                exponent = exponent * 10 + (c - '0');
+            break;
+        default:
+            break;
+        }
     }
-    if (byte_at(r) != 'e' && byte_at(r) != 'E')
-        return true;
-    d->whole = false;
-    r->at++;
-    return scan_exponent(r, d);
+    d->exponent += negative_exponent ? -exponent : exponent;
+    return json_number_may_end(d->end) || refuse(r, "a digit is needed here");
 }
 
 bool json_read_uint(json_reader *r, uint64_t *value)
@@ -357,7 +334,7 @@ bool json_read_uint(json_reader *r, uint64_t *value)
     if (!scan_number(r, &d))
         return false;
     *value = d.digits;
-    if (!d.negative && d.whole && d.exponent == 0)
+    if (!d.negative && d.exponent == 0 && (d.end == AFTER_ZERO || d.end == AFTER_DIGITS))
         return true;
     r->at = at;
     return json_fail(r, "a whole number that is not negative is expected here");
@@ -388,7 +365,7 @@ static bool read_word(json_reader *r, const char *word)
 {
     const size_t n = strlen(word);
     if (r->n_bytes - r->at < n || memcmp(r->text + r->at, word, n) != 0)
-        return json_fail(r, "this is no JSON value");
+        return refuse(r, "a value is needed here");
     r->at += n;
     return true;
 }
@@ -406,12 +383,11 @@ static bool read_bool(json_reader *r, bool *value)
 
 static bool skip_scalar(json_reader *r, json_kind kind)
 {
-    json_string s;
     decimal d;
     bool b;
     switch (kind) {
     case JSON_STRING:
-        return scan_string(r, &s);
+        return scan_string(r, NULL);
     case JSON_NUMBER:
         return scan_number(r, &d);
     case JSON_TRUE:
@@ -420,8 +396,7 @@ static bool skip_scalar(json_reader *r, json_kind kind)
     case JSON_NULL:
         return read_word(r, "null");
     default:
-        return json_fail(r,
-                         r->at < r->n_bytes ? "this is no JSON value" : "the text ends too early");
+        return refuse(r, "a value is needed here");
     }
 }
 
@@ -434,9 +409,8 @@ bool json_skip(json_reader *r)
         if (!(container ? json_begin(r, kind) : skip_scalar(r, kind)))
             return false;
         while (r->depth > depth) {
-            json_string key;
             const bool object = (r->levels[r->depth] & ~LEVEL_BEGUN) == JSON_OBJECT;
-            if (object ? json_next_key(r, &key) : json_next_item(r))
+            if (object ? json_next_key(r, NULL) : json_next_item(r))
                 break;
             if (r->failure[0])
                 return false;
@@ -448,7 +422,7 @@ bool json_skip(json_reader *r)
 bool json_end(json_reader *r)
 {
     if (next_byte(r) >= 0)
-        return json_fail(r, "more text after the value");
+        return json_fail(r, "trailing data after the value");
     return r->failure[0] == '\0';
 }
 

@@ -8,7 +8,7 @@
  *     if (r->failure[0]) ... r->failure_at ...
  *
  * After a failure every call fails, so it is enough to look at the end. Time is linear; nothing is
- * allocated but one buffer, for strings with escapes. */
+ * allocated but one buffer, for strings with escapes that are read, not skipped. */
 #ifndef TOKMAP_JSON_READER_H
 #define TOKMAP_JSON_READER_H
 
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define JSON_MAX_DEPTH 128
+#include "text/json_parts.h"
 
 typedef enum json_kind {
     JSON_NONE, /* no value begins here */
@@ -56,7 +56,7 @@ bool json_no_memory(json_reader *r);
 /* What the next value is. */
 json_kind json_peek(json_reader *r);
 bool json_begin(json_reader *r, json_kind container);
-/* false: the container ended, or a failure. */
+/* false: the container ended, or a failure. key may be NULL. */
 bool json_next_key(json_reader *r, json_string *key);
 bool json_next_item(json_reader *r);
 bool json_read_string(json_reader *r, json_string *s);

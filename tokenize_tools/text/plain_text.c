@@ -2,28 +2,13 @@
 
 #include <stdbool.h>
 
+#include "text/utf8.h"
+
 static size_t length_by_lead(unsigned char lead)
 {
     if (lead < 0x80)
         return 1;
     return lead < 0xc2 || lead > 0xf4 ? 0 : lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-}
-
-size_t plain_text_utf8(const char *s, size_t n_bytes, uint32_t *code_point)
-{
-    static const uint32_t least[] = {[1] = 0, [2] = 0x80, [3] = 0x800, [4] = 0x10000};
-    const unsigned char *b = (const unsigned char *)s;
-    size_t length = length_by_lead(b[0]);
-    if (length == 0 || n_bytes < length)
-        return 0;
-    uint32_t c = length == 1 ? b[0] : b[0] & (0x7fu >> length);
-    for (size_t i = 1; i < length; i++) {
-        if ((b[i] & 0xc0) != 0x80)
-            return 0;
-        c = c << 6 | (b[i] & 0x3f);
-    }
-    *code_point = c;
-    return c < least[length] || (c >= 0xd800 && c <= 0xdfff) || c > 0x10ffff ? 0 : length;
 }
 
 static bool is_plain(uint32_t c)
@@ -37,7 +22,7 @@ static bool is_plain(uint32_t c)
 size_t plain_text_length(const char *s, size_t n_bytes)
 {
     uint32_t c;
-    size_t length = plain_text_utf8(s, n_bytes, &c);
+    size_t length = utf8_decode((const uint8_t *)s, n_bytes, &c);
     return length && is_plain(c) ? length : 0;
 }
 

@@ -8,12 +8,9 @@
 #define TOKMAP_PLAIN_TEXT_H
 
 #include <stddef.h>
-#include <stdint.h>
 
-/* Of the UTF-8 character at the beginning of n_bytes > 0: its length, 0 when it is malformed, and
- * its code point. */
-size_t plain_text_utf8(const char *s, size_t n_bytes, uint32_t *code_point);
-/* Its length; 0 when it is malformed or not plain. */
+/* The length of the UTF-8 character at the beginning of n_bytes > 0; 0 when it is malformed or not
+ * plain. */
 size_t plain_text_length(const char *s, size_t n_bytes);
 /* How many bytes at the end, 0 to 3, begin a character that more bytes would complete. */
 size_t plain_text_unfinished(const char *s, size_t n_bytes);

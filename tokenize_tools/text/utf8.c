@@ -56,30 +56,6 @@ size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
     return length;
 }
 
-size_t utf8_encode(uint32_t code_point, uint8_t out[4])
-{
-    if (code_point < 0x80) {
-        out[0] = (uint8_t)code_point;
-        return 1;
-    }
-    if (code_point < 0x800) {
-        out[0] = (uint8_t)(0xC0 | code_point >> 6);
-        out[1] = (uint8_t)(0x80 | (code_point & 0x3F));
-        return 2;
-    }
-    if (code_point < 0x10000) {
-        out[0] = (uint8_t)(0xE0 | code_point >> 12);
-        out[1] = (uint8_t)(0x80 | (code_point >> 6 & 0x3F));
-        out[2] = (uint8_t)(0x80 | (code_point & 0x3F));
-        return 3;
-    }
-    out[0] = (uint8_t)(0xF0 | code_point >> 18);
-    out[1] = (uint8_t)(0x80 | (code_point >> 12 & 0x3F));
-    out[2] = (uint8_t)(0x80 | (code_point >> 6 & 0x3F));
-    out[3] = (uint8_t)(0x80 | (code_point & 0x3F));
-    return 4;
-}
-
 size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes)
 {
     const size_t length = length_from(text[0]);

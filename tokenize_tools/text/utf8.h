@@ -12,7 +12,29 @@
  * the bytes are not UTF-8 (overlong, surrogates and above 10FFFF are not) or end too early. */
 size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 /* Writes 1 to 4 bytes; code_point must be a Unicode scalar value. */
-size_t utf8_encode(uint32_t code_point, uint8_t out[4]);
+static inline size_t utf8_encode(uint32_t code_point, uint8_t out[4])
+{
+    if (code_point < 0x80) {
+        out[0] = (uint8_t)code_point;
+        return 1;
+    }
+    if (code_point < 0x800) {
+        out[0] = (uint8_t)(0xC0 | code_point >> 6);
+        out[1] = (uint8_t)(0x80 | (code_point & 0x3F));
+        return 2;
+    }
+    if (code_point < 0x10000) {
+        out[0] = (uint8_t)(0xE0 | code_point >> 12);
+        out[1] = (uint8_t)(0x80 | (code_point >> 6 & 0x3F));
+        out[2] = (uint8_t)(0x80 | (code_point & 0x3F));
+        return 3;
+    }
+    out[0] = (uint8_t)(0xF0 | code_point >> 18);
+    out[1] = (uint8_t)(0x80 | (code_point >> 12 & 0x3F));
+    out[2] = (uint8_t)(0x80 | (code_point >> 6 & 0x3F));
+    out[3] = (uint8_t)(0x80 | (code_point & 0x3F));
+    return 4;
+}
 /* The length of the longest prefix that is UTF-8: n_bytes when all is. */
 size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes);
 size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);

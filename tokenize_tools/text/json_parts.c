@@ -1,0 +1,41 @@
+#include "text/json_parts.h"
+
+const uint8_t json_simple_escapes[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t',
+};
+
+const uint8_t json_hex_digits[256] = {
+    ['0'] = 1,  ['1'] = 2,  ['2'] = 3,  ['3'] = 4,  ['4'] = 5,  ['5'] = 6,  ['6'] = 7,  ['7'] = 8,
+    ['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12, ['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16,
+    ['A'] = 11, ['B'] = 12, ['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
+/* The columns of json_number_next. */
+enum {
+    OTHER, /* in no number */
+    DIGIT, /* 1 to 9 */
+    ZERO,
+    POINT,
+    E,
+    PLUS,
+    MINUS
+};
+
+const uint8_t json_number_bytes[256] = {
+    ['0'] = ZERO,  ['1'] = DIGIT, ['2'] = DIGIT, ['3'] = DIGIT, ['4'] = DIGIT,
+    ['5'] = DIGIT, ['6'] = DIGIT, ['7'] = DIGIT, ['8'] = DIGIT, ['9'] = DIGIT,
+    ['.'] = POINT, ['e'] = E,     ['E'] = E,     ['+'] = PLUS,  ['-'] = MINUS,
+};
+
+const uint8_t json_number_next[][7] = {
+    [NUMBER_BEGINS] = {0, AFTER_DIGITS, AFTER_ZERO, 0, 0, 0, AFTER_MINUS},
+    [AFTER_MINUS] = {0, AFTER_DIGITS, AFTER_ZERO, 0, 0, 0, 0},
+    [AFTER_ZERO] = {0, 0, 0, AFTER_POINT, AFTER_E, 0, 0},
+    [AFTER_DIGITS] = {0, AFTER_DIGITS, AFTER_DIGITS, AFTER_POINT, AFTER_E, 0, 0},
+    [AFTER_POINT] = {0, AFTER_DECIMALS, AFTER_DECIMALS, 0, 0, 0, 0},
+    [AFTER_DECIMALS] = {0, AFTER_DECIMALS, AFTER_DECIMALS, 0, AFTER_E, 0, 0},
+    [AFTER_E] = {0, AFTER_E_DIGITS, AFTER_E_DIGITS, 0, 0, AFTER_E_SIGN, AFTER_E_SIGN},
+    [AFTER_E_SIGN] = {0, AFTER_E_DIGITS, AFTER_E_DIGITS, 0, 0, 0, 0},
+    [AFTER_E_DIGITS] = {0, AFTER_E_DIGITS, AFTER_E_DIGITS, 0, 0, 0, 0},
+};

@@ -1,0 +1,62 @@
+/* json_parts.h - the parts of JSON that the reader (json_reader.c) and the scanner of lines
+ * (corpus/json_line.c) share: white space, escapes, and numbers, a byte at a time. Pure. */
+#ifndef TOKMAP_JSON_PARTS_H
+#define TOKMAP_JSON_PARTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define JSON_MAX_DEPTH 128
+
+static inline bool json_is_space(int c)
+{
+    return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
+/* ---- Escapes ---- */
+
+/* What the escape \c stands for; 0 for \u and for what is no escape. */
+extern const uint8_t json_simple_escapes[256];
+/* The value of a hexadecimal digit + 1; 0 for other bytes. */
+extern const uint8_t json_hex_digits[256];
+
+/* The character of the surrogate pair that \uXXXX\uXXXX spells. */
+static inline uint32_t json_join_surrogates(uint32_t high, uint32_t low)
+{
+    return 0x10000 + ((high - 0xd800) << 10) + (low - 0xdc00);
+}
+
+/* ---- Numbers ---- */
+
+typedef enum json_number { /* what the number at hand ends with */
+    NUMBER_BEGINS,
+    AFTER_MINUS,
+    AFTER_ZERO,
+    AFTER_DIGITS,
+    AFTER_POINT,
+    AFTER_DECIMALS,
+    AFTER_E,
+    AFTER_E_SIGN,
+    AFTER_E_DIGITS
+} json_number;
+
+/* The column of each byte in json_number_next, which says what a state becomes by that byte; 0: the
+ * number does not go on with it. */
+extern const uint8_t json_number_bytes[256];
+extern const uint8_t json_number_next[][7];
+
+/* Whether the number goes on with c. */
+static inline bool json_number_step(json_number *n, uint8_t c)
+{
+    const uint8_t to = json_number_next[*n][json_number_bytes[c]];
+    if (to != NUMBER_BEGINS)
+        *n = (json_number)to;
+    return to != NUMBER_BEGINS;
+}
+
+static inline bool json_number_may_end(json_number n)
+{
+    return n == AFTER_ZERO || n == AFTER_DIGITS || n == AFTER_DECIMALS || n == AFTER_E_DIGITS;
+}
+
+#endif /* TOKMAP_JSON_PARTS_H */
