@@ -1,6 +1,7 @@
 #include "pack/work.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@
 
 /* ---- Interruption ---- */
 
-static volatile sig_atomic_t interrupted;
+/* Atomic: the signal may come in another thread than the one that looks. */
+static atomic_int interrupted;
 
 static void on_signal(int number)
 {
