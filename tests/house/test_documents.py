@@ -37,9 +37,9 @@ CELLS = {
     (4, 3): ("startup", "megatron-w0", MOST),
 }
 SENTENCES = {
-    r"makes ([\d,.]+ M) tokens/s on hot data": ("hot", "numpy-i64-tuned", HOT),
-    r"map kept open it makes ([\d,.]+ M)": ("hot", "nanogpt-kept-open", HOT),
-    r"and ([\d,.]+ M) on cold data": ("cold", "numpy-u16-willneed", COLD),
+    r"reads ([\d,.]+ M) tokens/s of hot data": ("hot", "numpy-i64-tuned", HOT),
+    r"map kept open it reaches ([\d,.]+ M)": ("hot", "nanogpt-kept-open", HOT),
+    r"and ([\d,.]+ M) of cold data": ("cold", "numpy-u16-willneed", COLD),
 }
 
 

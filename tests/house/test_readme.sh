@@ -22,7 +22,7 @@ awk '/output of make demo/ { seen = 1; next }
 mkdir "$folder/build"
 ln -s "$TOKMAP_BUILD/tokmap" "$folder/build/tokmap"
 TOKMAP=$folder/build/tokmap sh docs/demo.sh 2>&1 |
-    sed -e 's|^Everything is in .*|Everything is in build/demo|' -e "s|^The program is .*;|The program is build/tokmap;|" -e 1d >"$folder/printed"
+    sed -e 's|^Everything is in .*|Everything is in build/demo|' -e "s|^The program is [^ ]*tokmap\.|The program is build/tokmap.|" -e 1d >"$folder/printed"
 if diff "$folder/shown" "$folder/printed" >"$folder/diff"; then
     say 0 the_readme_shows_what_the_demo_prints
 else
