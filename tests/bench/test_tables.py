@@ -22,7 +22,7 @@ def tables_are_those_of_their_files():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def a_figure_that_was_changed_is_found_and_mended():
+def a_figure_that_was_changed_is_found_and_repaired():
     text = DOCUMENT.read_text()
     begin = text.index("<!-- tokbench: ")
     at = next(i for i in range(text.index("| ---: |", begin) + 8, len(text)) if text[i] in "23456")
@@ -35,4 +35,4 @@ def a_figure_that_was_changed_is_found_and_mended():
 
 
 sys.exit(run_tests([("tables_" + test.__name__, test) for test in (
-    tables_are_those_of_their_files, a_figure_that_was_changed_is_found_and_mended)]))
+    tables_are_those_of_their_files, a_figure_that_was_changed_is_found_and_repaired)]))

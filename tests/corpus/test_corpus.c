@@ -51,9 +51,9 @@ typedef struct got {
     corpus_error err;
     uint8_t *collected;
     size_t n_collected;
-    char told[32][640];
-    size_t n_told;
-    corpus_counts *ended; /* what was told of the ends of the batch at hand */
+    char reported[32][640];
+    size_t n_reported;
+    corpus_counts *ended; /* the counts at the ends of the batch at hand */
     size_t n_ended, ended_capacity;
 } got;
 
@@ -86,12 +86,12 @@ static void collect(void *context, const uint8_t *data, size_t n_bytes, bool las
         g->collected[g->n_collected++] = '\n';
 }
 
-static void told(void *context, const char *text)
+static void report(void *context, const char *text)
 {
     got *g = context;
-    if (g->n_told < 32)
-        snprintf(g->told[g->n_told], sizeof g->told[0], "%s", text);
-    g->n_told++;
+    if (g->n_reported < 32)
+        snprintf(g->reported[g->n_reported], sizeof g->reported[0], "%s", text);
+    g->n_reported++;
 }
 
 static void ended(void *context, const corpus_counts *counts)
@@ -277,7 +277,7 @@ static void check_counts(const corpus_counts *c, const model *m, size_t n_plain,
         e.documents++;
         e.empty_documents += d->n_bytes == 0;
         e.text_bytes += d->n_bytes;
-        e.mended_documents += d->replacements > 0;
+        e.repaired_documents += d->replacements > 0;
         e.replacements += d->replacements;
     }
     CHECK_EQ(c->documents, e.documents);
@@ -287,7 +287,7 @@ static void check_counts(const corpus_counts *c, const model *m, size_t n_plain,
     CHECK_EQ(c->plain_bytes, e.plain_bytes);
     CHECK_EQ(c->bad_documents, e.bad_documents);
     CHECK_EQ(c->bad_bytes, e.bad_bytes);
-    CHECK_EQ(c->mended_documents, e.mended_documents);
+    CHECK_EQ(c->repaired_documents, e.repaired_documents);
     CHECK_EQ(c->replacements, e.replacements);
 }
 
@@ -315,10 +315,10 @@ static void check_told(const got *g, const model *m, const char *name)
         if (!m->documents[i].bad)
             continue;
         snprintf(begin, sizeof begin, "%s:%" PRIu64 ": byte ", name, m->documents[i].line + 1);
-        CHECK(n < g->n_told && strncmp(g->told[n], begin, strlen(begin)) == 0);
+        CHECK(n < g->n_reported && strncmp(g->reported[n], begin, strlen(begin)) == 0);
         n++;
     }
-    CHECK_EQ(g->n_told, n);
+    CHECK_EQ(g->n_reported, n);
 }
 
 /* From each place: what is left, and the same counts at the end. */
@@ -514,7 +514,7 @@ static corpus_options random_options(void)
         .read_ahead = random_below(8) == 0,
         .safe_cut = random_below(2) ? cut_before_space : NULL,
         .collect = collect,
-        .told = told,
+        .report = report,
         .ended = random_below(2) ? ended : NULL,
     };
     o.separator_bytes = o.separator ? strlen(o.separator) : 0;
@@ -668,7 +668,7 @@ TEST(pipes_give_the_same_or_say_that_they_cannot_be_read_twice)
 
 static corpus_options plain_options(void)
 {
-    return (corpus_options){.told = told, .collect = collect};
+    return (corpus_options){.report = report, .collect = collect};
 }
 
 static void check_document_text(const got *g, size_t i, const char *text)
@@ -828,9 +828,9 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
     o.on_error = ON_ERROR_SKIP;
     got g = read_corpus(names, 2, o, NULL);
     CHECK_INT(g.result, 0);
-    CHECK_EQ(g.n_told, 20);
-    CHECK(strstr(g.told[9], ":10: byte 98: not JSON: a value is needed here") != NULL);
-    CHECK(strstr(g.told[10], ":1: byte 8: ") != NULL);
+    CHECK_EQ(g.n_reported, 20);
+    CHECK(strstr(g.reported[9], ":10: byte 98: not JSON: a value is needed here") != NULL);
+    CHECK(strstr(g.reported[10], ":1: byte 8: ") != NULL);
     CHECK_EQ(g.places[g.n_places - 1].counts.bad_documents, 30);
     CHECK_EQ(g.places[g.n_places - 1].counts.bad_bytes, 30 * 9);
     got_free(&g);

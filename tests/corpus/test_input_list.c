@@ -8,7 +8,7 @@
 
 static char said[1024];
 
-static void told(void *context, const char *text)
+static void report(void *context, const char *text)
 {
     (void)context;
     snprintf(said + strlen(said), sizeof said - strlen(said), "%s|", text);
@@ -30,7 +30,7 @@ static void make_folder(const char *name)
 static const char *expand(const char *const *args, size_t n_args)
 {
     static char names[2048];
-    input_list list = {.told = told};
+    input_list list = {.report = report};
     corpus_error err;
     size_t n_dir = strlen(check_dir());
     names[0] = said[0] = 0;

@@ -263,6 +263,6 @@ if __name__ == "__main__":
         ("known_lines_are_taken_and_refused_as_by_python", test_known_lines),
         ("random_lines_are_taken_and_refused_as_by_python", test_random_lines),
         ("gzip_written_by_python_is_read", test_gzip_of_python),
-        ("text_that_is_not_utf8_is_mended_as_by_python", test_utf8_of_python),
+        ("text_that_is_not_utf8_is_repaired_as_by_python", test_utf8_of_python),
         ("shared_texts_have_the_documents_that_python_reads", test_shared_texts),
     ]))

@@ -37,7 +37,7 @@ static void collect(void *context, const uint8_t *data, size_t n_bytes, bool las
         (void)*(volatile const uint8_t *)(data + n_bytes - 1);
 }
 
-static void told(void *context, const char *text)
+static void report(void *context, const char *text)
 {
     (void)context;
     require(strlen(text) > 0 && strlen(text) < 640);
@@ -61,7 +61,7 @@ static corpus_options choose_options(const uint8_t *d)
         .read_bytes = d[4] ? d[4] : 4096,
         .safe_cut = d[1] & 4 ? cut_before_space : NULL,
         .collect = collect,
-        .told = told,
+        .report = report,
     };
     o.separator_bytes = o.separator ? strlen(o.separator) : 0;
     if (o.max_piece_bytes < o.batch_bytes)

@@ -66,7 +66,7 @@ static void cut_index(size_t n_left)
     CHECK(truncate(index_path, (off_t)n_left) == 0);
 }
 
-static void mend_index(void)
+static void repair_index(void)
 {
     FILE *f = fopen(index_path, "r+b");
     CHECK(f && fwrite(index_bytes, 1, n_index_bytes, f) == n_index_bytes && fclose(f) == 0);
@@ -196,7 +196,7 @@ static void cut_under_loader(const way *w, size_t n_left)
     const uint64_t position = tokmap_loader_position(l);
     check_error(tokmap_loader_next(l, &b, &err), &err, n_left);
     CHECK_EQ(tokmap_loader_position(l), position);
-    mend_index();
+    repair_index();
     check_rows(l, w, 300);
     tokmap_loader_close(l);
 }
@@ -236,7 +236,7 @@ TEST(a_loader_in_the_map_raises_the_signal_that_the_manual_names)
             _exit(0);
         }
         CHECK(child > 0 && waitpid(child, &result, 0) == child);
-        mend_index();
+        repair_index();
         CHECK_INT(WIFEXITED(result) ? WEXITSTATUS(result) : -1, 77);
     }
     close_dataset();
@@ -285,7 +285,7 @@ static void cut_under_stage(const way *w, size_t n_left, int32_t no_thread)
     const uint64_t position = tokmap_stage_position(s);
     check_error(next_batch(s, &b, &err), &err, n_left);
     CHECK_EQ(tokmap_stage_position(s), position);
-    mend_index();
+    repair_index();
     for (int i = 0; i < 50; i++)
         CHECK_INT(next_batch(s, &b, &err), TOKMAP_OK);
     tokmap_stage_close(s);

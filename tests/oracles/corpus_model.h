@@ -57,27 +57,27 @@ static inline size_t model_character(const uint8_t *text, size_t n, size_t *n_ba
     return 0;
 }
 
-static inline void model_mend(model_document *d, const corpus_options *o)
+static inline void model_repair(model_document *d, const corpus_options *o)
 {
     static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
-    uint8_t *mended = malloc(d->n_bytes * 3 + 1);
+    uint8_t *repaired = malloc(d->n_bytes * 3 + 1);
     size_t n = 0, n_bad;
     for (size_t i = 0; i < d->n_bytes;) {
         size_t n_good = model_character(d->text + i, d->n_bytes - i, &n_bad);
         if (n_good || o->utf8 == UTF8_RAW) {
             n_good = n_good ? n_good : n_bad;
-            memcpy(mended + n, d->text + i, n_good);
+            memcpy(repaired + n, d->text + i, n_good);
             n += n_good;
             i += n_good;
             continue;
         }
-        memcpy(mended + n, replacement, 3);
+        memcpy(repaired + n, replacement, 3);
         n += 3;
         i += n_bad;
         d->replacements++;
     }
     free(d->text);
-    d->text = mended;
+    d->text = repaired;
     d->n_bytes = n;
     d->bad = d->bad || (o->utf8 == UTF8_ERROR && d->replacements > 0);
 }
@@ -150,7 +150,7 @@ static inline void model_take(model *m, const corpus_options *o, const uint8_t *
         d.text = malloc(d.n_bytes + 1);
         memcpy(d.text, plain + d.begin, d.n_bytes);
     }
-    model_mend(&d, o);
+    model_repair(&d, o);
     d.bad = d.bad || (o->max_document_bytes && d.n_bytes > o->max_document_bytes);
     d.bad = d.bad || !model_can_be_cut(&d, o);
     if (m->n_documents == m->capacity) {

@@ -10,7 +10,7 @@
 
 static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
 
-static bool reserve(uint8_t **bytes, size_t *capacity, size_t n_bytes)
+static bool reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n_bytes)
 {
     if (*bytes && n_bytes + PADDING <= *capacity)
         return true;
@@ -30,7 +30,7 @@ bool assembler_next_batch(assembler *a, corpus_batch *batch)
         batch->text = NULL;
         batch->capacity = 0;
     }
-    if (!reserve(&batch->text, &batch->capacity, limit))
+    if (!reserve_bytes(&batch->text, &batch->capacity, limit))
         return false;
     if (a->n_carry)
         memcpy(batch->text, a->carry, a->n_carry);
@@ -76,8 +76,8 @@ typedef enum stop {
     STOP_BAD
 } stop;
 
-static void put(assembler *a, reader_text *text, const uint8_t *bytes, size_t n_bytes,
-                size_t n_read)
+static void append_text(assembler *a, reader_text *text, const uint8_t *bytes, size_t n_bytes,
+                        size_t n_read)
 {
     memcpy(a->batch->text + a->batch->n_bytes, bytes, n_bytes);
     a->batch->n_bytes += n_bytes;
@@ -91,7 +91,7 @@ static void put_valid(assembler *a, reader_text *text)
     size_t n_bytes = a->limit - a->batch->n_bytes;
     n_bytes = n_bytes < text->n_bytes ? n_bytes : text->n_bytes;
     n_bytes = utf8_valid_prefix(text->bytes, n_bytes);
-    put(a, text, text->bytes, n_bytes, n_bytes);
+    append_text(a, text, text->bytes, n_bytes, n_bytes);
 }
 
 /* What is no character, at the beginning of the text. */
@@ -112,13 +112,13 @@ static stop put_bad(assembler *a, reader_text *text)
     bool raw = options->utf8 == UTF8_RAW;
     if (room < (raw ? n_bad : sizeof replacement))
         return STOP_ROOM;
-    put(a, text, raw ? text->bytes : replacement, raw ? n_bad : sizeof replacement, n_bad);
+    append_text(a, text, raw ? text->bytes : replacement, raw ? n_bad : sizeof replacement, n_bad);
     a->replacements += !raw;
     return STOP_END;
 }
 
 /* One stretch of valid characters and what stops it. */
-static stop mend_some(assembler *a, reader_text *text)
+static stop repair_some(assembler *a, reader_text *text)
 {
     put_valid(a, text);
     if (text->n_bytes == 0)
@@ -129,20 +129,20 @@ static stop mend_some(assembler *a, reader_text *text)
     return put_bad(a, text);
 }
 
-static stop mend(assembler *a, reader_text *text)
+static stop repair_text(assembler *a, reader_text *text)
 {
     size_t n_left;
     stop stopped;
     do {
         n_left = text->n_bytes;
-        stopped = mend_some(a, text);
+        stopped = repair_some(a, text);
     } while (stopped == STOP_END && text->n_bytes > 0 && text->n_bytes < n_left);
     return stopped;
 }
 
 /* ---- Cutting ---- */
 
-static void discard(assembler *a)
+static void discard_seen_text(assembler *a)
 {
     size_t n_bytes = a->batch->n_bytes - a->begin;
     uint8_t *text = a->batch->text + a->begin;
@@ -155,10 +155,10 @@ static void discard(assembler *a)
     a->n_discard -= n_bytes;
 }
 
-static bool cut(assembler *a, size_t at)
+static bool cut_batch(assembler *a, size_t at)
 {
     size_t n_bytes = a->batch->n_bytes - at;
-    if (!reserve(&a->carry, &a->carry_capacity, n_bytes))
+    if (!reserve_bytes(&a->carry, &a->carry_capacity, n_bytes))
         return false;
     memcpy(a->carry, a->batch->text + at, n_bytes);
     a->n_carry = n_bytes;
@@ -172,14 +172,14 @@ static add_result make_room(assembler *a)
     const corpus_options *options = a->options;
     corpus_batch *batch = a->batch;
     if (a->begin > 0)
-        return cut(a, a->begin) ? ADD_FULL : ADD_NO_MEMORY;
+        return cut_batch(a, a->begin) ? ADD_FULL : ADD_NO_MEMORY;
     size_t at = batch->n_bytes;
     if (options->safe_cut)
         at = options->safe_cut(options->context, batch->text, batch->n_bytes);
     if (at > 0 && !a->may_cut)
         return ADD_FIRST_CUT;
     if (at > 0) {
-        if (!cut(a, at))
+        if (!cut_batch(a, at))
             return ADD_NO_MEMORY;
         a->n_before += at;
         return ADD_FULL;
@@ -192,7 +192,7 @@ static add_result make_room(assembler *a)
         return ADD_BAD;
     }
     a->limit = a->limit < max / 2 ? a->limit * 2 : max;
-    return reserve(&batch->text, &batch->capacity, a->limit) ? ADD_DONE : ADD_NO_MEMORY;
+    return reserve_bytes(&batch->text, &batch->capacity, a->limit) ? ADD_DONE : ADD_NO_MEMORY;
 }
 
 static bool check_document(assembler *a, const reader_text *text)
@@ -214,9 +214,9 @@ static bool check_document(assembler *a, const reader_text *text)
 add_result assembler_add(assembler *a, reader_text *text)
 {
     for (;;) {
-        stop stopped = mend(a, text);
+        stop stopped = repair_text(a, text);
         bool discarding = a->n_discard > 0;
-        discard(a);
+        discard_seen_text(a);
         if (stopped == STOP_BAD || !check_document(a, text))
             return ADD_BAD;
         if (stopped == STOP_END) {

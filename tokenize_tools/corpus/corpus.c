@@ -14,7 +14,7 @@
 #include "text/utf8.h"
 
 #define PADDING 64
-#define MAX_TOLD 10 /* bad documents of an input */
+#define MAX_REPORTED 10 /* bad documents of an input */
 /* How much is passed over in one call on the way to the place where reading goes on. */
 #define SEEK_BYTES ((uint64_t)64 * 1024 * 1024)
 
@@ -34,7 +34,7 @@ struct corpus {
     second_look *look; /* NULL: was not needed */
     bool seeking;      /* to `from` */
     corpus_place from;
-    unsigned n_told;
+    unsigned n_reported;
 
     assembler assembler;
     reader_text text; /* at hand, while `has_text` */
@@ -223,7 +223,7 @@ static step add_end(corpus *c, corpus_end end)
 
 /* ---- Bad documents ---- */
 
-static step lost(corpus *c, const char *reason, uint64_t offset)
+static step fail_half_packed(corpus *c, const char *reason, uint64_t offset)
 {
     return fail(c, 0,
                 "%.200s:%llu: byte %llu: %s; a part of this document was handed out before, as it "
@@ -241,7 +241,7 @@ static input_source source_now(const corpus *c)
                           .version = versions ? &versions[c->input] : NULL};
 }
 
-static second_look *look(corpus *c)
+static second_look *open_second_look(corpus *c)
 {
     const input_source source = source_now(c);
     if (!c->look)
@@ -252,7 +252,7 @@ static second_look *look(corpus *c)
     return c->look;
 }
 
-static bool collect(corpus *c, const reader_raw *raw)
+static bool collect_document(corpus *c, const reader_raw *raw)
 {
     if (raw->bytes) {
         c->options.collect(c->options.context, raw->bytes, (size_t)(raw->end - raw->begin), true);
@@ -266,17 +266,17 @@ static bool collect(corpus *c, const reader_raw *raw)
              (unsigned long long)raw->begin, c->options.max_piece_bytes);
         return false;
     }
-    return look(c) && second_look_collect(c->look, raw->begin, raw->end, &c->error);
+    return open_second_look(c) && second_look_collect(c->look, raw->begin, raw->end, &c->error);
 }
 
-static void tell(corpus *c, const char *reason, uint64_t offset)
+static void report_bad_document(corpus *c, const char *reason, uint64_t offset)
 {
     char text[640];
-    if (!c->options.told || c->n_told++ >= MAX_TOLD)
+    if (!c->options.report || c->n_reported++ >= MAX_REPORTED)
         return;
     snprintf(text, sizeof text, "%.200s:%llu: byte %llu: %s", c->names[c->input],
              (unsigned long long)c->place.line + 1, (unsigned long long)offset, reason);
-    c->options.told(c->options.context, text);
+    c->options.report(c->options.context, text);
 }
 
 static step bad_document(corpus *c, const char *reason, uint64_t offset)
@@ -290,13 +290,13 @@ static step bad_document(corpus *c, const char *reason, uint64_t offset)
                     c->names[c->input], (unsigned long long)c->place.line + 1,
                     (unsigned long long)offset, copy);
     if (c->assembler.n_before + c->assembler.n_discard > 0)
-        return lost(c, copy, offset);
+        return fail_half_packed(c, copy, offset);
     assembler_drop(&c->assembler);
     if (!reader_skip(c->reader, &raw, &c->error))
         return STEP_FAILED;
-    if (c->options.on_error == ON_ERROR_COLLECT && !collect(c, &raw))
+    if (c->options.on_error == ON_ERROR_COLLECT && !collect_document(c, &raw))
         return STEP_FAILED;
-    tell(c, copy, offset);
+    report_bad_document(c, copy, offset);
     c->counts.bad_documents++;
     c->counts.bad_bytes += raw.end - raw.begin;
     c->open = c->has_text = false;
@@ -344,7 +344,7 @@ static step check_whole(corpus *c)
     whole.n_bytes = c->whole_bytes;
     if (whole_is_good(c, &whole))
         return STEP_ON;
-    if (!look(c) || !second_look_check_whole(c->look, &whole, &report, &c->error))
+    if (!open_second_look(c) || !second_look_check_whole(c->look, &whole, &report, &c->error))
         return STEP_FAILED;
     return report.good ? STEP_ON : bad_document(c, report.reason, report.bad_offset);
 }
@@ -358,7 +358,7 @@ static step check_document(corpus *c)
         return check_whole(c);
     if (!second_look_possible(c->names[c->input]))
         return STEP_ON;
-    if (!look(c) || !second_look_check(c->look, c->place, &report, &c->error))
+    if (!open_second_look(c) || !second_look_check(c->look, c->place, &report, &c->error))
         return STEP_FAILED;
     if (!report.good)
         return bad_document(c, report.reason, report.bad_offset);
@@ -386,7 +386,7 @@ static step end_document(corpus *c)
     c->counts.documents++;
     c->counts.empty_documents += n_bytes == 0;
     c->counts.text_bytes += n_bytes;
-    c->counts.mended_documents += a->replacements > 0;
+    c->counts.repaired_documents += a->replacements > 0;
     c->counts.replacements += a->replacements;
     a->begin = a->batch->n_bytes;
     c->open = c->resumes = false;
@@ -402,7 +402,7 @@ static step bad_text(corpus *c)
         return STEP_ON;
     /* Its key may stand there once more, with another text. */
     if (is_json(c) && !c->text.last && !second_look_possible(c->names[c->input]))
-        return lost(c, a->reason, c->place.offset);
+        return fail_half_packed(c, a->reason, c->place.offset);
     return bad_document(c, a->reason, c->place.offset + (is_json(c) ? 0 : a->bad_at));
 }
 
@@ -462,7 +462,7 @@ static step end_input(corpus *c)
     c->reader = NULL;
     c->look = NULL;
     c->input++;
-    c->n_told = 0;
+    c->n_reported = 0;
     return add_end(c, end);
 }
 
@@ -475,7 +475,7 @@ static step open_input(corpus *c)
     return c->reader ? STEP_ON : input_failed(c);
 }
 
-static step seek(corpus *c)
+static step seek_place(corpus *c)
 {
     reader_place to = {c->from.plain_offset, c->from.line};
     int there = reader_seek(c->reader, to, SEEK_BYTES, &c->error);
@@ -497,7 +497,7 @@ static step next_text(corpus *c)
     if (result == READER_BAD)
         return bad_document(c, c->text.reason, c->text.bad_offset);
     if (c->text.drop && c->assembler.n_before > 0)
-        return lost(c, "its key comes once more", c->place.offset);
+        return fail_half_packed(c, "its key comes once more", c->place.offset);
     if (c->text.drop) {
         assembler_drop(&c->assembler);
         c->spoiled = false;
@@ -506,14 +506,14 @@ static step next_text(corpus *c)
     return c->text.first && c->resumes && is_json(c) ? check_document(c) : STEP_ON;
 }
 
-static step next(corpus *c)
+static step take_step(corpus *c)
 {
     if (c->input == c->n_names)
         return STEP_END;
     if (!c->reader)
         return open_input(c);
     if (c->seeking)
-        return seek(c);
+        return seek_place(c);
     return c->has_text ? add_text(c) : next_text(c);
 }
 
@@ -526,7 +526,7 @@ int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err)
     if (!c->failed)
         batch->continues = c->open ? a->n_before + a->n_discard > 0 : c->resumes;
     while (!c->failed && s == STEP_ON)
-        s = next(c);
+        s = take_step(c);
     if (s == STEP_FAILED) {
         c->failed = true;
         batch->n_bytes = a->begin;

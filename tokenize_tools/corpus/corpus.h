@@ -49,12 +49,12 @@ typedef enum corpus_on_error { /* a bad document: malformed JSON, no field, not 
 
 typedef struct corpus_counts { /* of documents that are complete, or left out */
     uint64_t documents, empty_documents;
-    uint64_t text_bytes;                     /* of documents, after decoding and mending */
-    uint64_t stored_bytes;                   /* of the inputs that have ended, as stored */
-    uint64_t plain_bytes;                    /* decompressed, before the place they belong to */
-    uint64_t bad_documents;                  /* skipped or collected */
-    uint64_t bad_bytes;                      /* of the lines that these stood on */
-    uint64_t mended_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
+    uint64_t text_bytes;                       /* of documents, after decoding and mending */
+    uint64_t stored_bytes;                     /* of the inputs that have ended, as stored */
+    uint64_t plain_bytes;                      /* decompressed, before the place they belong to */
+    uint64_t bad_documents;                    /* skipped or collected */
+    uint64_t bad_bytes;                        /* of the lines that these stood on */
+    uint64_t repaired_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
 } corpus_counts;
 
 typedef struct corpus_options {
@@ -78,7 +78,7 @@ typedef struct corpus_options {
     void (*collect)(void *context, const uint8_t *data, size_t n_bytes, bool last);
     /* Told once for each bad document, the first ten of an input: "FILE:LINE: byte N: reason";
      * lines from 1, bytes from 0 in the decompressed input. */
-    void (*told)(void *context, const char *text);
+    void (*report)(void *context, const char *text);
     /* After each of a batch's ends, with the counts up to it. NULL: nobody asks. */
     void (*ended)(void *context, const corpus_counts *counts);
     void *context;

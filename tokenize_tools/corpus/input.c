@@ -161,7 +161,7 @@ static ssize_t read_some(const input *in, void *to, size_t n_bytes)
 }
 
 /* Fills the buffer behind what is left in it, up to `wanted` bytes or the end. */
-static bool fill(input *in, size_t wanted, input_error *err)
+static bool fill_buffer(input *in, size_t wanted, input_error *err)
 {
     memmove(in->stored, in->buffers.in, in->buffers.in_bytes);
     in->buffers.in = in->stored;
@@ -193,7 +193,7 @@ static const input_codec *find_codec(const input *in)
 
 static bool choose_codec(input *in, input_error *err)
 {
-    if (!fill(in, INPUT_CODEC_MAGIC_BYTES, err))
+    if (!fill_buffer(in, INPUT_CODEC_MAGIC_BYTES, err))
         return false;
     const input_codec *codec = find_codec(in);
     if (!codec)
@@ -257,7 +257,7 @@ input *input_open(const char *path, input_error *err)
 }
 
 /* One step of the decompressor. */
-static bool decode(input *in, input_error *err)
+static bool decode_step(input *in, input_error *err)
 {
     input_codec_buffers before = in->buffers;
     char why[128];
@@ -305,13 +305,13 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err)
     for (;;) {
         /* A magic number must not be torn apart by the edge of the buffer. */
         size_t wanted = in->between_frames ? INPUT_CODEC_MAGIC_BYTES : 1;
-        if (in->buffers.in_bytes < wanted && !fill(in, wanted, err))
+        if (in->buffers.in_bytes < wanted && !fill_buffer(in, wanted, err))
             return -1;
         if (!in->codec)
             return read_plain(in, buffer, n_bytes);
         if (in->at_end && in->buffers.in_bytes == 0 && in->between_frames)
             return 0;
-        if (!decode(in, err))
+        if (!decode_step(in, err))
             return -1;
         if (in->buffers.out_bytes < n_bytes)
             return (ssize_t)(n_bytes - in->buffers.out_bytes);

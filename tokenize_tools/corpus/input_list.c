@@ -18,7 +18,7 @@ static bool fail(corpus_error *err, const char *name, int sys_errno, const char 
 }
 
 /* What stat() said of a name that should be there. */
-static bool not_there(corpus_error *err, const char *path, int sys_errno)
+static bool fail_missing(corpus_error *err, const char *path, int sys_errno)
 {
     char target[256];
     ssize_t n = sys_errno == ENOENT ? readlink(path, target, sizeof target - 1) : -1;
@@ -56,7 +56,7 @@ static int compare_numbers(const char **a, const char **b)
 }
 
 /* / is the smallest character. */
-static int rank(char c)
+static int character_order(char c)
 {
     return c == '/' ? 1 : c ? (unsigned char)c + 1 : 0;
 }
@@ -69,7 +69,7 @@ int input_list_compare(const char *a, const char *b)
         if (is_digit(*at_a) && is_digit(*at_b))
             order = compare_numbers(&at_a, &at_b);
         else
-            order = rank(*at_a++) - rank(*at_b++);
+            order = character_order(*at_a++) - character_order(*at_b++);
     }
     return order ? order : strcmp(a, b);
 }
@@ -82,7 +82,7 @@ static int compare_names(const void *a, const void *b)
 /* ---- Lists ---- */
 
 /* Takes the name, which was malloced. */
-static bool append(input_list *list, char *name, corpus_error *err)
+static bool append_name(input_list *list, char *name, corpus_error *err)
 {
     if (name && list->n_names == list->capacity) {
         size_t capacity = list->capacity ? list->capacity * 2 : 16;
@@ -100,7 +100,7 @@ static bool append(input_list *list, char *name, corpus_error *err)
     return true;
 }
 
-static void shorten(input_list *list, size_t n_names)
+static void shorten_list(input_list *list, size_t n_names)
 {
     while (list->n_names > n_names)
         free(list->names[--list->n_names]);
@@ -108,7 +108,7 @@ static void shorten(input_list *list, size_t n_names)
 
 void input_list_free(input_list *list)
 {
-    shorten(list, 0);
+    shorten_list(list, 0);
     free(list->names);
     list->names = NULL;
     list->capacity = 0;
@@ -167,7 +167,7 @@ static bool list_folder(walk *w, const char *path, input_list *names)
         }
         if (asprintf(&full, "%s%s%s", path, slash, name) < 0)
             full = NULL;
-        ok = append(names, full, w->err);
+        ok = append_name(names, full, w->err);
         errno = 0;
     }
     int sys_errno = errno;
@@ -179,11 +179,11 @@ static bool walk_entry(walk *w, const char *path)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return not_there(w->err, path, errno);
+        return fail_missing(w->err, path, errno);
     if (S_ISDIR(st.st_mode))
         return walk_folder(w, path, &st);
     if (S_ISREG(st.st_mode))
-        return append(w->list, strdup(path), w->err);
+        return append_name(w->list, strdup(path), w->err);
     w->n_special++;
     return true;
 }
@@ -210,13 +210,13 @@ typedef struct noun {
     const char *one, *many;
 } noun;
 
-static void tell(const input_list *list, const char *path, size_t n, noun what)
+static void report_left_out(const input_list *list, const char *path, size_t n, noun what)
 {
     char text[640];
-    if (n == 0 || !list->told)
+    if (n == 0 || !list->report)
         return;
     snprintf(text, sizeof text, "%.400s: left out %zu %s", path, n, n == 1 ? what.one : what.many);
-    list->told(list->context, text);
+    list->report(list->context, text);
 }
 
 static bool add_folder(input_list *list, const char *path, const struct stat *st, corpus_error *err)
@@ -233,9 +233,9 @@ static bool add_folder(input_list *list, const char *path, const struct stat *st
     tdestroy(w.seen, free);
     if (!ok)
         return false;
-    tell(list, path, w.n_hidden, hidden);
-    tell(list, path, w.n_special, special);
-    tell(list, path, w.n_again, again);
+    report_left_out(list, path, w.n_hidden, hidden);
+    report_left_out(list, path, w.n_special, special);
+    report_left_out(list, path, w.n_again, again);
     if (list->n_names == n_names)
         return fail(err, path, 0, "the folder contains no files");
     return true;
@@ -248,10 +248,10 @@ static bool add_found(input_list *list, const char *path, corpus_error *err)
 {
     struct stat st;
     if (stat(path, &st) != 0)
-        return not_there(err, path, errno);
+        return fail_missing(err, path, errno);
     if (S_ISDIR(st.st_mode))
         return add_folder(list, path, &st, err);
-    return append(list, strdup(path), err);
+    return append_name(list, strdup(path), err);
 }
 
 /* The folder that stopped glob(), which does not name it. */
@@ -328,7 +328,7 @@ static size_t end_line(char *line, size_t n)
 }
 
 /* Puts the place before what is wrong with the line. */
-static void tell_line(corpus_error *err, const char *name, size_t number, const char *line)
+static void prefix_line(corpus_error *err, const char *name, size_t number, const char *line)
 {
     char what[sizeof err->text];
     bool is_list = line[0] == '@' && err->sys_errno == ENOENT;
@@ -356,7 +356,7 @@ static bool add_list(input_list *list, const char *name, corpus_error *err)
         else if (n > 0)
             ok = add_line(list, line, err);
         if (!ok)
-            tell_line(err, name, number, line);
+            prefix_line(err, name, number, line);
     }
     if (ok && !feof(f)) /* without memory getline ends, and ferror does not tell */
         ok = fail(err, name, errno ? errno : EIO, NULL);
@@ -371,12 +371,12 @@ bool input_list_expand(input_list *list, const char *arg, corpus_error *err)
     size_t n_names = list->n_names;
     bool ok;
     if (strcmp(arg, "-") == 0)
-        ok = append(list, strdup(arg), err);
+        ok = append_name(list, strdup(arg), err);
     else if (arg[0] == '@')
         ok = add_list(list, arg + 1, err);
     else
         ok = add_argument(list, arg, err);
     if (!ok)
-        shorten(list, n_names);
+        shorten_list(list, n_names);
     return ok;
 }

@@ -18,7 +18,7 @@
 typedef struct input_list { /* {0} and what tells; freed by input_list_free */
     char **names;
     size_t n_names, capacity;
-    void (*told)(void *context, const char *text); /* a line about what was left out; or NULL */
+    void (*report)(void *context, const char *text); /* a line about what was left out; or NULL */
     void *context;
 } input_list;
 

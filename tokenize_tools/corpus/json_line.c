@@ -156,7 +156,7 @@ static void compare_key(json_line_scanner *s, const uint8_t *bytes, size_t n_byt
         s->key_bytes += n_bytes;
 }
 
-static void emit(json_line_scanner *s, uint32_t code_point)
+static void emit_code_point(json_line_scanner *s, uint32_t code_point)
 {
     uint8_t bytes[4];
     size_t n_bytes = utf8_encode(code_point, bytes);
@@ -170,7 +170,7 @@ static void emit(json_line_scanner *s, uint32_t code_point)
 
 static void emit_lone_surrogate(json_line_scanner *s)
 {
-    emit(s, 0xfffd);
+    emit_code_point(s, 0xfffd);
     s->key_same = false; /* no key of a path holds one, not even a key with U+FFFD in it */
     s->lone_surrogates += s->use == USE_TEXT;
 }
@@ -187,7 +187,7 @@ static void emit_unit(json_line_scanner *s, uint32_t unit)
 {
     bool is_low = unit >= 0xdc00 && unit <= 0xdfff;
     if (s->high && is_low) {
-        emit(s, json_join_surrogates(s->high, unit));
+        emit_code_point(s, json_join_surrogates(s->high, unit));
         s->high = 0;
         return;
     }
@@ -197,7 +197,7 @@ static void emit_unit(json_line_scanner *s, uint32_t unit)
     else if (is_low)
         emit_lone_surrogate(s);
     else
-        emit(s, unit);
+        emit_code_point(s, unit);
 }
 
 static void begin_string(json_line_scanner *s)
@@ -308,7 +308,7 @@ static void scan_escape(json_line_scanner *s)
     s->state = c == 'u' ? IN_HEX : IN_STRING;
     if (stands_for) {
         end_pair(s);
-        emit(s, stands_for);
+        emit_code_point(s, stands_for);
     }
 }
 
@@ -472,7 +472,7 @@ static void scan_structure(json_line_scanner *s)
         begin_value(s, c);
 }
 
-static void scan(json_line_scanner *s)
+static void scan_bytes(json_line_scanner *s)
 {
     while (s->at < s->end && !s->reason && !s->begins) {
         switch (s->state) {
@@ -532,7 +532,7 @@ json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n
     s->end = data + n_bytes;
     s->out_begin = s->out = out;
     s->begins = false;
-    scan(s);
+    scan_bytes(s);
     json_line_fed fed = {.n_bytes = (size_t)(s->at - data),
                          .begins = s->begins,
                          .malformed = s->reason != NULL,
@@ -583,7 +583,7 @@ json_line_status json_line_text(const json_line_options *options, const uint8_t 
                            .out_begin = out,
                            .out = out};
     set_options(&s, options);
-    scan(&s);
+    scan_bytes(&s);
     json_line_status status = json_line_end(&s, result);
     if (status == JSON_LINE_OK) {
         result->text = s.text;

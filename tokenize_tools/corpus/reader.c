@@ -107,7 +107,7 @@ static bool reserve_decoded(reader *r, size_t n_bytes, corpus_error *err)
     return true;
 }
 
-static void explain(reader *r, json_line_status status, const json_line_result *result)
+static void set_reason(reader *r, json_line_status status, const json_line_result *result)
 {
     const char *field = r->options->field ? r->options->field : "text";
     if (status == JSON_LINE_MALFORMED)
@@ -121,7 +121,7 @@ static void explain(reader *r, json_line_status status, const json_line_result *
 static reader_result json_bad(reader *r, json_line_status status, const json_line_result *result,
                               reader_text *text)
 {
-    explain(r, status, result);
+    set_reason(r, status, result);
     text->reason = r->reason;
     text->bad_offset = r->offset + result->error_offset;
     return READER_BAD;
@@ -264,7 +264,7 @@ static bool decide_format(reader *r, corpus_error *err)
         set_format(r, CORPUS_JSON_LINES);
         return true;
     }
-    explain(r, status, &result);
+    set_reason(r, status, &result);
     *err = (corpus_error){0};
     snprintf(err->text, sizeof err->text,
              "%.200s: byte %llu: the first line begins with { and is no JSON line with the wanted "
@@ -283,16 +283,16 @@ static bool begin_input(reader *r, corpus_error *err)
 /* ---- Where documents end ---- */
 
 /* Of the document at hand and its terminator, which may be missing at the end of the input. */
-static size_t n_settled(const reader *r)
+static size_t finished_bytes(const reader *r)
 {
     size_t n_behind = window_size(&r->window) - r->n_bytes;
     return r->n_bytes + (r->terminator_bytes < n_behind ? r->terminator_bytes : n_behind);
 }
 
-static void settle(reader *r)
+static void finish_document(reader *r)
 {
     if (r->at_hand) {
-        window_consume(&r->window, n_settled(r));
+        window_consume(&r->window, finished_bytes(r));
         r->line++;
     }
     r->at_hand = false;
@@ -382,7 +382,7 @@ static reader_result next_text_piece(reader *r, reader_text *text, corpus_error 
 }
 
 /* Scans what is in the window of the line. False when that is no JSON. */
-static bool feed(reader *r)
+static bool feed_line(reader *r)
 {
     window *w = &r->window;
     uint64_t n_begun = json_line_n_begun(r->scanner);
@@ -430,7 +430,7 @@ static reader_result next_json_piece(reader *r, reader_text *text, corpus_error 
         if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
             return READER_FAILED;
         if (r->n_bytes > 0) {
-            if (!feed(r))
+            if (!feed_line(r))
                 return end_json_pieces(r, text);
         } else if (r->complete) {
             give_decoded(r, text);
@@ -456,7 +456,7 @@ static reader_result next_piece(reader *r, reader_text *text, corpus_error *err)
 static reader_result next_document(reader *r, reader_text *text, corpus_error *err)
 {
     bool json = r->format == CORPUS_JSON_LINES;
-    settle(r);
+    finish_document(r);
     if (json && r->window.offset == 0) {
         if (!fill_until(r, BOM_BYTES, err))
             return READER_FAILED;
@@ -525,7 +525,7 @@ int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *er
     window *w = &r->window;
     if (!begin_input(r, err))
         return -1;
-    settle(r);
+    finish_document(r);
     while (w->offset < to.offset && max_bytes > 0) {
         if (window_size(w) == 0 && !window_fill(w, err))
             return -1;
@@ -547,7 +547,7 @@ int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *er
 
 reader_place reader_where(const reader *r)
 {
-    return (reader_place){.offset = r->window.offset + (r->at_hand ? n_settled(r) : 0),
+    return (reader_place){.offset = r->window.offset + (r->at_hand ? finished_bytes(r) : 0),
                           .line = r->line + r->at_hand};
 }
 

@@ -77,7 +77,8 @@ static void set_bad(second_look_report *report, const char *reason, uint64_t off
 }
 
 /* Through the same assembler, whose batches nobody gets. */
-static bool add(second_look *s, reader_text *text, second_look_report *report, corpus_error *err)
+static bool add_text(second_look *s, reader_text *text, second_look_report *report,
+                     corpus_error *err)
 {
     assembler *a = &s->assembler;
     for (;;) {
@@ -107,7 +108,7 @@ bool second_look_check_whole(second_look *s, const reader_text *whole, second_lo
 {
     reader_text text = *whole;
     *report = (second_look_report){.good = true};
-    return begin_document(s, err) && add(s, &text, report, err);
+    return begin_document(s, err) && add_text(s, &text, report, err);
 }
 
 bool second_look_check(second_look *s, reader_place where, second_look_report *report,
@@ -135,7 +136,7 @@ bool second_look_check(second_look *s, reader_place where, second_look_report *r
             if (!begin_document(s, err))
                 return false;
         }
-        if (report->good && !add(s, &text, report, err))
+        if (report->good && !add_text(s, &text, report, err))
             return false;
         if (report->good && !text.last)
             reader_keep(s->reader, text.n_bytes);

@@ -45,7 +45,7 @@ void window_close(window *w)
     free(w->bytes);
 }
 
-static bool grow(window *w, corpus_error *err)
+static bool grow_window(window *w, corpus_error *err)
 {
     size_t capacity = w->capacity * 2 < w->max_capacity ? w->capacity * 2 : w->max_capacity;
     uint8_t *bytes = realloc(w->bytes, capacity + WINDOW_PADDING);
@@ -64,7 +64,7 @@ bool window_fill(window *w, corpus_error *err)
         memmove(w->bytes, window_text(w), window_size(w));
         w->end -= w->begin;
         w->begin = 0;
-    } else if (w->end == w->capacity && !grow(w, err)) {
+    } else if (w->end == w->capacity && !grow_window(w, err)) {
         return false;
     }
     ssize_t n = stream_read(w->stream, w->bytes + w->end, w->capacity - w->end, &input_err);

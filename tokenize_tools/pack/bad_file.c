@@ -12,7 +12,7 @@
 #include "cli/cli.h"
 #include "system/output_file.h"
 
-static int fail(const char *path, const char *what)
+static int fail_system(const char *path, const char *what)
 {
     int reason = errno;
     return cli_error(cli_errno_exit_code(reason), "%s: cannot %s: %s", path, what,
@@ -61,11 +61,11 @@ static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
         return code;
     f->fd = out.fd;
     if (!missing && !read_back(f, keep->n_bytes))
-        return fail(f->partial, "read");
+        return fail_system(f->partial, "read");
     if (keep->n_bytes > 0 && (missing || XXH3_64bits_digest(f->checksum) != keep->checksum))
         return refuse_damaged(f->partial, keep->n_bytes);
     if (ftruncate(f->fd, (off_t)keep->n_bytes) != 0 || lseek(f->fd, 0, SEEK_END) < 0)
-        return fail(f->partial, "write");
+        return fail_system(f->partial, "write");
     return CLI_OK;
 }
 

@@ -3,7 +3,7 @@
 #include "cli/cli.h"
 
 /* One side of the equation against the other. */
-static int compare(const char *what, uint64_t in, uint64_t out, pack_error *err)
+static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_error *err)
 {
     if (in == out)
         return CLI_OK;
@@ -21,11 +21,13 @@ static int check_inputs(const pack_balance *b, pack_error *err)
     /* The input in which a limit was reached was not read to its end. */
     const uint64_t n_whole = b->packed->input - b->limited;
     uint64_t n_bytes = 0;
-    int code = b->limited ? CLI_OK : compare("inputs", b->read->input, b->packed->input, err);
+    int code =
+        b->limited ? CLI_OK : compare_counts("inputs", b->read->input, b->packed->input, err);
     for (uint64_t i = 0; i < n_whole && code == CLI_OK; i++)
         n_bytes += b->inputs->versions[i].n_bytes;
-    return code == CLI_OK ? compare("bytes of the input files", n_bytes, b->packed->file_bytes, err)
-                          : code;
+    return code == CLI_OK
+               ? compare_counts("bytes of the input files", n_bytes, b->packed->file_bytes, err)
+               : code;
 }
 
 static int check_documents(const pack_balance *b, pack_error *err)
@@ -34,14 +36,15 @@ static int check_documents(const pack_balance *b, pack_error *err)
     const pack_position *packed = b->packed;
     /* A document counts as left out from the special token on, and as read at its end. */
     const uint64_t n_left_out = packed->special_documents - packed->dropped;
-    int code = compare("documents", read->documents, packed->documents + n_left_out, err);
+    int code = compare_counts("documents", read->documents, packed->documents + n_left_out, err);
     if (code == CLI_OK)
-        code = compare("bytes of text", read->text_bytes, packed->text_bytes, err);
+        code = compare_counts("bytes of text", read->text_bytes, packed->text_bytes, err);
     if (code == CLI_OK)
-        code = compare("tokens", b->encoded_tokens, packed->tokens + packed->special_tokens, err);
+        code = compare_counts("tokens", b->encoded_tokens, packed->tokens + packed->special_tokens,
+                              err);
     if (code == CLI_OK && b->collected)
-        code = compare("bytes of bad documents", read->bad_bytes + read->bad_documents,
-                       b->collected_bytes, err); /* each with a newline */
+        code = compare_counts("bytes of bad documents", read->bad_bytes + read->bad_documents,
+                              b->collected_bytes, err); /* each with a newline */
     return code;
 }
 
@@ -55,16 +58,17 @@ static int check_outputs(const pack_balance *b, pack_error *err)
         n_tokens += out->tokens;
         if (!out->writer) /* has its name, and was compared when it was opened */
             continue;
-        code = compare("documents of an output", out->documents,
-                       tokmap_writer_n_documents(out->writer), err);
+        code = compare_counts("documents of an output", out->documents,
+                              tokmap_writer_n_documents(out->writer), err);
         if (code == CLI_OK)
-            code = compare("tokens of an output", out->tokens, tokmap_writer_n_tokens(out->writer),
-                           err);
+            code = compare_counts("tokens of an output", out->tokens,
+                                  tokmap_writer_n_tokens(out->writer), err);
     }
     if (code == CLI_OK)
-        code = compare("documents for the outputs", b->packed->documents, n_documents, err);
-    return code == CLI_OK ? compare("tokens for the outputs", b->packed->tokens, n_tokens, err)
-                          : code;
+        code = compare_counts("documents for the outputs", b->packed->documents, n_documents, err);
+    return code == CLI_OK
+               ? compare_counts("tokens for the outputs", b->packed->tokens, n_tokens, err)
+               : code;
 }
 
 int pack_balance_check(const pack_balance *b, pack_error *err)

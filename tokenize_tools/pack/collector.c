@@ -18,7 +18,7 @@ void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, 
 }
 
 /* Room for n more elements behind n_used. */
-static void *grow(void *array, size_t n_used, size_t n, size_t *capacity, size_t element)
+static void *grow_array(void *array, size_t n_used, size_t n, size_t *capacity, size_t element)
 {
     if (n_used + n <= *capacity)
         return array;
@@ -28,18 +28,18 @@ static void *grow(void *array, size_t n_used, size_t n, size_t *capacity, size_t
     return grown;
 }
 
-void pack_collector_told(void *context, const char *text)
+void pack_collector_report(void *context, const char *text)
 {
     pack_collector *c = context;
     size_t n = strlen(text);
-    char *told = grow(c->told, c->n_told, n + 1, &c->told_capacity, 1);
-    c->no_memory = c->no_memory || !told;
-    if (!told)
+    char *lines = grow_array(c->lines, c->lines_bytes, n + 1, &c->lines_capacity, 1);
+    c->no_memory = c->no_memory || !lines;
+    if (!lines)
         return;
-    c->told = told;
-    memcpy(told + c->n_told, text, n + 1);
-    told[c->n_told + n] = '\n';
-    c->n_told += n + 1;
+    c->lines = lines;
+    memcpy(lines + c->lines_bytes, text, n + 1);
+    lines[c->lines_bytes + n] = '\n';
+    c->lines_bytes += n + 1;
 }
 
 static pack_bad_mark mark_of(const pack_collector *c)
@@ -51,24 +51,24 @@ void pack_collector_ended(void *context, const corpus_counts *counts)
 {
     pack_collector *c = context;
     pack_moment *moments =
-        grow(c->moments, c->n_moments, 1, &c->moments_capacity, sizeof *c->moments);
+        grow_array(c->moments, c->n_moments, 1, &c->moments_capacity, sizeof *c->moments);
     c->no_memory = c->no_memory || !moments;
     if (!moments)
         return;
     c->moments = moments;
-    moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->n_told};
+    moments[c->n_moments++] = (pack_moment){*counts, mark_of(c), c->lines_bytes};
 }
 
-static pack_told *with_room(pack_job *job, size_t n_bytes)
+static pack_record *with_room(pack_job *job, size_t n_bytes)
 {
-    pack_told *told = job->told;
-    if (told && told->capacity >= n_bytes)
-        return told;
-    free(told);
-    job->told = told = malloc(sizeof *told + n_bytes);
-    if (told)
-        *told = (pack_told){.capacity = n_bytes};
-    return told;
+    pack_record *record = job->record;
+    if (record && record->capacity >= n_bytes)
+        return record;
+    free(record);
+    job->record = record = malloc(sizeof *record + n_bytes);
+    if (record)
+        *record = (pack_record){.capacity = n_bytes};
+    return record;
 }
 
 void pack_collector_after_read(void *context, pack_job *job)
@@ -77,27 +77,27 @@ void pack_collector_after_read(void *context, pack_job *job)
     size_t moments_bytes = c->n_moments * sizeof *c->moments;
     if (c->bad_file)
         pack_bad_file_flush(c->bad_file);
-    pack_told *told = with_room(job, moments_bytes + c->n_told);
-    if (!told || c->no_memory) {
-        free(told);
-        job->told = NULL;
+    pack_record *record = with_room(job, moments_bytes + c->lines_bytes);
+    if (!record || c->no_memory) {
+        free(record);
+        job->record = NULL;
         return;
     }
-    told->bad_file = mark_of(c);
-    told->bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
-    told->moments = (pack_moment *)(told + 1);
-    told->lines = (char *)(told->moments + c->n_moments);
-    told->n_bytes = c->n_told;
+    record->bad_file = mark_of(c);
+    record->bad_file_errno = c->bad_file ? c->bad_file->sys_errno : 0;
+    record->moments = (pack_moment *)(record + 1);
+    record->lines = (char *)(record->moments + c->n_moments);
+    record->n_bytes = c->lines_bytes;
     if (moments_bytes)
-        memcpy(told->moments, c->moments, moments_bytes);
-    if (c->n_told)
-        memcpy(told->lines, c->told, c->n_told);
-    c->n_told = c->n_moments = 0;
+        memcpy(record->moments, c->moments, moments_bytes);
+    if (c->lines_bytes)
+        memcpy(record->lines, c->lines, c->lines_bytes);
+    c->lines_bytes = c->n_moments = 0;
 }
 
 void pack_collector_free(pack_collector *c)
 {
-    free(c->told);
+    free(c->lines);
     free(c->moments);
     free(c);
 }

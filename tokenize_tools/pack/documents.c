@@ -93,7 +93,7 @@ static int refuse_special(const pack_documents *d, const document_part *part, pa
 }
 
 /* A document that is partly written, by an earlier run with --on-error fail, cannot be left out. */
-static int drop(pack_documents *d, const document_part *part, pack_error *err)
+static int drop_document(pack_documents *d, const document_part *part, pack_error *err)
 {
     if (!d->may_drop || d->at.open)
         return refuse_special(d, part, err);
@@ -105,7 +105,7 @@ static int drop(pack_documents *d, const document_part *part, pack_error *err)
     if (d->at.special_documents <= 10) {
         char text[512];
         describe_special(d, part, text);
-        d->o.told(d->o.context, text);
+        d->o.report(d->o.context, text);
     }
     return CLI_OK;
 }
@@ -121,7 +121,7 @@ static size_t fill_head(pack_documents *d, const document_part *part)
     return n;
 }
 
-static int hold(pack_documents *d, const document_part *part, pack_error *err)
+static int hold_back(pack_documents *d, const document_part *part, pack_error *err)
 {
     uint64_t most = d->o.options->memory / sizeof(uint32_t);
     if (d->held.n + part->n_ids > most)
@@ -158,7 +158,7 @@ static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t
     return 0;
 }
 
-static int append(pack_documents *d, const uint32_t *ids, size_t n_ids, pack_error *err)
+static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack_error *err)
 {
     pack_output *out = &d->o.outputs->list[d->at.output];
     tokmap_error why;
@@ -190,11 +190,11 @@ static int write_part(pack_documents *d, const document_part *part, pack_error *
     } else if (!d->at.open) {
         d->at.output = d->splits ? choose_output(d, part->text, part->n_bytes) : 0;
     }
-    int code = d->holding ? append(d, d->held.ids, d->held.n, err) : CLI_OK;
+    int code = d->holding ? append_ids(d, d->held.ids, d->held.n, err) : CLI_OK;
     d->holding = false;
     d->held.n = 0;
     if (code == CLI_OK)
-        code = append(d, part->ids, part->n_ids, err);
+        code = append_ids(d, part->ids, part->n_ids, err);
     d->at.open = 1;
     if (code == CLI_OK && part->last)
         code = end_document(d, err);
@@ -202,7 +202,7 @@ static int write_part(pack_documents *d, const document_part *part, pack_error *
 }
 
 /* Whether it is known where the document belongs. */
-static bool settled(const pack_documents *d, const document_part *part)
+static bool can_be_written(const pack_documents *d, const document_part *part)
 {
     size_t n_head = (d->holding ? d->n_head : 0) + part->n_bytes;
     if (d->at.open || part->last)
@@ -214,9 +214,9 @@ static int take_part(pack_documents *d, const document_part *part, pack_error *e
 {
     int code = CLI_OK;
     if (part->special && !d->at.dropped)
-        code = drop(d, part, err);
+        code = drop_document(d, part, err);
     if (code == CLI_OK && !d->at.dropped)
-        code = settled(d, part) ? write_part(d, part, err) : hold(d, part, err);
+        code = can_be_written(d, part) ? write_part(d, part, err) : hold_back(d, part, err);
     if (d->at.dropped)
         d->at.special_tokens += part->n_ids;
     d->n_before += part->n_bytes;

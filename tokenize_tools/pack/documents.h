@@ -38,7 +38,7 @@ typedef struct pack_documents_options {
     const tokenizer *tokenizer;
     pack_outputs *outputs;
     const pack_inputs *inputs;
-    void (*told)(void *context, const char *text);
+    void (*report)(void *context, const char *text);
     void *context;
 } pack_documents_options;
 

@@ -26,19 +26,19 @@ typedef struct sample {
 
 /* ---- Sample ---- */
 
-static size_t cut(void *context, const uint8_t *text, size_t n_bytes)
+static size_t cut_text(void *context, const uint8_t *text, size_t n_bytes)
 {
     return tokenizer_safe_cut(context, text, n_bytes);
 }
 
 /* Left out and told by the run itself. */
-static void ignore(void *context, const char *text)
+static void ignore_note(void *context, const char *text)
 {
     (void)context;
     (void)text;
 }
 
-static void ignore_line(void *context, const uint8_t *data, size_t n_bytes, bool last)
+static void ignore_bytes(void *context, const uint8_t *data, size_t n_bytes, bool last)
 {
     (void)context;
     (void)data;
@@ -59,9 +59,9 @@ static corpus_options options_of(const pack_plan_parts *parts)
         .on_error = o->on_error,
         .batch_bytes = SAMPLE_BYTES,
         .max_piece_bytes = o->memory / 8,
-        .safe_cut = cut,
-        .collect = ignore_line,
-        .told = ignore,
+        .safe_cut = cut_text,
+        .collect = ignore_bytes,
+        .report = ignore_note,
         .context = parts->tokenizer->tokenizer,
     };
 }
@@ -254,7 +254,7 @@ static void print_inputs(const pack_plan_parts *parts, const corpus_format *form
     }
 }
 
-static double estimate(const sample *s, const pack_inputs *in)
+static double estimate_tokens(const sample *s, const pack_inputs *in)
 {
     if (s->stored_bytes == 0)
         return 0;
@@ -274,7 +274,7 @@ static void print_estimate(const sample *s, const pack_plan_parts *parts)
         puts("not known");
         return;
     }
-    double tokens = estimate(s, parts->inputs);
+    double tokens = estimate_tokens(s, parts->inputs);
     uint64_t n_bytes = (uint64_t)(tokens * (parts->tokens->vocab_size <= 65536 ? 2 : 4));
     printf("about %s, %s\n", cli_count_of((uint64_t)tokens, "token").s, cli_bytes(n_bytes).s);
 }
@@ -293,7 +293,7 @@ static void print_json(const sample *s, const pack_plan_parts *parts, const corp
     if (in->once)
         fputs("null", stdout);
     else
-        printf("%.0f", estimate(s, in));
+        printf("%.0f", estimate_tokens(s, in));
     fputs(", \"inputs\": [", stdout);
     for (size_t i = 0; i < in->n; i++) {
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);

@@ -55,7 +55,7 @@ static int look_at_each(pack_inputs *inputs, named_file *files)
 }
 
 /* It may be meant, or two patterns match one file. */
-static void tell_repeated(named_file *files, size_t n)
+static void print_repeated(named_file *files, size_t n)
 {
     size_t n_again = 0;
     const char *name = NULL;
@@ -78,7 +78,7 @@ static int look_at_all(pack_inputs *inputs, bool quiet)
         return cli_no_memory();
     int code = look_at_each(inputs, files);
     if (code == CLI_OK && !quiet)
-        tell_repeated(files, inputs->n);
+        print_repeated(files, inputs->n);
     free(files);
     return code;
 }
@@ -122,7 +122,7 @@ static bool is_own(const char *name, const pack_options *options)
 
 /* ---- All ---- */
 
-static void told(void *context, const char *text)
+static void print_left_out(void *context, const char *text)
 {
     const pack_options *options = context;
     if (!options->quiet)
@@ -151,7 +151,7 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options)
 {
     input_list *files = &inputs->files;
-    *inputs = (pack_inputs){.files = {.told = told, .context = (void *)options}};
+    *inputs = (pack_inputs){.files = {.report = print_left_out, .context = (void *)options}};
     for (size_t i = 0; i < n_arguments; i++) {
         corpus_error err;
         size_t first = files->n_names;

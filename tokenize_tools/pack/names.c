@@ -22,7 +22,7 @@ typedef struct name_list {
     size_t n;
 } name_list;
 
-static void add(name_list *list, const char *path, const char *suffix, bool beside)
+static void add_name(name_list *list, const char *path, const char *suffix, bool beside)
 {
     name *n = &list->names[list->n++];
     snprintf(n->path, sizeof n->path, "%s%s", path, suffix);
@@ -40,7 +40,7 @@ const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *
     return path;
 }
 
-static void collect(name_list *list, const pack_options *options)
+static void collect_names(name_list *list, const pack_options *options)
 {
     char prefix[PATH_PREFIX_BYTES], bad[PATH_PREFIX_BYTES + 8];
     list->n = 0;
@@ -48,16 +48,16 @@ static void collect(name_list *list, const pack_options *options)
         if (i < options->n_splits)
             pack_split_prefix(prefix, options, i);
         for (size_t k = 0; k < PATH_N_DATASET_SUFFIXES; k++)
-            add(list, i < options->n_splits ? prefix : options->prefix, path_dataset_suffixes[k],
-                false);
+            add_name(list, i < options->n_splits ? prefix : options->prefix,
+                     path_dataset_suffixes[k], false);
     }
     if (options->report) {
-        add(list, options->report, "", true);
-        add(list, options->report, ".partial", true);
+        add_name(list, options->report, "", true);
+        add_name(list, options->report, ".partial", true);
     }
     if (pack_bad_path(bad, options)) {
-        add(list, bad, "", true);
-        add(list, bad, ".partial", true);
+        add_name(list, bad, "", true);
+        add_name(list, bad, ".partial", true);
     }
 }
 
@@ -111,7 +111,7 @@ int pack_names_check(const pack_options *options)
     name_list *list = malloc(sizeof *list);
     if (!list)
         return cli_no_memory();
-    collect(list, options);
+    collect_names(list, options);
     int code = options->dry_run ? CLI_OK : make_folders(list);
     for (size_t i = 0; i < list->n && code == CLI_OK; i++)
         code = path_check_output(list->names[i].path);

@@ -215,7 +215,7 @@ static pipeline_slot *take_room(pack_pipeline *p)
 }
 
 /* Buffers that had to grow are not kept: one large document would make all of them large. */
-static void shrink(pack_pipeline *p, pack_job *job)
+static void shrink_job(pack_pipeline *p, pack_job *job)
 {
     size_t usual = 2 * p->options.batch_bytes + TEXT_PADDING;
     if (job->batch.capacity > usual) {
@@ -233,7 +233,7 @@ static bool read_job(pack_pipeline *p)
     pipeline_slot *slot = take_room(p);
     if (!slot)
         return false;
-    shrink(p, &slot->job);
+    shrink_job(p, &slot->job);
     corpus_error err = {.text = ""};
     int status = corpus_read(p->corpus, &slot->job.batch, &err);
     if (p->options.after_read)
@@ -281,7 +281,7 @@ static struct timespec from_now(unsigned ms)
     return t;
 }
 
-static void give_back(pack_pipeline *p)
+static void return_job(pack_pipeline *p)
 {
     if (!p->lent)
         return;
@@ -291,7 +291,7 @@ static void give_back(pack_pipeline *p)
 }
 
 /* What the next call returns, but for the job; with the lock. */
-static pack_next look(pack_pipeline *p, pack_error *err)
+static pack_next next_state(pack_pipeline *p, pack_error *err)
 {
     if (p->n_out < p->n_read && p->slots[p->n_out % p->n_slots].done && !p->no_memory)
         return PACK_JOB;
@@ -312,11 +312,11 @@ pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job,
 {
     struct timespec until = from_now(wait_ms);
     pthread_mutex_lock(&p->lock);
-    give_back(p);
-    pack_next next = look(p, err);
+    return_job(p);
+    pack_next next = next_state(p, err);
     while (next == PACK_NOTHING_YET &&
            pthread_cond_timedwait(&p->ids, &p->lock, &until) != ETIMEDOUT)
-        next = look(p, err);
+        next = next_state(p, err);
     if (next == PACK_JOB) {
         *job = &p->slots[p->n_out++ % p->n_slots].job;
         p->lent = true;
@@ -367,7 +367,7 @@ static void free_all(pack_pipeline *p)
         id_buffer_free(&job->ids);
         free(job->ends);
         free(job->specials);
-        free(job->told);
+        free(job->record);
     }
     corpus_close(p->corpus);
     pthread_mutex_destroy(&p->lock);

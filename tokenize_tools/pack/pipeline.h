@@ -36,7 +36,7 @@ typedef struct pack_job {
     size_t *specials;
     size_t n_specials, specials_capacity;
     uint64_t specials_seen; /* written in the texts of this batch */
-    void *told;             /* the hook's own */
+    void *record;           /* the hook's own */
 } pack_job;
 
 typedef struct pack_pipeline_options {
@@ -47,7 +47,7 @@ typedef struct pack_pipeline_options {
     size_t batch_bytes;      /* as the corpus has it */
     size_t job_memory;       /* bytes that all jobs together may hold */
     /* Called by the reader after each read, with the context of the corpus: to keep what its
-     * callbacks were told beside the job. May be NULL. job->told is freed by free(). */
+     * callbacks were told beside the job. May be NULL. job->record is freed by free(). */
     void (*after_read)(void *context, pack_job *job);
     void *context;
 } pack_pipeline_options;

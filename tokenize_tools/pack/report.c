@@ -31,7 +31,7 @@ void pack_report_notes(const pack_report *r)
     if (c->replacements)
         cli_warn("not UTF-8: %s in %s, replaced by U+FFFD",
                  cli_count_of(c->replacements, "place").s,
-                 cli_count_of(c->mended_documents, "document").s);
+                 cli_count_of(c->repaired_documents, "document").s);
     if (n_specials)
         cli_warn("%s written in the text: %s", cli_count_of(n_specials, "special token").s,
                  fate[r->plan->options->specials]);
@@ -147,7 +147,7 @@ static void put_care(json_object *o, const pack_counts *counts)
     put_number(o, "empty_documents", c->empty_documents);
     put_number(o, "bad_documents", pack_counts_skipped(counts));
     put_number(o, "bad_bytes", c->bad_bytes);
-    put_number(o, "mended_documents", c->mended_documents);
+    put_number(o, "mended_documents", c->repaired_documents);
     put_number(o, "replacements", c->replacements);
     put_number(o, "specials_in_text", counts->packed.specials_seen);
 }

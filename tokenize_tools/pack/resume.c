@@ -54,7 +54,8 @@ typedef struct resume_search {
 
 /* Checkpoint `number` of the output, 0: its last one. Its note stays in s->note until the next
  * call. */
-static int ask(const resume_search *s, size_t output, uint64_t number, tokmap_checkpoint_info *info)
+static int read_checkpoint(const resume_search *s, size_t output, uint64_t number,
+                           tokmap_checkpoint_info *info)
 {
     tokmap_error err;
     *info = (tokmap_checkpoint_info){.struct_size = sizeof *info};
@@ -67,7 +68,7 @@ static int ask(const resume_search *s, size_t output, uint64_t number, tokmap_ch
     return CLI_OK;
 }
 
-static int refuse(const resume_search *s, const char *why)
+static int refuse_run(const resume_search *s, const char *why)
 {
     int code = cli_error(CLI_EXISTS, "%s: an unfinished run is there, and this one differs: %s",
                          s->options->prefix, why);
@@ -80,13 +81,13 @@ static int refuse_other_plan(const resume_search *s)
 {
     tokmap_checkpoint_info info;
     char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
-    int code = ask(s, 0, 1, &info);
+    int code = read_checkpoint(s, 0, 1, &info);
     if (code != CLI_OK)
         return code;
     if (info.note_bytes > sizeof(pack_note))
         pack_plan_difference(s->plan, (const char *)s->note + sizeof(pack_note),
                              info.note_bytes - sizeof(pack_note), difference);
-    return refuse(s, difference);
+    return refuse_run(s, difference);
 }
 
 /* How a bad document is met may change, as long as there was none. */
@@ -100,12 +101,12 @@ static int check_on_error(const resume_search *s, const pack_note *note)
     snprintf(why, sizeof why, "--on-error was %s, and %s left out so far",
              pack_on_error_words[(corpus_on_error)note->on_error],
              cli_count_of(n_bad, "document").s);
-    return refuse(s, why);
+    return refuse_run(s, why);
 }
 
 static const char missing[] = "its partial files are missing, and other outputs have theirs";
 
-static int damaged(const resume_search *s, size_t output, const char *why)
+static int fail_damaged(const resume_search *s, size_t output, const char *why)
 {
     int code = cli_error(CLI_DATASET, "%s: the unfinished run cannot be resumed: %s",
                          s->outputs->list[output].prefix, why);
@@ -122,12 +123,12 @@ static int find_common(const resume_search *s, bool finishing, uint64_t *common,
     uint64_t fewest = s->n_checkpoints, fewest_unfinished = s->n_checkpoints;
     for (size_t i = 1; i < s->outputs->n; i++) {
         tokmap_checkpoint_info info;
-        int code = ask(s, i, 0, &info);
+        int code = read_checkpoint(s, i, 0, &info);
         const uint64_t n = info.n_checkpoints;
         if (code != CLI_OK)
             return code;
         if (n == 0 && s->n_checkpoints > 1 && !finishing)
-            return damaged(s, i, missing);
+            return fail_damaged(s, i, missing);
         fewest = n < fewest ? n : fewest;
         if (n > 0 && n < fewest_unfinished)
             fewest_unfinished = n;
@@ -143,16 +144,16 @@ static int check_output(const resume_search *s, size_t output, uint64_t checkpoi
 {
     tokmap_checkpoint_info info;
     pack_note own;
-    int code = ask(s, output, 0, &info);
+    int code = read_checkpoint(s, output, 0, &info);
     if (code != CLI_OK || info.n_checkpoints == 0) /* it has its name already */
         return code;
-    code = ask(s, output, checkpoint, &info);
+    code = read_checkpoint(s, output, checkpoint, &info);
     if (code != CLI_OK)
         return code;
     if (!decode_note(&own, s->note, info.note_bytes) || memcmp(&own, note, sizeof own) != 0)
-        return damaged(s, output, "its checkpoints are not those of the other outputs");
+        return fail_damaged(s, output, "its checkpoints are not those of the other outputs");
     if (info.n_tokens != note->tokens[output] || info.n_documents != note->documents[output])
-        return damaged(s, output, "its journal and the note in it tell of different places");
+        return fail_damaged(s, output, "its journal and the note in it tell of different places");
     return CLI_OK;
 }
 
@@ -160,13 +161,14 @@ static int check_output(const resume_search *s, size_t output, uint64_t checkpoi
 static int take_note(pack_resume *from, const resume_search *s, uint64_t common, bool some_named)
 {
     tokmap_checkpoint_info info;
-    int code = ask(s, 0, common, &info);
+    int code = read_checkpoint(s, 0, common, &info);
     if (code != CLI_OK)
         return code;
     if (!decode_note(&from->note, s->note, info.note_bytes))
         return refuse_other_plan(s);
     if (some_named && !from->note.finishing)
-        return damaged(s, 0, "one output has its name, and the others lost their last checkpoint");
+        return fail_damaged(s, 0,
+                            "one output has its name, and the others lost their last checkpoint");
     for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
         code = check_output(s, i, common, &from->note);
     return code == CLI_OK ? check_on_error(s, &from->note) : code;
@@ -177,20 +179,20 @@ static int check_none(const resume_search *s)
 {
     for (size_t i = 1; i < s->outputs->n; i++) {
         tokmap_checkpoint_info info;
-        int code = ask(s, i, 0, &info);
+        int code = read_checkpoint(s, i, 0, &info);
         if (code != CLI_OK)
             return code;
         if (info.n_checkpoints > 0)
-            return damaged(s, 0, missing);
+            return fail_damaged(s, 0, missing);
     }
     return CLI_OK;
 }
 
-static int find(pack_resume *from, resume_search *s)
+static int find_checkpoint(pack_resume *from, resume_search *s)
 {
     tokmap_checkpoint_info info;
     bool some_named = false;
-    int code = ask(s, 0, 0, &info);
+    int code = read_checkpoint(s, 0, 0, &info);
     s->n_checkpoints = info.n_checkpoints;
     if (code != CLI_OK)
         return code;
@@ -216,7 +218,7 @@ int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_
     s.note = malloc(TOKMAP_MAX_NOTE_BYTES);
     if (!s.note)
         return cli_no_memory();
-    int code = find(from, &s);
+    int code = find_checkpoint(from, &s);
     free(s.note);
     return code;
 }

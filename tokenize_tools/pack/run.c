@@ -61,7 +61,7 @@ static bool needs_last_checkpoint(const pack_session *s)
            (!alone || pack_outputs_keep(&s->outputs));
 }
 
-static int finish(pack_session *s, pack_error *err)
+static int finish_outputs(pack_session *s, pack_error *err)
 {
     s->work.consistent = false; /* from here on the last checkpoint is the one made here */
     int code = pack_work_check_balance(&s->work, err);
@@ -100,7 +100,7 @@ static int print_results(pack_session *s)
 }
 
 /* Says what stopped the work, and how to go on. */
-static int stopped(pack_session *s, const pack_error *err)
+static int report_stop(pack_session *s, const pack_error *err)
 {
     pack_work *w = &s->work;
     pack_error ignored; /* the checkpoint before is still good then */
@@ -156,7 +156,7 @@ static int begin_report(pack_session *s)
     return code == CLI_OK ? output_begin(&s->report) : code;
 }
 
-static void tell_where(const pack_session *s)
+static void print_start(const pack_session *s)
 {
     const pack_note *note = &s->from.note;
     if (s->options->quiet)
@@ -201,7 +201,7 @@ static int open_outputs(pack_session *s)
     return code == CLI_OK ? begin_report(s) : code;
 }
 
-static int pack(pack_session *s)
+static int run_session(pack_session *s)
 {
     pack_error err;
     if (!pack_plan_make(&s->plan, &s->parts))
@@ -210,13 +210,13 @@ static int pack(pack_session *s)
     int code = open_outputs(s);
     if (code != CLI_OK)
         return code;
-    tell_where(s);
+    print_start(s);
     if (!s->from.note.finishing)
         code = pack_work_run(&s->work, &err);
     if (code == CLI_OK)
-        code = finish(s, &err);
+        code = finish_outputs(s, &err);
     if (code != CLI_OK)
-        return stopped(s, &err);
+        return report_stop(s, &err);
     pack_outputs_close(&s->outputs);
     return print_results(s);
 }
@@ -272,7 +272,7 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     if (code == CLI_OK)
         code = pack_names_check(options);
     if (code == CLI_OK)
-        code = options->dry_run ? pack_dry_run(&s->parts) : pack(s);
+        code = options->dry_run ? pack_dry_run(&s->parts) : run_session(s);
     close_all(s);
     free(s);
     return code;

@@ -50,8 +50,8 @@ static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_f
     return CLI_OK;
 }
 
-static int choose(uint32_t *id, const char *word, const token_role *role,
-                  const tokenizer_file *file)
+static int choose_id(uint32_t *id, const char *word, const token_role *role,
+                     const tokenizer_file *file)
 {
     uint64_t number;
     *id = MODEL_NO_ID;
@@ -74,8 +74,8 @@ static int choose(uint32_t *id, const char *word, const token_role *role,
 #define MAX_IDS_OF_2_BYTES 65536
 
 /* An id that the vocabulary does not have may be meant so, or be a slip. */
-static void cover(pack_tokens *tokens, uint32_t id, const token_role *role,
-                  const tokenizer_file *file)
+static void include_id(pack_tokens *tokens, uint32_t id, const token_role *role,
+                       const tokenizer_file *file)
 {
     uint64_t known = tokenizer_vocab_size(file->tokenizer), n_before = tokens->vocab_size;
     if (id == MODEL_NO_ID || id < known)
@@ -93,13 +93,13 @@ int pack_tokens_choose(pack_tokens *tokens, const pack_options *options, const t
 {
     const token_role ends = {"--eod", "ends", "eos", options->quiet};
     const token_role begins = {"--bos", "begins", "bos", options->quiet};
-    int code = choose(&tokens->eod_id, options->eod, &ends, file);
+    int code = choose_id(&tokens->eod_id, options->eod, &ends, file);
     if (code == CLI_OK)
-        code = choose(&tokens->bos_id, options->bos, &begins, file);
+        code = choose_id(&tokens->bos_id, options->bos, &begins, file);
     tokens->vocab_size = tokenizer_vocab_size(file->tokenizer);
     if (code == CLI_OK) {
-        cover(tokens, tokens->eod_id, &ends, file);
-        cover(tokens, tokens->bos_id, &begins, file);
+        include_id(tokens, tokens->eod_id, &ends, file);
+        include_id(tokens, tokens->bos_id, &begins, file);
     }
     return code;
 }

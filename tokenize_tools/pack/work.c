@@ -100,11 +100,11 @@ static uint64_t pause_ns(void)
     return ms * 1000000;
 }
 
-static void tell_once(pack_work *w)
+static void warn_once(pack_work *w)
 {
-    if (w->told_once || w->parts->options->quiet)
+    if (w->warned_once || w->parts->options->quiet)
         return;
-    w->told_once = true;
+    w->warned_once = true;
     pack_progress_clear(&w->progress);
     cli_warn("%s can be read only once: if this run is interrupted, it has to start over",
              w->parts->inputs->once);
@@ -125,13 +125,13 @@ bool pack_work_may_checkpoint(const pack_work *w)
 }
 
 /* When it is time and the place allows it. */
-static int checkpoint(pack_work *w, pack_error *err)
+static int checkpoint_if_due(pack_work *w, pack_error *err)
 {
     uint64_t now = pack_progress_ns(&w->progress);
     if (now < w->next_checkpoint_ns || !pack_work_may_checkpoint(w))
         return CLI_OK;
     if (!w->resumable) {
-        tell_once(w);
+        warn_once(w);
         return CLI_OK;
     }
     int code = pack_work_checkpoint(w, false, err);
@@ -170,28 +170,28 @@ static void print_note(void *context, const char *text)
 
 static int take_job(pack_work *w, const pack_job *job, pack_error *err)
 {
-    const pack_told *told = job->told;
-    if (!told)
+    const pack_record *record = job->record;
+    if (!record)
         return pack_error_no_memory(err);
-    if (told->bad_file_errno)
-        return pack_error_set(err, cli_errno_exit_code(told->bad_file_errno),
+    if (record->bad_file_errno)
+        return pack_error_set(err, cli_errno_exit_code(record->bad_file_errno),
                               "%.500s: cannot write: %s", w->bad_file->partial,
-                              strerror(told->bad_file_errno));
+                              strerror(record->bad_file_errno));
     w->consistent = false;
     size_t enough = 0;
     int code = pack_documents_take(w->documents, job, &enough, err);
-    const pack_moment *last = enough ? &told->moments[enough - 1] : NULL;
-    print_lines(w, told->lines, last ? last->n_told : told->n_bytes);
+    const pack_moment *last = enough ? &record->moments[enough - 1] : NULL;
+    print_lines(w, record->lines, last ? last->lines_bytes : record->n_bytes);
     if (code != CLI_OK)
         return code;
     w->place = job->batch.after;
     w->progress.text_bytes += job->batch.n_bytes;
-    w->bad_mark = told->bad_file;
+    w->bad_mark = record->bad_file;
     w->encoded_tokens += last ? job->ends[enough - 1].n_ids : job->ids.n;
     w->limited = enough > 0;
     w->consistent = !w->limited;
     if (!last)
-        return checkpoint(w, err);
+        return checkpoint_if_due(w, err);
     w->place.counts = last->counts;
     w->bad_mark = last->bad_file;
     return CLI_OK;
@@ -245,7 +245,7 @@ bool pack_work_begin(pack_work *w)
         .tokenizer = w->parts->tokenizer->tokenizer,
         .outputs = w->outputs,
         .inputs = w->parts->inputs,
-        .told = print_note,
+        .report = print_note,
         .context = w,
     };
     w->documents = pack_documents_new(&options);
@@ -285,7 +285,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
         .read_ahead = true,
         .safe_cut = pack_collector_safe_cut,
         .collect = pack_collector_collect,
-        .told = pack_collector_told,
+        .report = pack_collector_report,
         .ended = limited ? pack_collector_ended : NULL,
         .context = collector,
     };
@@ -298,7 +298,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     return c;
 }
 
-static pack_pipeline *start(const pack_work *w, pack_collector *collector, pack_error *err)
+static pack_pipeline *start_pipeline(const pack_work *w, pack_collector *collector, pack_error *err)
 {
     const pack_options *o = w->parts->options;
     uint64_t part = o->memory / 64;
@@ -325,7 +325,7 @@ int pack_work_run(pack_work *w, pack_error *err)
     collector->tokenizer = w->parts->tokenizer->tokenizer;
     collector->bad_file = w->bad_file;
     w->checkpoint_ns = w->next_checkpoint_ns = pause_ns();
-    pack_pipeline *p = start(w, collector, err);
+    pack_pipeline *p = start_pipeline(w, collector, err);
     int code = p ? take_jobs(w, p, err) : err->exit_code;
     pack_pipeline_close(p);
     pack_progress_clear(&w->progress);

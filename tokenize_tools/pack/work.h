@@ -28,7 +28,7 @@ typedef struct pack_work {
     pack_bad_mark bad_mark;  /* of the bad file, there */
     bool limited;            /* a limit ended it */
     bool consistent;         /* the outputs are where `place` and the documents' position are */
-    bool told_once;
+    bool warned_once;
     uint64_t checkpoint_ns, next_checkpoint_ns; /* the pause; when, since the beginning */
 } pack_work;
 

@@ -5,7 +5,7 @@
 
 #define HUGE_PAGE ((size_t)2 << 20)
 
-static size_t rounded(size_t n_bytes)
+static size_t round_to_pages(size_t n_bytes)
 {
     const size_t unit = n_bytes < HUGE_PAGE ? 4096 : HUGE_PAGE;
     return (n_bytes + unit - 1) & ~(unit - 1);
@@ -14,7 +14,7 @@ static size_t rounded(size_t n_bytes)
 /* Mapped with room to spare and trimmed, so that it begins at a huge page. */
 void *big_memory_new(size_t n_bytes)
 {
-    const size_t size = rounded(n_bytes);
+    const size_t size = round_to_pages(n_bytes);
     const size_t mapped = size < HUGE_PAGE ? size : size + HUGE_PAGE;
     uint8_t *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
@@ -33,5 +33,5 @@ void *big_memory_new(size_t n_bytes)
 void big_memory_free(void *memory, size_t n_bytes)
 {
     if (memory)
-        munmap(memory, rounded(n_bytes));
+        munmap(memory, round_to_pages(n_bytes));
 }

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/types.h>
 
-static ssize_t append(void *cookie, const char *text, size_t n_bytes)
+static ssize_t append_bytes(void *cookie, const char *text, size_t n_bytes)
 {
     memory_file *m = cookie;
     if (n_bytes > m->capacity - m->n_bytes) {
@@ -23,7 +23,7 @@ static ssize_t append(void *cookie, const char *text, size_t n_bytes)
 FILE *memory_file_open(memory_file *m)
 {
     *m = (memory_file){0};
-    return fopencookie(m, "w", (cookie_io_functions_t){.write = append});
+    return fopencookie(m, "w", (cookie_io_functions_t){.write = append_bytes});
 }
 
 bool memory_file_close(FILE *f, memory_file *m)

@@ -21,7 +21,7 @@ static bool second_byte_fits(uint8_t first, uint8_t second)
     }
 }
 
-static bool continues(uint8_t byte)
+static bool is_continuation(uint8_t byte)
 {
     return (byte & 0xC0) == 0x80;
 }
@@ -48,7 +48,7 @@ size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
         return 0;
     uint32_t c = ((uint32_t)first & (0x7Fu >> length)) << 6 | (text[1] & 0x3Fu);
     for (size_t i = 2; i < length; i++) {
-        if (!continues(text[i]))
+        if (!is_continuation(text[i]))
             return 0;
         c = c << 6 | (text[i] & 0x3Fu);
     }
@@ -64,7 +64,7 @@ size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes)
     for (size_t i = 1; i < length; i++) {
         if (i == n_bytes)
             return 0;
-        if (i == 1 ? !second_byte_fits(text[0], text[1]) : !continues(text[i]))
+        if (i == 1 ? !second_byte_fits(text[0], text[1]) : !is_continuation(text[i]))
             return i;
     }
     return 1; /* a valid character: not what the caller promised */
@@ -215,14 +215,14 @@ AVX512 static size_t checked_avx512(const uint8_t *text, size_t n_bytes, size_t 
 
 /* From start on, which is at least 3 and lies behind characters that are valid. Before the offset
  * returned stands nothing that is wrong; a character may lie across it. */
-static size_t checked(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
+static size_t check_vectors(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
 {
     if (e == SIMD_AVX512)
         return checked_avx512(text, n_bytes, start);
     return e == SIMD_AVX2 ? checked_avx2(text, n_bytes, start) : start;
 }
 #else
-static size_t checked(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
+static size_t check_vectors(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
 {
     (void)e, (void)text, (void)n_bytes;
     return start;
@@ -242,7 +242,7 @@ static size_t last_start(const uint8_t *text, size_t i)
     size_t start = i;
     while (start > 0 && i - start < 4) {
         start--;
-        if (!continues(text[start]))
+        if (!is_continuation(text[start]))
             break;
     }
     return start;
@@ -272,7 +272,7 @@ size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes)
     size_t i = valid_until(text, n_bytes, 0, 3);
     if (i < 3)
         return i;
-    i = last_start(text, checked(engine, text, n_bytes, i));
+    i = last_start(text, check_vectors(engine, text, n_bytes, i));
     return valid_until(text, n_bytes, i, n_bytes);
 }
 

@@ -83,7 +83,7 @@ size_t encoder_where(const encoder *e)
     return e->where;
 }
 
-static bool reserve(scratch_text *s, size_t n_bytes)
+static bool reserve_scratch(scratch_text *s, size_t n_bytes)
 {
     if (s->capacity >= n_bytes + TEXT_PADDING)
         return true;
@@ -111,7 +111,7 @@ static bool encode_words(encoder *e, stretch s, id_buffer *out)
 {
     if (!e->t->prefix_space || s.continues || s.n_bytes == 0 || s.text[0] == ' ')
         return byte_encoder_encode(e->bytes, s.text, s.n_bytes, out);
-    if (!reserve(&e->prefixed, s.n_bytes + 1))
+    if (!reserve_scratch(&e->prefixed, s.n_bytes + 1))
         return false;
     e->prefixed.bytes[0] = ' ';
     memcpy(e->prefixed.bytes + 1, s.text, s.n_bytes);
@@ -152,10 +152,10 @@ static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
 }
 
 /* Copies the text in NFC: what is in it already as it stands. */
-static bool normalize(encoder *e, stretch *s, size_t stable)
+static bool normalize_stretch(encoder *e, stretch *s, size_t stable)
 {
     size_t n_rest;
-    if (!reserve(&e->normalized, stable + (s->n_bytes - stable) * NFC_GROWTH))
+    if (!reserve_scratch(&e->normalized, stable + (s->n_bytes - stable) * NFC_GROWTH))
         return false;
     uint8_t *out = e->normalized.bytes;
     memcpy(out, s->text, stable);
@@ -170,7 +170,7 @@ static bool encode_slice(encoder *e, stretch s, id_buffer *out)
 {
     if (e->t->nfc) {
         const size_t stable = nfc_stable_prefix(s.text, s.n_bytes);
-        if (stable < s.n_bytes && !normalize(e, &s, stable))
+        if (stable < s.n_bytes && !normalize_stretch(e, &s, stable))
             return false;
     }
     return added_tokens_none(e->t->normalized) ? encode_words(e, s, out)
@@ -238,7 +238,7 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
 }
 
 /* Where a special stopped the encoding of a stretch is known within it, or within its slice. */
-static tokenize_status failure(encoder *e, size_t start)
+static tokenize_status failure_status(encoder *e, size_t start)
 {
     e->where += start;
     return e->stopped ? TOKENIZE_SPECIAL : TOKENIZE_NO_MEMORY;
@@ -266,11 +266,11 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
         m.taken = m.end;
         const stretch s = {text + from, start - from, first && from == 0, !first && from == 0};
         if (!encode_stretch(e, s, out))
-            return failure(e, from);
+            return failure_status(e, from);
         if (!(m.special && e->specials == SPECIALS_DROP) && !id_buffer_append(out, m.id))
             return TOKENIZE_NO_MEMORY;
         from = m.end;
     }
     const stretch s = {text + from, n_bytes - from, first && from == 0, !first && from == 0};
-    return encode_stretch(e, s, out) ? TOKENIZE_OK : failure(e, from);
+    return encode_stretch(e, s, out) ? TOKENIZE_OK : failure_status(e, from);
 }

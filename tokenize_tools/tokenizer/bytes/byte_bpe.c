@@ -197,7 +197,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* Numbers the symbols in the order in which pairs make them, which the table of pairs likes. */
-static bool renumber(byte_bpe *b, uint32_t n_symbols, pair_list *list)
+static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, pair_list *list)
 {
     uint32_t *numbers = malloc((n_symbols + 1) * sizeof *numbers); /* new by old */
     uint32_t *ids = malloc((n_symbols + 1) * sizeof *ids);
@@ -233,7 +233,7 @@ static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_e
     const bool listed = m->rule == MERGE_RANKED
                             ? list_ranked(b, m, n, &list) && keep_last(b, m, n, &list)
                             : list_listed(m, n, &list);
-    if (listed && renumber(b, n->n_symbols, &list))
+    if (listed && renumber_symbols(b, n->n_symbols, &list))
         b->merges = merge_table_new(list.pairs, list.n);
     free(list.pairs);
     if (b->merges)

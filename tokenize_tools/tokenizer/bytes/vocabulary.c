@@ -54,7 +54,7 @@ static uint32_t hash_bytes(const uint8_t *bytes, size_t n_bytes)
 
 /* The entry of the token with these bytes, or the free one where it would be. NULL: neither is
  * near, which happens only to tokens that were made so. */
-static entry *find(const vocabulary *v, const uint8_t *bytes, size_t n_bytes, uint32_t hash)
+static entry *find_entry(const vocabulary *v, const uint8_t *bytes, size_t n_bytes, uint32_t hash)
 {
     for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {
         entry *e = &v->entries[i & v->mask];
@@ -154,11 +154,11 @@ static bool allocate_short(vocabulary *v, size_t n_tokens)
 
 /* ---- New and free ---- */
 
-static bool add(vocabulary *v, uint32_t id)
+static bool add_token(vocabulary *v, uint32_t id)
 {
     const place *p = &v->places[id];
     const uint32_t hash = hash_bytes(v->bytes + p->offset, p->n_bytes);
-    entry *e = find(v, v->bytes + p->offset, p->n_bytes, hash);
+    entry *e = find_entry(v, v->bytes + p->offset, p->n_bytes, hash);
     if (!e)
         return false;
     if (e->id == MODEL_NO_ID)
@@ -171,7 +171,7 @@ static bool add(vocabulary *v, uint32_t id)
     return add_short(v, &key, id);
 }
 
-static size_t count(const model *m, token_kind kind)
+static size_t count_tokens(const model *m, token_kind kind)
 {
     size_t n = 0;
     for (size_t id = 0; id < m->n_tokens; id++)
@@ -182,7 +182,7 @@ static size_t count(const model *m, token_kind kind)
 vocabulary *vocabulary_new(const model *m, token_kind kind)
 {
     vocabulary *v = calloc(1, sizeof *v);
-    const size_t n_tokens = count(m, kind);
+    const size_t n_tokens = count_tokens(m, kind);
     size_t n_entries = 16;
     while (n_entries < n_tokens * 2)
         n_entries *= 2;
@@ -202,7 +202,7 @@ vocabulary *vocabulary_new(const model *m, token_kind kind)
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         v->places[id] = (place){(uint32_t)t->offset, t->n_bytes};
-        if (t->kind == kind && !add(v, id)) {
+        if (t->kind == kind && !add_token(v, id)) {
             vocabulary_free(v);
             return NULL;
         }
@@ -230,7 +230,7 @@ uint32_t vocabulary_find(const vocabulary *v, const uint8_t *bytes, size_t n_byt
         const short_token key = short_key(bytes, n_bytes);
         return find_short(v, &key);
     }
-    const entry *e = find(v, bytes, n_bytes, hash_bytes(bytes, n_bytes));
+    const entry *e = find_entry(v, bytes, n_bytes, hash_bytes(bytes, n_bytes));
     return e ? e->id : MODEL_NO_ID;
 }
 

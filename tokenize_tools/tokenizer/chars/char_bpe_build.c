@@ -265,7 +265,7 @@ static void limit_words(char_bpe_builder *w)
         char_words_join_all_but_blanks(&b->words);
 }
 
-static bool build(char_bpe_builder *w)
+static bool build_tables(char_bpe_builder *w)
 {
     char_bpe *b = w->b;
     const model *m = w->m;
@@ -302,7 +302,7 @@ char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err)
     }
     b->sentencepiece = m->rule == MERGE_SCORED;
     b->spaces_are_marks = spaces_are_marks;
-    const bool built = build(&w);
+    const bool built = build_tables(&w);
     double_array_free(&w.pieces.a);
     free(w.scores);
     free(w.list.pairs);

@@ -224,7 +224,7 @@ static bool load_cuts(char_engine *e, const model *m, model_error *err)
     return !c->pairs.no_memory || model_no_memory(err);
 }
 
-static bool load(char_engine *e, const model *m, model_error *err)
+static bool load_engine(char_engine *e, const model *m, model_error *err)
 {
     if (!is_supported(m, err) || !load_normalizer(e, m, err))
         return false;
@@ -248,7 +248,7 @@ char_engine *char_engine_new(const model *m, model_error *err)
     char_engine *e = calloc(1, sizeof *e);
     if (!e)
         model_no_memory(err);
-    else if (load(e, m, err))
+    else if (load_engine(e, m, err))
         return e;
     char_engine_free(e);
     return NULL;

@@ -42,7 +42,7 @@ void char_pairs_add_text(char_pairs *p, const uint8_t *text, size_t n_bytes)
     }
 }
 
-static int compare(const void *a, const void *b)
+static int compare_pairs(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
     return (x > y) - (x < y);
@@ -53,7 +53,7 @@ void char_pairs_sort(char_pairs *p)
     size_t n = 0;
     if (p->n == 0)
         return;
-    qsort(p->pairs, p->n, sizeof *p->pairs, compare);
+    qsort(p->pairs, p->n, sizeof *p->pairs, compare_pairs);
     for (size_t i = 0; i < p->n; i++)
         if (n == 0 || p->pairs[i] != p->pairs[n - 1])
             p->pairs[n++] = p->pairs[i];
@@ -63,7 +63,7 @@ void char_pairs_sort(char_pairs *p)
 static bool has_exactly(const char_pairs *p, uint32_t left, uint32_t right)
 {
     const uint64_t pair = pair_of(left, right);
-    return p->n > 0 && bsearch(&pair, p->pairs, p->n, sizeof pair, compare) != NULL;
+    return p->n > 0 && bsearch(&pair, p->pairs, p->n, sizeof pair, compare_pairs) != NULL;
 }
 
 bool char_pairs_has(const char_pairs *p, uint32_t left, uint32_t right)

@@ -7,7 +7,7 @@
 
 /* ---- Replace ---- */
 
-static const uint8_t *find(const uint8_t *at, const uint8_t *end, const model_text *what)
+static const uint8_t *find_text(const uint8_t *at, const uint8_t *end, const model_text *what)
 {
     while ((size_t)(end - at) >= what->n_bytes) {
         at = memchr(at, (uint8_t)what->s[0], (size_t)(end - at) - what->n_bytes + 1);
@@ -29,7 +29,7 @@ static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model
 bool sp_step_replace(sp_span text, const model_text *from, const model_text *to, sp_text *out)
 {
     const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
-    while ((match = find(at, end, from)) != NULL) {
+    while ((match = find_text(at, end, from)) != NULL) {
         if (!sp_text_append(out, at, (size_t)(match - at)) ||
             !sp_text_append(out, to->s, to->n_bytes))
             return false;
@@ -41,7 +41,7 @@ bool sp_step_replace(sp_span text, const model_text *from, const model_text *to,
 bool sp_step_replace_runs(sp_span text, const model_text *from, const model_text *to, sp_text *out)
 {
     const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
-    while ((match = find(at, end, from)) != NULL) {
+    while ((match = find_text(at, end, from)) != NULL) {
         const uint8_t *after = run_end(match, end, from);
         const bool replace = after > match + from->n_bytes;
         if (!sp_text_append(out, at, (size_t)((replace ? match : after) - at)) ||

@@ -355,7 +355,7 @@ typedef struct search {
 
 #define GIVE_OUT_AFTER 512 /* bytes of a window */
 
-static bool reach(search *w, size_t place)
+static bool reach_place(search *w, size_t place)
 {
     unigram_scratch *s = w->s;
     const size_t last = place - w->window;
@@ -383,7 +383,7 @@ static inline bool try_piece(search *w, size_t from, size_t length, double score
 {
     unigram_scratch *s = w->s;
     const size_t to = from + length;
-    if (to > w->frontier && !reach(w, to))
+    if (to > w->frontier && !reach_place(w, to))
         return false;
     uint16_t *best = &s->lengths[to - w->window];
     double *best_score = &s->scores[to & s->mask];
@@ -427,7 +427,7 @@ static inline size_t try_pieces(search *w, size_t from, bool single)
     return one;
 }
 
-static inline bool encode(search *w, unigram_state *state, bool single, id_buffer *out)
+static inline bool encode_search(search *w, unigram_state *state, bool single, id_buffer *out)
 {
     unigram_scratch *s = w->s;
     s->scores[0] = state->score;
@@ -453,7 +453,8 @@ bool unigram_encode(unigram_scratch *s, unigram_state *state, const uint8_t *tex
                     id_buffer *out)
 {
     search w = {.s = s, .text = text, .n_bytes = n_bytes};
-    return s->u->single ? encode(&w, state, true, out) : encode(&w, state, false, out);
+    return s->u->single ? encode_search(&w, state, true, out)
+                        : encode_search(&w, state, false, out);
 }
 
 /* ---- Parts that always give the same ---- */
@@ -526,7 +527,7 @@ bool unigram_encode_fixed(unigram_scratch *s, const uint8_t *text, size_t n_byte
     if (!is_clear(u, places, n_bytes))
         return true;
     search w = {.s = s, .text = text, .n_bytes = n_bytes};
-    if (!reach(&w, n_bytes))
+    if (!reach_place(&w, n_bytes))
         return false;
     for (size_t at = 1; at <= n_bytes; at++)
         s->lengths[at] = places[at].length;

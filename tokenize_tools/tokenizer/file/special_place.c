@@ -19,7 +19,7 @@ static bool has_special(search *s, size_t from, size_t to)
 }
 
 /* The beginning of a character about the middle between two others, or `low`. */
-static size_t middle(const search *s, size_t low, size_t high)
+static size_t middle_character(const search *s, size_t low, size_t high)
 {
     size_t at = low + (high - low) / 2;
     while (at > low && (s->text[at] & 0xC0) == 0x80)
@@ -33,7 +33,7 @@ static size_t middle(const search *s, size_t low, size_t high)
 static size_t find_end(search *s, size_t n_bytes)
 {
     size_t low = 0, high = n_bytes;
-    for (size_t at; (at = middle(s, low, high)) > low;) {
+    for (size_t at; (at = middle_character(s, low, high)) > low;) {
         if (has_special(s, 0, at))
             high = at;
         else
@@ -45,7 +45,7 @@ static size_t find_end(search *s, size_t n_bytes)
 static size_t find_start(search *s, size_t end)
 {
     size_t low = 0, high = end;
-    for (size_t at; (at = middle(s, low, high)) > low;) {
+    for (size_t at; (at = middle_character(s, low, high)) > low;) {
         if (has_special(s, at, end))
             low = at;
         else

@@ -16,7 +16,7 @@ typedef struct config_reader {
     stated_tokens *tokens;
 } config_reader;
 
-static void add(stated_tokens *tokens, uint32_t id, const char *source)
+static void add_stated(stated_tokens *tokens, uint32_t id, const char *source)
 {
     if (id == MODEL_NO_ID || tokens->n == STATED_TOKENS_MAX)
         return;
@@ -39,7 +39,7 @@ static bool read_content(config_reader *r, const char *key)
         return json_fail(&r->json, "%s is \"%.*s\", and %s has no such token", key,
                          content.n_bytes < 60 ? (int)content.n_bytes : 60, content.s,
                          r->file->name);
-    add(r->tokens, id, CONFIG);
+    add_stated(r->tokens, id, CONFIG);
     return true;
 }
 
@@ -72,7 +72,7 @@ static bool read_one_id(config_reader *r, const char *key)
     if (id >= MODEL_NO_ID || !tokenizer_token_bytes(r->file->tokenizer, (uint32_t)id, &n_bytes))
         return json_fail(&r->json, "%s is %llu, and %s has no such token", key,
                          (unsigned long long)id, r->file->name);
-    add(r->tokens, (uint32_t)id, GENERATION);
+    add_stated(r->tokens, (uint32_t)id, GENERATION);
     return true;
 }
 
@@ -143,12 +143,12 @@ int stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_
     if (code == CLI_OK && file->from_file)
         code = read_beside(tokens, role, GENERATION, file);
     if (!ends)
-        add(tokens, tokenizer_bos(t), file->name);
+        add_stated(tokens, tokenizer_bos(t), file->name);
     else if (!tokenizer_eos_guessed(t))
-        add(tokens, tokenizer_eos(t), file->name);
+        add_stated(tokens, tokenizer_eos(t), file->name);
     if (ends && tokens->n == 0) {
-        add(tokens, tokenizer_eos(t), file->name);
-        add(tokens, tokenizer_eos_rival(t), file->name);
+        add_stated(tokens, tokenizer_eos(t), file->name);
+        add_stated(tokens, tokenizer_eos_rival(t), file->name);
     }
     return code;
 }

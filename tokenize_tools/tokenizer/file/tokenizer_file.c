@@ -26,7 +26,7 @@ static int cannot_read(const char *path, int reason)
     return cli_error(cli_errno_exit_code(reason), "tokenizer: %s: %s", path, strerror(reason));
 }
 
-static bool grow(whole_file *file, size_t *capacity)
+static bool grow_file(whole_file *file, size_t *capacity)
 {
     size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 20;
     uint8_t *data = realloc(file->data, wanted);
@@ -41,7 +41,7 @@ static int read_all(int fd, const char *path, whole_file *file)
 {
     size_t capacity = 0;
     for (;;) {
-        if (capacity - file->n_bytes < PADDING + 1 && !grow(file, &capacity))
+        if (capacity - file->n_bytes < PADDING + 1 && !grow_file(file, &capacity))
             return cli_no_memory();
         ssize_t n = read(fd, file->data + file->n_bytes, capacity - PADDING - file->n_bytes);
         if (n < 0 && errno == EINTR)
@@ -123,7 +123,7 @@ static int open_built_in(tokenizer_file *file, const tokenizer_choice *choice)
     return file->tokenizer ? CLI_OK : cli_no_memory();
 }
 
-static uint64_t checksum(const whole_file *file)
+static uint64_t file_checksum(const whole_file *file)
 {
     return file->data ? XXH3_64bits(file->data, file->n_bytes) : 0;
 }
@@ -143,9 +143,9 @@ int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice)
     if (code == CLI_OK && choice->specials)
         code = read_whole(choice->specials, &specials);
     if (code == CLI_OK) {
-        file->file_xxh3 = checksum(&vocab);
-        file->merges_xxh3 = checksum(&merges);
-        file->specials_xxh3 = checksum(&specials);
+        file->file_xxh3 = file_checksum(&vocab);
+        file->merges_xxh3 = file_checksum(&merges);
+        file->specials_xxh3 = file_checksum(&specials);
         code = make_tokenizer(file, choice,
                               &(model_source){
                                   .name = file->name,

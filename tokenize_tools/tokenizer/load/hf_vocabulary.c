@@ -6,7 +6,7 @@
 #include "tokenizer/load/byte_alphabet.h"
 
 /* Bytes of names that messages show. */
-static int shown(size_t n_bytes)
+static int shown_bytes(size_t n_bytes)
 {
     return n_bytes < 100 ? (int)n_bytes : 100;
 }
@@ -17,7 +17,8 @@ bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *
     case NAME_ADDED:
         return true;
     case NAME_THERE:
-        return model_fail(err, 0, "the token \"%.*s\" comes twice", shown(name.n_bytes), name.s);
+        return model_fail(err, 0, "the token \"%.*s\" comes twice", shown_bytes(name.n_bytes),
+                          name.s);
     case NAME_NO_MEMORY:
         return model_no_memory(err);
     default:
@@ -76,7 +77,7 @@ static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *by
         if (id >= MODEL_MAX_TOKENS)
             return model_fail(
                 err, r->at, "the token \"%.*s\" has the id %llu: ids must be below %u",
-                shown(name.n_bytes), name.s, (unsigned long long)id, MODEL_MAX_TOKENS);
+                shown_bytes(name.n_bytes), name.s, (unsigned long long)id, MODEL_MAX_TOKENS);
         if (!hf_add_name(names, name, (uint32_t)id, err) ||
             !add_token(m, name, (uint32_t)id, bytes, err))
             return false;
@@ -103,7 +104,7 @@ typedef struct merge_reader {
     size_t n_read; /* merges so far */
 } merge_reader;
 
-static bool put(merge_reader *d, size_t at, json_string name)
+static bool put_name(merge_reader *d, size_t at, json_string name)
 {
     if (at + name.n_bytes >= d->capacity) {
         const size_t capacity = (at + name.n_bytes + 64) * 2;
@@ -123,7 +124,7 @@ static bool find_token(merge_reader *d, const char *name, size_t n_bytes, uint32
     *id = name_table_find(d->names, name, n_bytes);
     return *id != NAME_TABLE_NONE ||
            model_fail(d->err, 0, "merge %zu: the vocabulary has no \"%.*s\"", d->n_read,
-                      shown(n_bytes), name);
+                      shown_bytes(n_bytes), name);
 }
 
 /* Of the names in `joined`, the first n_left bytes are the left one. */
@@ -153,9 +154,9 @@ static bool add_line(merge_reader *d, json_string line)
         return model_fail(d->err, 0,
                           "merge %zu: \"%.*s\" is not two tokens with a space between (tokens with "
                           "spaces need merges of the form [\"a\", \"b\"])",
-                          d->n_read, shown(line.n_bytes), line.s);
+                          d->n_read, shown_bytes(line.n_bytes), line.s);
     const json_string left = {line.s, n_left}, right = {space + 1, line.n_bytes - n_left - 1};
-    return put(d, 0, left) && put(d, n_left, right) &&
+    return put_name(d, 0, left) && put_name(d, n_left, right) &&
            add_joined(d, n_left, n_left + right.n_bytes);
 }
 
@@ -163,12 +164,12 @@ static bool read_pair(json_reader *r, merge_reader *d)
 {
     json_string left, right;
     if (!json_begin(r, JSON_ARRAY) || !json_next_item(r) || !json_read_string(r, &left) ||
-        !put(d, 0, left))
+        !put_name(d, 0, left))
         return false;
     const size_t n_left = left.n_bytes;
     if (!json_next_item(r) || !json_read_string(r, &right) || json_next_item(r) || r->failure[0])
         return json_fail(r, "a merge is two tokens");
-    return put(d, n_left, right) && add_joined(d, n_left, n_left + right.n_bytes);
+    return put_name(d, n_left, right) && add_joined(d, n_left, n_left + right.n_bytes);
 }
 
 static bool read_list(json_reader *r, merge_reader *d)

@@ -4,7 +4,7 @@
 
 #include "text/base64.h"
 
-static bool reserve(byte_vocabulary *v, size_t n_bytes)
+static bool reserve_bytes(byte_vocabulary *v, size_t n_bytes)
 {
     if (n_bytes <= v->capacity)
         return true;
@@ -18,7 +18,7 @@ static bool reserve(byte_vocabulary *v, size_t n_bytes)
 
 bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t n_bytes)
 {
-    if (!reserve(v, BASE64_ROOM(n_bytes) + 1))
+    if (!reserve_bytes(v, BASE64_ROOM(n_bytes) + 1))
         return false;
     const size_t n = base64_decode(text, n_bytes, v->buffer);
     if (n == BASE64_BAD || n == 0)

@@ -73,7 +73,7 @@ bool model_fail_json(model_error *err, const char *before, const json_reader *r)
 }
 
 /* An array with room for n elements of element_bytes, or NULL: out of memory. */
-static void *grow(void *array, size_t *capacity, size_t n, size_t element_bytes)
+static void *grow_array(void *array, size_t *capacity, size_t n, size_t element_bytes)
 {
     if (array && n <= *capacity)
         return array;
@@ -103,7 +103,7 @@ bool model_text_set(model_text *text, const void *s, size_t n_bytes)
 
 static bool reserve_tokens(model *m, size_t n_tokens)
 {
-    model_token *tokens = grow(m->tokens, &m->tokens_capacity, n_tokens, sizeof *tokens);
+    model_token *tokens = grow_array(m->tokens, &m->tokens_capacity, n_tokens, sizeof *tokens);
     if (!tokens)
         return false;
     m->tokens = tokens;
@@ -123,7 +123,7 @@ bool model_set_token(model *m, const new_token *token, model_error *err)
         return model_fail(err, 0, "two tokens have the id %u", token->id);
     if (token->id >= m->n_tokens && !reserve_tokens(m, (size_t)token->id + 1))
         return model_no_memory(err);
-    uint8_t *bytes = grow(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
+    uint8_t *bytes = grow_array(m->bytes, &m->bytes_capacity, m->n_bytes + token->n_bytes, 1);
     if (!bytes)
         return model_no_memory(err);
     m->bytes = bytes;
@@ -141,7 +141,8 @@ bool model_set_token(model *m, const new_token *token, model_error *err)
 
 bool model_add_merge(model *m, model_merge merge, model_error *err)
 {
-    model_merge *merges = grow(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
+    model_merge *merges =
+        grow_array(m->merges, &m->merges_capacity, m->n_merges + 1, sizeof *merges);
     if (!merges)
         return model_no_memory(err);
     m->merges = merges;
@@ -181,7 +182,7 @@ bool model_add_added(model *m, const added_token *token, model_error *err)
     if (token->content.n_bytes > MODEL_MAX_TOKEN_BYTES)
         return model_fail(err, 0, "added token \"%.100s\" has %zu bytes, %d is the limit",
                           token->content.s, token->content.n_bytes, MODEL_MAX_TOKEN_BYTES);
-    added_token *added = grow(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
+    added_token *added = grow_array(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
     if (!added)
         return model_no_memory(err);
     m->added = added;

@@ -19,7 +19,8 @@ static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
 }
 
 /* The entry of the name, or the free one where it belongs; NULL after too many probes. */
-static name_entry *find(const name_table *t, const uint8_t *name, size_t n_bytes, uint32_t hash)
+static name_entry *find_entry(const name_table *t, const uint8_t *name, size_t n_bytes,
+                              uint32_t hash)
 {
     for (size_t i = 0; i < MAX_PROBES; i++) {
         name_entry *e = &t->entries[(hash + i) & (t->n_entries - 1)];
@@ -43,7 +44,7 @@ static name_result grow_entries(name_table *t)
         const name_entry *e = &t->entries[i];
         if (e->value == NAME_TABLE_NONE)
             continue;
-        name_entry *place = find(&next, t->bytes + e->offset, e->n_bytes, e->hash);
+        name_entry *place = find_entry(&next, t->bytes + e->offset, e->n_bytes, e->hash);
         if (!place) {
             free(next.entries);
             return NAME_CROWDED;
@@ -81,7 +82,7 @@ name_result name_table_add(name_table *t, const void *name, size_t n_bytes, uint
     name_result grown = t->n_used * 2 >= t->n_entries ? grow_entries(t) : NAME_ADDED;
     if (grown != NAME_ADDED)
         return grown;
-    name_entry *e = find(t, name, n_bytes, hash);
+    name_entry *e = find_entry(t, name, n_bytes, hash);
     if (!e || n_bytes > UINT32_MAX)
         return NAME_CROWDED;
     if (e->value != NAME_TABLE_NONE)
@@ -100,6 +101,6 @@ uint32_t name_table_find(const name_table *t, const void *name, size_t n_bytes)
 {
     if (t->n_used == 0)
         return NAME_TABLE_NONE;
-    const name_entry *e = find(t, name, n_bytes, hash_name(name, n_bytes));
+    const name_entry *e = find_entry(t, name, n_bytes, hash_name(name, n_bytes));
     return e ? e->value : NAME_TABLE_NONE;
 }

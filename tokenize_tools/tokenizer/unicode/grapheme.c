@@ -58,7 +58,7 @@ typedef struct history {
     bool linked;            /* ... with a linker among them */
 } history;
 
-static void note(history *h, uint32_t kind)
+static void note_character(history *h, uint32_t kind)
 {
     const uint32_t conjunct = CONJUNCT_OF(kind);
     h->last = BREAK_OF(kind);
@@ -118,7 +118,7 @@ size_t grapheme_length(const uint8_t *text, size_t n_bytes)
         const uint32_t kind = kind_of(c);
         if (at > 0 && !goes_on(&h, kind))
             break;
-        note(&h, kind);
+        note_character(&h, kind);
         at += n;
     }
     return at;

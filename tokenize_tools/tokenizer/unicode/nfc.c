@@ -255,7 +255,7 @@ static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_byte
     return s;
 }
 
-static bool reserve(nfc_scratch *scratch, size_t n)
+static bool reserve_scratch(nfc_scratch *scratch, size_t n)
 {
     if (n <= scratch->capacity)
         return true;
@@ -291,7 +291,7 @@ static size_t decompose_hangul(uint32_t syllable, uint32_t out[3])
 }
 
 /* At most 4 code points. Only the first of a pair decomposes further. */
-static size_t decompose(uint32_t code_point, uint32_t out[4])
+static size_t decompose_code_point(uint32_t code_point, uint32_t out[4])
 {
     uint32_t backwards[4];
     size_t n = 0, n_out = 0;
@@ -316,8 +316,8 @@ static bool decompose_text(nfc_scratch *scratch, const uint8_t *text, size_t n_b
     for (size_t i = 0; i < n_bytes;) {
         uint32_t code_point, parts[4];
         i += decode_any(text + i, n_bytes - i, &code_point);
-        const size_t n_parts = decompose(code_point, parts);
-        if (!reserve(scratch, *n + n_parts))
+        const size_t n_parts = decompose_code_point(code_point, parts);
+        if (!reserve_scratch(scratch, *n + n_parts))
             return false;
         for (size_t k = 0; k < n_parts; k++) {
             const nfc_kind kind = kind_of(parts[k]);
@@ -353,7 +353,7 @@ static void sort_long(uint32_t *run, size_t n, uint32_t *spare)
 }
 
 /* Each run of combining characters by class, equal ones in the order they have. */
-static bool reorder(nfc_scratch *scratch, size_t n)
+static bool reorder_runs(nfc_scratch *scratch, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const size_t start = i;
@@ -361,7 +361,7 @@ static bool reorder(nfc_scratch *scratch, size_t n)
             i++;
         if (i - start <= SHORT_RUN) {
             sort_short(scratch->code_points + start, i - start);
-        } else if (reserve(scratch, n + (i - start))) {
+        } else if (reserve_scratch(scratch, n + (i - start))) {
             sort_long(scratch->code_points + start, i - start, scratch->code_points + n);
         } else {
             return false;
@@ -371,7 +371,7 @@ static bool reorder(nfc_scratch *scratch, size_t n)
 }
 
 /* The code point that the pair composes to, 0 if it does not. */
-static uint32_t composite(uint32_t first, uint32_t second)
+static uint32_t compose_pair(uint32_t first, uint32_t second)
 {
     if (first - HANGUL_LEAD < N_LEADS && second - HANGUL_VOWEL < N_VOWELS)
         return HANGUL + ((first - HANGUL_LEAD) * N_VOWELS + (second - HANGUL_VOWEL)) * N_TRAILS;
@@ -389,7 +389,7 @@ static uint32_t composite(uint32_t first, uint32_t second)
 
 /* In place; returns how many are left. A character melts into the last starter when nothing stands
  * between, or only what has a lower class. */
-static size_t compose(uint32_t *code_points, size_t n)
+static size_t compose_text(uint32_t *code_points, size_t n)
 {
     size_t n_out = 0;
     uint32_t *starter = NULL;
@@ -397,7 +397,7 @@ static size_t compose(uint32_t *code_points, size_t n)
         const uint32_t c = code_points[i];
         if (starter && c & SECOND &&
             (starter == code_points + n_out - 1 || code_points[n_out - 1] >> 24 < c >> 24)) {
-            const uint32_t composed = composite(*starter & CODE_POINT, c & CODE_POINT);
+            const uint32_t composed = compose_pair(*starter & CODE_POINT, c & CODE_POINT);
             if (composed) {
                 *starter = composed;
                 continue;
@@ -416,9 +416,9 @@ static bool normalize_segment(nfc_scratch *scratch, const uint8_t *text, size_t 
 {
     size_t n;
     *n_out = 0;
-    if (!decompose_text(scratch, text, n_bytes, &n) || !reorder(scratch, n))
+    if (!decompose_text(scratch, text, n_bytes, &n) || !reorder_runs(scratch, n))
         return false;
-    n = compose(scratch->code_points, n);
+    n = compose_text(scratch->code_points, n);
     for (size_t i = 0; i < n; i++)
         *n_out += encode_any(scratch->code_points[i] & CODE_POINT, out + *n_out);
     return true;

@@ -95,7 +95,7 @@ static void fill_filter(pair_filter *f, const double_array_key *keys, size_t n_k
     }
 }
 
-static bool fill(added_tokens *a, const model *m, bool normalized, model_error *err)
+static bool fill_array(added_tokens *a, const model *m, bool normalized, model_error *err)
 {
     double_array_key *keys = malloc(m->n_added * sizeof *keys + 1);
     bool filled = true;
@@ -127,7 +127,7 @@ added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err
         a->tokens = malloc(m->n_added * sizeof *a->tokens + 1);
     if (!a || !a->tokens)
         model_no_memory(err);
-    else if (fill(a, m, normalized, err))
+    else if (fill_array(a, m, normalized, err))
         return a;
     added_tokens_free(a);
     return NULL;

@@ -143,7 +143,7 @@ static bool add_block(builder *b)
     return true;
 }
 
-static bool reaches(uint32_t node, uint32_t children)
+static bool can_reach(uint32_t node, uint32_t children)
 {
     const uint32_t offset = node ^ children;
     return offset != 0 && (offset < MAX_DIRECT || ((offset & 0xFF) == 0 && offset < MAX_OFFSET));
@@ -153,7 +153,7 @@ static bool reaches(uint32_t node, uint32_t children)
 static bool fits(const builder *b, uint32_t node, uint32_t children, const uint8_t *labels,
                  size_t n_labels)
 {
-    if (children == 0 || b->states[children].has_children || !reaches(node, children))
+    if (children == 0 || b->states[children].has_children || !can_reach(node, children))
         return false;
     for (size_t i = 0; i < n_labels; i++)
         if (b->states[children ^ labels[i]].taken)
@@ -175,7 +175,7 @@ static uint32_t find_place(builder *b, uint32_t node, const uint8_t *labels, siz
     return UINT32_MAX;
 }
 
-static bool push(work_list *list, work item)
+static bool push_work(work_list *list, work item)
 {
     if (list->n == list->capacity) {
         const size_t capacity = list->capacity ? list->capacity * 2 : 1024;
@@ -203,7 +203,7 @@ static size_t labels_of(const builder *b, const work *w, uint8_t labels[256])
 }
 
 /* Places the children of one node and lists them as work. */
-static bool expand(builder *b, work w, work_list *list)
+static bool expand_node(builder *b, work w, work_list *list)
 {
     uint8_t labels[257];
     double_array *a = b->a;
@@ -232,7 +232,7 @@ static bool expand(builder *b, work w, work_list *list)
         size_t end = i + 1;
         while (end < w.last && b->keys[end].bytes[w.depth] == byte)
             end++;
-        if (!push(list, (work){i, end, w.depth + 1, children ^ byte}))
+        if (!push_work(list, (work){i, end, w.depth + 1, children ^ byte}))
             return false;
         i = end;
     }
@@ -247,11 +247,11 @@ bool double_array_build(double_array *a, const double_array_key *keys, size_t n_
     bool ok = add_block(&b);
     if (ok) {
         a->units[0] = n_keys > 0 ? 0 : 1u << 10; /* children at 1: none of them is there */
-        ok = n_keys == 0 || push(&list, (work){0, n_keys, 0, 0});
+        ok = n_keys == 0 || push_work(&list, (work){0, n_keys, 0, 0});
     }
     while (ok && list.n > 0) {
         const work w = list.items[--list.n];
-        ok = expand(&b, w, &list);
+        ok = expand_node(&b, w, &list);
     }
     free(list.items);
     free(b.states);

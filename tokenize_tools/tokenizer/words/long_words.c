@@ -65,7 +65,7 @@ static uint32_t hash_word(const uint8_t *word, size_t n_bytes)
 }
 
 /* The word, or the place where it may be put; NULL: there is none. */
-static entry *find(const long_words *w, const uint8_t *word, size_t n_bytes, uint32_t hash)
+static entry *find_entry(const long_words *w, const uint8_t *word, size_t n_bytes, uint32_t hash)
 {
     for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {
         entry *e = &w->entries[i & (w->n_entries - 1)];
@@ -78,15 +78,15 @@ static entry *find(const long_words *w, const uint8_t *word, size_t n_bytes, uin
     return NULL;
 }
 
-static size_t units(size_t n_bytes)
+static size_t store_units(size_t n_bytes)
 {
     return (n_bytes + sizeof(uint32_t) - 1) / sizeof(uint32_t);
 }
 
-static void remember(long_words *w, entry *e, const entry *new_entry, const void *word,
-                     const uint32_t *ids)
+static void store_word(long_words *w, entry *e, const entry *new_entry, const void *word,
+                       const uint32_t *ids)
 {
-    const size_t n_units = units(new_entry->n_bytes);
+    const size_t n_units = store_units(new_entry->n_bytes);
     if (w->n_words * 2 >= w->n_entries || w->stored + n_units + new_entry->n_ids > w->store_size) {
         memset(w->entries, 0, w->n_entries * sizeof *w->entries);
         w->n_words = 0;
@@ -107,11 +107,12 @@ bool long_words_encode(long_words *w, const uint8_t *word, size_t n_bytes,
     if (n_bytes > MAX_BYTES)
         return source->encode(source->context, word, n_bytes, out);
     const uint32_t hash = hash_word(word, n_bytes);
-    entry *e = find(w, word, n_bytes, hash);
+    entry *e = find_entry(w, word, n_bytes, hash);
     if (e && e->at != 0) {
         if (!id_buffer_reserve(out, e->n_ids))
             return false;
-        memcpy(out->ids + out->n, w->store + e->at + units(n_bytes), e->n_ids * sizeof *out->ids);
+        memcpy(out->ids + out->n, w->store + e->at + store_units(n_bytes),
+               e->n_ids * sizeof *out->ids);
         out->n += e->n_ids;
         return true;
     }
@@ -121,6 +122,7 @@ bool long_words_encode(long_words *w, const uint8_t *word, size_t n_bytes,
     const size_t n_ids = out->n - before;
     if (!e || n_ids > MAX_IDS)
         return true;
-    remember(w, e, &(entry){hash, 0, (uint16_t)n_bytes, (uint16_t)n_ids}, word, out->ids + before);
+    store_word(w, e, &(entry){hash, 0, (uint16_t)n_bytes, (uint16_t)n_ids}, word,
+               out->ids + before);
     return true;
 }

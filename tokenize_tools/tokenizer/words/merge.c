@@ -52,7 +52,7 @@ static int by_rank(const void *a, const void *b)
 }
 
 /* A copy of the pairs, by rank. */
-static merge_pair *sorted(const merge_pair *pairs, size_t n_pairs)
+static merge_pair *sort_pairs(const merge_pair *pairs, size_t n_pairs)
 {
     merge_pair *copy = malloc((n_pairs + 1) * sizeof *copy);
     if (copy && n_pairs) {
@@ -79,7 +79,7 @@ static bool follow_rank(const merge_pair *pairs, size_t n_pairs)
     return n_pairs > 0;
 }
 
-static bool allocate(merge_table *t, const merge_pair *pairs, size_t n_pairs)
+static bool allocate_table(merge_table *t, const merge_pair *pairs, size_t n_pairs)
 {
     t->n_buckets = (uint32_t)(n_pairs * 5 / 2 / BUCKET + 16);
     t->n_slots = (size_t)t->n_buckets * BUCKET;
@@ -116,8 +116,8 @@ static bool add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
 merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs)
 {
     merge_table *t = calloc(1, sizeof *t);
-    merge_pair *in_order = sorted(pairs, n_pairs);
-    if (!t || !in_order || n_pairs >= RANK_MASK || !allocate(t, in_order, n_pairs)) {
+    merge_pair *in_order = sort_pairs(pairs, n_pairs);
+    if (!t || !in_order || n_pairs >= RANK_MASK || !allocate_table(t, in_order, n_pairs)) {
         merge_table_free(t);
         free(in_order);
         return NULL;
@@ -216,7 +216,7 @@ static uint64_t turn_of(uint32_t rank, size_t place)
 }
 
 /* n_turns is a multiple of 4. */
-static uint64_t smallest(const uint64_t *turns, size_t n_turns)
+static uint64_t smallest_turn(const uint64_t *turns, size_t n_turns)
 {
     uint64_t a = NO_TURN, b = NO_TURN;
     for (size_t i = 0; i < n_turns; i += 4) {
@@ -266,7 +266,7 @@ static size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n)
     short_word w;
     const size_t n_turns = (n | 3) + 1;
     begin_word(t, &w, symbols, n);
-    for (uint64_t turn; (turn = smallest(w.turns, n_turns)) < NO_TURN;)
+    for (uint64_t turn; (turn = smallest_turn(w.turns, n_turns)) < NO_TURN;)
         merge_pair_at(t, &w, turn);
     size_t n_left = 0;
     for (size_t i = 1; i <= n; i = w.next[i])
@@ -280,7 +280,7 @@ bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_p
     const size_t n_turns = (n | 3) + 1;
     size_t n_left = n;
     begin_word(t, &w, symbols, n);
-    for (uint64_t turn; (turn = smallest(w.turns, n_turns)) < NO_TURN; n_left--) {
+    for (uint64_t turn; (turn = smallest_turn(w.turns, n_turns)) < NO_TURN; n_left--) {
         last->left = w.symbols[1];
         last->right = w.symbols[w.next[1]];
         last->rank = (uint32_t)(turn >> 32);

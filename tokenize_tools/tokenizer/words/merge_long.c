@@ -38,7 +38,7 @@ typedef struct workspace {
 } workspace;
 
 /* Lays the arrays out in the scratch memory. */
-static bool prepare(workspace *w, merge_scratch *s, size_t size)
+static bool prepare_workspace(workspace *w, merge_scratch *s, size_t size)
 {
     /* A merge takes one heap entry out and puts two in at most, and there were size at first. */
     const size_t n_bytes =
@@ -78,7 +78,7 @@ static void sift_down(uint64_t *heap, size_t n, size_t i)
     heap[i] = value;
 }
 
-static void push(workspace *w, uint32_t rank, size_t place)
+static void push_merge(workspace *w, uint32_t rank, size_t place)
 {
     if (rank == MERGE_NONE)
         return;
@@ -89,7 +89,7 @@ static void push(workspace *w, uint32_t rank, size_t place)
     w->heap[i] = value;
 }
 
-static uint64_t pop(workspace *w)
+static uint64_t pop_merge(workspace *w)
 {
     const uint64_t top = w->heap[0];
     w->heap[0] = w->heap[--w->n_heap];
@@ -104,7 +104,7 @@ static void pair_up(const merge_table *t, workspace *w, uint32_t place)
 {
     const uint32_t right = w->next[place];
     w->rank[place] = right == NONE ? MERGE_NONE : merge_rank(t, w->symbol[place], w->symbol[right]);
-    push(w, w->rank[place], place);
+    push_merge(w, w->rank[place], place);
 }
 
 static void merge_at(const merge_table *t, workspace *w, uint32_t place)
@@ -138,7 +138,7 @@ static void merge_window(const merge_table *t, workspace *w, const uint32_t *sym
     for (size_t i = w->n_heap / 2; i-- > 0;)
         sift_down(w->heap, w->n_heap, i);
     while (w->n_heap > 0) {
-        const uint64_t top = pop(w);
+        const uint64_t top = pop_merge(w);
         const uint32_t place = (uint32_t)top;
         if (w->symbol[place] != NONE && w->rank[place] == top >> 32)
             merge_at(t, w, place);
@@ -159,7 +159,7 @@ typedef struct row {
     size_t n_tokens, capacity;
 } row;
 
-static bool append(row *r, const uint32_t *tokens, size_t n)
+static bool append_tokens(row *r, const uint32_t *tokens, size_t n)
 {
     if (!r->tokens || r->capacity - r->n_tokens < n) {
         const size_t capacity = (r->n_tokens + n) * 2 + 64;
@@ -238,7 +238,7 @@ static outcome merge_windows(const merge_table *t, workspace *w, const uint32_t 
         joint at;
         if (!next_window(t, w, symbols + start, n - start, &at) || at.in_a < first)
             return NEEDS_LARGER_WINDOW;
-        if (!append(out, w->a.tokens + first, at.in_a - first))
+        if (!append_tokens(out, w->a.tokens + first, at.in_a - first))
             return NO_MEMORY;
         start += w->a.starts[at.from];
         first = at.in_b;
@@ -246,7 +246,7 @@ static outcome merge_windows(const merge_table *t, workspace *w, const uint32_t 
         w->a = w->b;
         w->b = a;
     }
-    return append(out, w->a.tokens + first, w->a.n_tokens - first) ? MERGED : NO_MEMORY;
+    return append_tokens(out, w->a.tokens + first, w->a.n_tokens - first) ? MERGED : NO_MEMORY;
 }
 
 size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n)
@@ -256,7 +256,7 @@ size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, siz
     outcome result = NO_MEMORY;
     if (n > UINT32_MAX / 2)
         return SIZE_MAX;
-    for (size_t size = WINDOW; prepare(&w, s, size); size *= 2) {
+    for (size_t size = WINDOW; prepare_workspace(&w, s, size); size *= 2) {
         result = merge_windows(t, &w, symbols, n, &out);
         if (result != NEEDS_LARGER_WINDOW)
             break;

@@ -123,7 +123,7 @@ static value *find_word(word_cache *c, key k, bool *found)
     return NULL;
 }
 
-static void empty(word_cache *c)
+static void empty_cache(word_cache *c)
 {
     memset(c->lines, 0, c->n_lines * sizeof *c->lines);
     c->n_words = 0;
@@ -132,12 +132,12 @@ static void empty(word_cache *c)
 
 /* Makes room. What does not fit any more is forgotten; so is everything when the limit is
  * reached. */
-static void grow(word_cache *c)
+static void grow_cache(word_cache *c)
 {
     line *old = c->lines;
     const size_t n_old = c->n_lines;
     if (n_old * 2 > c->max_lines || !set_lines(c, n_old * 2)) {
-        empty(c);
+        empty_cache(c);
         return;
     }
     c->n_words = 0;
@@ -169,19 +169,19 @@ static bool make_value(word_cache *c, const uint32_t *ids, size_t n, value *v)
     return true;
 }
 
-static void remember(word_cache *c, key k, const uint32_t *ids, size_t n)
+static void store_word(word_cache *c, key k, const uint32_t *ids, size_t n)
 {
     bool found;
     value v;
     if (c->many.n + n > c->max_many)
-        empty(c);
+        empty_cache(c);
     else if (c->n_words > c->n_lines)
-        grow(c);
+        grow_cache(c);
     if (!make_value(c, ids, n, &v))
         return;
     value *place = find_word(c, k, &found);
     if (!place) {
-        grow(c);
+        grow_cache(c);
         return;
     }
     *place = v;
@@ -190,7 +190,7 @@ static void remember(word_cache *c, key k, const uint32_t *ids, size_t n)
 
 /* ---- Words ---- */
 
-static bool emit(word_cache *c, const value *v, id_buffer *out)
+static bool append_value(word_cache *c, const value *v, id_buffer *out)
 {
     const uint32_t count = v->ids[0] >> COUNT_SHIFT;
     const uint32_t *ids = count == MANY ? c->many.ids + v->ids[1] : v->ids;
@@ -218,14 +218,14 @@ __attribute__((noinline)) static bool encode_slowly(word_cache *c, const uint8_t
     for (size_t at = 0; at < 2 * PROBES; at++) {
         const line *l = &c->lines[(first + at / 2) & (c->n_lines - 1)];
         if (same_key(l->keys[at & 1], k))
-            return emit(c, &l->values[at & 1], out);
+            return append_value(c, &l->values[at & 1], out);
         if (l->keys[at & 1].high == 0)
             break;
     }
     const size_t before = out->n;
     if (!c->source.encode(c->source.context, word, n_bytes, out))
         return false;
-    remember(c, k, out->ids + before, out->n - before);
+    store_word(c, k, out->ids + before, out->n - before);
     return true;
 }
 
