@@ -2,8 +2,7 @@
  * copies.
  *
  * Use       tokmap_dataset_open; get_info, tokens, document, ... in any order;
- *           tokmap_dataset_close. Several datasets that belong together: tokmap_list_open. To
- *           write one: tokmap_writer.h.
+ *           tokmap_dataset_close. To write one: tokmap_writer.h.
  * Status    Calls that can fail return a tokmap_status: 0, a negative error, or a positive
  *           condition. Where a call takes a tokmap_error it may be NULL; else it says in one
  *           line what happened. Any call may be TOKMAP_ERR_ARGUMENT or TOKMAP_ERR_MEMORY, and one
@@ -19,8 +18,8 @@
  *           open leaves nothing behind and sets *out to NULL. Pointers to tokens, names and
  *           metadata lead into the mapped files: read them, do not write or free them; they end
  *           with the close.
- * Threads   A tokmap_dataset or tokmap_list does not change after open: any number of threads
- *           may use it at the same time. Close it once, when no call is running.
+ * Threads   A tokmap_dataset does not change after open: any number of threads may use it at the
+ *           same time. Close it once, when no call is running.
  * fork      A child may go on using a dataset of its parent.
  * Damage    Open checks, in constant time, all that can be checked without reading the data,
  *           and tells apart: not a tokmap index, a newer format, a damaged file (with the
@@ -216,32 +215,6 @@ typedef struct tokmap_verify_report {
 TOKMAP_API tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds,
                                                const tokmap_verify_options *options,
                                                tokmap_verify_report *report, tokmap_error *err);
-
-/* ---- List: several datasets as one, in the order given ---- */
-
-typedef struct tokmap_list tokmap_list;
-
-typedef struct tokmap_list_info {
-    size_t struct_size; /* sizeof(tokmap_list_info) */
-    uint64_t n_datasets, n_tokens, n_documents;
-    uint32_t token_bytes, largest_id;
-    uint8_t list_id[16]; /* XXH3-128 of the dataset ids in order; of one dataset, its own id */
-} tokmap_list_info;
-
-/* Opens all or none, with the errors of tokmap_dataset_open. Datasets of another token width or
- * another known vocabulary than the first are TOKMAP_ERR_MISMATCH. At least one path. */
-TOKMAP_API tokmap_status tokmap_list_open(tokmap_list **out, const char *const *paths,
-                                          size_t n_paths, tokmap_error *err);
-TOKMAP_API void tokmap_list_close(tokmap_list *list);
-TOKMAP_API void tokmap_list_get_info(const tokmap_list *list, tokmap_list_info *info);
-/* Number index of the list, or NULL; belongs to the list. */
-TOKMAP_API const tokmap_dataset *tokmap_list_dataset(const tokmap_list *list, uint64_t index);
-/* Which dataset holds token `token` of the list (or document `document`), and its number there. */
-TOKMAP_API tokmap_status tokmap_list_find_token(const tokmap_list *list, uint64_t token,
-                                                uint64_t *dataset_index, uint64_t *local_token);
-TOKMAP_API tokmap_status tokmap_list_find_document(const tokmap_list *list, uint64_t document,
-                                                   uint64_t *dataset_index,
-                                                   uint64_t *local_document);
 
 #ifdef __cplusplus
 }

@@ -360,6 +360,9 @@ says merge_without_output tokmap merge d lines
 printf '\001\000\002\000' >eod.bin
 quietly tokmap index --dtype u16 --eod 2 --vocab-size 257 eod.bin
 says merge_other_end_of_document tokmap merge d eod -o x
+cp eod.bin vocab.bin
+quietly tokmap index --dtype u16 --eod 2 --vocab-size 300 vocab.bin
+says merge_two_vocabularies tokmap merge d vocab -o x
 
 # ---- Patterns of datasets ----
 

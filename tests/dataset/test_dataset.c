@@ -131,68 +131,6 @@ TEST(verify_refuses_an_index_that_was_replaced_since_the_open)
     tokmap_dataset_close(ds);
 }
 
-TEST(a_list_is_one_stretch_of_tokens_and_documents)
-{
-    make(check_path("l0"), 100, 1000);
-    make(check_path("l1"), 0, 1000);
-    make(check_path("l2"), 50, 1000);
-    const char *paths[] = {check_path("l0"), check_path("l1"), check_path("l2.bin")};
-    tokmap_list *list;
-    tokmap_error err;
-    CHECK_INT(tokmap_list_open(&list, paths, 3, &err), TOKMAP_OK);
-    tokmap_list_info info = {.struct_size = sizeof info};
-    tokmap_list_get_info(list, &info);
-    CHECK_EQ(info.n_datasets, 3);
-    CHECK_EQ(info.n_documents, 150);
-    CHECK_EQ(info.token_bytes, 2);
-    uint64_t sum = 0;
-    for (uint64_t d = 0; d < 3; d++) {
-        tokmap_dataset_info one = {.struct_size = sizeof one};
-        tokmap_dataset_get_info(tokmap_list_dataset(list, d), &one);
-        for (uint64_t t = 0; t < one.n_tokens; t++) {
-            uint64_t index, local;
-            CHECK_INT(tokmap_list_find_token(list, sum + t, &index, &local), TOKMAP_OK);
-            CHECK_EQ(index, d);
-            CHECK_EQ(local, t);
-        }
-        sum += one.n_tokens;
-    }
-    CHECK_EQ(info.n_tokens, sum);
-    uint64_t index, local;
-    CHECK_INT(tokmap_list_find_token(list, sum, &index, &local), TOKMAP_ERR_ARGUMENT);
-    CHECK_INT(tokmap_list_find_document(list, 100, &index, &local), TOKMAP_OK);
-    CHECK(index == 2 && local == 0);
-    CHECK_INT(tokmap_list_find_document(list, 150, &index, &local), TOKMAP_ERR_ARGUMENT);
-    CHECK(tokmap_list_dataset(list, 3) == NULL);
-    tokmap_list_close(list);
-}
-
-TEST(a_list_of_things_that_do_not_fit_is_refused_whole)
-{
-    make(check_path("m0"), 10, 1000);
-    make(check_path("m1"), 10, 100000);
-    make(check_path("m2"), 10, 2000);
-    tokmap_list *list = (tokmap_list *)1;
-    tokmap_error err;
-    const char *widths[] = {check_path("m0"), check_path("m1")};
-    CHECK_INT(tokmap_list_open(&list, widths, 2, &err), TOKMAP_ERR_MISMATCH);
-    CHECK(list == NULL);
-    CHECK(strstr(err.text, "m1.bin") != NULL);
-    const char *vocabularies[] = {check_path("m0"), check_path("m2")};
-    CHECK_INT(tokmap_list_open(&list, vocabularies, 2, &err), TOKMAP_ERR_MISMATCH);
-    const char *absent[] = {check_path("m0"), check_path("nothing")};
-    CHECK_INT(tokmap_list_open(&list, absent, 2, &err), TOKMAP_ERR_IO);
-    CHECK_INT(tokmap_list_open(&list, absent, 0, &err), TOKMAP_ERR_ARGUMENT);
-    const char *alone[] = {check_path("m0")};
-    CHECK_INT(tokmap_list_open(&list, alone, 1, &err), TOKMAP_OK);
-    tokmap_list_info info = {.struct_size = sizeof info};
-    tokmap_list_get_info(list, &info);
-    tokmap_dataset_info one = {.struct_size = sizeof one};
-    tokmap_dataset_get_info(tokmap_list_dataset(list, 0), &one);
-    CHECK(memcmp(info.list_id, one.dataset_id, 16) == 0);
-    tokmap_list_close(list);
-}
-
 TEST(every_status_has_its_own_words)
 {
     for (int a = TOKMAP_ERR_DEVICE; a <= TOKMAP_END; a++) {
@@ -205,6 +143,5 @@ TEST(every_status_has_its_own_words)
 TEST(close_takes_null)
 {
     tokmap_dataset_close(NULL);
-    tokmap_list_close(NULL);
     tokmap_writer_close(NULL);
 }

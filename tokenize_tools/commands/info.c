@@ -5,9 +5,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <xxhash.h>
 
 #include "cli/cli.h"
 #include "commands/commands.h"
+#include "commands/dataset_list.h"
 #include "commands/dataset_names.h"
 #include "cli/open_failure.h"
 #include "text/json_text.h"
@@ -440,21 +442,43 @@ static int show_one(const char *path, const info_options *options, bool *shown)
     return code;
 }
 
+/* XXH3-128 of the dataset ids in order. */
+static void print_list_id(uint8_t (*dataset_ids)[16], size_t n_datasets)
+{
+    uint8_t id[16];
+    XXH128_canonicalFromHash((XXH128_canonical_t *)id, XXH3_128bits(dataset_ids, 16 * n_datasets));
+    print_text_line("list id:", cli_hex(id).s);
+}
+
+static void print_total(const dataset_list *list, uint8_t (*dataset_ids)[16])
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    uint64_t n_tokens = 0, n_documents = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        tokmap_dataset_get_info(list->datasets[i], &info);
+        memcpy(dataset_ids[i], info.dataset_id, 16);
+        n_tokens += info.n_tokens;
+        n_documents += info.n_documents;
+    }
+    printf("\ntotal of %s datasets\n", cli_count(list->n).s);
+    print_list_id(dataset_ids, list->n);
+    print_key("tokens:");
+    printf("%s, %s\n", cli_count(n_tokens).s, info.token_bytes == 2 ? "u16" : "u32");
+    print_text_line("documents:", cli_count(n_documents).s);
+}
+
 static int show_total(char **paths, size_t n_paths)
 {
-    tokmap_list *list;
-    tokmap_error err;
-    if (tokmap_list_open(&list, (const char *const *)paths, n_paths, &err) != TOKMAP_OK)
-        return cli_fail(&err);
-    tokmap_list_info info = {.struct_size = sizeof info};
-    tokmap_list_get_info(list, &info);
-    printf("\ntotal of %s datasets\n", cli_count(info.n_datasets).s);
-    print_text_line("list id:", cli_hex(info.list_id).s);
-    print_key("tokens:");
-    printf("%s, %s\n", cli_count(info.n_tokens).s, info.token_bytes == 2 ? "u16" : "u32");
-    print_text_line("documents:", cli_count(info.n_documents).s);
-    tokmap_list_close(list);
-    return CLI_OK;
+    dataset_list list;
+    uint8_t(*dataset_ids)[16] = calloc(n_paths, sizeof *dataset_ids);
+    if (!dataset_ids)
+        return cli_no_memory();
+    int code = dataset_list_open(&list, paths, n_paths);
+    if (code == CLI_OK)
+        print_total(&list, dataset_ids);
+    dataset_list_close(&list);
+    free(dataset_ids);
+    return code;
 }
 
 static int show_all(char **paths, size_t n_paths, const info_options *options)

@@ -6,6 +6,7 @@
 
 #include "cli/cli.h"
 #include "commands/commands.h"
+#include "commands/dataset_list.h"
 #include "commands/dataset_names.h"
 #include "text/json_text.h"
 #include "system/memory_file.h"
@@ -50,7 +51,7 @@ typedef struct merge_input {
 typedef struct merge_state {
     const merge_options *options;
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
-    tokmap_list *list;
+    dataset_list list;
     merge_input *inputs;
     size_t n_inputs;
     uint64_t vocab_size;               /* 0: not known */
@@ -86,7 +87,7 @@ static int check_eod(const merge_input *a, const merge_input *b)
     return differ(a, b, what);
 }
 
-/* What tokmap_list_open has not looked at: it knows dtype and vocabulary. */
+/* What dataset_list_open has not checked. */
 static int check_input(const merge_state *s, const merge_input *input)
 {
     if (input->info.n_tokens && !input->info.n_documents)
@@ -120,7 +121,7 @@ static void look_at_input(merge_state *s, size_t index)
 {
     merge_input *input = &s->inputs[index];
     json_text_span metadata;
-    input->ds = tokmap_list_dataset(s->list, index);
+    input->ds = s->list.datasets[index];
     input->info.struct_size = sizeof input->info;
     tokmap_dataset_get_info(input->ds, &input->info);
     tokmap_dataset_metadata(input->ds, &metadata.text, &metadata.n_bytes);
@@ -230,7 +231,6 @@ static int write_merged(const merge_state *s)
 
 static int merge_all(char **paths, size_t n_paths, const merge_options *options)
 {
-    tokmap_error err;
     merge_state s = {.options = options, .n_inputs = n_paths};
     int code = path_output_prefix(s.prefix, options->output, ".tmi");
     if (code != CLI_OK)
@@ -238,13 +238,12 @@ static int merge_all(char **paths, size_t n_paths, const merge_options *options)
     s.inputs = calloc(n_paths, sizeof *s.inputs);
     if (!s.inputs)
         return cli_no_memory();
-    if (tokmap_list_open(&s.list, (const char *const *)paths, n_paths, &err) != TOKMAP_OK)
-        code = cli_fail(&err);
+    code = dataset_list_open(&s.list, paths, n_paths);
     if (code == CLI_OK)
         code = check_inputs(&s);
     if (code == CLI_OK)
         code = write_merged(&s);
-    tokmap_list_close(s.list);
+    dataset_list_close(&s.list);
     free(s.inputs);
     if (code != CLI_OK || (options->quiet && !options->json))
         return code;
