@@ -13,27 +13,15 @@
 #include "cli/paths.h"
 #include "tokmap.h"
 
-static const char help[] =
+static const char help_begin[] =
     "Usage: tokbench PAGE... [options]\n"
     "\n"
     "Measures tokmap on this machine. Systems that are compared run in turn in one process; "
     "figures are\n"
     "medians, with the smallest and the largest beside them.\n"
     "\n"
-    "Pages:\n"
-    "  limits   the machine: copies, rows gathered from random places, page faults, O_DIRECT\n"
-    "  verify   checking a dataset against plainly reading the same file\n"
-    "  lookup   which document holds a token: a million documents and a thousand million\n"
-    "  open     opening 10^6 and 10^12 tokens (a sparse file)\n"
-    "  load     the loader: a sample, a batch gathered or widened, ways of shuffling; with\n"
-    "           --data cold, too\n"
-    "  cold     the loader on data that are not in memory, beside the device's own rate\n"
-    "  stall    a simulated training step: how long it waits for its batch, hot and cold\n"
-    "  scale    starting up, seeking, restoring and memory at 10^6 to 10^13 tokens\n"
-    "  mix      mixtures of 1 to 64 sources, with limits on epochs, with changing weights\n"
-    "  gpu      copies to a GPU, and batches staged on it; left out where there is none\n"
-    "  tokenize text in memory to ids, cold and warm (needs --tokenizer and --text)\n"
-    "  pack     a corpus to a dataset, and each stage of it alone (likewise)\n"
+    "Pages:\n";
+static const char help_end[] =
     "  all      all of these but the last two, in three to ten minutes; cold is shorter then\n"
     "\n"
     "Options:\n"
@@ -70,6 +58,27 @@ typedef struct command_line {
     char command[1024];
     char given[32]; /* options, by their letters */
 } command_line;
+
+#define ROW(x) &x##_page,
+static const bench_page *const pages[] = {BENCH_PAGES(ROW)};
+#undef ROW
+enum {
+    N_PAGES = sizeof pages / sizeof pages[0]
+};
+
+static int print_help(void)
+{
+    fputs(help_begin, stdout);
+    for (int p = 0; p < N_PAGES; p++) {
+        const char *line = pages[p]->help;
+        printf("  %-8s ", pages[p]->name);
+        for (const char *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
+            printf("%.*s\n           ", (int)(end - line), line);
+        puts(line);
+    }
+    fputs(help_end, stdout);
+    return fflush(stdout) ? 1 : 0;
+}
 
 static int usage(const char *text, const char *what)
 {
@@ -147,8 +156,7 @@ static int take_option(int option, char **argv, command_line *line)
         line->given[n_given] = (char)option;
     switch (option) {
     case 'h':
-        fputs(help, stdout);
-        return fflush(stdout) ? 1 : 0;
+        return print_help();
     case 'V':
         printf("tokbench %s\n", tokmap_version());
         return 0;
@@ -184,27 +192,6 @@ static int take_option(int option, char **argv, command_line *line)
     }
 }
 
-static const struct {
-    const char *name;
-    bench_page *run;
-    const char *takes; /* options that not all pages take, by their letters */
-    bool in_all;       /* needs nothing from outside */
-} pages[] = {{"limits", limits_page, "l", true},
-             {"verify", verify_page, "v", true},
-             {"lookup", lookup_page, "n", true},
-             {"open", open_page, "", true},
-             {"load", load_page, "lD", true},
-             {"cold", cold_page, "lD", true},
-             {"stall", stall_page, "lDs", true},
-             {"scale", scale_page, "", true},
-             {"mix", mix_page, "", true},
-             {"gpu", gpu_page, "lD", true},
-             {"tokenize", tokenize_page, "tpxij", false},
-             {"pack", pack_page, "tpxj", false}};
-enum {
-    N_PAGES = sizeof pages / sizeof pages[0]
-};
-
 /* An option that none of the pages takes would be without effect. */
 static int check_options(const command_line *line, const bool *chosen)
 {
@@ -217,7 +204,7 @@ static int check_options(const command_line *line, const bool *chosen)
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         bool taken = !strchr(line->given, names[i].letter);
         for (int p = 0; p < N_PAGES; p++)
-            taken |= chosen[p] && strchr(pages[p].takes, names[i].letter);
+            taken |= chosen[p] && strchr(pages[p]->takes, names[i].letter);
         if (!taken)
             return usage("none of these pages takes ", names[i].name);
     }
@@ -233,7 +220,7 @@ static int choose(int argc, char **argv, command_line *line, bool *chosen)
         bool known = all;
         line->options.all |= all;
         for (int p = 0; p < N_PAGES; p++)
-            if (strcmp(argv[i], pages[p].name) == 0 || (pages[p].in_all && all))
+            if (strcmp(argv[i], pages[p]->name) == 0 || (pages[p]->in_all && all))
                 chosen[p] = known = true;
         if (!known)
             return usage("there is no page ", argv[i]);
@@ -285,8 +272,8 @@ static int run_pages(const command_line *line, const bool *chosen, bench_report 
     for (int p = 0; !code && p < N_PAGES; p++) {
         if (!chosen[p])
             continue;
-        cli_warn("%s ...", pages[p].name);
-        code = pages[p].run(&line->options, report);
+        cli_warn("%s ...", pages[p]->name);
+        code = pages[p]->run(&line->options, report);
     }
     return code;
 }

@@ -37,7 +37,7 @@ static int measure(const bench_options *options, bench_report *report, const tok
     return options->all ? 0 : 1;
 }
 
-int cold_page(const bench_options *options, bench_report *report)
+static int run_cold(const bench_options *options, bench_report *report)
 {
     const tokmap_dataset *ds = NULL;
     int code = load_data_open(options, options->all ? bytes_of_all : usual_bytes, &ds);
@@ -47,3 +47,11 @@ int cold_page(const bench_options *options, bench_report *report)
     load_data_remove(options, 1);
     return code;
 }
+
+const bench_page cold_page = {
+    .name = "cold",
+    .help = "the loader on data that are not in memory, beside the device's own rate",
+    .takes = "lD",
+    .in_all = true,
+    .run = run_cold,
+};

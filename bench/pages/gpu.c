@@ -247,7 +247,7 @@ static int measure(const gpu *g, const bench_options *options, bench_report *rep
     return 0;
 }
 
-int gpu_page(const bench_options *options, bench_report *report)
+static int run_gpu(const bench_options *options, bench_report *report)
 {
     tokmap_error err;
     uint32_t n_devices;
@@ -270,3 +270,11 @@ int gpu_page(const bench_options *options, bench_report *report)
     load_data_remove(options, 1);
     return code;
 }
+
+const bench_page gpu_page = {
+    .name = "gpu",
+    .help = "copies to a GPU, and batches staged on it; left out where there is none",
+    .takes = "lD",
+    .in_all = true,
+    .run = run_gpu,
+};

@@ -328,7 +328,7 @@ static uint64_t suitable_bytes(const bench_options *options)
     return n < 4 * (uint64_t)HUGE_PAGE ? 4 * (uint64_t)HUGE_PAGE : n / HUGE_PAGE * HUGE_PAGE;
 }
 
-int limits_page(const bench_options *options, bench_report *report)
+static int run_limits(const bench_options *options, bench_report *report)
 {
     limits l = {.n_bytes = suitable_bytes(options), .seed = 1, .file = {-1, -1, false, 0}};
     bench_options own = *options;
@@ -350,3 +350,11 @@ int limits_page(const bench_options *options, bench_report *report)
     load_data_remove(options, 1);
     return code;
 }
+
+const bench_page limits_page = {
+    .name = "limits",
+    .help = "the machine: copies, rows gathered from random places, page faults, O_DIRECT",
+    .takes = "l",
+    .in_all = true,
+    .run = run_limits,
+};

@@ -327,7 +327,7 @@ static int cold_part(const bench_options *options, bench_report *report, const t
     return 0;
 }
 
-int load_page(const bench_options *options, bench_report *report)
+static int run_load(const bench_options *options, bench_report *report)
 {
     const tokmap_dataset *ds = NULL;
     int code = load_data_open(options, usual_bytes, &ds);
@@ -339,3 +339,12 @@ int load_page(const bench_options *options, bench_report *report)
     load_data_remove(options, 1);
     return code;
 }
+
+const bench_page load_page = {
+    .name = "load",
+    .help = "the loader: a sample, a batch gathered or widened, ways of shuffling; with\n"
+            "--data cold, too",
+    .takes = "lD",
+    .in_all = true,
+    .run = run_load,
+};

@@ -128,7 +128,7 @@ static void judge(bench_row *const *rows)
     bench_set_time_limit(rows[DOCUMENT], rows[READ_MANY]);
 }
 
-int lookup_page(const bench_options *options, bench_report *report)
+static int run_lookup(const bench_options *options, bench_report *report)
 {
     const uint64_t large = options->n_documents ? options->n_documents : default_documents;
     const uint64_t sizes[] = {large / 1000 ? large / 1000 : 1, large};
@@ -149,3 +149,11 @@ int lookup_page(const bench_options *options, bench_report *report)
     }
     return code;
 }
+
+const bench_page lookup_page = {
+    .name = "lookup",
+    .help = "which document holds a token: a million documents and a thousand million",
+    .takes = "n",
+    .in_all = true,
+    .run = run_lookup,
+};

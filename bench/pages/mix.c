@@ -149,7 +149,7 @@ static void add_rows(bench_report *report, int i, bench_row **rows)
     }
 }
 
-int mix_page(const bench_options *options, bench_report *report)
+static int run_mix(const bench_options *options, bench_report *report)
 {
     static mix m = {.seed = 1};
     bench_row *rows[N_MIXTURES][N_FIGURES];
@@ -168,3 +168,11 @@ int mix_page(const bench_options *options, bench_report *report)
     load_data_remove(options, 1);
     return code;
 }
+
+const bench_page mix_page = {
+    .name = "mix",
+    .help = "mixtures of 1 to 64 sources, with limits on epochs, with changing weights",
+    .takes = "",
+    .in_all = true,
+    .run = run_mix,
+};

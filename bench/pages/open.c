@@ -84,7 +84,7 @@ static int measure(char (*prefixes)[4096], uint32_t n_rounds, bench_report *repo
     return code;
 }
 
-int open_page(const bench_options *options, bench_report *report)
+static int run_open(const bench_options *options, bench_report *report)
 {
     char prefixes[N_SIZES][4096];
     int code = 0;
@@ -98,3 +98,11 @@ int open_page(const bench_options *options, bench_report *report)
         bench_remove(prefixes[k]);
     return code;
 }
+
+const bench_page open_page = {
+    .name = "open",
+    .help = "opening 10^6 and 10^12 tokens (a sparse file)",
+    .takes = "",
+    .in_all = true,
+    .run = run_open,
+};

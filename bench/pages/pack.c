@@ -221,7 +221,7 @@ static int measure(subject *s, bench_report *report)
     return 0;
 }
 
-int pack_page(const bench_options *options, bench_report *report)
+static int run_pack(const bench_options *options, bench_report *report)
 {
     const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
     subject s = {.options = options};
@@ -243,3 +243,10 @@ int pack_page(const bench_options *options, bench_report *report)
     tokenizer_file_close(&s.file);
     return code;
 }
+
+const bench_page pack_page = {
+    .name = "pack",
+    .help = "a corpus to a dataset, and each stage of it alone (likewise)",
+    .takes = "tpxj",
+    .run = run_pack,
+};

@@ -4,9 +4,22 @@
 
 #include "core/bench.h"
 
-/* A page returns 0, or an exit code after it has said on stderr what went wrong. */
-typedef int bench_page(const bench_options *options, bench_report *report);
-bench_page verify_page, lookup_page, open_page, load_page, cold_page, tokenize_page, pack_page;
-bench_page limits_page, stall_page, scale_page, mix_page, gpu_page;
+typedef struct bench_page {
+    const char *name;
+    const char *help;  /* what it measures, for --help: lines of up to 80 columns */
+    const char *takes; /* options that not all pages take, by the letters of main.c */
+    bool in_all;       /* needs nothing from outside */
+    /* Returns 0, or an exit code after a message on stderr. */
+    int (*run)(const bench_options *options, bench_report *report);
+} bench_page;
+
+/* Every page, in the order of --help and of measuring. row(x) stands for x_page, in x.c. */
+#define BENCH_PAGES(row)                                                                           \
+    row(limits) row(verify) row(lookup) row(open) row(load) row(cold) row(stall) row(scale)        \
+        row(mix) row(gpu) row(tokenize) row(pack)
+
+#define DECLARE_PAGE(x) extern const bench_page x##_page;
+BENCH_PAGES(DECLARE_PAGE)
+#undef DECLARE_PAGE
 
 #endif /* TOKMAP_BENCH_PAGES_H */

@@ -260,7 +260,7 @@ static int try_ways(subject *s)
     return code;
 }
 
-int scale_page(const bench_options *options, bench_report *report)
+static int run_scale(const bench_options *options, bench_report *report)
 {
     subject s = {.options = options, .seed = 1};
     scale_rows rows[N_SIZES];
@@ -276,3 +276,11 @@ int scale_page(const bench_options *options, bench_report *report)
         code = measure_size(&s, i, &rows[i]);
     return code;
 }
+
+const bench_page scale_page = {
+    .name = "scale",
+    .help = "starting up, seeking, restoring and memory at 10^6 to 10^13 tokens",
+    .takes = "",
+    .in_all = true,
+    .run = run_scale,
+};

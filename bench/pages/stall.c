@@ -260,7 +260,7 @@ static void try_kinds(stall *s)
     }
 }
 
-int stall_page(const bench_options *options, bench_report *report)
+static int run_stall(const bench_options *options, bench_report *report)
 {
     stall s = {.seed = 1, .n_rounds = bench_rounds(options, ROUNDS), .file = {-1, -1, false, 0}};
     tokmap_dataset_info info = {.struct_size = sizeof info};
@@ -286,3 +286,11 @@ int stall_page(const bench_options *options, bench_report *report)
     load_data_remove(options, 1);
     return code;
 }
+
+const bench_page stall_page = {
+    .name = "stall",
+    .help = "a simulated training step: how long it waits for its batch, hot and cold",
+    .takes = "lDs",
+    .in_all = true,
+    .run = run_stall,
+};

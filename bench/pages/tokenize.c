@@ -231,7 +231,7 @@ static int measure(page *p, const bench_options *options, bench_report *report)
     return 0;
 }
 
-int tokenize_page(const bench_options *options, bench_report *report)
+static int run_tokenize(const bench_options *options, bench_report *report)
 {
     const tokenizer_choice choice = {options->tokenizer, options->pattern, NULL};
     tokenizer_file file;
@@ -258,3 +258,10 @@ int tokenize_page(const bench_options *options, bench_report *report)
     tokenizer_file_close(&file);
     return code;
 }
+
+const bench_page tokenize_page = {
+    .name = "tokenize",
+    .help = "text in memory to ids, cold and warm (needs --tokenizer and --text)",
+    .takes = "tpxij",
+    .run = run_tokenize,
+};

@@ -149,7 +149,7 @@ static int measure(const subject *s, bench_report *report)
     return 0;
 }
 
-int verify_page(const bench_options *options, bench_report *report)
+static int run_verify(const bench_options *options, bench_report *report)
 {
     char prefix[4096], path[4100];
     snprintf(prefix, sizeof prefix, "%s/verify", options->dir);
@@ -173,3 +173,11 @@ int verify_page(const bench_options *options, bench_report *report)
     bench_remove(prefix);
     return code;
 }
+
+const bench_page verify_page = {
+    .name = "verify",
+    .help = "checking a dataset against plainly reading the same file",
+    .takes = "v",
+    .in_all = true,
+    .run = run_verify,
+};
