@@ -49,8 +49,10 @@ static bool read_idx(const uint8_t *idx, size_t n_bytes, uint64_t bin_bytes,
     foreign_sink sink = {foreign_counter_add, counter};
     *counter = (foreign_counter){0};
     foreign_memory_init(&memory, idx, n_bytes, n_bytes);
-    return foreign_megatron_decode(&layout, &memory.bytes, bin_bytes, &why) &&
-           foreign_megatron_documents(&layout, &memory.bytes, &sink, &why);
+    const foreign_bytes bin = {.size = bin_bytes};
+    const foreign_files files = {.tokens = &bin, .table = &memory.bytes};
+    return foreign_megatron.decode(&layout, &files, &why) &&
+           foreign_megatron.documents(&layout, &memory.bytes, &sink, &why);
 }
 
 TEST(megatron_documents_cover_the_bin)
@@ -143,7 +145,7 @@ static bool read_npy(const char *literal, uint64_t data_bytes, foreign_layout *l
         file[10 + i] = (uint8_t)literal[i];
     put_number(file + 8, n_padded, 2);
     foreign_memory_init(&memory, file, sizeof file, 10 + n_padded + data_bytes);
-    return foreign_numpy_decode(layout, &memory.bytes, &why);
+    return foreign_numpy.decode(layout, &(foreign_files){.tokens = &memory.bytes}, &why);
 }
 
 TEST(numpy_headers_that_are_taken)
@@ -213,10 +215,10 @@ TEST(numpy_header_longer_than_the_file_is_refused)
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         put_number(file + 8, lengths[i], 4);
         foreign_memory_init(&memory, file, sizeof file, sizeof file);
-        CHECK(!foreign_numpy_decode(&layout, &memory.bytes, &why));
+        CHECK(!foreign_numpy.decode(&layout, &(foreign_files){.tokens = &memory.bytes}, &why));
     }
     file[6] = 4;
-    CHECK(!foreign_numpy_decode(&layout, &memory.bytes, &why));
+    CHECK(!foreign_numpy.decode(&layout, &(foreign_files){.tokens = &memory.bytes}, &why));
     check_reason("version 4.0");
 }
 
@@ -251,7 +253,7 @@ TEST(llmc_headers)
         put_number(head + 4, cases[i].version, 4);
         put_number(head + 8, cases[i].n_tokens, 4);
         foreign_memory_init(&memory, head, sizeof head, cases[i].file_bytes);
-        bool ok = foreign_llmc_decode(&layout, &memory.bytes, &why);
+        bool ok = foreign_llmc.decode(&layout, &(foreign_files){.tokens = &memory.bytes}, &why);
         if (ok != !cases[i].reason)
             CHECK_FAIL("case %zu: %s", i, ok ? "was taken" : why.text);
         if (!ok)
@@ -274,12 +276,13 @@ static bool read_ds(uint64_t ds_bytes, const char *metadata, uint32_t asked, for
     if (metadata)
         foreign_memory_init(&metadata_memory, (const uint8_t *)metadata, strlen(metadata),
                             strlen(metadata));
-    foreign_datatrove files = {.ds_bytes = ds_bytes,
-                               .index = &index_memory.bytes,
-                               .metadata = metadata ? &metadata_memory.bytes : NULL,
-                               .token_bytes = asked};
-    return foreign_datatrove_decode(layout, &files, &why) &&
-           foreign_datatrove_documents(layout, &index_memory.bytes, &sink, &why) &&
+    const foreign_bytes ds = {.size = ds_bytes};
+    const foreign_files files = {.tokens = &ds,
+                                 .table = &index_memory.bytes,
+                                 .metadata = metadata ? &metadata_memory.bytes : NULL,
+                                 .token_bytes = asked};
+    return foreign_datatrove.decode(layout, &files, &why) &&
+           foreign_datatrove.documents(layout, &index_memory.bytes, &sink, &why) &&
            counter.n_documents == 3 && counter.n_tokens == 5 && counter.last == 3;
 }
 

@@ -19,16 +19,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     foreign_memory_init(&metadata, data + 10, n_metadata, n_metadata);
     foreign_memory_init(&index, data + 10 + n_metadata, size - 10 - n_metadata,
                         size - 10 - n_metadata);
-    foreign_datatrove files = {.ds_bytes = le_get64(data),
-                               .index = &index.bytes,
-                               .metadata = n_metadata > 0 ? &metadata.bytes : NULL,
-                               .token_bytes = data[8] == 2 || data[8] == 4 ? data[8] : 0};
-    if (!foreign_datatrove_decode(&layout, &files, &err))
+    const foreign_bytes ds = {.size = le_get64(data)};
+    const foreign_files files = {.tokens = &ds,
+                                 .table = &index.bytes,
+                                 .metadata = n_metadata > 0 ? &metadata.bytes : NULL,
+                                 .token_bytes = data[8] == 2 || data[8] == 4 ? data[8] : 0};
+    if (!foreign_datatrove.decode(&layout, &files, &err))
         return 0;
-    if (layout.n_tokens != files.ds_bytes / layout.token_bytes ||
-        files.ds_bytes % layout.token_bytes != 0)
+    if (layout.n_tokens != ds.size / layout.token_bytes || ds.size % layout.token_bytes != 0)
         abort();
-    bool covered = foreign_datatrove_documents(&layout, &index.bytes, &sink, &err);
+    bool covered = foreign_datatrove.documents(&layout, &index.bytes, &sink, &err);
     if (counter.n_tokens > layout.n_tokens || (covered && counter.n_tokens != layout.n_tokens))
         abort();
     return 0;

@@ -46,13 +46,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t file_bytes = le_get64(data);
     data += 8;
     size -= 8;
-    foreign_recognise(data, size, file_bytes);
     foreign_other_kind(data, size, file_bytes);
     foreign_memory_init(&file, data, size, file_bytes);
-    if (!foreign_llmc_decode(&layout, &file.bytes, &err))
+    if (!foreign_llmc.decode(&layout, &(foreign_files){.tokens = &file.bytes}, &err))
         return 0;
     if (layout.token_offset + layout.n_tokens * layout.token_bytes != file_bytes ||
-        foreign_recognise(data, size, file_bytes) != FOREIGN_LLMC)
+        !foreign_llmc.recognise(data, size, file_bytes))
         abort();
     if (file_bytes <= size)
         scan_in_pieces(&layout, data + layout.token_offset);

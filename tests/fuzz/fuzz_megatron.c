@@ -17,11 +17,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     uint64_t bin_bytes = le_get64(data);
     foreign_memory_init(&idx, data + 8, size - 8, size - 8);
-    if (!foreign_megatron_decode(&layout, &idx.bytes, bin_bytes, &err))
+    const foreign_bytes bin = {.size = bin_bytes};
+    const foreign_files files = {.tokens = &bin, .table = &idx.bytes};
+    if (!foreign_megatron.decode(&layout, &files, &err))
         return 0;
     if (layout.n_tokens * layout.token_bytes != bin_bytes)
         abort();
-    bool covered = foreign_megatron_documents(&layout, &idx.bytes, &sink, &err);
+    bool covered = foreign_megatron.documents(&layout, &idx.bytes, &sink, &err);
     if (counter.n_tokens > layout.n_tokens || (covered && counter.n_tokens != layout.n_tokens) ||
         (covered && counter.n_documents + 1 != layout.n_table_items))
         abort();

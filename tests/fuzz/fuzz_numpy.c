@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     uint64_t file_bytes = le_get64(data);
     foreign_memory_init(&file, data + 8, size - 8, file_bytes);
-    if (!foreign_numpy_decode(&layout, &file.bytes, &err))
+    if (!foreign_numpy.decode(&layout, &(foreign_files){.tokens = &file.bytes}, &err))
         return 0;
     if (layout.token_offset > size - 8 || layout.token_offset % layout.token_bytes != 0 ||
         layout.n_tokens != (file_bytes - layout.token_offset) / layout.token_bytes ||

@@ -1,5 +1,6 @@
 /* index.c - `tokmap index`: options and output. The work is in adoption.c. */
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,18 +76,16 @@ typedef struct index_options {
     bool json, help;
 } index_options;
 
-static int parse_format(const char *text, foreign_format *out)
+static int parse_format(const char *text, const foreign_reader **out)
 {
-    *out = FOREIGN_NONE;
-    if (strcmp(text, "auto") == 0)
+    char words[128] = "";
+    *out = foreign_reader_named(text);
+    if (*out || strcmp(text, "auto") == 0)
         return CLI_OK;
-    for (foreign_format f = FOREIGN_MEGATRON; f <= FOREIGN_RAW; f++) {
-        if (strcmp(text, foreign_format_name(f)) == 0) {
-            *out = f;
-            return CLI_OK;
-        }
-    }
-    return cli_usage("--format %s: must be auto, megatron, numpy, llmc, datatrove or raw", text);
+    for (size_t i = 0, n = 0; foreign_readers[i] && n < sizeof words; i++)
+        n += (size_t)snprintf(words + n, sizeof words - n, "%s %s",
+                              foreign_readers[i + 1] ? "," : " or", foreign_readers[i]->name);
+    return cli_usage("--format %s: must be auto%s", text, words);
 }
 
 static int parse_dtype(const char *text, uint32_t *out)
@@ -118,7 +117,7 @@ static int parse_option(int option, char **argv, index_options *out)
     adopt_request *request = &out->request;
     switch (option) {
     case OPT_FORMAT:
-        return parse_format(optarg, &request->format);
+        return parse_format(optarg, &request->reader);
     case OPT_DTYPE:
         return parse_dtype(optarg, &request->token_bytes);
     case OPT_EOD:
@@ -151,7 +150,7 @@ static int index_file(const char *path, const index_options *out)
     int code = adopt_file(path, &out->request, &result);
     if (code != CLI_OK || (out->request.quiet && !out->json))
         return code;
-    return cli_print_result(result.prefix, foreign_format_name(result.format), out->json);
+    return cli_print_result(result.prefix, result.reader->name, out->json);
 }
 
 int index_command(int argc, char **argv)

@@ -18,9 +18,9 @@
 typedef struct adoption {
     const adopt_request *request;
     regular_file tokens;
-    regular_file table;    /* Megatron's X.idx, datatrove's X.ds.index */
-    regular_file metadata; /* datatrove's */
-    char csv_path[4096];   /* OLMo's table; empty when it is not used */
+    regular_file table, metadata;
+    char csv_path[4096]; /* OLMo's table; empty when it is not used */
+    const foreign_reader *reader;
     foreign_layout layout;
     bool border_begins; /* layout.border_id begins a document, and does not end it */
     tokmap_writer *writer;
@@ -64,162 +64,133 @@ static int writer_failed(const tokmap_error *err)
 
 /* ---- What is it? ---- */
 
-typedef struct file_kind {
-    foreign_format format;
-    const char *other; /* what it is when it cannot be raw tokens */
-} file_kind;
+typedef struct file_head {
+    uint8_t bytes[FOREIGN_HEAD_BYTES];
+    size_t n_bytes;
+} file_head;
 
-static int read_kind(const adoption *a, const regular_file *file, file_kind *kind)
+static int read_head(const adoption *a, const regular_file *file, file_head *head)
 {
-    uint8_t head[FOREIGN_HEAD_BYTES];
-    size_t n_head;
     foreign_error err = {{0}};
-    if (!regular_file_head(file, head, &n_head, &err))
+    if (!regular_file_head(file, head->bytes, &head->n_bytes, &err))
         return refused(a, file->path, &err);
-    kind->format = foreign_recognise(head, n_head, file->bytes.size);
-    kind->other = foreign_other_kind(head, n_head, file->bytes.size);
     return CLI_OK;
 }
 
-/* The .idx beside a .bin makes it Megatron's if it begins like one. */
-static int has_megatron_index(adoption *a, bool *out)
+static bool is_recognised(const foreign_reader *r, const regular_file *file, const file_head *head)
 {
+    return r->recognise && r->recognise(head->bytes, head->n_bytes, file->bytes.size);
+}
+
+/* Whether a table of the format stands beside the tokens. */
+static int find_table(adoption *a, const foreign_reader *r, bool *out)
+{
+    const char *path = a->tokens.path, *suffix = r->tokens_suffix ? r->tokens_suffix : "";
+    regular_file *table = &a->table;
+    file_head head;
     *out = false;
-    regular_file *idx = &a->table;
-    if (!path_ends_with(a->tokens.path, ".bin"))
+    if (!r->table_suffix || !path_ends_with(path, suffix))
         return CLI_OK;
-    if (!regular_file_path(idx, a->tokens.path, 4, ".idx"))
-        return too_long(a->tokens.path);
-    if (!regular_file_exists(idx))
+    if (!regular_file_path(table, path, strlen(suffix), r->table_suffix))
+        return too_long(path);
+    *out = regular_file_exists(table);
+    if (!*out || !r->recognise)
         return CLI_OK;
-    file_kind kind = {FOREIGN_NONE, NULL};
-    int code = regular_file_open(idx);
+    int code = regular_file_open(table);
     if (code == CLI_OK)
-        code = read_kind(a, idx, &kind);
+        code = read_head(a, table, &head);
     if (code != CLI_OK)
         return code;
-    *out = kind.format == FOREIGN_MEGATRON;
-    if (!*out && kind.other) {
-        return cli_error(CLI_INPUT, "%s: beside it stands %s, not a Megatron index: %s",
-                         a->tokens.path, kind.other, idx->path);
-    }
-    regular_file_close(idx);
-    return CLI_OK;
-}
-
-static int has_datatrove_index(adoption *a, bool *out)
-{
-    if (!regular_file_path(&a->table, a->tokens.path, 0, ".index"))
-        return too_long(a->tokens.path);
-    *out = regular_file_exists(&a->table);
+    *out = is_recognised(r, table, &head);
+    const char *kind = foreign_other_kind(head.bytes, head.n_bytes, table->bytes.size);
+    regular_file_close(table);
+    if (!*out && kind)
+        return cli_error(CLI_INPUT, "%s: the file beside it is %s, not %s: %s", path, kind, r->kind,
+                         table->path);
     return CLI_OK;
 }
 
 /* a->tokens is open: the file that the user named. */
-static int detect(adoption *a, foreign_format *format)
+static int find_reader(adoption *a)
 {
-    file_kind kind = {FOREIGN_NONE, NULL};
-    bool found;
-    int code = read_kind(a, &a->tokens, &kind);
-    *format = kind.format;
-    if (code != CLI_OK || kind.format == FOREIGN_MEGATRON)
-        return code;
-    code = has_megatron_index(a, &found);
-    if (code != CLI_OK || found) {
-        *format = FOREIGN_MEGATRON;
-        return code;
+    file_head head;
+    int code = read_head(a, &a->tokens, &head);
+    for (size_t i = 0; code == CLI_OK && foreign_readers[i]; i++) {
+        bool found = is_recognised(foreign_readers[i], &a->tokens, &head);
+        if (!found)
+            code = find_table(a, foreign_readers[i], &found);
+        if (found) {
+            a->reader = foreign_readers[i];
+            return code;
+        }
     }
-    if (kind.format != FOREIGN_NONE)
-        return CLI_OK;
-    code = has_datatrove_index(a, &found);
-    if (code != CLI_OK || found) {
-        *format = FOREIGN_DATATROVE;
-        return code;
+    const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
+    if (code == CLI_OK && kind) {
+        code = cli_error(CLI_INPUT, "%s: is %s, which cannot be adopted in place", a->tokens.path,
+                         kind);
     }
-    if (kind.other) {
-        return cli_error(CLI_INPUT, "%s: is %s, which cannot be adopted in place", a->tokens.path,
-                         kind.other);
-    }
-    *format = FOREIGN_RAW;
-    return CLI_OK;
+    a->reader = &foreign_raw;
+    return code;
 }
 
 /* ---- Decode ---- */
 
-static int decode_megatron(adoption *a)
+/* The user has named the file of the tokens or the table. */
+static int open_files(adoption *a)
 {
+    const foreign_reader *r = a->reader;
+    const char *suffix = r->tokens_suffix ? r->tokens_suffix : "";
     char named[sizeof a->tokens.path];
+    int code = CLI_OK;
     memcpy(named, a->tokens.path, sizeof named);
-    bool is_bin = path_ends_with(named, ".bin");
-    if (!is_bin && !path_ends_with(named, ".idx"))
-        return cli_error(CLI_INPUT, "%s: a Megatron dataset is a pair X.bin and X.idx", named);
-    if (!is_bin) {
+    if (!path_ends_with(named, suffix)) {
+        if (!path_ends_with(named, r->table_suffix)) {
+            return cli_error(CLI_INPUT, "%s: a %s dataset is a pair X%s and X%s", named, r->name,
+                             suffix, r->table_suffix);
+        }
+        suffix = r->table_suffix;
         regular_file_close(&a->tokens);
-        if (!regular_file_path(&a->tokens, named, 4, ".bin"))
+        if (!regular_file_path(&a->tokens, named, strlen(suffix), r->tokens_suffix))
             return too_long(named);
-        int code = regular_file_open(&a->tokens);
-        if (code != CLI_OK)
-            return code;
+        code = regular_file_open(&a->tokens);
     }
-    if (!regular_file_path(&a->table, named, 4, ".idx"))
-        return too_long(named);
-    int code = regular_file_open(&a->table);
-    if (code != CLI_OK)
-        return code;
-    foreign_error err = {{0}};
-    if (!foreign_megatron_decode(&a->layout, &a->table.bytes, a->tokens.bytes.size, &err))
-        return refused(a, a->table.path, &err);
-    return CLI_OK;
+    if (code == CLI_OK && r->table_suffix) {
+        if (!regular_file_path(&a->table, named, strlen(suffix), r->table_suffix))
+            return too_long(named);
+        code = regular_file_open(&a->table);
+    }
+    if (code == CLI_OK && r->metadata_suffix) {
+        if (!regular_file_path(&a->metadata, named, strlen(suffix), r->metadata_suffix))
+            return too_long(named);
+        if (regular_file_exists(&a->metadata))
+            code = regular_file_open(&a->metadata);
+    }
+    return code;
 }
 
-static int decode_datatrove(adoption *a)
+/* Tokens without a header could be any file. */
+static int check_raw(const adoption *a)
 {
-    if (!regular_file_path(&a->table, a->tokens.path, 0, ".index") ||
-        !regular_file_path(&a->metadata, a->tokens.path, 0, ".metadata"))
-        return too_long(a->tokens.path);
-    int code = regular_file_open(&a->table);
+    file_head head;
+    int code = read_head(a, &a->tokens, &head);
     if (code != CLI_OK)
         return code;
-    const foreign_bytes *metadata = NULL;
-    if (regular_file_exists(&a->metadata)) {
-        code = regular_file_open(&a->metadata);
-        if (code != CLI_OK)
-            return code;
-        metadata = &a->metadata.bytes;
-    }
-    foreign_datatrove files = {.ds_bytes = a->tokens.bytes.size,
-                               .index = &a->table.bytes,
-                               .metadata = metadata,
-                               .token_bytes = a->request->token_bytes};
-    foreign_error err = {{0}};
-    if (!foreign_datatrove_decode(&a->layout, &files, &err))
-        return refused(a, a->tokens.path, &err);
-    regular_file loss = {.fd = -1};
-    if (!a->request->quiet && regular_file_path(&loss, a->tokens.path, 0, ".loss") &&
-        regular_file_exists(&loss))
-        cli_warn("%s: is not taken over: a tokmap dataset holds no loss mask", loss.path);
-    return CLI_OK;
-}
-
-static int decode_raw(adoption *a)
-{
-    file_kind kind = {FOREIGN_NONE, NULL};
-    int code = read_kind(a, &a->tokens, &kind);
-    if (code != CLI_OK)
-        return code;
-    if (kind.other)
-        return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind.other);
+    const char *kind = foreign_other_kind(head.bytes, head.n_bytes, a->tokens.bytes.size);
+    if (kind)
+        return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind);
     if (a->request->token_bytes == 0) {
         return cli_usage("%s: looks like raw tokens, which do not say what they are: give --dtype "
                          "u16 or u32, and --eod ID (a document ends after it), --bos ID (begins at "
                          "it) or --eod none (no borders)",
                          a->tokens.path);
     }
-    foreign_error err = {{0}};
-    if (!foreign_raw_decode(&a->layout, a->tokens.bytes.size, a->request->token_bytes, &err))
-        return refused(a, a->tokens.path, &err);
+    return CLI_OK;
+}
+
+static int find_csv(adoption *a)
+{
     bool asked = a->request->eod.is_given || a->request->bos.is_given;
-    regular_file csv = {.fd = -1};
+    regular_file csv;
     if (!regular_file_path(&csv, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz"))
         return too_long(a->tokens.path);
     if (!asked && regular_file_exists(&csv)) {
@@ -229,25 +200,33 @@ static int decode_raw(adoption *a)
     return CLI_OK;
 }
 
-static int decode(adoption *a, foreign_format format)
+static void warn_of_loss_mask(const adoption *a)
 {
+    regular_file loss;
+    const char *suffix = a->reader->loss_suffix;
+    if (!a->request->quiet && suffix && regular_file_path(&loss, a->tokens.path, 0, suffix) &&
+        regular_file_exists(&loss))
+        cli_warn("%s: is not taken over: a tokmap dataset holds no loss mask", loss.path);
+}
+
+static int decode_files(adoption *a)
+{
+    const foreign_reader *r = a->reader;
+    const bool is_raw = r == &foreign_raw;
     foreign_error err = {{0}};
-    switch (format) {
-    case FOREIGN_MEGATRON:
-        return decode_megatron(a);
-    case FOREIGN_DATATROVE:
-        return decode_datatrove(a);
-    case FOREIGN_NUMPY:
-        if (!foreign_numpy_decode(&a->layout, &a->tokens.bytes, &err))
-            return refused(a, a->tokens.path, &err);
-        return CLI_OK;
-    case FOREIGN_LLMC:
-        if (!foreign_llmc_decode(&a->layout, &a->tokens.bytes, &err))
-            return refused(a, a->tokens.path, &err);
-        return CLI_OK;
-    default:
-        return decode_raw(a);
-    }
+    int code = open_files(a);
+    if (code == CLI_OK && is_raw)
+        code = check_raw(a);
+    if (code != CLI_OK)
+        return code;
+    const foreign_files files = {.tokens = &a->tokens.bytes,
+                                 .table = &a->table.bytes,
+                                 .metadata = a->metadata.fd >= 0 ? &a->metadata.bytes : NULL,
+                                 .token_bytes = a->request->token_bytes};
+    if (!r->decode(&a->layout, &files, &err))
+        return refused(a, r->table_is_refused ? a->table.path : a->tokens.path, &err);
+    warn_of_loss_mask(a);
+    return is_raw ? find_csv(a) : CLI_OK;
 }
 
 /* ---- What the user says about borders ---- */
@@ -291,8 +270,7 @@ static int check_dtype(const adoption *a)
     uint32_t asked = a->request->token_bytes;
     if (asked != 0 && asked != a->layout.token_bytes) {
         return cli_error(CLI_INPUT, "%s: is a %s file of u%u tokens: --dtype disagrees",
-                         a->tokens.path, foreign_format_name(a->layout.format),
-                         8 * a->layout.token_bytes);
+                         a->tokens.path, a->reader->name, 8 * a->layout.token_bytes);
     }
     return CLI_OK;
 }
@@ -342,17 +320,11 @@ static int add_listed_documents(adoption *a, const foreign_sink *sink)
     foreign_error err = {{0}};
     if (a->layout.borders != FOREIGN_BORDERS_LISTED)
         return CLI_OK;
-    if (a->layout.format == FOREIGN_MEGATRON) {
-        if (!foreign_megatron_documents(&a->layout, &a->table.bytes, sink, &err))
-            return walk_failed(a, a->table.path, &err);
-        return CLI_OK;
-    }
-    if (a->layout.format == FOREIGN_DATATROVE) {
-        if (!foreign_datatrove_documents(&a->layout, &a->table.bytes, sink, &err))
-            return walk_failed(a, a->tokens.path, &err);
-        return CLI_OK;
-    }
-    return add_csv_documents(a, sink);
+    if (!a->reader->documents)
+        return add_csv_documents(a, sink);
+    if (!a->reader->documents(&a->layout, &a->table.bytes, sink, &err))
+        return walk_failed(a, a->reader->table_is_refused ? a->table.path : a->tokens.path, &err);
+    return CLI_OK;
 }
 
 /* The writer compares ids with the vocabulary before they can be looked at here, and knows nothing
@@ -410,7 +382,7 @@ static int finish_index(adoption *a)
     int n_metadata =
         snprintf(metadata, sizeof metadata,
                  "{\"created_by\":\"tokmap %s\",\"adopted_from\":{\"format\":\"%s\"%s}}",
-                 tokmap_version(), foreign_format_name(a->layout.format), begin);
+                 tokmap_version(), a->reader->name, begin);
     tokmap_error err;
     if (tokmap_writer_end_source(a->writer, name, a->tokens.bytes.size, 0, &err) != TOKMAP_OK ||
         tokmap_writer_set_metadata(a->writer, metadata, (size_t)n_metadata, &err) != TOKMAP_OK ||
@@ -472,16 +444,19 @@ static int write_index(adoption *a)
 int adopt_file(const char *path, const adopt_request *request, adopt_result *result)
 {
     adoption *a = malloc(sizeof *a); /* paths: too much for a small stack */
-    foreign_format format = request->format;
     if (!a)
         return cli_no_memory();
-    *a = (adoption){.request = request, .tokens.fd = -1, .table.fd = -1, .metadata.fd = -1};
+    *a = (adoption){.request = request,
+                    .reader = request->reader,
+                    .tokens.fd = -1,
+                    .table.fd = -1,
+                    .metadata.fd = -1};
     int code =
         regular_file_path(&a->tokens, path, 0, "") ? regular_file_open(&a->tokens) : too_long(path);
-    if (code == CLI_OK && format == FOREIGN_NONE)
-        code = detect(a, &format);
+    if (code == CLI_OK && !a->reader)
+        code = find_reader(a);
     if (code == CLI_OK)
-        code = decode(a, format);
+        code = decode_files(a);
     if (code == CLI_OK)
         code = check_dtype(a);
     if (code == CLI_OK)
@@ -494,7 +469,7 @@ int adopt_file(const char *path, const adopt_request *request, adopt_result *res
         size_t n = strlen(a->tokens.path) - suffix_length(a->tokens.path);
         memcpy(result->prefix, a->tokens.path, n);
         result->prefix[n] = '\0';
-        result->format = a->layout.format;
+        result->reader = a->reader;
     }
     regular_file_close(&a->tokens);
     regular_file_close(&a->table);

@@ -12,15 +12,15 @@ typedef struct adopt_id {
 } adopt_id;
 
 typedef struct adopt_request {
-    foreign_format format; /* FOREIGN_NONE: find out */
-    uint32_t token_bytes;  /* 0: find out */
-    adopt_id eod, bos;     /* at most one of them is an id */
-    uint64_t vocab_size;   /* 0: not known */
+    const foreign_reader *reader; /* NULL: find out */
+    uint32_t token_bytes;         /* 0: find out */
+    adopt_id eod, bos;            /* at most one of them is an id */
+    uint64_t vocab_size;          /* 0: not known */
     bool replace, quiet;
 } adopt_request;
 
 typedef struct adopt_result {
-    foreign_format format;
+    const foreign_reader *reader;
     char prefix[4096]; /* the index is prefix.tmi */
 } adopt_result;
 

@@ -64,10 +64,10 @@ static bool fits(uint64_t n_tokens, uint32_t token_bytes, uint64_t ds_bytes)
     return ds_bytes % token_bytes == 0 && ds_bytes / token_bytes == n_tokens;
 }
 
-static bool choose_width(foreign_layout *out, const foreign_datatrove *files, uint32_t written,
+static bool choose_width(foreign_layout *out, const foreign_files *files, uint32_t written,
                          foreign_error *err)
 {
-    uint64_t ds_bytes = files->ds_bytes;
+    uint64_t ds_bytes = files->tokens->size;
     if (files->token_bytes != 0 && written != 0 && files->token_bytes != written) {
         return foreign_refuse(err, "has tokens of %u bytes, says its .metadata: --dtype disagrees",
                               written);
@@ -88,12 +88,11 @@ static bool choose_width(foreign_layout *out, const foreign_datatrove *files, ui
     return true;
 }
 
-bool foreign_datatrove_decode(foreign_layout *out, const foreign_datatrove *files,
-                              foreign_error *err)
+static bool decode_datatrove(foreign_layout *out, const foreign_files *files, foreign_error *err)
 {
-    *out = (foreign_layout){.format = FOREIGN_DATATROVE, .borders = FOREIGN_BORDERS_LISTED};
+    *out = (foreign_layout){.borders = FOREIGN_BORDERS_LISTED};
     metadata_facts facts = {0};
-    const foreign_bytes *index = files->index;
+    const foreign_bytes *index = files->table;
     if (files->metadata && !read_metadata(&facts, files->metadata, err))
         return false;
     if (index->size % 8 != 0) {
@@ -117,8 +116,8 @@ bool foreign_datatrove_decode(foreign_layout *out, const foreign_datatrove *file
     return true;
 }
 
-bool foreign_datatrove_documents(const foreign_layout *layout, const foreign_bytes *index,
-                                 const foreign_sink *sink, foreign_error *err)
+static bool list_documents(const foreign_layout *layout, const foreign_bytes *index,
+                           const foreign_sink *sink, foreign_error *err)
 {
     foreign_cursor ends;
     foreign_cursor_begin(&ends, index, 0, index->size);
@@ -146,3 +145,13 @@ bool foreign_datatrove_documents(const foreign_layout *layout, const foreign_byt
     }
     return true;
 }
+
+const foreign_reader foreign_datatrove = {
+    .name = "datatrove",
+    .help = "X.ds and X.ds.index; FILE is X.ds",
+    .table_suffix = ".index",
+    .metadata_suffix = ".metadata",
+    .loss_suffix = ".loss",
+    .decode = decode_datatrove,
+    .documents = list_documents,
+};

@@ -33,18 +33,6 @@ typedef struct foreign_bytes {
 bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t n_bytes,
                   foreign_error *err);
 
-typedef enum foreign_format {
-    FOREIGN_NONE, /* nothing that is known */
-    FOREIGN_MEGATRON,
-    FOREIGN_NUMPY,
-    FOREIGN_LLMC,
-    FOREIGN_DATATROVE,
-    FOREIGN_RAW
-} foreign_format;
-
-/* "megatron", ...: the words of --format and of the metadata. NULL for FOREIGN_NONE. */
-const char *foreign_format_name(foreign_format format);
-
 /* How documents are told apart. */
 typedef enum foreign_borders {
     FOREIGN_BORDERS_UNKNOWN, /* the format does not say: the user has to */
@@ -55,7 +43,6 @@ typedef enum foreign_borders {
 } foreign_borders;
 
 typedef struct foreign_layout {
-    foreign_format format;
     uint32_t token_bytes; /* 2 or 4 */
     bool is_signed;       /* int32: ids from 2^31 on stand for negative numbers */
     uint64_t token_offset;
@@ -73,47 +60,55 @@ typedef struct foreign_sink {
     void *user;
 } foreign_sink;
 
-/* ---- Recognising files ---- */
+/* ---- The formats ---- */
 
 /* Enough of a file's beginning for all magic numbers. */
 #define FOREIGN_HEAD_BYTES 1024
 
-/* The format that the first bytes of a file (n_head of them, of file_bytes) give away.
- * FOREIGN_MEGATRON means an .idx. */
-foreign_format foreign_recognise(const uint8_t *head, size_t n_head, uint64_t file_bytes);
-/* What a file that is certainly no raw tokens is ("a gzip file", ...), or NULL. */
-const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes);
-
-/* ---- The formats ---- */
-
-/* Megatron: the tokens are the file beside the .idx, bin_bytes long. */
-bool foreign_megatron_decode(foreign_layout *out, const foreign_bytes *idx, uint64_t bin_bytes,
-                             foreign_error *err);
-/* Walks the whole index; false when it does not cover the tokens in order and without gaps. */
-bool foreign_megatron_documents(const foreign_layout *layout, const foreign_bytes *idx,
-                                const foreign_sink *sink, foreign_error *err);
-
-/* A .npy file with its header. Borders stay unknown. */
-bool foreign_numpy_decode(foreign_layout *out, const foreign_bytes *file, foreign_error *err);
-
-/* llm.c and modded-nanogpt shards. */
-bool foreign_llmc_decode(foreign_layout *out, const foreign_bytes *file, foreign_error *err);
-
-/* datatrove: X.ds, X.ds.index, X.ds.metadata. */
-typedef struct foreign_datatrove {
-    uint64_t ds_bytes; /* size of X.ds */
-    const foreign_bytes *index;
-    const foreign_bytes *metadata; /* or NULL */
+/* What a reader decodes. */
+typedef struct foreign_files {
+    const foreign_bytes *tokens;
+    const foreign_bytes *table;    /* of a format with a table_suffix */
+    const foreign_bytes *metadata; /* of one with a metadata_suffix, or NULL */
     uint32_t token_bytes;          /* what the user says, or 0 */
-} foreign_datatrove;
-bool foreign_datatrove_decode(foreign_layout *out, const foreign_datatrove *files,
-                              foreign_error *err);
-bool foreign_datatrove_documents(const foreign_layout *layout, const foreign_bytes *index,
-                                 const foreign_sink *sink, foreign_error *err);
+} foreign_files;
 
-/* Tokens from byte 0 to the end. Borders stay unknown. */
-bool foreign_raw_decode(foreign_layout *out, uint64_t file_bytes, uint32_t token_bytes,
-                        foreign_error *err);
+/* One format. The tokens are in a file X + tokens_suffix; the other files stand beside it and
+ * begin with the same X. Fields that are left out are NULL or false. */
+typedef struct foreign_reader {
+    const char *name; /* the word of --format, and in the metadata of an index */
+    const char *help; /* for --help */
+    const char *kind; /* what messages call a file that `recognise` knows: "a NumPy .npy file" */
+    const char *tokens_suffix;   /* NULL: any name */
+    const char *table_suffix;    /* lists the documents; the user may name this file, too */
+    const char *metadata_suffix; /* may be missing */
+    const char *loss_suffix;     /* a loss mask, which is left behind with a warning */
+    bool table_is_refused;       /* messages name the table, not the file of the tokens */
+    /* Whether these are the first bytes of the table or, of a format without one, of the tokens.
+     * NULL: the names of the files decide. */
+    bool (*recognise)(const uint8_t *head, size_t n_head, uint64_t file_bytes);
+    bool (*decode)(foreign_layout *out, const foreign_files *files, foreign_error *err);
+    /* For FOREIGN_BORDERS_LISTED: walks the whole table; false when it does not cover the tokens
+     * in order and without gaps. */
+    bool (*documents)(const foreign_layout *layout, const foreign_bytes *table,
+                      const foreign_sink *sink, foreign_error *err);
+} foreign_reader;
+
+/* Every format, in the order in which a file is compared with them; row(x) stands for foreign_x,
+ * in x.c. raw takes what is left. */
+#define FOREIGN_READERS(row) row(megatron) row(numpy) row(llmc) row(datatrove) row(raw)
+
+#define DECLARE_READER(x) extern const foreign_reader foreign_##x;
+FOREIGN_READERS(DECLARE_READER)
+#undef DECLARE_READER
+
+/* The same as an array, which ends with NULL. */
+extern const foreign_reader *const foreign_readers[];
+
+/* NULL: there is none of this name. */
+const foreign_reader *foreign_reader_named(const char *name);
+/* What a file is that certainly holds no raw tokens ("a gzip file", ...), or NULL. */
+const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes);
 
 /* The table beside an OLMo file: CSV lines `start,end[,...]`, fed in pieces of any size. */
 typedef struct foreign_csv {

@@ -17,9 +17,20 @@ static const llmc_kind kinds[] = {
 };
 static const uint32_t eval_magic = 20240522;
 
-bool foreign_llmc_decode(foreign_layout *out, const foreign_bytes *file, foreign_error *err)
+/* Four bytes of magic could be two u16 tokens; with a small version after them it is no accident.
+ * The evaluation files are recognised too, so that they can be refused by name. */
+static bool recognise_llmc(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {
-    *out = (foreign_layout){.format = FOREIGN_LLMC, .borders = FOREIGN_BORDERS_BEGIN};
+    if (n_head < 12 || file_bytes < 1024 || le_get32(head + 4) > 255)
+        return false;
+    uint32_t magic = le_get32(head);
+    return magic == kinds[0].magic || magic == kinds[1].magic || magic == eval_magic;
+}
+
+static bool decode_llmc(foreign_layout *out, const foreign_files *files, foreign_error *err)
+{
+    const foreign_bytes *file = files->tokens;
+    *out = (foreign_layout){.borders = FOREIGN_BORDERS_BEGIN};
     uint8_t head[12];
     if (!foreign_read(file, 0, head, sizeof head, err))
         return false;
@@ -49,3 +60,11 @@ bool foreign_llmc_decode(foreign_layout *out, const foreign_bytes *file, foreign
     out->border_id = kind->begin_id;
     return true;
 }
+
+const foreign_reader foreign_llmc = {
+    .name = "llmc",
+    .help = "llm.c and modded-nanogpt shards",
+    .kind = "an llm.c file with its header",
+    .recognise = recognise_llmc,
+    .decode = decode_llmc,
+};

@@ -12,7 +12,10 @@
 
 #include <string.h>
 
+static const char magic[] = "MMIDIDX\0"; /* with the zero that ends it */
+
 enum {
+    N_MAGIC = sizeof magic,
     HEADER_BYTES = 34
 };
 
@@ -49,14 +52,21 @@ static bool index_size(uint64_t n_sequences, uint64_t n_items, uint64_t *size)
            !__builtin_add_overflow(*size, HEADER_BYTES, size);
 }
 
-bool foreign_megatron_decode(foreign_layout *out, const foreign_bytes *idx, uint64_t bin_bytes,
-                             foreign_error *err)
+static bool recognise_megatron(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {
-    *out = (foreign_layout){.format = FOREIGN_MEGATRON, .borders = FOREIGN_BORDERS_LISTED};
+    (void)file_bytes;
+    return n_head >= N_MAGIC && memcmp(head, magic, N_MAGIC) == 0;
+}
+
+static bool decode_megatron(foreign_layout *out, const foreign_files *files, foreign_error *err)
+{
+    const foreign_bytes *idx = files->table;
+    const uint64_t bin_bytes = files->tokens->size;
+    *out = (foreign_layout){.borders = FOREIGN_BORDERS_LISTED};
     uint8_t header[HEADER_BYTES];
     if (!foreign_read(idx, 0, header, sizeof header, err))
         return false;
-    if (memcmp(header, "MMIDIDX\0\0", 9) != 0)
+    if (memcmp(header, magic, N_MAGIC) != 0)
         return foreign_refuse(err, "is not a Megatron index");
     uint64_t version = le_get64(header + 9);
     if (version != 1) {
@@ -164,8 +174,8 @@ static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices
     return true;
 }
 
-bool foreign_megatron_documents(const foreign_layout *layout, const foreign_bytes *idx,
-                                const foreign_sink *sink, foreign_error *err)
+static bool list_documents(const foreign_layout *layout, const foreign_bytes *idx,
+                           const foreign_sink *sink, foreign_error *err)
 {
     uint64_t starts_offset = HEADER_BYTES + 4 * layout->n_sequences;
     uint64_t indices_offset = starts_offset + 8 * layout->n_sequences;
@@ -188,3 +198,15 @@ bool foreign_megatron_documents(const foreign_layout *layout, const foreign_byte
     }
     return true;
 }
+
+const foreign_reader foreign_megatron = {
+    .name = "megatron",
+    .help = "X.bin and X.idx (uint16, int32); FILE is either of them",
+    .kind = "a Megatron index",
+    .tokens_suffix = ".bin",
+    .table_suffix = ".idx",
+    .table_is_refused = true,
+    .recognise = recognise_megatron,
+    .decode = decode_megatron,
+    .documents = list_documents,
+};

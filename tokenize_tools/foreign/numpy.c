@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+static const char magic[] = "\x93NUMPY";
+
 enum {
+    N_MAGIC = sizeof magic - 1,
     MAX_HEADER_BYTES = 16384,
     MAX_DESCR = 32
 };
@@ -200,7 +203,7 @@ static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t
     uint8_t head[12];
     if (!foreign_read(file, 0, head, 10, err))
         return false;
-    if (memcmp(head, "\x93NUMPY", 6) != 0)
+    if (memcmp(head, magic, N_MAGIC) != 0)
         return foreign_refuse(err, "is not a NumPy .npy file");
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
         return foreign_refuse(err, "is a .npy file of version %u.%u; 1.0, 2.0 and 3.0 are known",
@@ -217,9 +220,16 @@ static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t
     return true;
 }
 
-bool foreign_numpy_decode(foreign_layout *out, const foreign_bytes *file, foreign_error *err)
+static bool recognise_numpy(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {
-    *out = (foreign_layout){.format = FOREIGN_NUMPY, .borders = FOREIGN_BORDERS_UNKNOWN};
+    (void)file_bytes;
+    return n_head >= N_MAGIC && memcmp(head, magic, N_MAGIC) == 0;
+}
+
+static bool decode_numpy(foreign_layout *out, const foreign_files *files, foreign_error *err)
+{
+    const foreign_bytes *file = files->tokens;
+    *out = (foreign_layout){.borders = FOREIGN_BORDERS_UNKNOWN};
     uint64_t literal_offset = 0, literal_bytes = 0;
     char literal[MAX_HEADER_BYTES];
     npy_header header;
@@ -246,3 +256,11 @@ bool foreign_numpy_decode(foreign_layout *out, const foreign_bytes *file, foreig
     }
     return true;
 }
+
+const foreign_reader foreign_numpy = {
+    .name = "numpy",
+    .help = ".npy with one dimension (uint16, uint32, int32)",
+    .kind = "a NumPy .npy file with its header",
+    .recognise = recognise_numpy,
+    .decode = decode_numpy,
+};

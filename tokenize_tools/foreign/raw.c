@@ -1,0 +1,26 @@
+/* raw.c - tokens from the first byte of a file to the last. Documents are what the user says, or
+ * what csv.c finds beside the file. */
+#include "foreign/foreign.h"
+
+#include <inttypes.h>
+
+static bool decode_raw(foreign_layout *out, const foreign_files *files, foreign_error *err)
+{
+    const uint64_t file_bytes = files->tokens->size;
+    *out = (foreign_layout){.borders = FOREIGN_BORDERS_UNKNOWN,
+                            .token_bytes = files->token_bytes,
+                            .n_tokens = file_bytes / files->token_bytes};
+    if (file_bytes % files->token_bytes != 0) {
+        return foreign_refuse(
+            err, "is no raw token file of u%u: %" PRIu64 " bytes are no multiple of %u",
+            8 * files->token_bytes, file_bytes, files->token_bytes);
+    }
+    return true;
+}
+
+const foreign_reader foreign_raw = {
+    .name = "raw",
+    .help = "tokens and nothing else (nanoGPT, OLMo); needs --dtype. Where X.csv.gz stands beside "
+            "X.npy (OLMo), documents come from it unless --eod or --bos is given",
+    .decode = decode_raw,
+};
