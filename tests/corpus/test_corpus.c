@@ -764,7 +764,7 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
 {
     static const saying sayings[] = {
         {CORPUS_JSON_LINES, "{\"text\":\"a\"}\n{\"text\":\"b\",}\n",
-         ":2: byte 25: not JSON: a key in quotes is needed here (use --on-error skip to leave out "
+         ":2: byte 25: not JSON: expected a key in quotes (use --on-error skip to leave out "
          "such documents)"},
         {CORPUS_JSON_LINES, "\n\n {\"id\":1}",
          ":3: byte 2: the field is not there: \"text\" (use --on-error skip to leave out such "
@@ -778,7 +778,7 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
          ":1: byte 0: not UTF-8 at byte 0 of its text (use --on-error skip to leave out such "
          "documents)"},
         {CORPUS_JSON_LINES, "{\"text\":\"\\ud800\"}",
-         ":1: byte 0: half of a surrogate pair in the text (use --on-error skip to leave out such "
+         ":1: byte 0: a lone surrogate in the text (use --on-error skip to leave out such "
          "documents)"},
         {CORPUS_LINES, "fine\nnot \xff fine\n",
          ":2: byte 9: not UTF-8 at byte 4 of its text (use --on-error skip to leave out such "
@@ -829,7 +829,7 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
     got g = read_corpus(names, 2, o, NULL);
     CHECK_INT(g.result, 0);
     CHECK_EQ(g.n_reported, 20);
-    CHECK(strstr(g.reported[9], ":10: byte 98: not JSON: a value is needed here") != NULL);
+    CHECK(strstr(g.reported[9], ":10: byte 98: not JSON: expected a value") != NULL);
     CHECK(strstr(g.reported[10], ":1: byte 8: ") != NULL);
     CHECK_EQ(g.places[g.n_places - 1].counts.bad_documents, 30);
     CHECK_EQ(g.places[g.n_places - 1].counts.bad_bytes, 30 * 9);

@@ -406,7 +406,7 @@ TEST(field_is_the_last_of_its_name_as_in_python)
         {"{\"text\":\"a", JSON_LINE_MALFORMED, "the line ends too early"},
         {"{\"text\":\"a\"}}", JSON_LINE_MALFORMED, "trailing data after the value"},
         {"{\"text\":\"a\",\"x\":NaN}", JSON_LINE_MALFORMED,
-         "a value is needed here; NaN and Infinity are not JSON"},
+         "expected a value; NaN and Infinity are not JSON"},
     };
     check_expected(&path_text, lines, sizeof lines / sizeof *lines);
 }

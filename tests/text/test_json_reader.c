@@ -189,22 +189,22 @@ TEST(failures_say_where_and_what_is_needed)
         const char *json, *reason;
         size_t at;
     } cases[] = {
-        {"{\"a\": tru}", "a value is needed here", 6},
-        {"[1, 2} ", "',' or ']' is needed here", 5},
-        {"{\"a\": 1 2}", "',' or '}' is needed here", 8},
-        {"{\"a\" 1}", "':' is needed here", 5},
-        {"{\"a\": 1,}", "a key in quotes is needed here", 8},
-        {"[1,]", "a value is needed here", 3},
-        {"[01]", "',' or ']' is needed here", 2},
-        {"[-]", "a digit is needed here", 2},
-        {"[1.]", "a digit is needed here", 3},
-        {"[1e+]", "a digit is needed here", 4},
+        {"{\"a\": tru}", "expected a value", 6},
+        {"[1, 2} ", "expected ',' or ']'", 5},
+        {"{\"a\": 1 2}", "expected ',' or '}'", 8},
+        {"{\"a\" 1}", "expected ':'", 5},
+        {"{\"a\": 1,}", "expected a key in quotes", 8},
+        {"[1,]", "expected a value", 3},
+        {"[01]", "expected ',' or ']'", 2},
+        {"[-]", "expected a digit", 2},
+        {"[1.]", "expected a digit", 3},
+        {"[1e+]", "expected a digit", 4},
         {"\"a\\x41\"", "unknown escape", 3},
         {"\"\\u12g4\"", "\\u needs four hexadecimal digits", 5},
         {"\"\\ud83d\\u12g4\"", "\\u needs four hexadecimal digits", 11},
-        {"\"\\ud83d\\x\"", "half of a surrogate pair", 7},
-        {"\"\\ud83d\\u0041\"", "half of a surrogate pair", 13},
-        {"\"\\ude00\"", "half of a surrogate pair", 7},
+        {"\"\\ud83d\\x\"", "a lone surrogate", 7},
+        {"\"\\ud83d\\u0041\"", "a lone surrogate", 13},
+        {"\"\\ude00\"", "a lone surrogate", 7},
         {"\"a\nb\"", "a control character in a string", 2},
         {"{\"a\": \"\xff\"}", "not UTF-8", 7},
         {"{} x", "trailing data after the value", 3},
@@ -331,11 +331,11 @@ TEST(fields_are_found_and_unknown_ones_named)
     json_field one[] = {{"a", 0}};
     json_reader_init(&r, "{\"a\": 1, \"zz\": 2}", 17);
     CHECK(!json_read_fields(&r, "thing", one, 1));
-    CHECK_STR(r.failure, "thing: the field \"zz\" is not known");
+    CHECK_STR(r.failure, "thing: the field \"zz\" is not supported");
     json_reader_free(&r);
     one[0].at = 0;
     json_reader_init(&r, "{\"a\": 1, \"a\": 2}", 16);
     CHECK(!json_read_fields(&r, "thing", one, 1));
-    CHECK_STR(r.failure, "thing: the field \"a\" comes twice");
+    CHECK_STR(r.failure, "thing: the field \"a\" appears twice");
     json_reader_free(&r);
 }

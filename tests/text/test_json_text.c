@@ -54,7 +54,7 @@ TEST(only_an_object_is_an_object)
     CHECK_STR(err.reason, "not an object");
     CHECK(!json_text_check_object(span("{\"a\": tru}"), &err));
     CHECK_EQ(err.offset, 6);
-    CHECK_STR(err.reason, "a value is needed here");
+    CHECK_STR(err.reason, "expected a value");
     CHECK(!json_text_check_object(span("{} x"), &err));
     CHECK_EQ(err.offset, 3);
 }

@@ -111,7 +111,7 @@ TEST(byte_fallback_needs_every_byte_that_may_be_needed)
     refuse_hf(&(hf_parts){.model = (char *)b.data}, "no \"<0x41>A\"");
     blob_free(&b);
     b = fallback_model(0x41, "\"merges2\": 0, ");
-    refuse_hf(&(hf_parts){.model = (char *)b.data}, "the field \"merges2\" is not known");
+    refuse_hf(&(hf_parts){.model = (char *)b.data}, "the field \"merges2\" is not supported");
     blob_free(&b);
     b = fallback_model(-1, "\"ignore_merges\": true, ");
     refuse_hf(&(hf_parts){.model = (char *)b.data}, "ignore_merges together with byte_fallback");
@@ -158,7 +158,7 @@ TEST(merges_have_two_forms)
     refuse_hf(&WITH_MERGES("[[\"#version\", \"a\"]]"), "no \"#version\"");
     refuse_hf(&WITH_MERGES("[[\"a\"]]"), "a merge is two tokens");
     refuse_hf(&WITH_MERGES("[[\"a\", \"b\", \"c\"]]"), "a merge is two tokens");
-    refuse_hf(&WITH_MERGES("[1]"), "a string is expected");
+    refuse_hf(&WITH_MERGES("[1]"), "expected a string");
 }
 
 TEST(merges_of_what_is_no_token_are_refused)
@@ -193,15 +193,16 @@ TEST(parts_of_a_model_that_are_not_supported_are_named)
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [], \"unk_token\": \"u\"}",
          "unk_token \"u\" is not in the vocabulary"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"a\": 1}, \"merges\": []}",
-         "the token \"a\" comes twice"},
+         "the token \"a\" appears twice"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 1, \"b\": 1}, \"merges\": []}",
          "two tokens have the id 1"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 2097152}, \"merges\": []}", "ids must be below"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": -1}, \"merges\": []}", "a whole number"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 0.5}, \"merges\": []}", "a whole number"},
-        {"{\"type\": \"BPE\", \"vocab\": {\"a\": \"b\"}, \"merges\": []}", "a number is expected"},
-        {"{\"type\": \"BPE\", \"vocab\": {}, \"merges\": [], \"bos\": 1}", "\"bos\" is not known"},
-        {"{\"type\": 1}", "a string is expected"},
+        {"{\"type\": \"BPE\", \"vocab\": {\"a\": \"b\"}, \"merges\": []}", "expected a number"},
+        {"{\"type\": \"BPE\", \"vocab\": {}, \"merges\": [], \"bos\": 1}",
+         "\"bos\" is not supported"},
+        {"{\"type\": 1}", "expected a string"},
         {"{\"type\": \"B\\u0000\", \"vocab\": {}}", "a type with a NUL"},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++)
@@ -214,7 +215,7 @@ TEST(parts_of_a_model_that_are_not_supported_are_named)
 
 TEST(parts_of_a_file_that_are_not_supported_are_named)
 {
-    refuse_hf(&(hf_parts){.more = "\"foo\": 1, "}, "\"foo\" is not known");
+    refuse_hf(&(hf_parts){.more = "\"foo\": 1, "}, "\"foo\" is not supported");
     blob b = {0};
     put_text(&b, "{\"version\": \"2.0\", \"model\": " SMALL_BPE "}");
     expect_refusal(&b, NULL, "version 2.0");
@@ -301,19 +302,19 @@ TEST(normalizers_that_are_not_supported_are_named)
         const char *normalizer, *why;
     } cases[] = {
         {"{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\s+\"}, \"content\": \"\"}",
-         "Replace: the regex \\s+ is not known"},
+         "Replace: the regex \\s+ is not supported"},
         {"{\"type\": \"Replace\", \"pattern\": {\"String\": \"\"}, \"content\": \"\"}", "nothing"},
         {"{\"type\": \"Replace\", \"pattern\": {}, \"content\": \"\"}", "a String or a Regex"},
         {"{\"type\": \"Replace\", \"content\": \"\"}", "Replace without a pattern"},
         {"{\"type\": \"Strip\", \"strip_left\": true}", "without strip_left or strip_right"},
-        {"{\"type\": \"NFC\", \"form\": 1}", "NFC: the field \"form\" is not known"},
+        {"{\"type\": \"NFC\", \"form\": 1}", "NFC: the field \"form\" is not supported"},
         {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"A\"}", "is not base64"},
         {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"\"}", "damaged"},
         {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"BAAAAAEAAABh\"}", "damaged"},
         {"{\"type\": \"Precompiled\", \"precompiled_charsmap\": \"CAAAAAEAAABhAA==\"}", "damaged"},
         {"{\"type\": \"Sequence\"}", "a Sequence without normalizers"},
         {"{}", "without a type"},
-        {"[]", "an object is expected"},
+        {"[]", "expected an object"},
     };
     for (size_t i = 0; i < N_ELEMENTS(names); i++) {
         char json[64], why[64];
@@ -405,11 +406,11 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
         {"{\"type\": \"CharDelimiterSplit\", \"delimiter\": \"-\"}", "CharDelimiterSplit"},
         {"{\"type\": \"FixedLength\", \"length\": 5}", "pre_tokenizer FixedLength"},
         {"{\"foo\": 1}", "without a type"},
-        {SPLIT("\\\\d+", "Isolated", "false"), "Split: the regex \\d+ is not known"},
-        {SPLIT(CL100K "|x", "Isolated", "false"), "is not known"},
+        {SPLIT("\\\\d+", "Isolated", "false"), "Split: the regex \\d+ is not supported"},
+        {SPLIT(CL100K "|x", "Isolated", "false"), "is not supported"},
         {SEQUENCE(SPLIT(CL100K, "Removed", "false") "," BYTE_LEVEL_BARE), "Split Removed, ByteL"},
         {SEQUENCE(SPLIT(CL100K, "MergedWithPrevious", "false") "," BYTE_LEVEL_BARE),
-         "this combination is not known: Split, ByteLevel"},
+         "this combination is not supported: Split, ByteLevel"},
         {SEQUENCE(SPLIT(CL100K, "Contiguous", "false") "," BYTE_LEVEL_BARE), "combination"},
         {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," BYTE_LEVEL), "ByteLevel use_regex"},
         {SEQUENCE(SPLIT(CL100K, "Isolated",
@@ -417,7 +418,7 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
                                  "false}"),
          "ByteLevel add_prefix_space"},
         {SEQUENCE(BYTE_LEVEL_BARE "," SPLIT(CL100K, "Isolated", "false")), "combination"},
-        {SEQUENCE(DIGITS("false") "," BYTE_LEVEL), "not known: Digits, ByteLevel use_regex"},
+        {SEQUENCE(DIGITS("false") "," BYTE_LEVEL), "not supported: Digits, ByteLevel use_regex"},
         {SEQUENCE(DIGITS("true") "," BYTE_LEVEL_BARE), "Digits individual_digits, ByteLevel"},
         {SEQUENCE(NUMBERS "," SPLIT(DEEPSEEK_WORDS, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "combination"},
@@ -425,10 +426,10 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
              DEEPSEEK_WORDS, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "Split Removed invert"},
         {SEQUENCE(PUNCTUATION("Isolated") "," BYTE_LEVEL), "Punctuation Isolated"},
-        {SPLIT(CL100K, "Isolated", "false"), "not known: Split Isolated"},
-        {DIGITS("true"), "not known: Digits individual_digits"},
-        {"{\"type\": \"WhitespaceSplit\"}", "not known: WhitespaceSplit"},
-        {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not known"},
+        {SPLIT(CL100K, "Isolated", "false"), "not supported: Split Isolated"},
+        {DIGITS("true"), "not supported: Digits individual_digits"},
+        {"{\"type\": \"WhitespaceSplit\"}", "not supported: WhitespaceSplit"},
+        {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not supported"},
         {"{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[0-9][0-9][0-9]\"}, \"behavior\": "
          "\"Isolated\"}",
          "without behavior or invert"},
@@ -479,11 +480,11 @@ TEST(metaspace)
     refuse_hf(&(hf_parts){.pre_tokenizer = "{\"type\": \"Metaspace\", \"replacement\": \"_\"}"},
               "the replacement is \"_\", not U+2581");
     refuse_hf(&(hf_parts){.pre_tokenizer = METASPACE(", \"prepend_scheme\": \"last\"")},
-              "the prepend_scheme last is not known");
+              "the prepend_scheme last is not supported");
     refuse_hf(&(hf_parts){.pre_tokenizer = METASPACE(", \"add_prefix_space\": false")},
               "does not match prepend_scheme");
     refuse_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(METASPACE("") "," METASPACE(""))},
-              "not known: Metaspace, Metaspace");
+              "not supported: Metaspace, Metaspace");
 }
 
 TEST(metaspace_before_the_first_text_needs_to_know_what_is_first)
@@ -511,15 +512,15 @@ TEST(splitting_at_spaces_of_which_none_are_left_is_nothing)
     expect_hf(&(hf_parts){.normalizer = SPACES_TO(MARK), .pre_tokenizer = AT_SPACES("false")});
     CHECK_INT(m.kind, MODEL_CHAR_BPE);
     CHECK(!m.metaspace && m.split == SPLIT_NONE);
-    refuse_hf(&(hf_parts){.pre_tokenizer = AT_SPACES("false")}, "not known: Split");
+    refuse_hf(&(hf_parts){.pre_tokenizer = AT_SPACES("false")}, "not supported: Split");
     refuse_hf(&(hf_parts){.normalizer = SPACES_TO(MARK), .pre_tokenizer = AT_SPACES("true")},
-              "not known: Split invert");
+              "not supported: Split invert");
     refuse_hf(&(hf_parts){.normalizer = SPACES_TO("a b"), .pre_tokenizer = AT_SPACES("false")},
-              "not known: Split");
+              "not supported: Split");
     refuse_hf(&(hf_parts){.normalizer = "{\"type\": \"Sequence\", \"normalizers\": [" SPACES_TO(
                               MARK) ", {\"type\": \"Prepend\", \"prepend\": \" \"}]}",
                           .pre_tokenizer = AT_SPACES("false")},
-              "not known: Split");
+              "not supported: Split");
 }
 
 /* ---- Added tokens ---- */
@@ -566,11 +567,11 @@ TEST(added_tokens_that_would_mean_two_things_are_refused)
     } cases[] = {
         {"[" ADDED(9, "<a>", PLAIN) "]", "\"<a>\" has the id 9, tokenizers gives it 7"},
         {"[" ADDED(7, "abc", PLAIN) "]", "\"abc\" has the id 7, tokenizers gives it 5"},
-        {"[" ADDED(7, "x", PLAIN) "," ADDED(7, "x", PLAIN) "]", "the token \"x\" comes twice"},
+        {"[" ADDED(7, "x", PLAIN) "," ADDED(7, "x", PLAIN) "]", "the token \"x\" appears twice"},
         {"[{\"id\": 7, \"content\": \"x\"}]", "an added token without single_word"},
-        {"[" ADDED(7, "x", PLAIN ", \"foo\": 1") "]", "\"foo\" is not known"},
+        {"[" ADDED(7, "x", PLAIN ", \"foo\": 1") "]", "\"foo\" is not supported"},
         {"[" ADDED(18446744073709551615, "x", PLAIN) "]", "has the id 18446744073709551615"},
-        {"{}", "a list is expected"},
+        {"{}", "expected a list"},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++)
         refuse_hf(&(hf_parts){.added = cases[i].added}, cases[i].why);
@@ -594,7 +595,7 @@ TEST(padding_that_adds_tokens_to_one_text_is_refused)
     expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "1")});
     for (size_t i = 0; i < N_ELEMENTS(refused); i++)
         refuse_hf(&(hf_parts){.padding = refused[i]}, "padding other than to the longest");
-    refuse_hf(&(hf_parts){.padding = "5"}, "an object is expected");
+    refuse_hf(&(hf_parts){.padding = "5"}, "expected an object");
     refuse_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "-8")}, "a whole number");
 }
 
@@ -644,7 +645,7 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         if (m.decode != cases[i].rule || m.decode_strips != cases[i].strips)
             CHECK_FAIL("%s: rule %d", cases[i].decoder, (int)m.decode);
     }
-    refuse_hf(&(hf_parts){.decoder = "5"}, "an object is expected");
+    refuse_hf(&(hf_parts){.decoder = "5"}, "expected an object");
     refuse_hf(&(hf_parts){.decoder = "{}"}, "decoder without a type");
     refuse_hf(&(hf_parts){.decoder = "{\"type\": \"Nope\"}"}, "decoder Nope");
     refuse_hf(&(hf_parts){.decoder = SCHEME("foo")}, "prepend_scheme foo");

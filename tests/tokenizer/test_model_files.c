@@ -201,7 +201,7 @@ TEST(damaged_ranks_are_refused)
         {"AAA= 99999999999999999999", "line 257 is not"},
         {"A 300", "is not base64"},
         {"A-A= 300", "is not base64"},
-        {"AA== 300", "comes twice"},
+        {"AA== 300", "appears twice"},
         {"AAA= 7", "two tokens have the id 7"},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
@@ -264,15 +264,15 @@ TEST(specials_file_that_is_damaged_is_refused)
     static const struct {
         const char *specials, *why;
     } cases[] = {
-        {"", "--specials-file: an object is expected"},
-        {"[]", "an object is expected"},
+        {"", "--specials-file: expected an object"},
+        {"[]", "expected an object"},
         {"{\"a\": 1.5}", "a whole number"},
         {"{\"a\": \"b\"}", "an id is expected on one side"},
         {"{\"\": 400}", "an empty token"},
         {"{\"400\": \"\"}", "an empty token"},
         {"{\"a\": 2097152}", "too large"},
         {"{\"999999999\": \"a\"}", "an id is expected"},
-        {"{\"a\": 400, \"a\": 401}", "\"a\" comes twice"},
+        {"{\"a\": 400, \"a\": 401}", "\"a\" appears twice"},
         {"{\"a\": 5}", "\"a\": the id 5 is another token's"},
         {"{\"a\": null}", "an id is expected"},
         {"{\"a\": 400} x", "trailing data after the value"},
@@ -455,12 +455,12 @@ TEST(sentencepiece_names_come_once)
     expect_blob(&b, NULL);
     CHECK_EQ(m.bos_id, 1);
     put_trainer(&b, 2, 0, 0);
-    expect_refusal(&b, NULL, "the piece \"<s>\" comes twice");
+    expect_refusal(&b, NULL, "the piece \"<s>\" appears twice");
     blob_free(&b);
     put_specials(&b);
     put_piece(&b, "a", -1, 1);
     put_piece(&b, "a", -2, 4);
-    expect_refusal(&b, NULL, "the piece \"a\" comes twice");
+    expect_refusal(&b, NULL, "the piece \"a\" appears twice");
     blob_free(&b);
 }
 
@@ -499,7 +499,7 @@ TEST(sentencepiece_pieces_that_are_damaged_are_refused)
                  {"\xff", 1, 0, 1, "piece 3 is not UTF-8"},
                  {"a\0b", 3, 0, 1, "piece 3 has a NUL"},
                  {"a", 1, (float)(1e38 * 1e38), 1, "the score of piece 3"},
-                 {"a", 1, 0, 7, "piece 3: the type 7 is not known"},
+                 {"a", 1, 0, 7, "piece 3: the type 7 is not supported"},
                  {"a", 1, 0, 2, "two pieces of type unknown"}};
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         blob b = {0};
@@ -631,11 +631,11 @@ TEST(tekken_lists_its_specials_from_version_11_on)
     p.specials = "\"special_tokens\": [" SPECIAL(1, "a") "], ";
     refuse_tekken(&p, "special_tokens: the rank 1 where 0 is expected");
     p.specials = "\"special_tokens\": [" SPECIAL(0, "a") "," SPECIAL(1, "a") "], ";
-    refuse_tekken(&p, "\"a\" comes twice");
+    refuse_tekken(&p, "\"a\" appears twice");
     p.specials = "\"special_tokens\": [" SPECIAL(0, "<SPECIAL_7>") "], ";
-    refuse_tekken(&p, "\"<SPECIAL_7>\" comes twice");
+    refuse_tekken(&p, "\"<SPECIAL_7>\" appears twice");
     p.specials = "\"foo\": 1, ";
-    refuse_tekken(&p, "\"foo\" is not known");
+    refuse_tekken(&p, "\"foo\" is not supported");
 }
 
 TEST(tekken_that_is_damaged_is_refused)
@@ -643,10 +643,10 @@ TEST(tekken_that_is_damaged_is_refused)
     const tekken_parts good = {.vocab_size = 300, .n_specials = 30, .n_words = 300};
     tekken_parts p = good;
     p.pattern = "\\\\w+";
-    refuse_tekken(&p, "config: the pattern \\w+ is not known");
+    refuse_tekken(&p, "config: the pattern \\w+ is not supported");
     p = good;
     p.version = "3";
-    refuse_tekken(&p, "config: the version 3 is not known");
+    refuse_tekken(&p, "config: the version 3 is not supported");
     p = good;
     p.n_words = 269;
     refuse_tekken(&p, "vocab: 269 tokens, 270 are expected");
@@ -720,7 +720,7 @@ TEST(files_of_no_known_kind_are_refused)
         {"{\"model\": \"gpt\"}", "JSON, but no"},
         {"{\"config\": {}, \"vocab\": {}}", "JSON, but no"},
         {"{\"a\": 1", "JSON: the text ends too early"},
-        {" \n{\"a\" 1}", "JSON: ':' is needed here"},
+        {" \n{\"a\" 1}", "JSON: expected ':'"},
         {"{\"a\xff\": 1}", "JSON: not UTF-8"},
         {"#version: 0.2\na b\n", "these are merges: name the vocab.json"},
         {"\n", "no pieces"},

@@ -205,7 +205,7 @@ static bool check_document(assembler *a, const reader_text *text)
     }
     if (text->last && text->n_bytes == 0 && text->lone_surrogates &&
         a->options->utf8 == UTF8_ERROR) {
-        snprintf(a->reason, sizeof a->reason, "half of a surrogate pair in the text");
+        snprintf(a->reason, sizeof a->reason, "a lone surrogate in the text");
         return false;
     }
     return true;

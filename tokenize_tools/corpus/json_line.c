@@ -338,14 +338,14 @@ static void scan_number(json_line_scanner *s)
     if (json_number_may_end(s->number))
         end_value(s);
     else
-        refuse(s, "a digit is needed here");
+        refuse(s, "expected a digit");
 }
 
 static void scan_word(json_line_scanner *s)
 {
     for (; s->at < s->end && *s->word; s->at++, s->word++) {
         if (*s->at != (uint8_t)*s->word) {
-            refuse(s, "a value is needed here");
+            refuse(s, "expected a value");
             return;
         }
     }
@@ -411,16 +411,16 @@ static void begin_value(json_line_scanner *s, uint8_t c)
     } else if (c == 't' || c == 'f' || c == 'n') {
         begin_word(s, c == 't' ? "true" : c == 'f' ? "false" : "null");
     } else if (c == 'N' || c == 'I') {
-        refuse(s, "a value is needed here; NaN and Infinity are not JSON");
+        refuse(s, "expected a value; NaN and Infinity are not JSON");
     } else {
-        refuse(s, "a value is needed here");
+        refuse(s, "expected a value");
     }
 }
 
 static void begin_key(json_line_scanner *s, uint8_t c)
 {
     if (c != '"') {
-        refuse(s, "a key in quotes is needed here");
+        refuse(s, "expected a key in quotes");
         return;
     }
     s->is_key = true;
@@ -436,14 +436,14 @@ static void scan_comma_or_end(json_line_scanner *s, uint8_t c)
         s->at++;
         s->state = object ? EXPECT_KEY : EXPECT_VALUE;
     } else {
-        refuse(s, object ? "',' or '}' is needed here" : "',' or ']' is needed here");
+        refuse(s, object ? "expected ',' or '}'" : "expected ',' or ']'");
     }
 }
 
 static void scan_colon(json_line_scanner *s, uint8_t c)
 {
     if (c != ':') {
-        refuse(s, "':' is needed here");
+        refuse(s, "expected ':'");
         return;
     }
     s->at++;

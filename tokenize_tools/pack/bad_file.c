@@ -56,7 +56,7 @@ static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
     bool missing = keep->n_bytes > 0 && lstat(f->partial, &st) != 0;
     int code = output_name(&out, f->path, "", f->replace);
     if (code == CLI_OK && !missing)
-        code = keep->n_bytes > 0 ? output_go_on(&out) : output_begin(&out);
+        code = keep->n_bytes > 0 ? output_resume(&out) : output_begin(&out);
     if (code != CLI_OK)
         return code;
     f->fd = out.fd;

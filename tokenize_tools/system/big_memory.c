@@ -11,7 +11,7 @@ static size_t round_to_pages(size_t n_bytes)
     return (n_bytes + unit - 1) & ~(unit - 1);
 }
 
-/* Mapped with room to spare and trimmed, so that it begins at a huge page. */
+/* Maps more than needed and trims it, so that the memory starts at a huge page. */
 void *big_memory_new(size_t n_bytes)
 {
     const size_t size = round_to_pages(n_bytes);
@@ -26,7 +26,7 @@ void *big_memory_new(size_t n_bytes)
         munmap(p, (size_t)(start - p));
     if (start + size < p + mapped)
         munmap(start + size, (size_t)(p + mapped - start) - size);
-    madvise(start, size, MADV_HUGEPAGE); /* only advice */
+    madvise(start, size, MADV_HUGEPAGE); /* may fail: only advice */
     return start;
 }
 

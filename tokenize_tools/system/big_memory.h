@@ -1,5 +1,5 @@
-/* big_memory.h - memory for large tables that are read at random: zeroed, in huge pages where the
- * system gives them. The only system call of the tokenizers. */
+/* big_memory.h - zeroed memory for large tables with random access, in huge pages where the system
+ * has them. The only system call of the tokenizers. */
 #ifndef TOKMAP_BIG_MEMORY_H
 #define TOKMAP_BIG_MEMORY_H
 

@@ -1,7 +1,7 @@
-/* memory_file.h - a FILE that is written into memory, for texts of unknown length.
+/* memory_file.h - a FILE that writes into memory, for texts of unknown length.
  *
- * open_memstream would do, but when memory is short it leaves out a part of the text and neither
- * ferror nor fclose tells. */
+ * Used instead of open_memstream, which drops part of the text when memory is short, without an
+ * error from ferror or fclose. */
 #ifndef TOKMAP_MEMORY_FILE_H
 #define TOKMAP_MEMORY_FILE_H
 
@@ -13,9 +13,9 @@ typedef struct memory_file {
     size_t n_bytes, capacity;
 } memory_file;
 
-/* m lives until the close. NULL: out of memory. */
+/* m must stay valid until the file is closed. NULL: out of memory. */
 FILE *memory_file_open(memory_file *m);
-/* Whether all of it was written; if not m->text is freed and NULL. */
+/* Whether everything was written; if not, m->text is freed and NULL. */
 bool memory_file_close(FILE *f, memory_file *m);
 
 #endif /* TOKMAP_MEMORY_FILE_H */

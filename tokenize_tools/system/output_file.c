@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 
 #include "cli/paths.h"
 
-/* For progress and for interruption: one call copies at most this much. */
+/* The most that one call copies, so that progress is shown and signals are handled in between. */
 #define COPY_BYTES (64u << 20)
 
 static int fail_system(const char *path, const char *what)
@@ -42,12 +43,13 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
     if (!replace && lstat(out->path, &st) == 0)
         return fail_exists(out->path, TOKMAP_ERR_EXISTS);
     if (lstat(out->path, &st) == 0 && S_ISLNK(st.st_mode))
-        return cli_error(CLI_INPUT,
-                         "%s: is a symbolic link, which is not replaced: name the file that it "
-                         "leads to, or remove it",
-                         out->path);
+        return cli_error(
+            CLI_INPUT,
+            "%s: is a symbolic link, which is not replaced; remove it, or give the name "
+            "of the file that it points to",
+            out->path);
     int code = path_check_output(out->path);
-    /* A killed export leaves a second name of its input, which may go. */
+    /* A killed export leaves a second name of its input, which may be removed. */
     bool only_name = lstat(out->partial, &st) == 0 && st.st_nlink == 1;
     return code == CLI_OK && only_name ? path_check_output(out->partial) : code;
 }
@@ -71,12 +73,12 @@ int output_flush_folder(const char *path)
     return code;
 }
 
-/* `folder` is a name that ends where the next / was. */
+/* Creates `folder`, a prefix of a path up to one of its slashes. */
 static int make_folder(const char *folder)
 {
     struct stat st;
     if (stat(folder, &st) == 0)
-        return CLI_OK; /* or a file, which the next call will say */
+        return CLI_OK; /* it may be a file: then the next call fails */
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fail_system(folder, "create the folder");
     return output_flush_folder(folder);
@@ -99,8 +101,8 @@ int output_make_folders(const char *path)
 
 /* ---- The partial file ---- */
 
-/* Whether the name still leads to the file that is open: another process may have taken it away
- * between our open and our lock. */
+/* Whether the name still refers to the open file: another process may have removed or renamed it
+ * between open and lock. */
 static bool is_same_file(int fd, const char *path)
 {
     struct stat by_fd, by_path;
@@ -113,7 +115,7 @@ static bool has_no_locks(int sys_errno)
     return sys_errno == ENOLCK || sys_errno == ENOSYS || sys_errno == EOPNOTSUPP;
 }
 
-/* After flock failed with an errno. */
+/* Reports that flock failed with this errno. */
 static int fail_lock(const char *path)
 {
     if (errno == EWOULDBLOCK)
@@ -124,8 +126,8 @@ static int fail_lock(const char *path)
     return fail_system(path, "lock");
 }
 
-/* Removes the partial file of a process that died. It is never written into: it may be a link to
- * something. Returns CLI_OK also when it vanished meanwhile. */
+/* Removes the partial file of a process that was killed. It is never written to, because it may be
+ * a link to another file. Returns CLI_OK also if it has disappeared meanwhile. */
 static int remove_stale(const char *partial)
 {
     int fd = open(partial, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -140,8 +142,8 @@ static int remove_stale(const char *partial)
     return code;
 }
 
-/* Locks the file that was just made, or closes it. False with CLI_OK when another process took it
- * for stale before it was locked. */
+/* Locks the file that was just created, or closes it. Returns false with CLI_OK if another process
+ * removed it as stale before it was locked. */
 static bool take_lock(int fd, const char *partial, int *code)
 {
     if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
@@ -180,7 +182,7 @@ int output_begin(output_file *out)
     return fail_exists(out->partial, TOKMAP_ERR_LOCKED);
 }
 
-int output_go_on(output_file *out)
+int output_resume(output_file *out)
 {
     struct stat st;
     int fd = open(out->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
@@ -188,7 +190,7 @@ int output_go_on(output_file *out)
         return fail_system(out->partial, "open");
     int code = CLI_OK;
     if (!S_ISREG(st.st_mode))
-        code = cli_error(CLI_INPUT, "%s: is no regular file", out->partial);
+        code = cli_error(CLI_INPUT, "%s: is not a regular file", out->partial);
     else if (st.st_nlink > 1)
         code = cli_error(CLI_EXISTS,
                          "%s: has another name too (a hard link); remove one of them to resume",
@@ -221,14 +223,13 @@ int output_write(output_file *out, const void *data, size_t n_bytes)
 
 /* ---- Copies ---- */
 
-/* The source became shorter, or cannot be read. */
+/* The source was truncated, or cannot be read. */
 static int fail_source(const char *path, uint64_t offset, bool has_ended)
 {
     tokmap_error err = {
         .status = TOKMAP_ERR_IO, .sys_errno = has_ended ? 0 : errno, .file_offset = offset};
-    snprintf(err.text, sizeof err.text, "%.300s: cannot read at byte %llu: %s", path,
-             (unsigned long long)offset,
-             has_ended ? "the file ends there, it was shortened" : strerror(errno));
+    snprintf(err.text, sizeof err.text, "%.300s: cannot read at byte %" PRIu64 ": %s", path, offset,
+             has_ended ? "the file ends there; it was truncated" : strerror(errno));
     return cli_fail(&err);
 }
 
@@ -255,7 +256,7 @@ static int copy_by_hand(output_file *out, const output_source *src, uint64_t off
     return code;
 }
 
-/* Inside the kernel where file systems can do that. 0: nothing could be copied this way. */
+/* Copies inside the kernel where file systems support it. 0: nothing could be copied this way. */
 static size_t copy_in_kernel(int dst, int src, uint64_t offset, size_t n_bytes)
 {
     off_t from = (off_t)offset;
@@ -271,7 +272,7 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
         size_t n_wanted = n_bytes - done < COPY_BYTES ? (size_t)(n_bytes - done) : COPY_BYTES;
         size_t n = in_kernel ? copy_in_kernel(out->fd, src->fd, src_offset + done, n_wanted) : 0;
         if (n == 0) {
-            /* Whatever was wrong, the plain way either works or tells the true reason. */
+            /* Whatever the error was, read and write will either work or report the actual one. */
             in_kernel = false;
             code = copy_by_hand(out, src, src_offset + done, n_wanted);
             n = n_wanted;
@@ -286,18 +287,18 @@ int output_copy(output_file *out, output_source *src, uint64_t src_offset, uint6
 
 /* ---- Final names ---- */
 
-/* 0, or -1 with errno = EEXIST when the name is taken. */
+/* 0, or -1 with errno = EEXIST if the name is taken. */
 static int rename_to_free_name(const char *from, const char *to)
 {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    /* The file system does not know that flag; link() does not replace either. */
+    /* The file system does not support that flag; link() does not replace files either. */
     return link(from, to) == 0 ? unlink(from) : -1;
 }
 
-/* partial becomes path; on failure partial stays. */
+/* Renames partial to path; on failure partial stays. */
 static int give_name(output_file *out)
 {
     int failed = out->replace ? rename(out->partial, out->path)
@@ -322,8 +323,8 @@ int output_place(output_file *out)
     return output_flush_folder(out->path);
 }
 
-/* partial becomes a link to the very file that is open as src, and then path. Where no hard link
- * can be made that is no error: out->is_there tells. */
+/* Makes partial a link to the file that is open as src, and renames it to path. If no hard link can
+ * be made that is not an error; out->is_there is then false. */
 static int place_link(output_file *out, const output_source *src)
 {
     if (linkat(AT_FDCWD, src->path, AT_FDCWD, out->partial, AT_SYMLINK_FOLLOW) != 0)
@@ -343,8 +344,8 @@ static int share_by_link(output_file *out, const output_source *src)
         code = remove_stale(out->partial);
     if (out->is_there || code != CLI_OK)
         return code;
-    /* The lock keeps others from taking the link for stale; it is shared because they may share the
-     * source under other names. Without locks there is a copy. */
+    /* The lock keeps other processes from removing the link as stale. It is shared, because they
+     * may hold the source under other names. Where there are no locks, the file is copied. */
     if (flock(src->fd, LOCK_SH | LOCK_NB) != 0)
         return errno == EWOULDBLOCK ? fail_lock(src->path) : CLI_OK;
     code = place_link(out, src);

@@ -13,8 +13,8 @@ static uint32_t value_of(char c)
     return c == '+' ? 62 : c == '/' ? 63 : 64;
 }
 
-/* Four characters, of which the last n_padding stand for nothing. The bits that have no byte must
- * be 0: otherwise two texts would mean the same bytes. */
+/* Four characters, the last n_padding of which are padding. Bits that belong to no byte must be 0:
+ * otherwise two texts would decode to the same bytes. */
 static bool decode_group(const char *text, size_t n_padding, uint8_t *out)
 {
     uint32_t bits = 0;

@@ -13,7 +13,7 @@ const uint8_t json_hex_digits[256] = {
 
 /* The columns of json_number_next. */
 enum {
-    OTHER, /* in no number */
+    OTHER, /* not part of a number */
     DIGIT, /* 1 to 9 */
     ZERO,
     POINT,

@@ -1,5 +1,5 @@
-/* json_parts.h - the parts of JSON that the reader (json_reader.c) and the scanner of lines
- * (corpus/json_line.c) share: white space, escapes, and numbers, a byte at a time. Pure. */
+/* json_parts.h - what the reader (json_reader.c) and the scanner of lines (corpus/json_line.c)
+ * share: white space, escapes, and numbers, one byte at a time. Pure. */
 #ifndef TOKMAP_JSON_PARTS_H
 #define TOKMAP_JSON_PARTS_H
 
@@ -15,7 +15,7 @@ static inline bool json_is_space(int c)
 
 /* ---- Escapes ---- */
 
-/* What the escape \c stands for; 0 for \u and for what is no escape. */
+/* The byte that the escape \c stands for; 0 for \u and for anything that is not an escape. */
 extern const uint8_t json_simple_escapes[256];
 /* The value of a hexadecimal digit + 1; 0 for other bytes. */
 extern const uint8_t json_hex_digits[256];
@@ -28,7 +28,7 @@ static inline uint32_t json_join_surrogates(uint32_t high, uint32_t low)
 
 /* ---- Numbers ---- */
 
-typedef enum json_number { /* what the number at hand ends with */
+typedef enum json_number { /* what the number so far ends with */
     NUMBER_BEGINS,
     AFTER_MINUS,
     AFTER_ZERO,
@@ -40,12 +40,12 @@ typedef enum json_number { /* what the number at hand ends with */
     AFTER_E_DIGITS
 } json_number;
 
-/* The column of each byte in json_number_next, which says what a state becomes by that byte; 0: the
- * number does not go on with it. */
+/* The column of each byte in json_number_next, which gives the state after that byte; 0: the number
+ * ends before it. */
 extern const uint8_t json_number_bytes[256];
 extern const uint8_t json_number_next[][7];
 
-/* Whether the number goes on with c. */
+/* Whether c continues the number. */
 static inline bool json_number_step(json_number *n, uint8_t c)
 {
     const uint8_t to = json_number_next[*n][json_number_bytes[c]];

@@ -51,7 +51,7 @@ static int byte_at(const json_reader *r)
     return r->at < r->n_bytes ? r->text[r->at] : -1;
 }
 
-/* The next byte that is not white space, which stays there; -1: the end, or a failure. */
+/* The next byte that is not white space, without consuming it; -1: the end, or a failure. */
 static int next_byte(json_reader *r)
 {
     if (r->failure[0])
@@ -61,7 +61,7 @@ static int next_byte(json_reader *r)
     return byte_at(r);
 }
 
-/* For a byte that is not what is needed. */
+/* Fails at a byte that is not the expected one. */
 static bool refuse(json_reader *r, const char *reason)
 {
     return json_fail(r, "%s", r->at < r->n_bytes ? reason : "the text ends too early");
@@ -93,8 +93,7 @@ json_kind json_peek(json_reader *r)
 bool json_begin(json_reader *r, json_kind container)
 {
     if (json_peek(r) != container)
-        return json_fail(r, "%s is expected here",
-                         container == JSON_OBJECT ? "an object" : "a list");
+        return json_fail(r, "expected %s", container == JSON_OBJECT ? "an object" : "a list");
     if (r->depth == JSON_MAX_DEPTH)
         return json_fail(r, "nested more than %d levels deep", JSON_MAX_DEPTH);
     r->levels[++r->depth] = (uint8_t)container;
@@ -102,7 +101,7 @@ bool json_begin(json_reader *r, json_kind container)
     return true;
 }
 
-/* Steps over the comma: whether another value of the container follows. */
+/* Steps over the comma: whether the container has another value. */
 static bool next_value(json_reader *r, json_kind container)
 {
     const int c = next_byte(r);
@@ -115,8 +114,8 @@ static bool next_value(json_reader *r, json_kind container)
     }
     if ((r->levels[r->depth] & LEVEL_BEGUN) != 0) {
         if (c != ',')
-            return refuse(r, container == JSON_OBJECT ? "',' or '}' is needed here"
-                                                      : "',' or ']' is needed here");
+            return refuse(r,
+                          container == JSON_OBJECT ? "expected ',' or '}'" : "expected ',' or ']'");
         r->at++;
     }
     r->levels[r->depth] |= LEVEL_BEGUN;
@@ -158,12 +157,12 @@ static bool read_code_point(json_reader *r, uint32_t *code_point)
             return false;
     }
     if (low < 0xDC00 || low > 0xDFFF)
-        return json_fail(r, "half of a surrogate pair");
+        return json_fail(r, "a lone surrogate");
     *code_point = json_join_surrogates(*code_point, low);
     return true;
 }
 
-/* Steps over the escape after the backslash; its 1 to 4 bytes, or 0. */
+/* Steps over the escape after the backslash. Returns the length of its text, 1 to 4 bytes, or 0. */
 static size_t read_escape(json_reader *r, uint8_t out[4])
 {
     const int c = byte_at(r);
@@ -192,7 +191,7 @@ static bool reserve_buffer(json_reader *r, size_t n_bytes)
     return true;
 }
 
-/* Steps over bytes that stand for themselves. */
+/* Steps over bytes that are neither a quote, a backslash nor a control character. */
 static void skip_plain(json_reader *r)
 {
     while (r->at < r->n_bytes && r->text[r->at] >= ' ' && r->text[r->at] != '"' &&
@@ -200,8 +199,8 @@ static void skip_plain(json_reader *r)
         r->at++;
 }
 
-/* A string is plain text and escapes in turn; while there is no escape it is where it stands.
- * s may be NULL: then nothing is copied. */
+/* A string is plain text and escapes in turn. It is copied only from its first escape on. s may be
+ * NULL: then nothing is copied. */
 static bool scan_string(json_reader *r, json_string *s)
 {
     size_t n = 0, plain = ++r->at;
@@ -237,7 +236,7 @@ static bool scan_string(json_reader *r, json_string *s)
 bool json_read_string(json_reader *r, json_string *s)
 {
     if (json_peek(r) != JSON_STRING)
-        return json_fail(r, "a string is expected here");
+        return json_fail(r, "expected a string");
     return scan_string(r, s);
 }
 
@@ -246,11 +245,11 @@ bool json_next_key(json_reader *r, json_string *key)
     if (!next_value(r, JSON_OBJECT))
         return false;
     if (next_byte(r) != '"')
-        return refuse(r, "a key in quotes is needed here");
+        return refuse(r, "expected a key in quotes");
     if (!scan_string(r, key))
         return false;
     if (next_byte(r) != ':')
-        return refuse(r, "':' is needed here");
+        return refuse(r, "expected ':'");
     r->at++;
     return true;
 }
@@ -273,7 +272,7 @@ typedef struct decimal {
     bool full; /* the next digit does not fit; digits after it are dropped */
     uint64_t digits;
     int64_t exponent;
-    json_number end; /* what it ends with */
+    json_number end; /* what the number ends with */
 } decimal;
 
 static bool add_digit(decimal *d, int c)
@@ -292,7 +291,7 @@ static bool scan_number(json_reader *r, decimal *d)
     bool negative_exponent = false;
     *d = (decimal){.end = NUMBER_BEGINS};
     if (json_peek(r) != JSON_NUMBER)
-        return json_fail(r, "a number is expected here");
+        return json_fail(r, "expected a number");
     for (; r->at < r->n_bytes && json_number_step(&d->end, r->text[r->at]); r->at++) {
         const int c = r->text[r->at];
         switch (d->end) {
@@ -304,8 +303,8 @@ static bool scan_number(json_reader *r, decimal *d)
             d->exponent += !add_digit(d, c);
             break;
         case AFTER_POINT:
-            /* A whole part that did not fit is not the end: the point gives the digits another
-             * chance, which they fail unless they are small. */
+            /* The whole part did not fit, but digits after the point may: they still do not, unless
+             * the ones before were small. */
             d->full = false;
             break;
         case AFTER_DECIMALS:
@@ -323,7 +322,7 @@ static bool scan_number(json_reader *r, decimal *d)
         }
     }
     d->exponent += negative_exponent ? -exponent : exponent;
-    return json_number_may_end(d->end) || refuse(r, "a digit is needed here");
+    return json_number_may_end(d->end) || refuse(r, "expected a digit");
 }
 
 bool json_read_uint(json_reader *r, uint64_t *value)
@@ -337,7 +336,7 @@ bool json_read_uint(json_reader *r, uint64_t *value)
     if (!d.negative && d.exponent == 0 && (d.end == AFTER_ZERO || d.end == AFTER_DIGITS))
         return true;
     r->at = at;
-    return json_fail(r, "a whole number that is not negative is expected here");
+    return json_fail(r, "expected a whole number that is not negative");
 }
 
 bool json_read_number(json_reader *r, double *value)
@@ -365,7 +364,7 @@ static bool read_word(json_reader *r, const char *word)
 {
     const size_t n = strlen(word);
     if (r->n_bytes - r->at < n || memcmp(r->text + r->at, word, n) != 0)
-        return refuse(r, "a value is needed here");
+        return refuse(r, "expected a value");
     r->at += n;
     return true;
 }
@@ -374,7 +373,7 @@ static bool read_bool(json_reader *r, bool *value)
 {
     const json_kind kind = json_peek(r);
     if (kind != JSON_TRUE && kind != JSON_FALSE)
-        return json_fail(r, "true or false is expected here");
+        return json_fail(r, "expected true or false");
     *value = kind == JSON_TRUE;
     return read_word(r, *value ? "true" : "false");
 }
@@ -396,7 +395,7 @@ static bool skip_scalar(json_reader *r, json_kind kind)
     case JSON_NULL:
         return read_word(r, "null");
     default:
-        return refuse(r, "a value is needed here");
+        return refuse(r, "expected a value");
     }
 }
 
@@ -451,9 +450,9 @@ bool json_read_fields(json_reader *r, const char *what, json_field *fields, size
         json_field *field = find_field(fields, n_fields, key);
         const int n_shown = key.n_bytes < 60 ? (int)key.n_bytes : 60;
         if (!field)
-            return json_fail(r, "%s: the field \"%.*s\" is not known", what, n_shown, key.s);
+            return json_fail(r, "%s: the field \"%.*s\" is not supported", what, n_shown, key.s);
         if (field->at)
-            return json_fail(r, "%s: the field \"%.*s\" comes twice", what, n_shown, key.s);
+            return json_fail(r, "%s: the field \"%.*s\" appears twice", what, n_shown, key.s);
         field->at = r->at;
         if (!json_skip(r))
             return false;

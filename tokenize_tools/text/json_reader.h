@@ -1,4 +1,4 @@
-/* json_reader.h - pulls the parts of a JSON text in memory, one after the other.
+/* json_reader.h - reads a JSON text in memory value by value, in the order of the text.
  *
  * Strict: RFC 8259, UTF-8, escaped surrogates only in pairs, nesting at most JSON_MAX_DEPTH.
  *
@@ -7,8 +7,8 @@
  *         ... read or json_skip the value ...
  *     if (r->failure[0]) ... r->failure_at ...
  *
- * After a failure every call fails, so it is enough to look at the end. Time is linear; nothing is
- * allocated but one buffer, for strings with escapes that are read, not skipped. */
+ * After a failure every call fails, so one check at the end is enough. Time is linear. The only
+ * memory allocated is one buffer for strings with escapes that are read, not skipped. */
 #ifndef TOKMAP_JSON_READER_H
 #define TOKMAP_JSON_READER_H
 
@@ -19,7 +19,7 @@
 #include "text/json_parts.h"
 
 typedef enum json_kind {
-    JSON_NONE, /* no value begins here */
+    JSON_NONE, /* no value starts here */
     JSON_OBJECT,
     JSON_ARRAY,
     JSON_STRING,
@@ -29,7 +29,7 @@ typedef enum json_kind {
     JSON_NULL
 } json_kind;
 
-typedef struct json_string { /* good until the next string is read; not ended by a NUL */
+typedef struct json_string { /* valid until the next string is read; not NUL-terminated */
     const char *s;
     size_t n_bytes;
 } json_string;
@@ -38,32 +38,32 @@ typedef struct json_reader {
     const uint8_t *text;
     size_t n_bytes, at;
     unsigned depth;
-    uint8_t levels[JSON_MAX_DEPTH + 1]; /* json_kind, and whether something was read of it */
+    uint8_t levels[JSON_MAX_DEPTH + 1]; /* json_kind, and whether a value of it was read */
     char *buffer;
     size_t capacity;
-    char failure[200]; /* empty while all is well */
+    char failure[200]; /* empty: no failure */
     size_t failure_at;
-    bool no_memory; /* that is the failure */
+    bool no_memory; /* the failure is: out of memory */
 } json_reader;
 
 void json_reader_init(json_reader *r, const void *text, size_t n_bytes);
 void json_reader_free(json_reader *r);
-/* Always false. The first failure is kept. */
+/* Always returns false. Keeps the first failure. */
 bool json_fail(json_reader *r, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 bool json_no_memory(json_reader *r);
 
-/* What the next value is. */
+/* The kind of the next value. */
 json_kind json_peek(json_reader *r);
 bool json_begin(json_reader *r, json_kind container);
-/* false: the container ended, or a failure. key may be NULL. */
+/* false: the end of the container, or a failure. key may be NULL. */
 bool json_next_key(json_reader *r, json_string *key);
 bool json_next_item(json_reader *r);
 bool json_read_string(json_reader *r, json_string *s);
 /* A number without sign, fraction or exponent. */
 bool json_read_uint(json_reader *r, uint64_t *value);
-/* As serde_json computes it without its feature float_roundtrip, which is what tokenizers has: not
- * always the nearest double. */
+/* The same double as serde_json without its feature float_roundtrip, which tokenizers uses: not
+ * always the nearest one. */
 bool json_read_number(json_reader *r, double *value);
 bool json_skip(json_reader *r);
 /* Whether nothing but white space is left. */
@@ -73,13 +73,14 @@ bool json_end(json_reader *r);
 
 typedef struct json_field {
     const char *name;
-    size_t at; /* where its value begins; 0: it is not there */
+    size_t at; /* offset of its value; 0: absent */
 } json_field;
 
-/* Reads an object and notes where its fields are. One that is not in the list, or comes twice, is a
- * failure. `what` names the object in it. */
+/* Reads an object and records where its fields are. A field that is not in the list, or that
+ * appears twice, is a failure. `what` names the object in the message. */
 bool json_read_fields(json_reader *r, const char *what, json_field *fields, size_t n_fields);
-/* These leave the reader where it was. An absent field, or null, leaves the value as it was. */
+/* These keep the position of the reader. A field that is absent or null leaves the value
+ * unchanged. */
 json_kind json_field_kind(json_reader *r, const json_field *field);
 bool json_field_bool(json_reader *r, const json_field *field, bool *value);
 bool json_field_uint(json_reader *r, const json_field *field, uint64_t *value);

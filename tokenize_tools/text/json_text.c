@@ -49,8 +49,8 @@ bool json_text_is_string(json_text_span value, const char *s)
     return same;
 }
 
-/* The next byte that counts, or -1 at the end: white space outside of strings does not. A byte at a
- * time with two bits of state, so that no copy of the text is needed. */
+/* The next byte outside white space between values, or -1 at the end. Works byte by byte with two
+ * bits of state, so that no copy of the text is needed. */
 typedef struct compact {
     json_text_span rest;
     bool in_string, escaped;
@@ -74,8 +74,8 @@ static int compact_next(compact *c)
     return -1;
 }
 
-/* Prints the character at s[0 .. n_bytes): plain as it stands, another one as an escape (all of
- * these are below U+10000). Its length; 0, and nothing is printed: it is not UTF-8. */
+/* Prints the character at s[0 .. n_bytes): unchanged if it is plain, else as an escape (all of
+ * those are below U+10000). Returns its length; 0, with nothing printed: it is not UTF-8. */
 static size_t print_character(FILE *out, const char *s, size_t n_bytes)
 {
     uint32_t code_point;
@@ -130,7 +130,7 @@ void json_text_print_string(FILE *out, const char *s, size_t n_bytes)
             fputs("\\ufffd", out);
             length = utf8_bad_bytes((const uint8_t *)s, n_bytes);
         }
-        if (length == 0) /* a character that the end cuts off */
+        if (length == 0) /* a character that the end of the text cuts off */
             length = n_bytes;
         s += length;
         n_bytes -= length;

@@ -1,6 +1,6 @@
-/* json_text.h - JSON text as a whole: checked, searched, compared and printed, without a tree.
+/* json_text.h - checks, searches, compares and prints a whole JSON text, without building a tree.
  *
- * As strict as json_reader.h, by which it is read. */
+ * As strict as json_reader.h, which it uses. */
 #ifndef TOKMAP_JSON_TEXT_H
 #define TOKMAP_JSON_TEXT_H
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 typedef struct json_text_error {
-    size_t offset; /* byte where the text stops being JSON */
+    size_t offset; /* offset of the byte at which the text is not JSON */
     char reason[200];
 } json_text_error;
 
@@ -21,22 +21,22 @@ typedef struct json_text_span {
 /* Whether the text is one JSON object. err may be NULL. */
 bool json_text_check_object(json_text_span text, json_text_error *err);
 
-/* The value of `key` in an object that passed json_text_check_object: false, and *value as it
- * was, when there is none. The first of several. Works on the value itself too, when that is an
- * object; any other value has no keys. */
+/* Finds the value of `key` in an object that passed json_text_check_object, the first one if there
+ * are several. Returns false and leaves *value unchanged if there is none. A value of that object
+ * may be searched in the same way; if it is not an object it has no keys. */
 bool json_text_find(json_text_span object, const char *key, json_text_span *value);
 
 /* Whether the value is the string `s`. */
 bool json_text_is_string(json_text_span value, const char *s);
 
-/* Prints a text that is JSON on one line: without the white space between its parts, and with \u
- * escapes for characters that are not plain (plain_text.h). */
+/* Prints JSON text on one line: without the white space between its parts, and with \u escapes for
+ * characters that are not plain (plain_text.h). */
 void json_text_print(FILE *out, json_text_span text);
-/* Whether two texts that are JSON are the same but for white space. */
+/* Whether two JSON texts are the same except for white space. */
 bool json_text_same(json_text_span a, json_text_span b);
 
-/* A JSON string with its quotes; each maximal part that is not UTF-8 becomes one U+FFFD, as Python
- * and Rust replace it, and characters that are not plain become \u escapes. */
+/* Prints a JSON string with its quotes. Each maximal invalid part of UTF-8 becomes one U+FFFD, as
+ * in Python and Rust, and characters that are not plain become \u escapes. */
 void json_text_print_string(FILE *out, const char *s, size_t n_bytes);
 
 #endif /* TOKMAP_JSON_TEXT_H */

@@ -1,4 +1,4 @@
-/* little_endian.h - numbers as all formats here store them, at any alignment. */
+/* little_endian.h - loads and stores little-endian numbers at any alignment. */
 #ifndef TOKMAP_LITTLE_ENDIAN_H
 #define TOKMAP_LITTLE_ENDIAN_H
 
@@ -20,7 +20,7 @@ static inline uint64_t le_get64(const uint8_t *p)
     return le_get32(p) | (uint64_t)le_get32(p + 4) << 32;
 }
 
-/* The lowest n_bytes of value. */
+/* Stores the lowest n_bytes of value. */
 static inline void le_put(uint8_t *p, uint64_t value, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++)

@@ -9,7 +9,7 @@ static bool has_avx2(void)
 
 static bool has_avx512(void)
 {
-#if defined(TOKMAP_NO_AVX512) /* to try what a machine without it runs */
+#if defined(TOKMAP_NO_AVX512) /* to test the code for machines without it */
     return false;
 #else
     return has_avx2() && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&

@@ -1,14 +1,14 @@
-/* simd.h - which vector instructions are used; the scalar code is the truth. */
+/* simd.h - which vector instructions to use; the scalar code is the definition. */
 #ifndef TOKMAP_SIMD_H
 #define TOKMAP_SIMD_H
 
 #include <stdbool.h>
 
 typedef enum simd_level {
-    SIMD_BEST, /* that works on this machine */
+    SIMD_BEST, /* the best on this machine */
     SIMD_SCALAR,
     SIMD_AVX2,  /* and BMI1, BMI2, POPCNT */
-    SIMD_AVX512 /* F, BW, VL, VBMI, VBMI2, and what stands above */
+    SIMD_AVX512 /* F, BW, VL, VBMI, VBMI2, and those of AVX2 */
 } simd_level;
 
 bool simd_works(simd_level level);

@@ -1,10 +1,11 @@
-/* utf8.c - UTF-8 forth and back, and where a text stops being UTF-8. */
+/* utf8.c - encodes and decodes UTF-8, and finds where a text stops being UTF-8. */
 #include <string.h>
 
 #include "text/utf8.h"
 
-/* What the second byte may be, after Table 3-7 of the Unicode standard: E0 and F0 would be
- * overlong, ED a surrogate, F4 above 10FFFF. The bytes after it are 80 to BF. */
+/* The range of the second byte, after Table 3-7 of the Unicode standard: other values are overlong
+ * after E0 and F0, surrogates after ED, and above 10FFFF after F4. The bytes after it are 80 to
+ * BF. */
 static bool second_byte_fits(uint8_t first, uint8_t second)
 {
     switch (first) {
@@ -26,7 +27,7 @@ static bool is_continuation(uint8_t byte)
     return (byte & 0xC0) == 0x80;
 }
 
-/* The length of the character that begins with this byte; 0 if none does. */
+/* The length of a character that starts with this byte; 0 if none does. */
 static size_t length_from(uint8_t first)
 {
     if (first < 0x80)
@@ -67,17 +68,17 @@ size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes)
         if (i == 1 ? !second_byte_fits(text[0], text[1]) : !is_continuation(text[i]))
             return i;
     }
-    return 1; /* a valid character: not what the caller promised */
+    return 1; /* a valid character: the caller broke the precondition */
 }
 
 /* ---- Validation ----
  *
- * Vectors of bytes, each byte beside the three before it, which are loaded from their own place.
- * (After Keiser and Lemire, "Validating UTF-8 in less than one instruction per byte".) Three
- * tables, by the halves of a byte and of the one before it, hold a bit for each way in which two
- * bytes in a row can be wrong; it is wrong if all three say so. TWO_MORE is not wrong yet: two
- * continuation bytes in a row have to be where a third or fourth byte is due, and nowhere else.
- * What is found wrong is left to the scalar code, which finds the place. */
+ * Works on vectors of bytes; the three bytes before each byte are loaded separately. (After Keiser
+ * and Lemire, "Validating UTF-8 in less than one instruction per byte".) Three tables, indexed by
+ * the halves of a byte and of the one before it, have one bit for each way in which two bytes in a
+ * row can be wrong; they are wrong if all three tables have the bit. TWO_MORE is not an error yet:
+ * two continuation bytes in a row must be where a third or fourth byte is due, and nowhere else.
+ * When the vectors find an error, the scalar code finds its place. */
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -96,7 +97,8 @@ enum {
     LOW_5 = ANY_LOW | ABOVE | FAR_ABOVE
 };
 
-/* By the high half and the low half of the first of two bytes, and the high half of the second. */
+/* Indexed by the high half and the low half of the first of two bytes, and the high half of the
+ * second. */
 static const uint8_t pair_tables[3][16] = {
     {TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TOO_LONG, TWO_MORE,
      TWO_MORE, TWO_MORE, TWO_MORE, TOO_SHORT | LONG_2, TOO_SHORT, TOO_SHORT | LONG_3 | SURROGATE,
@@ -121,7 +123,7 @@ AVX2 static inline __m256i table_avx2(int i)
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)pair_tables[i]));
 }
 
-/* Not zero where a byte is wrong. */
+/* Nonzero where a byte is wrong. */
 AVX2 static inline __m256i errors_avx2(const uint8_t *text)
 {
     const __m256i half = _mm256_set1_epi8(0x0F);
@@ -133,7 +135,7 @@ AVX2 static inline __m256i errors_avx2(const uint8_t *text)
         _mm256_and_si256(_mm256_and_si256(_mm256_shuffle_epi8(table_avx2(0), high),
                                           _mm256_shuffle_epi8(table_avx2(1), low)),
                          _mm256_shuffle_epi8(table_avx2(2), next));
-    /* the top bit is left where the byte two before is E0 or more, three before F0 or more */
+    /* the top bit remains where the byte two before is E0 or more, or three before F0 or more */
     const __m256i third = _mm256_subs_epu8(load_avx2(text - 2), _mm256_set1_epi8(0xE0 - 0x80));
     const __m256i fourth = _mm256_subs_epu8(load_avx2(text - 3), _mm256_set1_epi8(0xF0 - 0x80));
     const __m256i due =
@@ -213,8 +215,8 @@ AVX512 static size_t checked_avx512(const uint8_t *text, size_t n_bytes, size_t 
     return i;
 }
 
-/* From start on, which is at least 3 and lies behind characters that are valid. Before the offset
- * returned stands nothing that is wrong; a character may lie across it. */
+/* Starts at `start`, which is at least 3 and follows valid characters. There is no error before the
+ * returned offset, but a character may cross it. */
 static size_t check_vectors(simd_level e, const uint8_t *text, size_t n_bytes, size_t start)
 {
     if (e == SIMD_AVX512)
@@ -236,7 +238,7 @@ static bool is_ascii_8(const uint8_t *text)
     return (word & 0x8080808080808080u) == 0;
 }
 
-/* Where the last character that begins before offset i begins. */
+/* The start of the last character that starts before offset i. */
 static size_t last_start(const uint8_t *text, size_t i)
 {
     size_t start = i;
@@ -248,7 +250,8 @@ static size_t last_start(const uint8_t *text, size_t i)
     return start;
 }
 
-/* From start on, to the end or to what is wrong, or to the first character's start from stop on. */
+/* Checks from `start` to the end, the first error, or the first character that starts at `stop` or
+ * later. Returns where it stopped. */
 static size_t valid_until(const uint8_t *text, size_t n_bytes, size_t start, size_t stop)
 {
     size_t i = start;

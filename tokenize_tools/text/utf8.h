@@ -8,8 +8,9 @@
 
 #include "text/simd.h"
 
-/* Decodes the character at text[0 .. n_bytes), n_bytes > 0. Returns its length, 1 to 4, or 0 when
- * the bytes are not UTF-8 (overlong, surrogates and above 10FFFF are not) or end too early. */
+/* Decodes the character at text[0 .. n_bytes), n_bytes > 0. Returns its length, 1 to 4, or 0 if the
+ * bytes are not UTF-8 (overlong forms, surrogates and values above 10FFFF are not) or
+ * incomplete. */
 size_t utf8_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
 /* Writes 1 to 4 bytes; code_point must be a Unicode scalar value. */
 static inline size_t utf8_encode(uint32_t code_point, uint8_t out[4])
@@ -35,12 +36,12 @@ static inline size_t utf8_encode(uint32_t code_point, uint8_t out[4])
     out[3] = (uint8_t)(0x80 | (code_point & 0x3F));
     return 4;
 }
-/* The length of the longest prefix that is UTF-8: n_bytes when all is. */
+/* The length of the longest prefix that is UTF-8: n_bytes if the whole text is. */
 size_t utf8_valid_prefix(const uint8_t *text, size_t n_bytes);
 size_t utf8_valid_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
-/* For a text whose byte 0 starts no valid character: the bytes of the "maximal subpart" (1 to 3)
- * that one U+FFFD stands for, as Python and the Unicode standard count. 0: text[0 .. n_bytes) may
- * be the beginning of a character and more bytes would decide. */
+/* For a text that does not start with a valid character: the length of the "maximal subpart" (1 to
+ * 3 bytes) that one U+FFFD replaces, as in Python and the Unicode standard. 0: text[0 .. n_bytes)
+ * may be the beginning of a character, and more bytes are needed to decide. */
 size_t utf8_bad_bytes(const uint8_t *text, size_t n_bytes);
 
 #endif /* TOKMAP_UTF8_H */

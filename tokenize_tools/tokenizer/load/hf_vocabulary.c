@@ -17,7 +17,7 @@ bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *
     case NAME_ADDED:
         return true;
     case NAME_THERE:
-        return model_fail(err, 0, "the token \"%.*s\" comes twice", shown_bytes(name.n_bytes),
+        return model_fail(err, 0, "the token \"%.*s\" appears twice", shown_bytes(name.n_bytes),
                           name.s);
     case NAME_NO_MEMORY:
         return model_no_memory(err);

@@ -31,7 +31,7 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
     case NAME_ADDED:
         return true;
     case NAME_THERE:
-        return model_fail(v->err, 0, "the token %.*s comes twice",
+        return model_fail(v->err, 0, "the token %.*s appears twice",
                           (int)(n_bytes < 100 ? n_bytes : 100), text);
     case NAME_NO_MEMORY:
         return model_no_memory(v->err);

@@ -135,7 +135,7 @@ static bool read_piece(hf_file *f, uint32_t id)
     double score;
     if (!json_begin(r, JSON_ARRAY) || !json_next_item(r) || !json_read_string(r, &piece) ||
         !json_next_item(r) || !json_read_number(r, &score) || json_next_item(r) || r->failure[0])
-        return json_fail(r, "a piece and its score are expected here");
+        return json_fail(r, "expected a piece and its score");
     const new_token token = {id, piece.s, piece.n_bytes, TOKEN_NORMAL, score};
     if (piece.n_bytes == 0)
         return model_fail(f->err, r->at, "piece %u is empty", id);
@@ -341,7 +341,7 @@ static bool check_head(hf_file *f, const json_field *fields)
     if (!json_field_string(&f->r, &fields[FILE_VERSION], &version))
         return false;
     if (!json_string_is(version, "1.0"))
-        return model_fail(f->err, fields[FILE_VERSION].at, "version %.*s is not known",
+        return model_fail(f->err, fields[FILE_VERSION].at, "version %.*s is not supported",
                           hf_shown(version), version.s);
     if (truncation != JSON_NONE && truncation != JSON_NULL)
         return model_fail(f->err, fields[FILE_TRUNCATION].at,

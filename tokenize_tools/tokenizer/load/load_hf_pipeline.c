@@ -41,7 +41,7 @@ static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
         !hf_read_pattern(r, &fields[1], "Replace", &p))
         return false;
     if (p.regex && !json_string_is(p.text, " {2,}"))
-        return model_fail(err, fields[1].at, "normalizer Replace: the regex %.*s is not known",
+        return model_fail(err, fields[1].at, "normalizer Replace: the regex %.*s is not supported",
                           hf_shown(p.text), p.text.s);
     if (p.text.n_bytes == 0)
         return model_fail(err, fields[1].at, "normalizer Replace of nothing");
@@ -233,7 +233,7 @@ static bool read_named_id(json_reader *r, const json_field *field, uint32_t *id)
     const bool ok = json_begin(r, JSON_ARRAY) && json_next_item(r) && json_read_string(r, &name) &&
                     json_next_item(r) && json_read_uint(r, &value);
     if (!ok || json_next_item(r) || r->failure[0])
-        return json_fail(r, "a token and its id are expected here");
+        return json_fail(r, "expected a token and its id");
     r->at = at;
     *id = value < MODEL_MAX_TOKENS ? (uint32_t)value : MODEL_NO_ID;
     return true;

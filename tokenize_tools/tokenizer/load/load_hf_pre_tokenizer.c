@@ -65,7 +65,7 @@ static bool read_behavior(json_reader *r, const json_field *field, part *p)
     p->removed = i == 1;
     p->contiguous = i == 2;
     return i < HF_N(names) ||
-           json_fail(r, "the behavior %.*s is not known", hf_shown(behavior), behavior.s);
+           json_fail(r, "the behavior %.*s is not supported", hf_shown(behavior), behavior.s);
 }
 
 static bool read_split(json_reader *r, part *p, model_error *err)
@@ -78,7 +78,7 @@ static bool read_split(json_reader *r, part *p, model_error *err)
     p->regex =
         pattern.regex ? known_regex_find(pattern.text.s, pattern.text.n_bytes) : REGEX_UNKNOWN;
     if (pattern.regex && p->regex == REGEX_UNKNOWN)
-        return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not known",
+        return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not supported",
                           hf_shown(pattern.text), pattern.text.s);
     if (!pattern.regex && !json_string_is(pattern.text, " "))
         return model_fail(err, fields[1].at, "pre_tokenizer Split at \"%.*s\" is not supported",
@@ -110,7 +110,7 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
     while (i < HF_N(schemes) && !json_string_is(scheme, schemes[i]))
         i++;
     if (i == HF_N(schemes))
-        return json_fail(r, "Metaspace: the prepend_scheme %.*s is not known", hf_shown(scheme),
+        return json_fail(r, "Metaspace: the prepend_scheme %.*s is not supported", hf_shown(scheme),
                          scheme.s);
     *prepend = (prepend_scheme)i;
     if (!prefix_space && *prepend != PREPEND_NEVER) /* tokenizers refuses it, too */
@@ -260,7 +260,7 @@ static bool fail_unknown(const part_list *list)
             flag(p->individual, " individual_digits"), flag(p->isolated, " Isolated"),
             flag(p->removed, " Removed"), flag(p->invert, " invert"));
     }
-    return model_fail(list->err, 0, "pre_tokenizer: this combination is not known: %s", text);
+    return model_fail(list->err, 0, "pre_tokenizer: this combination is not supported: %s", text);
 }
 
 static bool set_characters(model *m, const part_list *list)

@@ -243,7 +243,7 @@ static bool check_piece(const spm_file *f, const piece *p)
     if (!isfinite(p->score))
         return model_fail(f->err, 0, "the score of piece %u is not a number", p->id);
     if (p->type < PIECE_NORMAL || p->type > PIECE_BYTE)
-        return model_fail(f->err, 0, "piece %u: the type %llu is not known", p->id,
+        return model_fail(f->err, 0, "piece %u: the type %llu is not supported", p->id,
                           (unsigned long long)p->type);
     return true;
 }
@@ -263,7 +263,7 @@ static bool name_piece(spm_file *f, const piece *p)
     case NAME_ADDED:
         return true;
     case NAME_THERE:
-        return model_fail(f->err, 0, "the piece \"%.*s\" comes twice",
+        return model_fail(f->err, 0, "the piece \"%.*s\" appears twice",
                           (int)(p->text.n_bytes < 100 ? p->text.n_bytes : 100), p->text.s);
     case NAME_NO_MEMORY:
         return model_no_memory(f->err);

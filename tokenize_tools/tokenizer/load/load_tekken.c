@@ -32,7 +32,7 @@ static bool parse_version(tekken_file *f, json_string s)
     for (size_t i = 1; i < s.n_bytes && i < 6 && s.s[i] >= '0' && s.s[i] <= '9'; i++)
         f->version = f->version * 10 + (uint64_t)(s.s[i] - '0');
     return (s.n_bytes > 1 && s.s[0] == 'v' && f->version > 0) ||
-           model_fail(err_of(f), 0, "config: the version %.*s is not known", hf_shown(s), s.s);
+           model_fail(err_of(f), 0, "config: the version %.*s is not supported", hf_shown(s), s.s);
 }
 
 static bool read_config(tekken_file *f, const json_field *config)
@@ -49,7 +49,7 @@ static bool read_config(tekken_file *f, const json_field *config)
         !json_field_string(r, &fields[0], &pattern))
         return false;
     if (known_regex_find(pattern.s, pattern.n_bytes) != REGEX_TEKKEN)
-        return model_fail(err_of(f), fields[0].at, "config: the pattern %.*s is not known",
+        return model_fail(err_of(f), fields[0].at, "config: the pattern %.*s is not supported",
                           hf_shown(pattern), pattern.s);
     f->words.m->split = SPLIT_TEKKEN;
     if (!json_field_string(r, &fields[4], &version) || !parse_version(f, version) ||
@@ -108,7 +108,7 @@ static bool add_special(tekken_file *f, uint64_t id, const char *content, size_t
     if (added == NAME_NO_MEMORY)
         return model_no_memory(err_of(f));
     if (added != NAME_ADDED)
-        return model_fail(err_of(f), 0, "special_tokens: \"%.*s\" comes twice",
+        return model_fail(err_of(f), 0, "special_tokens: \"%.*s\" appears twice",
                           (int)(n_bytes < 100 ? n_bytes : 100), content);
     char *copy = malloc(n_bytes + 1);
     if (!copy)

@@ -126,7 +126,7 @@ static bool add_special(specials_reader *s, const model_text *content, uint64_t 
     if (added == NAME_NO_MEMORY)
         return model_no_memory(s->err);
     if (added != NAME_ADDED)
-        return model_fail(s->err, 0, "--specials-file: \"%.100s\" comes twice", content->s);
+        return model_fail(s->err, 0, "--specials-file: \"%.100s\" appears twice", content->s);
     s->ids[id / 8] |= (uint8_t)(1 << id % 8);
     return model_add_special(s->m, (uint32_t)id, *content, s->err);
 }
