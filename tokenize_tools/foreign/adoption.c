@@ -36,13 +36,13 @@ static size_t suffix_length(const char *path)
     return dot ? strlen(dot) : 0;
 }
 
-static int too_long(const char *path)
+static int print_too_long(const char *path)
 {
     return cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
 }
 
 /* A refusal by a decoder. When the system is to blame the exit code says so. */
-static int refused(const adoption *a, const char *path, const foreign_error *err)
+static int print_refusal(const adoption *a, const char *path, const foreign_error *err)
 {
     int sys_errno = a->tokens.sys_errno;
     sys_errno = sys_errno ? sys_errno : a->table.sys_errno;
@@ -56,7 +56,7 @@ static int refused(const adoption *a, const char *path, const foreign_error *err
 
 /* Once the writer is open its only wrong arguments are documents and ids: they come from the
  * file. */
-static int writer_failed(const tokmap_error *err)
+static int print_writer_error(const tokmap_error *err)
 {
     int code = cli_fail(err);
     return err->status == TOKMAP_ERR_ARGUMENT ? CLI_INPUT : code;
@@ -73,7 +73,7 @@ static int read_head(const adoption *a, const regular_file *file, file_head *hea
 {
     foreign_error err = {{0}};
     if (!regular_file_head(file, head->bytes, &head->n_bytes, &err))
-        return refused(a, file->path, &err);
+        return print_refusal(a, file->path, &err);
     return CLI_OK;
 }
 
@@ -92,7 +92,7 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
     if (!r->table_suffix || !path_ends_with(path, suffix))
         return CLI_OK;
     if (!regular_file_path(table, path, strlen(suffix), r->table_suffix))
-        return too_long(path);
+        return print_too_long(path);
     *out = regular_file_exists(table);
     if (!*out || !r->recognise)
         return CLI_OK;
@@ -151,17 +151,17 @@ static int open_files(adoption *a)
         suffix = r->table_suffix;
         regular_file_close(&a->tokens);
         if (!regular_file_path(&a->tokens, named, strlen(suffix), r->tokens_suffix))
-            return too_long(named);
+            return print_too_long(named);
         code = regular_file_open(&a->tokens);
     }
     if (code == CLI_OK && r->table_suffix) {
         if (!regular_file_path(&a->table, named, strlen(suffix), r->table_suffix))
-            return too_long(named);
+            return print_too_long(named);
         code = regular_file_open(&a->table);
     }
     if (code == CLI_OK && r->metadata_suffix) {
         if (!regular_file_path(&a->metadata, named, strlen(suffix), r->metadata_suffix))
-            return too_long(named);
+            return print_too_long(named);
         if (regular_file_exists(&a->metadata))
             code = regular_file_open(&a->metadata);
     }
@@ -192,7 +192,7 @@ static int find_csv(adoption *a)
     bool asked = a->request->eod.is_given || a->request->bos.is_given;
     regular_file csv;
     if (!regular_file_path(&csv, a->tokens.path, suffix_length(a->tokens.path), ".csv.gz"))
-        return too_long(a->tokens.path);
+        return print_too_long(a->tokens.path);
     if (!asked && regular_file_exists(&csv)) {
         memcpy(a->csv_path, csv.path, sizeof a->csv_path);
         a->layout.borders = FOREIGN_BORDERS_LISTED;
@@ -224,7 +224,7 @@ static int decode_files(adoption *a)
                                  .metadata = a->metadata.fd >= 0 ? &a->metadata.bytes : NULL,
                                  .token_bytes = a->request->token_bytes};
     if (!r->decode(&a->layout, &files, &err))
-        return refused(a, r->table_is_refused ? a->table.path : a->tokens.path, &err);
+        return print_refusal(a, r->table_is_refused ? a->table.path : a->tokens.path, &err);
     warn_of_loss_mask(a);
     return is_raw ? find_csv(a) : CLI_OK;
 }
@@ -255,12 +255,12 @@ static int apply_ids(adoption *a)
                          "ends after it), --bos ID (begins at it) or --eod none (no borders)",
                          a->tokens.path);
     }
-    uint64_t limit = layout->token_bytes == 2 ? 1ULL << 16 : UINT32_MAX;
+    uint64_t limit = layout->token_bytes == 2 ? UINT64_C(1) << 16 : UINT32_MAX;
     if (request->vocab_size != 0 && request->vocab_size < limit)
         limit = request->vocab_size;
     if (layout->border_id != TOKMAP_NO_ID && layout->border_id >= limit) {
-        return cli_usage("%s: the document border %u is no id here: the largest can be %llu",
-                         a->tokens.path, layout->border_id, (unsigned long long)limit - 1);
+        return cli_usage("%s: the document border %u is no id here: the largest can be %" PRIu64,
+                         a->tokens.path, layout->border_id, limit - 1);
     }
     return CLI_OK;
 }
@@ -285,11 +285,11 @@ static bool take_document(void *user, uint64_t n_tokens)
 }
 
 /* Why a walk that feeds documents ended: the writer, or the decoder. */
-static int walk_failed(const adoption *a, const char *path, const foreign_error *err)
+static int print_walk_error(const adoption *a, const char *path, const foreign_error *err)
 {
     if (a->writer_error.status != TOKMAP_OK)
-        return writer_failed(&a->writer_error);
-    return refused(a, path, err);
+        return print_writer_error(&a->writer_error);
+    return print_refusal(a, path, err);
 }
 
 static int add_csv_documents(adoption *a, const foreign_sink *sink)
@@ -306,11 +306,11 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
     ssize_t n = 0;
     while (code == CLI_OK && (n = input_read(in, text, sizeof text, &input_err)) > 0)
         if (!foreign_csv_feed(&csv, text, (size_t)n, sink, &err))
-            code = walk_failed(a, a->tokens.path, &err);
+            code = print_walk_error(a, a->tokens.path, &err);
     if (n < 0)
         code = cli_input_failed(input_err.sys_errno, input_err.text);
     if (code == CLI_OK && !foreign_csv_end(&csv, sink, &err))
-        code = walk_failed(a, a->tokens.path, &err);
+        code = print_walk_error(a, a->tokens.path, &err);
     input_close(in);
     return code;
 }
@@ -323,7 +323,8 @@ static int add_listed_documents(adoption *a, const foreign_sink *sink)
     if (!a->reader->documents)
         return add_csv_documents(a, sink);
     if (!a->reader->documents(&a->layout, &a->table.bytes, sink, &err))
-        return walk_failed(a, a->reader->table_is_refused ? a->table.path : a->tokens.path, &err);
+        return print_walk_error(a, a->reader->table_is_refused ? a->table.path : a->tokens.path,
+                                &err);
     return CLI_OK;
 }
 
@@ -366,7 +367,7 @@ static int scan_tokens(adoption *a, const foreign_sink *sink)
     if (!is_done || !foreign_scan_end(&scan, sink)) {
         cli_progress_clear(&progress);
         find_negative(a, &err);
-        return walk_failed(a, a->tokens.path, &err);
+        return print_walk_error(a, a->tokens.path, &err);
     }
     cli_progress_end(&progress, layout->n_tokens * layout->token_bytes);
     return CLI_OK;
@@ -387,7 +388,7 @@ static int finish_index(adoption *a)
     if (tokmap_writer_end_source(a->writer, name, a->tokens.bytes.size, 0, &err) != TOKMAP_OK ||
         tokmap_writer_set_metadata(a->writer, metadata, (size_t)n_metadata, &err) != TOKMAP_OK ||
         tokmap_writer_finish(a->writer, &err) != TOKMAP_OK)
-        return writer_failed(&err);
+        return print_writer_error(&err);
     return CLI_OK;
 }
 
@@ -402,7 +403,7 @@ static int check_output_apart(const adoption *a)
     for (size_t i = 0; i < sizeof suffixes / sizeof *suffixes && code == CLI_OK; i++) {
         regular_file out;
         if (!regular_file_path(&out, a->tokens.path, suffix_length(a->tokens.path), suffixes[i]))
-            return too_long(a->tokens.path);
+            return print_too_long(a->tokens.path);
         code = path_check_output(out.path);
     }
     return code;
@@ -451,8 +452,8 @@ int adopt_file(const char *path, const adopt_request *request, adopt_result *res
                     .tokens.fd = -1,
                     .table.fd = -1,
                     .metadata.fd = -1};
-    int code =
-        regular_file_path(&a->tokens, path, 0, "") ? regular_file_open(&a->tokens) : too_long(path);
+    int code = regular_file_path(&a->tokens, path, 0, "") ? regular_file_open(&a->tokens)
+                                                          : print_too_long(path);
     if (code == CLI_OK && !a->reader)
         code = find_reader(a);
     if (code == CLI_OK)

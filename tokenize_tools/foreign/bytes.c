@@ -1,6 +1,7 @@
 /* bytes.c - reads with a reason, and a cursor over tables. */
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,12 +20,11 @@ bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t
 {
     uint64_t end;
     if (__builtin_add_overflow(offset, n_bytes, &end) || end > bytes->size) {
-        return foreign_refuse(err, "is too short: %llu bytes, needs at least %llu",
-                              (unsigned long long)bytes->size,
-                              (unsigned long long)(offset + n_bytes));
+        return foreign_refuse(err, "is too short: %" PRIu64 " bytes, needs at least %" PRIu64,
+                              bytes->size, offset + n_bytes);
     }
     if (!bytes->read(bytes->user, offset, dst, n_bytes))
-        return foreign_refuse(err, "cannot be read at byte %llu", (unsigned long long)offset);
+        return foreign_refuse(err, "cannot be read at byte %" PRIu64, offset);
     return true;
 }
 
@@ -47,8 +47,7 @@ const uint8_t *foreign_cursor_next(foreign_cursor *cursor, size_t n_bytes, forei
         size_t room = sizeof cursor->buffer - left;
         size_t n_read = in_table < room ? (size_t)in_table : room;
         if (left + n_read < n_bytes) {
-            foreign_refuse(err, "ends within a table, at byte %llu",
-                           (unsigned long long)cursor->end_offset);
+            foreign_refuse(err, "ends within a table, at byte %" PRIu64, cursor->end_offset);
             return NULL;
         }
         if (!foreign_read(cursor->bytes, cursor->next_offset, cursor->buffer + left, n_read, err))

@@ -3,22 +3,24 @@
  * anything. */
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
+
 void foreign_csv_begin(foreign_csv *csv, uint64_t n_tokens)
 {
     *csv = (foreign_csv){.n_tokens = n_tokens, .line = 1, .at_line_start = true};
 }
 
-static bool damaged(const foreign_csv *csv, foreign_error *err)
+static bool refuse_line(const foreign_csv *csv, foreign_error *err)
 {
-    return foreign_refuse(err, "has a damaged .csv.gz: line %llu is not `start,end,...`",
-                          (unsigned long long)csv->line);
+    return foreign_refuse(err, "has a damaged .csv.gz: line %" PRIu64 " is not `start,end,...`",
+                          csv->line);
 }
 
 static bool end_column(foreign_csv *csv, foreign_error *err)
 {
     if (csv->column < 2) {
         if (!csv->has_digits)
-            return damaged(csv, err);
+            return refuse_line(csv, err);
         if (csv->column == 0) {
             csv->row_start = csv->number;
             csv->number = 0;
@@ -35,16 +37,15 @@ static bool end_line(foreign_csv *csv, const foreign_sink *sink, foreign_error *
         if (!end_column(csv, err))
             return false;
         if (csv->column < 2)
-            return damaged(csv, err);
+            return refuse_line(csv, err);
         if (csv->row_start != csv->end || csv->number < csv->row_start ||
             csv->number > csv->n_tokens) {
             return foreign_refuse(err,
-                                  "cannot be cut by its .csv.gz: line %llu is the tokens %llu to "
-                                  "%llu, after %llu, of %llu; it must cover all in order. Give "
-                                  "--eod to go without it",
-                                  (unsigned long long)csv->line, (unsigned long long)csv->row_start,
-                                  (unsigned long long)csv->number, (unsigned long long)csv->end,
-                                  (unsigned long long)csv->n_tokens);
+                                  "cannot be cut by its .csv.gz: line %" PRIu64
+                                  " is the tokens %" PRIu64 " to %" PRIu64 ", after %" PRIu64
+                                  ", of %" PRIu64
+                                  "; it must cover all in order. Give --eod to go without it",
+                                  csv->line, csv->row_start, csv->number, csv->end, csv->n_tokens);
         }
         csv->end = csv->number;
         if (!sink->document(sink->user, csv->number - csv->row_start))
@@ -62,7 +63,7 @@ static bool feed_digit(foreign_csv *csv, char c, foreign_error *err)
 {
     if (c < '0' || c > '9' || __builtin_mul_overflow(csv->number, 10, &csv->number) ||
         __builtin_add_overflow(csv->number, (uint64_t)(c - '0'), &csv->number))
-        return damaged(csv, err);
+        return refuse_line(csv, err);
     csv->has_digits = true;
     return true;
 }
@@ -98,14 +99,14 @@ bool foreign_csv_feed(foreign_csv *csv, const char *text, size_t n_bytes, const 
 bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, foreign_error *err)
 {
     if (csv->in_quotes)
-        return damaged(csv, err);
+        return refuse_line(csv, err);
     if (!csv->at_line_start && !end_line(csv, sink, err))
         return false;
     if (csv->end != csv->n_tokens) {
         return foreign_refuse(err,
-                              "cannot be cut by its .csv.gz: that ends at token %llu of %llu. Give "
-                              "--eod to go without it",
-                              (unsigned long long)csv->end, (unsigned long long)csv->n_tokens);
+                              "cannot be cut by its .csv.gz: that ends at token %" PRIu64
+                              " of %" PRIu64 ". Give --eod to go without it",
+                              csv->end, csv->n_tokens);
     }
     return true;
 }

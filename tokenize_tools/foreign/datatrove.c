@@ -3,6 +3,7 @@
  * people). */
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 enum {
@@ -33,8 +34,8 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
 {
     char text[MAX_METADATA_BYTES];
     if (metadata->size > sizeof text) {
-        return foreign_refuse(err, "has a .metadata of %llu bytes; it should be three lines",
-                              (unsigned long long)metadata->size);
+        return foreign_refuse(err, "has a .metadata of %" PRIu64 " bytes; it should be three lines",
+                              metadata->size);
     }
     size_t n = (size_t)metadata->size;
     if (!foreign_read(metadata, 0, text, n, err))
@@ -48,8 +49,8 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
     uint64_t token_bytes;
     if (bar > text && whole_number(bar, line_end, &token_bytes)) {
         if (token_bytes != 2 && token_bytes != 4) {
-            return foreign_refuse(err, "has tokens of %llu bytes; only 2 and 4 can be adopted",
-                                  (unsigned long long)token_bytes);
+            return foreign_refuse(
+                err, "has tokens of %" PRIu64 " bytes; only 2 and 4 can be adopted", token_bytes);
         }
         facts->token_bytes = (uint32_t)token_bytes;
     }
@@ -59,7 +60,7 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
     return true;
 }
 
-static bool fits(uint64_t n_tokens, uint32_t token_bytes, uint64_t ds_bytes)
+static bool is_size_of(uint64_t n_tokens, uint32_t token_bytes, uint64_t ds_bytes)
 {
     return ds_bytes % token_bytes == 0 && ds_bytes / token_bytes == n_tokens;
 }
@@ -78,12 +79,12 @@ static bool choose_width(foreign_layout *out, const foreign_files *files, uint32
                                    "or --dtype u32");
     }
     if (out->token_bytes == 0)
-        out->token_bytes = fits(out->n_tokens, 2, ds_bytes) ? 2 : 4;
-    if (!fits(out->n_tokens, out->token_bytes, ds_bytes)) {
+        out->token_bytes = is_size_of(out->n_tokens, 2, ds_bytes) ? 2 : 4;
+    if (!is_size_of(out->n_tokens, out->token_bytes, ds_bytes)) {
         return foreign_refuse(err,
-                              "does not fit its .index: the documents end at token %llu, the file "
-                              "has %llu bytes",
-                              (unsigned long long)out->n_tokens, (unsigned long long)ds_bytes);
+                              "does not fit its .index: the documents end at token %" PRIu64
+                              ", the file has %" PRIu64 " bytes",
+                              out->n_tokens, ds_bytes);
     }
     return true;
 }
@@ -96,8 +97,8 @@ static bool decode_datatrove(foreign_layout *out, const foreign_files *files, fo
     if (files->metadata && !read_metadata(&facts, files->metadata, err))
         return false;
     if (index->size % 8 != 0) {
-        return foreign_refuse(err, "has a damaged .index: %llu bytes are no whole number of u64",
-                              (unsigned long long)index->size);
+        return foreign_refuse(
+            err, "has a damaged .index: %" PRIu64 " bytes are no whole number of u64", index->size);
     }
     out->n_table_items = index->size / 8;
     if (out->n_table_items > 0) {
@@ -109,9 +110,8 @@ static bool decode_datatrove(foreign_layout *out, const foreign_files *files, fo
     if (!choose_width(out, files, facts.token_bytes, err))
         return false;
     if (facts.has_count && facts.n_tokens != out->n_tokens) {
-        return foreign_refuse(err, "has %llu tokens, but its .metadata counts %llu",
-                              (unsigned long long)out->n_tokens,
-                              (unsigned long long)facts.n_tokens);
+        return foreign_refuse(err, "has %" PRIu64 " tokens, but its .metadata counts %" PRIu64,
+                              out->n_tokens, facts.n_tokens);
     }
     return true;
 }
@@ -129,19 +129,17 @@ static bool list_documents(const foreign_layout *layout, const foreign_bytes *in
         uint64_t end = le_get64(p);
         if (end < previous || end > layout->n_tokens) {
             return foreign_refuse(err,
-                                  "has a damaged .index: document %llu ends at token %llu, after "
-                                  "%llu, of %llu",
-                                  (unsigned long long)i, (unsigned long long)end,
-                                  (unsigned long long)previous,
-                                  (unsigned long long)layout->n_tokens);
+                                  "has a damaged .index: document %" PRIu64
+                                  " ends at token %" PRIu64 ", after %" PRIu64 ", of %" PRIu64,
+                                  i, end, previous, layout->n_tokens);
         }
         if (!sink->document(sink->user, end - previous))
             return false;
         previous = end;
     }
     if (previous != layout->n_tokens) {
-        return foreign_refuse(err, "has a damaged .index: it ends at token %llu of %llu",
-                              (unsigned long long)previous, (unsigned long long)layout->n_tokens);
+        return foreign_refuse(err, "has a damaged .index: it ends at token %" PRIu64 " of %" PRIu64,
+                              previous, layout->n_tokens);
     }
     return true;
 }

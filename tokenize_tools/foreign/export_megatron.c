@@ -2,6 +2,7 @@
  * to n. The layout stands in megatron.c. */
 #include "foreign/export_megatron.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@ typedef struct table_writer {
     uint8_t buffer[BUFFER_BYTES];
 } table_writer;
 
-static int flush(table_writer *w)
+static int flush_buffer(table_writer *w)
 {
     int code = output_write(w->out, w->buffer, w->filled);
     w->filled = 0;
@@ -27,9 +28,9 @@ static int flush(table_writer *w)
 }
 
 /* Little-endian, n_bytes of value. */
-static int put(table_writer *w, uint64_t value, size_t n_bytes)
+static int put_number(table_writer *w, uint64_t value, size_t n_bytes)
 {
-    int code = w->filled + n_bytes > BUFFER_BYTES ? flush(w) : CLI_OK;
+    int code = w->filled + n_bytes > BUFFER_BYTES ? flush_buffer(w) : CLI_OK;
     le_put(w->buffer + w->filled, value, n_bytes);
     w->filled += n_bytes;
     return code;
@@ -39,11 +40,11 @@ static int put_header(table_writer *w)
 {
     static const uint8_t magic[9] = "MMIDIDX\0";
     for (size_t i = 0; i < sizeof magic; i++)
-        put(w, magic[i], 1);
-    put(w, 1, 8);
-    put(w, w->info.token_bytes == 2 ? 8 : 4, 1);
-    put(w, w->info.n_documents, 8);
-    return put(w, w->info.n_documents + 1, 8);
+        put_number(w, magic[i], 1);
+    put_number(w, 1, 8);
+    put_number(w, w->info.token_bytes == 2 ? 8 : 4, 1);
+    put_number(w, w->info.n_documents, 8);
+    return put_number(w, w->info.n_documents + 1, 8);
 }
 
 /* The content of the index is not checked at open: each document must begin where the last one
@@ -56,15 +57,15 @@ static int get_document(const table_writer *w, uint64_t index, uint64_t begin,
     bool is_last = index + 1 == w->info.n_documents;
     if (status != TOKMAP_OK || document->first_token != begin || document->n_tokens > left ||
         (is_last && document->n_tokens != left)) {
-        return cli_error(CLI_DATASET, "%s: damaged at document %llu; tokmap verify tells more",
-                         w->info.index_path, (unsigned long long)index);
+        return cli_error(CLI_DATASET,
+                         "%s: damaged at document %" PRIu64 "; tokmap verify tells more",
+                         w->info.index_path, index);
     }
     if (document->n_tokens > INT32_MAX) {
         return cli_error(CLI_DATASET,
-                         "%s: document %llu has %s tokens; Megatron's index holds at most "
+                         "%s: document %" PRIu64 " has %s tokens; Megatron's index holds at most "
                          "2,147,483,647 a document",
-                         w->info.index_path, (unsigned long long)index,
-                         cli_count(document->n_tokens).s);
+                         w->info.index_path, index, cli_count(document->n_tokens).s);
     }
     return CLI_OK;
 }
@@ -76,7 +77,7 @@ static int put_lengths(table_writer *w)
         tokmap_document document;
         int code = get_document(w, i, begin, &document);
         if (code == CLI_OK)
-            code = put(w, document.n_tokens, 4);
+            code = put_number(w, document.n_tokens, 4);
         if (code != CLI_OK)
             return code;
         begin += document.n_tokens;
@@ -91,7 +92,7 @@ static int put_starts(table_writer *w)
         tokmap_document document;
         int code = get_document(w, i, begin, &document);
         if (code == CLI_OK)
-            code = put(w, begin * w->info.token_bytes, 8);
+            code = put_number(w, begin * w->info.token_bytes, 8);
         if (code != CLI_OK)
             return code;
         begin += document.n_tokens;
@@ -103,7 +104,7 @@ static int put_numbers(table_writer *w)
 {
     int code = CLI_OK;
     for (uint64_t i = 0; code == CLI_OK && i <= w->info.n_documents; i++)
-        code = put(w, i, 8);
+        code = put_number(w, i, 8);
     return code;
 }
 
@@ -125,7 +126,7 @@ int write_megatron_index(output_file *out, const tokmap_dataset *ds)
     if (code == CLI_OK)
         code = put_numbers(w);
     if (code == CLI_OK)
-        code = flush(w);
+        code = flush_buffer(w);
     free(w);
     return code;
 }

@@ -3,6 +3,8 @@
  * begin in the middle of one. */
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
+
 enum {
     HEADER_BYTES = 1024
 };
@@ -46,13 +48,13 @@ static bool decode_llmc(foreign_layout *out, const foreign_files *files, foreign
     }
     uint64_t n_tokens = le_get32(head + 8);
     if (n_tokens > INT32_MAX) {
-        return foreign_refuse(err, "is damaged: its header counts %lld tokens",
-                              (long long)n_tokens - (1LL << 32));
+        return foreign_refuse(err, "is damaged: its header counts %" PRId64 " tokens",
+                              (int64_t)n_tokens - (INT64_C(1) << 32));
     }
     if (file->size != HEADER_BYTES + n_tokens * kind->token_bytes) {
-        return foreign_refuse(err,
-                              "is damaged: %llu bytes do not fit the %llu tokens of its header",
-                              (unsigned long long)file->size, (unsigned long long)n_tokens);
+        return foreign_refuse(
+            err, "is damaged: %" PRIu64 " bytes do not fit the %" PRIu64 " tokens of its header",
+            file->size, n_tokens);
     }
     out->token_bytes = kind->token_bytes;
     out->token_offset = HEADER_BYTES;

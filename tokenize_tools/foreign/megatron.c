@@ -10,6 +10,7 @@
  * Nothing in the header says "multimodal": only the file's size does. */
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static const char magic[] = "MMIDIDX\0"; /* with the zero that ends it */
@@ -70,8 +71,8 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
         return foreign_refuse(err, "is not a Megatron index");
     uint64_t version = le_get64(header + 9);
     if (version != 1) {
-        return foreign_refuse(err, "is a Megatron index of version %llu; only 1 is known",
-                              (unsigned long long)version);
+        return foreign_refuse(err, "is a Megatron index of version %" PRIu64 "; only 1 is known",
+                              version);
     }
     if (!decode_dtype(out, header[17], err))
         return false;
@@ -86,16 +87,16 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
                                        "sequence): those are not supported");
         }
         return foreign_refuse(err,
-                              "is damaged: %llu bytes do not fit %llu sequences and %llu document "
-                              "indices",
-                              (unsigned long long)idx->size, (unsigned long long)out->n_sequences,
-                              (unsigned long long)out->n_table_items);
+                              "is damaged: %" PRIu64 " bytes do not fit %" PRIu64
+                              " sequences and %" PRIu64 " document indices",
+                              idx->size, out->n_sequences, out->n_table_items);
     }
     if (out->n_table_items == 0)
         return foreign_refuse(err, "is damaged: it has no document indices, not even the first");
     if (bin_bytes % out->token_bytes != 0) {
-        return foreign_refuse(err, "does not fit its .bin: %llu bytes are no whole number of %s",
-                              (unsigned long long)bin_bytes, out->is_signed ? "int32" : "uint16");
+        return foreign_refuse(err,
+                              "does not fit its .bin: %" PRIu64 " bytes are no whole number of %s",
+                              bin_bytes, out->is_signed ? "int32" : "uint16");
     }
     out->n_tokens = bin_bytes / out->token_bytes;
     return true;
@@ -117,21 +118,21 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error
         return false;
     uint64_t length = le_get32(length_bytes), start = le_get64(start_bytes);
     if (length > INT32_MAX) {
-        return foreign_refuse(err, "is damaged: sequence %llu has the length %lld",
-                              (unsigned long long)walk->done, (long long)length - (1LL << 32));
+        return foreign_refuse(err, "is damaged: sequence %" PRIu64 " has the length %" PRId64,
+                              walk->done, (int64_t)length - (INT64_C(1) << 32));
     }
     if (start != walk->at_byte) {
         return foreign_refuse(err,
-                              "sequence %llu starts at byte %llu and the one before it ends at "
-                              "%llu: only sequences in order and without gaps can be adopted in "
-                              "place",
-                              (unsigned long long)walk->done, (unsigned long long)start,
-                              (unsigned long long)walk->at_byte);
+                              "sequence %" PRIu64 " starts at byte %" PRIu64
+                              " and the one before it ends at %" PRIu64
+                              ": only sequences in order and without gaps can be adopted in place",
+                              walk->done, start, walk->at_byte);
     }
     /* Below 2^31 times 4: the product fits, and at_byte <= bin_bytes holds throughout. */
     if (length * walk->token_bytes > walk->bin_bytes - walk->at_byte) {
-        return foreign_refuse(err, "sequence %llu reaches beyond the .bin, which has %llu bytes",
-                              (unsigned long long)walk->done, (unsigned long long)walk->bin_bytes);
+        return foreign_refuse(
+            err, "sequence %" PRIu64 " reaches beyond the .bin, which has %" PRIu64 " bytes",
+            walk->done, walk->bin_bytes);
     }
     walk->at_byte += length * walk->token_bytes;
     walk->done++;
@@ -146,9 +147,9 @@ static bool check_document_index(const foreign_layout *layout, uint64_t item, ui
     if (end >= begin && end <= layout->n_sequences && (item > 0 || end == 0))
         return true;
     return foreign_refuse(err,
-                          "is damaged: document index %llu is %llu, after %llu, of %llu sequences",
-                          (unsigned long long)item, (unsigned long long)end,
-                          (unsigned long long)begin, (unsigned long long)layout->n_sequences);
+                          "is damaged: document index %" PRIu64 " is %" PRIu64 ", after %" PRIu64
+                          ", of %" PRIu64 " sequences",
+                          item, end, begin, layout->n_sequences);
 }
 
 static bool walk_documents(const foreign_layout *layout, foreign_cursor *indices,
@@ -188,13 +189,14 @@ static bool list_documents(const foreign_layout *layout, const foreign_bytes *id
     if (!walk_documents(layout, &indices, &walk, sink, err))
         return false;
     if (walk.done != layout->n_sequences) {
-        return foreign_refuse(err, "is damaged: its documents hold %llu of %llu sequences",
-                              (unsigned long long)walk.done,
-                              (unsigned long long)layout->n_sequences);
+        return foreign_refuse(err,
+                              "is damaged: its documents hold %" PRIu64 " of %" PRIu64 " sequences",
+                              walk.done, layout->n_sequences);
     }
     if (walk.at_byte != walk.bin_bytes) {
-        return foreign_refuse(err, "does not fit its .bin: the sequences end at byte %llu of %llu",
-                              (unsigned long long)walk.at_byte, (unsigned long long)walk.bin_bytes);
+        return foreign_refuse(
+            err, "does not fit its .bin: the sequences end at byte %" PRIu64 " of %" PRIu64,
+            walk.at_byte, walk.bin_bytes);
     }
     return true;
 }

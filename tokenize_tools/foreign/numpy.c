@@ -4,6 +4,7 @@
  * order; anything else is refused instead of guessed. */
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ static void skip_space(text_parser *t)
         t->p++;
 }
 
-static bool take(text_parser *t, char c)
+static bool take_char(text_parser *t, char c)
 {
     skip_space(t);
     if (t->p == t->end || *t->p != c)
@@ -67,7 +68,7 @@ static bool take_string(text_parser *t, char *out, size_t out_bytes)
         out[n++] = c;
     }
     out[n] = 0;
-    return take(t, quote);
+    return take_char(t, quote);
 }
 
 static bool take_number(text_parser *t, uint64_t *out)
@@ -84,22 +85,22 @@ static bool take_number(text_parser *t, uint64_t *out)
     *out = value;
     if (t->p == first)
         return false;
-    take(t, 'L'); /* Python 2 wrote long integers this way */
+    take_char(t, 'L'); /* Python 2 wrote long integers this way */
     return true;
 }
 
 static bool take_shape(text_parser *t, npy_header *header)
 {
-    if (!take(t, '('))
+    if (!take_char(t, '('))
         return false;
-    while (!take(t, ')')) {
+    while (!take_char(t, ')')) {
         uint64_t size;
         if (!take_number(t, &size) || header->n_dimensions == 64)
             return false;
         if (header->n_dimensions++ == 0)
             header->shape = size;
-        if (!take(t, ','))
-            return take(t, ')') && header->n_dimensions > 1; /* (5) is no tuple */
+        if (!take_char(t, ','))
+            return take_char(t, ')') && header->n_dimensions > 1; /* (5) is no tuple */
     }
     return true;
 }
@@ -107,7 +108,7 @@ static bool take_shape(text_parser *t, npy_header *header)
 static bool take_item(text_parser *t, npy_header *header)
 {
     char key[16];
-    if (!take_string(t, key, sizeof key) || !take(t, ':'))
+    if (!take_string(t, key, sizeof key) || !take_char(t, ':'))
         return false;
     if (strcmp(key, "descr") == 0 && !header->has_descr) {
         header->has_descr = true;
@@ -134,15 +135,15 @@ static bool parse_literal(npy_header *header, const char *text, size_t n_bytes)
 {
     text_parser t = {text, text + n_bytes};
     *header = (npy_header){0};
-    if (!take(&t, '{'))
+    if (!take_char(&t, '{'))
         return false;
-    while (!take(&t, '}')) {
+    while (!take_char(&t, '}')) {
         if (!take_item(&t, header))
             return false;
         if (header->is_structured)
             return true; /* will be refused: what else is in it does not matter */
-        if (!take(&t, ',')) {
-            if (!take(&t, '}'))
+        if (!take_char(&t, ',')) {
+            if (!take_char(&t, '}'))
                 return false;
             break;
         }
@@ -214,8 +215,8 @@ static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t
         return false;
     *n_bytes = head[6] == 1 ? le_get16(head + 8) : le_get32(head + 8);
     if (*n_bytes > MAX_HEADER_BYTES) {
-        return foreign_refuse(err, "has a NumPy header of %llu bytes; at most %d are read",
-                              (unsigned long long)*n_bytes, MAX_HEADER_BYTES);
+        return foreign_refuse(err, "has a NumPy header of %" PRIu64 " bytes; at most %d are read",
+                              *n_bytes, MAX_HEADER_BYTES);
     }
     return true;
 }
@@ -246,13 +247,13 @@ static bool decode_numpy(foreign_layout *out, const foreign_files *files, foreig
         __builtin_add_overflow(array_bytes, out->token_offset, &file_bytes) ||
         file_bytes != file->size) {
         return foreign_refuse(err,
-                              "is damaged: %llu bytes do not fit a header of %llu and %llu tokens",
-                              (unsigned long long)file->size, (unsigned long long)out->token_offset,
-                              (unsigned long long)out->n_tokens);
+                              "is damaged: %" PRIu64 " bytes do not fit a header of %" PRIu64
+                              " and %" PRIu64 " tokens",
+                              file->size, out->token_offset, out->n_tokens);
     }
     if (out->token_offset % out->token_bytes != 0) {
-        return foreign_refuse(err, "has its tokens at byte %llu, which is no multiple of %u",
-                              (unsigned long long)out->token_offset, out->token_bytes);
+        return foreign_refuse(err, "has its tokens at byte %" PRIu64 ", which is no multiple of %u",
+                              out->token_offset, out->token_bytes);
     }
     return true;
 }

@@ -2,6 +2,8 @@
  * here? */
 #include "foreign/foreign.h"
 
+#include <inttypes.h>
+
 /* Tokens are looked at in runs of this many: a run without a border and without a bad id, by far
  * the most frequent kind, costs two branchless passes that compilers turn into vector code. */
 enum {
@@ -23,9 +25,10 @@ void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout)
 bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,
                              foreign_error *err)
 {
-    return foreign_refuse(err, "has the negative id %lld at token %llu (byte %llu)",
-                          (long long)id - (1LL << 32), (unsigned long long)token,
-                          (unsigned long long)(layout->token_offset + token * layout->token_bytes));
+    return foreign_refuse(err,
+                          "has the negative id %" PRId64 " at token %" PRIu64 " (byte %" PRIu64 ")",
+                          (int64_t)id - (INT64_C(1) << 32), token,
+                          (layout->token_offset + token * layout->token_bytes));
 }
 
 static bool is_negative(const foreign_scan *scan, uint32_t id)
