@@ -61,7 +61,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static void sorted(const bench_row *row, double *values)
+static void sort_values(const bench_row *row, double *values)
 {
     memcpy(values, row->values, row->n_values * sizeof *values);
     qsort(values, row->n_values, sizeof *values, by_value);
@@ -72,7 +72,7 @@ double bench_median(const bench_row *row)
     double values[BENCH_MAX_ROUNDS];
     if (row->n_values == 0)
         return 0;
-    sorted(row, values);
+    sort_values(row, values);
     const uint32_t middle = row->n_values / 2;
     return row->n_values % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int fail(const bench_file *file)
+static int abandon_file(const bench_file *file)
 {
     cli_error(1, "%s: cannot write: %s", file->out.path, strerror(errno));
     bench_file_abandon((bench_file *)file);
@@ -34,7 +34,7 @@ int bench_file_open(bench_file *file, const char *path)
         return 0;
     if (fd >= 0)
         close(fd);
-    return fail(file);
+    return abandon_file(file);
 }
 
 int bench_file_place(bench_file *file)
@@ -45,7 +45,7 @@ int bench_file_place(bench_file *file)
     file->f = NULL;
     failed |= f != stdout && fclose(f) != 0;
     if (failed)
-        return fail(file);
+        return abandon_file(file);
     const int code = file->out.fd >= 0 ? output_place(&file->out) : CLI_OK;
     bench_file_abandon(file);
     return code == CLI_OK ? 0 : 1;

@@ -117,7 +117,7 @@ static uint64_t ns_of(const cold *c, const way *w)
     return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->what->ns : c->what->ns;
 }
 
-static bool load(cold *c, const way *w, rate *out)
+static bool load_rows(cold *c, const way *w, rate *out)
 {
     uint64_t n_rows = 0;
     device_forget(&c->file, c->what->ds);
@@ -226,7 +226,7 @@ static const bench_row *limit_of(const cold_rows *r, int i)
     return ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK ? r->sequential : r->device;
 }
 
-static int measure(cold *c, const cold_rows *r)
+static int measure_ways(cold *c, const cold_rows *r)
 {
     const size_t blocks = (row_bytes(c) + DEVICE_BLOCK - 1) / DEVICE_BLOCK;
     const device_reads random = {blocks * DEVICE_BLOCK, AT_ONCE, false, bench_random(&c->seed),
@@ -245,7 +245,7 @@ static int measure(cold *c, const cold_rows *r)
         rate got;
         if (!c->works[i])
             continue;
-        if (!load(c, &ways[i], &got))
+        if (!load_rows(c, &ways[i], &got))
             return 1;
         const bench_row *limit = limit_of(r, i);
         bench_add_value(r->rows[i], got.rows);
@@ -255,7 +255,7 @@ static int measure(cold *c, const cold_rows *r)
     return 0;
 }
 
-static void judge(const cold *c, bench_report *report, const cold_rows *r)
+static void set_goals(const cold *c, bench_report *report, const cold_rows *r)
 {
     char name[80];
     for (int i = 0; i < N_WAYS; i++)
@@ -282,12 +282,12 @@ static int measure_all(cold *c, bench_report *report)
     for (uint32_t i = 0; i < c->what->n_rounds && !code; i++) {
         for (uint32_t k = 0; k < c->what->n_lengths && !code; k++) {
             c->length = c->what->lengths[k];
-            code = measure(c, &rows[k]);
+            code = measure_ways(c, &rows[k]);
         }
     }
     for (uint32_t k = 0; k < c->what->n_lengths; k++) {
         c->length = c->what->lengths[k];
-        judge(c, report, &rows[k]);
+        set_goals(c, report, &rows[k]);
     }
     return code;
 }

@@ -15,7 +15,7 @@ void load_data_name(const bench_options *options, size_t i, char *prefix, size_t
     snprintf(prefix, n_bytes, "%s/load-%zu", options->dir, i);
 }
 
-static int said(tokmap_status status, const tokmap_error *err)
+static int report_status(tokmap_status status, const tokmap_error *err)
 {
     if (status)
         cli_warn("%s", err->text);
@@ -26,7 +26,7 @@ static int open_dataset(const char *prefix, const tokmap_dataset **ds)
 {
     tokmap_dataset *opened = NULL;
     tokmap_error err;
-    const int code = said(tokmap_dataset_open(&opened, prefix, &err), &err);
+    const int code = report_status(tokmap_dataset_open(&opened, prefix, &err), &err);
     *ds = opened;
     return code;
 }
@@ -68,8 +68,8 @@ int load_data_warm_up(const tokmap_dataset *ds)
     int code = !buffer;
     for (uint64_t i = 0; i < info.n_tokens && !code; i += AT_ONCE) {
         const uint64_t left = info.n_tokens - i;
-        code =
-            said(tokmap_dataset_read(ds, i, left < AT_ONCE ? left : AT_ONCE, buffer, &err), &err);
+        code = report_status(
+            tokmap_dataset_read(ds, i, left < AT_ONCE ? left : AT_ONCE, buffer, &err), &err);
     }
     if (!code)
         code = tokmap_dataset_tokens(ds, 0, info.n_tokens, &tokens) != TOKMAP_OK;

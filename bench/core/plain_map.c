@@ -45,7 +45,7 @@ bool plain_map_open(plain_map *map, const char *prefix)
     return true;
 }
 
-static void unmap(const uint8_t *at, size_t n_bytes)
+static void unmap_bytes(const uint8_t *at, size_t n_bytes)
 {
     if (at)
         munmap((void *)(uintptr_t)at, n_bytes);
@@ -53,8 +53,8 @@ static void unmap(const uint8_t *at, size_t n_bytes)
 
 void plain_map_close(plain_map *map)
 {
-    unmap(map->index, map->index_bytes);
-    unmap(map->tokens, map->token_bytes);
+    unmap_bytes(map->index, map->index_bytes);
+    unmap_bytes(map->tokens, map->token_bytes);
     *map = (plain_map){0};
 }
 

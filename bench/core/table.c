@@ -116,7 +116,7 @@ typedef struct widths {
     int name, unit, range, last;
 } widths;
 
-static int larger(int a, size_t b)
+static int larger_of(int a, size_t b)
 {
     return a > (int)b ? a : (int)b;
 }
@@ -137,9 +137,9 @@ static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
     for (uint32_t i = 0; i < n_rows; i++) {
         if (rows[i].cell)
             continue;
-        w.unit = larger(w.unit, strlen(rows[i].unit));
-        w.range = larger(w.range, strlen(range_of(&rows[i]).s));
-        longest = larger(longest, strlen(rows[i].name));
+        w.unit = larger_of(w.unit, strlen(rows[i].unit));
+        w.range = larger_of(w.range, strlen(range_of(&rows[i]).s));
+        longest = larger_of(longest, strlen(rows[i].name));
         if (last_width(&rows[i]) > w.last)
             w.last = last_width(&rows[i]);
     }
@@ -195,7 +195,7 @@ static uint32_t line_length(const bench_row *rows, uint32_t n_rows)
 
 static int cell_width(const bench_row *row)
 {
-    return larger(larger(6, strlen(column_of(row))), strlen(row->unit)) + 1;
+    return larger_of(larger_of(6, strlen(column_of(row))), strlen(row->unit)) + 1;
 }
 
 static bool same_columns(const bench_row *a, const bench_row *b, uint32_t n)
@@ -242,7 +242,7 @@ static uint32_t print_matrix(const look *l, const bench_row *rows, uint32_t n_ro
     uint32_t at = 0;
     int label = 0;
     for (uint32_t i = 0; i < n_rows && rows[i].cell; i++)
-        label = larger(label, label_bytes(&rows[i]));
+        label = larger_of(label, label_bytes(&rows[i]));
     while (at < n_rows && rows[at].cell) {
         const uint32_t n = line_length(rows + at, n_rows - at);
         if (!head || !same_columns(head, rows + at, n)) {

@@ -14,7 +14,8 @@ static const uint64_t usual_ns = 700000000, trial_ns = 20000000; /* of a measure
 static const uint64_t usual_bytes = (uint64_t)8 << 30, bytes_of_all = (uint64_t)2 << 30;
 static const uint64_t least_bytes = 4 << 20;
 
-static int measure(const bench_options *options, bench_report *report, const tokmap_dataset *ds)
+static int measure_cold(const bench_options *options, bench_report *report,
+                        const tokmap_dataset *ds)
 {
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
@@ -42,7 +43,7 @@ static int run_cold(const bench_options *options, bench_report *report)
     const tokmap_dataset *ds = NULL;
     int code = load_data_open(options, options->all ? bytes_of_all : usual_bytes, &ds);
     if (!code)
-        code = measure(options, report, ds);
+        code = measure_cold(options, report, ds);
     load_data_close(&ds, 1);
     load_data_remove(options, 1);
     return code;

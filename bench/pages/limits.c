@@ -299,7 +299,7 @@ static void free_buffers(limits *l)
 }
 
 /* Memory first, and then the device, which leaves the page cache as it was. */
-static int measure(limits *l, const bench_options *options, bench_report *report)
+static int measure_limits(limits *l, const bench_options *options, bench_report *report)
 {
     limits_rows rows = {.anonymous = NULL};
     const bool has_device = l->file.direct_fd >= 0;
@@ -343,7 +343,7 @@ static int run_limits(const bench_options *options, bench_report *report)
         code = !device_open(&l.file, info.token_path) || !make_buffers(&l);
     }
     if (!code)
-        code = measure(&l, options, report);
+        code = measure_limits(&l, options, report);
     free_buffers(&l);
     device_close(&l.file);
     load_data_close(&l.ds, 1);

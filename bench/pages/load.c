@@ -101,8 +101,8 @@ static double copy_limit(hot *h)
 }
 
 /* What is done with each batch; none: nothing. ns a row, or -1. */
-static double steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
-                    const tokmap_gather_options *gather)
+static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
+                        const tokmap_gather_options *gather)
 {
     tokmap_loader *l = open_loader(h, row_parts, shuffle, TOKMAP_IO_MAP);
     tokmap_batch b = {.struct_size = sizeof b};
@@ -172,11 +172,11 @@ static int measure_modes(hot *h, const hot_rows *r, const tokmap_gather_options 
 {
     double values[N_MODES];
     for (int i = 0; i < N_MODES; i++)
-        values[i] = (double)row_bytes(h) / steps(h, 0, modes[i].shuffle, tokens);
+        values[i] = (double)row_bytes(h) / run_steps(h, 0, modes[i].shuffle, tokens);
     return add_values(r->modes, values, N_MODES);
 }
 
-static int measure(hot *h, const hot_rows *r)
+static int measure_hot_rows(hot *h, const hot_rows *r)
 {
     const tokmap_gather_options tokens = {.struct_size = sizeof tokens, .inputs = h->buffer};
     tokmap_gather_options wide = {.struct_size = sizeof wide,
@@ -186,13 +186,13 @@ static int measure(hot *h, const hot_rows *r)
     const tokmap_shuffle full = TOKMAP_SHUFFLE_FULL;
     bench_row *const rows[] = {r->sample, r->limit, r->tokens, r->i32, r->i64, r->parts};
     double values[6];
-    values[0] = steps(h, 0, full, NULL);
-    values[5] = r->parts ? steps(h, ALL_PARTS, full, NULL) : 0;
+    values[0] = run_steps(h, 0, full, NULL);
+    values[5] = r->parts ? run_steps(h, ALL_PARTS, full, NULL) : 0;
     values[1] = copy_limit(h);
-    values[2] = (double)row_bytes(h) / steps(h, 0, full, &tokens);
-    values[3] = h->length / steps(h, 0, full, &wide);
+    values[2] = (double)row_bytes(h) / run_steps(h, 0, full, &tokens);
+    values[3] = h->length / run_steps(h, 0, full, &wide);
     wide.format = TOKMAP_GATHER_I64;
-    values[4] = h->length / steps(h, 0, full, &wide);
+    values[4] = h->length / run_steps(h, 0, full, &wide);
     const int code = add_values(rows, values, r->parts ? 6 : 5);
     return !code && r->modes[0] ? measure_modes(h, r, &tokens) : code;
 }
@@ -241,7 +241,8 @@ static void add_rows(const hot *h, bench_report *report, uint32_t length, hot_ro
     }
 }
 
-static void judge(bench_report *report, uint32_t length, const hot_rows *r, uint32_t token_bytes)
+static void set_goals(bench_report *report, uint32_t length, const hot_rows *r,
+                      uint32_t token_bytes)
 {
     char name[80];
     snprintf(name, sizeof name, "gathered / memcpy, %u tokens", length);
@@ -268,11 +269,11 @@ static int measure_rounds(hot *h, uint32_t n_rounds, bench_report *report, int n
         for (int k = 0; k < n_lengths && !code; k++) {
             code = set_length(h, lengths[k]);
             if (!code)
-                code = measure(h, &rows[k]);
+                code = measure_hot_rows(h, &rows[k]);
         }
     }
     for (int k = 0; k < n_lengths && !code; k++)
-        judge(report, lengths[k], &rows[k], h->info.token_bytes);
+        set_goals(report, lengths[k], &rows[k], h->info.token_bytes);
     return code;
 }
 

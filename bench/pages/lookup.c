@@ -92,8 +92,8 @@ static int measure_round(const tokmap_dataset *ds, const plain_map *map, uint64_
     return 0;
 }
 
-static int measure(const char *prefix, const bench_options *options, uint64_t n_documents,
-                   bench_row *const *rows)
+static int measure_lookups(const char *prefix, const bench_options *options, uint64_t n_documents,
+                           bench_row *const *rows)
 {
     tokmap_dataset *ds = NULL;
     plain_map map = {0};
@@ -120,7 +120,7 @@ static int measure(const char *prefix, const bench_options *options, uint64_t n_
     return code;
 }
 
-static void judge(bench_row *const *rows)
+static void set_goals(bench_row *const *rows)
 {
     bench_set_goal(rows[FIND], BENCH_AT_MOST, 1000);
     bench_set_time_limit(rows[FIND], rows[READ]);
@@ -144,8 +144,8 @@ static int run_lookup(const bench_options *options, bench_report *report)
         }
     }
     for (int i = 0; i < 2 && !code; i++) {
-        code = measure(prefix, options, sizes[i], rows[i]);
-        judge(rows[i]);
+        code = measure_lookups(prefix, options, sizes[i], rows[i]);
+        set_goals(rows[i]);
     }
     return code;
 }

@@ -112,7 +112,7 @@ static double locate_many(mix *m, tokmap_loader *l)
     return failed || sum == 1 ? -1 : ns / LOCATES;
 }
 
-static int measure(mix *m, int i, bench_row *const *rows)
+static int measure_mixture(mix *m, int i, bench_row *const *rows)
 {
     tokmap_loader_info info = {.struct_size = sizeof info};
     const uint64_t start = bench_now_ns();
@@ -161,7 +161,7 @@ static int run_mix(const bench_options *options, bench_report *report)
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);
     for (uint32_t i = 0; i < n_rounds && !code; i++)
         for (int k = 0; k < N_MIXTURES && !code; k++)
-            code = measure(&m, k, rows[k]);
+            code = measure_mixture(&m, k, rows[k]);
     for (int k = 1; k < N_MIXTURES; k++) /* beside one source alone */
         bench_set_time_limit(rows[k][0], rows[0][0]);
     load_data_close(&m.ds, 1);

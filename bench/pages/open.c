@@ -58,7 +58,7 @@ static bench_row *add_row(bench_report *report, const char *what, int size)
     return row;
 }
 
-static int measure(char (*prefixes)[4096], uint32_t n_rounds, bench_report *report)
+static int measure_opening(char (*prefixes)[4096], uint32_t n_rounds, bench_report *report)
 {
     bench_row *plain[N_SIZES], *rows[N_SIZES];
     int code = 0;
@@ -93,7 +93,7 @@ static int run_open(const bench_options *options, bench_report *report)
     for (int k = 0; !code && k < N_SIZES; k++)
         code = bench_make_sparse(prefixes[k], sizes[k].n_tokens, sizes[k].n_documents);
     if (!code)
-        code = measure(prefixes, bench_rounds(options, ROUNDS), report);
+        code = measure_opening(prefixes, bench_rounds(options, ROUNDS), report);
     for (int k = 0; k < N_SIZES; k++)
         bench_remove(prefixes[k]);
     return code;

@@ -34,7 +34,7 @@ typedef struct subject {
     char prefix[4096];
 } subject;
 
-static int failed(const char *text)
+static int print_failure(const char *text)
 {
     cli_warn("%s", text);
     return 1;
@@ -42,7 +42,7 @@ static int failed(const char *text)
 
 /* ---- Stages: each does all of its work once; 0, or a message ---- */
 
-static int decompress(subject *s)
+static int decompress_text(subject *s)
 {
     static uint8_t buffer[READ_BYTES];
     input_error err;
@@ -52,7 +52,7 @@ static int decompress(subject *s)
         n = input_read(in, buffer, sizeof buffer, &err);
     if (in)
         input_close(in);
-    return n < 0 ? failed(err.text) : 0;
+    return n < 0 ? print_failure(err.text) : 0;
 }
 
 static corpus *open_corpus(subject *s, corpus_error *err)
@@ -72,7 +72,7 @@ static int take_documents(subject *s)
     if (c)
         corpus_close(c);
     corpus_batch_free(&batch);
-    return got < 0 ? failed(err.text) : 0;
+    return got < 0 ? print_failure(err.text) : 0;
 }
 
 static bool end_document(packed *p)
@@ -106,7 +106,7 @@ static bool encode_batch(encoder *e, const corpus_batch *b, packed *p)
     return true;
 }
 
-static int encode(subject *s)
+static int encode_text(subject *s)
 {
     static const encoder_options options;
     packed *p = &s->packed;
@@ -118,7 +118,7 @@ static int encode(subject *s)
     for (size_t i = 0; fine && i < s->n_batches; i++)
         fine = encode_batch(e, &s->batches[i], p);
     encoder_free(e);
-    return fine ? 0 : failed("out of memory");
+    return fine ? 0 : print_failure("out of memory");
 }
 
 static int write_ids(subject *s)
@@ -139,10 +139,10 @@ static int write_ids(subject *s)
     if (!status)
         status = tokmap_writer_finish(w, &err);
     tokmap_writer_close(w);
-    return status ? failed(err.text) : 0;
+    return status ? print_failure(err.text) : 0;
 }
 
-static int pack(subject *s)
+static int pack_text(subject *s)
 {
     char threads[16];
     const char *words[16] = {"pack",    "-q", "--force", "-o",
@@ -167,33 +167,33 @@ static int keep_text(subject *s)
     corpus_error err;
     corpus *c = open_corpus(s, &err);
     if (!c)
-        return failed(err.text);
+        return print_failure(err.text);
     int got;
     do {
         corpus_batch *batches = realloc(s->batches, (s->n_batches + 1) * sizeof *batches);
         if (!batches) {
             corpus_close(c);
-            return failed("out of memory");
+            return print_failure("out of memory");
         }
         s->batches = batches;
         batches[s->n_batches] = (corpus_batch){0};
         got = corpus_read(c, &batches[s->n_batches++], &err);
     } while (got > 0);
     corpus_close(c);
-    return got < 0 ? failed(err.text) : 0;
+    return got < 0 ? print_failure(err.text) : 0;
 }
 
-static int (*const stages[N_STAGES + 1])(subject *s) = {decompress, take_documents, encode,
-                                                        write_ids, pack};
+static int (*const stages[N_STAGES + 1])(subject *s) = {decompress_text, take_documents,
+                                                        encode_text, write_ids, pack_text};
 
-static int measure(subject *s, bench_report *report)
+static int measure_stages(subject *s, bench_report *report)
 {
     static const char *const names[N_STAGES + 1] = {
         "reading and decompressing alone", "and taking the documents out of it",
         "encoding alone, one thread", "writing alone", "tokmap pack, from end to end"};
     bench_row *rows[N_STAGES + 1];
     const uint32_t n_rounds = bench_rounds(s->options, ROUNDS);
-    if (encode(s)) /* the number of bytes, and ids to write */
+    if (encode_text(s)) /* the number of bytes, and ids to write */
         return 1;
     for (int k = 0; k <= N_STAGES; k++)
         rows[k] = bench_add_row(report, "pack", names[k], "MB/s");
@@ -234,7 +234,7 @@ static int run_pack(const bench_options *options, bench_report *report)
     snprintf(s.prefix, sizeof s.prefix, "%s/pack", options->dir);
     int code = keep_text(&s);
     if (!code)
-        code = measure(&s, report);
+        code = measure_stages(&s, report);
     for (size_t i = 0; i < s.n_batches; i++)
         corpus_batch_free(&s.batches[i]);
     free(s.batches);

@@ -155,7 +155,7 @@ static bool measure_loader(subject *s, tokmap_loader *l, int way, const scale_ro
     return fine;
 }
 
-static int measure(subject *s, int way, const scale_rows *r)
+static int measure_way(subject *s, int way, const scale_rows *r)
 {
     const tokmap_dataset *datasets[MAX_DATASETS];
     tokmap_batch b = {.struct_size = sizeof b};
@@ -236,7 +236,7 @@ static int measure_size(subject *s, int size, const scale_rows *r)
         if (!code)
             bench_add_value(r->limit, limit);
         for (int w = 0; w < N_WAYS && !code; w++)
-            code = s->works[w] ? measure(s, w, r) : 0;
+            code = s->works[w] ? measure_way(s, w, r) : 0;
     }
     for (int w = 0; w < N_WAYS && !code; w++)
         if (s->works[w])

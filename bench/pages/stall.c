@@ -67,7 +67,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The smallest value that `thousandths` of all do not exceed. */
-static double percentile(double *sorted, size_t n, size_t thousandths)
+static double get_percentile(double *sorted, size_t n, size_t thousandths)
 {
     const size_t rank = (n * thousandths + 999) / 1000;
     return sorted[rank > 0 ? rank - 1 : 0];
@@ -139,7 +139,7 @@ static bool take_steps(const stall *s, tokmap_loader *l, double step_ms, const s
     return true;
 }
 
-static int measure(stall *s, const kind *k, double step_ms, stall_rows *r)
+static int measure_steps(stall *s, const kind *k, double step_ms, stall_rows *r)
 {
     result got;
     double *waits = r->waits + r->n_waits;
@@ -154,7 +154,7 @@ static int measure(stall *s, const kind *k, double step_ms, stall_rows *r)
         return 1;
     r->n_waits += r->n_steps;
     qsort(waits, r->n_steps, sizeof *waits, by_value);
-    bench_add_value(r->p50, percentile(waits, r->n_steps, 500));
+    bench_add_value(r->p50, get_percentile(waits, r->n_steps, 500));
     bench_add_value(r->processor, got.processor_us);
     bench_add_value(r->share, got.share);
     return 0;
@@ -195,9 +195,9 @@ static void finish_rows(stall_rows *r)
     if (r->n_waits == 0)
         return;
     qsort(r->waits, r->n_waits, sizeof *r->waits, by_value);
-    bench_add_value(r->p99, percentile(r->waits, r->n_waits, 990));
+    bench_add_value(r->p99, get_percentile(r->waits, r->n_waits, 990));
     if (r->p999)
-        bench_add_value(r->p999, percentile(r->waits, r->n_waits, 999));
+        bench_add_value(r->p999, get_percentile(r->waits, r->n_waits, 999));
     bench_add_value(r->most, r->waits[r->n_waits - 1]);
     bench_add_value(r->steps, (double)r->n_waits);
     snprintf(r->share->limit, sizeof r->share->limit, "steps that never wait");
@@ -229,7 +229,7 @@ static int measure_all(stall *s, const bench_options *options, bench_report *rep
     for (uint32_t i = 0; i < s->n_rounds && !code; i++)
         for (uint32_t at = 0; at < n_ms * N_KINDS && !code; at++)
             if (s->works[at % N_KINDS])
-                code = measure(s, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
+                code = measure_steps(s, &kinds[at % N_KINDS], ms[at / N_KINDS], &all[at]);
     for (uint32_t at = 0; at < n_ms * N_KINDS; at++) {
         finish_rows(&all[at]);
         free(all[at].waits);

@@ -37,7 +37,7 @@ typedef struct worker {
     bool failed;
 } worker;
 
-static void encode(worker *w, size_t from, size_t to)
+static void encode_pieces(worker *w, size_t from, size_t to)
 {
     for (size_t i = from; i < to && !w->failed; i++) {
         const bench_piece *p = &w->job->text->pieces[i];
@@ -46,12 +46,12 @@ static void encode(worker *w, size_t from, size_t to)
     }
 }
 
-static size_t smaller(size_t a, size_t b)
+static size_t smaller_of(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static void move(uint8_t *to, const uint8_t *from, size_t n_bytes)
+static void move_bytes(uint8_t *to, const uint8_t *from, size_t n_bytes)
 {
     memcpy(to, from, n_bytes);
     __asm__ volatile("" : : "r"(to) : "memory"); /* is not left out */
@@ -68,9 +68,9 @@ static void read_and_write(worker *w, size_t from, size_t to)
     uint8_t scratch[SCRATCH_BYTES], *ids = (uint8_t *)(w->ids.ids + w->ids.n);
     const size_t n_id_bytes = n_ids * sizeof *w->ids.ids;
     for (size_t i = 0; i < n_bytes; i += sizeof scratch)
-        move(scratch, bytes + i, smaller(n_bytes - i, sizeof scratch));
+        move_bytes(scratch, bytes + i, smaller_of(n_bytes - i, sizeof scratch));
     for (size_t i = 0; i < n_id_bytes; i += sizeof scratch)
-        move(ids + i, scratch, smaller(n_id_bytes - i, sizeof scratch));
+        move_bytes(ids + i, scratch, smaller_of(n_id_bytes - i, sizeof scratch));
     w->ids.n += n_ids;
 }
 
@@ -82,7 +82,8 @@ static void *take_pieces(void *arg)
         const size_t from = w->all ? n_own : atomic_fetch_add(&w->job->next, PIECES_AT_ONCE);
         if (from >= n_pieces || w->failed)
             return NULL;
-        (w->plain ? read_and_write : encode)(w, from, smaller(from + PIECES_AT_ONCE, n_pieces));
+        (w->plain ? read_and_write : encode_pieces)(w, from,
+                                                    smaller_of(from + PIECES_AT_ONCE, n_pieces));
     }
 }
 
@@ -205,7 +206,7 @@ static bench_row *add_row(bench_report *report, const char *what, uint32_t n_thr
     return bench_add_row(report, "tokenize", name, "MB/s");
 }
 
-static int measure(page *p, const bench_options *options, bench_report *report)
+static int measure_passes(page *p, const bench_options *options, bench_report *report)
 {
     const uint32_t n_rounds = bench_rounds(options, ROUNDS);
     const int n_kinds = options->n_jobs > 1 ? 2 : 1;
@@ -252,7 +253,7 @@ static int run_tokenize(const bench_options *options, bench_report *report)
     int code = bench_text_load(&text, options->text, file.tokenizer);
     if (code == 0) {
         page p = {.job = {.tokenizer = file.tokenizer, .text = &text}, .ids_path = options->ids};
-        code = measure(&p, options, report);
+        code = measure_passes(&p, options, report);
     }
     bench_text_free(&text);
     tokenizer_file_close(&file);

@@ -127,7 +127,7 @@ static void add_ratio(const subject *s, bench_report *report, bench_row *const *
 }
 
 /* Reading and verifying in turn, each with one thread and with all. */
-static int measure(const subject *s, bench_report *report)
+static int measure_verify(const subject *s, bench_report *report)
 {
     bench_row *rows[4];
     const int n_rows = s->n_threads > 1 ? 4 : 2;
@@ -166,10 +166,10 @@ static int run_verify(const bench_options *options, bench_report *report)
     if (!code) /* it was written past the page cache */
         code = read_gbs(path, s.n_bytes, 1) < 0;
     if (!code)
-        code = measure(&s, report);
+        code = measure_verify(&s, report);
     s.cold = true;
     if (!code)
-        code = measure(&s, report);
+        code = measure_verify(&s, report);
     bench_remove(prefix);
     return code;
 }
