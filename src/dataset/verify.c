@@ -12,6 +12,7 @@
 #include "dataset/index_reader.h"
 #include "base/status.h"
 #include "format/token_scan.h"
+#include "system/platform_thread.h"
 
 /* A piece is read at once; it stays in the second-level cache until it is checked. A slice of it is
  * checksummed and then scanned out of the first-level cache. */
@@ -37,7 +38,7 @@ typedef struct verify_job {
     uint8_t *checksums; /* as stored; NULL when the section could not be trusted */
     uint64_t n_blocks, token_bytes_total;
     atomic_uint_fast64_t next_block;
-    pthread_mutex_t mutex; /* for all below */
+    tokmap_i_mutex mutex; /* for all below */
     bad_block *bad;
     size_t n_bad, bad_capacity;
     size_t n_first_found, n_end_found; /* of bad, while the documents pass by */
@@ -157,14 +158,14 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     } else {
         sound = true;
     }
-    pthread_mutex_lock(&job->mutex);
+    tokmap_i_mutex_lock(&job->mutex);
     if (!sound)
         note_bad(job, &bad);
     job->largest_id = MAX(job->largest_id, r->largest_id);
     job->report.n_blocks_checked++;
     job->report.bytes_read += status ? 0 : block_bytes(job, block);
     progress(job, block_bytes(job, block));
-    pthread_mutex_unlock(&job->mutex);
+    tokmap_i_mutex_unlock(&job->mutex);
 }
 
 /* The first block is always in the sample, so that no sample is empty. */
@@ -188,9 +189,9 @@ static void check_blocks(void *context)
             if (in_sample(job, block))
                 check_block(job, &r, block);
     } else {
-        pthread_mutex_lock(&job->mutex);
+        tokmap_i_mutex_lock(&job->mutex);
         job->failure = TOKMAP_ERR_MEMORY;
-        pthread_mutex_unlock(&job->mutex);
+        tokmap_i_mutex_unlock(&job->mutex);
     }
     free(r.buffer);
     tokmap_i_hasher_close(r.hasher);
@@ -385,7 +386,7 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
                                     tokmap_verify_report *report, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
-    verify_job job = {.ds = ds, .mutex = PTHREAD_MUTEX_INITIALIZER};
+    verify_job job = {.ds = ds};
     tokmap_status status = take_options(&job, options, err);
     if (!status)
         status = tokmap_i_index_reader_open(&job.reader, ds, err);
@@ -396,7 +397,9 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     job.bytes_total = bytes_to_read(&job);
     /* Header, table and the zeros between sections were read and checked by the open. */
     job.bytes_done = job.report.bytes_read = ds->header.index_bytes - section_bytes(&job);
+    tokmap_i_mutex_init(&job.mutex);
     check_all(&job);
+    tokmap_i_mutex_free(&job.mutex);
     if (report)
         *report = job.report;
     if (job.failure)
@@ -408,7 +411,6 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
         err->status = status;
     }
     tokmap_i_index_reader_close(&job.reader);
-    pthread_mutex_destroy(&job.mutex);
     free(job.checksums);
     free(job.bad);
     return status;

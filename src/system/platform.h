@@ -5,7 +5,6 @@
 #ifndef TOKMAP_PLATFORM_H
 #define TOKMAP_PLATFORM_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
