@@ -1,11 +1,11 @@
 #include "corpus/stream.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "system/threads.h"
 
 #define N_BLOCKS 4
 
@@ -19,9 +19,9 @@ typedef struct block {
 struct stream {
     input *in; /* the thread's, while there is one */
     bool ahead, has_thread;
-    pthread_t thread;
-    pthread_mutex_t mutex; /* for what stands below */
-    pthread_cond_t changed;
+    thread reader;
+    mutex mutex; /* for what stands below */
+    condition changed;
     uint64_t n_filled, n_emptied;
     bool closing, at_end; /* at_end: no block comes behind n_filled */
     bool failed;          /* and this is why */
@@ -54,11 +54,11 @@ static ssize_t fill_block(stream *s, block *b, input_error *err)
 /* False when the stream is being closed. */
 static bool wait_for_room(stream *s)
 {
-    pthread_mutex_lock(&s->mutex);
+    mutex_lock(&s->mutex);
     while (!s->closing && s->n_filled - s->n_emptied == N_BLOCKS)
-        pthread_cond_wait(&s->changed, &s->mutex);
+        condition_wait(&s->changed, &s->mutex);
     bool closing = s->closing;
-    pthread_mutex_unlock(&s->mutex);
+    mutex_unlock(&s->mutex);
     return !closing;
 }
 
@@ -69,13 +69,13 @@ static void *read_ahead(void *arg)
     ssize_t n = 1;
     for (uint64_t i = 0; n > 0 && wait_for_room(s); i++) {
         n = fill_block(s, &s->blocks[i % N_BLOCKS], &err);
-        pthread_mutex_lock(&s->mutex);
+        mutex_lock(&s->mutex);
         s->n_filled++;
         s->at_end = n <= 0;
         s->failed = n < 0;
         s->error = err;
-        pthread_cond_signal(&s->changed);
-        pthread_mutex_unlock(&s->mutex);
+        condition_signal(&s->changed);
+        mutex_unlock(&s->mutex);
     }
     return NULL;
 }
@@ -87,27 +87,14 @@ static ssize_t fail(input_error *err, const char *name, int sys_errno)
     return -1;
 }
 
-/* Of the thread; the default is what the program has (ulimit -s), which may be too little. */
-#define STACK_BYTES ((size_t)1 << 20)
-
 static int start_thread(stream *s)
 {
-    pthread_attr_t attr;
     for (int i = 0; i < N_BLOCKS; i++) {
         s->blocks[i].bytes = malloc(s->block_bytes);
         if (!s->blocks[i].bytes)
             return ENOMEM;
     }
-    int sys_errno = pthread_attr_init(&attr);
-    if (sys_errno)
-        return sys_errno;
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sigset_t all, before; /* signals are for the threads of the program */
-    sigfillset(&all);
-    pthread_sigmask(SIG_BLOCK, &all, &before);
-    sys_errno = pthread_create(&s->thread, &attr, read_ahead, s);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attr);
+    const int sys_errno = thread_start(&s->reader, read_ahead, s);
     s->has_thread = sys_errno == 0;
     return sys_errno;
 }
@@ -120,8 +107,8 @@ stream *stream_open(const input_source *source, const stream_options *options, i
         fail(err, name, ENOMEM);
         return NULL;
     }
-    pthread_mutex_init(&s->mutex, NULL);
-    pthread_cond_init(&s->changed, NULL);
+    mutex_init(&s->mutex);
+    condition_init(&s->changed);
     s->ahead = options->ahead;
     s->block_bytes = options->block_bytes;
     s->in = input_open_with(source, &(input_options){.stop_fd = options->stop_fd}, err);
@@ -143,20 +130,20 @@ stream *stream_open(const input_source *source, const stream_options *options, i
 /* Waits for a block that has not been taken. NULL: there is none, the input is at its end. */
 static block *wait_for_block(stream *s)
 {
-    pthread_mutex_lock(&s->mutex);
+    mutex_lock(&s->mutex);
     while (s->n_filled == s->n_emptied && !s->at_end)
-        pthread_cond_wait(&s->changed, &s->mutex);
+        condition_wait(&s->changed, &s->mutex);
     block *b = s->n_filled == s->n_emptied ? NULL : &s->blocks[s->n_emptied % N_BLOCKS];
-    pthread_mutex_unlock(&s->mutex);
+    mutex_unlock(&s->mutex);
     return b;
 }
 
 static void give_block_back(stream *s)
 {
-    pthread_mutex_lock(&s->mutex);
+    mutex_lock(&s->mutex);
     s->n_emptied++;
-    pthread_cond_signal(&s->changed);
-    pthread_mutex_unlock(&s->mutex);
+    condition_signal(&s->changed);
+    mutex_unlock(&s->mutex);
     s->n_taken = 0;
 }
 
@@ -203,16 +190,16 @@ void stream_close(stream *s)
     if (!s)
         return;
     if (s->has_thread) {
-        pthread_mutex_lock(&s->mutex);
+        mutex_lock(&s->mutex);
         s->closing = true;
-        pthread_cond_signal(&s->changed);
-        pthread_mutex_unlock(&s->mutex);
-        pthread_join(s->thread, NULL);
+        condition_signal(&s->changed);
+        mutex_unlock(&s->mutex);
+        thread_join(s->reader);
     }
     for (int i = 0; i < N_BLOCKS; i++)
         free(s->blocks[i].bytes);
     input_close(s->in);
-    pthread_cond_destroy(&s->changed);
-    pthread_mutex_destroy(&s->mutex);
+    condition_free(&s->changed);
+    mutex_free(&s->mutex);
     free(s);
 }

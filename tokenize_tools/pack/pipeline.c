@@ -1,16 +1,11 @@
 #include "pack/pipeline.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "cli/cli.h"
-
-/* Encoders and their libraries are modest; under a limit of address space 8 MiB for each count. */
-#define STACK_BYTES ((size_t)2 << 20)
+#include "system/threads.h"
 
 typedef struct pipeline_slot {
     pack_job job;
@@ -23,11 +18,11 @@ struct pack_pipeline {
     corpus *corpus;
     pipeline_slot *slots; /* job n stands in slots[n % n_slots] */
     size_t n_slots;
-    pthread_t reader, *encoders;
+    thread reader, *encoders;
     unsigned n_started;
 
-    pthread_mutex_t lock;
-    pthread_cond_t room, text, ids;  /* for the reader, the encoders, the caller */
+    mutex lock;
+    condition room, text, ids;       /* for the reader, the encoders, the caller */
     uint64_t n_read, n_taken, n_out; /* jobs read, begun by an encoder, handed out */
     bool lent;                       /* job n_out - 1 is still the caller's */
     size_t in_flight;                /* bytes that the jobs from n_out - lent to n_read hold */
@@ -139,18 +134,18 @@ static bool may_take_text(const pack_pipeline *p)
 static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_state *state)
 {
     pipeline_slot *slot = NULL;
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     while (!p->stop && !may_take_text(p) && !(p->at_end && p->n_taken == p->n_read))
-        pthread_cond_wait(&p->text, &p->lock);
+        condition_wait(&p->text, &p->lock);
     if (!p->stop && p->n_taken < p->n_read) {
         *number = p->n_taken++;
         *state = p->last_state;
         slot = &p->slots[*number % p->n_slots];
         p->last_done = false;
         if (may_take_text(p)) /* its own signal may have come too early */
-            pthread_cond_signal(&p->text);
+            condition_signal(&p->text);
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     return slot;
 }
 
@@ -164,16 +159,16 @@ static void encode_all(pack_pipeline *p, encoder *e)
         if (slot->job.batch.continues)
             encoder_restore(e, state);
         ok = encode_job(&p->options, e, &slot->job);
-        pthread_mutex_lock(&p->lock);
+        mutex_lock(&p->lock);
         slot->done = true;
         if (number + 1 == p->n_taken && tokenizer_in_order(p->options.tokenizer)) {
             p->last_state = encoder_save(e);
             p->last_done = true;
-            pthread_cond_broadcast(&p->text);
+            condition_broadcast(&p->text);
         }
         p->no_memory = p->no_memory || !ok;
-        pthread_cond_signal(&p->ids);
-        pthread_mutex_unlock(&p->lock);
+        condition_signal(&p->ids);
+        mutex_unlock(&p->lock);
     }
 }
 
@@ -184,10 +179,10 @@ static void *run_encoder(void *arg)
     if (e) {
         encode_all(p, e);
     } else {
-        pthread_mutex_lock(&p->lock);
+        mutex_lock(&p->lock);
         p->no_memory = true;
-        pthread_cond_signal(&p->ids);
-        pthread_mutex_unlock(&p->lock);
+        condition_signal(&p->ids);
+        mutex_unlock(&p->lock);
     }
     encoder_free(e);
     return NULL;
@@ -205,12 +200,12 @@ static size_t memory_of(size_t text_bytes)
 static pipeline_slot *take_room(pack_pipeline *p)
 {
     size_t usual = memory_of(p->options.batch_bytes);
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     while (!p->stop && (p->n_read - (p->n_out - p->lent) == p->n_slots ||
                         (p->in_flight > 0 && p->in_flight + usual > p->options.job_memory)))
-        pthread_cond_wait(&p->room, &p->lock);
+        condition_wait(&p->room, &p->lock);
     pipeline_slot *slot = p->stop ? NULL : &p->slots[p->n_read % p->n_slots];
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     return slot;
 }
 
@@ -239,7 +234,7 @@ static bool read_job(pack_pipeline *p)
     if (p->options.after_read)
         p->options.after_read(p->options.context, &slot->job);
     uint64_t stored_bytes = corpus_stored_bytes(p->corpus);
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     p->stored_bytes = stored_bytes;
     p->read_status = status;
     p->read_error = err;
@@ -249,12 +244,12 @@ static bool read_job(pack_pipeline *p)
         slot->memory = memory_of(slot->job.batch.n_bytes);
         p->in_flight += slot->memory;
         p->n_read++;
-        pthread_cond_signal(&p->text);
+        condition_signal(&p->text);
     } else {
-        pthread_cond_broadcast(&p->text);
-        pthread_cond_signal(&p->ids);
+        condition_broadcast(&p->text);
+        condition_signal(&p->ids);
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     return status == 1;
 }
 
@@ -268,26 +263,13 @@ static void *run_reader(void *arg)
 
 /* ---- The caller ---- */
 
-static struct timespec from_now(unsigned ms)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    t.tv_sec += ms / 1000;
-    t.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (t.tv_nsec >= 1000000000) {
-        t.tv_nsec -= 1000000000;
-        t.tv_sec++;
-    }
-    return t;
-}
-
 static void return_job(pack_pipeline *p)
 {
     if (!p->lent)
         return;
     p->lent = false;
     p->in_flight -= p->slots[(p->n_out - 1) % p->n_slots].memory;
-    pthread_cond_signal(&p->room);
+    condition_signal(&p->room);
 }
 
 /* What the next call returns, but for the job; with the lock. */
@@ -310,49 +292,37 @@ static pack_next next_state(pack_pipeline *p, pack_error *err)
 
 pack_next pack_pipeline_next(pack_pipeline *p, unsigned wait_ms, pack_job **job, pack_error *err)
 {
-    struct timespec until = from_now(wait_ms);
-    pthread_mutex_lock(&p->lock);
+    const uint64_t until = clock_ns() + wait_ms * UINT64_C(1000000);
+    mutex_lock(&p->lock);
     return_job(p);
     pack_next next = next_state(p, err);
-    while (next == PACK_NOTHING_YET &&
-           pthread_cond_timedwait(&p->ids, &p->lock, &until) != ETIMEDOUT)
+    while (next == PACK_NOTHING_YET && condition_wait_until(&p->ids, &p->lock, until))
         next = next_state(p, err);
     if (next == PACK_JOB) {
         *job = &p->slots[p->n_out++ % p->n_slots].job;
         p->lent = true;
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     return next;
 }
 
 uint64_t pack_pipeline_stored_bytes(pack_pipeline *p)
 {
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     uint64_t n = p->stored_bytes;
-    pthread_mutex_unlock(&p->lock);
+    mutex_unlock(&p->lock);
     return n;
 }
 
 /* ---- Start and end ---- */
 
-static bool start_thread(pthread_t *thread, void *(*run)(void *), pack_pipeline *p)
-{
-    pthread_attr_t attr;
-    if (pthread_attr_init(&attr) != 0)
-        return false;
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    bool ok = pthread_create(thread, &attr, run, p) == 0;
-    pthread_attr_destroy(&attr);
-    return ok;
-}
-
 static bool start_threads(pack_pipeline *p)
 {
-    p->reader_started = start_thread(&p->reader, run_reader, p);
+    p->reader_started = thread_start(&p->reader, run_reader, p) == 0;
     if (!p->reader_started)
         return false;
     for (unsigned i = 0; i < p->options.n_encoders; i++) {
-        if (!start_thread(&p->encoders[i], run_encoder, p))
+        if (thread_start(&p->encoders[i], run_encoder, p) != 0)
             return false;
         p->n_started++;
     }
@@ -370,10 +340,10 @@ static void free_all(pack_pipeline *p)
         free(job->record);
     }
     corpus_close(p->corpus);
-    pthread_mutex_destroy(&p->lock);
-    pthread_cond_destroy(&p->room);
-    pthread_cond_destroy(&p->text);
-    pthread_cond_destroy(&p->ids);
+    mutex_free(&p->lock);
+    condition_free(&p->room);
+    condition_free(&p->text);
+    condition_free(&p->ids);
     free(p->encoders);
     free(p->slots);
     free(p);
@@ -385,7 +355,7 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     size_t n_slots = 2 * (size_t)options->n_encoders + 2;
     pack_pipeline *p = calloc(1, sizeof *p);
     pipeline_slot *slots = calloc(n_slots, sizeof *slots);
-    pthread_t *encoders = calloc(options->n_encoders, sizeof *encoders);
+    thread *encoders = calloc(options->n_encoders, sizeof *encoders);
     if (!p || !slots || !encoders) {
         pack_error_no_memory(err);
         free(p);
@@ -400,14 +370,10 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     p->n_slots = n_slots;
     p->last_done = true;
     p->encoders = encoders;
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->room, &attr);
-    pthread_cond_init(&p->text, NULL);
-    pthread_cond_init(&p->ids, &attr);
-    pthread_condattr_destroy(&attr);
+    mutex_init(&p->lock);
+    condition_init(&p->room);
+    condition_init(&p->text);
+    condition_init(&p->ids);
     if (start_threads(p))
         return p;
     pack_error_set(err, CLI_AGAIN, "cannot start a thread; fewer (-j) may do");
@@ -419,15 +385,15 @@ void pack_pipeline_close(pack_pipeline *p)
 {
     if (!p)
         return;
-    pthread_mutex_lock(&p->lock);
+    mutex_lock(&p->lock);
     p->stop = true;
-    pthread_cond_broadcast(&p->text);
-    pthread_cond_broadcast(&p->room);
-    pthread_mutex_unlock(&p->lock);
+    condition_broadcast(&p->text);
+    condition_broadcast(&p->room);
+    mutex_unlock(&p->lock);
     corpus_interrupt(p->corpus);
     for (unsigned i = 0; i < p->n_started; i++)
-        pthread_join(p->encoders[i], NULL);
+        thread_join(p->encoders[i]);
     if (p->reader_started)
-        pthread_join(p->reader, NULL);
+        thread_join(p->reader);
     free_all(p);
 }

@@ -1,14 +1,8 @@
 #include "pack/progress.h"
 
 #include <stdio.h>
-#include <time.h>
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
+#include "system/threads.h"
 
 uint64_t pack_counts_skipped(const pack_counts *counts)
 {
@@ -27,12 +21,12 @@ void pack_progress_begin(pack_progress *p, const pack_counts *from, uint64_t tot
 
 uint64_t pack_progress_ns(const pack_progress *p)
 {
-    return now_ns() - p->line.started_ns;
+    return clock_ns() - p->line.started_ns;
 }
 
 static bool is_time(pack_progress *p)
 {
-    uint64_t now = now_ns(), pause = p->line.on_terminal ? 200000000u : 10000000000u;
+    uint64_t now = clock_ns(), pause = p->line.on_terminal ? 200000000u : 10000000000u;
     if (!p->line.enabled || now - p->line.last_ns < pause)
         return false;
     p->line.last_ns = now;
