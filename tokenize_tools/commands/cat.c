@@ -2,8 +2,8 @@
  *
  * The tokens to print are one range, whatever was asked for: it is read from the front in pieces of
  * CHUNK_TOKENS, and the documents only say where lines end. So a document may be of any size. */
-#include <getopt.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -12,37 +12,11 @@
 #include "cli/cli.h"
 #include "commands/commands.h"
 #include "cli/open_failure.h"
+#include "cli/options.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"
 #include "cli/paths.h"
 #include "text/plain_text.h"
-
-static const char help[] =
-    "Usage: tokmap cat [OPTION]... P\n"
-    "\n"
-    "Prints the tokens of dataset P: one document a line, or all on one line when the borders of\n"
-    "documents are not known.\n"
-    "\n"
-    "Options:\n"
-    "      --documents RANGE  only these documents [all]\n"
-    "      --tokens RANGE     only these tokens; cuts documents at its ends [all]\n"
-    "      --ids              ids with spaces between them [this]\n"
-    "      --json             a JSON array of ids\n"
-    "      --text             the text; a document that does not end in a newline gets one; on a\n"
-    "                         terminal, what it would interpret is written as \\x1b\n"
-    "      --raw              the bytes as they are stored, nothing between documents; not on a\n"
-    "                         terminal\n"
-    "      --with-index       begin each line with the number of the document and a tab; with\n"
-    "                         --json each line is {\"document\": N, \"ids\": [...]}\n"
-    "  -h, --help             print this and exit\n"
-    "\n"
-    "RANGE is FIRST:END, without END itself; FIRST:, :END or a single number. --text knows the\n"
-    "built-in tokenizer 'bytes'.\n"
-    "\n"
-    "Examples:\n"
-    "  tokmap cat data/train --documents 0:3\n"
-    "  tokmap cat data/train --tokens 1M:1001k --raw | od -An -tu2\n"
-    "  tokmap cat data/train --text | less\n";
 
 #define CHUNK_TOKENS ((size_t)128 * 1024)
 #define OUT_BYTES ((size_t)256 * 1024)
@@ -57,8 +31,9 @@ typedef enum cat_form {
 
 typedef struct cat_options {
     const char *documents, *tokens;
-    cat_form form;
-    bool form_given, with_index;
+    bool ids, json, text, raw;
+    cat_form form; /* which of them */
+    bool with_index;
 } cat_options;
 
 typedef struct cat_state {
@@ -84,7 +59,7 @@ typedef struct cat_state {
 /* ---- Output ---- */
 
 /* A failed write stays known to stdout: cli_finish reports it. */
-static bool flush(cat_state *s)
+static bool write_out(cat_state *s)
 {
     size_t n = s->n_out;
     s->n_out = 0;
@@ -92,14 +67,14 @@ static bool flush(cat_state *s)
 }
 
 /* Makes room for n_bytes, at most OUT_BYTES. */
-static bool reserve(cat_state *s, size_t n_bytes)
+static bool make_room(cat_state *s, size_t n_bytes)
 {
-    return s->n_out + n_bytes <= OUT_BYTES || flush(s);
+    return s->n_out + n_bytes <= OUT_BYTES || write_out(s);
 }
 
-static bool put(cat_state *s, const void *bytes, size_t n_bytes)
+static bool put_bytes(cat_state *s, const void *bytes, size_t n_bytes)
 {
-    if (!reserve(s, n_bytes))
+    if (!make_room(s, n_bytes))
         return false;
     memcpy(s->out + s->n_out, bytes, n_bytes);
     s->n_out += n_bytes;
@@ -111,7 +86,7 @@ static bool put_ids(cat_state *s, const uint32_t *ids, size_t n_ids)
     const size_t longest = 12; /* separator, ten digits */
     char separator = s->options->form == CAT_JSON ? ',' : ' ';
     for (size_t i = 0; i < n_ids; i++) {
-        if (!reserve(s, longest))
+        if (!make_room(s, longest))
             return false;
         char *to = s->out + s->n_out;
         if (!s->first_on_line)
@@ -130,7 +105,7 @@ static bool put_shown(cat_state *s, const char *text, size_t n_bytes)
         char escape[PLAIN_TEXT_ESCAPE_BYTES + 1];
         size_t length = *text == '\n' || *text == '\t' ? 1 : plain_text_length(text, n_bytes);
         snprintf(escape, sizeof escape, PLAIN_TEXT_ESCAPE, (unsigned char)*text);
-        ok = length ? put(s, text, length) : put(s, escape, PLAIN_TEXT_ESCAPE_BYTES);
+        ok = length ? put_bytes(s, text, length) : put_bytes(s, escape, PLAIN_TEXT_ESCAPE_BYTES);
         text += length ? length : 1;
         n_bytes -= length ? length : 1;
     }
@@ -158,7 +133,7 @@ static int put_text(cat_state *s, uint64_t first, size_t n_ids)
         size_t n_known = bytes_tokenizer_decode(ids + done, n, text, &n_bytes);
         if (n_bytes)
             s->ends_in_newline = text[n_bytes - 1] == '\n';
-        if (!(s->on_terminal ? put_for_terminal(s, text, n_bytes) : put(s, text, n_bytes)))
+        if (!(s->on_terminal ? put_for_terminal(s, text, n_bytes) : put_bytes(s, text, n_bytes)))
             return cli_finish();
         done += n_known;
         if (n_known < n)
@@ -182,7 +157,7 @@ static bool begin_document(cat_state *s, uint64_t index)
                      json ? "{\"document\": %" PRIu64 ", \"ids\": [" : "%" PRIu64 "\t", index);
     else if (json)
         n = snprintf(text, sizeof text, "[");
-    return put(s, text, (size_t)n);
+    return put_bytes(s, text, (size_t)n);
 }
 
 static bool end_document(cat_state *s)
@@ -193,11 +168,11 @@ static bool end_document(cat_state *s)
         return false;
     switch (s->options->form) {
     case CAT_JSON:
-        return s->options->with_index ? put(s, "]}\n", 3) : put(s, "]\n", 2);
+        return s->options->with_index ? put_bytes(s, "]}\n", 3) : put_bytes(s, "]\n", 2);
     case CAT_TEXT:
-        return s->ends_in_newline || put(s, "\n", 1);
+        return s->ends_in_newline || put_bytes(s, "\n", 1);
     case CAT_IDS:
-        return put(s, "\n", 1);
+        return put_bytes(s, "\n", 1);
     case CAT_RAW:
         break;
     }
@@ -239,8 +214,8 @@ static int put_tokens(cat_state *s, uint64_t first, size_t n_tokens)
     case CAT_TEXT:
         return put_text(s, first, n_tokens);
     case CAT_RAW:
-        ok = flush(s) && fwrite(s->stored + at * s->info.token_bytes, s->info.token_bytes, n_tokens,
-                                stdout) == n_tokens;
+        ok = write_out(s) && fwrite(s->stored + at * s->info.token_bytes, s->info.token_bytes,
+                                    n_tokens, stdout) == n_tokens;
         break;
     }
     return ok ? CLI_OK : cli_finish();
@@ -339,19 +314,19 @@ static int bad_range(const char *option, const char *range, const char *what, ui
 {
     uint64_t first, end;
     if (!cli_parse_range(range, UINT64_MAX, &first, &end))
-        return cli_usage("%s needs FIRST:END, FIRST:, :END or a number, not '%s'", option, range);
-    return cli_usage("%s %s is outside the dataset, which has %s %s", option, range,
-                     cli_count(total).s, what);
+        return cli_usage("%s %s: must be FIRST:END, FIRST:, :END or a number", option, range);
+    return cli_usage("%s %s: the dataset has %s %s", option, range, cli_count(total).s, what);
 }
 
 static int print_asked(cat_state *s)
 {
     const cat_options *options = s->options;
     const tokmap_dataset_info *info = &s->info;
-    bool borders = info->n_documents || !info->n_tokens;
-    if (!borders && (options->documents || options->with_index))
-        return cli_error(CLI_DATASET, "%s: the document borders are not known", info->index_path);
-    if (options->tokens || !borders) {
+    bool has_boundaries = info->n_documents || !info->n_tokens;
+    if (!has_boundaries && (options->documents || options->with_index))
+        return cli_error(CLI_DATASET, "%s: the document boundaries are not known",
+                         info->index_path);
+    if (options->tokens || !has_boundaries) {
         const char *range = options->tokens ? options->tokens : ":";
         if (!cli_parse_range(range, info->n_tokens, &s->first, &s->end))
             return bad_range("--tokens", range, "tokens", info->n_tokens);
@@ -366,7 +341,7 @@ static int print_asked(cat_state *s)
     return print_document_range(s, first_document, end_document);
 }
 
-/* --text is for the tokenizer that this version has. */
+/* --text supports one tokenizer. */
 static int check_tokenizer(const cat_state *s)
 {
     json_text_span metadata, tokenizer, name;
@@ -376,11 +351,11 @@ static int check_tokenizer(const cat_state *s)
         !json_text_find(metadata, "tokenizer", &tokenizer) ||
         !json_text_find(tokenizer, "name", &name))
         return cli_error(CLI_INPUT,
-                         "%s: the dataset does not name its tokenizer, so that its ids "
-                         "cannot be turned into text",
+                         "%s: the dataset does not name its tokenizer, so its ids cannot be "
+                         "turned into text",
                          index_path);
     if (!json_text_is_string(name, BYTES_TOKENIZER_NAME))
-        return cli_error(CLI_INPUT, "%s: its tokenizer is %.*s; this version has only '%s'",
+        return cli_error(CLI_INPUT, "%s: its tokenizer is %.*s, and --text supports only '%s'",
                          index_path, (int)(name.n_bytes < 200 ? name.n_bytes : 200), name.text,
                          BYTES_TOKENIZER_NAME);
     return CLI_OK;
@@ -409,7 +384,7 @@ static int print_dataset(const char *path, const cat_options *options)
         code = check_tokenizer(&s);
     if (code == CLI_OK)
         code = print_asked(&s);
-    if (s.out && !flush(&s) && code == CLI_OK)
+    if (s.out && !write_out(&s) && code == CLI_OK)
         code = cli_finish();
     free(s.stored);
     free(s.ids);
@@ -418,71 +393,67 @@ static int print_dataset(const char *path, const cat_options *options)
     return code == CLI_OK ? cli_finish() : code;
 }
 
-static int choose_form(cat_options *options, cat_form form)
-{
-    if (options->form_given && options->form != form)
-        return cli_usage("--ids, --json, --text and --raw exclude one another");
-    options->form = form;
-    options->form_given = true;
-    return CLI_OK;
-}
+#define TARGET(field) offsetof(cat_options, field)
+static const cli_option option_table[] = {
+    {"documents", 0, CLI_TEXT, TARGET(documents), "RANGE",
+     .help = "print only these documents [all]"},
+    {"tokens", 0, CLI_TEXT, TARGET(tokens), "RANGE",
+     .help = "print only these tokens; documents are cut at both ends [all]"},
+    {"ids", 0, CLI_FLAG, TARGET(ids), .help = "print ids separated by spaces [default]"},
+    {"json", 0, CLI_FLAG, TARGET(json), .help = "print a JSON array of ids for each document"},
+    {"text", 0, CLI_FLAG, TARGET(text),
+     .help =
+         "print the text, if the dataset was made with the tokenizer 'bytes'; a document that does "
+         "not end in a newline gets one; on a terminal, control characters are printed as \\x1b"},
+    {"raw", 0, CLI_FLAG, TARGET(raw),
+     .help =
+         "print the bytes as they are stored, with nothing between documents; not to a terminal"},
+    {"with-index", 0, CLI_FLAG, TARGET(with_index),
+     .help = "begin each line with the number of the document and a tab; with --json, each line is "
+             "{\"document\": N, \"ids\": [...]}"},
+    {NULL},
+};
+#undef TARGET
 
-static int parse_option(int c, cat_options *options, char **argv)
+static const cli_manual manual = {
+    .usage = "tokmap cat [OPTION]... P",
+    .about = "Prints the tokens of dataset P: one document per line, or all on one line if the "
+             "document boundaries are not known.\n\n"
+             "RANGE is FIRST:END, which does not include END; FIRST:, :END or a single number.",
+    .options = option_table,
+    .examples = "  tokmap cat data/train --documents 0:3\n"
+                "  tokmap cat data/train --tokens 1M:1001k --raw | od -An -tu2\n"
+                "  tokmap cat data/train --text | less\n",
+    .operand = "dataset",
+    .n_least = 1,
+    .n_most = 1,
+};
+
+static int check_options(cat_options *options)
 {
-    switch (c) {
-    case 'd':
-        options->documents = optarg;
-        return CLI_OK;
-    case 't':
-        options->tokens = optarg;
-        return CLI_OK;
-    case 'i':
-        return choose_form(options, CAT_IDS);
-    case 'J':
-        return choose_form(options, CAT_JSON);
-    case 'x':
-        return choose_form(options, CAT_TEXT);
-    case 'r':
-        return choose_form(options, CAT_RAW);
-    case 'w':
-        options->with_index = true;
-        return CLI_OK;
-    default:
-        return cli_bad_option(c, argv);
-    }
+    if (options->ids + options->json + options->text + options->raw > 1)
+        return cli_usage("use only one of --ids, --json, --text and --raw");
+    if (options->documents && options->tokens)
+        return cli_usage("use only one of --documents and --tokens");
+    options->form = options->json   ? CAT_JSON
+                    : options->text ? CAT_TEXT
+                    : options->raw  ? CAT_RAW
+                                    : CAT_IDS;
+    if (options->raw && isatty(STDOUT_FILENO))
+        return cli_usage("--raw does not print to a terminal; redirect it to a file or a pipe");
+    if (options->raw && options->with_index)
+        return cli_usage("--with-index does not work with --raw, which has no lines");
+    return CLI_OK;
 }
 
 int cat_command(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"documents", required_argument, NULL, 'd'},
-        {"tokens", required_argument, NULL, 't'},
-        {"ids", no_argument, NULL, 'i'},
-        {"json", no_argument, NULL, 'J'},
-        {"text", no_argument, NULL, 'x'},
-        {"raw", no_argument, NULL, 'r'},
-        {"with-index", no_argument, NULL, 'w'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     cat_options options = {0};
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
-        if (c == 'h')
-            return cli_help(help);
-        int code = parse_option(c, &options, argv);
-        if (code != CLI_OK)
-            return code;
-    }
-    if (options.documents && options.tokens)
-        return cli_usage("--documents and --tokens exclude each other");
-    if (options.form == CAT_RAW && isatty(STDOUT_FILENO))
-        return cli_usage("--raw writes bytes that are not for a terminal: send them to a file or a "
-                         "pipe");
-    if (options.with_index && options.form == CAT_RAW)
-        return cli_usage("--raw has no lines for --with-index");
-    if (optind + 1 != argc)
-        return cli_usage(optind == argc ? "no dataset given" : "one dataset at a time");
-    int code = path_check_all(argv + optind, 1);
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code != CLI_GO_ON)
+        return code;
+    code = check_options(&options);
+    if (code == CLI_OK)
+        code = path_check_all(argv + optind, 1);
     return code == CLI_OK ? print_dataset(argv[optind], &options) : code;
 }

@@ -1,6 +1,6 @@
 /* info.c - tokmap info: what a dataset holds, for people and as JSON. */
-#include <getopt.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -12,24 +12,9 @@
 #include "commands/dataset_list.h"
 #include "commands/dataset_names.h"
 #include "cli/open_failure.h"
+#include "cli/options.h"
 #include "text/json_text.h"
 #include "cli/paths.h"
-
-static const char help[] =
-    "Usage: tokmap info [OPTION]... P...\n"
-    "\n"
-    "Shows what each dataset P holds. P may also be given as P.bin or P.tmi, or be a pattern such\n"
-    "as 'data/*'. Of several datasets the total is shown too, if they fit together.\n"
-    "\n"
-    "Options:\n"
-    "      --json        one JSON object for each dataset, one a line\n"
-    "      --sources     list the inputs that the dataset was made from (--json always does)\n"
-    "      --no-lengths  leave out the document lengths: they need the whole index [show them]\n"
-    "  -h, --help        print this and exit\n"
-    "\n"
-    "Examples:\n"
-    "  tokmap info data/train\n"
-    "  tokmap info --json data/*.tmi | jq .n_tokens\n";
 
 typedef struct info_options {
     bool json, sources, no_lengths;
@@ -84,7 +69,7 @@ static tokmap_status count_lengths(const tokmap_dataset *ds, const tokmap_datase
     return TOKMAP_OK;
 }
 
-static double ratio(uint64_t a, uint64_t b)
+static double divide(uint64_t a, uint64_t b)
 {
     return (double)a / (double)b;
 }
@@ -146,7 +131,7 @@ static void print_documents(const tokmap_dataset_info *info)
     print_key("documents:");
     if (info->n_documents)
         printf("%s, %.1f tokens on average\n", cli_count(info->n_documents).s,
-               ratio(info->n_tokens, info->n_documents));
+               divide(info->n_tokens, info->n_documents));
     else
         puts(info->n_tokens ? "borders not known" : "0");
 }
@@ -163,7 +148,7 @@ static void print_files(const tokmap_dataset_info *info)
     cli_print_plain(stdout, info->index_path, strlen(info->index_path));
     printf(", %s", cli_bytes(info->index_bytes).s);
     if (info->n_documents)
-        printf(", %.2f bytes for each document", ratio(info->documents_bytes, info->n_documents));
+        printf(", %.2f bytes for each document", divide(info->documents_bytes, info->n_documents));
     putchar('\n');
 }
 
@@ -211,7 +196,7 @@ static void print_bucket(const length_table *table, unsigned bucket, uint64_t mo
     used += printf(" %19s", cli_count(table->buckets[bucket].n_tokens).s);
     unsigned room = bar_room((unsigned)used + 2);
     /* At least one mark for a bucket that is not empty. */
-    unsigned marks = n ? 1 + (unsigned)((double)(room - 1) * ratio(n, most)) : 0;
+    unsigned marks = n ? 1 + (unsigned)((double)(room - 1) * divide(n, most)) : 0;
     fputs(marks ? " " : "", stdout);
     for (unsigned i = 0; i < marks; i++)
         putchar('#');
@@ -336,7 +321,7 @@ static void json_header(const tokmap_dataset_info *info)
     json_number("lowest_reader", info->lowest_reader);
     json_key("bytes_per_document");
     if (info->n_documents)
-        printf("%.4f", ratio(info->documents_bytes, info->n_documents));
+        printf("%.4f", divide(info->documents_bytes, info->n_documents));
     else
         fputs("null", stdout);
 }
@@ -345,7 +330,7 @@ static void json_lengths(const tokmap_dataset_info *info, const length_table *ta
 {
     json_key("document_lengths");
     printf("{\"min\": %" PRIu64 ", \"max\": %" PRIu64 ", \"mean\": %.3f, \"histogram\": [",
-           table->min, table->max, ratio(info->n_tokens, info->n_documents));
+           table->min, table->max, divide(info->n_tokens, info->n_documents));
     const char *comma = "";
     for (unsigned b = bucket_of(table->min); b <= bucket_of(table->max); b++, comma = ", ")
         printf("%s{\"from\": %" PRIu64 ", \"to\": %" PRIu64 ", \"documents\": %" PRIu64
@@ -495,43 +480,38 @@ static int show_all(char **paths, size_t n_paths, const info_options *options)
     return code == CLI_OK ? finished : code;
 }
 
+#define TARGET(field) offsetof(info_options, field)
+static const cli_option option_table[] = {
+    {"json", 0, CLI_FLAG, TARGET(json),
+     .help = "print a JSON object for each dataset, one per line"},
+    {"sources", 0, CLI_FLAG, TARGET(sources),
+     .help = "list the inputs that the dataset was made from (--json always does)"},
+    {"no-lengths", 0, CLI_FLAG, TARGET(no_lengths),
+     .help = "leave out the document lengths, for which the whole index must be read"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap info [OPTION]... P...",
+    .about = "Shows what each dataset P contains. P may also be given as P.bin or P.tmi, or as a "
+             "pattern such as 'data/*'. For several datasets, the total is shown too if they fit "
+             "together.",
+    .options = option_table,
+    .examples = "  tokmap info data/train\n"
+                "  tokmap info --json data/*.tmi | jq .n_tokens\n",
+    .operand = "dataset",
+    .n_least = 1,
+};
+
 int info_command(int argc, char **argv)
 {
-    enum {
-        OPTION_JSON = 256,
-        OPTION_SOURCES,
-        OPTION_NO_LENGTHS
-    };
-    static const struct option long_options[] = {
-        {"json", no_argument, NULL, OPTION_JSON},
-        {"sources", no_argument, NULL, OPTION_SOURCES},
-        {"no-lengths", no_argument, NULL, OPTION_NO_LENGTHS},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     info_options options = {0};
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
-        switch (c) {
-        case OPTION_JSON:
-            options.json = true;
-            break;
-        case OPTION_SOURCES:
-            options.sources = true;
-            break;
-        case OPTION_NO_LENGTHS:
-            options.no_lengths = true;
-            break;
-        case 'h':
-            return cli_help(help);
-        default:
-            return cli_bad_option(c, argv);
-        }
-    }
-    if (optind == argc)
-        return cli_usage("no dataset given");
     dataset_names names;
-    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code != CLI_GO_ON)
+        return code;
+    code = dataset_names_expand(&names, argv + optind, argc - optind);
     if (code == CLI_OK)
         code = show_all(names.paths, names.n, &options);
     dataset_names_free(&names);

@@ -1,6 +1,6 @@
 /* verify.c - tokmap verify: reads everything and names what is damaged. */
-#include <getopt.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,31 +8,9 @@
 #include "commands/commands.h"
 #include "commands/dataset_names.h"
 #include "cli/open_failure.h"
+#include "cli/options.h"
 #include "text/json_text.h"
 #include "cli/paths.h"
-
-static const char help[] =
-    "Usage: tokmap verify [OPTION]... P...\n"
-    "\n"
-    "Reads every byte of each dataset P, compares all checksums, checks the rules of the format\n"
-    "and lists each block of tokens that is damaged, with its tokens and documents. P may be a\n"
-    "pattern such as 'data/*'.\n"
-    "\n"
-    "Options:\n"
-    "  -j, --threads N   threads that read, 1 to 64 [one a processor, up to 16]\n"
-    "      --sample F    read only this fraction of the token blocks, above 0 to 1; the index is\n"
-    "                    always read whole [1]\n"
-    "      --seed N      chooses the blocks of a sample [0]\n"
-    "      --json        one JSON object for each dataset, one a line\n"
-    "  -q, --quiet       no progress, and nothing about sound datasets\n"
-    "  -h, --help        print this and exit\n"
-    "\n"
-    "Exit status: 0 sound, 4 damaged, 75 a file could not be read; of several datasets that of\n"
-    "the first that is not sound.\n"
-    "\n"
-    "Examples:\n"
-    "  tokmap verify data/train\n"
-    "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n";
 
 typedef struct verify_command_options {
     uint64_t n_threads, seed;
@@ -172,15 +150,15 @@ static int run_verify(const tokmap_dataset *ds, verify_view *view,
     cli_progress_end(&view->progress, report.bytes_read);
     if (view->json)
         printf("], \"sound\": %s", status == TOKMAP_OK ? "true" : "false");
-    /* The damages have been told one by one; any other error has not. */
-    bool is_untold = status != TOKMAP_OK && view->n_damages == 0;
-    if (view->json && is_untold)
+    /* Damage was reported piece by piece; any other error was not. */
+    bool is_unreported = status != TOKMAP_OK && view->n_damages == 0;
+    if (view->json && is_unreported)
         print_json_error(&err);
     if (view->json)
         printf(", \"n_blocks\": %" PRIu64 ", \"n_blocks_checked\": %" PRIu64
                ", \"n_bad_blocks\": %" PRIu64 ", \"bytes_read\": %" PRIu64 "}\n",
                report.n_blocks, report.n_blocks_checked, view->n_bad_blocks, report.bytes_read);
-    if (is_untold)
+    if (is_unreported)
         return cli_fail(&err);
     if (!view->json && !(options->quiet && status == TOKMAP_OK))
         print_verdict(view, &report);
@@ -220,64 +198,60 @@ static int verify_all(const dataset_names *names, const verify_command_options *
     return code == CLI_OK ? finished : code;
 }
 
-static bool parse_fraction(const char *text, double *out)
+/* ---- Command ---- */
+
+static int parse_sample(void *options, const char *text)
 {
     char *end;
-    *out = strtod(text, &end);
-    return end != text && *end == '\0' && *out > 0 && *out <= 1;
+    double *sample = &((verify_command_options *)options)->sample;
+    *sample = strtod(text, &end);
+    if (end == text || *end || !(*sample > 0 && *sample <= 1))
+        return cli_usage("--sample %s: must be a number above 0 and at most 1", text);
+    return CLI_OK;
 }
 
-static int parse_option(int c, verify_command_options *options, char **argv)
-{
-    switch (c) {
-    case 'j':
-        if (!cli_parse_u64(optarg, &options->n_threads) || options->n_threads == 0 ||
-            options->n_threads > 64)
-            return cli_usage("--threads needs a number from 1 to 64, not '%s'", optarg);
-        return CLI_OK;
-    case 'f':
-        if (!parse_fraction(optarg, &options->sample))
-            return cli_usage("--sample needs a fraction above 0 and up to 1, not '%s'", optarg);
-        return CLI_OK;
-    case 's':
-        if (!cli_parse_u64(optarg, &options->seed))
-            return cli_usage("--seed needs a whole number, not '%s'", optarg);
-        return CLI_OK;
-    case 'J':
-        options->json = true;
-        return CLI_OK;
-    case 'q':
-        options->quiet = true;
-        return CLI_OK;
-    default:
-        return cli_bad_option(c, argv);
-    }
-}
+#define TARGET(field) offsetof(verify_command_options, field)
+static const cli_option option_table[] = {
+    {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
+     .help = "number of reading threads, 1 to 64 [one per processor, at most 16]", .lowest = 1,
+     .highest = 64},
+    {"sample", 0, CLI_CALL, 0, "F",
+     .help =
+         "read only this fraction of the token blocks, above 0 and at most 1; the index is always "
+         "read completely [1]",
+     .call = parse_sample},
+    {"seed", 0, CLI_NUMBER, TARGET(seed), "N",
+     .help = "chooses the blocks that --sample reads [0]"},
+    {"json", 0, CLI_FLAG, TARGET(json),
+     .help = "print a JSON object for each dataset, one per line"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet),
+     .help = "print no progress, and nothing about sound datasets"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap verify [OPTION]... P...",
+    .about = "Reads every byte of each dataset P, compares all checksums, checks the rules of the "
+             "format, and lists each damaged block with its tokens and documents. P may be a "
+             "pattern such as 'data/*'.",
+    .options = option_table,
+    .notes = "Exit status: 0 if all datasets are sound, 4 if one is damaged, 75 if a file cannot "
+             "be read. With several datasets, it is that of the first one that is not sound.",
+    .examples = "  tokmap verify data/train\n"
+                "  tokmap verify --sample 0.01 --seed 7 data/*.tmi\n",
+    .operand = "dataset",
+    .n_least = 1,
+};
 
 int verify_command(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"threads", required_argument, NULL, 'j'},
-        {"sample", required_argument, NULL, 'f'},
-        {"seed", required_argument, NULL, 's'},
-        {"json", no_argument, NULL, 'J'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     verify_command_options options = {0};
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":j:qh", long_options, NULL)) != -1;) {
-        if (c == 'h')
-            return cli_help(help);
-        int code = parse_option(c, &options, argv);
-        if (code != CLI_OK)
-            return code;
-    }
-    if (optind == argc)
-        return cli_usage("no dataset given");
     dataset_names names;
-    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code != CLI_GO_ON)
+        return code;
+    code = dataset_names_expand(&names, argv + optind, argc - optind);
     if (code == CLI_OK)
         code = verify_all(&names, &options);
     dataset_names_free(&names);

@@ -1,0 +1,205 @@
+#include "cli/options.h"
+
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/cli.h"
+
+enum {
+    MAX_OPTIONS = 64,
+    FIRST_VALUE = 256 /* getopt_long returns this and the row; below it are letters */
+};
+
+static const cli_option *current;
+static uint64_t given; /* a bit for each row */
+
+/* ---- Values ---- */
+
+const cli_word *cli_get_words(const cli_option *option)
+{
+    return option->get_words ? option->get_words() : option->words;
+}
+
+const char *cli_word_name(const cli_word *words, uint32_t value)
+{
+    while (words->value != value)
+        words++;
+    return words->name;
+}
+
+void cli_list_words(char *out, size_t n_bytes, const cli_word *words)
+{
+    size_t used = 0;
+    for (const cli_word *w = words; w->name && used < n_bytes; w++) {
+        const char *before = w == words ? "" : w[1].name ? ", " : " or ";
+        used += (size_t)snprintf(out + used, n_bytes - used, "%s%s", before, w->name);
+    }
+}
+
+static int take_word(const cli_option *option, const char *text, void *target)
+{
+    char list[512] = "";
+    const cli_word *words = cli_get_words(option);
+    for (const cli_word *w = words; w->name; w++) {
+        if (strcmp(w->name, text) == 0) {
+            memcpy(target, &w->value, sizeof w->value);
+            return CLI_OK;
+        }
+    }
+    cli_list_words(list, sizeof list, words);
+    return cli_usage("--%s %s: must be %s", option->name, text, list);
+}
+
+/* 64000000 as "64M", the form in which it is usually given. */
+static cli_text format_limit(uint64_t n)
+{
+    static const char *const letters[] = {"", "k", "M", "G", "T"};
+    cli_text text;
+    size_t i = 0;
+    for (; n && n % 1000 == 0 && i + 1 < sizeof letters / sizeof *letters; i++)
+        n /= 1000;
+    snprintf(text.s, sizeof text.s, "%" PRIu64 "%s", n, letters[i]);
+    return text;
+}
+
+static int take_number(const cli_option *option, const char *text, uint64_t *target)
+{
+    const uint64_t highest = option->highest ? option->highest : UINT64_MAX;
+    if (cli_parse_u64(text, target) && *target >= option->lowest && *target <= highest)
+        return CLI_OK;
+    if (highest < UINT64_MAX - 1)
+        return cli_usage("--%s %s: must be a whole number from %s to %s", option->name, text,
+                         format_limit(option->lowest).s, format_limit(highest).s);
+    return cli_usage("--%s %s: must be a whole number%s", option->name, text,
+                     option->lowest ? " above 0" : "");
+}
+
+static int take_option(const cli_option *option, void *options)
+{
+    void *target = (char *)options + option->target;
+    given |= UINT64_C(1) << (option - current);
+    if (option->placeholder && !*optarg)
+        return cli_usage("option --%s needs a value", option->name);
+    switch (option->kind) {
+    case CLI_FLAG:
+        *(bool *)target = true;
+        break;
+    case CLI_TEXT:
+        *(const char **)target = optarg;
+        break;
+    case CLI_WORD:
+        return take_word(option, optarg, target);
+    case CLI_NUMBER:
+        return take_number(option, optarg, target);
+    case CLI_CALL:
+        return option->call(options, optarg);
+    case CLI_SECTION:
+        break;
+    }
+    return CLI_OK;
+}
+
+/* ---- The command line ---- */
+
+/* After getopt_long returned '?' or ':'. */
+static int refuse_option(int returned, char **argv)
+{
+    /* Inside a bundle such as -qx getopt has not yet moved on: the word before optind is
+     * another. */
+    const char *word = argv[optind - 1];
+    bool dashes = strncmp(word, "--", 2) == 0;
+    int n_name = (int)strcspn(word, "=");
+    if (returned == ':')
+        return dashes ? cli_usage("option %s needs a value", word)
+                      : cli_usage("option -%c needs a value", optopt);
+    if (optopt == 0)
+        return cli_usage("unknown or ambiguous option %.*s", n_name, word);
+    if (dashes && word[n_name] == '=')
+        return cli_usage("option %.*s takes no value", n_name, word);
+    return cli_usage("unknown option -%c", optopt);
+}
+
+typedef struct getopt_table {
+    struct option longs[MAX_OPTIONS + 1];
+    char letters[2 * MAX_OPTIONS + 3];
+} getopt_table;
+
+/* Rows of `longs` have the numbers of the table's rows; a section becomes a name that no argument
+ * can have. */
+static void fill_getopt_table(getopt_table *table, const cli_option *options)
+{
+    int n = 0;
+    char *letter = table->letters;
+    *letter++ = ':';
+    *letter++ = 'h';
+    for (; options[n].name; n++) {
+        const cli_option *o = &options[n];
+        const char *name = o->kind == CLI_SECTION ? "=" : o->name;
+        int takes = o->placeholder ? required_argument : no_argument;
+        table->longs[n] = (struct option){name, takes, NULL, FIRST_VALUE + n};
+        if (o->letter)
+            *letter++ = o->letter;
+        if (o->letter && o->placeholder)
+            *letter++ = ':';
+    }
+    *letter = '\0';
+    table->longs[n] = (struct option){"help", no_argument, NULL, 'h'};
+    table->longs[n + 1] = (struct option){NULL, 0, NULL, 0};
+}
+
+static const cli_option *find_option(const cli_option *options, int returned)
+{
+    if (returned >= FIRST_VALUE)
+        return &options[returned - FIRST_VALUE];
+    while (options->name && options->letter != returned)
+        options++;
+    return options->name ? options : NULL;
+}
+
+static int check_required(const cli_option *options)
+{
+    for (const cli_option *o = options; o->name; o++) {
+        if (o->is_required && !cli_is_given(o->name))
+            return cli_usage("option --%s %s is required", o->name, o->placeholder);
+    }
+    return CLI_GO_ON;
+}
+
+static int check_operands(const cli_manual *manual, int n, char **operands)
+{
+    if (manual->operand && n < manual->n_least)
+        return cli_usage("no %s given", manual->operand);
+    if (manual->operand && manual->n_most && n > manual->n_most)
+        return cli_usage("only one %s is allowed, and '%s' is the second", manual->operand,
+                         operands[manual->n_most]);
+    return check_required(manual->options);
+}
+
+int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target)
+{
+    getopt_table table;
+    current = manual->options;
+    given = 0;
+    opterr = 0;
+    fill_getopt_table(&table, manual->options);
+    for (int c; (c = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1;) {
+        if (c == 'h')
+            return cli_print_help(manual);
+        const cli_option *option = find_option(manual->options, c);
+        int code = option ? take_option(option, target) : refuse_option(c, argv);
+        if (code != CLI_OK)
+            return code;
+    }
+    return check_operands(manual, argc - optind, argv + optind);
+}
+
+bool cli_is_given(const char *name)
+{
+    for (const cli_option *o = current; o->name; o++) {
+        if (strcmp(o->name, name) == 0)
+            return given >> (o - current) & 1;
+    }
+    return false;
+}
