@@ -80,14 +80,13 @@ typedef enum tokmap_io {
 /* One or more datasets that are one corpus; of one token width. */
 typedef struct tokmap_loader_source {
     const tokmap_dataset *const *datasets; /* in order, which matters */
-    size_t n_datasets;                     /* 1 to 65,535 */
+    uint32_t n_datasets;                   /* 1 to 65,535 */
+    int32_t masked;                        /* 1: its labels do not count (loss_mask is 0) */
     double weight;       /* share of all samples, beside the weights of the others: thirds and
                             decimals of five digits exactly, others to a thousandth or better or to
                             1 of 2^20 samples (tokmap_loader_get_source says it). A weight above 0
                             that is less than 1 of 2^20 samples is refused */
     uint64_t max_epochs; /* the stream ends when it would be read once more; 0: no limit */
-    int32_t masked;      /* 1: its labels do not count (loss_mask is 0) */
-    int32_t reserved[9]; /* 0 */
 } tokmap_loader_source;
 
 /* Other weights from a sample on. */
@@ -107,24 +106,26 @@ enum {
 typedef struct tokmap_loader_options { /* zero it; 0 means the default, where there is one */
     size_t struct_size;                /* sizeof(tokmap_loader_options) */
     const tokmap_loader_source *sources;
-    size_t n_sources;                  /* 1 to 65,535 */
+    uint32_t n_sources;                /* 1 to 65,535 */
+    uint32_t source_stride;            /* sizeof(tokmap_loader_source) */
     const tokmap_loader_phase *phases; /* after the first one, which has the sources' weights */
-    size_t n_phases;                   /* up to 65,534 */
+    uint32_t n_phases;                 /* up to 65,534 */
+    uint32_t phase_stride;             /* sizeof(tokmap_loader_phase), where there are phases */
+    uint32_t row_stride;               /* sizeof(tokmap_row) */
     uint32_t sequence_length;          /* inputs of a row, 1 to 2^24 */
     uint32_t batch_rows;               /* of this rank in a step, 1 to 2^24 */
     uint32_t rank, n_ranks;            /* up to 2^24 ranks; n_ranks 0: one */
+    uint32_t row_parts;                /* TOKMAP_ROW_... */
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
-    int32_t random_offset;  /* 1: window borders are others in every epoch; not within documents */
-    uint32_t row_parts;     /* TOKMAP_ROW_... */
     uint64_t block_windows; /* of TOKMAP_SHUFFLE_BLOCK; default: as many as 1 MiB holds */
     uint64_t group_blocks;  /* likewise; default 64 */
+    int32_t random_offset;  /* 1: window borders are others in every epoch; not within documents */
     tokmap_io io;
     uint32_t look_ahead; /* steps, up to 1024 and 2^26 rows; default: as many as hold 256
                             rows, 2 to 64 */
     int32_t drop_behind; /* 1: what was handed out leaves the page cache (POPULATE, READ) */
-    uint32_t reserved;   /* 0 */
 } tokmap_loader_options;
 
 typedef struct tokmap_row {
@@ -146,7 +147,8 @@ typedef struct tokmap_row {
 typedef struct tokmap_batch {
     size_t struct_size; /* sizeof(tokmap_batch), set by the caller */
     const tokmap_row *rows;
-    uint32_t n_rows; /* batch_rows */
+    uint32_t n_rows;     /* batch_rows */
+    uint32_t row_stride; /* bytes from one row to the next, as the loader was opened with */
     uint32_t sequence_length;
     uint32_t token_bytes;  /* the widest of all sources */
     uint32_t largest_id;   /* of all sources, as their indexes say */

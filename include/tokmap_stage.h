@@ -83,7 +83,6 @@ typedef struct tokmap_stage_options { /* zero it; 0 means the default, where the
                                         batch does not use of it is not copied */
     int32_t no_thread;        /* 1: next does all the work */
     uint32_t n_copiers;       /* threads that fill pinned memory, 1 to 16; default 1 */
-    uint32_t reserved;        /* 0 */
     /* One line; a few times at most, in any thread. */
     void (*log)(void *context, const char *text);
     void *log_context;

@@ -53,6 +53,8 @@ static tokmap_loader *open_loader(const tokmap_dataset *const *ds, uint32_t leng
     const tokmap_loader_options options = {.struct_size = sizeof options,
                                            .sources = &source,
                                            .n_sources = 1,
+                                           .source_stride = sizeof(tokmap_loader_source),
+                                           .row_stride = sizeof(tokmap_row),
                                            .sequence_length = length,
                                            .batch_rows = BATCH_ROWS,
                                            .seed = seed,

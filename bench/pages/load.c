@@ -56,6 +56,8 @@ static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuff
     const tokmap_loader_options options = {.struct_size = sizeof options,
                                            .sources = &source,
                                            .n_sources = 1,
+                                           .source_stride = sizeof(tokmap_loader_source),
+                                           .row_stride = sizeof(tokmap_row),
                                            .sequence_length = h->length,
                                            .batch_rows = BATCH_ROWS,
                                            .row_parts = row_parts,

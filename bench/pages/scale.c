@@ -97,6 +97,8 @@ static tokmap_loader *open_loader(const subject *s, const tokmap_dataset *const 
     const tokmap_loader_options options = {.struct_size = sizeof options,
                                            .sources = &source,
                                            .n_sources = 1,
+                                           .source_stride = sizeof(tokmap_loader_source),
+                                           .row_stride = sizeof(tokmap_row),
                                            .sequence_length = LENGTH,
                                            .batch_rows = BATCH_ROWS,
                                            .io = io,

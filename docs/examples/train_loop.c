@@ -169,12 +169,14 @@ static tokmap_loader *open_loader(const tokmap_dataset *const *dataset)
     const tokmap_loader_options options = {.struct_size = sizeof options,
                                            .sources = &source,
                                            .n_sources = 1,
+                                           .source_stride = sizeof(tokmap_loader_source),
+                                           .row_stride = sizeof(tokmap_row),
                                            .sequence_length = LENGTH,
                                            .batch_rows = ROWS,
                                            .rank = 0,    /* of this process, */
                                            .n_ranks = 1, /* among so many */
-                                           .seed = 1234,
-                                           .row_parts = TOKMAP_ROW_DOCUMENTS};
+                                           .row_parts = TOKMAP_ROW_DOCUMENTS,
+                                           .seed = 1234};
     tokmap_loader *loader;
     tokmap_error err;
     if (tokmap_loader_open(&loader, &options, &err))

@@ -45,8 +45,8 @@ class WriterOptions(ctypes.Structure):
 
 
 class LoaderSource(ctypes.Structure):
-    _fields_ = [("datasets", POINTER(c_void_p)), ("n_datasets", c_size_t), ("weight", c_double),
-                ("max_epochs", c_uint64), ("masked", c_int32), ("reserved", c_int32 * 9)]
+    _fields_ = [("datasets", POINTER(c_void_p)), ("n_datasets", c_uint32), ("masked", c_int32),
+                ("weight", c_double), ("max_epochs", c_uint64)]
 
 
 class LoaderPhase(ctypes.Structure):
@@ -55,12 +55,13 @@ class LoaderPhase(ctypes.Structure):
 
 class LoaderOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("sources", POINTER(LoaderSource)),
-                ("n_sources", c_size_t), ("phases", POINTER(LoaderPhase)), ("n_phases", c_size_t),
-                ("sequence_length", c_uint32), ("batch_rows", c_uint32), ("rank", c_uint32),
-                ("n_ranks", c_uint32), ("seed", c_uint64), ("shuffle", c_int), ("windows", c_int),
-                ("random_offset", c_int32), ("row_parts", c_uint32), ("block_windows", c_uint64),
-                ("group_blocks", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
-                ("drop_behind", c_int32), ("reserved", c_uint32)]
+                ("n_sources", c_uint32), ("source_stride", c_uint32),
+                ("phases", POINTER(LoaderPhase)), ("n_phases", c_uint32), ("phase_stride", c_uint32),
+                ("row_stride", c_uint32), ("sequence_length", c_uint32), ("batch_rows", c_uint32), ("rank", c_uint32),
+                ("n_ranks", c_uint32), ("row_parts", c_uint32), ("seed", c_uint64), ("shuffle", c_int),
+                ("windows", c_int), ("block_windows", c_uint64), ("group_blocks", c_uint64),
+                ("random_offset", c_int32), ("io", c_int), ("look_ahead", c_uint32),
+                ("drop_behind", c_int32)]
 
 
 class Row(ctypes.Structure):
@@ -78,8 +79,8 @@ ROW = struct.Struct("".join(_LETTERS[kind] for _, kind in Row._fields_))
 
 class Batch(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("rows", POINTER(Row)), ("n_rows", c_uint32),
-                ("sequence_length", c_uint32), ("token_bytes", c_uint32), ("largest_id", c_uint32),
-                ("first_sample", c_uint64), ("step_sample", c_uint64)]
+                ("row_stride", c_uint32), ("sequence_length", c_uint32), ("token_bytes", c_uint32),
+                ("largest_id", c_uint32), ("first_sample", c_uint64), ("step_sample", c_uint64)]
 
 
 class LoaderSample(ctypes.Structure):
@@ -110,7 +111,7 @@ class StageOptions(ctypes.Structure):
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
                 ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
                 ("has_ignore_index", c_int32), ("pad_id", c_uint32), ("max_documents", c_uint32), ("no_thread", c_int32),
-                ("n_copiers", c_uint32), ("reserved", c_uint32), ("log", StageLog), ("log_context", c_void_p),
+                ("n_copiers", c_uint32), ("log", StageLog), ("log_context", c_void_p),
                 ("edit", StageEdit), ("edit_context", c_void_p)]
 
 

@@ -261,7 +261,9 @@ class Loader:
             c.weights = (ctypes.c_double * len(weights))(*weights)
         options = _lib.LoaderOptions(
             struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=c_sources,
-            n_sources=len(sources), phases=c_phases, n_phases=len(phases),
+            n_sources=len(sources), source_stride=ctypes.sizeof(_lib.LoaderSource),
+            phases=c_phases, n_phases=len(phases), phase_stride=ctypes.sizeof(_lib.LoaderPhase),
+            row_stride=ctypes.sizeof(_lib.Row),
             batch_rows=_number("batch_rows", batch_rows, 2**32), rank=_number("rank", rank, 2**32),
             n_ranks=_number("n_ranks", n_ranks, 2**32), **self._options)
         self._call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))

@@ -96,6 +96,19 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
     return cause.status;
 }
 
+tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
+                                  const tokmap_i_options_kind *kind, tokmap_error *err)
+{
+    memcpy(dst, src, MIN(n_bytes, kind->n_bytes));
+    if (n_bytes <= kind->n_bytes ||
+        is_zero((const uint8_t *)src + kind->n_bytes, n_bytes - kind->n_bytes))
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "%s: sets something that this library (%s) does not know, as it is older than "
+                "the header: update it, or leave those fields 0",
+                kind->name, tokmap_version());
+}
+
 tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
                                     tokmap_error *err)
 {
@@ -107,16 +120,16 @@ tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_o
     if (n_bytes < kind->least_bytes || n_bytes > MAX_OPTIONS_BYTES)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: struct_size is %zu: set it to its sizeof",
                     kind->name, n_bytes);
-    memcpy(dst, src, MIN(n_bytes, kind->n_bytes));
-    if (!is_zero((const uint8_t *)dst + kind->reserved_at, kind->reserved_bytes))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: reserved is not zero", kind->name);
-    if (n_bytes > kind->n_bytes &&
-        !is_zero((const uint8_t *)src + kind->n_bytes, n_bytes - kind->n_bytes))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: sets something that this library (%s) does not know, as it is older than "
-                    "the header: update it, or leave those fields 0",
-                    kind->name, tokmap_version());
-    return TOKMAP_OK;
+    return tokmap_i_take_known(dst, src, n_bytes, kind, err);
+}
+
+tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_options_kind *kind,
+                                    tokmap_error *err)
+{
+    if (stride >= kind->least_bytes && stride <= MAX_OPTIONS_BYTES)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "stride of %s is %u: set it to sizeof(%s)", kind->name,
+                (unsigned)stride, kind->name);
 }
 
 tokmap_status tokmap_i_check_flag(const char *name, int32_t value, tokmap_error *err)

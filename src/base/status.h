@@ -37,21 +37,23 @@ void tokmap_i_error_clear(tokmap_error *err);
 /* ---- Options of a caller that was built against this header, an older or a newer one ---- */
 
 typedef struct tokmap_i_options_kind {
-    const char *name;   /* of the struct, which begins with its size */
+    const char *name;   /* of the struct */
     size_t n_bytes;     /* as this library knows it, */
-    size_t least_bytes; /* and as the first version had it */
-    size_t reserved_at, reserved_bytes;
+    size_t least_bytes; /* and what no caller can do without */
 } tokmap_i_options_kind;
 
 #define OPTIONS_KIND(type, last)                                                                   \
     .name = #type, .n_bytes = sizeof(type), .least_bytes = SIZE_UP_TO(type, last)
-#define OPTIONS_RESERVED(type)                                                                     \
-    .reserved_at = offsetof(type, reserved), .reserved_bytes = sizeof((type *)0)->reserved
 
 /* Copies them to dst; what the caller does not know stays 0. TOKMAP_ERR_ARGUMENT: src is NULL, its
- * size makes no sense, or something that this library does not know is not 0: a reserved field, or
- * what a newer header has behind the struct. */
+ * size makes no sense, or a byte after the struct that this library knows is not 0. */
 tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
+                                    tokmap_error *err);
+/* The same for one element of a caller's array, of n_bytes, with a stride that was checked: what
+ * the caller does not know stays as it is in dst. */
+tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
+                                  const tokmap_i_options_kind *kind, tokmap_error *err);
+tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_options_kind *kind,
                                     tokmap_error *err);
 /* A flag is 0 or 1. */
 tokmap_status tokmap_i_check_flag(const char *name, int32_t value, tokmap_error *err);

@@ -9,6 +9,17 @@
 
 #define ROWS_AT_ONCE 256
 
+static const tokmap_row *row_at(const tokmap_batch *b, uint32_t i)
+{
+    return (const void *)((const uint8_t *)b->rows + (size_t)i * b->row_stride);
+}
+
+/* NULL also where the caller's rows are too short for a mask. */
+static const uint8_t *mask_of(const tokmap_batch *b, uint32_t i)
+{
+    return b->row_stride < SIZE_UP_TO(tokmap_row, loss_mask) ? NULL : row_at(b, i)->loss_mask;
+}
+
 /* What the numbers of the format can hold. */
 static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_options *o,
                                   unsigned width, tokmap_error *err)
@@ -35,7 +46,8 @@ static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o
                            tokmap_error *err)
 {
     const bool whole = o->format == TOKMAP_GATHER_TOKENS;
-    if (!b->rows || (b->token_bytes != 2 && b->token_bytes != 4))
+    if (!b->rows || b->row_stride < SIZE_UP_TO(tokmap_row, first_token) ||
+        (b->token_bytes != 2 && b->token_bytes != 4))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: this batch was never filled");
     if (!whole && o->format != TOKMAP_GATHER_I32 && o->format != TOKMAP_GATHER_I64)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0, 1 or 2",
@@ -51,7 +63,7 @@ static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o
     if (status)
         return status;
     for (uint32_t i = 0; o->mask_labels && i < b->n_rows; i++)
-        if (!b->rows[i].loss_mask)
+        if (!mask_of(b, i))
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "gather: mask_labels needs a loader with TOKMAP_ROW_LOSS_MASK");
     return check_values(b, o, width, err);
@@ -88,9 +100,9 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     for (uint32_t first = 0; first < b->n_rows; first += ROWS_AT_ONCE) {
         const uint32_t n = MIN(b->n_rows - first, ROWS_AT_ONCE);
         for (uint32_t i = 0; i < n; i++) {
-            const tokmap_row *r = &b->rows[first + i];
+            const tokmap_row *r = row_at(b, first + i);
             rows[i] = (tokmap_i_gather_row){r->tokens, r->token_bytes, r->n_tokens,
-                                            o.mask_labels ? r->loss_mask : NULL};
+                                            o.mask_labels ? mask_of(b, first + i) : NULL};
         }
         tokmap_i_gather_run(&(tokmap_i_gather){.rows = rows,
                                                .n_rows = n,

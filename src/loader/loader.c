@@ -133,6 +133,17 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     return status;
 }
 
+const tokmap_i_options_kind tokmap_i_row_kind = {OPTIONS_KIND(tokmap_row, first_token)};
+
+void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows)
+{
+    const size_t n_bytes = MIN(stride, sizeof *rows);
+    for (uint32_t i = 0; i < n_rows; i++) {
+        memset(to + (size_t)i * stride, 0, stride);
+        memcpy(to + (size_t)i * stride, &rows[i], n_bytes);
+    }
+}
+
 /* ---- Steps ---- */
 
 static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_error *err)
@@ -166,6 +177,7 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     const tokmap_batch full = {.struct_size = batch->struct_size,
                                .rows = l->rows,
                                .n_rows = l->batch_rows,
+                               .row_stride = sizeof *l->rows,
                                .sequence_length = l->length,
                                .token_bytes = l->token_bytes,
                                .largest_id = l->largest_id,
@@ -176,12 +188,22 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
     return TOKMAP_OK;
 }
 
+static tokmap_status lend_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_loader_next(l, batch, err);
+    if (status || !l->lent)
+        return status;
+    tokmap_i_lend_rows(l->lent, l->row_stride, l->rows, l->batch_rows);
+    batch->rows = (const tokmap_row *)(void *)l->lent;
+    batch->row_stride = l->row_stride;
+    return TOKMAP_OK;
+}
+
 tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
     uint8_t mark = 0;
     const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status
-                  : tokmap_i_loader_leave(l, &mark, tokmap_i_loader_next(l, batch, err), err);
+    return status ? status : tokmap_i_loader_leave(l, &mark, lend_next(l, batch, err), err);
 }
 
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
@@ -230,6 +252,7 @@ static uint64_t bytes_of_plan(const tokmap_i_read_plan *p, uint32_t n_sources)
 static uint64_t bytes_of_loader(const tokmap_loader *l)
 {
     uint64_t n_bytes = sizeof *l + l->batch_rows * sizeof *l->rows;
+    n_bytes += l->lent ? (uint64_t)l->batch_rows * l->row_stride : 0;
     n_bytes += tokmap_i_row_parts_bytes(&l->parts, l->batch_rows);
     if (l->joined)
         n_bytes += l->batch_rows * (l->length + 1ull) * l->token_bytes;

@@ -9,6 +9,7 @@
 #include "system/platform.h"
 #include "loader/row_parts.h"
 #include "loader/sampler.h"
+#include "base/status.h"
 #include "tokmap_loader.h"
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)
@@ -52,10 +53,17 @@ struct tokmap_loader {
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
     tokmap_i_read_plan plan;
     tokmap_row *rows;
-    uint8_t *joined; /* a place for each row that joins the end of a dataset to its beginning */
+    uint32_t row_stride; /* of the rows that are lent */
+    uint8_t *lent;       /* copies of the rows, that far apart; NULL: the rows themselves are */
+    uint8_t *joined;     /* a place for each row that joins the end of a dataset to its beginning */
     tokmap_i_row_parts parts;
     atomic_bool is_staged; /* a stage takes its batches */
 };
+
+/* A caller's row may be shorter than ours, or longer. */
+extern const tokmap_i_options_kind tokmap_i_row_kind;
+/* Copies rows into memory that holds them `stride` bytes apart; what is longer is 0. */
+void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
 /* Before a call that changes nothing: TOKMAP_ERR_FORKED, or TOKMAP_ERR_ARGUMENT while another
@@ -67,7 +75,7 @@ tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokma
 tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
                                     tokmap_error *err);
 /* What tokmap_loader_next, _restore and _seek do: for them, and for the stage that has the loader
- * to itself. */
+ * to itself. The rows of this next are ours: sizeof(tokmap_row) bytes apart. */
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);

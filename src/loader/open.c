@@ -15,6 +15,9 @@
     (TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |                    \
      TOKMAP_ROW_LOSS_MASK)
 
+static const tokmap_i_options_kind source_kind = {OPTIONS_KIND(tokmap_loader_source, weight)};
+static const tokmap_i_options_kind phase_kind = {OPTIONS_KIND(tokmap_loader_phase, weights)};
+
 /* ---- Options ---- */
 
 static tokmap_status check_batch(uint32_t rank, uint32_t n_ranks, uint32_t batch_rows,
@@ -76,27 +79,51 @@ static tokmap_status check_io(const tokmap_loader_options *o, tokmap_error *err)
 static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokmap_error *err)
 {
     if (!s->datasets || s->n_datasets == 0 || s->n_datasets > MAX_DATASETS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu has %zu datasets: must be 1 to 65,535", k,
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "source %zu has %" PRIu32 " datasets: must be 1 to 65,535", k,
                     s->datasets ? s->n_datasets : 0);
-    for (size_t d = 0; d < s->n_datasets; d++)
+    for (uint32_t d = 0; d < s->n_datasets; d++)
         if (!s->datasets[d])
-            return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: dataset %zu is NULL", k, d);
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: dataset %" PRIu32 " is NULL", k, d);
     if (s->masked != 0 && s->masked != 1)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: masked is %" PRId32 ": must be 0 or 1",
                     k, s->masked);
-    if (!is_zero(s->reserved, sizeof s->reserved))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "source %zu: reserved is not zero", k);
     return TOKMAP_OK;
+}
+
+static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *err)
+{
+    if (!o->sources || o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu32 " sources: must be 1 to 65,535",
+                    o->sources ? o->n_sources : 0);
+    if (o->n_phases >= TOKMAP_I_MIXTURE_PHASES || (o->n_phases > 0 && !o->phases))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%" PRIu32 " phases: at most 65,534, and a list of them", o->n_phases);
+    tokmap_status status = tokmap_i_check_stride(o->source_stride, &source_kind, err);
+    if (!status && o->n_phases > 0)
+        status = tokmap_i_check_stride(o->phase_stride, &phase_kind, err);
+    return status ? status : tokmap_i_check_stride(o->row_stride, &tokmap_i_row_kind, err);
+}
+
+/* Puts copies of both arrays, with elements of our size, in place of the caller's. */
+static tokmap_status take_arrays(tokmap_loader_options *o, tokmap_loader_source *sources,
+                                 tokmap_loader_phase *phases, tokmap_error *err)
+{
+    tokmap_status status = sources && phases ? TOKMAP_OK : FAIL_MEMORY(err);
+    for (size_t k = 0; k < o->n_sources && !status; k++)
+        status =
+            tokmap_i_take_known(&sources[k], (const uint8_t *)o->sources + k * o->source_stride,
+                                o->source_stride, &source_kind, err);
+    for (size_t i = 0; i < o->n_phases && !status; i++)
+        status = tokmap_i_take_known(&phases[i], (const uint8_t *)o->phases + i * o->phase_stride,
+                                     o->phase_stride, &phase_kind, err);
+    o->sources = sources;
+    o->phases = phases;
+    return status;
 }
 
 static tokmap_status check_options(const tokmap_loader_options *o, tokmap_error *err)
 {
-    if (!o->sources || o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%zu sources: must be 1 to 65,535",
-                    o->sources ? o->n_sources : 0);
-    if (o->n_phases >= TOKMAP_I_MIXTURE_PHASES || (o->n_phases > 0 && !o->phases))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%zu phases: at most 65,534, and a list of them",
-                    o->n_phases);
     tokmap_status status = check_batch(o->rank, MAX(o->n_ranks, 1), o->batch_rows, err);
     if (!status)
         status = check_window_options(o, err);
@@ -189,7 +216,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
     s->masked = from->masked != 0;
     s->token_bytes = s->datasets[0]->header.token_bytes;
     s->windows.datasets = s->datasets;
-    s->windows.n_datasets = (uint32_t)from->n_datasets;
+    s->windows.n_datasets = from->n_datasets;
     return TOKMAP_OK;
 }
 
@@ -325,11 +352,13 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
 {
     l->batch_rows = n_rows;
     l->rows = calloc(n_rows, sizeof *l->rows);
+    l->lent = l->row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
     if (l->random_offset)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
-    if (!l->rows || (l->random_offset && !l->joined) ||
+    if (!l->rows || (l->row_stride != sizeof *l->rows && !l->lent) ||
+        (l->random_offset && !l->joined) ||
         !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
     l->parts.index = l->sampler.index;
@@ -340,6 +369,7 @@ static void close_rows(tokmap_loader *l)
 {
     tokmap_i_loader_close_fetch(l);
     free(l->rows);
+    free(l->lent);
     free(l->joined);
     tokmap_i_row_parts_close(&l->parts);
 }
@@ -349,6 +379,7 @@ static void put_back_rows(tokmap_loader *l, const tokmap_loader *old)
 {
     l->batch_rows = old->batch_rows;
     l->rows = old->rows;
+    l->lent = old->lent;
     l->joined = old->joined;
     l->parts = old->parts;
     l->io = old->io;
@@ -396,9 +427,6 @@ tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t 
 static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *o,
                                  tokmap_error *err)
 {
-    tokmap_status status = check_options(o, err);
-    if (status)
-        return status;
     l->length = o->sequence_length;
     l->seed = o->seed;
     l->shuffle = o->shuffle;
@@ -408,7 +436,8 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     l->n_ranks = MAX(o->n_ranks, 1);
     l->look_ahead = o->look_ahead;
     l->drop_behind = o->drop_behind != 0;
-    status = open_sources(l, o, err);
+    l->row_stride = o->row_stride;
+    tokmap_status status = open_sources(l, o, err);
     if (!status)
         status = open_mixture(l, o, err);
     if (!status && !tokmap_i_sampler_open(&l->sampler, l->mixture, l->sources, l->n_sources))
@@ -420,24 +449,14 @@ static tokmap_status open_loader(tokmap_loader *l, const tokmap_loader_options *
     return status;
 }
 
-tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
-                                 tokmap_error *err)
+static tokmap_status new_loader(tokmap_loader **out, const tokmap_loader_options *o,
+                                tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_loader_options, group_blocks),
-                                               OPTIONS_RESERVED(tokmap_loader_options)};
-    tokmap_loader_options o;
-    tokmap_i_error_clear(err);
-    if (!out)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: out is NULL");
-    *out = NULL;
-    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
-    if (status)
-        return status;
     tokmap_loader *l = calloc(1, sizeof *l);
     if (!l)
         return FAIL_MEMORY(err);
     tokmap_i_fork_mark_set(&l->fork_mark);
-    status = open_loader(l, &o, err);
+    const tokmap_status status = open_loader(l, o, err);
     if (status) {
         tokmap_loader_close(l);
         return status;
@@ -445,6 +464,32 @@ tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_option
     tokmap_i_error_clear(err); /* a way of reading may have failed before another did not */
     *out = l;
     return TOKMAP_OK;
+}
+
+tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
+                                 tokmap_error *err)
+{
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_loader_options, group_blocks)};
+    tokmap_loader_options o;
+    tokmap_i_error_clear(err);
+    if (!out)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_open: out is NULL");
+    *out = NULL;
+    tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
+    if (!status)
+        status = check_arrays(&o, err);
+    if (status)
+        return status;
+    tokmap_loader_source *sources = calloc(o.n_sources, sizeof *sources);
+    tokmap_loader_phase *phases = calloc(o.n_phases + 1, sizeof *phases);
+    status = take_arrays(&o, sources, phases, err);
+    if (!status)
+        status = check_options(&o, err);
+    if (!status)
+        status = new_loader(out, &o, err);
+    free(sources);
+    free(phases);
+    return status;
 }
 
 void tokmap_loader_close(tokmap_loader *l)

@@ -112,21 +112,29 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
                                tokmap_error *err)
 {
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
-    const tokmap_status status = copy_rows(s, s->rows, NULL, err);
+    const uint32_t stride = s->loader->row_stride, n_rows = loaded->n_rows;
+    uint8_t *lent = s->lent + (size_t)n_rows * stride; /* after the rows as they were */
+    tokmap_status status = copy_rows(s, s->rows, NULL, err);
     if (status)
         return status;
-    for (uint32_t r = 0; r < loaded->n_rows; r++)
+    for (uint32_t r = 0; r < n_rows; r++)
         s->rows[r].tokens = s->tokens + r * row_bytes;
-    memcpy(edited, s->rows, loaded->n_rows * sizeof *edited);
+    memcpy(edited, s->rows, n_rows * sizeof *edited);
+    tokmap_i_lend_rows(s->lent, stride, s->rows, n_rows);
+    tokmap_i_lend_rows(lent, stride, s->rows, n_rows);
     tokmap_batch batch = *loaded;
-    batch.rows = s->rows;
-    s->options.edit(s->options.edit_context, edited, &batch);
-    for (uint32_t r = 0; r < batch.n_rows; r++)
-        if (!is_sound(s, &s->rows[r], &edited[r]))
-            return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "edit: row %" PRIu32 " has grown, or has no tokens or documents any more",
-                        r);
-    return TOKMAP_OK;
+    batch.rows = (const tokmap_row *)(void *)s->lent;
+    batch.row_stride = stride;
+    s->options.edit(s->options.edit_context, (tokmap_row *)(void *)lent, &batch);
+    for (uint32_t r = 0; r < n_rows && !status; r++) {
+        status = tokmap_i_take_known(&edited[r], lent + (size_t)r * stride, stride,
+                                     &tokmap_i_row_kind, err);
+        if (!status && !is_sound(s, &s->rows[r], &edited[r]))
+            status =
+                FAIL(err, TOKMAP_ERR_ARGUMENT,
+                     "edit: row %" PRIu32 " has grown, or has no tokens or documents any more", r);
+    }
+    return status;
 }
 
 /* The next batch of the loader into a slot that is the caller's. After an error the loader stands

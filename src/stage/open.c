@@ -290,9 +290,11 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
 {
     const size_t n_rows = s->shape.n_rows;
     s->rows = calloc(2 * n_rows, sizeof *s->rows);
-    if (s->options.edit)
+    if (s->options.edit) {
         s->tokens = malloc(n_rows * (s->shape.length + 1ull) * s->shape.token_bytes);
-    if (!s->rows || (s->options.edit && !s->tokens))
+        s->lent = malloc(2 * n_rows * s->loader->row_stride);
+    }
+    if (!s->rows || (s->options.edit && (!s->tokens || !s->lent)))
         return FAIL_MEMORY(err);
     if (s->options.n_copiers > 1 && !(s->crew = tokmap_i_crew_open(s->options.n_copiers)))
         return FAIL_MEMORY(err);
@@ -359,6 +361,7 @@ static void free_host(tokmap_stage *s)
     tokmap_i_crew_close(s->crew);
     free(s->rows);
     free(s->tokens);
+    free(s->lent);
 }
 
 void tokmap_i_stage_free(tokmap_stage *s)
@@ -422,8 +425,7 @@ tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->work);
     tokmap_i_condition_init(&s->news);
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_stage_options, reserved),
-                                               OPTIONS_RESERVED(tokmap_stage_options)};
+    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_stage_options, n_copiers)};
     tokmap_status status = tokmap_i_take_options(&s->options, options, &kind, err);
     if (!status)
         status = open_stage(s, err);
@@ -447,8 +449,9 @@ static void close_in_child(tokmap_stage *s)
 {
     free(s->rows);
     free(s->tokens);
+    free(s->lent);
     s->rows = NULL;
-    s->tokens = NULL;
+    s->tokens = s->lent = NULL;
     if (s->n_tensors > 0) /* their deleters look at the mark */
         return;
     tokmap_i_fork_mark_free(&s->fork_mark);

@@ -81,6 +81,7 @@ struct tokmap_stage {
     tokmap_loader *loader;
     tokmap_row *rows; /* of a batch; with `edit`, as they were and as they are then */
     uint8_t *tokens;  /* of these, for `edit`; or NULL */
+    uint8_t *lent;    /* what `edit` gets: copies of both, row_stride of the loader apart */
     tokmap_i_image_shape shape;
     uint32_t n_cu; /* entries of cu_seqlens */
     uint64_t image_bytes;

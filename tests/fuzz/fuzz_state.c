@@ -62,6 +62,8 @@ static tokmap_loader *open_loader(const tokmap_dataset *ds)
     const tokmap_loader_options options = {.struct_size = sizeof options,
                                            .sources = &source,
                                            .n_sources = 1,
+                                           .source_stride = sizeof(tokmap_loader_source),
+                                           .row_stride = sizeof(tokmap_row),
                                            .sequence_length = LENGTH,
                                            .batch_rows = ROWS,
                                            .random_offset = 1,

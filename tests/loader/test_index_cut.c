@@ -108,6 +108,8 @@ static tokmap_loader *open_loader(const way *w)
     const tokmap_loader_options o = {.struct_size = sizeof o,
                                      .sources = &source,
                                      .n_sources = 1,
+                                     .source_stride = sizeof(tokmap_loader_source),
+                                     .row_stride = sizeof(tokmap_row),
                                      .sequence_length = LENGTH,
                                      .batch_rows = N_ROWS,
                                      .seed = 3,

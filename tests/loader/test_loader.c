@@ -64,8 +64,11 @@ static void set_up(setup *s, uint32_t n_sources)
     s->options = (tokmap_loader_options){.struct_size = sizeof s->options,
                                          .sources = s->sources,
                                          .n_sources = n_sources,
+                                         .source_stride = sizeof(tokmap_loader_source),
+                                         .row_stride = sizeof(tokmap_row),
                                          .phases = s->phases,
                                          .n_phases = n_sources - 1,
+                                         .phase_stride = sizeof(tokmap_loader_phase),
                                          .sequence_length = LENGTH,
                                          .batch_rows = 1,
                                          .seed = 42};

@@ -25,6 +25,8 @@ static tokmap_loader_options options_for(size_t n_sources)
     return (tokmap_loader_options){.struct_size = sizeof(tokmap_loader_options),
                                    .sources = sources,
                                    .n_sources = n_sources,
+                                   .source_stride = sizeof(tokmap_loader_source),
+                                   .row_stride = sizeof(tokmap_row),
                                    .sequence_length = 16,
                                    .batch_rows = 4,
                                    .io = TOKMAP_IO_MAP};
@@ -80,6 +82,7 @@ TEST(resident_bytes_are_what_open_allocates)
     o = options_for(3);
     o.phases = phases;
     o.n_phases = MAX_PHASES;
+    o.phase_stride = sizeof(tokmap_loader_phase);
     for (size_t i = 0; i < MAX_PHASES; i++) {
         weights[i][0] = 1 + 1 / ((double)i + 0.37);
         weights[i][1] = 1 + (double)i / 7;

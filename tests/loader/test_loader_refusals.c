@@ -28,8 +28,11 @@ static tokmap_loader_options good(void)
     return (tokmap_loader_options){.struct_size = sizeof(tokmap_loader_options),
                                    .sources = sources,
                                    .n_sources = 2,
+                                   .source_stride = sizeof(tokmap_loader_source),
+                                   .row_stride = sizeof(tokmap_row),
                                    .phases = phases,
                                    .n_phases = 2,
+                                   .phase_stride = sizeof(tokmap_loader_phase),
                                    .sequence_length = 16,
                                    .batch_rows = 4,
                                    .n_ranks = 2};
@@ -105,7 +108,6 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(sources[1].n_datasets = 0, TOKMAP_ERR_ARGUMENT, "source 1 has 0 datasets");
     REFUSED((of_narrow[1] = NULL, sources[0].n_datasets = 2), TOKMAP_ERR_ARGUMENT, "is NULL");
     REFUSED(sources[1].masked = 2, TOKMAP_ERR_ARGUMENT, "masked");
-    REFUSED(sources[1].reserved[3] = 2, TOKMAP_ERR_ARGUMENT, "reserved");
     REFUSED(sources[1].weight = -1, TOKMAP_ERR_ARGUMENT, "weights");
     REFUSED((sources[1].weight = 0, sources[0].weight = 0), TOKMAP_ERR_ARGUMENT, "weights");
     REFUSED(sources[1].weight = 1e-7, TOKMAP_ERR_ARGUMENT,

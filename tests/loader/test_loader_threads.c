@@ -20,6 +20,8 @@ static tokmap_loader *open_loader(tokmap_io io)
     const tokmap_loader_options o = {.struct_size = sizeof o,
                                      .sources = &source,
                                      .n_sources = 1,
+                                     .source_stride = sizeof(tokmap_loader_source),
+                                     .row_stride = sizeof(tokmap_row),
                                      .sequence_length = 7,
                                      .batch_rows = 2,
                                      .io = io};

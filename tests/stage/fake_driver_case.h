@@ -42,6 +42,8 @@ UNUSED static tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, ui
     const tokmap_loader_options o = {.struct_size = sizeof o,
                                      .sources = case_sources,
                                      .n_sources = 2,
+                                     .source_stride = sizeof(tokmap_loader_source),
+                                     .row_stride = sizeof(tokmap_row),
                                      .sequence_length = CASE_LENGTH,
                                      .batch_rows = n_rows,
                                      .seed = 7,

@@ -43,7 +43,7 @@ UNUSED static void close_corpus(void)
 }
 
 typedef struct options {
-    uint32_t n_rows, row_parts, n_ranks;
+    uint32_t n_rows, row_parts, n_ranks, row_stride;
     tokmap_windows windows;
     uint64_t max_epochs;
     tokmap_io io;
@@ -55,6 +55,9 @@ UNUSED static tokmap_loader *open_loader(const options *o)
     const tokmap_loader_options lo = {.struct_size = sizeof lo,
                                       .sources = sources,
                                       .n_sources = 2,
+                                      .source_stride = sizeof(tokmap_loader_source),
+                                      .row_stride =
+                                          o->row_stride ? o->row_stride : sizeof(tokmap_row),
                                       .sequence_length = LENGTH,
                                       .batch_rows = o->n_rows ? o->n_rows : MAX_ROWS,
                                       .n_ranks = o->n_ranks,

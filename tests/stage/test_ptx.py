@@ -626,6 +626,7 @@ int main(int argc, char **argv)
     datasets[0] = ds;
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1, .weight = 1};
     const tokmap_loader_options lo = {.struct_size = sizeof lo, .sources = &source, .n_sources = 1,
+                                      .source_stride = sizeof source, .row_stride = sizeof(tokmap_row),
                                       .sequence_length = 9, .batch_rows = 2};
     if (tokmap_loader_open(&l, &lo, &err))
         return fail(&err);

@@ -301,6 +301,51 @@ TEST(edited_rows_are_staged)
     close_corpus();
 }
 
+enum {
+    MORE = 24 /* bytes that a newer header might have after a row */
+};
+
+/* A caller with a newer header: cuts a token off each row, and sets what the library does not
+ * know. */
+static void edit_newer_rows(void *context, tokmap_row *rows, const tokmap_batch *batch)
+{
+    const uint8_t *value = context;
+    CHECK_EQ(batch->row_stride, sizeof(tokmap_row) + MORE);
+    for (uint32_t r = 0; r < batch->n_rows; r++) {
+        uint8_t *at = (uint8_t *)rows + (size_t)r * batch->row_stride;
+        tokmap_row *row = (tokmap_row *)(void *)at;
+        const tokmap_row *was =
+            (const void *)((const uint8_t *)batch->rows + (size_t)r * batch->row_stride);
+        CHECK(row->first_token == was->first_token && row->tokens == was->tokens);
+        row->n_tokens--;
+        at[batch->row_stride - 1] = *value;
+    }
+}
+
+TEST(edits_rows_of_a_caller_with_a_newer_header)
+{
+    uint8_t value = 0;
+    tokmap_error err;
+    open_corpus();
+    const options o = {.row_stride = sizeof(tokmap_row) + MORE};
+    for (; value < 2; value++) {
+        tokmap_loader *l = open_loader(&o);
+        tokmap_stage *s =
+            open_stage(l, (tokmap_stage_options){.edit = edit_newer_rows, .edit_context = &value});
+        tokmap_stage_batch b = {.struct_size = sizeof b};
+        CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), value ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK);
+        if (value)
+            CHECK(strstr(err.text, "tokmap_row: sets something") != NULL);
+        else
+            CHECK_INT(((const int64_t *)b.labels)[LENGTH - 1], -100);
+        if (!value)
+            release(s, &b);
+        tokmap_stage_close(s);
+        tokmap_loader_close(l);
+    }
+    close_corpus();
+}
+
 static void grow(void *context, tokmap_row *rows, const tokmap_batch *batch)
 {
     (void)context;
@@ -571,6 +616,8 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
     const tokmap_loader_options lo = {.struct_size = sizeof lo,
                                       .sources = &source,
                                       .n_sources = 1,
+                                      .source_stride = sizeof(tokmap_loader_source),
+                                      .row_stride = sizeof(tokmap_row),
                                       .sequence_length = 4,
                                       .batch_rows = 1};
     tokmap_loader *l = corpus_open_loader(&lo);
