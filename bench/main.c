@@ -10,7 +10,7 @@
 
 #include "pages/pages.h"
 #include "core/bench_file.h"
-#include "cli/paths.h"
+#include "system/protected.h"
 #include "tokmap.h"
 
 static const char help_begin[] =

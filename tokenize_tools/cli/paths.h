@@ -1,5 +1,4 @@
-/* paths.h - names of files on the command line: what they mean, and whether two of them are one
- * file. */
+/* paths.h - names of files on the command line: what they mean. */
 #ifndef TOKMAP_PATHS_H
 #define TOKMAP_PATHS_H
 
@@ -27,26 +26,7 @@ int path_prefix_bytes(const char *name);
  * CLI_USAGE with a message when it names no file. */
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix);
 
-/* ---- What is read is not written ----
- *
- * A command names the files that it reads; then no output may be one of them, by whatever name,
- * nor take its name. */
-
-/* what: "an input". Only regular files count. CLI_OK, or CLI_AGAIN with a message. */
-int path_protect(const struct stat *st, const char *what);
-/* The same by its name, - for stdin; one that is not there is no harm. */
-int path_protect_name(const char *path, const char *what);
-/* Both files of an input that is a dataset. */
-int path_protect_dataset(const tokmap_dataset_info *info);
-/* CLI_USAGE with a message when the path leads to a protected file. */
-int path_check_output(const char *path);
-/* The same for all files of the dataset `prefix`, those that are only there while it is written
- * too. */
-int path_check_dataset(const char *prefix);
-/* The same for stdout. */
-int path_check_stdout(void);
-
-/* The suffixes of those files. */
+/* The suffixes of all files of a dataset, those that only exist while it is written too. */
 #define PATH_N_DATASET_SUFFIXES 7
 extern const char *const path_dataset_suffixes[PATH_N_DATASET_SUFFIXES];
 

@@ -11,12 +11,13 @@
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "cli/cli.h"
 #include "commands/commands.h"
-#include "cli/open_failure.h"
 #include "cli/options.h"
+#include "commands/open_failure.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"
 #include "cli/paths.h"
 #include "text/plain_text.h"
+#include "system/protected.h"
 
 #define CHUNK_TOKENS ((size_t)128 * 1024)
 #define OUT_BYTES ((size_t)256 * 1024)

@@ -7,7 +7,7 @@
 #include "commands/commands.h"
 #include "text/json_text.h"
 #include "commands/line_reader.h"
-#include "cli/paths.h"
+#include "system/protected.h"
 #include "tokenizer/file/tokenizer_file.h"
 
 static const char help[] =

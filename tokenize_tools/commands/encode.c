@@ -7,7 +7,7 @@
 #include "commands/commands.h"
 #include "corpus/json_line.h"
 #include "commands/line_reader.h"
-#include "cli/paths.h"
+#include "system/protected.h"
 #include "tokenizer/file/special_place.h"
 #include "text/utf8.h"
 #include "tokenizer/file/tokenizer_file.h"

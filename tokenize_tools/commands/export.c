@@ -10,12 +10,13 @@
 
 #include "cli/cli.h"
 #include "commands/commands.h"
-#include "cli/open_failure.h"
+#include "commands/open_failure.h"
 #include "foreign/export_megatron.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"
 #include "system/output_file.h"
 #include "cli/paths.h"
+#include "system/protected.h"
 
 static const char help[] =
     "Usage: tokmap export --to FORMAT P -o Q [OPTION]...\n"

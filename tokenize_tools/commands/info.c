@@ -11,8 +11,8 @@
 #include "commands/commands.h"
 #include "commands/dataset_list.h"
 #include "commands/dataset_names.h"
-#include "cli/open_failure.h"
 #include "cli/options.h"
+#include "commands/open_failure.h"
 #include "text/json_text.h"
 #include "cli/paths.h"
 

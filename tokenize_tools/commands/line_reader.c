@@ -5,7 +5,7 @@
 
 #include "cli/cli.h"
 #include "corpus/wrong_file.h"
-#include "cli/paths.h"
+#include "system/protected.h"
 
 #define FIRST_BYTES ((size_t)256 * 1024)
 #define MAX_LINE_BYTES ((size_t)2 << 30)

@@ -13,6 +13,7 @@
 #include "system/output_file.h"
 #include "cli/paths.h"
 #include "tokmap_writer.h"
+#include "system/protected.h"
 
 static const char help[] =
     "Usage: tokmap merge [OPTION]... A B... -o P\n"

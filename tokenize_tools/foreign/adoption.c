@@ -14,6 +14,7 @@
 #include "cli/paths.h"
 #include "foreign/regular_file.h"
 #include "tokmap_writer.h"
+#include "system/protected.h"
 
 typedef struct adoption {
     const adopt_request *request;

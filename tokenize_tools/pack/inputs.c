@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "system/protected.h"
 
 static const char *path_last_part(const char *path)
 {

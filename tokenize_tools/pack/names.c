@@ -7,6 +7,7 @@
 
 #include "cli/cli.h"
 #include "system/output_file.h"
+#include "system/protected.h"
 
 typedef struct name {
     char path[PATH_PREFIX_BYTES + 24];

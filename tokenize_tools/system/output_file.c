@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "cli/paths.h"
+#include "system/protected.h"
 
 /* The most that one call copies, so that progress is shown and signals are handled in between. */
 #define COPY_BYTES (64u << 20)

@@ -11,7 +11,7 @@
 #include <xxhash.h>
 
 #include "cli/cli.h"
-#include "cli/paths.h"
+#include "system/protected.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/load/model_load.h"
 

@@ -1,4 +1,4 @@
-#include "cli/open_failure.h"
+#include "commands/open_failure.h"
 
 #include <errno.h>
 #include <stdio.h>
