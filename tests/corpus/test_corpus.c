@@ -767,7 +767,7 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
          ":2: byte 25: not JSON: expected a key in quotes (use --on-error skip to leave out "
          "such documents)"},
         {CORPUS_JSON_LINES, "\n\n {\"id\":1}",
-         ":3: byte 2: the field is not there: \"text\" (use --on-error skip to leave out such "
+         ":3: byte 2: the field is missing: \"text\" (use --on-error skip to leave out such "
          "documents)"},
         {CORPUS_JSON_LINES, "{\"text\":7}",
          ":1: byte 8: the field is not a string: \"text\" (use --on-error skip to leave out such "
@@ -775,25 +775,27 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
         {CORPUS_JSON_LINES, "[1]",
          ":1: byte 0: not an object (use --on-error skip to leave out such documents)"},
         {CORPUS_JSON_LINES, "{\"text\":\"\xc3\"}",
-         ":1: byte 0: not UTF-8 at byte 0 of its text (use --on-error skip to leave out such "
+         ":1: byte 0: its text is not UTF-8 at byte 0 (use --on-error skip to leave out such "
          "documents)"},
         {CORPUS_JSON_LINES, "{\"text\":\"\\ud800\"}",
          ":1: byte 0: a lone surrogate in the text (use --on-error skip to leave out such "
          "documents)"},
         {CORPUS_LINES, "fine\nnot \xff fine\n",
-         ":2: byte 9: not UTF-8 at byte 4 of its text (use --on-error skip to leave out such "
+         ":2: byte 9: its text is not UTF-8 at byte 4 (use --on-error skip to leave out such "
          "documents)"},
         {CORPUS_TEXT, "0123456789012345678901234567890123456789x",
          ":1: byte 0: longer than 40 bytes (use --on-error skip to leave out such documents)"},
         {CORPUS_TEXT, "more than 32 bytes without anything",
-         ":1: byte 0: more than 32 bytes without a place to cut: raise --memory (use --on-error "
+         ":1: byte 0: more than 32 bytes without a place to cut; raise --memory (use --on-error "
          "skip to leave out such documents)"},
         {CORPUS_AUTO, "{\"text\": 1}",
-         ": byte 9: the first line begins with { and is no JSON line with the wanted text (the "
-         "field is not a string: \"text\"): name the field, or say which format this is"},
+         ": byte 9: the first line begins with { but has no text at the given field (the field "
+         "is not a string: \"text\"): use --field to name the field, or --format to name the "
+         "format"},
         {CORPUS_AUTO, " \n{\n \"text\": \"x\"\n}\n",
-         ": byte 3: the first line begins with { and is no JSON line with the wanted text (not "
-         "JSON: the line ends too early): name the field, or say which format this is"},
+         ": byte 3: the first line begins with { but has no text at the given field (not JSON: "
+         "the line ends too early): use --field to name the field, or --format to name the "
+         "format"},
     };
     for (size_t i = 0; i < sizeof sayings / sizeof *sayings; i++) {
         char path[64], said[700];
@@ -864,10 +866,10 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             CHECK_INT(g.result, -1);
             CHECK_INT(g.err.sys_errno, 0);
             CHECK(strncmp(g.err.text, path, strlen(path)) == 0);
-            CHECK(strstr(g.err.text, what ? "something that is not" : "truncated") != NULL);
+            CHECK(strstr(g.err.text, what ? "trailing data that is not" : "truncated") != NULL);
             uint64_t n = g.n_places ? g.places[g.n_places - 1].counts.documents : 0;
             char fine[64];
-            snprintf(fine, sizeof fine, "; documents before it that are fine: %" PRIu64, n);
+            snprintf(fine, sizeof fine, "; good documents before it: %" PRIu64, n);
             CHECK(n == 0 || strstr(g.err.text, fine) != NULL);
             CHECK_EQ(g.n_documents, n);
             CHECK(what == 0 ? n < 3000 : n == 3000);

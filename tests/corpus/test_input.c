@@ -189,11 +189,11 @@ TEST(every_truncation_is_an_error_with_its_place)
         for (size_t n = n_magic; n < s.n_bytes; n++) {
             outcome o = read_all(codec, s.bytes, n, 333);
             char said[200];
-            snprintf(said, sizeof said, ": byte %zu: truncated %s data: the end of it is missing",
-                     n, codec->name);
+            snprintf(said, sizeof said, ": byte %zu: truncated %s data: its end is missing", n,
+                     codec->name);
             if (o.result == 0) /* between two members or frames */
                 n_whole++;
-            else if (!strstr(o.err.text, said) && !strstr(o.err.text, "stands behind"))
+            else if (!strstr(o.err.text, said) && !strstr(o.err.text, "trailing data"))
                 CHECK_FAIL("%s %zu: %s", codec->library, n, o.err.text);
             CHECK(o.n_bytes <= 900 && memcmp(o.bytes, plain, o.n_bytes) == 0);
             free(o.bytes);
@@ -259,7 +259,7 @@ TEST(gzip_headers_with_every_field_are_read)
     }
 }
 
-TEST(what_stands_behind_compressed_data_is_an_error)
+TEST(trailing_data_after_compressed_data_is_an_error)
 {
     static const char *const behind[] = {"x", "more text", "\x1f", "\0\0\0\0"};
     const input_codec *codec;
@@ -272,7 +272,7 @@ TEST(what_stands_behind_compressed_data_is_an_error)
             stored_add(&s, STORED_PLAIN, (const uint8_t *)behind[k],
                        k == 3 ? 4 : strlen(behind[k]));
             outcome o = read_all(codec, s.bytes, s.n_bytes, 100);
-            snprintf(said, sizeof said, ": byte %zu: something that is not %s", n, codec->name);
+            snprintf(said, sizeof said, ": byte %zu: trailing data that is not %s", n, codec->name);
             CHECK(o.result < 0 && o.n_bytes == 5 && strstr(o.err.text, said));
             free(o.bytes);
             free(s.bytes);

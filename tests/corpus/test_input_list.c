@@ -114,7 +114,7 @@ TEST(a_folder_is_all_its_files_in_natural_order)
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         make_file(files[i]);
     CHECK_STR(expand_one("d"), "d/a d/b/2 d/b/10 d/b/c/x d/b-1 d/shard-2 d/shard-10 ");
-    CHECK(strstr(said, "/d: left out 3 hidden names (that begin with a dot)|") != NULL);
+    CHECK(strstr(said, "/d: left out 3 hidden names (ones that begin with a dot)|") != NULL);
     CHECK_STR(expand_one("d/b/"), "d/b/2 d/b/10 d/b/c/x ");
     CHECK_STR(said, "");
     CHECK_STR(refuse(check_path("d/e"), 0) + strlen(check_dir()),
@@ -136,12 +136,13 @@ TEST(links_are_followed_and_no_folder_is_read_twice)
     CHECK(symlink(".", check_path("d/self")) == 0);
     CHECK(mkfifo(check_path("d/fifo"), 0644) == 0);
     CHECK_STR(expand_one("d"), "d/again/1 d/far/away d/link d/zz ");
-    CHECK(strstr(said, "left out 1 name that is neither file nor folder|") != NULL);
-    CHECK(strstr(said, "left out 3 folders that links lead to a second time|") != NULL);
+    CHECK(strstr(said, "left out 1 name that is neither a file nor a folder|") != NULL);
+    CHECK(strstr(said, "left out 3 folders that were already listed through another link|") !=
+          NULL);
     CHECK(symlink("nothing", check_path("d/broken")) == 0);
     CHECK(strstr(refuse(check_path("d"), ENOENT),
-                 "/d/broken: is a link to nothing, which does not exist") != NULL);
-    CHECK(strstr(refuse(check_path("d/broken"), ENOENT), "is a link to nothing") != NULL);
+                 "/d/broken: is a symbolic link to nothing, which does not exist") != NULL);
+    CHECK(strstr(refuse(check_path("d/broken"), ENOENT), "is a symbolic link to nothing") != NULL);
 }
 
 TEST(folders_that_link_to_each_other_do_not_multiply)
@@ -212,7 +213,7 @@ TEST(lists_name_one_argument_a_line)
     f = fopen(check_path("list"), "w");
     fwrite("a\0b\n", 1, 4, f);
     fclose(f);
-    CHECK_STR(refuse(argument, 0) + strlen(check_dir()), "/list:1: a: a NUL stands behind it");
+    CHECK_STR(refuse(argument, 0) + strlen(check_dir()), "/list:1: a: is followed by a NUL");
     snprintf(argument, sizeof argument, "@%s", check_path("nothing"));
     CHECK(strstr(refuse(argument, ENOENT), "nothing: No such file") != NULL);
 }

@@ -487,7 +487,7 @@ plain=$(id_of --format text big.txt)
 if ! reads zlib; then
     printf '\x1f\x8b\x08\0' >any.gz
     same gzip_is_refused_where_the_build_has_no_zlib \
-        "exit 3: tokmap pack: any.gz: byte 0: gzip data, and this build has no zlib" "$(id_of --format text any.gz)"
+        "exit 3: tokmap pack: any.gz: byte 0: gzip data cannot be read, because this build has no zlib" "$(id_of --format text any.gz)"
 elif ! command -v gzip >/dev/null; then
     skip gzip "gzip not found"
 else
@@ -504,7 +504,7 @@ fi
 if ! reads zstd; then
     printf '\x28\xb5\x2f\xfd' >any.zst
     same zstd_is_refused_where_the_build_has_no_zstd \
-        "exit 3: tokmap pack: any.zst: byte 0: zstd data, and this build has no zstd" \
+        "exit 3: tokmap pack: any.zst: byte 0: zstd data cannot be read, because this build has no zstd" \
         "$(id_of --format text any.zst)"
 elif ! command -v zstd >/dev/null; then
     skip zstd "zstd not found"
@@ -578,8 +578,8 @@ if reads zlib && command -v gzip >/dev/null; then
     gzip -nc short.txt >short.gz
     sweep gzip short.gz 2
     { cat short.gz; printf 'more'; } >tail.gz
-    refused text_behind_gzip_is_refused \
-        "tail.gz: byte $(wc -c <short.gz): something that is not gzip" tail.gz
+    refused trailing_text_after_gzip_is_refused \
+        "tail.gz: byte $(wc -c <short.gz): trailing data that is not gzip" tail.gz
     { cat short.gz; head -c 10 short.gz; } >half.gz
     refused half_a_second_member_is_refused "truncated gzip data" half.gz
 fi
@@ -587,8 +587,8 @@ if reads zstd && command -v zstd >/dev/null; then
     zstd -qc short.txt >short.zst
     sweep zstd short.zst 4
     { cat short.zst; printf 'more'; } >tail.zst
-    refused text_behind_zstd_is_refused \
-        "tail.zst: byte $(wc -c <short.zst): something that is not zstd" tail.zst
+    refused trailing_text_after_zstd_is_refused \
+        "tail.zst: byte $(wc -c <short.zst): trailing data that is not zstd" tail.zst
 fi
 
 mkdir folder

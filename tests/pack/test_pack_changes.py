@@ -207,8 +207,8 @@ def overwrite(path):
 
 
 CHANGES = {
-    "grows": (append_to, "bytes and has"),
-    "shrinks": (lambda path: os.truncate(path, path.stat().st_size // 2), "bytes and has"),
+    "grows": (append_to, "bytes and now has"),
+    "shrinks": (lambda path: os.truncate(path, path.stat().st_size // 2), "bytes and now has"),
     "is replaced": (replace, "modified or replaced"),
     "is overwritten": (overwrite, "modified or replaced"),
     "disappears": (lambda path: path.unlink(), "No such file"),
@@ -260,7 +260,7 @@ def a_changed_byte_in_what_was_read_is_found_when_going_on(case):
     for _ in range(2):  # a second try must not take it for granted
         code, said = case.pack("out", "big.jsonl")
         expect_equal((code, case.named("out")), (3, []), "exit status and files; it said " + said)
-        expect("are not those that were packed" in said and "--restart" in said, said)
+        expect("are not the ones that were packed" in said and "--restart" in said, said)
     data[at] = ord("w")
     path.write_bytes(data)
     os.utime(path, ns=(stat.st_atime_ns, stat.st_mtime_ns))
@@ -306,7 +306,7 @@ NO_FILE_CHECKS = [
 NO_NOTE_CHECKS = [
     ("tokenize_tools/pack/resume.c", "    if (code != CLI_OK)\n        return code;\n    if (!decode_note(&from->note, "
      "s->note, info.note_bytes))\n        return refuse_other_plan(s);\n    if (some_named",
-     "    code = ask(s, s->outputs->n - 1, 0, &info);\n    decode_note(&from->note, s->note, info.note_bytes);\n"
+     "    code = read_checkpoint(s, s->outputs->n - 1, 0, &info);\n    decode_note(&from->note, s->note, info.note_bytes);\n"
      "    if (some_named"),
     ("tokenize_tools/pack/resume.c", "    if (info.n_tokens != note->tokens", "    if (false && info.n_tokens != note->tokens"),
 ]
@@ -381,7 +381,7 @@ def a_resume_from_two_different_places_does_not_add_up(case):
     files[".tmj.partial"] = files[".tmj.partial"][:-3000]  # some checkpoints
     with tempfile.TemporaryDirectory() as name:
         changes = [*NO_NOTE_CHECKS, ("tokenize_tools/pack/resume.c",
-                                     "        return damaged(s, output, \"its checkpoints are not", "        return CLI_OK;\n    if (false)\n        return damaged(s, output, \"its checkpoints are not")]
+                                     "        return fail_damaged(s, output, \"its checkpoints are not", "        return CLI_OK;\n    if (false)\n        return fail_damaged(s, output, \"its checkpoints are not")]
         blind = Case(case.folder, build_mutant(pathlib.Path(name), merged(changes)))
         blind.put_back("out", files)
         expect_unbalanced(blind, *blind.pack("out", "big.jsonl"), "a later note")

@@ -1,12 +1,13 @@
 #include "corpus/assembler.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "text/utf8.h"
 
-#define PADDING 64 /* readable bytes behind the text */
+#define PADDING 64 /* readable bytes after the text */
 
 static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
 
@@ -25,7 +26,8 @@ static bool reserve_bytes(uint8_t **bytes, size_t *capacity, size_t n_bytes)
 bool assembler_next_batch(assembler *a, corpus_batch *batch)
 {
     size_t limit = a->n_carry > a->options->batch_bytes ? a->n_carry : a->options->batch_bytes;
-    if (batch->capacity / 4 > limit + PADDING) { /* one long document should not cost for ever */
+    if (batch->capacity / 4 > limit + PADDING) { /* so that one long document does not cost
+                                                    memory for ever */
         free(batch->text);
         batch->text = NULL;
         batch->capacity = 0;
@@ -68,10 +70,10 @@ void assembler_drop(assembler *a)
     a->replacements = 0;
 }
 
-/* ---- Mending ---- */
+/* ---- Repairing ---- */
 
 typedef enum stop {
-    STOP_END, /* of what can be decided now */
+    STOP_END, /* nothing more can be decided now */
     STOP_ROOM,
     STOP_BAD
 } stop;
@@ -85,7 +87,7 @@ static void append_text(assembler *a, reader_text *text, const uint8_t *bytes, s
     text->n_bytes -= n_read;
 }
 
-/* As many valid characters as there is room for. */
+/* Appends as many valid characters as fit. */
 static void put_valid(assembler *a, reader_text *text)
 {
     size_t n_bytes = a->limit - a->batch->n_bytes;
@@ -94,7 +96,7 @@ static void put_valid(assembler *a, reader_text *text)
     append_text(a, text, text->bytes, n_bytes, n_bytes);
 }
 
-/* What is no character, at the beginning of the text. */
+/* Handles invalid bytes at the beginning of the text. */
 static stop put_bad(assembler *a, reader_text *text)
 {
     const corpus_options *options = a->options;
@@ -105,8 +107,7 @@ static stop put_bad(assembler *a, reader_text *text)
     n_bad = n_bad ? n_bad : text->n_bytes;
     if (options->utf8 == UTF8_ERROR) {
         a->bad_at = assembler_document_bytes(a);
-        snprintf(a->reason, sizeof a->reason, "not UTF-8 at byte %llu of its text",
-                 (unsigned long long)a->bad_at);
+        snprintf(a->reason, sizeof a->reason, "its text is not UTF-8 at byte %" PRIu64, a->bad_at);
         return STOP_BAD;
     }
     bool raw = options->utf8 == UTF8_RAW;
@@ -117,7 +118,7 @@ static stop put_bad(assembler *a, reader_text *text)
     return STOP_END;
 }
 
-/* One stretch of valid characters and what stops it. */
+/* One run of valid characters, and the invalid bytes that end it. */
 static stop repair_some(assembler *a, reader_text *text)
 {
     put_valid(a, text);
@@ -188,7 +189,7 @@ static add_result make_room(assembler *a)
     if (a->limit >= max) {
         a->bad_at = 0;
         snprintf(a->reason, sizeof a->reason,
-                 "more than %zu bytes without a place to cut: raise --memory", max);
+                 "more than %zu bytes without a place to cut; raise --memory", max);
         return ADD_BAD;
     }
     a->limit = a->limit < max / 2 ? a->limit * 2 : max;
@@ -200,7 +201,7 @@ static bool check_document(assembler *a, const reader_text *text)
     uint64_t max = a->options->max_document_bytes;
     a->bad_at = 0;
     if (max && assembler_document_bytes(a) > max) {
-        snprintf(a->reason, sizeof a->reason, "longer than %llu bytes", (unsigned long long)max);
+        snprintf(a->reason, sizeof a->reason, "longer than %" PRIu64 " bytes", max);
         return false;
     }
     if (text->last && text->n_bytes == 0 && text->lone_surrogates &&

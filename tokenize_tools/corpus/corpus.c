@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 
 #define PADDING 64
 #define MAX_REPORTED 10 /* bad documents of an input */
-/* How much is passed over in one call on the way to the place where reading goes on. */
+/* How much one call skips on the way to the place where reading resumes. */
 #define SEEK_BYTES ((uint64_t)64 * 1024 * 1024)
 
 enum {
@@ -27,24 +28,24 @@ struct corpus {
     const char *const *names;
     size_t n_names;
     corpus_options options;
-    int stop[2]; /* a pipe: what is written to it ends all reading */
+    int stop[2]; /* a pipe: a byte written to it ends all reading */
 
     size_t input;
     reader *reader;    /* NULL: not open */
-    second_look *look; /* NULL: was not needed */
+    second_look *look; /* NULL: not needed so far */
     bool seeking;      /* to `from` */
     corpus_place from;
     unsigned n_reported;
 
     assembler assembler;
-    reader_text text; /* at hand, while `has_text` */
+    reader_text text; /* the current text, if `has_text` */
     bool has_text;
-    bool open; /* a document is at hand */
+    bool open; /* a document is unfinished */
     reader_place place;
-    bool whole; /* it came whole, as: */
+    bool whole; /* it came in one piece: */
     const uint8_t *whole_text;
     size_t whole_bytes;
-    bool spoiled; /* its text is bad, by the assembler, unless its key comes once more */
+    bool spoiled; /* its text is bad, unless its key appears again */
     bool resumes; /* the first document began in another process */
 
     corpus_counts counts;
@@ -53,7 +54,7 @@ struct corpus {
     corpus_error error;
 };
 
-/* What a step of reading comes to. */
+/* The result of one step of reading. */
 typedef enum step {
     STEP_FAILED = -1, /* c->error */
     STEP_END,
@@ -79,7 +80,7 @@ static step fail(corpus *c, int sys_errno, const char *format, ...)
 static const char *wrong_options(const corpus_options *o)
 {
     if (o->on_error == ON_ERROR_COLLECT && !o->collect)
-        return "nobody collects";
+        return "there is no collect function";
     if (o->separator && o->separator_bytes == 0)
         return "the separator is empty";
     return NULL;
@@ -92,11 +93,11 @@ static void set_options(corpus *c, const corpus_options *options)
     o->separator_bytes = o->separator ? o->separator_bytes : 0;
     o->batch_bytes = o->batch_bytes ? o->batch_bytes : (size_t)1024 * 1024;
     o->max_piece_bytes = o->max_piece_bytes ? o->max_piece_bytes : (size_t)16 * 1024 * 1024;
-    /* A character has room. */
+    /* One character must fit. */
     o->batch_bytes = o->batch_bytes < 4 ? 4 : o->batch_bytes;
     if (o->max_piece_bytes < o->batch_bytes)
         o->max_piece_bytes = o->batch_bytes;
-    if (o->max_piece_bytes > SIZE_MAX / 8) /* sums with it must not overflow */
+    if (o->max_piece_bytes > SIZE_MAX / 8) /* so that sums with it do not overflow */
         o->max_piece_bytes = SIZE_MAX / 8;
     c->assembler.options = o;
 }
@@ -137,7 +138,7 @@ void corpus_interrupt(corpus *c)
 {
     int sys_errno = errno;
     ssize_t written = write(c->stop[STOP_WRITE], "", 1);
-    (void)written; /* a pipe that is full has been written to */
+    (void)written; /* a full pipe is readable too */
     errno = sys_errno;
 }
 
@@ -216,7 +217,7 @@ static step add_end(corpus *c, corpus_end end)
         const corpus_place now = place_now(c);
         c->options.ended(c->options.context, &now.counts);
     }
-    /* Documents without text must not fill the memory either. */
+    /* Limits the memory for empty documents too. */
     size_t max_ends = c->options.batch_bytes / sizeof(corpus_end);
     return batch->n_ends > max_ends ? STEP_FULL : STEP_ON;
 }
@@ -226,14 +227,14 @@ static step add_end(corpus *c, corpus_end end)
 static step fail_half_packed(corpus *c, const char *reason, uint64_t offset)
 {
     return fail(c, 0,
-                "%.200s:%llu: byte %llu: %s; a part of this document was handed out before, as it "
-                "is longer than %zu bytes and could not be read twice: unpack it to a file or "
-                "raise --memory",
-                c->names[c->input], (unsigned long long)c->place.line + 1,
-                (unsigned long long)offset, reason, c->options.max_piece_bytes);
+                "%.200s:%" PRIu64 ": byte %" PRIu64
+                ": %s; part of this document is already packed, because it is "
+                "longer than %zu bytes and the input can be read only once; copy the input to a "
+                "file or raise --memory",
+                c->names[c->input], c->place.line + 1, offset, reason, c->options.max_piece_bytes);
 }
 
-/* The input at hand. */
+/* The current input. */
 static input_source source_now(const corpus *c)
 {
     const input_version *versions = c->options.versions;
@@ -260,10 +261,11 @@ static bool collect_document(corpus *c, const reader_raw *raw)
     }
     if (!second_look_possible(c->names[c->input])) {
         fail(c, 0,
-             "%.200s:%llu: byte %llu: a bad document of more than %zu bytes, which cannot be "
-             "collected from what is read only once: unpack it to a file or raise --memory",
-             c->names[c->input], (unsigned long long)c->place.line + 1,
-             (unsigned long long)raw->begin, c->options.max_piece_bytes);
+             "%.200s:%" PRIu64 ": byte %" PRIu64
+             ": a bad document of more than %zu bytes cannot be collected "
+             "from an input that can be read only once; copy the input to a file or raise "
+             "--memory",
+             c->names[c->input], c->place.line + 1, raw->begin, c->options.max_piece_bytes);
         return false;
     }
     return open_second_look(c) && second_look_collect(c->look, raw->begin, raw->end, &c->error);
@@ -274,21 +276,21 @@ static void report_bad_document(corpus *c, const char *reason, uint64_t offset)
     char text[640];
     if (!c->options.report || c->n_reported++ >= MAX_REPORTED)
         return;
-    snprintf(text, sizeof text, "%.200s:%llu: byte %llu: %s", c->names[c->input],
-             (unsigned long long)c->place.line + 1, (unsigned long long)offset, reason);
+    snprintf(text, sizeof text, "%.200s:%" PRIu64 ": byte %" PRIu64 ": %s", c->names[c->input],
+             c->place.line + 1, offset, reason);
     c->options.report(c->options.context, text);
 }
 
 static step bad_document(corpus *c, const char *reason, uint64_t offset)
 {
     reader_raw raw;
-    char copy[320]; /* the reader's does not live long enough */
+    char copy[320]; /* `reason` may point into the reader, which goes on */
     snprintf(copy, sizeof copy, "%s", reason);
     if (c->options.on_error == ON_ERROR_FAIL)
         return fail(c, 0,
-                    "%.200s:%llu: byte %llu: %s (use --on-error skip to leave out such documents)",
-                    c->names[c->input], (unsigned long long)c->place.line + 1,
-                    (unsigned long long)offset, copy);
+                    "%.200s:%" PRIu64 ": byte %" PRIu64
+                    ": %s (use --on-error skip to leave out such documents)",
+                    c->names[c->input], c->place.line + 1, offset, copy);
     if (c->assembler.n_before + c->assembler.n_discard > 0)
         return fail_half_packed(c, copy, offset);
     assembler_drop(&c->assembler);
@@ -321,11 +323,11 @@ static void begin_document(corpus *c)
     c->whole_text = c->text.bytes;
     c->whole_bytes = c->text.n_bytes;
     a->n_discard = c->resumes ? c->from.piece_offset : 0;
-    /* One that could turn out bad, and would have to be left out, is not cut before it is known. */
+    /* A document that may turn out bad and have to be left out is checked before it is cut. */
     a->may_cut = c->resumes || (c->options.on_error == ON_ERROR_FAIL && (c->whole || !is_json(c)));
 }
 
-/* A look at the bytes settles nearly all. */
+/* A fast check that nearly all documents pass. */
 static bool whole_is_good(const corpus *c, const reader_text *whole)
 {
     const corpus_options *o = &c->options;
@@ -349,7 +351,7 @@ static step check_whole(corpus *c)
     return report.good ? STEP_ON : bad_document(c, report.reason, report.bad_offset);
 }
 
-/* Before the document at hand is cut for the first time. */
+/* Called before the document is cut for the first time. */
 static step check_document(corpus *c)
 {
     second_look_report report;
@@ -377,9 +379,10 @@ static step end_document(corpus *c)
     assembler *a = &c->assembler;
     uint64_t n_bytes = assembler_document_bytes(a);
     if (a->n_discard > 0) {
-        fail(c, 0, "%.200s:%llu: byte %llu: has changed: the document is shorter than before",
-             c->names[c->input], (unsigned long long)c->place.line + 1,
-             (unsigned long long)c->place.offset);
+        fail(c, 0,
+             "%.200s:%" PRIu64 ": byte %" PRIu64
+             ": has changed: the document is shorter than in the earlier run",
+             c->names[c->input], c->place.line + 1, c->place.offset);
         c->error.changed = true;
         return STEP_FAILED;
     }
@@ -400,7 +403,7 @@ static step bad_text(corpus *c)
     c->has_text = false;
     if (c->spoiled)
         return STEP_ON;
-    /* Its key may stand there once more, with another text. */
+    /* Its key may appear again, with another text. */
     if (is_json(c) && !c->text.last && !second_look_possible(c->names[c->input]))
         return fail_half_packed(c, a->reason, c->place.offset);
     return bad_document(c, a->reason, c->place.offset + (is_json(c) ? 0 : a->bad_at));
@@ -409,7 +412,7 @@ static step bad_text(corpus *c)
 static step add_text(corpus *c)
 {
     assembler *a = &c->assembler;
-    /* A document that came whole is not cut for the sake of what stands before it. */
+    /* A document in one piece is not cut because of the text before it. */
     bool untouched = c->whole && c->text.n_bytes == c->whole_bytes;
     if (untouched && a->begin > 0 && c->text.n_bytes > a->limit - a->begin)
         return STEP_FULL;
@@ -439,8 +442,7 @@ static step input_failed(corpus *c)
     size_t n = strlen(c->error.text);
     if (c->counts.documents > 0 && c->error.sys_errno != ECANCELED && !c->error.changed)
         snprintf(c->error.text + n, sizeof c->error.text - n,
-                 "; documents before it that are fine: %llu",
-                 (unsigned long long)c->counts.documents);
+                 "; good documents before it: %" PRIu64, c->counts.documents);
     return STEP_FAILED;
 }
 
@@ -450,7 +452,7 @@ static step end_input(corpus *c)
     const corpus_end end = {
         .input = true, .stored_bytes = stored.n_bytes, .checksum = stored.checksum};
     if (c->resumes) {
-        fail(c, 0, "%.200s: has changed: the document that was being packed is not there",
+        fail(c, 0, "%.200s: has changed: the document that was being packed is missing",
              c->names[c->input]);
         c->error.changed = true;
         return STEP_FAILED;
@@ -497,7 +499,7 @@ static step next_text(corpus *c)
     if (result == READER_BAD)
         return bad_document(c, c->text.reason, c->text.bad_offset);
     if (c->text.drop && c->assembler.n_before > 0)
-        return fail_half_packed(c, "its key comes once more", c->place.offset);
+        return fail_half_packed(c, "its key appears again", c->place.offset);
     if (c->text.drop) {
         assembler_drop(&c->assembler);
         c->spoiled = false;

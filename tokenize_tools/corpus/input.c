@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -21,16 +22,16 @@ struct input {
     int fd, stop_fd;
     const char *name;
     input_version version;
-    input_prefix prefix;       /* that still has to be compared; of 0 bytes: none */
+    input_prefix prefix;       /* still to be compared; 0 bytes: none */
     const input_codec *codecs; /* to choose from */
     size_t n_codecs;
     const input_codec *codec; /* NULL: plain */
     void *codec_state;
-    bool between_frames; /* nothing of a frame or member is open: here the input may end */
+    bool between_frames; /* no frame or member is open: the input may end here */
     bool at_end;         /* of the stored bytes */
     uint64_t n_read;     /* stored bytes read */
     XXH3_state_t *checksum;
-    input_codec_buffers buffers; /* .in is what is left of `stored` */
+    input_codec_buffers buffers; /* .in is the unread part of `stored` */
     uint8_t stored[];
 };
 
@@ -51,8 +52,8 @@ static ssize_t fail(const input *in, int sys_errno, input_error *err, const char
         snprintf(err->text, sizeof err->text, "%.200s: %s: %s", in->name, what,
                  strerror(sys_errno));
     else
-        snprintf(err->text, sizeof err->text, "%.200s: byte %llu: %s", in->name,
-                 (unsigned long long)err->offset, what);
+        snprintf(err->text, sizeof err->text, "%.200s: byte %" PRIu64 ": %s", in->name, err->offset,
+                 what);
     return -1;
 }
 
@@ -85,7 +86,7 @@ static bool fail_changed(const input *in, input_error *err, const char *format, 
     return false;
 }
 
-/* Whether the file is still the one that was asked for. */
+/* Whether the file is still the version that was asked for. */
 static bool check_version(const input *in, input_error *err)
 {
     struct stat st;
@@ -97,31 +98,32 @@ static bool check_version(const input *in, input_error *err)
     }
     const input_version now = input_version_of(&st), *was = &in->version;
     if (!now.known)
-        return fail_changed(in, err, "it is no regular file any more");
+        return fail_changed(in, err, "it is no longer a regular file");
     if (now.n_bytes != was->n_bytes)
-        return fail_changed(in, err, "it had %llu bytes and has %llu",
-                            (unsigned long long)was->n_bytes, (unsigned long long)now.n_bytes);
+        return fail_changed(in, err, "it had %" PRIu64 " bytes and now has %" PRIu64, was->n_bytes,
+                            now.n_bytes);
     if (now.mtime_ns != was->mtime_ns || now.ctime_ns != was->ctime_ns)
         return fail_changed(in, err, "it was modified or replaced");
     return true;
 }
 
-/* After reading n_bytes more, or none at the end. */
+/* Called after each read, and at the end. */
 static bool check_length(const input *in, input_error *err)
 {
     const uint64_t expected = in->version.n_bytes;
     if (in->at_end && !check_version(in, err))
         return false;
     if (in->version.known && (in->n_read > expected || (in->at_end && in->n_read < expected)))
-        return fail_changed(in, err, "it had %llu bytes, and %s of them could be read",
-                            (unsigned long long)expected, in->n_read > expected ? "more" : "fewer");
+        return fail_changed(in, err, "it had %" PRIu64 " bytes, but %s were read", expected,
+                            in->n_read > expected ? "more" : "fewer");
     if (in->at_end && in->prefix.n_bytes > 0)
-        return fail_changed(in, err, "an earlier run read %llu bytes of it",
-                            (unsigned long long)in->prefix.n_bytes);
+        return fail_changed(
+            in, err, "it now ends before byte %" PRIu64 ", up to which an earlier run read it",
+            in->prefix.n_bytes);
     return true;
 }
 
-/* Adds what was just read to the checksum, and compares the prefix once all of it is there. */
+/* Adds the bytes just read to the checksum, and compares the prefix once it is complete. */
 static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, input_error *err)
 {
     const uint64_t begin = in->n_read, left = in->prefix.n_bytes - begin;
@@ -131,8 +133,9 @@ static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, inp
         bytes += left;
         n_bytes -= (size_t)left;
         if (XXH3_64bits_digest(in->checksum) != in->prefix.checksum)
-            return fail_changed(in, err, "its first %llu bytes are not those that were packed",
-                                (unsigned long long)in->prefix.n_bytes);
+            return fail_changed(in, err,
+                                "its first %" PRIu64 " bytes are not the ones that were packed",
+                                in->prefix.n_bytes);
         in->prefix.n_bytes = 0;
     }
     XXH3_64bits_update(in->checksum, bytes, n_bytes);
@@ -141,7 +144,7 @@ static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, inp
 
 /* ---- Reading ---- */
 
-/* Waits until there is something to read. -1: read() should not be called, errno says why. */
+/* Waits until there is something to read. -1: do not call read(); errno gives the reason. */
 static int wait_for_bytes(const input *in)
 {
     struct pollfd fds[] = {{.fd = in->fd, .events = POLLIN}, {.fd = in->stop_fd, .events = POLLIN}};
@@ -160,7 +163,7 @@ static ssize_t read_some(const input *in, void *to, size_t n_bytes)
     return n;
 }
 
-/* Fills the buffer behind what is left in it, up to `wanted` bytes or the end. */
+/* Adds to the buffer until it holds `wanted` bytes or the input ends. */
 static bool fill_buffer(input *in, size_t wanted, input_error *err)
 {
     memmove(in->stored, in->buffers.in, in->buffers.in_bytes);
@@ -180,7 +183,7 @@ static bool fill_buffer(input *in, size_t wanted, input_error *err)
     return true;
 }
 
-/* The first of the codecs for these bytes that this build has; if it has none, one of them. */
+/* The first codec for these bytes that this build has; if it has none, one of the others. */
 static const input_codec *find_codec(const input *in)
 {
     const input_codec *found = NULL;
@@ -199,7 +202,8 @@ static bool choose_codec(input *in, input_error *err)
     if (!codec)
         return true;
     if (!codec->create) {
-        fail(in, 0, err, "%s data, and this build has no %s", codec->name, codec->library);
+        fail(in, 0, err, "%s data cannot be read, because this build has no %s", codec->name,
+             codec->library);
         return false;
     }
     in->codec = codec;
@@ -209,7 +213,8 @@ static bool choose_codec(input *in, input_error *err)
     return in->codec_state != NULL;
 }
 
-/* Opening a named pipe would wait for a writer and ignore stop_fd: the first read waits instead. */
+/* Opening a named pipe would wait for a writer and ignore stop_fd; so the first read waits
+ * instead. */
 static int open_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -262,8 +267,7 @@ static bool decode_step(input *in, input_error *err)
     input_codec_buffers before = in->buffers;
     char why[128];
     if (in->between_frames && !in->codec->is_magic(in->buffers.in, in->buffers.in_bytes)) {
-        fail(in, 0, err, "something that is not %s stands behind the compressed data",
-             in->codec->name);
+        fail(in, 0, err, "trailing data that is not %s after the compressed data", in->codec->name);
         return false;
     }
     in->between_frames = false;
@@ -283,7 +287,7 @@ static bool decode_step(input *in, input_error *err)
     bool stuck =
         before.in_bytes == in->buffers.in_bytes && before.out_bytes == in->buffers.out_bytes;
     if (stuck && in->at_end)
-        fail(in, 0, err, "truncated %s data: the end of it is missing", in->codec->name);
+        fail(in, 0, err, "truncated %s data: its end is missing", in->codec->name);
     else if (stuck)
         fail(in, 0, err, "damaged %s data", in->codec->name);
     return !stuck;
@@ -303,7 +307,7 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err)
     in->buffers.out = buffer;
     in->buffers.out_bytes = n_bytes;
     for (;;) {
-        /* A magic number must not be torn apart by the edge of the buffer. */
+        /* A magic number must be in the buffer as a whole. */
         size_t wanted = in->between_frames ? INPUT_CODEC_MAGIC_BYTES : 1;
         if (in->buffers.in_bytes < wanted && !fill_buffer(in, wanted, err))
             return -1;

@@ -71,7 +71,7 @@ static input_codec_result isal_decode(void *state, input_codec_buffers *buffers,
     struct inflate_state *z = state;
     uint32_t n_in = buffers->in_bytes > INT_MAX ? INT_MAX : (uint32_t)buffers->in_bytes;
     uint32_t n_out = buffers->out_bytes > INT_MAX ? INT_MAX : (uint32_t)buffers->out_bytes;
-    z->next_in = (uint8_t *)(uintptr_t)buffers->in; /* declared without const */
+    z->next_in = (uint8_t *)(uintptr_t)buffers->in; /* the field is not const */
     z->avail_in = n_in;
     z->next_out = buffers->out;
     z->avail_out = n_out;
@@ -155,7 +155,7 @@ static void zlib_destroy(void *state)
 
 #if HAVE_ZSTD
 
-/* 128 MiB, what the zstd command takes by default. */
+/* 128 MiB, the default limit of the zstd command. */
 #define ZSTD_WINDOW_LOG 27
 
 static void *zstd_create(void)

@@ -1,6 +1,6 @@
-/* input_codec.h - the decompressors behind input.h. A build without a library still knows its magic
- * number: such an input is refused by name and never taken for text. Where two can read the same
- * data, the first that the build has does. */
+/* input_codec.h - the decompressors used by input.h. A build without a library still recognizes its
+ * magic number: it refuses such an input and never takes it for text. If two libraries can read the
+ * same data, the first one in this build is used. */
 #ifndef TOKMAP_INPUT_CODEC_H
 #define TOKMAP_INPUT_CODEC_H
 
@@ -18,9 +18,9 @@ typedef struct input_codec_buffers {
 } input_codec_buffers;
 
 typedef enum input_codec_result {
-    INPUT_CODEC_MORE,      /* nothing moved: needs more input */
+    INPUT_CODEC_MORE,      /* no progress: needs more input */
     INPUT_CODEC_FRAME_END, /* a frame or member is complete; another may follow */
-    INPUT_CODEC_DAMAGED,   /* `why` says what */
+    INPUT_CODEC_DAMAGED,   /* `why` holds the reason */
     INPUT_CODEC_NO_MEMORY
 } input_codec_result;
 
@@ -30,7 +30,7 @@ typedef struct input_codec {
     /* Whether n_bytes bytes, possibly fewer than a magic number, begin a frame. */
     bool (*is_magic)(const uint8_t *bytes, size_t n_bytes);
     void *(*create)(void); /* NULL: not in this build */
-    /* Moves both buffers on by what was consumed and made. */
+    /* Advances both buffers by what was consumed and produced. */
     input_codec_result (*decode)(void *state, input_codec_buffers *buffers, char *why,
                                  size_t why_bytes);
     void (*destroy)(void *state);

@@ -17,7 +17,7 @@ static bool fail(corpus_error *err, const char *name, int sys_errno, const char 
     return false;
 }
 
-/* What stat() said of a name that should be there. */
+/* Reports that stat() failed for a name that should exist. */
 static bool fail_missing(corpus_error *err, const char *path, int sys_errno)
 {
     char target[256];
@@ -26,8 +26,8 @@ static bool fail_missing(corpus_error *err, const char *path, int sys_errno)
         return fail(err, path, sys_errno, NULL);
     target[n] = '\0';
     *err = (corpus_error){.sys_errno = sys_errno};
-    snprintf(err->text, sizeof err->text, "%.300s: is a link to %s, which does not exist", path,
-             target);
+    snprintf(err->text, sizeof err->text, "%.300s: is a symbolic link to %s, which does not exist",
+             path, target);
     return false;
 }
 
@@ -55,7 +55,7 @@ static int compare_numbers(const char **a, const char **b)
     return order;
 }
 
-/* / is the smallest character. */
+/* Sorts / before all other characters. */
 static int character_order(char c)
 {
     return c == '/' ? 1 : c ? (unsigned char)c + 1 : 0;
@@ -81,7 +81,7 @@ static int compare_names(const void *a, const void *b)
 
 /* ---- Lists ---- */
 
-/* Takes the name, which was malloced. */
+/* Takes ownership of the name, which was malloced. */
 static bool append_name(input_list *list, char *name, corpus_error *err)
 {
     if (name && list->n_names == list->capacity) {
@@ -147,7 +147,7 @@ static bool see_folder(walk *w, const char *path, const struct stat *st, bool *a
 
 static bool walk_folder(walk *w, const char *path, const struct stat *st);
 
-/* Appends what is in the folder to `names`, hidden names aside. */
+/* Appends the entries of the folder to `names`, except hidden ones. */
 static bool list_folder(walk *w, const char *path, input_list *names)
 {
     DIR *dir = opendir(path);
@@ -221,12 +221,12 @@ static void report_left_out(const input_list *list, const char *path, size_t n, 
 
 static bool add_folder(input_list *list, const char *path, const struct stat *st, corpus_error *err)
 {
-    static const noun hidden = {"hidden name (that begins with a dot)",
-                                "hidden names (that begin with a dot)"};
-    static const noun special = {"name that is neither file nor folder",
-                                 "names that are neither files nor folders"};
-    static const noun again = {"folder that a link leads to a second time",
-                               "folders that links lead to a second time"};
+    static const noun hidden = {"hidden name (one that begins with a dot)",
+                                "hidden names (ones that begin with a dot)"};
+    static const noun special = {"name that is neither a file nor a folder",
+                                 "names that are neither a file nor a folder"};
+    static const noun again = {"folder that was already listed through another link",
+                               "folders that were already listed through another link"};
     walk w = {.list = list, .err = err};
     size_t n_names = list->n_names;
     bool ok = walk_folder(&w, path, st);
@@ -243,7 +243,7 @@ static bool add_folder(input_list *list, const char *path, const struct stat *st
 
 /* ---- Arguments ---- */
 
-/* `found`: by a pattern, or the pattern is no pattern: it is there. */
+/* For a name that was found by a pattern, or that is not a pattern. */
 static bool add_found(input_list *list, const char *path, corpus_error *err)
 {
     struct stat st;
@@ -254,7 +254,7 @@ static bool add_found(input_list *list, const char *path, corpus_error *err)
     return append_name(list, strdup(path), err);
 }
 
-/* The folder that stopped glob(), which does not name it. */
+/* The folder at which glob() stopped: glob() does not return it. */
 static _Thread_local struct {
     char path[200];
     int sys_errno;
@@ -302,7 +302,7 @@ static bool add_argument(input_list *list, const char *arg, corpus_error *err)
     return add_found(list, arg, err);
 }
 
-/* A name that begins with - or @ means itself. */
+/* In a list, a name that begins with - or @ is a name. */
 static bool add_line(input_list *list, const char *line, corpus_error *err)
 {
     char *path;
@@ -316,7 +316,7 @@ static bool add_line(input_list *list, const char *line, corpus_error *err)
     return ok;
 }
 
-/* Takes off what ends it: a carriage return too, unless a file of that very name is there. */
+/* Removes the newline, and a carriage return unless a file with exactly that name exists. */
 static size_t end_line(char *line, size_t n)
 {
     struct stat st;
@@ -327,7 +327,7 @@ static size_t end_line(char *line, size_t n)
     return n;
 }
 
-/* Puts the place before what is wrong with the line. */
+/* Puts the file and line before the message. */
 static void prefix_line(corpus_error *err, const char *name, size_t number, const char *line)
 {
     char what[sizeof err->text];
@@ -352,13 +352,13 @@ static bool add_list(input_list *list, const char *name, corpus_error *err)
         size_t n = end_line(line, (size_t)n_read);
         number++;
         if (strlen(line) != n)
-            ok = fail(err, line, 0, "a NUL stands behind it");
+            ok = fail(err, line, 0, "is followed by a NUL");
         else if (n > 0)
             ok = add_line(list, line, err);
         if (!ok)
             prefix_line(err, name, number, line);
     }
-    if (ok && !feof(f)) /* without memory getline ends, and ferror does not tell */
+    if (ok && !feof(f)) /* getline stops when out of memory, without setting ferror */
         ok = fail(err, name, errno ? errno : EIO, NULL);
     free(line);
     if (!is_stdin)

@@ -1,12 +1,12 @@
-/* input_list.h - what the INPUT arguments of a command stand for, in a stated order.
+/* input_list.h - expands the INPUT arguments of a command, in a documented order.
  *
- * A file is itself, and `-` is stdin. A folder is all files in it and below, in natural order:
- * names are compared as bytes, runs of digits in them by value, so that shard-2 comes before
- * shard-10. Left out and told are names that begin with a dot, what is neither file nor folder, and
- * folders that links lead to a second time; links are followed. What does not exist and has *, ? or
- * [ in it is a pattern, for glob(3); its matches are taken in natural order. `@FILE` is the
- * arguments in FILE, one a line, blank lines and carriage returns at the ends of lines aside; there
- * @ and - are the beginning of a name. */
+ * A file is itself, and `-` is stdin. A folder stands for all files in it and below, in natural
+ * order: names are compared as bytes, and runs of digits in them as numbers, so that shard-2 comes
+ * before shard-10. Links are followed. Left out and reported are names that begin with a dot,
+ * anything that is neither a file nor a folder, and folders that links lead to a second time. An
+ * argument that does not exist and has *, ? or [ in it is a pattern for glob(3); its matches are
+ * taken in natural order. `@FILE` stands for the arguments in FILE, one on each line, without blank
+ * lines and carriage returns at the ends of lines; in it, a name may begin with @ or -. */
 #ifndef TOKMAP_INPUT_LIST_H
 #define TOKMAP_INPUT_LIST_H
 
@@ -15,26 +15,28 @@
 
 #include "corpus/corpus.h"
 
-typedef struct input_list { /* {0} and what tells; freed by input_list_free */
+typedef struct input_list { /* start with {0} and the callback; input_list_free frees it */
     char **names;
     size_t n_names, capacity;
-    void (*report)(void *context, const char *text); /* a line about what was left out; or NULL */
+    void (*report)(void *context, const char *text); /* a line about what was left out; may be
+                                                        NULL */
     void *context;
 } input_list;
 
-/* Appends. False: err, with the list as it was. */
+/* Appends the names that arg stands for. On failure sets *err and leaves the list unchanged. */
 bool input_list_expand(input_list *list, const char *arg, corpus_error *err);
 void input_list_free(input_list *list);
 
-/* < 0, 0, > 0: the natural order of two paths; a folder's files stand before its neighbours'. */
+/* Compares two paths in natural order: < 0, 0, > 0. The files of a folder come before its
+ * neighbours. */
 int input_list_compare(const char *a, const char *b);
 
-/* A file or folder, whatever its name. */
+/* Identifies a file or folder, whatever its name. */
 typedef struct input_file {
     dev_t device;
     ino_t inode;
 } input_file;
-/* For qsort: an order in which names of the same file are neighbours. */
+/* For qsort: puts equal files next to each other. */
 int input_file_compare(const void *a, const void *b);
 
 #endif /* TOKMAP_INPUT_LIST_H */

@@ -1,6 +1,6 @@
-/* A state machine over bytes, so that a line can be fed in pieces of any size; only the inside of
- * strings, where nearly all bytes are, is done by vectors (json_span.h). A line in one piece goes
- * through the same machine with one shortcut: a string without escapes stays where it is. */
+/* A state machine over bytes, so that a line can be fed in pieces of any size. Only the inside of
+ * strings, which is nearly all of a line, is done by vectors (json_span.h). A line in one piece
+ * goes through the same machine with one shortcut: a string without escapes is not copied. */
 #include "corpus/json_line.h"
 
 #include <stdlib.h>
@@ -34,9 +34,9 @@ typedef enum state {
     IN_WORD
 } state;
 
-typedef enum use { /* what for the string at hand is needed */
+typedef enum use { /* what the current string is needed for */
     USE_NONE,
-    USE_COMPARE, /* a key: the same as a part of the path? */
+    USE_COMPARE, /* a key: to be compared with a part of the path */
     USE_TEXT     /* it is the field */
 } use;
 
@@ -46,36 +46,36 @@ struct json_line_scanner {
     bool bare_string;
 
     uint64_t n_fed;      /* bytes of the line before `data` */
-    const uint8_t *data; /* what is being fed */
+    const uint8_t *data; /* the bytes being fed */
     const uint8_t *at, *end;
-    const char *reason; /* set when the line is malformed: `at` is the place */
+    const char *reason; /* set if the line is malformed; `at` is the place */
 
     state state;
     unsigned depth;                        /* open containers */
     uint64_t objects[JSON_MAX_DEPTH / 64]; /* which of them are objects */
 
-    /* The first `level` open containers are objects on the path. on_path: so is the value that
-     * comes, the key before it being the next part. */
+    /* The first `level` open containers are objects on the path. on_path: the next value is on it
+     * too, because the key before it is the next part. */
     unsigned level;
     bool on_path;
-    bool no_object; /* the value of the line is none */
+    bool no_object; /* the value of the line is not an object */
 
-    /* Of the last value that the path led to: a duplicate takes the place of what came before. */
+    /* For the last value at the path: a duplicate replaces the one before. */
     bool found;
     const char *not_found;
     uint64_t not_found_at;
     uint64_t n_begun;
 
     use use;
-    bool is_key, key_same; /* as far as it has been seen, key_bytes */
+    bool is_key, key_same; /* key_same: so far, in key_bytes */
     size_t key_bytes;
     uint32_t unit, high; /* of a \uXXXX; the first half of a surrogate pair, or 0 */
     unsigned n_hex;
     json_number number;
-    const char *word; /* what is left of it */
+    const char *word; /* the rest of it */
 
     bool whole;          /* the line is in one piece */
-    bool fresh;          /* whole, and nothing of the text has been taken yet */
+    bool fresh;          /* whole, and no byte of the text was read yet */
     bool begins;         /* a string of the field begins: feed returns */
     const uint8_t *text; /* where the text begins */
     uint8_t *out_begin, *out;
@@ -126,7 +126,7 @@ static void match_key(json_line_scanner *s)
 {
     s->on_path = s->key_same && s->key_bytes == s->path->parts[s->level - 1].n_bytes;
     if (s->on_path)
-        set_not_found(s, "the field is not there");
+        set_not_found(s, "the field is missing");
 }
 
 static bool takes_bare_string(const json_line_scanner *s)
@@ -136,7 +136,7 @@ static bool takes_bare_string(const json_line_scanner *s)
            memcmp(path->parts[0].text, "text", 4) == 0;
 }
 
-/* A string begins that is no key: whether it is the field. */
+/* A string that is not a key begins: whether it is the field. */
 static bool is_field(const json_line_scanner *s)
 {
     if (s->depth == 0)
@@ -171,11 +171,12 @@ static void emit_code_point(json_line_scanner *s, uint32_t code_point)
 static void emit_lone_surrogate(json_line_scanner *s)
 {
     emit_code_point(s, 0xfffd);
-    s->key_same = false; /* no key of a path holds one, not even a key with U+FFFD in it */
+    s->key_same = false; /* a key of the path cannot contain one, not even a key with U+FFFD in
+                            it */
     s->lone_surrogates += s->use == USE_TEXT;
 }
 
-/* What follows is not the second half of a pair. */
+/* Called if no second half of the pair follows. */
 static void end_pair(json_line_scanner *s)
 {
     if (s->high)
@@ -242,7 +243,7 @@ static void end_string(json_line_scanner *s)
         end_value(s);
 }
 
-/* The first bytes of a text in a whole line. A text without escapes stays where it is. */
+/* The first bytes of a text in a whole line. A text without escapes is not copied. */
 static void begin_text(json_line_scanner *s)
 {
     size_t n_plain = s->calls->find(s->at, (size_t)(s->end - s->at));
@@ -293,7 +294,7 @@ static void scan_string(json_line_scanner *s)
     }
 }
 
-/* Behind the backslash. */
+/* After the backslash. */
 static void scan_escape(json_line_scanner *s)
 {
     uint8_t c = *s->at;
@@ -565,7 +566,7 @@ json_line_status json_line_end(json_line_scanner *s, json_line_result *result)
         return JSON_LINE_NO_OBJECT;
     }
     if (!s->found) {
-        result->reason = s->not_found ? s->not_found : "the field is not there";
+        result->reason = s->not_found ? s->not_found : "the field is missing";
         result->error_offset = s->not_found_at;
         return JSON_LINE_NO_FIELD;
     }

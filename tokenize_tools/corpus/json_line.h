@@ -1,9 +1,9 @@
-/* json_line.h - one string out of a line of JSON, at memory speed.
+/* json_line.h - extracts one string from a line of JSON, at memory speed.
  *
- * The line is checked as strictly as json_reader.h does, with two differences: a lone surrogate
- * escape becomes U+FFFD (counted), and bytes above 7F are not looked at: whoever takes the text
- * checks its UTF-8. Duplicate keys: the last one counts, as in Python. Vectorised; the scalar twin
- * is the truth. Pure. */
+ * The line is checked as strictly as by json_reader.h, with two differences: a lone surrogate
+ * escape becomes U+FFFD (counted), and bytes above 7F are not checked: the caller checks the UTF-8
+ * of the text. Of duplicate keys the last one counts, as in Python. Vectorised; the scalar code is
+ * the definition. Pure. */
 #ifndef TOKMAP_JSON_LINE_H
 #define TOKMAP_JSON_LINE_H
 
@@ -14,8 +14,8 @@
 #include "text/json_parts.h"
 
 typedef struct json_line_path json_line_path;
-/* "text", "meta.text": each part is a key, written plainly. NULL: out of memory, or more parts than
- * may be. */
+/* "text", "meta.text": each part is a key, without escapes. NULL: out of memory, or too many
+ * parts. */
 json_line_path *json_line_path_new(const char *dotted);
 /* At most JSON_MAX_DEPTH parts. */
 static inline bool json_line_path_fits(const char *dotted)
@@ -29,17 +29,18 @@ void json_line_path_free(json_line_path *p);
 
 typedef enum json_line_status {
     JSON_LINE_OK,
-    JSON_LINE_MALFORMED, /* not one JSON value, or what follows it is not white space */
+    JSON_LINE_MALFORMED, /* not one JSON value, or trailing data after it */
     JSON_LINE_NO_FIELD,  /* no such key, or its value is not a string */
     JSON_LINE_NO_OBJECT
 } json_line_status;
 
 typedef struct json_line_result {
-    const uint8_t *text; /* of the field: in the line where it has no escapes, else in `out` */
+    const uint8_t *text; /* of the field: points into the line if it has no escapes, else into
+                            `out` */
     size_t n_bytes;
     uint64_t lone_surrogates;
     uint64_t error_offset; /* in the line */
-    const char *reason;    /* static; NULL when all is well */
+    const char *reason;    /* static; NULL: no error */
 } json_line_result;
 
 typedef enum json_line_engine {
@@ -50,40 +51,40 @@ typedef enum json_line_engine {
 } json_line_engine;
 bool json_line_engine_works(json_line_engine e);
 
-/* A bare string in place of an object is taken as the field when the path is "text" alone and
- * bare_string is set. An engine that does not work here is replaced by the next best. */
+/* If bare_string is set and the path is just "text", a line may be a string instead of an object.
+ * An engine that does not work on this machine is replaced by the next best. */
 typedef struct json_line_options {
     const json_line_path *path;
     json_line_engine engine;
     bool bare_string;
 } json_line_options;
 
-/* line has 64 readable bytes after n_bytes; out has room for n_bytes. */
+/* line must have 64 readable bytes after n_bytes, and out must have room for n_bytes. */
 json_line_status json_line_text(const json_line_options *options, const uint8_t *line,
                                 size_t n_bytes, uint8_t *out, json_line_result *result);
 
 /* ---- A line in pieces ---- */
 
 typedef struct json_line_scanner json_line_scanner;
-/* The path must live as long. NULL: out of memory. */
+/* The path must stay valid until the scanner is freed. NULL: out of memory. */
 json_line_scanner *json_line_scanner_new(const json_line_options *options);
 void json_line_scanner_free(json_line_scanner *s);
 
 #define JSON_LINE_ROOM 16
 
 typedef struct json_line_fed {
-    size_t n_bytes;    /* taken; all, unless one of these is set: */
-    bool begins;       /* another string of the field begins behind them: what came before of its
-                          text does not count */
-    bool malformed;    /* json_line_end says why */
+    size_t n_bytes;    /* consumed; all, unless one of these is set: */
+    bool begins;       /* another string of the field begins here: discard the text before it */
+    bool malformed;    /* json_line_end gives the reason */
     size_t text_bytes; /* in `out` */
 } json_line_fed;
 
 void json_line_begin(json_line_scanner *s);
-/* data has 64 readable bytes after n_bytes; out has room for n_bytes + JSON_LINE_ROOM. */
+/* data must have 64 readable bytes after n_bytes, and out must have room for n_bytes +
+ * JSON_LINE_ROOM. */
 json_line_fed json_line_feed(json_line_scanner *s, const uint8_t *data, size_t n_bytes,
                              uint8_t *out);
-/* How many strings of the field have begun. When json_line_end says OK, the last of them counts. */
+/* How many strings of the field have begun. If json_line_end returns OK, the last one counts. */
 uint64_t json_line_n_begun(const json_line_scanner *s);
 /* result->text is NULL. Call it once for a line. */
 json_line_status json_line_end(json_line_scanner *s, json_line_result *result);

@@ -7,18 +7,19 @@
 
 #define INLINE static inline __attribute__((always_inline))
 
-/* The unit of the \uXXXX at `text`; above FFFF when it is none or does not fit into n_bytes. */
+/* The unit of the \uXXXX at `text`; above FFFF if there is none, or it does not fit into
+ * n_bytes. */
 INLINE uint32_t escaped_unit(const uint8_t *text, size_t n_bytes)
 {
     if (n_bytes < 6 || text[0] != '\\' || text[1] != 'u')
         return UINT32_MAX;
     uint32_t unit = 0;
     for (int i = 2; i < 6; i++)
-        unit = unit << 4 | (uint32_t)(json_hex_digits[text[i]] - 1); /* no digit: all ones */
+        unit = unit << 4 | (uint32_t)(json_hex_digits[text[i]] - 1); /* not a digit: all ones */
     return unit;
 }
 
-/* An escape at `text`; {0, 0} when it is for the caller of decode. */
+/* Decodes the escape at `text`; {0, 0}: left to the caller of decode. */
 INLINE json_span_moved decode_escape(const uint8_t *text, size_t n_bytes, uint8_t *out)
 {
     const json_span_moved none = {0, 0};
@@ -39,9 +40,9 @@ INLINE json_span_moved decode_escape(const uint8_t *text, size_t n_bytes, uint8_
     return (json_span_moved){12, utf8_encode(json_join_surrogates(unit, low), out)};
 }
 
-/* `copy` copies what stands before the first special byte and returns how much that is; it may
- * write more, up to out[n_bytes]. As no escape is shorter than what it stands for, that is behind
- * nothing that was decoded. */
+/* `copy` copies the bytes before the first special byte and returns their number; it may write
+ * more, up to out[n_bytes]. No escape is shorter than its text, so this overwrites nothing that was
+ * decoded. */
 INLINE json_span_moved decode(const uint8_t *text, size_t n_bytes, uint8_t *out,
                               size_t (*copy)(const uint8_t *, size_t, uint8_t *))
 {

@@ -1,4 +1,4 @@
-/* json_span.h - the inside of a JSON string, by vectors; what json_line.c stands on. */
+/* json_span.h - the vector code of json_line.c: the inside of a JSON string. */
 #ifndef TOKMAP_JSON_SPAN_H
 #define TOKMAP_JSON_SPAN_H
 
@@ -11,12 +11,12 @@ typedef struct json_span_moved {
     size_t read, written;
 } json_span_moved;
 
-/* The text has 64 readable bytes after n_bytes; nothing is written behind out[n_bytes]. */
+/* The text must have 64 readable bytes after n_bytes. Nothing is written beyond out[n_bytes]. */
 typedef struct json_span_calls {
     /* Bytes before the first quote, backslash or control character; n_bytes if there is none. */
     size_t (*find)(const uint8_t *text, size_t n_bytes);
-    /* Copies, with escapes decoded, up to a quote, a control character or an escape that is not
-     * right, not complete, or half of a surrogate pair. */
+    /* Copies, with escapes decoded, up to a quote, a control character, or an escape that is
+     * invalid, incomplete, or a lone surrogate. */
     json_span_moved (*decode)(const uint8_t *text, size_t n_bytes, uint8_t *out);
 } json_span_calls;
 

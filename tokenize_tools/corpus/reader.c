@@ -1,6 +1,7 @@
 #include "corpus/reader.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,18 +16,18 @@ static const char byte_order_mark[] = "\xef\xbb\xbf";
 struct reader {
     const corpus_options *options;
     window window;
-    bool checked; /* it is no file of another kind */
+    bool checked; /* wrong_file_find has passed */
     corpus_format format;
-    const char *terminator; /* of a document */
+    const char *terminator; /* between documents */
     size_t terminator_bytes;
-    uint64_t line; /* of the document at hand, else of the next one */
-    bool in_white; /* nothing but white space so far in a line of JSON lines */
+    uint64_t line; /* of the current document, else of the next one */
+    bool in_white; /* only white space so far in a line of JSON lines */
 
-    /* A document is at hand until the next one is asked for. */
+    /* The current document, until the next one is asked for. */
     bool at_hand, in_pieces;
-    bool complete; /* its end is in the window, `n_bytes` on */
+    bool complete; /* its end is in the window, n_bytes further on */
     uint64_t offset;
-    size_t n_bytes, n_kept; /* of it in the window; of these, what comes again */
+    size_t n_bytes, n_kept; /* in the window; those of the last text that come again */
 
     /* JSON lines: */
     json_line_path *path;
@@ -165,7 +166,8 @@ static bool fill_until(reader *r, size_t n_bytes, corpus_error *err)
     return true;
 }
 
-/* The first byte that is not white space; *at is max_piece_bytes if there is none before. */
+/* Finds the first byte that is not white space; *at is max_piece_bytes if there is none before
+ * that. */
 static bool find_black(reader *r, size_t *at, corpus_error *err)
 {
     window *w = &r->window;
@@ -183,7 +185,7 @@ static bool find_black(reader *r, size_t *at, corpus_error *err)
     return true;
 }
 
-/* The end of the line; max_piece_bytes and not `whole` if it is longer. */
+/* Finds the end of the line; max_piece_bytes and not `whole` if it is longer. */
 static bool find_line_end(reader *r, size_t from, size_t *at, bool *whole, corpus_error *err)
 {
     window *w = &r->window;
@@ -216,10 +218,10 @@ static json_line_status look_at_line(reader *r, size_t from, size_t n_bytes, boo
             return json_line_end(r->scanner, result);
         at += fed.n_bytes;
     }
-    return JSON_LINE_OK; /* as far as one can see */
+    return JSON_LINE_OK; /* no error in the part that was read */
 }
 
-/* Whether the input is one that is packed at all. */
+/* Refuses an input that is not meant to be packed as text. */
 static bool check_head(reader *r, corpus_error *err)
 {
     const window *w = &r->window;
@@ -244,7 +246,7 @@ static bool check_head(reader *r, corpus_error *err)
     return false;
 }
 
-/* By the first line, of which no more than max_piece_bytes bytes are looked at. */
+/* Decides by at most max_piece_bytes of the first line. */
 static bool decide_format(reader *r, corpus_error *err)
 {
     size_t from, to;
@@ -267,13 +269,14 @@ static bool decide_format(reader *r, corpus_error *err)
     set_reason(r, status, &result);
     *err = (corpus_error){0};
     snprintf(err->text, sizeof err->text,
-             "%.200s: byte %llu: the first line begins with { and is no JSON line with the wanted "
-             "text (%s): name the field, or say which format this is",
-             r->window.name, (unsigned long long)(from + result.error_offset), r->reason);
+             "%.200s: byte %" PRIu64
+             ": the first line begins with { but has no text at the given field (%s): "
+             "use --field to name the field, or --format to name the format",
+             r->window.name, from + result.error_offset, r->reason);
     return false;
 }
 
-/* Before anything is taken from the input. */
+/* Called before anything is taken from the input. */
 static bool begin_input(reader *r, corpus_error *err)
 {
     return (r->checked || check_head(r, err)) &&
@@ -282,7 +285,7 @@ static bool begin_input(reader *r, corpus_error *err)
 
 /* ---- Where documents end ---- */
 
-/* Of the document at hand and its terminator, which may be missing at the end of the input. */
+/* The current document and its terminator, which may be missing at the end of the input. */
 static size_t finished_bytes(const reader *r)
 {
     size_t n_behind = window_size(&r->window) - r->n_bytes;
@@ -307,14 +310,14 @@ static bool all_white(const reader *r, size_t n_bytes)
     return i == n_bytes;
 }
 
-/* An input that is one document is one even when it is empty. */
+/* An input that is one document is a document even if it is empty. */
 static bool nothing_left(const reader *r)
 {
     bool one_document = r->format == CORPUS_TEXT && r->terminator_bytes == 0;
     return r->window.at_end && window_size(&r->window) == 0 && !(one_document && r->line == 0);
 }
 
-/* Passes over white space up to and with the end of the line. */
+/* Skips white space up to and including the end of the line. */
 static bool skip_white(reader *r, corpus_error *err)
 {
     window *w = &r->window;
@@ -333,7 +336,7 @@ static bool skip_white(reader *r, corpus_error *err)
     return true;
 }
 
-/* READER_TEXT: *n_bytes is the length of the document if it is whole, and else SIZE_MAX. */
+/* READER_TEXT: *n_bytes is the length of the document if it is in the window, else SIZE_MAX. */
 static reader_result find_document(reader *r, size_t *n_bytes, corpus_error *err)
 {
     window *w = &r->window;
@@ -350,7 +353,7 @@ static reader_result find_document(reader *r, size_t *n_bytes, corpus_error *err
                 return READER_FAILED;
             continue;
         }
-        /* A line that is blank for longer than a document may be begins behind the blanks. */
+        /* If a line begins with more white space than a document may have bytes, it is skipped. */
         size_t n_seen = is_long ? max_bytes : *n_bytes;
         r->in_white = r->format == CORPUS_JSON_LINES && all_white(r, n_seen);
         if (!r->in_white) {
@@ -381,7 +384,7 @@ static reader_result next_text_piece(reader *r, reader_text *text, corpus_error 
     return READER_TEXT;
 }
 
-/* Scans what is in the window of the line. False when that is no JSON. */
+/* Scans the part of the line that is in the window. Returns false if it is not JSON. */
 static bool feed_line(reader *r)
 {
     window *w = &r->window;
@@ -532,8 +535,9 @@ int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *er
         if (window_size(w) == 0) {
             *err = (corpus_error){.changed = true};
             snprintf(err->text, sizeof err->text,
-                     "%.200s: has changed: it ends at byte %llu, and byte %llu was reached before",
-                     w->name, (unsigned long long)w->offset, (unsigned long long)to.offset);
+                     "%.200s: has changed: it ends at byte %" PRIu64
+                     ", but an earlier run read up to byte %" PRIu64,
+                     w->name, w->offset, to.offset);
             return -1;
         }
         uint64_t n_bytes = to.offset - w->offset < max_bytes ? to.offset - w->offset : max_bytes;

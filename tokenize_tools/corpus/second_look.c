@@ -1,6 +1,7 @@
 #include "corpus/second_look.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,12 +61,12 @@ static bool no_memory(const second_look *s, corpus_error *err)
     return false;
 }
 
-/* What was there at the first look is not there now. */
+/* The input is shorter than at the first look. */
 static bool fail_changed(const second_look *s, uint64_t offset, corpus_error *err)
 {
     *err = (corpus_error){.changed = true};
-    snprintf(err->text, sizeof err->text, "%.200s: byte %llu: has changed: it ends here now",
-             s->source.path, (unsigned long long)offset);
+    snprintf(err->text, sizeof err->text, "%.200s: byte %" PRIu64 ": has changed: it now ends here",
+             s->source.path, offset);
     return false;
 }
 
@@ -76,7 +77,7 @@ static void set_bad(second_look_report *report, const char *reason, uint64_t off
     snprintf(report->reason, sizeof report->reason, "%s", reason);
 }
 
-/* Through the same assembler, whose batches nobody gets. */
+/* Adds the text to an assembler, as in the first look; its batches are dropped. */
 static bool add_text(second_look *s, reader_text *text, second_look_report *report,
                      corpus_error *err)
 {
@@ -131,7 +132,7 @@ bool second_look_check(second_look *s, reader_place where, second_look_report *r
             set_bad(report, text.reason, text.bad_offset);
             break;
         }
-        if (text.drop) { /* whatever was wrong with what came before, it does not count */
+        if (text.drop) { /* errors in the text before do not count */
             report->good = true;
             if (!begin_document(s, err))
                 return false;

@@ -12,24 +12,24 @@
 typedef struct block {
     uint8_t *bytes;
     size_t n_bytes;
-    input_prefix stored; /* of the input, behind it */
+    input_prefix stored; /* of the input, up to the end of the block */
 } block;
 
 /* The reader fills blocks[n_filled % N_BLOCKS], the user empties blocks[n_emptied % N_BLOCKS]. */
 struct stream {
-    input *in; /* the thread's, while there is one */
+    input *in; /* used by the thread, while there is one */
     bool ahead, has_thread;
     thread reader;
-    mutex mutex; /* for what stands below */
+    mutex mutex; /* for the members below */
     condition changed;
     uint64_t n_filled, n_emptied;
-    bool closing, at_end; /* at_end: no block comes behind n_filled */
-    bool failed;          /* and this is why */
+    bool closing, at_end; /* at_end: no block follows n_filled */
+    bool failed;          /* and this is the error */
     input_error error;
 
-    /* The user's: */
+    /* Used by the caller: */
     block blocks[N_BLOCKS];
-    size_t block_bytes, n_taken; /* of the block at hand */
+    size_t block_bytes, n_taken; /* of the current block */
     input_prefix stored;
 };
 
@@ -38,7 +38,7 @@ static input_prefix stored_so_far(const stream *s)
     return (input_prefix){input_stored_bytes(s->in), input_checksum(s->in)};
 }
 
-/* Until it is full, or the input ends or fails. */
+/* Reads until the block is full, or the input ends or fails. */
 static ssize_t fill_block(stream *s, block *b, input_error *err)
 {
     ssize_t n = 1;
@@ -51,7 +51,7 @@ static ssize_t fill_block(stream *s, block *b, input_error *err)
     return n;
 }
 
-/* False when the stream is being closed. */
+/* False: the stream is being closed. */
 static bool wait_for_room(stream *s)
 {
     mutex_lock(&s->mutex);
@@ -127,7 +127,7 @@ stream *stream_open(const input_source *source, const stream_options *options, i
     return s;
 }
 
-/* Waits for a block that has not been taken. NULL: there is none, the input is at its end. */
+/* Waits for the next block. NULL: the input has ended or failed. */
 static block *wait_for_block(stream *s)
 {
     mutex_lock(&s->mutex);

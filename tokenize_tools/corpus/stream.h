@@ -1,7 +1,7 @@
-/* stream.h - an input (input.h), read and decompressed ahead in a thread of its own, or not.
+/* stream.h - an input (input.h), optionally read and decompressed ahead in a thread.
  *
- * The thread fills a ring of four blocks and ends with the input. The bytes, and errors with their
- * place among the bytes, are the same with and without it. */
+ * The thread fills a ring of four blocks and ends at the end of the input. The bytes, and errors
+ * with their place, are the same with and without it. */
 #ifndef TOKMAP_STREAM_H
 #define TOKMAP_STREAM_H
 
@@ -12,23 +12,23 @@
 typedef struct stream_options {
     bool ahead;
     size_t block_bytes; /* of the ring */
-    /* Once it can be read, reading fails with ECANCELED. A stream that is closed before its end is
-     * told by it, so with `ahead` there has to be one. */
+    /* When it becomes readable, reading fails with ECANCELED. Required with `ahead`: it stops the
+     * thread of a stream that is closed before its end. */
     int stop_fd;
 } stream_options;
 
 typedef struct stream stream;
 
-/* The path must live as long. */
+/* The path must stay valid until the stream is closed. */
 stream *stream_open(const input_source *source, const stream_options *options, input_error *err);
-/* As input_read. */
+/* Like input_read. */
 ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err);
-/* As input_is_compressed. */
+/* Like input_is_compressed. */
 bool stream_is_compressed(const stream *s);
-/* The stored bytes that have been read for what has been handed out, and their checksum; after the
- * end, of all of the input. */
+/* The stored bytes behind the bytes returned so far, and their checksum; after the end, of the
+ * whole input. */
 input_prefix stream_stored(const stream *s);
-/* A thread that still reads ends when stop_fd can be read: see to that first. */
+/* If the thread may still be reading, make stop_fd readable first: that stops it. */
 void stream_close(stream *s);
 
 #endif /* TOKMAP_STREAM_H */

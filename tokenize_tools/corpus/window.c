@@ -29,7 +29,7 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
         .ahead = options->read_ahead, .block_bytes = read_bytes, .stop_fd = stop_fd};
     input_error input_err;
     *w = (window){.name = source->path};
-    /* A whole document, its terminator, and room to tell that one is longer. */
+    /* Room for a whole document, its terminator, and bytes that show that a document is longer. */
     w->max_capacity = options->max_piece_bytes + options->separator_bytes + 16;
     w->capacity = read_bytes < w->max_capacity ? read_bytes : w->max_capacity;
     w->bytes = calloc(1, w->capacity + WINDOW_PADDING);

@@ -20,13 +20,13 @@ typedef struct known_file {
     file_kind kind;
     size_t offset, n_bytes;
     const char *magic;
-    bool in_text; /* a text may begin so: there has to be a control character too */
+    bool in_text; /* text may begin like this: only with a control character is it this kind */
 } known_file;
 
 #define MAGIC(text) 0, sizeof(text) - 1, text, false
 #define MAGIC_WORD(offset, text) offset, sizeof(text) - 1, text, true
 
-/* Where one begins with another, the longer one comes first. */
+/* If one begins with another, the longer one comes first. */
 static const known_file known_files[] = {
     {"a zip archive", ARCHIVE, MAGIC("PK\x03\x04")},
     {"a zip archive", ARCHIVE, MAGIC("PK\x05\x06")},
@@ -117,8 +117,8 @@ static bool is_one_of(uint8_t byte, const char *bytes)
 #define TAR_SUM_AT 148
 #define TAR_SUM_BYTES 8
 
-/* By the checksum of the first header, which every kind of tar has, in octal digits. Its own field
- * counts as blanks. */
+/* Recognized by the checksum of the first header, which every kind of tar has, in octal digits. Its
+ * own field counts as blanks. */
 static bool is_tar(const uint8_t *b, size_t n)
 {
     unsigned sum = 0, stored = 0;
@@ -211,9 +211,9 @@ const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes)
 
 /* ---- Text that is not UTF-8 ---- */
 
-/* Whether all of it is characters of that many bytes, without a mark and control characters. Single
- * bytes with NULs between may pass for such: but their NULs are in every place of a unit, and
- * hardly ever beside a blank. */
+/* Whether all units of this size are characters, without a byte order mark or control characters.
+ * Single bytes with NULs in between may look like that; but then NULs are in every byte of a unit,
+ * and hardly ever next to a blank. */
 static bool is_wide(const uint8_t *b, size_t n, size_t unit_bytes, bool big_endian)
 {
     bool after_high = false;
@@ -252,7 +252,7 @@ static size_t count_malformed(const wrong_file_head *head)
         if (at == head->n_bytes)
             return n_bad;
         size_t n = utf8_bad_bytes(head->bytes + at, head->n_bytes - at);
-        if (n == 0) /* more bytes would decide */
+        if (n == 0) /* undecided without more bytes */
             return n_bad + (head->whole ? head->n_bytes - at : 0);
         n_bad += n;
         at += n;
@@ -268,7 +268,7 @@ static size_t skip_white(const wrong_file_head *head, size_t at)
     return at;
 }
 
-/* The first byte that counts, or 0; *at: behind it. */
+/* The first byte that is not white space, or 0; *at: the offset after it. */
 static uint8_t next_black(const wrong_file_head *head, size_t *at)
 {
     *at = skip_white(head, *at);
@@ -300,28 +300,30 @@ static bool refuse_known(const wrong_file_head *head, bool given, char *text, si
     const known_file *known = find_known(head->bytes, head->n_bytes);
     if (!known)
         return false;
-    /* What would have been decompressed has been, once. */
+    /* The input was decompressed once if it could be. */
     bool twice = known == &gzip_or_zstd || (known->kind == COMPRESSED && head->decompressed);
     if (given && !twice && known->kind != ARCHIVE)
         return false;
     if (twice)
-        snprintf(text, text_bytes, "is compressed twice, with %s inside: decompress it once first",
+        snprintf(text, text_bytes, "is compressed twice, with %s inside; decompress it once first",
                  known->name);
     else if (known->kind == ARCHIVE)
-        snprintf(text, text_bytes, "is %s, which is not read here: unpack it first", known->name);
-    else if (known->kind == COMPRESSED)
-        snprintf(text, text_bytes,
-                 "is %s, which is not read here: unpack it first; --format text packs its bytes "
-                 "as they are",
+        snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first",
                  known->name);
+    else if (known->kind == COMPRESSED)
+        snprintf(
+            text, text_bytes,
+            "is %s, which tokmap does not read; unpack it first; --format text packs its bytes "
+            "as they are",
+            known->name);
     else if (known->kind == UTF_16_OR_32)
-        snprintf(text, text_bytes, "is %s: convert it to UTF-8; " ANYWAY, known->name);
+        snprintf(text, text_bytes, "is %s; convert it to UTF-8; " ANYWAY, known->name);
     else
         snprintf(text, text_bytes, "is %s, not text; " ANYWAY, known->name);
     return true;
 }
 
-/* In JSON lines a NUL makes a document a bad one, which is a case for --on-error. */
+/* In JSON lines a NUL makes only its document bad, which --on-error handles. */
 static bool refuse_nul(const wrong_file_head *head, const corpus_options *options, char *text,
                        size_t text_bytes)
 {
@@ -332,10 +334,10 @@ static bool refuse_nul(const wrong_file_head *head, const corpus_options *option
     const char *wide = find_wide(head->bytes, head->n_bytes);
     size_t at;
     if (wide)
-        snprintf(text, text_bytes, "is %s: convert it to UTF-8; " ANYWAY, wide);
+        snprintf(text, text_bytes, "is %s; convert it to UTF-8; " ANYWAY, wide);
     else if (first_black(head, &at) != '{')
         snprintf(text, text_bytes,
-                 "byte %zu: a NUL, so this is no text; if NULs end its documents say "
+                 "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
                  "--separator '\\0'; " ANYWAY,
                  (size_t)(nul - head->bytes));
     else
@@ -352,7 +354,7 @@ static bool refuse_malformed(const wrong_file_head *head, const corpus_options *
     if (n_bad * 100 <= head->n_bytes)
         return false;
     snprintf(text, text_bytes,
-             "%zu of the first %zu bytes are not UTF-8: convert it to UTF-8; --utf8 replace packs "
+             "%zu of the first %zu bytes are not UTF-8; convert it to UTF-8; --utf8 replace packs "
              "it anyway, with U+FFFD in their place",
              n_bad, head->n_bytes);
     return true;
@@ -369,7 +371,7 @@ bool wrong_file_find(const wrong_file_head *head, const corpus_options *options,
     if (is_json_array(head)) {
         snprintf(
             text, text_bytes,
-            "is a JSON array: write its elements as JSON lines, an object on each line; " ANYWAY);
+            "is a JSON array; write its elements as JSON lines, an object on each line; " ANYWAY);
         return true;
     }
     return refuse_nul(head, options, text, text_bytes) ||

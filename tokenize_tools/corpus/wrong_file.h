@@ -1,28 +1,29 @@
-/* wrong_file.h - refuses files that nobody means to pack as text, by their first bytes; pure.
+/* wrong_file.h - refuses files that are not meant to be packed as text, by their first bytes; pure.
  *
  * With CORPUS_AUTO: files with a known magic number, a JSON array, UTF-16 and UTF-32, NUL bytes,
- * and what is not UTF-8. Where the user named the format, only what still has to be unpacked is
- * refused: archives, and data that was compressed twice. */
+ * and data that is not UTF-8. If the user named the format, only files that must be unpacked first:
+ * archives, and data that was compressed twice. */
 #ifndef TOKMAP_WRONG_FILE_H
 #define TOKMAP_WRONG_FILE_H
 
 #include "corpus/corpus.h"
 
 #define WRONG_FILE_HEAD_BYTES ((size_t)64 * 1024)
-/* Enough to recognize archives, which is all that is looked for where the format is given. */
+/* Enough to recognize archives, the only check if the format is given. */
 #define WRONG_FILE_ARCHIVE_BYTES ((size_t)512)
 
-typedef struct wrong_file_head { /* of an input, decompressed */
+typedef struct wrong_file_head { /* the first bytes of an input, decompressed */
     const uint8_t *bytes;
     size_t n_bytes;    /* WRONG_FILE_HEAD_BYTES, fewer if memory does not allow more */
-    bool whole;        /* the input has no more */
-    bool decompressed; /* it was stored with a compression that is read here */
+    bool whole;        /* this is the whole input */
+    bool decompressed; /* it was compressed, in a form that is read here */
 } wrong_file_head;
 
-/* Whether the input is refused; then text is why, and what to do: without the input's name. */
+/* Whether the input is refused; then text says why, and what to do, without the name of the
+ * input. */
 bool wrong_file_find(const wrong_file_head *head, const corpus_options *options, char *text,
                      size_t text_bytes);
-/* What a file that begins with these bytes is, such as "a tar archive"; NULL: not known. */
+/* What a file that begins with these bytes is, such as "a tar archive"; NULL: unknown. */
 const char *wrong_file_name(const uint8_t *bytes, size_t n_bytes);
 
 #endif /* TOKMAP_WRONG_FILE_H */
