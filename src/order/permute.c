@@ -5,13 +5,10 @@
  * division is that of x by b, and that is a multiplication. */
 #include "order/permute.h"
 
-#include <string.h>
-
 #include "base/base.h"
 #include "order/order_key.h"
 
 enum {
-    LANES = 6,      /* numbers side by side: a round is a chain of three multiplications */
     FEW_ROUNDS = 7, /* of every network; small ones have more */
 };
 
@@ -93,12 +90,6 @@ static inline uint64_t add(uint64_t x, uint64_t y, uint32_t m)
     return MIN(sum, sum - m);
 }
 
-static inline uint64_t subtract(uint64_t x, uint64_t y, uint32_t m)
-{
-    const uint64_t rest = x - y;
-    return MIN(rest, rest + m);
-}
-
 static inline digits two_rounds(const tokmap_i_permutation *p, unsigned i, digits d)
 {
     d.r = add(d.r, noise(d.l, p->keys[i], p->b), p->b);
@@ -131,42 +122,4 @@ static inline uint64_t walk(const tokmap_i_permutation *p, digits d)
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
 {
     return p->n <= TOKMAP_I_PERMUTE_TABLE ? p->table[x] : walk(p, split(p, x));
-}
-
-uint64_t tokmap_i_unpermute(const tokmap_i_permutation *p, uint64_t y)
-{
-    if (p->n <= TOKMAP_I_PERMUTE_TABLE)
-        return (uint64_t)((const uint8_t *)memchr(p->table, (int)y, p->n) - p->table);
-    digits d = split(p, y);
-    do {
-        for (unsigned i = p->n_rounds - 1; i > 0; i -= 2) {
-            d.l = subtract(d.l, noise(d.r, p->keys[i], p->a), p->a);
-            d.r = subtract(d.r, noise(d.l, p->keys[i - 1], p->b), p->b);
-        }
-        d.l = subtract(d.l, noise(d.r, p->keys[0], p->a), p->a);
-        y = d.l * p->b + d.r;
-    } while (y >= p->n);
-    return y;
-}
-
-void tokmap_i_permute_all(const tokmap_i_permutation *p, uint64_t *x, size_t n_x)
-{
-    size_t done = 0;
-    for (; p->n > TOKMAP_I_PERMUTE_TABLE && n_x - done >= LANES; done += LANES) {
-        digits d[LANES];
-        for (unsigned k = 0; k < LANES; k++)
-            d[k] = first_round(p, split(p, x[done + k]));
-        for (unsigned i = 1; i < FEW_ROUNDS; i += 2)
-            for (unsigned k = 0; k < LANES; k++)
-                d[k] = two_rounds(p, i, d[k]);
-        for (unsigned i = FEW_ROUNDS; i < p->n_rounds; i += 2)
-            for (unsigned k = 0; k < LANES; k++)
-                d[k] = two_rounds(p, i, d[k]);
-        for (unsigned k = 0; k < LANES; k++) {
-            const uint64_t y = d[k].l * p->b + d[k].r;
-            x[done + k] = y < p->n ? y : walk(p, d[k]);
-        }
-    }
-    for (; done < n_x; done++)
-        x[done] = tokmap_i_permute(p, x[done]);
 }

@@ -2,7 +2,7 @@
  *
  * A Feistel network over two digits of about sqrt(N) values each, so that hardly any number has to
  * be walked back into [0, N). The smaller the digits, the more rounds; up to 128 numbers are
- * shuffled in a table. Constant time and memory, and it can be undone. Pure. */
+ * shuffled in a table. Constant time and memory. Pure. */
 #ifndef TOKMAP_PERMUTE_H
 #define TOKMAP_PERMUTE_H
 
@@ -31,9 +31,5 @@ typedef struct tokmap_i_permutation {
 void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key);
 /* x < n, and so is the result. */
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x);
-/* The x that is permuted to y. */
-uint64_t tokmap_i_unpermute(const tokmap_i_permutation *p, uint64_t y);
-/* x[i] becomes permute(x[i]), several at a time. */
-void tokmap_i_permute_all(const tokmap_i_permutation *p, uint64_t *x, size_t n_x);
 
 #endif /* TOKMAP_PERMUTE_H */

@@ -74,19 +74,6 @@ tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint6
                             MIN(s->block_windows, s->n_windows - begin)};
 }
 
-static uint64_t block_place(tokmap_i_shuffle *s, uint64_t window)
-{
-    const uint64_t w = window + (window < s->rotation ? s->n_windows : 0) - s->rotation;
-    uint64_t block = w / s->block_windows;
-    const uint64_t in_block = w - block * s->block_windows;
-    if (block < s->blocks.n)
-        block = tokmap_i_unpermute(&s->blocks, block);
-    const uint64_t group = block / s->group_blocks;
-    enter_group(s, group);
-    const uint64_t o = (block - group * s->group_blocks) * s->block_windows + in_block;
-    return group * group_windows(s) + tokmap_i_unpermute(&s->windows, o);
-}
-
 uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x)
 {
     if (s->mode == TOKMAP_I_SHUFFLE_NONE)
@@ -95,14 +82,4 @@ uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x
     if (s->mode == TOKMAP_I_SHUFFLE_FULL)
         return tokmap_i_permute(&s->windows, x);
     return block_window(s, x);
-}
-
-uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t window)
-{
-    if (s->mode == TOKMAP_I_SHUFFLE_NONE)
-        return window;
-    enter_epoch(s, epoch);
-    if (s->mode == TOKMAP_I_SHUFFLE_FULL)
-        return tokmap_i_unpermute(&s->windows, window);
-    return block_place(s, window);
 }

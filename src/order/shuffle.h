@@ -38,7 +38,5 @@ typedef struct tokmap_i_block {
     uint64_t first_window, n_windows;
 } tokmap_i_block;
 tokmap_i_block tokmap_i_shuffle_block(tokmap_i_shuffle *s, uint64_t epoch, uint64_t place);
-/* The x that gives the window in this epoch. */
-uint64_t tokmap_i_shuffle_place(tokmap_i_shuffle *s, uint64_t epoch, uint64_t window);
 
 #endif /* TOKMAP_SHUFFLE_H */

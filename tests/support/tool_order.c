@@ -2,10 +2,8 @@
  * a line of decimal numbers each, so that another implementation can be compared.
  *
  *     permute N KEY X                                  the number that X becomes
- *     unpermute N KEY Y                                the X that becomes Y
  *     key SEED ID COPY PURPOSE EPOCH N                 a key
  *     shuffle MODE N B M SEED ID COPY EPOCH X          the window; MODE: none, full, block
- *     place MODE N B M SEED ID COPY EPOCH W            the X that gives the window
  *     quotas W1 W2 ...                                 the quotas, or `refused`
  *     mixture MIXTURE G                                source, epoch and place of sample G
  *     counts MIXTURE G                                 samples of each source before sample G
@@ -62,13 +60,13 @@ static uint64_t number_in(char **rest, uint64_t least, uint64_t most)
     return number;
 }
 
-static void permute_command(char **rest, bool backwards)
+static void permute_command(char **rest)
 {
     tokmap_i_permutation p;
     const uint64_t n = number_in(rest, 1, TOKMAP_I_PERMUTE_MAX), key = next_number(rest);
     const uint64_t x = number_in(rest, 0, n - 1);
     tokmap_i_permutation_init(&p, n, key);
-    printf("%" PRIu64 "\n", backwards ? tokmap_i_unpermute(&p, x) : tokmap_i_permute(&p, x));
+    printf("%" PRIu64 "\n", tokmap_i_permute(&p, x));
 }
 
 static tokmap_i_order_id next_id(char **rest)
@@ -98,7 +96,7 @@ static tokmap_i_shuffle_mode mode_of(const char *name)
     return TOKMAP_I_SHUFFLE_BLOCK;
 }
 
-static void shuffle_command(char **rest, bool backwards)
+static void shuffle_command(char **rest)
 {
     tokmap_i_shuffle s = {.mode = mode_of(next_word(rest))};
     const bool is_block = s.mode == TOKMAP_I_SHUFFLE_BLOCK;
@@ -109,8 +107,7 @@ static void shuffle_command(char **rest, bool backwards)
     s.id = next_id(rest);
     const uint64_t epoch = next_number(rest), x = number_in(rest, 0, s.n_windows - 1);
     tokmap_i_shuffle_init(&s);
-    printf("%" PRIu64 "\n", backwards ? tokmap_i_shuffle_place(&s, epoch, x)
-                                      : tokmap_i_shuffle_window(&s, epoch, x));
+    printf("%" PRIu64 "\n", tokmap_i_shuffle_window(&s, epoch, x));
 }
 
 static void quotas_command(char **rest)
@@ -201,12 +198,12 @@ static void answer(char *words)
     const char *what = strtok_r(words, " \n", &rest);
     if (!what)
         refuse("an empty line");
-    if (strcmp(what, "permute") == 0 || strcmp(what, "unpermute") == 0)
-        permute_command(&rest, *what == 'u');
+    if (strcmp(what, "permute") == 0)
+        permute_command(&rest);
     else if (strcmp(what, "key") == 0)
         key_command(&rest);
-    else if (strcmp(what, "shuffle") == 0 || strcmp(what, "place") == 0)
-        shuffle_command(&rest, *what == 'p');
+    else if (strcmp(what, "shuffle") == 0)
+        shuffle_command(&rest);
     else if (strcmp(what, "quotas") == 0)
         quotas_command(&rest);
     else if (strcmp(what, "mixture") == 0 || strcmp(what, "counts") == 0 ||
