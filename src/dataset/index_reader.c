@@ -26,8 +26,8 @@ void tokmap_i_index_reader_close(tokmap_i_index_reader *r)
     *r = (tokmap_i_index_reader){NULL, -1, NULL};
 }
 
-tokmap_status tokmap_i_index_reader_get(tokmap_i_index_reader *r, uint64_t offset, size_t n_bytes,
-                                        void *dst, tokmap_error *err)
+static tokmap_status read_part(tokmap_i_index_reader *r, uint64_t offset, size_t n_bytes, void *dst,
+                               tokmap_error *err)
 {
     return tokmap_i_read_exactly((tokmap_i_named_file){r->fd, r->ds->index_path}, offset, n_bytes,
                                  dst, err);
@@ -42,7 +42,7 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
     tokmap_status status = TOKMAP_OK;
     for (uint64_t done = 0; !status && done < section->n_bytes;) {
         const size_t n = (size_t)MIN(section->n_bytes - done, TOKMAP_I_READER_BUFFER_BYTES);
-        status = tokmap_i_index_reader_get(r, section->offset + done, n, r->buffer, err);
+        status = read_part(r, section->offset + done, n, r->buffer, err);
         if (!status)
             tokmap_i_hasher_add(hasher, r->buffer, n);
         done += n;
@@ -67,8 +67,7 @@ tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_
     *out = malloc((size_t)MAX(section->n_bytes, 1));
     if (!*out)
         return FAIL_MEMORY(err);
-    const tokmap_status status =
-        tokmap_i_index_reader_get(r, section->offset, (size_t)section->n_bytes, *out, err);
+    const tokmap_status status = read_part(r, section->offset, (size_t)section->n_bytes, *out, err);
     if (status) {
         free(*out);
         *out = NULL;
@@ -98,13 +97,12 @@ static tokmap_status fill_chunk(walk *w, uint64_t group, tokmap_error *err)
 {
     const tokmap_i_documents_layout *l = &w->docs->layout;
     const uint64_t n = MIN(l->n_groups - group, CHUNK_GROUPS);
-    const tokmap_status status =
-        tokmap_i_index_reader_get(w->r, w->section->offset + group * TOKMAP_I_GROUP_BYTES,
-                                  (size_t)n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
+    const tokmap_status status = read_part(w->r, w->section->offset + group * TOKMAP_I_GROUP_BYTES,
+                                           (size_t)n * TOKMAP_I_GROUP_BYTES, w->r->buffer, err);
     if (status)
         return status;
-    return tokmap_i_index_reader_get(w->r, w->section->offset + l->level_offset[0] + group * 8,
-                                     (size_t)n * 8, w->r->buffer + RECORDS_BYTES, err);
+    return read_part(w->r, w->section->offset + l->level_offset[0] + group * 8, (size_t)n * 8,
+                     w->r->buffer + RECORDS_BYTES, err);
 }
 
 static tokmap_status use_group(walk *w, const tokmap_i_group *g, tokmap_error *err)
@@ -139,10 +137,10 @@ static tokmap_status next_group(walk *w, uint64_t group, tokmap_error *err)
     if (tokmap_i_group_is_wide(g.record) && w->n_wide_seen < w->docs->n_wide) {
         g.wide = w->r->buffer + WIDE_AT;
         g.wide_index = w->n_wide_seen++;
-        status = tokmap_i_index_reader_get(w->r,
-                                           w->section->offset + w->docs->layout.wide_offset +
-                                               g.wide_index * TOKMAP_I_WIDE_BYTES,
-                                           TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
+        status = read_part(w->r,
+                           w->section->offset + w->docs->layout.wide_offset +
+                               g.wide_index * TOKMAP_I_WIDE_BYTES,
+                           TOKMAP_I_WIDE_BYTES, w->r->buffer + WIDE_AT, err);
     }
     return status ? status : use_group(w, &g, err);
 }
@@ -175,15 +173,14 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
     for (uint64_t done = 0; done < n_entries; done += LEVEL_CHUNK) {
         const uint64_t n = MIN(n_entries - done, LEVEL_CHUNK);
         const uint64_t n_stored = round_up(n, TOKMAP_I_NODE_KEYS);
-        tokmap_status status = tokmap_i_index_reader_get(
+        tokmap_status status = read_part(
             w->r, w->section->offset + l->level_offset[level] + done * 8, n_stored * 8, upper, err);
         if (!status && level > 0) {
             const uint64_t first = done * TOKMAP_I_NODE_KEYS;
             const uint64_t n_lower =
                 MIN(n * TOKMAP_I_NODE_KEYS, l->level_entries[level - 1] - first);
-            status = tokmap_i_index_reader_get(
-                w->r, w->section->offset + l->level_offset[level - 1] + first * 8, n_lower * 8,
-                lower, err);
+            status = read_part(w->r, w->section->offset + l->level_offset[level - 1] + first * 8,
+                               n_lower * 8, lower, err);
         }
         if (status)
             return status;

@@ -22,9 +22,6 @@ void tokmap_i_index_reader_close(tokmap_i_index_reader *r);
 /* TOKMAP_ERR_CORRUPT when the section does not have its checksum. */
 tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                                              const tokmap_i_section *section, tokmap_error *err);
-/* A part of the file. */
-tokmap_status tokmap_i_index_reader_get(tokmap_i_index_reader *r, uint64_t offset, size_t n_bytes,
-                                        void *dst, tokmap_error *err);
 /* A whole section in new memory (at most the size of the file); the caller frees it. */
 tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,
                                          uint8_t **out, tokmap_error *err);

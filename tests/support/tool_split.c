@@ -49,7 +49,9 @@ int main(int argc, char **argv)
     size_t e = 0;
     while (argc == 3 && e < 4 && strcmp(argv[2], engines[e]) != 0)
         e++;
-    split_pattern p = argc == 3 ? split_pattern_named(argv[1]) : SPLIT_N_PATTERNS;
+    int p = argc == 3 ? 0 : SPLIT_N_PATTERNS;
+    while (p < SPLIT_N_PATTERNS && strcmp(split_pattern_name((split_pattern)p), argv[1]) != 0)
+        p++;
     if (p == SPLIT_N_PATTERNS || e == 4) {
         fprintf(stderr, "usage: tool_split PATTERN best|scalar|avx2|avx512\n");
         return 2;

@@ -373,12 +373,12 @@ TEST(the_last_steps_may_be_left_to_the_reader)
         sp_normalizer *left = sp_normalizer_new(&m, false, &err);
         sp_normalizer *all = sp_normalizer_new(&m, true, &err);
         CHECK(left != NULL && all != NULL);
-        CHECK(sp_normalizer_is_identity(left) && !sp_normalizer_is_identity(all));
         for (size_t i = 0; i < N(texts); i++) {
             sp_scratch scratch = {0};
             char a[64], b[64];
             sp_span x = {(const uint8_t *)texts[i], strlen(texts[i])}, y = x;
             CHECK(sp_normalize(left, &scratch, NORMALIZE_FIRST, &x));
+            CHECK(x.text == (const uint8_t *)texts[i]); /* as it was */
             a[read_normalized(left, x, a)] = 0;
             CHECK(sp_normalize(all, &scratch, NORMALIZE_FIRST, &y));
             b[read_normalized(all, y, b)] = 0;

@@ -165,10 +165,8 @@ static void damage(uint8_t *text, size_t n_bytes, uint32_t one_of)
 TEST(patterns_have_names)
 {
     for (int p = 0; p < SPLIT_N_PATTERNS; p++)
-        CHECK_INT(split_pattern_named(split_pattern_name((split_pattern)p)), p);
+        CHECK(split_pattern_name((split_pattern)p) != NULL);
     CHECK(split_pattern_name(SPLIT_N_PATTERNS) == NULL);
-    CHECK_INT(split_pattern_named("cl100"), SPLIT_N_PATTERNS);
-    CHECK_INT(split_pattern_named(""), SPLIT_N_PATTERNS);
     CHECK_STR(split_pattern_name(SPLIT_O200K), "o200k");
 }
 

@@ -20,7 +20,6 @@ struct encoder {
     const tokenizer *t;
     specials_policy specials;
     uint64_t specials_seen;
-    size_t where;
     bool stopped; /* SPECIALS_ERROR, in normalized text */
     byte_encoder *bytes;
     char_scratch *chars;
@@ -78,11 +77,6 @@ uint64_t encoder_specials_seen(const encoder *e)
     return e->specials_seen;
 }
 
-size_t encoder_where(const encoder *e)
-{
-    return e->where;
-}
-
 static bool reserve_scratch(scratch_text *s, size_t n_bytes)
 {
     if (s->capacity >= n_bytes + TEXT_PADDING)
@@ -130,10 +124,8 @@ static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
         if (m.special && e->specials == SPECIALS_TEXT)
             continue;
         e->stopped = m.special && e->specials == SPECIALS_ERROR;
-        if (e->stopped) {
-            e->where = m.start;
+        if (e->stopped)
             return false;
-        }
         const size_t start = m.start > from ? m.start : from;
         m.taken = m.end;
         s.text = all.text + from;
@@ -237,10 +229,8 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
     return encode_chars(e, &s, out);
 }
 
-/* Where a special stopped the encoding of a stretch is known within it, or within its slice. */
-static tokenize_status failure_status(encoder *e, size_t start)
+static tokenize_status failure_status(const encoder *e)
 {
-    e->where += start;
     return e->stopped ? TOKENIZE_SPECIAL : TOKENIZE_NO_MEMORY;
 }
 
@@ -251,13 +241,9 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
     size_t from = 0;
     added_match m = {0};
     e->stopped = false;
-    e->where = 0;
     for (size_t at = 0; e->t->raw && added_tokens_next(e->t->raw, text, n_bytes, at, &m);) {
         at = m.next;
-        if (m.special) {
-            e->specials_seen++;
-            e->where = m.start;
-        }
+        e->specials_seen += m.special;
         if (m.special && e->specials == SPECIALS_ERROR)
             return TOKENIZE_SPECIAL;
         if (m.special && e->specials == SPECIALS_TEXT)
@@ -266,11 +252,11 @@ tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, 
         m.taken = m.end;
         const stretch s = {text + from, start - from, first && from == 0, !first && from == 0};
         if (!encode_stretch(e, s, out))
-            return failure_status(e, from);
+            return failure_status(e);
         if (!(m.special && e->specials == SPECIALS_DROP) && !id_buffer_append(out, m.id))
             return TOKENIZE_NO_MEMORY;
         from = m.end;
     }
     const stretch s = {text + from, n_bytes - from, first && from == 0, !first && from == 0};
-    return encode_stretch(e, s, out) ? TOKENIZE_OK : failure_status(e, from);
+    return encode_stretch(e, s, out) ? TOKENIZE_OK : failure_status(e);
 }

@@ -61,7 +61,7 @@ bool tokenizer_in_order(const tokenizer *t);
 typedef enum tokenize_status {
     TOKENIZE_OK,
     TOKENIZE_NO_MEMORY,
-    TOKENIZE_SPECIAL /* SPECIALS_ERROR, and one is written in the text: encoder_where() */
+    TOKENIZE_SPECIAL /* SPECIALS_ERROR, and one is written in the text */
 } tokenize_status;
 
 enum {
@@ -86,10 +86,8 @@ typedef struct encoder_state {
 } encoder_state;
 encoder_state encoder_save(const encoder *e);
 void encoder_restore(encoder *e, encoder_state state);
-/* Specials that were written in texts, so far; and about where in the last text one was that gave
- * TOKENIZE_SPECIAL. */
+/* Specials that were written in texts, so far. */
 uint64_t encoder_specials_seen(const encoder *e);
-size_t encoder_where(const encoder *e);
 
 /* ---- Decode ---- */
 

@@ -346,11 +346,6 @@ sp_form sp_normalizer_form(const sp_normalizer *n)
     return n->form;
 }
 
-bool sp_normalizer_is_identity(const sp_normalizer *n)
-{
-    return n->identity;
-}
-
 void sp_normalizer_add_pairs(const sp_normalizer *n, char_pairs *pairs)
 {
     charsmap_add_pairs(&n->map, pairs);

@@ -29,8 +29,6 @@ typedef struct sp_form {
 sp_normalizer *sp_normalizer_new(const model *m, bool all_steps, model_error *err);
 void sp_normalizer_free(sp_normalizer *n);
 sp_form sp_normalizer_form(const sp_normalizer *n);
-/* Whether every text comes out as it is. */
-bool sp_normalizer_is_identity(const sp_normalizer *n);
 
 /* Adds the pairs that it looks at together, wherever they stand. */
 void sp_normalizer_add_pairs(const sp_normalizer *n, char_pairs *pairs);

@@ -1,7 +1,5 @@
 #include "tokenizer/split/splitter.h"
 
-#include <string.h>
-
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_simd.h"
 
@@ -15,15 +13,6 @@ static const char *const names[SPLIT_N_PATTERNS] = {
 const char *split_pattern_name(split_pattern p)
 {
     return (unsigned)p < SPLIT_N_PATTERNS ? names[p] : NULL;
-}
-
-split_pattern split_pattern_named(const char *name)
-{
-    for (int p = 0; p < SPLIT_N_PATTERNS; p++) {
-        if (strcmp(names[p], name) == 0)
-            return (split_pattern)p;
-    }
-    return SPLIT_N_PATTERNS;
 }
 
 void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,

@@ -33,7 +33,6 @@ typedef enum split_pattern {
 
 /* "gpt2", "cl100k", ...; for --pattern and messages. NULL, SPLIT_N_PATTERNS if there is none. */
 const char *split_pattern_name(split_pattern p);
-split_pattern split_pattern_named(const char *name);
 
 /* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING
  * readable bytes after n_bytes. */
