@@ -385,18 +385,18 @@ else
     }
     printf 'abc' >one.txt
     same two_tokens_that_may_end_a_document_are_refused '2 tokmap pack: tokenizer.json: more than one token may be '\
-'meant by the one that ends a document: "<|endoftext|>" (257, tokenizer.json) and "<eos>" (258, tokenizer.json); '\
+'the one that ends a document: "<|endoftext|>" (257, tokenizer.json) and "<eos>" (258, tokenizer.json); '\
 'choose one with --eod ID or --eod TOKEN, or --eod none' "$(eod)"
     same then_one_can_be_chosen "258 257" "$(eod --eod '<eos>') $(eod --eod 257)"
     echo '{"bos_token": null, "eos_token": {"content": "<eos>", "special": true}}' >beside/tokenizer_config.json
     same tokenizer_config_says_what_ends_a_document 258 "$(eod)"
     same and_not_what_begins_one \
-        '2 tokmap pack: tokenizer.json does not say which token begins a document: choose one with --bos ID or '\
+        '2 tokmap pack: tokenizer.json does not say which token begins a document; choose one with --bos ID or '\
 '--bos TOKEN, or --bos none' "$(eod --bos auto)"
     echo '{"max_length": 1e3, "eos_token_id": 258}' >beside/generation_config.json
     same generation_config_may_agree 258 "$(eod)"
     echo '{"eos_token_id": [258, 97]}' >beside/generation_config.json
-    same or_be_refused '2 tokmap pack: tokenizer.json: more than one token may be meant by the one that ends a document: '\
+    same or_be_refused '2 tokmap pack: tokenizer.json: more than one token may be the one that ends a document: '\
 '"<eos>" (258, tokenizer_config.json) and "a" (97, generation_config.json); choose one with --eod ID or --eod TOKEN, '\
 'or --eod none' "$(eod)"
     same which_concerns_only_who_asks "256 99 98" "$(eod --eod 98 >.out; tokmap cat special)"
@@ -613,7 +613,7 @@ clash()
     verdict "$name" $? "exit $code: $(head -n 1 .err)"
 }
 
-both="is an input, so it cannot be an output" twice="would be two outputs at once"
+both="is an input, so it cannot be an output" twice="is named for two outputs"
 clash bad_documents_do_not_replace_an_input "$both" \
     w.bad --format jsonl --on-error collect -f -o w
 clash a_report_does_not_replace_an_input "$both" rr.json.partial --report rr.json -o w
@@ -657,7 +657,7 @@ done
 clash a_report_does_not_replace_the_dataset "$twice" own.jsonl --report z.bin -o z
 clash bad_documents_do_not_replace_a_split "$twice" own.jsonl --format jsonl --on-error collect \
     --split v=0.5 --bad-documents z-v.bin -o z
-clash a_report_does_not_replace_a_device "is no regular file" own.jsonl --report /dev/null -o z
+clash a_report_does_not_replace_a_device "is not a regular file" own.jsonl --report /dev/null -o z
 echo "not ours" >there.json
 clash a_report_does_not_replace_a_file_without_force "there.json: already exists; replace it with --force" \
     own.jsonl --format jsonl --report there.json -o z

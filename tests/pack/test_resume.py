@@ -174,14 +174,14 @@ def another_call_is_refused_and_changes_nothing(corpus):
     corpus.begin_and_kill("out", "--memory", "8M")
     left = corpus.files("out")
     other = {
-        "--eod was 261 and is none": ["--eod", "none"],
-        "--utf8 was replace and is raw": ["--utf8", "raw"],
-        "--specials was text and is match": ["--specials", "match"],
+        "--eod was 261 and is now none": ["--eod", "none"],
+        "--utf8 was replace and is now raw": ["--utf8", "raw"],
+        "--specials was text and is now match": ["--specials", "match"],
         "--split was v=0.1": ["--split", "w=0.01"],
-        "--separator was none and is \\x6eone": ["--separator", "none"],
-        "--tokenizer was vocabulary.json and is bytes": ["--tokenizer", "bytes"],
-        "--limit-docs was none and is 7": ["--limit-docs", "7"],
-        "--memory was 8000000 and is 9000000": ["--memory", "9M"],
+        "--separator was none and is now \\x6eone": ["--separator", "none"],
+        "--tokenizer was vocabulary.json and is now bytes": ["--tokenizer", "bytes"],
+        "--limit-docs was none and is now 7": ["--limit-docs", "7"],
+        "--memory was 8000000 and is now 9000000": ["--memory", "9M"],
         "the input a.jsonl is new": ["a.jsonl"],
     }
     for why, arguments in other.items():
@@ -191,7 +191,7 @@ def another_call_is_refused_and_changes_nothing(corpus):
     expect("--on-error was collect" in said, said)
     os.utime(corpus.folder / "b.txt", ns=(0, 12345))
     said = corpus.pack("out", "--memory", "8M", code=5)
-    expect("b.txt was changed" in said, said)
+    expect("b.txt has changed" in said, said)
     expect_equal(corpus.files("out"), left, "files")
     corpus.remove("out")
 

@@ -205,8 +205,8 @@ static bool find_line_end(reader *r, size_t from, size_t *at, bool *whole, corpu
     }
 }
 
-static json_line_status look_at_line(reader *r, size_t from, size_t n_bytes, bool whole,
-                                     json_line_result *result)
+static json_line_status parse_line(reader *r, size_t from, size_t n_bytes, bool whole,
+                                   json_line_result *result)
 {
     const uint8_t *line = window_text(&r->window) + from;
     if (whole)
@@ -261,7 +261,7 @@ static bool decide_format(reader *r, corpus_error *err)
     if (!find_line_end(r, from, &to, &whole, err) ||
         !reserve_decoded(r, to - from + JSON_LINE_ROOM, err))
         return false;
-    json_line_status status = look_at_line(r, from, to - from, whole, &result);
+    json_line_status status = parse_line(r, from, to - from, whole, &result);
     if (status == JSON_LINE_OK) {
         set_format(r, CORPUS_JSON_LINES);
         return true;

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,7 +26,7 @@ static bool is_taken(const pack_bad_file *f)
     return !f->replace && lstat(f->path, &st) == 0;
 }
 
-/* Adds what an earlier run wrote to the checksum. */
+/* Adds the bytes that an earlier run wrote to the checksum. */
 static bool read_back(pack_bad_file *f, uint64_t n_bytes)
 {
     while (n_bytes > 0) {
@@ -34,7 +35,7 @@ static bool read_back(pack_bad_file *f, uint64_t n_bytes)
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return n == 0; /* shorter: the checksum tells */
+            return n == 0; /* a shorter file fails the checksum */
         XXH3_64bits_update(f->checksum, f->buffer, (size_t)n);
         n_bytes -= (uint64_t)n;
     }
@@ -44,9 +45,10 @@ static bool read_back(pack_bad_file *f, uint64_t n_bytes)
 static int refuse_damaged(const char *path, uint64_t n_bytes)
 {
     return cli_error(CLI_DATASET,
-                     "%s: its first %llu bytes are not those that the interrupted run wrote; "
-                     "start over with --restart",
-                     path, (unsigned long long)n_bytes);
+                     "%s: its first %" PRIu64
+                     " bytes are not the ones that the interrupted run wrote; "
+                     "use --restart to start over",
+                     path, n_bytes);
 }
 
 static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
@@ -69,7 +71,7 @@ static int open_partial(pack_bad_file *f, const pack_bad_mark *keep)
     return CLI_OK;
 }
 
-/* The earlier run gave it its name, if there was anything in it. */
+/* The earlier run has given the file its name, unless it was empty. */
 static int check_placed(pack_bad_file *f, const pack_bad_mark *keep)
 {
     struct stat st;

@@ -2,15 +2,15 @@
 
 #include "cli/cli.h"
 
-/* One side of the equation against the other. */
+/* Compares one pair of counts. */
 static int compare_counts(const char *what, uint64_t in, uint64_t out, pack_error *err)
 {
     if (in == out)
         return CLI_OK;
     pack_error_set(err, CLI_DATASET,
-                   "%s: %s came in and %s went out: something was lost or doubled, so nothing is "
-                   "published; this is a fault in tokmap or in this machine's memory or disk, "
-                   "please report it",
+                   "%s: %s came in and %s went out: data was lost or duplicated, so nothing is "
+                   "published; this is a bug in tokmap or an error of this machine's memory or "
+                   "disk; please report it",
                    what, cli_count(in).s, cli_count(out).s);
     err->start_over = true;
     return CLI_DATASET;
@@ -34,7 +34,8 @@ static int check_documents(const pack_balance *b, pack_error *err)
 {
     const corpus_counts *read = &b->read->counts;
     const pack_position *packed = b->packed;
-    /* A document counts as left out from the special token on, and as read at its end. */
+    /* A document with a special token counts as left out from that token on, but as read only at
+     * its end. */
     const uint64_t n_left_out = packed->special_documents - packed->dropped;
     int code = compare_counts("documents", read->documents, packed->documents + n_left_out, err);
     if (code == CLI_OK)
@@ -44,7 +45,7 @@ static int check_documents(const pack_balance *b, pack_error *err)
                               err);
     if (code == CLI_OK && b->collected)
         code = compare_counts("bytes of bad documents", read->bad_bytes + read->bad_documents,
-                              b->collected_bytes, err); /* each with a newline */
+                              b->collected_bytes, err); /* each document has a newline */
     return code;
 }
 
@@ -56,7 +57,7 @@ static int check_outputs(const pack_balance *b, pack_error *err)
         const pack_output *out = &b->outputs->list[i];
         n_documents += out->documents;
         n_tokens += out->tokens;
-        if (!out->writer) /* has its name, and was compared when it was opened */
+        if (!out->writer) /* it has its name already, and was compared when it was opened */
             continue;
         code = compare_counts("documents of an output", out->documents,
                               tokmap_writer_n_documents(out->writer), err);

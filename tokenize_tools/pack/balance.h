@@ -1,8 +1,9 @@
-/* balance.h - what was read against what was written: checked at each checkpoint, and before
- * anything gets its name.
+/* balance.h - compares what was read with what was written, at each checkpoint and before any
+ * output gets its name.
  *
- * Reader, encoders, packer and writers each keep their own count of what passes them, across
- * resumed runs too. Whatever is lost or doubled between two of them shows as a difference. */
+ * The reader, the encoders, the packer and the writers each count what passes them, and keep the
+ * counts when a run resumes. Data that is lost or duplicated between two of them shows as a
+ * difference. */
 #ifndef TOKMAP_PACK_BALANCE_H
 #define TOKMAP_PACK_BALANCE_H
 
@@ -15,11 +16,11 @@ typedef struct pack_balance {
     uint64_t encoded_tokens;
     const pack_position *packed;
     bool limited;             /* a limit ended the work in the middle of an input */
-    bool collected;           /* bad documents were copied: */
-    uint64_t collected_bytes; /* so much */
+    bool collected;           /* bad documents were copied, */
+    uint64_t collected_bytes; /* and this many bytes of them */
 } pack_balance;
 
-/* CLI_OK, or CLI_DATASET with what does not add up. */
+/* CLI_OK, or CLI_DATASET with the first difference. */
 int pack_balance_check(const pack_balance *b, pack_error *err);
 
 #endif /* TOKMAP_PACK_BALANCE_H */

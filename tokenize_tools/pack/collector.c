@@ -17,7 +17,7 @@ void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, 
         pack_bad_file_write(c->bad_file, "\n", 1);
 }
 
-/* Room for n more elements behind n_used. */
+/* Makes room for n more elements after n_used. */
 static void *grow_array(void *array, size_t n_used, size_t n, size_t *capacity, size_t element)
 {
     if (n_used + n <= *capacity)

@@ -1,35 +1,35 @@
-/* collector.h - what the corpus tells while it reads, kept beside the job that it belongs to:
- * messages are printed, and bad documents count, when their job's turn comes. */
+/* collector.h - keeps what the corpus reports while it reads, beside the job that it belongs to:
+ * messages are printed, and bad documents counted, when it is the job's turn. */
 #ifndef TOKMAP_PACK_COLLECTOR_H
 #define TOKMAP_PACK_COLLECTOR_H
 
 #include "pack/bad_file.h"
 #include "pack/pipeline.h"
 
-/* How far all was when a document or an input ended: where a limit ends the run, nothing counts
- * that was read behind it. */
+/* The counts at the end of a document or an input. If a limit ends the run there, nothing that was
+ * read after it counts. */
 typedef struct pack_moment {
     corpus_counts counts;
     pack_bad_mark bad_file;
-    size_t lines_bytes; /* bytes of the lines that were told */
+    size_t lines_bytes; /* bytes of the lines so far */
 } pack_moment;
 
-/* What is kept of the read at hand. */
+/* What was reported during the current read. */
 typedef struct pack_collector {
     const tokenizer *tokenizer;
-    pack_bad_file *bad_file; /* NULL: not collected */
-    char *lines;             /* lines, each with its newline */
+    pack_bad_file *bad_file; /* NULL: bad documents are not collected */
+    char *lines;             /* messages, each with a newline */
     size_t lines_bytes, lines_capacity;
-    pack_moment *moments; /* one for each of the batch's ends, if they are asked for */
+    pack_moment *moments; /* one for each end in the batch, if they are needed */
     size_t n_moments, moments_capacity;
     bool no_memory;
 } pack_collector;
 
-/* Beside a job; in one piece of memory. */
+/* The record of one job, in one piece of memory. */
 typedef struct pack_record {
-    pack_bad_mark bad_file; /* after the job */
+    pack_bad_mark bad_file; /* at the end of the job */
     int bad_file_errno;
-    size_t capacity; /* of what follows, in bytes */
+    size_t capacity; /* of the members below, in bytes */
     pack_moment *moments;
     char *lines;
     size_t n_bytes; /* of the lines */
@@ -40,7 +40,7 @@ size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_byte
 void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, bool last);
 void pack_collector_report(void *context, const char *text);
 void pack_collector_ended(void *context, const corpus_counts *counts);
-/* job->record is NULL where memory was short. */
+/* Sets job->record; NULL: out of memory. */
 void pack_collector_after_read(void *context, pack_job *job);
 void pack_collector_free(pack_collector *c);
 

@@ -1,5 +1,6 @@
 #include "pack/documents.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,25 +13,25 @@
 struct pack_documents {
     pack_documents_options o;
     pack_position at;
-    bool splits;         /* there are some */
-    size_t next_special; /* of the job at hand */
-    uint64_t n_before;   /* bytes of text of the document at hand, in parts that are done */
-    bool may_drop;       /* a document that has begun may still be left out */
-    /* The beginning of a document that is held back: until its split is known, or, with may_drop,
-     * until it is sure that it stays. */
+    bool splits;         /* there are splits */
+    size_t next_special; /* in job->specials */
+    uint64_t n_before;   /* text bytes of the current document, in earlier parts */
+    bool may_drop;       /* a document may still be left out after it has begun */
+    /* The beginning of a document that is held back: until its split is known or, with may_drop,
+     * until it is known to have no special token. */
     id_buffer held;
-    size_t n_head; /* bytes of its text that are in head; more than 0: held back */
+    size_t n_head; /* bytes of its text in head; more than 0: held back */
     bool holding;
     uint8_t head[PACK_SPLIT_TEXT_BYTES];
 };
 
-/* A part of a document: all of it, or what of it is in one job. */
+/* A document, or the part of it that is in one job. */
 typedef struct document_part {
     const uint8_t *text;
     size_t n_bytes;
     const uint32_t *ids; /* NULL: none */
     size_t n_ids;
-    bool special; /* a special token is written in it, and that is an error */
+    bool special; /* its text contains a special token, and that is an error */
     bool last;
 } document_part;
 
@@ -77,9 +78,10 @@ void pack_documents_set_position(pack_documents *d, const pack_position *positio
 static void describe_special(const pack_documents *d, const document_part *part, char text[512])
 {
     special_place place = special_place_find(d->o.tokenizer, part->text, part->n_bytes);
-    snprintf(text, 512, "%.300s: document %llu: byte %llu: the special token %s is in its text",
-             d->o.inputs->names[d->at.input], (unsigned long long)d->at.input_documents + 1,
-             (unsigned long long)(d->n_before + place.at), place.name);
+    snprintf(text, 512,
+             "%.300s: document %" PRIu64 ": byte %" PRIu64 ": the special token %s is in its text",
+             d->o.inputs->names[d->at.input], d->at.input_documents + 1, d->n_before + place.at,
+             place.name);
 }
 
 static int refuse_special(const pack_documents *d, const document_part *part, pack_error *err)
@@ -87,12 +89,12 @@ static int refuse_special(const pack_documents *d, const document_part *part, pa
     char text[512];
     describe_special(d, part, text);
     pack_error_set(err, CLI_INPUT, "%s%s", text,
-                   d->may_drop ? ", and an earlier run packed what stands before it" : "");
+                   d->may_drop ? ", and an earlier run packed the text before it" : "");
     err->start_over = d->may_drop;
     return CLI_INPUT;
 }
 
-/* A document that is partly written, by an earlier run with --on-error fail, cannot be left out. */
+/* A document that an earlier run with --on-error fail wrote in part cannot be left out. */
 static int drop_document(pack_documents *d, const document_part *part, pack_error *err)
 {
     if (!d->may_drop || d->at.open)
@@ -126,11 +128,10 @@ static int hold_back(pack_documents *d, const document_part *part, pack_error *e
     uint64_t most = d->o.options->memory / sizeof(uint32_t);
     if (d->held.n + part->n_ids > most)
         return pack_error_set(err, CLI_INPUT,
-                              "%.300s: document %llu: is too long to be held back until it is sure "
-                              "that no special token is in it; give more --memory, or use "
-                              "--on-error fail",
-                              d->o.inputs->names[d->at.input],
-                              (unsigned long long)d->at.input_documents + 1);
+                              "%.300s: document %" PRIu64
+                              ": is too long to be searched for special tokens "
+                              "before it is packed; raise --memory, or use --on-error fail",
+                              d->o.inputs->names[d->at.input], d->at.input_documents + 1);
     if (!d->holding)
         d->n_head = 0;
     d->holding = true;
@@ -146,7 +147,7 @@ static int hold_back(pack_documents *d, const document_part *part, pack_error *e
 
 /* ---- Documents that stay ---- */
 
-/* The output for a document by the beginning of its text. */
+/* Chooses the output of a document by the beginning of its text. */
 static size_t choose_output(const pack_documents *d, const uint8_t *text, size_t n_bytes)
 {
     size_t n = n_bytes < sizeof d->head ? n_bytes : sizeof d->head;
@@ -201,7 +202,7 @@ static int write_part(pack_documents *d, const document_part *part, pack_error *
     return code;
 }
 
-/* Whether it is known where the document belongs. */
+/* Whether the document's output is known. */
 static bool can_be_written(const pack_documents *d, const document_part *part)
 {
     size_t n_head = (d->holding ? d->n_head : 0) + part->n_bytes;
@@ -255,7 +256,7 @@ static bool is_enough(const pack_documents *d)
            d->at.tokens >= d->o.options->limit_tokens;
 }
 
-/* The part of a document before ends[end], from where the one before it ended; n_ends: the rest. */
+/* The part of a document between the previous end and ends[end]; n_ends: the rest. */
 static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_error *err)
 {
     const corpus_batch *b = &job->batch;
@@ -292,7 +293,7 @@ int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, 
         if (!end->input && is_enough(d)) {
             *n_ends = i + 1;
             d->at.specials_seen += job->ends[i].specials_seen;
-            /* How much of the input was read says nothing: it is left out. */
+            /* The input was not read to its end: its size and checksum are not known. */
             return end_input(d, 0, 0, err);
         }
     }

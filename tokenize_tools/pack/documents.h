@@ -1,5 +1,5 @@
-/* documents.h - the documents of the jobs, in order, into the outputs: which output a document
- * belongs to, which are left out, and where a limit ends it all. */
+/* documents.h - writes the documents of the jobs, in order, to the outputs: decides to which output
+ * a document belongs, which ones are left out, and where a limit ends the run. */
 #ifndef TOKMAP_PACK_DOCUMENTS_H
 #define TOKMAP_PACK_DOCUMENTS_H
 
@@ -12,27 +12,27 @@
 #include "pack/output.h"
 #include "pack/pipeline.h"
 
-/* Text that decides to which split a document belongs: so much of its beginning. */
+/* How many bytes of its text decide to which split a document belongs. */
 #define PACK_SPLIT_TEXT_BYTES ((size_t)64 * 1024)
 
-/* All that there is to know between two jobs, but for what is held back. */
+/* The complete state between two jobs, if no document is held back. */
 typedef struct pack_position {
     uint64_t documents, tokens; /* in all outputs */
-    uint64_t specials_seen;     /* in the texts */
-    uint64_t special_documents; /* left out for a special token, */
-    uint64_t special_tokens;    /* and the ids that they had */
-    uint64_t text_bytes;        /* of all documents that have ended, those left out included */
-    uint64_t input;             /* inputs ended */
-    uint64_t input_documents;   /* of the input at hand, those left out here included */
-    uint64_t file_bytes;        /* stored, of the files among the inputs that ended */
-    uint64_t open;              /* a document goes on in the next job ... */
+    uint64_t specials_seen;     /* in the text of documents */
+    uint64_t special_documents; /* left out because of a special token, */
+    uint64_t special_tokens;    /* and their ids */
+    uint64_t text_bytes;        /* of all finished documents, including those left out */
+    uint64_t input;             /* finished inputs */
+    uint64_t input_documents;   /* of the current input, including those left out here */
+    uint64_t file_bytes;        /* stored bytes of the finished inputs that are files */
+    uint64_t open;              /* a document continues in the next job ... */
     uint64_t output;            /* ... to this output, when open */
     uint64_t dropped;           /* ... or is left out */
 } pack_position;
 
 typedef struct pack_documents pack_documents;
 
-/* told: a line about something that should be known. */
+/* report: called with a line for the user. */
 typedef struct pack_documents_options {
     const pack_options *options;
     const tokenizer *tokenizer;
@@ -46,17 +46,17 @@ typedef struct pack_documents_options {
 pack_documents *pack_documents_new(const pack_documents_options *options);
 void pack_documents_free(pack_documents *d);
 
-/* Writes what is in the job. Sets *n_ends to how many of its ends count where a limit is reached:
- * nothing behind them does; else to 0. */
+/* Writes the documents of the job. If a limit is reached, sets *n_ends to the number of its ends
+ * that count, else to 0. */
 int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, pack_error *err);
 
-/* NULL while the position alone does not say everything: a document is held back, or goes on and
- * the tokenizer needs the state behind its first part. */
+/* NULL while the position is not the complete state: a document is held back, or continues in a way
+ * that needs the state of the tokenizer. */
 const pack_position *pack_documents_position(const pack_documents *d);
-/* n_before: bytes of text of the document that goes on. */
+/* n_before: text bytes of the unfinished document so far. */
 void pack_documents_set_position(pack_documents *d, const pack_position *position,
                                  uint64_t n_before);
-/* The counts in it are right at any time between two jobs. */
+/* The counts in it are valid between any two jobs. */
 const pack_position *pack_documents_counts(const pack_documents *d);
 
 #endif /* TOKMAP_PACK_DOCUMENTS_H */

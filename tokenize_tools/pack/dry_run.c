@@ -14,14 +14,14 @@
 #define MAX_LISTED 20
 
 #define RATIO_BYTES ((size_t)8 << 20)
-/* Stored bytes are read in pieces of 256 KiB; on average half of one is not yet decompressed. */
+/* Stored bytes are read in blocks of 256 KiB, half of which on average is not yet decompressed. */
 #define READ_AHEAD_BYTES ((uint64_t)128 << 10)
 
-/* Of the beginnings of some inputs. */
+/* What was counted in the beginnings of some inputs. */
 typedef struct sample {
     uint64_t inputs, documents, text_bytes, tokens;
-    uint64_t stored_bytes;   /* of these inputs, all of them */
-    double estimated_tokens; /* in these inputs, all of them */
+    uint64_t stored_bytes;   /* of these inputs as a whole */
+    double estimated_tokens; /* in these inputs as a whole */
 } sample;
 
 /* ---- Sample ---- */
@@ -31,7 +31,7 @@ static size_t cut_text(void *context, const uint8_t *text, size_t n_bytes)
     return tokenizer_safe_cut(context, text, n_bytes);
 }
 
-/* Left out and told by the run itself. */
+/* The run itself will report and collect these. */
 static void ignore_note(void *context, const char *text)
 {
     (void)context;
@@ -66,7 +66,7 @@ static corpus_options options_of(const pack_plan_parts *parts)
     };
 }
 
-/* The format of an input, as it is found by its first line; or why the run would refuse it. */
+/* Finds the format of an input from its first line, or the reason to refuse it. */
 static int find_format(corpus_format *format, const pack_plan_parts *parts, size_t which)
 {
     const corpus_options options = options_of(parts);
@@ -105,7 +105,7 @@ static bool count_tokens(sample *s, const pack_plan_parts *parts, encoder *e,
         size_t to = i < batch->n_ends ? batch->ends[i].at : batch->n_bytes;
         bool ends = i < batch->n_ends && !batch->ends[i].input;
         ids->n = 0;
-        /* A special token where that is an error counts as nothing: the run will tell. */
+        /* A text with a forbidden special token counts as no tokens; the run will report it. */
         if (from < to &&
             encoder_encode(e, batch->text + from, to - from, TEXT_FIRST, ids) == TOKENIZE_NO_MEMORY)
             return false;
@@ -118,7 +118,7 @@ static bool count_tokens(sample *s, const pack_plan_parts *parts, encoder *e,
     return true;
 }
 
-/* How many stored bytes a plain byte takes, by the beginning of the input. */
+/* The ratio of stored to plain bytes, from the beginning of the input. */
 static double stored_ratio(const char *name)
 {
     input_error err;

@@ -1,4 +1,4 @@
-/* dry_run.h - tokmap pack --dry-run: what would be done, and how much it is. */
+/* dry_run.h - tokmap pack --dry-run: prints what a run would do, and an estimate of its size. */
 #ifndef TOKMAP_PACK_DRY_RUN_H
 #define TOKMAP_PACK_DRY_RUN_H
 

@@ -1,4 +1,4 @@
-/* error.h - why packing ended early: kept until there is a place to print it. */
+/* error.h - why packing stopped: kept until it can be printed. */
 #ifndef TOKMAP_PACK_ERROR_H
 #define TOKMAP_PACK_ERROR_H
 
@@ -8,7 +8,7 @@
 
 typedef struct pack_error {
     int exit_code;
-    bool start_over; /* going on from the last checkpoint would end in the same way */
+    bool start_over; /* resuming at the last checkpoint would fail again */
     char text[768];  /* one line */
 } pack_error;
 

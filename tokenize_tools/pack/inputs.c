@@ -16,11 +16,11 @@ static const char *path_last_part(const char *path)
 }
 
 typedef struct named_file {
-    input_file file; /* first: input_file_compare looks at it */
+    input_file file; /* the first member, for input_file_compare */
     const char *name;
 } named_file;
 
-static int look_at(input_version *version, named_file *file, const char *name)
+static int check_input(input_version *version, named_file *file, const char *name)
 {
     struct stat st;
     bool is_stdin = strcmp(name, "-") == 0;
@@ -34,7 +34,7 @@ static int look_at(input_version *version, named_file *file, const char *name)
     return path_protect(&st, "an input");
 }
 
-static int look_at_each(pack_inputs *inputs, named_file *files)
+static int check_each(pack_inputs *inputs, named_file *files)
 {
     bool stdin_used = false;
     for (size_t i = 0; i < inputs->n; i++) {
@@ -43,7 +43,7 @@ static int look_at_each(pack_inputs *inputs, named_file *files)
         if (is_stdin && stdin_used)
             return cli_usage("stdin (-) can be read only once");
         stdin_used = stdin_used || is_stdin;
-        int code = look_at(&inputs->versions[i], &files[i], name);
+        int code = check_input(&inputs->versions[i], &files[i], name);
         if (code != CLI_OK)
             return code;
         inputs->total_bytes += inputs->versions[i].n_bytes;
@@ -55,7 +55,7 @@ static int look_at_each(pack_inputs *inputs, named_file *files)
     return CLI_OK;
 }
 
-/* It may be meant, or two patterns match one file. */
+/* This may be intended, or two patterns match one file. */
 static void print_repeated(named_file *files, size_t n)
 {
     size_t n_again = 0;
@@ -68,16 +68,16 @@ static void print_repeated(named_file *files, size_t n)
         }
     }
     if (n_again)
-        cli_warn("%s: is named more than once, and is packed each time (%s in all)", name,
+        cli_warn("%s: is named more than once and will be packed each time (%s in total)", name,
                  cli_count_of(n_again, "repeated input").s);
 }
 
-static int look_at_all(pack_inputs *inputs, bool quiet)
+static int check_inputs(pack_inputs *inputs, bool quiet)
 {
     named_file *files = malloc(inputs->n * sizeof *files);
     if (!files)
         return cli_no_memory();
-    int code = look_at_each(inputs, files);
+    int code = check_each(inputs, files);
     if (code == CLI_OK && !quiet)
         print_repeated(files, inputs->n);
     free(files);
@@ -95,7 +95,8 @@ static bool same_folder(const char *a, const char *b)
     return stat(folder_a, &st) == 0 && path_is_file(folder_b, &st);
 }
 
-/* Whether `suffix` follows P, or P-NAME for a split, in the name of a file that a run writes. */
+/* Whether `suffix` is what follows P, or P-NAME for a split, in the name of a file that a run
+ * writes. */
 static bool is_own_suffix(const char *suffix, const pack_options *options)
 {
     static const char *const own[] = {".bin",         ".tmi",          ".bad",
@@ -130,7 +131,7 @@ static void print_left_out(void *context, const char *text)
         cli_warn("%s", text);
 }
 
-/* Those from `first` on came from the argument. */
+/* Removes own files from the names at `first` and later, which came from the argument. */
 static void leave_out_own(input_list *files, size_t first, const char *argument,
                           const pack_options *options)
 {
@@ -148,7 +149,7 @@ static void leave_out_own(input_list *files, size_t first, const char *argument,
     files->n_names = n;
 }
 
-int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
+int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options)
 {
     input_list *files = &inputs->files;
@@ -157,7 +158,7 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
         corpus_error err;
         size_t first = files->n_names;
         if (!*arguments[i])
-            return cli_usage("an empty path names no file");
+            return cli_usage("the path of an input is empty");
         if (*arguments[i] == '@' &&
             path_protect_name(arguments[i] + 1, "a list of inputs") != CLI_OK)
             return CLI_AGAIN;
@@ -168,11 +169,11 @@ int pack_inputs_look(pack_inputs *inputs, char **arguments, size_t n_arguments,
             leave_out_own(files, first, arguments[i], options);
     }
     if (files->n_names == 0)
-        return cli_error(CLI_INPUT, "no file is left to pack");
+        return cli_error(CLI_INPUT, "no files are left to pack");
     inputs->names = (const char *const *)files->names;
     inputs->n = files->n_names;
     inputs->versions = calloc(inputs->n, sizeof *inputs->versions);
-    return inputs->versions ? look_at_all(inputs, options->quiet) : cli_no_memory();
+    return inputs->versions ? check_inputs(inputs, options->quiet) : cli_no_memory();
 }
 
 void pack_inputs_free(pack_inputs *inputs)

@@ -11,7 +11,7 @@
 
 typedef struct name {
     char path[PATH_PREFIX_BYTES + 24];
-    bool beside; /* not of a dataset: the report or the bad documents */
+    bool beside; /* not part of a dataset: the report or the bad documents */
 } name;
 
 enum {
@@ -85,7 +85,7 @@ static int check_written(const name_list *list)
     for (size_t i = 0; i < list->n; i++)
         for (size_t k = i + 1; k < list->n; k++)
             if (list->names[k].beside && same_name(list->names[i].path, list->names[k].path))
-                return cli_usage("%s: would be two outputs at once", list->names[k].path);
+                return cli_usage("%s: is named for two outputs", list->names[k].path);
     return CLI_OK;
 }
 
@@ -95,7 +95,7 @@ static int check_regular(const char *path, const char *option)
     if (path && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return cli_usage("%s %s: is %s", option, path,
                          S_ISLNK(st.st_mode) ? "a symbolic link, which is not replaced"
-                                             : "no regular file");
+                                             : "not a regular file");
     return CLI_OK;
 }
 

@@ -4,11 +4,12 @@
 
 #include "pack/options.h"
 
-/* The file of bad documents, or NULL where none is written. */
+/* The file of bad documents, or NULL if there is none. */
 const char *pack_bad_path(char path[PATH_PREFIX_BYTES + 8], const pack_options *options);
-/* When all that is read is protected (paths.h): no file may be read and written, or be two outputs
- * at once, temporary names included; and what is replaced must be a regular file. Makes the folders
- * of the outputs, but for a dry run. Returns an exit code, with a message. */
+/* Checks the names of all outputs, including temporary names, after all inputs are protected
+ * (paths.h): no file may be both read and written, or be two outputs, and only a regular file may
+ * be replaced. Creates the folders of the outputs, except in a dry run. Returns an exit code, and
+ * prints the error. */
 int pack_names_check(const pack_options *options);
 
 #endif /* TOKMAP_PACK_NAMES_H */

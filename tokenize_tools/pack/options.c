@@ -21,7 +21,7 @@ const char *const pack_on_error_words[PACK_N_ON_ERROR_WORDS] = {
 
 void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split)
 {
-    /* The length was checked when the options were read. */
+    /* The length was checked when the options were parsed. */
     char *end = stpcpy(prefix, options->prefix);
     *end = '-';
     strcpy(end + 1, options->splits[split].name);

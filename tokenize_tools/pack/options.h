@@ -1,4 +1,4 @@
-/* options.h - what the command line of tokmap pack says. */
+/* options.h - the options of tokmap pack. */
 #ifndef TOKMAP_PACK_OPTIONS_H
 #define TOKMAP_PACK_OPTIONS_H
 
@@ -17,7 +17,7 @@
 typedef struct pack_split {
     char name[PACK_MAX_SPLIT_NAME + 1];
     double fraction;
-    uint64_t below; /* the `from` is that of the split before, or 0 */
+    uint64_t below; /* `from` is the `below` of the split before it, or 0 */
 } pack_split;
 
 typedef struct pack_options {
@@ -49,7 +49,7 @@ typedef struct pack_options {
 
 /* The prefix of the split's dataset: P-NAME. */
 void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split);
-/* The words of the options, by their values, as they are written and recorded. */
+/* The words of the options, by value, as they are given and recorded. */
 enum {
     PACK_N_FORMATS = CORPUS_JSON_LINES + 1,
     PACK_N_UTF8_WORDS = UTF8_RAW + 1,

@@ -21,7 +21,7 @@ void pack_outputs_init(pack_outputs *outputs, const pack_options *options)
 
 /* ---- Open ---- */
 
-/* Whether the output has its name, which it gets when all of it is on the disk. */
+/* Whether the output has its name, which it gets when all of it is on disk. */
 static bool is_complete(const pack_output *out)
 {
     tokmap_dataset *ds;
@@ -32,7 +32,8 @@ static bool is_complete(const pack_output *out)
         return false;
     tokmap_dataset_get_info(ds, &info);
     snprintf(token_path, sizeof token_path, "%s.bin", out->prefix);
-    bool complete = strcmp(info.token_path, token_path) == 0; /* else another file's index */
+    bool complete = strcmp(info.token_path, token_path) == 0; /* else it is the index of another
+                                                                 file */
     tokmap_dataset_close(ds);
     return complete;
 }
@@ -49,7 +50,7 @@ static int cannot_open(const pack_output *out, const tokmap_error *err)
     return code;
 }
 
-/* The output has its name: whether it is the one that this run packed. */
+/* Checks that the output, which has its name, is the one that this run packed. */
 static int check_complete(const pack_output *out)
 {
     tokmap_dataset *ds;
@@ -62,8 +63,8 @@ static int check_complete(const pack_output *out)
     if (info.n_tokens == out->tokens && info.n_documents == out->documents)
         return CLI_OK;
     return cli_error(CLI_EXISTS,
-                     "%s: is not what the interrupted run wrote; start over with "
-                     "--restart and --force",
+                     "%s: is not the one that the interrupted run wrote; use --restart "
+                     "and --force to start over",
                      out->index_path);
 }
 
@@ -77,8 +78,8 @@ static int count_checkpoints(const pack_output *out, uint64_t *n)
     return CLI_OK;
 }
 
-/* Opens the writer; *complete: the dataset is, by a run that was killed before it had cleared up,
- * which is done now. */
+/* Opens the writer. *complete: the dataset was complete, but the run that wrote it was killed
+ * before it removed its temporary files; they are removed now. */
 static int open_writer(pack_output *out, tokmap_writer_options options, bool *complete)
 {
     tokmap_error err;
@@ -87,14 +88,15 @@ static int open_writer(pack_output *out, tokmap_writer_options options, bool *co
     return status == TOKMAP_OK || *complete ? CLI_OK : cannot_open(out, &err);
 }
 
-/* The last run gave this output its name; it may have been killed before it had cleared up. */
+/* The last run gave this output its name, but may have been killed before it removed its temporary
+ * files. */
 static int clear_up(pack_output *out, tokmap_writer_options options)
 {
     tokmap_error err;
     options.replace = 0;
     options.resume_checkpoint = 0;
     tokmap_status status = tokmap_writer_open(&out->writer, out->index_path, &options, &err);
-    if (status == TOKMAP_OK) { /* there is nothing at all */
+    if (status == TOKMAP_OK) { /* there was nothing to remove */
         tokmap_writer_close(out->writer);
         out->writer = NULL;
     }

@@ -9,27 +9,27 @@
 
 typedef struct pipeline_slot {
     pack_job job;
-    size_t memory; /* what the job holds, as counted in `in_flight` */
-    bool done;     /* its ids are there */
+    size_t memory; /* memory of the job, counted in `in_flight` */
+    bool done;     /* its ids are complete */
 } pipeline_slot;
 
 struct pack_pipeline {
     pack_pipeline_options options;
     corpus *corpus;
-    pipeline_slot *slots; /* job n stands in slots[n % n_slots] */
+    pipeline_slot *slots; /* job n is in slots[n % n_slots] */
     size_t n_slots;
     thread reader, *encoders;
     unsigned n_started;
 
     mutex lock;
     condition room, text, ids;       /* for the reader, the encoders, the caller */
-    uint64_t n_read, n_taken, n_out; /* jobs read, begun by an encoder, handed out */
-    bool lent;                       /* job n_out - 1 is still the caller's */
-    size_t in_flight;                /* bytes that the jobs from n_out - lent to n_read hold */
+    uint64_t n_read, n_taken, n_out; /* jobs that were read, taken by an encoder, handed out */
+    bool lent;                       /* the caller still has job n_out - 1 */
+    size_t in_flight;                /* bytes in the jobs from n_out - lent to n_read */
     bool at_end, stop, reader_started;
-    bool no_memory; /* an encoder could not go on */
-    /* Where parts of a document go in order, of job n_taken - 1: whether it has its ids, and the
-     * state behind it. */
+    bool no_memory; /* an encoder ran out of memory */
+    /* If the parts of a document must be encoded in order: whether job n_taken - 1 has its ids, and
+     * the encoder's state after it. */
     bool last_done;
     encoder_state last_state;
     uint64_t stored_bytes;
@@ -64,7 +64,7 @@ static bool note_special(pack_job *job, size_t end)
 }
 
 typedef struct text_piece {
-    size_t from, to; /* of the batch's text */
+    size_t from, to; /* in the batch's text */
     size_t end;      /* in batch.ends, or n_ends */
     bool first, last;
 } text_piece;
@@ -130,7 +130,7 @@ static bool may_take_text(const pack_pipeline *p)
     return p->last_done || !job->batch.continues || !tokenizer_in_order(p->options.tokenizer);
 }
 
-/* The next job to encode, or NULL: there will be none. */
+/* Waits for the next job to encode. NULL: there are no more. */
 static pipeline_slot *take_text(pack_pipeline *p, uint64_t *number, encoder_state *state)
 {
     pipeline_slot *slot = NULL;
@@ -190,13 +190,13 @@ static void *run_encoder(void *arg)
 
 /* ---- Reader ---- */
 
-/* What a job holds at most: its text and, for each byte of it, an id. */
+/* The most memory that a job may hold: its text and an id for each byte. */
 static size_t memory_of(size_t text_bytes)
 {
     return text_bytes * (1 + sizeof(uint32_t));
 }
 
-/* The slot for the next job, or NULL: the reader is to end. */
+/* Waits for a free slot. NULL: the reader must end. */
 static pipeline_slot *take_room(pack_pipeline *p)
 {
     size_t usual = memory_of(p->options.batch_bytes);
@@ -209,7 +209,7 @@ static pipeline_slot *take_room(pack_pipeline *p)
     return slot;
 }
 
-/* Buffers that had to grow are not kept: one large document would make all of them large. */
+/* Frees buffers that have grown: otherwise one large document would make all of them large. */
 static void shrink_job(pack_pipeline *p, pack_job *job)
 {
     size_t usual = 2 * p->options.batch_bytes + TEXT_PADDING;
@@ -272,13 +272,13 @@ static void return_job(pack_pipeline *p)
     condition_signal(&p->room);
 }
 
-/* What the next call returns, but for the job; with the lock. */
+/* Returns what the next call will return, except for the job. Call with the lock held. */
 static pack_next next_state(pack_pipeline *p, pack_error *err)
 {
     if (p->n_out < p->n_read && p->slots[p->n_out % p->n_slots].done && !p->no_memory)
         return PACK_JOB;
     if (p->no_memory) {
-        pack_error_set(err, CLI_AGAIN, "out of memory; fewer threads (-j) need less");
+        pack_error_set(err, CLI_AGAIN, "out of memory; use fewer threads (-j)");
         return PACK_FAILED;
     }
     if (!p->at_end || p->n_out < p->n_read)
@@ -351,7 +351,7 @@ static void free_all(pack_pipeline *p)
 
 pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *options, pack_error *err)
 {
-    /* Each encoder has a job, and one waits for it; one is read and one is the caller's. */
+    /* One job for each encoder and one waiting for it, one being read, and the caller's. */
     size_t n_slots = 2 * (size_t)options->n_encoders + 2;
     pack_pipeline *p = calloc(1, sizeof *p);
     pipeline_slot *slots = calloc(n_slots, sizeof *slots);
@@ -376,7 +376,7 @@ pack_pipeline *pack_pipeline_start(corpus *c, const pack_pipeline_options *optio
     condition_init(&p->ids);
     if (start_threads(p))
         return p;
-    pack_error_set(err, CLI_AGAIN, "cannot start a thread; fewer (-j) may do");
+    pack_error_set(err, CLI_AGAIN, "cannot start a thread; use fewer (-j)");
     pack_pipeline_close(p);
     return NULL;
 }

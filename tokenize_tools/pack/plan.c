@@ -13,7 +13,7 @@
 
 /* ---- Text ---- */
 
-/* On one line, whatever is in it. */
+/* Escapes control characters, so that the text stays on one line. */
 static void put_escaped(FILE *out, const char *s, size_t n_bytes)
 {
     for (size_t i = 0; i < n_bytes; i++) {
@@ -31,7 +31,7 @@ static void put_text(FILE *out, const char *name, const char *value, size_t n_by
     if (!value)
         fputs("none", out);
     else if (n_bytes == 4 && memcmp(value, "none", 4) == 0)
-        fputs("\\x6eone", out); /* the word itself */
+        fputs("\\x6eone", out); /* the word "none" itself */
     else
         put_escaped(out, value, n_bytes);
     putc('\n', out);
@@ -69,7 +69,7 @@ static void put_tokenizer(FILE *out, const pack_plan_parts *parts)
     put_id(out, "--bos", parts->tokens->bos_id);
 }
 
-/* --on-error is not among them: where no document was bad yet it makes no difference. */
+/* --on-error is not part of it: until there is a bad document it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
     put_word(out, "--format", pack_formats[o->format]);
@@ -124,7 +124,7 @@ void pack_plan_free(pack_plan *plan)
 
 #define LINE_BYTES 1024
 
-/* The rest of the line behind its first n words. */
+/* The rest of the line after its first n words. */
 static const char *behind_words(const char *line, int n)
 {
     for (; n > 0 && *line; n--) {
@@ -134,23 +134,23 @@ static const char *behind_words(const char *line, int n)
     return line;
 }
 
-/* "input SIZE MTIME NAME"; an empty line stands for no input. */
+/* For "input SIZE MTIME NAME"; an empty line: no input. */
 static void differ_in_input(const char *then, const char *now,
                             char difference[PACK_DIFFERENCE_BYTES])
 {
     const char *name_then = behind_words(then, 3), *name_now = behind_words(now, 3);
     if (strcmp(name_then, name_now) == 0)
-        snprintf(difference, PACK_DIFFERENCE_BYTES, "%.400s was changed", name_now);
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "%.400s has changed", name_now);
     else if (!*name_now)
         snprintf(difference, PACK_DIFFERENCE_BYTES, "the input %.400s is missing", name_then);
     else if (!*name_then)
         snprintf(difference, PACK_DIFFERENCE_BYTES, "the input %.400s is new", name_now);
     else
-        snprintf(difference, PACK_DIFFERENCE_BYTES, "the input %.200s is %.200s now", name_then,
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "the input %.200s is now %.200s", name_then,
                  name_now);
 }
 
-/* "--eod 256", or "checksum of the tokenizer 0123-4567". */
+/* For "--eod 256", or "checksum of the tokenizer 0123-4567". */
 static void differ_in_option(const char *then, const char *now,
                              char difference[PACK_DIFFERENCE_BYTES])
 {
@@ -161,11 +161,11 @@ static void differ_in_option(const char *then, const char *now,
     }
     const char *value_then = then + n_name + (then[n_name] == ' ');
     const char *value_now = strlen(now) > n_name ? now + n_name + 1 : "";
-    snprintf(difference, PACK_DIFFERENCE_BYTES, "%.*s was %.200s and is %.200s",
+    snprintf(difference, PACK_DIFFERENCE_BYTES, "%.*s was %.200s and is now %.200s",
              n_name < 60 ? (int)n_name : 60, then, value_then, value_now);
 }
 
-/* Copies the line at *text and moves behind it; an empty one at the end. */
+/* Copies the line at *text and advances it; an empty line at the end. */
 static void next_line(const char **text, const char *end, char line[LINE_BYTES])
 {
     const char *newline = *text < end ? memchr(*text, '\n', (size_t)(end - *text)) : NULL;
@@ -187,7 +187,7 @@ void pack_plan_difference(const pack_plan *plan, const char *then, size_t n_then
     } while (*line_then && strcmp(line_then, line_now) == 0);
     const char *line = *line_then ? line_then : line_now;
     if (!*line)
-        snprintf(difference, PACK_DIFFERENCE_BYTES, "the inputs are not the same");
+        snprintf(difference, PACK_DIFFERENCE_BYTES, "the inputs differ");
     else if (strncmp(line, "input ", 6) == 0)
         differ_in_input(line_then, line_now, difference);
     else

@@ -1,8 +1,8 @@
-/* plan.h - what decides the bytes that a run writes, as text: to tell whether another run may
- * go on where this one was killed, and if not, why.
+/* plan.h - everything that decides the bytes that a run writes, as text. It shows whether a run may
+ * resume an earlier one, and if not, why.
  *
- * One line for each option, "NAME VALUE", then one for each input. Time, threads, memory and what
- * is printed are not in it. */
+ * One line for each option, "NAME VALUE", then one for each input. Time, threads, memory and output
+ * options are not part of it. */
 #ifndef TOKMAP_PACK_PLAN_H
 #define TOKMAP_PACK_PLAN_H
 
@@ -17,7 +17,7 @@
 #define PACK_DIFFERENCE_BYTES 512
 
 typedef struct pack_plan {
-    char *text; /* owned, with a NUL */
+    char *text; /* owned, NUL-terminated */
     size_t n_bytes;
     uint64_t hash;
 } pack_plan;
@@ -33,7 +33,8 @@ typedef struct pack_plan_parts {
 bool pack_plan_make(pack_plan *plan, const pack_plan_parts *parts);
 void pack_plan_free(pack_plan *plan);
 
-/* Says how `plan` differs from the one that begins with `then`: "--eod was 256 and is 0". */
+/* Describes how `plan` differs from the one that begins with `then`: "--eod was 256 and is now
+ * 0". */
 void pack_plan_difference(const pack_plan *plan, const char *then, size_t n_then,
                           char difference[PACK_DIFFERENCE_BYTES]);
 

@@ -33,7 +33,7 @@ static bool is_time(pack_progress *p)
     return true;
 }
 
-/* " of 3.4 GiB (35%)" and ", 12 s left", where the sizes are known. */
+/* Formats " of 3.4 GiB (35%)" and ", 12 s left", if the sizes are known. */
 static void draw_rest(const pack_progress *p, uint64_t done, double seconds, char total[96],
                       char left[64])
 {

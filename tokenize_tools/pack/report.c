@@ -41,7 +41,7 @@ void pack_report_notes(const pack_report *r)
 
 typedef struct json_object {
     FILE *out;
-    bool begun; /* a member stands in it */
+    bool begun; /* it has a member already */
 } json_object;
 
 static json_object begin_object(FILE *out)
@@ -71,7 +71,7 @@ static void put_number(json_object *o, const char *key, uint64_t value)
     fprintf(o->out, "%" PRIu64, value);
 }
 
-/* A number, or null where there is none. */
+/* A number, or null if there is none. */
 static void put_optional(json_object *o, const char *key, uint64_t value, uint64_t none)
 {
     put_key(o, key);
@@ -213,7 +213,7 @@ static void put_dataset(FILE *out, const tokmap_dataset *ds)
     for (uint64_t i = 0; i < info.n_sources; i++) {
         tokmap_source source;
         if (tokmap_dataset_source(ds, i, &source) != TOKMAP_OK)
-            break; /* damaged since it was written a moment ago */
+            break; /* damaged right after it was written */
         fputs(i ? ", " : "", out);
         put_source(out, &source);
     }

@@ -8,7 +8,7 @@
 
 #define N_VALUES (sizeof(pack_note) / sizeof(uint64_t))
 
-_Static_assert(sizeof(pack_note) % sizeof(uint64_t) == 0, "a note is a row of u64");
+_Static_assert(sizeof(pack_note) % sizeof(uint64_t) == 0, "a note is an array of u64");
 
 /* ---- Notes ---- */
 
@@ -52,8 +52,8 @@ typedef struct resume_search {
     uint8_t *note;          /* room for one */
 } resume_search;
 
-/* Checkpoint `number` of the output, 0: its last one. Its note stays in s->note until the next
- * call. */
+/* Reads checkpoint `number` of the output, 0: the last one. Its note stays in s->note until the
+ * next call. */
 static int read_checkpoint(const resume_search *s, size_t output, uint64_t number,
                            tokmap_checkpoint_info *info)
 {
@@ -70,13 +70,14 @@ static int read_checkpoint(const resume_search *s, size_t output, uint64_t numbe
 
 static int refuse_run(const resume_search *s, const char *why)
 {
-    int code = cli_error(CLI_EXISTS, "%s: an unfinished run is there, and this one differs: %s",
-                         s->options->prefix, why);
-    fputs("Finish it by the call that began it, or throw its work away with --restart.\n", stderr);
+    int code =
+        cli_error(CLI_EXISTS, "%s: an unfinished run already exists, and this one differs: %s",
+                  s->options->prefix, why);
+    fputs("Run the original command to finish it, or use --restart to discard it.\n", stderr);
     return code;
 }
 
-/* The plan of that run stands in its first note. */
+/* The plan of that run is in its first note. */
 static int refuse_other_plan(const resume_search *s)
 {
     tokmap_checkpoint_info info;
@@ -90,7 +91,7 @@ static int refuse_other_plan(const resume_search *s)
     return refuse_run(s, difference);
 }
 
-/* How a bad document is met may change, as long as there was none. */
+/* --on-error may change as long as there was no bad document. */
 static int check_on_error(const resume_search *s, const pack_note *note)
 {
     uint64_t n_bad = note->place.counts.bad_documents + note->position.special_documents;
@@ -98,13 +99,13 @@ static int check_on_error(const resume_search *s, const pack_note *note)
     if (n_bad == 0 || note->on_error == (uint64_t)s->options->on_error ||
         note->on_error > ON_ERROR_COLLECT)
         return CLI_OK;
-    snprintf(why, sizeof why, "--on-error was %s, and %s left out so far",
+    snprintf(why, sizeof why, "--on-error was %s, and %s left out already",
              pack_on_error_words[(corpus_on_error)note->on_error],
              cli_count_of(n_bad, "document").s);
     return refuse_run(s, why);
 }
 
-static const char missing[] = "its partial files are missing, and other outputs have theirs";
+static const char missing[] = "its partial files are missing, but other outputs have theirs";
 
 static int fail_damaged(const resume_search *s, size_t output, const char *why)
 {
@@ -114,9 +115,9 @@ static int fail_damaged(const resume_search *s, size_t output, const char *why)
     return code;
 }
 
-/* The last checkpoint that all outputs have; those that have their names already count as having
- * all, when P says that all was packed. *some_named: there are such. P, whose checkpoints come
- * first, is ahead of the others by one at most. */
+/* Finds the last checkpoint that all outputs have. If P says that everything was packed, outputs
+ * that have their names already count as having all checkpoints; *some_named: there are some. P,
+ * whose checkpoints come first, is at most one ahead of the others. */
 static int find_common(const resume_search *s, bool finishing, uint64_t *common, bool *some_named)
 {
     *common = s->n_checkpoints;
@@ -138,14 +139,14 @@ static int find_common(const resume_search *s, bool finishing, uint64_t *common,
     return CLI_OK;
 }
 
-/* Whether the output's journal tells of the same place as the note that P has of it. */
+/* Checks that the output's journal and P's note describe the same place. */
 static int check_output(const resume_search *s, size_t output, uint64_t checkpoint,
                         const pack_note *note)
 {
     tokmap_checkpoint_info info;
     pack_note own;
     int code = read_checkpoint(s, output, 0, &info);
-    if (code != CLI_OK || info.n_checkpoints == 0) /* it has its name already */
+    if (code != CLI_OK || info.n_checkpoints == 0) /* the output has its name already */
         return code;
     code = read_checkpoint(s, output, checkpoint, &info);
     if (code != CLI_OK)
@@ -153,11 +154,11 @@ static int check_output(const resume_search *s, size_t output, uint64_t checkpoi
     if (!decode_note(&own, s->note, info.note_bytes) || memcmp(&own, note, sizeof own) != 0)
         return fail_damaged(s, output, "its checkpoints are not those of the other outputs");
     if (info.n_tokens != note->tokens[output] || info.n_documents != note->documents[output])
-        return fail_damaged(s, output, "its journal and the note in it tell of different places");
+        return fail_damaged(s, output, "its journal and the note in it give different places");
     return CLI_OK;
 }
 
-/* Goes back to checkpoint `common` of P. */
+/* Takes checkpoint `common` of P. */
 static int take_note(pack_resume *from, const resume_search *s, uint64_t common, bool some_named)
 {
     tokmap_checkpoint_info info;
@@ -167,8 +168,7 @@ static int take_note(pack_resume *from, const resume_search *s, uint64_t common,
     if (!decode_note(&from->note, s->note, info.note_bytes))
         return refuse_other_plan(s);
     if (some_named && !from->note.finishing)
-        return fail_damaged(s, 0,
-                            "one output has its name, and the others lost their last checkpoint");
+        return fail_damaged(s, 0, "one output has its name, but others lost their last checkpoint");
     for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
         code = check_output(s, i, common, &from->note);
     return code == CLI_OK ? check_on_error(s, &from->note) : code;

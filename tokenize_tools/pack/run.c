@@ -52,8 +52,8 @@ static int finish_output(pack_session *s, const pack_report *report, size_t whic
     return code;
 }
 
-/* Whether a kill between the names would leave something that the next run could not understand
- * without a checkpoint that says so. */
+/* Whether a last checkpoint is needed, because a kill between the renames would otherwise leave
+ * files that the next run cannot interpret. */
 static bool needs_last_checkpoint(const pack_session *s)
 {
     bool alone = s->outputs.n == 1 && !s->bad_file;
@@ -63,12 +63,13 @@ static bool needs_last_checkpoint(const pack_session *s)
 
 static int finish_outputs(pack_session *s, pack_error *err)
 {
-    s->work.consistent = false; /* from here on the last checkpoint is the one made here */
+    s->work.consistent = false; /* later failures must not make another checkpoint */
     int code = pack_work_check_balance(&s->work, err);
     pack_counts counts = pack_work_counts(&s->work);
     pack_report report = report_of(s, &counts);
     if (code == CLI_OK && needs_last_checkpoint(s)) {
-        /* The very first one must not be the last: a split without any would look finished. */
+        /* The first checkpoint must not be the last one: then a split without any would look
+         * finished. */
         if (!pack_outputs_keep(&s->outputs))
             code = pack_work_checkpoint(&s->work, false, err);
         if (code == CLI_OK)
@@ -99,11 +100,11 @@ static int print_results(pack_session *s)
     return code;
 }
 
-/* Says what stopped the work, and how to go on. */
+/* Prints why the work stopped, and how to resume. */
 static int report_stop(pack_session *s, const pack_error *err)
 {
     pack_work *w = &s->work;
-    pack_error ignored; /* the checkpoint before is still good then */
+    pack_error ignored; /* then the checkpoint before is still valid */
     bool keep = w->resumable && pack_outputs_keep(&s->outputs);
     if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
@@ -140,7 +141,7 @@ static int open_bad_file(pack_session *s)
     return pack_bad_file_open(s->bad_file, &options);
 }
 
-/* Before the work, so that hours of it do not end at a report that cannot be written. */
+/* Called before the work, so that hours of it do not end with a report that cannot be written. */
 static int begin_report(pack_session *s)
 {
     const pack_options *o = s->options;
@@ -223,15 +224,16 @@ static int run_session(pack_session *s)
 
 /* ---- All of it ---- */
 
-static int look_at_tokenizer(pack_session *s)
+static int open_tokenizer(pack_session *s)
 {
     const pack_options *o = s->options;
     int code = tokenizer_file_open(&s->tokenizer, &o->tokenizer);
     if (code == CLI_OK)
         code = pack_tokens_choose(&s->tokens, o, &s->tokenizer);
     if (code == CLI_OK && o->utf8 == UTF8_RAW && !tokenizer_takes_bytes(s->tokenizer.tokenizer))
-        code = cli_usage("--utf8 raw: %s knows characters, not bytes: use replace or error",
-                         s->tokenizer.name);
+        code =
+            cli_usage("--utf8 raw: %s encodes characters, not bytes; use --utf8 replace or error",
+                      s->tokenizer.name);
     return code;
 }
 
@@ -248,8 +250,8 @@ static void close_all(pack_session *s)
     pack_inputs_free(&s->inputs);
 }
 
-/* The buffers of the threads are made once. A heap for each of the threads would speed up nothing
- * and reserve 64 MiB of addresses, which count where those are limited. */
+/* The threads allocate their buffers once. A heap for each thread would not be faster, but would
+ * reserve 64 MiB of address space each, which may be limited. */
 static void share_one_heap(void)
 {
 #ifdef M_ARENA_MAX
@@ -266,9 +268,9 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
     s->options = options;
     s->report.fd = -1;
     s->parts = (pack_plan_parts){options, &s->tokenizer, &s->tokens, &s->inputs};
-    int code = pack_inputs_look(&s->inputs, names, n_names, options);
+    int code = pack_inputs_find(&s->inputs, names, n_names, options);
     if (code == CLI_OK)
-        code = look_at_tokenizer(s);
+        code = open_tokenizer(s);
     if (code == CLI_OK)
         code = pack_names_check(options);
     if (code == CLI_OK)

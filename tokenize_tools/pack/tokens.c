@@ -9,7 +9,7 @@
 #define MAX_ID (((uint64_t)1 << 31) - 1)
 
 typedef struct token_role {
-    const char *option, *job, *name; /* name: in the files of a tokenizer */
+    const char *option, *job, *name; /* name: in tokenizer files */
     bool quiet;
 } token_role;
 
@@ -29,7 +29,7 @@ static int refuse_rivals(const stated_tokens *tokens, const token_role *role,
                                tokens->list[i].id, tokens->list[i].source);
         used += n > 0 ? (size_t)n : 0;
     }
-    return cli_usage("%s: more than one token may be meant by the one that %s a document: %s; "
+    return cli_usage("%s: more than one token may be the one that %s a document: %s; "
                      "choose one with %s ID or %s TOKEN, or %s none",
                      file->name, role->job, list, role->option, role->option, role->option);
 }
@@ -41,7 +41,7 @@ static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_f
     if (code != CLI_OK)
         return code;
     if (tokens.n == 0)
-        return cli_usage("%s does not say which token %s a document: choose one with %s ID or "
+        return cli_usage("%s does not say which token %s a document; choose one with %s ID or "
                          "%s TOKEN, or %s none",
                          file->name, role->job, role->option, role->option, role->option);
     if (tokens.n > 1)
@@ -61,7 +61,7 @@ static int choose_id(uint32_t *id, const char *word, const token_role *role,
         return choose_stated(id, role, file);
     if (cli_parse_u64(word, &number)) {
         if (number > MAX_ID)
-            return cli_usage("%s %s: an id is below 2^31", role->option, word);
+            return cli_usage("%s %s: an id must be less than 2^31", role->option, word);
         *id = (uint32_t)number;
         return CLI_OK;
     }
@@ -73,7 +73,7 @@ static int choose_id(uint32_t *id, const char *word, const token_role *role,
 
 #define MAX_IDS_OF_2_BYTES 65536
 
-/* An id that the vocabulary does not have may be meant so, or be a slip. */
+/* An id above the vocabulary may be intended, or be a mistake. */
 static void include_id(pack_tokens *tokens, uint32_t id, const token_role *role,
                        const tokenizer_file *file)
 {

@@ -9,10 +9,10 @@
 
 typedef struct pack_tokens {
     uint32_t eod_id, bos_id; /* or MODEL_NO_ID */
-    uint64_t vocab_size;     /* all that can come out, these two included */
+    uint64_t vocab_size;     /* of all ids, including these two */
 } pack_tokens;
 
-/* What the words of the options mean. Returns an exit code, with a message. */
+/* Resolves the words of the options to ids. Returns an exit code, and prints the error. */
 int pack_tokens_choose(pack_tokens *tokens, const pack_options *options,
                        const tokenizer_file *file);
 

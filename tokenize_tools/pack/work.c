@@ -10,15 +10,15 @@
 #include "pack/collector.h"
 
 #define DEFAULT_CHECKPOINT_MS 2000
-/* A checkpoint waits for the disk: at most one part in so many of the time goes so. */
+/* A checkpoint waits for the disk: at most this fraction of the time is spent on it. */
 #define CHECKPOINT_SHARE 5
 #define WAIT_MS 100
-/* Text in a batch: large enough that handing it on costs nothing, small enough for the caches. */
+/* Text of a batch: large enough to make handing it over cheap, small enough for the caches. */
 #define MAX_BATCH_BYTES ((uint64_t)1 << 20)
 
 /* ---- Interruption ---- */
 
-/* Atomic: the signal may come in another thread than the one that looks. */
+/* Atomic, because the signal may arrive in another thread than the one that reads it. */
 static atomic_int interrupted;
 
 static void on_signal(int number)
@@ -26,7 +26,8 @@ static void on_signal(int number)
     interrupted = number;
 }
 
-/* The second signal of a kind ends the process at once. What is ignored (nohup) stays so. */
+/* A second signal of the same kind ends the process at once. Ignored signals (nohup) stay
+ * ignored. */
 void pack_work_catch_signals(void)
 {
     static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
@@ -110,8 +111,8 @@ static void warn_once(pack_work *w)
              w->parts->inputs->once);
 }
 
-/* Whether the reader has come as far as the run before, in the input where that one ended: only
- * then is it known that the input is the same. */
+/* Whether the reader has come as far as the earlier run in the input at which that one ended: only
+ * then is the input known to be the same. */
 static bool is_known_to_continue(const pack_work *w)
 {
     const corpus_place *before = &w->from->note.place;
@@ -124,7 +125,7 @@ bool pack_work_may_checkpoint(const pack_work *w)
     return w->consistent && pack_documents_position(w->documents) && is_known_to_continue(w);
 }
 
-/* When it is time and the place allows it. */
+/* Makes a checkpoint if one is due and possible here. */
 static int checkpoint_if_due(pack_work *w, pack_error *err)
 {
     uint64_t now = pack_progress_ns(&w->progress);

@@ -1,5 +1,6 @@
-/* work.h - the work itself: takes the jobs of the pipeline one by one into the outputs, with
- * checkpoints on the way, until the inputs end, a limit is reached, or something stops it. */
+/* work.h - the main loop of packing: takes the jobs of the pipeline one by one into the outputs,
+ * with checkpoints in between, until the inputs end, a limit is reached, or an error or a signal
+ * stops it. */
 #ifndef TOKMAP_PACK_WORK_H
 #define TOKMAP_PACK_WORK_H
 
@@ -12,7 +13,7 @@
 #include "pack/progress.h"
 #include "pack/resume.h"
 
-/* The first part is set by the caller; the work keeps its own state in the rest. */
+/* The caller sets the first part; the rest is the state of the work. */
 typedef struct pack_work {
     const pack_plan_parts *parts;
     const pack_plan *plan;
@@ -23,23 +24,24 @@ typedef struct pack_work {
 
     pack_documents *documents;
     pack_progress progress;
-    corpus_place place;      /* behind the last job that was taken */
-    uint64_t encoded_tokens; /* that the encoders made of the text that was taken */
-    pack_bad_mark bad_mark;  /* of the bad file, there */
-    bool limited;            /* a limit ended it */
-    bool consistent;         /* the outputs are where `place` and the documents' position are */
+    corpus_place place;      /* after the last job that was taken */
+    uint64_t encoded_tokens; /* made by the encoders from the text that was taken */
+    pack_bad_mark bad_mark;  /* of the bad file, at the same place */
+    bool limited;            /* a limit was reached */
+    bool consistent;         /* the outputs are at `place` and at the documents' position */
     bool warned_once;
-    uint64_t checkpoint_ns, next_checkpoint_ns; /* the pause; when, since the beginning */
+    uint64_t checkpoint_ns, next_checkpoint_ns; /* the interval; when the next one is due, since
+                                                   the start */
 } pack_work;
 
-/* From here on SIGINT, SIGTERM and SIGHUP end the work cleanly. */
+/* After this call SIGINT, SIGTERM and SIGHUP stop the work cleanly. */
 void pack_work_catch_signals(void);
-/* Takes up what from->note says; false: out of memory. */
+/* Sets the state from from->note; false: out of memory. */
 bool pack_work_begin(pack_work *w);
 int pack_work_run(pack_work *w, pack_error *err);
-/* Whether what was read and what was written add up; if not, CLI_DATASET. */
+/* Compares what was read with what was written; CLI_DATASET if they differ. */
 int pack_work_check_balance(const pack_work *w, pack_error *err);
-/* Whether a run could go on from where this one is. */
+/* Whether a checkpoint could be made here. */
 bool pack_work_may_checkpoint(const pack_work *w);
 int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err);
 pack_counts pack_work_counts(const pack_work *w);
