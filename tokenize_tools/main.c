@@ -1,9 +1,5 @@
 /* main.c - the tokmap command: picks the command and runs it. */
-#include <fcntl.h>
-#include <signal.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
@@ -20,6 +16,7 @@
 
 #include "cli/cli.h"
 #include "commands/commands.h"
+#include "system/process.h"
 
 #define FORMAT_VERSION 1
 
@@ -137,32 +134,10 @@ static const tokmap_command *find_command(const char *name)
     return NULL;
 }
 
-/* A process may be started without descriptors 0, 1 or 2. A file opened next would take their place
- * and messages would be written into it. The stand-ins for 0 and 1 fail when they are used. */
-static void fill_standard_descriptors(void)
-{
-    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDWR};
-    for (int fd = 0; fd < 3; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
-            _exit(CLI_INTERNAL);
-    }
-}
-
-/* Each dataset of a list holds a descriptor; the usual soft limit is 1024. */
-static void raise_file_limit(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
-        limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 int main(int argc, char **argv)
 {
-    fill_standard_descriptors();
-    raise_file_limit();
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of sizes is an error like others */
+    if (!process_begin())
+        return CLI_INTERNAL;
     if (argc < 2) {
         print_help(stderr);
         return CLI_USAGE;

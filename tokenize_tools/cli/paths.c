@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 
@@ -16,12 +15,6 @@ bool path_ends_with(const char *path, const char *suffix)
 {
     size_t n = strlen(path), n_suffix = strlen(suffix);
     return n > n_suffix && strcmp(path + n - n_suffix, suffix) == 0;
-}
-
-bool path_is_file(const char *path, const struct stat *st)
-{
-    struct stat other;
-    return stat(path, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
 }
 
 static bool is_folder_name(const char *path)

@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <sys/stat.h>
 
 #include "tokmap.h"
 
@@ -13,7 +12,6 @@
 
 /* Whether something stands before the suffix too. */
 bool path_ends_with(const char *path, const char *suffix);
-bool path_is_file(const char *path, const struct stat *st);
 
 /* A path that is empty or can only be a folder names no file: CLI_USAGE with a message, else
  * CLI_OK. */

@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "corpus/input_list.h"
 #include "cli/paths.h"
+#include "system/files.h"
 
 static int append(input_list *list, const char *name)
 {
@@ -31,9 +31,8 @@ static int append(input_list *list, const char *name)
 static bool is_pattern(const char *argument)
 {
     char index[4096 + 8];
-    struct stat st;
     snprintf(index, sizeof index, "%.*s.tmi", path_prefix_bytes(argument), argument);
-    return strpbrk(argument, "*?[") && lstat(argument, &st) != 0 && lstat(index, &st) != 0;
+    return strpbrk(argument, "*?[") && !file_name_exists(argument) && !file_name_exists(index);
 }
 
 /* suffix: in place of the argument's own; NULL: as it is. A pattern that begins with @ or - is one
@@ -83,11 +82,10 @@ static int check_indexes(const input_list *files, const char *suffix, const char
 {
     for (size_t i = 0; i < files->n_names; i++) {
         char index[4096 + 8];
-        struct stat st;
         const char *name = files->names[i];
         int n_bytes = (int)(strlen(name) - strlen(suffix));
         snprintf(index, sizeof index, "%.*s.tmi", n_bytes, name);
-        if (path_ends_with(name, suffix) && lstat(index, &st) != 0)
+        if (path_ends_with(name, suffix) && !file_name_exists(index))
             return cli_error(CLI_DATASET,
                              "%s: has no index, so '%s' would leave it out: finish, index or "
                              "remove it, or end the pattern in .tmi",

@@ -1,12 +1,8 @@
 /* export.c - `tokmap export`: the same tokens in the files of another program. Tokens are
  * never converted: either their file is shared, or its bytes are copied. */
-#include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "commands/commands.h"
@@ -81,7 +77,7 @@ typedef struct export_job {
     tokmap_dataset *ds;
     tokmap_dataset_info info;
     output_source tokens;
-    struct stat tokens_st;
+    file_facts tokens_facts;
     cli_progress progress;
     /* What was written, to tell the user once all is done. */
     bool has_bin, has_idx;
@@ -95,20 +91,27 @@ typedef struct export_job {
 static int check_replaceable(const export_job *job, const char *prefix)
 {
     char path[4096 + 8];
-    struct stat st;
     snprintf(path, sizeof path, "%s.bin", prefix);
-    if (lstat(path, &st) != 0)
+    if (!file_name_exists(path))
         return CLI_OK;
-    if (path_is_file(path, &job->tokens_st))
+    if (file_is(path, job->tokens_facts.id))
         return cli_error(CLI_EXISTS,
                          "%s: is the token file of the dataset itself: choose another -o", path);
     snprintf(path, sizeof path, "%s.tmi", prefix);
-    if (lstat(path, &st) == 0) {
+    if (file_name_exists(path)) {
         return cli_error(
             CLI_EXISTS, "%s: the files there are a tokmap dataset: choose another -o, or remove it",
             path);
     }
     return CLI_OK;
+}
+
+static int remove_file(const char *path)
+{
+    const int error = output_try_remove(path);
+    return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", path,
+                             strerror(error))
+                 : CLI_OK;
 }
 
 /* Tokens from byte 0 of a new file, placed. On failure the caller abandons out. */
@@ -174,10 +177,9 @@ static int write_megatron(export_job *job, output_file *bin, output_file *idx)
     if (code != CLI_OK || has_bin)
         return code == CLI_OK ? output_place(idx) : code;
     /* An old index must not stand beside new tokens, not even for a moment. */
-    if (job->force && unlink(idx->path) != 0 && errno != ENOENT)
-        return cli_error(cli_errno_exit_code(errno), "%s: cannot remove: %s", idx->path,
-                         strerror(errno));
-    code = export_tokens(job, bin);
+    code = job->force ? remove_file(idx->path) : CLI_OK;
+    if (code == CLI_OK)
+        code = export_tokens(job, bin);
     return code == CLI_OK ? output_place(idx) : code;
 }
 
@@ -186,7 +188,7 @@ static int export_megatron(export_job *job)
     output_file bin = {.fd = -1}, idx = {.fd = -1};
     char path[4096 + 8];
     snprintf(path, sizeof path, "%s.bin", job->prefix);
-    bool has_bin = job->info.token_offset == 0 && path_is_file(path, &job->tokens_st);
+    bool has_bin = job->info.token_offset == 0 && file_is(path, job->tokens_facts.id);
     int code = check_megatron(job);
     if (code == CLI_OK && !has_bin)
         code = check_replaceable(job, job->prefix);
@@ -257,10 +259,9 @@ static int write_shards(export_job *job, uint64_t n_shards, uint64_t *n_written)
 static int count_successors(const export_job *job, uint64_t n_shards, uint64_t *n_successors)
 {
     output_file out;
-    struct stat st;
     for (*n_successors = 0;; (*n_successors)++) {
         int code = name_shard(job, n_shards + *n_successors + 1, &out);
-        if (code != CLI_OK || lstat(out.path, &st) != 0)
+        if (code != CLI_OK || !file_name_exists(out.path))
             return code;
     }
 }
@@ -271,9 +272,8 @@ static int remove_successors(const export_job *job, uint64_t n_shards, uint64_t 
     output_file out;
     for (uint64_t i = n_successors; i > 0; i--) {
         int code = name_shard(job, n_shards + i, &out);
-        if (code == CLI_OK && unlink(out.path) != 0 && errno != ENOENT)
-            code = cli_error(cli_errno_exit_code(errno), "%s: cannot remove: %s", out.path,
-                             strerror(errno));
+        if (code == CLI_OK)
+            code = remove_file(out.path);
         if (code != CLI_OK)
             return code;
     }
@@ -296,7 +296,7 @@ static void remove_shards(const export_job *job, uint64_t n_shards)
     for (uint64_t i = 0; i < n_shards; i++) {
         char path[4096 + 32];
         snprintf(path, sizeof path, "%s_%06llu.bin", job->prefix, (unsigned long long)i + 1);
-        unlink(path);
+        output_try_remove(path);
     }
 }
 
@@ -467,13 +467,13 @@ static int parse_command_line(int argc, char **argv, export_job *job)
 static int open_tokens(export_job *job)
 {
     const char *path = job->info.token_path;
-    job->tokens.fd = open(path, O_RDONLY | O_CLOEXEC);
+    const int error = file_open(path, &job->tokens.fd, &job->tokens_facts);
     job->tokens.path = path;
     job->tokens.progress = &job->progress;
     job->tokens.n_to_copy = job->info.n_tokens * job->info.token_bytes;
-    if (job->tokens.fd < 0 || fstat(job->tokens.fd, &job->tokens_st) != 0)
-        return cli_error(cli_errno_exit_code(errno), "%s: cannot open: %s", path, strerror(errno));
-    if ((uint64_t)job->tokens_st.st_size != job->info.token_file_bytes)
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: cannot open: %s", path, strerror(error));
+    if (job->tokens_facts.n_bytes != job->info.token_file_bytes)
         return cli_error(CLI_DATASET, "%s: changed its size just now", path);
     return CLI_OK;
 }
@@ -496,7 +496,7 @@ static int run_export(export_job *job)
     if (code == CLI_OK)
         code = path_protect_name(job->info.index_path, "an input");
     if (code == CLI_OK)
-        code = path_protect(&job->tokens_st, "an input");
+        code = path_protect(&job->tokens_facts, "an input");
     if (code == CLI_OK)
         code = run(job);
     if (code == CLI_OK)
@@ -505,8 +505,7 @@ static int run_export(export_job *job)
         print_json(job);
     else if (code == CLI_OK && !job->quiet)
         print_lines(job);
-    if (job->tokens.fd >= 0)
-        close(job->tokens.fd);
+    file_close(job->tokens.fd);
     tokmap_dataset_close(job->ds);
     return code;
 }

@@ -3,8 +3,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <unistd.h>
 #include <xxhash.h>
 
 #include "cli/cli.h"
@@ -15,6 +13,7 @@
 #include "commands/open_failure.h"
 #include "text/json_text.h"
 #include "cli/paths.h"
+#include "system/process.h"
 
 typedef struct info_options {
     bool json, sources, no_lengths;
@@ -175,11 +174,8 @@ static void print_tokenizer(const tokmap_dataset *ds)
 /* Columns that are left for bars. */
 static unsigned bar_room(unsigned used)
 {
-    struct winsize size;
-    unsigned columns = 80;
-    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col)
-        columns = size.ws_col;
-    columns = columns > 160 ? 160 : columns;
+    unsigned columns = process_terminal_columns(stdout);
+    columns = columns == 0 ? 80 : columns > 160 ? 160 : columns;
     return columns > used + 10 ? columns - used : 10;
 }
 

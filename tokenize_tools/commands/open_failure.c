@@ -3,16 +3,16 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "cli/paths.h"
+#include "system/files.h"
 #include "tokmap_writer.h"
 
 static bool is_filled_file(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0;
+    file_facts facts;
+    return file_describe(path, &facts) == 0 && facts.kind == FILE_REGULAR && facts.n_bytes > 0;
 }
 
 /* The file that the user may have meant to adopt: path itself, or path and a usual suffix. */
@@ -41,11 +41,10 @@ bool tell_unfinished(const char *path)
 {
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
     tokmap_error err;
-    struct stat st;
     char file[4096];
     int n = path_prefix_bytes(path);
     int n_out = snprintf(file, sizeof file, "%.*s.tmi.partial", n, path);
-    if (n_out < 0 || (size_t)n_out >= sizeof file || lstat(file, &st) != 0)
+    if (n_out < 0 || (size_t)n_out >= sizeof file || !file_name_exists(file))
         return false;
     file[n] = '\0';
     if (tokmap_writer_checkpoints(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)

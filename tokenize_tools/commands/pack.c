@@ -1,6 +1,5 @@
 /* pack.c - tokmap pack: the options and what they mean. */
 #include <getopt.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +7,7 @@
 #include "commands/commands.h"
 #include "pack/options.h"
 #include "pack/run.h"
+#include "system/process.h"
 
 static const char help[] =
     "Usage: tokmap pack [OPTION]... INPUT... -o P\n"
@@ -221,13 +221,6 @@ static int parse_memory(pack_options *options, const char *text)
     return CLI_OK;
 }
 
-static unsigned usable_processors(void)
-{
-    cpu_set_t set;
-    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return n < 1 ? 1 : (unsigned)n;
-}
-
 /* ---- Options ---- */
 
 enum { /* those without a letter */
@@ -426,7 +419,7 @@ int pack_command(int argc, char **argv)
         .field = "text",
         .limit_documents = PACK_NO_LIMIT,
         .limit_tokens = PACK_NO_LIMIT,
-        .n_threads = usable_processors(),
+        .n_threads = process_processors(),
         .memory = DEFAULT_MEMORY,
     };
     int code = CLI_OK;

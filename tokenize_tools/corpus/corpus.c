@@ -1,17 +1,16 @@
 #include "corpus/corpus.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "corpus/assembler.h"
 #include "corpus/reader.h"
 #include "corpus/second_look.h"
+#include "system/input_file.h"
 #include "text/utf8.h"
 
 #define PADDING 64
@@ -19,16 +18,11 @@
 /* How much one call skips on the way to the place where reading resumes. */
 #define SEEK_BYTES ((uint64_t)64 * 1024 * 1024)
 
-enum {
-    STOP_READ,
-    STOP_WRITE
-};
-
 struct corpus {
     const char *const *names;
     size_t n_names;
     corpus_options options;
-    int stop[2]; /* a pipe: a byte written to it ends all reading */
+    input_stop stop; /* ends all reading */
 
     size_t input;
     reader *reader;    /* NULL: not open */
@@ -113,9 +107,10 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
         free(c);
         return NULL;
     }
-    if (pipe2(c->stop, O_CLOEXEC | O_NONBLOCK) < 0) {
-        err->sys_errno = errno;
-        snprintf(err->text, sizeof err->text, "pipe: %s", strerror(errno));
+    const int sys_errno = input_stop_open(&c->stop);
+    if (sys_errno) {
+        err->sys_errno = sys_errno;
+        snprintf(err->text, sizeof err->text, "pipe: %s", strerror(sys_errno));
         free(c);
         return NULL;
     }
@@ -136,10 +131,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
 
 void corpus_interrupt(corpus *c)
 {
-    int sys_errno = errno;
-    ssize_t written = write(c->stop[STOP_WRITE], "", 1);
-    (void)written; /* a full pipe is readable too */
-    errno = sys_errno;
+    input_stop_raise(&c->stop);
 }
 
 void corpus_close(corpus *c)
@@ -150,8 +142,7 @@ void corpus_close(corpus *c)
     reader_close(c->reader);
     second_look_free(c->look);
     assembler_free(&c->assembler);
-    close(c->stop[STOP_READ]);
-    close(c->stop[STOP_WRITE]);
+    input_stop_close(&c->stop);
     free(c);
 }
 
@@ -246,8 +237,8 @@ static second_look *open_second_look(corpus *c)
 {
     const input_source source = source_now(c);
     if (!c->look)
-        c->look =
-            second_look_new(&source, &c->options, reader_format(c->reader), c->stop[STOP_READ]);
+        c->look = second_look_new(&source, &c->options, reader_format(c->reader),
+                                  input_stop_fd(&c->stop));
     if (!c->look)
         fail(c, ENOMEM, "%s", strerror(ENOMEM));
     return c->look;
@@ -473,7 +464,7 @@ static step open_input(corpus *c)
     input_source source = source_now(c);
     if (c->seeking)
         source.prefix = c->from.stored;
-    c->reader = reader_open(&source, &c->options, c->stop[STOP_READ], &c->error);
+    c->reader = reader_open(&source, &c->options, input_stop_fd(&c->stop), &c->error);
     return c->reader ? STEP_ON : input_failed(c);
 }
 

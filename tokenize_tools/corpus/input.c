@@ -1,20 +1,18 @@
 #include "corpus/input.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "config.h"
 #include "corpus/input_codec.h"
+#include "system/input_file.h"
 
 #define STORED_BYTES ((size_t)256 * 1024)
 
@@ -59,15 +57,15 @@ static ssize_t fail(const input *in, int sys_errno, input_error *err, const char
 
 /* ---- Files that change ---- */
 
-input_version input_version_of(const struct stat *st)
+input_version input_version_of(const file_facts *facts)
 {
-    if (!S_ISREG(st->st_mode))
+    if (facts->kind != FILE_REGULAR)
         return (input_version){0};
     return (input_version){
         .known = true,
-        .n_bytes = (uint64_t)st->st_size,
-        .mtime_ns = (uint64_t)st->st_mtim.tv_sec * 1000000000u + (uint64_t)st->st_mtim.tv_nsec,
-        .ctime_ns = (uint64_t)st->st_ctim.tv_sec * 1000000000u + (uint64_t)st->st_ctim.tv_nsec,
+        .n_bytes = facts->n_bytes,
+        .mtime_ns = facts->mtime_ns,
+        .ctime_ns = facts->ctime_ns,
     };
 }
 
@@ -89,14 +87,15 @@ static bool fail_changed(const input *in, input_error *err, const char *format, 
 /* Whether the file is still the version that was asked for. */
 static bool check_version(const input *in, input_error *err)
 {
-    struct stat st;
+    file_facts facts;
     if (!in->version.known)
         return true;
-    if (fstat(in->fd, &st) != 0) {
-        fail(in, errno, err, "cannot read");
+    const int sys_errno = file_describe_open(in->fd, &facts);
+    if (sys_errno) {
+        fail(in, sys_errno, err, "cannot read");
         return false;
     }
-    const input_version now = input_version_of(&st), *was = &in->version;
+    const input_version now = input_version_of(&facts), *was = &in->version;
     if (!now.known)
         return fail_changed(in, err, "it is no longer a regular file");
     if (now.n_bytes != was->n_bytes)
@@ -144,25 +143,6 @@ static bool add_to_checksum(input *in, const uint8_t *bytes, size_t n_bytes, inp
 
 /* ---- Reading ---- */
 
-/* Waits until there is something to read. -1: do not call read(); errno gives the reason. */
-static int wait_for_bytes(const input *in)
-{
-    struct pollfd fds[] = {{.fd = in->fd, .events = POLLIN}, {.fd = in->stop_fd, .events = POLLIN}};
-    if (poll(fds, 2, -1) < 0)
-        return -1;
-    errno = ECANCELED;
-    return fds[1].revents ? -1 : 0;
-}
-
-static ssize_t read_some(const input *in, void *to, size_t n_bytes)
-{
-    ssize_t n;
-    do
-        n = wait_for_bytes(in) < 0 ? -1 : read(in->fd, to, n_bytes);
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
 /* Adds to the buffer until it holds `wanted` bytes or the input ends. */
 static bool fill_buffer(input *in, size_t wanted, input_error *err)
 {
@@ -170,7 +150,7 @@ static bool fill_buffer(input *in, size_t wanted, input_error *err)
     in->buffers.in = in->stored;
     while (!in->at_end && in->buffers.in_bytes < wanted) {
         uint8_t *to = in->stored + in->buffers.in_bytes;
-        ssize_t n = read_some(in, to, STORED_BYTES - in->buffers.in_bytes);
+        ssize_t n = input_file_read(in->fd, in->stop_fd, to, STORED_BYTES - in->buffers.in_bytes);
         if (n < 0) {
             fail(in, errno, err, "cannot read");
             return false;
@@ -213,17 +193,6 @@ static bool choose_codec(input *in, input_error *err)
     return in->codec_state != NULL;
 }
 
-/* Opening a named pipe would wait for a writer and ignore stop_fd; so the first read waits
- * instead. */
-static int open_file(const char *path)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-    int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
-    if (flags >= 0)
-        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
-    return fd;
-}
-
 input *input_open_with(const input_source *source, const input_options *options, input_error *err)
 {
     const char *path = source->path;
@@ -246,7 +215,7 @@ input *input_open_with(const input_source *source, const input_options *options,
     in->stop_fd = options->stop_fd;
     in->buffers.in = in->stored;
     in->between_frames = true;
-    in->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open_file(path);
+    in->fd = input_file_open(path);
     if (in->fd < 0)
         fail(in, errno, err, "cannot open");
     if (in->fd < 0 || !check_version(in, err) || !choose_codec(in, err)) {
@@ -343,8 +312,7 @@ void input_close(input *in)
         return;
     if (in->codec_state)
         in->codec->destroy(in->codec_state);
-    if (in->fd > STDIN_FILENO)
-        close(in->fd);
+    input_file_close(in->fd);
     XXH3_freeState(in->checksum);
     free(in);
 }

@@ -9,8 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/stat.h>
 #include <sys/types.h>
+
+#include "system/files.h"
 
 typedef struct input input;
 
@@ -38,7 +39,7 @@ typedef struct input_version {
     bool known; /* false: not a regular file; it can be read only once */
     uint64_t n_bytes, mtime_ns, ctime_ns;
 } input_version;
-input_version input_version_of(const struct stat *st);
+input_version input_version_of(const file_facts *facts);
 
 typedef struct input_prefix {
     uint64_t n_bytes, checksum; /* of stored bytes; XXH3-64 */

@@ -1,14 +1,14 @@
 #include "corpus/input_list.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <glob.h>
 #include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
+
+#include "system/files.h"
+#include "system/input_file.h"
 
 static bool fail(corpus_error *err, const char *name, int sys_errno, const char *what)
 {
@@ -17,14 +17,12 @@ static bool fail(corpus_error *err, const char *name, int sys_errno, const char 
     return false;
 }
 
-/* Reports that stat() failed for a name that should exist. */
+/* Reports that a name that should exist could not be described. */
 static bool fail_missing(corpus_error *err, const char *path, int sys_errno)
 {
     char target[256];
-    ssize_t n = sys_errno == ENOENT ? readlink(path, target, sizeof target - 1) : -1;
-    if (n < 0)
+    if (sys_errno != ENOENT || !file_link_target(path, target, sizeof target))
         return fail(err, path, sys_errno, NULL);
-    target[n] = '\0';
     *err = (corpus_error){.sys_errno = sys_errno};
     snprintf(err->text, sizeof err->text, "%.300s: is a symbolic link to %s, which does not exist",
              path, target);
@@ -118,26 +116,18 @@ void input_list_free(input_list *list)
 
 typedef struct walk {
     input_list *list;
-    void *seen; /* a tree of input_file */
+    void *seen; /* a tree of file_id */
     size_t n_hidden, n_special, n_again;
     corpus_error *err;
 } walk;
 
-int input_file_compare(const void *a, const void *b)
+static bool see_folder(walk *w, const char *path, file_id folder, bool *again)
 {
-    const input_file *x = a, *y = b;
-    if (x->device != y->device)
-        return x->device < y->device ? -1 : 1;
-    return (x->inode > y->inode) - (x->inode < y->inode);
-}
-
-static bool see_folder(walk *w, const char *path, const struct stat *st, bool *again)
-{
-    input_file *id = malloc(sizeof *id);
-    input_file **node = NULL;
+    file_id *id = malloc(sizeof *id);
+    file_id **node = NULL;
     if (id) {
-        *id = (input_file){st->st_dev, st->st_ino};
-        node = tsearch(id, &w->seen, input_file_compare);
+        *id = folder;
+        node = tsearch(id, &w->seen, file_id_compare);
     }
     *again = node && *node != id;
     if (!node || *again)
@@ -145,64 +135,62 @@ static bool see_folder(walk *w, const char *path, const struct stat *st, bool *a
     return node != NULL || fail(w->err, path, ENOMEM, NULL);
 }
 
-static bool walk_folder(walk *w, const char *path, const struct stat *st);
+static bool walk_folder(walk *w, const char *path, file_id folder);
 
-/* Appends the entries of the folder to `names`, except hidden ones. */
-static bool list_folder(walk *w, const char *path, input_list *names)
+typedef struct folder_listing {
+    walk *walk;
+    const char *path;
+    input_list names;
+    bool ok;
+} folder_listing;
+
+static bool append_entry(void *context, const char *name)
 {
-    DIR *dir = opendir(path);
-    const struct dirent *entry;
-    size_t n_path = strlen(path);
-    const char *slash = n_path > 0 && path[n_path - 1] == '/' ? "" : "/";
-    bool ok = true;
-    if (!dir)
-        return fail(w->err, path, errno, NULL);
-    errno = 0;
-    while (ok && (entry = readdir(dir)) != NULL) {
-        const char *name = entry->d_name;
-        char *full = NULL;
-        if (name[0] == '.') {
-            w->n_hidden += strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
-            continue;
-        }
-        if (asprintf(&full, "%s%s%s", path, slash, name) < 0)
-            full = NULL;
-        ok = append_name(names, full, w->err);
-        errno = 0;
+    folder_listing *l = context;
+    const size_t n_path = strlen(l->path);
+    const char *slash = n_path > 0 && l->path[n_path - 1] == '/' ? "" : "/";
+    char *full = NULL;
+    if (name[0] == '.') {
+        l->walk->n_hidden++;
+        return true;
     }
-    int sys_errno = errno;
-    closedir(dir);
-    return sys_errno == 0 ? ok : fail(w->err, path, sys_errno, NULL);
+    if (asprintf(&full, "%s%s%s", l->path, slash, name) < 0)
+        full = NULL;
+    l->ok = append_name(&l->names, full, l->walk->err);
+    return l->ok;
 }
 
 static bool walk_entry(walk *w, const char *path)
 {
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return fail_missing(w->err, path, errno);
-    if (S_ISDIR(st.st_mode))
-        return walk_folder(w, path, &st);
-    if (S_ISREG(st.st_mode))
+    file_facts facts;
+    const int sys_errno = file_describe(path, &facts);
+    if (sys_errno)
+        return fail_missing(w->err, path, sys_errno);
+    if (facts.kind == FILE_FOLDER)
+        return walk_folder(w, path, facts.id);
+    if (facts.kind == FILE_REGULAR)
         return append_name(w->list, strdup(path), w->err);
     w->n_special++;
     return true;
 }
 
-static bool walk_folder(walk *w, const char *path, const struct stat *st)
+static bool walk_folder(walk *w, const char *path, file_id folder)
 {
-    input_list names = {0};
+    folder_listing l = {.walk = w, .path = path, .ok = true};
+    input_list *names = &l.names;
     bool again;
-    if (!see_folder(w, path, st, &again))
+    if (!see_folder(w, path, folder, &again))
         return false;
     w->n_again += again;
     if (again)
         return true;
-    bool ok = list_folder(w, path, &names);
-    if (names.n_names > 0)
-        qsort(names.names, names.n_names, sizeof *names.names, compare_names);
-    for (size_t i = 0; i < names.n_names && ok; i++)
-        ok = walk_entry(w, names.names[i]);
-    input_list_free(&names);
+    const int sys_errno = file_list_folder(path, append_entry, &l);
+    bool ok = sys_errno ? fail(w->err, path, sys_errno, NULL) : l.ok;
+    if (names->n_names > 0)
+        qsort(names->names, names->n_names, sizeof *names->names, compare_names);
+    for (size_t i = 0; i < names->n_names && ok; i++)
+        ok = walk_entry(w, names->names[i]);
+    input_list_free(names);
     return ok;
 }
 
@@ -219,7 +207,7 @@ static void report_left_out(const input_list *list, const char *path, size_t n, 
     list->report(list->context, text);
 }
 
-static bool add_folder(input_list *list, const char *path, const struct stat *st, corpus_error *err)
+static bool add_folder(input_list *list, const char *path, file_id folder, corpus_error *err)
 {
     static const noun hidden = {"hidden name (one that begins with a dot)",
                                 "hidden names (ones that begin with a dot)"};
@@ -229,7 +217,7 @@ static bool add_folder(input_list *list, const char *path, const struct stat *st
                                "folders that were already listed through another link"};
     walk w = {.list = list, .err = err};
     size_t n_names = list->n_names;
-    bool ok = walk_folder(&w, path, st);
+    bool ok = walk_folder(&w, path, folder);
     tdestroy(w.seen, free);
     if (!ok)
         return false;
@@ -246,11 +234,12 @@ static bool add_folder(input_list *list, const char *path, const struct stat *st
 /* For a name that was found by a pattern, or that is not a pattern. */
 static bool add_found(input_list *list, const char *path, corpus_error *err)
 {
-    struct stat st;
-    if (stat(path, &st) != 0)
-        return fail_missing(err, path, errno);
-    if (S_ISDIR(st.st_mode))
-        return add_folder(list, path, &st, err);
+    file_facts facts;
+    const int sys_errno = file_describe(path, &facts);
+    if (sys_errno)
+        return fail_missing(err, path, sys_errno);
+    if (facts.kind == FILE_FOLDER)
+        return add_folder(list, path, facts.id, err);
     return append_name(list, strdup(path), err);
 }
 
@@ -295,9 +284,8 @@ static bool add_pattern(input_list *list, const char *pattern, corpus_error *err
 
 static bool add_argument(input_list *list, const char *arg, corpus_error *err)
 {
-    struct stat st;
-    bool there = lstat(arg, &st) == 0;
-    if (!there && errno == ENOENT && strpbrk(arg, "*?["))
+    file_facts facts;
+    if (file_describe_name(arg, &facts) == ENOENT && strpbrk(arg, "*?["))
         return add_pattern(list, arg, err);
     return add_found(list, arg, err);
 }
@@ -319,10 +307,9 @@ static bool add_line(input_list *list, const char *line, corpus_error *err)
 /* Removes the newline, and a carriage return unless a file with exactly that name exists. */
 static size_t end_line(char *line, size_t n)
 {
-    struct stat st;
     if (n > 0 && line[n - 1] == '\n')
         line[--n] = '\0';
-    if (n > 0 && line[n - 1] == '\r' && lstat(line, &st) != 0)
+    if (n > 0 && line[n - 1] == '\r' && !file_name_exists(line))
         line[--n] = '\0';
     return n;
 }
@@ -339,12 +326,11 @@ static void prefix_line(corpus_error *err, const char *name, size_t number, cons
 
 static bool add_list(input_list *list, const char *name, corpus_error *err)
 {
-    bool is_stdin = strcmp(name, "-") == 0;
-    FILE *f = is_stdin ? stdin : fopen(name, "re");
+    FILE *f = input_file_open_text(name);
     char *line = NULL;
     size_t capacity = 0, number = 0;
     bool ok = true;
-    name = is_stdin ? "stdin" : name;
+    name = f == stdin ? "stdin" : name;
     if (!f)
         return fail(err, name, errno, NULL);
     errno = 0;
@@ -361,8 +347,7 @@ static bool add_list(input_list *list, const char *name, corpus_error *err)
     if (ok && !feof(f)) /* getline stops when out of memory, without setting ferror */
         ok = fail(err, name, errno ? errno : EIO, NULL);
     free(line);
-    if (!is_stdin)
-        fclose(f);
+    input_file_close_text(f);
     return ok;
 }
 

@@ -31,12 +31,4 @@ void input_list_free(input_list *list);
  * neighbours. */
 int input_list_compare(const char *a, const char *b);
 
-/* Identifies a file or folder, whatever its name. */
-typedef struct input_file {
-    dev_t device;
-    ino_t inode;
-} input_file;
-/* For qsort: puts equal files next to each other. */
-int input_file_compare(const void *a, const void *b);
-
 #endif /* TOKMAP_INPUT_LIST_H */

@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "corpus/assembler.h"
 #include "corpus/window.h"
+#include "system/files.h"
 
 struct second_look {
     input_source source;
@@ -23,8 +23,7 @@ struct second_look {
 
 bool second_look_possible(const char *name)
 {
-    struct stat st;
-    return strcmp(name, "-") != 0 && stat(name, &st) == 0 && S_ISREG(st.st_mode);
+    return strcmp(name, "-") != 0 && file_is_regular(name);
 }
 
 second_look *second_look_new(const input_source *source, const corpus_options *options,

@@ -8,16 +8,16 @@
 
 /* ---- Magic numbers ---- */
 
-typedef enum file_kind {
+typedef enum wrong_kind {
     ARCHIVE,
     COMPRESSED,
     UTF_16_OR_32,
     BINARY
-} file_kind;
+} wrong_kind;
 
 typedef struct known_file {
     const char *name;
-    file_kind kind;
+    wrong_kind kind;
     size_t offset, n_bytes;
     const char *magic;
     bool in_text; /* text may begin like this: only with a control character is it this kind */

@@ -3,15 +3,14 @@
 #ifndef TOKMAP_REGULAR_FILE_H
 #define TOKMAP_REGULAR_FILE_H
 
-#include <sys/stat.h>
-
 #include "foreign/foreign.h"
+#include "system/files.h"
 
 typedef struct regular_file {
     char path[4096];
     int fd;        /* -1: not open */
     int sys_errno; /* of the last failed read; 0 when the file became shorter */
-    struct stat opened;
+    file_facts opened;
     foreign_bytes bytes;
 } regular_file;
 

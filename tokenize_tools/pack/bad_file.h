@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "pack/error.h"
+#include "system/output_file.h"
 
 struct XXH3_state_s;
 
@@ -21,9 +22,7 @@ typedef struct pack_bad_mark {
 #define PACK_BAD_FILE_BUFFER ((size_t)64 * 1024)
 
 typedef struct pack_bad_file {
-    char path[4096], partial[4096 + 16];
-    int fd; /* -1: not open */
-    bool replace;
+    output_file out;
     int sys_errno;                 /* of the first failed write */
     uint64_t n_bytes;              /* written and buffered */
     struct XXH3_state_s *checksum; /* of these bytes */

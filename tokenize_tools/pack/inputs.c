@@ -1,12 +1,11 @@
 #include "pack/inputs.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
+#include "system/files.h"
 #include "system/protected.h"
 
 static const char *path_last_part(const char *path)
@@ -16,22 +15,22 @@ static const char *path_last_part(const char *path)
 }
 
 typedef struct named_file {
-    input_file file; /* the first member, for input_file_compare */
+    file_id id; /* the first member, for file_id_compare */
     const char *name;
 } named_file;
 
 static int check_input(input_version *version, named_file *file, const char *name)
 {
-    struct stat st;
-    bool is_stdin = strcmp(name, "-") == 0;
-    if (is_stdin ? fstat(STDIN_FILENO, &st) != 0 : stat(name, &st) != 0 || access(name, R_OK) != 0)
-        return cli_error(cli_errno_exit_code(errno), "%s: %s", name, strerror(errno));
-    if (S_ISDIR(st.st_mode))
+    file_facts facts;
+    const int error = file_describe_input(name, &facts);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: %s", name, strerror(error));
+    if (facts.kind == FILE_FOLDER)
         return cli_error(CLI_INPUT, "%s: is a folder", name);
-    if (!is_stdin)
-        *version = input_version_of(&st);
-    *file = (named_file){{st.st_dev, st.st_ino}, name};
-    return path_protect(&st, "an input");
+    if (strcmp(name, "-") != 0)
+        *version = input_version_of(&facts);
+    *file = (named_file){facts.id, name};
+    return path_protect(&facts, "an input");
 }
 
 static int check_each(pack_inputs *inputs, named_file *files)
@@ -60,9 +59,9 @@ static void print_repeated(named_file *files, size_t n)
 {
     size_t n_again = 0;
     const char *name = NULL;
-    qsort(files, n, sizeof *files, input_file_compare);
+    qsort(files, n, sizeof *files, file_id_compare);
     for (size_t i = 1; i < n; i++) {
-        if (input_file_compare(&files[i - 1], &files[i]) == 0) {
+        if (file_id_compare(&files[i - 1], &files[i]) == 0) {
             name = files[i].name;
             n_again++;
         }
@@ -85,15 +84,6 @@ static int check_inputs(pack_inputs *inputs, bool quiet)
 }
 
 /* ---- Own files ---- */
-
-static bool same_folder(const char *a, const char *b)
-{
-    char folder_a[4096], folder_b[4096];
-    struct stat st;
-    snprintf(folder_a, sizeof folder_a, "%.*s.", (int)(path_last_part(a) - a), a);
-    snprintf(folder_b, sizeof folder_b, "%.*s.", (int)(path_last_part(b) - b), b);
-    return stat(folder_a, &st) == 0 && path_is_file(folder_b, &st);
-}
 
 /* Whether `suffix` is what follows P, or P-NAME for a split, in the name of a file that a run
  * writes. */
@@ -119,7 +109,7 @@ static bool is_own(const char *name, const pack_options *options)
     const char *base = path_last_part(options->prefix), *last = path_last_part(name);
     size_t n = strlen(base);
     return strncmp(last, base, n) == 0 && is_own_suffix(last + n, options) &&
-           same_folder(name, options->prefix);
+           file_in_same_folder(name, options->prefix);
 }
 
 /* ---- All ---- */

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/cli.h"
+#include "system/files.h"
 #include "system/output_file.h"
 #include "system/protected.h"
 
@@ -73,11 +73,7 @@ static bool same_name(const char *a, const char *b)
     last_b = last_b ? last_b + 1 : b;
     if (strcmp(last_a, last_b) != 0)
         return false;
-    char folder_a[PATH_PREFIX_BYTES + 24], folder_b[PATH_PREFIX_BYTES + 24];
-    struct stat st;
-    snprintf(folder_a, sizeof folder_a, "%.*s.", (int)(last_a - a), a);
-    snprintf(folder_b, sizeof folder_b, "%.*s.", (int)(last_b - b), b);
-    return stat(folder_a, &st) == 0 && path_is_file(folder_b, &st);
+    return file_in_same_folder(a, b);
 }
 
 static int check_written(const name_list *list)
@@ -91,11 +87,11 @@ static int check_written(const name_list *list)
 
 static int check_regular(const char *path, const char *option)
 {
-    struct stat st;
-    if (path && lstat(path, &st) == 0 && !S_ISREG(st.st_mode))
+    file_facts facts;
+    if (path && file_describe_name(path, &facts) == 0 && facts.kind != FILE_REGULAR)
         return cli_usage("%s %s: is %s", option, path,
-                         S_ISLNK(st.st_mode) ? "a symbolic link, which is not replaced"
-                                             : "not a regular file");
+                         facts.kind == FILE_LINK ? "a symbolic link, which is not replaced"
+                                                 : "not a regular file");
     return CLI_OK;
 }
 

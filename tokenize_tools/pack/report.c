@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "cli/cli.h"
 #include "text/json_text.h"
 #include "system/memory_file.h"
+#include "system/process.h"
 
 /* ---- Notes ---- */
 
@@ -239,14 +239,12 @@ static int put_datasets(json_object *o, const pack_outputs *outputs)
 
 static void put_work(json_object *o, const pack_report *r)
 {
-    struct rusage usage = {0};
-    getrusage(RUSAGE_SELF, &usage);
     put_number(o, "threads", r->plan->options->n_threads);
     put_key(o, "resumed");
     fputs(r->resumed ? "true" : "false", o->out);
     put_key(o, "seconds");
     fprintf(o->out, "%.3f", r->seconds);
-    put_number(o, "peak_memory_bytes", (uint64_t)usage.ru_maxrss * 1024);
+    put_number(o, "peak_memory_bytes", process_peak_bytes());
 }
 
 static int put_report(FILE *out, const pack_report *r)

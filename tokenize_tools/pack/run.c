@@ -4,13 +4,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "cli/cli.h"
 #include "pack/dry_run.h"
 #include "pack/names.h"
 #include "pack/report.h"
 #include "pack/work.h"
+#include "system/files.h"
+#include "system/process.h"
 
 typedef struct pack_session {
     const pack_options *options;
@@ -145,10 +146,9 @@ static int open_bad_file(pack_session *s)
 static int begin_report(pack_session *s)
 {
     const pack_options *o = s->options;
-    struct stat st;
     if (!o->report)
         return CLI_OK;
-    if (!o->force && lstat(o->report, &st) == 0)
+    if (!o->force && file_name_exists(o->report))
         return cli_error(CLI_EXISTS,
                          "%s: already exists; replace it with --force, or name another file with "
                          "--report",
@@ -207,7 +207,7 @@ static int run_session(pack_session *s)
     pack_error err;
     if (!pack_plan_make(&s->plan, &s->parts))
         return cli_no_memory();
-    pack_work_catch_signals();
+    process_catch_interrupts();
     int code = open_outputs(s);
     if (code != CLI_OK)
         return code;

@@ -1,13 +1,12 @@
 #include "pack/work.h"
 
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
 #include "pack/balance.h"
 #include "pack/collector.h"
+#include "system/process.h"
 
 #define DEFAULT_CHECKPOINT_MS 2000
 /* A checkpoint waits for the disk: at most this fraction of the time is spent on it. */
@@ -15,29 +14,6 @@
 #define WAIT_MS 100
 /* Text of a batch: large enough to make handing it over cheap, small enough for the caches. */
 #define MAX_BATCH_BYTES ((uint64_t)1 << 20)
-
-/* ---- Interruption ---- */
-
-/* Atomic, because the signal may arrive in another thread than the one that reads it. */
-static atomic_int interrupted;
-
-static void on_signal(int number)
-{
-    interrupted = number;
-}
-
-/* A second signal of the same kind ends the process at once. Ignored signals (nohup) stay
- * ignored. */
-void pack_work_catch_signals(void)
-{
-    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
-    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
-        struct sigaction old;
-        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(signals[i], &action, NULL);
-    }
-}
 
 /* ---- Checkpoints ---- */
 
@@ -176,7 +152,7 @@ static int take_job(pack_work *w, const pack_job *job, pack_error *err)
         return pack_error_no_memory(err);
     if (record->bad_file_errno)
         return pack_error_set(err, cli_errno_exit_code(record->bad_file_errno),
-                              "%.500s: cannot write: %s", w->bad_file->partial,
+                              "%.500s: cannot write: %s", w->bad_file->out.partial,
                               strerror(record->bad_file_errno));
     w->consistent = false;
     size_t enough = 0;
@@ -202,7 +178,7 @@ static int take_jobs(pack_work *w, pack_pipeline *p, pack_error *err)
 {
     while (!w->limited) {
         pack_job *job;
-        if (interrupted)
+        if (process_is_interrupted())
             return pack_error_set(err, CLI_AGAIN, "interrupted");
         int code = CLI_OK;
         switch (pack_pipeline_next(p, WAIT_MS, &job, err)) {

@@ -34,8 +34,6 @@ typedef struct pack_work {
                                                    the start */
 } pack_work;
 
-/* After this call SIGINT, SIGTERM and SIGHUP stop the work cleanly. */
-void pack_work_catch_signals(void);
 /* Sets the state from from->note; false: out of memory. */
 bool pack_work_begin(pack_work *w);
 int pack_work_run(pack_work *w, pack_error *err);

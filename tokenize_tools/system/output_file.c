@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
+#include <sys/stat.h> /* mkdir */
 #include <unistd.h>
 
 #include "system/protected.h"
@@ -39,10 +39,11 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
     if (n < 0 || (size_t)n >= sizeof out->path)
         return cli_error(CLI_USAGE, "%.200s...: the path is too long", prefix);
     snprintf(out->partial, sizeof out->partial, "%s.partial", out->path);
-    struct stat st;
-    if (!replace && lstat(out->path, &st) == 0)
+    file_facts facts;
+    bool exists = file_describe_name(out->path, &facts) == 0;
+    if (exists && !replace)
         return fail_exists(out->path, TOKMAP_ERR_EXISTS);
-    if (lstat(out->path, &st) == 0 && S_ISLNK(st.st_mode))
+    if (exists && facts.kind == FILE_LINK)
         return cli_error(
             CLI_INPUT,
             "%s: is a symbolic link, which is not replaced; remove it, or give the name "
@@ -50,7 +51,7 @@ int output_name(output_file *out, const char *prefix, const char *suffix, bool r
             out->path);
     int code = path_check_output(out->path);
     /* A killed export leaves a second name of its input, which may be removed. */
-    bool only_name = lstat(out->partial, &st) == 0 && st.st_nlink == 1;
+    bool only_name = file_describe_name(out->partial, &facts) == 0 && facts.n_names == 1;
     return code == CLI_OK && only_name ? path_check_output(out->partial) : code;
 }
 
@@ -76,8 +77,7 @@ int output_flush_folder(const char *path)
 /* Creates `folder`, a prefix of a path up to one of its slashes. */
 static int make_folder(const char *folder)
 {
-    struct stat st;
-    if (stat(folder, &st) == 0)
+    if (file_exists(folder))
         return CLI_OK; /* it may be a file: then the next call fails */
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return fail_system(folder, "create the folder");
@@ -105,9 +105,9 @@ int output_make_folders(const char *path)
  * between open and lock. */
 static bool is_same_file(int fd, const char *path)
 {
-    struct stat by_fd, by_path;
-    return fstat(fd, &by_fd) == 0 && lstat(path, &by_path) == 0 && by_fd.st_dev == by_path.st_dev &&
-           by_fd.st_ino == by_path.st_ino;
+    file_facts by_fd, by_path;
+    return file_describe_open(fd, &by_fd) == 0 && file_describe_name(path, &by_path) == 0 &&
+           file_id_compare(&by_fd.id, &by_path.id) == 0;
 }
 
 static bool has_no_locks(int sys_errno)
@@ -184,14 +184,14 @@ int output_begin(output_file *out)
 
 int output_resume(output_file *out)
 {
-    struct stat st;
+    file_facts facts;
     int fd = open(out->partial, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0 || fstat(fd, &st) != 0)
+    if (fd < 0 || file_describe_open(fd, &facts) != 0)
         return fail_system(out->partial, "open");
     int code = CLI_OK;
-    if (!S_ISREG(st.st_mode))
+    if (facts.kind != FILE_REGULAR)
         code = cli_error(CLI_INPUT, "%s: is not a regular file", out->partial);
-    else if (st.st_nlink > 1)
+    else if (facts.n_names > 1)
         code = cli_error(CLI_EXISTS,
                          "%s: has another name too (a hard link); remove one of them to resume",
                          out->partial);
@@ -204,21 +204,40 @@ int output_resume(output_file *out)
     return code;
 }
 
-int output_write(output_file *out, const void *data, size_t n_bytes)
+int output_try_write(output_file *out, const void *data, size_t n_bytes)
 {
     const uint8_t *p = data;
     while (n_bytes > 0) {
         ssize_t n = write(out->fd, p, n_bytes);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <= 0) {
-            errno = n == 0 ? EIO : errno;
-            return fail_system(out->path, "write");
-        }
+        if (n <= 0)
+            return n == 0 ? EIO : errno;
         p += n;
         n_bytes -= (size_t)n;
     }
-    return CLI_OK;
+    return 0;
+}
+
+int output_write(output_file *out, const void *data, size_t n_bytes)
+{
+    errno = output_try_write(out, data, n_bytes);
+    return errno == 0 ? CLI_OK : fail_system(out->path, "write");
+}
+
+int output_try_cut(output_file *out, uint64_t n_bytes)
+{
+    return ftruncate(out->fd, (off_t)n_bytes) != 0 || lseek(out->fd, 0, SEEK_END) < 0 ? errno : 0;
+}
+
+int output_try_sync(output_file *out)
+{
+    return fsync(out->fd) == 0 ? 0 : errno;
+}
+
+bool output_has_its_name(const output_file *out)
+{
+    return is_same_file(out->fd, out->partial);
 }
 
 /* ---- Copies ---- */
@@ -243,14 +262,11 @@ static int copy_by_hand(output_file *out, const output_source *src, uint64_t off
         return cli_no_memory();
     int code = CLI_OK;
     while (code == CLI_OK && n_bytes > 0) {
-        size_t n_wanted = n_bytes < BUFFER_BYTES ? n_bytes : BUFFER_BYTES;
-        ssize_t n = pread(src->fd, buffer, n_wanted, (off_t)offset);
-        if (n < 0 && errno == EINTR)
-            continue;
-        code =
-            n <= 0 ? fail_source(src->path, offset, n == 0) : output_write(out, buffer, (size_t)n);
-        offset += n > 0 ? (uint64_t)n : 0;
-        n_bytes -= n > 0 ? (size_t)n : 0;
+        size_t n_wanted = n_bytes < BUFFER_BYTES ? n_bytes : BUFFER_BYTES, n;
+        errno = file_read_at(src->fd, offset, buffer, n_wanted, &n);
+        code = n == 0 ? fail_source(src->path, offset, errno == 0) : output_write(out, buffer, n);
+        offset += n;
+        n_bytes -= n;
     }
     free(buffer);
     return code;
@@ -298,17 +314,20 @@ static int rename_to_free_name(const char *from, const char *to)
     return link(from, to) == 0 ? unlink(from) : -1;
 }
 
-/* Renames partial to path; on failure partial stays. */
-static int give_name(output_file *out)
+int output_try_name(output_file *out)
 {
     int failed = out->replace ? rename(out->partial, out->path)
                               : rename_to_free_name(out->partial, out->path);
-    if (failed) {
-        return errno == EEXIST ? fail_exists(out->path, TOKMAP_ERR_EXISTS)
-                               : fail_system(out->path, "write");
-    }
-    out->is_there = true;
-    return CLI_OK;
+    out->is_there = !failed;
+    return failed ? errno : 0;
+}
+
+static int give_name(output_file *out)
+{
+    errno = output_try_name(out);
+    return errno == 0        ? CLI_OK
+           : errno == EEXIST ? fail_exists(out->path, TOKMAP_ERR_EXISTS)
+                             : fail_system(out->path, "write");
 }
 
 int output_place(output_file *out)
@@ -355,12 +374,13 @@ static int share_by_link(output_file *out, const output_source *src)
 
 int output_share(output_file *out, output_source *src, output_way *way)
 {
-    struct stat st;
+    file_facts facts;
     *way = OUTPUT_HARD_LINK;
     int code = share_by_link(out, src);
     if (code != CLI_OK || out->is_there)
         return code == CLI_OK ? output_flush_folder(out->path) : code;
-    if (fstat(src->fd, &st) != 0)
+    errno = file_describe_open(src->fd, &facts);
+    if (errno != 0)
         return fail_system(src->path, "read");
     code = output_begin(out);
     if (code != CLI_OK)
@@ -368,9 +388,15 @@ int output_share(output_file *out, output_source *src, output_way *way)
     *way = OUTPUT_REFLINK;
     if (ioctl(out->fd, FICLONE, src->fd) != 0) {
         *way = OUTPUT_COPY;
-        code = output_copy(out, src, 0, (uint64_t)st.st_size);
+        code = output_copy(out, src, 0, facts.n_bytes);
     }
     return code == CLI_OK ? output_place(out) : code;
+}
+
+void output_keep(output_file *out)
+{
+    file_close(out->fd);
+    out->fd = -1;
 }
 
 void output_close(output_file *out)
@@ -378,8 +404,12 @@ void output_close(output_file *out)
     if (out->fd < 0)
         return;
     unlink(out->partial);
-    close(out->fd);
-    out->fd = -1;
+    output_keep(out);
+}
+
+int output_try_remove(const char *path)
+{
+    return unlink(path) == 0 || errno == ENOENT ? 0 : errno;
 }
 
 void output_abandon(output_file *out)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cli/cli.h"
+#include "system/files.h"
 
 typedef struct output_file {
     char path[4096], partial[4096 + 8];
@@ -54,9 +55,25 @@ int output_place(output_file *out);
 /* Makes the file a copy of src: a hard link, else a reflink, else a copy of the bytes. Includes
  * begin and place. A file that is replaced stays until the new one takes its name. */
 int output_share(output_file *out, output_source *src, output_way *way);
+/* Closes the file. A partial one stays for another run. */
+void output_keep(output_file *out);
 /* Removes the partial file and a file that was placed. */
 void output_abandon(output_file *out);
 /* Closes the file. A placed file stays; a partial one is removed. */
 void output_close(output_file *out);
+
+/* ---- Without messages: 0 or an errno value ---- */
+
+int output_try_write(output_file *out, const void *data, size_t n_bytes);
+/* Makes it that long; writing goes on there. */
+int output_try_cut(output_file *out, uint64_t n_bytes);
+/* From any thread: what was written reaches the disk. */
+int output_try_sync(output_file *out);
+/* Renames; on failure what was written keeps its partial name. */
+int output_try_name(output_file *out);
+/* Removes a file; one that does not exist is no error. */
+int output_try_remove(const char *path);
+/* Whether its partial name still leads to what is being written. */
+bool output_has_its_name(const output_file *out);
 
 #endif /* TOKMAP_OUTPUT_FILE_H */

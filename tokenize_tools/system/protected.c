@@ -2,15 +2,12 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "cli/cli.h"
 #include "cli/paths.h"
 
 typedef struct protected_file {
-    dev_t device;
-    ino_t inode;
+    file_id id;
     const char *what;
 } protected_file;
 
@@ -19,9 +16,9 @@ static struct {
     size_t n, capacity;
 } protected;
 
-int path_protect(const struct stat *st, const char *what)
+int path_protect(const file_facts *facts, const char *what)
 {
-    if (!S_ISREG(st->st_mode))
+    if (facts->kind != FILE_REGULAR)
         return CLI_OK;
     if (protected.n == protected.capacity) {
         size_t capacity = protected.capacity ? 2 * protected.capacity : 16;
@@ -31,17 +28,14 @@ int path_protect(const struct stat *st, const char *what)
         protected.files = files;
         protected.capacity = capacity;
     }
-    protected.files[protected.n++] = (protected_file){st->st_dev, st->st_ino, what};
+    protected.files[protected.n++] = (protected_file){facts->id, what};
     return CLI_OK;
 }
 
 int path_protect_name(const char *path, const char *what)
 {
-    struct stat st;
-    bool is_stdin = strcmp(path, "-") == 0;
-    if ((is_stdin ? fstat(STDIN_FILENO, &st) : stat(path, &st)) != 0)
-        return CLI_OK;
-    return path_protect(&st, what);
+    file_facts facts;
+    return file_describe_input(path, &facts) == 0 ? path_protect(&facts, what) : CLI_OK;
 }
 
 int path_protect_dataset(const tokmap_dataset_info *info)
@@ -50,11 +44,11 @@ int path_protect_dataset(const tokmap_dataset_info *info)
     return code == CLI_OK ? path_protect_name(info->index_path, "an input") : code;
 }
 
-static int check_apart(const struct stat *st, const char *name)
+static int check_apart(file_id id, const char *name)
 {
     for (size_t i = 0; i < protected.n; i++) {
         const protected_file *file = &protected.files[i];
-        if (file->device == st->st_dev && file->inode == st->st_ino)
+        if (file_id_compare(&file->id, &id) == 0)
             return cli_usage("%s: is %s, so it cannot be an output", name, file->what);
     }
     return CLI_OK;
@@ -62,8 +56,8 @@ static int check_apart(const struct stat *st, const char *name)
 
 int path_check_output(const char *path)
 {
-    struct stat st;
-    return stat(path, &st) == 0 ? check_apart(&st, path) : CLI_OK;
+    file_facts facts;
+    return file_describe(path, &facts) == 0 ? check_apart(facts.id, path) : CLI_OK;
 }
 
 int path_check_dataset(const char *prefix)
@@ -79,6 +73,6 @@ int path_check_dataset(const char *prefix)
 
 int path_check_stdout(void)
 {
-    struct stat st;
-    return fstat(STDOUT_FILENO, &st) == 0 ? check_apart(&st, "stdout") : CLI_OK;
+    file_facts facts;
+    return file_describe_open(1, &facts) == 0 ? check_apart(facts.id, "stdout") : CLI_OK;
 }

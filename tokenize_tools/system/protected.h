@@ -5,12 +5,11 @@
 #ifndef TOKMAP_PROTECTED_H
 #define TOKMAP_PROTECTED_H
 
-#include <sys/stat.h>
-
+#include "system/files.h"
 #include "tokmap.h"
 
 /* what: "an input". Only regular files count. CLI_OK, or CLI_AGAIN with a message. */
-int path_protect(const struct stat *st, const char *what);
+int path_protect(const file_facts *facts, const char *what);
 /* The same by its name, - for stdin; one that is not there is no harm. */
 int path_protect_name(const char *path, const char *what);
 /* Both files of an input that is a dataset. */

@@ -1,12 +1,9 @@
 #include "tokenizer/file/tokenizer_file.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
@@ -17,76 +14,36 @@
 
 /* The largest vocabularies in use have 40 MB. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
-#define PADDING 64
 
 /* ---- Reading ---- */
 
-static int cannot_read(const char *path, int reason)
-{
-    return cli_error(cli_errno_exit_code(reason), "tokenizer: %s: %s", path, strerror(reason));
-}
-
-static bool grow_file(whole_file *file, size_t *capacity)
-{
-    size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 20;
-    uint8_t *data = realloc(file->data, wanted);
-    if (!data)
-        return false;
-    file->data = data;
-    *capacity = wanted;
-    return true;
-}
-
-static int read_all(int fd, const char *path, whole_file *file)
-{
-    size_t capacity = 0;
-    for (;;) {
-        if (capacity - file->n_bytes < PADDING + 1 && !grow_file(file, &capacity))
-            return cli_no_memory();
-        ssize_t n = read(fd, file->data + file->n_bytes, capacity - PADDING - file->n_bytes);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return cannot_read(path, errno);
-        if (n == 0) {
-            memset(file->data + file->n_bytes, 0, PADDING);
-            return CLI_OK;
-        }
-        file->n_bytes += (size_t)n;
-        if (file->n_bytes > MAX_FILE_BYTES)
-            return cli_error(CLI_INPUT, "tokenizer: %s: more than 1 GiB, so no vocabulary", path);
-    }
-}
-
 static int read_whole(const char *path, whole_file *file)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (fd < 0)
-        return cannot_read(path, errno);
-    struct stat st;
-    int code = fstat(fd, &st) == 0 ? path_protect(&st, "part of the tokenizer") : CLI_OK;
-    if (code == CLI_OK && S_ISDIR(st.st_mode))
-        code = cli_error(CLI_INPUT,
+    const int error = file_read_whole(path, MAX_FILE_BYTES, file);
+    if (error == ENOMEM)
+        return cli_no_memory();
+    if (error == EISDIR)
+        return cli_error(CLI_INPUT,
                          "tokenizer: %s: is a folder; name the file in it, such as "
                          "tokenizer.json",
                          path);
-    if (code == CLI_OK)
-        code = read_all(fd, path, file);
-    close(fd);
-    return code;
+    if (error == EFBIG)
+        return cli_error(CLI_INPUT, "tokenizer: %s: more than 1 GiB, so no vocabulary", path);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "tokenizer: %s: %s", path, strerror(error));
+    return path_protect(&file->facts, "part of the tokenizer");
 }
 
 int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
                                whole_file *file)
 {
     char beside[4096];
-    struct stat st;
     const size_t n = strlen(path), n_last = strlen(last);
     *file = (whole_file){0};
     if (n < n_last || strcmp(path + n - n_last, last) != 0)
         return CLI_OK;
     const int n_beside = snprintf(beside, sizeof beside, "%.*s%s", (int)(n - n_last), path, other);
-    if (n_beside < 0 || (size_t)n_beside >= sizeof beside || stat(beside, &st) != 0)
+    if (n_beside < 0 || (size_t)n_beside >= sizeof beside || !file_exists(beside))
         return CLI_OK;
     return read_whole(beside, file);
 }

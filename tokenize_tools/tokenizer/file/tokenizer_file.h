@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "system/files.h"
 #include "tokenizer/tokenizer.h"
 
 typedef struct tokenizer_choice {
@@ -28,11 +29,6 @@ typedef struct tokenizer_file {
 /* Loads it. Returns an exit code, with a message that names the file when it is not CLI_OK. */
 int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice);
 void tokenizer_file_close(tokenizer_file *file);
-
-typedef struct whole_file {
-    uint8_t *data; /* malloced; NULL: there is no such file */
-    size_t n_bytes;
-} whole_file;
 
 /* Reads the file whose name is that of `path` with `other` in place of its last part: for
  * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Nothing is read when

@@ -1,0 +1,231 @@
+#include "system/files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+int file_id_compare(const void *a, const void *b)
+{
+    const file_id *x = a, *y = b;
+    if (x->device != y->device)
+        return x->device < y->device ? -1 : 1;
+    return (x->inode > y->inode) - (x->inode < y->inode);
+}
+
+/* ---- What the system says ---- */
+
+static file_kind kind_of(mode_t mode)
+{
+    return S_ISREG(mode)   ? FILE_REGULAR
+           : S_ISDIR(mode) ? FILE_FOLDER
+           : S_ISLNK(mode) ? FILE_LINK
+                           : FILE_SPECIAL;
+}
+
+static uint64_t time_ns(struct timespec t)
+{
+    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+/* After stat, lstat or fstat. */
+static int take_facts(int failed, const struct stat *st, file_facts *facts)
+{
+    *facts = (file_facts){0};
+    if (failed)
+        return errno;
+    *facts = (file_facts){
+        .id = {st->st_dev, st->st_ino},
+        .kind = kind_of(st->st_mode),
+        .n_names = st->st_nlink,
+        .n_bytes = (uint64_t)st->st_size,
+        .mtime_ns = time_ns(st->st_mtim),
+        .ctime_ns = time_ns(st->st_ctim),
+    };
+    return 0;
+}
+
+int file_describe(const char *path, file_facts *facts)
+{
+    struct stat st;
+    return take_facts(stat(path, &st), &st, facts);
+}
+
+int file_describe_name(const char *path, file_facts *facts)
+{
+    struct stat st;
+    return take_facts(lstat(path, &st), &st, facts);
+}
+
+int file_describe_open(int fd, file_facts *facts)
+{
+    struct stat st;
+    return take_facts(fstat(fd, &st), &st, facts);
+}
+
+int file_describe_input(const char *name, file_facts *facts)
+{
+    if (strcmp(name, "-") == 0)
+        return file_describe_open(STDIN_FILENO, facts);
+    const int error = file_describe(name, facts);
+    return error ? error : access(name, R_OK) != 0 ? errno : 0;
+}
+
+bool file_name_exists(const char *path)
+{
+    file_facts facts;
+    return file_describe_name(path, &facts) == 0;
+}
+
+bool file_exists(const char *path)
+{
+    file_facts facts;
+    return file_describe(path, &facts) == 0;
+}
+
+bool file_is_regular(const char *path)
+{
+    file_facts facts;
+    return file_describe(path, &facts) == 0 && facts.kind == FILE_REGULAR;
+}
+
+bool file_is(const char *path, file_id id)
+{
+    file_facts facts;
+    return file_describe(path, &facts) == 0 && file_id_compare(&facts.id, &id) == 0;
+}
+
+static void folder_of(const char *path, char folder[4096])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, 4096, "%.*s.", slash ? (int)(slash + 1 - path) : 0, path);
+}
+
+bool file_in_same_folder(const char *a, const char *b)
+{
+    char folder_a[4096], folder_b[4096];
+    file_facts facts;
+    folder_of(a, folder_a);
+    folder_of(b, folder_b);
+    return file_describe(folder_a, &facts) == 0 && file_is(folder_b, facts.id);
+}
+
+bool file_link_target(const char *path, char *target, size_t n_bytes)
+{
+    const ssize_t n = readlink(path, target, n_bytes - 1);
+    if (n >= 0)
+        target[n] = '\0';
+    return n >= 0;
+}
+
+int file_list_folder(const char *path, file_see_name *see, void *context)
+{
+    DIR *folder = opendir(path);
+    const struct dirent *entry;
+    bool more = true;
+    if (!folder)
+        return errno;
+    errno = 0;
+    while (more && (entry = readdir(folder)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            more = see(context, entry->d_name);
+        errno = 0;
+    }
+    const int error = errno;
+    closedir(folder);
+    return error;
+}
+
+/* ---- Reading ---- */
+
+static int open_with(const char *path, int flags, int *fd, file_facts *facts)
+{
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
+    if (*fd < 0)
+        return errno;
+    const int error = file_describe_open(*fd, facts);
+    if (error) {
+        close(*fd);
+        *fd = -1;
+    }
+    return error;
+}
+
+int file_open(const char *path, int *fd, file_facts *facts)
+{
+    return open_with(path, O_NONBLOCK, fd, facts);
+}
+
+int file_read_at(int fd, uint64_t offset, void *to, size_t n_bytes, size_t *n_read)
+{
+    uint8_t *p = to;
+    *n_read = 0;
+    while (*n_read < n_bytes) {
+        const ssize_t n = pread(fd, p + *n_read, n_bytes - *n_read, (off_t)(offset + *n_read));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : 0;
+        *n_read += (size_t)n;
+    }
+    return 0;
+}
+
+void file_close(int fd)
+{
+    if (fd >= 0)
+        close(fd);
+}
+
+/* Room for one byte more, at least, and the padding. */
+static bool make_room(whole_file *file, size_t *capacity)
+{
+    if (*capacity - file->n_bytes > FILE_PADDING)
+        return true;
+    const size_t wanted = *capacity ? 2 * *capacity : (size_t)1 << 20;
+    uint8_t *data = realloc(file->data, wanted);
+    if (!data)
+        return false;
+    file->data = data;
+    *capacity = wanted;
+    return true;
+}
+
+static int read_to_end(int fd, size_t max_bytes, whole_file *file)
+{
+    size_t capacity = 0;
+    for (;;) {
+        if (!make_room(file, &capacity))
+            return ENOMEM;
+        const ssize_t n =
+            read(fd, file->data + file->n_bytes, capacity - FILE_PADDING - file->n_bytes);
+        if (n < 0 && errno != EINTR)
+            return errno;
+        if (n == 0) {
+            memset(file->data + file->n_bytes, 0, FILE_PADDING);
+            return 0;
+        }
+        file->n_bytes += n > 0 ? (size_t)n : 0;
+        if (file->n_bytes > max_bytes)
+            return EFBIG;
+    }
+}
+
+int file_read_whole(const char *path, size_t max_bytes, whole_file *file)
+{
+    int fd;
+    *file = (whole_file){0};
+    int error = open_with(path, 0, &fd, &file->facts);
+    if (!error)
+        error = read_to_end(fd, max_bytes, file);
+    file_close(fd);
+    if (error) {
+        free(file->data);
+        file->data = NULL;
+    }
+    return error;
+}

@@ -1,0 +1,73 @@
+/* files.h - what the system says of files, and reading them. Prints nothing: what returns an int
+ * returns 0 or an errno value. */
+#ifndef TOKMAP_FILES_H
+#define TOKMAP_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Which file it is, whatever its name. */
+typedef struct file_id {
+    uint64_t device, inode;
+} file_id;
+/* For qsort and tsearch. */
+int file_id_compare(const void *a, const void *b);
+
+typedef enum file_kind {
+    FILE_REGULAR,
+    FILE_FOLDER,
+    FILE_LINK, /* only from file_describe_name */
+    FILE_SPECIAL
+} file_kind;
+
+typedef struct file_facts {
+    file_id id;
+    file_kind kind;
+    uint64_t n_names, n_bytes;
+    uint64_t mtime_ns, ctime_ns; /* modified, changed; since 1970 */
+} file_facts;
+
+/* Of what the path leads to. */
+int file_describe(const char *path, file_facts *facts);
+/* Of the name itself: a symbolic link is one. */
+int file_describe_name(const char *path, file_facts *facts);
+int file_describe_open(int fd, file_facts *facts);
+/* Of an input, which must be readable; "-" is stdin. */
+int file_describe_input(const char *name, file_facts *facts);
+
+/* Whether there is anything of this name, even a link that leads nowhere. */
+bool file_name_exists(const char *path);
+/* Whether the path leads to something; to a regular file. */
+bool file_exists(const char *path);
+bool file_is_regular(const char *path);
+/* Whether the path leads to that file. */
+bool file_is(const char *path, file_id id);
+/* Whether the folders of two paths are one. */
+bool file_in_same_folder(const char *a, const char *b);
+/* Whether the path is a symbolic link; then `target` is where it leads, cut to its size. */
+bool file_link_target(const char *path, char *target, size_t n_bytes);
+
+/* Calls `see` with each name in the folder but . and .., until it returns false. */
+typedef bool file_see_name(void *context, const char *name);
+int file_list_folder(const char *path, file_see_name *see, void *context);
+
+/* Opens for reading and describes it, which may be no regular file; does not wait for the other
+ * end of a pipe. *fd is -1 after an error. */
+int file_open(const char *path, int *fd, file_facts *facts);
+/* *n_read is below n_bytes only at the end of the file and after an error. */
+int file_read_at(int fd, uint64_t offset, void *to, size_t n_bytes, size_t *n_read);
+/* Negative fds are ignored. */
+void file_close(int fd);
+
+#define FILE_PADDING 64
+
+typedef struct whole_file {
+    uint8_t *data; /* malloced, with FILE_PADDING zeros after it; NULL: there is no such file */
+    size_t n_bytes;
+    file_facts facts;
+} whole_file;
+/* Reads all of a file or pipe: EISDIR for a folder, EFBIG for more than max_bytes. */
+int file_read_whole(const char *path, size_t max_bytes, whole_file *file);
+
+#endif /* TOKMAP_FILES_H */

@@ -1,0 +1,84 @@
+#include "system/input_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    STOP_READ,
+    STOP_WRITE
+};
+
+int input_stop_open(input_stop *stop)
+{
+    return pipe2(stop->fds, O_CLOEXEC | O_NONBLOCK) < 0 ? errno : 0;
+}
+
+void input_stop_raise(const input_stop *stop)
+{
+    int sys_errno = errno;
+    ssize_t written = write(stop->fds[STOP_WRITE], "", 1);
+    (void)written; /* a full pipe is readable too */
+    errno = sys_errno;
+}
+
+void input_stop_close(input_stop *stop)
+{
+    close(stop->fds[STOP_READ]);
+    close(stop->fds[STOP_WRITE]);
+}
+
+int input_stop_fd(const input_stop *stop)
+{
+    return stop->fds[STOP_READ];
+}
+
+/* Opening a named pipe would wait for a writer and ignore the stop: the first read waits. */
+int input_file_open(const char *path)
+{
+    if (strcmp(path, "-") == 0)
+        return STDIN_FILENO;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    int flags = fd < 0 ? -1 : fcntl(fd, F_GETFL);
+    if (flags >= 0)
+        fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+    return fd;
+}
+
+/* Waits until there is something to read. -1: do not call read(); errno gives the reason. */
+static int wait_for_bytes(int fd, int stop_fd)
+{
+    struct pollfd fds[] = {{.fd = fd, .events = POLLIN}, {.fd = stop_fd, .events = POLLIN}};
+    if (poll(fds, 2, -1) < 0)
+        return -1;
+    errno = ECANCELED;
+    return fds[1].revents ? -1 : 0;
+}
+
+ssize_t input_file_read(int fd, int stop_fd, void *to, size_t n_bytes)
+{
+    ssize_t n;
+    do
+        n = wait_for_bytes(fd, stop_fd) < 0 ? -1 : read(fd, to, n_bytes);
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+void input_file_close(int fd)
+{
+    if (fd > STDIN_FILENO)
+        close(fd);
+}
+
+FILE *input_file_open_text(const char *path)
+{
+    return strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+}
+
+void input_file_close_text(FILE *file)
+{
+    if (file != stdin)
+        fclose(file);
+}

@@ -1,0 +1,85 @@
+#include "system/process.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+/* A process may be started without descriptors 0, 1 or 2. A file opened next would take their place
+ * and messages would be written into it. The stand-ins for 0 and 1 fail when they are used. */
+static bool fill_standard_descriptors(void)
+{
+    static const int modes[] = {O_WRONLY, O_RDONLY, O_RDWR};
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", modes[fd]) < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Each dataset of a list holds a descriptor; the usual soft limit is 1024. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+bool process_begin(void)
+{
+    if (!fill_standard_descriptors())
+        return false;
+    raise_file_limit();
+    signal(SIGXFSZ, SIG_IGN);
+    return true;
+}
+
+/* Atomic, because the signal may arrive in another thread than the one that reads it. */
+static atomic_int interrupted;
+
+static void on_signal(int number)
+{
+    interrupted = number;
+}
+
+void process_catch_interrupts(void)
+{
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND | SA_RESTART};
+    for (size_t i = 0; i < sizeof signals / sizeof *signals; i++) {
+        struct sigaction old;
+        if (sigaction(signals[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i], &action, NULL);
+    }
+}
+
+bool process_is_interrupted(void)
+{
+    return interrupted != 0;
+}
+
+unsigned process_processors(void)
+{
+    cpu_set_t set;
+    int n = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    return n < 1 ? 1 : (unsigned)n;
+}
+
+uint64_t process_peak_bytes(void)
+{
+    struct rusage usage = {0};
+    getrusage(RUSAGE_SELF, &usage);
+    return (uint64_t)usage.ru_maxrss * 1024;
+}
+
+unsigned process_terminal_columns(FILE *out)
+{
+    struct winsize size = {0};
+    return ioctl(fileno(out), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
