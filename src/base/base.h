@@ -10,8 +10,8 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* memcpy and a byte swap that little-endian machines drop: right for any alignment and byte
- * order. */
+/* memcpy, and a byte swap that is nothing on little-endian machines: correct for any alignment and
+ * byte order. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TO_LE16(x) (x)
 #define TO_LE32(x) (x)
@@ -72,7 +72,7 @@ static inline uint64_t div_up(uint64_t a, uint64_t b)
     return a / b + (a % b != 0);
 }
 
-/* For values far below 2^64 only: sizes that were already checked. */
+/* Only for values far below 2^64, such as sizes that were already checked. */
 static inline uint64_t round_up(uint64_t a, uint64_t b)
 {
     return div_up(a, b) * b;
@@ -87,7 +87,7 @@ static inline bool is_zero(const void *bytes, size_t n_bytes)
     return any == 0;
 }
 
-/* Up to the end of a member: what a struct had in the version that ended with it. */
+/* The size of a struct in the version where this member was the last one. */
 #define SIZE_UP_TO(type, member) (offsetof(type, member) + sizeof((type *)0)->member)
 
 #endif /* TOKMAP_BASE_H */

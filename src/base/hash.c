@@ -4,10 +4,10 @@
 
 #include "config.h"
 
-/* Where the package brings it, xxHash's own run-time choice of AVX2 or AVX-512: two to three
- * times as fast as the SSE2 that a portable build is compiled with. Same results by its own
- * promise, and by our format vectors. Weak, because a package's static library may lack it where
- * its shared one has it. */
+/* xxHash's own run-time choice of AVX2 or AVX-512, where the package has it: two to three times as
+ * fast as the SSE2 of a portable build. xxHash promises the same results, and our format vectors
+ * check them. Weak, because a package's static library may lack it although the shared one has
+ * it. */
 #if HAVE_XXH_DISPATCH
 #define XXH_DISPATCH_DISABLE_REPLACE
 #include <xxh_x86dispatch.h>

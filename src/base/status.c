@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 enum {
-    MAX_OPTIONS_BYTES = 4096 /* more is no size of a struct */
+    MAX_OPTIONS_BYTES = 4096 /* no options struct is larger */
 };
 
 const char *tokmap_version(void)
@@ -56,7 +56,7 @@ void tokmap_i_error_clear(tokmap_error *err)
         memset(err, 0, sizeof *err);
 }
 
-/* A long path must not push out what happened to it: then the middle is left out. */
+/* Leaves out the middle of a long text, so that a long path does not hide what happened to it. */
 static void copy_shortened(tokmap_error *err, const char *text, size_t n_bytes)
 {
     static const char gap[] = " ... ";
@@ -90,7 +90,7 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
         snprintf(text + used, sizeof text - used, ": %s", words);
     }
     copy_shortened(err, text, strlen(text));
-    for (char *p = err->text; *p; p++) /* file names may hold anything; the text is one line */
+    for (char *p = err->text; *p; p++) /* names may hold control characters; the text is one line */
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';
     return cause.status;
@@ -104,8 +104,8 @@ tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
         is_zero((const uint8_t *)src + kind->n_bytes, n_bytes - kind->n_bytes))
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: sets something that this library (%s) does not know, as it is older than "
-                "the header: update it, or leave those fields 0",
+                "%s: sets a field that this library (%s) does not know, because it is older than "
+                "the header: update the library, or leave that field 0",
                 kind->name, tokmap_version());
 }
 

@@ -15,11 +15,11 @@
 #include "base/base.h"
 #include "system/platform_thread.h"
 
-_Static_assert(sizeof(off_t) == 8, "files are larger than off_t can say");
+_Static_assert(sizeof(off_t) == 8, "off_t must hold 64-bit offsets");
 
 enum {
     MAX_CALL_BYTES = 1 << 30,
-    WILL_NEED_BYTES = 128 << 10 /* the system silently cuts off what is longer than a read-ahead */
+    WILL_NEED_BYTES = 128 << 10 /* the kernel silently shortens longer requests */
 };
 
 #ifndef MADV_POPULATE_READ
@@ -35,7 +35,7 @@ static int open_retrying(const char *path, int flags)
     return fd;
 }
 
-/* A pipe must not hold us up. */
+/* O_NONBLOCK: to open a pipe would wait for its other end. */
 static int open_regular(const char *path, int flags, int *fd)
 {
     *fd = open_retrying(path, flags | O_NONBLOCK);
@@ -80,8 +80,8 @@ static int lock_retrying(int fd)
     return result;
 }
 
-/* Between our open and our lock another writer may have finished and taken the name away: then
- * the lock is on a finished file. */
+/* Between our open and our lock, another writer may finish and remove the name. The lock is then on
+ * a finished file. */
 static int lock_named(const char *path, int fd)
 {
     struct stat held, named;
@@ -204,7 +204,7 @@ int tokmap_i_file_write_direct(int fd, const void *src, size_t n_bytes, uint64_t
         const int error = n < 0 ? errno : 0;
         if (fcntl(fd, F_SETFL, flags) != 0)
             return errno;
-        if (error && error != EINTR && error != EINVAL) /* EINVAL: larger blocks than we think */
+        if (error && error != EINTR && error != EINVAL) /* EINVAL: its blocks are larger */
             return error;
         n_written = n > 0 ? (size_t)n : 0;
     }
@@ -251,7 +251,7 @@ int tokmap_i_file_sync(int fd)
 int tokmap_i_folder_sync(const char *path)
 {
     const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX] = "."; /* no allocation: this must not fail when all else is done */
+    char folder[PATH_MAX] = "."; /* on the stack: this last step must not run out of memory */
     if (slash) {
         const size_t n_bytes = slash == path ? 1 : (size_t)(slash - path);
         if (n_bytes >= sizeof folder)
@@ -264,10 +264,10 @@ int tokmap_i_folder_sync(const char *path)
         return errno;
     const int error = tokmap_i_file_sync(fd);
     close(fd);
-    return error == EINVAL ? 0 : error; /* some file systems have nothing to flush here */
+    return error == EINVAL ? 0 : error; /* some file systems cannot flush a folder */
 }
 
-/* NFS may do it and say EEXIST all the same, when it asked twice. */
+/* NFS may make the link and still report EEXIST, if it sent the request twice. */
 int tokmap_i_file_link(const char *from, const char *to)
 {
     if (link(from, to) == 0 || (errno == EEXIST && tokmap_i_file_same(from, to)))
@@ -281,7 +281,7 @@ int tokmap_i_file_rename(const char *from, const char *to)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return errno;
-    if (tokmap_i_file_exists(to)) /* a file system that cannot do both at once: the best there is */
+    if (tokmap_i_file_exists(to)) /* no RENAME_NOREPLACE here: check first */
         return EEXIST;
     return rename(from, to) ? errno : 0;
 }
@@ -368,8 +368,9 @@ void tokmap_i_file_forget(int fd, uint64_t offset, uint64_t n_bytes)
     posix_fadvise(fd, (off_t)offset, (off_t)n_bytes, POSIX_FADV_DONTNEED);
 }
 
-/* Not mincore: it says that all is there to whoever may not write the file. The read does not wait
- * for a missing page, but begins to read it, with megabytes around it unless told otherwise. */
+/* Not mincore, which reports every page as present to a process that may not write the file. The
+ * read does not wait for a missing page but starts to read it, and without the advice "random"
+ * megabytes around it. */
 bool tokmap_i_file_is_cached(int fd, uint64_t offset)
 {
     uint8_t byte;
@@ -380,7 +381,8 @@ bool tokmap_i_file_is_cached(int fd, uint64_t offset)
     return !missing;
 }
 
-/* 0: no reads past the page cache. Where the system does not say, what fits every usual disk. */
+/* 0: the file cannot be read past the page cache. If the system does not report the alignment, one
+ * that fits every usual disk. */
 static uint32_t direct_alignment(int fd)
 {
 #ifdef STATX_DIOALIGN
@@ -394,7 +396,7 @@ static uint32_t direct_alignment(int fd)
     return TOKMAP_I_DIRECT_BYTES;
 }
 
-/* Not by its name, which may be another file's by now. */
+/* Not opened by its name, which another file may have by now. */
 int tokmap_i_file_open_direct(int fd, int *direct_fd, uint32_t *alignment)
 {
     char path[32];

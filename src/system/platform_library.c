@@ -15,6 +15,7 @@ void *tokmap_i_library_open(const char *name, char *why, size_t why_bytes)
 bool tokmap_i_library_find(void *library, const char *name, void *function)
 {
     void *address = dlsym(library, name);
-    memcpy(function, &address, sizeof address); /* C has no cast from one to the other */
+    memcpy(function, &address,
+           sizeof address); /* C cannot cast data pointers to function pointers */
     return address != NULL;
 }

@@ -1,12 +1,12 @@
-/* platform_library.h - shared libraries that are looked for when the program runs. */
+/* platform_library.h - opens shared libraries at run time. */
 #ifndef TOKMAP_PLATFORM_LIBRARY_H
 #define TOKMAP_PLATFORM_LIBRARY_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The library of that name; NULL: there is none, and `why` says what the system says. It is never
- * unloaded. */
+/* Opens the library of that name, which is never unloaded. NULL: it cannot be opened; `why` has the
+ * system's reason. */
 void *tokmap_i_library_open(const char *name, char *why, size_t why_bytes);
 /* Writes the address of a function to *function, a pointer to a function of any type; false: the
  * library has no such name. */

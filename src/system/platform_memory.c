@@ -12,7 +12,7 @@
 
 #include "base/base.h"
 
-/* The beginning of a small file, with a terminator; false when it cannot be read. */
+/* Reads the beginning of a small file and terminates it; false if it cannot be read. */
 static bool read_text(const char *path, char *text, size_t n_bytes)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -31,7 +31,7 @@ static uint64_t system_available(void)
     return line ? strtoull(line + strlen("MemAvailable:"), NULL, 10) * 1024 : UINT64_MAX;
 }
 
-/* The smallest limit of a control group and those above it. */
+/* The smallest limit of a control group and its parents. */
 static uint64_t least_limit(const char *root, char *group, const char *name)
 {
     char path[4300], limit[64];
@@ -48,7 +48,7 @@ static uint64_t least_limit(const char *root, char *group, const char *name)
     }
 }
 
-/* Of our control group, whichever of the two versions rules memory here. */
+/* The limit of our control group, in whichever version (1 or 2) controls memory here. */
 static uint64_t group_limit(void)
 {
     char text[4096];
@@ -97,7 +97,7 @@ int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out)
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (at == MAP_FAILED)
         return errno;
-    const size_t before = -(uintptr_t)at % HUGE_PAGE_BYTES; /* a huge page begins at a multiple */
+    const size_t before = -(uintptr_t)at % HUGE_PAGE_BYTES; /* a huge page is aligned to its size */
     if (before > 0)
         munmap(at, before);
     munmap(at + before + whole, HUGE_PAGE_BYTES - before);

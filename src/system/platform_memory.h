@@ -5,13 +5,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes that this process may hope to keep cached: what the system has available, or less by the
- * limit of its control group. UINT64_MAX: not known. */
+/* Bytes that this process can expect to keep cached: the memory that the system has available, or
+ * the limit of its control group if that is less. UINT64_MAX: unknown. */
 uint64_t tokmap_i_memory_available(void);
 
-/* Memory that a device will read: begins with a page, in huge pages where the system has them, on
- * the memory node `node` (below 0: any) if it can be, touched, and not there in forked children.
- * Returns 0 or an errno value. */
+/* Takes memory that a device will read: aligned to a page, in huge pages where the system has them,
+ * if possible on memory node `node` (below 0: any), already touched, and not inherited by forked
+ * children. Returns 0 or an errno value. */
 int tokmap_i_device_memory_take(size_t n_bytes, int node, void **out);
 void tokmap_i_device_memory_give_back(void *memory, size_t n_bytes);
 

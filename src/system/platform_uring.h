@@ -1,6 +1,6 @@
-/* platform_uring.h - many reads at once: io_uring by its system calls.
+/* platform_uring.h - many reads at once, with the system calls of io_uring.
  *
- * Put reads, submit them, take what is done, in whatever order it is. One thread at a time. */
+ * Put reads, submit them, and take their results, which come in any order. One thread at a time. */
 #ifndef TOKMAP_PLATFORM_URING_H
 #define TOKMAP_PLATFORM_URING_H
 
@@ -14,12 +14,12 @@ struct io_uring_cqe;
 
 typedef struct tokmap_i_uring {
     int fd;         /* -1: not open */
-    uint32_t n_put; /* and not submitted yet */
+    uint32_t n_put; /* put and not submitted yet */
     uint32_t sq_mask, cq_mask;
     size_t ring_bytes, entries_bytes;
     void *ring;
     struct io_uring_sqe *entries;
-    uint32_t *sq_places; /* which entry stands at which place of the queue */
+    uint32_t *sq_places; /* the entry at each place of the queue */
     _Atomic uint32_t *sq_head, *sq_tail, *cq_head, *cq_tail;
     const struct io_uring_cqe *results;
 } tokmap_i_uring;
@@ -32,18 +32,19 @@ typedef struct tokmap_i_uring_read {
     uint64_t id;
 } tokmap_i_uring_read;
 
-/* For n_reads at a time, a power of two. An error: not known here, forbidden, or no memory. */
+/* For n_reads at a time, a power of two. Fails if io_uring is missing or forbidden, or for lack of
+ * memory. */
 int tokmap_i_uring_open(tokmap_i_uring *u, uint32_t n_reads);
-/* Nothing may be under way. In a forked child: leaves the parent's alone. */
+/* No read may be in flight. In a forked child it does not affect the parent's ring. */
 void tokmap_i_uring_close(tokmap_i_uring *u);
 
-/* Not more than n_reads may be put and not taken yet. */
+/* At most n_reads may be put and not taken yet. */
 void tokmap_i_uring_put(tokmap_i_uring *u, const tokmap_i_uring_read *read);
-/* Takes back the read that was put last and is not submitted; false: there is none. */
+/* Removes the last read that was put and is not submitted; false: there is none. */
 bool tokmap_i_uring_take_back(tokmap_i_uring *u, uint64_t *id);
-/* Hands over what was put; `wait`: until there is something to take. */
+/* Submits what was put; with `wait`, returns when there is a result to take. */
 int tokmap_i_uring_submit(tokmap_i_uring *u, bool wait);
-/* What is done: bytes read, or a negative errno value. False: nothing is. */
+/* A result: bytes read, or a negative errno value. False: there is none yet. */
 bool tokmap_i_uring_take(tokmap_i_uring *u, uint64_t *id, int32_t *result);
 
 #endif /* TOKMAP_PLATFORM_URING_H */

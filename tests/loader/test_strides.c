@@ -170,10 +170,10 @@ TEST(what_the_library_does_not_know_of_an_element_is_refused)
     o.phase_stride = sizeof(newer_phase);
     for (int i = 0; i < MORE; i++) {
         newer_sources[2].more[i] = 1;
-        refused(&o, "tokmap_loader_source: sets something");
+        refused(&o, "tokmap_loader_source: sets a field");
         newer_sources[2].more[i] = 0;
         newer_phases[1].more[i] = 1;
-        refused(&o, "tokmap_loader_phase: sets something");
+        refused(&o, "tokmap_loader_phase: sets a field");
         newer_phases[1].more[i] = 0;
     }
     tokmap_loader_close(corpus_open_loader(&o));

@@ -335,7 +335,7 @@ TEST(edits_rows_of_a_caller_with_a_newer_header)
         tokmap_stage_batch b = {.struct_size = sizeof b};
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), value ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK);
         if (value)
-            CHECK(strstr(err.text, "tokmap_row: sets something") != NULL);
+            CHECK(strstr(err.text, "tokmap_row: sets a field") != NULL);
         else
             CHECK_INT(((const int64_t *)b.labels)[LENGTH - 1], -100);
         if (!value)
