@@ -8,7 +8,7 @@
 #include "base/base.h"
 #include "base/status.h"
 
-static char *join(const char *prefix, size_t prefix_bytes, const char *suffix)
+static char *join_path(const char *prefix, size_t prefix_bytes, const char *suffix)
 {
     char *path = malloc(prefix_bytes + strlen(suffix) + 1);
     if (path) {
@@ -24,15 +24,15 @@ static bool ends_with(const char *s, const char *end)
     return n > m && strcmp(s + n - m, end) == 0;
 }
 
-/* Length of the prefix that `path` names: path is P.tmi, or P, or P.suffix. */
-static tokmap_status prefix_of(const char *path, size_t *prefix_bytes, tokmap_error *err)
+/* The length of the prefix P in `path`, which is P, P.tmi or P.suffix. */
+static tokmap_status find_prefix(const char *path, size_t *prefix_bytes, tokmap_error *err)
 {
     *prefix_bytes = strlen(path);
     if (ends_with(path, ".tmi")) {
         *prefix_bytes -= strlen(".tmi");
         return TOKMAP_OK;
     }
-    char *index_path = join(path, *prefix_bytes, ".tmi");
+    char *index_path = join_path(path, *prefix_bytes, ".tmi");
     if (!index_path)
         return FAIL_MEMORY(err);
     const bool is_prefix = tokmap_i_file_exists(index_path);
@@ -42,7 +42,7 @@ static tokmap_status prefix_of(const char *path, size_t *prefix_bytes, tokmap_er
     const char *dot = strrchr(base, '.');
     if (is_prefix || !dot || dot == base)
         return TOKMAP_OK;
-    index_path = join(path, (size_t)(dot - path), ".tmi");
+    index_path = join_path(path, (size_t)(dot - path), ".tmi");
     if (!index_path)
         return FAIL_MEMORY(err);
     if (tokmap_i_file_exists(index_path))
@@ -63,9 +63,9 @@ tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, s
         return TOKMAP_OK;
     tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
     (void)tokmap_i_file_stat_fd(file.fd, &stat);
-    const uint64_t end = MIN(offset + n_read, stat.n_bytes); /* it may end before the range */
+    const uint64_t end = MIN(offset + n_read, stat.n_bytes); /* it may end before `offset` */
     return FAIL_IO_AT(err, 0, end,
-                      "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
+                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
                       file.name, end);
 }
 
@@ -80,7 +80,8 @@ static tokmap_status open_file(const char *path, int *fd, tokmap_i_file_stat *st
     return error ? FAIL_IO(err, error, "%s: cannot open", path) : TOKMAP_OK;
 }
 
-/* The zero bytes before each section: no byte of the index may differ unnoticed. */
+/* The bytes before each section must be zero, so that no changed byte of the index goes
+ * unnoticed. */
 static tokmap_status check_padding(const tokmap_dataset *ds, int fd, tokmap_error *err)
 {
     uint64_t end =
@@ -162,9 +163,9 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
     return status;
 }
 
-/* A writer that replaces a dataset takes its index away before it touches the tokens, and gives it
- * back, should it fail, after them. So when the index is there once the tokens are open, and they
- * still have their name after that, the two belong together. */
+/* A writer that replaces a dataset renames its index before it touches the tokens, and if it fails,
+ * renames it back after them. So the two belong together if the index exists after the tokens were
+ * opened, and the tokens still have their name after that. */
 static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_file_stat *tokens,
                                      tokmap_error *err)
 {
@@ -172,7 +173,7 @@ static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_fi
     const tokmap_status status = tokmap_i_dataset_open_index(ds, &fd, err);
     tokmap_i_file_close(fd);
     if (!status && !tokmap_i_file_is(ds->token_path, tokens))
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced while it was opened",
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced while it was being opened",
                     ds->token_path);
     return status;
 }
@@ -189,8 +190,8 @@ static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
     ds->token_file_bytes = h->token_offset + h->n_tokens * h->token_bytes;
     if (stat.n_bytes != ds->token_file_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(stat.n_bytes, ds->token_file_bytes),
-                       "%s: has %" PRIu64 " bytes, its index %s says %" PRIu64
-                       "; it was cut, changed, or belongs to another index",
+                       "%s: has %" PRIu64 " bytes, but its index %s says %" PRIu64
+                       "; it was shortened or changed, or belongs to another index",
                        ds->token_path, stat.n_bytes, ds->index_path, ds->token_file_bytes);
     const int error =
         tokmap_i_map(ds->token_fd, ds->token_file_bytes, (const void **)&ds->token_map);
@@ -202,16 +203,16 @@ static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
 static tokmap_status open_at(tokmap_dataset *ds, const char *path, tokmap_error *err)
 {
     size_t prefix_bytes = 0;
-    tokmap_status status = prefix_of(path, &prefix_bytes, err);
+    tokmap_status status = find_prefix(path, &prefix_bytes, err);
     if (status)
         return status;
-    ds->index_path = join(path, prefix_bytes, ".tmi");
+    ds->index_path = join_path(path, prefix_bytes, ".tmi");
     if (!ds->index_path)
         return FAIL_MEMORY(err);
     status = open_index(ds, err);
     if (status)
         return status;
-    ds->token_path = join(path, prefix_bytes, ds->header.token_suffix);
+    ds->token_path = join_path(path, prefix_bytes, ds->header.token_suffix);
     if (!ds->token_path)
         return FAIL_MEMORY(err);
     const char *rest = path + prefix_bytes;
@@ -235,8 +236,8 @@ tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tok
     *fd = -1;
     if (same_file)
         return FAIL_IO_AT(err, 0, MIN(stat.n_bytes, ds->index_stat.n_bytes),
-                          "%s: has %" PRIu64 " bytes by now, not %" PRIu64
-                          "; it was cut or changed while in use",
+                          "%s: has %" PRIu64 " bytes now, not %" PRIu64
+                          "; it was shortened or changed while in use",
                           ds->index_path, stat.n_bytes, ds->index_stat.n_bytes);
     return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", ds->index_path);
 }
@@ -248,7 +249,7 @@ tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_dataset_open: out is NULL");
     *out = NULL;
     if (!path || !*path)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_dataset_open: no path");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_dataset_open: path is NULL or empty");
     tokmap_dataset *ds = calloc(1, sizeof *ds);
     if (!ds)
         return FAIL_MEMORY(err);
@@ -327,7 +328,7 @@ tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint
     tokmap_i_error_clear(err);
     if (!range_inside(ds, first, n_tokens))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: has %" PRIu64 " tokens; %" PRIu64 " from %" PRIu64 " on are not there",
+                    "%s: has %" PRIu64 " tokens; cannot read %" PRIu64 " from token %" PRIu64,
                     ds->token_path, ds->header.n_tokens, n_tokens, first);
     return tokmap_i_dataset_read_bytes(ds, first * ds->header.token_bytes,
                                        (size_t)(n_tokens * ds->header.token_bytes), dst, err);

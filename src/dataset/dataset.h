@@ -1,4 +1,4 @@
-/* dataset.h - an open dataset, for the files of the library that work on one. */
+/* dataset.h - an open dataset, for the other files of the library. */
 #ifndef TOKMAP_DATASET_H
 #define TOKMAP_DATASET_H
 
@@ -15,25 +15,25 @@ struct tokmap_dataset {
     tokmap_i_header header;
     int token_fd;
     int index_fd;                  /* -1 without documents */
-    tokmap_i_file_stat index_stat; /* to know the index again when verify opens it anew */
+    tokmap_i_file_stat index_stat; /* to recognise the index when it is opened again */
     uint64_t token_file_bytes;
     const uint8_t *index_map, *token_map; /* whole files */
     tokmap_i_documents documents;
     tokmap_i_sources sources;
 };
 
-/* Copies from the token file, n_bytes counted from the first token. TOKMAP_ERR_IO also when the
- * file has become shorter. */
+/* Copies n_bytes from the token file; first_byte counts from the first token. TOKMAP_ERR_IO also if
+ * the file has become shorter. */
 tokmap_status tokmap_i_dataset_read_bytes(const tokmap_dataset *ds, uint64_t first_byte,
                                           size_t n_bytes, void *dst, tokmap_error *err);
-/* An open file and what messages call it. */
+/* An open file and its name for messages. */
 typedef struct tokmap_i_named_file {
     int fd;
     const char *name;
 } tokmap_i_named_file;
 tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
                                     void *dst, tokmap_error *err);
-/* The index file once more, for reading without the map; refused when it is another file by now. */
+/* Opens the index file again, to read it without the map. Fails if it is another file now. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);
 
 #endif /* TOKMAP_DATASET_H */

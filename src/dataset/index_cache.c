@@ -7,9 +7,9 @@
 
 enum {
     BLOCK_BYTES = 4096,
-    SLOT_BYTES = BLOCK_BYTES + TOKMAP_I_PIECE_BYTES, /* with the rest of a piece that crosses the
-                                                        end of the block */
-    MOST_SLOTS = 4096                                /* 16 MiB of blocks */
+    SLOT_BYTES = BLOCK_BYTES +
+                 TOKMAP_I_PIECE_BYTES, /* block, and the rest of a piece that crosses its end */
+    MOST_SLOTS = 4096                  /* 16 MiB of blocks */
 };
 
 typedef struct slot {
@@ -19,9 +19,9 @@ typedef struct slot {
 
 struct tokmap_i_index_cache {
     tokmap_i_pieces pieces;
-    const tokmap_dataset *ds; /* whose section the lookups are in, */
-    uint64_t section_offset;  /* its place in the file, */
-    uint64_t first_slot;      /* and that of block 0 among the slots */
+    const tokmap_dataset *ds; /* of the lookups */
+    uint64_t section_offset;  /* of its documents section in the file */
+    uint64_t first_slot;      /* the slot of block 0 */
     tokmap_error err;         /* of the last read, if it failed */
     uint64_t n_slots;         /* a power of two */
     slot *slots;
@@ -36,7 +36,7 @@ static bool read_block(tokmap_i_index_cache *c, uint64_t block, uint8_t *to)
     return !tokmap_i_read_exactly(file, offset, (size_t)n_bytes, to, &c->err);
 }
 
-static const uint8_t *get(tokmap_i_pieces *self, uint64_t offset)
+static const uint8_t *get_piece(tokmap_i_pieces *self, uint64_t offset)
 {
     tokmap_i_index_cache *c = (tokmap_i_index_cache *)self;
     const uint64_t at = c->section_offset + offset, block = at / BLOCK_BYTES;
@@ -56,7 +56,7 @@ tokmap_i_index_cache *tokmap_i_index_cache_open(uint64_t n_bytes)
     tokmap_i_index_cache *c = calloc(1, sizeof *c);
     if (!c)
         return NULL;
-    c->pieces.get = get;
+    c->pieces.get = get_piece;
     c->n_slots = 1;
     while (c->n_slots < MOST_SLOTS && c->n_slots * BLOCK_BYTES < n_bytes + BLOCK_BYTES)
         c->n_slots *= 2;
@@ -88,7 +88,7 @@ tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_d
         return NULL;
     c->ds = ds;
     c->section_offset = (uint64_t)(ds->documents.bytes - ds->index_map);
-    c->first_slot = load_le64(ds->header.dataset_id); /* anywhere, but the same each time */
+    c->first_slot = load_le64(ds->header.dataset_id); /* any slot, but always the same one */
     c->err.status = TOKMAP_OK;
     return &c->pieces;
 }

@@ -1,10 +1,10 @@
-/* index_cache.h - looks documents up without the map of the index.
+/* index_cache.h - looks up documents without the map of the index.
  *
- * Accessing the map of a file that was cut raises SIGBUS, which nobody can handle in a thread of
- * the library. A cache reads blocks of the index by pread instead, where a cut file is
- * TOKMAP_ERR_IO, and keeps them. An index of up to 16 MiB (four million documents) is read once; of
- * a larger one, a lookup at a random token reads 0.7 blocks with 10^7 documents, 2.5 with 10^9.
- * Belongs to one thread. */
+ * Accessing the map of a file that was shortened raises SIGBUS, which the caller cannot handle in a
+ * thread of the library. The cache instead reads blocks of the index with pread, which makes such a
+ * file a TOKMAP_ERR_IO, and keeps them. An index of up to 16 MiB (four million documents) is read
+ * once. For a larger one, a lookup at a random token reads 0.7 blocks with 10^7 documents, 2.5 with
+ * 10^9. A cache belongs to one thread. */
 #ifndef TOKMAP_INDEX_CACHE_H
 #define TOKMAP_INDEX_CACHE_H
 
@@ -12,15 +12,16 @@
 
 typedef struct tokmap_i_index_cache tokmap_i_index_cache;
 
-/* For indexes of n_bytes together; NULL: no memory. */
+/* n_bytes: of all indexes together. NULL: no memory. */
 tokmap_i_index_cache *tokmap_i_index_cache_open(uint64_t n_bytes);
 void tokmap_i_index_cache_close(tokmap_i_index_cache *c);
-/* Memory, used or not; c may be NULL. */
+/* The memory of the cache, used or not; c may be NULL. */
 uint64_t tokmap_i_index_cache_bytes(const tokmap_i_index_cache *c);
 
-/* For the next lookups in a dataset, until the next call. c NULL: NULL, for lookups in the map. */
+/* The pieces for lookups in a dataset, valid until the next call. With c NULL returns NULL: lookups
+ * then use the map. */
 tokmap_i_pieces *tokmap_i_index_cache_of(tokmap_i_index_cache *c, const tokmap_dataset *ds);
-/* Why a lookup in this dataset failed: TOKMAP_ERR_IO when a block could not be read, else
+/* Why a lookup in this dataset failed: TOKMAP_ERR_IO if a block could not be read, else
  * TOKMAP_ERR_CORRUPT. */
 tokmap_status tokmap_i_index_cache_fail(const tokmap_i_index_cache *c, const tokmap_dataset *ds,
                                         tokmap_error *err);

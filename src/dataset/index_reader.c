@@ -52,7 +52,7 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                                             "metadata"};
         status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset,
                          "%s: damaged: the %s section (%" PRIu64 " bytes from byte %" PRIu64
-                         ") does not have its checksum",
+                         ") does not match its checksum",
                          r->ds->index_path,
                          section->kind <= TOKMAP_I_METADATA ? names[section->kind] : "extra",
                          section->n_bytes, section->offset);
@@ -75,7 +75,7 @@ tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_
     return status;
 }
 
-/* Group records and their level 0 entries, a chunk of each at a time, and where we are. */
+/* Reads group records and their level 0 entries, a chunk of each at a time. */
 enum {
     CHUNK_GROUPS = 2048,
     RECORDS_BYTES = CHUNK_GROUPS * TOKMAP_I_GROUP_BYTES,
@@ -110,7 +110,7 @@ static tokmap_status use_group(walk *w, const tokmap_i_group *g, tokmap_error *e
     const uint64_t start = w->next_start;
     const char *problem = tokmap_i_group_check(g, &w->next_start);
     if (!problem && w->next_start > w->docs->n_tokens)
-        problem = "documents reach beyond the last token";
+        problem = "a document ends after the last token";
     if (problem)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, w->section->offset, "%s: damaged: %s",
                        w->r->ds->index_path, problem);
@@ -145,8 +145,8 @@ static tokmap_status next_group(walk *w, uint64_t group, tokmap_error *err)
     return status ? status : use_group(w, &g, err);
 }
 
-/* Level `level` must be every 16th entry of the one below, and each level filled up as it
- * should be. */
+/* Level `level` must hold every 16th entry of the level below, and its padding must be as
+ * specified. */
 enum {
     LEVEL_CHUNK = 4096,
     LOWER_BYTES = LEVEL_CHUNK * TOKMAP_I_NODE_KEYS * 8
@@ -186,7 +186,7 @@ static tokmap_status check_level(walk *w, uint32_t level, tokmap_error *err)
             return status;
         if (!chunk_sound(upper, level > 0 ? lower : NULL, n, n_stored))
             return FAIL_AT(err, TOKMAP_ERR_CORRUPT, w->section->offset + l->level_offset[level],
-                           "%s: damaged: level %" PRIu32 " of the documents does not fit",
+                           "%s: damaged: level %" PRIu32 " of the document index is wrong",
                            w->r->ds->index_path, level);
     }
     return TOKMAP_OK;
@@ -210,7 +210,7 @@ tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i
     const bool whole = w.docs->n_documents == 0 || w.next_start == w.docs->n_tokens;
     if (!whole || w.n_wide_seen != w.docs->n_wide)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, w.section->offset,
-                       "%s: damaged: the documents end at token %" PRIu64 " of %" PRIu64,
+                       "%s: damaged: the last document ends at token %" PRIu64 " of %" PRIu64,
                        r->ds->index_path, w.next_start, w.docs->n_tokens);
     for (uint32_t level = 0; level < w.docs->layout.n_levels; level++) {
         const tokmap_status status = check_level(&w, level, err);

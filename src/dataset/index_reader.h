@@ -1,5 +1,5 @@
-/* index_reader.h - reading an index file without its map, for work that must survive a failing
- * disk: whole sections, their checksums, and documents group by group, checked. */
+/* index_reader.h - reads and checks an index file without its map, so that a failing disk is an
+ * error and not SIGBUS: whole sections, their checksums, and documents group by group. */
 #ifndef TOKMAP_INDEX_READER_H
 #define TOKMAP_INDEX_READER_H
 
@@ -19,16 +19,16 @@ tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_
                                          tokmap_error *err);
 void tokmap_i_index_reader_close(tokmap_i_index_reader *r);
 
-/* TOKMAP_ERR_CORRUPT when the section does not have its checksum. */
+/* TOKMAP_ERR_CORRUPT if the section does not match its checksum. */
 tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
                                              const tokmap_i_section *section, tokmap_error *err);
-/* A whole section in new memory (at most the size of the file); the caller frees it. */
+/* Reads a whole section into new memory (at most the size of the file); the caller frees it. */
 tokmap_status tokmap_i_index_reader_load(tokmap_i_index_reader *r, const tokmap_i_section *section,
                                          uint8_t **out, tokmap_error *err);
 
-/* Calls use(context, ends, n_ends) for the documents of each group in order: where they end,
- * counted from the first token of the dataset. Stops at the first error of its own or of use.
- * Everything that the format says about ends, level 0 and wide ends is checked. */
+/* Calls use(context, ends, n_ends) for each group in order. ends: where its documents end, counted
+ * from the first token of the dataset. Stops at the first error, its own or that of `use`. Checks
+ * everything that the format says about ends, level 0 and wide ends. */
 typedef tokmap_status tokmap_i_use_ends(void *context, const uint64_t *ends, uint32_t n_ends,
                                         tokmap_error *err);
 tokmap_status tokmap_i_index_reader_documents(tokmap_i_index_reader *r, tokmap_i_use_ends *use,

@@ -1,8 +1,8 @@
 /* verify.c - reads every byte of a dataset, without its maps, and checks it.
  *
- * First the index; then the token blocks, in parallel, noting what is wrong; then the
- * documents, which also tells which of them a bad block touches. Damages are reported at the
- * end and in order, so that the report does not depend on threads. */
+ * First it checks the index, then the token blocks, in parallel, and then the documents, to find
+ * those in bad blocks. Damage is reported at the end and in order, so that the report does not
+ * depend on the number of threads. */
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -14,8 +14,8 @@
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
 
-/* A piece is read at once; it stays in the second-level cache until it is checked. A slice of it is
- * checksummed and then scanned out of the first-level cache. */
+/* A piece is read at once and stays in the second-level cache until it is checked. Each slice of it
+ * is checksummed and then scanned in the first-level cache. */
 enum {
     PIECE_BYTES = 256 << 10,
     SLICE_BYTES = 16 << 10,
@@ -27,7 +27,7 @@ typedef struct bad_block {
     uint64_t index;
     tokmap_damage_kind kind;
     int sys_errno;
-    uint64_t at_byte; /* of the token file: where reading failed */
+    uint64_t at_byte; /* of the token file, where reading failed */
     uint64_t first_document, end_document;
 } bad_block;
 
@@ -35,17 +35,17 @@ typedef struct verify_job {
     const tokmap_dataset *ds;
     tokmap_verify_options options;
     tokmap_i_index_reader reader;
-    uint8_t *checksums; /* as stored; NULL when the section could not be trusted */
+    uint8_t *checksums; /* as stored; NULL if their section is damaged */
     uint64_t n_blocks, token_bytes_total;
     atomic_uint_fast64_t next_block;
     tokmap_i_mutex mutex; /* for all below */
     bad_block *bad;
     size_t n_bad, bad_capacity;
-    size_t n_first_found, n_end_found; /* of bad, while the documents pass by */
+    size_t n_first_found, n_end_found; /* of bad, found so far in the pass over the documents */
     uint64_t n_documents_passed;
     uint32_t largest_id;
     uint64_t bytes_done, bytes_total;
-    tokmap_status failure; /* could not go on */
+    tokmap_status failure; /* an error that ended the check */
     tokmap_verify_report report;
     tokmap_error first;
     bool corrupt;
@@ -61,7 +61,7 @@ static void report_damage(verify_job *job, tokmap_damage *damage)
         job->options.on_damage(job->options.user, damage);
 }
 
-/* A problem of the index. False when it is none of the file's: out of memory and the like. */
+/* Reports a problem of the index. False if the file is not to blame, as when out of memory. */
 static bool report_index(verify_job *job, const tokmap_i_section *section, tokmap_damage_kind kind,
                          const tokmap_error *error)
 {
@@ -77,7 +77,7 @@ static bool report_index(verify_job *job, const tokmap_i_section *section, tokma
     return true;
 }
 
-static void progress(verify_job *job, uint64_t n_bytes)
+static void report_progress(verify_job *job, uint64_t n_bytes)
 {
     job->bytes_done += n_bytes;
     if (job->options.on_progress)
@@ -164,12 +164,12 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     job->largest_id = MAX(job->largest_id, r->largest_id);
     job->report.n_blocks_checked++;
     job->report.bytes_read += status ? 0 : block_bytes(job, block);
-    progress(job, block_bytes(job, block));
+    report_progress(job, block_bytes(job, block));
     tokmap_i_mutex_unlock(&job->mutex);
 }
 
-/* The first block is always in the sample, so that no sample is empty. */
-static bool in_sample(const verify_job *job, uint64_t block)
+/* The first block is always sampled, so that no sample is empty. */
+static bool is_sampled(const verify_job *job, uint64_t block)
 {
     if (job->options.sample >= 1 || block == 0)
         return true;
@@ -186,7 +186,7 @@ static void check_blocks(void *context)
     if (r.buffer && r.hasher) {
         uint64_t block;
         while ((block = atomic_fetch_add(&job->next_block, 1)) < job->n_blocks)
-            if (in_sample(job, block))
+            if (is_sampled(job, block))
                 check_block(job, &r, block);
     } else {
         tokmap_i_mutex_lock(&job->mutex);
@@ -203,7 +203,7 @@ static int by_index(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* ---- Which documents a bad block touches ---- */
+/* ---- The documents in bad blocks ---- */
 
 static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_t n_ends,
                                     tokmap_error *err)
@@ -228,10 +228,10 @@ static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_
 static const char *what_is_bad(const bad_block *bad)
 {
     if (bad->kind == TOKMAP_DAMAGE_BLOCK)
-        return "does not have its checksum";
+        return "does not match its checksum";
     if (bad->kind == TOKMAP_DAMAGE_CONTENT)
-        return "holds an id above the largest that the header names";
-    return bad->sys_errno ? "cannot be read" : "is not there: the file was cut short";
+        return "holds an id above the largest id of the header";
+    return bad->sys_errno ? "cannot be read" : "is missing: the file was shortened";
 }
 
 static void report_block(verify_job *job, const bad_block *bad)
@@ -279,7 +279,7 @@ static bool check_sections(verify_job *job, bool *documents_sound)
         } else if (section->kind == TOKMAP_I_DOCUMENTS) {
             *documents_sound = false;
         }
-        progress(job, section->n_bytes);
+        report_progress(job, section->n_bytes);
     }
     return true;
 }
@@ -319,7 +319,7 @@ static void check_largest(verify_job *job)
         return;
     tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
     FAIL(&damage.error, TOKMAP_ERR_CORRUPT,
-         "%s: damaged: its header says that the largest id is %" PRIu32 ", it is %" PRIu32,
+         "%s: damaged: the largest id is %" PRIu32 " by its header, %" PRIu32 " in the tokens",
          job->ds->index_path, h->largest_id, job->largest_id);
     report_damage(job, &damage);
 }
@@ -340,7 +340,7 @@ static void check_all(verify_job *job)
     if (documents_sound && !check_documents(job))
         job->failure = TOKMAP_ERR_MEMORY;
     for (size_t i = job->n_end_found; i < job->n_bad; i++)
-        job->bad[i].first_document = 0; /* the documents came to no end: theirs are not known */
+        job->bad[i].first_document = 0; /* not known: the documents end before their block */
     for (size_t i = 0; i < job->n_bad; i++)
         report_block(job, &job->bad[i]);
     check_largest(job);
@@ -357,7 +357,8 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
     if (job->options.sample == 0)
         job->options.sample = 1;
     if (!(job->options.sample > 0 && job->options.sample <= 1))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "the fraction to sample must be above 0, at most 1");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "the fraction to sample must be above 0 and at most 1");
     if (job->options.n_threads > TOKMAP_I_MAX_THREADS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": at most %d",
                     job->options.n_threads, TOKMAP_I_MAX_THREADS);
@@ -378,7 +379,7 @@ static uint64_t bytes_to_read(const verify_job *job)
 {
     uint64_t n_bytes = job->ds->header.index_bytes;
     for (uint64_t block = 0; block < job->n_blocks; block++)
-        n_bytes += in_sample(job, block) ? block_bytes(job, block) : 0;
+        n_bytes += is_sampled(job, block) ? block_bytes(job, block) : 0;
     return n_bytes;
 }
 
@@ -395,7 +396,8 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     job.n_blocks = job.report.n_blocks = tokmap_i_n_blocks(&ds->header);
     job.token_bytes_total = ds->header.n_tokens * ds->header.token_bytes;
     job.bytes_total = bytes_to_read(&job);
-    /* Header, table and the zeros between sections were read and checked by the open. */
+    /* tokmap_dataset_open has read and checked the header, the table and the zeros between
+     * sections. */
     job.bytes_done = job.report.bytes_read = ds->header.index_bytes - section_bytes(&job);
     tokmap_i_mutex_init(&job.mutex);
     check_all(&job);

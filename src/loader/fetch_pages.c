@@ -76,7 +76,7 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, uint64_t *file_bytes,
         return FAIL_IO_AT(err, error, b.first, "%s: cannot ask for its size", ds->token_path);
     if (stat.n_bytes < b.end)
         return FAIL_IO_AT(err, 0, stat.n_bytes,
-                          "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
+                          "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
                           ds->token_path, stat.n_bytes);
     return TOKMAP_OK;
 }

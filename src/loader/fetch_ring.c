@@ -130,7 +130,7 @@ static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int
     if (tokmap_i_file_stat_fd(ds->token_fd, &stat) == 0)
         at = MIN(read->begin + read->n_done, stat.n_bytes);
     return FAIL_IO_AT(err, 0, at,
-                      "%s: the file ends at byte %" PRIu64 "; it was cut short while in use",
+                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
                       ds->token_path, at);
 }
 

@@ -131,7 +131,7 @@ static void check_error(tokmap_status status, const tokmap_error *err, uint64_t 
     CHECK_INT(err->status, TOKMAP_ERR_IO);
     CHECK_EQ(err->file_offset, n_left);
     CHECK(strstr(err->text, index_path) != NULL);
-    CHECK(strstr(err->text, "cut short") != NULL);
+    CHECK(strstr(err->text, "shortened") != NULL);
 }
 
 /* ---- The cache ---- */
