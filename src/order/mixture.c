@@ -1,8 +1,8 @@
 /* mixture.c - docs/ORDER.md, section 5.
  *
- * A table holds one period: for each slot the source, and how many slots that source has before it.
- * Phases with the same quotas share one. What a sample is follows from its slot and the number of
- * whole periods before it. */
+ * A table describes one period: the source of each slot, and how many slots that source has before
+ * it. Phases with the same quotas share a table. The source of a sample, and which of its samples
+ * it is, follow from its slot and the number of whole periods before it. */
 #include "order/mixture.h"
 
 #include <float.h>
@@ -12,8 +12,9 @@
 #include "base/base.h"
 #include "order/order_key.h"
 
-/* Weights in a ratio of whole numbers are met exactly up to EXACT_PERIOD, and up to the largest
- * period where a source is rare; others closely, up to USUAL_PERIOD where that is enough. */
+/* Weights whose ratios are whole numbers are met exactly with a period of up to EXACT_PERIOD, or up
+ * to the largest period if a source is rare; others closely, with up to USUAL_PERIOD if that is
+ * enough. */
 #define EXACT_PERIOD ((uint32_t)1 << 17)
 #define EXACT 1e-11
 #define USUAL_PERIOD ((uint32_t)1 << 14)
@@ -25,7 +26,7 @@ enum {
 };
 
 typedef struct table {
-    struct table *next; /* in its bucket */
+    struct table *next; /* in the same bucket */
     uint64_t hash;      /* of the quotas */
     uint32_t period;
     uint32_t *quotas;  /* of each source */
@@ -53,39 +54,40 @@ typedef struct shares {
     const double *weights;
     double total;
     uint32_t n_sources, n_weights; /* n_weights: above 0 */
-    uint32_t critical;             /* the source that fits least often; at first the rarest */
+    uint32_t critical;             /* the source that failed last; at first the rarest */
     uint32_t *quotas;
 } shares;
 
-/* Never inlined, so that the product is rounded before anything is taken from it: a compiler that
- * fuses the two would give other quotas on other machines. */
+/* Never inlined, so that the product is rounded before anything is subtracted from it. A compiler
+ * that fuses the two would compute other quotas on other machines. */
 __attribute__((noinline)) static double product(double a, double b)
 {
     return a * b;
 }
 
 /* From 2^52 on all doubles are whole, so the sum is rounded to a whole number, halves to even. */
-static double nearest(double x)
+static double round_to_whole(double x)
 {
     return (x + 0x1p52) - 0x1p52;
 }
 
-/* What a source has of a period. */
+/* The exact share of a source in a period, in slots. */
 static double slots_of(const shares *s, uint32_t k, uint32_t period)
 {
     return product(s->weights[k] / s->total, period);
 }
 
-/* How far the nearest quota is from that, as a part of the quota; 1 where it is 0. */
+/* The distance of the nearest quota from that share, relative to the quota; 1 for a quota of 0. */
 static double error_of(const shares *s, uint32_t k, uint32_t period)
 {
-    const double slots = slots_of(s, k, period), quota = nearest(slots);
+    const double slots = slots_of(s, k, period), quota = round_to_whole(slots);
     const double off = slots < quota ? quota - slots : slots - quota;
     return quota > 0 ? off / quota : 1;
 }
 
-/* The largest of all sources; `limit` where it is not below that, or the sum is not the period. The
- * source that failed last is asked first: it will fail most often. */
+/* The largest error of all sources; `limit` if it is not below that, or if the quotas do not add up
+ * to the period. The source that failed last is checked first, because it is the likeliest to fail
+ * again. */
 static double largest_error(shares *s, uint32_t period, double limit)
 {
     double largest = error_of(s, s->critical, period), sum = 0;
@@ -96,13 +98,13 @@ static double largest_error(shares *s, uint32_t period, double limit)
         if (error >= limit)
             s->critical = k;
         largest = MAX(largest, error);
-        sum += nearest(slots_of(s, k, period));
+        sum += round_to_whole(slots_of(s, k, period));
     }
     return largest < limit && sum == period ? largest : limit;
 }
 
-/* The period with the smallest error below `limit`, but the first one below `enough` will do. 0:
- * there is none. */
+/* The period with the smallest error below `limit`, or the first one with an error below `enough`.
+ * 0: there is none. */
 static uint32_t find_period(shares *s, uint32_t first, uint32_t last, double limit, double enough)
 {
     uint32_t best = 0;
@@ -118,7 +120,8 @@ static uint32_t find_period(shares *s, uint32_t first, uint32_t last, double lim
     return best;
 }
 
-/* What a quota lacks, as a number in the same order; 0 for sources without one. */
+/* How much a quota is below its share, as an integer of the same order; 0 for sources without a
+ * quota. */
 static uint64_t lack_of(const shares *s, uint32_t k)
 {
     const double lack = slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD) - s->quotas[k];
@@ -137,8 +140,9 @@ static uint64_t n_lacking(const shares *s, uint64_t least)
     return n;
 }
 
-/* One more for each of the n sources that lack most: the n-th lack is found bit by bit. */
-static void give(const shares *s, uint64_t n)
+/* Gives one more slot to each of the n sources that lack most. Finds the n-th largest lack bit by
+ * bit. */
+static void raise_quotas(const shares *s, uint64_t n)
 {
     uint64_t level = 0;
     for (uint64_t bit = (uint64_t)1 << 63; bit > 0; bit >>= 1)
@@ -152,14 +156,15 @@ static void give(const shares *s, uint64_t n)
     }
 }
 
-/* No rounding makes the sum of the parts that are taken here larger than the period. */
+/* Rounded down, the quotas cannot add up to more than the period, whatever the rounding of
+ * doubles. */
 static void round_quotas(const shares *s)
 {
     uint64_t sum = 0;
     for (uint32_t k = 0; k < s->n_sources; k++)
         sum += s->quotas[k] = (uint32_t)slots_of(s, k, TOKMAP_I_MIXTURE_PERIOD);
     if (sum < TOKMAP_I_MIXTURE_PERIOD)
-        give(s, TOKMAP_I_MIXTURE_PERIOD - sum);
+        raise_quotas(s, TOKMAP_I_MIXTURE_PERIOD - sum);
 }
 
 static void set_quotas(shares *s)
@@ -173,7 +178,7 @@ static void set_quotas(shares *s)
     if (period == 0)
         period = find_period(s, USUAL_PERIOD + 1, last, CLOSE, CLOSE);
     for (uint32_t k = 0; k < s->n_sources && period > 0; k++)
-        s->quotas[k] = (uint32_t)nearest(slots_of(s, k, period));
+        s->quotas[k] = (uint32_t)round_to_whole(slots_of(s, k, period));
     if (period == 0)
         round_quotas(s);
 }
@@ -205,17 +210,17 @@ bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas
 
 /* ---- The slots of a period ---- */
 
-/* Who may have slot i, and when his next slot is due. */
+/* Which sources may have slot i, and when the next slot of each is due. */
 typedef struct plan {
     const table *t;
-    uint64_t *due; /* a heap of (slot before which it is due, source), the smallest first */
+    uint64_t *due; /* a heap of (slot before which it is due, source), smallest first */
     uint32_t n_due;
-    uint32_t *given; /* of each source: slots so far */
+    uint32_t *given; /* of each source: its slots so far */
     uint16_t *next;  /* of each source: the one after it in its list, plus 1 */
     uint16_t *first; /* of each slot: the first source that may have a slot from here on, plus 1 */
 } plan;
 
-static void sink(plan *p, uint64_t entry)
+static void sift_down(plan *p, uint64_t entry)
 {
     uint32_t at = 0;
     for (uint32_t child; (child = 2 * at + 1) < p->n_due; at = child) {
@@ -227,7 +232,7 @@ static void sink(plan *p, uint64_t entry)
     p->due[at] = entry;
 }
 
-static void rise(plan *p, uint64_t entry)
+static void sift_up(plan *p, uint64_t entry)
 {
     uint32_t at = p->n_due++;
     for (; at > 0 && entry < p->due[(at - 1) / 2]; at = (at - 1) / 2)
@@ -241,32 +246,32 @@ static uint64_t entry_of(const plan *p, uint32_t k)
     return due << 16 | k;
 }
 
-/* From `slot` on source k may have its next one. */
+/* Source k may have its next slot from `slot` on. */
 static void add_to_list(plan *p, uint64_t slot, uint32_t k)
 {
     p->next[k] = p->first[slot];
     p->first[slot] = (uint16_t)(k + 1);
 }
 
-/* n * P < q * (i + 1) first holds at i = n * P / q. Where that is behind slot i already, because
- * others were due before it, the source stays in the heap. */
+/* n * P < q * (i + 1) first holds at i = n * P / q. If that slot is i or before, because other
+ * sources were due first, the source stays in the heap. */
 static void give_slot(plan *p, uint32_t i)
 {
     for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1])
-        rise(p, entry_of(p, k1 - 1));
+        sift_up(p, entry_of(p, k1 - 1));
     const uint32_t k = (uint16_t)p->due[0], quota = p->t->quotas[k];
     p->t->sources[i] = (uint16_t)k;
     p->t->before[i] = p->given[k]++;
     if (p->given[k] < quota) {
         const uint64_t open = (uint64_t)p->given[k] * p->t->period / quota;
         if (open <= i) {
-            sink(p, entry_of(p, k));
+            sift_down(p, entry_of(p, k));
             return;
         }
         add_to_list(p, open, k);
     }
     p->n_due--;
-    sink(p, p->due[p->n_due]);
+    sift_down(p, p->due[p->n_due]);
 }
 
 static bool fill_period(const table *t, uint32_t n_sources)
@@ -310,7 +315,7 @@ static table *new_table(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t pe
     return t;
 }
 
-/* The one that other phases have, or a new one. NULL: no memory. */
+/* The table that other phases with these quotas use, or a new one. NULL: no memory. */
 static const table *table_of(tokmap_i_mixture *m, const uint32_t *quotas, uint32_t period)
 {
     const uint32_t n = m->n_sources;
@@ -391,7 +396,7 @@ uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m)
     return m->n_bytes;
 }
 
-/* The last that does not begin above g. */
+/* The last phase that begins at g or before. */
 static const phase *phase_at(const tokmap_i_mixture *m, uint64_t g)
 {
     uint32_t low = 0, high = m->n_phases;
@@ -428,7 +433,7 @@ void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *co
 
 /* ---- The end ---- */
 
-/* The number of the first sample of source k that there is not. */
+/* The number of samples that source k has. */
 static uint64_t limit_of(const tokmap_i_mixture *m, uint32_t k)
 {
     const tokmap_i_mixture_source *source = &m->sources[k];
@@ -439,7 +444,7 @@ static uint64_t limit_of(const tokmap_i_mixture *m, uint32_t k)
     return limit;
 }
 
-/* A number not above the sample at which source k has no sample left, if the phase goes on. */
+/* A lower bound of the sample at which source k has no sample left, if this phase continues. */
 static uint64_t least_end(const tokmap_i_mixture *m, const phase *s, uint32_t k)
 {
     const uint64_t limit = limit_of(m, k);
@@ -451,7 +456,7 @@ static uint64_t least_end(const tokmap_i_mixture *m, const phase *s, uint32_t k)
     return g;
 }
 
-/* Where the phase, if it went on for ever, would need a sample that there is not. */
+/* The first sample for which a source has none left, if this phase continued forever. */
 static uint64_t end_of(const tokmap_i_mixture *m, const phase *s, uint32_t *source)
 {
     uint64_t end = UINT64_MAX;
@@ -476,8 +481,8 @@ static bool may_end_before(const tokmap_i_mixture *m, const phase *s, uint64_t g
     return false;
 }
 
-/* Each phase is asked only where those before it have not come to the end, so no source has had
- * more than its limit. Slots are looked at where the end is near. */
+/* A phase is examined only if the mixture does not end before it, so no source is past its limit.
+ * Single slots are examined only near the end. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source)
 {
     for (uint32_t i = 0; i < m->n_phases; i++) {

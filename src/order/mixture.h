@@ -1,4 +1,4 @@
-/* mixture.h - which source gives sample g, and which of its samples that is: docs/ORDER.md,
+/* mixture.h - from which source sample g comes, and which of its samples it is: docs/ORDER.md,
  * section 5. Constant time for any g. Pure. */
 #ifndef TOKMAP_MIXTURE_H
 #define TOKMAP_MIXTURE_H
@@ -10,34 +10,34 @@
 #define TOKMAP_I_MIXTURE_PHASES 65535u
 #define TOKMAP_I_MIXTURE_PERIOD ((uint32_t)1 << 20)
 
-/* Quotas for weights, by the rule of section 5: as they stand in quotas[0 .. n_sources). false:
- * a weight is negative, none is above 0, their sum is not finite, or there are too many sources; or
- * source *too_small (else UINT32_MAX) has less than one of TOKMAP_I_MIXTURE_PERIOD samples. */
+/* Computes quotas[0 .. n_sources) for the weights, by the rule of section 5. false: a weight is
+ * negative, none is above 0, their sum is not finite, or there are too many sources; or source
+ * *too_small (else UINT32_MAX) has less than one of TOKMAP_I_MIXTURE_PERIOD samples. */
 bool tokmap_i_quotas(const double *weights, uint32_t n_sources, uint32_t *quotas,
                      uint32_t *too_small);
 
 typedef struct tokmap_i_mixture tokmap_i_mixture;
 
 typedef struct tokmap_i_mixture_source {
-    uint64_t n_windows;  /* in an epoch; at least 1 */
+    uint64_t n_windows;  /* of an epoch; at least 1 */
     uint64_t max_epochs; /* 0: no limit */
 } tokmap_i_mixture_source;
 
-/* Makes a mixture whose phases are added in order. NULL: no memory. */
+/* Makes a mixture without phases; add them in order. NULL: no memory. */
 tokmap_i_mixture *tokmap_i_mixture_new(const tokmap_i_mixture_source *sources, uint32_t n_sources);
 void tokmap_i_mixture_free(tokmap_i_mixture *m);
-/* quotas has one for each source. The first phase begins at sample 0, the others above the one
- * before. false: the sum of the quotas is not 1 to TOKMAP_I_MIXTURE_PERIOD, or there is no memory;
- * the mixture is as before. */
+/* quotas has an entry for each source. The first phase begins at sample 0, each other one after the
+ * previous one. false: the sum of the quotas is not 1 to TOKMAP_I_MIXTURE_PERIOD, or there is no
+ * memory; the mixture is unchanged. */
 bool tokmap_i_mixture_add_phase(tokmap_i_mixture *m, uint64_t from, const uint32_t *quotas);
 
-/* The number of samples there are: up to where a source with a largest number of epochs has none
- * left, and which source that is; UINT64_MAX when nothing ends before 2^63. */
+/* The number of samples: the mixture ends when a source with max_epochs has none left, and *source
+ * is that one. UINT64_MAX: it does not end before 2^63. */
 uint64_t tokmap_i_mixture_end(const tokmap_i_mixture *m, uint32_t *source);
 
 typedef struct tokmap_i_mixture_sample {
     uint32_t source;
-    uint64_t epoch, place; /* number `place` of the windows in that epoch of the source */
+    uint64_t epoch, place; /* the window is number `place` of that epoch of the source */
 } tokmap_i_mixture_sample;
 
 /* g is below the end and below 2^63. */
@@ -45,9 +45,9 @@ void tokmap_i_mixture_at(const tokmap_i_mixture *m, uint64_t g, tokmap_i_mixture
 /* Samples of each source before sample g, in counts[0 .. n_sources). */
 void tokmap_i_mixture_counts(const tokmap_i_mixture *m, uint64_t g, uint64_t *counts);
 
-/* The memory that it takes. Phases with the same quotas share a table. */
+/* The memory that it uses. Phases with the same quotas share a table. */
 uint64_t tokmap_i_mixture_bytes(const tokmap_i_mixture *m);
-/* What the state holds of it: docs/ORDER.md, section 8. */
+/* The hash in the state: docs/ORDER.md, section 8. */
 uint64_t tokmap_i_mixture_hash(const tokmap_i_mixture *m);
 uint32_t tokmap_i_mixture_n_phases(const tokmap_i_mixture *m);
 

@@ -1,4 +1,4 @@
-/* order_key.h - keys of everything in the order of samples that looks random: docs/ORDER.md,
+/* order_key.h - the keys of everything that is random in the order of samples: docs/ORDER.md,
  * section 1. Pure. */
 #ifndef TOKMAP_ORDER_KEY_H
 #define TOKMAP_ORDER_KEY_H
@@ -33,14 +33,14 @@ static inline uint64_t tokmap_i_hash_add(uint64_t h, uint64_t v)
     return tokmap_i_mix(h ^ v) + TOKMAP_I_GOLDEN;
 }
 
-/* The upper half of the product: of a 64-bit random number, a random number below n. */
+/* Turns a 64-bit random number into one below n: the upper half of the product. */
 static inline uint64_t tokmap_i_scale(uint64_t random, uint64_t n)
 {
     __extension__ typedef unsigned __int128 wide;
     return (uint64_t)((wide)random * n >> 64);
 }
 
-/* Whose order it is. */
+/* What the order belongs to. */
 typedef struct tokmap_i_order_id {
     uint64_t seed, source_id, copy;
 } tokmap_i_order_id;

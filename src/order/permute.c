@@ -1,22 +1,23 @@
 /* permute.c - docs/ORDER.md, section 2.
  *
  * A number is two digits, x = l * b + r, and each round adds to one of them a hash of the other.
- * Sums stay below twice their modulus and a walk goes on with the digits it has, so the only
- * division is that of x by b, and that is a multiplication. */
+ * Sums stay below twice their modulus, and a walk continues with the digits that it has. So the
+ * only division is that of x by b, and it is done by a multiplication. */
 #include "order/permute.h"
 
 #include "base/base.h"
 #include "order/order_key.h"
 
 enum {
-    FEW_ROUNDS = 7, /* of every network; small ones have more */
+    FEW_ROUNDS = 7, /* the fewest; small networks have more */
 };
 
 typedef struct digits {
     uint64_t l, r;
 } digits;
 
-/* The smallest even a with a * a >= n: so the sums of l are odd permutations as often as even. */
+/* The smallest even a with a * a >= n. It is even so that additions to l are odd permutations as
+ * often as even ones. */
 static uint32_t even_root_up(uint64_t n)
 {
     uint64_t below = 0; /* the largest with below * below < n */
@@ -28,13 +29,13 @@ static uint32_t even_root_up(uint64_t n)
 }
 
 /* With R rounds, two numbers keep the difference of a digit too often, by one part in b^((R - 3) /
- * 2): the fewer rounds, the sooner that shows. */
+ * 2). So the smaller b is, the more rounds are needed. */
 static uint32_t rounds_for(uint64_t n)
 {
     return n < 1 << 8 ? 15 : n < 1 << 10 ? 13 : n < 1 << 13 ? 11 : n < 1 << 20 ? 9 : FEW_ROUNDS;
 }
 
-/* The shuffle of Fisher and Yates. */
+/* A Fisher-Yates shuffle. */
 static void fill_table(tokmap_i_permutation *p, uint64_t key)
 {
     for (unsigned i = 0; i < p->n; i++)
@@ -64,7 +65,7 @@ void tokmap_i_permutation_init(tokmap_i_permutation *p, uint64_t n, uint64_t key
 
 /* x * inverse / 2^64 is less than x / b by at most x / 2^64 < 1, so the quotient is right or one
  * too small. */
-static inline digits split(const tokmap_i_permutation *p, uint64_t x)
+static inline digits split_digits(const tokmap_i_permutation *p, uint64_t x)
 {
     const uint64_t b = p->b;
     uint64_t l = tokmap_i_scale(x, p->inverse);
@@ -75,16 +76,16 @@ static inline digits split(const tokmap_i_permutation *p, uint64_t x)
 }
 
 /* A number below m that depends on the other digit. */
-static inline uint64_t noise(uint64_t digit, uint64_t key, uint32_t m)
+static inline uint64_t hash_below(uint64_t digit, uint64_t key, uint32_t m)
 {
     uint64_t z = (digit ^ key) * TOKMAP_I_MIX_1;
     z = (z ^ z >> 32) * TOKMAP_I_MIX_2;
     return tokmap_i_scale(z, m);
 }
 
-/* Of two digits below m. Minimums, because no compiler makes a jump of them: it would go the wrong
- * way every second time. */
-static inline uint64_t add(uint64_t x, uint64_t y, uint32_t m)
+/* The sum modulo m of two digits below m. MIN, because no compiler turns it into a branch, which
+ * would be mispredicted every second time. */
+static inline uint64_t add_modulo(uint64_t x, uint64_t y, uint32_t m)
 {
     const uint64_t sum = x + y;
     return MIN(sum, sum - m);
@@ -92,20 +93,20 @@ static inline uint64_t add(uint64_t x, uint64_t y, uint32_t m)
 
 static inline digits two_rounds(const tokmap_i_permutation *p, unsigned i, digits d)
 {
-    d.r = add(d.r, noise(d.l, p->keys[i], p->b), p->b);
-    d.l = add(d.l, noise(d.r, p->keys[i + 1], p->a), p->a);
+    d.r = add_modulo(d.r, hash_below(d.l, p->keys[i], p->b), p->b);
+    d.l = add_modulo(d.l, hash_below(d.r, p->keys[i + 1], p->a), p->a);
     return d;
 }
 
-/* The first round is one of l, then r and l take turns. */
+/* The first round changes l, then r and l alternate. */
 static inline digits first_round(const tokmap_i_permutation *p, digits d)
 {
-    d.l = add(d.l, noise(d.r, p->keys[0], p->a), p->a);
+    d.l = add_modulo(d.l, hash_below(d.r, p->keys[0], p->a), p->a);
     return d;
 }
 
-/* Hardly ever goes round twice. */
-static inline uint64_t walk(const tokmap_i_permutation *p, digits d)
+/* The loop hardly ever runs twice. */
+static inline uint64_t walk_into_range(const tokmap_i_permutation *p, digits d)
 {
     uint64_t x;
     do {
@@ -121,5 +122,5 @@ static inline uint64_t walk(const tokmap_i_permutation *p, digits d)
 
 uint64_t tokmap_i_permute(const tokmap_i_permutation *p, uint64_t x)
 {
-    return p->n <= TOKMAP_I_PERMUTE_TABLE ? p->table[x] : walk(p, split(p, x));
+    return p->n <= TOKMAP_I_PERMUTE_TABLE ? p->table[x] : walk_into_range(p, split_digits(p, x));
 }

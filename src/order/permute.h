@@ -1,8 +1,8 @@
 /* permute.h - a keyed permutation of [0, N) for any N up to 2^48: docs/ORDER.md, section 2.
  *
- * A Feistel network over two digits of about sqrt(N) values each, so that hardly any number has to
- * be walked back into [0, N). The smaller the digits, the more rounds; up to 128 numbers are
- * shuffled in a table. Constant time and memory. Pure. */
+ * A Feistel network over two digits of about sqrt(N) values each, so that hardly any result is
+ * outside [0, N) and has to go through the network again. Small digits need more rounds; up to 128
+ * numbers are shuffled in a table instead. Constant time and memory. Pure. */
 #ifndef TOKMAP_PERMUTE_H
 #define TOKMAP_PERMUTE_H
 
@@ -13,7 +13,7 @@
 
 enum {
     TOKMAP_I_PERMUTE_ROUNDS = 15, /* at most */
-    TOKMAP_I_PERMUTE_TABLE = 128  /* up to so many numbers have a table */
+    TOKMAP_I_PERMUTE_TABLE = 128  /* up to this many numbers, a table is used */
 };
 
 typedef struct tokmap_i_permutation {
@@ -23,7 +23,7 @@ typedef struct tokmap_i_permutation {
     uint32_t n_rounds;
     union {
         uint64_t keys[TOKMAP_I_PERMUTE_ROUNDS]; /* of the rounds */
-        uint8_t table[TOKMAP_I_PERMUTE_TABLE];  /* where n is at most that: the results */
+        uint8_t table[TOKMAP_I_PERMUTE_TABLE];  /* the results, if n is at most that */
     };
 } tokmap_i_permutation;
 

@@ -12,7 +12,7 @@ void tokmap_i_shuffle_init(tokmap_i_shuffle *s)
     memset(&s->blocks, 0, sizeof s->blocks);
 }
 
-/* Any number may be an epoch; no rotation is UINT64_MAX. */
+/* Any number may be an epoch, so only a rotation of UINT64_MAX says that none is cached. */
 static void enter_epoch(tokmap_i_shuffle *s, uint64_t epoch)
 {
     if (s->epoch == epoch && s->rotation != UINT64_MAX)
@@ -59,7 +59,7 @@ static uint64_t block_window(tokmap_i_shuffle *s, uint64_t x)
     const uint64_t o = tokmap_i_permute(&s->windows, x - group * group_windows(s));
     const uint64_t place = o / s->block_windows;
     uint64_t block = group * s->group_blocks + place;
-    if (block < s->blocks.n) /* the short last one stays last */
+    if (block < s->blocks.n) /* the short last block stays last */
         block = tokmap_i_permute(&s->blocks, block);
     const uint64_t w = block * s->block_windows + (o - place * s->block_windows) + s->rotation;
     return w < s->n_windows ? w : w - s->n_windows;

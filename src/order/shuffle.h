@@ -1,8 +1,8 @@
-/* shuffle.h - which window a source gives as number x of an epoch: docs/ORDER.md, section 4.
+/* shuffle.h - which window of a source is number x of an epoch: docs/ORDER.md, section 4.
  *
- * Closed form: any sample of any epoch in constant time. Keys of the epoch (and of the group of
- * blocks) that was asked for last are kept, so that going on in order costs no hashing. Pure; a
- * tokmap_i_shuffle belongs to one thread. */
+ * Closed form: any sample of any epoch in constant time. The permutations of the last epoch (and
+ * group of blocks) are kept, so that samples in order need no new keys. Pure; each thread needs a
+ * tokmap_i_shuffle of its own. */
 #ifndef TOKMAP_SHUFFLE_H
 #define TOKMAP_SHUFFLE_H
 
@@ -23,17 +23,17 @@ typedef struct tokmap_i_shuffle {
     uint64_t n_windows;                   /* 1 to 2^48 */
     uint64_t block_windows, group_blocks; /* with BLOCK; their product is at most 2^48 */
 
-    uint64_t epoch, group, rotation; /* whose permutations stand below; UINT64_MAX: none */
+    uint64_t epoch, group, rotation; /* those of the permutations below; UINT64_MAX: none */
     tokmap_i_permutation windows;    /* FULL: of the epoch; BLOCK: of the group */
     tokmap_i_permutation blocks;     /* BLOCK: of the epoch */
 } tokmap_i_shuffle;
 
-/* What has no name here is set to nothing known; the rest is the caller's to set before. */
+/* Marks the permutations as unknown. The caller has set the fields above them. */
 void tokmap_i_shuffle_init(tokmap_i_shuffle *s);
 /* x < n_windows; the result too. */
 uint64_t tokmap_i_shuffle_window(tokmap_i_shuffle *s, uint64_t epoch, uint64_t x);
-/* Of BLOCK: the windows of the block that stands at a place of the epoch, in order; behind the last
- * window comes window 0. */
+/* With BLOCK: the windows of the block at a place of the epoch, in order. Window 0 follows the last
+ * one. */
 typedef struct tokmap_i_block {
     uint64_t first_window, n_windows;
 } tokmap_i_block;
