@@ -57,8 +57,8 @@ uint64_t tokmap_i_group_wide_index(const uint8_t *record)
     return load_le64(record);
 }
 
-/* Each lookup is compiled twice: with `from` NULL, for sections in memory, where nothing is left of
- * it; and apart from that, for pieces. */
+/* Each lookup is compiled twice: inlined with `from` NULL, for sections in memory, so that the
+ * tests of `from` disappear; and out of line, for pieces. */
 #define LOOKUP static inline __attribute__((always_inline))
 #define APART static __attribute__((noinline))
 
@@ -68,7 +68,7 @@ LOOKUP const uint8_t *piece_at(const tokmap_i_documents *docs, tokmap_i_pieces *
     return from ? from->get(from, offset) : docs->bytes + offset;
 }
 
-/* A group's ends, whichever width they have. */
+/* A group's ends, of either width. */
 typedef struct group_ends {
     const uint8_t *bytes;
     bool wide;
@@ -96,8 +96,8 @@ static uint64_t end_at(const group_ends *ends, uint32_t j)
                       : load_le32(ends->bytes + 4 * (size_t)j);
 }
 
-/* How many of the 64 ends are at or below `relative`: counting all is quicker than searching, as
- * nothing has to be predicted and the cache lines are fetched together. */
+/* How many of the 64 ends are at or below `relative`: counting all is faster than searching,
+ * because there are no branches to predict and the cache lines are fetched together. */
 static uint32_t count_ends(const group_ends *ends, uint64_t relative)
 {
     uint32_t n = 0;
@@ -114,17 +114,17 @@ static uint32_t count_ends(const group_ends *ends, uint64_t relative)
     return n;
 }
 
-/* UINT64_MAX, where no group can start, when it could not be read. */
+/* UINT64_MAX, which is no valid start, if it could not be read. */
 LOOKUP uint64_t group_start(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group)
 {
     const uint8_t *start = piece_at(docs, from, docs->layout.level_offset[0] + group * 8);
     return from && !start ? UINT64_MAX : load_le64(start);
 }
 
-/* Document j of a group; *out may be nonsense when the section is damaged, which the caller
+/* Document j of a group. In a damaged section it may not be the one that was looked for; the caller
  * checks. */
-LOOKUP tokmap_status fill(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
-                          uint32_t j, tokmap_document *out)
+LOOKUP tokmap_status read_document(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                   uint64_t group, uint32_t j, tokmap_document *out)
 {
     group_ends ends;
     const uint64_t start = group_start(docs, from, group);
@@ -141,8 +141,8 @@ LOOKUP tokmap_status fill(const tokmap_i_documents *docs, tokmap_i_pieces *from,
 tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
                                      tokmap_document *out)
 {
-    return fill(docs, NULL, index / TOKMAP_I_GROUP_DOCUMENTS,
-                (uint32_t)(index % TOKMAP_I_GROUP_DOCUMENTS), out);
+    return read_document(docs, NULL, index / TOKMAP_I_GROUP_DOCUMENTS,
+                         (uint32_t)(index % TOKMAP_I_GROUP_DOCUMENTS), out);
 }
 
 static uint32_t count_keys(const uint8_t *node, uint64_t token)
@@ -153,8 +153,8 @@ static uint32_t count_keys(const uint8_t *node, uint64_t token)
     return n;
 }
 
-LOOKUP tokmap_status find(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t token,
-                          tokmap_document *out)
+LOOKUP tokmap_status find_document(const tokmap_i_documents *docs, tokmap_i_pieces *from,
+                                   uint64_t token, tokmap_document *out)
 {
     const tokmap_i_documents_layout *l = &docs->layout;
     uint64_t entry = 0;
@@ -175,7 +175,7 @@ LOOKUP tokmap_status find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
     const uint32_t j = count_ends(&ends, token - start);
     if (j >= TOKMAP_I_GROUP_DOCUMENTS || entry * TOKMAP_I_GROUP_DOCUMENTS + j >= docs->n_documents)
         return TOKMAP_ERR_CORRUPT;
-    const tokmap_status status = fill(docs, from, entry, j, out);
+    const tokmap_status status = read_document(docs, from, entry, j, out);
     if (!status && token - out->first_token >= out->n_tokens)
         return TOKMAP_ERR_CORRUPT;
     return status;
@@ -184,13 +184,13 @@ LOOKUP tokmap_status find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
 APART tokmap_status find_in_pieces(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                    uint64_t token, tokmap_document *out)
 {
-    return find(docs, from, token, out);
+    return find_document(docs, from, token, out);
 }
 
 tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                       uint64_t token, tokmap_document *out)
 {
-    return from ? find_in_pieces(docs, from, token, out) : find(docs, NULL, token, out);
+    return from ? find_in_pieces(docs, from, token, out) : find_document(docs, NULL, token, out);
 }
 
 LOOKUP uint32_t group_ends_of(const tokmap_i_documents *docs, tokmap_i_pieces *from, uint64_t group,
@@ -245,10 +245,10 @@ bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_
 static const char *check_wide_record(const tokmap_i_group *group)
 {
     if (!group->wide || tokmap_i_group_wide_index(group->record) != group->wide_index)
-        return "a wide group does not name its wide ends";
+        return "a wide group does not point to its wide ends";
     for (uint32_t i = 8; i < SPAN_OFFSET; i++)
         if (group->record[i] != 0)
-            return "a wide group's record holds more than it may";
+            return "unused bytes in the record of a wide group are not zero";
     return NULL;
 }
 
@@ -262,16 +262,16 @@ const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_sta
         ends.bytes = group->wide;
     }
     if (group->start != *next_start)
-        return "a group does not start where the one before it ends";
+        return "a group does not start where the previous one ends";
     uint64_t last = 0;
     for (uint32_t j = 0; j < TOKMAP_I_GROUP_DOCUMENTS; j++) {
         const uint64_t end = end_at(&ends, j);
         if (j < group->n_documents ? end < last : end != last)
-            return "document ends do not rise";
+            return "document ends are not in ascending order";
         last = end;
     }
     if (ends.wide ? last < WIDE_MARK : false)
-        return "a group is wide without need";
+        return "a group has wide ends but does not need them";
     if (!checked_add(*next_start, last, next_start))
         return "document ends overflow";
     return NULL;

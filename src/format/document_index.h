@@ -4,10 +4,10 @@
  *     levels   level 0: each group's first token, u64; level i+1: every 16th entry of level i
  *     wide     64 u64 for each group that spans 2^32 - 1 tokens or more
  *
- * Finding a token goes down the levels, 16 keys (two cache lines) at a time, and then counts within
- * one group: about three cache misses at 10^9 documents, whatever their lengths. 64 documents in
- * a group keep the levels at 0.13 bytes a document; 16 keys in a node let the machine fetch a node
- * at once and keep all levels but the lowest in its caches. Pure; docs/FORMAT.md section 3.3. */
+ * A lookup goes down the levels, 16 keys (two cache lines) at a time, and then counts within one
+ * group: about three cache misses at 10^9 documents, whatever their lengths. With 64 documents in a
+ * group the levels take 0.13 bytes a document. With 16 keys a node is fetched at once, and all
+ * levels but the lowest stay in the processor's caches. Pure; docs/FORMAT.md section 3.3. */
 #ifndef TOKMAP_DOCUMENT_INDEX_H
 #define TOKMAP_DOCUMENT_INDEX_H
 
@@ -22,15 +22,15 @@ enum {
     TOKMAP_I_WIDE_BYTES = 512,
     TOKMAP_I_NODE_KEYS = 16,
     TOKMAP_I_MAX_LEVELS = 10,
-    TOKMAP_I_PIECE_BYTES = TOKMAP_I_WIDE_BYTES /* the longest that a lookup needs at once */
+    TOKMAP_I_PIECE_BYTES = TOKMAP_I_WIDE_BYTES /* the most bytes that a lookup needs at once */
 };
 
-/* Where the parts lie in a section, in bytes from its start. */
+/* Where the parts of a section are, in bytes from its start. */
 typedef struct tokmap_i_documents_layout {
     uint64_t n_groups;
     uint32_t n_levels;
     uint64_t level_offset[TOKMAP_I_MAX_LEVELS];
-    uint64_t level_entries[TOKMAP_I_MAX_LEVELS]; /* without the filling */
+    uint64_t level_entries[TOKMAP_I_MAX_LEVELS]; /* without the padding */
     uint64_t wide_offset;
 } tokmap_i_documents_layout;
 
@@ -44,46 +44,47 @@ typedef struct tokmap_i_documents {
     tokmap_i_documents_layout layout;
 } tokmap_i_documents;
 
-/* Where a lookup takes the bytes of a section from, if not from memory. */
+/* Where a lookup gets the bytes of a section that is not in memory. */
 typedef struct tokmap_i_pieces tokmap_i_pieces;
 struct tokmap_i_pieces {
-    /* TOKMAP_I_PIECE_BYTES from an offset in the section on, or what there is of them; they stay
-     * until the next call. NULL: they cannot be read. */
+    /* TOKMAP_I_PIECE_BYTES from an offset in the section, or fewer at its end; valid until the next
+     * call. NULL: they cannot be read. */
     const uint8_t *(*get)(tokmap_i_pieces *self, uint64_t offset);
 };
 
 /* The size must be valid. */
 void tokmap_i_documents_view(tokmap_i_documents *out, const uint8_t *bytes, uint64_t n_bytes,
                              uint64_t n_documents, uint64_t n_tokens);
-/* index < n_documents. TOKMAP_ERR_CORRUPT when what stands there cannot be. */
+/* index < n_documents. TOKMAP_ERR_CORRUPT: the entry is impossible. */
 tokmap_status tokmap_i_documents_get(const tokmap_i_documents *docs, uint64_t index,
                                      tokmap_document *out);
-/* token < n_tokens, and there are documents. `from` NULL: the section is in memory.
- * TOKMAP_ERR_CORRUPT also when a piece could not be read. */
+/* token < n_tokens, and n_documents > 0. `from` NULL: the section is in memory. TOKMAP_ERR_CORRUPT
+ * also if a piece could not be read. */
 tokmap_status tokmap_i_documents_find(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                       uint64_t token, tokmap_document *out);
 
-/* The ends of the documents of a group, counted from the first token of the dataset, and how many
- * they are, 1 to 64. 0: damaged, or a piece could not be read. group < layout.n_groups. */
+/* Writes where the documents of a group end, counted from the first token of the dataset, and
+ * returns how many there are, 1 to 64. 0: damaged, or a piece could not be read. group <
+ * layout.n_groups. */
 uint32_t tokmap_i_documents_group(const tokmap_i_documents *docs, tokmap_i_pieces *from,
                                   uint64_t group, uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS]);
 
-/* One group as bytes. ends are relative to its start; n_ends of them, 1 to 64. Returns whether
- * it is wide: then wide (512 bytes) is filled too, and wide_index goes into the record. */
+/* Encodes one group. n_ends is 1 to 64, and ends are relative to its start. Returns whether it is
+ * wide: then it fills `wide` (512 bytes) too, and wide_index goes into the record. */
 bool tokmap_i_group_encode(const uint64_t *ends, uint32_t n_ends, uint64_t wide_index,
                            uint8_t *record, uint8_t *wide);
 
 /* One group, as read for a check. */
 typedef struct tokmap_i_group {
     const uint8_t *record;
-    const uint8_t *wide;  /* its wide ends, NULL when it has none */
+    const uint8_t *wide;  /* its wide ends, NULL if it has none */
     uint64_t wide_index;  /* what its record must say if it is wide */
     uint64_t start;       /* its entry in level 0 */
     uint32_t n_documents; /* in this group */
 } tokmap_i_group;
 bool tokmap_i_group_is_wide(const uint8_t *record);
 uint64_t tokmap_i_group_wide_index(const uint8_t *record);
-/* NULL when the group is sound and starts at *next_start, which moves to its end; else what is
+/* NULL if the group is sound and starts at *next_start, which is moved to its end; else what is
  * wrong. */
 const char *tokmap_i_group_check(const tokmap_i_group *group, uint64_t *next_start);
 

@@ -56,7 +56,7 @@ int tokmap_i_suffix_valid(const char *suffix)
            !ends_with(suffix, n, ".partial");
 }
 
-/* What stays the same in all versions: first is it ours, then is it whole, then is it too new. */
+/* Checks what is the same in all versions: is it an index, is it intact, is it too new. */
 static tokmap_status check_identity(const uint8_t *p, size_t n_bytes, const tokmap_i_input *input,
                                     tokmap_error *err)
 {
@@ -68,7 +68,7 @@ static tokmap_status check_identity(const uint8_t *p, size_t n_bytes, const tokm
                        input->name, n_bytes, TOKMAP_I_HEADER_BYTES);
     if (load_le64(p + AT_HEADER_CHECKSUM) != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_HEADER_CHECKSUM,
-                       "%s: damaged: the header (bytes 0-255) does not have its checksum",
+                       "%s: damaged: the header (bytes 0-255) does not match its checksum",
                        input->name);
     if (load_le32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_BYTE_ORDER,
@@ -77,20 +77,18 @@ static tokmap_status check_identity(const uint8_t *p, size_t n_bytes, const tokm
     const unsigned version = load_le16(p + AT_FORMAT_VERSION);
     const unsigned lowest_reader = load_le16(p + AT_LOWEST_READER);
     if (version == 0 || lowest_reader == 0)
-        return FAIL_AT(
-            err, TOKMAP_ERR_VERSION, AT_FORMAT_VERSION,
-            "%s: format %u for readers from %u on: no released version, nothing reads it",
-            input->name, version, lowest_reader);
+        return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_FORMAT_VERSION,
+                       "%s: format %u, for readers of format %u or later: not a released version",
+                       input->name, version, lowest_reader);
     if (lowest_reader > TOKMAP_I_FORMAT_VERSION)
-        return FAIL_AT(
-            err, TOKMAP_ERR_VERSION, AT_LOWEST_READER,
-            "%s: format %u needs a reader of format %u, this tokmap reads up to %d: take "
-            "a newer tokmap",
-            input->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
+        return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_LOWEST_READER,
+                       "%s: format %u needs a reader of format %u, this tokmap reads up to %d: use "
+                       "a newer tokmap",
+                       input->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
     if (load_le32(p + AT_MUST_UNDERSTAND) != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_MUST_UNDERSTAND,
                        "%s: uses features (flags %08" PRIx32
-                       ") that this tokmap does not know: take a newer one",
+                       ") that this tokmap does not know: use a newer one",
                        input->name, load_le32(p + AT_MUST_UNDERSTAND));
     return TOKMAP_OK;
 }
@@ -134,7 +132,8 @@ static bool id_fits(uint64_t id, const tokmap_i_header *h)
     return (h->token_bytes == 4 || id <= UINT16_MAX) && (h->vocab_size == 0 || id < h->vocab_size);
 }
 
-/* Every rule for a single field, in file order, with the offset of the field that breaks it. */
+/* Checks each rule for a single field, in file order; *offset is that of the field that breaks
+ * it. */
 static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint64_t *offset)
 {
     const uint32_t w = h->token_bytes;
@@ -230,19 +229,19 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i, const tok
     if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags == 0))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
                        "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
-                       ", which it cannot have",
+                       ", which it must not have",
                        input->name, i, s->flags);
     if (!known && s->flags != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, at,
                        "%s: holds a section of kind %" PRIu32
-                       " that this tokmap does not know: take a newer one",
+                       " that this tokmap does not know: use a newer one",
                        input->name, s->kind);
     uint64_t end = 0;
     if (s->offset != tokmap_i_section_start(h, i) || !checked_add(s->offset, s->n_bytes, &end) ||
         end > input->file_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 8,
                        "%s: damaged: section %" PRIu32 " (offset %" PRIu64 ", size %" PRIu64
-                       ") does not fit its place in the file",
+                       ") is not where it must be in the file",
                        input->name, i, s->offset, s->n_bytes);
     return TOKMAP_OK;
 }
@@ -258,7 +257,7 @@ static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
     tokmap_i_id128(record, sizeof record, id);
 }
 
-/* Sizes that follow from counts, once every section is known to be there. */
+/* Sizes that follow from the counts. Every section must be present. */
 static const char *wrong_size(const tokmap_i_header *h)
 {
     const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
@@ -273,7 +272,7 @@ static const char *wrong_size(const tokmap_i_header *h)
     return NULL;
 }
 
-/* Kinds ascend without repeats, so the four known ones are there exactly when they come first. */
+/* Kinds ascend without repeats, so the four known ones are present exactly if they come first. */
 static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_input *input,
                                  tokmap_error *err)
 {
@@ -290,13 +289,13 @@ static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_input 
     const char *what = wrong_size(h);
     if (what)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
-                       "%s: damaged: the size of the %s section does not fit the counts",
+                       "%s: damaged: the size of the %s section does not match the counts",
                        input->name, what);
     uint8_t id[16];
     dataset_id(h, id);
     if (memcmp(id, h->dataset_id, sizeof id) != 0)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_DATASET_ID,
-                       "%s: damaged: the dataset id does not fit the content", input->name);
+                       "%s: damaged: the dataset id does not match the content", input->name);
     return TOKMAP_OK;
 }
 
@@ -306,7 +305,7 @@ tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_input *
     const size_t table_bytes = (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
     if (tokmap_i_checksum(bytes, table_bytes) != h->table_checksum)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
-                       "%s: damaged: the section table does not have its checksum", input->name);
+                       "%s: damaged: the section table does not match its checksum", input->name);
     for (uint32_t i = 0; i < h->n_sections; i++) {
         const uint8_t *p = bytes + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
         h->sections[i] = (tokmap_i_section){load_le32(p), load_le32(p + 4), load_le64(p + 8),

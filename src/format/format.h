@@ -18,8 +18,8 @@ enum {
     TOKMAP_I_MIN_SECTIONS = 4,
     TOKMAP_I_SUFFIX_BYTES = 16,
     TOKMAP_I_BLOCK_BYTES = 1 << 20,
-    /* Files are written in pieces that start and end at multiples of this: then the page cache
-     * can hold them in huge pages, and a map of them costs fewer faults and TLB misses. */
+    /* Files are written in pieces that start and end at multiples of this, so that the page cache
+     * can hold them in huge pages, which means fewer page faults and TLB misses in a map. */
     TOKMAP_I_WRITE_BYTES = 2 << 20
 };
 
@@ -48,29 +48,29 @@ typedef struct tokmap_i_header {
     uint32_t token_bytes, largest_id;
     uint64_t vocab_size;
     uint32_t eod_id;
-    char token_suffix[TOKMAP_I_SUFFIX_BYTES]; /* ends with a NUL */
+    char token_suffix[TOKMAP_I_SUFFIX_BYTES]; /* NUL-terminated */
     uint64_t table_checksum;
     tokmap_i_section sections[TOKMAP_I_MAX_SECTIONS];
 } tokmap_i_header;
 
-/* What is decoded: its name for messages and the real size of the file. */
+/* The file that is decoded: its name for messages and its real size. */
 typedef struct tokmap_i_input {
     const char *name;
     uint64_t file_bytes;
 } tokmap_i_input;
 
-/* The header from the first n_bytes of the file (256, or all if it is shorter). Sections stay
- * empty. */
+/* Decodes the header from the first n_bytes of the file (256, or all if it is shorter). Sections
+ * stay empty. */
 tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
                                      const tokmap_i_input *input, tokmap_i_header *header,
                                      tokmap_error *err);
-/* The section table, n_sections * 32 bytes; checks places, sizes that follow from counts, and the
- * dataset id. */
+/* Decodes the section table, n_sections * 32 bytes; checks offsets, sizes that follow from counts,
+ * and the dataset id. */
 tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_input *input,
                                     tokmap_i_header *header, tokmap_error *err);
 
-/* The header and table as bytes: 256 + n_sections * 32, without padding. Computes the dataset
- * id and both checksums from what the header holds. */
+/* Encodes header and table: 256 + n_sections * 32 bytes, without padding. Computes the dataset id
+ * and both checksums. */
 void tokmap_i_header_encode(tokmap_i_header *header, uint8_t *bytes);
 
 const tokmap_i_section *tokmap_i_section_find(const tokmap_i_header *header,

@@ -39,7 +39,7 @@ enum {
     AT_HEAD_CHECKSUM = 104
 };
 enum {
-    FLAG_BORDERLESS_SOURCE = 1
+    FLAG_SOURCE_BEFORE_DOCUMENT = 1
 };
 
 /* ---- Header ---- */
@@ -131,7 +131,7 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     store_le64(p + AT_NAMES_BYTES, now->names_bytes);
     store_le32(p + AT_LARGEST_ID, now->largest_id);
     store_le32(p + AT_NOTE_BYTES, now->note_bytes);
-    store_le32(p + AT_FLAGS, now->borderless_source ? FLAG_BORDERLESS_SOURCE : 0);
+    store_le32(p + AT_FLAGS, now->source_before_document ? FLAG_SOURCE_BEFORE_DOCUMENT : 0);
     store_le64(p + AT_ENDS_CHECKSUM, now->ends_checksum);
     store_le64(p + AT_BLOCK_CHECKSUM, now->block_checksum);
     store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
@@ -153,8 +153,8 @@ static bool within_limits(const tokmap_i_checkpoint *c)
            c->note_bytes <= TOKMAP_MAX_NOTE_BYTES;
 }
 
-/* Nothing falls, and names are no longer than names may be. */
-static bool goes_on(const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now)
+/* No count gets smaller, and names are not longer than the limit. */
+static bool can_follow(const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now)
 {
     return now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
            now->group_start >= before->group_start && now->n_wide >= before->n_wide &&
@@ -178,16 +178,16 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         .names_bytes = load_le64(p + AT_NAMES_BYTES),
         .largest_id = load_le32(p + AT_LARGEST_ID),
         .note_bytes = load_le32(p + AT_NOTE_BYTES),
-        .borderless_source = (flags & FLAG_BORDERLESS_SOURCE) != 0,
+        .source_before_document = (flags & FLAG_SOURCE_BEFORE_DOCUMENT) != 0,
         .ends_checksum = load_le64(p + AT_ENDS_CHECKSUM),
         .block_checksum = load_le64(p + AT_BLOCK_CHECKSUM),
         .checksum = load_le64(p + AT_HEAD_CHECKSUM),
     };
     if (load_le64(p + AT_PREVIOUS) != previous)
-        return "this record does not follow the one before it";
-    if ((flags & ~(uint32_t)FLAG_BORDERLESS_SOURCE) != 0 || !within_limits(now))
+        return "this record does not follow the previous one";
+    if ((flags & ~(uint32_t)FLAG_SOURCE_BEFORE_DOCUMENT) != 0 || !within_limits(now))
         return "a record holds impossible counts";
-    return goes_on(before, now) ? NULL : "a record holds less than the one before it";
+    return can_follow(before, now) ? NULL : "a count in a record is lower than in the previous one";
 }
 
 bool tokmap_i_record_is_payload(const uint8_t *head, const uint8_t *payload, uint64_t n_bytes)
@@ -206,9 +206,10 @@ const char *tokmap_i_record_payload_decode(const uint8_t *payload, const tokmap_
     const uint8_t *ends = parts->data[TOKMAP_I_OPEN_ENDS];
     for (uint64_t i = 0; i < parts->n_bytes[TOKMAP_I_OPEN_ENDS]; i += 8) {
         if (load_le64(ends + i) < end)
-            return "a record holds ends of documents that fall";
+            return "document ends in a record are not in ascending order";
         end = load_le64(ends + i);
     }
-    return end <= now->n_tokens - now->group_start ? NULL
-                                                   : "a record holds documents without tokens";
+    return end <= now->n_tokens - now->group_start
+               ? NULL
+               : "a document in a record ends after the last token";
 }

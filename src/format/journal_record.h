@@ -1,7 +1,8 @@
 /* journal_record.h - the journal of an unfinished dataset: header and records, bytes <-> values.
  *
- * A record says how far the files had come at a checkpoint, and holds what is nowhere else and
- * came since the one before. Pure: no files, no allocation. docs/FORMAT.md section 9. */
+ * A record says how much of the files was written at a checkpoint, and holds what is new since the
+ * previous record and stored nowhere else. Pure: no files, no allocation. docs/FORMAT.md section
+ * 9. */
 #ifndef TOKMAP_JOURNAL_RECORD_H
 #define TOKMAP_JOURNAL_RECORD_H
 
@@ -13,7 +14,7 @@ enum {
     TOKMAP_I_JOURNAL_VERSION = 1,
     TOKMAP_I_JOURNAL_HEADER_BYTES = 64,
     TOKMAP_I_RECORD_HEAD_BYTES = 112,
-    TOKMAP_I_RECORD_ALIGNMENT = 8 /* heads start at multiples of it */
+    TOKMAP_I_RECORD_ALIGNMENT = 8 /* record heads start at multiples of it */
 };
 
 typedef struct tokmap_i_journal_header {
@@ -24,23 +25,23 @@ typedef struct tokmap_i_journal_header {
 
 /* The head of a record. Counts are totals since the beginning. */
 typedef struct tokmap_i_checkpoint {
-    uint64_t sequence; /* 1 for the first; not stored: its place tells */
+    uint64_t sequence; /* 1 for the first; not stored: it follows from the position in the file */
     uint64_t n_tokens, n_documents;
-    uint64_t group_start; /* first token of the group of documents at hand */
+    uint64_t group_start; /* first token of the group of documents that is being filled */
     uint64_t n_wide;      /* groups with wide ends */
     uint64_t n_sources, names_bytes;
     uint32_t largest_id, note_bytes;
-    bool borderless_source;
-    uint64_t ends_checksum;  /* of the documents section as far as it is written */
-    uint64_t block_checksum; /* of the token bytes behind the last whole block */
-    uint64_t checksum;       /* of the head; the next record names it */
+    bool source_before_document;
+    uint64_t ends_checksum;  /* of the documents section written so far */
+    uint64_t block_checksum; /* of the token bytes after the last whole block */
+    uint64_t checksum;       /* of the head; the next record repeats it */
 } tokmap_i_checkpoint;
 
-/* The payload, in its order. All but the first and the last is what came since the checkpoint
- * before. */
+/* The parts of the payload, in file order. All but the first and the last hold what is new since
+ * the previous checkpoint. */
 typedef enum tokmap_i_record_part {
-    TOKMAP_I_OPEN_ENDS, /* u64, of the group at hand, counted from its start */
-    TOKMAP_I_WIDE_ENDS, /* the others as the index stores them */
+    TOKMAP_I_OPEN_ENDS, /* u64, of the group that is being filled, relative to its start */
+    TOKMAP_I_WIDE_ENDS, /* this and the next ones as the index stores them */
     TOKMAP_I_BLOCKS,
     TOKMAP_I_NEW_SOURCES,
     TOKMAP_I_NAMES,
@@ -55,30 +56,31 @@ typedef struct tokmap_i_record_parts {
 
 /* Computes header->checksum. */
 void tokmap_i_journal_header_encode(tokmap_i_journal_header *header, uint8_t *bytes);
-/* False when these 64 bytes are no sound header. Of a later version only the version counts. */
+/* False if these 64 bytes are not a sound header. Of a later version only header->version is
+ * set. */
 bool tokmap_i_journal_header_decode(const uint8_t *bytes, tokmap_i_journal_header *header);
 
-/* Fills in the sizes of the parts of `now`, which follow from the counts. `before` is all zero
- * before the first. */
+/* Fills in the sizes of the parts of `now`, which follow from the counts. For the first record
+ * `before` is all zero. */
 void tokmap_i_record_measure(const tokmap_i_journal_header *header,
                              const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now,
                              tokmap_i_record_parts *parts);
-/* All of them, filled up to the next head. */
+/* The bytes of all parts, padded up to the next head. */
 uint64_t tokmap_i_record_payload_bytes(const tokmap_i_record_parts *parts);
-/* Writes head and payload. Computes now->checksum. previous: the
- * checksum of the record before, or of the header. */
+/* Writes head and payload. Computes now->checksum. previous: the checksum of the previous record,
+ * or of the header. */
 void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
                             const tokmap_i_record_parts *parts, uint8_t *bytes);
 
-/* Whether these 112 bytes are a head at all: magic and checksum. */
+/* Whether these 112 bytes are a head: magic and checksum. */
 bool tokmap_i_record_is_head(const uint8_t *bytes);
-/* Decodes a head that is one. NULL when it can follow `before`; else what is wrong. */
+/* Decodes a head. NULL if it can follow `before`; else what is wrong. */
 const char *tokmap_i_record_head_decode(const uint8_t *bytes, const tokmap_i_journal_header *header,
                                         const tokmap_i_checkpoint *before,
                                         tokmap_i_checkpoint *now);
-/* Whether this is the payload of that head, and not one that was torn. */
+/* Whether this is the payload of that head. A torn one is not. */
 bool tokmap_i_record_is_payload(const uint8_t *head, const uint8_t *payload, uint64_t n_bytes);
-/* Lets the measured parts point into the payload. NULL when it is sound; else what is wrong. */
+/* Points the measured parts into the payload. NULL if it is sound; else what is wrong. */
 const char *tokmap_i_record_payload_decode(const uint8_t *payload, const tokmap_i_checkpoint *now,
                                            tokmap_i_record_parts *parts);
 

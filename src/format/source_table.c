@@ -56,7 +56,7 @@ const char *tokmap_i_sources_check(const tokmap_i_sources *s)
     const tokmap_i_source_entry none = {0};
     const tokmap_i_source_entry last = s->n_sources == 0 ? none : entry_at(s, s->n_sources - 1);
     if (last.name_end != s->n_bytes - names_offset(s))
-        return "there are bytes after the last source name";
+        return "trailing bytes after the last source name";
     if (s->n_sources > 0 && (last.end_document != s->n_documents || last.end_token != s->n_tokens))
         return "the sources do not cover the dataset";
     return NULL;

@@ -1,5 +1,5 @@
-/* source_table.h - the sources section: which input gave which documents and tokens.
- * Pure; docs/FORMAT.md section 3.5. */
+/* source_table.h - the sources section: which documents and tokens came from which input. Pure;
+ * docs/FORMAT.md section 3.5. */
 #ifndef TOKMAP_SOURCE_TABLE_H
 #define TOKMAP_SOURCE_TABLE_H
 
@@ -23,12 +23,12 @@ typedef struct tokmap_i_sources {
     uint64_t n_documents, n_tokens; /* of the dataset */
 } tokmap_i_sources;
 
-/* Whether so many sources fit into a section of n_bytes. */
+/* Whether n_sources fit into a section of n_bytes. */
 bool tokmap_i_sources_fit(uint64_t n_sources, uint64_t n_bytes);
-/* index < n_sources. TOKMAP_ERR_CORRUPT when what stands there cannot be. */
+/* index < n_sources. TOKMAP_ERR_CORRUPT: the entry is impossible. */
 tokmap_status tokmap_i_sources_get(const tokmap_i_sources *sources, uint64_t index,
                                    tokmap_source *out);
-/* NULL when the whole table keeps the rules; else what is wrong. */
+/* NULL if the whole table is valid; else what is wrong. */
 const char *tokmap_i_sources_check(const tokmap_i_sources *sources);
 
 typedef struct tokmap_i_source_entry {

@@ -1,4 +1,4 @@
-/* token_scan.h - one pass over tokens, at their stored width or to it. Pure. */
+/* token_scan.h - the largest of the tokens, and storing them at their width. Pure. */
 #ifndef TOKMAP_TOKEN_SCAN_H
 #define TOKMAP_TOKEN_SCAN_H
 
@@ -7,11 +7,11 @@
 
 /* The largest of n_tokens ids of token_bytes (2 or 4) bytes each; 0 when there are none. */
 uint32_t tokmap_i_largest_id(const void *tokens, size_t n_tokens, uint32_t token_bytes);
-/* The same without vector code: the truth the other is tested against. */
+/* The same without vector code: the definition that the other is tested against. */
 uint32_t tokmap_i_largest_id_scalar(const void *tokens, size_t n_tokens, uint32_t token_bytes);
 
-/* Stores ids at token_bytes (2 or 4) bytes each; returns the largest, and what is larger than the
- * width holds is stored without its upper half. */
+/* Stores ids at token_bytes (2 or 4) bytes each and returns the largest. An id that does not fit
+ * the width loses its upper half. */
 uint32_t tokmap_i_store_ids(uint8_t *dst, const uint32_t *ids, size_t n_ids, uint32_t token_bytes);
 uint32_t tokmap_i_store_ids_scalar(uint8_t *dst, const uint32_t *ids, size_t n_ids,
                                    uint32_t token_bytes);

@@ -1,4 +1,4 @@
-/* adopt.c - an index for a token file that stays as it is. */
+/* adopt.c - makes an index for an existing token file, which it does not change. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -11,23 +11,23 @@
 static tokmap_status check_options(const tokmap_adopt_options *o, tokmap_error *err)
 {
     if (o->token_bytes != 2 && o->token_bytes != 4)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokens of %" PRIu32 " bytes: must be 2 or 4",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
                     o->token_bytes);
     if (o->token_offset > TOKMAP_I_MAX_TOKEN_OFFSET || o->token_offset % o->token_bytes != 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "token offset %" PRIu64 ": must be a multiple of %" PRIu32 ", up to 2^30",
+                    "token_offset is %" PRIu64 ": must be a multiple of %" PRIu32 ", at most 2^30",
                     o->token_offset, o->token_bytes);
     if (o->n_tokens > TOKMAP_I_MAX_TOKENS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu64 " tokens: the limit is 2^48", o->n_tokens);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_tokens is %" PRIu64 ": must be at most 2^48",
+                    o->n_tokens);
     if (o->vocab_size > TOKMAP_I_MAX_VOCAB)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocabulary size %" PRIu64 ": the limit is 2^31",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocab_size is %" PRIu64 ": must be at most 2^31",
                     o->vocab_size);
     const bool eod_fits = (o->token_bytes == 4 || o->eod_id <= UINT16_MAX) &&
                           (o->vocab_size == 0 || o->eod_id < o->vocab_size);
     if (o->has_eod && !eod_fits)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "end-of-document id %" PRIu32 " does not fit the token width or vocabulary",
-                    o->eod_id);
+                    "eod_id is %" PRIu32 ": does not fit token_bytes or vocab_size", o->eod_id);
     return TOKMAP_OK;
 }
 
@@ -43,7 +43,7 @@ static tokmap_status open_tokens(tokmap_writer *w, const tokmap_adopt_options *o
     if (stat->n_bytes != expected)
         return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat->n_bytes, expected),
                        "%s: has %" PRIu64 " bytes; %" PRIu64 " tokens of %" PRIu32
-                       " bytes from byte %" PRIu64 " on need %" PRIu64,
+                       " bytes from byte %" PRIu64 " need %" PRIu64,
                        w->names.token_path, stat->n_bytes, o->n_tokens, o->token_bytes,
                        o->token_offset, expected);
     return TOKMAP_OK;
@@ -56,11 +56,10 @@ static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
     const char *base = slash ? slash + 1 : token_path;
     const char *suffix = strrchr(base, '.');
     if (!suffix || suffix == base || !tokmap_i_suffix_valid(suffix))
-        return FAIL(
-            err, TOKMAP_ERR_ARGUMENT,
-            "%s: needs a name with a short suffix such as .bin (letters, digits, '_', '-'): "
-            "rename it or make a link",
-            token_path);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: its name needs a short suffix such as .bin (letters, digits, '_', '-'): "
+                    "rename the file or make a link",
+                    token_path);
     const tokmap_status status =
         tokmap_i_writer_begin(w, token_path, (size_t)(suffix - token_path), suffix, err);
     return status ? status : open_tokens(w, o, err);
@@ -111,12 +110,12 @@ static tokmap_status refuse_id(const tokmap_writer *w, size_t n_tokens, tokmap_e
            tokmap_i_largest_id(w->buffer + i * width, 1, width) < w->header.vocab_size)
         i++;
     return FAIL_AT(err, TOKMAP_ERR_ARGUMENT, w->header.token_offset + (w->n_tokens + i) * width,
-                   "%s: token %" PRIu64 " has id %" PRIu32 ", the vocabulary has %" PRIu64,
+                   "%s: token %" PRIu64 " has id %" PRIu32 ", but the vocabulary size is %" PRIu64,
                    w->names.token_path, w->n_tokens + i,
                    tokmap_i_largest_id(w->buffer + i * width, 1, width), w->header.vocab_size);
 }
 
-static tokmap_status scan(tokmap_writer *w, size_t *n_tokens, tokmap_error *err)
+static tokmap_status scan_tokens(tokmap_writer *w, size_t *n_tokens, tokmap_error *err)
 {
     const uint32_t width = w->header.token_bytes;
     if (w->names.writes_tokens)
@@ -147,7 +146,7 @@ tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *
     const tokmap_status status = tokmap_i_writer_enter(w, err);
     if (status)
         return status;
-    const tokmap_status scanned = scan(w, n_tokens, &w->failure);
+    const tokmap_status scanned = scan_tokens(w, n_tokens, &w->failure);
     if (scanned == TOKMAP_OK)
         *tokens = w->buffer;
     else
@@ -164,7 +163,7 @@ static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_er
     if (n_tokens > w->header.n_tokens - last_end)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64
-                    " on leaves the %" PRIu64 " tokens of the file",
+                    " ends after the last of the %" PRIu64 " tokens in the file",
                     w->names.token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens,
                     last_end, w->header.n_tokens);
     return tokmap_i_index_writer_document(w->index, last_end + n_tokens, err);

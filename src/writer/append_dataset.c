@@ -1,7 +1,7 @@
-/* append_dataset.c - all of one dataset into the writer of another, for merging.
+/* append_dataset.c - appends a whole dataset to the output of a writer, for merging.
  *
- * The tokens are read and checked in any case; where the file system can copy by itself (shared
- * blocks on XFS and btrfs, on the server with NFS) they are not written by us. */
+ * The tokens are always read and checked. Where the file system can copy them itself (by sharing
+ * blocks on XFS and btrfs, on the server with NFS), they are not written again. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -16,9 +16,9 @@ typedef struct append_job {
     tokmap_writer *w;
     const tokmap_dataset *ds;
     tokmap_i_index_reader reader;
-    uint64_t first_document, first_token; /* of the dataset in the writer */
+    uint64_t first_document, first_token; /* where the dataset begins in the output */
     uint8_t *block;
-    bool copy_in_place; /* until the file system says no */
+    bool copy_in_place; /* until the file system refuses */
 } append_job;
 
 static tokmap_status check_fit(const append_job *job, tokmap_error *err)
@@ -26,18 +26,18 @@ static tokmap_status check_fit(const append_job *job, tokmap_error *err)
     const tokmap_i_header *h = &job->ds->header;
     tokmap_writer *w = job->w;
     if (!w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; nothing can be added",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted, so nothing can be appended to it",
                     w->names.token_path);
     if (h->token_bytes != w->header.token_bytes)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: has tokens of %" PRIu32 " bytes, the output of %" PRIu32,
+                    "%s: has tokens of %" PRIu32 " bytes, but the output has tokens of %" PRIu32,
                     job->ds->token_path, h->token_bytes, w->header.token_bytes);
     if (w->header.vocab_size > 0 && h->n_tokens > 0 && h->largest_id >= w->header.vocab_size)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: holds id %" PRIu32 ", the output's vocabulary has %" PRIu64,
+                    "%s: holds id %" PRIu32 ", but the vocabulary size of the output is %" PRIu64,
                     job->ds->token_path, h->largest_id, w->header.vocab_size);
     if (h->n_tokens > 0 && h->n_documents == 0)
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document borders are not known",
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document boundaries are not known",
                     job->ds->token_path);
     if (tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->names.token_path);
@@ -76,7 +76,7 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, uint64_
     if (tokmap_i_checksum(job->block, n_bytes) != checksum)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset + first_byte,
                        "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
-                       ") does not have its checksum",
+                       ") does not match its checksum",
                        job->ds->token_path, block_index, h->token_offset + first_byte,
                        h->token_offset + first_byte + n_bytes - 1);
     const size_t n_tokens = n_bytes / h->token_bytes;
@@ -84,7 +84,7 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, uint64_
     if (largest > h->largest_id)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset + first_byte,
                        "%s: damaged: block %" PRIu64 " holds id %" PRIu32
-                       ", above the largest that its header names",
+                       ", above the largest id of its header",
                        job->ds->token_path, block_index, largest);
     w->header.largest_id = MAX(w->header.largest_id, largest);
     status = write_block(job, first_byte, n_bytes, err);
@@ -142,9 +142,9 @@ static tokmap_status add_source(append_job *job, const tokmap_source *s, tokmap_
     return tokmap_i_writer_source(job->w, &source, err);
 }
 
-/* A dataset that names no source still needs an entry, or the table would not cover its
- * documents; and so do documents before it that nobody named a source for, or its first source
- * would claim them. */
+/* A dataset without sources still gets an entry, because the table must cover its documents. So do
+ * documents before it that have no source: they would otherwise count as part of its first
+ * source. */
 static tokmap_status append_sources(append_job *job, tokmap_error *err)
 {
     const tokmap_i_header *h = &job->ds->header;

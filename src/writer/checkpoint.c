@@ -1,5 +1,5 @@
-/* checkpoint.c - work that is not lost: what a writer had done at its last checkpoint is on the
- * disk, and another one goes on from there. */
+/* checkpoint.c - makes checkpoints, and resumes from them: everything up to the last checkpoint is
+ * on the disk, and another writer can continue from there. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ enum {
     UNCHECKED_SHARE = 100
 };
 
-/* ---- Making one ---- */
+/* ---- Making a checkpoint ---- */
 
 static tokmap_status sync_tokens(tokmap_writer *w, tokmap_error *err)
 {
@@ -36,7 +36,7 @@ static tokmap_status begin_journal(tokmap_writer *w, tokmap_error *err)
     return tokmap_i_journal_create(&w->journal, w->names.journal, &header, err);
 }
 
-/* From now on the partial files are worth keeping. */
+/* From now on the partial files are kept. */
 static tokmap_status own_journal(tokmap_writer *w, tokmap_error *err)
 {
     int error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
@@ -48,21 +48,21 @@ static tokmap_status own_journal(tokmap_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* What a record says must be on the disk before it: so it is written last. */
-static tokmap_status checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
-                                tokmap_error *err)
+/* The record is written last, because what it describes must be on the disk before it. */
+static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
+                                     tokmap_error *err)
 {
     if (!w->resumable)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: was not opened to be resumable",
                     w->names.index_path);
     if (note_bytes > TOKMAP_MAX_NOTE_BYTES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a note of %zu bytes; the limit is 64 KiB",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the note has %zu bytes; the limit is 64 KiB",
                     w->names.index_path, note_bytes);
     tokmap_i_checkpoint now = {.sequence = w->journal.last.sequence + 1,
                                .n_tokens = w->n_tokens,
                                .largest_id = w->header.largest_id,
                                .note_bytes = (uint32_t)note_bytes,
-                               .borderless_source = w->borderless_source,
+                               .source_before_document = w->source_before_document,
                                .block_checksum = tokmap_i_hasher_get(w->hasher)};
     tokmap_i_record_parts parts = {.data[TOKMAP_I_NOTE] = note};
     tokmap_status status = sync_tokens(w, err);
@@ -82,11 +82,12 @@ tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note, size_
                                        tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_writer_enter(w, err);
-    return status ? status
-                  : tokmap_i_writer_leave(w, checkpoint(w, note, note_bytes, &w->failure), err);
+    return status
+               ? status
+               : tokmap_i_writer_leave(w, save_checkpoint(w, note, note_bytes, &w->failure), err);
 }
 
-/* ---- Going on from one ---- */
+/* ---- Resuming ---- */
 
 static tokmap_status check_same_options(const tokmap_writer *w, tokmap_error *err)
 {
@@ -96,23 +97,23 @@ static tokmap_status check_same_options(const tokmap_writer *w, tokmap_error *er
         was->eod_id == is->eod_id)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_MISMATCH,
-                "%s: was begun with a vocabulary of %" PRIu64 ", %" PRIu32
-                " bytes a token and end-of-document id %" PRId64 ", not %" PRIu64 ", %" PRIu32
-                " and %" PRId64 ": resume it with these, or discard it to start over",
+                "%s: was started with vocabulary size %" PRIu64 ", %" PRIu32
+                " bytes per token and end-of-document id %" PRId64 ", not %" PRIu64 ", %" PRIu32
+                " and %" PRId64 ": resume it with the same values, or discard it to start over",
                 w->names.journal, was->vocab_size, was->token_bytes,
                 was->eod_id == TOKMAP_NO_ID ? -1 : (int64_t)was->eod_id, is->vocab_size,
                 is->token_bytes, is->eod_id == TOKMAP_NO_ID ? -1 : (int64_t)is->eod_id);
 }
 
-/* What the writer itself knows of a checkpoint; the index writer has the rest. */
-static tokmap_status restore(tokmap_writer *w, tokmap_error *err)
+/* Restores the writer's own part of a checkpoint; the index writer restores the rest. */
+static tokmap_status restore_counts(tokmap_writer *w, tokmap_error *err)
 {
     const tokmap_i_checkpoint *c = &w->journal.last;
     const tokmap_i_record_parts *parts = &w->journal.parts;
     const uint64_t new_bytes = parts->n_bytes[TOKMAP_I_NEW_SOURCES];
     w->n_tokens = c->n_tokens;
     w->header.largest_id = c->largest_id;
-    w->borderless_source = c->borderless_source;
+    w->source_before_document = c->source_before_document;
     w->n_sources = c->n_sources;
     if (new_bytes > 0) {
         const uint8_t *entry =
@@ -125,7 +126,7 @@ static tokmap_status restore(tokmap_writer *w, tokmap_error *err)
     return tokmap_i_index_writer_restore(w->index, c, parts, err);
 }
 
-/* TOKMAP_END when there is nothing to resume. */
+/* TOKMAP_END if there is nothing to resume. */
 static tokmap_status read_journal(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t wanted = w->resume_checkpoint;
@@ -139,7 +140,7 @@ static tokmap_status read_journal(tokmap_writer *w, tokmap_error *err)
     while (!status && (wanted == 0 || j->last.sequence < wanted)) {
         status = tokmap_i_journal_next(j, err);
         if (!status)
-            status = restore(w, err);
+            status = restore_counts(w, err);
     }
     const bool at_the_end = status == TOKMAP_END && wanted == 0 && j->last.sequence > 0;
     return at_the_end ? TOKMAP_OK : status;
@@ -152,7 +153,7 @@ static tokmap_status fail_resume(const char *path, const char *why, tokmap_error
                 why);
 }
 
-/* Reads n_bytes back into the buffer; *checksum is theirs. */
+/* Reads n_bytes back into the buffer and computes their checksum. */
 static tokmap_status read_tokens(tokmap_writer *w, uint64_t offset, size_t n_bytes,
                                  uint64_t *checksum, tokmap_error *err)
 {
@@ -167,13 +168,13 @@ static tokmap_status read_tokens(tokmap_writer *w, uint64_t offset, size_t n_byt
 static tokmap_status fail_tokens(const tokmap_writer *w, uint64_t offset, tokmap_error *err)
 {
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
-                   "%s: does not hold what its journal says, in the block at byte %" PRIu64
+                   "%s: does not match its journal in the block at byte %" PRIu64
                    ": the unfinished dataset cannot be resumed; discard it to start over",
                    w->names.token_partial, offset);
 }
 
-/* Whether a resume reads this block again: the last gibibyte, and of what is before it one block in
- * a hundred, others after each checkpoint. */
+/* Whether a resume reads this block again: all blocks of the last gibibyte, and one in a hundred of
+ * those before it, different ones after each checkpoint. */
 static bool is_checked(const tokmap_writer *w, uint64_t block, uint64_t n_blocks)
 {
     return n_blocks - block <= CHECKED_BLOCKS ||
@@ -196,8 +197,8 @@ static tokmap_status check_blocks(tokmap_writer *w, uint64_t n_blocks, tokmap_er
     return TOKMAP_OK;
 }
 
-/* All tokens were on the disk before the journal said so; disks and people change files all the
- * same. The block that was begun has to be read anyway, for its checksum to go on. */
+/* All tokens were on the disk before the journal said so, but disks and users may have changed the
+ * file since. The last, unfinished block has to be read anyway, to continue its checksum. */
 static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_bytes = w->n_tokens * w->header.token_bytes;
@@ -220,7 +221,7 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
     return status;
 }
 
-/* Opens and checks them, and the index beside them. Then they may have their partial name back. */
+/* Opens and checks the tokens and the index. Then renames the tokens back to their partial name. */
 static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const int error = tokmap_i_file_open_again(path, &w->token_fd);
@@ -232,11 +233,13 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
     if (status || strcmp(path, w->names.token_partial) == 0)
         return status;
     const int rename_error = tokmap_i_file_rename(path, w->names.token_partial);
-    return rename_error ? FAIL_IO(err, rename_error, "%s: cannot take over", path) : TOKMAP_OK;
+    return rename_error
+               ? FAIL_IO(err, rename_error, "%s: cannot rename it to its .partial name", path)
+               : TOKMAP_OK;
 }
 
-/* The journal first: it must never promise what is cut off. Nor must a file be cut that has
- * another name as well, which may be somebody's copy. */
+/* Shortens the journal first, because it must never describe what has been cut off. A file with a
+ * second name, which may be a user's copy, is not cut. */
 static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
@@ -247,7 +250,7 @@ static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
     if (stat.n_names > 1 || w->names.journal_file.n_names > 1)
         return FAIL(err, TOKMAP_ERR_EXISTS,
-                    "%s: has another name too (a hard link); remove one of them to resume",
+                    "%s: has a second name (a hard link); remove one of the two to resume",
                     stat.n_names > 1 ? w->names.token_partial : w->names.journal);
     tokmap_status status = tokmap_i_journal_cut(&w->journal, err);
     if (status)
@@ -267,11 +270,12 @@ static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)
     if (w->resume_checkpoint == 0)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%s: checkpoint %" PRIu64 " was asked for; there are %" PRIu64, w->names.journal,
-                w->resume_checkpoint, n_checkpoints);
+                "%s: there is no checkpoint %" PRIu64 "; the last one is %" PRIu64,
+                w->names.journal, w->resume_checkpoint, n_checkpoints);
 }
 
-/* A writer that was killed when it had removed all other names leaves nothing but a P that fits. */
+/* A writer that was killed after it had removed all other names leaves only a complete P with these
+ * options. */
 static bool is_complete(const tokmap_writer *w)
 {
     tokmap_dataset *ds;
@@ -288,7 +292,7 @@ static bool is_complete(const tokmap_writer *w)
     return fits;
 }
 
-/* Nothing is changed before all has been looked at. */
+/* Everything is checked before anything is changed. */
 tokmap_status tokmap_i_writer_resume(tokmap_writer *w, bool *resumed, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
@@ -328,11 +332,11 @@ tokmap_status tokmap_i_writer_refuse_unfinished(const tokmap_writer *w, tokmap_e
     tokmap_i_error_clear(err);
     return FAIL(err, TOKMAP_ERR_EXISTS,
                 "%s: an unfinished dataset of %" PRIu64
-                " tokens that can be resumed; resume it, or remove this file to give it up",
+                " tokens, which can be resumed; resume it, or remove this file to discard it",
                 w->names.journal, n_tokens);
 }
 
-/* ---- Asking ---- */
+/* ---- Listing checkpoints ---- */
 
 const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes)
 {
@@ -345,7 +349,7 @@ uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w)
     return w->journal.last.sequence;
 }
 
-static void describe(const tokmap_i_journal *j, tokmap_checkpoint_info *info, void *note)
+static void copy_info(const tokmap_i_journal *j, tokmap_checkpoint_info *info, void *note)
 {
     info->n_tokens = j->last.n_tokens;
     info->n_documents = j->last.n_documents;
@@ -368,14 +372,14 @@ static tokmap_status find_checkpoint(const char *path, uint64_t wanted,
         if (!status)
             info->n_checkpoints = j.last.sequence;
         if (!status && (wanted == 0 || wanted == j.last.sequence))
-            describe(&j, info, note);
+            copy_info(&j, info, note);
     }
     tokmap_i_journal_close(&j);
     const bool found = info->n_checkpoints >= wanted;
     if (status == TOKMAP_END && !found)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: checkpoint %" PRIu64 " was asked for; there are %" PRIu64, path, wanted,
-                    info->n_checkpoints);
+                    "%s: there is no checkpoint %" PRIu64 "; the last one is %" PRIu64, path,
+                    wanted, info->n_checkpoints);
     if (status != TOKMAP_END && (wanted == 0 || !found))
         return status;
     tokmap_i_error_clear(err);

@@ -23,23 +23,23 @@ enum {
 struct tokmap_i_index_writer {
     char *path;
     int fd;
-    uint8_t *out; /* not yet written */
+    uint8_t *out; /* bytes that are not written yet */
     size_t out_used;
     uint64_t written;        /* bytes of the file before `out` */
-    tokmap_i_hasher *hasher; /* of the section at hand */
+    tokmap_i_hasher *hasher; /* of the current section */
     uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
     uint32_t n_in_group;
     uint64_t group_start, last_end, n_documents;
-    uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* of a checkpoint, as stored */
+    uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
     bytes wide_ends;                                 /* as stored */
-    bytes level_1;                                   /* u64, of every 16th group; in finish only */
+    bytes level_1;                                   /* u64, of every 16th group; only in finish */
     bytes blocks;                                    /* checksums, u64 as stored */
     bytes sources;                                   /* entries as stored */
     bytes names;
 };
 
-/* Room for n_bytes more, or NULL. */
-static uint8_t *extend(bytes *b, size_t n_bytes)
+/* Returns room for n_bytes more, or NULL. */
+static uint8_t *make_room(bytes *b, size_t n_bytes)
 {
     if (!b->data || b->capacity - b->n_bytes < n_bytes) {
         const size_t capacity = MAX(b->capacity * 2, b->n_bytes + n_bytes + 4096);
@@ -55,13 +55,13 @@ static uint8_t *extend(bytes *b, size_t n_bytes)
 
 static bool append_u64(bytes *b, uint64_t value)
 {
-    uint8_t *p = extend(b, 8);
+    uint8_t *p = make_room(b, 8);
     if (p)
         store_le64(p, value);
     return p != NULL;
 }
 
-/* Where the ends of the first group stand. */
+/* The offset of the first group. */
 static uint64_t documents_start(void)
 {
     const tokmap_i_header four = {.n_sections = TOKMAP_I_MIN_SECTIONS};
@@ -132,7 +132,7 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     free(w);
 }
 
-static tokmap_status flush(tokmap_i_index_writer *w, tokmap_error *err)
+static tokmap_status flush_out(tokmap_i_index_writer *w, tokmap_error *err)
 {
     const int error = tokmap_i_file_write(w->fd, w->out, w->out_used, w->written);
     if (error)
@@ -142,9 +142,9 @@ static tokmap_status flush(tokmap_i_index_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* Adds bytes to the section at hand. */
-static tokmap_status put(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
-                         tokmap_error *err)
+/* Adds bytes to the current section. */
+static tokmap_status put_bytes(tokmap_i_index_writer *w, const void *data, size_t n_bytes,
+                               tokmap_error *err)
 {
     tokmap_i_hasher_add(w->hasher, data, n_bytes);
     const uint8_t *from = data;
@@ -156,7 +156,7 @@ static tokmap_status put(tokmap_i_index_writer *w, const void *data, size_t n_by
         w->out_used += n;
         from += n;
         n_bytes -= n;
-        const tokmap_status status = n == room ? flush(w, err) : TOKMAP_OK;
+        const tokmap_status status = n == room ? flush_out(w, err) : TOKMAP_OK;
         if (status)
             return status;
     }
@@ -168,14 +168,14 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
     uint8_t record[TOKMAP_I_GROUP_BYTES], wide[TOKMAP_I_WIDE_BYTES];
     const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
     if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide)) {
-        uint8_t *p = extend(&w->wide_ends, sizeof wide);
+        uint8_t *p = make_room(&w->wide_ends, sizeof wide);
         if (!p)
             return FAIL_MEMORY(err);
         memcpy(p, wide, sizeof wide);
     }
     w->group_start = w->last_end;
     w->n_in_group = 0;
-    return put(w, record, sizeof record, err);
+    return put_bytes(w, record, sizeof record, err);
 }
 
 tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
@@ -184,7 +184,7 @@ tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t 
     if (end < w->last_end || end > TOKMAP_I_MAX_TOKENS || w->n_documents >= TOKMAP_I_MAX_DOCUMENTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: document %" PRIu64 " would end at token %" PRIu64
-                    ": ends must rise, to 2^48 tokens and 2^40 documents at most",
+                    ": ends must ascend, up to 2^48 tokens and 2^40 documents",
                     w->path, w->n_documents, end);
     w->group_ends[w->n_in_group++] = end - w->group_start;
     w->last_end = end;
@@ -203,13 +203,13 @@ tokmap_status tokmap_i_index_writer_source(tokmap_i_index_writer *w,
 {
     if (source->name_bytes > TOKMAP_I_MAX_SOURCE_NAME ||
         memchr(source->name, 0, source->name_bytes))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source name must be at most %d bytes", w->path,
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source name has more than %d bytes", w->path,
                     TOKMAP_I_MAX_SOURCE_NAME);
     if (w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES >= TOKMAP_I_MAX_SOURCES)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d sources", w->path,
                     TOKMAP_I_MAX_SOURCES);
-    uint8_t *name = extend(&w->names, source->name_bytes);
-    uint8_t *entry = extend(&w->sources, TOKMAP_I_SOURCE_ENTRY_BYTES);
+    uint8_t *name = make_room(&w->names, source->name_bytes);
+    uint8_t *entry = make_room(&w->sources, TOKMAP_I_SOURCE_ENTRY_BYTES);
     if (!name || !entry)
         return FAIL_MEMORY(err);
     memcpy(name, source->name, source->name_bytes);
@@ -230,7 +230,7 @@ uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w)
     return w->last_end;
 }
 
-/* ---- Reading back what is written: the ends of the groups ---- */
+/* ---- Reading back the ends of the groups ---- */
 
 static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint8_t *dst,
                                size_t n_bytes, tokmap_error *err)
@@ -246,15 +246,17 @@ static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint
     (void)tokmap_i_file_stat_fd(w->fd, &stat);
     const uint64_t end = MIN(offset + n_read, stat.n_bytes);
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, end,
-                   "%s: ends at byte %" PRIu64 ", before all that was written to it", w->path, end);
+                   "%s: ends at byte %" PRIu64 ", before the end of what was written to it",
+                   w->path, end);
 }
 
 static tokmap_status fail_changed(const tokmap_i_index_writer *w, tokmap_error *err)
 {
-    return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: does not hold what was written to it", w->path);
+    return FAIL(err, TOKMAP_ERR_CORRUPT,
+                "%s: does not hold what was written to it; another process changed it", w->path);
 }
 
-/* Adds the start of the group to level 0 and moves it on to the next one. */
+/* Adds the start of the group to level 0, and moves *start to the next group. */
 static tokmap_status put_start(tokmap_i_index_writer *w, const uint8_t *record, uint64_t *start,
                                tokmap_error *err)
 {
@@ -268,7 +270,7 @@ static tokmap_status put_start(tokmap_i_index_writer *w, const uint8_t *record, 
     uint8_t entry[8];
     store_le64(entry, *start);
     *start += span;
-    return put(w, entry, sizeof entry, err);
+    return put_bytes(w, entry, sizeof entry, err);
 }
 
 static tokmap_status put_starts(tokmap_i_index_writer *w, uint8_t *piece, tokmap_error *err)
@@ -295,15 +297,15 @@ static tokmap_status fill_level(tokmap_i_index_writer *w, uint64_t n_entries, to
     static const uint8_t fill[8] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
     tokmap_status status = TOKMAP_OK;
     for (uint64_t i = n_entries; !status && i % TOKMAP_I_NODE_KEYS != 0; i++)
-        status = put(w, fill, sizeof fill, err);
+        status = put_bytes(w, fill, sizeof fill, err);
     return status;
 }
 
-/* The starts of all groups would take 8 bytes for each 64 documents while we write: they follow
- * from the ends, which the file already holds. */
+/* Reads the ends back from the file to compute the starts of groups. To keep the starts while
+ * writing would take 8 bytes for each 64 documents. */
 static tokmap_status put_level_0(tokmap_i_index_writer *w, uint64_t n_entries, tokmap_error *err)
 {
-    tokmap_status status = flush(w, err);
+    tokmap_status status = flush_out(w, err);
     uint8_t *piece = status ? NULL : malloc(READ_BYTES);
     if (!status)
         status = piece ? put_starts(w, piece, err) : FAIL_MEMORY(err);
@@ -316,7 +318,7 @@ static tokmap_status put_level(tokmap_i_index_writer *w, uint64_t stride, uint64
 {
     tokmap_status status = TOKMAP_OK;
     for (uint64_t i = 0; !status && i < n_entries; i++)
-        status = put(w, w->level_1.data + 8 * i * stride, 8, err);
+        status = put_bytes(w, w->level_1.data + 8 * i * stride, 8, err);
     return status ? status : fill_level(w, n_entries, err);
 }
 
@@ -332,7 +334,7 @@ static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_erro
         status = put_level(w, stride, layout.level_entries[level], err);
         stride *= TOKMAP_I_NODE_KEYS;
     }
-    return status ? status : put(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
+    return status ? status : put_bytes(w, w->wide_ends.data, w->wide_ends.n_bytes, err);
 }
 
 /* ---- Checkpoints ---- */
@@ -340,7 +342,7 @@ static tokmap_status put_rest_of_documents(tokmap_i_index_writer *w, tokmap_erro
 tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_checkpoint *now,
                                          tokmap_error *err)
 {
-    const tokmap_status status = flush(w, err);
+    const tokmap_status status = flush_out(w, err);
     if (status)
         return status;
     const int error = tokmap_i_file_sync(w->fd);
@@ -355,7 +357,7 @@ tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_chec
     return TOKMAP_OK;
 }
 
-static const uint8_t *tail(const bytes *b, uint64_t n_bytes)
+static const uint8_t *last_bytes(const bytes *b, uint64_t n_bytes)
 {
     return n_bytes == 0 ? NULL : b->data + b->n_bytes - n_bytes;
 }
@@ -366,16 +368,16 @@ void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts
         store_le64(w->open_ends + 8 * (size_t)i, w->group_ends[i]);
     const uint64_t *n = parts->n_bytes;
     parts->data[TOKMAP_I_OPEN_ENDS] = w->open_ends;
-    parts->data[TOKMAP_I_WIDE_ENDS] = tail(&w->wide_ends, n[TOKMAP_I_WIDE_ENDS]);
-    parts->data[TOKMAP_I_BLOCKS] = tail(&w->blocks, n[TOKMAP_I_BLOCKS]);
-    parts->data[TOKMAP_I_NEW_SOURCES] = tail(&w->sources, n[TOKMAP_I_NEW_SOURCES]);
-    parts->data[TOKMAP_I_NAMES] = tail(&w->names, n[TOKMAP_I_NAMES]);
+    parts->data[TOKMAP_I_WIDE_ENDS] = last_bytes(&w->wide_ends, n[TOKMAP_I_WIDE_ENDS]);
+    parts->data[TOKMAP_I_BLOCKS] = last_bytes(&w->blocks, n[TOKMAP_I_BLOCKS]);
+    parts->data[TOKMAP_I_NEW_SOURCES] = last_bytes(&w->sources, n[TOKMAP_I_NEW_SOURCES]);
+    parts->data[TOKMAP_I_NAMES] = last_bytes(&w->names, n[TOKMAP_I_NAMES]);
 }
 
 static bool append_part(bytes *b, const tokmap_i_record_parts *parts, tokmap_i_record_part part)
 {
     const size_t n_bytes = (size_t)parts->n_bytes[part];
-    uint8_t *p = extend(b, n_bytes);
+    uint8_t *p = make_room(b, n_bytes);
     if (p && n_bytes > 0)
         memcpy(p, parts->data[part], n_bytes);
     return p != NULL;
@@ -402,11 +404,10 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
 
 static tokmap_status fail_resume(const tokmap_i_index_writer *w, tokmap_error *err)
 {
-    return FAIL(
-        err, TOKMAP_ERR_CORRUPT,
-        "%s: does not hold what its journal says: the unfinished dataset cannot be resumed; "
-        "discard it to start over",
-        w->path);
+    return FAIL(err, TOKMAP_ERR_CORRUPT,
+                "%s: does not match its journal: the unfinished dataset cannot be resumed; "
+                "discard it to start over",
+                w->path);
 }
 
 tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t ends_checksum,
@@ -451,13 +452,13 @@ static tokmap_status put_sources(tokmap_i_index_writer *w, tokmap_error *err)
 {
     uint8_t head[TOKMAP_I_SOURCE_HEAD_BYTES];
     store_le64(head, w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES);
-    tokmap_status status = put(w, head, sizeof head, err);
+    tokmap_status status = put_bytes(w, head, sizeof head, err);
     if (!status)
-        status = put(w, w->sources.data, w->sources.n_bytes, err);
-    return status ? status : put(w, w->names.data, w->names.n_bytes, err);
+        status = put_bytes(w, w->sources.data, w->sources.n_bytes, err);
+    return status ? status : put_bytes(w, w->names.data, w->names.n_bytes, err);
 }
 
-/* Closes the section that began at the end of the one before, and fills up to the next. */
+/* Ends the current section, which began at the end of the previous one, and pads up to the next. */
 static tokmap_status end_section(tokmap_i_index_writer *w, tokmap_i_header *h, uint32_t kind,
                                  tokmap_error *err)
 {
@@ -469,7 +470,7 @@ static tokmap_status end_section(tokmap_i_index_writer *w, tokmap_i_header *h, u
     static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
     const uint64_t padded =
         kind == TOKMAP_I_METADATA ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
-    const tokmap_status status = put(w, zeros, (size_t)(padded - end), err);
+    const tokmap_status status = put_bytes(w, zeros, (size_t)(padded - end), err);
     tokmap_i_hasher_reset(w->hasher);
     return status;
 }
@@ -481,7 +482,7 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
     if (!status)
         status = end_section(w, h, TOKMAP_I_DOCUMENTS, err);
     if (!status)
-        status = put(w, w->blocks.data, w->blocks.n_bytes, err);
+        status = put_bytes(w, w->blocks.data, w->blocks.n_bytes, err);
     if (!status)
         status = end_section(w, h, TOKMAP_I_CHECKSUMS, err);
     if (!status)
@@ -489,10 +490,10 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
     if (!status)
         status = end_section(w, h, TOKMAP_I_SOURCES, err);
     if (!status)
-        status = put(w, metadata, metadata_bytes, err);
+        status = put_bytes(w, metadata, metadata_bytes, err);
     if (!status)
         status = end_section(w, h, TOKMAP_I_METADATA, err);
-    return status ? status : flush(w, err);
+    return status ? status : flush_out(w, err);
 }
 
 tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *h,

@@ -1,6 +1,6 @@
-/* index_writer.h - puts an index file together: documents as they come, the rest at the end.
+/* index_writer.h - writes an index file: documents as they come, the rest at the end.
  *
- * The file is P.tmi.partial, and the lock that keeps a second writer of P away. */
+ * The file is P.tmi.partial. Its lock excludes a second writer of P. */
 #ifndef TOKMAP_INDEX_WRITER_H
 #define TOKMAP_INDEX_WRITER_H
 
@@ -10,21 +10,21 @@
 
 typedef struct tokmap_i_index_writer tokmap_i_index_writer;
 
-/* Creates or empties the file. TOKMAP_ERR_LOCKED while another process writes it. */
+/* Creates or empties the file. TOKMAP_ERR_LOCKED if another process is writing it. */
 tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char *path,
                                          tokmap_error *err);
-/* The same for a file that the caller has opened and locked, and gives away even on failure. What
- * is in the file stays, until it is cleared or resumed. */
+/* The same for a file that the caller has opened and locked. It takes over the fd even on failure.
+ * The content of the file stays until it is cleared or resumed. */
 tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char *path, int fd,
                                          tokmap_error *err);
 tokmap_status tokmap_i_index_writer_clear(tokmap_i_index_writer *w, tokmap_error *err);
-/* The next document ends at token `end`, counted from the first token of all. */
+/* The next document ends at token `end`, counted from the first token of the dataset. */
 tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t end,
                                              tokmap_error *err);
 /* The next block of tokens has this checksum. */
 tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t checksum,
                                           tokmap_error *err);
-/* The next source gave all documents and tokens since the one before it. */
+/* The next source, which covers all documents and tokens since the previous one. */
 typedef struct tokmap_i_new_source {
     const char *name;
     size_t name_bytes;
@@ -38,30 +38,30 @@ uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w);
 
 /* ---- Checkpoints ---- */
 
-/* Makes all documents so far durable, and fills in what the index knows of a checkpoint: all but
- * tokens, note and sequence. */
+/* Makes all documents so far durable, and fills in the part of a checkpoint that the index knows:
+ * all but tokens, note and sequence. */
 tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_checkpoint *now,
                                          tokmap_error *err);
-/* Lets all measured parts but the note point to what came last, until the next call. */
+/* Points all measured parts but the note to the newest data, valid until the next call. */
 void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts *parts);
-/* Takes over one checkpoint after the other. */
+/* Restores one checkpoint; called for each in order. */
 tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
                                             const tokmap_i_checkpoint *now,
                                             const tokmap_i_record_parts *parts, tokmap_error *err);
-/* Whether the file holds what the last checkpoint restored says. Changes nothing in it. */
+/* Checks that the file matches the last restored checkpoint, without changing it. */
 tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t ends_checksum,
                                           tokmap_error *err);
-/* Cuts off what is behind it. */
+/* Cuts off what comes after that checkpoint. */
 tokmap_status tokmap_i_index_writer_cut(tokmap_i_index_writer *w, tokmap_error *err);
 /* The checksum of a whole block. */
 uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, uint64_t block);
 
-/* Writes all sections and the header and flushes the file to the disk. The caller has filled in the
- * header's tokens, widths, ids and suffix; counts and sections are filled in here. */
+/* Writes all sections and the header, and flushes the file to the disk. The caller fills in the
+ * header's tokens, widths, ids and suffix; this call fills in counts and sections. */
 tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_header *header,
                                            const char *metadata, size_t metadata_bytes,
                                            tokmap_error *err);
-/* Closes the file, which stays under its path. */
+/* Closes the file without removing it. */
 void tokmap_i_index_writer_close(tokmap_i_index_writer *w);
 
 #endif /* TOKMAP_INDEX_WRITER_H */

@@ -14,8 +14,8 @@ enum {
 
 /* ---- Reading ---- */
 
-/* *n_read is below n_bytes only at the end of the file, where it was when we opened it: whoever
- * asks without the lock may meet a writer at work. */
+/* *n_read is below n_bytes only at the end of the file. That is where it was when the file was
+ * opened, because without the lock another process may be writing. */
 static int read_at(const tokmap_i_journal *j, uint64_t offset, size_t n_bytes, uint8_t *dst,
                    size_t *n_read)
 {
@@ -36,8 +36,9 @@ static tokmap_status fail_damaged(const tokmap_i_journal *j, const char *why, to
                        "resumed; discard it to start over",
                        j->path, j->end, why);
     return FAIL_AT(err, TOKMAP_ERR_CORRUPT, j->end,
-                   "%s: damaged at byte %" PRIu64 " (%s): the unfinished dataset can be resumed at "
-                   "checkpoint %" PRIu64 " or before, or discarded to start over",
+                   "%s: damaged at byte %" PRIu64
+                   " (%s): resume the unfinished dataset at checkpoint "
+                   "%" PRIu64 " or before, or discard it to start over",
                    j->path, j->end, why, j->last.sequence);
 }
 
@@ -49,9 +50,9 @@ static bool holds_head(const uint8_t *bytes, size_t n_bytes)
     return false;
 }
 
-/* What stands at j->end is no record. With a head behind it, it was one; else it is the torn end
- * of the file. from: where to look for that head. */
-static tokmap_status judge_rest(const tokmap_i_journal *j, uint64_t from, tokmap_error *err)
+/* There is no valid record at j->end. If a record head follows, the record is damaged; else it is
+ * torn, at the end of the file. from: where to look for that head. */
+static tokmap_status check_rest(const tokmap_i_journal *j, uint64_t from, tokmap_error *err)
 {
     const size_t piece_bytes = SCAN_BYTES + TOKMAP_I_RECORD_HEAD_BYTES - TOKMAP_I_RECORD_ALIGNMENT;
     uint8_t *piece = malloc(piece_bytes);
@@ -68,8 +69,7 @@ static tokmap_status judge_rest(const tokmap_i_journal *j, uint64_t from, tokmap
     free(piece);
     if (error)
         return fail_read(j, error, err);
-    return found ? fail_damaged(j, "a wrong checksum, and more records behind it", err)
-                 : TOKMAP_END;
+    return found ? fail_damaged(j, "wrong checksum, with more records after it", err) : TOKMAP_END;
 }
 
 static tokmap_status read_header(tokmap_i_journal *j, tokmap_error *err)
@@ -80,11 +80,11 @@ static tokmap_status read_header(tokmap_i_journal *j, tokmap_error *err)
     if (error)
         return fail_read(j, error, err);
     if (n_read < sizeof bytes || !tokmap_i_journal_header_decode(bytes, &j->header))
-        return judge_rest(j, 0, err);
+        return check_rest(j, 0, err);
     if (j->header.version != TOKMAP_I_JOURNAL_VERSION)
         return FAIL(err, TOKMAP_ERR_VERSION,
-                    "%s: written by another version of tokmap, which alone can resume it: take "
-                    "that one, or discard it to start over",
+                    "%s: only the version of tokmap that wrote it can resume it: use that version, "
+                    "or discard it to start over",
                     j->path);
     j->end = sizeof bytes;
     return TOKMAP_OK;
@@ -110,21 +110,21 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
         return fail_read(j, error, err);
     const uint64_t behind = j->end + TOKMAP_I_RECORD_ALIGNMENT;
     if (n_read < sizeof head || !tokmap_i_record_is_head(head))
-        return judge_rest(j, behind, err);
+        return check_rest(j, behind, err);
     const char *problem = tokmap_i_record_head_decode(head, &j->header, &j->last, &now);
     if (problem)
         return fail_damaged(j, problem, err);
     tokmap_i_record_measure(&j->header, &j->last, &now, &j->parts);
     const uint64_t n_bytes = tokmap_i_record_payload_bytes(&j->parts);
-    if (j->n_bytes - j->end - sizeof head < n_bytes) /* before any memory is taken */
-        return judge_rest(j, behind, err);
+    if (j->n_bytes - j->end - sizeof head < n_bytes) /* before memory is allocated */
+        return check_rest(j, behind, err);
     if (!make_room(j, n_bytes))
         return FAIL_MEMORY(err);
     error = read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read);
     if (error)
         return fail_read(j, error, err);
     if (n_read < n_bytes || !tokmap_i_record_is_payload(head, j->payload, n_bytes))
-        return judge_rest(j, behind, err);
+        return check_rest(j, behind, err);
     problem = tokmap_i_record_payload_decode(j->payload, &now, &j->parts);
     if (problem)
         return fail_damaged(j, problem, err);
@@ -186,8 +186,8 @@ tokmap_status tokmap_i_journal_create(tokmap_i_journal *j, const char *path,
     return error ? FAIL_IO(err, error, "%s: cannot create", path) : TOKMAP_OK;
 }
 
-/* A record that could not be written whole, or perhaps not reach the disk, is taken back as well as
- * may be: the next one must not stand behind it. */
+/* If a record could not be fully written or flushed, it is cut off again if possible: the next
+ * record must not follow a broken one. */
 tokmap_status tokmap_i_journal_append(tokmap_i_journal *j, const tokmap_i_checkpoint *now,
                                       const tokmap_i_record_parts *parts, tokmap_error *err)
 {

@@ -1,8 +1,8 @@
-/* journal.h - P.tmj.partial: the checkpoints of an unfinished dataset, one record behind the other.
+/* journal.h - P.tmj.partial: the checkpoints of an unfinished dataset, one record each.
  *
- * Each record is on the disk before the next one is begun, so only the last one can be torn; it
- * is ignored then. Whatever else does not fit is damage. Who holds the lock on P.tmi.partial may
- * write. */
+ * Each record is on the disk before the next one is started, so only the last one can be torn, and
+ * it is then ignored. Anything else that is wrong is damage. Only the holder of the lock on
+ * P.tmi.partial may write. */
 #ifndef TOKMAP_JOURNAL_H
 #define TOKMAP_JOURNAL_H
 
@@ -12,29 +12,29 @@
 typedef struct tokmap_i_journal {
     const char *path; /* the caller's */
     int fd;           /* -1: there is no file */
-    uint64_t n_bytes; /* of the file when it was opened */
-    uint64_t end;     /* of the records read or written so far */
+    uint64_t n_bytes; /* size of the file when it was opened */
+    uint64_t end;     /* end of the records read or written so far */
     tokmap_i_journal_header header;
-    tokmap_i_checkpoint last; /* read or written; all zero before the first */
-    /* Of the record just read: */
+    tokmap_i_checkpoint last; /* last record read or written; all zero before the first */
+    /* Of the last record read: */
     tokmap_i_record_parts parts;
     uint8_t *payload;
     uint64_t payload_capacity;
 } tokmap_i_journal;
 
-/* What tokmap_i_journal_close expects. */
+/* A closed journal, for tokmap_i_journal_close. */
 #define TOKMAP_I_NO_JOURNAL ((tokmap_i_journal){.fd = -1})
 
-/* Opens the file, to go on writing it or only to read. TOKMAP_END when there is none, or not a
- * single checkpoint in it; TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION. */
+/* Opens the file, to continue writing it or only to read it. TOKMAP_END if there is no file or no
+ * checkpoint in it; TOKMAP_ERR_CORRUPT, TOKMAP_ERR_VERSION. */
 tokmap_status tokmap_i_journal_open(tokmap_i_journal *j, const char *path, bool writable,
                                     tokmap_error *err);
-/* Reads the next record: j->last and j->parts. TOKMAP_END behind the last one. */
+/* Reads the next record into j->last and j->parts. TOKMAP_END after the last one. */
 tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err);
-/* Drops, durably, what is behind the last record read. */
+/* Cuts off, durably, what comes after the last record read. */
 tokmap_status tokmap_i_journal_cut(tokmap_i_journal *j, tokmap_error *err);
 
-/* Creates the file; whatever has its name is removed. header: widths and vocabulary. */
+/* Creates the file; an existing one is removed. header: widths and vocabulary. */
 tokmap_status tokmap_i_journal_create(tokmap_i_journal *j, const char *path,
                                       const tokmap_i_journal_header *header, tokmap_error *err);
 /* Adds a record and flushes it to the disk. parts: measured against j->last. */

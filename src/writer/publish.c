@@ -7,7 +7,8 @@
 #include "system/platform.h"
 #include "base/status.h"
 
-static char *join(const char *prefix, size_t prefix_bytes, const char *suffix, const char *more)
+static char *join_path(const char *prefix, size_t prefix_bytes, const char *suffix,
+                       const char *more)
 {
     char *path = malloc(prefix_bytes + strlen(suffix) + strlen(more) + 1);
     if (path) {
@@ -18,8 +19,9 @@ static char *join(const char *prefix, size_t prefix_bytes, const char *suffix, c
     return path;
 }
 
-/* The token file of the dataset that stands under our index name, if it is not ours: v1.npy and
- * v1.bin would share v1.tmi. NULL when it is ours, or nothing that opens. To be freed. */
+/* The token file of the dataset that has our index name, if it is another file than ours: v1.npy
+ * and v1.bin would share v1.tmi. NULL if it is ours, or if there is no such dataset. The caller
+ * frees it. */
 static char *other_tokens(const tokmap_i_names *n)
 {
     tokmap_dataset *ds;
@@ -43,8 +45,8 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
     char *other = other_tokens(n);
     if (other) {
         FAIL(err, TOKMAP_ERR_EXISTS,
-             "%s: already exists, the index of %s; give one of the two another name", n->index_path,
-             other);
+             "%s: already exists, as the index of %s; give one of the two another name",
+             n->index_path, other);
         free(other);
         return TOKMAP_ERR_EXISTS;
     }
@@ -52,9 +54,9 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
                       : FAIL(err, TOKMAP_ERR_EXISTS, "%s: already exists", n->index_path);
 }
 
-/* Tokens without an index are refused too, but for those that a killed writer left: what it was
- * about to publish still has its partial name as well, and what it was to replace has its index
- * aside. */
+/* Tokens without an index are refused too, except those that a killed writer left: tokens that it
+ * was publishing still have their partial name as well, and for tokens that it was replacing there
+ * is a renamed index. */
 static tokmap_status refuse_existing(const tokmap_i_names *n, tokmap_error *err)
 {
     const tokmap_status status = refuse_index(n, err);
@@ -81,14 +83,14 @@ size_t tokmap_i_prefix_bytes(const char *path)
 tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err)
 {
-    n->token_path = join(prefix, prefix_bytes, suffix, "");
-    n->bin_path = join(prefix, prefix_bytes, ".bin", "");
-    n->token_partial = join(prefix, prefix_bytes, ".bin", ".partial");
-    n->token_replaced = join(prefix, prefix_bytes, ".bin", ".replaced");
-    n->index_path = join(prefix, prefix_bytes, ".tmi", "");
-    n->index_partial = join(prefix, prefix_bytes, ".tmi", ".partial");
-    n->index_replaced = join(prefix, prefix_bytes, ".tmi", ".replaced");
-    n->journal = join(prefix, prefix_bytes, ".tmj", ".partial");
+    n->token_path = join_path(prefix, prefix_bytes, suffix, "");
+    n->bin_path = join_path(prefix, prefix_bytes, ".bin", "");
+    n->token_partial = join_path(prefix, prefix_bytes, ".bin", ".partial");
+    n->token_replaced = join_path(prefix, prefix_bytes, ".bin", ".replaced");
+    n->index_path = join_path(prefix, prefix_bytes, ".tmi", "");
+    n->index_partial = join_path(prefix, prefix_bytes, ".tmi", ".partial");
+    n->index_replaced = join_path(prefix, prefix_bytes, ".tmi", ".replaced");
+    n->journal = join_path(prefix, prefix_bytes, ".tmj", ".partial");
     if (!n->token_path || !n->bin_path || !n->token_partial || !n->token_replaced ||
         !n->index_path || !n->index_partial || !n->index_replaced || !n->journal)
         return FAIL_MEMORY(err);
@@ -101,15 +103,15 @@ tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t 
     const tokmap_status status = tokmap_i_names_make(n, prefix, prefix_bytes, suffix, err);
     if (status)
         return status;
-    /* Files that are not ours to touch do not even get a lock file beside them. */
+    /* A dataset that we must not touch does not even get a lock file. */
     return n->resume || tokmap_i_file_exists(n->index_partial) || tokmap_i_file_exists(n->journal)
                ? TOKMAP_OK
                : refuse_existing(n, err);
 }
 
-/* A file that has another name by now, as one that a killed writer had just published, must not be
- * emptied: it only loses this name. */
-static int unname(tokmap_i_names *n, int *fd)
+/* A file with a second name, such as one that a killed writer had just published, must not be
+ * emptied, so only this name is removed. */
+static int remove_name(tokmap_i_names *n, int *fd)
 {
     n->was_named |= tokmap_i_file_same(n->index_path, n->index_partial);
     const int error =
@@ -129,7 +131,7 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
         if (!error)
             error = tokmap_i_file_stat_fd(*fd, &stat);
         if (!error && stat.n_names > 1)
-            error = unname(n, fd);
+            error = remove_name(n, fd);
     }
     n->owns_partials = error == 0;
     n->index_file = stat;
@@ -141,36 +143,37 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
                     n->index_partial);
     if (error == EMLINK)
         return FAIL(err, TOKMAP_ERR_EXISTS,
-                    "%s: has another name too (a hard link); remove one of them to resume",
+                    "%s: has a second name (a hard link); remove one of the two to resume",
                     n->index_partial);
     return error ? FAIL_IO(err, error, "%s: cannot create", n->index_partial) : TOKMAP_OK;
 }
 
-/* ---- The old dataset, while a new one takes its names ---- */
+/* ---- The old dataset, while a new one gets its names ---- */
 
-static int move(const char *from, const char *to)
+static int move_file(const char *from, const char *to)
 {
     const int error = tokmap_i_file_rename(from, to);
     return error == ENOENT ? 0 : error;
 }
 
-/* The index first and, on the way back, last: no moment sees an index beside tokens not its own. */
+/* The index is renamed first, and renamed back last, so that no index ever has the tokens of
+ * another dataset. */
 static int set_aside(const tokmap_i_names *n)
 {
-    int error = move(n->index_path, n->index_replaced);
+    int error = move_file(n->index_path, n->index_replaced);
     if (!error)
         error = tokmap_i_folder_sync(n->index_path);
     if (!error && n->writes_tokens)
-        error = move(n->token_path, n->token_replaced);
+        error = move_file(n->token_path, n->token_replaced);
     return error;
 }
 
 static int put_back(const tokmap_i_names *n)
 {
-    int error = move(n->token_replaced, n->bin_path);
+    int error = move_file(n->token_replaced, n->bin_path);
     if (!error)
         error = tokmap_i_folder_sync(n->index_path);
-    return error ? error : move(n->index_replaced, n->index_path);
+    return error ? error : move_file(n->index_replaced, n->index_path);
 }
 
 static void drop_replaced(const tokmap_i_names *n)
@@ -179,8 +182,9 @@ static void drop_replaced(const tokmap_i_names *n)
     tokmap_i_file_remove(n->index_replaced);
 }
 
-/* Any of these: both names of the tokens or of the index; an old dataset aside, while an index is
- * there; on a file system without links, a journal whose tokens have only their final name. */
+/* True in each of these cases: tokens or index have both names; there is an index and also a
+ * renamed old dataset; on a file system without links, there is a journal, and its tokens have only
+ * their final name. */
 bool tokmap_i_names_published(const tokmap_i_names *n)
 {
     return tokmap_i_file_exists(n->index_path) &&
@@ -189,7 +193,7 @@ bool tokmap_i_names_published(const tokmap_i_names *n)
             (n->has_journal && !n->replace && !tokmap_i_file_exists(n->token_partial)));
 }
 
-/* A writer on a file system without links may have been killed when it had renamed its tokens. */
+/* On a file system without links, a writer may have been killed after it had renamed its tokens. */
 const char *tokmap_i_names_unfinished(const tokmap_i_names *n)
 {
     if (tokmap_i_file_exists(n->token_partial))
@@ -207,8 +211,8 @@ tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* What a killed writer left. Had it published its index, an old dataset that is aside is done
- * with, and so is a journal; if not, its tokens go and the old dataset comes back. */
+/* Clears up after a killed writer. If it had published its index, a renamed old dataset and a
+ * journal are removed; if not, its tokens are removed and the old dataset gets its names back. */
 static int clear_leftovers(tokmap_i_names *n)
 {
     if (tokmap_i_file_exists(n->index_path)) {
@@ -244,14 +248,14 @@ tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
     const tokmap_status status = refuse_existing(n, err);
     if (status)
         return status;
-    error = tokmap_i_folder_sync(n->index_path); /* told now, not after all the work */
+    error = tokmap_i_folder_sync(n->index_path); /* checked now, not after all the work */
     return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", n->index_path)
                  : TOKMAP_OK;
 }
 
 /* ---- Final names ---- */
 
-/* As a second name if the file system can, else by renaming. */
+/* Adds a second name if the file system can, else renames. */
 static int name_tokens(const tokmap_i_names *n)
 {
     const int error = tokmap_i_file_link(n->token_partial, n->token_path);
@@ -264,15 +268,15 @@ static int name_index(tokmap_i_names *n)
     int error = tokmap_i_file_link(n->index_partial, n->index_path);
     if (error == 0 || error == EEXIST)
         return error;
-    if (n->writes_tokens) /* with the rename the lock goes */
+    if (n->writes_tokens) /* the rename ends the lock */
         tokmap_i_file_remove(n->token_partial);
     error = tokmap_i_file_rename(n->index_partial, n->index_path);
     n->owns_partials = error != 0;
     return error;
 }
 
-/* Takes a final name away again. What has no other one by now is renamed back, to be resumed; if
- * even that fails the name stays, where a resume looks for it: false. */
+/* Removes a final name again. A file with no other name is renamed back, so that it can be resumed.
+ * If even that fails, it keeps the name, where a resume looks for it, and the result is false. */
 static bool take_back(const tokmap_i_names *n, const char *path, const char *partial)
 {
     if (n->has_journal && !tokmap_i_file_exists(partial))
@@ -291,7 +295,8 @@ static tokmap_status check_file(const char *path, const tokmap_i_file_stat *file
                       path);
 }
 
-/* The lock keeps other writers away from these names, but nobody who removes files. */
+/* The lock keeps other writers away from these names, but does not stop users from removing
+ * files. */
 static tokmap_status check_partials(const tokmap_i_names *n, tokmap_error *err)
 {
     const tokmap_status status = check_file(n->index_partial, &n->index_file, err);
@@ -311,7 +316,7 @@ static tokmap_status sync_name(const char *path, tokmap_error *err)
     return error ? FAIL_IO(err, error, "%s: cannot flush its folder to the disk", path) : TOKMAP_OK;
 }
 
-/* A name that may not survive a power cut is better absent now. */
+/* If a name cannot be made durable, it is removed: it might otherwise disappear in a power cut. */
 static tokmap_status give_names(tokmap_i_names *n, tokmap_error *err)
 {
     int error = n->writes_tokens ? name_tokens(n) : 0;
@@ -329,7 +334,8 @@ static tokmap_status give_names(tokmap_i_names *n, tokmap_error *err)
     return status;
 }
 
-/* Where the lock went with a rename, the next writer may be here already, with its own journal. */
+/* If a rename has ended the lock, the next writer may already have started, with its own
+ * journal. */
 static void drop_journal(tokmap_i_names *n)
 {
     if (n->has_journal && tokmap_i_file_is(n->journal, &n->journal_file))
@@ -339,7 +345,7 @@ static void drop_journal(tokmap_i_names *n)
 
 static void remove_partials(tokmap_i_names *n)
 {
-    /* Without the lock the files are another writer's. */
+    /* Without the lock the files belong to another writer. */
     if (!n->owns_partials || n->has_journal || !tokmap_i_file_is(n->index_partial, &n->index_file))
         return;
     if (n->writes_tokens)
@@ -354,7 +360,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
     if (status)
         return status;
     const int error = n->replace ? set_aside(n) : 0;
-    status = error ? FAIL_IO(err, error, "%s: cannot set the old dataset aside", n->index_path)
+    status = error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
                    : give_names(n, err);
     if (!status) {
         drop_journal(n);

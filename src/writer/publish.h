@@ -1,14 +1,14 @@
-/* publish.h - the names of a dataset on disk: who may write P, and how it becomes visible.
+/* publish.h - the file names of a dataset: which writer may write P, and how P becomes visible.
  *
  *     P.bin.partial,  P.tmi.partial    being written; the lock is on the second
  *     P.tmj.partial                    their journal, if they can be resumed
- *     P.bin.replaced, P.tmi.replaced   the old dataset, aside while a new one takes its names
+ *     P.bin.replaced, P.tmi.replaced   the old dataset, while a new one gets its names
  *
- * Complete or absent: final names are given last, tokens before index, each made durable. A
- * final name is a second name (link) where the file system has such, and the partial names go
- * at the very end, the journal and what was replaced before them: until then the lock holds, and
- * what a killed writer left can be told from somebody else's file. An old dataset is put back when
- * the new one fails, by the next writer if need be. */
+ * A dataset is complete or absent: final names are given last, tokens before index, each made
+ * durable. A final name is a second name (a link) where the file system has links. The journal and
+ * the replaced files are removed next, the partial names last: until then the lock holds, and what
+ * a killed writer left can be distinguished from other files. If the new dataset fails, the old one
+ * gets its names back, if necessary from the next writer. */
 #ifndef TOKMAP_PUBLISH_H
 #define TOKMAP_PUBLISH_H
 
@@ -19,50 +19,51 @@
 #include "tokmap.h"
 
 typedef struct tokmap_i_names {
-    bool writes_tokens; /* set by the caller: false where the token file is adopted */
+    bool writes_tokens; /* set by the caller: false if the token file is adopted */
     bool replace;       /* set by the caller */
-    bool resume;        /* set by the caller: P may be what a killed writer has made of it */
-    bool owns_partials; /* by the lock */
-    bool has_journal;   /* so they are kept: set by the lock; by the caller for a new one */
-    bool was_named;     /* the lock met a partial index that had its final name already */
-    tokmap_i_file_stat journal_file; /* set by the caller with the last, and before publishing */
-    tokmap_i_file_stat index_file;   /* that has the lock, whatever is called index_partial now */
-    tokmap_i_file_stat token_file;   /* set by the caller: as written, or as opened */
-    char *token_path;                /* P and its suffix; bin_path where tokens are written */
+    bool resume;        /* set by the caller: P may be left from a killed writer */
+    bool owns_partials; /* it holds the lock */
+    bool has_journal;   /* so partial names are kept; the caller sets it for a new one */
+    bool was_named;     /* the partial index already had its final name when it was locked */
+    tokmap_i_file_stat journal_file; /* set by the caller with has_journal, and before publishing */
+    tokmap_i_file_stat index_file; /* the locked file, whichever file is called index_partial now */
+    tokmap_i_file_stat token_file; /* set by the caller, after writing or opening it */
+    char *token_path;              /* P with its suffix; bin_path if tokens are written */
     char *bin_path, *token_partial, *token_replaced;
     char *index_path, *index_partial, *index_replaced;
     char *journal;
 } tokmap_i_names;
 
-/* Of a path that may end in .bin or .tmi, the bytes of the prefix. */
+/* The length of the prefix of a path, which may end in .bin or .tmi. */
 size_t tokmap_i_prefix_bytes(const char *path);
 
-/* Makes the texts. */
+/* Allocates the names. */
 tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err);
-/* And refuses what already exists, unless a killed writer may have left it: the lock decides. */
+/* The same, and refuses what already exists, unless a killed writer may have left it, which is
+ * decided with the lock. */
 tokmap_status tokmap_i_names_open(tokmap_i_names *n, const char *prefix, size_t prefix_bytes,
                                   const char *suffix, tokmap_error *err);
-/* Takes the lock, by opening index_partial, which is left as it is. */
+/* Takes the lock by opening index_partial, whose content is not changed. */
 tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err);
-/* With the lock: whether P was published by a writer that was killed before it had removed all
+/* With the lock: whether P was published by a writer that was killed before it could remove all
  * other names. */
 bool tokmap_i_names_published(const tokmap_i_names *n);
-/* With the lock: clears what a killed writer left, looks again, and makes sure that the folder
- * can be flushed. A journal stays, unless its dataset turns out to be published. */
+/* With the lock: clears what a killed writer left, checks again for existing files, and checks that
+ * the folder can be flushed. A journal stays, unless its dataset has been published. */
 tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err);
-/* With the lock, of a dataset that is complete: makes its names durable and removes the others; the
- * partial ones go with close. */
+/* With the lock, for a complete dataset: makes its names durable and removes the others; close
+ * removes the partial names. */
 tokmap_status tokmap_i_names_clear_up(tokmap_i_names *n, tokmap_error *err);
-/* Where the tokens are that belong to the journal; NULL where there are none. */
+/* The path of the tokens that belong to the journal; NULL if there are none. */
 const char *tokmap_i_names_unfinished(const tokmap_i_names *n);
-/* Gives up what could be resumed. */
+/* Removes what could be resumed. */
 tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err);
-/* Gives the finished, flushed partial files their final names; TOKMAP_ERR_MISMATCH when other files
- * have the partial names by now. On failure nothing new is visible, and a dataset that was to be
- * replaced is back. */
+/* Gives the finished, flushed partial files their final names. TOKMAP_ERR_MISMATCH if other files
+ * have the partial names now. On failure nothing new is visible, and a dataset that was to be
+ * replaced has its names back. */
 tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err);
-/* Removes the partial names, if they are ours and cannot be resumed, and frees the texts. */
+/* Removes the partial names, if they are ours and cannot be resumed, and frees the names. */
 void tokmap_i_names_close(tokmap_i_names *n);
 
 #endif /* TOKMAP_PUBLISH_H */

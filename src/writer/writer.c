@@ -60,7 +60,7 @@ static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_erro
 {
     const size_t prefix_bytes = tokmap_i_prefix_bytes(prefix);
     if (prefix_bytes == 0 || prefix[prefix_bytes - 1] == '/')
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "'%s' names a folder, not a dataset", prefix);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "'%s' is a folder, not a dataset", prefix);
     w->names.writes_tokens = true;
     const tokmap_status status = tokmap_i_writer_begin(w, prefix, prefix_bytes, ".bin", err);
     if (status || w->token_fd >= 0)
@@ -69,7 +69,7 @@ static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_erro
     return error ? FAIL_IO(err, error, "%s: cannot create", w->names.token_partial) : TOKMAP_OK;
 }
 
-/* The smallest id that a writer refuses. */
+/* The smallest id that is out of range. */
 static uint64_t id_limit(const tokmap_i_header *h)
 {
     const uint64_t width_limit = h->token_bytes == 2 ? UINT16_MAX + 1ull : TOKMAP_NO_ID;
@@ -86,11 +86,11 @@ static tokmap_status take_resume_options(tokmap_writer *w, const tokmap_writer_o
     w->resume_checkpoint = o->resume_checkpoint;
     if (o->unfinished != TOKMAP_UNFINISHED_REFUSE && o->unfinished != TOKMAP_UNFINISHED_DISCARD &&
         !w->names.resume)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "options: unfinished is %d: must be 0, 1 or 2",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "unfinished is %d: must be 0, 1 or 2",
                     (int)o->unfinished);
     if (o->resume_checkpoint > 0 && !w->names.resume)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "options: resume_checkpoint, but nothing is to be resumed");
+                    "resume_checkpoint is set, but unfinished is not TOKMAP_UNFINISHED_RESUME");
     return TOKMAP_OK;
 }
 
@@ -117,15 +117,14 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
     h->vocab_size = o->vocab_size;
     h->token_bytes = o->token_bytes ? o->token_bytes : o->vocab_size <= UINT16_MAX + 1 ? 2 : 4;
     if (h->token_bytes != 2 && h->token_bytes != 4)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokens of %" PRIu32 " bytes: must be 2 or 4",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
                     h->token_bytes);
     if (o->vocab_size > TOKMAP_I_MAX_VOCAB || (o->vocab_size == 0 && o->token_bytes == 0))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocabulary size %" PRIu64 " is not in 1 to 2^31",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocab_size is %" PRIu64 ": must be 1 to 2^31",
                     o->vocab_size);
     if (h->eod_id != TOKMAP_NO_ID && h->eod_id >= id_limit(h))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the end-of-document id %" PRIu32 " is not below %" PRIu64, h->eod_id,
-                    id_limit(h));
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "eod_id is %" PRIu32 ": must be below %" PRIu64,
+                    h->eod_id, id_limit(h));
     return TOKMAP_OK;
 }
 
@@ -161,7 +160,7 @@ tokmap_status tokmap_i_writer_enter(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     if (w->finished && !w->failure.status)
-        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: is finished; only close is left",
+        FAIL(&w->failure, TOKMAP_ERR_ARGUMENT, "%s: is finished and can only be closed",
              w->names.index_path);
     if (w->failure.status && err)
         *err = w->failure;
@@ -217,12 +216,12 @@ static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_er
         i++;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "%s: token %" PRIu64 " (document %" PRIu64 ") has id %" PRIu32
-                "; it must be below %" PRIu64,
+                ": must be below %" PRIu64,
                 w->names.token_path, w->n_tokens + i, tokmap_i_index_writer_n_documents(w->index),
                 ids[i], id_limit(&w->header));
 }
 
-/* As many ids as there are to the end of the piece at most. */
+/* Appends at most as many ids as fit into the current piece. */
 static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
                                  tokmap_error *err)
 {
@@ -240,11 +239,11 @@ static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n
     return tokmap_i_writer_flush(w, err);
 }
 
-static tokmap_status append(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
-                            tokmap_error *err)
+static tokmap_status append_ids(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
+                                tokmap_error *err)
 {
     if (!w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; nothing can be added",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted, so nothing can be appended to it",
                     w->names.token_path);
     if (n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
@@ -264,7 +263,8 @@ tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids, size_t
                                    tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_writer_enter(w, err);
-    return status ? status : tokmap_i_writer_leave(w, append(w, ids, n_tokens, &w->failure), err);
+    return status ? status
+                  : tokmap_i_writer_leave(w, append_ids(w, ids, n_tokens, &w->failure), err);
 }
 
 static tokmap_status end_document(tokmap_writer *w, tokmap_error *err)
@@ -304,7 +304,7 @@ tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name, uint6
                                           "%s: a source cannot end within a document",
                                           w->names.index_path),
                                      err);
-    w->borderless_source |= n_documents == 0 && w->n_tokens > 0;
+    w->source_before_document |= n_documents == 0 && w->n_tokens > 0;
     const tokmap_i_new_source source = {
         .name = name,
         .name_bytes = strlen(name),
@@ -322,7 +322,7 @@ static tokmap_status set_metadata(tokmap_writer *w, const char *json, size_t n_b
                                   tokmap_error *err)
 {
     if (n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: metadata of %zu bytes; the limit is 64 MiB",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: the metadata has %zu bytes; the limit is 64 MiB",
                     w->names.index_path, n_bytes);
     char *copy = malloc(MAX(n_bytes, 1));
     if (!copy)
@@ -342,7 +342,7 @@ tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, siz
                   : tokmap_i_writer_leave(w, set_metadata(w, json, n_bytes, &w->failure), err);
 }
 
-/* The rules that hold for the whole: documents and sources cover all tokens. */
+/* Checks that documents and sources cover all tokens. */
 static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
@@ -351,7 +351,7 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: the last document ends at token %" PRIu64 " of %" PRIu64,
                     w->names.token_path, last_end, w->n_tokens);
-    if (n_documents > 0 && w->borderless_source)
+    if (n_documents > 0 && w->source_before_document)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source ended within the first document",
                     w->names.index_path);
     if (w->n_sources > 0 &&
@@ -360,12 +360,13 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
                     "%s: the last source ends at document %" PRIu64 " of %" PRIu64,
                     w->names.index_path, w->source_end_document, n_documents);
     if (!w->names.writes_tokens && w->n_tokens != w->header.n_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: %" PRIu64 " of %" PRIu64 " tokens were scanned",
-                    w->names.token_path, w->n_tokens, w->header.n_tokens);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: only %" PRIu64 " of %" PRIu64 " tokens were scanned", w->names.token_path,
+                    w->n_tokens, w->header.n_tokens);
     return TOKMAP_OK;
 }
 
-/* A file that was changed meanwhile would not fit the index that we are about to publish. */
+/* If the file was changed meanwhile, the index that we are about to publish would be wrong. */
 static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const uint64_t expected = w->header.token_offset + w->n_tokens * w->header.token_bytes;
@@ -375,8 +376,7 @@ static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, t
         return FAIL_IO(err, error, "%s: cannot read", path);
     if (stat.n_bytes != expected)
         return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
-                       "%s: has %" PRIu64 " bytes by now, not %" PRIu64
-                       ": another process changed it",
+                       "%s: has %" PRIu64 " bytes now, not %" PRIu64 ": another process changed it",
                        path, stat.n_bytes, expected);
     if (!w->names.writes_tokens && (stat.modified_ns != w->names.token_file.modified_ns ||
                                     !tokmap_i_file_is(path, &w->names.token_file)))
@@ -406,7 +406,7 @@ static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
                  : TOKMAP_OK;
 }
 
-static tokmap_status finish(tokmap_writer *w, tokmap_error *err)
+static tokmap_status finish_files(tokmap_writer *w, tokmap_error *err)
 {
     tokmap_status status = check_complete(w, err);
     if (!status)
@@ -425,7 +425,7 @@ static tokmap_status finish(tokmap_writer *w, tokmap_error *err)
 tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_writer_enter(w, err);
-    return status ? status : tokmap_i_writer_leave(w, finish(w, &w->failure), err);
+    return status ? status : tokmap_i_writer_leave(w, finish_files(w, &w->failure), err);
 }
 
 uint64_t tokmap_writer_n_tokens(const tokmap_writer *w)
