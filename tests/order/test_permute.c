@@ -36,8 +36,7 @@ static void check_all(uint64_t n, uint64_t key)
 static void check_one(const tokmap_i_permutation *p, uint64_t x)
 {
     const uint64_t y = tokmap_i_permute(p, x), before = unpermute(p, x);
-    if (y >= p->n || unpermute(p, y) != x || before >= p->n ||
-        tokmap_i_permute(p, before) != x)
+    if (y >= p->n || unpermute(p, y) != x || before >= p->n || tokmap_i_permute(p, before) != x)
         CHECK_FAIL("N %" PRIu64 ": %" PRIu64 " becomes %" PRIu64, p->n, x, y);
 }
 
