@@ -252,8 +252,8 @@ bench-loaders: $(PRODUCTS)
 .PHONY: bench-peers bench-tokenizers bench-loaders
 
 ## bench-gpu: tests and measurements on a GPU (ARGS='--out FILE')
-bench-gpu:
-	@BUILD=$(abspath $(BUILD)) bash bench/gpu.sh $(ARGS)
+bench-gpu: $(PRODUCTS) $(BUILD)/test_gpu
+	@$(or $(PYTHON),python3) bench/gpu/run.py --build $(BUILD) $(ARGS)
 .PHONY: bench-gpu
 
 # ---- Looks ----

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
-"""first_batch.py P - how long a program waits for its first batch on a device, from opening the
-dataset on: with the kernel compiled before (the driver keeps what it has compiled) and not. Each
-trial is a process of its own, whose context is made before the time begins."""
+"""first_batch.py P SECONDS - how long a program waits for its first batch on a device after it opens the
+dataset: with the kernel compiled in that run, and with the kernel that the driver keeps from the run
+before. Each trial is a process of its own, whose context is made before the time begins."""
 
-import argparse
 import ctypes
 import json
 import os
@@ -26,7 +25,7 @@ def enter_context():
     return cuda
 
 
-def trial(data):
+def run_trial(data):
     import tokmap
 
     cuda, begun = enter_context(), time.perf_counter()
@@ -42,29 +41,22 @@ def trial(data):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows")
-    parser.add_argument("--seconds", type=float, default=30)
-    parser.add_argument("--trial", action="store_true")
-    parser.add_argument("data")
-    options = parser.parse_args()
-    if options.trial:
-        return trial(options.data)
-    from figures import Rows
-
-    found, until = {}, time.monotonic() + options.seconds
+    data, seconds = sys.argv[1], float(sys.argv[2])
+    if seconds == 0:  # as main calls itself
+        return run_trial(data)
+    found, until = {}, time.monotonic() + seconds
     for _ in range(TRIALS):
         with tempfile.TemporaryDirectory() as folder:
-            for compiled in ("compiled anew", "compiled before"):
+            for kernel in ("compiled", "kept by the driver"):
                 if time.monotonic() > until:
                     break
-                done = subprocess.run([sys.executable, __file__, "--trial", options.data],
-                                      env={**os.environ, "CUDA_CACHE_PATH": folder}, check=True,
-                                      stdout=subprocess.PIPE, timeout=options.seconds)
+                done = subprocess.run([sys.executable, __file__, data, "0"], check=True,
+                                      env={**os.environ, "CUDA_CACHE_PATH": folder},
+                                      stdout=subprocess.PIPE, timeout=seconds)
                 for name, ms in json.loads(done.stdout).items():
-                    found.setdefault(f"time to {name}, kernel {compiled}", []).append(ms)
+                    found.setdefault(f"time to {name}, kernel {kernel}", []).append(ms)
     for name, values in found.items():
-        Rows(options.rows).add(name, "ms", values)
+        print(json.dumps({"name": name, "unit": "ms", "values": values}))
     return 0
 
 

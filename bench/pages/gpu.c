@@ -1,5 +1,5 @@
-/* gpu.c - the way to a GPU, where there is one: plain copies by size, which are the limit, and
- * the batches of a stage. What else is to be known of it, bench/gpu.sh measures. */
+/* gpu.c - copies to a GPU, where there is one: plain copies by size, which are the limit, and the
+ * batches of a stage. `make bench-gpu` runs it, and measures training steps. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,23 +1,30 @@
 #!/usr/bin/env python3
-"""step_time.py P - training steps with batches from several sources, in turn, in one process: how
-long a step takes, and how long the device stands still between two because a batch is not there.
+"""pipeline.py P SECONDS - training steps with batches from several sources, in turn, in one process: how
+long a step takes, and how long the device is idle between two steps because a batch is missing.
 
 A step is a chain of bf16 products. The host queues step n + 1 while step n runs and waits for the
 end of step n - 1, as a loop does that reads its loss one step late. The stall of a step is the time
-between the end of the step before and its begin, by events in the stream of the steps: waiting for
-a batch, copying it in that stream, and a host that came too late are all in it, and nothing else.
+between the end of the step before and its begin, by events in the stream of the steps: it has the wait
+for a batch, a copy in that stream, and a host that came too late, and nothing else.
 
 take() of a source returns inputs and labels on the device, in order for the current stream; done()
 says that the step that uses them has been queued."""
 
-import argparse
+import json
+import math
 import sys
 import time
 
-import numpy
-import torch
-import tokmap
-from figures import Rows, Work, percentile
+try:
+    import numpy
+    import torch
+except ImportError as error:
+    print(f"skip: {error}")
+    sys.exit(77)
+if not torch.cuda.is_available():
+    print("skip: PyTorch finds no device")
+    sys.exit(77)
+import tokmap  # noqa: E402
 
 SHAPES = {"128 KiB": (16, 4096), "4 MiB": (256, 8192)}  # of tokens as they are stored
 STEPS_MS = (5, 20)
@@ -75,26 +82,6 @@ class Pinned:
         pass
 
 
-class NanoGpt:
-    """get_batch of nanoGPT's train.py, which opens the map anew each time."""
-
-    def __init__(self, data, device, rows, length):
-        self.path, self.device, self.rows, self.length = data + ".bin", device, rows, length
-
-    def take(self):
-        data = numpy.memmap(self.path, dtype=numpy.uint16, mode="r")
-        places = torch.randint(len(data) - self.length, (self.rows,))
-        parts = []
-        for shift in (0, 1):
-            rows = [torch.from_numpy(data[i + shift:i + shift + self.length].astype(numpy.int64))
-                    for i in places]
-            parts.append(torch.stack(rows).pin_memory().to(self.device, non_blocking=True))
-        return parts
-
-    def done(self):
-        pass
-
-
 class Windows(torch.utils.data.Dataset):
     def __init__(self, path, length):
         self.tokens, self.length = numpy.memmap(path, dtype=numpy.uint16, mode="r"), length
@@ -128,8 +115,31 @@ class DataLoader:
         pass
 
 
-SOURCES = {"none": Nothing, "tokmap": Stage, "pinned uint16": Pinned, "nanoGPT get_batch": NanoGpt,
+SOURCES = {"none": Nothing, "tokmap": Stage, "pinned uint16": Pinned,
            "DataLoader, 4 workers": DataLoader}
+
+
+class Work:
+    """A chain of products of bf16 matrices that takes so many milliseconds."""
+
+    def __init__(self, device, n=4096):
+        self.device = device
+        self.a, self.b = (torch.randn(n, n, device=device, dtype=torch.bfloat16) for _ in range(2))
+        self.c = torch.empty(n, n, device=device, dtype=torch.bfloat16)
+        self.run(20)
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        self.run(100)
+        end.record()
+        end.synchronize()
+        self.ms_each = max(begin.elapsed_time(end) / 100, 1e-3)
+
+    def run(self, n):
+        for _ in range(n):
+            torch.mm(self.a, self.b, out=self.c)
+
+    def products_for(self, ms):
+        return max(round(ms / self.ms_each), 1)
 
 
 class Turns:
@@ -164,24 +174,35 @@ class Turns:
         self.stall_us += [1e3 * a[1].elapsed_time(b[0]) for a, b in zip(events, events[1:])]
         self.step_ms.append(events[0][1].elapsed_time(events[-1][1]) / (len(events) - 1))
 
-    def write(self, rows, name, ms, shape):
+    def print_rows(self, name, ms, shape):
         where = f"{name}, {ms} ms step, {shape}"
         if len(self.stall_us) < 100:
-            return rows.leave_out(f"step time, {where}", "too few steps in the time that was left")
+            print_row(name=f"step time, {where}", left_out="too few steps in the time that was left")
+            return
         group = f"gpu, waiting for a batch of {shape}, steps of {ms} ms"
-        rows.add(f"step time, {where}", "ms", self.step_ms, group=group + ": time", system=name)
-        rows.add(f"stall p50, {where}", "us", percentile(self.stall_us, 0.5))
-        aim = {"target": ("at_most", AIM_P99_US)} if name == "tokmap" else {}
-        rows.add(f"stall p99, {where}", "us", percentile(self.stall_us, 0.99), group=group,
-                 system=name, **aim)
+        aim = {"at_most": AIM_P99_US} if name == "tokmap" else {}
+        print_row(name=f"step time, {where}", unit="ms", values=self.step_ms, group=group + ": time",
+                  system=name)
+        print_row(name=f"stall p50, {where}", unit="us", values=[percentile(self.stall_us, 0.5)])
+        print_row(name=f"stall p99, {where}", unit="us", values=[percentile(self.stall_us, 0.99)],
+                  group=group, system=name, **aim)
 
 
-def measure(rows, options, shape, seconds):
+def print_row(**row):
+    print(json.dumps(row), flush=True)
+
+
+def percentile(values, share):
+    """The smallest value that the share of all does not exceed."""
+    return sorted(values)[max(math.ceil(len(values) * share), 1) - 1]
+
+
+def measure(data, shape, seconds):
     device = torch.device("cuda", 0)
-    work, turns = Work(torch, device), {}
+    work, turns = Work(device), {}
     for name, kind in SOURCES.items():
         try:
-            source = kind(options.data, device, *SHAPES[shape])
+            source = kind(data, device, *SHAPES[shape])
             for ms in STEPS_MS:
                 turns[name, ms] = Turns(source, work, ms)
                 turns[name, ms].turn()
@@ -189,27 +210,23 @@ def measure(rows, options, shape, seconds):
                 turns[name, ms].step_ms.clear()
         except Exception as error:  # one that does not work here is left out
             turns = {key: value for key, value in turns.items() if key[0] != name}
-            rows.leave_out(f"step time, {name}, {shape}", f"{type(error).__name__}: {error}")
+            print_row(name=f"step time, {name}, {shape}", left_out=f"{type(error).__name__}: {error}"[:300])
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         for turn in turns.values():
             turn.turn()
     for (name, ms), turn in turns.items():
-        turn.write(rows, name, ms, shape)
+        turn.print_rows(name, ms, shape)
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--rows", required=True)
-    parser.add_argument("--seconds", type=float, default=150)
-    parser.add_argument("data")
-    options = parser.parse_args()
+    data, seconds = sys.argv[1], float(sys.argv[2])
     torch.cuda.set_device(0)
-    with open(options.data + ".bin", "rb", buffering=0) as file:  # so that nobody waits for a disk
+    with open(data + ".bin", "rb", buffering=0) as file:  # so that nobody waits for a disk
         while file.read(1 << 24):
             pass
     for shape in SHAPES:
-        measure(Rows(options.rows), options, shape, 0.8 * options.seconds / len(SHAPES))
+        measure(data, shape, 0.8 * seconds / len(SHAPES))
     return 0
 
 
