@@ -129,7 +129,8 @@ TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
 
 /* Fills info up to info->struct_size bytes, so that a caller built against an older header
  * works. */
-TOKMAP_API void tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info);
+TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,
+                                                 tokmap_dataset_info *info);
 
 /* Sets *tokens to token `first` in the map, aligned to token_bytes, with n_tokens tokens behind it.
  * TOKMAP_ERR_ARGUMENT when the range leaves the dataset. No token is read. */
@@ -156,22 +157,22 @@ TOKMAP_API tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint6
 TOKMAP_API tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
                                                       tokmap_document *out);
 
-typedef struct tokmap_source {
-    const char *name; /* name_bytes bytes, no terminator, may be any bytes but NUL */
+typedef struct tokmap_source_info {
+    size_t struct_size; /* set by the caller: sizeof(tokmap_source_info) */
+    const char *name;   /* name_bytes bytes, no terminator, may be any bytes but NUL */
     size_t name_bytes;
     uint64_t first_document, n_documents;
     uint64_t first_token, n_tokens;
     uint64_t input_bytes;    /* 0: not known */
     uint64_t input_checksum; /* XXH3-64 of the input as stored; 0: not known */
-} tokmap_source;
+} tokmap_source_info;
 
 /* Source number `index`: one input file and what came from it. */
-TOKMAP_API tokmap_status tokmap_dataset_source(const tokmap_dataset *ds, uint64_t index,
-                                               tokmap_source *out);
+TOKMAP_API tokmap_status tokmap_dataset_get_source(const tokmap_dataset *ds, uint64_t index,
+                                                   tokmap_source_info *out);
 
 /* The metadata: one JSON object, n_bytes bytes, no terminator. Not checked to be JSON. */
-TOKMAP_API void tokmap_dataset_metadata(const tokmap_dataset *ds, const char **json,
-                                        size_t *n_bytes);
+TOKMAP_API const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes);
 
 /* ---- Verify: read every byte and check it; a sample still reads the whole index ---- */
 
@@ -183,6 +184,7 @@ typedef enum tokmap_damage_kind {
 } tokmap_damage_kind;
 
 typedef struct tokmap_damage {
+    size_t struct_size; /* set by the library: as much as it knows of this */
     tokmap_damage_kind kind;
     uint64_t block_index;                 /* where n_tokens is not 0: of a block of tokens */
     uint64_t first_byte, n_bytes;         /* in the file that error.text names */
@@ -196,12 +198,13 @@ typedef struct tokmap_verify_options { /* zero it; 0 means the default */
     uint32_t n_threads;                /* at most 64; default: one a processor, up to 16 */
     double sample;                     /* fraction of token blocks to read, in (0, 1]; default 1 */
     uint64_t seed;                     /* chooses the blocks of a sample */
-    void *user; /* passed to the calls below, which never run at the same time */
-    void (*on_progress)(void *user, uint64_t bytes_done, uint64_t bytes_total);
-    void (*on_damage)(void *user, const tokmap_damage *damage);
+    void *context; /* passed to the calls below, which never run at the same time */
+    void (*on_progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
+    void (*on_damage)(void *context, const tokmap_damage *damage);
 } tokmap_verify_options;
 
 typedef struct tokmap_verify_report {
+    size_t struct_size;        /* set by the caller: sizeof(tokmap_verify_report) */
     uint64_t n_blocks;         /* token blocks of the dataset */
     uint64_t n_blocks_checked; /* of these, read */
     uint64_t n_damages;        /* calls of on_damage */

@@ -195,6 +195,7 @@ TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
 
 /* Where a sample comes from, without reading it. TOKMAP_ERR_CORRUPT: a damaged document index. */
 typedef struct tokmap_sample {
+    size_t struct_size; /* sizeof(tokmap_sample), set by the caller */
     uint32_t source, dataset;
     uint64_t epoch, window, first_token;
     uint32_t n_tokens;
@@ -214,7 +215,7 @@ typedef struct tokmap_loader_info {
     uint64_t n_waits, ns_waited; /* steps that were not there yet, and the time that was waited */
     uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns, wait_max_ns; /* over all steps */
 } tokmap_loader_info;
-TOKMAP_API void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
+TOKMAP_API tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
 
 typedef struct tokmap_loader_source_info {
     size_t struct_size;

@@ -83,15 +83,14 @@ typedef struct tokmap_stage_options { /* zero it; 0 means the default, where the
                                         batch does not use of it is not copied */
     int32_t no_thread;        /* 1: next does all the work */
     uint32_t n_copiers;       /* threads that fill pinned memory, 1 to 16; default 1 */
+    void *context;            /* passed to the calls below */
     /* One line; a few times at most, in any thread. */
     void (*log)(void *context, const char *text);
-    void *log_context;
     /* May point rows to other tokens and another loss_mask before they are staged (fill in the
      * middle, masks of one's own); neither n_tokens nor n_documents may grow. What it points to
      * lives until the next call of edit. Called in order, once for each batch, in a thread of the
      * stage's; again for the same batch after an error, seek or restore. */
     void (*edit)(void *context, tokmap_row *rows, const tokmap_batch *batch);
-    void *edit_context;
 } tokmap_stage_options;
 
 typedef struct tokmap_stage_batch {
@@ -176,7 +175,7 @@ typedef struct tokmap_stage_info {
      * them. The others overlapped. */
     uint64_t n_late;
 } tokmap_stage_info;
-TOKMAP_API void tokmap_stage_get_info(const tokmap_stage *s, tokmap_stage_info *info);
+TOKMAP_API tokmap_status tokmap_stage_get_info(const tokmap_stage *s, tokmap_stage_info *info);
 
 #ifdef __cplusplus
 }

@@ -127,9 +127,9 @@ typedef struct tokmap_checkpoint_info {
  * n_checkpoints of all. Where the journal is damaged behind the one asked for, n_checkpoints counts
  * those before; when the last was asked for, that is TOKMAP_ERR_CORRUPT. TOKMAP_ERR_VERSION: the
  * journal is of another version of the library. */
-TOKMAP_API tokmap_status tokmap_writer_checkpoints(const char *prefix, uint64_t checkpoint,
-                                                   tokmap_checkpoint_info *info, void *note,
-                                                   tokmap_error *err);
+TOKMAP_API tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoint,
+                                                      tokmap_checkpoint_info *info, void *note,
+                                                      tokmap_error *err);
 
 /* Makes the dataset durable and visible. Afterwards only tokmap_writer_close is left.
  * TOKMAP_ERR_EXISTS: somebody else has given a file the name meanwhile. TOKMAP_ERR_CORRUPT: the

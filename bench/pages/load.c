@@ -73,7 +73,7 @@ static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuff
 static bool find_rows(hot *h, const uint8_t **rows, size_t n_rows)
 {
     const void *tokens;
-    tokmap_sample at;
+    tokmap_sample at = TOKMAP_INIT(tokmap_sample);
     tokmap_error err;
     tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_MAP);
     bool failed = !l || tokmap_dataset_tokens(h->ds, 0, 1, &tokens) != TOKMAP_OK;

@@ -100,7 +100,7 @@ static double take_steps(mix *m, tokmap_loader *l)
 
 static double locate_many(mix *m, tokmap_loader *l)
 {
-    tokmap_sample at;
+    tokmap_sample at = TOKMAP_INIT(tokmap_sample);
     tokmap_error err;
     uint64_t sum = 0;
     bool failed = false;

@@ -113,7 +113,7 @@ static uint64_t any_sample(subject *s)
 
 static bool locate_many(subject *s, tokmap_loader *l, bench_row *row)
 {
-    tokmap_sample at;
+    tokmap_sample at = TOKMAP_INIT(tokmap_sample);
     tokmap_error err;
     uint64_t sum = 0;
     bool failed = false;

@@ -150,15 +150,16 @@ class Dataset:
         """Source number `index`: an input, and what came from it."""
         if not 0 <= index < self.n_sources:
             raise IndexError(f"source {index} of {self.n_sources}")
-        out = self._lookup(lib.tokmap_dataset_source, index, _lib.Source())
+        out = self._lookup(lib.tokmap_dataset_get_source, index,
+                           _lib.Source(struct_size=ctypes.sizeof(_lib.Source)))
         return Source(ctypes.string_at(out.name, out.name_bytes), out.first_document,
                       out.n_documents, out.first_token, out.n_tokens, out.input_bytes,
                       out.input_checksum)
 
     @property
     def metadata(self):
-        text, n_bytes = ctypes.c_void_p(), ctypes.c_size_t()
-        lib.tokmap_dataset_metadata(self._pointer(), ctypes.byref(text), ctypes.byref(n_bytes))
+        n_bytes = ctypes.c_size_t()
+        text = lib.tokmap_dataset_metadata(self._pointer(), ctypes.byref(n_bytes))
         return json.loads(ctypes.string_at(text, n_bytes.value))
 
     def verify(self, n_threads=0, sample=1.0):

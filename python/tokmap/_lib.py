@@ -27,14 +27,14 @@ class Document(ctypes.Structure):
 
 
 class Source(ctypes.Structure):
-    _fields_ = [("name", c_void_p), ("name_bytes", c_size_t), ("first_document", c_uint64),
+    _fields_ = [("struct_size", c_size_t), ("name", c_void_p), ("name_bytes", c_size_t), ("first_document", c_uint64),
                 ("n_documents", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64),
                 ("input_bytes", c_uint64), ("input_checksum", c_uint64)]
 
 
 class VerifyOptions(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("n_threads", c_uint32), ("sample", c_double),
-                ("seed", c_uint64), ("user", c_void_p), ("on_progress", c_void_p),
+                ("seed", c_uint64), ("context", c_void_p), ("on_progress", c_void_p),
                 ("on_damage", c_void_p)]
 
 
@@ -84,7 +84,7 @@ class Batch(ctypes.Structure):
 
 
 class LoaderSample(ctypes.Structure):
-    _fields_ = [("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
+    _fields_ = [("struct_size", c_size_t), ("source", c_uint32), ("dataset", c_uint32), ("epoch", c_uint64),
                 ("window", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32)]
 
 
@@ -111,8 +111,8 @@ class StageOptions(ctypes.Structure):
                 ("n_slots", c_uint32), ("n_host_slots", c_uint32), ("outputs", c_uint32),
                 ("input_bytes", c_uint32), ("label_bytes", c_uint32), ("ignore_index", c_int64),
                 ("has_ignore_index", c_int32), ("pad_id", c_uint32), ("max_documents", c_uint32), ("no_thread", c_int32),
-                ("n_copiers", c_uint32), ("log", StageLog), ("log_context", c_void_p),
-                ("edit", StageEdit), ("edit_context", c_void_p)]
+                ("n_copiers", c_uint32), ("context", c_void_p), ("log", StageLog),
+                ("edit", StageEdit)]
 
 
 class StageBatch(ctypes.Structure):
@@ -177,12 +177,12 @@ SIGNATURES = {
     "tokmap_version": (c_char_p, []),
     "tokmap_dataset_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(ErrorDetail)]),
     "tokmap_dataset_close": (None, [c_void_p]),
-    "tokmap_dataset_get_info": (None, [c_void_p, POINTER(Info)]),
+    "tokmap_dataset_get_info": (c_int, [c_void_p, POINTER(Info)]),
     "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
     "tokmap_dataset_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
-    "tokmap_dataset_source": (c_int, [c_void_p, c_uint64, POINTER(Source)]),
-    "tokmap_dataset_metadata": (None, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
+    "tokmap_dataset_get_source": (c_int, [c_void_p, c_uint64, POINTER(Source)]),
+    "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tokmap_dataset_verify": (c_int, [c_void_p, POINTER(VerifyOptions), c_void_p,
                                       POINTER(ErrorDetail)]),
     "tokmap_writer_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(WriterOptions),
@@ -206,7 +206,7 @@ SIGNATURES = {
     "tokmap_loader_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
     "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
                                      POINTER(ErrorDetail)]),
-    "tokmap_loader_get_info": (None, [c_void_p, POINTER(LoaderInfo)]),
+    "tokmap_loader_get_info": (c_int, [c_void_p, POINTER(LoaderInfo)]),
     "tokmap_batch_gather": (c_int, [POINTER(Batch), POINTER(GatherOptions),
                                     POINTER(ErrorDetail)]),
 }
@@ -226,7 +226,7 @@ STAGE_SIGNATURES = {  # of tokmap_stage.h
     "tokmap_stage_position": (c_uint64, [c_void_p]),
     "tokmap_stage_export": (c_int, [c_void_p, POINTER(StageBatch), POINTER(StageTensor),
                                    POINTER(ErrorDetail)]),
-    "tokmap_stage_get_info": (None, [c_void_p, POINTER(StageInfo)]),
+    "tokmap_stage_get_info": (c_int, [c_void_p, POINTER(StageInfo)]),
 }
 
 

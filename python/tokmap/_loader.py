@@ -369,7 +369,7 @@ class Loader:
         self._handle = handle
 
     def locate(self, sample):
-        out = _lib.LoaderSample()
+        out = _lib.LoaderSample(struct_size=ctypes.sizeof(_lib.LoaderSample))
         self._call(lib.tokmap_loader_locate, self._opened(),
                    _number("sample", sample, 2**64), ctypes.byref(out))
         return Sample(*(getattr(out, name) for name in Sample._fields))

@@ -7,7 +7,7 @@
 #include "base/base.h"
 
 enum {
-    MAX_OPTIONS_BYTES = 4096 /* no options struct is larger */
+    MAX_STRUCT_BYTES = 4096 /* no struct is larger */
 };
 
 const char *tokmap_version(void)
@@ -96,8 +96,28 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
     return cause.status;
 }
 
+/* A struct_size is the first field. */
+static size_t size_of(const void *caller)
+{
+    size_t n_bytes;
+    memcpy(&n_bytes, caller, sizeof n_bytes);
+    return n_bytes;
+}
+
+tokmap_status tokmap_i_check_struct(const void *dst, const tokmap_i_struct_kind *kind,
+                                    tokmap_error *err)
+{
+    if (!dst)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is NULL", kind->name);
+    const size_t n_bytes = size_of(dst);
+    if (n_bytes >= kind->least_bytes && n_bytes <= MAX_STRUCT_BYTES)
+        return TOKMAP_OK;
+    return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: struct_size is %zu: set it to its sizeof",
+                kind->name, n_bytes);
+}
+
 tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
-                                  const tokmap_i_options_kind *kind, tokmap_error *err)
+                                  const tokmap_i_struct_kind *kind, tokmap_error *err)
 {
     memcpy(dst, src, MIN(n_bytes, kind->n_bytes));
     if (n_bytes <= kind->n_bytes ||
@@ -109,24 +129,31 @@ tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
                 kind->name, tokmap_version());
 }
 
-tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
+tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err)
 {
-    size_t n_bytes = 0;
     memset(dst, 0, kind->n_bytes);
-    if (!src)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is NULL", kind->name);
-    memcpy(&n_bytes, src, sizeof n_bytes);
-    if (n_bytes < kind->least_bytes || n_bytes > MAX_OPTIONS_BYTES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: struct_size is %zu: set it to its sizeof",
-                    kind->name, n_bytes);
-    return tokmap_i_take_known(dst, src, n_bytes, kind, err);
+    const tokmap_status status = tokmap_i_check_struct(src, kind, err);
+    return status ? status : tokmap_i_take_known(dst, src, size_of(src), kind, err);
 }
 
-tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_options_kind *kind,
+tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_struct_kind *kind,
+                                   tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_check_struct(dst, kind, err);
+    if (status)
+        return status;
+    const size_t n_bytes = size_of(dst);
+    memset(dst, 0, n_bytes);
+    memcpy(dst, full, MIN(n_bytes, kind->n_bytes));
+    memcpy(dst, &n_bytes, sizeof n_bytes);
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err)
 {
-    if (stride >= kind->least_bytes && stride <= MAX_OPTIONS_BYTES)
+    if (stride >= kind->least_bytes && stride <= MAX_STRUCT_BYTES)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT, "stride of %s is %u: set it to sizeof(%s)", kind->name,
                 (unsigned)stride, kind->name);

@@ -37,24 +37,30 @@ void tokmap_i_error_clear(tokmap_error *err);
 
 /* ---- Options of a caller that was built against this header, an older or a newer one ---- */
 
-typedef struct tokmap_i_options_kind {
+typedef struct tokmap_i_struct_kind {
     const char *name;   /* of the struct */
     size_t n_bytes;     /* sizeof in this library */
     size_t least_bytes; /* the least that a caller can have */
-} tokmap_i_options_kind;
+} tokmap_i_struct_kind;
 
-#define OPTIONS_KIND(type, last)                                                                   \
+#define STRUCT_KIND(type, last)                                                                    \
     .name = #type, .n_bytes = sizeof(type), .least_bytes = SIZE_UP_TO(type, last)
 
 /* Copies them to dst; fields that the caller does not have become 0. TOKMAP_ERR_ARGUMENT: src is
  * NULL, its size makes no sense, or it sets a field that this library does not know. */
-tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_options_kind *kind,
+tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err);
 /* The same for one element, of n_bytes, of a caller's array whose stride was checked. Fields that
  * the caller does not have are not changed in dst. */
 tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
-                                  const tokmap_i_options_kind *kind, tokmap_error *err);
-tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_options_kind *kind,
+                                  const tokmap_i_struct_kind *kind, tokmap_error *err);
+/* The struct of a caller that a call fills in: whether its struct_size is set, and filling in as
+ * much as both sides know; the rest is 0. */
+tokmap_status tokmap_i_check_struct(const void *dst, const tokmap_i_struct_kind *kind,
+                                    tokmap_error *err);
+tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_struct_kind *kind,
+                                   tokmap_error *err);
+tokmap_status tokmap_i_check_stride(uint32_t stride, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err);
 /* TOKMAP_ERR_ARGUMENT unless the flag is 0 or 1. */
 tokmap_status tokmap_i_check_flag(const char *name, int32_t value, tokmap_error *err);

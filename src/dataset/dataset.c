@@ -276,11 +276,11 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     free(ds);
 }
 
-void tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)
+tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)
 {
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_dataset_info, n_tokens)};
     const tokmap_i_header *h = &ds->header;
     tokmap_dataset_info full = {
-        .struct_size = MIN(info->struct_size, sizeof full),
         .n_tokens = h->n_tokens,
         .n_documents = h->n_documents,
         .n_sources = ds->sources.n_sources,
@@ -298,7 +298,7 @@ void tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info
         .token_path = ds->token_path,
     };
     memcpy(full.dataset_id, h->dataset_id, sizeof full.dataset_id);
-    memcpy(info, &full, full.struct_size);
+    return tokmap_i_give_struct(info, &full, &kind, NULL);
 }
 
 static bool range_inside(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens)
@@ -350,16 +350,20 @@ tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t to
     return tokmap_i_documents_find(&ds->documents, NULL, token, out);
 }
 
-tokmap_status tokmap_dataset_source(const tokmap_dataset *ds, uint64_t index, tokmap_source *out)
+tokmap_status tokmap_dataset_get_source(const tokmap_dataset *ds, uint64_t index,
+                                        tokmap_source_info *info)
 {
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_source_info, name)};
+    tokmap_source_info full;
     if (index >= ds->sources.n_sources)
         return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_sources_get(&ds->sources, index, out);
+    const tokmap_status status = tokmap_i_sources_get(&ds->sources, index, &full);
+    return status ? status : tokmap_i_give_struct(info, &full, &kind, NULL);
 }
 
-void tokmap_dataset_metadata(const tokmap_dataset *ds, const char **json, size_t *n_bytes)
+const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes)
 {
     const tokmap_i_section *s = tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA);
-    *json = (const char *)ds->index_map + s->offset;
     *n_bytes = (size_t)s->n_bytes;
+    return (const char *)ds->index_map + s->offset;
 }

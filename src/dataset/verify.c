@@ -53,12 +53,13 @@ typedef struct verify_job {
 
 static void report_damage(verify_job *job, tokmap_damage *damage)
 {
+    damage->struct_size = sizeof *damage;
     if (job->report.n_damages++ == 0)
         job->first = damage->error;
     if (damage->kind != TOKMAP_DAMAGE_UNREADABLE)
         job->corrupt = true;
     if (job->options.on_damage)
-        job->options.on_damage(job->options.user, damage);
+        job->options.on_damage(job->options.context, damage);
 }
 
 /* Reports a problem of the index. False if the file is not to blame, as when out of memory. */
@@ -81,7 +82,7 @@ static void report_progress(verify_job *job, uint64_t n_bytes)
 {
     job->bytes_done += n_bytes;
     if (job->options.on_progress)
-        job->options.on_progress(job->options.user, job->bytes_done, job->bytes_total);
+        job->options.on_progress(job->options.context, job->bytes_done, job->bytes_total);
 }
 
 /* ---- Token blocks ---- */
@@ -349,7 +350,7 @@ static void check_all(verify_job *job)
 static tokmap_status take_options(verify_job *job, const tokmap_verify_options *options,
                                   tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_verify_options, on_damage)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_verify_options, on_damage)};
     const tokmap_status status =
         options ? tokmap_i_take_options(&job->options, options, &kind, err) : TOKMAP_OK;
     if (status)
@@ -383,12 +384,16 @@ static uint64_t bytes_to_read(const verify_job *job)
     return n_bytes;
 }
 
+static const tokmap_i_struct_kind report_kind = {STRUCT_KIND(tokmap_verify_report, n_blocks)};
+
 tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verify_options *options,
                                     tokmap_verify_report *report, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     verify_job job = {.ds = ds};
     tokmap_status status = take_options(&job, options, err);
+    if (!status && report)
+        status = tokmap_i_check_struct(report, &report_kind, err);
     if (!status)
         status = tokmap_i_index_reader_open(&job.reader, ds, err);
     if (status)
@@ -403,7 +408,7 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     check_all(&job);
     tokmap_i_mutex_free(&job.mutex);
     if (report)
-        *report = job.report;
+        tokmap_i_give_struct(report, &job.report, &report_kind, NULL);
     if (job.failure)
         status = FAIL_MEMORY(err);
     else if (job.report.n_damages > 0)

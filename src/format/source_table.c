@@ -20,7 +20,8 @@ static uint64_t names_offset(const tokmap_i_sources *s)
     return TOKMAP_I_SOURCE_HEAD_BYTES + s->n_sources * TOKMAP_I_SOURCE_ENTRY_BYTES;
 }
 
-tokmap_status tokmap_i_sources_get(const tokmap_i_sources *s, uint64_t index, tokmap_source *out)
+tokmap_status tokmap_i_sources_get(const tokmap_i_sources *s, uint64_t index,
+                                   tokmap_source_info *out)
 {
     const tokmap_i_source_entry none = {0};
     const tokmap_i_source_entry before = index == 0 ? none : entry_at(s, index - 1);
@@ -31,7 +32,7 @@ tokmap_status tokmap_i_sources_get(const tokmap_i_sources *s, uint64_t index, to
         entry.name_end < before.name_end || entry.name_end > names_bytes ||
         entry.name_end - before.name_end > TOKMAP_I_MAX_SOURCE_NAME)
         return TOKMAP_ERR_CORRUPT;
-    *out = (tokmap_source){
+    *out = (tokmap_source_info){
         .name = (const char *)s->bytes + names_offset(s) + before.name_end,
         .name_bytes = (size_t)(entry.name_end - before.name_end),
         .first_document = before.end_document,
@@ -47,7 +48,7 @@ tokmap_status tokmap_i_sources_get(const tokmap_i_sources *s, uint64_t index, to
 const char *tokmap_i_sources_check(const tokmap_i_sources *s)
 {
     for (uint64_t i = 0; i < s->n_sources; i++) {
-        tokmap_source source;
+        tokmap_source_info source;
         if (tokmap_i_sources_get(s, i, &source))
             return "source ranges or names are out of order";
         if (memchr(source.name, 0, source.name_bytes))

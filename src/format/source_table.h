@@ -27,7 +27,7 @@ typedef struct tokmap_i_sources {
 bool tokmap_i_sources_fit(uint64_t n_sources, uint64_t n_bytes);
 /* index < n_sources. TOKMAP_ERR_CORRUPT: the entry is impossible. */
 tokmap_status tokmap_i_sources_get(const tokmap_i_sources *sources, uint64_t index,
-                                   tokmap_source *out);
+                                   tokmap_source_info *out);
 /* NULL if the whole table is valid; else what is wrong. */
 const char *tokmap_i_sources_check(const tokmap_i_sources *sources);
 

@@ -77,7 +77,7 @@ static void *at(void *buffer, size_t row, size_t row_bytes)
 tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_options *options,
                                   tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_gather_options, labels)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_gather_options, labels)};
     tokmap_gather_options o;
     tokmap_i_gather_row rows[ROWS_AT_ONCE];
     tokmap_i_error_clear(err);

@@ -56,9 +56,12 @@ tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokma
 static tokmap_status locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
                             tokmap_error *err)
 {
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_sample, source)};
     if (sample >= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64, sample);
-    return tokmap_i_sampler_locate(&l->sampler, sample, out, err);
+    tokmap_sample full;
+    const tokmap_status status = tokmap_i_sampler_locate(&l->sampler, sample, &full, err);
+    return status ? status : tokmap_i_give_struct(out, &full, &kind, err);
 }
 
 tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
@@ -133,7 +136,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
     return status;
 }
 
-const tokmap_i_options_kind tokmap_i_row_kind = {OPTIONS_KIND(tokmap_row, first_token)};
+const tokmap_i_struct_kind tokmap_i_row_kind = {STRUCT_KIND(tokmap_row, first_token)};
 
 void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows)
 {
@@ -160,11 +163,12 @@ static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_er
 
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
 {
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_batch, step_sample)};
     const uint64_t after = l->next_sample + (uint64_t)l->n_ranks * l->batch_rows;
     const uint64_t first = l->next_sample + (uint64_t)l->rank * l->batch_rows;
-    if (!batch || batch->struct_size < SIZE_UP_TO(tokmap_batch, step_sample))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_loader_next: batch: struct_size is not set");
-    tokmap_status status = check_end(l, after, err);
+    tokmap_status status = tokmap_i_check_struct(batch, &kind, err);
+    if (!status)
+        status = check_end(l, after, err);
     const tokmap_i_fetch_row *fetched = NULL;
     if (!status && l->fetch)
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
@@ -174,8 +178,7 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
         tokmap_i_loader_restart_fetch(l);
     if (status)
         return status;
-    const tokmap_batch full = {.struct_size = batch->struct_size,
-                               .rows = l->rows,
+    const tokmap_batch full = {.rows = l->rows,
                                .n_rows = l->batch_rows,
                                .row_stride = sizeof *l->rows,
                                .sequence_length = l->length,
@@ -183,9 +186,8 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
                                .largest_id = l->largest_id,
                                .first_sample = first,
                                .step_sample = l->next_sample};
-    memcpy(batch, &full, MIN(batch->struct_size, sizeof full));
     l->next_sample = after;
-    return TOKMAP_OK;
+    return tokmap_i_give_struct(batch, &full, &kind, err);
 }
 
 static tokmap_status lend_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err)
@@ -266,10 +268,13 @@ static uint64_t bytes_of_loader(const tokmap_loader *l)
     return n_bytes + (l->fetch ? tokmap_i_fetch_bytes(l->fetch) : 0);
 }
 
-void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
+tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
 {
-    tokmap_loader_info full = {.struct_size = info->struct_size,
-                               .n_sources = l->n_sources,
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_info, n_sources)};
+    const tokmap_status status = tokmap_i_loader_check_fork(l, NULL);
+    if (status)
+        return status;
+    tokmap_loader_info full = {.n_sources = l->n_sources,
                                .n_samples = l->end,
                                .resident_bytes = bytes_of_loader(l),
                                .io = l->io};
@@ -284,14 +289,14 @@ void tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info)
         full.wait_p999_ns = tokmap_i_latency_percentile(counts.waits, 999);
         full.wait_max_ns = counts.waits->max_ns;
     }
-    memcpy(info, &full, MIN(info->struct_size, sizeof full));
+    return tokmap_i_give_struct(info, &full, &kind, NULL);
 }
 
 tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
                                        tokmap_loader_source_info *info)
 {
-    if (source >= l->n_sources ||
-        info->struct_size < SIZE_UP_TO(tokmap_loader_source_info, n_samples_before))
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_source_info, n_windows)};
+    if (source >= l->n_sources)
         return TOKMAP_ERR_ARGUMENT;
     const tokmap_status status = tokmap_i_loader_look(l, NULL);
     if (status)
@@ -300,12 +305,10 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
     if (!counts)
         return TOKMAP_ERR_MEMORY;
     tokmap_i_mixture_counts(l->mixture, l->next_sample, counts);
-    const tokmap_loader_source_info full = {.struct_size = info->struct_size,
-                                            .n_windows = l->sources[source].windows.n_windows,
+    const tokmap_loader_source_info full = {.n_windows = l->sources[source].windows.n_windows,
                                             .quota = l->quotas[source],
                                             .period = l->period,
                                             .n_samples_before = counts[source]};
     free(counts);
-    memcpy(info, &full, MIN(info->struct_size, sizeof full));
-    return TOKMAP_OK;
+    return tokmap_i_give_struct(info, &full, &kind, NULL);
 }

@@ -61,7 +61,7 @@ struct tokmap_loader {
 };
 
 /* A caller's row may be shorter than ours, or longer. */
-extern const tokmap_i_options_kind tokmap_i_row_kind;
+extern const tokmap_i_struct_kind tokmap_i_row_kind;
 /* Copies rows into memory that holds them `stride` bytes apart; what is longer is 0. */
 void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
 

@@ -15,8 +15,8 @@
     (TOKMAP_ROW_DOCUMENTS | TOKMAP_ROW_POSITION_IDS | TOKMAP_ROW_DOCUMENT_IDS |                    \
      TOKMAP_ROW_LOSS_MASK)
 
-static const tokmap_i_options_kind source_kind = {OPTIONS_KIND(tokmap_loader_source, weight)};
-static const tokmap_i_options_kind phase_kind = {OPTIONS_KIND(tokmap_loader_phase, weights)};
+static const tokmap_i_struct_kind source_kind = {STRUCT_KIND(tokmap_loader_source, weight)};
+static const tokmap_i_struct_kind phase_kind = {STRUCT_KIND(tokmap_loader_phase, weights)};
 
 /* ---- Options ---- */
 
@@ -469,7 +469,7 @@ static tokmap_status new_loader(tokmap_loader **out, const tokmap_loader_options
 tokmap_status tokmap_loader_open(tokmap_loader **out, const tokmap_loader_options *options,
                                  tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_loader_options, group_blocks)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_options, group_blocks)};
     tokmap_loader_options o;
     tokmap_i_error_clear(err);
     if (!out)

@@ -32,7 +32,11 @@ tokmap_status tokmap_i_sampler_locate(tokmap_i_sampler *s, uint64_t sample, tokm
         tokmap_i_windows_span(&source->windows, s->index, at.epoch, window, &span);
     if (status)
         return tokmap_i_index_cache_fail(s->index, source->datasets[span.dataset], err);
-    *out =
-        (tokmap_sample){at.source, span.dataset, at.epoch, window, span.first_token, span.n_tokens};
+    *out = (tokmap_sample){.source = at.source,
+                           .dataset = span.dataset,
+                           .epoch = at.epoch,
+                           .window = window,
+                           .first_token = span.first_token,
+                           .n_tokens = span.n_tokens};
     return TOKMAP_OK;
 }

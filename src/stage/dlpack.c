@@ -168,10 +168,13 @@ tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *bat
                                   tokmap_stage_tensor *wanted, tokmap_error *err)
 {
     tokmap_i_visit visit;
-    if (!wanted || wanted->struct_size < sizeof *wanted)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "export: tensor: struct_size is not set");
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_stage_tensor, managed)};
+    tokmap_i_error_clear(err);
+    tokmap_status status = tokmap_i_check_struct(wanted, &kind, err);
+    if (status)
+        return status;
     wanted->managed = NULL;
-    tokmap_status status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &visit, err);
+    status = tokmap_i_stage_begin_call(s, batch, wanted->stream, &visit, err);
     if (status)
         return status;
     tokmap_i_mutex_lock(&s->mutex);

@@ -125,7 +125,7 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
     tokmap_batch batch = *loaded;
     batch.rows = (const tokmap_row *)(void *)s->lent;
     batch.row_stride = stride;
-    s->options.edit(s->options.edit_context, (tokmap_row *)(void *)lent, &batch);
+    s->options.edit(s->options.context, (tokmap_row *)(void *)lent, &batch);
     for (uint32_t r = 0; r < n_rows && !status; r++) {
         status = tokmap_i_take_known(&edited[r], lent + (size_t)r * stride, stride,
                                      &tokmap_i_row_kind, err);

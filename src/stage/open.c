@@ -425,7 +425,7 @@ tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options
     tokmap_i_mutex_init(&s->mutex);
     tokmap_i_condition_init(&s->work);
     tokmap_i_condition_init(&s->news);
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_stage_options, n_copiers)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_stage_options, n_copiers)};
     tokmap_status status = tokmap_i_take_options(&s->options, options, &kind, err);
     if (!status)
         status = open_stage(s, err);

@@ -65,7 +65,7 @@ void tokmap_i_stage_tell(tokmap_stage *s)
         tokmap_i_mutex_unlock(&s->mutex);
         if (!text)
             return;
-        s->options.log(s->options.log_context, text); /* a note does not change any more */
+        s->options.log(s->options.context, text); /* a note does not change any more */
     }
 }
 

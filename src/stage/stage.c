@@ -96,11 +96,12 @@ static void *pointer(tokmap_i_address address)
     return (void *)(uintptr_t)address;
 }
 
+static const tokmap_i_struct_kind batch_kind = {STRUCT_KIND(tokmap_stage_batch, id)};
+
 static void describe(const tokmap_stage *s, const tokmap_i_device_slot *d,
                      tokmap_stage_batch *batch)
 {
-    const tokmap_stage_batch full = {.struct_size = batch->struct_size,
-                                     .inputs = pointer(d->outputs[0]),
+    const tokmap_stage_batch full = {.inputs = pointer(d->outputs[0]),
                                      .labels = pointer(d->outputs[1]),
                                      .position_ids = pointer(d->outputs[2]),
                                      .document_ids = pointer(d->outputs[3]),
@@ -112,7 +113,7 @@ static void describe(const tokmap_stage *s, const tokmap_i_device_slot *d,
                                      .first_sample = d->first_sample,
                                      .step_sample = d->step_sample,
                                      .id = d->id};
-    memcpy(batch, &full, MIN(batch->struct_size, sizeof full));
+    tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* was checked at the beginning */
 }
 
 /* The first batch that is queued becomes the caller's. */
@@ -154,11 +155,11 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
                                         tokmap_error *err)
 {
     tokmap_i_error_clear(err);
-    const tokmap_status status = check_fork(s, err);
+    tokmap_status status = check_fork(s, err);
+    if (!status)
+        status = tokmap_i_check_struct(batch, &batch_kind, err);
     if (status)
         return status;
-    if (!batch || batch->struct_size < SIZE_UP_TO(tokmap_stage_batch, id))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "batch: struct_size is not set");
     const int error = tokmap_i_stage_enter(s, visit);
     if (error)
         return tokmap_i_stage_fail(s, error, "entering the context", err);
@@ -419,19 +420,15 @@ tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *
 
 /* ---- Of itself ---- */
 
-void tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info *info)
+tokmap_status tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info *info)
 {
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_stage_info, device)};
     tokmap_stage *s = (tokmap_stage *)(uintptr_t)stage; /* for its mutex */
-    if (info->struct_size <= sizeof info->struct_size)
-        return;
-    if (tokmap_i_fork_mark_is_child(&s->fork_mark)) {
-        memset((char *)info + sizeof info->struct_size, 0,
-               MIN(info->struct_size, sizeof *info) - sizeof info->struct_size);
-        return;
-    }
+    const tokmap_status status = check_fork(s, NULL);
+    if (status)
+        return status;
     tokmap_i_mutex_lock(&s->mutex);
-    const tokmap_stage_info full = {.struct_size = info->struct_size,
-                                    .device = s->options.device,
+    const tokmap_stage_info full = {.device = s->options.device,
                                     .pinned = s->pinned,
                                     .n_slots = s->options.n_slots,
                                     .n_host_slots = s->options.n_host_slots,
@@ -451,5 +448,5 @@ void tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info *info)
                                     .wait_max_ns = s->waits.max_ns,
                                     .n_late = s->n_late};
     tokmap_i_mutex_unlock(&s->mutex);
-    memcpy(info, &full, MIN(info->struct_size, sizeof full));
+    return tokmap_i_give_struct(info, &full, &kind, NULL);
 }

@@ -68,7 +68,7 @@ static tokmap_status begin_adopt(tokmap_writer *w, const char *token_path,
 tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                   const tokmap_adopt_options *options, tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_adopt_options, replace)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_adopt_options, replace)};
     tokmap_adopt_options o;
     tokmap_i_error_clear(err);
     if (!out || !token_path)

@@ -129,7 +129,7 @@ static tokmap_status append_documents(append_job *job, tokmap_error *err)
     return status ? status : tokmap_i_index_reader_documents(&job->reader, add_ends, job, err);
 }
 
-static tokmap_status add_source(append_job *job, const tokmap_source *s, tokmap_error *err)
+static tokmap_status add_source(append_job *job, const tokmap_source_info *s, tokmap_error *err)
 {
     const tokmap_i_new_source source = {
         .name = s->name,
@@ -161,16 +161,16 @@ static tokmap_status append_sources(append_job *job, tokmap_error *err)
     if (problem)
         status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: %s",
                          job->ds->index_path, problem);
-    const tokmap_source unnamed_before = {.name = ""};
+    const tokmap_source_info unnamed_before = {.name = ""};
     if (!status && job->w->source_end_document < job->first_document)
         status = add_source(job, &unnamed_before, err);
     for (uint64_t i = 0; !status && i < sources.n_sources; i++) {
-        tokmap_source source;
+        tokmap_source_info source;
         status = tokmap_i_sources_get(&sources, i, &source);
         if (!status)
             status = add_source(job, &source, err);
     }
-    const tokmap_source unnamed = {
+    const tokmap_source_info unnamed = {
         .name = "", .n_documents = h->n_documents, .n_tokens = h->n_tokens};
     if (!status && sources.n_sources == 0)
         status = add_source(job, &unnamed, err);

@@ -386,21 +386,23 @@ static tokmap_status find_checkpoint(const char *path, uint64_t wanted,
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_writer_checkpoints(const char *prefix, uint64_t checkpoint,
-                                        tokmap_checkpoint_info *info, void *note, tokmap_error *err)
+tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoint,
+                                           tokmap_checkpoint_info *info, void *note,
+                                           tokmap_error *err)
 {
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_checkpoint_info, n_checkpoints)};
     tokmap_checkpoint_info all = {0};
     tokmap_i_names names = {0};
     tokmap_i_error_clear(err);
-    if (!prefix || !info || info->struct_size < sizeof info->struct_size)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "tokmap_writer_checkpoints: no prefix, or struct_size is not set");
-    tokmap_status status =
-        tokmap_i_names_make(&names, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
+    if (!prefix)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_get_checkpoint: prefix is NULL");
+    tokmap_status status = tokmap_i_check_struct(info, &kind, err);
+    if (status)
+        return status;
+    status = tokmap_i_names_make(&names, prefix, tokmap_i_prefix_bytes(prefix), ".bin", err);
     if (!status && (checkpoint > 0 || tokmap_i_names_unfinished(&names)))
         status = find_checkpoint(names.journal, checkpoint, &all, note, err);
     tokmap_i_names_close(&names);
-    all.struct_size = info->struct_size;
-    memcpy(info, &all, MIN(info->struct_size, sizeof all));
+    tokmap_i_give_struct(info, &all, &kind, NULL);
     return status;
 }

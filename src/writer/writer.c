@@ -131,7 +131,7 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
 tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
                                  const tokmap_writer_options *options, tokmap_error *err)
 {
-    static const tokmap_i_options_kind kind = {OPTIONS_KIND(tokmap_writer_options, token_bytes)};
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_writer_options, token_bytes)};
     tokmap_writer_options o;
     tokmap_i_error_clear(err);
     if (!out || !prefix)

@@ -81,9 +81,9 @@ TEST(tokens_and_reads_keep_to_the_range)
     tokmap_document doc;
     CHECK_INT(tokmap_dataset_document(ds, 1000, &doc), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_dataset_find_document(ds, 2997, &doc), TOKMAP_ERR_ARGUMENT);
-    tokmap_source source;
-    CHECK_INT(tokmap_dataset_source(ds, 0, &source), TOKMAP_OK);
-    CHECK_INT(tokmap_dataset_source(ds, 1, &source), TOKMAP_ERR_ARGUMENT);
+    tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
+    CHECK_INT(tokmap_dataset_get_source(ds, 0, &source), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_get_source(ds, 1, &source), TOKMAP_ERR_ARGUMENT);
     CHECK(source.name_bytes == 3 && memcmp(source.name, "one", 3) == 0);
     CHECK_EQ(source.n_documents, 1000);
     tokmap_dataset_close(ds);
@@ -96,9 +96,29 @@ TEST(a_caller_built_against_an_older_header_gets_what_it_knows)
     tokmap_dataset_info info;
     memset(&info, 0xaa, sizeof info);
     info.struct_size = offsetof(tokmap_dataset_info, vocab_size);
-    tokmap_dataset_get_info(ds, &info);
+    CHECK_INT(tokmap_dataset_get_info(ds, &info), TOKMAP_OK);
     CHECK_EQ(info.n_documents, 3);
     CHECK_EQ(info.vocab_size, 0xaaaaaaaaaaaaaaaa);
+    info.struct_size = 0;
+    CHECK_INT(tokmap_dataset_get_info(ds, &info), TOKMAP_ERR_ARGUMENT);
+    tokmap_dataset_close(ds);
+}
+
+TEST(a_caller_built_against_a_newer_header_gets_zeros_for_the_rest)
+{
+    struct {
+        tokmap_dataset_info known;
+        uint8_t more[24];
+    } info;
+    make(check_path("n"), 3, 1000);
+    tokmap_dataset *ds = open_ok(check_path("n"));
+    memset(&info, 0xaa, sizeof info);
+    info.known.struct_size = sizeof info;
+    CHECK_INT(tokmap_dataset_get_info(ds, &info.known), TOKMAP_OK);
+    CHECK_EQ(info.known.struct_size, sizeof info);
+    CHECK_EQ(info.known.n_documents, 3);
+    for (size_t i = 0; i < sizeof info.more; i++)
+        CHECK_INT(info.more[i], 0);
     tokmap_dataset_close(ds);
 }
 

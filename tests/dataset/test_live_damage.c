@@ -80,16 +80,16 @@ typedef struct findings {
     off_t shorten_to;
 } findings;
 
-static void note_damage(void *user, const tokmap_damage *damage)
+static void note_damage(void *context, const tokmap_damage *damage)
 {
-    findings *f = user;
+    findings *f = context;
     if (f->n < MAX_DAMAGES)
         f->damages[f->n++] = *damage;
 }
 
-static void shorten_on_the_way(void *user, uint64_t done, uint64_t total)
+static void shorten_on_the_way(void *context, uint64_t done, uint64_t total)
 {
-    findings *f = user;
+    findings *f = context;
     if (f->shorten && done > total / 2 && truncate(f->shorten, f->shorten_to) == 0)
         f->shorten = NULL;
 }
@@ -98,10 +98,11 @@ static void verify(const tokmap_dataset *ds, uint32_t n_threads, findings *f)
 {
     const tokmap_verify_options options = {.struct_size = sizeof options,
                                            .n_threads = n_threads,
-                                           .user = f,
+                                           .context = f,
                                            .on_damage = note_damage,
                                            .on_progress = shorten_on_the_way};
     f->n = 0;
+    f->report.struct_size = sizeof f->report;
     f->status = tokmap_dataset_verify(ds, &options, &f->report, &f->err);
     CHECK_EQ(f->n, f->report.n_damages);
 }
@@ -553,7 +554,7 @@ static tokmap_verify_report verify_sample(const tokmap_dataset *ds, const sample
 {
     const tokmap_verify_options options = {
         .struct_size = sizeof options, .sample = s->fraction, .seed = s->seed, .n_threads = 2};
-    tokmap_verify_report report;
+    tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
     const tokmap_status status = tokmap_dataset_verify(ds, &options, &report, NULL);
     CHECK(status == TOKMAP_OK || status == TOKMAP_ERR_CORRUPT);
     return report;

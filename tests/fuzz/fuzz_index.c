@@ -157,7 +157,7 @@ static void look_at_sources(const tokmap_i_sources *s)
     const bool sound = tokmap_i_sources_check(s) == NULL;
     uint64_t end_document = 0, end_token = 0, sum = 0;
     for (uint64_t i = 0; i < s->n_sources; i++) {
-        tokmap_source source;
+        tokmap_source_info source;
         const tokmap_status status = tokmap_i_sources_get(s, i, &source);
         require(status == TOKMAP_OK || (status == TOKMAP_ERR_CORRUPT && !sound));
         if (status)

@@ -194,7 +194,7 @@ static void go_on(bool checksums_were_fitted)
     static uint8_t note[TOKMAP_MAX_NOTE_BYTES];
     tokmap_writer *w = NULL;
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    const tokmap_status asked = tokmap_writer_checkpoints(prefix, 0, &info, note, NULL);
+    const tokmap_status asked = tokmap_writer_get_checkpoint(prefix, 0, &info, note, NULL);
     const tokmap_status opened = open_writer(&w, TOKMAP_UNFINISHED_RESUME);
     require(asked <= 0 && (opened < 0) == !w);
     if (opened) {

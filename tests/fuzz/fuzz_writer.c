@@ -146,8 +146,8 @@ static void compare_sources(const tokmap_dataset *ds, const model *m)
 {
     for (uint64_t i = 0; i < m->n_sources; i++) {
         const model_source *wanted = &m->sources[i];
-        tokmap_source s;
-        require(tokmap_dataset_source(ds, i, &s) == TOKMAP_OK);
+        tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
+        require(tokmap_dataset_get_source(ds, i, &s) == TOKMAP_OK);
         require(s.first_document + s.n_documents == wanted->end_document &&
                 s.first_token + s.n_tokens == wanted->end_token &&
                 s.input_bytes == wanted->input_bytes && s.input_checksum == wanted->input_checksum);
@@ -174,7 +174,7 @@ static void read_back(const char *path, const model *m)
     compare_sources(ds, m);
     const char *json;
     size_t n_bytes;
-    tokmap_dataset_metadata(ds, &json, &n_bytes);
+    json = tokmap_dataset_metadata(ds, &n_bytes);
     require(n_bytes == m->metadata_bytes && memcmp(json, m->metadata, n_bytes) == 0);
     require(tokmap_dataset_verify(ds, &one, NULL, NULL) == TOKMAP_OK);
     tokmap_dataset_close(ds);

@@ -126,7 +126,7 @@ static void walk(tokmap_loader *l, tokmap_i_block_ahead *a, uint64_t from, uint6
 {
     tokmap_error err;
     for (uint64_t g = from; g < to; g++) {
-        tokmap_sample at;
+        tokmap_sample at = TOKMAP_INIT(tokmap_sample);
         if (g % 4 == 0)
             tokmap_i_block_ahead_reach(a, g);
         if (tokmap_loader_locate(l, g, &at, &err))

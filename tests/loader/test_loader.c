@@ -168,6 +168,16 @@ TEST(each_window_comes_once_an_epoch_and_each_label_once)
 
 static tokmap_sample sequence[MAX_SAMPLES];
 
+static void locate_all(tokmap_loader *l)
+{
+    tokmap_error err;
+    for (uint64_t g = 0; g < MAX_SAMPLES; g++) {
+        sequence[g].struct_size = sizeof sequence[g];
+        if (tokmap_loader_locate(l, g, &sequence[g], &err))
+            CHECK_FAIL("%s", err.text);
+    }
+}
+
 static void expect_sample(const tokmap_row *row, uint64_t g)
 {
     const tokmap_sample *want = &sequence[g];
@@ -220,8 +230,7 @@ TEST(the_sequence_is_the_same_however_it_is_dealt_out_and_resumed)
         set_mode(&s.options, mode);
         tokmap_loader *l = corpus_open_loader(&s.options);
         CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
-        for (uint64_t g = 0; g < MAX_SAMPLES; g++)
-            CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
+        locate_all(l);
         tokmap_loader_close(l);
         for (uint64_t g = 0, step = 0; g + 72 < (check_long() ? MAX_SAMPLES : 900); step++) {
             const uint32_t r = n_ranks[corpus_any(4)];
@@ -244,8 +253,7 @@ TEST(going_on_seeking_and_other_batches_find_the_same_samples)
         set_mode(&s.options, mode);
         read_somehow(&s.options);
         tokmap_loader *l = corpus_open_loader(&s.options);
-        for (uint64_t g = 0; g < MAX_SAMPLES; g++)
-            CHECK_INT(tokmap_loader_locate(l, g, &sequence[g], &err), TOKMAP_OK);
+        locate_all(l);
         uint64_t g = 0;
         for (int step = 0; step < 400; step++) {
             const uint32_t n_ranks = 1 + corpus_any(3), rank = corpus_any(n_ranks);
@@ -272,7 +280,7 @@ TEST(sources_get_their_shares_in_every_phase)
 {
     setup s;
     tokmap_error err;
-    tokmap_sample at;
+    tokmap_sample at = TOKMAP_INIT(tokmap_sample);
     uint64_t n[2] = {0, 0};
     open_all();
     set_up(&s, 2);
@@ -299,7 +307,7 @@ TEST(seeds_epochs_and_copies_of_a_source_have_orders_of_their_own)
 {
     setup s;
     tokmap_error err;
-    tokmap_sample a, b;
+    tokmap_sample a = TOKMAP_INIT(tokmap_sample), b = a;
     open_all();
     set_up(&s, 1);
     tokmap_loader *l = corpus_open_loader(&s.options);

@@ -53,7 +53,7 @@ static void expect_all_refused(tokmap_loader *l)
     uint8_t state[TOKMAP_STATE_BYTES] = {0};
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_loader_source_info info = {.struct_size = sizeof info};
-    tokmap_sample sample;
+    tokmap_sample sample = TOKMAP_INIT(tokmap_sample);
     tokmap_error err;
     expect_shared(tokmap_loader_next(l, &b, &err), &err);
     expect_shared(tokmap_loader_seek(l, 0, &err), &err);

@@ -197,7 +197,7 @@ UNUSED static tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o
     o.input_bytes = o.input_bytes ? o.input_bytes : 4;
     o.label_bytes = o.label_bytes ? o.label_bytes : 8;
     o.log = case_log;
-    o.log_context = c;
+    o.context = c;
     c->options = o;
     c->n_logs = 0;
     c->position = tokmap_loader_position(c->loader);

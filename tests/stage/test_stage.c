@@ -272,9 +272,8 @@ TEST(edited_rows_are_staged)
         const options o = {0};
         tokmap_loader *mine = open_loader(&o), *l = open_loader(&o);
         e = (editor){0};
-        tokmap_stage *s =
-            open_stage(l, (tokmap_stage_options){
-                              .no_thread = no_thread, .edit = swap_halves, .edit_context = &e});
+        tokmap_stage *s = open_stage(
+            l, (tokmap_stage_options){.no_thread = no_thread, .edit = swap_halves, .context = &e});
         for (int step = 0; step < 20; step++) {
             tokmap_batch rows = {.struct_size = sizeof rows};
             tokmap_stage_batch b;
@@ -331,7 +330,7 @@ TEST(edits_rows_of_a_caller_with_a_newer_header)
     for (; value < 2; value++) {
         tokmap_loader *l = open_loader(&o);
         tokmap_stage *s =
-            open_stage(l, (tokmap_stage_options){.edit = edit_newer_rows, .edit_context = &value});
+            open_stage(l, (tokmap_stage_options){.edit = edit_newer_rows, .context = &value});
         tokmap_stage_batch b = {.struct_size = sizeof b};
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), value ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK);
         if (value)
@@ -433,8 +432,8 @@ TEST(a_file_that_is_cut_is_an_error_of_its_step_and_no_signal)
         {.outputs = ALL},
         {.outputs = ALL, .n_copiers = 3},
         {.outputs = ALL, .no_thread = 1},
-        {.outputs = ALL, .edit = look_at_rows, .edit_context = &sum},
-        {.outputs = ALL, .edit = look_at_rows, .edit_context = &sum, .n_copiers = 3}};
+        {.outputs = ALL, .edit = look_at_rows, .context = &sum},
+        {.outputs = ALL, .edit = look_at_rows, .context = &sum, .n_copiers = 3}};
     for (size_t v = 0; v < sizeof so / sizeof so[0]; v++)
         cut_file_under(&so[v], &o);
     CHECK(sum > 0);

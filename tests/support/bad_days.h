@@ -310,20 +310,20 @@ static const char *probe_documents(const tokmap_dataset *ds, const tokmap_datase
 
 static const char *probe_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    tokmap_source s;
+    tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
     for (uint64_t i = 0; i < info->n_sources; i++) {
-        const tokmap_status status = tokmap_dataset_source(ds, i, &s);
+        const tokmap_status status = tokmap_dataset_get_source(ds, i, &s);
         if (status == TOKMAP_ERR_CORRUPT)
             continue;
         if (status)
-            return "tokmap_dataset_source gave an odd status";
+            return "tokmap_dataset_get_source gave an odd status";
         if (s.first_document > info->n_documents ||
             s.n_documents > info->n_documents - s.first_document ||
             s.first_token > info->n_tokens || s.n_tokens > info->n_tokens - s.first_token)
             return "a source leaves the dataset";
         touch(s.name, s.name_bytes);
     }
-    if (tokmap_dataset_source(ds, info->n_sources, &s) != TOKMAP_ERR_ARGUMENT)
+    if (tokmap_dataset_get_source(ds, info->n_sources, &s) != TOKMAP_ERR_ARGUMENT)
         return "a source behind the end was not refused";
     return NULL;
 }
@@ -353,7 +353,7 @@ UNUSED static const char *probe(const tokmap_dataset *ds)
     tokmap_dataset_get_info(ds, &info);
     const char *json = NULL;
     size_t n_bytes = 0;
-    tokmap_dataset_metadata(ds, &json, &n_bytes);
+    json = tokmap_dataset_metadata(ds, &n_bytes);
     touch(json, n_bytes);
     const char *problem = probe_documents(ds, &info);
     if (!problem)
@@ -379,8 +379,8 @@ UNUSED static const char *probe_sound(const tokmap_dataset *ds)
     uint64_t end_document = 0;
     end = 0;
     for (uint64_t i = 0; i < info.n_sources; i++) {
-        tokmap_source s;
-        if (tokmap_dataset_source(ds, i, &s) || s.first_token != end ||
+        tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
+        if (tokmap_dataset_get_source(ds, i, &s) || s.first_token != end ||
             s.first_document != end_document)
             return "verify passed sources with gaps";
         end += s.n_tokens;
@@ -408,10 +408,10 @@ static const char *compare_documents(const shape *s, const tokmap_dataset *ds)
         first = shape_document_end(s, d);
     }
     for (uint32_t i = 0; i < s->n_sources; i++) {
-        tokmap_source source;
+        tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
         char name[32];
         shape_source_name(i, name);
-        if (tokmap_dataset_source(ds, i, &source) || source.name_bytes != strlen(name) ||
+        if (tokmap_dataset_get_source(ds, i, &source) || source.name_bytes != strlen(name) ||
             memcmp(source.name, name, strlen(name)) != 0 || source.input_bytes != i + 10 ||
             source.first_document + source.n_documents != shape_source_end(s, i) ||
             source.first_token + source.n_tokens != shape_source_end_token(s, i))
@@ -438,7 +438,7 @@ static const char *compare_content(const shape *s, const tokmap_dataset *ds)
         return "other tokens";
     const char *json;
     size_t n_bytes;
-    tokmap_dataset_metadata(ds, &json, &n_bytes);
+    json = tokmap_dataset_metadata(ds, &n_bytes);
     if (n_bytes != strlen(s->metadata) || memcmp(json, s->metadata, n_bytes) != 0)
         return "other metadata";
     return compare_documents(s, ds);

@@ -20,7 +20,7 @@ static tokmap_checkpoint_info ask(uint64_t checkpoint)
 {
     tokmap_error err;
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    if (tokmap_writer_checkpoints(prefix, checkpoint, &info, NULL, &err))
+    if (tokmap_writer_get_checkpoint(prefix, checkpoint, &info, NULL, &err))
         CHECK_FAIL("%s", err.text);
     return info;
 }
@@ -386,7 +386,7 @@ TEST(the_answers_about_checkpoints_are_right)
     static uint8_t note[TOKMAP_MAX_NOTE_BYTES];
     for (uint64_t k = 0; k <= 3; k++) {
         info.struct_size = sizeof info;
-        CHECK_INT(tokmap_writer_checkpoints(prefix, k, &info, note, &err), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_get_checkpoint(prefix, k, &info, note, &err), TOKMAP_OK);
         CHECK_EQ(info.n_checkpoints, 3);
         CHECK_EQ(read_note(&SMALL, note, info.note_bytes), k == 0 ? 15 : 5 * k);
         CHECK_EQ(info.vocab_size, SMALL.vocab_size);
@@ -394,7 +394,7 @@ TEST(the_answers_about_checkpoints_are_right)
         CHECK_EQ(info.eod_id, TOKMAP_NO_ID);
         CHECK(info.n_tokens > 0 && info.n_documents > 0);
     }
-    CHECK_INT(tokmap_writer_checkpoints(file_of(".bin"), 4, &info, note, &err),
+    CHECK_INT(tokmap_writer_get_checkpoint(file_of(".bin"), 4, &info, note, &err),
               TOKMAP_ERR_ARGUMENT);
     CHECK_EQ(info.n_checkpoints, 3);
     struct { /* a caller that knows only the first number */
@@ -402,7 +402,7 @@ TEST(the_answers_about_checkpoints_are_right)
         uint64_t n_checkpoints;
         uint8_t untouched[64];
     } old = {.struct_size = 16, .untouched = {9}};
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 0, (tokmap_checkpoint_info *)&old, NULL, NULL),
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, (tokmap_checkpoint_info *)&old, NULL, NULL),
               TOKMAP_OK);
     CHECK(old.struct_size == 16 && old.n_checkpoints == 3 && old.untouched[0] == 9);
     unlink(file_of(".bin.partial")); /* without its tokens a journal is worth nothing */

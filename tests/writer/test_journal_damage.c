@@ -198,15 +198,15 @@ TEST(a_damaged_journal_can_be_discarded)
     CHECK_EQ(r.resumed_from, 0);
     store_files(&pt.left);
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 0, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
     CHECK(info.n_checkpoints == 0 && strstr(err.text, "damaged at byte 64"));
     pt.journal->data[100] ^= 1;
     pt.journal->data[pt.ends[1] + 90] ^= 1;
     store_files(&pt.left);
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 0, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
     CHECK_EQ(info.n_checkpoints, 2);
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 2, &info, NULL, &err), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 3, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 2, &info, NULL, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 3, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
     dismiss(&pt);
 }
 
@@ -265,7 +265,7 @@ TEST(damage_in_front_of_a_large_note_is_told)
         CHECK(file_store(path, journal.data, journal.n_bytes));
         free(journal.data);
         tokmap_checkpoint_info info = {.struct_size = sizeof info};
-        CHECK_INT(tokmap_writer_checkpoints(prefix, 0, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
+        CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, &err), TOKMAP_ERR_CORRUPT);
     }
 }
 
@@ -376,7 +376,7 @@ TEST(a_flipped_bit_in_any_block_is_found)
     CHECK(n_bytes > 3 << 20);
     /* The checkpoint was made one step before the end. */
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
     for (size_t at = 0; at < info.n_tokens * 4; at += 300007) {
         left.f[2].data[at] ^= 1;
         store_files(&left);

@@ -233,7 +233,7 @@ TEST(without_hard_links_a_kill_at_any_call_costs_no_checkpoint)
 static void expect_checkpoints(const char *what)
 {
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
     if (!is_complete() && info.n_checkpoints > *n_made)
         CHECK_FAIL("%s: %d checkpoints, of which %d succeeded", what, (int)info.n_checkpoints,
                    (int)*n_made);
@@ -390,7 +390,7 @@ TEST(killed_at_random_moments_it_ends_as_that_of_one_go)
         const bool killed = kill_after(mix(tries, 1) % (run_ns / 3 + 1));
         n_kills += killed;
         tokmap_checkpoint_info info = {.struct_size = sizeof info};
-        CHECK_INT(tokmap_writer_checkpoints(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
         if (info.n_checkpoints < *n_made && is_absent(prefix))
             CHECK_FAIL("checkpoint %d is lost, there are %d", (int)*n_made,
                        (int)info.n_checkpoints);
@@ -437,7 +437,7 @@ TEST(a_second_writer_is_told_that_it_is_locked)
     }
     expect_files(&now, "locked");
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
-    CHECK_INT(tokmap_writer_checkpoints(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_get_checkpoint(prefix, 0, &info, NULL, NULL), TOKMAP_OK);
     CHECK_EQ(info.n_checkpoints, 3);
     kill(child, SIGKILL);
     CHECK_INT(waitpid(child, &status, 0), child);

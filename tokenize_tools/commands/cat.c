@@ -347,7 +347,7 @@ static int check_tokenizer(const cat_state *s)
 {
     json_text_span metadata, tokenizer, name;
     const char *index_path = s->info.index_path;
-    tokmap_dataset_metadata(s->ds, &metadata.text, &metadata.n_bytes);
+    metadata.text = tokmap_dataset_metadata(s->ds, &metadata.n_bytes);
     if (!json_text_check_object(metadata, NULL) ||
         !json_text_find(metadata, "tokenizer", &tokenizer) ||
         !json_text_find(tokenizer, "name", &name))

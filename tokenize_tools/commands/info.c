@@ -76,7 +76,7 @@ static double divide(uint64_t a, uint64_t b)
 static json_text_span get_metadata(const tokmap_dataset *ds)
 {
     json_text_span metadata;
-    tokmap_dataset_metadata(ds, &metadata.text, &metadata.n_bytes);
+    metadata.text = tokmap_dataset_metadata(ds, &metadata.n_bytes);
     return metadata;
 }
 
@@ -209,7 +209,7 @@ static void print_lengths(const length_table *table)
         print_bucket(table, b, most);
 }
 
-static void print_source(const tokmap_source *s, bool size_known)
+static void print_source(const tokmap_source_info *s, bool size_known)
 {
     char documents[64], tokens[64];
     snprintf(documents, sizeof documents, "%" PRIu64 ":%" PRIu64, s->first_document,
@@ -234,8 +234,8 @@ static int print_sources(const tokmap_dataset *ds, const tokmap_dataset_info *in
     if (info->n_sources)
         printf("\n%17s %25s %12s  %s\n", "documents", "tokens", "input size", "source");
     for (uint64_t i = 0; i < info->n_sources; i++) {
-        tokmap_source source;
-        tokmap_status status = tokmap_dataset_source(ds, i, &source);
+        tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
+        tokmap_status status = tokmap_dataset_get_source(ds, i, &source);
         if (status != TOKMAP_OK)
             return source_failed(info, status, i);
         print_source(&source, source.input_bytes || source.input_checksum);
@@ -343,8 +343,8 @@ static int json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *inf
     tokmap_status status = TOKMAP_OK;
     uint64_t i = 0;
     for (; i < info->n_sources; i++) {
-        tokmap_source s;
-        status = tokmap_dataset_source(ds, i, &s);
+        tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
+        status = tokmap_dataset_get_source(ds, i, &s);
         if (status != TOKMAP_OK)
             break;
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);

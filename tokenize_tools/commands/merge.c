@@ -125,7 +125,7 @@ static void look_at_input(merge_state *s, size_t index)
     input->ds = s->list.datasets[index];
     input->info.struct_size = sizeof input->info;
     tokmap_dataset_get_info(input->ds, &input->info);
-    tokmap_dataset_metadata(input->ds, &metadata.text, &metadata.n_bytes);
+    metadata.text = tokmap_dataset_metadata(input->ds, &metadata.n_bytes);
     if (json_text_check_object(metadata, NULL))
         json_text_find(metadata, "tokenizer", &input->tokenizer);
     if (input->info.vocab_size && !s->vocab_from)

@@ -47,7 +47,7 @@ bool tell_unfinished(const char *path)
     if (n_out < 0 || (size_t)n_out >= sizeof file || !file_name_exists(file))
         return false;
     file[n] = '\0';
-    if (tokmap_writer_checkpoints(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
+    if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
         cli_warn("%s: it is being written, or its run was interrupted; the last checkpoint has %s, "
                  "%s. If it was interrupted, run the same command again to resume.",
                  file, cli_count_of(info.n_documents, "document").s,

@@ -27,9 +27,9 @@ typedef struct verify_view {
     uint64_t n_damages, n_bad_blocks, n_unreadable;
 } verify_view;
 
-static void on_progress(void *user, uint64_t bytes_done, uint64_t bytes_total)
+static void on_progress(void *context, uint64_t bytes_done, uint64_t bytes_total)
 {
-    verify_view *view = user;
+    verify_view *view = context;
     cli_progress_update(&view->progress, bytes_done, bytes_total);
 }
 
@@ -83,9 +83,9 @@ static void print_json_damage(const verify_view *view, const tokmap_damage *d)
     putchar('}');
 }
 
-static void on_damage(void *user, const tokmap_damage *d)
+static void on_damage(void *context, const tokmap_damage *d)
 {
-    verify_view *view = user;
+    verify_view *view = context;
     cli_progress_clear(&view->progress);
     if (view->json)
         print_json_damage(view, d);
@@ -131,14 +131,14 @@ static void print_json_error(const tokmap_error *err)
 static int run_verify(const tokmap_dataset *ds, verify_view *view,
                       const verify_command_options *options)
 {
-    tokmap_verify_report report = {0};
+    tokmap_verify_report report = TOKMAP_INIT(tokmap_verify_report);
     tokmap_error err = {.status = TOKMAP_OK};
     tokmap_verify_options verify_options = {
         .struct_size = sizeof verify_options,
         .n_threads = (uint32_t)options->n_threads,
         .sample = options->sample,
         .seed = options->seed,
-        .user = view,
+        .context = view,
         .on_progress = on_progress,
         .on_damage = on_damage,
     };

@@ -72,7 +72,7 @@ static int count_checkpoints(const pack_output *out, uint64_t *n)
 {
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
     tokmap_error err;
-    if (tokmap_writer_checkpoints(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
+    if (tokmap_writer_get_checkpoint(out->index_path, 0, &info, NULL, &err) != TOKMAP_OK)
         return cannot_open(out, &err);
     *n = info.n_checkpoints;
     return CLI_OK;

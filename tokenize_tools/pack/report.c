@@ -186,7 +186,7 @@ char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
 
 /* ---- Report ---- */
 
-static void put_source(FILE *out, const tokmap_source *source)
+static void put_source(FILE *out, const tokmap_source_info *source)
 {
     json_object o = begin_object(out);
     put_key(&o, "name");
@@ -211,8 +211,8 @@ static void put_dataset(FILE *out, const tokmap_dataset *ds)
     put_key(&o, "inputs");
     putc('[', out);
     for (uint64_t i = 0; i < info.n_sources; i++) {
-        tokmap_source source;
-        if (tokmap_dataset_source(ds, i, &source) != TOKMAP_OK)
+        tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
+        if (tokmap_dataset_get_source(ds, i, &source) != TOKMAP_OK)
             break; /* damaged right after it was written */
         fputs(i ? ", " : "", out);
         put_source(out, &source);

@@ -60,7 +60,7 @@ static int read_checkpoint(const resume_search *s, size_t output, uint64_t numbe
     tokmap_error err;
     *info = (tokmap_checkpoint_info){.struct_size = sizeof *info};
     const char *path = s->outputs->list[output].index_path;
-    if (tokmap_writer_checkpoints(path, number, info, s->note, &err) != TOKMAP_OK) {
+    if (tokmap_writer_get_checkpoint(path, number, info, s->note, &err) != TOKMAP_OK) {
         int code = cli_fail(&err);
         fputs("Use --restart to start over.\n", stderr);
         return code;
