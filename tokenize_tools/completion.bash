@@ -1,19 +1,20 @@
-# Bash completion for tokmap: the commands and options that `tokmap --help` lists, then files.
+# Bash completion for tokmap: the commands, options and words that `tokmap --help` lists, then files.
 _tokmap()
 {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
     local tokmap=${COMP_WORDS[0]} command=${COMP_WORDS[1]} words= IFS=$'\n'
 
     [[ $COMP_CWORD -gt 1 ]] || command=
-    case $before in
-    --to) words=$'megatron\nllmc\nraw' ;;
-    --dtype) words=$'u16\nu32' ;;
-    --pattern) words=$'gpt2\np50k\np50k_edit\ncl100k\no200k\no200k_harmony\nllama3\nllama4\nqwen2\nqwen2.5\nqwen3\ndeepseek3\ntekken' ;;
-    --specials) words=$'text\nmatch\nerror\ndrop' ;;
-    --utf8) words=$'replace\nerror\nraw' ;;
-    --on-error) words=$'fail\nskip\ncollect' ;;
-    --format) [[ $command != pack ]] || words=$'auto\ntext\nlines\njsonl' ;;
-    esac
+    # The words that the help of an option lists: each on a line, or several with commas.
+    if [[ $before == --* ]]; then
+        words=$("$tokmap" $command --help 2>/dev/null | awk -v option="$before" '
+            /^ +(-.,)? *--/ { inside = $1 == option || $2 == option; match($0, /[^ ]  +[^ ]/)
+                              column = RSTART + RLENGTH - 2; next }
+            !/^ / { inside = 0 }
+            inside && match($0, /[^ ]/) && RSTART == column + 3 {
+                if ($0 ~ /[^ ]  +[^ ]/) { print $1; next }
+                for (i = 1; i <= NF; i++) if ($i != "or") { sub(/,$/, "", $i); print $i } }')
+    fi
     if [[ -z $words && $word == -* ]]; then
         words=$("$tokmap" $command --help 2>/dev/null |
             sed -n 's/^ *\(-[a-zA-Z], \)*\(--[a-z-]*\).*/\2/p')

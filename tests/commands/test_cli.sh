@@ -432,11 +432,16 @@ same_options()
     fi
 }
 
-for command in $commands; do # --help is told once for all
-    same_options "man_page_and_help_of_${command}_list_the_same_options" \
-        "$(options_in_help tokmap "$command" | grep -vx -- --help)" \
-        "$(options_in_man tokmap.1 ".SS tokmap $command")"
+for command in $commands; do
+    grep -qFx ".\\\" tokmap $command --help" "$root/docs/man/tokmap.1" ||
+        fail "man_page_has_the_options_of_$command" "no line .\\\" tokmap $command --help"
 done
+said=$("${PYTHON:-python3}" "$root/tests/house/man_options.py" ${UPDATE:+--write} 2>&1)
+if [ $? = 0 ]; then
+    ok man_pages_have_the_options_of_help
+else
+    fail man_pages_have_the_options_of_help "$said"
+fi
 same_options man_page_and_help_of_tokmap_list_the_same_options \
     "$(options_in_help tokmap)" "$(options_in_man tokmap.1 '.SH OPTIONS')"
 same_options man_page_and_help_of_tokbench_list_the_same_options \
@@ -447,23 +452,18 @@ echo 'IQ== 0' >ranks.tiktoken
 patterns=$(tokmap encode --tokenizer ranks.tiktoken ranks.tiktoken 2>&1 | sed -n 's/.*--pattern (\(.*\))$/\1/p' |
     sed 's/, /\n/g')
 [ -n "$patterns" ] || fail patterns_are_listed "no list in the message"
-words() # of a text, one a line
+completed() # what the completion offers for the last of these words
 {
-    tr -s ' ,' '\n' | grep -vx or
+    bash --norc -c 'source "$0"; COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _tokmap
+        printf "%s\n" "${COMPREPLY[@]}"' "$root/tokenize_tools/completion.bash" "$@"
 }
 for command in pack encode decode; do
-    same_options "patterns_of_${command}_are_those_of_the_table" "$patterns" \
-        "$(tokmap "$command" --help | sed -n '/--pattern NAME/,/NAME:any/p' |
-            sed 's/.*needs: //; s/;.*//' | words | sed '/^$/d')"
-    tokmap "$command" --help | grep -q 'tokenizers 0.23, tiktoken 0.14 or'
-    said=$?
-    [ "$said" = 0 ] && ok "help_of_${command}_names_the_references" ||
-        fail "help_of_${command}_names_the_references" "no versions"
+    same_options "patterns_in_the_help_and_completion_of_${command}_are_those_of_the_table" "$patterns" \
+        "$(completed tokmap "$command" --pattern '')"
 done
-same_options patterns_of_the_man_page_are_those_of_the_table "$patterns" \
-    "$(sed -n '/special tokens there are:/,/^A file/p' "$root/docs/man/tokmap.1" | sed -n 's/^\.BR* \([a-z0-9._]*[a-z0-9]\).*/\1/p')"
-same_options patterns_of_the_completion_are_those_of_the_table "$patterns" \
-    "$(sed -n "s/.*--pattern) words=\$'\(.*\)'.*/\1/p" "$root/tokenize_tools/completion.bash" | sed 's/\\n/\n/g')"
+says completion_of_words bash -c "$(declare -f completed); root=$root
+    completed tokmap pack --on-error '' && completed tokmap pack --format j &&
+    completed tokmap index --format '' && completed tokmap export --to ''"
 
 for page in "$root"/docs/man/*.[135]; do
     name=man_page_$(basename "$page")_renders_without_warnings

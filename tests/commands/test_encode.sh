@@ -164,7 +164,7 @@ refused an_unknown_pattern_is_refused 3 'tokenizer: small.tiktoken: .*gpt9' \
 sed 's/"decoder": {"type": "ByteLevel"}/"decoder": {"type": "CTC"}/' old.json >ctc.json
 same a_decoder_that_is_not_known_does_not_hinder_encoding '[257,32,256]' \
     "$(echo '"abc ab"' | tokmap encode --tokenizer ctc.json)"
-refused but_decoding 3 'tokenizer: ctc.json: its decoder is none that is supported' \
+refused but_decoding 3 'tokenizer: ctc.json: its decoder is not supported' \
     bash -c "echo '[97]' | tokmap decode --tokenizer ctc.json"
 sed 's/"ByteLevel", "add/"Magic", "add/' old.json >magic.json
 refused a_component_that_is_not_known_is_refused_by_name 3 'tokenizer: magic.json: .*Magic' \

@@ -76,7 +76,7 @@ def text_is_escaped_on_a_terminal_and_as_it_is_in_a_pipe(folder):
     wanted = OBEYED.sub(lambda m: "".join("\\x%02x" % b for b in m.group().encode()), wanted)
     expect_equal((status, printed.decode()), (0, wanted + "\n"), "on a terminal")
     status, printed = on_terminal(folder, "cat", "--raw", "P")
-    expect_equal((status, b"not for a terminal" in printed), (2, True), printed)
+    expect_equal((status, b"--raw does not print to a terminal" in printed), (2, True), printed)
 
 
 def texts_in_json_are_escaped_everywhere(folder):

@@ -593,7 +593,7 @@ def refuses_raw_files_that_nobody_explains():
         refused(folder, USAGE, "give --eod ID", "index", "--dtype", "u16", path)
         refused(folder, INPUT, "no multiple of 4", "index", "--dtype", "u32", "--eod", "3", path)
         refused(folder, USAGE, "70000 is no id", "index", "--dtype", "u16", "--eod", "70000", path)
-        refused(folder, USAGE, "one of them", "index", "--eod", "1", "--bos", "1", path)
+        refused(folder, USAGE, "use only one of", "index", "--eod", "1", "--bos", "1", path)
 
 
 def refuses_raw_files_that_are_something_else():
@@ -637,8 +637,8 @@ def refuses_what_is_no_file():
         tokmap("index", folder / ("n" * 5000), exit_code=INPUT, says="too long")
         tokmap("index", exit_code=USAGE, says="no FILE given")
         tokmap("index", "--dtype", "u8", "x", exit_code=USAGE, says="u16 or u32")
-        tokmap("index", "--eod", "-1", "x", exit_code=USAGE, says="not a token id")
-        tokmap("index", "--vocab-size", "0", "x", exit_code=USAGE, says="not a number from 1")
+        tokmap("index", "--eod", "-1", "x", exit_code=USAGE, says="must be a token id")
+        tokmap("index", "--vocab-size", "0", "x", exit_code=USAGE, says="must be a whole number from 1")
     with Folder() as folder:
         path = writers.raw(folder / "without_suffix", [1])
         refused(folder, USAGE, "suffix", "index", "--dtype", "u16", "--eod", "none", path)
@@ -783,7 +783,7 @@ def refuses_what_the_format_cannot_hold():
         refused(folder, DATASET, "document 1 has 2,147,483,648 tokens", "export", "--to",
                 "megatron", folder / "long", "-o", folder / "q")
         ref_writer.write(folder / "flat", [1, 2], [], vocab=9)
-        refused(folder, DATASET, "borders are not known", "export", "--to", "megatron",
+        refused(folder, DATASET, "boundaries are not known", "export", "--to", "megatron",
                 folder / "flat", "-o", folder / "q")
         path = writers.raw(folder / "large_id.bin", [1, 2**31], 4)
         tokmap("index", "--dtype", "u32", "--eod", "1", path)
@@ -791,7 +791,7 @@ def refuses_what_the_format_cannot_hold():
                 "-o", folder / "q")
         ref_writer.write(folder / "few", list(range(9)), [9], vocab=9)
         big = folder / "big"
-        refused(folder, USAGE, "at most 999999", "export", "--to", "llmc", big, "-o",
+        refused(folder, USAGE, "the limit is 999999", "export", "--to", "llmc", big, "-o",
                 folder / "q", "--shard-tokens", "2000")
 
 
@@ -812,16 +812,16 @@ def refuses_wrong_export_options():
     with Folder() as folder:
         p = make_dataset(folder)
         q = folder / "q"
-        refused(folder, USAGE, "--to is missing", "export", p, "-o", q)
-        refused(folder, USAGE, "-o is missing", "export", "--to", "raw", p)
+        refused(folder, USAGE, "option --to FORMAT is required", "export", p, "-o", q)
+        refused(folder, USAGE, "option --output Q is required", "export", "--to", "raw", p)
         refused(folder, USAGE, "no dataset given", "export", "--to", "raw", "-o", q)
         refused(folder, USAGE, "one dataset", "export", "--to", "raw", p, p, "-o", q)
         refused(folder, USAGE, "must be megatron", "export", "--to", "mds", p, "-o", q)
         refused(folder, USAGE, "for --to llmc", "export", "--to", "raw", p, "-o", q,
                 "--shard-tokens", "9")
-        refused(folder, USAGE, "not a number", "export", "--to", "llmc", p, "-o", q,
+        refused(folder, USAGE, "must be a whole number", "export", "--to", "llmc", p, "-o", q,
                 "--shard-tokens", "0")
-        refused(folder, USAGE, "not a number", "export", "--to", "llmc", p, "-o", q,
+        refused(folder, USAGE, "must be a whole number", "export", "--to", "llmc", p, "-o", q,
                 "--shard-tokens", "2147483648")
         refused(folder, USAGE, "names a folder", "export", "--to", "raw", p, "-o", folder.path + "/")
         refused(folder, INPUT, "cannot open", "export", "--to", "raw", folder / "none", "-o", q)

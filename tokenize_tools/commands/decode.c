@@ -1,30 +1,20 @@
 /* decode.c - tokmap decode: ids back to texts, one JSON value a line. */
-#include <getopt.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "commands/commands.h"
 #include "text/json_text.h"
 #include "commands/line_reader.h"
 #include "system/protected.h"
 #include "tokenizer/file/tokenizer_file.h"
 
-static const char help[] =
-    "Usage: tokmap decode [OPTION]... --tokenizer FILE [INPUT]\n"
-    "\n"
-    "Reads ids from INPUT or stdin, one JSON array a line, as 'tokmap encode' and\n"
-    "'tokmap cat --json' write them. Writes for each line the text, as a JSON string; blank lines\n"
-    "are passed over. Each maximal part that is not UTF-8 becomes one U+FFFD; special tokens\n"
-    "become the text that stands for them.\n"
-    "\n"
-    "Options:\n"
-    "      --tokenizer FILE      the vocabulary file; 'bytes': a byte is its own "
-    "id\n" TOKENIZER_FILE_HELP "  -h, --help                print this and exit\n"
-    "\n"
-    "Examples:\n"
-    "  echo '[9906, 11, 1917]' | tokmap decode --tokenizer cl100k_base.tiktoken --pattern cl100k\n"
-    "  tokmap cat --json --documents 0 data/train | tokmap decode --tokenizer tokenizer.json\n";
+typedef struct decode_options {
+    tokenizer_choice tokenizer;
+} decode_options;
 
 typedef struct decode_state {
     line_reader lines;
@@ -37,8 +27,8 @@ typedef struct decode_state {
 static int bad_line(const decode_state *s, const text_line *line, const uint8_t *at,
                     const char *why)
 {
-    return cli_error(CLI_INPUT, "%s: line %llu: byte %zu: %s", s->lines.name,
-                     (unsigned long long)s->lines.number, (size_t)(at - line->text), why);
+    return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu: %s", s->lines.name,
+                     s->lines.number, (size_t)(at - line->text), why);
 }
 
 static const uint8_t *skip_blanks(const uint8_t *at, const uint8_t *end)
@@ -65,14 +55,14 @@ static int parse_ids(decode_state *s, const text_line *line)
     const uint8_t *end = line->text + line->n_bytes, *at = skip_blanks(line->text, end);
     s->ids.n = 0;
     if (at == end || *at != '[')
-        return bad_line(s, line, at, "not an array of ids");
+        return bad_line(s, line, at, "expected an array of ids");
     at = skip_blanks(at + 1, end);
     bool more = at < end && *at != ']';
     while (more) {
         uint32_t id;
         const uint8_t *behind = parse_id(at, end, &id);
         if (!behind)
-            return bad_line(s, line, at, "not an id");
+            return bad_line(s, line, at, "expected an id");
         if (!id_buffer_reserve(&s->ids, 1))
             return cli_no_memory();
         s->ids.ids[s->ids.n++] = id;
@@ -82,9 +72,9 @@ static int parse_ids(decode_state *s, const text_line *line)
             at = skip_blanks(at + 1, end);
     }
     if (at == end || *at != ']')
-        return bad_line(s, line, at, "a comma or the end of the array is missing");
+        return bad_line(s, line, at, "expected a comma or the end of the array");
     at = skip_blanks(at + 1, end);
-    return at == end ? CLI_OK : bad_line(s, line, at, "something stands behind the array");
+    return at == end ? CLI_OK : bad_line(s, line, at, "trailing data after the array");
 }
 
 /* ---- Lines ---- */
@@ -99,8 +89,8 @@ static int decode_line(decode_state *s, const text_line *line)
     if (!tokenizer_decode(s->tokenizer.tokenizer, s->ids.ids, s->ids.n, &text, &bad)) {
         if (bad == SIZE_MAX)
             return cli_no_memory();
-        return cli_error(CLI_INPUT, "%s: line %llu: %s has no token with the id %u", s->lines.name,
-                         (unsigned long long)s->lines.number, s->tokenizer.name, s->ids.ids[bad]);
+        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": %s has no token with the id %u",
+                         s->lines.name, s->lines.number, s->tokenizer.name, s->ids.ids[bad]);
     }
     json_text_print_string(stdout, text.s ? text.s : "", text.n_bytes);
     putchar('\n');
@@ -124,14 +114,14 @@ static int decode_lines(decode_state *s)
 
 /* ---- Command ---- */
 
-static int decode(const tokenizer_choice *choice, const char *name)
+static int decode_input(const tokenizer_choice *choice, const char *name)
 {
     decode_state s = {0};
     int code = tokenizer_file_open(&s.tokenizer, choice);
     if (code == CLI_OK && !tokenizer_decodes(s.tokenizer.tokenizer))
         code = cli_error(CLI_INPUT,
-                         "tokenizer: %s: its decoder is none that is supported: ByteLevel, "
-                         "Metaspace, or Replace, ByteFallback, Fuse and Strip",
+                         "tokenizer: %s: its decoder is not supported; supported are ByteLevel, "
+                         "Metaspace, and Replace, ByteFallback, Fuse and Strip",
                          choice->name);
     if (code == CLI_OK)
         code = line_reader_open(&s.lines, name);
@@ -145,32 +135,37 @@ static int decode(const tokenizer_choice *choice, const char *name)
     return code;
 }
 
+#define TARGET(field) offsetof(decode_options, field)
+static const cli_option option_table[] = {
+    {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE", .help = TOKENIZER_HELP,
+     .is_required = true},
+    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
+     .get_words = tokenizer_pattern_words},
+    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap decode [OPTION]... --tokenizer FILE [INPUT]",
+    .about =
+        "Reads ids from INPUT or stdin, one JSON array per line, as 'tokmap encode' and 'tokmap "
+        "cat --json' write them. For each line, writes the text as a JSON string. Blank lines are "
+        "skipped. Each invalid UTF-8 sequence becomes one U+FFFD. Special tokens are written as "
+        "their text.",
+    .options = option_table,
+    .examples = "  echo '[9906, 11, 1917]' |\n"
+                "      tokmap decode --tokenizer cl100k_base.tiktoken --pattern cl100k\n"
+                "  tokmap cat --json data/train | tokmap decode --tokenizer tokenizer.json\n",
+    .operand = "input",
+    .n_most = 1,
+};
+
 int decode_command(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"tokenizer", required_argument, NULL, 't'},
-        {"pattern", required_argument, NULL, 'p'},
-        {"specials-file", required_argument, NULL, 'F'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
-    tokenizer_choice choice = {0};
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
-        if (c == 'h')
-            return cli_help(help);
-        if (c == 't')
-            choice.name = optarg;
-        else if (c == 'p')
-            choice.pattern = optarg;
-        else if (c == 'F')
-            choice.specials = optarg;
-        else
-            return cli_bad_option(c, argv);
-    }
-    if (!choice.name)
-        return cli_usage("no tokenizer given: --tokenizer FILE, or --tokenizer bytes");
-    if (argc - optind > 1)
-        return cli_usage("only one input can be read, and '%s' is the second", argv[optind + 1]);
-    return decode(&choice, optind < argc ? argv[optind] : "-");
+    decode_options options = {0};
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code != CLI_GO_ON)
+        return code;
+    return decode_input(&options.tokenizer, optind < argc ? argv[optind] : "-");
 }

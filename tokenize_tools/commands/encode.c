@@ -1,9 +1,11 @@
 /* encode.c - tokmap encode: texts to ids, one JSON value a line. */
-#include <getopt.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "commands/commands.h"
 #include "corpus/json_line.h"
 #include "commands/line_reader.h"
@@ -11,27 +13,6 @@
 #include "tokenizer/file/special_place.h"
 #include "text/utf8.h"
 #include "tokenizer/file/tokenizer_file.h"
-
-static const char help[] =
-    "Usage: tokmap encode [OPTION]... --tokenizer FILE [INPUT]\n"
-    "\n"
-    "Reads texts from INPUT or stdin, one JSON value a line: a string, or an object with the\n"
-    "field 'text'. Writes for each line one JSON array with the ids of the text, in order;\n"
-    "blank lines are passed over. Nothing is put before or behind a text. 'tokmap decode' goes\n"
-    "back.\n"
-    "\n"
-    "Options:\n"
-    "      --tokenizer FILE      the vocabulary file; 'bytes': a byte is its own "
-    "id\n" TOKENIZER_FILE_HELP
-    "      --specials WORD       a special token that is written in a text: text is plain text,\n"
-    "                            match becomes its id, error ends the command, drop leaves it\n"
-    "                            out [text]\n"
-    "      --field PATH          where the text stands in an object: 'text', 'meta.body' [text]\n"
-    "  -h, --help                print this and exit\n"
-    "\n"
-    "Examples:\n"
-    "  echo '\"Hello, world\"' | tokmap encode --tokenizer tokenizer.json\n"
-    "  zstdcat corpus.jsonl.zst | tokmap encode --tokenizer o200k_base.tiktoken --pattern o200k\n";
 
 #define OUT_BYTES ((size_t)256 * 1024)
 
@@ -58,7 +39,7 @@ typedef struct encode_state {
 /* ---- Output ---- */
 
 /* A failed write stays known to stdout: cli_finish reports it. */
-static bool flush(encode_state *s)
+static bool write_out(encode_state *s)
 {
     size_t n = s->n_out;
     s->n_out = 0;
@@ -68,11 +49,11 @@ static bool flush(encode_state *s)
 static bool put_ids(encode_state *s)
 {
     const size_t longest = 16; /* bracket, comma, ten digits, bracket, newline */
-    if (s->n_out + longest > OUT_BYTES && !flush(s))
+    if (s->n_out + longest > OUT_BYTES && !write_out(s))
         return false;
     s->out[s->n_out++] = '[';
     for (size_t i = 0; i < s->ids.n; i++) {
-        if (s->n_out + longest > OUT_BYTES && !flush(s))
+        if (s->n_out + longest > OUT_BYTES && !write_out(s))
             return false;
         if (i)
             s->out[s->n_out++] = ',';
@@ -87,15 +68,15 @@ static bool put_ids(encode_state *s)
 
 static int bad_line(const encode_state *s, const char *why, size_t byte)
 {
-    return cli_error(CLI_INPUT, "%s: line %llu: byte %zu: %s", s->lines.name,
-                     (unsigned long long)s->lines.number, byte, why);
+    return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu: %s", s->lines.name,
+                     s->lines.number, byte, why);
 }
 
 static int special_line(const encode_state *s, const json_line_result *text)
 {
     special_place place = special_place_find(s->tokenizer.tokenizer, text->text, text->n_bytes);
-    return cli_error(CLI_INPUT, "%s: line %llu: byte %zu of the text: the special token %s",
-                     s->lines.name, (unsigned long long)s->lines.number, place.at, place.name);
+    return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu of the text: the special token %s",
+                     s->lines.name, s->lines.number, place.at, place.name);
 }
 
 /* The text of the line, with TEXT_PADDING readable bytes after it. */
@@ -113,13 +94,13 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
     const json_line_options options = {.path = s->path, .bare_string = true};
     json_line_status status = json_line_text(&options, line->text, line->n_bytes, s->text, text);
     if (status == JSON_LINE_NO_FIELD)
-        return cli_error(CLI_INPUT, "%s: line %llu: no string in the field '%s'", s->lines.name,
-                         (unsigned long long)s->lines.number, s->field);
+        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": no string in the field '%s'",
+                         s->lines.name, s->lines.number, s->field);
     if (status != JSON_LINE_OK)
         return bad_line(s, text->reason, text->error_offset);
     size_t n_valid = utf8_valid_prefix(text->text, text->n_bytes);
     if (n_valid < text->n_bytes)
-        return bad_line(s, "the text is not UTF-8 from this byte of it on", n_valid);
+        return bad_line(s, "the text is not valid UTF-8", n_valid);
     s->lone_surrogates += text->lone_surrogates;
     return CLI_OK;
 }
@@ -153,7 +134,7 @@ static int encode_lines(encode_state *s)
             code = encode_line(s, &line);
     }
     /* What was right before a bad line is not held back. */
-    if (!flush(s) || code != CLI_OK) {
+    if (!write_out(s) || code != CLI_OK) {
         int flushed = cli_finish();
         return code != CLI_OK ? code : flushed;
     }
@@ -184,7 +165,7 @@ static int open_all(encode_state *s, const encode_options *options, const char *
     return opened == CLI_OK ? path_check_stdout() : opened;
 }
 
-static int encode(const encode_options *options, const char *name)
+static int encode_input(const encode_options *options, const char *name)
 {
     encode_state *s = calloc(1, sizeof *s);
     if (!s)
@@ -202,55 +183,41 @@ static int encode(const encode_options *options, const char *name)
     return code;
 }
 
-static int parse_option(int c, encode_options *options, char **argv)
-{
-    switch (c) {
-    case 't':
-        options->tokenizer.name = optarg;
-        return CLI_OK;
-    case 'p':
-        options->tokenizer.pattern = optarg;
-        return CLI_OK;
-    case 'F':
-        options->tokenizer.specials = optarg;
-        return CLI_OK;
-    case 's':
-        if (!tokenizer_specials_policy(optarg, &options->specials))
-            return cli_usage("--specials %s: must be text, match, error or drop", optarg);
-        return CLI_OK;
-    case 'f':
-        if (!*optarg)
-            return cli_usage("--field: the name is empty");
-        options->field = optarg;
-        return CLI_OK;
-    default:
-        return cli_bad_option(c, argv);
-    }
-}
+#define TARGET(field) offsetof(encode_options, field)
+static const cli_option option_table[] = {
+    {"tokenizer", 0, CLI_TEXT, TARGET(tokenizer.name), "FILE", .help = TOKENIZER_HELP,
+     .is_required = true},
+    {"pattern", 0, CLI_TEXT, TARGET(tokenizer.pattern), "NAME", .help = PATTERN_HELP,
+     .get_words = tokenizer_pattern_words},
+    {"specials-file", 0, CLI_TEXT, TARGET(tokenizer.specials), "FILE", .help = SPECIALS_FILE_HELP},
+    {"specials", 0, CLI_WORD, TARGET(specials), "WORD",
+     .help = "what to do with special tokens that appear in a text [text]",
+     .words = tokenizer_specials_words},
+    {"field", 0, CLI_TEXT, TARGET(field), "PATH",
+     .help = "the field of an object that holds the text, such as meta.body [text]"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap encode [OPTION]... --tokenizer FILE [INPUT]",
+    .about = "Reads texts from INPUT or stdin, one JSON value per line: a string, or an object "
+             "with the field 'text'. For each line, writes the ids of the text as a JSON array, in "
+             "the same order. Blank lines are skipped. No token is added before or after a text. "
+             "'tokmap decode' does the reverse.",
+    .options = option_table,
+    .examples =
+        "  echo '\"Hello, world\"' | tokmap encode --tokenizer tokenizer.json\n"
+        "  tokmap encode --tokenizer o200k_base.tiktoken --pattern o200k corpus.jsonl.zst\n",
+    .operand = "input",
+    .n_most = 1,
+};
 
 int encode_command(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"tokenizer", required_argument, NULL, 't'},
-        {"pattern", required_argument, NULL, 'p'},
-        {"specials-file", required_argument, NULL, 'F'},
-        {"specials", required_argument, NULL, 's'},
-        {"field", required_argument, NULL, 'f'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     encode_options options = {.field = "text"};
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":h", long_options, NULL)) != -1;) {
-        if (c == 'h')
-            return cli_help(help);
-        int code = parse_option(c, &options, argv);
-        if (code != CLI_OK)
-            return code;
-    }
-    if (!options.tokenizer.name)
-        return cli_usage("no tokenizer given: --tokenizer FILE, or --tokenizer bytes");
-    if (argc - optind > 1)
-        return cli_usage("only one input can be read, and '%s' is the second", argv[optind + 1]);
-    return encode(&options, optind < argc ? argv[optind] : "-");
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code != CLI_GO_ON)
+        return code;
+    return encode_input(&options, optind < argc ? argv[optind] : "-");
 }

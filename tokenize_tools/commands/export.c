@@ -1,10 +1,12 @@
 /* export.c - `tokmap export`: the same tokens in the files of another program. Tokens are
  * never converted: either their file is shared, or its bytes are copied. */
-#include <getopt.h>
+#include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/open_failure.h"
 #include "foreign/export_megatron.h"
@@ -14,66 +16,32 @@
 #include "cli/paths.h"
 #include "system/protected.h"
 
-static const char help[] =
-    "Usage: tokmap export --to FORMAT P -o Q [OPTION]...\n"
-    "\n"
-    "Writes the dataset P in the form of another program. Tokens keep their ids, their width and\n"
-    "their order; none is converted, added or moved. It does not check the tokens: run tokmap "
-    "verify\n"
-    "first.\n"
-    "\n"
-    "Formats:\n"
-    "  megatron  Q.bin and Q.idx, one sequence for each document. Where Q is P, only P.idx\n"
-    "  llmc      Q.bin with llm.c's header. llm.c expects the end-of-text token before each\n"
-    "            document\n"
-    "  raw       Q.bin with the tokens and nothing else\n"
-    "\n"
-    "Where the token file of P holds nothing but tokens, megatron and raw share it: by a hard\n"
-    "link, else by a reflink, else by a copy. A hard link is the same file under a second name: "
-    "do\n"
-    "not write into it.\n"
-    "\n"
-    "Options:\n"
-    "      --to FORMAT       one of the above\n"
-    "  -o, --output Q        prefix of the new files\n"
-    "      --shard-tokens N  llmc: write Q_000001.bin, Q_000002.bin, ... of N tokens each [one "
-    "file,\n"
-    "                        which can hold 2147483647 tokens]\n"
-    "  -f, --force           replace files that already exist, and remove the shards that\n"
-    "                        follow on the last one\n"
-    "      --json            print the result as a JSON object\n"
-    "  -q, --quiet           no progress and no result line\n"
-    "  -h, --help            print this and exit\n"
-    "\n"
-    "Examples:\n"
-    "  tokmap export --to megatron data/train -o data/train\n"
-    "  tokmap export --to llmc data/train -o shards/train --shard-tokens 100M\n";
-
-enum {
-    OPT_TO = 256,
-    OPT_SHARD_TOKENS,
-    OPT_JSON
-};
-
-static const struct option options[] = {{"to", required_argument, NULL, OPT_TO},
-                                        {"output", required_argument, NULL, 'o'},
-                                        {"shard-tokens", required_argument, NULL, OPT_SHARD_TOKENS},
-                                        {"force", no_argument, NULL, 'f'},
-                                        {"json", no_argument, NULL, OPT_JSON},
-                                        {"quiet", no_argument, NULL, 'q'},
-                                        {"help", no_argument, NULL, 'h'},
-                                        {NULL, 0, NULL, 0}};
-
 /* llm.c counts tokens in an int32. */
 #define LLMC_MAX_TOKENS 2147483647u
 #define LLMC_HEADER_BYTES 1024
 #define LLMC_MAX_SHARDS 999999
 
+typedef enum export_format {
+    EXPORT_MEGATRON,
+    EXPORT_LLMC,
+    EXPORT_RAW
+} export_format;
+
+static const cli_word formats[] = {
+    {"megatron", EXPORT_MEGATRON,
+     "Q.bin and Q.idx, with one sequence for each document; if Q is P, only P.idx"},
+    {"llmc", EXPORT_LLMC,
+     "Q.bin with llm.c's header; llm.c expects the end-of-text token before each document"},
+    {"raw", EXPORT_RAW, "Q.bin, with nothing but the tokens"},
+    {NULL},
+};
+
 typedef struct export_job {
-    const char *to, *input, *output;
+    export_format to;
+    const char *input, *output;
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
     uint64_t shard_tokens;
-    bool force, json, quiet, help;
+    bool force, json, quiet;
     tokmap_dataset *ds;
     tokmap_dataset_info info;
     output_source tokens;
@@ -96,11 +64,11 @@ static int check_replaceable(const export_job *job, const char *prefix)
         return CLI_OK;
     if (file_is(path, job->tokens_facts.id))
         return cli_error(CLI_EXISTS,
-                         "%s: is the token file of the dataset itself: choose another -o", path);
+                         "%s: is the token file of the dataset itself; choose another -o", path);
     snprintf(path, sizeof path, "%s.tmi", prefix);
     if (file_name_exists(path)) {
         return cli_error(
-            CLI_EXISTS, "%s: the files there are a tokmap dataset: choose another -o, or remove it",
+            CLI_EXISTS, "%s: belongs to a tokmap dataset; choose another -o, or remove the dataset",
             path);
     }
     return CLI_OK;
@@ -156,8 +124,8 @@ static int check_megatron(const export_job *job)
     const tokmap_dataset_info *info = &job->info;
     if (info->n_documents == 0 && info->n_tokens > 0) {
         return cli_error(CLI_DATASET,
-                         "%s: its document borders are not known, and Megatron's index is made of "
-                         "them",
+                         "%s: its document boundaries are not known, and Megatron's index "
+                         "requires them",
                          info->index_path);
     }
     if (info->token_bytes == 4 && info->largest_id > INT32_MAX) {
@@ -229,7 +197,7 @@ static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_
 static int name_shard(const export_job *job, uint64_t shard, output_file *out)
 {
     char prefix[4096];
-    int n = snprintf(prefix, sizeof prefix, "%s_%06llu", job->prefix, (unsigned long long)shard);
+    int n = snprintf(prefix, sizeof prefix, "%s_%06" PRIu64, job->prefix, shard);
     if (n < 0 || (size_t)n >= sizeof prefix)
         return cli_error(CLI_USAGE, "%.200s...: the path is too long", job->prefix);
     int code = check_replaceable(job, prefix);
@@ -295,7 +263,7 @@ static void remove_shards(const export_job *job, uint64_t n_shards)
 {
     for (uint64_t i = 0; i < n_shards; i++) {
         char path[4096 + 32];
-        snprintf(path, sizeof path, "%s_%06llu.bin", job->prefix, (unsigned long long)i + 1);
+        snprintf(path, sizeof path, "%s_%06" PRIu64 ".bin", job->prefix, i + 1);
         output_try_remove(path);
     }
 }
@@ -306,9 +274,8 @@ static int export_shards(export_job *job)
     uint64_t n_shards = n_tokens / job->shard_tokens + (n_tokens % job->shard_tokens != 0);
     n_shards = n_shards == 0 ? 1 : n_shards;
     if (n_shards > LLMC_MAX_SHARDS)
-        return cli_usage("--shard-tokens %llu makes %llu files; at most %d",
-                         (unsigned long long)job->shard_tokens, (unsigned long long)n_shards,
-                         LLMC_MAX_SHARDS);
+        return cli_usage("--shard-tokens %" PRIu64 " makes %" PRIu64 " files; the limit is %d",
+                         job->shard_tokens, n_shards, LLMC_MAX_SHARDS);
     int code = check_shard_names(job, n_shards, &n_successors);
     if (code != CLI_OK)
         return code;
@@ -327,8 +294,8 @@ static int export_llmc(export_job *job)
     if (job->shard_tokens != 0)
         return export_shards(job);
     if (job->info.n_tokens > LLMC_MAX_TOKENS)
-        return cli_usage("%s has %s tokens and an llm.c file holds at most 2,147,483,647: give "
-                         "--shard-tokens N",
+        return cli_usage("%s has %s tokens but an llm.c file holds at most 2,147,483,647; "
+                         "use --shard-tokens N",
                          job->info.index_path, cli_count(job->info.n_tokens).s);
     output_file out;
     int code = check_replaceable(job, job->prefix);
@@ -356,7 +323,7 @@ static void print_lines(const export_job *job)
     if (job->has_bin) {
         cli_print_plain(stdout, job->prefix, n_prefix);
         if (job->n_shards)
-            printf("_000001.bin to _%06llu", (unsigned long long)job->n_shards);
+            printf("_000001.bin to _%06" PRIu64, job->n_shards);
         printf(".bin: %s (u%u), %s\n", cli_count_of(info->n_tokens, "token").s,
                8 * info->token_bytes, ways[job->way]);
     }
@@ -380,10 +347,11 @@ static void print_json(const export_job *job)
                                        [OUTPUT_REFLINK] = "\"reflink\"",
                                        [OUTPUT_COPY] = "\"copy\""};
     const char *comma = "";
-    printf("{\"schema_version\": 1, \"format\": \"%s\", \"files\": [", job->to);
+    printf("{\"schema_version\": 1, \"format\": \"%s\", \"files\": [",
+           cli_word_name(formats, job->to));
     for (uint64_t i = 1; i <= job->n_shards; i++, comma = ", ") {
         char suffix[32];
-        snprintf(suffix, sizeof suffix, "_%06llu.bin", (unsigned long long)i);
+        snprintf(suffix, sizeof suffix, "_%06" PRIu64 ".bin", i);
         print_json_file(job, comma, suffix);
     }
     if (job->has_bin && !job->n_shards) {
@@ -392,76 +360,17 @@ static void print_json(const export_job *job)
     }
     if (job->has_idx)
         print_json_file(job, comma, ".idx");
-    printf("], \"way\": %s, \"n_tokens\": %llu, \"n_documents\": %llu}\n",
-           job->has_bin ? ways[job->way] : "null", (unsigned long long)job->info.n_tokens,
-           (unsigned long long)job->info.n_documents);
+    printf("], \"way\": %s, \"n_tokens\": %" PRIu64 ", \"n_documents\": %" PRIu64 "}\n",
+           job->has_bin ? ways[job->way] : "null", job->info.n_tokens, job->info.n_documents);
 }
 
 /* ---- Command line ---- */
 
-static const struct {
-    const char *name;
-    int (*run)(export_job *job);
-} formats[] = {{"megatron", export_megatron}, {"llmc", export_llmc}, {"raw", export_raw}};
-
-static int parse_option(int option, char **argv, export_job *job)
-{
-    switch (option) {
-    case OPT_TO:
-        job->to = optarg;
-        return CLI_OK;
-    case 'o':
-        job->output = optarg;
-        return CLI_OK;
-    case OPT_SHARD_TOKENS:
-        if (!cli_parse_u64(optarg, &job->shard_tokens) || job->shard_tokens < 1 ||
-            job->shard_tokens > LLMC_MAX_TOKENS)
-            return cli_usage("--shard-tokens %s: not a number from 1 to %u", optarg,
-                             LLMC_MAX_TOKENS);
-        return CLI_OK;
-    case 'f':
-        job->force = true;
-        return CLI_OK;
-    case OPT_JSON:
-        job->json = true;
-        return CLI_OK;
-    case 'q':
-        job->quiet = true;
-        return CLI_OK;
-    case 'h':
-        job->help = true;
-        return CLI_OK;
-    default:
-        return cli_bad_option(option, argv);
-    }
-}
-
-static int parse_command_line(int argc, char **argv, export_job *job)
-{
-    int option;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":o:fqh", options, NULL)) != -1) {
-        int code = parse_option(option, argv, job);
-        if (code != CLI_OK)
-            return code;
-    }
-    if (job->help)
-        return CLI_OK;
-    if (optind == argc)
-        return cli_usage("no dataset given");
-    if (optind + 1 < argc)
-        return cli_usage("only one dataset can be exported, and '%s' is the second",
-                         argv[optind + 1]);
-    if (!*job->to)
-        return cli_usage("--to is missing: megatron, llmc or raw");
-    if (!*job->output)
-        return cli_usage("-o is missing: the prefix of the new files");
-    if (job->shard_tokens != 0 && strcmp(job->to, "llmc") != 0)
-        return cli_usage("--shard-tokens is for --to llmc");
-    job->input = argv[optind];
-    int code = path_check_all(argv + optind, 1);
-    return code == CLI_OK ? path_output_prefix(job->prefix, job->output, ".idx") : code;
-}
+static int (*const exporters[])(export_job *job) = {
+    [EXPORT_MEGATRON] = export_megatron,
+    [EXPORT_LLMC] = export_llmc,
+    [EXPORT_RAW] = export_raw,
+};
 
 /* The dataset was checked against the size of its token file at open: hold on to that very file. */
 static int open_tokens(export_job *job)
@@ -474,19 +383,13 @@ static int open_tokens(export_job *job)
     if (error)
         return cli_error(cli_errno_exit_code(error), "%s: cannot open: %s", path, strerror(error));
     if (job->tokens_facts.n_bytes != job->info.token_file_bytes)
-        return cli_error(CLI_DATASET, "%s: changed its size just now", path);
+        return cli_error(CLI_DATASET, "%s: its size changed after it was opened", path);
     return CLI_OK;
 }
 
 static int run_export(export_job *job)
 {
     tokmap_error err;
-    int (*run)(export_job *) = NULL;
-    for (size_t i = 0; i < sizeof formats / sizeof *formats; i++)
-        if (strcmp(job->to, formats[i].name) == 0)
-            run = formats[i].run;
-    if (!run)
-        return cli_usage("--to %s: must be megatron, llmc or raw", job->to);
     if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
         return open_failure(job->input, &err);
     job->info = (tokmap_dataset_info){.struct_size = sizeof job->info};
@@ -498,7 +401,7 @@ static int run_export(export_job *job)
     if (code == CLI_OK)
         code = path_protect(&job->tokens_facts, "an input");
     if (code == CLI_OK)
-        code = run(job);
+        code = exporters[job->to](job);
     if (code == CLI_OK)
         cli_progress_end(&job->progress, job->tokens.n_copied);
     if (code == CLI_OK && job->json)
@@ -510,15 +413,59 @@ static int run_export(export_job *job)
     return code;
 }
 
+#define TARGET(field) offsetof(export_job, field)
+static const cli_option option_table[] = {
+    {"to", 0, CLI_WORD, TARGET(to), "FORMAT", .help = "the format to write", .words = formats,
+     .is_required = true},
+    {"output", 'o', CLI_TEXT, TARGET(output), "Q", .help = "prefix of the new files",
+     .is_required = true},
+    {"shard-tokens", 0, CLI_NUMBER, TARGET(shard_tokens), "N",
+     .help = "for llmc: write Q_000001.bin, Q_000002.bin, ... with N tokens each [one file, which "
+             "can hold 2147483647 tokens]",
+     .lowest = 1, .highest = LLMC_MAX_TOKENS},
+    {"force", 'f', CLI_FLAG, TARGET(force),
+     .help = "replace files that already exist, and remove old shards that follow the last new "
+             "one"},
+    {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress and no result"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap export [OPTION]... --to FORMAT P -o Q",
+    .about =
+        "Writes the dataset P in the format of another program. Tokens keep their ids, their width "
+        "and their order; none is added. The tokens are not checked: run 'tokmap verify' first.\n\n"
+        "If the token file of P contains nothing but tokens, megatron and raw share it: as a hard "
+        "link, or else a reflink, or else a copy. A hard link is the same file under a second "
+        "name: do not write to it.",
+    .options = option_table,
+    .examples = "  tokmap export --to megatron data/train -o data/train\n"
+                "  tokmap export --to llmc data/train -o shards/train --shard-tokens 100M\n",
+    .operand = "dataset",
+    .n_least = 1,
+    .n_most = 1,
+};
+
+static int check_options(export_job *job, char **operands)
+{
+    if (job->shard_tokens != 0 && job->to != EXPORT_LLMC)
+        return cli_usage("--shard-tokens is for --to llmc");
+    job->input = operands[0];
+    int code = path_check_all(operands, 1);
+    return code == CLI_OK ? path_output_prefix(job->prefix, job->output, ".idx") : code;
+}
+
 int export_command(int argc, char **argv)
 {
-    export_job job = {.way = OUTPUT_COPY, .to = "", .output = "", .tokens.fd = -1};
-    int code = parse_command_line(argc, argv, &job);
-    if (code != CLI_OK)
+    export_job job = {.way = OUTPUT_COPY, .tokens.fd = -1};
+    int code = cli_parse_options(&manual, argc, argv, &job);
+    if (code != CLI_GO_ON)
         return code;
-    if (job.help)
-        return cli_help(help);
-    code = run_export(&job);
+    code = check_options(&job, argv + optind);
+    if (code == CLI_OK)
+        code = run_export(&job);
     int finish = cli_finish();
     return code != CLI_OK ? code : finish;
 }

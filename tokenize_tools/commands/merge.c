@@ -1,10 +1,11 @@
 /* merge.c - tokmap merge: several datasets as one, without touching a token. */
-#include <getopt.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "commands/commands.h"
 #include "commands/dataset_list.h"
 #include "commands/dataset_names.h"
@@ -14,28 +15,6 @@
 #include "cli/paths.h"
 #include "tokmap_writer.h"
 #include "system/protected.h"
-
-static const char help[] =
-    "Usage: tokmap merge [OPTION]... A B... -o P\n"
-    "\n"
-    "Puts the datasets A, B, ... together into the new dataset P, in this order, with their\n"
-    "documents and sources. Tokens are copied as they are and checked on the way. The datasets "
-    "must\n"
-    "have the same dtype, vocabulary, end-of-document id and, where it is known, tokenizer, and\n"
-    "their document borders must be known. A dataset may be a pattern such as 'shards/*', in\n"
-    "natural order.\n"
-    "\n"
-    "Options:\n"
-    "  -o, --output P      the dataset to write\n"
-    "      --vocab-size N  the size of the vocabulary, where no dataset knows it [theirs]\n"
-    "  -f, --force         replace a dataset P that already exists\n"
-    "      --json          print the result as a JSON object\n"
-    "  -q, --quiet         no progress and no result line\n"
-    "  -h, --help          print this and exit\n"
-    "\n"
-    "Examples:\n"
-    "  tokmap merge data/a data/b data/c -o data/all\n"
-    "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n";
 
 typedef struct merge_options {
     const char *output;
@@ -63,14 +42,14 @@ typedef struct merge_state {
 
 /* ---- What fits together ---- */
 
-static int refuse(const merge_input *input, const char *why)
+static int refuse_input(const merge_input *input, const char *why)
 {
     return cli_error(CLI_DATASET, "%s: %s", input->info.index_path, why);
 }
 
-static int differ(const merge_input *a, const merge_input *b, const char *what)
+static int refuse_pair(const merge_input *a, const merge_input *b, const char *what)
 {
-    return cli_error(CLI_DATASET, "%s and %s do not fit together: %s", a->info.index_path,
+    return cli_error(CLI_DATASET, "%s and %s cannot be merged: %s", a->info.index_path,
                      b->info.index_path, what);
 }
 
@@ -85,16 +64,16 @@ static int check_eod(const merge_input *a, const merge_input *b)
             snprintf(ids[i], sizeof ids[i], "%" PRIu32, eod[i]);
     }
     snprintf(what, sizeof what, "their end-of-document ids are %s and %s", ids[0], ids[1]);
-    return differ(a, b, what);
+    return refuse_pair(a, b, what);
 }
 
 /* What dataset_list_open has not checked. */
 static int check_input(const merge_state *s, const merge_input *input)
 {
     if (input->info.n_tokens && !input->info.n_documents)
-        return refuse(input, "the document borders are not known");
+        return refuse_input(input, "the document boundaries are not known");
     if (input->tokenizer.n_bytes && !json_text_same(input->tokenizer, s->tokenizer_from->tokenizer))
-        return differ(s->tokenizer_from, input, "their tokenizers differ");
+        return refuse_pair(s->tokenizer_from, input, "their tokenizers differ");
     return check_eod(&s->inputs[0], input);
 }
 
@@ -251,57 +230,43 @@ static int merge_all(char **paths, size_t n_paths, const merge_options *options)
     return cli_print_result(s.prefix, NULL, options->json);
 }
 
-static int parse_option(int c, merge_options *options, char **argv)
-{
-    switch (c) {
-    case 'o':
-        options->output = optarg;
-        return CLI_OK;
-    case 'v':
-        if (!cli_parse_u64(optarg, &options->vocab_size) || options->vocab_size == 0 ||
-            options->vocab_size > UINT64_C(1) << 31)
-            return cli_usage("--vocab-size needs a number from 1 to 2147483648, not '%s'", optarg);
-        return CLI_OK;
-    case 'f':
-        options->force = true;
-        return CLI_OK;
-    case 'J':
-        options->json = true;
-        return CLI_OK;
-    case 'q':
-        options->quiet = true;
-        return CLI_OK;
-    default:
-        return cli_bad_option(c, argv);
-    }
-}
+#define TARGET(field) offsetof(merge_options, field)
+static const cli_option option_table[] = {
+    {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write",
+     .is_required = true},
+    {"vocab-size", 0, CLI_NUMBER, TARGET(vocab_size), "N",
+     .help = "size of the vocabulary, if no dataset states it [theirs]", .lowest = 1,
+     .highest = UINT64_C(1) << 31},
+    {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
+    {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress and no result"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap merge [OPTION]... A B... -o P",
+    .about =
+        "Joins the datasets A, B, ... in this order into the new dataset P, with their documents "
+        "and sources. Tokens are copied unchanged, and their checksums are verified. The datasets "
+        "must have the same dtype, vocabulary and end-of-document id, the same tokenizer where it "
+        "is known, and known document boundaries. A dataset may be a pattern such as "
+        "'shards/*'; its matches are taken in natural order.",
+    .options = option_table,
+    .examples = "  tokmap merge data/a data/b data/c -o data/all\n"
+                "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n",
+    .operand = "dataset",
+    .n_least = 1,
+};
 
 int merge_command(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"output", required_argument, NULL, 'o'},
-        {"vocab-size", required_argument, NULL, 'v'},
-        {"force", no_argument, NULL, 'f'},
-        {"json", no_argument, NULL, 'J'},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
-    };
     merge_options options = {0};
-    opterr = 0;
-    for (int c; (c = getopt_long(argc, argv, ":o:fqh", long_options, NULL)) != -1;) {
-        if (c == 'h')
-            return cli_help(help);
-        int code = parse_option(c, &options, argv);
-        if (code != CLI_OK)
-            return code;
-    }
-    if (optind == argc)
-        return cli_usage("no dataset given");
-    if (!options.output || !*options.output)
-        return cli_usage("no output given: -o P");
     dataset_names names;
-    int code = dataset_names_expand(&names, argv + optind, argc - optind);
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code != CLI_GO_ON)
+        return code;
+    code = dataset_names_expand(&names, argv + optind, argc - optind);
     if (code == CLI_OK)
         code = dataset_names_check(argv + optind, argc - optind);
     if (code == CLI_OK)

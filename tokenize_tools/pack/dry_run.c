@@ -244,7 +244,8 @@ static void print_inputs(const pack_plan_parts *parts, const corpus_format *form
         print_heading("");
         cli_print_plain(stdout, in->names[i], strlen(in->names[i]));
         if (in->versions[i].known)
-            printf(", %s, %s\n", pack_formats[formats[i]], cli_bytes(in->versions[i].n_bytes).s);
+            printf(", %s, %s\n", cli_word_name(pack_formats, formats[i]),
+                   cli_bytes(in->versions[i].n_bytes).s);
         else
             puts(", can be read only once");
     }
@@ -302,7 +303,7 @@ static void print_json(const sample *s, const pack_plan_parts *parts, const corp
             printf(", \"input_bytes\": %" PRIu64, in->versions[i].n_bytes);
         else
             fputs(", \"input_bytes\": null", stdout);
-        printf(", \"format\": \"%s\"}", pack_formats[formats[i]]);
+        printf(", \"format\": \"%s\"}", cli_word_name(pack_formats, formats[i]));
     }
     fputs("]}\n", stdout);
 }

@@ -2,21 +2,26 @@
 
 #include <string.h>
 
-const char *const pack_formats[PACK_N_FORMATS] = {
-    [CORPUS_AUTO] = "auto",
-    [CORPUS_TEXT] = "text",
-    [CORPUS_LINES] = "lines",
-    [CORPUS_JSON_LINES] = "jsonl",
+const cli_word pack_formats[] = {
+    {"auto", CORPUS_AUTO,
+     "jsonl if the first line is a JSON object with the field, otherwise text; refuses files that "
+     "look like neither: archives, images, JSON arrays, UTF-16, ..."},
+    {"text", CORPUS_TEXT, "each file is one document"},
+    {"lines", CORPUS_LINES, "each line is one document"},
+    {"jsonl", CORPUS_JSON_LINES, "each line is a JSON object, whose field holds the document"},
+    {NULL},
 };
-const char *const pack_utf8_words[PACK_N_UTF8_WORDS] = {
-    [UTF8_REPLACE] = "replace",
-    [UTF8_ERROR] = "error",
-    [UTF8_RAW] = "raw",
+const cli_word pack_utf8_words[] = {
+    {"replace", UTF8_REPLACE, "replace each invalid sequence with U+FFFD"},
+    {"error", UTF8_ERROR, "treat the document as bad"},
+    {"raw", UTF8_RAW, "keep them, for tokenizers that work on bytes"},
+    {NULL},
 };
-const char *const pack_on_error_words[PACK_N_ON_ERROR_WORDS] = {
-    [ON_ERROR_FAIL] = "fail",
-    [ON_ERROR_SKIP] = "skip",
-    [ON_ERROR_COLLECT] = "collect",
+const cli_word pack_on_error_words[] = {
+    {"fail", ON_ERROR_FAIL, "stop"},
+    {"skip", ON_ERROR_SKIP, "leave it out"},
+    {"collect", ON_ERROR_COLLECT, "leave it out, and save it unchanged to a file"},
+    {NULL},
 };
 
 void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "corpus/corpus.h"
+#include "cli/options.h"
 #include "cli/paths.h"
 #include "tokenizer/file/tokenizer_file.h"
 
@@ -42,21 +43,14 @@ typedef struct pack_options {
     pack_split splits[PACK_MAX_SPLITS];
     size_t n_splits;
 
-    unsigned n_threads;
+    uint64_t n_threads;
     uint64_t memory; /* bytes for each thread */
     bool dry_run, restart, force, json, quiet;
 } pack_options;
 
 /* The prefix of the split's dataset: P-NAME. */
 void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split);
-/* The words of the options, by value, as they are given and recorded. */
-enum {
-    PACK_N_FORMATS = CORPUS_JSON_LINES + 1,
-    PACK_N_UTF8_WORDS = UTF8_RAW + 1,
-    PACK_N_ON_ERROR_WORDS = ON_ERROR_COLLECT + 1
-};
-extern const char *const pack_formats[PACK_N_FORMATS];
-extern const char *const pack_utf8_words[PACK_N_UTF8_WORDS];
-extern const char *const pack_on_error_words[PACK_N_ON_ERROR_WORDS];
+/* The words of --format, --utf8 and --on-error, as they are written and recorded. */
+extern const cli_word pack_formats[], pack_utf8_words[], pack_on_error_words[];
 
 #endif /* TOKMAP_PACK_OPTIONS_H */

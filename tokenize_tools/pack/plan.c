@@ -64,7 +64,7 @@ static void put_tokenizer(FILE *out, const pack_plan_parts *parts)
             t->merges_xxh3);
     put_word(out, "--pattern", t->pattern);
     fprintf(out, "checksum of --specials-file %016" PRIx64 "\n", t->specials_xxh3);
-    put_word(out, "--specials", tokenizer_specials_name(parts->options->specials));
+    put_word(out, "--specials", cli_word_name(tokenizer_specials_words, parts->options->specials));
     put_id(out, "--eod", parts->tokens->eod_id);
     put_id(out, "--bos", parts->tokens->bos_id);
 }
@@ -72,10 +72,10 @@ static void put_tokenizer(FILE *out, const pack_plan_parts *parts)
 /* --on-error is not part of it: until there is a bad document it makes no difference. */
 static void put_options(FILE *out, const pack_options *o)
 {
-    put_word(out, "--format", pack_formats[o->format]);
+    put_word(out, "--format", cli_word_name(pack_formats, o->format));
     put_word(out, "--field", o->field);
     put_text(out, "--separator", o->separator, o->separator_bytes);
-    put_word(out, "--utf8", pack_utf8_words[o->utf8]);
+    put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->utf8));
     put_word(out, "--bad-documents", o->bad_documents);
     put_number(out, "--memory", o->memory); /* decides how long a word may be */
     put_number(out, "--limit-docs", o->limit_documents);

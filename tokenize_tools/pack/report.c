@@ -122,16 +122,16 @@ static void put_options(json_object *in, const pack_plan_parts *plan)
     const pack_options *options = plan->options;
     put_key(in, "options");
     json_object o = begin_object(in->out);
-    put_string(&o, "format", pack_formats[options->format]);
+    put_string(&o, "format", cli_word_name(pack_formats, options->format));
     put_string(&o, "field", options->field);
     put_key(&o, "separator");
     if (options->separator)
         json_text_print_string(o.out, options->separator, options->separator_bytes);
     else
         fputs("null", o.out);
-    put_string(&o, "utf8", pack_utf8_words[options->utf8]);
-    put_string(&o, "on_error", pack_on_error_words[options->on_error]);
-    put_string(&o, "specials", tokenizer_specials_name(options->specials));
+    put_string(&o, "utf8", cli_word_name(pack_utf8_words, options->utf8));
+    put_string(&o, "on_error", cli_word_name(pack_on_error_words, options->on_error));
+    put_string(&o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
     put_optional(&o, "eod", plan->tokens->eod_id, MODEL_NO_ID);
     put_optional(&o, "bos", plan->tokens->bos_id, MODEL_NO_ID);
     put_optional(&o, "limit_docs", options->limit_documents, PACK_NO_LIMIT);

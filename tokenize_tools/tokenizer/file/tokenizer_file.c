@@ -11,6 +11,7 @@
 #include "system/protected.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/load/model_load.h"
+#include "tokenizer/load/presets.h"
 
 /* The largest vocabularies in use have 40 MB. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
@@ -127,27 +128,21 @@ void tokenizer_file_close(tokenizer_file *file)
     file->tokenizer = NULL;
 }
 
-/* ---- Specials ---- */
+/* ---- Words of options ---- */
 
-static const char *const policies[] = {
-    [SPECIALS_TEXT] = "text",
-    [SPECIALS_MATCH] = "match",
-    [SPECIALS_ERROR] = "error",
-    [SPECIALS_DROP] = "drop",
+const cli_word *tokenizer_pattern_words(void)
+{
+    static cli_word words[PRESET_MAX_NAMES + 1];
+    for (size_t i = 0; (words[i].name = preset_name(i)) != NULL; i++)
+        continue;
+    return words;
+}
+
+const cli_word tokenizer_specials_words[] = {
+    {"text", SPECIALS_TEXT, "treat them as plain text"},
+    {"match", SPECIALS_MATCH, "replace them with their ids"},
+    {"error", SPECIALS_ERROR,
+     "refuse the text: pack treats it as a bad document, which cannot be collected; encode stops"},
+    {"drop", SPECIALS_DROP, "leave them out"},
+    {NULL},
 };
-
-bool tokenizer_specials_policy(const char *word, specials_policy *policy)
-{
-    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
-        if (strcmp(word, policies[i]) == 0) {
-            *policy = (specials_policy)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-const char *tokenizer_specials_name(specials_policy policy)
-{
-    return policies[policy];
-}

@@ -4,8 +4,10 @@
 #define TOKMAP_TOKENIZER_FILE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
+#include "cli/options.h"
 #include "system/files.h"
 #include "tokenizer/tokenizer.h"
 
@@ -36,21 +38,21 @@ void tokenizer_file_close(tokenizer_file *file);
 int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
                                whole_file *file);
 
-/* The lines of --help about the options that every command with a tokenizer has. A test compares
- * the names with those of presets.c. */
-#define TOKENIZER_FILE_HELP                                                                        \
-    "                            Ids are those of tokenizers 0.23, tiktoken 0.14 or\n"             \
-    "                            sentencepiece 0.2.2 and later; a file whose ids would\n"          \
-    "                            differ is refused\n"                                              \
-    "      --pattern NAME        what a file with only ranks needs: gpt2, p50k, p50k_edit, "       \
-    "cl100k,\n"                                                                                    \
-    "                            o200k, o200k_harmony, llama3, llama4, qwen2, qwen2.5, qwen3,\n"   \
-    "                            deepseek3 or tekken; NAME:any is its pattern without its\n"       \
-    "                            special tokens, for files with any number of ranks\n"             \
-    "      --specials-file FILE  more special tokens: JSON, {\"CONTENT\": ID, ...}\n"
-
-/* text, match, error or drop; false for another word. */
-bool tokenizer_specials_policy(const char *word, specials_policy *policy);
-const char *tokenizer_specials_name(specials_policy policy);
+/* Help texts for the options that every command with a tokenizer has. */
+#define TOKENIZER_HELP                                                                             \
+    "the tokenizer: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, "           \
+    "tokenizer.model or "                                                                          \
+    "tekken.json; or 'bytes', where each byte is its own id and 256 ends a document. Ids equal "   \
+    "those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and later; a file whose ids "  \
+    "would differ is refused"
+#define PATTERN_HELP                                                                               \
+    "for a file that holds only ranks, such as .tiktoken: how to split text into words, and the "  \
+    "special tokens; "                                                                             \
+    "NAME:any is only the pattern, for any number of ranks"
+#define SPECIALS_FILE_HELP "more special tokens: a JSON object {\"CONTENT\": ID, ...}"
+/* The names of --pattern. */
+const cli_word *tokenizer_pattern_words(void);
+/* The words of --specials. */
+extern const cli_word tokenizer_specials_words[];
 
 #endif /* TOKMAP_TOKENIZER_FILE_H */

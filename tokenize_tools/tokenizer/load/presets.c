@@ -197,17 +197,23 @@ bool preset_find(preset_choice *choice, const char *name, model_error *err)
     return model_fail(err, 0, "--pattern %.60s is not known (%s)", name, names);
 }
 
+const char *preset_name(size_t index)
+{
+    for (size_t i = 0; i < N_PRESETS; i++) {
+        const bool again = i > 0 && strcmp(presets[i].name, presets[i - 1].name) == 0;
+        if (!again && index-- == 0)
+            return presets[i].name;
+    }
+    return NULL;
+}
+
 void preset_names(char names[PRESET_NAMES_BYTES])
 {
     size_t used = 0;
     names[0] = '\0';
-    for (size_t i = 0; i < N_PRESETS; i++) {
-        if (i > 0 && strcmp(presets[i].name, presets[i - 1].name) == 0)
-            continue;
-        const int n = snprintf(names + used, PRESET_NAMES_BYTES - used, "%s%s", i > 0 ? ", " : "",
-                               presets[i].name);
-        used += (size_t)n;
-    }
+    for (size_t i = 0; preset_name(i); i++)
+        used += (size_t)snprintf(names + used, PRESET_NAMES_BYTES - used, "%s%s", i > 0 ? ", " : "",
+                                 preset_name(i));
 }
 
 static bool add_special(model *m, const preset_special *s, uint32_t first_id, model_error *err)

@@ -37,6 +37,9 @@ typedef struct preset_choice {
 #define PRESET_NAMES_BYTES 160
 /* false: there is none of this name, and err has all names. */
 bool preset_find(preset_choice *choice, const char *name, model_error *err);
+/* The names in order; NULL after the last. */
+const char *preset_name(size_t index);
+#define PRESET_MAX_NAMES 32
 /* All names: "gpt2, p50k, ...". */
 void preset_names(char names[PRESET_NAMES_BYTES]);
 #define PRESET_N_TEKKEN 20
