@@ -8,40 +8,40 @@
 #include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/unicode/unicode.h"
 
-#define TARGET __attribute__((target("avx2,bmi,bmi2")))
+#define TARGET_AVX2 __attribute__((target("avx2,bmi,bmi2")))
 
-TARGET SPLITTER_INLINE __m256i load(const uint8_t *p)
+TARGET_AVX2 SPLITTER_INLINE __m256i load32(const uint8_t *p)
 {
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
-TARGET SPLITTER_INLINE __m256i all(unsigned byte)
+TARGET_AVX2 SPLITTER_INLINE __m256i all32(unsigned byte)
 {
     return _mm256_set1_epi8((char)byte);
 }
 
-TARGET SPLITTER_INLINE __m256i table16(const uint8_t table[16])
+TARGET_AVX2 SPLITTER_INLINE __m256i table32(const uint8_t table[16])
 {
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
 }
 
-TARGET SPLITTER_INLINE __m256i is(__m256i v, unsigned byte)
+TARGET_AVX2 SPLITTER_INLINE __m256i is32(__m256i v, unsigned byte)
 {
-    return _mm256_cmpeq_epi8(v, all(byte));
+    return _mm256_cmpeq_epi8(v, all32(byte));
 }
 
-TARGET SPLITTER_INLINE __m256i is_between(__m256i v, unsigned first, unsigned last)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_between32(__m256i v, unsigned first, unsigned last)
 {
-    __m256i offset = _mm256_sub_epi8(v, all(first));
-    return _mm256_cmpeq_epi8(_mm256_min_epu8(offset, all(last - first)), offset);
+    __m256i offset = _mm256_sub_epi8(v, all32(first));
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(offset, all32(last - first)), offset);
 }
 
-TARGET SPLITTER_INLINE __m256i either(__m256i a, __m256i b)
+TARGET_AVX2 SPLITTER_INLINE __m256i either(__m256i a, __m256i b)
 {
     return _mm256_or_si256(a, b);
 }
 
-TARGET SPLITTER_INLINE __m256i both(__m256i a, __m256i b)
+TARGET_AVX2 SPLITTER_INLINE __m256i both(__m256i a, __m256i b)
 {
     return _mm256_and_si256(a, b);
 }
@@ -51,7 +51,7 @@ typedef struct bytes64 {
     __m256i low, high;
 } bytes64;
 
-TARGET SPLITTER_INLINE uint64_t mask_of(__m256i low, __m256i high)
+TARGET_AVX2 SPLITTER_INLINE uint64_t mask_of(__m256i low, __m256i high)
 {
     return (uint32_t)_mm256_movemask_epi8(low) | (uint64_t)_mm256_movemask_epi8(high) << 32;
 }
@@ -64,14 +64,14 @@ typedef struct wide_masks {
 } wide_masks;
 
 /* false: some bytes are not UTF-8. What the first and second byte alone tell is left. */
-TARGET SPLITTER_INLINE bool read_wide(const text_reader *r, const uint8_t *p, uint64_t wide,
-                                      wide_masks *w)
+TARGET_AVX2 SPLITTER_INLINE bool read_wide_avx2(const text_reader *r, const uint8_t *p,
+                                                uint64_t wide, wide_masks *w)
 {
-    __m256i low = load(p), high = load(p + 32);
-    uint64_t lead = mask_of(is_between(low, 0xC2, 0xF4), is_between(high, 0xC2, 0xF4));
-    uint64_t lead34 = mask_of(is_between(low, 0xE0, 0xF4), is_between(high, 0xE0, 0xF4));
-    w->inner = mask_of(is_between(low, 0x80, 0xBF), is_between(high, 0x80, 0xBF));
-    w->lead4 = mask_of(is_between(low, 0xF0, 0xF4), is_between(high, 0xF0, 0xF4));
+    __m256i low = load32(p), high = load32(p + 32);
+    uint64_t lead = mask_of(is_between32(low, 0xC2, 0xF4), is_between32(high, 0xC2, 0xF4));
+    uint64_t lead34 = mask_of(is_between32(low, 0xE0, 0xF4), is_between32(high, 0xE0, 0xF4));
+    w->inner = mask_of(is_between32(low, 0x80, 0xBF), is_between32(high, 0x80, 0xBF));
+    w->lead4 = mask_of(is_between32(low, 0xF0, 0xF4), is_between32(high, 0xF0, 0xF4));
     w->lead2 = lead & ~lead34;
     w->lead3 = lead34 & ~w->lead4;
     uint64_t lead34_before = r->lead3 | r->lead4;
@@ -93,49 +93,50 @@ typedef struct wide_half {
     __m256i first, second, last, classes;
 } wide_half;
 
-TARGET SPLITTER_INLINE __m256i is_inner(__m256i v)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_inner32(__m256i v)
 {
-    return _mm256_cmpgt_epi8(all(0xC0), v);
+    return _mm256_cmpgt_epi8(all32(0xC0), v);
 }
 
-TARGET SPLITTER_INLINE __m256i is_lead2(__m256i v)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_lead2(__m256i v)
 {
-    return _mm256_cmpeq_epi8(both(v, all(0xE0)), all(0xC0));
+    return _mm256_cmpeq_epi8(both(v, all32(0xE0)), all32(0xC0));
 }
 
-TARGET SPLITTER_INLINE __m256i is_lead3(__m256i v)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_lead3(__m256i v)
 {
-    return _mm256_cmpeq_epi8(both(v, all(0xF0)), all(0xE0));
+    return _mm256_cmpeq_epi8(both(v, all32(0xF0)), all32(0xE0));
 }
 
-TARGET SPLITTER_INLINE __m256i in_range(const wide_half *h, const uint8_t from[16],
-                                        const uint8_t to[16])
+TARGET_AVX2 SPLITTER_INLINE __m256i in_range_avx2(const wide_half *h, const uint8_t from[16],
+                                                  const uint8_t to[16])
 {
-    __m256i low = both(h->first, all(0x0F)), second = h->second;
-    __m256i from_there = _mm256_max_epu8(second, _mm256_shuffle_epi8(table16(from), low));
-    __m256i up_to_there = _mm256_min_epu8(second, _mm256_shuffle_epi8(table16(to), low));
+    __m256i low = both(h->first, all32(0x0F)), second = h->second;
+    __m256i from_there = _mm256_max_epu8(second, _mm256_shuffle_epi8(table32(from), low));
+    __m256i up_to_there = _mm256_min_epu8(second, _mm256_shuffle_epi8(table32(to), low));
     return both(_mm256_cmpeq_epi8(from_there, second), _mm256_cmpeq_epi8(up_to_there, second));
 }
 
-TARGET SPLITTER_INLINE void begin_half(const uint8_t *p, wide_half *h)
+TARGET_AVX2 SPLITTER_INLINE void begin_half(const uint8_t *p, wide_half *h)
 {
-    __m256i v = load(p), before1 = load(p - 1), before2 = load(p - 2), after1 = load(p + 1);
+    __m256i v = load32(p), before1 = load32(p - 1), before2 = load32(p - 2), after1 = load32(p + 1);
     /* Before the block there may be first bytes that nothing follows. */
-    __m256i inner = is_inner(v), third3 = both(inner, both(is_inner(before1), is_lead3(before2)));
+    __m256i inner = is_inner32(v),
+            third3 = both(inner, both(is_inner32(before1), is_lead3(before2)));
     __m256i lead2 = is_lead2(v), lead3 = is_lead3(v), second3 = both(inner, is_lead3(before1));
     __m256i second = either(both(inner, is_lead2(before1)), second3);
     h->first = _mm256_blendv_epi8(_mm256_blendv_epi8(v, before1, second), before2, third3);
     h->second = either(both(lead3, after1), either(both(second3, v), both(third3, before1)));
     h->last = _mm256_blendv_epi8(v, after1, either(lead2, second3));
-    h->last = _mm256_blendv_epi8(h->last, load(p + 2), lead3);
-    h->classes = both(in_range(h, all_letters_from, all_letters_to), all(CLASS_LETTER));
+    h->last = _mm256_blendv_epi8(h->last, load32(p + 2), lead3);
+    h->classes = both(in_range_avx2(h, all_letters_from, all_letters_to), all32(CLASS_LETTER));
 }
 
-TARGET SPLITTER_INLINE __m256i is_cjk(const wide_half *h)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_cjk_avx2(const wide_half *h)
 {
-    __m256i after = both(is(h->first, 0xE9), is(h->second, 0xBE)); /* 9FA6 to 9FBF */
-    after = both(after, is_between(h->last, 0xA6, 0xBF));
-    return _mm256_andnot_si256(after, in_range(h, cjk_from, cjk_to));
+    __m256i after = both(is32(h->first, 0xE9), is32(h->second, 0xBE)); /* 9FA6 to 9FBF */
+    after = both(after, is_between32(h->last, 0xA6, 0xBF));
+    return _mm256_andnot_si256(after, in_range_avx2(h, cjk_from, cjk_to));
 }
 
 /* A page is the 64 classes of the characters that share all but their last byte. */
@@ -145,11 +146,11 @@ typedef struct page {
 } page;
 
 /* Sets the classes of the characters of the page; returns which bytes these are. */
-TARGET SPLITTER_INLINE __m256i paint_page(wide_half *h, const page *t)
+TARGET_AVX2 SPLITTER_INLINE __m256i paint_page(wide_half *h, const page *t)
 {
     __m256i of_page =
         both(_mm256_cmpeq_epi8(h->first, t->first), _mm256_cmpeq_epi8(h->second, t->second));
-    __m256i index = both(h->last, all(0x0F));
+    __m256i index = both(h->last, all32(0x0F));
     __m256i bit4 = _mm256_slli_epi16(h->last, 3), bit5 = _mm256_slli_epi16(h->last, 2);
     __m256i low = _mm256_blendv_epi8(_mm256_shuffle_epi8(t->quarters[0], index),
                                      _mm256_shuffle_epi8(t->quarters[1], index), bit4);
@@ -160,8 +161,8 @@ TARGET SPLITTER_INLINE __m256i paint_page(wide_half *h, const page *t)
     return of_page;
 }
 
-TARGET SPLITTER_INLINE bool paint_pages(const uint8_t *p, uint64_t left, unsigned wanted,
-                                        wide_half *low, wide_half *high)
+TARGET_AVX2 SPLITTER_INLINE bool paint_pages_avx2(const uint8_t *p, uint64_t left, unsigned wanted,
+                                                  wide_half *low, wide_half *high)
 {
     while (left != 0) {
         const uint8_t *lead = p + lowest(left);
@@ -171,16 +172,17 @@ TARGET SPLITTER_INLINE bool paint_pages(const uint8_t *p, uint64_t left, unsigne
         const uint8_t *table = text_page(*lead, second, wanted);
         if (!table)
             return false;
-        page t = {{table16(table), table16(table + 16), table16(table + 32), table16(table + 48)},
-                  all(*lead),
-                  all(second)};
+        page t = {{table32(table), table32(table + 16), table32(table + 32), table32(table + 48)},
+                  all32(*lead),
+                  all32(second)};
         left &= ~mask_of(paint_page(low, &t), paint_page(high, &t));
     }
     return true;
 }
 
 /* The classes of all bytes of 0x80 and more. */
-TARGET SPLITTER_INLINE bytes64 classify_wide(text_reader *r, size_t at, unsigned wanted, block *b)
+TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at, unsigned wanted,
+                                                       block *b)
 {
     const uint8_t *p = b->bytes;
     wide_masks w;
@@ -188,17 +190,17 @@ TARGET SPLITTER_INLINE bytes64 classify_wide(text_reader *r, size_t at, unsigned
     painted_block painted;
     begin_half(p, &low);
     begin_half(p + 32, &high);
-    bool ok = read_wide(r, p, b->wide, &w);
-    uint64_t letters = mask_of(_mm256_cmpeq_epi8(low.classes, all(CLASS_LETTER)),
-                               _mm256_cmpeq_epi8(high.classes, all(CLASS_LETTER)));
-    ok = ok && paint_pages(p, b->wide & ~(letters | w.four), wanted, &low, &high);
+    bool ok = read_wide_avx2(r, p, b->wide, &w);
+    uint64_t letters = mask_of(_mm256_cmpeq_epi8(low.classes, all32(CLASS_LETTER)),
+                               _mm256_cmpeq_epi8(high.classes, all32(CLASS_LETTER)));
+    ok = ok && paint_pages_avx2(p, b->wide & ~(letters | w.four), wanted, &low, &high);
     if (ok && w.four) {
         uint8_t buffer[64 + FOUR_MARGIN * 2];
         _mm256_storeu_si256((__m256i *)(buffer + FOUR_MARGIN), low.classes);
         _mm256_storeu_si256((__m256i *)(buffer + FOUR_MARGIN + 32), high.classes);
         ok = text_reader_paint_fours(r, p, wanted, w.lead4, buffer);
-        low.classes = load(buffer + FOUR_MARGIN);
-        high.classes = load(buffer + FOUR_MARGIN + 32);
+        low.classes = load32(buffer + FOUR_MARGIN);
+        high.classes = load32(buffer + FOUR_MARGIN + 32);
     }
     if (ok) {
         r->lead2 = w.lead2;
@@ -206,41 +208,41 @@ TARGET SPLITTER_INLINE bytes64 classify_wide(text_reader *r, size_t at, unsigned
         r->lead4 = w.lead4;
         b->lead &= ~w.inner;
         if (wanted & WANT_DEEPSEEK)
-            b->cjk = mask_of(is_cjk(&low), is_cjk(&high));
+            b->cjk = mask_of(is_cjk_avx2(&low), is_cjk_avx2(&high));
         return (bytes64){low.classes, high.classes};
     }
     text_reader_paint(r, at, wanted, &painted);
     b->lead = painted.lead;
     b->cjk = painted.cjk;
-    __m256i ascii_low = _mm256_cmpgt_epi8(load(p), all(0xFF));
-    __m256i ascii_high = _mm256_cmpgt_epi8(load(p + 32), all(0xFF));
-    return (bytes64){_mm256_andnot_si256(ascii_low, load(painted.classes)),
-                     _mm256_andnot_si256(ascii_high, load(painted.classes + 32))};
+    __m256i ascii_low = _mm256_cmpgt_epi8(load32(p), all32(0xFF));
+    __m256i ascii_high = _mm256_cmpgt_epi8(load32(p + 32), all32(0xFF));
+    return (bytes64){_mm256_andnot_si256(ascii_low, load32(painted.classes)),
+                     _mm256_andnot_si256(ascii_high, load32(painted.classes + 32))};
 }
 
 /* Among the characters that stand for bytes those of B2, B3, B9 and BC to BE are numeric. */
-TARGET SPLITTER_INLINE __m256i is_high_digit(__m256i v)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_high_digit(__m256i v)
 {
-    return either(is(v, 0xB9), either(is_between(v, 0xB2, 0xB3), is_between(v, 0xBC, 0xBE)));
+    return either(is32(v, 0xB9), either(is_between32(v, 0xB2, 0xB3), is_between32(v, 0xBC, 0xBE)));
 }
 
-TARGET SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
+TARGET_AVX2 SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
 {
-    __m256i low = both(v.low, all(bits)), high = both(v.high, all(bits));
-    return ~mask_of(is(low, 0), is(high, 0));
+    __m256i low = both(v.low, all32(bits)), high = both(v.high, all32(bits));
+    return ~mask_of(is32(low, 0), is32(high, 0));
 }
 
 /* Adds those of 0x80 and more to masks that have ASCII only. */
-TARGET SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted, block *b)
+TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted, block *b)
 {
     static const uint8_t bits[16] = {
         [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
         [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
     };
-    bytes64 classes = classify_wide(r, at, wanted, b);
+    bytes64 classes = classify_wide_avx2(r, at, wanted, b);
     bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK);
-    classes.low = _mm256_shuffle_epi8(table16(bits), classes.low);
-    classes.high = _mm256_shuffle_epi8(table16(bits), classes.high);
+    classes.low = _mm256_shuffle_epi8(table32(bits), classes.low);
+    classes.high = _mm256_shuffle_epi8(table32(bits), classes.high);
     b->letter |= any_of(classes, marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4);
     b->number |= any_of(classes, 16);
     b->blank |= any_of(classes, 32);
@@ -252,7 +254,7 @@ TARGET SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted,
     if (wanted & WANT_DEEPSEEK)
         b->visible |= any_of(classes, 64 | 128);
     if (wanted & WANT_FALCON) {
-        __m256i low = load(b->bytes), high = load(b->bytes + 32);
+        __m256i low = load32(b->bytes), high = load32(b->bytes + 32);
         b->punctuation |= any_of(classes, 64);
         b->high_digits = mask_of(is_high_digit(low), is_high_digit(high));
     }
@@ -260,30 +262,30 @@ TARGET SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted,
 
 /* ---- ASCII ---- */
 
-TARGET SPLITTER_INLINE void classify(text_reader *r, size_t at, unsigned wanted, block *b)
+TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsigned wanted, block *b)
 {
     const uint8_t *p = text_reader_block(r, at);
-    __m256i low = load(p), high = load(p + 32);
-    __m256i fold_low = either(low, all(0x20)), fold_high = either(high, all(0x20));
-    __m256i space_low = is(low, ' '), space_high = is(high, ' ');
+    __m256i low = load32(p), high = load32(p + 32);
+    __m256i fold_low = either(low, all32(0x20)), fold_high = either(high, all32(0x20));
+    __m256i space_low = is32(low, ' '), space_high = is32(high, ' ');
     b->bytes = p;
     b->wide = mask_of(low, high);
     b->lead = b->exists;
-    b->letter = mask_of(is_between(fold_low, 'a', 'z'), is_between(fold_high, 'a', 'z'));
-    b->number = mask_of(is_between(low, '0', '9'), is_between(high, '0', '9'));
+    b->letter = mask_of(is_between32(fold_low, 'a', 'z'), is_between32(fold_high, 'a', 'z'));
+    b->number = mask_of(is_between32(low, '0', '9'), is_between32(high, '0', '9'));
     b->space = mask_of(space_low, space_high);
-    b->blank = b->space | mask_of(is_between(low, '\t', '\r'), is_between(high, '\t', '\r'));
-    b->newline =
-        mask_of(either(is(low, '\n'), is(low, '\r')), either(is(high, '\n'), is(high, '\r')));
-    b->apostrophe = mask_of(is(low, '\''), is(high, '\''));
+    b->blank = b->space | mask_of(is_between32(low, '\t', '\r'), is_between32(high, '\t', '\r'));
+    b->newline = mask_of(either(is32(low, '\n'), is32(low, '\r')),
+                         either(is32(high, '\n'), is32(high, '\r')));
+    b->apostrophe = mask_of(is32(low, '\''), is32(high, '\''));
     b->upper = b->caseless = b->mark = b->slash = b->visible = b->cjk = 0;
     b->punctuation = b->high_digits = 0;
     if (wanted & WANT_CASE) {
-        b->upper = mask_of(is_between(low, 'A', 'Z'), is_between(high, 'A', 'Z'));
-        b->slash = mask_of(is(low, '/'), is(high, '/'));
+        b->upper = mask_of(is_between32(low, 'A', 'Z'), is_between32(high, 'A', 'Z'));
+        b->slash = mask_of(is32(low, '/'), is32(high, '/'));
     }
     if (wanted & (WANT_DEEPSEEK | WANT_FALCON)) {
-        b->visible = mask_of(is_between(low, '!', '~'), is_between(high, '!', '~'));
+        b->visible = mask_of(is_between32(low, '!', '~'), is_between32(high, '!', '~'));
         b->visible &= ~(b->letter | b->number);
         b->punctuation = b->visible;
     }
@@ -293,11 +295,12 @@ TARGET SPLITTER_INLINE void classify(text_reader *r, size_t at, unsigned wanted,
         r->lead2 = r->lead3 = r->lead4 = 0;
 }
 
-TARGET bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
+TARGET_AVX2 bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes,
+                                  uint64_t *starts)
 {
     walk w;
     walk_begin(&w, p, text, n_bytes, starts);
-    return walk_text(&w, classify);
+    return walk_text(&w, classify_avx2);
 }
 
 #else

@@ -7,31 +7,31 @@
 #include "tokenizer/split/splitter_algebra.h"
 #include "tokenizer/unicode/unicode.h"
 
-#define TARGET __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi,bmi2")))
+#define TARGET_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,bmi,bmi2")))
 
-TARGET SPLITTER_INLINE __m512i load(const uint8_t *p)
+TARGET_AVX512 SPLITTER_INLINE __m512i load64(const uint8_t *p)
 {
     return _mm512_loadu_si512(p);
 }
 
-TARGET SPLITTER_INLINE __m512i all(unsigned byte)
+TARGET_AVX512 SPLITTER_INLINE __m512i all64(unsigned byte)
 {
     return _mm512_set1_epi8((char)byte);
 }
 
-TARGET SPLITTER_INLINE __m512i table16(const uint8_t table[16])
+TARGET_AVX512 SPLITTER_INLINE __m512i table64(const uint8_t table[16])
 {
     return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)table));
 }
 
-TARGET SPLITTER_INLINE uint64_t is_inner(__m512i v)
+TARGET_AVX512 SPLITTER_INLINE uint64_t is_inner64(__m512i v)
 {
-    return _mm512_cmplt_epi8_mask(v, all(0xC0));
+    return _mm512_cmplt_epi8_mask(v, all64(0xC0));
 }
 
-TARGET SPLITTER_INLINE uint64_t is_between(__m512i v, unsigned first, unsigned last)
+TARGET_AVX512 SPLITTER_INLINE uint64_t is_between64(__m512i v, unsigned first, unsigned last)
 {
-    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(v, all(first)), all(last - first));
+    return _mm512_cmple_epu8_mask(_mm512_sub_epi8(v, all64(first)), all64(last - first));
 }
 
 /* What is known of a block with characters of several bytes. For every byte: the first and, of
@@ -43,14 +43,14 @@ typedef struct wide_block {
 } wide_block;
 
 /* false: some bytes are not UTF-8. What the first and second byte alone tell is left. */
-TARGET SPLITTER_INLINE bool read_wide(text_reader *r, const uint8_t *p, __m512i v, uint64_t wide,
-                                      wide_block *w)
+TARGET_AVX512 SPLITTER_INLINE bool read_wide_avx512(text_reader *r, const uint8_t *p, __m512i v,
+                                                    uint64_t wide, wide_block *w)
 {
-    __m512i before1 = load(p - 1), before2 = load(p - 2), after1 = load(p + 1);
-    __m512i after2 = load(p + 2);
-    uint64_t inner = is_inner(v), inner1 = is_inner(after1), inner2 = is_inner(after2);
-    uint64_t lead2 = is_between(v, 0xC2, 0xDF), lead3 = is_between(v, 0xE0, 0xEF);
-    uint64_t lead4 = is_between(v, 0xF0, 0xF4);
+    __m512i before1 = load64(p - 1), before2 = load64(p - 2), after1 = load64(p + 1);
+    __m512i after2 = load64(p + 2);
+    uint64_t inner = is_inner64(v), inner1 = is_inner64(after1), inner2 = is_inner64(after2);
+    uint64_t lead2 = is_between64(v, 0xC2, 0xDF), lead3 = is_between64(v, 0xE0, 0xEF);
+    uint64_t lead4 = is_between64(v, 0xF0, 0xF4);
     uint64_t second2 = next_to(lead2, r->lead2), second3 = next_to(lead3, r->lead3);
     uint64_t third3 = lead3 << 2 | r->lead3 >> 62;
     uint64_t four =
@@ -73,8 +73,9 @@ TARGET SPLITTER_INLINE bool read_wide(text_reader *r, const uint8_t *p, __m512i 
 }
 
 /* Characters of two and three bytes, all that share all but their last byte at a time. */
-TARGET SPLITTER_INLINE bool paint_pages(const uint8_t *p, uint64_t left, unsigned wanted,
-                                        const wide_block *w, __m512i *classes)
+TARGET_AVX512 SPLITTER_INLINE bool paint_pages_avx512(const uint8_t *p, uint64_t left,
+                                                      unsigned wanted, const wide_block *w,
+                                                      __m512i *classes)
 {
     while (left != 0) {
         const uint8_t *lead = p + lowest(left);
@@ -84,59 +85,61 @@ TARGET SPLITTER_INLINE bool paint_pages(const uint8_t *p, uint64_t left, unsigne
         const uint8_t *table = text_page(*lead, second, wanted);
         if (!table)
             return false;
-        uint64_t same = _mm512_cmpeq_epi8_mask(w->first, all(*lead));
-        same = _mm512_mask_cmpeq_epi8_mask(same, w->second, all(second));
-        *classes = _mm512_mask_permutexvar_epi8(*classes, same, w->last, load(table));
+        uint64_t same = _mm512_cmpeq_epi8_mask(w->first, all64(*lead));
+        same = _mm512_mask_cmpeq_epi8_mask(same, w->second, all64(second));
+        *classes = _mm512_mask_permutexvar_epi8(*classes, same, w->last, load64(table));
         left &= ~same;
     }
     return true;
 }
 
-TARGET SPLITTER_INLINE uint64_t in_range(const wide_block *w, const uint8_t from[16],
-                                         const uint8_t to[16])
+TARGET_AVX512 SPLITTER_INLINE uint64_t in_range_avx512(const wide_block *w, const uint8_t from[16],
+                                                       const uint8_t to[16])
 {
-    __m512i low = _mm512_and_si512(w->first, all(0x0F));
-    uint64_t above = _mm512_cmpge_epu8_mask(w->second, _mm512_shuffle_epi8(table16(from), low));
-    return _mm512_mask_cmple_epu8_mask(above, w->second, _mm512_shuffle_epi8(table16(to), low));
+    __m512i low = _mm512_and_si512(w->first, all64(0x0F));
+    uint64_t above = _mm512_cmpge_epu8_mask(w->second, _mm512_shuffle_epi8(table64(from), low));
+    return _mm512_mask_cmple_epu8_mask(above, w->second, _mm512_shuffle_epi8(table64(to), low));
 }
 
-TARGET SPLITTER_INLINE uint64_t is_cjk(const wide_block *w)
+TARGET_AVX512 SPLITTER_INLINE uint64_t is_cjk_avx512(const wide_block *w)
 {
-    uint64_t after = _mm512_cmpeq_epi8_mask(w->first, all(0xE9)); /* 9FA6 to 9FBF */
-    after = _mm512_mask_cmpeq_epi8_mask(after, w->second, all(0xBE));
-    after = _mm512_mask_cmpgt_epu8_mask(after, w->last, all(0xA5));
-    return in_range(w, cjk_from, cjk_to) & ~after;
+    uint64_t after = _mm512_cmpeq_epi8_mask(w->first, all64(0xE9)); /* 9FA6 to 9FBF */
+    after = _mm512_mask_cmpeq_epi8_mask(after, w->second, all64(0xBE));
+    after = _mm512_mask_cmpgt_epu8_mask(after, w->last, all64(0xA5));
+    return in_range_avx512(w, cjk_from, cjk_to) & ~after;
 }
 
-TARGET SPLITTER_INLINE __m512i classify_wide(text_reader *r, size_t at, unsigned wanted,
-                                             __m512i classes, block *b)
+TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_t at,
+                                                           unsigned wanted, __m512i classes,
+                                                           block *b)
 {
     const uint8_t *p = b->bytes;
     wide_block w;
-    bool ok = read_wide(r, p, load(p), b->wide, &w);
-    uint64_t letters = in_range(&w, all_letters_from, all_letters_to);
-    classes = _mm512_mask_mov_epi8(classes, letters, all(CLASS_LETTER));
-    ok = ok && paint_pages(p, b->wide & ~(letters | w.four), wanted, &w, &classes);
+    bool ok = read_wide_avx512(r, p, load64(p), b->wide, &w);
+    uint64_t letters = in_range_avx512(&w, all_letters_from, all_letters_to);
+    classes = _mm512_mask_mov_epi8(classes, letters, all64(CLASS_LETTER));
+    ok = ok && paint_pages_avx512(p, b->wide & ~(letters | w.four), wanted, &w, &classes);
     if (ok && w.four) {
         uint8_t buffer[64 + FOUR_MARGIN * 2];
         _mm512_storeu_si512(buffer + FOUR_MARGIN, classes);
         ok = text_reader_paint_fours(r, p, wanted, w.lead4, buffer);
-        classes = load(buffer + FOUR_MARGIN);
+        classes = load64(buffer + FOUR_MARGIN);
     }
     if (ok) {
         r->lead4 = w.lead4;
-        b->lead &= ~is_inner(load(p));
-        b->cjk = wanted & WANT_DEEPSEEK ? is_cjk(&w) : 0;
+        b->lead &= ~is_inner64(load64(p));
+        b->cjk = wanted & WANT_DEEPSEEK ? is_cjk_avx512(&w) : 0;
         return classes;
     }
     painted_block painted;
     text_reader_paint(r, at, wanted, &painted);
     b->lead = painted.lead;
     b->cjk = painted.cjk;
-    return load(painted.classes);
+    return load64(painted.classes);
 }
 
-TARGET SPLITTER_INLINE void classify(text_reader *r, size_t at, unsigned wanted, block *b)
+TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, unsigned wanted,
+                                                   block *b)
 {
     /* A bit for each class, so that one test finds any set of them. */
     static const uint8_t bits[16] = {
@@ -145,47 +148,48 @@ TARGET SPLITTER_INLINE void classify(text_reader *r, size_t at, unsigned wanted,
     };
     const uint8_t *p = text_reader_block(r, at),
                   *ascii = unicode_class_pages[unicode_class_index[0]];
-    __m512i v = load(p);
+    __m512i v = load64(p);
     b->bytes = p;
     b->wide = _mm512_movepi8_mask(v);
     b->lead = b->exists;
     b->cjk = b->upper = b->caseless = b->mark = b->visible = 0;
     b->punctuation = b->high_digits = 0;
-    __m512i classes = _mm512_maskz_permutex2var_epi8(~b->wide, load(ascii), v, load(ascii + 64));
+    __m512i classes =
+        _mm512_maskz_permutex2var_epi8(~b->wide, load64(ascii), v, load64(ascii + 64));
     if (b->wide != 0)
-        classes = classify_wide(r, at, wanted, classes, b);
+        classes = classify_wide_avx512(r, at, wanted, classes, b);
     else
         r->lead2 = r->lead3 = r->lead4 = 0;
-    classes = _mm512_shuffle_epi8(table16(bits), classes);
+    classes = _mm512_shuffle_epi8(table64(bits), classes);
     bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK);
-    b->letter = _mm512_test_epi8_mask(classes, all(marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4));
-    b->number = _mm512_test_epi8_mask(classes, all(16));
-    b->blank = _mm512_test_epi8_mask(classes, all(32));
-    b->newline = _mm512_cmpeq_epi8_mask(v, all('\n')) | _mm512_cmpeq_epi8_mask(v, all('\r'));
-    b->space = _mm512_cmpeq_epi8_mask(v, all(' '));
-    b->apostrophe = _mm512_cmpeq_epi8_mask(v, all('\''));
+    b->letter = _mm512_test_epi8_mask(classes, all64(marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4));
+    b->number = _mm512_test_epi8_mask(classes, all64(16));
+    b->blank = _mm512_test_epi8_mask(classes, all64(32));
+    b->newline = _mm512_cmpeq_epi8_mask(v, all64('\n')) | _mm512_cmpeq_epi8_mask(v, all64('\r'));
+    b->space = _mm512_cmpeq_epi8_mask(v, all64(' '));
+    b->apostrophe = _mm512_cmpeq_epi8_mask(v, all64('\''));
     b->slash = 0;
     if (wanted & WANT_CASE) {
-        b->upper = _mm512_test_epi8_mask(classes, all(1));
-        b->caseless = _mm512_test_epi8_mask(classes, all(4));
-        b->mark = _mm512_test_epi8_mask(classes, all(8));
-        b->slash = _mm512_cmpeq_epi8_mask(v, all('/'));
+        b->upper = _mm512_test_epi8_mask(classes, all64(1));
+        b->caseless = _mm512_test_epi8_mask(classes, all64(4));
+        b->mark = _mm512_test_epi8_mask(classes, all64(8));
+        b->slash = _mm512_cmpeq_epi8_mask(v, all64('/'));
     }
     if (wanted & (WANT_DEEPSEEK | WANT_FALCON))
-        b->visible = _mm512_test_epi8_mask(classes, all(64 | 128));
+        b->visible = _mm512_test_epi8_mask(classes, all64(64 | 128));
     if (wanted & WANT_FALCON) {
-        b->punctuation = _mm512_test_epi8_mask(classes, all(64)) | (b->visible & ~b->wide);
-        b->high_digits = is_between(v, 0xB2, 0xB3) | is_between(v, 0xBC, 0xBE) |
-                         _mm512_cmpeq_epi8_mask(v, all(0xB9));
+        b->punctuation = _mm512_test_epi8_mask(classes, all64(64)) | (b->visible & ~b->wide);
+        b->high_digits = is_between64(v, 0xB2, 0xB3) | is_between64(v, 0xBC, 0xBE) |
+                         _mm512_cmpeq_epi8_mask(v, all64(0xB9));
     }
 }
 
-TARGET bool split_words_avx512(split_pattern p, const uint8_t *text, size_t n_bytes,
-                               uint64_t *starts)
+TARGET_AVX512 bool split_words_avx512(split_pattern p, const uint8_t *text, size_t n_bytes,
+                                      uint64_t *starts)
 {
     walk w;
     walk_begin(&w, p, text, n_bytes, starts);
-    return walk_text(&w, classify);
+    return walk_text(&w, classify_avx512);
 }
 
 #else
