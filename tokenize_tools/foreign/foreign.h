@@ -105,8 +105,6 @@ FOREIGN_READERS(DECLARE_READER)
 /* The same as an array, which ends with NULL. */
 extern const foreign_reader *const foreign_readers[];
 
-/* NULL: there is none of this name. */
-const foreign_reader *foreign_reader_named(const char *name);
 /* What a file is that certainly holds no raw tokens ("a gzip file", ...), or NULL. */
 const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file_bytes);
 

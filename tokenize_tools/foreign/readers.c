@@ -7,14 +7,6 @@
 const foreign_reader *const foreign_readers[] = {FOREIGN_READERS(ROW) NULL};
 #undef ROW
 
-const foreign_reader *foreign_reader_named(const char *name)
-{
-    const foreign_reader *const *r = foreign_readers;
-    while (*r && strcmp((*r)->name, name) != 0)
-        r++;
-    return *r;
-}
-
 static bool starts_with(const uint8_t *head, size_t n_head, const void *magic, size_t n_magic)
 {
     return n_head >= n_magic && memcmp(head, magic, n_magic) == 0;

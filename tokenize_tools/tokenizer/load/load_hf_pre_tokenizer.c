@@ -21,11 +21,11 @@ typedef enum part_kind {
 
 typedef struct part {
     part_kind kind;
-    bool prefix_space, use_regex;   /* ByteLevel */
-    known_regex regex;              /* Split; REGEX_UNKNOWN for the string " " */
-    bool isolated, removed, invert; /* Split, Punctuation: Isolated, Removed */
-    bool contiguous;                /* Punctuation */
-    bool individual;                /* Digits */
+    bool prefix_space, use_regex;      /* ByteLevel */
+    char regex[SPLIT_MAX_REGEX_BYTES]; /* Split, with its end; empty for the string " " */
+    bool isolated, removed, invert;    /* Split, Punctuation: Isolated, Removed */
+    bool contiguous;                   /* Punctuation */
+    bool individual;                   /* Digits */
     bool metaspace_split;
     prepend_scheme prepend;
 } part;
@@ -75,14 +75,15 @@ static bool read_split(json_reader *r, part *p, model_error *err)
     if (!json_read_fields(r, "Split", fields, HF_N(fields)) ||
         !hf_read_pattern(r, &fields[1], "Split", &pattern))
         return false;
-    p->regex =
-        pattern.regex ? known_regex_find(pattern.text.s, pattern.text.n_bytes) : REGEX_UNKNOWN;
-    if (pattern.regex && p->regex == REGEX_UNKNOWN)
+    const size_t n = pattern.text.n_bytes;
+    if (pattern.regex && (n >= sizeof p->regex || !known_regex_find(pattern.text.s, n)))
         return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not supported",
                           hf_shown(pattern.text), pattern.text.s);
     if (!pattern.regex && !json_string_is(pattern.text, " "))
         return model_fail(err, fields[1].at, "pre_tokenizer Split at \"%.*s\" is not supported",
                           hf_shown(pattern.text), pattern.text.s);
+    if (pattern.regex)
+        memcpy(p->regex, pattern.text.s, n); /* ends with a zero as *p was all zeros */
     if (!fields[2].at || !fields[3].at)
         return json_fail(r, "pre_tokenizer Split without behavior or invert");
     return read_behavior(r, &fields[2], p) && json_field_bool(r, &fields[3], &p->invert);
@@ -176,34 +177,51 @@ static bool is_byte_level(const part *p, bool use_regex)
     return p->kind == PART_BYTE_LEVEL && p->use_regex == use_regex && !p->prefix_space;
 }
 
-/* Split at what the regex matches; what it does not match is a word, too. */
-static bool is_stage(const part *p, known_regex regex)
+/* `only`: the expression of the stage is the whole pattern, and every character belongs to a match.
+ * Then inverting does nothing to Isolated, and what is Removed by an inverted one is nothing.
+ * Otherwise what it does not match is a word, too. */
+static bool is_stage(const part *p, const split_stage *stage, bool only)
 {
-    return p->kind == PART_SPLIT && p->regex == regex && p->isolated && !p->invert;
+    switch (stage->kind) {
+    case STAGE_REGEX:
+        return p->kind == PART_SPLIT &&
+               ((p->isolated && (only || !p->invert)) || (only && p->removed && p->invert)) &&
+               known_regex_matches(stage, p->regex, strlen(p->regex));
+    case STAGE_BYTE_LEVEL:
+        return is_byte_level(p, true);
+    case STAGE_DIGITS:
+        return p->kind == PART_DIGITS && !p->individual;
+    case STAGE_EACH_DIGIT:
+        return p->kind == PART_DIGITS && p->individual;
+    case STAGE_PUNCTUATION:
+        return p->kind == PART_PUNCTUATION && p->contiguous;
+    case STAGE_NONE:
+        break;
+    }
+    return false;
 }
 
-/* A pattern in which every character belongs to a match: then inverting does nothing to Isolated,
- * and what is Removed by an inverted one is nothing. */
-static split_pattern whole_pattern(const part *p)
+/* The stages of the pattern, and a ByteLevel without an expression after them if it is none. */
+static bool is_pattern(const part *p, size_t n, const split_stage *stages)
 {
-    const bool keeps_all = p->isolated || (p->removed && p->invert);
-    return p->kind == PART_SPLIT && keeps_all ? known_regex_split(p->regex) : SPLIT_N_PATTERNS;
+    const bool only = stages[0].kind && !stages[1].kind;
+    bool has_byte_level = false;
+    size_t i = 0;
+    for (; stages[i].kind; i++) {
+        if (i == n || !is_stage(&p[i], &stages[i], only))
+            return false;
+        has_byte_level |= stages[i].kind == STAGE_BYTE_LEVEL;
+    }
+    return has_byte_level ? i == n : i + 1 == n && is_byte_level(&p[i], false);
 }
 
-static split_pattern byte_level_split(const part *p, size_t n)
+static split_pattern find_split(const part *p, size_t n)
 {
     if (n == 1 && p[0].kind == PART_BYTE_LEVEL)
         return p[0].use_regex ? SPLIT_GPT2 : SPLIT_NONE;
-    if (n == 2 && is_byte_level(&p[1], false))
-        return whole_pattern(&p[0]);
-    if (n == 2 && p[0].kind == PART_DIGITS && p[0].individual && is_byte_level(&p[1], true))
-        return SPLIT_STARCODER;
-    if (n == 4 && is_stage(&p[0], REGEX_NUMBERS) && is_stage(&p[1], REGEX_CJK) &&
-        is_stage(&p[2], REGEX_DEEPSEEK_WORDS) && is_byte_level(&p[3], false))
-        return SPLIT_DEEPSEEK3;
-    if (n == 4 && p[0].kind == PART_PUNCTUATION && p[0].contiguous && is_byte_level(&p[1], true) &&
-        p[2].kind == PART_DIGITS && !p[2].individual && is_stage(&p[3], REGEX_DIGITS))
-        return SPLIT_FALCON;
+    for (int i = SPLIT_NONE + 1; i < SPLIT_N_PATTERNS; i++)
+        if (is_pattern(p, n, split_definitions[i]->stages))
+            return (split_pattern)i;
     return SPLIT_N_PATTERNS;
 }
 
@@ -271,8 +289,7 @@ static bool set_characters(model *m, const part_list *list)
     if (n > 0 && n <= 2 && p[n - 1].kind == PART_METASPACE && (n == 1 || m->whitespace_split))
         return set_metaspace(m, &p[n - 1], list->err);
     /* Gemma splits at spaces, of which its normalizer has left none. */
-    if (n == 1 && p[0].kind == PART_SPLIT && p[0].regex == REGEX_UNKNOWN && !p[0].invert &&
-        leaves_no_space(m))
+    if (n == 1 && p[0].kind == PART_SPLIT && !p[0].regex[0] && !p[0].invert && leaves_no_space(m))
         return true;
     return n == 0 || fail_unknown(list);
 }
@@ -290,7 +307,7 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
     }
     if (m->kind == MODEL_CHAR_BPE)
         return set_characters(m, &list);
-    m->split = byte_level_split(list.parts, list.n);
+    m->split = find_split(list.parts, list.n);
     m->prefix_space = list.parts[0].prefix_space;
     if (m->split != SPLIT_N_PATTERNS)
         return true;

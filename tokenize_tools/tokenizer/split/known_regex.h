@@ -1,32 +1,16 @@
-/* known_regex.h - the regular expressions of tokenizer files that a splitter is the twin of.
- *
- * A text is known when it matches the same words as the splitter on every text, with the engine of
- * tokenizers (Oniguruma) and with that of tiktoken. Nothing is guessed from parts of it. */
+/* known_regex.h - compares the regular expressions of tokenizer files with those of the patterns.
+ * Nothing is guessed from parts of them. */
 #ifndef TOKMAP_KNOWN_REGEX_H
 #define TOKMAP_KNOWN_REGEX_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
-#include "tokenizer/split/splitter.h"
+#include "tokenizer/split/pattern.h"
 
-typedef enum known_regex {
-    REGEX_UNKNOWN,
-    /* Whole patterns: every character is in some word. */
-    REGEX_GPT2,
-    REGEX_CL100K,
-    REGEX_QWEN2,
-    REGEX_QWEN35,
-    REGEX_O200K,
-    REGEX_TEKKEN,
-    /* Stages of a sequence. */
-    REGEX_NUMBERS, /* DeepSeek V3: \p{N}{1,3} */
-    REGEX_CJK,     /* [一-龥぀-ゟ゠-ヿ]+ */
-    REGEX_DEEPSEEK_WORDS,
-    REGEX_DIGITS /* Falcon: [0-9][0-9][0-9] */
-} known_regex;
-
-known_regex known_regex_find(const char *text, size_t n_bytes);
-/* SPLIT_N_PATTERNS for a stage. */
-split_pattern known_regex_split(known_regex regex);
+/* Whether the text is a spelling of the expression of this stage. */
+bool known_regex_matches(const split_stage *stage, const char *text, size_t n_bytes);
+/* The first stage of any pattern of which it is one; NULL: it is not known. */
+const split_stage *known_regex_find(const char *text, size_t n_bytes);
 
 #endif /* TOKMAP_KNOWN_REGEX_H */

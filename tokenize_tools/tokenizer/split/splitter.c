@@ -1,29 +1,62 @@
 #include "tokenizer/split/splitter.h"
 
-#include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/splitter_simd.h"
+#include <string.h>
 
-static const char *const names[SPLIT_N_PATTERNS] = {
-    [SPLIT_NONE] = "none",           [SPLIT_GPT2] = "gpt2",           [SPLIT_CL100K] = "cl100k",
-    [SPLIT_O200K] = "o200k",         [SPLIT_QWEN2] = "qwen2",         [SPLIT_QWEN35] = "qwen35",
-    [SPLIT_TEKKEN] = "tekken",       [SPLIT_DEEPSEEK3] = "deepseek3", [SPLIT_FALCON] = "falcon",
-    [SPLIT_STARCODER] = "starcoder",
-};
+#include "tokenizer/split/pattern.h"
+#include "tokenizer/split/splitter_scalar.h"
+
+static size_t text_end(view *v, size_t start)
+{
+    (void)start;
+    return v->n_bytes;
+}
+
+static const split_definition split_none = {.name = "none", .word_end = text_end};
+
+#define DECLARE(X, x) extern const split_definition split_##x;
+SPLIT_PATTERNS(DECLARE)
+#undef DECLARE
+
+#define ROW(X, x) [SPLIT_##X] = &split_##x,
+const split_definition *const split_definitions[SPLIT_N_PATTERNS] = {[SPLIT_NONE] = &split_none,
+                                                                     SPLIT_PATTERNS(ROW)};
+#undef ROW
 
 const char *split_pattern_name(split_pattern p)
 {
-    return (unsigned)p < SPLIT_N_PATTERNS ? names[p] : NULL;
+    return (unsigned)p < SPLIT_N_PATTERNS ? split_definitions[p]->name : NULL;
+}
+
+size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start)
+{
+    view v = {.text = text, .n_bytes = n_bytes};
+    return split_definitions[p]->word_end(&v, start);
+}
+
+static void split_words_scalar(split_pattern p, const uint8_t *text, size_t n_bytes,
+                               uint64_t *starts)
+{
+    const split_definition *d = split_definitions[p];
+    memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
+    for (size_t i = 0; i < n_bytes;) {
+        view v = {.text = text, .n_bytes = n_bytes};
+        size_t end = d->word_end(&v, i);
+        if (d->split_word)
+            d->split_word(&v, i, end, starts);
+        else
+            split_set_bit(starts, i);
+        i = end;
+    }
 }
 
 void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts)
 {
+    const split_definition *d = split_definitions[p];
     const simd_level level = e == SIMD_BEST ? simd_best() : e;
-    bool done = false;
-    if (level == SIMD_AVX512)
-        done = split_words_avx512(p, text, n_bytes, starts);
-    else if (level == SIMD_AVX2)
-        done = split_words_avx2(p, text, n_bytes, starts);
-    if (!done)
+    split_walker *walk = level == SIMD_AVX512 ? d->avx512 : level == SIMD_AVX2 ? d->avx2 : NULL;
+    if (walk)
+        walk(p, text, n_bytes, starts);
+    else
         split_words_scalar(p, text, n_bytes, starts);
 }

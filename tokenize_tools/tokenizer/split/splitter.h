@@ -17,21 +17,21 @@
 /* Bytes after the text that vector loads may read; their values do not matter. */
 #define TEXT_PADDING 64
 
-typedef enum split_pattern {
-    SPLIT_NONE,      /* the text is one word */
-    SPLIT_GPT2,      /* GPT-2, r50k, p50k, GPT-NeoX, Phi-2, ByteLevel with use_regex */
-    SPLIT_CL100K,    /* cl100k, Llama 3, OLMo 2, Phi-4 */
-    SPLIT_O200K,     /* o200k, harmony, Llama 4 */
-    SPLIT_QWEN2,     /* cl100k with single digits: Qwen 2 to 3 */
-    SPLIT_QWEN35,    /* qwen2 with marks as letters */
-    SPLIT_TEKKEN,    /* o200k without contractions, single digits */
-    SPLIT_DEEPSEEK3, /* three splits in sequence: DeepSeek V3, R1 */
-    SPLIT_FALCON,    /* Punctuation, GPT-2, Digits, [0-9][0-9][0-9] in sequence */
-    SPLIT_STARCODER, /* each \p{N} alone, then GPT-2: StarCoder, SmolLM */
-    SPLIT_N_PATTERNS
-} split_pattern;
+/* Every pattern, the list of which nothing else repeats. row(X, x) stands for SPLIT_X and for the
+ * definition split_x, in a file pattern_*.c. */
+#define SPLIT_PATTERNS(row)                                                                        \
+    row(GPT2, gpt2) row(CL100K, cl100k) row(O200K, o200k) row(QWEN2, qwen2) row(QWEN35, qwen35)    \
+        row(TEKKEN, tekken) row(DEEPSEEK3, deepseek3) row(FALCON, falcon)                          \
+            row(STARCODER, starcoder)
 
-/* "gpt2", "cl100k", ...; for --pattern and messages. NULL, SPLIT_N_PATTERNS if there is none. */
+#define SPLIT_ROW(X, x) SPLIT_##X,
+typedef enum split_pattern {
+    SPLIT_NONE, /* the text is one word */
+    SPLIT_PATTERNS(SPLIT_ROW) SPLIT_N_PATTERNS
+} split_pattern;
+#undef SPLIT_ROW
+
+/* "gpt2", "cl100k", ... for messages; NULL: there is no such pattern. */
 const char *split_pattern_name(split_pattern p);
 
 /* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING

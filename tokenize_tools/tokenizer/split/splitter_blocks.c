@@ -32,12 +32,6 @@ static bool is_continuation(uint8_t byte)
     return (byte & 0xC0) == 0x80;
 }
 
-static bool is_cjk(uint32_t code_point)
-{
-    return (code_point >= 0x3040 && code_point <= 0x30FF) ||
-           (code_point >= 0x4E00 && code_point <= 0x9FA5);
-}
-
 /* The first byte of the character that byte `at` belongs to. */
 static size_t first_byte(const text_reader *r, size_t at)
 {

@@ -1,19 +1,103 @@
-/* splitter_scalar.h - the truth about words: one word after the other, one character at a time. */
+/* splitter_scalar.h - the text one character at a time, for the definitions of patterns. */
 #ifndef TOKMAP_SPLITTER_SCALAR_H
 #define TOKMAP_SPLITTER_SCALAR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tokenizer/split/splitter.h"
+#include "text/utf8.h"
+#include "tokenizer/split/pattern.h"
+#include "tokenizer/unicode/unicode.h"
 
-/* Where the word that starts at `start` ends; start < n_bytes is the start of a word. Depends only
- * on what follows start, so that one may begin at any word. Falcon's words are those before its
- * passes over bytes. */
-size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start);
+/* Sets of classes. CLASS_END is in none that a pattern names, so that every loop over a set stops
+ * at the end of the text. */
+enum {
+    CLASS_END = 15,
+    UPPER = 1 << CLASS_UPPER,
+    LOWER = 1 << CLASS_LOWER,
+    CASELESS = 1 << CLASS_LETTER | 1 << CLASS_MARK,
+    LETTERS = UPPER | LOWER | 1 << CLASS_LETTER,
+    MARKS = 1 << CLASS_MARK,
+    NUMBERS = 1 << CLASS_NUMBER,
+    BLANKS = 1 << CLASS_SPACE,
+    VISIBLE = 1 << CLASS_PUNCTUATION | 1 << CLASS_SYMBOL,
+    OTHERS = VISIBLE | MARKS | 1 << CLASS_OTHER /* [^\s\p{L}\p{N}] */
+};
 
-/* As split_words. */
-void split_words_scalar(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
+typedef struct character {
+    uint32_t code_point; /* UINT32_MAX: not UTF-8, or the end */
+    uint8_t class;
+    uint8_t n_bytes;
+} character;
+
+/* Patterns that split in sequence see only a piece of the text: a character that is not in the
+ * piece reads as the end of the text. */
+struct view {
+    const uint8_t *text;
+    size_t n_bytes;
+    bool (*is_in_piece)(const character *c); /* NULL: the piece is the whole text */
+};
+
+/* ---- Characters ---- */
+
+static inline uint8_t class_of(uint32_t code_point)
+{
+    return unicode_class_pages[unicode_class_index[code_point >> 7]][code_point & 127];
+}
+
+static inline character decode_char(const view *v, size_t i)
+{
+    uint32_t code_point;
+    size_t n_bytes = utf8_decode(v->text + i, v->n_bytes - i, &code_point);
+    if (n_bytes == 0)
+        return (character){UINT32_MAX, CLASS_OTHER, 1};
+    return (character){code_point, class_of(code_point), (uint8_t)n_bytes};
+}
+
+static inline bool is_cjk(uint32_t code_point)
+{
+    return (code_point >= 0x3040 && code_point <= 0x30FF) ||
+           (code_point >= 0x4E00 && code_point <= 0x9FA5);
+}
+
+static inline character char_at(const view *v, size_t i)
+{
+    const character end = {UINT32_MAX, CLASS_END, 0};
+    if (i >= v->n_bytes)
+        return end;
+    uint8_t byte = v->text[i];
+    character c = byte < 0x80 ? (character){byte, class_of(byte), 1} : decode_char(v, i);
+    return !v->is_in_piece || v->is_in_piece(&c) ? c : end;
+}
+
+static inline bool is_of(character c, unsigned classes)
+{
+    return classes >> c.class & 1;
+}
+
+static inline bool is_newline(character c)
+{
+    return c.code_point == '\n' || c.code_point == '\r';
+}
+
+static inline size_t skip_classes(const view *v, size_t i, unsigned classes)
+{
+    if (!v->is_in_piece) { /* the usual case, faster */
+        while (i < v->n_bytes && v->text[i] < 0x80 && classes >> class_of(v->text[i]) & 1)
+            i++;
+    }
+    for (character c = char_at(v, i); is_of(c, classes); c = char_at(v, i))
+        i += c.n_bytes;
+    return i;
+}
+
+static inline void split_set_bit(uint64_t *bits, size_t i)
+{
+    bits[i / 64] |= (uint64_t)1 << i % 64;
+}
+
+/* ---- What several patterns have ---- */
 
 /* The length of the contraction that begins with the apostrophe text[0]: 's 't 'm 'd 're 've 'll;
  * or 0. any_case also takes U+017F, the long s, for an s. */
@@ -29,5 +113,56 @@ static inline size_t split_contraction(const uint8_t *text, size_t n_bytes, bool
         return 3;
     return any_case && n_bytes >= 3 && text[1] == 0xC5 && text[2] == 0xBF ? 3 : 0;
 }
+
+/* 0 where the piece ends after the apostrophe; letters are in it together or not at all. */
+static inline size_t contraction_at(const view *v, size_t i, bool any_case)
+{
+    if (i >= v->n_bytes || v->text[i] != '\'')
+        return 0;
+    size_t n = split_contraction(v->text + i, v->n_bytes - i, any_case);
+    return n > 0 && v->is_in_piece && char_at(v, i + 1).n_bytes == 0 ? 0 : n;
+}
+
+/* \s*[\r\n]+|\s+(?!\S)|\s+ with with_newlines, else \s+(?!\S)|\s+: the run of blanks to its last
+ * newline; or but for its last blank, which the next word may begin with; or all. */
+static inline size_t blanks_end(const view *v, size_t start, bool with_newlines)
+{
+    size_t i = start, last = start, after_newline = start;
+    character c = char_at(v, i);
+    for (; is_of(c, BLANKS); c = char_at(v, i)) {
+        last = i;
+        i += c.n_bytes;
+        if (is_newline(c))
+            after_newline = i;
+    }
+    if (with_newlines && after_newline > start)
+        return after_newline;
+    return c.class == CLASS_END || last == start ? i : last;
+}
+
+static inline size_t skip_newlines(const view *v, size_t i, bool slashes_too)
+{
+    character c = char_at(v, i);
+    for (; is_newline(c) || (slashes_too && c.code_point == '/'); c = char_at(v, i))
+        i++;
+    return i;
+}
+
+static inline size_t digits_end(const view *v, size_t i, int n_digits)
+{
+    character c = char_at(v, i);
+    for (int k = 0; k < n_digits && is_of(c, NUMBERS); k++) {
+        i += c.n_bytes;
+        c = char_at(v, i);
+    }
+    return i;
+}
+
+/* GPT-2's expression, which others apply to pieces. */
+size_t split_gpt2_end(view *v, size_t start);
+
+/* Where the word that starts at `start` ends; start < n_bytes is the start of a word. Falcon's
+ * words are those before its passes over bytes. */
+size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start);
 
 #endif /* TOKMAP_SPLITTER_SCALAR_H */

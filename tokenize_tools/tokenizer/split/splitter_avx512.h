@@ -1,6 +1,6 @@
-#include "tokenizer/split/splitter_simd.h"
-
-#if defined(__x86_64__)
+/* splitter_avx512.h - a block read into masks with AVX-512. */
+#ifndef TOKMAP_SPLITTER_AVX512_H
+#define TOKMAP_SPLITTER_AVX512_H
 
 #include <immintrin.h>
 
@@ -184,20 +184,4 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
     }
 }
 
-TARGET_AVX512 bool split_words_avx512(split_pattern p, const uint8_t *text, size_t n_bytes,
-                                      uint64_t *starts)
-{
-    walk w;
-    walk_begin(&w, p, text, n_bytes, starts);
-    return walk_text(&w, classify_avx512);
-}
-
-#else
-
-bool split_words_avx512(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
-{
-    (void)p, (void)text, (void)n_bytes, (void)starts;
-    return false;
-}
-
-#endif
+#endif /* TOKMAP_SPLITTER_AVX512_H */

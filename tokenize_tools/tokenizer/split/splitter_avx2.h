@@ -1,6 +1,6 @@
-#include "tokenizer/split/splitter_simd.h"
-
-#if defined(__x86_64__)
+/* splitter_avx2.h - a block read into masks with AVX2. */
+#ifndef TOKMAP_SPLITTER_AVX2_H
+#define TOKMAP_SPLITTER_AVX2_H
 
 #include <immintrin.h>
 #include <string.h>
@@ -295,20 +295,4 @@ TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsign
         r->lead2 = r->lead3 = r->lead4 = 0;
 }
 
-TARGET_AVX2 bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes,
-                                  uint64_t *starts)
-{
-    walk w;
-    walk_begin(&w, p, text, n_bytes, starts);
-    return walk_text(&w, classify_avx2);
-}
-
-#else
-
-bool split_words_avx2(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
-{
-    (void)p, (void)text, (void)n_bytes, (void)starts;
-    return false;
-}
-
-#endif
+#endif /* TOKMAP_SPLITTER_AVX2_H */
