@@ -14,6 +14,8 @@ another table; 2 wrong usage; 3 a file cannot be read, is no result, or is of an
 
 import argparse
 import contextlib
+import io
+import json
 import os
 import pathlib
 import re
@@ -25,7 +27,7 @@ from report_rows import TIMES, Refused, line_and_column, machine_text, read_resu
 from report_table import Table, escape_markdown, number, short_number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-MARKER = re.compile(r"(<!-- tokbench: (\S+) (\w+) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
+MARKER = re.compile(r"(<!-- (tokbench|peers|loaders): (\S+) ?(\w*) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 FAILED, BAD_INPUT = 1, 3
 
 
@@ -182,17 +184,31 @@ def document_tables(run, page_name):
                      if row not in split])
 
 
+def peers_tables(kind, path):
+    """As compare.py and loaders.py show them."""
+    sys.path.append(str(ROOT / "bench/peers"))
+    import compare
+    import loader_report
+
+    result, out = json.loads(path.read_text(encoding="utf-8")), io.StringIO()
+    if kind == "peers":
+        return compare.table(result["rows"]).markdown()
+    loader_report.show(result, out, markdown=True)
+    return out.getvalue().strip() + "\n"
+
+
 def renew(path, check):
     text = pathlib.Path(path).read_text(encoding="utf-8")
     others = []
 
     def table(match):
-        head, result, name, old, end = match.groups()
-        new = "\n".join(table.markdown() for table in document_tables(read(ROOT / result), name))
+        head, kind, result, name, old, end = match.groups()
+        new = peers_tables(kind, ROOT / result) if kind != "tokbench" else "\n".join(
+            table.markdown() for table in document_tables(read(ROOT / result), name))
         if not new:
             raise Stop(f"{result} has no page {name}", FAILED)
         if new != old:
-            others.append(f"{path}: the table of page {name} is not that of {result}")
+            others.append(f"{path}: a table is not that of {result}: {kind} {name}".strip())
         return head + new + end
 
     new = MARKER.sub(table, text)
@@ -237,8 +253,9 @@ def parse_options(arguments):
                         "smallest and the largest round of each; where that leaves out 1, what the "
                         "new one is")
     parser.add_argument("--document", metavar="FILE",
-                        help="what stands between a line '<!-- tokbench: RESULT.json PAGE -->' "
-                        "and the next '<!-- end -->' becomes that table")
+                        help="what is between a line '<!-- tokbench: RESULT.json PAGE -->' and the "
+                        "next '<!-- end -->' becomes that table; 'peers: RESULT.json' and 'loaders: "
+                        "RESULT.json' are tables of bench/peers")
     parser.add_argument("--check", action="store_true", help="only say which tables differ")
     options = parser.parse_args(arguments)
     makes = bool(options.output or options.markdown)

@@ -4,9 +4,7 @@ WRONG and is not timed, one that is missing or fails with its reason; tables are
 Planted systems need nothing but Python. Not how fast anything is."""
 
 import argparse
-import contextlib
 import importlib.util
-import io
 import json
 import os
 import pathlib
@@ -539,18 +537,6 @@ def requirements_are_read_line_by_line():
         expect(packages and not loose, "%s: versions are not told: %s" % (file, loose))
 
 
-def tables_of_the_document_are_those_of_the_files():
-    text = (ROOT / "docs/BENCHMARKS.md").read_text()
-    found = re.findall(r"<!-- loaders: (\S+\.json) -->\n(.*?)<!-- end -->", text, re.DOTALL)
-    if not found:
-        raise Skip("docs/BENCHMARKS.md names no file yet")
-    for path, tables in found:
-        out = io.StringIO()
-        with contextlib.redirect_stdout(out):
-            loader_report.show(json.loads((ROOT / path).read_text()), out, markdown=True)
-        expect_equal(tables.strip(), out.getvalue().strip(), "tables of %s" % path)
-
-
 def main():
     tests = (slow_wrong_and_absent_systems_are_reported,
              what_hangs_is_given_up_and_a_stop_leaves_no_data,
@@ -562,8 +548,7 @@ def main():
              ratios_of_new_arrays_stand_beside_those_of_reused_ones,
              what_grows_is_reckoned_along_a_line, a_far_size_that_fails_leaves_nobody_out,
              fractions_of_tokbench_are_those_of_all_rounds, a_stop_ends_all_that_tokbench_started,
-             requirements_are_read_line_by_line,
-             tables_of_the_document_are_those_of_the_files)
+             requirements_are_read_line_by_line)
     return run_tests([("loader_peers_" + test.__name__, test) for test in tests])
 
 

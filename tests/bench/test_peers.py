@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""bench/peers: the comparison of ids, the ratios and the tables, without any peer; and the tables
-of docs/BENCHMARKS.md are those of the files that they name. Not how fast anything is."""
+"""bench/peers: the comparison of ids, the ratios and the tables, without any peer.
+Not how fast anything is."""
 
 import importlib.util
 import io
 import json
 import pathlib
-import re
 import sys
 import tempfile
 
-from ref_protocol import Skip, expect, expect_equal, run_tests
+from ref_protocol import expect, expect_equal, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PEERS = ROOT / "bench/peers"
@@ -88,20 +87,9 @@ def ranks_become_merges():
     expect_equal(len(model["vocab"]), 260, "vocabulary")
 
 
-def tables_of_the_document_are_those_of_the_files():
-    text = (ROOT / "docs/BENCHMARKS.md").read_text()
-    tables = re.findall(r"<!-- peers: (\S+\.json) -->\n((?:\|.*\n)*)", text)
-    if not tables:
-        raise Skip("docs/BENCHMARKS.md names no file yet")
-    for path, table in tables:
-        made = compare.table(json.loads((ROOT / path).read_text())["rows"]).markdown()
-        expect_equal(table, made, "table of %s" % path)
-
-
 def main():
     tests = (unequal_ids_are_found, ratios_are_taken_within_a_round,
-             what_differs_is_shown_and_not_timed, results_survive_json, ranks_become_merges,
-             tables_of_the_document_are_those_of_the_files)
+             what_differs_is_shown_and_not_timed, results_survive_json, ranks_become_merges)
     return run_tests([("peers_" + test.__name__, test) for test in tests])
 
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tables of the documents are those of the committed results."""
+"""The tables of bench/results/README.md are those of the committed results; every result has one."""
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -10,7 +11,7 @@ from ref_protocol import run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TABLES = [sys.executable, str(ROOT / "bench/report.py"), "--document"]
-DOCUMENT = ROOT / "docs/BENCHMARKS.md"
+DOCUMENT = ROOT / "bench/results/README.md"
 
 
 def run(path, *options):
@@ -20,6 +21,12 @@ def run(path, *options):
 def tables_are_those_of_their_files():
     done = run(DOCUMENT, "--check")
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def every_result_has_a_table():
+    text = DOCUMENT.read_text()
+    for path in DOCUMENT.parent.glob("*.json"):
+        assert re.search(rf"<!-- \w+: bench/results/{re.escape(path.name)}\b.*? -->", text), path.name
 
 
 def a_figure_that_was_changed_is_found_and_repaired():
@@ -35,4 +42,4 @@ def a_figure_that_was_changed_is_found_and_repaired():
 
 
 sys.exit(run_tests([("tables_" + test.__name__, test) for test in (
-    tables_are_those_of_their_files, a_figure_that_was_changed_is_found_and_repaired)]))
+    tables_are_those_of_their_files, every_result_has_a_table, a_figure_that_was_changed_is_found_and_repaired)]))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What people read first is true: figures of the README stand in a committed result, links lead to
+"""What people read first is true: figures of README and BENCHMARKS are in committed results, links lead to
 files, and the files and names that CONTRIBUTING.md tells a newcomer to change exist."""
 
 import json
@@ -10,7 +10,8 @@ import sys
 from ref_protocol import expect, expect_equal, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = [str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"))]
+DOCUMENTS = [str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"),
+                                                          *ROOT.glob("bench/*/*.md"))]
 RESULT = "bench/results/loaders-epyc-2core.json"
 
 # Row and column of the README's table, and the row of the result: its page, system, rest of its name.
@@ -74,6 +75,52 @@ def the_readme_quotes_the_committed_figures():
         check_figure(match[1], place)
 
 
+UNITS = {"ns": ("time", 1e-9), "us": ("time", 1e-6), "ms": ("time", 1e-3), "s": ("time", 1),
+         "tokens/s": ("tokens", 1), "M tokens/s": ("tokens", 1e6), "G tokens/s": ("tokens", 1e9),
+         "rows/s": ("rows", 1), "MB/s": ("bytes", 1e6), "GB/s": ("bytes", 1e9),
+         "x": ("ratio", 1), "times": ("ratio", 1), "KiB": ("memory", 1024), "MiB": ("memory", 1 << 20)}
+NUMBER = r"\d[\d,]*(?:\.\d+)?"
+FIGURES = re.compile(rf"({NUMBER}(?:(?: to | and ){NUMBER})*) "
+                     rf"({'|'.join(sorted(UNITS, key=len, reverse=True))})(?![\w/])")
+
+
+def quantities(path):
+    """(kind, value) of each median, smallest and largest value, and target."""
+    for row in json.loads(path.read_text())["rows"]:
+        for figure in (row, *(part for part in row.values() if isinstance(part, dict))):
+            kind, factor = UNITS.get(figure.get("unit"), ("", 0))
+            if kind:
+                values = figure["median"], min(figure["values"]), max(figure["values"])
+                yield from ((kind, value * factor) for value in values)
+                yield from ((kind, value * factor) for key, value in figure.get("target", {}).items()
+                            if key != "reached")
+
+
+def the_benchmarks_quote_the_committed_figures():
+    """Each figure is in a result that its section, or its line of a table, links to."""
+    document = ROOT / "docs/BENCHMARKS.md"
+    text = document.read_text()
+    for name, target in re.findall(r"^\[(\w)\]: (\S+)$", text, re.MULTILINE):
+        text = text.replace(f"][{name}]", f"]({target})")
+    parts = re.findall(r"^\|.*\|$", text, re.MULTILINE)
+    parts += re.split(r"^## ", re.sub(r"^\|.*\|$", "", text, flags=re.MULTILINE), flags=re.MULTILINE)
+    n_figures = 0
+    for part in (" ".join(part.split()) for part in parts):
+        known = {kind: [] for kind, _ in UNITS.values()}
+        for target in re.findall(r"\]\(([^)]*\.json)\)", part):
+            for kind, value in quantities(document.parent / target):
+                known[kind].append(value)
+        for numbers, unit in FIGURES.findall(part):
+            kind, factor = UNITS[unit]
+            for number in re.findall(NUMBER, numbers):
+                n_figures += 1
+                n_digits = len(number.partition(".")[2])
+                shown, room = float(number.replace(",", "")) * factor, 0.5001 * factor * 10**-n_digits
+                expect(any(abs(shown - value) <= room for value in known[kind]),
+                       f"{number} {unit} is in no result that is linked beside it: {part[:60]} ...")
+    expect(n_figures > 80, f"only {n_figures} figures were found")
+
+
 def links_lead_to_files():
     n_links = 0
     for document in DOCUMENTS:
@@ -114,5 +161,6 @@ def names_that_contributing_names_exist():
 
 
 sys.exit(run_tests([(test.__name__, test) for test in (
-    the_readme_quotes_the_committed_figures, links_lead_to_files, files_that_the_guides_name_exist,
+    the_readme_quotes_the_committed_figures, the_benchmarks_quote_the_committed_figures,
+    links_lead_to_files, files_that_the_guides_name_exist,
     names_that_contributing_names_exist)]))
