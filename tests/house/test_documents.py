@@ -10,8 +10,8 @@ import sys
 from ref_protocol import expect, expect_equal, run_tests
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCUMENTS = [str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"),
-                                                          *ROOT.glob("bench/*/*.md"))]
+DOCUMENTS = [str(path.relative_to(ROOT)) for glob in ("*.md", "docs/*.md", "bench/*/*.md")
+             for path in ROOT.glob(glob)]
 RESULT = "bench/results/loaders-epyc-2core.json"
 
 # Row and column of the README's table, and the row of the result: its page, system, rest of its name.
@@ -141,7 +141,7 @@ def files_that_the_guides_name_exist():
     for document in ("CONTRIBUTING.md", "SECURITY.md", "docs/STYLE.md"):
         for word in code_words(document):
             is_path = re.fullmatch(r"\.?[\w.-]+(/[\w.-]+)+/?", word)
-            if is_path and not re.search(r"NAME|/(fuzz_)?x\.c$", word):
+            if is_path and not re.search(r"NAME|/(fuzz_|pattern_)?x\.c$", word):
                 expect(any(ROOT.glob(word)) or any(ROOT.glob(f"tokenize_tools/tokenizer/{word}")) or
                        any(ROOT.glob(f"tokenize_tools/{word}")) or any(ROOT.glob(f"src/{word}")) or
                        any(ROOT.glob(f"tests/{word}")), f"{document}: there is no {word}")
@@ -155,7 +155,7 @@ def names_that_contributing_names_exist():
     known = set(re.findall(r"\w+", text)) | {path.stem for path in sources}
     names = [word for word in code_words("CONTRIBUTING.md")
              if re.fullmatch(r"[A-Za-z_]*_\w+|[A-Z]{3,}\w*", word)]
-    expect(len(names) > 20, f"only {names} were found")
+    expect(len(names) > 10, f"only {names} were found")
     for name in names:
         expect(name in known or re.search(r"_x(_|$)|_X$|^x_", name), f"there is no {name}")
 
