@@ -4,10 +4,10 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "core/bench.h"
+#include "system/process.h"
 
 enum {
     USUAL_COLUMNS = 80,
@@ -30,11 +30,9 @@ typedef struct look {
 /* Columns of the terminal, or $COLUMNS, or 80; between 60 and 160. */
 static int table_columns(FILE *out)
 {
-    struct winsize size = {0};
+    const unsigned n_terminal = process_terminal_columns(out);
     const char *text = getenv("COLUMNS");
-    long n = text ? strtol(text, NULL, 10) : 0;
-    if (isatty(fileno(out)) && ioctl(fileno(out), TIOCGWINSZ, &size) == 0 && size.ws_col)
-        n = size.ws_col;
+    const long n = n_terminal ? (long)n_terminal : text ? strtol(text, NULL, 10) : 0;
     return n == 0 ? USUAL_COLUMNS : n < 60 ? 60 : n > 160 ? 160 : (int)n;
 }
 

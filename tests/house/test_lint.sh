@@ -106,6 +106,17 @@ expect a_circle_of_rooms_is_found "a circle of rooms: src/base -> src/system -> 
 echo '#include <unistd.h>' >>"$copy/src/base/hash.c"
 expect a_system_header_is_found "src/base/hash.c:$line: includes <unistd.h>"
 
+echo 'static pthread_mutex_t planted;' >>"$copy/src/dataset/verify.c"
+expect a_thread_outside_the_system_rooms_is_found "pthread_mutex_t: the system belongs to src/system"
+
+for call in 'open("", 0)' 'mmap(NULL, 1, 0, 0, 0, 0)' 'stat("", NULL)' 'fork()'; do
+    echo "static int planted(void) { return $call; }" >>"$copy/tokenize_tools/corpus/corpus.c"
+    expect "a_call_of_${call%%(*}_outside_the_system_rooms_is_found" "${call%%(*}: the system belongs to tokenize_tools/system"
+done
+
+echo '#include <pthread.h>' >>"$copy/tokenize_tools/pack/pipeline.c"
+expect a_system_header_of_a_command_is_found "pipeline.c:$(($(wc -l <"$root/tokenize_tools/pack/pipeline.c") + 1)): includes <pthread.h>"
+
 function_with() # a line that is repeated, how often
 {
     printf 'static int planted(int x)\n{\n'

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "cli/cli.h"
@@ -17,6 +16,7 @@
 #include "text/little_endian.h"
 #include "cli/paths.h"
 #include "text/plain_text.h"
+#include "system/process.h"
 #include "system/protected.h"
 
 #define CHUNK_TOKENS ((size_t)128 * 1024)
@@ -370,7 +370,7 @@ static int print_dataset(const char *path, const cat_options *options)
         return open_failure(path, &err);
     cat_state s = {.ds = ds, .options = options, .info.struct_size = sizeof s.info};
     tokmap_dataset_get_info(ds, &s.info);
-    s.on_terminal = isatty(STDOUT_FILENO) == 1;
+    s.on_terminal = process_is_terminal(stdout);
     s.stored = malloc(CHUNK_TOKENS * s.info.token_bytes);
     s.ids = malloc(CHUNK_TOKENS * sizeof *s.ids);
     s.out = malloc(OUT_BYTES);
@@ -440,7 +440,7 @@ static int check_options(cat_options *options)
                     : options->text ? CAT_TEXT
                     : options->raw  ? CAT_RAW
                                     : CAT_IDS;
-    if (options->raw && isatty(STDOUT_FILENO))
+    if (options->raw && process_is_terminal(stdout))
         return cli_usage("--raw does not print to a terminal; redirect it to a file or a pipe");
     if (options->raw && options->with_index)
         return cli_usage("--with-index does not work with --raw, which has no lines");

@@ -5,7 +5,6 @@
 
 #include <stddef.h>
 #include <stdio.h>
-#include <sys/types.h>
 
 typedef struct input_stop {
     int fds[2]; /* a pipe: what is written to it ends all reading */

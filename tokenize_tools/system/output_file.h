@@ -36,7 +36,7 @@ typedef enum output_way {
 } output_way;
 
 /* The name is prefix followed by suffix. Refuses a file that already exists, unless `replace`, and
- * a file that is being read (paths.h). */
+ * a file that is being read (protected.h). */
 int output_name(output_file *out, const char *prefix, const char *suffix, bool replace);
 /* Creates a new partial file, and missing folders. It never opens an existing file, so that it
  * cannot follow a link to another file. */

@@ -78,6 +78,11 @@ uint64_t process_peak_bytes(void)
     return (uint64_t)usage.ru_maxrss * 1024;
 }
 
+bool process_is_terminal(FILE *file)
+{
+    return isatty(fileno(file)) == 1;
+}
+
 unsigned process_terminal_columns(FILE *out)
 {
     struct winsize size = {0};

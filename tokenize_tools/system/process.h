@@ -19,6 +19,7 @@ bool process_is_interrupted(void);
 unsigned process_processors(void);
 /* The most memory that the process has had. */
 uint64_t process_peak_bytes(void);
+bool process_is_terminal(FILE *file);
 /* Columns of the terminal that `out` is; 0: it is none, or has no size. */
 unsigned process_terminal_columns(FILE *out);
 

@@ -93,13 +93,13 @@ static bool read_ids(config_reader *r, const char *key)
 
 typedef bool read_value(config_reader *r, const char *key);
 
-static void read_config(config_reader *r, const char *key, read_value *read)
+static void read_config(config_reader *r, const char *key, read_value *read_one)
 {
     json_string name;
     if (!json_begin(&r->json, JSON_OBJECT))
         return;
     while (json_next_key(&r->json, &name)) {
-        if (!(json_string_is(name, key) ? read(r, key) : json_skip(&r->json)))
+        if (!(json_string_is(name, key) ? read_one(r, key) : json_skip(&r->json)))
             return;
     }
 }

@@ -353,10 +353,10 @@ static bool check_head(hf_file *f, const json_field *fields)
 
 typedef bool read_part(json_reader *r, model *m, model_error *err);
 
-static bool read_if_there(hf_file *f, const json_field *field, read_part *read)
+static bool read_if_there(hf_file *f, const json_field *field, read_part *read_one)
 {
     f->r.at = field->at;
-    return field->at == 0 || read(&f->r, f->m, f->err);
+    return field->at == 0 || read_one(&f->r, f->m, f->err);
 }
 
 static bool read_file(hf_file *f)
