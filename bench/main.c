@@ -1,99 +1,50 @@
 /* main.c - tokbench: measures tokmap against the machine's own limits. */
 #include <errno.h>
 #include <dirent.h>
-#include <getopt.h>
 #include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/cli.h"
+#include "cli/options.h"
 #include "pages/pages.h"
 #include "core/bench_file.h"
 #include "system/protected.h"
 #include "tokmap.h"
 
-static const char help_begin[] =
-    "Usage: tokbench PAGE... [options]\n"
-    "\n"
-    "Measures tokmap on this machine. Systems that are compared run in turn in one process; "
-    "figures are\n"
-    "medians, with the smallest and the largest beside them.\n"
-    "\n"
-    "Pages:\n";
-static const char help_end[] =
-    "  all      all of these but the last two, in three to ten minutes; cold is shorter then\n"
-    "\n"
-    "Options:\n"
-    "  --dir DIR         where test data is made and removed again [$TMPDIR or /tmp];\n"
-    "                    all pages together need 5 GB, and cold alone 8 GiB\n"
-    "  --rounds N        rounds of each page, 1 to 101 [a number that suits the page]\n"
-    "  --documents N     documents of the large lookup dataset [1000000000]\n"
-    "  --verify-mib N    size of the verify dataset [512]\n"
-    "  --load-mib N      size of the data of limits, load, cold, stall and gpu [1024; cold:\n"
-    "                    8192, with all 2048]\n"
-    "  --data P          load, cold, stall and gpu read your dataset P, and write nothing\n"
-    "  --step-ms N,N,... steps of stall in milliseconds, up to 8 [5,20,100]\n"
-    "  --tokenizer FILE  a vocabulary, as 'tokmap pack' takes it, and\n"
-    "  --pattern NAME    what it needs\n"
-    "  --text FILE       JSON lines with the field \"text\", or plain text; for pack also gzip\n"
-    "                    or zstd\n"
-    "  --ids FILE        write the ids of the first pass to FILE, as 32-bit numbers\n"
-    "  -j, --jobs N      also with N threads; pack with so many\n"
-    "  --json FILE       write all figures to FILE as JSON; - is standard output\n"
-    "  -h, --help        show this\n"
-    "      --version     show the version\n"
-    "\n"
-    "Exit status: 0 done (whether or not targets were reached), 1 something failed, 2 wrong "
-    "usage.\n"
-    "\n"
-    "Examples:\n"
-    "  tokbench all --json results.json\n"
-    "  tokbench load stall --data data/train --step-ms 20\n"
-    "  tokbench tokenize --tokenizer tokenizer.json --text corpus.jsonl -j 2\n";
-
 typedef struct command_line {
     bench_options options;
+    uint64_t n_rounds, verify_mib, load_mib, n_jobs;
     const char *json;
     char command[1024];
-    char given[32]; /* options, by their letters */
+    bool version;
 } command_line;
 
 #define ROW(x) &x##_page,
 static const bench_page *const pages[] = {BENCH_PAGES(ROW)};
 #undef ROW
 enum {
-    N_PAGES = sizeof pages / sizeof pages[0]
+    N_PAGES = sizeof pages / sizeof pages[0],
+    MAX_MIB = 1 << 24
 };
 
-static int print_help(void)
+static const cli_word *list_pages(void)
 {
-    fputs(help_begin, stdout);
-    for (int p = 0; p < N_PAGES; p++) {
-        const char *line = pages[p]->help;
-        printf("  %-8s ", pages[p]->name);
-        for (const char *end; (end = strchr(line, '\n')) != NULL; line = end + 1)
-            printf("%.*s\n           ", (int)(end - line), line);
-        puts(line);
-    }
-    fputs(help_end, stdout);
-    return fflush(stdout) ? 1 : 0;
-}
-
-static int usage(const char *text, const char *what)
-{
-    return cli_usage("%s%s", text, what);
-}
-
-static bool parse_number(const char *text, uint64_t *out)
-{
-    char *end;
-    *out = strtoull(text, &end, 10);
-    return *text >= '1' && *text <= '9' && *end == 0;
+    static cli_word words[N_PAGES + 2];
+    for (int p = 0; p < N_PAGES; p++)
+        words[p] = (cli_word){pages[p]->name, .help = pages[p]->help};
+    words[N_PAGES] = (cli_word){
+        "all", .help = "all of these except tokenize and pack, in three to ten minutes; cold "
+                       "is shortened"};
+    return words;
 }
 
 /* "5,20,100" */
-static bool parse_steps(const char *text, bench_options *o)
+static bool read_steps(const char *text, bench_options *o)
 {
     o->n_step_ms = 0;
     if (text[strspn(text, "0123456789.,")])
@@ -115,105 +66,98 @@ static bool parse_steps(const char *text, bench_options *o)
     }
 }
 
-/* -1: go on; else an exit code. */
-static int take_number(int option, char **argv, command_line *line)
+static int parse_steps(void *line, const char *text)
 {
-    uint64_t n = 0;
-    switch (option) {
-    case 'r':
-        if (!parse_number(optarg, &n) || n > BENCH_MAX_ROUNDS)
-            return usage("--rounds takes 1 to 101, not ", optarg);
-        line->options.n_rounds = (uint32_t)n;
-        return -1;
-    case 'n':
-        if (!parse_number(optarg, &line->options.n_documents))
-            return usage("--documents takes a number, not ", optarg);
-        return -1;
-    case 'v':
-        if (!parse_number(optarg, &n) || n > 1 << 24)
-            return usage("--verify-mib takes a number, not ", optarg);
-        line->options.verify_bytes = n << 20;
-        return -1;
-    case 'l':
-        if (!parse_number(optarg, &n) || n > 1 << 24)
-            return usage("--load-mib takes a number, not ", optarg);
-        line->options.load_bytes = n << 20;
-        return -1;
-    case 'j':
-        if (!parse_number(optarg, &n) || n > 64)
-            return usage("--jobs takes 1 to 64, not ", optarg);
-        line->options.n_jobs = (uint32_t)n;
-        return -1;
-    default:
-        return cli_bad_option(option, argv);
-    }
+    if (read_steps(text, &((command_line *)line)->options))
+        return CLI_OK;
+    return cli_usage("--step-ms %s: must be up to %d different numbers from 0.1 to 10000, with "
+                     "commas between them",
+                     text, BENCH_MAX_STEPS);
 }
 
-static int take_option(int option, char **argv, command_line *line)
+#define TARGET(field) offsetof(command_line, field)
+static const cli_option option_table[] = {
+    {"dir", 0, CLI_TEXT, TARGET(options.dir), "DIR",
+     .help = "where test data is made and removed again; all pages together need 5 GB, and cold "
+             "alone 8 GiB [$TMPDIR or /tmp]"},
+    {"rounds", 0, CLI_NUMBER, TARGET(n_rounds), "N",
+     .help = "number of rounds of each page, 1 to 101 [depends on the page]", .lowest = 1,
+     .highest = BENCH_MAX_ROUNDS},
+    {"documents", 0, CLI_NUMBER, TARGET(options.n_documents), "N",
+     .help = "documents in the large lookup dataset [1000000000]", .lowest = 1},
+    {"verify-mib", 0, CLI_NUMBER, TARGET(verify_mib), "N",
+     .help = "size of the verify dataset in MiB [512]", .lowest = 1, .highest = MAX_MIB},
+    {"load-mib", 0, CLI_NUMBER, TARGET(load_mib), "N",
+     .help = "size of the data of limits, load, cold, stall and gpu in MiB [1024; cold: 8192, or "
+             "2048 with all]",
+     .lowest = 1, .highest = MAX_MIB},
+    {"data", 0, CLI_TEXT, TARGET(options.data), "P",
+     .help = "for load, cold, stall and gpu: the dataset to read; nothing is written to it"},
+    {"step-ms", 0, CLI_CALL, 0, "N,...",
+     .help = "durations of the steps of stall in milliseconds, at most 8 [5,20,100]",
+     .call = parse_steps},
+    {"tokenizer", 0, CLI_TEXT, TARGET(options.tokenizer), "FILE",
+     .help = "for tokenize and pack: a tokenizer, as 'tokmap pack' accepts it"},
+    {"pattern", 0, CLI_TEXT, TARGET(options.pattern), "NAME",
+     .help = "for tokenize and pack: as for 'tokmap pack'"},
+    {"text", 0, CLI_TEXT, TARGET(options.text), "FILE",
+     .help = "for tokenize and pack: JSON lines with the field 'text', or plain text; for pack, it "
+             "may be compressed with gzip or zstd"},
+    {"ids", 0, CLI_TEXT, TARGET(options.ids), "FILE",
+     .help =
+         "for tokenize: write the ids of its first pass to FILE, as 32-bit little-endian numbers"},
+    {"jobs", 'j', CLI_NUMBER, TARGET(n_jobs), "N",
+     .help = "for tokenize: also measure N threads; for pack: use N threads [1]", .lowest = 1,
+     .highest = 64},
+    {"json", 0, CLI_TEXT, TARGET(json), "FILE",
+     .help = "write all figures to FILE as JSON; - is stdout"},
+    {"version", 0, CLI_FLAG, TARGET(version), .help = "print the version and exit"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokbench PAGE... [OPTION]...",
+    .about = "Measures tokmap on this machine. Systems that are compared run in turn in one "
+             "process. Figures are medians, with the smallest and the largest beside them.",
+    .list_title = "Pages",
+    .get_list = list_pages,
+    .options = option_table,
+    .notes = "Exit status: 0 done, whether or not targets were reached; 1 something failed; 2 the "
+             "command line is wrong.",
+    .examples = "  tokbench all --json results.json\n"
+                "  tokbench load stall --data data/train --step-ms 20\n"
+                "  tokbench tokenize --tokenizer tokenizer.json --text corpus.jsonl -j 2\n",
+};
+
+static bool takes_option(const bench_page *page, const char *name)
 {
-    const size_t n_given = strlen(line->given);
-    if (!strchr(line->given, option) && n_given + 1 < sizeof line->given)
-        line->given[n_given] = (char)option;
-    switch (option) {
-    case 'h':
-        return print_help();
-    case 'V':
-        printf("tokbench %s\n", tokmap_version());
-        return 0;
-    case 'd':
-        line->options.dir = optarg;
-        return -1;
-    case 'o':
-        line->json = optarg;
-        return -1;
-    case 't':
-        line->options.tokenizer = optarg;
-        return -1;
-    case 'p':
-        line->options.pattern = optarg;
-        return -1;
-    case 'x':
-        line->options.text = optarg;
-        return -1;
-    case 'i':
-        line->options.ids = optarg;
-        return -1;
-    case 'D':
-        line->options.data = optarg;
-        return -1;
-    case 's':
-        return parse_steps(optarg, &line->options)
-                   ? -1
-                   : usage("--step-ms takes different numbers from 0.1 to 10000, up to 8, with "
-                           "commas, not ",
-                           optarg);
-    default:
-        return take_number(option, argv, line);
+    for (const char *const *takes = page->takes; *takes; takes++) {
+        if (strcmp(*takes, name) == 0)
+            return true;
     }
+    return false;
 }
 
-/* An option that none of the pages takes would be without effect. */
+/* An option that other pages take and none of these would have no effect. */
 static int check_options(const command_line *line, const bool *chosen)
 {
-    static const struct {
-        char letter;
-        const char *name;
-    } names[] = {{'n', "--documents"}, {'v', "--verify-mib"}, {'l', "--load-mib"}, {'D', "--data"},
-                 {'s', "--step-ms"},   {'t', "--tokenizer"},  {'p', "--pattern"},  {'x', "--text"},
-                 {'i', "--ids"},       {'j', "--jobs"}};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        bool taken = !strchr(line->given, names[i].letter);
-        for (int p = 0; p < N_PAGES; p++)
-            taken |= chosen[p] && strchr(pages[p]->takes, names[i].letter);
-        if (!taken)
-            return usage("none of these pages takes ", names[i].name);
+    for (const cli_option *o = option_table; o->name; o++) {
+        bool by_some = false, by_chosen = false;
+        for (int p = 0; p < N_PAGES; p++) {
+            const bool takes = takes_option(pages[p], o->name);
+            by_some |= takes;
+            by_chosen |= takes && chosen[p];
+        }
+        if (cli_is_given(o->name) && by_some && !by_chosen)
+            return cli_usage("none of these pages takes --%s", o->name);
     }
-    if (line->options.data && line->options.load_bytes)
-        return usage("--load-mib is a size of test data, of which --data wants none", "");
-    return -1;
+    if (line->options.data && line->load_mib)
+        return cli_usage("--load-mib is the size of test data, which --data replaces");
+    return CLI_GO_ON;
 }
 
-static int choose(int argc, char **argv, command_line *line, bool *chosen)
+static int choose_pages(int argc, char **argv, command_line *line, bool *chosen)
 {
     for (int i = 0; i < argc; i++) {
         const bool all = strcmp(argv[i], "all") == 0;
@@ -223,9 +167,9 @@ static int choose(int argc, char **argv, command_line *line, bool *chosen)
             if (strcmp(argv[i], pages[p]->name) == 0 || (pages[p]->in_all && all))
                 chosen[p] = known = true;
         if (!known)
-            return usage("there is no page ", argv[i]);
+            return cli_usage("there is no page '%s'", argv[i]);
     }
-    return argc == 0 ? usage("name a page", "") : check_options(line, chosen);
+    return argc == 0 ? cli_usage("no page given") : check_options(line, chosen);
 }
 
 /* What would only be found out after minutes of other pages, or would spoil what they measure. */
@@ -234,7 +178,7 @@ static int check_surroundings(const bench_options *options)
     tokmap_dataset *ds;
     tokmap_error err;
     if (getenv("TOKMAP_IO")) {
-        cli_warn("TOKMAP_IO is not followed here: ways of reading are compared");
+        cli_warn("TOKMAP_IO is ignored, because ways of reading are compared");
         unsetenv("TOKMAP_IO");
     }
     const char *const read[] = {options->text, options->tokenizer};
@@ -242,7 +186,7 @@ static int check_surroundings(const bench_options *options)
         if (read[i] && path_protect_name(read[i], "an input"))
             return 1;
     if (!options->data)
-        return -1;
+        return CLI_GO_ON;
     if (tokmap_dataset_open(&ds, options->data, &err)) {
         cli_warn("--data: %s", err.text);
         return 1;
@@ -251,7 +195,7 @@ static int check_surroundings(const bench_options *options)
     tokmap_dataset_get_info(ds, &info);
     const int code = path_protect_dataset(&info);
     tokmap_dataset_close(ds);
-    return code ? 1 : -1;
+    return code ? 1 : CLI_GO_ON;
 }
 
 static void join_arguments(int argc, char **argv, char *command, size_t n_bytes)
@@ -344,33 +288,28 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, be
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"dir", required_argument, NULL, 'd'},        {"json", required_argument, NULL, 'o'},
-        {"rounds", required_argument, NULL, 'r'},     {"documents", required_argument, NULL, 'n'},
-        {"verify-mib", required_argument, NULL, 'v'}, {"load-mib", required_argument, NULL, 'l'},
-        {"tokenizer", required_argument, NULL, 't'},  {"pattern", required_argument, NULL, 'p'},
-        {"text", required_argument, NULL, 'x'},       {"ids", required_argument, NULL, 'i'},
-        {"jobs", required_argument, NULL, 'j'},       {"data", required_argument, NULL, 'D'},
-        {"step-ms", required_argument, NULL, 's'},    {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
     signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of sizes is an error like others */
     char dir[4096];
     bench_file json = {.out = {.fd = -1}};
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
     cli_begin("tokbench", NULL);
     join_arguments(argc, argv, line.command, sizeof line.command); /* before getopt moves them */
-    int option;
-    opterr = 0;
-    while ((option = getopt_long(argc, argv, ":hj:", options, NULL)) != -1) {
-        const int code = take_option(option, argv, &line);
-        if (code >= 0)
-            return code;
+    int code = cli_parse_options(&manual, argc, argv, &line);
+    if (code != CLI_GO_ON)
+        return code;
+    if (line.version) {
+        printf("tokbench %s\n", tokmap_version());
+        return cli_finish();
     }
+    line.options.n_rounds = (uint32_t)line.n_rounds;
+    line.options.n_jobs = (uint32_t)line.n_jobs;
+    line.options.verify_bytes = line.verify_mib << 20;
+    line.options.load_bytes = line.load_mib << 20;
     bool chosen[N_PAGES] = {false};
-    int code = choose(argc - optind, argv + optind, &line, chosen);
-    if (code < 0)
+    code = choose_pages(argc - optind, argv + optind, &line, chosen);
+    if (code == CLI_GO_ON)
         code = check_surroundings(&line.options);
-    if (code >= 0)
+    if (code != CLI_GO_ON)
         return code;
     snprintf(dir, sizeof dir, "%s/tokbench-XXXXXX", line.options.dir);
     if (!mkdtemp(dir)) {

@@ -15,6 +15,7 @@
 #endif
 
 #include "cli/cli.h"
+#include "cli/options.h"
 #include "commands/commands.h"
 #include "system/process.h"
 
@@ -22,39 +23,42 @@
 
 static const tokmap_command commands[] = {
     {"pack", "turn text into a dataset", pack_command},
-    {"index", "adopt a token file of another program, without copying it", index_command},
-    {"info", "show what a dataset holds", info_command},
-    {"verify", "read every byte of a dataset and check it", verify_command},
+    {"index", "make a dataset from a token file of another program, in place", index_command},
+    {"info", "show what a dataset contains", info_command},
+    {"verify", "check every byte of a dataset", verify_command},
     {"cat", "print token ids or text", cat_command},
-    {"merge", "put datasets together into one", merge_command},
-    {"export", "write a dataset in the form of another program", export_command},
-    {"encode", "texts to token ids, a JSON line each", encode_command},
-    {"decode", "token ids back to texts", decode_command},
+    {"merge", "join datasets into one", merge_command},
+    {"export", "write a dataset in the format of another program", export_command},
+    {"encode", "turn texts into token ids, one JSON line each", encode_command},
+    {"decode", "turn token ids back into texts", decode_command},
 };
 #define N_COMMANDS (sizeof commands / sizeof *commands)
 
-static void print_help(FILE *out)
+static const cli_word *list_commands(void)
 {
-    fputs("Usage: tokmap COMMAND [OPTION]...\n"
-          "\n"
-          "Makes, checks and reads token datasets for language model training. A dataset P is\n"
-          "two files: P.bin holds the tokens and nothing else, P.tmi is the index.\n"
-          "\n"
-          "Commands:\n",
-          out);
+    static cli_word words[N_COMMANDS + 1];
     for (size_t i = 0; i < N_COMMANDS; i++)
-        fprintf(out, "  %-8s %s\n", commands[i].name, commands[i].summary);
-    fputs("\n"
-          "Options:\n"
-          "  -h, --help     print this and exit; 'tokmap COMMAND --help' explains a command\n"
-          "      --version  print the version and the optional parts and exit\n"
-          "\n"
-          "Examples:\n"
-          "  tokmap pack book.txt notes.txt.zst -o data/train\n"
-          "  tokmap info data/train\n"
-          "  tokmap cat data/train --documents 0 --text\n",
-          out);
+        words[i] = (cli_word){commands[i].name, .help = commands[i].summary};
+    return words;
 }
+
+static const cli_option option_table[] = {
+    {"version", 0, CLI_FLAG, 0, .help = "print the version and the optional parts, and exit"},
+    {NULL},
+};
+
+static const cli_manual manual = {
+    .usage = "tokmap COMMAND [OPTION]...",
+    .about = "Makes, checks and reads token datasets for language model training. A dataset P is "
+             "two files: P.bin holds the tokens and nothing else, P.tmi is the index.",
+    .list_title = "Commands",
+    .get_list = list_commands,
+    .options = option_table,
+    .notes = "'tokmap COMMAND --help' explains a command.",
+    .examples = "  tokmap pack book.txt notes.txt.zst -o data/train\n"
+                "  tokmap info data/train\n"
+                "  tokmap cat data/train --documents 0 --text\n",
+};
 
 static int print_version(void)
 {
@@ -139,11 +143,11 @@ int main(int argc, char **argv)
     if (!process_begin())
         return CLI_INTERNAL;
     if (argc < 2) {
-        print_help(stderr);
+        cli_print_help(stderr, &manual);
         return CLI_USAGE;
     }
     if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
-        print_help(stdout);
+        cli_print_help(stdout, &manual);
         return cli_finish();
     }
     if (strcmp(argv[1], "--version") == 0)

@@ -354,7 +354,7 @@ static int run_limits(const bench_options *options, bench_report *report)
 const bench_page limits_page = {
     .name = "limits",
     .help = "the machine: copies, rows gathered from random places, page faults, O_DIRECT",
-    .takes = "l",
+    .takes = {"load-mib"},
     .in_all = true,
     .run = run_limits,
 };

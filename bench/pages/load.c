@@ -345,9 +345,9 @@ static int run_load(const bench_options *options, bench_report *report)
 
 const bench_page load_page = {
     .name = "load",
-    .help = "the loader: a sample, a batch gathered or widened, ways of shuffling; with\n"
-            "--data cold, too",
-    .takes = "lD",
+    .help = "the loader: a sample, a batch gathered or widened, ways of shuffling; with "
+            "--data, cold data too",
+    .takes = {"load-mib", "data"},
     .in_all = true,
     .run = run_load,
 };

@@ -152,8 +152,8 @@ static int run_lookup(const bench_options *options, bench_report *report)
 
 const bench_page lookup_page = {
     .name = "lookup",
-    .help = "which document holds a token: a million documents and a thousand million",
-    .takes = "n",
+    .help = "which document holds a token, among a million and a billion documents",
+    .takes = {"documents"},
     .in_all = true,
     .run = run_lookup,
 };

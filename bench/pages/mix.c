@@ -174,8 +174,7 @@ static int run_mix(const bench_options *options, bench_report *report)
 
 const bench_page mix_page = {
     .name = "mix",
-    .help = "mixtures of 1 to 64 sources, with limits on epochs, with changing weights",
-    .takes = "",
+    .help = "mixtures of 1 to 64 sources, with limits on epochs, and with changing weights",
     .in_all = true,
     .run = run_mix,
 };

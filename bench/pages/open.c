@@ -102,7 +102,6 @@ static int run_open(const bench_options *options, bench_report *report)
 const bench_page open_page = {
     .name = "open",
     .help = "opening 10^6 and 10^12 tokens (a sparse file)",
-    .takes = "",
     .in_all = true,
     .run = run_open,
 };

@@ -246,7 +246,7 @@ static int run_pack(const bench_options *options, bench_report *report)
 
 const bench_page pack_page = {
     .name = "pack",
-    .help = "a corpus to a dataset, and each stage of it alone (likewise)",
-    .takes = "tpxj",
+    .help = "a corpus to a dataset, and each stage of it alone (needs the same)",
+    .takes = {"tokenizer", "pattern", "text", "jobs"},
     .run = run_pack,
 };

@@ -282,7 +282,6 @@ static int run_scale(const bench_options *options, bench_report *report)
 const bench_page scale_page = {
     .name = "scale",
     .help = "starting up, seeking, restoring and memory at 10^6 to 10^13 tokens",
-    .takes = "",
     .in_all = true,
     .run = run_scale,
 };

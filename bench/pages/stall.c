@@ -292,7 +292,7 @@ static int run_stall(const bench_options *options, bench_report *report)
 const bench_page stall_page = {
     .name = "stall",
     .help = "a simulated training step: how long it waits for its batch, hot and cold",
-    .takes = "lDs",
+    .takes = {"load-mib", "data", "step-ms"},
     .in_all = true,
     .run = run_stall,
 };

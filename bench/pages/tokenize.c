@@ -263,6 +263,6 @@ static int run_tokenize(const bench_options *options, bench_report *report)
 const bench_page tokenize_page = {
     .name = "tokenize",
     .help = "text in memory to ids, cold and warm (needs --tokenizer and --text)",
-    .takes = "tpxij",
+    .takes = {"tokenizer", "pattern", "text", "ids", "jobs"},
     .run = run_tokenize,
 };

@@ -409,19 +409,6 @@ fi
 
 # ---- Man pages ----
 
-# The options in a part of a man page: from the line that is the title to the next title.
-options_in_man() # page, title
-{
-    sed 's/\\-/-/g' "$root/docs/man/$1" |
-        awk -v title="$2" '/^\.S[SH]/ { inside = $0 == title } inside && /^\.(B|BR|BI) -/' |
-        grep -oE -- '--[a-z][a-z-]*' | sort -u
-}
-
-options_in_help()
-{
-    "$@" --help | sed -n 's/^ *\(-[a-zA-Z], \)*\(--[a-z][a-z-]*\).*/\2/p' | sort -u
-}
-
 # same_options NAME HELP MAN
 same_options()
 {
@@ -432,9 +419,10 @@ same_options()
     fi
 }
 
-for command in $commands; do
-    grep -qFx ".\\\" tokmap $command --help" "$root/docs/man/tokmap.1" ||
-        fail "man_page_has_the_options_of_$command" "no line .\\\" tokmap $command --help"
+for command in tokbench tokmap $(printf 'tokmap-%s ' $commands); do
+    line=".\\\" ${command/-/ } --help"
+    grep -qFx "$line" "$root/docs/man/${command%-*}.1" ||
+        fail "man_page_has_the_options_of_$command" "no line $line"
 done
 said=$("${PYTHON:-python3}" "$root/tests/house/man_options.py" ${UPDATE:+--write} 2>&1)
 if [ $? = 0 ]; then
@@ -442,11 +430,6 @@ if [ $? = 0 ]; then
 else
     fail man_pages_have_the_options_of_help "$said"
 fi
-same_options man_page_and_help_of_tokmap_list_the_same_options \
-    "$(options_in_help tokmap)" "$(options_in_man tokmap.1 '.SH OPTIONS')"
-same_options man_page_and_help_of_tokbench_list_the_same_options \
-    "$(options_in_help tokbench)" "$(options_in_man tokbench.1 '.SH OPTIONS')"
-
 # The names that the table in presets.c has are those of the message that lists them.
 echo 'IQ== 0' >ranks.tiktoken
 patterns=$(tokmap encode --tokenizer ranks.tiktoken ranks.tiktoken 2>&1 | sed -n 's/.*--pattern (\(.*\))$/\1/p' |

@@ -1,13 +1,12 @@
 #include "cli/cli.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <getopt.h>
 
 #include "text/json_text.h"
 #include "text/plain_text.h"
@@ -85,23 +84,6 @@ int cli_usage(const char *format, ...)
     fprintf(stderr, "Try '%s%s%s --help'.\n", current_program, current_command ? " " : "",
             current_command ? current_command : "");
     return CLI_USAGE;
-}
-
-int cli_bad_option(int returned, char **argv)
-{
-    /* Inside a bundle such as -qx getopt has not yet moved on: the word before optind is
-     * another. */
-    const char *word = argv[optind - 1];
-    bool dashes = strncmp(word, "--", 2) == 0;
-    int n_name = (int)strcspn(word, "=");
-    if (returned == ':')
-        return dashes ? cli_usage("option %s needs a value", word)
-                      : cli_usage("option -%c needs a value", optopt);
-    if (optopt == 0)
-        return cli_usage("unknown or ambiguous option %.*s", n_name, word);
-    if (dashes && word[n_name] == '=')
-        return cli_usage("option %.*s takes no value", n_name, word);
-    return cli_usage("unknown option -%c", optopt);
 }
 
 /* ---- Library errors ---- */
@@ -192,12 +174,6 @@ int cli_fail(const tokmap_error *err)
 
 /* ---- stdout ---- */
 
-int cli_help(const char *text)
-{
-    fputs(text, stdout);
-    return cli_finish();
-}
-
 int cli_finish(void)
 {
     int reason = ferror(stdout) ? errno : 0; /* callers come here straight from a failed write */
@@ -219,10 +195,9 @@ static void print_result_json(const tokmap_dataset_info *info, const char *forma
     json_text_print_string(stdout, info->token_path, strlen(info->token_path));
     if (format)
         printf(", \"format\": \"%s\"", format);
-    printf(", \"dtype\": \"u%u\", \"n_tokens\": %llu, \"n_documents\": %llu, "
-           "\"n_sources\": %llu, \"dataset_id\": \"%s\"}\n",
-           8 * info->token_bytes, (unsigned long long)info->n_tokens,
-           (unsigned long long)info->n_documents, (unsigned long long)info->n_sources,
+    printf(", \"dtype\": \"u%u\", \"n_tokens\": %" PRIu64 ", \"n_documents\": %" PRIu64
+           ", \"n_sources\": %" PRIu64 ", \"dataset_id\": \"%s\"}\n",
+           8 * info->token_bytes, info->n_tokens, info->n_documents, info->n_sources,
            cli_hex(info->dataset_id).s);
 }
 
@@ -237,7 +212,7 @@ static void print_result_line(const tokmap_dataset_info *info, const char *forma
     if (info->n_documents || !info->n_tokens)
         printf("%s, ", cli_count_of(info->n_documents, "document").s);
     else
-        fputs("document borders not known, ", stdout);
+        fputs("document boundaries not known, ", stdout);
     printf("%s (u%u), %s, id %s\n", cli_count_of(info->n_tokens, "token").s, 8 * info->token_bytes,
            cli_bytes(info->token_file_bytes + info->index_bytes).s, cli_hex(info->dataset_id).s);
 }
@@ -328,7 +303,7 @@ cli_text cli_count(uint64_t n)
 {
     cli_text text = {.s = ""};
     char digits[24];
-    int n_digits = snprintf(digits, sizeof digits, "%llu", (unsigned long long)n);
+    int n_digits = snprintf(digits, sizeof digits, "%" PRIu64, n);
     char *p = text.s;
     for (int i = 0; i < n_digits; i++) {
         if (i && (n_digits - i) % 3 == 0)
@@ -352,7 +327,7 @@ cli_text cli_bytes(uint64_t bytes)
     static const char *const units[] = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
     cli_text text = {.s = ""};
     if (bytes < 1024) {
-        snprintf(text.s, sizeof text.s, "%llu B", (unsigned long long)bytes);
+        snprintf(text.s, sizeof text.s, "%" PRIu64 " B", bytes);
         return text;
     }
     double value = (double)bytes / 1024;

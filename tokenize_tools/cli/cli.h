@@ -37,12 +37,7 @@ int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2
 int cli_no_memory(void);
 /* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* After getopt_long returned '?' or ':' (opterr = 0, and the short options begin with ':'):
- * tells the option that is wrong; returns CLI_USAGE. */
-int cli_bad_option(int returned, char **argv);
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Prints help to stdout and returns cli_finish(). */
-int cli_help(const char *text);
 /* Flushes stdout: CLI_OK, or a message and CLI_AGAIN / CLI_INTERNAL when something could not be
  * written. */
 int cli_finish(void);

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "cli/options.h"
 
 enum {
@@ -11,47 +10,32 @@ enum {
     WORD_INDENT = 2
 };
 
-static void print_spaces(int n)
+/* Prints the text from column `indent` on, where the cursor is, in lines that begin there. */
+static void print_wrapped(FILE *out, const char *text, int indent)
 {
-    printf("%*s", n > 0 ? n : 0, "");
-}
-
-/* Prints the words of the text from column `at` on, with later lines indented by `indent`. */
-static void print_wrapped(const char *text, int at, int indent)
-{
-    bool first = true;
-    for (;;) {
-        text += strspn(text, " ");
-        int n = (int)strcspn(text, " \n");
-        if (n > 0 && !first && at + 1 + n > LAST_COLUMN) {
-            putchar('\n');
-            print_spaces(indent);
-            at = indent;
-            first = true;
-        }
-        at += printf("%s%.*s", first || !n ? "" : " ", n, text);
-        first = false;
-        text += n;
-        if (!*text)
-            break;
+    for (int at = indent, n; *text; text += n + (int)strspn(text + n, " ")) {
         if (*text == '\n') { /* between paragraphs there are two */
-            fputs("\n\n", stdout);
-            text += strspn(text, "\n");
-            at = 0;
-            first = true;
+            n = (int)strspn(text, "\n");
+            at = indent;
+            fputs("\n\n", out);
+            continue;
         }
+        n = (int)strcspn(text, " \n");
+        if (at > indent && at + 1 + n > LAST_COLUMN)
+            at = fprintf(out, "\n%*s", indent, "") - 1;
+        at += fprintf(out, "%s%.*s", at > indent ? " " : "", n, text);
     }
-    putchar('\n');
+    putc('\n', out);
 }
 
 /* "  -o, --output P"; returns its width. */
-static int format_option(const cli_option *o, char *out, size_t n_bytes)
+static int format_option(const cli_option *o, char *text, size_t n_bytes)
 {
-    char letter[] = "    ";
+    char letter[5] = "    ";
     if (o->letter)
         snprintf(letter, sizeof letter, "-%c, ", o->letter);
-    return snprintf(out, n_bytes, "  %.4s--%s%s%s", o->letter ? letter : "    ", o->name,
-                    o->placeholder ? " " : "", o->placeholder ? o->placeholder : "");
+    return snprintf(text, n_bytes, "  %s--%s%s%s", letter, o->name, o->placeholder ? " " : "",
+                    o->placeholder ? o->placeholder : "");
 }
 
 static int find_text_column(const cli_option *options)
@@ -66,64 +50,65 @@ static int find_text_column(const cli_option *options)
 }
 
 /* One a line with its help, or all in one list. */
-static void print_words(const cli_word *words, int column)
+static void print_words(FILE *out, const cli_word *words, int column)
 {
     char list[512] = "";
     int width = 0;
     if (!words->help) {
         cli_list_words(list, sizeof list, words);
-        print_spaces(column);
-        print_wrapped(list, column, column);
+        fprintf(out, "%*s", column, "");
+        print_wrapped(out, list, column);
         return;
     }
     for (const cli_word *w = words; w->name; w++)
         width = (int)strlen(w->name) > width ? (int)strlen(w->name) : width;
     for (const cli_word *w = words; w->name; w++) {
-        int indent = column + width + 2;
-        print_spaces(column);
-        printf("%-*s", width + 2, w->name);
-        print_wrapped(w->help, indent, indent);
+        fprintf(out, "%*s%-*s", column, "", width + 2, w->name);
+        print_wrapped(out, w->help, column + width + 2);
     }
 }
 
-static void print_option(const cli_option *o, int column)
+static void print_option(FILE *out, const cli_option *o, int column)
 {
     char text[128];
     int n = format_option(o, text, sizeof text);
-    fputs(text, stdout);
     if (n + 2 > column)
-        putchar('\n');
-    print_spaces(n + 2 > column ? column : column - n);
-    print_wrapped(o->help, column, column);
+        fprintf(out, "%s\n%*s", text, column, "");
+    else
+        fprintf(out, "%-*s", column, text);
+    print_wrapped(out, o->help, column);
     const cli_word *words = cli_get_words(o);
     if (words)
-        print_words(words, column + WORD_INDENT);
+        print_words(out, words, column + WORD_INDENT);
 }
 
-static void print_options(const cli_option *options)
+static void print_options(FILE *out, const cli_option *options)
 {
     static const cli_option help = {"help", 'h', CLI_FLAG, .help = "print this help and exit"};
     const int column = find_text_column(options);
     if (options->kind != CLI_SECTION)
-        puts("\nOptions:");
+        fputs("\nOptions:\n", out);
     for (const cli_option *o = options; o->name; o++) {
         if (o->kind == CLI_SECTION)
-            printf("\n%s:\n", o->name);
+            fprintf(out, "\n%s:\n", o->name);
         else
-            print_option(o, column);
+            print_option(out, o, column);
     }
-    print_option(&help, column);
+    print_option(out, &help, column);
 }
 
-int cli_print_help(const cli_manual *manual)
+void cli_print_help(FILE *out, const cli_manual *manual)
 {
-    printf("Usage: %s\n\n", manual->usage);
-    print_wrapped(manual->about, 0, 0);
-    print_options(manual->options);
-    if (manual->notes) {
-        putchar('\n');
-        print_wrapped(manual->notes, 0, 0);
+    fprintf(out, "Usage: %s\n\n", manual->usage);
+    print_wrapped(out, manual->about, 0);
+    if (manual->list_title) {
+        fprintf(out, "\n%s:\n", manual->list_title);
+        print_words(out, manual->get_list(), WORD_INDENT);
     }
-    printf("\nExamples:\n%s", manual->examples);
-    return cli_finish();
+    print_options(out, manual->options);
+    if (manual->notes) {
+        putc('\n', out);
+        print_wrapped(out, manual->notes, 0);
+    }
+    fprintf(out, "\nExamples:\n%s", manual->examples);
 }

@@ -2,7 +2,6 @@
 
 #include <getopt.h>
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -185,8 +184,10 @@ int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *tar
     opterr = 0;
     fill_getopt_table(&table, manual->options);
     for (int c; (c = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1;) {
-        if (c == 'h')
-            return cli_print_help(manual);
+        if (c == 'h') {
+            cli_print_help(stdout, manual);
+            return cli_finish();
+        }
         const cli_option *option = find_option(manual->options, c);
         int code = option ? take_option(option, target) : refuse_option(c, argv);
         if (code != CLI_OK)

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef enum cli_kind {
     CLI_SECTION, /* not an option: a heading of --help */
@@ -40,8 +41,10 @@ typedef struct cli_option {
 } cli_option;
 
 typedef struct cli_manual {
-    const char *usage; /* without "Usage: " */
-    const char *about; /* paragraphs, wrapped when printed; "\n\n" between them */
+    const char *usage;                 /* without "Usage: " */
+    const char *about;                 /* paragraphs, wrapped when printed; "\n\n" between them */
+    const char *list_title;            /* "Commands", or NULL */
+    const cli_word *(*get_list)(void); /* printed before the options */
     const cli_option *options;
     const char *notes;    /* as `about`, after the options; or NULL */
     const char *examples; /* lines, printed as they are */
@@ -64,7 +67,6 @@ void cli_list_words(char *out, size_t n_bytes, const cli_word *words);
 /* The name of the word with this value, which must exist. */
 const char *cli_word_name(const cli_word *words, uint32_t value);
 
-/* Prints the manual to stdout and returns cli_finish(). */
-int cli_print_help(const cli_manual *manual);
+void cli_print_help(FILE *out, const cli_manual *manual);
 
 #endif /* TOKMAP_OPTIONS_H */

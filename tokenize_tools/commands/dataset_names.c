@@ -11,7 +11,7 @@
 #include "cli/paths.h"
 #include "system/files.h"
 
-static int append(input_list *list, const char *name)
+static int append_name(input_list *list, const char *name)
 {
     if (list->n_names == list->capacity) {
         size_t capacity = list->capacity ? 2 * list->capacity : 16;
@@ -37,7 +37,8 @@ static bool is_pattern(const char *argument)
 
 /* suffix: in place of the argument's own; NULL: as it is. A pattern that begins with @ or - is one
  * all the same. */
-static bool match(input_list *list, const char *argument, const char *suffix, corpus_error *err)
+static bool find_matches(input_list *list, const char *argument, const char *suffix,
+                         corpus_error *err)
 {
     char pattern[4096];
     const char *here = *argument == '@' || *argument == '-' ? "./" : "";
@@ -54,28 +55,29 @@ static bool match(input_list *list, const char *argument, const char *suffix, co
 static int append_matches(input_list *list, const char *argument, const char *suffix)
 {
     corpus_error err;
-    return match(list, argument, suffix, &err) ? CLI_OK : cli_input_failed(err.sys_errno, err.text);
+    return find_matches(list, argument, suffix, &err) ? CLI_OK
+                                                      : cli_input_failed(err.sys_errno, err.text);
 }
 
-static int expand(dataset_names *names, char **arguments, int n_arguments, const char *suffix)
+static int expand_names(dataset_names *names, char **arguments, int n_arguments, const char *suffix)
 {
     input_list list = {0};
     int code = path_check_all(arguments, n_arguments);
     for (int i = 0; i < n_arguments && code == CLI_OK; i++)
         code = is_pattern(arguments[i]) ? append_matches(&list, arguments[i], suffix)
-                                        : append(&list, arguments[i]);
+                                        : append_name(&list, arguments[i]);
     *names = (dataset_names){list.names, list.n_names};
     return code;
 }
 
 int dataset_names_expand(dataset_names *names, char **arguments, int n_arguments)
 {
-    return expand(names, arguments, n_arguments, ".tmi");
+    return expand_names(names, arguments, n_arguments, ".tmi");
 }
 
 int token_file_names_expand(dataset_names *names, char **arguments, int n_arguments)
 {
-    return expand(names, arguments, n_arguments, NULL);
+    return expand_names(names, arguments, n_arguments, NULL);
 }
 
 static int check_indexes(const input_list *files, const char *suffix, const char *argument)
@@ -103,7 +105,7 @@ int dataset_names_check(char **arguments, int n_arguments)
         input_list files = {0};
         corpus_error err; /* no match, as a rule */
         if (is_pattern(argument) && !path_ends_with(argument, ".tmi") &&
-            match(&files, argument, suffix, &err))
+            find_matches(&files, argument, suffix, &err))
             code = check_indexes(&files, suffix, argument);
         input_list_free(&files);
     }

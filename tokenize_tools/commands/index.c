@@ -89,7 +89,7 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap index [OPTION]... FILE...",
     .about =
-        "Makes datasets of token files of other programs, in place: reads each FILE once and "
+        "Makes datasets from token files of other programs, in place: reads each FILE once and "
         "writes an index (.tmi) beside it. No token is copied and FILE is not changed. FILE may be "
         "a pattern such as 'shards/*.bin'.\n\n"
         "raw and numpy files do not say where documents end: use --eod ID, --bos ID or --eod none.",

@@ -132,7 +132,7 @@ static void print_documents(const tokmap_dataset_info *info)
         printf("%s, %.1f tokens on average\n", cli_count(info->n_documents).s,
                divide(info->n_tokens, info->n_documents));
     else
-        puts(info->n_tokens ? "borders not known" : "0");
+        puts(info->n_tokens ? "boundaries not known" : "0");
 }
 
 static void print_files(const tokmap_dataset_info *info)

@@ -1,5 +1,6 @@
 #include "commands/line_reader.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,8 +34,8 @@ static int make_room(line_reader *r)
     if (r->n_bytes < r->capacity / 2)
         return CLI_OK;
     if (r->n_bytes > MAX_LINE_BYTES)
-        return cli_error(CLI_INPUT, "%s: line %llu: longer than 2 GiB", r->name,
-                         (unsigned long long)r->number + 1);
+        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": longer than 2 GiB", r->name,
+                         r->number + 1);
     size_t capacity = 2 * r->capacity;
     uint8_t *data = realloc(r->data, capacity);
     if (!data)
