@@ -199,7 +199,7 @@ def test_refusal():
                                *MEMORY, source, "-o", pathlib.Path(folder) / "out"],
                               capture_output=True)
         expect_equal(done.returncode, 3, "status")
-        expect(b"without a place to cut: raise --memory" in done.stderr, done.stderr)
+        expect(b"without a place to cut; raise --memory" in done.stderr, done.stderr)
 
 
 def run_where_the_packages_are():

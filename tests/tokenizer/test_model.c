@@ -154,10 +154,10 @@ TEST(merges_have_two_forms)
     CHECK(merge_is(0, 0, 1, 3) && merge_is(1, 3, 2, 5));
     expect_hf(&WITH_MERGES("[]"));
     CHECK_EQ(m.n_merges, 0);
-    refuse_hf(&WITH_MERGES("[\"a b\", [\"b\", \"c\"]]"), "merges of two forms");
+    refuse_hf(&WITH_MERGES("[\"a b\", [\"b\", \"c\"]]"), "merges in two different forms");
     refuse_hf(&WITH_MERGES("[[\"#version\", \"a\"]]"), "no \"#version\"");
-    refuse_hf(&WITH_MERGES("[[\"a\"]]"), "a merge is two tokens");
-    refuse_hf(&WITH_MERGES("[[\"a\", \"b\", \"c\"]]"), "a merge is two tokens");
+    refuse_hf(&WITH_MERGES("[[\"a\"]]"), "a merge must be two tokens");
+    refuse_hf(&WITH_MERGES("[[\"a\", \"b\", \"c\"]]"), "a merge must be two tokens");
     refuse_hf(&WITH_MERGES("[1]"), "expected a string");
 }
 
@@ -166,7 +166,7 @@ TEST(merges_of_what_is_no_token_are_refused)
     refuse_hf(&WITH_MERGES("[\"a b\", \"a x\"]"), "merge 1: the vocabulary has no \"x\"");
     refuse_hf(&WITH_MERGES("[\"x a\"]"), "merge 0: the vocabulary has no \"x\"");
     refuse_hf(&WITH_MERGES("[\"c a\"]"), "merge 0: the vocabulary has no \"ca\"");
-    refuse_hf(&WITH_MERGES("[\"a\"]"), "\"a\" is not two tokens with a space between");
+    refuse_hf(&WITH_MERGES("[\"a\"]"), "\"a\" is not two tokens separated by a space");
     refuse_hf(&WITH_MERGES("[\"a b c\"]"), "\"a b c\" is not two tokens");
     refuse_hf(&WITH_MERGES("[\"   \"]"), "\"   \" is not two tokens");
     refuse_hf(&WITH_MERGES("[\"a \"]"), "no \"\"");
@@ -203,7 +203,7 @@ TEST(parts_of_a_model_that_are_not_supported_are_named)
         {"{\"type\": \"BPE\", \"vocab\": {}, \"merges\": [], \"bos\": 1}",
          "\"bos\" is not supported"},
         {"{\"type\": 1}", "expected a string"},
-        {"{\"type\": \"B\\u0000\", \"vocab\": {}}", "a type with a NUL"},
+        {"{\"type\": \"B\\u0000\", \"vocab\": {}}", "a type contains a NUL"},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++)
         refuse_hf(&(hf_parts){.model = cases[i].model}, cases[i].why);
@@ -228,7 +228,7 @@ TEST(parts_of_a_file_that_are_not_supported_are_named)
     blob_free(&b);
     put_text(&b, "{\"model\": " SMALL_BPE "} x");
     expect_refusal(&b, NULL, "trailing data after the value");
-    expect_refusal(&b, "gpt2", "--pattern gpt2: a tokenizer.json brings its own pattern");
+    expect_refusal(&b, "gpt2", "--pattern gpt2: a tokenizer.json has its own pattern");
     blob_free(&b);
 }
 
@@ -246,8 +246,8 @@ TEST(unigram)
     static const struct {
         const char *model, *why;
     } cases[] = {
-        {"{\"type\": \"Unigram\", \"unk_id\": null, \"vocab\": [[\"a\", 0]]}", "without unk_id"},
-        {"{\"type\": \"Unigram\", \"unk_id\": 1, \"vocab\": [[\"a\", 0]]}", "outside the vocab"},
+        {"{\"type\": \"Unigram\", \"unk_id\": null, \"vocab\": [[\"a\", 0]]}", "needs an unk_id"},
+        {"{\"type\": \"Unigram\", \"unk_id\": 1, \"vocab\": [[\"a\", 0]]}", "in the vocab"},
         {"{\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": {\"a\": 0}}", "list of pieces"},
         {"{\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"a\", 0], [\"a\", 1]]}", "twice"},
         {"{\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"\", 0]]}", "piece 0 is empty"},
@@ -303,7 +303,8 @@ TEST(normalizers_that_are_not_supported_are_named)
     } cases[] = {
         {"{\"type\": \"Replace\", \"pattern\": {\"Regex\": \"\\\\s+\"}, \"content\": \"\"}",
          "Replace: the regex \\s+ is not supported"},
-        {"{\"type\": \"Replace\", \"pattern\": {\"String\": \"\"}, \"content\": \"\"}", "nothing"},
+        {"{\"type\": \"Replace\", \"pattern\": {\"String\": \"\"}, \"content\": \"\"}",
+         "an empty pattern"},
         {"{\"type\": \"Replace\", \"pattern\": {}, \"content\": \"\"}", "a String or a Regex"},
         {"{\"type\": \"Replace\", \"content\": \"\"}", "Replace without a pattern"},
         {"{\"type\": \"Strip\", \"strip_left\": true}", "without strip_left or strip_right"},
@@ -336,7 +337,7 @@ TEST(normalizers_that_are_not_supported_are_named)
     for (int i = 0; i < 12; i++)
         put_text(&b, "]}");
     put(&b, "", 1);
-    refuse_hf(&(hf_parts){.normalizer = (char *)b.data}, "sequences in each other");
+    refuse_hf(&(hf_parts){.normalizer = (char *)b.data}, "sequences nested more than");
     blob_free(&b);
 }
 
@@ -498,9 +499,10 @@ TEST(metaspace_before_the_first_text_needs_to_know_what_is_first)
         "{\"type\": \"Strip\", \"strip_left\": false, \"strip_right\": true}", SPACES_TO(MARK),
         "{\"type\": \"Prepend\", \"prepend\": \"x\"}", "{\"type\": \"NFC\"}"};
     for (size_t i = 0; i < N_ELEMENTS(moving); i++) {
-        refuse_hf(&(hf_parts){.normalizer = moving[i],
-                              .pre_tokenizer = METASPACE(", \"prepend_scheme\": \"first\"")},
-                  "prepend_scheme first after a normalizer that takes the beginning away");
+        refuse_hf(
+            &(hf_parts){.normalizer = moving[i],
+                        .pre_tokenizer = METASPACE(", \"prepend_scheme\": \"first\"")},
+            "prepend_scheme first is not supported after a normalizer that removes the beginning");
         expect_hf(&(hf_parts){.normalizer = moving[i], .pre_tokenizer = METASPACE("")});
         expect_hf(&(hf_parts){.normalizer = others[i],
                               .pre_tokenizer = METASPACE(", \"prepend_scheme\": \"first\"")});
@@ -565,8 +567,8 @@ TEST(added_tokens_that_would_mean_two_things_are_refused)
     static const struct {
         const char *added, *why;
     } cases[] = {
-        {"[" ADDED(9, "<a>", PLAIN) "]", "\"<a>\" has the id 9, tokenizers gives it 7"},
-        {"[" ADDED(7, "abc", PLAIN) "]", "\"abc\" has the id 7, tokenizers gives it 5"},
+        {"[" ADDED(9, "<a>", PLAIN) "]", "\"<a>\" has the id 9, but tokenizers gives it 7"},
+        {"[" ADDED(7, "abc", PLAIN) "]", "\"abc\" has the id 7, but tokenizers gives it 5"},
         {"[" ADDED(7, "x", PLAIN) "," ADDED(7, "x", PLAIN) "]", "the token \"x\" appears twice"},
         {"[{\"id\": 7, \"content\": \"x\"}]", "an added token without single_word"},
         {"[" ADDED(7, "x", PLAIN ", \"foo\": 1") "]", "\"foo\" is not supported"},
@@ -594,7 +596,7 @@ TEST(padding_that_adds_tokens_to_one_text_is_refused)
     expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "null")});
     expect_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "1")});
     for (size_t i = 0; i < N_ELEMENTS(refused); i++)
-        refuse_hf(&(hf_parts){.padding = refused[i]}, "padding other than to the longest");
+        refuse_hf(&(hf_parts){.padding = refused[i]}, "padding is supported only to the longest");
     refuse_hf(&(hf_parts){.padding = "5"}, "expected an object");
     refuse_hf(&(hf_parts){.padding = PADDING("\"BatchLongest\"", "-8")}, "a whole number");
 }
@@ -693,7 +695,7 @@ TEST(ends_are_what_the_post_processor_puts_there)
     }
     refuse_hf(&(hf_parts){.post_processor = "{\"type\": \"Foo\"}"}, "post_processor Foo");
     refuse_hf(&(hf_parts){.post_processor = TEMPLATE(THE_TEXT "," THE_TOKEN("far"))},
-              "the token after a text has the id 77, which is no token");
+              "the token after a text has the id 77, but there is no such token");
     refuse_hf(&(hf_parts){.post_processor =
                               "{\"type\": \"BertProcessing\", \"sep\": [\"a\"], \"cls\": []}"},
               "a token and its id");

@@ -199,8 +199,8 @@ TEST(damaged_ranks_are_refused)
         {"AAA=  300", "line 257 is not"},
         {"AAA= 2097152", "line 257 is not"},
         {"AAA= 99999999999999999999", "line 257 is not"},
-        {"A 300", "is not base64"},
-        {"A-A= 300", "is not base64"},
+        {"A 300", "is not a token in base64"},
+        {"A-A= 300", "is not a token in base64"},
         {"AA== 300", "appears twice"},
         {"AAA= 7", "two tokens have the id 7"},
     };
@@ -219,7 +219,7 @@ TEST(damaged_ranks_are_refused)
     put_text(&b, "AAAA 60000\nAAAB 60001\n");
     for (uint32_t i = 0; i < 22; i++)
         put_text(&b, "AAA%c %u\n", (char)('C' + i), i == 0 ? 50256 : 60002 + i);
-    expect_refusal(&b, "p50k", "\"<|endoftext|>\": the id 50256 is another token's");
+    expect_refusal(&b, "p50k", "\"<|endoftext|>\": another token has the id 50256");
     blob_free(&b);
 }
 
@@ -267,14 +267,14 @@ TEST(specials_file_that_is_damaged_is_refused)
         {"", "--specials-file: expected an object"},
         {"[]", "expected an object"},
         {"{\"a\": 1.5}", "a whole number"},
-        {"{\"a\": \"b\"}", "an id is expected on one side"},
+        {"{\"a\": \"b\"}", "expected an id"},
         {"{\"\": 400}", "an empty token"},
         {"{\"400\": \"\"}", "an empty token"},
         {"{\"a\": 2097152}", "too large"},
-        {"{\"999999999\": \"a\"}", "an id is expected"},
+        {"{\"999999999\": \"a\"}", "expected an id"},
         {"{\"a\": 400, \"a\": 401}", "\"a\" appears twice"},
-        {"{\"a\": 5}", "\"a\": the id 5 is another token's"},
-        {"{\"a\": null}", "an id is expected"},
+        {"{\"a\": 5}", "\"a\": another token has the id 5"},
+        {"{\"a\": null}", "expected an id"},
         {"{\"a\": 400} x", "trailing data after the value"},
     };
     blob b = rank_file(0, 300, UINT32_MAX);
@@ -478,9 +478,9 @@ TEST(sentencepiece_models_that_are_not_supported_are_refused)
         blob_free(&b);
     }
     put_specials(&b);
-    expect_refusal(&b, "gpt2", "takes no --pattern");
+    expect_refusal(&b, "gpt2", "cannot be used with --pattern");
     CHECK(!load_with_specials(&b, NULL, "{}"));
-    CHECK(strstr(err.text, "takes no --specials-file") != NULL);
+    CHECK(strstr(err.text, "cannot be used with --specials-file") != NULL);
     blob_free(&b);
     put_piece(&b, "a", 0, 1);
     expect_refusal(&b, NULL, "no piece for unknown characters");
@@ -497,7 +497,7 @@ TEST(sentencepiece_pieces_that_are_damaged_are_refused)
         const char *why;
     } cases[] = {{"", 0, 0, 1, "piece 3 is empty"},
                  {"\xff", 1, 0, 1, "piece 3 is not UTF-8"},
-                 {"a\0b", 3, 0, 1, "piece 3 has a NUL"},
+                 {"a\0b", 3, 0, 1, "piece 3 contains a NUL"},
                  {"a", 1, (float)(1e38 * 1e38), 1, "the score of piece 3"},
                  {"a", 1, 0, 7, "piece 3: the type 7 is not supported"},
                  {"a", 1, 0, 2, "two pieces of type unknown"}};
@@ -513,7 +513,7 @@ TEST(sentencepiece_pieces_that_are_damaged_are_refused)
     blob b = {0};
     put_specials(&b);
     put_piece(&b, large, 0, 1);
-    expect_refusal(&b, NULL, "piece 3 has 8000 bytes, 7999 is the limit");
+    expect_refusal(&b, NULL, "piece 3 has 8000 bytes; the limit is 7999");
     blob_free(&b);
     free(large);
 }
@@ -541,7 +541,7 @@ TEST(protocol_buffers_with_hostile_lengths_are_refused)
         blob b = {0};
         put_specials(&b);
         put(&b, cases[i].tail, cases[i].n_bytes);
-        expect_refusal(&b, NULL, "damaged, or no SentencePiece model");
+        expect_refusal(&b, NULL, "damaged, or not a SentencePiece model");
         blob_free(&b);
     }
 }
@@ -594,7 +594,7 @@ TEST(tekken_ids_follow_the_specials)
     blob b = tekken_file(&(tekken_parts){.vocab_size = 300, .n_specials = 30, .n_words = 400});
     expect_blob(&b, NULL);
     expect_blob(&b, "tekken");
-    expect_refusal(&b, "gpt2", "--pattern gpt2: a tekken.json brings its own");
+    expect_refusal(&b, "gpt2", "--pattern gpt2: a tekken.json has its own");
     expect_blob(&b, NULL);
     CHECK_INT(m.split, SPLIT_TEKKEN);
     CHECK_INT(m.rule, MERGE_RANKED);
@@ -613,9 +613,9 @@ TEST(tekken_lists_its_specials_from_version_11_on)
         1, "<s>") ", " SPECIAL(2, "</s>") ", " SPECIAL(3, "[THINK]") "], ";
     tekken_parts p = {.vocab_size = 276, .n_specials = 20, .n_words = 256};
     p.version = "v11";
-    refuse_tekken(&p, "no special_tokens, which version 11 needs");
+    refuse_tekken(&p, "no special_tokens, but version 11 needs them");
     p.specials = "\"special_tokens\": null, ";
-    refuse_tekken(&p, "no special_tokens, which version 11 needs");
+    refuse_tekken(&p, "no special_tokens, but version 11 needs them");
     p.specials = listed;
     p.version = "v13";
     blob b = tekken_file(&p);
@@ -629,7 +629,7 @@ TEST(tekken_lists_its_specials_from_version_11_on)
     p.n_specials = 20;
     p.vocab_size = 276;
     p.specials = "\"special_tokens\": [" SPECIAL(1, "a") "], ";
-    refuse_tekken(&p, "special_tokens: the rank 1 where 0 is expected");
+    refuse_tekken(&p, "special_tokens: the rank is 1, expected 0");
     p.specials = "\"special_tokens\": [" SPECIAL(0, "a") "," SPECIAL(1, "a") "], ";
     refuse_tekken(&p, "\"a\" appears twice");
     p.specials = "\"special_tokens\": [" SPECIAL(0, "<SPECIAL_7>") "], ";
@@ -649,12 +649,12 @@ TEST(tekken_that_is_damaged_is_refused)
     refuse_tekken(&p, "config: the version 3 is not supported");
     p = good;
     p.n_words = 269;
-    refuse_tekken(&p, "vocab: 269 tokens, 270 are expected");
+    refuse_tekken(&p, "vocab: 269 tokens, expected 270");
     p.n_words = 300;
     p.vocab_size = 285;
     refuse_tekken(&p, "no token for the byte 0xFF");
     p.vocab_size = 30;
-    refuse_tekken(&p, "config: 30 tokens of which 30 are specials");
+    refuse_tekken(&p, "config: 30 tokens with 30 specials");
     p = good;
     p.n_specials = 19;
     refuse_tekken(&p, "config: fewer than 20 specials");
@@ -694,7 +694,7 @@ TEST(vocab_json_goes_with_merges_txt)
     CHECK(strstr(err.text, "151643 ranks, and this one has 4") != NULL);
     CHECK(load_vocab(vocab, "", NULL));
     CHECK(!load_vocab(vocab, NULL, NULL));
-    CHECK(strstr(err.text, "needs the merges.txt") != NULL);
+    CHECK(strstr(err.text, "needs its merges.txt") != NULL);
     CHECK(!load_vocab(vocab, "\u0120 a\n\n", NULL));
     CHECK(strstr(err.text, "merge 1: \"\" is not two tokens") != NULL);
     CHECK(!load_vocab(vocab, "a x\n", NULL));
@@ -711,10 +711,11 @@ TEST(files_of_no_known_kind_are_refused)
         const char *text, *why;
     } cases[] = {
         {"", "the file is empty"},
-        {"hello", "no tokenizer.json, tekken.json, vocab.json, .tiktoken or SentencePiece model"},
-        {"\xff\xfe", "no tokenizer.json"},
-        {"[]", "no tokenizer.json"},
-        {"{}", "JSON, but no tokenizer.json, tekken.json or vocab.json"},
+        {"hello",
+         "not a tokenizer.json, tekken.json, vocab.json, .tiktoken or SentencePiece model"},
+        {"\xff\xfe", "not a tokenizer.json"},
+        {"[]", "not a tokenizer.json"},
+        {"{}", "JSON, but not a tokenizer.json, tekken.json or vocab.json"},
         {"{\"a\": \"b\"}", "JSON, but no"},
         {"{\"add_bos_token\": true, \"model_max_length\": 1}", "JSON, but no"},
         {"{\"model\": \"gpt\"}", "JSON, but no"},
@@ -722,9 +723,9 @@ TEST(files_of_no_known_kind_are_refused)
         {"{\"a\": 1", "JSON: the text ends too early"},
         {" \n{\"a\" 1}", "JSON: expected ':'"},
         {"{\"a\xff\": 1}", "JSON: not UTF-8"},
-        {"#version: 0.2\na b\n", "these are merges: name the vocab.json"},
+        {"#version: 0.2\na b\n", "these are merges; name the vocab.json"},
         {"\n", "no pieces"},
-        {"\n\n\n", "damaged, or no SentencePiece model"},
+        {"\n\n\n", "damaged, or not a SentencePiece model"},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         blob b = {0};
@@ -841,6 +842,6 @@ TEST(real_file_that_the_reference_refuses_is_refused)
     blob b = {0};
     if (!read_shared("negative/llama2-broken-merges.tokenizer.json", &b))
         SKIP("no negative/llama2-broken-merges.tokenizer.json in the shared folder");
-    expect_refusal(&b, NULL, "merge 18917: \"   \" is not two tokens with a space between");
+    expect_refusal(&b, NULL, "merge 18917: \"   \" is not two tokens separated by a space");
     blob_free(&b);
 }

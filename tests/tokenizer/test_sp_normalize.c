@@ -378,7 +378,7 @@ TEST(the_last_steps_may_be_left_to_the_reader)
             char a[64], b[64];
             sp_span x = {(const uint8_t *)texts[i], strlen(texts[i])}, y = x;
             CHECK(sp_normalize(left, &scratch, NORMALIZE_FIRST, &x));
-            CHECK(x.text == (const uint8_t *)texts[i]); /* as it was */
+            CHECK(x.bytes == (const uint8_t *)texts[i]); /* as it was */
             a[read_normalized(left, x, a)] = 0;
             CHECK(sp_normalize(all, &scratch, NORMALIZE_FIRST, &y));
             b[read_normalized(all, y, b)] = 0;

@@ -1,4 +1,4 @@
-/* encoder.c - text to ids: added tokens first, then what stands between them. */
+/* encoder.c - text to ids: finds added tokens, and encodes the text between them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/unicode/unicode.h"
 
-/* Text is worked on in slices that stay in the cache between splitting and looking up. */
+/* Text is processed in slices that stay in the cache between splitting and lookup. */
 #define SLICE_BYTES ((size_t)48 << 10)
 
 typedef struct scratch_text {
@@ -20,7 +20,7 @@ struct encoder {
     const tokenizer *t;
     specials_policy specials;
     uint64_t specials_seen;
-    bool stopped; /* SPECIALS_ERROR, in normalized text */
+    bool stopped; /* SPECIALS_ERROR, found in normalized text */
     byte_encoder *bytes;
     char_scratch *chars;
     nfc_scratch nfc;
@@ -83,7 +83,7 @@ static bool reserve_scratch(scratch_text *s, size_t n_bytes)
         return true;
     free(s->bytes);
     s->capacity = 0;
-    /* Zeroed, because the padding is read. */
+    /* The memory is zeroed, because the padding is read. */
     s->bytes = calloc(n_bytes + n_bytes / 2 + TEXT_PADDING, 1);
     if (!s->bytes)
         return false;
@@ -94,13 +94,13 @@ static bool reserve_scratch(scratch_text *s, size_t n_bytes)
 typedef struct stretch {
     const uint8_t *text;
     size_t n_bytes;
-    bool first;     /* begins the document */
-    bool continues; /* goes on where the one before was cut */
+    bool first;     /* begins a document */
+    bool continues; /* continues the text before a cut */
 } stretch;
 
 /* ---- Byte-level BPE ---- */
 
-/* Between added tokens, normalized. */
+/* Encodes normalized text between added tokens. */
 static bool encode_words(encoder *e, stretch s, id_buffer *out)
 {
     if (!e->t->prefix_space || s.continues || s.n_bytes == 0 || s.text[0] == ' ')
@@ -112,7 +112,7 @@ static bool encode_words(encoder *e, stretch s, id_buffer *out)
     return byte_encoder_encode(e->bytes, e->prefixed.bytes, s.n_bytes + 1, out);
 }
 
-/* Added tokens that are looked for in normalized text, and what stands between them. */
+/* Finds added tokens in normalized text, and encodes the text between them. */
 static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
 {
     const stretch all = s;
@@ -143,7 +143,7 @@ static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
     return encode_words(e, s, out);
 }
 
-/* Copies the text in NFC: what is in it already as it stands. */
+/* Copies the text in NFC; the first `stable` bytes are in NFC already. */
 static bool normalize_stretch(encoder *e, stretch *s, size_t stable)
 {
     size_t n_rest;
@@ -217,7 +217,7 @@ static bool encode_chars(encoder *e, const stretch *s, id_buffer *out)
     return !e->stopped;
 }
 
-/* Text between added tokens that are looked for in raw text. */
+/* Encodes the text between added tokens that were found in raw text. */
 static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
 {
     if (s.n_bytes == 0)

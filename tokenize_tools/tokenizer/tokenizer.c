@@ -26,7 +26,7 @@ static const char *const step_names[] = {
     [NORMALIZE_SENTENCEPIECE] = "sentencepiece's normalizer",
 };
 
-/* Contents are looked for as they stand, so they must be what normalizing makes of them. */
+/* Contents are searched for unchanged, so they must be in normalized form. */
 static bool contents_are_normal(const tokenizer *t, const model *m, model_error *err)
 {
     for (size_t i = 0; i < m->n_added; i++) {
@@ -34,25 +34,26 @@ static bool contents_are_normal(const tokenizer *t, const model *m, model_error 
         if (!m->added[i].normalized || !t->nfc)
             continue;
         if (nfc_stable_prefix((const uint8_t *)content->s, content->n_bytes) < content->n_bytes)
-            return model_fail(err, 0, "added token \"%.100s\": normalized, and not in NFC",
-                              content->s);
+            return model_fail(
+                err, 0, "added token \"%.100s\": it is \"normalized\", but not in NFC", content->s);
     }
     return true;
 }
 
-/* Byte-level BPE: NFC or nothing, and a pattern. */
+/* Byte-level BPE supports NFC or no normalizer, and a pattern. */
 static bool set_byte_level(tokenizer *t, const model *m, model_error *err)
 {
     for (size_t i = 0; i < m->n_steps; i++) {
         if (m->steps[i].kind != NORMALIZE_NFC)
-            return model_fail(err, 0, "normalizer %s before byte-level BPE",
+            return model_fail(err, 0, "normalizer %s before byte-level BPE is not supported",
                               step_names[m->steps[i].kind]);
         t->nfc = true;
     }
     if (m->metaspace || m->whitespace_split)
-        return model_fail(err, 0, "Metaspace or WhitespaceSplit before byte-level BPE");
+        return model_fail(err, 0,
+                          "Metaspace or WhitespaceSplit before byte-level BPE is not supported");
     if (m->prefix_space && m->split != SPLIT_GPT2)
-        return model_fail(err, 0, "add_prefix_space with the pattern %s",
+        return model_fail(err, 0, "add_prefix_space with the pattern %s is not supported",
                           split_pattern_name(m->split));
     if (!contents_are_normal(t, m, err))
         return false;
@@ -81,7 +82,7 @@ static bool is_word(uint8_t c)
     return ((uint8_t)((c | 0x20) - 'a') < 26) || (uint8_t)(c - '0') < 10;
 }
 
-/* An added token must not lie across a cut, nor end there, nor take a blank from its other side. */
+/* An added token must not cross a cut, end at it, or take a blank from its other side. */
 static unsigned cuts_against(const added_token *a)
 {
     const uint8_t *s = (const uint8_t *)a->content.s;
@@ -96,10 +97,11 @@ static unsigned cuts_against(const added_token *a)
             cuts |= CUT_AT_NEWLINE;
         if ((uint8_t)(s[i] - '0') < 10 && is_word(s[i - 1]))
             cuts |= CUT_AT_DIGIT;
-        if (s[i] >= 0xE3) /* the first byte of a stop or comma, perhaps */
+        if (s[i] >= 0xE3) /* may be the first byte of a stop or comma */
             cuts |= CUT_AT_STOP;
     }
-    /* What follows a token begins a stretch, which may be given a prefix, and does not go on. */
+    /* The text after a token is a new stretch, which may get a prefix; it does not continue the one
+     * before. */
     if (n > 0 && is_word(s[n - 1]))
         cuts |= CUT_AT_SPACE | CUT_AT_DIGIT;
     if (n > 0 && s[n - 1] == '\n')
@@ -167,7 +169,7 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
     bool made = set_engine(t, m, err);
     if (made)
         made = (t->raw = added_tokens_new(m, false, err)) != NULL;
-    if (made && t->bytes) /* the engine of characters looks for its own */
+    if (made && t->bytes) /* the engine over characters finds its own */
         made = (t->normalized = added_tokens_new(m, true, err)) != NULL;
     if (!made) {
         tokenizer_free(t);

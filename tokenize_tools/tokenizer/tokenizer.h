@@ -1,8 +1,8 @@
 /* tokenizer.h - text to ids and back, exactly as the reference implementation does it.
  *
- * A tokenizer is made once and does not change: threads share it. Each thread has an encoder of
- * its own, with a cache of words. Ids never depend on the cache. Pure: files are read by the
- * caller. */
+ * A tokenizer does not change after it is made, so threads share it. Each thread has its own
+ * encoder, with a cache of words. Ids never depend on the cache. Pure: the caller reads the
+ * files. */
 #ifndef TOKMAP_TOKENIZER_H
 #define TOKMAP_TOKENIZER_H
 
@@ -16,44 +16,46 @@
 typedef struct tokenizer tokenizer;
 typedef struct encoder encoder;
 
-/* What happens to a special token that is written in the text. Added tokens that are not special
+/* What to do with a special token that is written in the text. Added tokens that are not special
  * always match. */
 typedef enum specials_policy {
     SPECIALS_TEXT,  /* plain text; counted */
     SPECIALS_MATCH, /* becomes its id */
     SPECIALS_ERROR, /* TOKENIZE_SPECIAL */
-    SPECIALS_DROP   /* left out; the text before and after it stays apart */
+    SPECIALS_DROP   /* left out; the text before and after it is encoded separately */
 } specials_policy;
 
-/* Takes what it needs of the model, which the caller frees. NULL: err->text says what component is
- * not supported, or that memory is short. */
+/* Copies what it needs from the model, which the caller frees. NULL: err->text names the part that
+ * is not supported, or says that memory ran out. */
 tokenizer *tokenizer_new(const model *m, model_error *err);
-/* The built-in `bytes`: a byte is its own id, 256 ends a document. NULL: out of memory. */
+/* The built-in `bytes`: each byte is its own id, and 256 ends a document. NULL: out of memory. */
 tokenizer *tokenizer_new_bytes(void);
 void tokenizer_free(tokenizer *t);
 
-/* Largest id that can come out, + 1; added tokens included. */
+/* The largest possible id + 1, including added tokens. */
 uint32_t tokenizer_vocab_size(const tokenizer *t);
-/* What ends a document: the eos of the file or the preset, or MODEL_NO_ID. */
+/* The token that ends a document: the eos of the file or the preset, or MODEL_NO_ID. */
 uint32_t tokenizer_eos(const tokenizer *t);
-/* Whether it is only a special token with a usual name; and another such token, or MODEL_NO_ID. */
+/* Whether that is only a guess from the usual name of a special token; *rival is another candidate,
+ * or MODEL_NO_ID. */
 bool tokenizer_eos_guessed(const tokenizer *t);
 uint32_t tokenizer_eos_rival(const tokenizer *t);
 uint32_t tokenizer_bos(const tokenizer *t);
-/* The id of a token written as `content`, specials first; MODEL_NO_ID if there is none. */
+/* The id of the token with this content, specials first; MODEL_NO_ID: there is none. */
 uint32_t tokenizer_find(const tokenizer *t, const char *content, size_t n_bytes);
 const char *tokenizer_family(const tokenizer *t);
-/* "16.0.0", or another version, when Unicode tables take part, else NULL. */
+/* The version of the Unicode tables that take part, such as "16.0.0", or NULL. */
 const char *tokenizer_unicode(const tokenizer *t);
-/* Whether bytes that are not UTF-8 have ids (byte-level). */
+/* Whether it encodes bytes that are not UTF-8 (byte-level). */
 bool tokenizer_takes_bytes(const tokenizer *t);
 
-/* The largest place at which the text may be cut, so that encoding the two parts one after the
- * other, the first with TEXT_FIRST and the second without, gives the ids of the whole, whatever
- * follows text[n_bytes]. 0 if there is none. */
+/* The largest offset at which the text may be cut: encoding the first part with TEXT_FIRST and then
+ * the second without gives the ids of the whole text, whatever follows text[n_bytes]. 0: there is
+ * none. */
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes);
-/* Whether the second part needs the state in which the first left its encoder: with Unigram, what
- * is best depends on rounded sums that begin with the document. Else any encoder may have it. */
+/* Whether the second part needs the state of the encoder after the first: with Unigram the best
+ * result depends on rounded sums from the beginning of the document. If not, any encoder may take
+ * it. */
 bool tokenizer_in_order(const tokenizer *t);
 
 /* ---- Encode ---- */
@@ -61,11 +63,11 @@ bool tokenizer_in_order(const tokenizer *t);
 typedef enum tokenize_status {
     TOKENIZE_OK,
     TOKENIZE_NO_MEMORY,
-    TOKENIZE_SPECIAL /* SPECIALS_ERROR, and one is written in the text */
+    TOKENIZE_SPECIAL /* SPECIALS_ERROR, and the text contains one */
 } tokenize_status;
 
 enum {
-    TEXT_FIRST = 1 /* the text begins a document; without it, it goes on at a safe cut */
+    TEXT_FIRST = 1 /* the text begins a document; otherwise it continues one after a safe cut */
 };
 
 typedef struct encoder_options {
@@ -75,30 +77,29 @@ typedef struct encoder_options {
 
 encoder *encoder_new(const tokenizer *t, const encoder_options *options);
 void encoder_free(encoder *e);
-/* Appends the ids of the text, which has TEXT_PADDING readable bytes after it and is UTF-8, or any
- * bytes where tokenizer_takes_bytes. */
+/* Appends the ids of the text. It has TEXT_PADDING readable bytes after it and is UTF-8, or any
+ * bytes if tokenizer_takes_bytes. */
 tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
                                id_buffer *out);
-/* Between two parts of a document, where tokenizer_in_order. */
+/* The state between two parts of a document, if tokenizer_in_order. */
 typedef struct encoder_state {
     double sum;
-    bool unknown; /* in a run of unknown characters, which is one id */
+    bool unknown; /* inside a run of unknown characters, which becomes one id */
 } encoder_state;
 encoder_state encoder_save(const encoder *e);
 void encoder_restore(encoder *e, encoder_state state);
-/* Specials that were written in texts, so far. */
+/* How many specials the texts have contained so far. */
 uint64_t encoder_specials_seen(const encoder *e);
 
 /* ---- Decode ---- */
 
-/* The text of one id as it appears inside a text; NULL for an id that is not there. Specials have
- * their content. */
+/* The text of one id inside a text; NULL: there is no such id. For specials, their content. */
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes);
-/* false: the decoder of the tokenizer.json is none that is known here. */
+/* false: the decoder of the tokenizer.json is not supported. */
 bool tokenizer_decodes(const tokenizer *t);
-/* The text of the ids, malloced, where tokenizer_decodes: with what the reference decoder does
- * (U+2581 to spaces, the leading space of SentencePiece taken off, byte fallback). false: out of
- * memory, or an id that is not there: *bad is its index, else SIZE_MAX. */
+/* The text of the ids, malloced, if tokenizer_decodes: as by the reference decoder (U+2581 to
+ * spaces, without SentencePiece's leading space, with byte fallback). false: out of memory (*bad is
+ * SIZE_MAX), or ids[*bad] does not exist. */
 bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,
                       size_t *bad);
 

@@ -9,7 +9,7 @@
 #include "tokenizer/bytes/vocabulary.h"
 
 struct tokenizer {
-    bool builtin; /* bytes; else one of these: */
+    bool builtin; /* the built-in `bytes`; else one of these: */
     byte_bpe *bytes;
     char_engine *chars;
     bool nfc, prefix_space; /* before `bytes` */

@@ -8,14 +8,14 @@
 #include "tokenizer/bytes/vocabulary.h"
 #include "tokenizer/words/word_cache.h"
 
-#define MAX_RANKED_BYTES 1024 /* all splits of a token are tried */
+#define MAX_RANKED_BYTES 1024 /* because all splits of a token are tried */
 
-/* Inside, symbols 0 to 255 are the bytes, whatever ids they have, and the others follow. */
+/* Internally, symbols 0 to 255 are the bytes, whatever their ids, followed by the others. */
 struct byte_bpe {
     vocabulary *words; /* TOKEN_NORMAL */
     merge_table *merges;
-    uint32_t *ids;     /* of the symbols; MODEL_NO_ID for a byte without a token */
-    uint8_t *is_whole; /* bit by id: a word with these bytes is this token */
+    uint32_t *ids;     /* by symbol; MODEL_NO_ID for a byte without a token */
+    uint8_t *is_whole; /* a bit for each id: a word with these bytes is this token */
     split_pattern split;
     bool takes_bytes;
 };
@@ -30,7 +30,7 @@ struct byte_encoder {
 
 /* ---- Symbols ---- */
 
-/* Symbols by id, and the other way round. */
+/* Symbols by id, and ids by symbol. */
 typedef struct numbering {
     uint32_t *symbols; /* by id */
     uint32_t n_symbols;
@@ -41,8 +41,8 @@ static bool never_in_utf8(unsigned byte)
     return byte == 0xC0 || byte == 0xC1 || byte > 0xF4;
 }
 
-/* A byte that has no token is left out of the word, as the reference does when it has no unknown
- * token. Bytes that are in no UTF-8 are often missing. */
+/* A byte without a token is left out of the word, as in the reference if there is no unknown token.
+ * Bytes that never occur in UTF-8 often have none. */
 static bool number_bytes(byte_bpe *b, const model *m, numbering *n, model_error *err)
 {
     b->takes_bytes = true;
@@ -56,7 +56,7 @@ static bool number_bytes(byte_bpe *b, const model *m, numbering *n, model_error 
         }
         b->takes_bytes = false;
         if (m->unknown_id != MODEL_NO_ID && !never_in_utf8(i))
-            return model_fail(err, 0, "an unknown token that stands for bytes (0x%02X)", i);
+            return model_fail(err, 0, "an unknown token for bytes (0x%02X) is not supported", i);
     }
     n->n_symbols = 256;
     return true;
@@ -91,13 +91,13 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
 typedef struct pair_list {
     merge_pair *pairs;
     size_t n, capacity;
-    const char *why; /* a pair could not be added; NULL: no memory */
+    const char *why; /* why a pair could not be added; NULL: out of memory */
 } pair_list;
 
 static bool add_pair(pair_list *list, const merge_pair *pair)
 {
     if (list->n == MERGE_MAX_PAIRS) {
-        list->why = "more pairs of tokens that merge than 4 million";
+        list->why = "more than 4 million pairs of tokens that merge";
         return false;
     }
     if (list->n == list->capacity) {
@@ -112,7 +112,7 @@ static bool add_pair(pair_list *list, const merge_pair *pair)
     return true;
 }
 
-/* Every two tokens that make up this one may merge to it. */
+/* Any two tokens that together are this one may merge to it. */
 static bool add_splits(const byte_bpe *b, const model *m, const numbering *n, uint32_t id,
                        pair_list *list)
 {
@@ -143,7 +143,7 @@ static bool list_ranked(const byte_bpe *b, const model *m, const numbering *n, p
     return true;
 }
 
-/* A token that is not TOKEN_NORMAL has no symbol; the loaders see to it that none is merged. */
+/* A token that is not TOKEN_NORMAL has no symbol; the loaders make sure that no merge names one. */
 static bool list_listed(const model *m, const numbering *n, pair_list *list)
 {
     for (size_t i = 0; i < m->n_merges; i++) {
@@ -151,7 +151,7 @@ static bool list_listed(const model *m, const numbering *n, pair_list *list)
         const merge_pair pair = {n->symbols[g->left], n->symbols[g->right], (uint32_t)i,
                                  n->symbols[g->result]};
         if (pair.left == UINT32_MAX || pair.right == UINT32_MAX || pair.result == UINT32_MAX) {
-            list->why = "a merge of what is no token";
+            list->why = "a merge names something that is not a token";
             return false;
         }
         if (!add_pair(list, &pair))
@@ -161,7 +161,7 @@ static bool list_listed(const model *m, const numbering *n, pair_list *list)
 }
 
 /* Of all ways to split a token only one ever merges to it: the last step of its own merging,
- * because what is inside it merges as if it stood alone. The others would only take room in the
+ * because the inside of a token merges as if it were alone. The others would only take space in the
  * cache. */
 static bool keep_last(byte_bpe *b, const model *m, const numbering *n, pair_list *list)
 {
@@ -179,7 +179,7 @@ static bool keep_last(byte_bpe *b, const model *m, const numbering *n, pair_list
             continue;
         }
         if (i > 0 && list->pairs[i - 1].result == pair.result)
-            continue; /* the splits of a token stand together */
+            continue; /* the splits of a token are adjacent */
         for (size_t k = 0; k < n_bytes; k++)
             symbols[k] = bytes[k];
         if (merge_last(all, symbols, n_bytes, &last) && last.result == n->symbols[id])
@@ -196,7 +196,7 @@ static int by_rank(const void *a, const void *b)
     return (p->rank > q->rank) - (p->rank < q->rank);
 }
 
-/* Numbers the symbols in the order in which pairs make them, which the table of pairs likes. */
+/* Numbers the symbols in the order in which pairs make them: the table of pairs is faster then. */
 static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, pair_list *list)
 {
     uint32_t *numbers = malloc((n_symbols + 1) * sizeof *numbers); /* new by old */
@@ -257,7 +257,7 @@ static size_t merge_word(const byte_bpe *b, merge_scratch *scratch, const uint8_
     return merge_symbols(b->merges, scratch, symbols, n);
 }
 
-/* A word that is a token becomes it at once; but not where only merges count and those give
+/* A word that is a token becomes that token at once, unless only merges count and they give
  * something else. */
 static bool find_whole(byte_bpe *b, const model *m, model_error *err)
 {
@@ -303,7 +303,7 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
 static bool is_supported(const model *m, model_error *err)
 {
     if (m->rule == MERGE_SCORED)
-        return model_fail(err, 0, "byte-level BPE with scores");
+        return model_fail(err, 0, "byte-level BPE with scores is not supported");
     if (m->n_tokens > WORD_CACHE_MAX_ID)
         return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
     return true;

@@ -1,5 +1,4 @@
-/* byte_bpe.h - byte-level BPE: a stretch of text is split into words, and each word is merged from
- * its bytes. */
+/* byte_bpe.h - byte-level BPE: splits text into words, and merges each word from its bytes. */
 #ifndef TOKMAP_BYTE_BPE_H
 #define TOKMAP_BYTE_BPE_H
 
@@ -9,7 +8,7 @@
 typedef struct byte_bpe byte_bpe;
 typedef struct byte_encoder byte_encoder; /* one for each thread */
 
-/* NULL: err says what is not supported or missing. */
+/* NULL: err says what is missing or not supported. */
 byte_bpe *byte_bpe_new(const model *m, model_error *err);
 void byte_bpe_free(byte_bpe *b);
 /* Whether every byte has a token. */

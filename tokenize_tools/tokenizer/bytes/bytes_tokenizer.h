@@ -1,4 +1,5 @@
-/* bytes_tokenizer.h - the built-in tokenizer `bytes`: a byte is its own id, 256 ends a document. */
+/* bytes_tokenizer.h - the built-in tokenizer `bytes`: each byte is its own id, and 256 ends a
+ * document. */
 #ifndef TOKMAP_BYTES_TOKENIZER_H
 #define TOKMAP_BYTES_TOKENIZER_H
 
@@ -14,8 +15,9 @@ enum {
 
 /* One id for each byte. */
 void bytes_tokenizer_encode(const uint8_t *text, size_t n_bytes, uint32_t *ids);
-/* The text of the ids, without the ends of documents, in text[0 .. n_ids). Sets *n_bytes.
- * Returns the number of ids read: fewer than n_ids when the next one is not of this tokenizer. */
+/* Writes the text of the ids, without ends of documents, to text[0 .. n_ids), and sets *n_bytes.
+ * Returns the number of ids read: less than n_ids if the next one is not an id of this
+ * tokenizer. */
 size_t bytes_tokenizer_decode(const uint32_t *ids, size_t n_ids, uint8_t *text, size_t *n_bytes);
 
 #endif /* TOKMAP_BYTES_TOKENIZER_H */

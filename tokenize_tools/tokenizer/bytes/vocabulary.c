@@ -13,7 +13,8 @@ typedef struct place {
     uint32_t offset, n_bytes;
 } place;
 
-/* A token of at most 12 bytes is in one place, with its length and id: one miss of the cache. */
+/* A token of at most 12 bytes is stored in one place with its length and id, so that a lookup is
+ * one cache miss. */
 typedef struct short_token {
     uint64_t low;
     uint32_t high;
@@ -28,7 +29,7 @@ struct vocabulary {
     short_token *short_tokens;
     size_t n_short; /* places */
     uint32_t n_buckets;
-    uint64_t *filter; /* two bits for each short token: tells most words that are none */
+    uint64_t *filter; /* two bits for each short token: rejects most words that are not tokens */
     size_t n_filter;  /* words, a power of two */
     entry *entries;   /* all tokens */
     size_t mask, longest;
@@ -52,8 +53,8 @@ static uint32_t hash_bytes(const uint8_t *bytes, size_t n_bytes)
 
 /* ---- All tokens ---- */
 
-/* The entry of the token with these bytes, or the free one where it would be. NULL: neither is
- * near, which happens only to tokens that were made so. */
+/* The entry of the token with these bytes, or the free one for it. NULL: neither within the allowed
+ * probes, which happens only if tokens were made to have the same hash. */
 static entry *find_entry(const vocabulary *v, const uint8_t *bytes, size_t n_bytes, uint32_t hash)
 {
     for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {
@@ -89,7 +90,7 @@ static uint64_t hash_key(const short_token *key)
            (key->high + key->length_and_id) * 0xC2B2AE3D27D4EB4Fu;
 }
 
-/* The first place of the bucket that the token belongs into. */
+/* The first place of the token's bucket. */
 static size_t bucket_of(const vocabulary *v, uint64_t hash)
 {
     return (size_t)((hash >> 32) * v->n_buckets >> 32) * BUCKET;
@@ -108,7 +109,7 @@ static bool same_token(const short_token *a, const short_token *b)
             (a->length_and_id ^ b->length_and_id) >> ID_BITS) == 0;
 }
 
-/* Looked through without branches on what is found, like the pairs of merge.c. */
+/* Searched without branches on what is found, like the pairs of merge.c. */
 static uint32_t find_short(const vocabulary *v, const short_token *key)
 {
     const uint64_t hash = hash_key(key);

@@ -18,7 +18,7 @@ static bool has_special(search *s, size_t from, size_t to)
     return encoder_encode(s->e, s->text + from, to - from, TEXT_FIRST, &s->ids) == TOKENIZE_SPECIAL;
 }
 
-/* The beginning of a character about the middle between two others, or `low`. */
+/* The start of a character near the middle of low and high, or `low` if there is none between. */
 static size_t middle_character(const search *s, size_t low, size_t high)
 {
     size_t at = low + (high - low) / 2;
@@ -29,7 +29,7 @@ static size_t middle_character(const search *s, size_t low, size_t high)
     return at;
 }
 
-/* The shortest beginning of the text that has one in it ends where the token does. */
+/* The shortest beginning of the text that contains a special token ends where the token does. */
 static size_t find_end(search *s, size_t n_bytes)
 {
     size_t low = 0, high = n_bytes;

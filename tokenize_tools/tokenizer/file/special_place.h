@@ -1,5 +1,5 @@
-/* special_place.h - which special token it was, where --specials error makes one an error: an
- * encoder knows only about where it stopped. For messages; it takes some tens of encodings. */
+/* special_place.h - finds the special token that --specials error refused: an encoder knows only
+ * about where it stopped. For messages; takes some tens of encodings. */
 #ifndef TOKMAP_SPECIAL_PLACE_H
 #define TOKMAP_SPECIAL_PLACE_H
 
@@ -9,11 +9,11 @@
 
 typedef struct special_place {
     size_t at;                     /* in the text */
-    char name[SPECIAL_NAME_BYTES]; /* as it is written there, on one line; "": memory was short */
+    char name[SPECIAL_NAME_BYTES]; /* as in the text, on one line; "": out of memory */
 } special_place;
 
-/* The first special token in a text that encoder_encode refused with TOKENIZE_SPECIAL; as there,
- * TEXT_PADDING bytes after the text are readable. */
+/* Finds the first special token in a text that encoder_encode refused with TOKENIZE_SPECIAL. As for
+ * that call, TEXT_PADDING bytes after the text are readable. */
 special_place special_place_find(const tokenizer *t, const uint8_t *text, size_t n_bytes);
 
 #endif /* TOKMAP_SPECIAL_PLACE_H */

@@ -1,5 +1,6 @@
 #include "tokenizer/file/stated_tokens.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +71,8 @@ static bool read_one_id(config_reader *r, const char *key)
     if (!json_read_uint(&r->json, &id))
         return false;
     if (id >= MODEL_NO_ID || !tokenizer_token_bytes(r->file->tokenizer, (uint32_t)id, &n_bytes))
-        return json_fail(&r->json, "%s is %llu, and %s has no such token", key,
-                         (unsigned long long)id, r->file->name);
+        return json_fail(&r->json, "%s is %" PRIu64 ", and %s has no such token", key, id,
+                         r->file->name);
     add_stated(r->tokens, (uint32_t)id, GENERATION);
     return true;
 }

@@ -29,7 +29,9 @@ static int read_whole(const char *path, whole_file *file)
                          "tokenizer.json",
                          path);
     if (error == EFBIG)
-        return cli_error(CLI_INPUT, "tokenizer: %s: more than 1 GiB, so no vocabulary", path);
+        return cli_error(CLI_INPUT,
+                         "tokenizer: %s: is larger than 1 GiB, so it cannot be a tokenizer file",
+                         path);
     if (error)
         return cli_error(cli_errno_exit_code(error), "tokenizer: %s: %s", path, strerror(error));
     return path_protect(&file->facts, "part of the tokenizer");
@@ -74,7 +76,7 @@ static int make_tokenizer(tokenizer_file *file, const tokenizer_choice *choice,
 static int open_built_in(tokenizer_file *file, const tokenizer_choice *choice)
 {
     if (choice->pattern || choice->specials)
-        return cli_usage("%s is for vocabulary files, and the tokenizer is 'bytes'",
+        return cli_usage("%s is for tokenizer files; the tokenizer 'bytes' is built in",
                          choice->pattern ? "--pattern" : "--specials-file");
     snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
     file->tokenizer = tokenizer_new_bytes();

@@ -1,5 +1,5 @@
-/* tokenizer_file.h - the tokenizer that a command line names: `bytes`, or a vocabulary file and
- * what stands beside it. */
+/* tokenizer_file.h - opens the tokenizer of a command line: `bytes`, or a tokenizer file and the
+ * files beside it. */
 #ifndef TOKMAP_TOKENIZER_FILE_H
 #define TOKMAP_TOKENIZER_FILE_H
 
@@ -19,22 +19,23 @@ typedef struct tokenizer_choice {
 
 typedef struct tokenizer_file {
     tokenizer *tokenizer;
-    const char *path;    /* as chosen */
+    const char *path;    /* as in the choice */
     char name[256];      /* "bytes", or the last part of the path */
-    const char *pattern; /* as chosen */
-    bool from_file;      /* else it is built in, and there are no checksums */
+    const char *pattern; /* as in the choice */
+    bool from_file;      /* else it is built in, and the checksums are 0 */
     uint64_t file_xxh3;
-    uint64_t merges_xxh3;   /* of the merges.txt beside a vocab.json, else 0 */
-    uint64_t specials_xxh3; /* of the file of --specials-file, else 0 */
+    uint64_t merges_xxh3;   /* of the merges.txt beside a vocab.json, or 0 */
+    uint64_t specials_xxh3; /* of the file of --specials-file, or 0 */
 } tokenizer_file;
 
-/* Loads it. Returns an exit code, with a message that names the file when it is not CLI_OK. */
+/* Loads the tokenizer. Returns an exit code, and prints the error with the name of the file. */
 int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice);
 void tokenizer_file_close(tokenizer_file *file);
 
-/* Reads the file whose name is that of `path` with `other` in place of its last part: for
- * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Nothing is read when
- * the path ends otherwise or there is no such file. Returns an exit code, with a message. */
+/* Reads the file beside `path` whose name has `other` in place of `last` at the end: for
+ * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Reads nothing if the
+ * path does not end in `last` or the file does not exist. Returns an exit code, and prints the
+ * error. */
 int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
                                whole_file *file);
 

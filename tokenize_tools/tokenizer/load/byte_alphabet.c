@@ -2,7 +2,7 @@
 
 #include "text/utf8.h"
 
-/* 256 or more: none. */
+/* Returns 256 or more if there is none. */
 static uint32_t byte_of(uint32_t code_point)
 {
     if ((code_point > 0x20 && code_point < 0x7F) || (code_point > 0xA0 && code_point < 0x100))

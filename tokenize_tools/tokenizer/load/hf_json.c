@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A Sequence in a Sequence is read again for each level: this keeps the time linear. */
+/* A nested Sequence is read again for each level: this limit keeps the time linear. */
 #define MAX_SEQUENCE_DEPTH 8
 
 int hf_shown(json_string s)
@@ -26,7 +26,7 @@ bool hf_read_type(json_reader *r, char type[HF_TYPE_BYTES])
         if (!found)
             continue;
         if (memchr(value.s, '\0', value.n_bytes))
-            return json_fail(r, "a type with a NUL");
+            return json_fail(r, "a type contains a NUL");
         snprintf(type, HF_TYPE_BYTES, "%.*s", hf_shown(value), value.s);
     }
     r->at = at;
@@ -43,7 +43,7 @@ static bool read_sequence(json_reader *r, const hf_sequence *s, int depth)
         return s->read(r, type, s->context);
     json_field fields[] = {{"type", 0}, {s->list, 0}};
     if (depth == MAX_SEQUENCE_DEPTH)
-        return json_fail(r, "%s: more than %d sequences in each other", s->what, depth);
+        return json_fail(r, "%s: sequences nested more than %d deep", s->what, depth);
     if (!json_read_fields(r, s->what, fields, HF_N(fields)))
         return false;
     if (!fields[1].at)
@@ -79,7 +79,7 @@ bool hf_read_pattern(json_reader *r, const json_field *field, const char *what, 
         return false;
     p->regex = fields[1].at != 0;
     if ((fields[0].at != 0) == p->regex)
-        return json_fail(r, "%s: a pattern is a String or a Regex", what);
+        return json_fail(r, "%s: a pattern must be a String or a Regex", what);
     r->at = at;
     return json_field_string(r, &fields[p->regex], &p->text);
 }

@@ -1,5 +1,5 @@
-/* hf_json.h - what the components of a tokenizer.json have in common: a type, a Sequence of them,
- * and patterns. */
+/* hf_json.h - reads what the components of a tokenizer.json have in common: a type, a Sequence of
+ * components, and patterns. */
 #ifndef TOKMAP_HF_JSON_H
 #define TOKMAP_HF_JSON_H
 
@@ -7,13 +7,13 @@
 
 #define HF_N(fields) (sizeof(fields) / sizeof *(fields))
 
-/* The name of a component, "" where there is none; the reader stays before it. A name that is too
- * long is cut. */
+/* The type of a component, "" if there is none; the reader stays before it. A type that is too long
+ * is truncated. */
 #define HF_TYPE_BYTES 64
 bool hf_read_type(json_reader *r, char type[HF_TYPE_BYTES]);
 
-/* Calls `read` for a component or, one after the other, for those of a Sequence. The reader stands
- * before each. Nothing is called for null. */
+/* Calls `read` for a component, or for each component of a Sequence in turn, with the reader before
+ * it. Calls nothing for null. */
 typedef bool hf_read_component(json_reader *r, const char *type, void *context);
 typedef struct hf_sequence {
     const char *what; /* "normalizer" */
@@ -23,7 +23,7 @@ typedef struct hf_sequence {
 } hf_sequence;
 bool hf_read_components(json_reader *r, const hf_sequence *s);
 
-/* A component that has nothing but its type. */
+/* A component that has only a type. */
 bool hf_read_bare(json_reader *r, const char *type);
 
 /* {"String": ...} or {"Regex": ...} */
@@ -33,7 +33,7 @@ typedef struct hf_pattern {
 } hf_pattern;
 bool hf_read_pattern(json_reader *r, const json_field *field, const char *what, hf_pattern *p);
 
-/* The bytes of a text from the file that a message has room for, for "%.*s". */
+/* How many bytes of a text from the file fit in a message, for "%.*s". */
 int hf_shown(json_string s);
 
 #endif /* TOKMAP_HF_JSON_H */

@@ -1,11 +1,12 @@
 #include "tokenizer/load/hf_vocabulary.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/load/byte_alphabet.h"
 
-/* Bytes of names that messages show. */
+/* How many bytes of a name fit in a message. */
 static int shown_bytes(size_t n_bytes)
 {
     return n_bytes < 100 ? (int)n_bytes : 100;
@@ -22,7 +23,7 @@ bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *
     case NAME_NO_MEMORY:
         return model_no_memory(err);
     default:
-        return model_fail(err, 0, "tokens that were made to collide");
+        return model_fail(err, 0, "too many tokens have the same hash; the file looks malicious");
     }
 }
 
@@ -75,9 +76,9 @@ static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *by
         if (!json_read_uint(r, &id))
             return false;
         if (id >= MODEL_MAX_TOKENS)
-            return model_fail(
-                err, r->at, "the token \"%.*s\" has the id %llu: ids must be below %u",
-                shown_bytes(name.n_bytes), name.s, (unsigned long long)id, MODEL_MAX_TOKENS);
+            return model_fail(err, r->at,
+                              "the token \"%.*s\" has the id %" PRIu64 ": ids must be below %u",
+                              shown_bytes(name.n_bytes), name.s, id, MODEL_MAX_TOKENS);
         if (!hf_add_name(names, name, (uint32_t)id, err) ||
             !add_token(m, name, (uint32_t)id, bytes, err))
             return false;
@@ -87,7 +88,7 @@ static bool read_tokens(json_reader *r, model *m, name_table *names, uint8_t *by
 
 bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error *err)
 {
-    uint8_t *bytes = malloc(MODEL_MAX_TOKEN_BYTES); /* too much for a small stack */
+    uint8_t *bytes = malloc(MODEL_MAX_TOKEN_BYTES); /* too large for a small stack */
     bool read = bytes ? read_tokens(r, m, names, bytes, err) : model_no_memory(err);
     free(bytes);
     return read;
@@ -127,7 +128,7 @@ static bool find_token(merge_reader *d, const char *name, size_t n_bytes, uint32
                       shown_bytes(n_bytes), name);
 }
 
-/* Of the names in `joined`, the first n_left bytes are the left one. */
+/* The first n_left bytes of `joined` are the left name. */
 static bool add_joined(merge_reader *d, size_t n_left, size_t n_bytes)
 {
     const model_token *tokens = d->m->tokens;
@@ -137,7 +138,7 @@ static bool add_joined(merge_reader *d, size_t n_left, size_t n_bytes)
         !find_token(d, d->joined, n_bytes, &merge.result))
         return false;
     d->n_read++;
-    /* No text leads to such a token, so the merge never happens. */
+    /* No text produces such a token, so the merge never happens. */
     if (tokens[merge.left].kind == TOKEN_CONTROL || tokens[merge.right].kind == TOKEN_CONTROL ||
         tokens[merge.result].kind == TOKEN_CONTROL)
         return true;
@@ -152,7 +153,7 @@ static bool add_line(merge_reader *d, json_string line)
     const size_t n_left = space ? (size_t)(space - line.s) : 0;
     if (!space || memchr(space + 1, ' ', line.n_bytes - n_left - 1))
         return model_fail(d->err, 0,
-                          "merge %zu: \"%.*s\" is not two tokens with a space between (tokens with "
+                          "merge %zu: \"%.*s\" is not two tokens separated by a space (tokens with "
                           "spaces need merges of the form [\"a\", \"b\"])",
                           d->n_read, shown_bytes(line.n_bytes), line.s);
     const json_string left = {line.s, n_left}, right = {space + 1, line.n_bytes - n_left - 1};
@@ -168,7 +169,7 @@ static bool read_pair(json_reader *r, merge_reader *d)
         return false;
     const size_t n_left = left.n_bytes;
     if (!json_next_item(r) || !json_read_string(r, &right) || json_next_item(r) || r->failure[0])
-        return json_fail(r, "a merge is two tokens");
+        return json_fail(r, "a merge must be two tokens");
     return put_name(d, n_left, right) && add_joined(d, n_left, n_left + right.n_bytes);
 }
 
@@ -181,7 +182,7 @@ static bool read_list(json_reader *r, merge_reader *d)
     while (json_next_item(r)) {
         const json_kind kind = json_peek(r);
         if (form != JSON_NONE && kind != form)
-            return json_fail(r, "merges of two forms in one list");
+            return json_fail(r, "merges in two different forms");
         form = kind;
         const bool ok =
             kind == JSON_ARRAY ? read_pair(r, d) : json_read_string(r, &line) && add_line(d, line);

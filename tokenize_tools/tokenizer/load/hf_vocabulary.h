@@ -1,5 +1,5 @@
-/* hf_vocabulary.h - {"token": id} and merges, as tokenizer.json, vocab.json and merges.txt have
- * them. */
+/* hf_vocabulary.h - reads {"token": id} and merges, as in tokenizer.json, vocab.json and
+ * merges.txt. */
 #ifndef TOKMAP_HF_VOCABULARY_H
 #define TOKMAP_HF_VOCABULARY_H
 
@@ -7,12 +7,12 @@
 #include "tokenizer/model/model.h"
 #include "tokenizer/model/name_table.h"
 
-/* Tokens of m, and their names as they are written. In a byte-level model the names stand for
+/* Reads the tokens of m, and their names as written. In a byte-level model the names stand for
  * bytes; with byte_fallback <0xNN> are bytes. */
 bool hf_read_vocabulary(json_reader *r, model *m, name_table *names, model_error *err);
-/* A list of "a b" or of ["a", "b"]. */
+/* Reads a list of "a b" or of ["a", "b"]. */
 bool hf_read_merges(json_reader *r, model *m, const name_table *names, model_error *err);
-/* Lines of "a b". */
+/* Reads lines of "a b". */
 bool hf_read_merge_lines(json_string text, model *m, const name_table *names, model_error *err);
 /* A name that already exists is an error. */
 bool hf_add_name(name_table *names, json_string name, uint32_t id, model_error *err);

@@ -1,11 +1,11 @@
-/* load_bytes.h - the vocabulary of a ranked byte-level BPE: tiktoken and tekken. */
+/* load_bytes.h - builds the vocabulary of byte-level BPE with ranks: tiktoken and tekken. */
 #ifndef TOKMAP_LOAD_BYTES_H
 #define TOKMAP_LOAD_BYTES_H
 
 #include "tokenizer/model/model.h"
 #include "tokenizer/model/name_table.h"
 
-typedef struct byte_vocabulary { /* m and err set, the rest 0; freed by bytes_free */
+typedef struct byte_vocabulary { /* set m and err, the rest 0; bytes_free frees it */
     model *m;
     model_error *err;
     name_table tokens;
@@ -13,9 +13,9 @@ typedef struct byte_vocabulary { /* m and err set, the rest 0; freed by bytes_fr
     size_t capacity;
 } byte_vocabulary;
 
-/* Adds a token that is written in base64. The same bytes twice are an error. */
+/* Adds a token written in base64. The same bytes twice are an error. */
 bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t n_bytes);
-/* After the last one: each of the 256 bytes must be a token. Sets what kind of model it is. */
+/* Call after the last token: each of the 256 bytes must be a token. Sets the kind of the model. */
 bool bytes_check(byte_vocabulary *v);
 void bytes_free(byte_vocabulary *v);
 

@@ -5,7 +5,7 @@
 
 #define MAX_PARTS 7
 
-/* A decoder as a word: a letter for each of its parts. */
+/* A decoder as a word, with a letter for each of its parts. */
 typedef struct part_word {
     char letters[MAX_PARTS + 1];
     size_t n;
@@ -30,7 +30,7 @@ static bool read_metaspace(json_reader *r, char *letter)
     return true;
 }
 
-/* U+2581 by a blank; others are not supported. */
+/* Only U+2581 by a blank is supported. */
 static bool read_replace(json_reader *r, char *letter)
 {
     json_field fields[] = {{"type", 0}, {"pattern", 0}, {"content", 0}};
@@ -46,7 +46,7 @@ static bool read_replace(json_reader *r, char *letter)
     return true;
 }
 
-/* One blank at the start; others are not supported. */
+/* Only one blank at the start is supported. */
 static bool read_strip(json_reader *r, char *letter)
 {
     json_field fields[] = {{"type", 0}, {"content", 0}, {"start", 0}, {"stop", 0}};
@@ -89,7 +89,7 @@ bool hf_read_decoder(json_reader *r, model *m, model_error *err)
 {
     static const struct {
         const char *letters;
-        bool bytes, fallback; /* goes with these models */
+        bool bytes, fallback; /* the models that it belongs to */
         decode_rule rule;
         bool strips;
     } rules[] = {

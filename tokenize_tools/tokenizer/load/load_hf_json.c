@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +13,7 @@ typedef struct hf_file {
     json_reader r;
     model *m;
     model_error *err;
-    name_table names; /* of the vocabulary, as they are written */
+    name_table names; /* of the vocabulary, as written */
 } hf_file;
 
 /* ---- BPE ---- */
@@ -60,9 +61,9 @@ static bool read_flags(hf_file *f, const json_field *fields)
         !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
         !json_field_bool(r, &fields[BPE_IGNORE_MERGES], &f->m->whole_word_first))
         return false;
-    if (f->m->kind == MODEL_BYTE_BPE) /* every byte has a token, so there is nothing to fall back */
+    if (f->m->kind == MODEL_BYTE_BPE) /* every byte has a token, so it is never used */
         f->m->byte_fallback = false;
-    /* The text "<0x0A>" would be a word that is in the vocabulary. */
+    /* The text "<0x0A>" would be a word in the vocabulary. */
     if (f->m->byte_fallback && f->m->whole_word_first)
         return model_fail(f->err, fields[BPE_IGNORE_MERGES].at,
                           "ignore_merges together with byte_fallback is not supported");
@@ -75,8 +76,8 @@ static bool has_byte(const hf_file *f, const bool found[256], unsigned byte)
     return found[byte] || (byte < 0x80 && name_table_find(&f->names, &c, 1) != NAME_TABLE_NONE);
 }
 
-/* With all bytes there, no character is unknown, and what tokenizers does with one between others
- * that fall back is of no interest. */
+/* If all bytes have tokens no character is unknown, and how tokenizers treats unknown characters
+ * between others with byte fallback does not matter. */
 static bool check_byte_fallback(const hf_file *f)
 {
     bool found[256] = {false};
@@ -87,7 +88,9 @@ static bool check_byte_fallback(const hf_file *f)
     for (unsigned byte = 0; byte < 0xF5; byte++) {
         const bool in_utf8 = byte != 0xC0 && byte != 0xC1;
         if (in_utf8 && !has_byte(f, found, byte))
-            return model_fail(f->err, 0, "byte_fallback, and the vocabulary has no <0x%02X>", byte);
+            return model_fail(f->err, 0,
+                              "byte_fallback needs all bytes, but the vocabulary has no <0x%02X>",
+                              byte);
     }
     return true;
 }
@@ -99,7 +102,7 @@ static bool read_unknown(hf_file *f, const json_field *field)
         return false;
     if (name.s)
         f->m->unknown_id = name_table_find(&f->names, name.s, name.n_bytes);
-    /* tokenizers fails when it first meets an unknown character; with all bytes there is none. */
+    /* tokenizers fails at the first unknown character; if all bytes have tokens there is none. */
     if (name.s && f->m->unknown_id == MODEL_NO_ID && f->m->kind == MODEL_CHAR_BPE &&
         !f->m->byte_fallback)
         return model_fail(f->err, field->at, "unk_token \"%.*s\" is not in the vocabulary",
@@ -151,7 +154,7 @@ static bool read_unigram(hf_file *f, const json_field *fields)
     uint64_t unknown = MODEL_NO_ID;
     f->m->kind = MODEL_UNIGRAM;
     f->m->family = "Unigram";
-    /* In tokenizers a piece <0x41> matches its own text, too. */
+    /* In tokenizers a piece <0x41> also matches its own text. */
     if (!refuse_dropout(f, &fields[BPE_DROPOUT]) ||
         !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &byte_fallback) ||
         !json_field_uint(r, &fields[BPE_UNK_ID], &unknown))
@@ -170,7 +173,7 @@ static bool read_unigram(hf_file *f, const json_field *fields)
     if (r->failure[0])
         return false;
     if (unknown >= f->m->n_tokens)
-        return model_fail(f->err, 0, "Unigram without unk_id, or with one outside the vocabulary");
+        return model_fail(f->err, 0, "Unigram needs an unk_id in the vocabulary");
     f->m->unknown_id = (uint32_t)unknown;
     return true;
 }
@@ -220,7 +223,7 @@ enum {
 
 typedef struct added_reader {
     name_table contents;
-    uint32_t next_id; /* of a token that the vocabulary lacks */
+    uint32_t next_id; /* of a token that is not in the vocabulary */
 } added_reader;
 
 static bool read_added_fields(json_reader *r, const json_field *fields, added_token *token,
@@ -243,8 +246,8 @@ static int shown_content(const model_text *text)
     return text->n_bytes < 100 ? (int)text->n_bytes : 100;
 }
 
-/* tokenizers does not read the ids: a token has the one of the vocabulary, or the next free one
- * behind it. A file that says otherwise would mean one thing here and another there. */
+/* tokenizers ignores the ids in the file: a token has its id in the vocabulary, or the next free
+ * one after it. A file with other ids would mean different things here and there. */
 static bool check_added_id(const hf_file *f, added_reader *a, const added_token *token, uint64_t id)
 {
     const model_text *content = &token->content;
@@ -257,8 +260,9 @@ static bool check_added_id(const hf_file *f, added_reader *a, const added_token 
                           "added token \"%.*s\" would get the id %u, which another token has",
                           shown_content(content), content->s, expected);
     return id == expected ||
-           model_fail(f->err, 0, "added token \"%.*s\" has the id %llu, tokenizers gives it %u",
-                      shown_content(content), content->s, (unsigned long long)id, expected);
+           model_fail(f->err, 0,
+                      "added token \"%.*s\" has the id %" PRIu64 ", but tokenizers gives it %u",
+                      shown_content(content), content->s, id, expected);
 }
 
 static bool read_added(hf_file *f, added_reader *a)
@@ -273,7 +277,7 @@ static bool read_added(hf_file *f, added_reader *a)
         !read_added_fields(&f->r, fields, &token, &id) ||
         !json_field_string(&f->r, &fields[ADDED_CONTENT], &content))
         return false;
-    if (content.n_bytes == 0) /* as tokenizers does */
+    if (content.n_bytes == 0) /* like tokenizers */
         return true;
     if (!hf_add_name(&a->contents, content, 0, f->err))
         return false;
@@ -310,7 +314,7 @@ enum {
     FILE_N_FIELDS
 };
 
-/* Padding to the longest of a batch does nothing to one text. */
+/* Padding to the longest of a batch does not change a single text. */
 static bool refuse_padding(hf_file *f, const json_field *field)
 {
     json_reader *r = &f->r;
@@ -331,7 +335,7 @@ static bool refuse_padding(hf_file *f, const json_field *field)
         return false;
     return (json_string_is(strategy, "BatchLongest") && multiple <= 1) ||
            model_fail(f->err, field->at,
-                      "padding other than to the longest is not supported: it would add tokens");
+                      "padding is supported only to the longest; any other adds tokens");
 }
 
 static bool check_head(hf_file *f, const json_field *fields)
@@ -345,7 +349,7 @@ static bool check_head(hf_file *f, const json_field *fields)
                           hf_shown(version), version.s);
     if (truncation != JSON_NONE && truncation != JSON_NULL)
         return model_fail(f->err, fields[FILE_TRUNCATION].at,
-                          "truncation is not supported: it would lose text");
+                          "truncation is not supported, because it loses text");
     if (!refuse_padding(f, &fields[FILE_PADDING]))
         return false;
     return fields[FILE_MODEL].at != 0 || model_fail(f->err, 0, "there is no model");
@@ -388,7 +392,7 @@ bool load_hf_json(model *m, const model_source *source, model_error *err)
 {
     hf_file f = {.m = m, .err = err};
     if (source->pattern)
-        return model_fail(err, 0, "--pattern %s: a tokenizer.json brings its own pattern",
+        return model_fail(err, 0, "--pattern %s: a tokenizer.json has its own pattern",
                           source->pattern);
     json_reader_init(&f.r, source->data, source->n_bytes);
     const bool ok = read_file(&f);

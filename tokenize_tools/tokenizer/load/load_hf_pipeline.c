@@ -44,7 +44,7 @@ static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
         return model_fail(err, fields[1].at, "normalizer Replace: the regex %.*s is not supported",
                           hf_shown(p.text), p.text.s);
     if (p.text.n_bytes == 0)
-        return model_fail(err, fields[1].at, "normalizer Replace of nothing");
+        return model_fail(err, fields[1].at, "normalizer Replace with an empty pattern");
     if (p.regex) {
         step->kind = NORMALIZE_REPLACE_RUNS;
         p.text = (json_string){" ", 1};
@@ -125,7 +125,7 @@ bool hf_read_normalizer(json_reader *r, model *m, model_error *err)
 /* ---- Post-processor ---- */
 
 typedef struct
-    template_ends { /* how many specials stand before and after the text; the last ones */
+    template_ends { /* the number of specials before and after the text, and the last of each */
     size_t n_before, n_after;
     model_text before, after;
 } template_ends;
@@ -152,7 +152,8 @@ static bool read_piece(json_reader *r, template_ends *ends, bool *text_seen)
     return set_text(r, *text_seen ? &ends->after : &ends->before, id);
 }
 
-/* {"id": "<s>", "ids": [1], "tokens": ["<s>"]}; MODEL_NO_ID when there is not one id. */
+/* Reads {"id": "<s>", "ids": [1], "tokens": ["<s>"]}; MODEL_NO_ID if there is not exactly one
+ * id. */
 static bool read_special_id(json_reader *r, uint32_t *id)
 {
     json_field fields[] = {{"id", 0}, {"ids", 0}, {"tokens", 0}};
@@ -244,7 +245,7 @@ static bool read_post_processor(json_reader *r, const char *type, void *context)
     const component_context *c = context;
     if (strcmp(type, "TemplateProcessing") == 0)
         return read_template(r, c->m);
-    if (strcmp(type, "ByteLevel") == 0) /* trims offsets, nothing else */
+    if (strcmp(type, "ByteLevel") == 0) /* it only trims offsets */
         return json_skip(r);
     if (strcmp(type, "RobertaProcessing") != 0 && strcmp(type, "BertProcessing") != 0)
         return model_fail(c->err, r->at, "post_processor %s is not supported",

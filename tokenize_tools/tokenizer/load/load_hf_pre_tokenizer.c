@@ -114,7 +114,7 @@ bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split)
         return json_fail(r, "Metaspace: the prepend_scheme %.*s is not supported", hf_shown(scheme),
                          scheme.s);
     *prepend = (prepend_scheme)i;
-    if (!prefix_space && *prepend != PREPEND_NEVER) /* tokenizers refuses it, too */
+    if (!prefix_space && *prepend != PREPEND_NEVER) /* tokenizers refuses it too */
         return json_fail(r, "Metaspace: add_prefix_space does not match prepend_scheme");
     return true;
 }
@@ -177,9 +177,9 @@ static bool is_byte_level(const part *p, bool use_regex)
     return p->kind == PART_BYTE_LEVEL && p->use_regex == use_regex && !p->prefix_space;
 }
 
-/* `only`: the expression of the stage is the whole pattern, and every character belongs to a match.
- * Then inverting does nothing to Isolated, and what is Removed by an inverted one is nothing.
- * Otherwise what it does not match is a word, too. */
+/* `only`: the expression of the stage is the whole pattern, and every character belongs to a match:
+ * then inverting does not change Isolated, and an inverted Removed removes nothing. Otherwise the
+ * text between the matches is a word too. */
 static bool is_stage(const part *p, const split_stage *stage, bool only)
 {
     switch (stage->kind) {
@@ -239,8 +239,8 @@ static bool is_one_character(const model_text *text)
            utf8_decode((const uint8_t *)text->s, text->n_bytes, &code_point) == text->n_bytes;
 }
 
-/* Where tokenizers has replaced several characters by others, or taken some away, it does not know
- * the first one for the first any more. */
+/* If a normalizer has replaced several characters by others, or removed some, tokenizers no longer
+ * knows which one is the first. */
 static bool loses_beginning(const normalize_step *s)
 {
     return (s->kind == NORMALIZE_STRIP && s->left) || s->kind == NORMALIZE_REPLACE_RUNS ||
@@ -252,8 +252,8 @@ static bool set_metaspace(model *m, const part *p, model_error *err)
     for (size_t i = 0; i < m->n_steps; i++) {
         if (p->prepend == PREPEND_FIRST && loses_beginning(&m->steps[i]))
             return model_fail(err, 0,
-                              "Metaspace with prepend_scheme first after a normalizer that takes "
-                              "the beginning away is not supported");
+                              "Metaspace with prepend_scheme first is not supported after a "
+                              "normalizer that removes the beginning");
     }
     m->metaspace = true;
     m->prepend = p->prepend;

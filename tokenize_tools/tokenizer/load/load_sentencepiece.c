@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -5,13 +6,13 @@
 #include "tokenizer/model/name_table.h"
 #include "text/utf8.h"
 
-/* sentencepiece has the same limits. */
+/* The same limits as in sentencepiece. */
 #define MAX_PIECE_BYTES 7999
 
 /* ---- Protocol buffers ---- */
 
 typedef struct pb_reader {
-    const uint8_t *data; /* of the whole file: offsets in messages count from there */
+    const uint8_t *data; /* the whole file: messages give offsets in it */
     size_t at, end;
     bool damaged;
 } pb_reader;
@@ -27,7 +28,7 @@ typedef struct pb_field {
     uint64_t number;
     unsigned wire_type;
     uint64_t value;     /* PB_VARINT, PB_FIXED32 */
-    size_t at, n_bytes; /* PB_BYTES: where they are in the file */
+    size_t at, n_bytes; /* PB_BYTES: offset in the file, and size */
 } pb_field;
 
 static bool pb_damaged(pb_reader *r)
@@ -62,7 +63,7 @@ static bool pb_take(pb_reader *r, uint64_t n_bytes, pb_field *field)
     return true;
 }
 
-/* The next field of the message; false: there is none, or the message is damaged. */
+/* Reads the next field of the message; false: there is none, or the message is damaged. */
 static bool pb_next(pb_reader *r, pb_field *field)
 {
     uint64_t tag;
@@ -91,8 +92,8 @@ static bool pb_next(pb_reader *r, pb_field *field)
     }
 }
 
-/* A field of another type than the format says is damage: a parser would skip it and go on with a
- * default that nobody meant. */
+/* A field with a wrong type is damage: a parser would skip it and use a default that nobody
+ * intended. */
 static bool pb_is(pb_reader *r, const pb_field *field, uint64_t number, unsigned wire_type)
 {
     if (field->number != number)
@@ -113,8 +114,8 @@ typedef struct spm_file {
     model_error *err;
     uint64_t model_type;
     bool byte_fallback;
-    model_text bos_piece, eos_piece; /* not owned; not ended by NUL */
-    /* Unigram lets a normal piece have the name of a reserved one. */
+    model_text bos_piece, eos_piece; /* not owned; not NUL-terminated */
+    /* In Unigram a normal piece may have the name of a reserved one. */
     name_table pieces, reserved;
     bool bytes_seen[256];
 } spm_file;
@@ -123,7 +124,7 @@ static const char *const kinds_of_models[] = {"", "Unigram", "BPE", "word", "cha
 
 static bool spm_damaged(const spm_file *f, const pb_reader *r)
 {
-    return model_fail(f->err, r->at, "damaged, or no SentencePiece model");
+    return model_fail(f->err, r->at, "damaged, or not a SentencePiece model");
 }
 
 static model_text bytes_of(const spm_file *f, const pb_field *field)
@@ -219,7 +220,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* <0xNN>; -1: it is not. */
+/* The value of <0xNN>; -1: it is something else. */
 static int byte_of_piece(const model_text *text)
 {
     if (text->n_bytes != 6 || memcmp(text->s, "<0x", 3) != 0 || text->s[5] != '>')
@@ -234,21 +235,21 @@ static bool check_piece(const spm_file *f, const piece *p)
     if (text->n_bytes == 0)
         return model_fail(f->err, 0, "piece %u is empty", p->id);
     if (text->n_bytes > MAX_PIECE_BYTES)
-        return model_fail(f->err, 0, "piece %u has %zu bytes, %d is the limit", p->id,
+        return model_fail(f->err, 0, "piece %u has %zu bytes; the limit is %d", p->id,
                           text->n_bytes, MAX_PIECE_BYTES);
     if (utf8_valid_prefix((const uint8_t *)text->s, text->n_bytes) < text->n_bytes)
         return model_fail(f->err, 0, "piece %u is not UTF-8", p->id);
     if (memchr(text->s, '\0', text->n_bytes) && !(f->byte_fallback && text->n_bytes == 1))
-        return model_fail(f->err, 0, "piece %u has a NUL", p->id);
+        return model_fail(f->err, 0, "piece %u contains a NUL", p->id);
     if (!isfinite(p->score))
         return model_fail(f->err, 0, "the score of piece %u is not a number", p->id);
     if (p->type < PIECE_NORMAL || p->type > PIECE_BYTE)
-        return model_fail(f->err, 0, "piece %u: the type %llu is not supported", p->id,
-                          (unsigned long long)p->type);
+        return model_fail(f->err, 0, "piece %u: the type %" PRIu64 " is not supported", p->id,
+                          p->type);
     return true;
 }
 
-/* sentencepiece leaves out a NUL that stands beside <0x00>: some converters put it there. */
+/* sentencepiece ignores a NUL piece beside <0x00>: some converters write one. */
 static bool is_nul(const piece *p)
 {
     return p->text.n_bytes == 1 && p->text.s[0] == '\0';
@@ -268,7 +269,8 @@ static bool name_piece(spm_file *f, const piece *p)
     case NAME_NO_MEMORY:
         return model_no_memory(f->err);
     default:
-        return model_fail(f->err, 0, "pieces that were made to collide");
+        return model_fail(f->err, 0,
+                          "too many pieces have the same hash; the file looks malicious");
     }
 }
 
@@ -352,12 +354,13 @@ static bool set_kind(spm_file *f)
 static bool check_pieces(const spm_file *f)
 {
     if (f->m->n_tokens == 0)
-        return model_fail(f->err, 0, "there are no pieces: this is no SentencePiece model");
+        return model_fail(f->err, 0, "there are no pieces: this is not a SentencePiece model");
     if (f->m->unknown_id == MODEL_NO_ID && !f->byte_fallback)
         return model_fail(f->err, 0, "there is no piece for unknown characters");
     for (unsigned byte = 0; f->byte_fallback && byte < 256; byte++) {
         if (!f->bytes_seen[byte])
-            return model_fail(f->err, 0, "byte_fallback, and there is no piece <0x%02X>", byte);
+            return model_fail(
+                f->err, 0, "byte_fallback needs all bytes, but there is no piece <0x%02X>", byte);
     }
     return true;
 }
@@ -367,7 +370,7 @@ bool load_sentencepiece(model *m, const model_source *source, model_error *err)
     spm_file f = {.data = source->data, .m = m, .err = err, .model_type = 1};
     const pb_reader r = {source->data, 0, source->n_bytes, false};
     if (source->pattern || source->specials)
-        return model_fail(err, 0, "a SentencePiece model takes no %s",
+        return model_fail(err, 0, "a SentencePiece model cannot be used with %s",
                           source->pattern ? "--pattern" : "--specials-file");
     m->dummy_prefix = m->collapse_spaces = m->escape_spaces = true; /* the defaults */
     const bool ok = read_specs(&f, r) && set_kind(&f) && read_pieces(&f, r) && check_pieces(&f);

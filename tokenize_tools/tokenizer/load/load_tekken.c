@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -57,8 +58,9 @@ static bool read_config(tekken_file *f, const json_field *config)
         !json_field_uint(r, &fields[3], &f->n_specials))
         return false;
     return (f->n_specials < f->vocab_size && f->vocab_size <= MODEL_MAX_TOKENS) ||
-           model_fail(err_of(f), config->at, "config: %llu tokens of which %llu are specials",
-                      (unsigned long long)f->vocab_size, (unsigned long long)f->n_specials);
+           model_fail(err_of(f), config->at,
+                      "config: %" PRIu64 " tokens with %" PRIu64 " specials is out of range",
+                      f->vocab_size, f->n_specials);
 }
 
 /* ---- vocab ---- */
@@ -72,12 +74,11 @@ static bool read_token(tekken_file *f, uint64_t rank)
         !json_field_uint(&f->r, &fields[0], &given) || !json_field_string(&f->r, &fields[1], &text))
         return false;
     if (given != rank)
-        return json_fail(&f->r, "vocab: the rank %llu where %llu is expected",
-                         (unsigned long long)given, (unsigned long long)rank);
+        return json_fail(&f->r, "vocab: the rank is %" PRIu64 ", expected %" PRIu64, given, rank);
     return bytes_add_base64(&f->words, (uint32_t)(f->n_specials + rank), text.s, text.n_bytes);
 }
 
-/* The file holds more tokens than the model uses. */
+/* The file has more tokens than the model uses. */
 static bool read_vocab(tekken_file *f, const json_field *vocab)
 {
     const uint64_t n_wanted = f->vocab_size - f->n_specials;
@@ -92,8 +93,8 @@ static bool read_vocab(tekken_file *f, const json_field *vocab)
     if (f->r.failure[0])
         return false;
     if (rank < n_wanted)
-        return model_fail(err_of(f), 0, "vocab: %llu tokens, %llu are expected",
-                          (unsigned long long)rank, (unsigned long long)n_wanted);
+        return model_fail(err_of(f), 0, "vocab: %" PRIu64 " tokens, expected %" PRIu64, rank,
+                          n_wanted);
     return bytes_check(&f->words);
 }
 
@@ -102,8 +103,9 @@ static bool read_vocab(tekken_file *f, const json_field *vocab)
 static bool add_special(tekken_file *f, uint64_t id, const char *content, size_t n_bytes)
 {
     if (n_bytes == 0 || id >= f->n_specials)
-        return model_fail(err_of(f), 0, "special_tokens: more than %llu, or one without text",
-                          (unsigned long long)f->n_specials);
+        return model_fail(err_of(f), 0,
+                          "special_tokens: more than %" PRIu64 ", or one without text",
+                          f->n_specials);
     const name_result added = name_table_add(&f->contents, content, n_bytes, (uint32_t)id);
     if (added == NAME_NO_MEMORY)
         return model_no_memory(err_of(f));
@@ -130,8 +132,8 @@ static bool read_special(tekken_file *f, uint64_t id)
         !json_field_uint(&f->r, &fields[0], &given) || !json_field_string(&f->r, &fields[1], &text))
         return false;
     if (given != id)
-        return json_fail(&f->r, "special_tokens: the rank %llu where %llu is expected",
-                         (unsigned long long)given, (unsigned long long)id);
+        return json_fail(&f->r, "special_tokens: the rank is %" PRIu64 ", expected %" PRIu64, given,
+                         id);
     return add_special(f, id, text.s, text.n_bytes);
 }
 
@@ -153,8 +155,9 @@ static bool read_specials(tekken_file *f, const json_field *list)
     const json_kind kind = json_field_kind(&f->r, list);
     if (kind == JSON_NONE || kind == JSON_NULL) {
         if (f->version > LAST_WITHOUT_SPECIALS)
-            return model_fail(err_of(f), 0, "there are no special_tokens, which version %llu needs",
-                              (unsigned long long)f->version);
+            return model_fail(err_of(f), 0,
+                              "there are no special_tokens, but version %" PRIu64 " needs them",
+                              f->version);
         if (f->n_specials < PRESET_N_TEKKEN)
             return model_fail(err_of(f), 0, "config: fewer than %d specials", PRESET_N_TEKKEN);
         if (!preset_add_tekken_specials(f->words.m, err_of(f)))
@@ -165,7 +168,7 @@ static bool read_specials(tekken_file *f, const json_field *list)
     }
     for (; n < f->n_specials; n++) {
         char text[40];
-        const int n_bytes = snprintf(text, sizeof text, "<SPECIAL_%llu>", (unsigned long long)n);
+        const int n_bytes = snprintf(text, sizeof text, "<SPECIAL_%" PRIu64 ">", n);
         if (!add_special(f, n, text, (size_t)n_bytes))
             return false;
     }
@@ -183,7 +186,7 @@ static uint32_t special_id(const model *m, const char *content)
     return MODEL_NO_ID;
 }
 
-/* What stands of images and sound is about other input than text. */
+/* The parts for images and sound do not concern text. */
 static bool read_file(tekken_file *f)
 {
     json_field fields[] = {{"config", 0}, {"vocab", 0},      {"special_tokens", 0}, {"version", 0},
@@ -203,7 +206,7 @@ bool load_tekken(model *m, const model_source *source, model_error *err)
 {
     tekken_file f = {.words = {.m = m, .err = err}};
     if (source->pattern && strcmp(source->pattern, PRESET_TEKKEN) != 0)
-        return model_fail(err, 0, "--pattern %.60s: a tekken.json brings its own pattern",
+        return model_fail(err, 0, "--pattern %.60s: a tekken.json has its own pattern",
                           source->pattern);
     json_reader_init(&f.r, source->data, source->n_bytes);
     const bool ok = read_file(&f);

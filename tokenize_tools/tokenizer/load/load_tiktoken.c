@@ -6,7 +6,7 @@
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/load/presets.h"
 
-/* Mistral counts ranks from 0, and ids from behind 1000 specials. */
+/* Mistral counts ranks from 0, and their ids from 1000, after the specials. */
 #define TEKKEN_SPECIALS 1000
 
 typedef struct rank_line {
@@ -78,7 +78,7 @@ bool load_tiktoken(model *m, const model_source *source, model_error *err)
     preset_names(names);
     if (!source->pattern)
         return model_fail(
-            err, 0, "this file has ranks and no pattern: name one with --pattern (%s)", names);
+            err, 0, "this file has ranks but no pattern; name one with --pattern (%s)", names);
     if (!preset_find(&f.preset, source->pattern, err))
         return false;
     const bool ok = read_lines(&f, (const char *)source->data, source->n_bytes) &&

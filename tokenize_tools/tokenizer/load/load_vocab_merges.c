@@ -7,7 +7,7 @@
 #define END_OF_TEXT "<|endoftext|>"
 
 /* The pattern of --pattern with its specials, or GPT-2's; <|endoftext|> is in GPT-2's vocabulary,
- * and none of the ranks. */
+ * but is not one of the ranks. */
 static bool set_pattern(model *m, const char *pattern, const name_table *names, model_error *err)
 {
     const uint32_t id = name_table_find(names, END_OF_TEXT, strlen(END_OF_TEXT));
@@ -27,7 +27,7 @@ bool load_vocab_merges(model *m, const model_source *source, model_error *err)
     json_reader r;
     name_table names = {0};
     if (!source->merges)
-        return model_fail(err, 0, "a vocab.json needs the merges.txt that belongs to it");
+        return model_fail(err, 0, "a vocab.json needs its merges.txt in the same folder");
     m->kind = MODEL_BYTE_BPE;
     m->rule = MERGE_LISTED;
     m->family = "byte-level BPE";

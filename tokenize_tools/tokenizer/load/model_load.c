@@ -9,7 +9,7 @@
 
 typedef bool loader(model *m, const model_source *source, model_error *err);
 
-/* The kind of the value that a key of the object has; JSON_NONE: it has no such key. */
+/* The kind of the value of a key of the object; JSON_NONE: there is no such key. */
 static json_kind kind_of(json_reader *r, const char *name)
 {
     json_string key;
@@ -26,7 +26,8 @@ static json_kind kind_of(json_reader *r, const char *name)
     return JSON_NONE;
 }
 
-/* A vocabulary may have tokens named "model" and "vocab", so the kinds of values are looked at. */
+/* A vocabulary may have tokens named "model" and "vocab", so the kinds of the values are checked
+ * too. */
 static loader *json_loader(const model_source *source, model_error *err)
 {
     json_reader r;
@@ -46,7 +47,7 @@ static loader *json_loader(const model_source *source, model_error *err)
     if (r.failure[0])
         model_fail_json(err, "JSON: ", &r);
     else if (!found)
-        model_fail(err, 0, "JSON, but no tokenizer.json, tekken.json or vocab.json");
+        model_fail(err, 0, "this is JSON, but not a tokenizer.json, tekken.json or vocab.json");
     const bool failed = r.failure[0] != '\0';
     json_reader_free(&r);
     return failed ? NULL : found;
@@ -78,7 +79,7 @@ static loader *find_loader(const model_source *source, model_error *err)
     if (is_tiktoken(source))
         return load_tiktoken;
     if (source->n_bytes >= 8 && memcmp(source->data, "#version", 8) == 0) {
-        model_fail(err, 0, "these are merges: name the vocab.json that belongs to them");
+        model_fail(err, 0, "these are merges; name the vocab.json in the same folder instead");
         return NULL;
     }
     if (source->n_bytes > 0 && source->data[0] == 0x0A) /* the first field of every .model */
@@ -87,7 +88,7 @@ static loader *find_loader(const model_source *source, model_error *err)
         err, 0, "%s",
         source->n_bytes == 0
             ? "the file is empty"
-            : "no tokenizer.json, tekken.json, vocab.json, .tiktoken or SentencePiece model");
+            : "not a tokenizer.json, tekken.json, vocab.json, .tiktoken or SentencePiece model");
     return NULL;
 }
 
@@ -114,8 +115,8 @@ static bool parse_id(json_string s, uint64_t *id)
 typedef struct specials_reader {
     model *m;
     model_error *err;
-    name_table contents; /* that the file names */
-    uint8_t *ids;        /* a bit each: that the file names */
+    name_table contents; /* in the file */
+    uint8_t *ids;        /* a bit for each id in the file */
 } specials_reader;
 
 static bool add_special(specials_reader *s, const model_text *content, uint64_t id)
@@ -143,7 +144,7 @@ static bool read_special(json_reader *r, specials_reader *s, json_string key)
     if (json_peek(r) == JSON_NUMBER) {
         ok = json_read_uint(r, &id);
     } else if (!parse_id((json_string){content.s, content.n_bytes}, &id)) {
-        ok = json_fail(r, "an id is expected on one side");
+        ok = json_fail(r, "expected an id as key or value");
     } else {
         ok = json_read_string(r, &value) && model_text_set(&content, value.s, value.n_bytes);
     }
@@ -152,7 +153,7 @@ static bool read_special(json_reader *r, specials_reader *s, json_string key)
     return ok;
 }
 
-/* Takes out those of the first n_before that have been named anew. */
+/* Removes those of the first n_before that the file replaces. */
 static void drop_replaced(specials_reader *s, size_t n_before)
 {
     model *m = s->m;
@@ -205,7 +206,7 @@ static uint32_t special_id(const model *m, const char *content)
     return MODEL_NO_ID;
 }
 
-/* A token that is not special may be ordinary text: </s> strikes text out in HTML. */
+/* A token that is not special may be ordinary text: </s> ends struck-out text in HTML. */
 static void guess_eos(model *m)
 {
     static const char *const names[] = {"<|endoftext|>",         "<|end_of_text|>", "</s>", "<eos>",
@@ -238,7 +239,7 @@ static bool check_end(const model *m, uint32_t id, const char *what, model_error
 {
     if (id == MODEL_NO_ID || (id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT))
         return true;
-    return model_fail(err, 0, "%s has the id %u, which is no token", what, id);
+    return model_fail(err, 0, "%s has the id %u, but there is no such token", what, id);
 }
 
 bool model_finish(model *m, const model_source *source, model_error *err)

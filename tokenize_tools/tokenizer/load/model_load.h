@@ -1,10 +1,11 @@
-/* model_load.h - tokenizer files of every kind into a model, or a refusal by name. Pure. */
+/* model_load.h - reads tokenizer files of every kind into a model, or refuses them and names the
+ * part that is not supported. Pure. */
 #ifndef TOKMAP_MODEL_LOAD_H
 #define TOKMAP_MODEL_LOAD_H
 
 #include "tokenizer/model/model.h"
 
-/* A file as read, and what stands beside it or on the command line. */
+/* The contents of a file, of the files beside it, and of the command line. */
 typedef struct model_source {
     const char *name; /* the last part of the path */
     const uint8_t *data;
@@ -16,20 +17,20 @@ typedef struct model_source {
     const char *pattern; /* --pattern, or NULL */
 } model_source;
 
-/* Tells the kind by content, loads it, adds presets and specials. m is initialised and is freed by
- * the caller, also after a failure. */
+/* Recognizes the kind of the file by its content, loads it, and adds presets and specials. m is
+ * initialised; the caller frees it, also after a failure. */
 bool model_load(model *m, const model_source *source, model_error *err);
-/* What model_load is made of: one of these, then model_finish. */
+/* The steps of model_load: one of these, then model_finish. */
 bool load_hf_json(model *m, const model_source *source, model_error *err);
 bool load_tiktoken(model *m, const model_source *source, model_error *err);
 bool load_sentencepiece(model *m, const model_source *source, model_error *err);
 bool load_tekken(model *m, const model_source *source, model_error *err);
 bool load_vocab_merges(model *m, const model_source *source, model_error *err);
-/* Adds what stands in --specials-file, in place of added tokens with the same content or id; makes
- * a TOKEN_CONTROL of each added token whose id is free; checks bos_id and eos_id. Without an
- * eos_id, the first of these that is a special added token becomes it, and the second eos_rival:
+/* Adds the tokens of --specials-file, in place of added tokens with the same content or id; makes a
+ * TOKEN_CONTROL of each added token whose id is free; checks bos_id and eos_id. Without an eos_id,
+ * the first of these that is a special added token becomes it, and the second eos_rival:
  * <|endoftext|> <|end_of_text|> </s> <eos> <｜end▁of▁sentence｜> <|im_end|> [EOS]. Two added tokens
- * may have one id. */
+ * may have the same id. */
 bool model_finish(model *m, const model_source *source, model_error *err);
 
 #endif /* TOKMAP_MODEL_LOAD_H */

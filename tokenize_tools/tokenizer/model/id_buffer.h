@@ -1,4 +1,4 @@
-/* id_buffer.h - ids that are still growing. */
+/* id_buffer.h - a growing array of ids. */
 #ifndef TOKMAP_ID_BUFFER_H
 #define TOKMAP_ID_BUFFER_H
 
@@ -11,7 +11,7 @@ typedef struct id_buffer { /* starts as {0} */
     size_t n, capacity;
 } id_buffer;
 
-/* Room for n_more; false: out of memory, and nothing changed. */
+/* Makes room for n_more; false: out of memory, nothing has changed. */
 bool id_buffer_reserve(id_buffer *b, size_t n_more);
 bool id_buffer_append(id_buffer *b, uint32_t id);
 void id_buffer_free(id_buffer *b);

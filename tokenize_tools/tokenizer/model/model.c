@@ -47,7 +47,7 @@ bool model_fail(model_error *err, size_t offset, const char *format, ...)
     va_end(args);
     err->offset = offset;
     err->no_memory = false;
-    for (char *c = err->text; *c; c++) /* names come from the file, and one line is the promise */
+    for (char *c = err->text; *c; c++) /* names from the file must not break the line */
         *c = (unsigned char)*c < ' ' || *c == 0x7F ? ' ' : *c;
     return false;
 }
@@ -63,7 +63,7 @@ bool model_table_failed(model_error *err, const char *entries)
 {
     if (errno == ENOMEM)
         return model_no_memory(err);
-    return model_fail(err, 0, "%s that were made to fall into one place of a table", entries);
+    return model_fail(err, 0, "too many %s have the same hash; the file looks malicious", entries);
 }
 
 bool model_fail_json(model_error *err, const char *before, const json_reader *r)
@@ -72,7 +72,7 @@ bool model_fail_json(model_error *err, const char *before, const json_reader *r)
                         : model_fail(err, r->failure_at, "%s%s", before, r->failure);
 }
 
-/* An array with room for n elements of element_bytes, or NULL: out of memory. */
+/* Returns an array with room for n elements of element_bytes. NULL: out of memory. */
 static void *grow_array(void *array, size_t *capacity, size_t n, size_t element_bytes)
 {
     if (array && n <= *capacity)
@@ -117,7 +117,7 @@ bool model_set_token(model *m, const new_token *token, model_error *err)
     if (token->id >= MODEL_MAX_TOKENS)
         return model_fail(err, 0, "id %u: ids must be below %u", token->id, MODEL_MAX_TOKENS);
     if (token->n_bytes > MODEL_MAX_TOKEN_BYTES)
-        return model_fail(err, 0, "the token of id %u has %zu bytes, %d is the limit", token->id,
+        return model_fail(err, 0, "the token with id %u has %zu bytes; the limit is %d", token->id,
                           token->n_bytes, MODEL_MAX_TOKEN_BYTES);
     if (token->id < m->n_tokens && m->tokens[token->id].kind != TOKEN_ABSENT)
         return model_fail(err, 0, "two tokens have the id %u", token->id);
@@ -168,7 +168,7 @@ bool model_keep_last_merges(model *m, model_error *err)
     }
     m->n_merges = n;
     if (seen == NAME_CROWDED)
-        return model_fail(err, 0, "merges that were made to collide");
+        return model_fail(err, 0, "too many merges have the same hash; the file looks malicious");
     return seen != NAME_NO_MEMORY || model_no_memory(err);
 }
 
@@ -180,7 +180,7 @@ bool model_add_added(model *m, const added_token *token, model_error *err)
         return model_fail(err, 0, "added token \"%.100s\" has the id %u: ids must be below %u",
                           token->content.s, token->id, MODEL_MAX_TOKENS);
     if (token->content.n_bytes > MODEL_MAX_TOKEN_BYTES)
-        return model_fail(err, 0, "added token \"%.100s\" has %zu bytes, %d is the limit",
+        return model_fail(err, 0, "added token \"%.100s\" has %zu bytes; the limit is %d",
                           token->content.s, token->content.n_bytes, MODEL_MAX_TOKEN_BYTES);
     added_token *added = grow_array(m->added, &m->added_capacity, m->n_added + 1, sizeof *added);
     if (!added)
@@ -200,8 +200,7 @@ bool model_add_special(model *m, uint32_t id, model_text content, model_error *e
     if (id < m->n_tokens && m->tokens[id].kind != TOKEN_ABSENT &&
         (m->tokens[id].n_bytes != content.n_bytes ||
          memcmp(model_token_bytes(m, id), content.s, content.n_bytes) != 0))
-        return model_fail(err, 0, "special \"%.100s\": the id %u is another token's", content.s,
-                          id);
+        return model_fail(err, 0, "special \"%.100s\": another token has the id %u", content.s, id);
     const added_token token = {.id = id, .content = content, .special = true};
     return model_add_added(m, &token, err);
 }

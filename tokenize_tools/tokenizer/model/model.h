@@ -1,6 +1,7 @@
-/* model.h - what a vocabulary file says, before anything is made fast of it.
+/* model.h - the contents of a tokenizer file, before fast tables are made from it.
  *
- * The loaders (load_*.c) fill one; tokenizer.c makes a tokenizer of it or refuses it by name. */
+ * The loaders (load_*.c) fill one; tokenizer.c makes a tokenizer from it, or refuses it and names
+ * the part that is not supported. */
 #ifndef TOKMAP_MODEL_H
 #define TOKMAP_MODEL_H
 
@@ -20,17 +21,17 @@ typedef enum model_kind {
     MODEL_UNIGRAM
 } model_kind;
 
-/* What the vocabulary of a tokenizer.json holds is TOKEN_NORMAL even when it is an added token too,
- * or the unknown token: as in the reference, merges and Unigram may arrive at it. Only what no text
- * can give is TOKEN_CONTROL there: added tokens that the vocabulary lacks, and entries of a
- * byte-level vocabulary that are not written in its alphabet. No merge names a TOKEN_CONTROL. */
+/* Entries in the vocabulary of a tokenizer.json are TOKEN_NORMAL even if they are also added tokens
+ * or the unknown token: as in the reference, merges and Unigram may produce them. TOKEN_CONTROL are
+ * only those that no text can produce: added tokens that are not in the vocabulary, and entries of
+ * a byte-level vocabulary that are not written in its alphabet. No merge names a TOKEN_CONTROL. */
 typedef enum token_kind {
-    TOKEN_ABSENT, /* a hole in the ids */
+    TOKEN_ABSENT, /* no token has this id */
     TOKEN_NORMAL,
     TOKEN_UNKNOWN,      /* sentencepiece: its own text does not match */
-    TOKEN_CONTROL,      /* never comes out of text: specials */
+    TOKEN_CONTROL,      /* text never produces it: specials */
     TOKEN_USER_DEFINED, /* sentencepiece: matches before anything else */
-    TOKEN_UNUSED,       /* sentencepiece: split up again when it comes out */
+    TOKEN_UNUSED,       /* sentencepiece: split again when it is produced */
     TOKEN_BYTE          /* byte fallback <0xNN>: its bytes are the one byte */
 } token_kind;
 
@@ -38,35 +39,35 @@ typedef struct model_token {
     size_t offset; /* in model.bytes */
     uint32_t n_bytes;
     uint8_t kind;
-    double score; /* Unigram of a tokenizer.json; sentencepiece's, which are floats */
+    double score; /* of a Unigram tokenizer.json, or sentencepiece's, which are floats */
 } model_token;
 
 typedef struct model_merge {
     uint32_t left, right, result;
 } model_merge;
 
-/* What gives a pair of symbols its turn. */
+/* What decides the order of merges. */
 typedef enum merge_rule {
-    MERGE_LISTED, /* the place in `merges` (tokenizer.json, merges.txt) */
-    MERGE_RANKED, /* any two tokens whose bytes together are a token; its id, the lowest first
-                     (tiktoken, tekken): only among TOKEN_NORMAL */
-    MERGE_SCORED  /* the same by score, the highest first (sentencepiece) */
+    MERGE_LISTED, /* the index in `merges` (tokenizer.json, merges.txt) */
+    MERGE_RANKED, /* any two tokens whose bytes together are a token merge, the lowest id first
+                     (tiktoken, tekken): only TOKEN_NORMAL */
+    MERGE_SCORED  /* the same, the highest score first (sentencepiece) */
 } merge_rule;
 
 typedef struct model_text {
-    char *s; /* owned, NUL after it */
+    char *s; /* owned, NUL-terminated */
     size_t n_bytes;
 } model_text;
 
 typedef enum normalize_kind {
     NORMALIZE_NFC,
     NORMALIZE_NFKC,
-    NORMALIZE_PREPEND,      /* `to` before a text that is not empty */
+    NORMALIZE_PREPEND,      /* puts `to` before a text that is not empty */
     NORMALIZE_REPLACE,      /* each `from` by `to` */
     NORMALIZE_REPLACE_RUNS, /* each run of two or more `from` by one `to`: regex " {2,}" */
     NORMALIZE_STRIP,        /* blanks at `left` and/or `right` */
     NORMALIZE_CHARSMAP,     /* `to` is sentencepiece's precompiled blob */
-    NORMALIZE_SENTENCEPIECE /* all that normalizer_spec says, in sentencepiece's own order */
+    NORMALIZE_SENTENCEPIECE /* everything in normalizer_spec, in sentencepiece's order */
 } normalize_kind;
 
 typedef struct normalize_step {
@@ -82,13 +83,13 @@ typedef enum prepend_scheme {
     PREPEND_ALWAYS /* before every stretch between added tokens */
 } prepend_scheme;
 
-/* How ids become text again. */
+/* How ids are decoded. */
 typedef enum decode_rule {
-    DECODE_AS_MODEL,  /* as the kind of the model says */
+    DECODE_AS_MODEL,  /* according to the kind of the model */
     DECODE_BYTES,     /* the bytes of the tokens */
     DECODE_METASPACE, /* U+2581 to blanks; decode_strips: the first token loses its own */
     DECODE_MARKS,     /* U+2581 to blanks, byte fallback; decode_strips: one blank at the start */
-    DECODE_UNKNOWN    /* in a way that is not supported */
+    DECODE_UNKNOWN    /* not supported */
 } decode_rule;
 
 typedef struct added_token {
@@ -109,9 +110,10 @@ typedef struct model {
     merge_rule rule;
     model_merge *merges; /* MERGE_LISTED */
     size_t n_merges, merges_capacity;
-    bool whole_word_first; /* a word that is a TOKEN_NORMAL is that, reachable by merges or not */
+    bool whole_word_first; /* a word that is a TOKEN_NORMAL becomes that token, even if merges do
+                              not lead to it */
     bool byte_fallback;    /* every character that may need it has its bytes as TOKEN_BYTE */
-    bool fuse_unknown;     /* BPE: unknown characters in a row are one unknown token */
+    bool fuse_unknown;     /* BPE: a run of unknown characters becomes one unknown token */
     uint32_t unknown_id;   /* MODEL_NO_ID: unknown characters are left out */
 
     normalize_step steps[MODEL_MAX_STEPS];
@@ -131,23 +133,23 @@ typedef struct model {
 
     added_token *added;
     size_t n_added, added_capacity;
-    uint32_t bos_id, eos_id; /* what the file or preset names, or MODEL_NO_ID */
-    bool eos_guessed;        /* eos_id is a special token with the name of an end ... */
-    uint32_t eos_rival;      /* ... and this is another one, or MODEL_NO_ID */
+    uint32_t bos_id, eos_id; /* as the file or preset says, or MODEL_NO_ID */
+    bool eos_guessed;        /* eos_id was guessed from the name of a special token ... */
+    uint32_t eos_rival;      /* ... and this is another candidate, or MODEL_NO_ID */
     const char *family;      /* static: "byte-level BPE", for messages and metadata */
 } model;
 
 typedef struct model_error {
-    bool no_memory; /* and nothing is wrong with the file */
-    size_t offset;  /* in the file, where that means something; else 0 */
-    char text[480]; /* one line, without the file's name: what is not supported or wrong */
+    bool no_memory; /* out of memory: the file may be valid */
+    size_t offset;  /* in the file, if it applies; else 0 */
+    char text[480]; /* one line, without the file's name: what is wrong or not supported */
 } model_error;
 
 void model_init(model *m);
 void model_free(model *m);
 
-/* Builders for the loaders; false: out of memory, or a limit is passed and err says so. */
-/* Sets tokens[id]; the ids between become TOKEN_ABSENT. An id that is set already is an error. */
+/* For the loaders. false: out of memory, or a limit is exceeded, with *err set. */
+/* Sets tokens[id]; ids skipped become TOKEN_ABSENT. An id that is already set is an error. */
 typedef struct new_token {
     uint32_t id;
     const void *bytes;
@@ -157,25 +159,25 @@ typedef struct new_token {
 } new_token;
 bool model_set_token(model *m, const new_token *token, model_error *err);
 bool model_add_merge(model *m, model_merge merge, model_error *err);
-/* Of a pair that is merged twice the last one counts, as in tokenizers. After the last merge. */
+/* Call after the last merge. If a pair is listed twice the last one counts, as in tokenizers. */
 bool model_keep_last_merges(model *m, model_error *err);
 /* Copies the content, which is not empty. */
 bool model_add_added(model *m, const added_token *token, model_error *err);
-/* The same for a special that a preset or the user names; an id with another text is an error. */
+/* The same for a special of a preset or the user; an id that has another text is an error. */
 bool model_add_special(model *m, uint32_t id, model_text content, model_error *err);
-/* A new step, to be filled in. NULL: there are too many. */
+/* Adds a step for the caller to fill in. NULL: there are too many. */
 normalize_step *model_add_step(model *m, normalize_kind kind, model_error *err);
-/* Whether the parts of sentencepiece's blob lie inside it: 4 bytes with the size of a trie of
- * 4-byte units, the trie, texts that end with NUL. */
+/* Whether the parts of sentencepiece's blob lie inside it: 4 bytes with the size of a trie, the
+ * trie of 4-byte units, NUL-terminated texts. */
 bool model_check_charsmap(const model_text *charsmap, model_error *err);
 bool model_text_set(model_text *text, const void *s, size_t n_bytes);
-/* Return false. */
+/* These return false. */
 bool model_no_memory(model_error *err);
-/* After a table could not be made, errno having been 0 before: no memory, or its `entries` were
- * made to fall into one place. */
+/* Called after a table could not be made, with errno set to 0 before: out of memory, or too many
+ * `entries` have the same hash. */
 bool model_table_failed(model_error *err, const char *entries);
 struct json_reader;
-/* As the reader failed. */
+/* With the failure of the reader. */
 bool model_fail_json(model_error *err, const char *before, const struct json_reader *r);
 bool model_fail(model_error *err, size_t offset, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

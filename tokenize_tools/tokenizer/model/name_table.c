@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* At half load no honest set of names comes near this. */
+/* At half load, no set of names comes near this unless it was made to. */
 #define MAX_PROBES 1024
 
 static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
@@ -18,7 +18,7 @@ static uint32_t hash_name(const uint8_t *name, size_t n_bytes)
     return (uint32_t)(hash >> 32 ^ hash);
 }
 
-/* The entry of the name, or the free one where it belongs; NULL after too many probes. */
+/* The entry of the name, or the free one for it; NULL: too many probes. */
 static name_entry *find_entry(const name_table *t, const uint8_t *name, size_t n_bytes,
                               uint32_t hash)
 {

@@ -1,7 +1,7 @@
-/* name_table.h - byte strings and a number for each.
+/* name_table.h - a table from byte strings to numbers.
  *
- * The strings are copied. Time is linear whatever the strings are: a set of them that was made to
- * fall on one place is refused. */
+ * The strings are copied. Time is linear for any set of strings: one in which too many have the
+ * same hash is refused. */
 #ifndef TOKMAP_NAME_TABLE_H
 #define TOKMAP_NAME_TABLE_H
 
@@ -26,13 +26,13 @@ typedef struct name_table { /* starts as {0} */
 
 typedef enum name_result {
     NAME_ADDED,
-    NAME_THERE, /* and keeps its value */
+    NAME_THERE, /* already there; its value is unchanged */
     NAME_NO_MEMORY,
-    NAME_CROWDED /* too many on one place: they were made to collide */
+    NAME_CROWDED /* too many names with the same hash */
 } name_result;
 
 void name_table_free(name_table *t);
-/* value is below NAME_TABLE_NONE. */
+/* value must be less than NAME_TABLE_NONE. */
 name_result name_table_add(name_table *t, const void *name, size_t n_bytes, uint32_t value);
 uint32_t name_table_find(const name_table *t, const void *name, size_t n_bytes);
 

@@ -48,13 +48,13 @@ static uint32_t kind_of(uint32_t code_point)
     return grapheme_ranges[first] & 0xFF;
 }
 
-/* What the rules look back at, within the cluster. */
+/* What the rules need to know of the cluster so far. */
 typedef struct history {
     uint32_t last;          /* break property of the character before */
     unsigned n_regional;    /* regional indicators just before */
-    bool pictographic;      /* a pictograph, then EXTEND only */
+    bool pictographic;      /* a pictograph, then only EXTEND */
     bool joined_pictograph; /* that, then ZWJ */
-    bool consonant;         /* a consonant, then linkers and conjunct extenders only */
+    bool consonant;         /* a consonant, then only linkers and conjunct extenders */
     bool linked;            /* ... with a linker among them */
 } history;
 
@@ -111,7 +111,7 @@ size_t grapheme_length(const uint8_t *text, size_t n_bytes)
     while (at < n_bytes) {
         uint32_t c;
         size_t n = utf8_decode(text + at, n_bytes - at, &c);
-        if (n == 0) { /* not what the caller promised: a byte stands alone */
+        if (n == 0) { /* invalid UTF-8, against the precondition: one byte alone */
             n = 1;
             c = 0;
         }

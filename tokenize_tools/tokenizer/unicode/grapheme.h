@@ -8,7 +8,7 @@
 
 #define GRAPHEME_UNICODE "17.0.0"
 
-/* The length of the cluster that begins at text[0], a cluster's start in UTF-8; n_bytes > 0. */
+/* The length of the cluster at text[0], which must be the start of one, in UTF-8; n_bytes > 0. */
 size_t grapheme_length(const uint8_t *text, size_t n_bytes);
 
 #endif /* TOKMAP_GRAPHEME_H */

@@ -1,4 +1,4 @@
-/* grapheme_tables.h - the properties behind grapheme.c, made by make_grapheme_tables.py. */
+/* grapheme_tables.h - the properties used by grapheme.c, made by make_grapheme_tables.py. */
 #ifndef TOKMAP_GRAPHEME_TABLES_H
 #define TOKMAP_GRAPHEME_TABLES_H
 

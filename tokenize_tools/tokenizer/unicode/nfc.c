@@ -1,9 +1,10 @@
 /* nfc.c - Unicode's normalization form C.
  *
  * Nearly all text is in NFC already. So the text is searched for characters that are not "plain"
- * (nfc_tables.h), at first by their lead bytes alone, many at a time. Around one that is found
- * lies a segment, from a boundary to the next: it does not depend on the rest. A quick check by
- * properties clears most of these too; what is left is decomposed, put in order and composed. */
+ * (nfc_tables.h), first by their lead bytes alone, many at a time. Around each one that is found,
+ * the text from one boundary to the next is a segment, which does not depend on the rest of the
+ * text. A quick check of properties accepts most segments; the others are decomposed, reordered and
+ * composed. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,18 +16,18 @@ enum {
     HANGUL = 0xAC00,
     HANGUL_LEAD = 0x1100,
     HANGUL_VOWEL = 0x1161,
-    HANGUL_TRAIL = 0x11A7, /* one before the first: stands for none */
+    HANGUL_TRAIL = 0x11A7, /* one before the first: no trail */
     N_LEADS = 19,
     N_VOWELS = 21,
     N_TRAILS = 28,
     N_SYLLABLES = N_LEADS * N_VOWELS * N_TRAILS,
 
-    NOT_A_CHARACTER = 0x110000, /* plus a byte that is not UTF-8 */
-    SMALL_SEGMENT = 96,         /* bytes; such a one is tried without asking for memory */
+    NOT_A_CHARACTER = 0x110000, /* plus the value of a byte that is not UTF-8 */
+    SMALL_SEGMENT = 96,         /* bytes; a segment of this size needs no allocated memory */
     SHORT_RUN = 16
 };
 
-/* A code point with what its place depends on: class << 24 | SECOND | code point. */
+/* A code point with the properties that decide its place: class << 24 | SECOND | code point. */
 #define SECOND 0x800000u
 #define CODE_POINT 0x1FFFFFu
 
@@ -79,7 +80,7 @@ static size_t find_scalar(const uint8_t *text, size_t n_bytes, size_t from)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Of the character at text, which begins with a lead byte. utf8_decode and kind_number in one, for
+/* For the character at text, which starts with a lead byte. utf8_decode and kind_number in one, for
  * the loops below. */
 static inline bool is_plain(const uint8_t *text, size_t n_bytes)
 {
@@ -97,8 +98,8 @@ static inline bool is_plain(const uint8_t *text, size_t n_bytes)
     return kind_number(code_point) < NFC_N_PLAIN_KINDS;
 }
 
-/* suspects: bit j for a character at text[j] that may not be plain. Returns where the first is
- * that is not, 64 if none. */
+/* suspects: bit j is set if the character at text[j] may not be plain. Returns the offset of the
+ * first one that is not, 64 if there is none. */
 static inline size_t first_not_plain(const uint8_t *text, size_t n_bytes, uint64_t suspects)
 {
     for (; suspects; suspects &= suspects - 1) {
@@ -112,13 +113,13 @@ static inline size_t first_not_plain(const uint8_t *text, size_t n_bytes, uint64
 #define AVX2 __attribute__((target("avx2,bmi")))
 #define AVX512 __attribute__((target("avx512f,avx512bw,bmi")))
 
-/* How nfc_lead_rows is read: by the high half of the first byte, which bits of the first and of
- * the second 16 rows count; by the high half of the second byte, which of these. */
+/* How to read nfc_lead_rows: the high half of the first byte gives the bits of the first and of the
+ * second 16 rows; the high half of the second byte selects among these. */
 #define FIRST_ROWS 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, (char)0xF0, 0, 0
 #define LAST_ROWS 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x0F, (char)0xF0
 #define SECONDS 0, 0, 0, 0, 0, 0, 0, 0, 0x11, 0x22, 0x44, (char)0x88, 0, 0, 0, 0
 
-/* Bit j: at text[j] begins a character that may not be plain. Reads 33 bytes. */
+/* Bit j: a character that may not be plain starts at text[j]. Reads 33 bytes. */
 AVX2 static inline uint32_t suspects_avx2(const uint8_t *text)
 {
     const __m128i *rows = (const __m128i *)nfc_lead_rows;
@@ -187,8 +188,8 @@ AVX512 static size_t find_avx512(const uint8_t *text, size_t n_bytes, size_t fro
     return i;
 }
 
-/* Whole blocks only. Stops at a character that is not plain, or where too little is left; there
- * may lie a character across. */
+/* Searches whole blocks only. Stops at a character that is not plain, or when less than a block is
+ * left; a character may cross that place. */
 static size_t find_in_blocks(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
     if (e == SIMD_AVX512)
@@ -203,8 +204,8 @@ static size_t find_in_blocks(simd_level e, const uint8_t *text, size_t n_bytes, 
 }
 #endif
 
-/* A continuation byte that a block has left over counts as a byte that is not UTF-8 for
- * find_scalar: it is plain, as the character was. */
+/* A continuation byte left over from a block looks like invalid UTF-8 to find_scalar: it counts as
+ * plain, as its character was. */
 static size_t find_not_plain(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
     return find_scalar(text, n_bytes, find_in_blocks(e, text, n_bytes, from));
@@ -216,7 +217,7 @@ typedef struct nfc_segment {
     size_t start, end;
 } nfc_segment;
 
-/* Where the character before offset i begins, not before from. */
+/* The start of the character before offset i, at least `from`. */
 static size_t character_before(const uint8_t *text, size_t from, size_t i)
 {
     uint32_t code_point;
@@ -226,8 +227,9 @@ static size_t character_before(const uint8_t *text, size_t from, size_t i)
     return utf8_decode(text + start, i - start, &code_point) == i - start ? start : i - 1;
 }
 
-/* The first segment from `from` on (a boundary) that is not sure to be in NFC; start is n_bytes if
- * there is none. Sure is what has no doubtful character and its combining classes in order. */
+/* Finds the first segment after `from` (a boundary) that is not known to be in NFC; start is
+ * n_bytes if there is none. A segment is known to be in NFC if no character is doubtful and
+ * combining classes are in order. */
 static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_bytes, size_t from)
 {
     nfc_segment s = {from, from};
@@ -268,7 +270,7 @@ static bool reserve_scratch(nfc_scratch *scratch, size_t n)
     return true;
 }
 
-/* One step, for a code point that is not Hangul. */
+/* One step of the decomposition of a code point that is not Hangul. */
 static const nfc_decomposition *decomposition_of(uint32_t code_point)
 {
     const nfc_decomposition *low = nfc_decompositions;
@@ -309,7 +311,7 @@ static size_t decompose_code_point(uint32_t code_point, uint32_t out[4])
     return n_out;
 }
 
-/* Into scratch; n counts. Not yet in order. */
+/* Decomposes into scratch, without reordering; n is the number of code points. */
 static bool decompose_text(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, size_t *n)
 {
     *n = 0;
@@ -339,7 +341,7 @@ static void sort_short(uint32_t *run, size_t n)
     }
 }
 
-/* By counting, so that a long run takes no longer than its length. spare: n elements. */
+/* A counting sort, so that long runs take linear time. spare: n elements. */
 static void sort_long(uint32_t *run, size_t n, uint32_t *spare)
 {
     size_t places[257] = {0};
@@ -352,7 +354,7 @@ static void sort_long(uint32_t *run, size_t n, uint32_t *spare)
     memcpy(run, spare, n * sizeof *run);
 }
 
-/* Each run of combining characters by class, equal ones in the order they have. */
+/* Sorts each run of combining characters by class, stably. */
 static bool reorder_runs(nfc_scratch *scratch, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -370,7 +372,7 @@ static bool reorder_runs(nfc_scratch *scratch, size_t n)
     return true;
 }
 
-/* The code point that the pair composes to, 0 if it does not. */
+/* The code point to which the pair composes, or 0. */
 static uint32_t compose_pair(uint32_t first, uint32_t second)
 {
     if (first - HANGUL_LEAD < N_LEADS && second - HANGUL_VOWEL < N_VOWELS)
@@ -387,8 +389,8 @@ static uint32_t compose_pair(uint32_t first, uint32_t second)
     return 0;
 }
 
-/* In place; returns how many are left. A character melts into the last starter when nothing stands
- * between, or only what has a lower class. */
+/* Composes in place; returns how many are left. A character combines with the last starter if
+ * nothing, or only characters of a lower class, is between them. */
 static size_t compose_text(uint32_t *code_points, size_t n)
 {
     size_t n_out = 0;
@@ -410,7 +412,7 @@ static size_t compose_text(uint32_t *code_points, size_t n)
     return n_out;
 }
 
-/* By all the rules. */
+/* Normalizes a segment by the full rules. */
 static bool normalize_segment(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes,
                               uint8_t *out, size_t *n_out)
 {
@@ -428,7 +430,7 @@ static bool normalize_segment(nfc_scratch *scratch, const uint8_t *text, size_t 
 
 static bool segment_is_nfc(const uint8_t *text, size_t n_bytes)
 {
-    /* A character has at least two thirds of a byte for each part; as much again for sorting. */
+    /* Each part has at least two thirds of a byte of input; as much again is needed for sorting. */
     uint32_t code_points[SMALL_SEGMENT * 3];
     uint8_t out[SMALL_SEGMENT * NFC_GROWTH];
     size_t n_out;

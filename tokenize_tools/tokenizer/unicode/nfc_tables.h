@@ -1,15 +1,15 @@
-/* nfc_tables.h - what nfc.c has to know of each code point. Private to nfc.c.
+/* nfc_tables.h - the properties of code points for nfc.c. Private to nfc.c.
  *
- * Made by make_unicode_tables.py, which holds the same constants. */
+ * Made by make_unicode_tables.py, which has the same constants. */
 #ifndef TOKMAP_NFC_TABLES_H
 #define TOKMAP_NFC_TABLES_H
 
 #include <stdint.h>
 
 enum {
-    KIND_DOUBTFUL = 1,   /* may be absent from NFC, or melt into what stands before */
-    KIND_BOUNDARY = 2,   /* nothing before it changes it, nor does it change anything before it */
-    KIND_DECOMPOSES = 4, /* Hangul syllables, by arithmetic, too */
+    KIND_DOUBTFUL = 1,   /* may not occur in NFC, or combine with what is before */
+    KIND_BOUNDARY = 2,   /* independent of everything before it */
+    KIND_DECOMPOSES = 4, /* including Hangul syllables, by arithmetic */
     KIND_SECOND = 8,     /* second of a pair that composes */
 
     NFC_N_PLAIN_KINDS = 2, /* the kinds 0 and 1: starters, a boundary, not doubtful */
@@ -28,8 +28,8 @@ extern const nfc_kind nfc_kinds[];
 extern const uint8_t nfc_kind_index[0x110000 >> 7];
 extern const uint8_t nfc_kind_pages[][128];
 
-/* Whether some characters that begin with two bytes hl, sx are not plain: for h = C and D bit s - 8
- * and s - 4 of row l, for E and F the same of row 16 + l. */
+/* Whether any character that starts with the two bytes hl, sx is not plain: for h = C and D, bits s
+ * - 8 and s - 4 of row l; for E and F, those of row 16 + l. */
 extern const uint8_t nfc_lead_rows[32];
 
 /* One step of a canonical decomposition; second is 0 if there is none. Sorted by code_point. */
@@ -38,8 +38,8 @@ typedef struct nfc_decomposition {
 } nfc_decomposition;
 extern const nfc_decomposition nfc_decompositions[NFC_N_DECOMPOSITIONS];
 
-/* From slot (first * NFC_HASH_A ^ second * NFC_HASH_B) >> NFC_HASH_SHIFT on, until an empty one:
- * 1 + where the decomposition stands that composing has to undo. */
+/* A hash table: from slot (first * NFC_HASH_A ^ second * NFC_HASH_B) >> NFC_HASH_SHIFT to the next
+ * empty one, 1 + the index of the decomposition that composing undoes. */
 extern const uint16_t nfc_slots[NFC_N_SLOTS];
 
 #endif /* TOKMAP_NFC_TABLES_H */

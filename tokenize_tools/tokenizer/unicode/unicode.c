@@ -1,7 +1,7 @@
 #include "tokenizer/unicode/unicode.h"
 
 extern const uint8_t unicode_hf_index[0x110000 >> 7];
-/* Of 128 code points: two words of bits for numbers, then two for punctuation. */
+/* For 128 code points: two words of bits for numbers, then two for punctuation. */
 extern const uint64_t unicode_hf_pages[][4];
 
 unicode_class unicode_class_of(uint32_t code_point)

@@ -1,7 +1,7 @@
-/* unicode.h - what the tokenizers need to know of Unicode: classes of code points, NFC.
+/* unicode.h - Unicode for the tokenizers: classes of code points, and NFC.
  *
- * The tables are made by make_unicode_tables.py, for the version that the reference tokenizers
- * use. Pure. */
+ * make_unicode_tables.py makes the tables, for the versions that the reference tokenizers use.
+ * Pure. */
 #ifndef TOKMAP_UNICODE_H
 #define TOKMAP_UNICODE_H
 
@@ -12,7 +12,7 @@
 #include "text/simd.h"
 
 #define UNICODE_VERSION "16.0.0"
-/* The reference's NFC is older: marks and letters that came later stay as they are. */
+/* The reference's NFC is of an older version: later marks and letters stay unchanged. */
 #define NFC_UNICODE_VERSION "9.0.0"
 
 /* A code point is in exactly one class. \s is CLASS_SPACE; \p{L} are the four letters. */
@@ -34,22 +34,21 @@ unicode_class unicode_class_of(uint32_t code_point);
 extern const uint16_t unicode_class_index[0x110000 >> 7];
 extern const uint8_t unicode_class_pages[][128];
 
-/* What two steps of Hugging Face's files go by, each with a table of its own: the numbers of
+/* Used by two pre-tokenizers of Hugging Face's files, each with its own table: the numbers of
  * Unicode 17 (Digits), and ASCII punctuation with the punctuation of Unicode 8 (Punctuation). */
 bool unicode_hf_numeric(uint32_t code_point);
 bool unicode_hf_punctuation(uint32_t code_point);
 
 /* ---- NFC, as the reference tokenizers compute it ---- */
 
-/* The length of a prefix that is in NFC for sure and that may be cut off: what follows it does
- * not change it, nor it what follows. n_bytes when all of the text is in NFC, unless that takes a
- * look at more than about 90 bytes of combining characters in a row. text is UTF-8; a byte that is
- * not counts as a character without properties. */
+/* The length of a prefix that is certainly in NFC and independent of the text after it. n_bytes if
+ * the whole text is in NFC, unless it has a run of more than about 90 bytes of combining
+ * characters. text is UTF-8; an invalid byte counts as a character without properties. */
 size_t nfc_stable_prefix(const uint8_t *text, size_t n_bytes);
 size_t nfc_stable_prefix_by(simd_level e, const uint8_t *text, size_t n_bytes);
-/* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes, not on top of text.
- * Linear. scratch grows to the longest stretch that is not stable (start with {0}, free with
- * nfc_scratch_free). false: out of memory. */
+/* Writes the NFC form of the whole text: at most NFC_GROWTH * n_bytes bytes; `out` must not overlap
+ * it. Linear time. scratch grows to the size of the longest segment that needs work (start with
+ * {0}, free with nfc_scratch_free). false: out of memory. */
 #define NFC_GROWTH 3
 typedef struct nfc_scratch {
     uint32_t *code_points;
