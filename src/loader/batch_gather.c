@@ -1,4 +1,4 @@
-/* batch_gather.c - the rows of a batch into buffers of the caller. */
+/* batch_gather.c - copies the rows of a batch into buffers of the caller. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -14,13 +14,13 @@ static const tokmap_row *row_at(const tokmap_batch *b, uint32_t i)
     return (const void *)((const uint8_t *)b->rows + (size_t)i * b->row_stride);
 }
 
-/* NULL also where the caller's rows are too short for a mask. */
+/* NULL also if the caller's rows are too short to have a mask. */
 static const uint8_t *mask_of(const tokmap_batch *b, uint32_t i)
 {
     return b->row_stride < SIZE_UP_TO(tokmap_row, loss_mask) ? NULL : row_at(b, i)->loss_mask;
 }
 
-/* What the numbers of the format can hold. */
+/* Checks that the format can hold the largest id, pad_id and ignore_index. */
 static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_options *o,
                                   unsigned width, tokmap_error *err)
 {
@@ -29,12 +29,12 @@ static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_opt
     if (b->largest_id > most)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "gather: the data have ids up to %" PRIu32
-                    ", which TOKMAP_GATHER_I32 cannot hold: take TOKMAP_GATHER_I64",
+                    ", which TOKMAP_GATHER_I32 cannot hold: use TOKMAP_GATHER_I64",
                     b->largest_id);
     if (o->inputs && o->pad_id > most)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "gather: pad_id is %" PRIu32 ": at most %" PRIu64 " in this format", o->pad_id,
-                    most);
+                    "gather: pad_id is %" PRIu32 ": must be at most %" PRIu64 " in this format",
+                    o->pad_id, most);
     if (o->labels && width == 4 && o->ignore_index != (int32_t)o->ignore_index)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "gather: ignore_index is %" PRId64 ": does not fit into 32 bits",
@@ -42,19 +42,20 @@ static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_opt
     return TOKMAP_OK;
 }
 
-static tokmap_status check(const tokmap_batch *b, const tokmap_gather_options *o, unsigned width,
-                           tokmap_error *err)
+static tokmap_status check_options(const tokmap_batch *b, const tokmap_gather_options *o,
+                                   unsigned width, tokmap_error *err)
 {
     const bool whole = o->format == TOKMAP_GATHER_TOKENS;
     if (!b->rows || b->row_stride < SIZE_UP_TO(tokmap_row, first_token) ||
         (b->token_bytes != 2 && b->token_bytes != 4))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: this batch was never filled");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "gather: the batch is empty: fill it with tokmap_loader_next first");
     if (!whole && o->format != TOKMAP_GATHER_I32 && o->format != TOKMAP_GATHER_I64)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0, 1 or 2",
                     (int)o->format);
     if (whole && (!o->inputs || o->labels || o->mask_labels))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "gather: tokens go to inputs; labels is NULL, and mask_labels is 0");
+                    "gather: TOKMAP_GATHER_TOKENS needs inputs, labels NULL and mask_labels 0");
     if (!o->inputs && !o->labels)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: inputs and labels are both NULL");
     if (((uintptr_t)o->inputs | (uintptr_t)o->labels) % width != 0)
@@ -92,7 +93,7 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     const unsigned width = o.format == TOKMAP_GATHER_TOKENS ? b->token_bytes
                            : o.format == TOKMAP_GATHER_I32  ? 4
                                                             : 8;
-    status = check(b, &o, width, err);
+    status = check_options(b, &o, width, err);
     if (status)
         return status;
     const bool whole = o.format == TOKMAP_GATHER_TOKENS;

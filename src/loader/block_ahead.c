@@ -6,7 +6,8 @@
 #include "loader/fetch_pages.h"
 
 enum {
-    MARGIN = 8 /* blocks: when a group begins, its last one has been on its way for so long */
+    MARGIN =
+        8 /* blocks: how early the last block of a group is requested before the group begins */
 };
 
 bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_mixture *mixture,
@@ -43,7 +44,7 @@ static void will_need(const tokmap_dataset *ds, uint64_t first, uint64_t end)
         tokmap_i_pages_will_need((tokmap_i_token_range){ds, first, n});
 }
 
-/* Windows that follow one another, which do not pass the end of the source. */
+/* Requests n windows in order, which do not go past the end of the source. */
 static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch,
                             uint64_t first, uint64_t n)
 {
@@ -51,7 +52,7 @@ static void ask_for_windows(const tokmap_i_block_ahead *a, uint32_t k, uint64_t 
     tokmap_i_span from, to;
     if (n == 0 || tokmap_i_windows_span(w, a->index, epoch, first, &from) ||
         tokmap_i_windows_span(w, a->index, epoch, first + n - 1, &to))
-        return; /* the step will say what is wrong with the index */
+        return; /* the step reports what is wrong with the index */
     for (uint32_t d = from.dataset; d <= to.dataset; d++) {
         const tokmap_dataset *ds = w->datasets[d];
         will_need(ds, d == from.dataset ? from.first_token : 0,
@@ -68,7 +69,7 @@ static void ask_for_block(tokmap_i_block_ahead *a, uint32_t k, uint64_t epoch, u
     ask_for_windows(a, k, epoch, 0, b.n_windows - n);
 }
 
-static void reach(tokmap_i_block_ahead *a, uint32_t k)
+static void advance_source(tokmap_i_block_ahead *a, uint32_t k)
 {
     const tokmap_i_shuffle *s = &a->shuffles[k];
     const uint64_t n_blocks = div_up(s->n_windows, s->block_windows);
@@ -76,15 +77,15 @@ static void reach(tokmap_i_block_ahead *a, uint32_t k)
     const uint64_t block = a->counts[k] % s->n_windows / s->block_windows;
     const uint64_t begin = epoch * n_blocks + block / s->group_blocks * s->group_blocks;
     const uint64_t end = epoch * n_blocks + block + s->group_blocks + MARGIN;
-    if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the place is another one */
+    if (a->n_asked[k] < begin || a->n_asked[k] > end) /* the position has jumped */
         a->n_asked[k] = begin;
     for (; a->n_asked[k] < end; a->n_asked[k]++)
         ask_for_block(a, k, a->n_asked[k] / n_blocks, a->n_asked[k] % n_blocks);
 }
 
-void tokmap_i_block_ahead_reach(tokmap_i_block_ahead *a, uint64_t sample)
+void tokmap_i_block_ahead_advance(tokmap_i_block_ahead *a, uint64_t sample)
 {
     tokmap_i_mixture_counts(a->mixture, sample, a->counts);
     for (uint32_t k = 0; k < a->n_sources; k++)
-        reach(a, k);
+        advance_source(a, k);
 }

@@ -1,15 +1,15 @@
 /* fetch.c - the thread that reads ahead, and the steps between it and its caller.
  *
- * Steps are numbered from 0 since the last restart; step number i has slot i % n_slots, and there
- * is a slot more than steps are looked ahead: for the one that is lent.
+ * Steps are numbered from 0 since the last restart, and step i has slot i % n_slots. There is one
+ * slot more than look-ahead steps, for the step that is lent.
  *
  *     0 .. n_given_back .. head ............ n_planned
  *          lent: head - 1  next one to lend  next one to plan
  *
- * The thread plans up to a slot that is still in use, and has the planned ones read: each in its
- * turn (READ), all at once (DIRECT), or the next few, while others are on their way into the page
- * cache (POPULATE). What it plans or reads, it alone touches; the lock is for the numbers and the
- * states, and held for moments. */
+ * The thread plans steps up to the first slot that is still in use, and reads the planned ones: one
+ * at a time (READ), all at once (DIRECT), or the next few while the others are being read into the
+ * page cache (POPULATE). Only the thread accesses a step that it is planning or reading. The lock
+ * protects the numbers and the states, and is never held for long. */
 #include "loader/fetch.h"
 
 #include <stdatomic.h>
@@ -23,10 +23,10 @@
 
 enum {
     MAX_STEPS = 1024,
-    MAX_ROWS = 1 << 26, /* of all steps */
-    MAPPED_STEPS = 8, /* ready at a time, with POPULATE: to wake the thread costs more than rows */
-    PLANS_AT_ONCE = 2 /* more than one is lent meanwhile: so the look-ahead grows after a restart,
-                         and the first step does not wait for all of it */
+    MAX_ROWS = 1 << 26, /* of all steps together */
+    MAPPED_STEPS = 8,   /* ready at a time, with POPULATE: fewer would wake the thread more often */
+    PLANS_AT_ONCE = 2   /* not 1, so that the look-ahead grows after a restart; not all steps, so
+                         that the first one is ready early */
 };
 
 typedef enum step_state {
@@ -34,7 +34,7 @@ typedef enum step_state {
     STEP_PLANNED, /* and being read */
     STEP_READY,
     STEP_FAILED,
-    STEP_AGAIN, /* failed, and was asked for since */
+    STEP_AGAIN, /* failed, and has to be tried again */
     STEP_END
 } step_state;
 
@@ -54,14 +54,14 @@ struct tokmap_i_fetch {
     step *steps; /* of each slot */
     tokmap_i_fetch_row *rows;
     tokmap_i_ring *ring; /* NULL with POPULATE */
-    bool expects;        /* datasets were told how they will be read */
+    bool expects;        /* the read order was announced to the system */
     bool started;
     tokmap_i_thread thread;
     tokmap_i_mutex mutex;
-    tokmap_i_condition work, settled; /* for the thread; for the caller */
+    tokmap_i_condition work, settled; /* the thread waits for work; the caller for settled */
 
     /* Under the lock: */
-    bool stop, restarted; /* until the thread has seen it */
+    bool stop, restarted; /* the thread clears restarted */
     bool idle;            /* the thread waits for work */
     bool lent;
     uint64_t first, stride; /* samples */
@@ -71,13 +71,13 @@ struct tokmap_i_fetch {
 
     uint64_t n_finished; /* written by the thread */
 
-    /* Of the thread alone: */
+    /* Used only by the thread: */
     uint64_t n_dropped;
     bool ended;
 
-    atomic_bool hurry; /* stop or restarted: what is being read is not wanted any more */
+    atomic_bool hurry; /* stop or restarted: what is being read is no longer wanted */
     _Atomic uint64_t bytes_read;
-    uint64_t n_waits, ns_waited; /* of the caller alone */
+    uint64_t n_waits, ns_waited; /* used only by the caller */
     tokmap_i_latency waits;
 };
 
@@ -100,10 +100,10 @@ static tokmap_status check_row(const tokmap_i_fetch *f, const tokmap_i_fetch_row
                                tokmap_error *err)
 {
     if (row->dataset >= f->o.n_datasets || row->n_tokens == 0 || row->n_tokens > f->o.max_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "a row that is planned is not one of the loader's");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "a planned row has an invalid dataset or length");
     const tokmap_dataset *ds = f->datasets[row->dataset];
     if (row->first_token >= ds->header.n_tokens || row->n_tokens > ds->header.n_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a row that is planned lies outside",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a planned row is outside of the dataset",
                     ds->token_path);
     return TOKMAP_OK;
 }
@@ -151,7 +151,8 @@ static tokmap_status bring_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
     return tokmap_i_pages_bring(ranges[0], &s->rows[r].tokens, &s->err);
 }
 
-/* When all rows have been brought, files must still be as long: asked once for rows of one file. */
+/* Once all rows are in memory, checks that no file has become shorter. Neighbouring rows of one
+ * file share a check. */
 static tokmap_status check_rows(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
@@ -175,7 +176,7 @@ static void forget_row(tokmap_i_fetch *f, const tokmap_i_fetch_row *row)
         tokmap_i_pages_forget(ranges[k], f->o.kind == TOKMAP_I_FETCH_POPULATE);
 }
 
-/* ---- Steps, in the thread: without the lock ---- */
+/* ---- Steps, in the thread, without the lock ---- */
 
 static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, uint32_t n_rows)
 {
@@ -208,10 +209,10 @@ static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
     return status;
 }
 
-/* ---- What there is to do, in the thread: with the lock, which each lets go while it works. Each
- *      returns whether there was something. ---- */
+/* ---- Work of the thread. Called with the lock, which each function releases while it works; each
+ *      returns whether there was something to do. ---- */
 
-static void settle(tokmap_i_fetch *f, uint64_t i, step_state state, tokmap_status status)
+static void settle_step(tokmap_i_fetch *f, uint64_t i, step_state state, tokmap_status status)
 {
     step *s = step_at(f, i);
     s->status = status;
@@ -221,7 +222,7 @@ static void settle(tokmap_i_fetch *f, uint64_t i, step_state state, tokmap_statu
         tokmap_i_condition_signal(&f->settled);
 }
 
-static bool drop(tokmap_i_fetch *f)
+static bool drop_step(tokmap_i_fetch *f)
 {
     if (!f->o.drop_behind || f->o.kind == TOKMAP_I_FETCH_DIRECT)
         f->n_dropped = f->n_given_back;
@@ -236,7 +237,7 @@ static bool drop(tokmap_i_fetch *f)
     return true;
 }
 
-static bool plan(tokmap_i_fetch *f)
+static bool plan_next(tokmap_i_fetch *f)
 {
     const uint64_t i = f->n_planned;
     if (f->restarted || f->ended || f->n_rows == 0 || i >= f->n_dropped + f->n_slots)
@@ -246,12 +247,12 @@ static bool plan(tokmap_i_fetch *f)
     tokmap_i_mutex_unlock(&f->mutex);
     const tokmap_status status = plan_step(f, i, sample, n_rows);
     tokmap_i_mutex_lock(&f->mutex);
-    settle(f, i, STEP_PLANNED, status);
+    settle_step(f, i, STEP_PLANNED, status);
     f->n_planned++;
     return true;
 }
 
-/* The step that is asked for, when it has failed before. */
+/* Tries the next step again if it has failed. */
 static bool plan_again(tokmap_i_fetch *f)
 {
     const uint64_t i = f->head;
@@ -265,7 +266,7 @@ static bool plan_again(tokmap_i_fetch *f)
     if (!status && !direct)
         status = finish_step(f, i);
     tokmap_i_mutex_lock(&f->mutex);
-    settle(f, i, direct ? STEP_PLANNED : STEP_READY, status);
+    settle_step(f, i, direct ? STEP_PLANNED : STEP_READY, status);
     return true;
 }
 
@@ -274,7 +275,7 @@ static uint64_t n_mapped_steps(const tokmap_i_fetch *f)
     return MIN(MAPPED_STEPS, div_up(f->o.n_steps, 2));
 }
 
-static bool finish(tokmap_i_fetch *f)
+static bool finish_next(tokmap_i_fetch *f)
 {
     const uint64_t i = f->n_finished;
     const bool all = f->o.kind == TOKMAP_I_FETCH_READ;
@@ -286,11 +287,11 @@ static bool finish(tokmap_i_fetch *f)
     tokmap_i_mutex_unlock(&f->mutex);
     const tokmap_status status = finish_step(f, i);
     tokmap_i_mutex_lock(&f->mutex);
-    settle(f, i, STEP_READY, status);
+    settle_step(f, i, STEP_READY, status);
     return true;
 }
 
-/* Whether it was the last row of its step. */
+/* Returns whether it was the last row of its step. */
 static bool take_row(step *s, const tokmap_i_ring_result *row, const tokmap_error *err)
 {
     s->rows[row->row].tokens = row->tokens;
@@ -301,7 +302,7 @@ static bool take_row(step *s, const tokmap_i_ring_result *row, const tokmap_erro
     return --s->n_left == 0;
 }
 
-static bool take(tokmap_i_fetch *f, bool wait)
+static bool take_rows(tokmap_i_fetch *f, bool wait)
 {
     tokmap_i_ring_result row;
     tokmap_error err;
@@ -315,7 +316,7 @@ static bool take(tokmap_i_fetch *f, bool wait)
     }
     tokmap_i_mutex_lock(&f->mutex);
     if (whole)
-        settle(f, row.slot, STEP_READY, f->steps[row.slot].status);
+        settle_step(f, row.slot, STEP_READY, f->steps[row.slot].status);
     return any;
 }
 
@@ -325,7 +326,7 @@ static void begin_again(tokmap_i_fetch *f)
     if (f->o.kind == TOKMAP_I_FETCH_DIRECT)
         tokmap_i_ring_drain(f->ring);
     tokmap_i_mutex_lock(&f->mutex);
-    while (drop(f))
+    while (drop_step(f))
         continue;
     for (uint32_t k = 0; k < f->n_slots; k++)
         f->steps[k].state = STEP_EMPTY;
@@ -336,15 +337,15 @@ static void begin_again(tokmap_i_fetch *f)
 
 static bool do_some(tokmap_i_fetch *f)
 {
-    bool did = drop(f);
+    bool did = drop_step(f);
     did |= plan_again(f);
     for (uint32_t k = 0; k < PLANS_AT_ONCE; k++)
-        did |= plan(f);
-    did |= f->o.kind == TOKMAP_I_FETCH_DIRECT ? take(f, !did) : finish(f);
+        did |= plan_next(f);
+    did |= f->o.kind == TOKMAP_I_FETCH_DIRECT ? take_rows(f, !did) : finish_next(f);
     return did;
 }
 
-static void *work(void *context)
+static void *run_thread(void *context)
 {
     tokmap_i_fetch *f = context;
     tokmap_i_mutex_lock(&f->mutex);
@@ -364,8 +365,8 @@ static void *work(void *context)
 
 /* ---- The caller's side ---- */
 
-/* With the lock, which it gives up: before the thread is woken, which would want it at once. */
-static void unlock(tokmap_i_fetch *f, bool wake)
+/* Releases the lock, before it wakes the thread, because the thread would need the lock at once. */
+static void unlock_and_wake(tokmap_i_fetch *f, bool wake)
 {
     wake &= f->idle;
     f->idle &= !wake;
@@ -383,7 +384,7 @@ static void give_back(tokmap_i_fetch *f)
     f->lent = false;
 }
 
-static void expect(tokmap_i_fetch *f, bool random)
+static void announce_order(tokmap_i_fetch *f, bool random)
 {
     f->expects = random;
     for (uint32_t i = 0; i < f->o.n_datasets && f->o.kind != TOKMAP_I_FETCH_DIRECT; i++)
@@ -393,7 +394,7 @@ static void expect(tokmap_i_fetch *f, bool random)
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows)
 {
     if (!f->expects)
-        expect(f, true);
+        announce_order(f, true);
     tokmap_i_mutex_lock(&f->mutex);
     give_back(f);
     f->head = 0;
@@ -402,7 +403,7 @@ void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, 
     f->n_rows = n_rows <= f->o.max_rows ? n_rows : 0;
     f->restarted = true;
     atomic_store(&f->hurry, true);
-    unlock(f, true);
+    unlock_and_wake(f, true);
 }
 
 static bool is_settled(const tokmap_i_fetch *f)
@@ -419,14 +420,14 @@ static void wait_for_head(tokmap_i_fetch *f)
         tokmap_i_condition_wait(&f->settled, &f->mutex);
 }
 
-/* Until the step that is next has been read, or has failed now that it is asked for. */
+/* Waits until the next step has been read, or has failed in this call. */
 static void wait_for_step(tokmap_i_fetch *f, step *s)
 {
     const bool waits = !is_settled(f) || s->state == STEP_FAILED;
     const uint64_t since_ns = waits ? tokmap_i_now_ns() : 0;
     if (!is_settled(f))
         wait_for_head(f);
-    if (s->state == STEP_FAILED) { /* perhaps before it was asked for */
+    if (s->state == STEP_FAILED) { /* perhaps before this call: try again */
         s->state = STEP_AGAIN;
         wait_for_head(f);
     }
@@ -436,8 +437,8 @@ static void wait_for_step(tokmap_i_fetch *f, step *s)
     tokmap_i_latency_add(&f->waits, ns);
 }
 
-/* Not for every single slot: to wake the thread is the only system call of a step that is ready.
- * With POPULATE also when half of the steps that were ready are gone. */
+/* Whether to wake the thread. Not for every free slot, because that is the only system call when
+ * the step is ready. With POPULATE also if half of the ready steps have been used. */
 static bool has_work(const tokmap_i_fetch *f)
 {
     const uint64_t n_free = f->n_given_back + f->n_slots - f->n_planned;
@@ -453,8 +454,8 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
     tokmap_i_mutex_lock(&f->mutex);
     give_back(f);
     if (f->n_rows == 0) {
-        unlock(f, false);
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "steps to read ahead have no rows, or too many");
+        unlock_and_wake(f, false);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "read-ahead: a step has no rows, or too many");
     }
     step *s = step_at(f, f->head);
     wait_for_step(f, s);
@@ -467,7 +468,7 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
         f->lent = true;
         f->head++;
     }
-    unlock(f, has_work(f));
+    unlock_and_wake(f, has_work(f));
     return status;
 }
 
@@ -496,7 +497,7 @@ static tokmap_status check_options(const tokmap_i_fetch_options *o, tokmap_error
 {
     if (o->n_steps < 1 || o->n_steps > MAX_STEPS || o->n_datasets < 1 || o->max_rows < 1 ||
         o->max_tokens < 1 || (o->n_steps + 1) * (uint64_t)o->max_rows > MAX_ROWS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead: more than 2^26 rows in its steps");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead: its steps have more than 2^26 rows");
     return TOKMAP_OK;
 }
 
@@ -525,12 +526,11 @@ static tokmap_status take_ring(tokmap_i_fetch *f, tokmap_error *err)
     return f->o.kind == TOKMAP_I_FETCH_POPULATE ? TOKMAP_OK : tokmap_i_ring_open(&f->ring, &o, err);
 }
 
-static tokmap_status start(tokmap_i_fetch *f, tokmap_error *err)
+static tokmap_status start_thread(tokmap_i_fetch *f, tokmap_error *err)
 {
-    const int error = tokmap_i_thread_start(&f->thread, work, f);
+    const int error = tokmap_i_thread_start(&f->thread, run_thread, f);
     if (error)
-        return FAIL_IO(err, error,
-                       "cannot start the thread that reads ahead (TOKMAP_IO_MAP needs none)");
+        return FAIL_IO(err, error, "cannot start the read-ahead thread (TOKMAP_IO_MAP needs none)");
     f->started = true;
     return TOKMAP_OK;
 }
@@ -552,7 +552,7 @@ tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_opt
     if (!status)
         status = take_ring(f, err);
     if (!status)
-        status = start(f, err);
+        status = start_thread(f, err);
     if (status)
         tokmap_i_fetch_close(f);
     else
@@ -578,11 +578,11 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f)
         give_back(f);
         f->stop = true;
         atomic_store(&f->hurry, true);
-        unlock(f, true);
+        unlock_and_wake(f, true);
         tokmap_i_thread_join(f->thread);
     }
     if (f->expects)
-        expect(f, false);
+        announce_order(f, false);
     tokmap_i_mutex_free(&f->mutex);
     tokmap_i_condition_free(&f->work);
     tokmap_i_condition_free(&f->settled);
@@ -593,7 +593,8 @@ void tokmap_i_fetch_abandon(tokmap_i_fetch *f)
 {
     if (!f)
         return;
-    if (f->o.kind == TOKMAP_I_FETCH_POPULATE) /* the child's own map; descriptors are shared */
-        expect(f, false);
+    if (f->o.kind ==
+        TOKMAP_I_FETCH_POPULATE) /* the child has its own map; descriptors are shared */
+        announce_order(f, false);
     give_memory_back(f);
 }

@@ -10,7 +10,7 @@ enum {
 };
 
 typedef struct byte_range {
-    uint64_t first, end; /* in the token file */
+    uint64_t first, end; /* offsets in the token file */
 } byte_range;
 
 uint32_t tokmap_i_pages_split(tokmap_i_token_range r, tokmap_i_token_range ranges[2])
@@ -28,7 +28,8 @@ static byte_range bytes_of(tokmap_i_token_range r)
     return (byte_range){first, first + r.n_tokens * h->token_bytes};
 }
 
-/* The pages that hold any of it. The end may lie behind the file, on its last page. */
+/* The pages that hold any byte of the range. The end may be after the end of the file, on its last
+ * page. */
 static byte_range pages_of(byte_range b)
 {
     const uint64_t page = tokmap_i_page_bytes();
@@ -49,8 +50,8 @@ void tokmap_i_pages_will_need(tokmap_i_token_range r)
     tokmap_i_file_will_need(r.dataset->token_fd, b.first, b.end - b.first);
 }
 
-/* Reads it to nowhere: brings the pages in as well, but not into the map, and says which byte is
- * the trouble. */
+/* Reads the range and discards it. This brings the pages into the page cache, though not into the
+ * map, and finds the byte that cannot be read. */
 static tokmap_status read_through(const tokmap_dataset *ds, byte_range b, tokmap_error *err)
 {
     uint8_t scratch[SCRATCH_BYTES];
@@ -64,7 +65,8 @@ static tokmap_status read_through(const tokmap_dataset *ds, byte_range b, tokmap
     return status;
 }
 
-/* The last page of a file that was cut in its middle can be mapped: behind the cut are zeros. */
+/* If a file was shortened within a page, that page can still be mapped, with zeros after the
+ * end. */
 tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, uint64_t *file_bytes, tokmap_error *err)
 {
     const tokmap_dataset *ds = r.dataset;
@@ -73,7 +75,7 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, uint64_t *file_bytes,
     const int error = *file_bytes ? 0 : tokmap_i_file_stat_fd(ds->token_fd, &stat);
     *file_bytes = stat.n_bytes;
     if (error)
-        return FAIL_IO_AT(err, error, b.first, "%s: cannot ask for its size", ds->token_path);
+        return FAIL_IO_AT(err, error, b.first, "%s: cannot get its size", ds->token_path);
     if (stat.n_bytes < b.end)
         return FAIL_IO_AT(err, 0, stat.n_bytes,
                           "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
@@ -81,8 +83,8 @@ tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, uint64_t *file_bytes,
     return TOKMAP_OK;
 }
 
-/* After a failure that says neither why nor where. TOKMAP_OK: it has passed, or the system cannot
- * populate at all, and the range is in the page cache at least. */
+/* Tries again after a populate that failed without saying why or where. TOKMAP_OK: the second try
+ * worked, or the system cannot populate at all, and the range is in the page cache. */
 static tokmap_status bring_again(tokmap_i_token_range r, tokmap_error *err)
 {
     const tokmap_dataset *ds = r.dataset;
@@ -117,7 +119,7 @@ void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped)
     const tokmap_dataset *ds = r.dataset;
     const byte_range pages = pages_of(bytes_of(r));
     const size_t n_bytes = (size_t)(pages.end - pages.first);
-    if (mapped) /* first: pages that somebody has mapped stay in the cache */
+    if (mapped) /* first, because mapped pages stay in the cache */
         tokmap_i_map_forget(ds->token_map + pages.first, n_bytes);
     tokmap_i_file_forget(ds->token_fd, pages.first, n_bytes);
 }

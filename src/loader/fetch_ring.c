@@ -1,9 +1,10 @@
 /* fetch_ring.c - see fetch_ring.h.
  *
- * A direct read begins and ends at multiples of what the disk demands, so a row stands a little
- * behind the beginning of its place. A read that falls short goes on where it stopped; one that
- * cannot go on has met the end of the file. No two direct reads share a page of memory: a page that
- * is being read into may become another one for us when the process forks and we touch it. */
+ * A direct read begins and ends at multiples of the alignment that the disk requires, so a row
+ * starts a little after the beginning of its place. A short read is continued where it stopped; if
+ * that is not possible, the file has ended. No two direct reads share a page of memory: if the
+ * process forks during a read and we write to the page, copy-on-write may give us another page than
+ * the one being read into. */
 #include "loader/fetch_ring.h"
 
 #include <errno.h>
@@ -18,9 +19,9 @@
 #include "base/status.h"
 
 enum {
-    MAX_READS = 128, /* at a time: as many as a fast disk wants, and a slow one can sort */
+    MAX_READS = 128, /* in flight: enough for a fast disk, and for a slow one to sort */
     MAX_TRIES = 1000,
-    NAP_NS = 1000000, /* where the system wants to be asked again: 1 s in all */
+    NAP_NS = 1000000, /* between tries when the system asks for another one: 1 s in all */
     TRIAL_TOKENS = 1024,
     CACHE_LINE = 64
 };
@@ -31,14 +32,14 @@ typedef struct direct_file {
     uint32_t alignment;
 } direct_file;
 
-/* A row on its way. */
+/* A row that is being read. */
 typedef struct row_read {
     uint32_t dataset, n_tokens;
-    uint64_t begin;     /* in the file, where the reads begin */
+    uint64_t begin;     /* offset in the file at which the reads begin */
     uint32_t skip;      /* bytes from there to the row */
     uint32_t n_bytes;   /* of the row, up to the end of the tokens */
-    uint32_t n_at_zero; /* tokens that follow at token 0 */
-    uint32_t n_done;    /* bytes that are there, from `begin` on */
+    uint32_t n_at_zero; /* tokens after the wrap to token 0 */
+    uint32_t n_done;    /* bytes read so far, from `begin` */
     uint32_t n_tries;
 } row_read;
 
@@ -47,12 +48,12 @@ struct tokmap_i_ring {
     void *memory;
     uint8_t *places;
     uint64_t memory_bytes, place_bytes;
-    /* Direct alone: */
+    /* Only for direct reads: */
     direct_file *files; /* of each dataset */
     tokmap_i_uring uring;
     row_read *reads;   /* of each place */
-    uint32_t *waiting; /* places whose reads wait for their turn, a ring as well */
-    uint64_t n_places, first_waiting, n_waiting, n_under_way;
+    uint32_t *waiting; /* places whose reads have not started, a ring buffer too */
+    uint64_t n_places, first_waiting, n_waiting, n_in_flight;
     _Atomic uint64_t bytes_read;
 };
 
@@ -75,7 +76,7 @@ uint64_t tokmap_i_ring_bytes_read(const tokmap_i_ring *r)
 
 uint64_t tokmap_i_ring_n_started(const tokmap_i_ring *r)
 {
-    return r->n_waiting + r->n_under_way;
+    return r->n_waiting + r->n_in_flight;
 }
 
 /* ---- The queue ---- */
@@ -103,7 +104,7 @@ void tokmap_i_ring_start(tokmap_i_ring *r, const tokmap_i_ring_row *row)
 
 static void put_reads(tokmap_i_ring *r)
 {
-    while (r->n_waiting > 0 && r->n_under_way < MAX_READS) {
+    while (r->n_waiting > 0 && r->n_in_flight < MAX_READS) {
         const uint32_t place = r->waiting[r->first_waiting++ % r->n_places];
         const row_read *read = &r->reads[place];
         const direct_file *file = &r->files[read->dataset];
@@ -113,11 +114,11 @@ static void put_reads(tokmap_i_ring *r)
                                          r->places + place * r->place_bytes + read->n_done, place};
         tokmap_i_uring_put(&r->uring, &put);
         r->n_waiting--;
-        r->n_under_way++;
+        r->n_in_flight++;
     }
 }
 
-/* ---- What comes back ---- */
+/* ---- Results ---- */
 
 static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int error,
                                tokmap_error *err)
@@ -134,8 +135,8 @@ static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int
                       ds->token_path, at);
 }
 
-/* Rows that go on at token 0 are rare, and where they are not, the data is small: the page cache
- * may have a part in these. */
+/* Reads the tokens after the wrap to token 0, through the page cache. Such rows are rare, or the
+ * data is small. */
 static tokmap_status add_from_zero(const tokmap_i_ring *r, uint32_t place, tokmap_error *err)
 {
     const row_read *read = &r->reads[place];
@@ -148,17 +149,18 @@ static bool is_asked_again(int error)
     return error == EAGAIN || error == EINTR || error == ENOMEM || error == EBUSY;
 }
 
-/* A read is done, in whatever way. True: so is its row; else it waits for another turn. */
-static bool settle(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_ring_result *out,
-                   tokmap_error *err)
+/* Handles the result of a read. True: the row is done or has failed; false: it waits for another
+ * read. */
+static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_ring_result *out,
+                     tokmap_error *err)
 {
     row_read *read = &r->reads[place];
     const uint32_t alignment = r->files[read->dataset].alignment;
     const uint32_t before = read->n_done, wanted = read->skip + read->n_bytes;
-    r->n_under_way--;
+    r->n_in_flight--;
     *out = (tokmap_i_ring_result){.slot = place / r->o.max_rows, .row = place % r->o.max_rows};
     if (result < 0 && is_asked_again(-result) && ++read->n_tries < MAX_TRIES) {
-        if (r->n_under_way == 0) /* nothing else is about to give back what is scarce */
+        if (r->n_in_flight == 0) /* no other read will free resources */
             tokmap_i_sleep_ns(NAP_NS);
         put_back(r, place);
         return false;
@@ -183,8 +185,8 @@ static bool settle(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_ri
     return true;
 }
 
-/* What the kernel does not take comes back like a read that failed. */
-static bool submit(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, tokmap_error *err)
+/* Submits reads. One that the kernel does not accept is handled like a failed read. */
+static bool submit_reads(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, tokmap_error *err)
 {
     uint64_t id;
     put_reads(r);
@@ -192,8 +194,8 @@ static bool submit(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, tokma
         return false;
     const int error = tokmap_i_uring_submit(&r->uring, wait);
     if (error && tokmap_i_uring_take_back(&r->uring, &id))
-        return settle(r, (uint32_t)id, -error, out, err);
-    if (error) /* those under way will be done all the same */
+        return end_read(r, (uint32_t)id, -error, out, err);
+    if (error) /* reads in flight will complete anyway */
         tokmap_i_sleep_ns(NAP_NS);
     return false;
 }
@@ -205,13 +207,13 @@ bool tokmap_i_ring_take(tokmap_i_ring *r, bool wait, tokmap_i_ring_result *out, 
     bool submitted = false;
     while (tokmap_i_ring_n_started(r) > 0) {
         if (tokmap_i_uring_take(&r->uring, &id, &result)) {
-            if (settle(r, (uint32_t)id, result, out, err))
+            if (end_read(r, (uint32_t)id, result, out, err))
                 return true;
             continue;
         }
         if (submitted && !wait)
             return false;
-        if (submit(r, wait, out, err))
+        if (submit_reads(r, wait, out, err))
             return true;
         submitted = true;
     }
@@ -224,10 +226,10 @@ void tokmap_i_ring_drain(tokmap_i_ring *r)
     int32_t result;
     r->n_waiting = 0;
     while (tokmap_i_uring_take_back(&r->uring, &id))
-        r->n_under_way--;
-    while (r->n_under_way > 0) {
+        r->n_in_flight--;
+    while (r->n_in_flight > 0) {
         if (tokmap_i_uring_take(&r->uring, &id, &result))
-            r->n_under_way--;
+            r->n_in_flight--;
         else if (tokmap_i_uring_submit(&r->uring, true))
             tokmap_i_sleep_ns(NAP_NS);
     }
@@ -246,7 +248,7 @@ static tokmap_status open_file(tokmap_i_ring *r, uint32_t i, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-/* Before any place is known: the alignment decides how large they are. */
+/* Opens the files first, because the size of a place depends on their alignment. */
 static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
@@ -282,7 +284,7 @@ static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
     if (r->memory_bytes > tokmap_i_memory_available())
         return FAIL(err, TOKMAP_ERR_MEMORY,
                     "out of memory: reading %" PRIu64 " rows of %" PRIu64
-                    " bytes ahead takes %" PRIu64 " bytes: set look_ahead lower, or use POPULATE",
+                    " bytes ahead takes %" PRIu64 " bytes: lower look_ahead, or use POPULATE",
                     n_places, row_bytes, r->memory_bytes);
     if (tokmap_i_memory_take((size_t)r->memory_bytes, &r->memory))
         return FAIL_MEMORY(err);
@@ -317,7 +319,7 @@ static tokmap_status try_file(tokmap_i_ring *r, uint32_t i, tokmap_error *err)
                       r->o.datasets[i]->token_path);
 }
 
-/* A file system may take the flag and refuse the reads. One read for each of them. */
+/* A file system may accept the flag and refuse the reads, so this tries one read of each file. */
 static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;

@@ -2,24 +2,24 @@
 
 #include "base/base.h"
 
-/* A row becomes one or two spans (inputs, labels) and, where it is short, the fill behind them.
- * Two passes over the row and not one that writes both: the second finds it in the nearest cache,
- * each has one stream of stores, and each can have its stores aligned.
+/* A row becomes one or two spans (inputs, labels) and, if it is short, the fill after them. Two
+ * passes over the row, not one that writes both: the second finds the row in the nearest cache, and
+ * each pass has a single stream of stores, which it can align.
  *
- * Rows lie at random places of a map far larger than the caches. What costs is the wait for their
- * first lines and for the processor to see that a new row has begun; so while a row is copied, a
- * row that comes later is fetched line by line. */
+ * Rows are at random places of a map far larger than the caches. The cost is waiting for their
+ * first lines, and for the hardware prefetcher to notice a new row. So while a row is copied, a
+ * later row is prefetched line by line. */
 
 enum {
     LINE = 64,
-    /* What should be under way at any time: 150 ns of waiting at 25 bytes a nanosecond. Of short
-     * rows that is several. */
+    /* How far to prefetch: 150 ns of latency at 25 bytes per nanosecond. That is several short
+     * rows. */
     FETCH_BYTES = 4 << 10,
-    /* A longer row does not fetch the next one, which would be gone from the caches again when
-     * its turn comes, but what follows in itself. */
+    /* A longer row does not prefetch the next one, which would be evicted before its turn, but its
+     * own next lines. */
     LONG_ROW_BYTES = 64 << 10,
-    /* From so much output on, stores go past the caches: it would not stay in them until someone
-     * reads it, and the old content of its lines need not be read first. */
+    /* With at least this much output, stores bypass the caches: the output would not stay in them
+     * until it is read, and the old content of its lines need not be read first. */
     STREAM_BYTES = 32 << 20
 };
 
@@ -27,13 +27,13 @@ typedef struct span {
     uint8_t *dst;
     const uint8_t *src;
     size_t n;
-    unsigned from, to; /* bytes of a token in src, in dst; from = 0: all are `other` */
+    unsigned from, to; /* bytes of a token in src and dst; from = 0: all tokens are `other` */
     const uint8_t *mask;
-    uint64_t other;  /* in place of those where mask is 0 */
-    uintptr_t ahead; /* from the bytes being read to those to fetch; wraps around */
+    uint64_t other;  /* the value where mask is 0 */
+    uintptr_t ahead; /* distance from the bytes being read to those to prefetch; wraps around */
 } span;
 
-/* Every pair of widths as constants, so that each becomes a loop of its own. */
+/* Passes each pair of widths as constants, so that each gets a loop of its own. */
 #define FOR_WIDTHS(copy, s, streaming)                                                             \
     switch ((s)->from << 4 | (s)->to) {                                                            \
     case 0x22:                                                                                     \
@@ -62,7 +62,7 @@ typedef struct span {
         break;                                                                                     \
     }
 
-/* And with and without a mask, past the caches or not. */
+/* The same for with and without a mask, bypassing the caches or not. */
 #define FOR_KINDS(copy, s, from, to, streaming)                                                    \
     if ((from) && (s)->mask && (streaming))                                                        \
         copy(s, from, to, true, true);                                                             \
@@ -105,7 +105,7 @@ INLINE void loop_scalar(const span *s, unsigned from, unsigned to, bool masked)
 
 INLINE void widths_scalar(const span *s, unsigned from, unsigned to, bool streaming)
 {
-    (void)streaming; /* there is no portable store of that kind */
+    (void)streaming; /* there is no portable non-temporal store */
     if (from && s->mask)
         loop_scalar(s, from, to, true);
     else
@@ -120,12 +120,13 @@ static void copy_scalar(const span *s, bool streaming)
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-/* Not the intrinsics: clang sees two equal stores on two branches, joins them, and forgets that one
- * was to go past the caches. */
+/* Not the intrinsics: clang merges the two equal stores of the two branches, and the result is an
+ * ordinary store. */
 #define STREAM(type, dst, x) __asm__("vmovntdq %1, %0" : "=m"(*(type *)(dst)) : "v"(x))
 
-/* Both loops below: the first and the last vector may overlap their neighbours, which saves every
- * odd element at the ends, and all between are stored aligned. One turn reads one line. */
+/* In both loops below the first and the last vector may overlap their neighbours, so that no single
+ * elements remain at the ends, and all others are stored aligned. One iteration reads one cache
+ * line. */
 
 #define AVX2 __attribute__((target("avx2")))
 
@@ -239,7 +240,7 @@ INLINE AVX512 __m512i other_avx512(uint64_t other, unsigned to)
                      : _mm512_set1_epi64((long long)other);
 }
 
-/* x where the mask is not 0. */
+/* x where the mask is not 0, else other. */
 INLINE AVX512 __m512i blend_avx512(__m512i x, const uint8_t *mask, __m512i other, unsigned to)
 {
     if (to == 2) {
@@ -310,7 +311,7 @@ AVX512 static void copy_avx512(const span *s, bool streaming)
 }
 #endif
 
-static void copy(const span *s, tokmap_i_gather_level level, bool streaming)
+static void copy_span(const span *s, tokmap_i_gather_level level, bool streaming)
 {
 #if defined(__x86_64__)
     if (level == TOKMAP_I_GATHER_AVX512) {
@@ -328,7 +329,7 @@ static void copy(const span *s, tokmap_i_gather_level level, bool streaming)
 
 typedef struct plan {
     const tokmap_i_gather *g;
-    size_t rows_ahead; /* which to fetch while one is copied; 0: the rest of the same */
+    size_t rows_ahead; /* prefetch the row this many rows later; 0: the same row */
     tokmap_i_gather_level level;
     bool streaming;
 } plan;
@@ -339,19 +340,19 @@ static uintptr_t find_ahead(const plan *p, size_t row_index)
     if (p->rows_ahead == 0)
         return FETCH_BYTES;
     if (p->rows_ahead >= p->g->n_rows - row_index)
-        return 0; /* nothing is left to fetch: the line that is read anyway */
+        return 0; /* nothing left to prefetch: use the line that is read anyway */
     return (uintptr_t)row[p->rows_ahead].tokens - (uintptr_t)row->tokens;
 }
 
-/* s.n tokens, and `fill` behind them up to n_wanted. */
+/* Writes s.n tokens, then `fill` up to n_wanted. */
 static void write_span(const plan *p, const span *s, size_t n_wanted, uint64_t fill)
 {
-    copy(s, p->level, p->streaming);
+    copy_span(s, p->level, p->streaming);
     if (s->n == n_wanted)
         return;
     const span rest = {
         .dst = s->dst + s->n * s->to, .n = n_wanted - s->n, .to = s->to, .other = fill};
-    copy(&rest, p->level, p->streaming);
+    copy_span(&rest, p->level, p->streaming);
 }
 
 static void write_row(const plan *p, size_t row_index)
@@ -368,7 +369,7 @@ static void write_row(const plan *p, size_t row_index)
     if (g->inputs) {
         s.dst = (uint8_t *)g->inputs + dst_offset;
         write_span(p, &s, n_wanted, g->pad_id);
-        s.ahead = 0; /* one pass fetches */
+        s.ahead = 0; /* only one pass prefetches */
     }
     if (g->labels) {
         s.dst = (uint8_t *)g->labels + dst_offset;
@@ -394,7 +395,7 @@ bool tokmap_i_gather_works(tokmap_i_gather_level level)
 void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level level, bool streaming)
 {
     plan p = {.g = g, .level = level, .streaming = streaming};
-    /* As if all had 2 bytes a token: the others are merely fetched earlier. */
+    /* Computed for 2 bytes a token; wider rows are only prefetched earlier. */
     const size_t row_bytes = (g->n_inputs + 1) * 2;
     if (row_bytes <= LONG_ROW_BYTES)
         p.rows_ahead = (size_t)div_up(FETCH_BYTES, row_bytes);
@@ -402,7 +403,7 @@ void tokmap_i_gather_run_by(const tokmap_i_gather *g, tokmap_i_gather_level leve
         write_row(&p, i);
 #if defined(__x86_64__)
     if (streaming)
-        _mm_sfence(); /* such stores are not ordered with those that hand the buffer on */
+        _mm_sfence(); /* non-temporal stores are not ordered with later ones */
 #endif
 }
 

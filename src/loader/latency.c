@@ -2,7 +2,8 @@
 
 #include "base/base.h"
 
-/* Below 16 a bin for each; from there on the four bits below the highest one. */
+/* A bin for each number below 16; above, the bin depends on the highest bit and the four bits below
+ * it. */
 static uint32_t bin_of(uint64_t ns)
 {
     if (ns < 16)

@@ -1,4 +1,4 @@
-/* loader.c - the steps of a loader: next, seek, locate, and what it says of itself. */
+/* loader.c - the calls of an open loader: next, seek, locate, info. */
 #include "loader/loader.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@ tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *e
     if (!tokmap_i_fork_mark_is_child(&l->fork_mark))
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_FORKED,
-                "this loader belongs to the parent process: open another in the child");
+                "this loader belongs to the parent process: open another one in the child");
 }
 
 /* ---- One thread at a time ---- */
@@ -20,25 +20,25 @@ tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *e
 static tokmap_status fail_shared(tokmap_error *err)
 {
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "two threads use this loader at the same time: open one for each of them, or let "
-                "them take turns");
+                "two threads use this loader at the same time: open one for each of them, or use "
+                "a lock");
 }
 
-tokmap_status tokmap_i_loader_look(const tokmap_loader *l, tokmap_error *err)
+tokmap_status tokmap_i_loader_check(const tokmap_loader *l, tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_loader_check_fork(l, err);
     if (status)
         return status;
     if (atomic_load_explicit(&l->is_staged, memory_order_relaxed))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "a stage takes the batches of this loader: ask the stage, or close it first");
+                    "a stage uses this loader: call the stage instead, or close it first");
     return atomic_load_explicit(&l->inside, memory_order_relaxed) ? fail_shared(err) : TOKMAP_OK;
 }
 
 tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err)
 {
     tokmap_i_error_clear(err);
-    const tokmap_status status = tokmap_i_loader_look(l, err);
+    const tokmap_status status = tokmap_i_loader_check(l, err);
     if (!status)
         atomic_store_explicit(&l->inside, (uintptr_t)mark, memory_order_relaxed);
     return status;
@@ -53,8 +53,8 @@ tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokma
     return status;
 }
 
-static tokmap_status locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
-                            tokmap_error *err)
+static tokmap_status locate_sample(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                                   tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_sample, source)};
     if (sample >= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
@@ -69,14 +69,15 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
 {
     uint8_t mark = 0;
     const tokmap_status status = tokmap_i_loader_enter(l, &mark, err);
-    return status ? status : tokmap_i_loader_leave(l, &mark, locate(l, sample, out, err), err);
+    return status ? status
+                  : tokmap_i_loader_leave(l, &mark, locate_sample(l, sample, out, err), err);
 }
 
 /* ---- Rows ---- */
 
-/* A row that goes on at token 0 is copied, without the map. */
-static tokmap_status join(const tokmap_dataset *ds, const tokmap_row *row, uint8_t *to,
-                          tokmap_error *err)
+/* Copies a row that wraps around to token 0, without the map. */
+static tokmap_status join_row(const tokmap_dataset *ds, const tokmap_row *row, uint8_t *to,
+                              tokmap_error *err)
 {
     const uint64_t n_left = ds->header.n_tokens - row->first_token;
     const size_t n_end = (size_t)n_left * row->token_bytes;
@@ -84,18 +85,18 @@ static tokmap_status join(const tokmap_dataset *ds, const tokmap_row *row, uint8
     return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_left, to + n_end, err);
 }
 
-/* The plan of the thread that reads ahead says something else than the caller's. */
+/* The read-ahead thread located this row at another place than the caller. */
 static tokmap_status fail_plan(const tokmap_loader *l, const tokmap_dataset *ds, tokmap_error *err)
 {
-    if (l->windows == TOKMAP_WINDOWS_CONCAT) /* the same arithmetic, and no file has a part in it */
+    if (l->windows == TOKMAP_WINDOWS_CONCAT) /* no file is involved: it was a second thread */
         return fail_shared(err);
     return FAIL(err, TOKMAP_ERR_CORRUPT, "%s: the document index was changed while it was read",
                 ds->index_path);
 }
 
-/* Lets the row point to its tokens: where they were read to, or into the map. */
-static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_row *fetched,
-                           tokmap_error *err)
+/* Points the row to its tokens: where they were read, or in the map. */
+static tokmap_status point_row(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_row *fetched,
+                               tokmap_error *err)
 {
     tokmap_row *row = &l->rows[i];
     const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
@@ -111,7 +112,7 @@ static tokmap_status point(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_ro
     }
     uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
     row->tokens = to;
-    return join(ds, row, to, err);
+    return join_row(ds, row, to, err);
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
@@ -130,7 +131,7 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .epoch = at.epoch,
                               .window = at.window,
                               .first_token = at.first_token};
-    status = point(l, i, fetched, err);
+    status = point_row(l, i, fetched, err);
     if (!status && tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
     return status;
@@ -153,11 +154,11 @@ static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_er
 {
     if (after > l->end)
         return FAIL(err, TOKMAP_END,
-                    "source %" PRIu32 " has given all of its epochs: there are %" PRIu64
-                    " samples, and this step needs those up to %" PRIu64,
+                    "source %" PRIu32 " has no epochs left: there are %" PRIu64
+                    " samples, and this step needs samples up to %" PRIu64,
                     l->end_source, l->end, after);
     if (after > TOKMAP_I_MAX_SAMPLE)
-        return FAIL(err, TOKMAP_END, "a loader has 2^62 samples");
+        return FAIL(err, TOKMAP_END, "the loader has reached its last sample, 2^62");
     return TOKMAP_OK;
 }
 
@@ -174,7 +175,7 @@ tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap
         status = tokmap_i_fetch_next(l->fetch, &fetched, err);
     for (uint32_t i = 0; i < l->batch_rows && !status; i++)
         status = fill_row(l, i, first + i, fetched ? &fetched[i] : NULL, err);
-    if (status && fetched) /* the same step once more */
+    if (status && fetched) /* the next call tries the same step */
         tokmap_i_loader_restart_fetch(l);
     if (status)
         return status;
@@ -230,7 +231,7 @@ uint64_t tokmap_loader_position(const tokmap_loader *l)
     return l->next_sample;
 }
 
-/* ---- Of itself ---- */
+/* ---- Info ---- */
 
 static uint64_t bytes_of_windows(const tokmap_i_windows *w)
 {
@@ -298,7 +299,7 @@ tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_loader_source_info, n_windows)};
     if (source >= l->n_sources)
         return TOKMAP_ERR_ARGUMENT;
-    const tokmap_status status = tokmap_i_loader_look(l, NULL);
+    const tokmap_status status = tokmap_i_loader_check(l, NULL);
     if (status)
         return status;
     uint64_t *counts = malloc(l->n_sources * sizeof *counts);

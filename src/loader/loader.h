@@ -1,4 +1,4 @@
-/* loader.h - an open loader, for the files of the library that work on one. */
+/* loader.h - an open loader, for the other files of the library. */
 #ifndef TOKMAP_LOADER_PRIVATE_H
 #define TOKMAP_LOADER_PRIVATE_H
 
@@ -14,81 +14,82 @@
 
 #define TOKMAP_I_MAX_SAMPLE ((uint64_t)1 << 62)
 
-/* What the thread that reads ahead knows; it does not change after open. */
+/* The data of the read-ahead thread; it does not change after open. */
 typedef struct tokmap_i_read_plan {
     tokmap_i_sampler sampler;        /* of that thread */
-    const tokmap_dataset **datasets; /* of all sources */
-    uint32_t *first_dataset;         /* of each source, among these */
+    const tokmap_dataset **datasets; /* of all sources, in order */
+    uint32_t *first_dataset;         /* of each source, its index in datasets */
     uint32_t n_datasets;
-    uint64_t end;               /* samples */
-    tokmap_i_block_ahead ahead; /* where blocks are read whole */
+    uint64_t end;               /* number of samples */
+    tokmap_i_block_ahead ahead; /* if whole blocks are read */
 } tokmap_i_read_plan;
 
 struct tokmap_loader {
     tokmap_i_fork_mark fork_mark;
-    atomic_uintptr_t inside; /* on the stack of the thread that is in a call; 0: none is */
+    atomic_uintptr_t inside; /* address on the stack of the thread that is in a call; 0: none */
     uint32_t length;         /* inputs of a row */
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
     bool random_offset;
-    uint64_t block_windows, group_blocks; /* 0 unless shuffled by blocks */
+    uint64_t block_windows, group_blocks; /* 0 without block shuffle */
 
     tokmap_i_loader_source *sources;
-    uint32_t n_sources, token_bytes; /* the widest */
-    uint32_t largest_id;             /* of all */
+    uint32_t n_sources, token_bytes; /* token_bytes: the widest */
+    uint32_t largest_id;             /* of all datasets */
     tokmap_i_mixture *mixture;
     tokmap_i_sampler sampler; /* of the caller's thread */
-    uint32_t *quotas;         /* of the first phase, */
-    uint64_t period;          /* and their sum */
-    uint64_t end;             /* samples; UINT64_MAX: endless */
-    uint32_t end_source;      /* which ends it */
+    uint32_t *quotas;         /* of the first phase */
+    uint64_t period;          /* the sum of these quotas */
+    uint64_t end;             /* number of samples; UINT64_MAX: endless */
+    uint32_t end_source;      /* the source that ends it */
 
     uint32_t rank, n_ranks, batch_rows;
     uint64_t next_sample;   /* of the next step: row 0 of rank 0 */
-    tokmap_io io;           /* the way that was taken */
-    uint32_t look_ahead;    /* steps, as asked for, */
-    uint32_t n_steps_ahead; /* and as they are */
+    tokmap_io io;           /* the way that was chosen */
+    uint32_t look_ahead;    /* steps, as requested */
+    uint32_t n_steps_ahead; /* steps, as used */
     bool drop_behind;
     tokmap_i_fetch *fetch; /* NULL with TOKMAP_IO_MAP */
     tokmap_i_read_plan plan;
     tokmap_row *rows;
     uint32_t row_stride; /* of the rows that are lent */
-    uint8_t *lent;       /* copies of the rows, that far apart; NULL: the rows themselves are */
-    uint8_t *joined;     /* a place for each row that joins the end of a dataset to its beginning */
+    uint8_t *lent;       /* copies of the rows, row_stride apart; NULL: rows are lent themselves */
+    uint8_t *joined;     /* for each row, room for tokens that wrap around to token 0 */
     tokmap_i_row_parts parts;
-    atomic_bool is_staged; /* a stage takes its batches */
+    atomic_bool is_staged; /* a stage uses it */
 };
 
-/* A caller's row may be shorter than ours, or longer. */
+/* The kind of tokmap_row, which may be shorter or longer for the caller than here. */
 extern const tokmap_i_struct_kind tokmap_i_row_kind;
-/* Copies rows into memory that holds them `stride` bytes apart; what is longer is 0. */
+/* Copies rows into memory, `stride` bytes apart. Bytes after our row are 0. */
 void tokmap_i_lend_rows(uint8_t *to, uint32_t stride, const tokmap_row *rows, uint32_t n_rows);
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err);
-/* Before a call that changes nothing: TOKMAP_ERR_FORKED, or TOKMAP_ERR_ARGUMENT while another
- * thread is in a call, or a stage takes the batches. */
-tokmap_status tokmap_i_loader_look(const tokmap_loader *l, tokmap_error *err);
-/* Around every other call that has a status. `mark` is a local variable of that call. Plain loads
- * and stores: two threads that enter in the same moment are both let in, and who leaves is told. */
+/* For calls that change nothing. TOKMAP_ERR_FORKED, or TOKMAP_ERR_ARGUMENT if another thread is in
+ * a call or a stage uses the loader. */
+tokmap_status tokmap_i_loader_check(const tokmap_loader *l, tokmap_error *err);
+/* For every other call that returns a status: enter and leave. `mark` is a local variable of that
+ * call. They use plain loads and stores, so two threads that enter at the same moment both get in,
+ * and leave reports it. */
 tokmap_status tokmap_i_loader_enter(tokmap_loader *l, const uint8_t *mark, tokmap_error *err);
 tokmap_status tokmap_i_loader_leave(tokmap_loader *l, const uint8_t *mark, tokmap_status status,
                                     tokmap_error *err);
-/* What tokmap_loader_next, _restore and _seek do: for them, and for the stage that has the loader
- * to itself. The rows of this next are ours: sizeof(tokmap_row) bytes apart. */
+/* The work of tokmap_loader_next, _restore and _seek, also called by the stage that uses the
+ * loader. This next returns rows sizeof(tokmap_row) bytes apart. */
 tokmap_status tokmap_i_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_error *err);
 tokmap_status tokmap_i_loader_restore(tokmap_loader *l, const uint8_t *state, tokmap_error *err);
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err);
-/* The state of a loader that stands at a sample; reads nothing that changes after open. */
+/* Encodes the state of a loader at a sample. Reads nothing that changes after open. */
 void tokmap_i_loader_encode_state(const tokmap_loader *l, uint64_t next_sample, uint8_t *state);
-/* From now on documents are looked up without the map: a file that was cut must be an error, and no
- * signal in a thread that is not the caller's. */
+/* From now on documents are looked up without the map, so that a shortened file is an error, and
+ * not a signal in a thread of the library. */
 tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *err);
-/* Chooses the way of reading and begins. */
+/* Chooses the way of reading and starts it. */
 tokmap_status tokmap_i_loader_open_io(tokmap_loader *l, tokmap_io wanted, tokmap_error *err);
-/* A fetch for batch_rows rows a step, where one is needed, in place of none. */
+/* Opens a fetch for batch_rows rows per step, if one is needed. There must be none. */
 tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err);
-/* What was read ahead is for other steps than those that come: other samples or ranks. */
+/* Restarts the fetch after the next step has changed: other samples or ranks. */
 void tokmap_i_loader_restart_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_fetch(tokmap_loader *l);
 void tokmap_i_loader_close_io(tokmap_loader *l);

@@ -28,8 +28,8 @@ static tokmap_status check_batch(uint32_t rank, uint32_t n_ranks, uint32_t batch
                     batch_rows);
     if (n_ranks > MAX_ROWS || rank >= n_ranks)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "rank %" PRIu32 " of %" PRIu32 ": ranks count from 0, up to 2^24 of them", rank,
-                    n_ranks);
+                    "rank %" PRIu32 " of %" PRIu32 ": ranks count from 0, and n_ranks is 1 to 2^24",
+                    rank, n_ranks);
     return TOKMAP_OK;
 }
 
@@ -41,9 +41,10 @@ static tokmap_status check_window_options(const tokmap_loader_options *o, tokmap
     if (o->windows != TOKMAP_WINDOWS_CONCAT && o->windows != TOKMAP_WINDOWS_WITHIN_DOCUMENT)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows is %d: must be 0 or 1", (int)o->windows);
     if (o->random_offset && o->windows != TOKMAP_WINDOWS_CONCAT)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "windows within documents have no random_offset");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "random_offset is not possible with windows within documents");
     if (o->row_parts & ~(uint32_t)ALL_PARTS)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts has bits that mean nothing: %#" PRIx32,
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "row_parts is %#" PRIx32 ": has unknown bits",
                     o->row_parts);
     return tokmap_i_check_flag("random_offset", o->random_offset, err);
 }
@@ -55,7 +56,7 @@ static tokmap_status check_shuffle(const tokmap_loader_options *o, tokmap_error 
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "shuffle is %d: must be 0, 1 or 2", (int)o->shuffle);
     if (o->shuffle != TOKMAP_SHUFFLE_BLOCK && (o->block_windows || o->group_blocks))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "block_windows and group_blocks belong to TOKMAP_SHUFFLE_BLOCK");
+                    "block_windows and group_blocks are only for TOKMAP_SHUFFLE_BLOCK");
     if (o->block_windows > TOKMAP_I_PERMUTE_MAX / GROUP_BLOCKS ||
         o->group_blocks > TOKMAP_I_PERMUTE_MAX / BLOCK_BYTES ||
         (o->block_windows > 0 && o->group_blocks > TOKMAP_I_PERMUTE_MAX / o->block_windows))
@@ -71,8 +72,8 @@ static tokmap_status check_io(const tokmap_loader_options *o, tokmap_error *err)
     if ((int)o->io < TOKMAP_IO_AUTO || o->io > TOKMAP_IO_READ)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "io is %d: must be 0 to 4", (int)o->io);
     if (o->look_ahead > 1024)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "look_ahead is %" PRIu32 ": at most 1,024 steps",
-                    o->look_ahead);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "look_ahead is %" PRIu32 ": must be at most 1,024 steps", o->look_ahead);
     return tokmap_i_check_flag("drop_behind", o->drop_behind, err);
 }
 
@@ -98,14 +99,14 @@ static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *
                     o->sources ? o->n_sources : 0);
     if (o->n_phases >= TOKMAP_I_MIXTURE_PHASES || (o->n_phases > 0 && !o->phases))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%" PRIu32 " phases: at most 65,534, and a list of them", o->n_phases);
+                    "%" PRIu32 " phases: must be at most 65,534, and phases not NULL", o->n_phases);
     tokmap_status status = tokmap_i_check_stride(o->source_stride, &source_kind, err);
     if (!status && o->n_phases > 0)
         status = tokmap_i_check_stride(o->phase_stride, &phase_kind, err);
     return status ? status : tokmap_i_check_stride(o->row_stride, &tokmap_i_row_kind, err);
 }
 
-/* Puts copies of both arrays, with elements of our size, in place of the caller's. */
+/* Replaces both arrays of the caller by copies whose elements have our size. */
 static tokmap_status take_arrays(tokmap_loader_options *o, tokmap_loader_source *sources,
                                  tokmap_loader_phase *phases, tokmap_error *err)
 {
@@ -149,7 +150,7 @@ static tokmap_status check_dataset(const tokmap_loader_options *o, const tokmap_
                     first->header.token_bytes);
     if (o->row_parts && ds->header.n_documents == 0 && ds->header.n_tokens > 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: its document borders are not known, so row_parts has nothing to say",
+                    "%s: its document boundaries are not known; row_parts needs them",
                     ds->index_path);
     return TOKMAP_OK;
 }
@@ -164,14 +165,14 @@ static uint64_t id_of(const tokmap_i_loader_source *s)
     return h;
 }
 
-/* How many sources before it have the same id: a table of ids, each at the first free place from
- * where it belongs. */
+/* Sets the copy of each order id: how many sources before it have the same id. Uses an
+ * open-addressing hash table. */
 static tokmap_status set_order_ids(tokmap_loader *l, tokmap_error *err)
 {
     uint32_t n_places = 2;
     while (n_places < 2 * l->n_sources)
         n_places *= 2;
-    tokmap_i_order_id *seen = calloc(n_places, sizeof *seen); /* copy: how many there are */
+    tokmap_i_order_id *seen = calloc(n_places, sizeof *seen); /* copy: how many have this id */
     if (!seen)
         return FAIL_MEMORY(err);
     for (uint32_t k = 0; k < l->n_sources; k++) {
@@ -230,7 +231,7 @@ static tokmap_status open_windows(tokmap_loader *l, tokmap_i_loader_source *s, t
     return status;
 }
 
-/* As many windows as a MiB holds of the widest tokens: the same for all sources. */
+/* As many windows as fit into a MiB of the widest tokens: the same number for all sources. */
 static void choose_blocks(tokmap_loader *l, const tokmap_loader_options *o)
 {
     if (l->shuffle != TOKMAP_SHUFFLE_BLOCK)
@@ -267,15 +268,15 @@ static tokmap_status refuse_weights(uint64_t from, const double *weights, uint32
     double total = 0;
     if (too_small == UINT32_MAX)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the weights from sample %" PRIu64
-                    " on: must be at least 0, one of them above, "
-                    "and their sum finite",
+                    "the weights from sample %" PRIu64 " on: must be at least 0, with one above 0 "
+                    "and a finite sum",
                     from);
     for (uint32_t k = 0; k < n_sources; k++)
         total += weights[k];
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "the weights from sample %" PRIu64 " on: source %" PRIu32 " has weight %g, less "
-                "than the smallest share, which is 1 of %" PRIu32 " samples: give it %.3g or more, "
+                "than the smallest share, which is 1 of %" PRIu32
+                " samples: set it to %.3g or more, "
                 "or 0 to leave it out",
                 from, too_small, weights[too_small], TOKMAP_I_MIXTURE_PERIOD,
                 total / TOKMAP_I_MIXTURE_PERIOD);
@@ -346,7 +347,7 @@ static tokmap_status open_mixture(tokmap_loader *l, const tokmap_loader_options 
 
 /* ---- Rows ---- */
 
-/* Memory for batches of so many rows, whatever there was before. */
+/* Allocates memory for batches of n_rows rows, without freeing the old memory. */
 static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_parts,
                                tokmap_error *err)
 {
@@ -374,7 +375,7 @@ static void close_rows(tokmap_loader *l)
     tokmap_i_row_parts_close(&l->parts);
 }
 
-/* Those that close_rows would close, and no more: the thread of the fetch reads the rest. */
+/* Restores only what close_rows would close, because the thread of the fetch reads the rest. */
 static void put_back_rows(tokmap_loader *l, const tokmap_loader *old)
 {
     l->batch_rows = old->batch_rows;
@@ -393,10 +394,10 @@ static tokmap_status set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks
     tokmap_status status = check_batch(rank, n_ranks, batch_rows, err);
     if (status)
         return status;
-    tokmap_loader old = *l; /* to come back to */
+    tokmap_loader old = *l; /* to restore after a failure */
     if (batch_rows != old.batch_rows) {
         status = open_rows(l, batch_rows, old.parts.wanted, err);
-        l->fetch = NULL; /* its ring is for other rows */
+        l->fetch = NULL; /* its ring is for the old rows */
         if (!status)
             status = tokmap_i_loader_open_fetch(l, err);
         close_rows(status ? l : &old);
@@ -461,7 +462,7 @@ static tokmap_status new_loader(tokmap_loader **out, const tokmap_loader_options
         tokmap_loader_close(l);
         return status;
     }
-    tokmap_i_error_clear(err); /* a way of reading may have failed before another did not */
+    tokmap_i_error_clear(err); /* a way of reading may have failed before another one worked */
     *out = l;
     return TOKMAP_OK;
 }

@@ -1,5 +1,4 @@
-/* reading.c - which way the bytes of a loader arrive, and the plan for the thread that reads them
- * ahead. */
+/* reading.c - chooses how a loader reads its data, and plans rows for the read-ahead thread. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -12,15 +11,15 @@ enum {
     ROWS_AHEAD = 256,
     MIN_STEPS = 2,
     MAX_STEPS = 64,
-    PLACES = 64,   /* that are looked at to see whether the data are in memory */
-    MOST_RANKS = 8 /* that may share a page cache: with more of them, reading whole blocks on each
-                      machine would read most of it for nobody there */
+    PLACES = 64,   /* sampled to see whether the data are in memory */
+    MOST_RANKS = 8 /* for whole blocks: with more ranks, each machine would mostly read blocks that
+                      its own ranks do not use */
 };
 
 /* ---- The plan ---- */
 
-static tokmap_status plan(void *context, uint64_t sample, uint32_t n_rows, tokmap_i_fetch_row *rows,
-                          tokmap_error *err)
+static tokmap_status plan_rows(void *context, uint64_t sample, uint32_t n_rows,
+                               tokmap_i_fetch_row *rows, tokmap_error *err)
 {
     tokmap_i_read_plan *p = context;
     if (sample + n_rows > p->end)
@@ -41,10 +40,11 @@ static void read_blocks_ahead(void *context, uint64_t sample)
 {
     tokmap_i_read_plan *p = context;
     if (sample < p->end)
-        tokmap_i_block_ahead_reach(&p->ahead, sample);
+        tokmap_i_block_ahead_advance(&p->ahead, sample);
 }
 
-/* Rows of a group in random order are sequential reads when its blocks are read before. */
+/* If the blocks of a group are read beforehand, its rows in random order cost only sequential
+ * reads. */
 static bool reads_whole_blocks(const tokmap_loader *l)
 {
     return l->shuffle == TOKMAP_SHUFFLE_BLOCK && l->n_ranks <= MOST_RANKS;
@@ -145,7 +145,7 @@ tokmap_status tokmap_i_loader_leave_index_map(tokmap_loader *l, tokmap_error *er
     return l->sampler.index ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
-/* Likewise the thread that reads ahead. */
+/* The same for the read-ahead thread. */
 static tokmap_status leave_index_map(tokmap_loader *l, tokmap_error *err)
 {
     if (l->windows == TOKMAP_WINDOWS_WITHIN_DOCUMENT) {
@@ -176,7 +176,7 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .max_rows = l->batch_rows,
         .max_tokens = l->length + 1,
         .drop_behind = l->drop_behind,
-        .plan = plan,
+        .plan = plan_rows,
         .ahead = l->io == TOKMAP_IO_POPULATE && l->plan.ahead.counts ? read_blocks_ahead : NULL,
         .context = &l->plan,
     };
@@ -190,7 +190,7 @@ tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
     const tokmap_status status = try_fetch(l, err);
     if (status != TOKMAP_ERR_UNSUPPORTED)
         return status;
-    l->io = TOKMAP_IO_POPULATE; /* works everywhere */
+    l->io = TOKMAP_IO_POPULATE; /* works on every system */
     return try_fetch(l, err);
 }
 

@@ -43,25 +43,26 @@ size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows)
            (p->document_ids ? 4 * n : 0) + (p->loss_mask ? n : 0);
 }
 
-/* ---- Borders ---- */
+/* ---- Boundaries ---- */
 
-/* Positions 1 .. n_inputs of a row before which a document ends; cu[0 .. n) of them, the first of
- * which is 0. The last one may be n_inputs. */
-typedef struct borders {
+/* cu[0] is 0, then cu[1 .. n) are the positions (1 to n_inputs) of a row before which a document
+ * ends. */
+typedef struct boundaries {
     int32_t *cu;
     uint32_t n;
     tokmap_i_index_cache *index;
-} borders;
+} boundaries;
 
-static void add_border(borders *b, uint64_t position)
+static void add_boundary(boundaries *b, uint64_t position)
 {
-    if (b->cu[b->n - 1] != (int32_t)position) /* else the document between them is empty */
+    if (b->cu[b->n - 1] != (int32_t)position) /* else an empty document is between them */
         b->cu[b->n++] = (int32_t)position;
 }
 
-/* Those of the inputs that are tokens first .. first + n - 1 and stand from position `at` on. */
-static tokmap_status add_borders(borders *b, const tokmap_dataset *ds, uint64_t first, uint32_t n,
-                                 uint32_t at)
+/* Adds the boundaries of tokens first .. first + n - 1, which are the inputs from position `at`
+ * on. */
+static tokmap_status add_boundaries(boundaries *b, const tokmap_dataset *ds, uint64_t first,
+                                    uint32_t n, uint32_t at)
 {
     tokmap_i_pieces *from = tokmap_i_index_cache_of(b->index, ds);
     uint64_t ends[TOKMAP_I_GROUP_DOCUMENTS];
@@ -79,7 +80,7 @@ static tokmap_status add_borders(borders *b, const tokmap_dataset *ds, uint64_t 
             if (ends[j] < last)
                 return TOKMAP_ERR_CORRUPT;
             last = ends[j];
-            add_border(b, at + (ends[j] - first));
+            add_boundary(b, at + (ends[j] - first));
         }
         if (n_ends == 0)
             return TOKMAP_ERR_CORRUPT;
@@ -87,22 +88,22 @@ static tokmap_status add_borders(borders *b, const tokmap_dataset *ds, uint64_t 
     return TOKMAP_OK;
 }
 
-static tokmap_status find_borders(borders *b, const tokmap_dataset *ds, const tokmap_row *row)
+static tokmap_status find_boundaries(boundaries *b, const tokmap_dataset *ds, const tokmap_row *row)
 {
     const uint32_t n_inputs = row->n_tokens - 1;
     const uint64_t n_left = ds->header.n_tokens - row->first_token;
     const uint32_t n_here = (uint32_t)MIN(n_inputs, n_left);
     b->cu[0] = 0;
     b->n = 1;
-    tokmap_status status = add_borders(b, ds, row->first_token, n_here, 0);
+    tokmap_status status = add_boundaries(b, ds, row->first_token, n_here, 0);
     if (!status && n_here < n_inputs)
-        status = add_borders(b, ds, 0, n_inputs - n_here, n_here);
+        status = add_boundaries(b, ds, 0, n_inputs - n_here, n_here);
     return status;
 }
 
 /* ---- Parts ---- */
 
-static void fill_mask(uint8_t *mask, const tokmap_i_row_parts *p, const borders *b,
+static void fill_mask(uint8_t *mask, const tokmap_i_row_parts *p, const boundaries *b,
                       uint32_t n_inputs)
 {
     memset(mask, 1, n_inputs);
@@ -111,7 +112,8 @@ static void fill_mask(uint8_t *mask, const tokmap_i_row_parts *p, const borders 
         mask[b->cu[k] - 1] = 0;
 }
 
-/* Compiled once for each target below, as a portable build has vectors of four numbers only. */
+/* Compiled once for each target below, because a portable build only has vectors of four
+ * numbers. */
 static inline __attribute__((always_inline)) void fill_ids(int32_t *positions, int32_t *documents,
                                                            const int32_t *cu, uint32_t n_documents)
 {
@@ -150,14 +152,14 @@ void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu
     fill_ids(positions, documents, cu, n_documents);
 }
 
-/* Inputs that the row lacks. */
+/* Fills the rest of a short row. */
 static void fill_rest(int32_t *ids, uint32_t from, uint32_t length, uint32_t value)
 {
     for (uint32_t i = from; ids && i < length; i++)
         ids[i] = (int32_t)value;
 }
 
-static uint32_t longest(const int32_t *cu, uint32_t n_documents)
+static uint32_t longest_document(const int32_t *cu, uint32_t n_documents)
 {
     int32_t most = 0;
     for (uint32_t k = 0; k < n_documents; k++)
@@ -172,8 +174,8 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
     const size_t at = (size_t)i * p->length;
     if (p->wanted == 0)
         return TOKMAP_OK;
-    borders b = {.cu = p->cu_seqlens + at + i, .index = p->index};
-    const tokmap_status status = find_borders(&b, ds, row);
+    boundaries b = {.cu = p->cu_seqlens + at + i, .index = p->index};
+    const tokmap_status status = find_boundaries(&b, ds, row);
     if (status)
         return status;
     if (p->loss_mask) {
@@ -188,7 +190,7 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
     if (p->wanted & TOKMAP_ROW_DOCUMENTS) {
         row->cu_seqlens = b.cu;
         row->n_documents = n_documents;
-        row->longest_document = longest(b.cu, n_documents);
+        row->longest_document = longest_document(b.cu, n_documents);
     }
     int32_t *positions = p->position_ids ? p->position_ids + at : NULL;
     int32_t *documents = p->document_ids ? p->document_ids + at : NULL;

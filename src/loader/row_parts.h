@@ -1,5 +1,5 @@
-/* row_parts.h - what rows say beside their tokens: where documents start, position and document
- * ids, the loss mask. From the document index alone: docs/ORDER.md, section 7. */
+/* row_parts.h - what rows have besides tokens: where documents start, position and document ids,
+ * the loss mask. All from the document index: docs/ORDER.md, section 7. */
 #ifndef TOKMAP_ROW_PARTS_H
 #define TOKMAP_ROW_PARTS_H
 
@@ -12,17 +12,17 @@ typedef struct tokmap_i_row_parts {
     uint32_t length; /* inputs of a row */
     int32_t *cu_seqlens, *position_ids, *document_ids;
     uint8_t *loss_mask;
-    tokmap_i_index_cache *index; /* not its own; NULL: the map */
+    tokmap_i_index_cache *index; /* owned by the caller; NULL: use the map */
 } tokmap_i_row_parts;
 
-/* Memory for n_rows rows; false: there is none. */
+/* Allocates memory for n_rows rows; false: no memory. */
 bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t length,
                              uint32_t n_rows);
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 
-/* Fills in what row number i says of its documents; its tokens' place stands in it. masked: none of
- * its labels counts. An error is for tokmap_i_index_cache_fail to explain. */
+/* Fills in the document parts of row number i, in which the position of the tokens is set. masked:
+ * none of its labels counts. After an error, tokmap_i_index_cache_fail fills in the details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row);
 
@@ -30,7 +30,7 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
  * n_documents] ends with the number of inputs. Either may be NULL. */
 void tokmap_i_fill_ids(int32_t *positions, int32_t *documents, const int32_t *cu,
                        uint32_t n_documents);
-/* The same without vector code: the truth the other is tested against. */
+/* The same without vector code: the definition that the other is tested against. */
 void tokmap_i_fill_ids_scalar(int32_t *positions, int32_t *documents, const int32_t *cu,
                               uint32_t n_documents);
 

@@ -1,4 +1,4 @@
-/* state.c - 128 bytes that say where a loader stands: docs/ORDER.md, section 8. */
+/* state.c - the 128 bytes of the state of a loader: docs/ORDER.md, section 8. */
 #include <inttypes.h>
 
 #include "base/base.h"
@@ -60,7 +60,7 @@ tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_ST
                                  tokmap_error *err)
 {
     tokmap_i_error_clear(err);
-    const tokmap_status status = tokmap_i_loader_look(l, err);
+    const tokmap_status status = tokmap_i_loader_check(l, err);
     if (!status)
         tokmap_i_loader_encode_state(l, l->next_sample, state);
     return status;
@@ -69,21 +69,21 @@ tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_ST
 static tokmap_status check_bytes(const uint8_t *state, tokmap_error *err)
 {
     if (memcmp(state, magic, sizeof magic) != 0)
-        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are no state of a loader");
+        return FAIL(err, TOKMAP_ERR_CORRUPT, "state: these bytes are not the state of a loader");
     if (load_le64(state + CHECKSUM_AT) != tokmap_i_checksum(state, CHECKSUM_AT))
         return FAIL(err, TOKMAP_ERR_CORRUPT, "state: damaged, its checksum is wrong");
     if (load_le32(state + VERSION_AT) != ORDER_VERSION)
         return FAIL(err, TOKMAP_ERR_VERSION,
-                    "state: of order version %" PRIu32 ", this library knows version %d",
+                    "state: has order version %" PRIu32 ", but this library has version %d",
                     load_le32(state + VERSION_AT), ORDER_VERSION);
     for (int i = RESERVED_AT; i < CHECKSUM_AT; i++)
         if (state[i] != 0)
             return FAIL(err, TOKMAP_ERR_VERSION,
-                        "state: it holds something that this library does not know");
+                        "state: holds something that this library does not know: use a newer one");
     return TOKMAP_OK;
 }
 
-/* Where it was saved, all of this was the same. */
+/* Checks everything that must be the same as where the state was saved. */
 static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap_error *err)
 {
     if (load_le64(state + DATA_AT) != load_le64(own + DATA_AT))
@@ -100,7 +100,7 @@ static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap
                     load_le64(state + SEED_AT), load_le64(own + SEED_AT));
     if (load_le64(state + WINDOWS_AT) != load_le64(own + WINDOWS_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "state: saved with other windows, offsets or shuffle");
+                    "state: saved with other windows, random_offset or shuffle");
     if (memcmp(state, own, SAMPLE_AT) != 0 ||
         memcmp(state + SOURCES_AT, own + SOURCES_AT, CHECKSUM_AT - SOURCES_AT) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,

@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include "base/status.h"
 
-#define GROUPS_PER_COUNT 4 /* of 64 documents: 8 bytes for 256 of them, and short searches */
+#define GROUPS_PER_COUNT 4 /* of 64 documents: 8 bytes for each 256, and short searches */
 
 /* ---- Within documents ---- */
 
@@ -15,8 +15,8 @@ static uint64_t windows_in(uint64_t n_tokens, uint32_t length)
     return n_tokens < 2 ? 0 : (n_tokens - 2) / length + 1;
 }
 
-/* The windows of the documents of a group; UINT64_MAX: damaged. *end is where the group before it
- * ends, and moves to the end of this one. */
+/* The number of windows in the documents of a group; UINT64_MAX: damaged. *end is where the
+ * previous group ends, and is moved to the end of this one. */
 static uint64_t windows_in_group(const tokmap_i_documents *docs, uint64_t group, uint32_t length,
                                  uint64_t *end)
 {
@@ -55,7 +55,7 @@ static tokmap_status count_within(tokmap_i_windows *w, uint32_t d, uint64_t *n_w
     return TOKMAP_OK;
 }
 
-/* The last entry of ascending counts that is not above x; the first one is 0. */
+/* The index of the last of the ascending counts that is not above x; the first one is 0. */
 static uint64_t find_count(const uint64_t *counts, uint64_t n, uint64_t x)
 {
     uint64_t at = 0;
@@ -97,12 +97,13 @@ static tokmap_status span_within(const tokmap_i_windows *w, tokmap_i_index_cache
         if (n == 0)
             break;
     }
-    return TOKMAP_ERR_CORRUPT; /* it had more documents when it was counted */
+    return TOKMAP_ERR_CORRUPT; /* the index has changed since its windows were counted */
 }
 
 /* ---- All ---- */
 
-static tokmap_status count(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows, tokmap_error *err)
+static tokmap_status count_windows(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
+                                   tokmap_error *err)
 {
     const tokmap_dataset *ds = w->datasets[d];
     const uint64_t n_tokens = ds->header.n_tokens;
@@ -111,7 +112,7 @@ static tokmap_status count(tokmap_i_windows *w, uint32_t d, uint64_t *n_windows,
         return TOKMAP_OK;
     if (n_tokens > 0 && ds->header.n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: its document borders are not known, so no window can keep within them",
+                    "%s: its document boundaries are not known; windows within documents need them",
                     ds->index_path);
     return count_within(w, d, n_windows, err);
 }
@@ -126,18 +127,18 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
         return FAIL_MEMORY(err);
     for (uint32_t d = 0; d < w->n_datasets; d++) {
         uint64_t n;
-        const tokmap_status status = count(w, d, &n, err);
+        const tokmap_status status = count_windows(w, d, &n, err);
         if (status)
             return status;
-        w->n_windows += n; /* no overflow: 2^48 each at most, of less than 2^16 */
+        w->n_windows += n; /* no overflow: at most 2^48 each, and less than 2^16 datasets */
         w->ends[d] = w->n_windows;
     }
     if (w->n_windows > (uint64_t)1 << 48)
-        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: a source of more than 2^48 windows",
+        return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its source has more than 2^48 windows",
                     w->datasets[0]->index_path);
     if (w->n_windows == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: %" PRIu64 " tokens do not make one window of %" PRIu32 " and its label",
+                    "%s: %" PRIu64 " tokens are too few for a window of %" PRIu32 " and its label",
                     w->datasets[0]->token_path, w->datasets[0]->header.n_tokens, w->length);
     return TOKMAP_OK;
 }
@@ -150,7 +151,7 @@ void tokmap_i_windows_close(tokmap_i_windows *w)
     free(w->ends);
 }
 
-/* The dataset that holds a window, which becomes the window's number there. */
+/* The dataset that holds a window. *window becomes its number in that dataset. */
 static uint32_t find_dataset(const tokmap_i_windows *w, uint64_t *window)
 {
     uint32_t low = 0, n = w->n_datasets;

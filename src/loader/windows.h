@@ -1,6 +1,5 @@
-/* windows.h - the windows of a source, and the tokens that each of them holds: docs/ORDER.md,
- * section 3. Constant time for windows of equal length; within documents, a search and a look at
- * 256 documents. */
+/* windows.h - the windows of a source, and the tokens of each: docs/ORDER.md, section 3. Constant
+ * time for windows of equal length; within documents, a search and a scan of 256 documents. */
 #ifndef TOKMAP_WINDOWS_H
 #define TOKMAP_WINDOWS_H
 
@@ -10,9 +9,9 @@
 #include "tokmap_loader.h"
 
 typedef struct tokmap_i_span {
-    uint32_t dataset;     /* in its source */
-    uint32_t n_tokens;    /* inputs and one more */
-    uint64_t first_token; /* in the dataset; the span may go on at its token 0 */
+    uint32_t dataset;     /* index in its source */
+    uint32_t n_tokens;    /* inputs, and one more for the last label */
+    uint64_t first_token; /* in the dataset; the span may wrap around to its token 0 */
 } tokmap_i_span;
 
 typedef struct tokmap_i_windows_of_documents {
@@ -28,17 +27,17 @@ typedef struct tokmap_i_windows {
     const tokmap_dataset *const *datasets;
     uint32_t n_datasets;
 
-    uint64_t *ends; /* windows up to and with each dataset */
+    uint64_t *ends; /* windows up to the end of each dataset */
     uint64_t n_windows;
     tokmap_i_windows_of_documents *within; /* of each dataset; or NULL */
 } tokmap_i_windows;
 
-/* What has no comment of its own stands in w already, but for the last part, which this fills.
- * TOKMAP_ERR_MISMATCH: there are no windows, or borders are not known. */
+/* The caller has set the fields of w; this fills in the last part. TOKMAP_ERR_MISMATCH: there are
+ * no windows, or document boundaries are not known. */
 tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err);
 void tokmap_i_windows_close(tokmap_i_windows *w);
-/* window < n_windows. index: of the calling thread; NULL: documents are looked up in the map. An
- * error is for tokmap_i_index_cache_fail to explain, with the dataset of *out. */
+/* window < n_windows. index: of the calling thread; NULL: documents are looked up in the map. After
+ * an error, tokmap_i_index_cache_fail fills in the details, with the dataset of *out. */
 tokmap_status tokmap_i_windows_span(const tokmap_i_windows *w, tokmap_i_index_cache *index,
                                     uint64_t epoch, uint64_t window, tokmap_i_span *out);
 

@@ -128,7 +128,7 @@ static void walk(tokmap_loader *l, tokmap_i_block_ahead *a, uint64_t from, uint6
     for (uint64_t g = from; g < to; g++) {
         tokmap_sample at = TOKMAP_INIT(tokmap_sample);
         if (g % 4 == 0)
-            tokmap_i_block_ahead_reach(a, g);
+            tokmap_i_block_ahead_advance(a, g);
         if (tokmap_loader_locate(l, g, &at, &err))
             CHECK_FAIL("%s", err.text);
         check_asked(&at);
@@ -200,7 +200,7 @@ TEST(an_epoch_is_asked_for_once_in_whole_blocks)
     CHECK(tokmap_i_block_ahead_open(&a, l->mixture, l->sources, l->n_sources));
     const uint64_t n = n_windows(l), n_blocks = div_up(n, v.block);
     for (uint64_t g = 0; g < n; g += 4)
-        tokmap_i_block_ahead_reach(&a, g);
+        tokmap_i_block_ahead_advance(&a, g);
     CHECK_EQ(a.n_asked[0], (n - 1) / 4 * 4 / v.block + v.group + 8);
     /* A block is a call, or two where it goes on in the next dataset or behind the last window. */
     CHECK(seen.n_calls >= a.n_asked[0] && seen.n_calls <= a.n_asked[0] + 8);

@@ -110,9 +110,10 @@ TEST(options_that_break_a_rule_are_refused)
     REFUSED(sources[1].masked = 2, TOKMAP_ERR_ARGUMENT, "masked");
     REFUSED(sources[1].weight = -1, TOKMAP_ERR_ARGUMENT, "weights");
     REFUSED((sources[1].weight = 0, sources[0].weight = 0), TOKMAP_ERR_ARGUMENT, "weights");
-    REFUSED(sources[1].weight = 1e-7, TOKMAP_ERR_ARGUMENT,
-            "the weights from sample 0 on: source 1 has weight 1e-07, less than the smallest "
-            "share, which is 1 of 1048576 samples: give it 9.54e-07 or more, or 0 to leave it out");
+    REFUSED(
+        sources[1].weight = 1e-7, TOKMAP_ERR_ARGUMENT,
+        "the weights from sample 0 on: source 1 has weight 1e-07, less than the smallest "
+        "share, which is 1 of 1048576 samples: set it to 9.54e-07 or more, or 0 to leave it out");
     REFUSED(weights[0] = 1e-9, TOKMAP_ERR_ARGUMENT, "from sample 10 on: source 0 has weight 1e-09");
     REFUSED(phases[1].first_sample = 10, TOKMAP_ERR_ARGUMENT, "phase 1");
     REFUSED(phases[0].first_sample = 0, TOKMAP_ERR_ARGUMENT, "phase 0");
@@ -129,10 +130,12 @@ TEST(data_that_do_not_go_together_are_refused)
     const tokmap_dataset *of_tiny[] = {tiny.ds}, *of_borderless[] = {borderless.ds};
     REFUSED((of_narrow[1] = wide.ds, sources[0].n_datasets = 2), TOKMAP_ERR_MISMATCH,
             "tokens of 4");
-    REFUSED(sources[1].datasets = of_tiny, TOKMAP_ERR_MISMATCH, "3 tokens do not make one window");
-    REFUSED((sources[1].datasets = of_borderless, o.row_parts = 1), TOKMAP_ERR_MISMATCH, "borders");
+    REFUSED(sources[1].datasets = of_tiny, TOKMAP_ERR_MISMATCH,
+            "3 tokens are too few for a window");
+    REFUSED((sources[1].datasets = of_borderless, o.row_parts = 1), TOKMAP_ERR_MISMATCH,
+            "boundaries");
     REFUSED((sources[1].datasets = of_borderless, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT),
-            TOKMAP_ERR_MISMATCH, "borders");
+            TOKMAP_ERR_MISMATCH, "boundaries");
     close_all();
 }
 
@@ -174,7 +177,7 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     STATE_REFUSED(o.seed = 5, "seed 0, this loader has 5");
     STATE_REFUSED(o.shuffle = TOKMAP_SHUFFLE_NONE, "shuffle");
     STATE_REFUSED(o.shuffle = TOKMAP_SHUFFLE_BLOCK, "shuffle");
-    STATE_REFUSED(o.random_offset = 1, "offsets");
+    STATE_REFUSED(o.random_offset = 1, "random_offset");
     STATE_REFUSED(o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT, "windows");
     STATE_REFUSED(sources[1].weight = 2, "weights");
     STATE_REFUSED(weights[1] = 2, "weights");
@@ -360,7 +363,7 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
         i64.inputs = i64.labels = NULL;
         not_gathered(&b, i64, "both NULL");
         as_stored.mask_labels = 1;
-        not_gathered(&b, as_stored, "mask_labels is 0");
+        not_gathered(&b, as_stored, "mask_labels 0");
         if (of_large) {
             not_gathered(&b, i32, "ids up to 2147483648");
         } else {

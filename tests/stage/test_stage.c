@@ -652,7 +652,7 @@ TEST(a_loader_has_one_stage_at_a_time)
         tokmap_batch taken = {.struct_size = sizeof taken};
         uint8_t state[TOKMAP_STATE_BYTES];
         CHECK_INT(tokmap_loader_next(l, &taken, &err), TOKMAP_ERR_ARGUMENT);
-        CHECK(strstr(err.text, "a stage takes the batches") != NULL);
+        CHECK(strstr(err.text, "a stage uses this loader") != NULL);
         CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_ERR_ARGUMENT);
         CHECK_INT(tokmap_loader_seek(l, 0, &err), TOKMAP_ERR_ARGUMENT);
         tokmap_stage_close(s);
