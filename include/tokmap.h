@@ -1,43 +1,59 @@
-/* tokmap.h - read token datasets: one flat token file and its index, mapped and served without
- * copies.
+/* tokmap.h - read token datasets: one flat file of tokens and its index, mapped into memory.
  *
- * Use       tokmap_dataset_open; get_info, tokens, document, ... in any order;
- *           tokmap_dataset_close. To write one: tokmap_writer.h.
- * Status    Calls that can fail return a tokmap_status: 0, a negative error, or a positive
- *           condition. Where a call takes a tokmap_error it may be NULL; else it says in one
- *           line what happened. Any call may be TOKMAP_ERR_ARGUMENT or TOKMAP_ERR_MEMORY, and one
- *           that reads or writes files TOKMAP_ERR_IO; each call lists the others that it has. The
- *           library never prints, never exits and never asserts on what a file holds. Handles,
- *           and pointers to what a call fills in, must not be NULL unless their comment says so.
- * Options   Begin with TOKMAP_INIT(type), which zeroes the struct and sets its struct_size, then
- *           set what you want. A zeroed struct declares nothing: flags are 0 or 1, and an id that
- *           may be 0 has a flag beside it. Reserved fields, and what a newer header has behind the
- *           struct that this library knows, must be 0, else TOKMAP_ERR_ARGUMENT: so an old library
- *           never ignores a new option.
- * Memory    What an open call gives, its close call takes back; close accepts NULL. A failed
- *           open leaves nothing behind and sets *out to NULL. Pointers to tokens, names and
- *           metadata lead into the mapped files: read them, do not write or free them; they end
- *           with the close.
+ * Example: prints the ids of a document.
+ *
+ *     int print_document(const char *path, uint64_t index)
+ *     {
+ *         tokmap_dataset *ds;
+ *         tokmap_document d;
+ *         const void *tokens;
+ *         if (tokmap_dataset_open(&ds, path, NULL))
+ *             return -1;
+ *         if (!tokmap_dataset_document(ds, index, &d) &&
+ *             !tokmap_dataset_tokens(ds, d.first_token, d.n_tokens, &tokens))
+ *             for (uint64_t i = 0; i < d.n_tokens; i++)
+ *                 printf("%u\n", ((const uint16_t *)tokens)[i]); // if token_bytes is 2
+ *         tokmap_dataset_close(ds);
+ *         return 0;
+ *     }
+ *
+ * The rules below hold for all headers of tokmap.
+ *
+ * Status    A call returns a tokmap_status: 0, a negative error, or a positive condition. Only two
+ *           kinds of calls do not: those that close, and those that cannot fail and return one
+ *           number or pointer. Any call may return TOKMAP_ERR_ARGUMENT, when the caller breaks a
+ *           rule of the header, and TOKMAP_ERR_MEMORY; calls that use files may return
+ *           TOKMAP_ERR_IO. Each comment names the other errors of its call. The library never
+ *           prints, never exits, and never asserts on the content of a file.
+ * Error     Where a call takes a tokmap_error, it fills it in when it fails. It may be NULL.
+ * NULL      Handles, and pointers to what a call fills in, must not be NULL, unless a comment says
+ *           so. Close calls accept NULL.
+ * Options   Begin with TOKMAP_INIT(type). It sets struct_size and makes all other fields 0. A 0
+ *           means the default, where a comment names one, and declares nothing: a flag is 0 or 1,
+ *           and an id that may be 0 has a flag beside it (has_...).
+ * Growth    Later versions add fields at the end of a struct. The caller says how large his structs
+ *           are: struct_size is the sizeof of the struct that it stands in, and a stride is the
+ *           sizeof of the elements of an array. Neither may be 0. If the caller's header is newer
+ *           than the library, the fields that the library does not know must be 0, and it sets them
+ *           to 0 in what it fills in. Structs without a struct_size or a stride never grow.
+ * Memory    Every open call has a close call that frees everything. A failed open frees what it
+ *           took and sets *out to NULL.
  * Threads   A tokmap_dataset does not change after open: any number of threads may use it at the
  *           same time. Close it once, when no call is running.
- * fork      A child may go on using a dataset of its parent.
- * Damage    Open checks, in constant time, all that can be checked without reading the data,
- *           and tells apart: not a tokmap index, a newer format, a damaged file (with the
- *           offset). tokmap_dataset_verify reads and checks every byte. Until then a damaged
- *           file may give wrong tokens or an error, but never makes the library read outside
- *           the file.
- * Caution   Whoever touches a mapped page that the system cannot provide (the file was
- *           shortened, the disk failed) is sent SIGBUS. tokmap itself never shortens a file.
- *           Calls that copy (tokmap_dataset_read) and verify read without the map and return
- *           TOKMAP_ERR_IO instead; so do the threads that the library starts.
- * Files     An open dataset holds two maps and two file descriptors: one if it has no documents. */
+ * fork      A child process may use a dataset of its parent.
+ * Damage    Open takes constant time and checks everything that can be checked without reading the
+ *           data. Only tokmap_dataset_verify reads and checks every byte. Until then a damaged file
+ *           may yield wrong tokens or an error, but the library never reads outside the file.
+ * SIGBUS    Accessing a mapped page raises SIGBUS if the system cannot provide it, because the file
+ *           was shortened or the disk failed. tokmap never shortens a file. tokmap_dataset_read and
+ *           tokmap_dataset_verify do not use the map and return TOKMAP_ERR_IO instead. */
 #ifndef TOKMAP_H
 #define TOKMAP_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* tokmap_writer_options o = TOKMAP_INIT(tokmap_writer_options); */
+/* tokmap_writer_options options = TOKMAP_INIT(tokmap_writer_options); */
 #ifdef __cplusplus
 template <class T> inline T tokmap_init()
 {
@@ -61,87 +77,44 @@ extern "C" {
 
 #define TOKMAP_API __attribute__((visibility("default")))
 
-/* The value of an id field that holds no id. */
-#define TOKMAP_NO_ID UINT32_MAX
+/* ---- Types: status and error ---- */
 
-/* Values never change; new ones are added at the end. */
+/* Values never change. New ones are added at the end. */
 typedef enum tokmap_status {
     TOKMAP_OK = 0,
-    TOKMAP_END = 1,                /* nothing more to hand out */
-    TOKMAP_ERR_ARGUMENT = -1,      /* the caller broke a rule of this header */
-    TOKMAP_ERR_MEMORY = -2,        /* the system gave no memory */
+    TOKMAP_END = 1,                /* nothing is left */
+    TOKMAP_ERR_ARGUMENT = -1,      /* the caller broke a rule of the header */
+    TOKMAP_ERR_MEMORY = -2,        /* out of memory */
     TOKMAP_ERR_IO = -3,            /* a system call failed: see sys_errno */
     TOKMAP_ERR_NOT_A_DATASET = -4, /* the file is something else */
-    TOKMAP_ERR_VERSION = -5,       /* a newer format than this library reads */
-    TOKMAP_ERR_CORRUPT = -6,       /* damaged: sizes, offsets or checksums disagree */
+    TOKMAP_ERR_VERSION = -5,       /* the format is newer than this library */
+    TOKMAP_ERR_CORRUPT = -6,       /* damaged: sizes, offsets or checksums are wrong */
     TOKMAP_ERR_MISMATCH = -7,      /* things that do not belong together */
-    TOKMAP_ERR_UNSUPPORTED = -8,   /* known, but not done by this build */
+    TOKMAP_ERR_UNSUPPORTED = -8,   /* known, but not in this build */
     TOKMAP_ERR_EXISTS = -9,        /* the output already exists */
     TOKMAP_ERR_LOCKED = -10,       /* another process is writing the same output */
     TOKMAP_ERR_FORKED = -11,       /* opened before a fork, used in the child */
-    TOKMAP_ERR_DEVICE = -12        /* no GPU, no driver for it, or it failed */
+    TOKMAP_ERR_DEVICE = -12        /* no GPU, no driver, or it failed */
 } tokmap_status;
 
 typedef struct tokmap_error {
     tokmap_status status;
-    int sys_errno;        /* 0 where the system is not to blame */
-    uint64_t file_offset; /* byte where the damage or the failure is; 0 where that makes no sense */
-    char text[512];       /* one line without a final newline; names the file */
+    int sys_errno;        /* 0: not an error of the system */
+    uint64_t file_offset; /* byte of the file where it happened; 0 if there is no such place */
+    char text[512];       /* one line without a newline; names the file */
 } tokmap_error;
 
-/* The version of the library that was linked, as TOKMAP_VERSION_TEXT. */
+/* The version of the linked library, like TOKMAP_VERSION_TEXT. */
 TOKMAP_API const char *tokmap_version(void);
-/* A few words for a status; static, never NULL. */
+/* A few words for a status. Never NULL, never freed. */
 TOKMAP_API const char *tokmap_status_text(tokmap_status status);
 
-/* ---- Dataset ---- */
+/* ---- Types: datasets ---- */
 
 typedef struct tokmap_dataset tokmap_dataset;
 
-typedef struct tokmap_dataset_info {
-    size_t struct_size; /* set by the caller: sizeof(tokmap_dataset_info) */
-    uint64_t n_tokens;
-    uint64_t n_documents; /* 0 also when document borders are not known */
-    uint64_t n_sources;
-    uint64_t vocab_size;       /* 0: not known */
-    uint64_t token_offset;     /* bytes before the first token in the token file */
-    uint64_t token_file_bytes; /* size of the token file */
-    uint64_t index_bytes;      /* size of the index file */
-    uint64_t documents_bytes;  /* size of the documents section in it */
-    uint32_t token_bytes;      /* 2 or 4 */
-    uint32_t largest_id;       /* of all tokens; 0 when there are none */
-    uint32_t eod_id;           /* or TOKMAP_NO_ID */
-    uint32_t format_version;
-    uint32_t lowest_reader;
-    uint8_t dataset_id[16]; /* same tokens and documents, same id */
-    const char *index_path; /* live as long as the dataset */
-    const char *token_path;
-} tokmap_dataset_info;
-
-/* Opens and checks a dataset. path is the prefix P, or P.tmi, or the token file (P.bin). A path
- * that is a prefix is taken as one: with a.bin.tmi there, a.bin means a.bin.bin.
- * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: see Damage.
- * TOKMAP_ERR_MISMATCH: the index of this name belongs to another token file, or the dataset was
- * replaced meanwhile. */
-TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
-                                             tokmap_error *err);
-TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
-
-/* Fills info up to info->struct_size bytes, so that a caller built against an older header
- * works. */
-TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,
-                                                 tokmap_dataset_info *info);
-
-/* Sets *tokens to token `first` in the map, aligned to token_bytes, with n_tokens tokens behind it.
- * TOKMAP_ERR_ARGUMENT when the range leaves the dataset. No token is read. */
-TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first,
-                                               uint64_t n_tokens, const void **tokens);
-
-/* Copies tokens at their stored width to dst (n_tokens * token_bytes bytes). Does not use the map:
- * a shortened file or a failing disk is TOKMAP_ERR_IO, with the byte of the token file where it
- * ends or fails. */
-TOKMAP_API tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first,
-                                             uint64_t n_tokens, void *dst, tokmap_error *err);
+/* An id field with this value holds no id. */
+#define TOKMAP_NO_ID UINT32_MAX
 
 typedef struct tokmap_document {
     uint64_t index;
@@ -149,75 +122,136 @@ typedef struct tokmap_document {
     uint64_t n_tokens;
 } tokmap_document;
 
-/* Document number `index`. TOKMAP_ERR_ARGUMENT when there is no such document, TOKMAP_ERR_CORRUPT
- * when its entry is damaged. No system call, one or two cache misses. */
+/* ---- Open and close ---- */
+
+/* Opens and checks a dataset. `path` is its prefix P, or P.tmi, or the token file (P.bin). If a
+ * path is both a prefix and another form, it is the prefix: where a.bin.tmi exists, a.bin means
+ * a.bin.bin. An open dataset holds up to two maps and two file descriptors.
+ * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: what the index is.
+ * TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the dataset was replaced during
+ * the call. */
+TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
+                                             tokmap_error *err);
+/* Pointers that other calls returned for this dataset are invalid afterwards. */
+TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
+
+/* ---- Use: tokens and documents ---- */
+
+/* Points *tokens to n_tokens tokens in the map, from token number `first` on: little-endian numbers
+ * of token_bytes, aligned to token_bytes. Read-only, valid until close. Reads nothing from the
+ * file. TOKMAP_ERR_ARGUMENT: the range is not inside the dataset. */
+TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first,
+                                               uint64_t n_tokens, const void **tokens);
+
+/* Copies n_tokens * token_bytes bytes to dst, without the map. TOKMAP_ERR_IO: the file is too short
+ * or cannot be read; file_offset is the place in the token file. */
+TOKMAP_API tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first,
+                                             uint64_t n_tokens, void *dst, tokmap_error *err);
+
+/* Document number `index`. One or two cache misses, no system call. TOKMAP_ERR_ARGUMENT: there is
+ * no such document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
 TOKMAP_API tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
                                                  tokmap_document *out);
-/* The document that holds token `token`; errors as above. Below a microsecond at 10^9 documents. */
+/* The document that contains token number `token`. Takes less than a microsecond with 10^9
+ * documents. Errors as for tokmap_dataset_document. */
 TOKMAP_API tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
                                                       tokmap_document *out);
 
-typedef struct tokmap_source_info {
-    size_t struct_size; /* set by the caller: sizeof(tokmap_source_info) */
-    const char *name;   /* name_bytes bytes, no terminator, may be any bytes but NUL */
-    size_t name_bytes;
-    uint64_t first_document, n_documents;
-    uint64_t first_token, n_tokens;
-    uint64_t input_bytes;    /* 0: not known */
-    uint64_t input_checksum; /* XXH3-64 of the input as stored; 0: not known */
-} tokmap_source_info;
-
-/* Source number `index`: one input file and what came from it. */
-TOKMAP_API tokmap_status tokmap_dataset_get_source(const tokmap_dataset *ds, uint64_t index,
-                                                   tokmap_source_info *out);
-
-/* The metadata: one JSON object, n_bytes bytes, no terminator. Not checked to be JSON. */
-TOKMAP_API const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes);
-
-/* ---- Verify: read every byte and check it; a sample still reads the whole index ---- */
+/* ---- Use: verify ---- */
 
 typedef enum tokmap_damage_kind {
-    TOKMAP_DAMAGE_BLOCK = 0,     /* a block of tokens does not have its checksum */
-    TOKMAP_DAMAGE_SECTION = 1,   /* a section of the index does not have its checksum */
-    TOKMAP_DAMAGE_CONTENT = 2,   /* the checksum is right, but a rule of the format is broken */
-    TOKMAP_DAMAGE_UNREADABLE = 3 /* the system gave an error: see error.sys_errno */
+    TOKMAP_DAMAGE_BLOCK = 0,     /* the checksum of a block of tokens is wrong */
+    TOKMAP_DAMAGE_SECTION = 1,   /* the checksum of a section of the index is wrong */
+    TOKMAP_DAMAGE_CONTENT = 2,   /* the checksum is right, but the content breaks the format */
+    TOKMAP_DAMAGE_UNREADABLE = 3 /* the system could not read: see error.sys_errno */
 } tokmap_damage_kind;
 
 typedef struct tokmap_damage {
-    size_t struct_size; /* set by the library: as much as it knows of this */
+    size_t struct_size; /* set by the library: its sizeof */
     tokmap_damage_kind kind;
-    uint64_t block_index;                 /* where n_tokens is not 0: of a block of tokens */
-    uint64_t first_byte, n_bytes;         /* in the file that error.text names */
-    uint64_t first_token, n_tokens;       /* of a block of tokens; else 0 */
-    uint64_t first_document, n_documents; /* likewise; 0, 0 where documents are not known */
+    uint64_t block_index;    /* number of the block, if n_tokens is not 0 */
+    uint64_t first_byte;     /* of the block or section, in the file that error.text names */
+    uint64_t n_bytes;        /* of the block or section */
+    uint64_t first_token;    /* of the block */
+    uint64_t n_tokens;       /* of the block; 0: the damage is in the index */
+    uint64_t first_document; /* that the block touches */
+    uint64_t n_documents;    /* that the block touches; 0: none, or not known */
     tokmap_error error;
 } tokmap_damage;
 
-typedef struct tokmap_verify_options { /* zero it; 0 means the default */
-    size_t struct_size;                /* sizeof(tokmap_verify_options) */
-    uint32_t n_threads;                /* at most 64; default: one a processor, up to 16 */
-    double sample;                     /* fraction of token blocks to read, in (0, 1]; default 1 */
-    uint64_t seed;                     /* chooses the blocks of a sample */
-    void *context; /* passed to the calls below, which never run at the same time */
-    void (*on_progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
-    void (*on_damage)(void *context, const tokmap_damage *damage);
+typedef struct tokmap_verify_options {
+    size_t struct_size; /* sizeof(tokmap_verify_options) */
+    uint32_t n_threads; /* up to 64; 0: one for each processor, up to 16 */
+    double sample;      /* fraction of the token blocks to read, above 0, up to 1; 0 means 1 */
+    uint64_t seed;      /* chooses the blocks of a sample */
+    void *context;      /* passed to the functions below, which never run at the same time */
+    void (*on_progress)(void *context, uint64_t bytes_done, uint64_t bytes_total); /* or NULL */
+    void (*on_damage)(void *context, const tokmap_damage *damage);                 /* or NULL */
 } tokmap_verify_options;
 
 typedef struct tokmap_verify_report {
-    size_t struct_size;        /* set by the caller: sizeof(tokmap_verify_report) */
+    size_t struct_size;        /* sizeof(tokmap_verify_report), set by the caller */
     uint64_t n_blocks;         /* token blocks of the dataset */
-    uint64_t n_blocks_checked; /* of these, read */
+    uint64_t n_blocks_checked; /* token blocks that were read */
     uint64_t n_damages;        /* calls of on_damage */
     uint64_t bytes_read;
 } tokmap_verify_report;
 
-/* TOKMAP_OK: all that was read is sound. TOKMAP_ERR_CORRUPT or, when all that is wrong is that
- * the system could not read, TOKMAP_ERR_IO: damages were found, err tells the first. Other
- * errors: could not verify; TOKMAP_ERR_MISMATCH when the index was replaced since it was opened.
- * options and report may be NULL. */
+/* Reads and checks every byte. With a sample, it reads only some token blocks, but the whole index.
+ * options and report may be NULL. TOKMAP_OK: everything that was read is intact.
+ * TOKMAP_ERR_CORRUPT: damage was found, and err describes the first one. TOKMAP_ERR_IO: the only
+ * damage is bytes that the system could not read. TOKMAP_ERR_MISMATCH: the index was replaced
+ * since open. */
 TOKMAP_API tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds,
                                                const tokmap_verify_options *options,
                                                tokmap_verify_report *report, tokmap_error *err);
+
+/* ---- Info ---- */
+
+typedef struct tokmap_dataset_info {
+    size_t struct_size; /* sizeof(tokmap_dataset_info), set by the caller */
+    uint64_t n_tokens;
+    uint64_t n_documents; /* 0 also if document boundaries are not known */
+    uint64_t n_sources;
+    uint64_t vocab_size;       /* 0: not known */
+    uint64_t token_offset;     /* of the first token in the token file, in bytes */
+    uint64_t token_file_bytes; /* size of the token file */
+    uint64_t index_bytes;      /* size of the index file */
+    uint64_t documents_bytes;  /* size of the documents section in the index file */
+    uint32_t token_bytes;      /* 2 or 4 */
+    uint32_t largest_id;       /* in the tokens; 0 if there are none */
+    uint32_t eod_id;           /* ends documents; TOKMAP_NO_ID: none does */
+    uint32_t format_version;
+    uint32_t lowest_reader; /* version that a reader must know */
+    uint8_t dataset_id[16]; /* the same tokens and documents have the same id */
+    const char *index_path; /* valid until close */
+    const char *token_path; /* valid until close */
+} tokmap_dataset_info;
+
+TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,
+                                                 tokmap_dataset_info *info);
+
+/* A source is one input file and the documents that came from it. */
+typedef struct tokmap_source_info {
+    size_t struct_size; /* sizeof(tokmap_source_info), set by the caller */
+    const char *name;   /* any bytes but NUL, not terminated; valid until close */
+    size_t name_bytes;
+    uint64_t first_document;
+    uint64_t n_documents;
+    uint64_t first_token;
+    uint64_t n_tokens;
+    uint64_t input_bytes;    /* size of the input file; 0: not known */
+    uint64_t input_checksum; /* XXH3-64 of the input file; 0: not known */
+} tokmap_source_info;
+
+/* Source number `index`. TOKMAP_ERR_ARGUMENT: there is no such source. TOKMAP_ERR_CORRUPT: its
+ * entry is damaged. */
+TOKMAP_API tokmap_status tokmap_dataset_get_source(const tokmap_dataset *ds, uint64_t index,
+                                                   tokmap_source_info *info);
+
+/* The metadata: *n_bytes bytes of JSON, an object, not terminated, valid until close. The library
+ * does not check that it is JSON. */
+TOKMAP_API const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes);
 
 #ifdef __cplusplus
 }

@@ -1,41 +1,57 @@
-/* tokmap_loader.h - serve sequences from token datasets: shuffled, mixed, resumable, not copied.
+/* tokmap_loader.h - serve sequences of tokens for training: shuffled, mixed, resumable, not copied.
  *
- * Use       Open datasets (tokmap.h), put them into sources, tokmap_loader_open. Then, for each
- *           training step: tokmap_loader_next, and read the rows, or tokmap_batch_gather them into
- *           a buffer. tokmap_loader_save with each checkpoint; tokmap_loader_restore after a
- *           restart. The datasets are the caller's and must stay open until the loader is closed.
- * Order     Sample number g holds the same tokens whatever the number of ranks, the batch size, the
- *           look-ahead or the way of reading: docs/ORDER.md. All ranks open the same sources with
- *           the same options but for `rank`; the rows of a step are handed out rank by rank, and
- *           each window of a source comes once an epoch. Ranks, rows, look-ahead and the way of
- *           reading may be others after a restore.
- * Rows      A row is sequence_length + 1 tokens at their stored width: the inputs, and one more, so
- *           that the labels are the same row from its second token on. It points into the map
- *           or, with DIRECT and READ, to where it was read to; where a random offset joins the end
- *           of a dataset to its beginning, to a copy. Rows, and all that a batch points to, live
- *           until the next call of next, seek, restore, set_batch or close.
- * Reading   Hot data is not read at all. Else one helper thread, which the loader starts and ends,
- *           brings in the rows of the next steps, since the order is known; see tokmap_io. It
- *           never writes, locks or leaves anything: read-only media and any number of readers
- *           will do.
+ * Example: one epoch of a dataset. Returns TOKMAP_END after the last step.
+ *
+ *     int train(const tokmap_dataset *ds, void (*step)(const tokmap_row *rows, uint32_t n_rows))
+ *     {
+ *         const tokmap_loader_source source = {.datasets = &ds, .n_datasets = 1, .max_epochs = 1};
+ *         const tokmap_loader_options options = {
+ *             .struct_size = sizeof options, .sources = &source, .n_sources = 1,
+ *             .source_stride = sizeof source, .row_stride = sizeof(tokmap_row),
+ *             .sequence_length = 2048, .batch_rows = 8};
+ *         tokmap_batch batch = TOKMAP_INIT(tokmap_batch);
+ *         tokmap_loader *loader;
+ *         int status = tokmap_loader_open(&loader, &options, NULL);
+ *         while (!status && !(status = tokmap_loader_next(loader, &batch, NULL)))
+ *             step(batch.rows, batch.n_rows);
+ *         tokmap_loader_close(loader);
+ *         return status;
+ *     }
+ *
+ * The rules in tokmap.h hold here too.
+ *
+ * Words     A window is a run of neighbouring tokens of a source. A sample is a number in the order
+ *           of training; it stands for a window. A row is the tokens of one sample: sequence_length
+ *           inputs and one more token, so that the labels are the same row from its second token
+ *           on. A batch is the rows of one step for one rank. docs/ORDER.md defines the order.
+ * Order     A sample number has the same tokens for every number of ranks, batch size, look-ahead
+ *           and way of reading. All of these may change after a restore. All ranks open the same
+ *           sources with the same options, except `rank`. The rows of a step go to rank 0 first,
+ *           then to rank 1, and so on. Each window of a source comes once in an epoch.
+ * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
+ *           other arrays in the options are copied by open. Rows and everything that a batch points
+ *           to are valid until the next call of next, seek, restore, set_batch or close. Rows point
+ *           into the map of the dataset; with DIRECT and READ, into the loader's memory. A row of a
+ *           random offset that joins the end of a dataset to its beginning is a copy.
+ * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
+ *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
+ *           any number of readers work.
  * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
- *           thread is in one is TOKMAP_ERR_ARGUMENT as a rule: that is a help in finding the
- *           mistake and no lock, as two calls that begin in the same nanoseconds may both go on.
- *           close, position and get_info cannot say so.
- *           Several loaders may share datasets; one that is closed, or reads in another way, undoes
- *           the advice that the others gave to the page cache.
- * fork      A child that uses its parent's loader gets TOKMAP_ERR_FORKED from every call that
- *           has a status; close leaves the parent's alone. Its datasets it may use.
- * Errors    As in tokmap.h. What cannot be read is TOKMAP_ERR_IO of the step that needs it, with
- *           file and offset; a damaged document index, where row_parts or windows within documents
- *           need it, is TOKMAP_ERR_CORRUPT. After an error of next, the loader stands where it
- *           stood: next may be called again, save works.
- *           SIGBUS is raised in the caller's threads only. Accessing a row in a map raises it when
- *           the token file was cut meanwhile (POPULATE), or cannot be read (MAP); the rest of a
- *           page that was cut in its middle reads as zeros. Looking documents up (row_parts,
- *           windows within documents) raises it when the index file was cut or cannot be read: in
- *           open, and with MAP, unless a stage has taken the loader, in next and locate. Other
- *           loaders read the index without its map. */
+ *           thread is in a call usually returns TOKMAP_ERR_ARGUMENT. This is not a lock: two calls
+ *           that start within the same nanoseconds may both succeed. close, position and get_info
+ *           do not check. Several loaders may use the same datasets. When one of them is closed, or
+ *           reads in another way, the hints that the others gave to the page cache are lost.
+ * fork      In a child process, a loader of the parent returns TOKMAP_ERR_FORKED. close frees the
+ *           child's memory and does not affect the parent.
+ * Errors    If data cannot be read, next returns TOKMAP_ERR_IO for the step that needs them; err
+ *           names the file and the offset. After an error the position is unchanged: next may be
+ *           called again, and save works.
+ * SIGBUS    Only threads of the caller can get it. Accessing a row in a map raises it if the token
+ *           file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends inside a
+ *           page, the rest of that page reads as zeros. With row_parts, and with windows within
+ *           documents, open raises it if the index was shortened or cannot be read; with MAP, next
+ *           and locate do too, unless a stage uses the loader. Otherwise the index is read without
+ *           its map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
@@ -45,57 +61,62 @@
 extern "C" {
 #endif
 
+/* ---- Types: options ---- */
+
 typedef struct tokmap_loader tokmap_loader;
 
 typedef enum tokmap_shuffle {
     TOKMAP_SHUFFLE_FULL = 0, /* all windows of an epoch in random order */
-    TOKMAP_SHUFFLE_NONE = 1,
-    TOKMAP_SHUFFLE_BLOCK = 2 /* random blocks, mixed in groups: a stretch of steps reads in few
-                                places, for cold data and network file systems */
+    TOKMAP_SHUFFLE_NONE = 1, /* in the order of the data */
+    /* Random blocks of windows, shuffled within groups of blocks: neighbouring steps read from few
+     * places, for cold data and network file systems. */
+    TOKMAP_SHUFFLE_BLOCK = 2
 } tokmap_shuffle;
 
 typedef enum tokmap_windows {
-    TOKMAP_WINDOWS_CONCAT = 0,         /* the tokens one after another, cut into equal windows */
-    TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1 /* no window crosses a document border; the last one of a
-                                          document is shorter. Open reads the document index. */
+    TOKMAP_WINDOWS_CONCAT = 0, /* the tokens one after another, cut into windows of equal length */
+    /* No window crosses a document boundary; the last one of a document is shorter. Open reads the
+     * document index. */
+    TOKMAP_WINDOWS_WITHIN_DOCUMENT = 1
 } tokmap_windows;
 
-/* How bytes arrive. The environment variable TOKMAP_IO (auto, map, direct, populate, read) goes
- * before the option. Where DIRECT does not work, POPULATE is taken. All but MAP need a thread:
- * where none can be started, open is TOKMAP_ERR_IO. */
+/* How tokens are read. The environment variable TOKMAP_IO (auto, map, direct, populate, read)
+ * overrides the option. Every way except MAP needs a thread. */
 typedef enum tokmap_io {
-    TOKMAP_IO_AUTO = 0, /* MAP when the data are in memory at open; DIRECT when they are larger than
-                           the memory that is available, unless blocks are read whole; else
-                           POPULATE */
-    TOKMAP_IO_MAP = 1,  /* pointers into the map, no thread */
-    TOKMAP_IO_DIRECT = 2,   /* io_uring and O_DIRECT into a ring of the loader's; takes 4 to 16 KiB
-                               of memory more than its tokens for each row that is read ahead */
-    TOKMAP_IO_POPULATE = 3, /* pages of the map are brought in and checked up to 8 steps before they
-                               are lent;
-                               with TOKMAP_SHUFFLE_BLOCK and up to 8 ranks the blocks of the next
-                               group are read whole, so that the page cache needs room for two */
-    TOKMAP_IO_READ = 4      /* pread into the ring */
+    /* MAP if the data are in memory at open; DIRECT if they are larger than the available memory,
+     * unless POPULATE reads whole blocks; else POPULATE. */
+    TOKMAP_IO_AUTO = 0,
+    TOKMAP_IO_MAP = 1, /* use the map; nothing is read in advance */
+    /* io_uring and O_DIRECT into memory of the loader: for each row read in advance, its tokens and
+     * 4 to 16 KiB more. Where this does not work, POPULATE is used. */
+    TOKMAP_IO_DIRECT = 2,
+    /* Bring pages of the map into memory and check them, up to 8 steps before they are needed. With
+     * TOKMAP_SHUFFLE_BLOCK and up to 8 ranks, read the blocks of the next group whole; then the
+     * page cache needs room for two groups. */
+    TOKMAP_IO_POPULATE = 3,
+    TOKMAP_IO_READ = 4 /* pread into memory of the loader */
 } tokmap_io;
 
-/* One or more datasets that are one corpus; of one token width. */
+/* One corpus of a mixture. */
 typedef struct tokmap_loader_source {
-    const tokmap_dataset *const *datasets; /* in order, which matters */
+    const tokmap_dataset *const *datasets; /* of one token width; their order matters */
     uint32_t n_datasets;                   /* 1 to 65,535 */
-    int32_t masked;                        /* 1: its labels do not count (loss_mask is 0) */
-    double weight;       /* share of all samples, beside the weights of the others: thirds and
-                            decimals of five digits exactly, others to a thousandth or better or to
-                            1 of 2^20 samples (tokmap_loader_get_source says it). A weight above 0
-                            that is less than 1 of 2^20 samples is refused */
-    uint64_t max_epochs; /* the stream ends when it would be read once more; 0: no limit */
+    int32_t masked;                        /* 1: loss_mask is 0 for all of its labels */
+    /* Share of the samples, relative to the weights of the other sources. A single source may have
+     * 0. Multiples of 0.00001 and thirds are exact; others are exact to a thousandth, or to 1 of
+     * 2^20 samples: see tokmap_loader_get_source. A weight above 0 that is less than 1 of 2^20
+     * samples is an error. */
+    double weight;
+    uint64_t max_epochs; /* the loader ends before the epoch after these; 0: no limit */
 } tokmap_loader_source;
 
-/* Other weights from a sample on. */
+/* From a sample on, the sources have other weights. */
 typedef struct tokmap_loader_phase {
-    uint64_t first_sample; /* above 0, rising, below 2^62 */
+    uint64_t first_sample; /* above 0, below 2^62, and above that of the phase before */
     const double *weights; /* one for each source; 0: none of its samples */
 } tokmap_loader_phase;
 
-/* What rows say beside their tokens; or them together. */
+/* What a row contains beside its tokens. Combine with |. */
 enum {
     TOKMAP_ROW_DOCUMENTS = 1,    /* cu_seqlens, n_documents, longest_document */
     TOKMAP_ROW_POSITION_IDS = 2, /* position_ids */
@@ -103,155 +124,180 @@ enum {
     TOKMAP_ROW_LOSS_MASK = 8     /* loss_mask */
 };
 
-typedef struct tokmap_loader_options { /* zero it; 0 means the default, where there is one */
-    size_t struct_size;                /* sizeof(tokmap_loader_options) */
+typedef struct tokmap_loader_options {
+    size_t struct_size; /* sizeof(tokmap_loader_options) */
     const tokmap_loader_source *sources;
-    uint32_t n_sources;                /* 1 to 65,535 */
-    uint32_t source_stride;            /* sizeof(tokmap_loader_source) */
-    const tokmap_loader_phase *phases; /* after the first one, which has the sources' weights */
-    uint32_t n_phases;                 /* up to 65,534 */
-    uint32_t phase_stride;             /* sizeof(tokmap_loader_phase), where there are phases */
-    uint32_t row_stride;               /* sizeof(tokmap_row) */
-    uint32_t sequence_length;          /* inputs of a row, 1 to 2^24 */
-    uint32_t batch_rows;               /* of this rank in a step, 1 to 2^24 */
-    uint32_t rank, n_ranks;            /* up to 2^24 ranks; n_ranks 0: one */
-    uint32_t row_parts;                /* TOKMAP_ROW_... */
+    uint32_t n_sources;     /* 1 to 65,535 */
+    uint32_t source_stride; /* sizeof(tokmap_loader_source) */
+    /* The phases after the first one, in which the sources have the weights given there. */
+    const tokmap_loader_phase *phases;
+    uint32_t n_phases;        /* up to 65,534 */
+    uint32_t phase_stride;    /* sizeof(tokmap_loader_phase), if there are phases */
+    uint32_t row_stride;      /* sizeof(tokmap_row), for the rows of batches */
+    uint32_t sequence_length; /* 1 to 2^24 */
+    uint32_t batch_rows;      /* rows of this rank in a step, 1 to 2^24 */
+    uint32_t rank;            /* below n_ranks */
+    uint32_t n_ranks;         /* up to 2^24; 0 means 1 */
+    uint32_t row_parts;       /* TOKMAP_ROW_... */
     uint64_t seed;
     tokmap_shuffle shuffle;
     tokmap_windows windows;
-    uint64_t block_windows; /* of TOKMAP_SHUFFLE_BLOCK; default: as many as 1 MiB holds */
-    uint64_t group_blocks;  /* likewise; default 64 */
-    int32_t random_offset;  /* 1: window borders are others in every epoch; not within documents */
+    uint64_t block_windows; /* windows of a block of TOKMAP_SHUFFLE_BLOCK; 0: those in 1 MiB */
+    uint64_t group_blocks;  /* blocks of a group of TOKMAP_SHUFFLE_BLOCK; 0: 64 */
+    int32_t random_offset;  /* 1: each epoch has other window boundaries; only with CONCAT */
     tokmap_io io;
-    uint32_t look_ahead; /* steps, up to 1024 and 2^26 rows; default: as many as hold 256
-                            rows, 2 to 64 */
-    int32_t drop_behind; /* 1: what was handed out leaves the page cache (POPULATE, READ) */
+    uint32_t look_ahead; /* steps, up to 1,024 and 2^26 rows; 0: 256 rows, but 2 to 64 steps */
+    int32_t drop_behind; /* 1: used rows leave the page cache (POPULATE, READ) */
 } tokmap_loader_options;
 
+/* ---- Types: batches ---- */
+
 typedef struct tokmap_row {
-    const void *tokens;   /* n_tokens, little-endian, token_bytes each */
-    uint32_t n_tokens;    /* sequence_length + 1; within documents 2 to that */
+    const void *tokens;   /* little-endian, token_bytes each */
+    uint32_t n_tokens;    /* sequence_length + 1; within documents, 2 up to that */
     uint32_t token_bytes; /* 2 or 4 */
-    uint32_t source;
-    uint32_t dataset;       /* in its source */
-    uint64_t epoch, window; /* of its source: no two samples of an epoch have the same */
-    uint64_t first_token;   /* in its dataset */
-    /* What row_parts asked for; else NULL and 0: */
-    const int32_t *cu_seqlens; /* where documents start in the inputs: n_documents + 1 positions,
-                                  the first 0, the last n_tokens - 1 */
-    uint32_t n_documents, longest_document;
-    const int32_t *position_ids, *document_ids; /* for each of sequence_length inputs */
-    const uint8_t *loss_mask;                   /* likewise: 0 or 1 */
+    uint32_t source;      /* its number in the options */
+    uint32_t dataset;     /* its number in the source */
+    uint64_t epoch;       /* of the source, from 0 */
+    uint64_t window;      /* of the source; comes once in each epoch */
+    uint64_t first_token; /* in the dataset */
+    /* NULL or 0 from here on, unless row_parts asks for them. */
+    const int32_t *cu_seqlens; /* n_documents + 1 positions among the inputs: each start, the end */
+    uint32_t n_documents;      /* in the row; parts of documents count */
+    uint32_t longest_document; /* number of inputs */
+    const int32_t *position_ids; /* for each input: its position in its document */
+    const int32_t *document_ids; /* for each input: the number of its document in the row */
+    const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
 } tokmap_row;
 
 typedef struct tokmap_batch {
     size_t struct_size; /* sizeof(tokmap_batch), set by the caller */
     const tokmap_row *rows;
-    uint32_t n_rows;     /* batch_rows */
-    uint32_t row_stride; /* bytes from one row to the next, as the loader was opened with */
-    uint32_t sequence_length;
-    uint32_t token_bytes;  /* the widest of all sources */
-    uint32_t largest_id;   /* of all sources, as their indexes say */
-    uint64_t first_sample; /* of row 0; the rows are samples one after another */
-    uint64_t step_sample;  /* of the step: row 0 of rank 0 */
+    uint32_t n_rows;          /* batch_rows */
+    uint32_t row_stride;      /* as in the options */
+    uint32_t sequence_length; /* as in the options */
+    uint32_t token_bytes;     /* of the widest source */
+    uint32_t largest_id;      /* in all sources, according to their indexes */
+    uint64_t first_sample;    /* of rows[0]; the other rows are the samples after it */
+    uint64_t step_sample;     /* the first sample of the step, which belongs to rank 0 */
 } tokmap_batch;
 
-/* TOKMAP_ERR_ARGUMENT: an option breaks a rule, err says which. TOKMAP_ERR_MISMATCH: datasets that
- * do not go together, or a source without a single window. TOKMAP_ERR_CORRUPT: a damaged document
- * index, with windows within documents. TOKMAP_ERR_IO: no thread to read ahead. */
+/* ---- Open and close ---- */
+
+/* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_MISMATCH: the datasets of a
+ * source do not fit together, a source has no window, or document boundaries are needed (row_parts,
+ * windows within documents) but not known. TOKMAP_ERR_CORRUPT: a document index is damaged (windows
+ * within documents). TOKMAP_ERR_IO: no thread could be started, or a file could not be read. */
 TOKMAP_API tokmap_status tokmap_loader_open(tokmap_loader **out,
                                             const tokmap_loader_options *options,
                                             tokmap_error *err);
 TOKMAP_API void tokmap_loader_close(tokmap_loader *l);
 
-/* This rank's rows of the next step. TOKMAP_END: a source with max_epochs has no window left within
- * the step (of any rank); err says which. */
+/* ---- Use ---- */
+
+/* The rows of this rank for the next step. TOKMAP_END: a source with max_epochs does not have
+ * enough windows left for the whole step, of all ranks; err says which source. TOKMAP_ERR_CORRUPT:
+ * a document index is damaged (row_parts, windows within documents). */
 TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch,
                                             tokmap_error *err);
-/* Lets the next step begin at a sample, up to the end or 2^62. */
-TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
-/* The first sample of the next step: seek with it, or keep it beside a checkpoint. */
-TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);
-/* Another number of rows from the next step on, and of ranks, and another place among them. After
- * an error (TOKMAP_ERR_IO as of open) the loader is as it was. */
+
+/* Changes rank, n_ranks (0 means 1) and batch_rows from the next step on. After an error, such as
+ * TOKMAP_ERR_IO because no thread could be started, nothing has changed. */
 TOKMAP_API tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank, uint32_t n_ranks,
                                                  uint32_t batch_rows, tokmap_error *err);
+
+typedef enum tokmap_gather_format {
+    TOKMAP_GATHER_TOKENS = 0, /* whole rows as token_bytes of the batch, in `inputs` alone */
+    TOKMAP_GATHER_I32 = 1,    /* inputs and labels as int32; ids up to 2^31 - 1 */
+    TOKMAP_GATHER_I64 = 2     /* inputs and labels as int64 */
+} tokmap_gather_format;
+
+typedef struct tokmap_gather_options {
+    size_t struct_size; /* sizeof(tokmap_gather_options) */
+    tokmap_gather_format format;
+    int32_t mask_labels;      /* 1: labels with a loss_mask of 0 become ignore_index */
+    int64_t ignore_index;     /* also for labels that a shorter row lacks */
+    int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
+    uint32_t pad_id;          /* for inputs that a shorter row lacks */
+    void *inputs;             /* aligned to its numbers; NULL: none, with I32 and I64 */
+    void *labels;             /* aligned to its numbers; NULL: none */
+} tokmap_gather_options;
+
+/* Copies the rows of a batch, one after another: sequence_length numbers each, or one more with
+ * TOKMAP_GATHER_TOKENS. TOKMAP_ERR_ARGUMENT: an option is wrong; or largest_id, pad_id or
+ * ignore_index does not fit the format. */
+TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
+                                             const tokmap_gather_options *options,
+                                             tokmap_error *err);
+
+/* ---- State ---- */
 
 enum {
     TOKMAP_STATE_BYTES = 128
 };
 
-/* Position and all that the order depends on; the same on every rank. Batches that were handed out
- * count, whatever was read ahead. */
+/* Saves the position and everything that the order depends on. The same on every rank. Steps count
+ * when next has returned them, not when they are read in advance. */
 TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
-/* Goes on where the state was saved. TOKMAP_ERR_MISMATCH when it was saved with other data, another
- * sequence length, seed, shuffle or mixture; TOKMAP_ERR_CORRUPT when it is damaged;
- * TOKMAP_ERR_VERSION when it is of an order that this library does not know; TOKMAP_ERR_ARGUMENT
- * when it is beyond the end of this loader's samples. */
+/* Continues at the position that was saved. TOKMAP_ERR_MISMATCH: the state was saved with other
+ * data, or with another sequence length, seed, shuffle, kind of windows or mixture.
+ * TOKMAP_ERR_CORRUPT: it is damaged. TOKMAP_ERR_VERSION: its version of the order is not known to
+ * this library. TOKMAP_ERR_ARGUMENT: its position is after the last sample of this loader. */
 TOKMAP_API tokmap_status tokmap_loader_restore(tokmap_loader *l,
                                                const uint8_t state[TOKMAP_STATE_BYTES],
                                                tokmap_error *err);
+/* The next step starts at this sample. TOKMAP_ERR_ARGUMENT: it is after the last sample. */
+TOKMAP_API tokmap_status tokmap_loader_seek(tokmap_loader *l, uint64_t sample, tokmap_error *err);
+/* The first sample of the next step. */
+TOKMAP_API uint64_t tokmap_loader_position(const tokmap_loader *l);
 
-/* Where a sample comes from, without reading it. TOKMAP_ERR_CORRUPT: a damaged document index. */
-typedef struct tokmap_sample {
-    size_t struct_size; /* sizeof(tokmap_sample), set by the caller */
-    uint32_t source, dataset;
-    uint64_t epoch, window, first_token;
-    uint32_t n_tokens;
-} tokmap_sample;
-TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
-                                              tokmap_error *err);
+/* ---- Info ---- */
 
 typedef struct tokmap_loader_info {
-    size_t struct_size; /* sizeof(tokmap_loader_info), set by the caller */
-    uint64_t n_sources;
-    uint64_t n_samples;          /* until a source with max_epochs ends it; UINT64_MAX: endless */
-    uint64_t resident_bytes;     /* memory of the loader, tables of mixtures included, without the
-                                    maps */
-    tokmap_io io;                /* the way that was taken */
-    uint32_t look_ahead;         /* steps; 0: nothing is read ahead */
-    uint64_t bytes_read;         /* asked of the system, with DIRECT and READ */
-    uint64_t n_waits, ns_waited; /* steps that were not there yet, and the time that was waited */
-    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns, wait_max_ns; /* over all steps */
+    size_t struct_size;      /* sizeof(tokmap_loader_info), set by the caller */
+    uint64_t n_sources;      /* as in the options */
+    uint64_t n_samples;      /* until a source with max_epochs ends; UINT64_MAX: no end */
+    uint64_t resident_bytes; /* memory of the loader, without maps */
+    tokmap_io io;            /* the way that is used, never AUTO */
+    uint32_t look_ahead;     /* steps; 0: nothing is read in advance */
+    uint64_t bytes_read;     /* requested from the system (DIRECT, READ) */
+    uint64_t n_waits;        /* steps that were not ready when next was called */
+    uint64_t ns_waited;      /* time that next waited for them */
+    uint64_t wait_p50_ns;    /* percentile of the waits of all steps */
+    uint64_t wait_p99_ns;    /* likewise */
+    uint64_t wait_p999_ns;   /* likewise */
+    uint64_t wait_max_ns;    /* the longest wait */
 } tokmap_loader_info;
+
 TOKMAP_API tokmap_status tokmap_loader_get_info(const tokmap_loader *l, tokmap_loader_info *info);
 
 typedef struct tokmap_loader_source_info {
-    size_t struct_size;
-    uint64_t n_windows;        /* in an epoch */
-    uint64_t quota, period;    /* it gives `quota` of each `period` samples, in the first phase */
-    uint64_t n_samples_before; /* of it, before the position of the loader */
+    size_t struct_size; /* sizeof(tokmap_loader_source_info), set by the caller */
+    uint64_t n_windows; /* in an epoch */
+    uint64_t quota;     /* samples of the source in each `period` samples, in the first phase */
+    uint64_t period;    /* the same for all sources */
+    uint64_t n_samples_before; /* samples of the source before the position of the loader */
 } tokmap_loader_source_info;
+
+/* TOKMAP_ERR_ARGUMENT: there is no source of this number. */
 TOKMAP_API tokmap_status tokmap_loader_get_source(const tokmap_loader *l, size_t source,
                                                   tokmap_loader_source_info *info);
 
-/* ---- Copies ---- */
+typedef struct tokmap_sample {
+    size_t struct_size;   /* sizeof(tokmap_sample), set by the caller */
+    uint32_t source;      /* its number in the options */
+    uint32_t dataset;     /* its number in the source */
+    uint64_t epoch;       /* of the source, from 0 */
+    uint64_t window;      /* of the source */
+    uint64_t first_token; /* in the dataset */
+    uint32_t n_tokens;    /* of the row */
+} tokmap_sample;
 
-typedef enum tokmap_gather_format {
-    TOKMAP_GATHER_TOKENS = 0, /* rows of sequence_length + 1 tokens, token_bytes of the batch wide,
-                                 in `inputs`; labels is NULL */
-    TOKMAP_GATHER_I32 = 1,    /* inputs and labels apart, sequence_length in a row; one of them
-                                 may be NULL; ids up to 2^31 - 1 */
-    TOKMAP_GATHER_I64 = 2
-} tokmap_gather_format;
-
-typedef struct tokmap_gather_options { /* zero it */
-    size_t struct_size;
-    tokmap_gather_format format;
-    int32_t mask_labels; /* 1: labels that a row's loss_mask leaves out become ignore_index */
-    int64_t ignore_index;
-    int32_t has_ignore_index; /* 0: leave ignore_index 0, and labels become -100 */
-    uint32_t pad_id;          /* what a row that is shorter is filled up with; its labels there are
-                        ignore_index in any case */
-    void *inputs, *labels;    /* aligned to what they hold */
-} tokmap_gather_options;
-
-/* Copies the rows of a batch, with the widest instructions of the machine. TOKMAP_ERR_ARGUMENT: an
- * option breaks a rule; or largest_id, pad_id or ignore_index does not fit the format. */
-TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
-                                             const tokmap_gather_options *options,
-                                             tokmap_error *err);
+/* Says where a sample comes from, without reading its tokens. TOKMAP_ERR_ARGUMENT: there is no such
+ * sample. TOKMAP_ERR_CORRUPT: a document index is damaged. */
+TOKMAP_API tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sample *out,
+                                              tokmap_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,43 +1,59 @@
-/* tokmap_stage.h - the batches of a loader in the memory of a GPU, there before the step that needs
- * them.
+/* tokmap_stage.h - the batches of a loader in the memory of a GPU, before the step that needs them.
  *
- * Use       Open a loader (tokmap_loader.h), tokmap_stage_open a stage on it. For each step:
- *           tokmap_stage_next with the stream that the step runs in, start work on the batch in
- *           that stream, tokmap_stage_release with the stream that used the batch last. Save with
- *           tokmap_stage_save. The loader and its datasets stay open, and the loader is the
- *           stage's alone, until the stage is closed; then the loader stands behind the last
- *           batch that was handed out. A loader has one stage at a time.
- * Transfer  Tokens cross the bus once, as wide as they are stored. Inputs, labels, position ids,
- *           document ids and borders of documents are made from them on the GPU. A thread of the
- *           stage's fills pinned memory and queues the transfers, some steps ahead.
- * Streams   next lets the caller's stream wait for the batch, release lets the stage wait for the
- *           caller's stream: on the GPU, by events. The host waits only when a batch has not been
- *           queued yet when next asks for it, and when the driver has failed. A stream is a
- *           CUstream or cudaStream_t of the device's primary context, NULL the (legacy) default
- *           stream, but not CU_STREAM_PER_THREAD, which is another one in each thread. A stream
- *           lives until its batches are released and their tensors deleted. Work in other streams
- *           than the one given to release must have been joined to it. A stream that
- *           is being captured is refused: call tokmap_stage_fill before a graph is launched, with
+ * Example: trains for a number of steps in one stream.
+ *
+ *     int train(tokmap_loader *loader, void *stream, int n_steps,
+ *               void (*step)(const tokmap_stage_batch *batch, void *stream))
+ *     {
+ *         tokmap_stage_options options = TOKMAP_INIT(tokmap_stage_options);
+ *         options.loader = loader;
+ *         tokmap_stage_batch batch = TOKMAP_INIT(tokmap_stage_batch);
+ *         tokmap_stage *stage;
+ *         int status = tokmap_stage_open(&stage, &options, NULL);
+ *         for (; n_steps > 0 && !status; n_steps--)
+ *             if (!(status = tokmap_stage_next(stage, &batch, stream, NULL))) {
+ *                 step(&batch, stream);
+ *                 status = tokmap_stage_release(stage, &batch, stream, NULL);
+ *             }
+ *         tokmap_stage_close(stage);
+ *         return status;
+ *     }
+ *
+ * The rules in tokmap.h and tokmap_loader.h hold here too.
+ *
+ * Loader    While a stage is open, only it uses the loader, and the loader and its datasets must
+ *           stay open. A loader has one stage at a time. After close, the loader continues after
+ *           the last batch that next or fill returned.
+ * Transfer  Tokens cross the bus once, at their stored width. The GPU makes inputs, labels,
+ *           position ids, document ids and document boundaries from them. A thread of the stage
+ *           fills pinned memory and queues the transfers, some steps in advance.
+ * Streams   A stream is a CUstream or cudaStream_t of the device's primary context. NULL is the
+ *           legacy default stream. CU_STREAM_PER_THREAD is not allowed, since it means another
+ *           stream in each thread. next makes the caller's stream wait for the batch, and release
+ *           makes the stage wait for the caller's stream, both on the GPU, by events. The host
+ *           waits only if next asks for a batch that has not been queued yet, or after the driver
+ *           failed. If other streams use the batch, join them to the one given to release. A stream
+ *           must exist until its batches are released and their tensors are deleted. A stream that
+ *           is being captured is refused: call tokmap_stage_fill before the graph is launched, with
  *           the addresses that the graph reads.
- * Memory    Everything is taken at open, nothing later. Pointers of a batch are addresses of the
- *           device, good from next to release. A batch may be held over any number of steps, and
- *           batches be released in any order: at most n_slots - 1 at a time.
- * Driver    Found when a stage is opened (libcuda.so.1); nothing is linked, no header of the
- *           toolkit is needed, and the library is the same with and without a GPU. Without one,
- *           open is TOKMAP_ERR_DEVICE and says what is missing. TOKMAP_STAGE_HOST is a device that
- *           is always there: the same stage, with batches in ordinary memory.
- * Threads   A stage belongs to one thread at a time, but release, wait and export may be called in
- *           any. `log` and `edit` are called in threads of the stage's, too, and must not use it.
- *           Each device of a process has its own stage and loader. The context that is current in
- *           the caller's thread stays so.
- * fork      A child gets TOKMAP_ERR_FORKED from every call that has a status; close leaves the
- *           parent's stage alone.
- * Errors    As in tokmap_loader.h; an error of reading comes with the step that needs the rows, and
- *           next may be called again. Tokens and document borders are read from the files and not
- *           through their maps: a file that was cut is TOKMAP_ERR_IO and raises no signal. When
- *           host memory cannot be pinned, the stage says so once by `log` and copies out of memory
- *           that is not pinned, which is slower. When the driver refuses to queue a batch, next is
- *           TOKMAP_ERR_DEVICE for good; save still works. */
+ * Memory    Open allocates everything. The pointers of a batch are device addresses, valid from
+ *           next to release. Batches may be held over several steps and released in any order; at
+ *           most n_slots - 1 may be held at a time.
+ * Driver    libcuda.so.1 is loaded when a stage is opened. The library links nothing of CUDA and is
+ *           the same with and without a GPU. If something is missing, open returns
+ *           TOKMAP_ERR_DEVICE and err says what. TOKMAP_STAGE_HOST always works.
+ * Threads   A stage is used by one thread at a time, but release, wait and export may be called in
+ *           any thread. `log` and `edit` may be called in threads of the stage, and must not use
+ *           it. Each device has a stage and a loader of its own. The current context of the
+ *           caller's thread is kept.
+ * fork      In a child process, a stage of the parent returns TOKMAP_ERR_FORKED. close does not
+ *           affect the parent.
+ * Errors    Errors of the loader come with the step that they belong to, after all batches
+ *           before it; next may be called again. Tokens and document boundaries are read without
+ *           the maps: a shortened file is TOKMAP_ERR_IO and raises no signal. If host memory
+ *           cannot be pinned, the stage reports this once to `log` and continues, more slowly.
+ *           If the driver fails to queue a batch, next returns TOKMAP_ERR_DEVICE from then on;
+ *           save still works. */
 #ifndef TOKMAP_STAGE_H
 #define TOKMAP_STAGE_H
 
@@ -47,134 +63,153 @@
 extern "C" {
 #endif
 
+/* ---- Types ---- */
+
 typedef struct tokmap_stage tokmap_stage;
 
-/* A device that is always there: the processor, with ordinary memory. Streams are ignored. */
+/* The device that always exists: the processor and ordinary memory. Streams are ignored. */
 #define TOKMAP_STAGE_HOST (-1)
 
-/* What a batch holds. */
+/* What a batch contains. Combine with |. */
 enum {
     TOKMAP_STAGE_INPUTS = 1,
-    TOKMAP_STAGE_LABELS = 2,        /* those that a loss mask (TOKMAP_ROW_LOSS_MASK) leaves out, and
-                                      those of rows that are shorter, are ignore_index */
+    TOKMAP_STAGE_LABELS = 2,        /* ignore_index where loss_mask is 0 or the row is shorter */
     TOKMAP_STAGE_POSITION_IDS = 4,  /* from 0 in each document */
     TOKMAP_STAGE_DOCUMENT_IDS = 8,  /* from 0 in each row */
-    TOKMAP_STAGE_CU_SEQLENS = 16,   /* where documents begin in the batch, rows one after another */
-    TOKMAP_STAGE_ROW_POSITIONS = 32 /* position ids from 0 in each row instead */
+    TOKMAP_STAGE_CU_SEQLENS = 16,   /* starts of documents in the batch, rows one after another */
+    TOKMAP_STAGE_ROW_POSITIONS = 32 /* with POSITION_IDS: from 0 in each row instead */
 };
 
-typedef struct tokmap_stage_options { /* zero it; 0 means the default, where there is one */
-    size_t struct_size;               /* sizeof(tokmap_stage_options) */
-    tokmap_loader *loader;            /* with row_parts DOCUMENTS where outputs tell of documents */
-    int32_t device;                   /* as the driver counts, from 0; or TOKMAP_STAGE_HOST */
-    uint32_t n_slots;                 /* batches in device memory, 2 to 64; default 4 */
-    uint32_t n_host_slots; /* filled ahead in pinned memory, 1 to 64; default 8 or 64 MiB,
-                                        whichever is less, and at least 2 */
-    uint32_t outputs;      /* TOKMAP_STAGE_...; default INPUTS and LABELS */
-    uint32_t input_bytes;  /* 4 or 8: int32 or int64; default 4; ids must fit */
-    uint32_t label_bytes;  /* likewise; default 8 */
-    int64_t ignore_index;
-    int32_t has_ignore_index; /* 0: leave ignore_index 0, and labels become -100 */
-    uint32_t pad_id;          /* inputs that a shorter row lacks */
-    uint32_t max_documents;   /* of a batch; cu_seqlens has one more entry. Default: enough
-                                        for any batch. Where outputs tell of documents, each slot of
-                                        either kind reserves 4 bytes for each: by default a slot for
-                                        16-bit ids is three times as large as their tokens. What a
-                                        batch does not use of it is not copied */
-    int32_t no_thread;        /* 1: next does all the work */
-    uint32_t n_copiers;       /* threads that fill pinned memory, 1 to 16; default 1 */
-    void *context;            /* passed to the calls below */
-    /* One line; a few times at most, in any thread. */
+typedef struct tokmap_stage_options {
+    size_t struct_size;       /* sizeof(tokmap_stage_options) */
+    tokmap_loader *loader;    /* opened with row_parts if outputs need documents */
+    int32_t device;           /* number of the driver's, from 0; or TOKMAP_STAGE_HOST */
+    uint32_t n_slots;         /* batches in device memory, 2 to 64; 0: 4 */
+    uint32_t n_host_slots;    /* batches in pinned memory, 1 to 64; 0: 2 to 8, as 64 MiB hold */
+    uint32_t outputs;         /* TOKMAP_STAGE_...; 0: INPUTS and LABELS */
+    uint32_t input_bytes;     /* 4: int32, 8: int64; 0: 4. All ids must fit */
+    uint32_t label_bytes;     /* 4: int32, 8: int64; 0: 8. All ids must fit */
+    int64_t ignore_index;     /* value of labels that do not count */
+    int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
+    uint32_t pad_id;          /* for inputs that a shorter row lacks */
+    /* Documents of a batch; cu_seqlens has one entry more. 0: enough for any batch. If outputs need
+     * documents, every slot reserves 4 bytes for each: with the default and tokens of 2 bytes, a
+     * slot is three times as large as its tokens. Only what is used is transferred. */
+    uint32_t max_documents;
+    int32_t no_thread;  /* 1: no thread; next does all the work */
+    uint32_t n_copiers; /* threads that fill pinned memory, 1 to 16; 0: 1 */
+    void *context;      /* passed to the functions below */
+    /* Gets a line of text, at most a few times, in any thread. May be NULL. */
     void (*log)(void *context, const char *text);
-    /* May point rows to other tokens and another loss_mask before they are staged (fill in the
-     * middle, masks of one's own); neither n_tokens nor n_documents may grow. What it points to
-     * lives until the next call of edit. Called in order, once for each batch, in a thread of the
-     * stage's; again for the same batch after an error, seek or restore. */
+    /* May change the rows of a batch before they are transferred: point `tokens` and `loss_mask`
+     * to other memory, which must stay valid until the next call of edit, and lower n_tokens and
+     * n_documents. batch->rows are the rows as they were. Called once for each batch, in order,
+     * in a thread of the stage; again for the same batch after an error, seek or restore. May be
+     * NULL. */
     void (*edit)(void *context, tokmap_row *rows, const tokmap_batch *batch);
 } tokmap_stage_options;
 
+/* Pointers are device addresses, NULL for what is not among the outputs. All but cu_seqlens have
+ * n_rows times sequence_length numbers. */
 typedef struct tokmap_stage_batch {
-    size_t struct_size; /* sizeof(tokmap_stage_batch), set by the caller */
-    /* Addresses of the device; NULL where `outputs` does not ask for it. n_rows times
-     * sequence_length each: */
-    void *inputs, *labels; /* int32 or int64 */
-    int32_t *position_ids, *document_ids;
-    int32_t *cu_seqlens; /* max_documents + 1; from n_documents on n_rows * sequence_length */
-    uint32_t n_rows, sequence_length;
-    uint32_t n_documents;               /* of cu_seqlens; what a short row lacks is one, too */
-    uint32_t max_seqlen;                /* the longest of these, on the host; of rows that
-                                           `edit` has cut perhaps less than this */
-    uint64_t first_sample, step_sample; /* as in tokmap_batch */
-    uint64_t id;                        /* the stage's, for release */
+    size_t struct_size;    /* sizeof(tokmap_stage_batch), set by the caller */
+    void *inputs;          /* int32 or int64: input_bytes */
+    void *labels;          /* int32 or int64: label_bytes */
+    int32_t *position_ids; /* see TOKMAP_STAGE_POSITION_IDS */
+    int32_t *document_ids; /* see TOKMAP_STAGE_DOCUMENT_IDS */
+    int32_t *cu_seqlens;   /* max_documents + 1; from n_documents on, the number of all inputs */
+    uint32_t n_rows;
+    uint32_t sequence_length;
+    uint32_t n_documents;  /* in cu_seqlens; what a shorter row lacks counts as one */
+    uint32_t max_seqlen;   /* inputs of the longest one; may be too high for rows that edit cut */
+    uint64_t first_sample; /* as in tokmap_batch */
+    uint64_t step_sample;  /* as in tokmap_batch */
+    uint64_t id;           /* identifies the batch for wait, release and export */
 } tokmap_stage_batch;
 
-/* How many devices the driver has. TOKMAP_ERR_DEVICE: none, or no driver; err says which. */
+/* ---- Open and close ---- */
+
+/* The number of devices. TOKMAP_ERR_DEVICE: none, or no driver; err says which. */
 TOKMAP_API tokmap_status tokmap_stage_count_devices(uint32_t *n_devices, tokmap_error *err);
 
-/* TOKMAP_ERR_ARGUMENT: an option breaks a rule, err says which. */
+/* TOKMAP_ERR_ARGUMENT: err says which option is wrong. TOKMAP_ERR_DEVICE: see Driver. */
 TOKMAP_API tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *options,
                                            tokmap_error *err);
-/* Waits until the device has done what was queued for the stage. Tensors that were exported stay
- * good. */
+/* Waits until the device has done the queued work of the stage. Exported tensors stay valid. */
 TOKMAP_API void tokmap_stage_close(tokmap_stage *s);
 
-/* The next step. TOKMAP_END and errors of the loader come in their place, after all batches before
- * them. TOKMAP_ERR_ARGUMENT: too many batches are held; or the step has more documents than
- * max_documents, which stays so until the stage is opened with more, or a seek skips the step. */
+/* ---- Use ---- */
+
+/* The batch of the next step, for `stream`. TOKMAP_END as in tokmap_loader_next.
+ * TOKMAP_ERR_ARGUMENT: n_slots - 1 batches are held; or the step has more than max_documents, which
+ * remains an error until a seek skips the step. */
 TOKMAP_API tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
                                            tokmap_error *err);
-/* Lets another stream wait for a batch that is held, too. */
+/* Makes another stream wait for a batch that is held. */
 TOKMAP_API tokmap_status tokmap_stage_wait(tokmap_stage *s, const tokmap_stage_batch *batch,
                                            void *stream, tokmap_error *err);
-/* Nothing that is queued in the stream later uses the batch. */
+/* Returns the batch to the stage. Work that is queued in the stream later must not use it. */
 TOKMAP_API tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *batch,
                                               void *stream, tokmap_error *err);
-/* next into memory of the caller's, and released at once: sets of addresses that stay the same, as
- * graphs need them. One kernel in the stream writes them. Pointers in *batch that are NULL are left
- * out; those that are set must be among `outputs`. The rest of *batch is filled in. */
+/* Like next and release together, but writes to the caller's device memory, for example the
+ * fixed addresses of a graph. One kernel in the stream does it. Set the pointers in *batch to
+ * that memory; outputs that are NULL are left out, and others must be among the outputs of the
+ * stage. The other fields of *batch are filled in. */
 TOKMAP_API tokmap_status tokmap_stage_fill(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
                                            tokmap_error *err);
 
-/* As their namesakes of the loader: what was handed out counts. Batches that are held stay good. */
-TOKMAP_API tokmap_status tokmap_stage_save(const tokmap_stage *s, uint8_t state[TOKMAP_STATE_BYTES],
-                                           tokmap_error *err);
-TOKMAP_API tokmap_status tokmap_stage_restore(tokmap_stage *s,
-                                              const uint8_t state[TOKMAP_STATE_BYTES],
-                                              tokmap_error *err);
-TOKMAP_API tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *err);
-TOKMAP_API uint64_t tokmap_stage_position(const tokmap_stage *s);
-
 typedef struct tokmap_stage_tensor {
-    size_t struct_size; /* sizeof(tokmap_stage_tensor), set by the caller, as are the next two */
-    uint32_t output;    /* TOKMAP_STAGE_INPUTS, ... */
-    void *stream;       /* in which it is used; any that next could be given */
-    void *managed;      /* written by export: a DLManagedTensor of DLPack 0.8 */
+    size_t struct_size; /* sizeof(tokmap_stage_tensor), set by the caller */
+    uint32_t output;    /* set by the caller: TOKMAP_STAGE_INPUTS, ... */
+    void *stream;       /* set by the caller: where the tensor is used */
+    void *managed;      /* filled in: a DLManagedTensor of DLPack 0.8 */
 } tokmap_stage_tensor;
 
-/* One output of a batch that is held as a DLPack tensor, for which its stream waits. Its deleter
- * may be called in any thread, also after close. The batch is free when it has been released and
- * all of its tensors are deleted; the stage then waits for what each of their streams was given
- * until its last tensor was deleted. The tensors of a batch may be used in up to four streams. */
+/* Exports an output of a batch that is held as a DLPack tensor; its stream waits for the batch.
+ * The tensor's deleter may be called in any thread, also after close. The batch is free again
+ * when it is released and all its tensors are deleted; then the stage waits for the work that
+ * was in their streams when the last one was deleted. The tensors of a batch may use up to four
+ * streams. */
 TOKMAP_API tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *batch,
                                              tokmap_stage_tensor *tensor, tokmap_error *err);
 
+/* ---- State: as for the loader; batches that next and fill returned count ---- */
+
+TOKMAP_API tokmap_status tokmap_stage_save(const tokmap_stage *s, uint8_t state[TOKMAP_STATE_BYTES],
+                                           tokmap_error *err);
+/* Batches that are held stay valid. */
+TOKMAP_API tokmap_status tokmap_stage_restore(tokmap_stage *s,
+                                              const uint8_t state[TOKMAP_STATE_BYTES],
+                                              tokmap_error *err);
+/* Batches that are held stay valid. */
+TOKMAP_API tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *err);
+TOKMAP_API uint64_t tokmap_stage_position(const tokmap_stage *s);
+
+/* ---- Info ---- */
+
 typedef struct tokmap_stage_info {
-    size_t struct_size; /* sizeof(tokmap_stage_info), set by the caller */
-    int32_t device;
-    int32_t pinned; /* 0: host memory could not be pinned */
-    uint32_t n_slots, n_host_slots;
-    uint32_t n_rows, sequence_length, max_documents; /* of every batch */
-    uint64_t device_bytes, host_bytes;               /* taken at open */
-    uint64_t n_batches, n_tokens;                    /* handed out; inputs */
-    uint64_t bytes_moved;                            /* across the bus */
-    uint64_t n_waits, ns_waited;                     /* of the host, in next, */
-    uint64_t wait_p50_ns, wait_p99_ns, wait_p999_ns,
-        wait_max_ns; /* of whole calls of next and fill,
-                                                                     waiting or not */
-    /* Batches that were still on their way when they were handed out: the caller's stream waits for
-     * them. The others overlapped. */
-    uint64_t n_late;
+    size_t struct_size;       /* sizeof(tokmap_stage_info), set by the caller */
+    int32_t device;           /* as in the options */
+    int32_t pinned;           /* 0: host memory could not be pinned */
+    uint32_t n_slots;         /* batches in device memory */
+    uint32_t n_host_slots;    /* batches in pinned memory */
+    uint32_t n_rows;          /* of every batch */
+    uint32_t sequence_length; /* of every batch */
+    uint32_t max_documents;   /* of every batch */
+    uint64_t device_bytes;    /* device memory, allocated at open */
+    uint64_t host_bytes;      /* pinned memory, allocated at open */
+    uint64_t n_batches;       /* returned by next and fill */
+    uint64_t n_tokens;        /* inputs of these batches */
+    uint64_t bytes_moved;     /* across the bus */
+    uint64_t n_waits;         /* times that the host waited in next or fill */
+    uint64_t ns_waited;       /* time that the host waited */
+    uint64_t wait_p50_ns;     /* percentile of all calls of next and fill, waiting or not */
+    uint64_t wait_p99_ns;     /* likewise */
+    uint64_t wait_p999_ns;    /* likewise */
+    uint64_t wait_max_ns;     /* the longest call */
+    uint64_t n_late;          /* batches whose transfer had not ended when next returned them */
 } tokmap_stage_info;
+
 TOKMAP_API tokmap_status tokmap_stage_get_info(const tokmap_stage *s, tokmap_stage_info *info);
 
 #ifdef __cplusplus

@@ -1,24 +1,45 @@
 /* tokmap_writer.h - write token datasets, or index a token file that already exists.
  *
- * Write     tokmap_writer_open; append and end_document for each document, end_source after
- *           each input; set_metadata; finish; close.
- * Adopt     tokmap_writer_adopt; scan until TOKMAP_END, add_document for each document; finish;
- *           close.
- * Resume    tokmap_writer_open with resumable; checkpoint now and then. After a kill, a failure or
- *           close: open with TOKMAP_UNFINISHED_RESUME; note; append what the note says is missing;
- *           finish; close. The files are those of a writer that was never interrupted.
- * Promise   A dataset is complete or absent. Work goes to P.bin.partial and P.tmi.partial;
- *           finish flushes both to the disk, names P.bin, then P.tmi, then flushes the folder.
- *           close without a finished finish removes what was begun, unless it can be resumed. A
- *           dataset that is being replaced is kept until the new one is there, and put back if
- *           that fails. What a killed process leaves, the next writer of the same P takes over, but
- *           what can be resumed only if it says so. Two writers of one P: the second is told
+ * Example: writes a dataset of one document.
+ *
+ *     int write_document(const char *path, const uint32_t *ids, size_t n, tokmap_error *err)
+ *     {
+ *         tokmap_writer *w;
+ *         tokmap_writer_options options = TOKMAP_INIT(tokmap_writer_options);
+ *         options.vocab_size = 50257;
+ *         int status = tokmap_writer_open(&w, path, &options, err);
+ *         if (status == TOKMAP_OK)
+ *             status = tokmap_writer_append(w, ids, n, err);
+ *         if (status == TOKMAP_OK)
+ *             status = tokmap_writer_end_document(w, err);
+ *         if (status == TOKMAP_OK)
+ *             status = tokmap_writer_finish(w, err);
+ *         tokmap_writer_close(w);
+ *         return status;
+ *     }
+ *
+ * The rules in tokmap.h hold here too.
+ *
+ * Write     open; append and end_document for each document; end_source after each input;
+ *           set_metadata; finish; close.
+ * Resume    open with `resumable`; checkpoint from time to time. After a failure or a kill: open
+ *           with TOKMAP_UNFINISHED_RESUME; read the note; append what is missing; finish; close.
+ *           The files are the same as those of a writer that was never interrupted.
+ * Adopt     adopt, for a token file that already exists; scan until TOKMAP_END, and add_document
+ *           for each document; finish; close.
+ * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial.
+ *           Finish flushes both to the disk, then gives them the names P.bin and P.tmi, in this
+ *           order, then flushes the folder. If finish did not succeed, close removes the partial
+ *           files, unless the writer can be resumed. When a dataset is replaced, the old one is
+ *           kept until the new one is complete, and restored if that fails. The next writer of the
+ *           same P clears what a killed writer left. If that can be resumed, it does so only if
+ *           `unfinished` says so. Only one writer at a time can write P: another one gets
  *           TOKMAP_ERR_LOCKED.
- * Status    As in tokmap.h. After a failed call every later call but close repeats its status.
- * Memory    4 MiB (6 while merging), 8 bytes for each MiB of tokens, and the sources: 40 bytes each
- *           and their names; while finishing, 8 bytes for each 1,024 documents. Arrays that grow
- *           may take twice that. The same with checkpoints and after resuming.
- * Threads   One caller at a time. */
+ * Status    After a failed call, every later call except close returns the same status.
+ * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, and for each source 40
+ *           bytes and its name; in finish, also 8 bytes for each 1,024 documents. Arrays may take
+ *           twice as much while they grow. Resuming takes no more.
+ * Threads   A writer is used by one thread at a time. */
 #ifndef TOKMAP_WRITER_H
 #define TOKMAP_WRITER_H
 
@@ -28,117 +49,28 @@
 extern "C" {
 #endif
 
+/* ---- Types ---- */
+
 typedef struct tokmap_writer tokmap_writer;
 
-/* What to do with an unfinished dataset P that can be resumed. */
+/* What to do if P is unfinished and can be resumed. */
 typedef enum tokmap_unfinished {
-    TOKMAP_UNFINISHED_REFUSE = 0, /* TOKMAP_ERR_EXISTS */
-    TOKMAP_UNFINISHED_RESUME = 1, /* go on with it; where there is none, begin */
-    TOKMAP_UNFINISHED_DISCARD = 2 /* start over */
+    TOKMAP_UNFINISHED_REFUSE = 0, /* fail with TOKMAP_ERR_EXISTS */
+    TOKMAP_UNFINISHED_RESUME = 1, /* continue; if there is nothing to resume, start */
+    TOKMAP_UNFINISHED_DISCARD = 2 /* remove it and start */
 } tokmap_unfinished;
 
-typedef struct tokmap_writer_options { /* 0 means the default */
-    size_t struct_size;                /* sizeof(tokmap_writer_options) */
-    uint64_t vocab_size;               /* 1 to 2^31; 0, with token_bytes: not known */
-    int32_t has_eod;                   /* 1: eod_id ends documents, which readers are told; 0: no id
-                                          does, and eod_id is 0 or TOKMAP_NO_ID */
-    uint32_t eod_id;
-    uint32_t token_bytes; /* 2 or 4; default: 2 for a vocabulary of at most 65,536, else 4 */
-    int32_t replace;      /* 1: replace a dataset P that already exists */
-    int32_t resumable;    /* 1: there will be checkpoints; RESUME implies it */
+typedef struct tokmap_writer_options {
+    size_t struct_size;   /* sizeof(tokmap_writer_options) */
+    uint64_t vocab_size;  /* 1 to 2^31; 0: not known, then token_bytes must be set */
+    int32_t has_eod;      /* 1: documents end with eod_id; stored for readers, not appended */
+    uint32_t eod_id;      /* 0 or TOKMAP_NO_ID if has_eod is 0 */
+    uint32_t token_bytes; /* 2 or 4; 0: 2 if vocab_size is at most 65,536, else 4 */
+    int32_t replace;      /* 1: replace P if it already exists */
+    int32_t resumable;    /* 1: checkpoints will be made; RESUME implies it */
     tokmap_unfinished unfinished;
-    uint64_t resume_checkpoint; /* with RESUME: go back to this one, from 1; default: the last */
+    uint64_t resume_checkpoint; /* with RESUME: number of the checkpoint, from 1; 0: the last */
 } tokmap_writer_options;
-
-/* P is the prefix: the files will be P.bin and P.tmi. A path that ends in .bin or .tmi means
- * its prefix. TOKMAP_ERR_EXISTS: P, its index for another token file, or something unfinished is
- * there. TOKMAP_ERR_LOCKED: another writer has P.
- *
- * With TOKMAP_UNFINISHED_RESUME vocab_size, eod_id and token_bytes must be those that it was begun
- * with (TOKMAP_ERR_MISMATCH). Journal and files are checked against each other first: when they do
- * not fit (TOKMAP_ERR_CORRUPT), or the journal is of another version of the library
- * (TOKMAP_ERR_VERSION), nothing is changed. TOKMAP_END, without a writer: P is complete, and
- * what a killed writer may have left beside it is removed. With `replace`, a complete P that has
- * nothing left beside it is replaced instead. A complete P of another vocab_size, eod_id or
- * token_bytes is TOKMAP_ERR_EXISTS. */
-TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
-                                            const tokmap_writer_options *options,
-                                            tokmap_error *err);
-
-/* Adds tokens to the document at hand. An id at or above vocab_size, or too large for
- * token_bytes, is TOKMAP_ERR_ARGUMENT: the message names its place. */
-TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids,
-                                              size_t n_tokens, tokmap_error *err);
-/* Ends the document at hand, which may be empty. A writer whose end_document is never called
- * makes a dataset without document borders; otherwise tokens after the last end are an error. */
-TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);
-
-/* Adds all tokens and documents of ds, and its sources, checking its checksums on the way
- * (TOKMAP_ERR_CORRUPT). ds must have the writer's token width, ids below its vocab_size, and
- * document borders unless it is empty; and not have been replaced since it was opened
- * (TOKMAP_ERR_MISMATCH). Copied inside the file system where it can do that. Not in the middle of a
- * document. A checkpoint comes before or after all of ds. */
-TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
-                                                      tokmap_error *err);
-
-/* Declares that all documents since the last end_source came from the input `name`. input_bytes
- * and input_checksum (XXH3-64 of the input as stored) may be 0. At the end no document may be
- * left without a source, unless there are no sources at all. */
-TOKMAP_API tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name,
-                                                  uint64_t input_bytes, uint64_t input_checksum,
-                                                  tokmap_error *err);
-
-/* The metadata: a JSON object in UTF-8, copied; "{}" if never called. The caller answers for its
- * syntax. */
-TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json,
-                                                    size_t n_bytes, tokmap_error *err);
-
-/* ---- Checkpoints: work that survives ---- */
-
-#define TOKMAP_MAX_NOTE_BYTES 65536
-
-/* Makes everything so far durable, in the middle of a document too, and remembers it together with
- * the note: what the caller needs to go on from here, in bytes of his own. The metadata is not
- * part of it. Takes as long as flushing what is new to the disk. From the first one on, close
- * keeps P.bin.partial, P.tmi.partial and the journal P.tmj.partial. A failed one leaves those
- * before it as they are. */
-TOKMAP_API tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note,
-                                                  size_t note_bytes, tokmap_error *err);
-/* The note of the checkpoint resumed from, live as long as the writer; NULL: nothing was there to
- * resume, begin at the beginning. */
-TOKMAP_API const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes);
-/* Appended so far, in resumed runs too; documents that have ended. */
-TOKMAP_API uint64_t tokmap_writer_n_tokens(const tokmap_writer *w);
-TOKMAP_API uint64_t tokmap_writer_n_documents(const tokmap_writer *w);
-/* The number of the last checkpoint, made or resumed from; 0 before the first. */
-TOKMAP_API uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w);
-
-typedef struct tokmap_checkpoint_info {
-    size_t struct_size;     /* set by the caller: sizeof(tokmap_checkpoint_info) */
-    uint64_t n_checkpoints; /* that P can be resumed from; 0: none */
-    uint64_t n_tokens, n_documents, n_sources; /* at the one asked for; 0 when there is none */
-    uint64_t vocab_size;                       /* as its writer was opened */
-    uint32_t token_bytes, eod_id;
-    size_t note_bytes;
-} tokmap_checkpoint_info;
-
-/* Asks, without the lock, what there is to resume: checkpoint 0 is the last one. note: room for
- * TOKMAP_MAX_NOTE_BYTES, or NULL. Several writers at work on one job go back to the smallest
- * n_checkpoints of all. Where the journal is damaged behind the one asked for, n_checkpoints counts
- * those before; when the last was asked for, that is TOKMAP_ERR_CORRUPT. TOKMAP_ERR_VERSION: the
- * journal is of another version of the library. */
-TOKMAP_API tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoint,
-                                                      tokmap_checkpoint_info *info, void *note,
-                                                      tokmap_error *err);
-
-/* Makes the dataset durable and visible. Afterwards only tokmap_writer_close is left.
- * TOKMAP_ERR_EXISTS: somebody else has given a file the name meanwhile. TOKMAP_ERR_CORRUPT: the
- * partial index does not hold what was written to it. TOKMAP_ERR_MISMATCH: a partial file was
- * removed or replaced, or the token file that is adopted was changed; nothing is published. */
-TOKMAP_API tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err);
-TOKMAP_API void tokmap_writer_close(tokmap_writer *w);
-
-/* ---- Adopt: an index for a token file that stays as it is ---- */
 
 typedef struct tokmap_adopt_options {
     size_t struct_size;    /* sizeof(tokmap_adopt_options) */
@@ -146,25 +78,128 @@ typedef struct tokmap_adopt_options {
     uint64_t n_tokens;     /* must reach exactly to the end of the file */
     uint64_t vocab_size;   /* 0: not known */
     uint32_t token_bytes;  /* 2 or 4 */
-    int32_t has_eod;       /* as in tokmap_writer_options */
-    uint32_t eod_id;
-    int32_t replace; /* 1: replace an index that already exists */
+    int32_t has_eod;       /* 1: documents end with eod_id */
+    uint32_t eod_id;       /* 0 or TOKMAP_NO_ID if has_eod is 0 */
+    int32_t replace;       /* 1: replace the index if it already exists */
 } tokmap_adopt_options;
 
-/* token_path is the token file, P and a suffix of 2 to 15 bytes from its last dot on; the index
- * will be P.tmi. TOKMAP_ERR_MISMATCH: the file does not have n_tokens tokens. TOKMAP_ERR_EXISTS and
- * TOKMAP_ERR_LOCKED as above. */
+/* ---- Open and close ---- */
+
+/* Opens a writer of P.bin and P.tmi. `prefix` is P; a final .bin or .tmi is ignored.
+ * TOKMAP_ERR_EXISTS: P, an index of this name, or an unfinished P exists. TOKMAP_ERR_LOCKED:
+ * another writer is writing P.
+ * With TOKMAP_UNFINISHED_RESUME also: TOKMAP_END, and *out is NULL: P is already complete, and what
+ * a killed writer left beside it has been removed. With `replace` as well, a complete P with
+ * nothing left beside it is replaced instead. TOKMAP_ERR_EXISTS: P is complete, but with another
+ * vocab_size, eod_id or token_bytes. TOKMAP_ERR_MISMATCH: the unfinished P was begun with another
+ * vocab_size, eod_id or token_bytes. TOKMAP_ERR_CORRUPT: journal and partial files do not agree.
+ * TOKMAP_ERR_VERSION: the journal is from another version of the library. After the last two
+ * nothing has changed. */
+TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
+                                            const tokmap_writer_options *options,
+                                            tokmap_error *err);
+
+/* Opens a writer of an index for the token file at token_path, which is not changed. Its name is P
+ * and a suffix of 2 to 15 bytes that begins with the last dot; the index will be P.tmi.
+ * TOKMAP_ERR_MISMATCH: the file does not have n_tokens tokens. TOKMAP_ERR_EXISTS,
+ * TOKMAP_ERR_LOCKED: as in tokmap_writer_open. */
 TOKMAP_API tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                              const tokmap_adopt_options *options,
                                              tokmap_error *err);
-/* Reads and checksums the next tokens and hands them out at their stored width, at most 1 MiB. They
- * are valid until the next call. TOKMAP_END after the last. */
+
+/* Makes the dataset durable and visible. Afterwards only close may be called.
+ * TOKMAP_ERR_EXISTS: a file of this name was created meanwhile. TOKMAP_ERR_CORRUPT: the partial
+ * index does not contain what was written to it. TOKMAP_ERR_MISMATCH: a partial file was removed or
+ * replaced, or the adopted token file has changed; nothing is published. */
+TOKMAP_API tokmap_status tokmap_writer_finish(tokmap_writer *w, tokmap_error *err);
+/* Without a successful finish, removes what was written, unless it can be resumed. */
+TOKMAP_API void tokmap_writer_close(tokmap_writer *w);
+
+/* ---- Use: write ---- */
+
+/* Adds tokens to the current document. TOKMAP_ERR_ARGUMENT: an id is not below vocab_size, or too
+ * large for token_bytes; err says which one. */
+TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids,
+                                              size_t n_tokens, tokmap_error *err);
+/* Ends the current document, which may be empty. If it is never called, the dataset has no document
+ * boundaries. If it is called, finish fails when tokens follow the last end. */
+TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);
+
+/* Adds all tokens, documents and sources of ds, and verifies its checksums. Not inside a document.
+ * Shares or copies the data within the file system where it can. TOKMAP_ERR_CORRUPT: ds is damaged.
+ * TOKMAP_ERR_MISMATCH: ds has another token width, an id that is not below vocab_size, or tokens
+ * without document boundaries; or it was replaced since it was opened. */
+TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
+                                                      tokmap_error *err);
+
+/* Names the input of all documents since the last end_source. input_bytes and input_checksum (the
+ * XXH3-64 of the input file) are 0 if not known. Finish fails when some documents have a source and
+ * others have none. */
+TOKMAP_API tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name,
+                                                  uint64_t input_bytes, uint64_t input_checksum,
+                                                  tokmap_error *err);
+
+/* Sets the metadata: an object of JSON in UTF-8, which is copied and not checked. Without this call
+ * it is "{}". */
+TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json,
+                                                    size_t n_bytes, tokmap_error *err);
+
+/* ---- Use: adopt ---- */
+
+/* Reads the next tokens and adds them to the checksums. *tokens are *n_tokens tokens of
+ * token_bytes, at most 1 MiB, valid until the next call. TOKMAP_END: all tokens have been read. */
 TOKMAP_API tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *n_tokens,
                                             tokmap_error *err);
-/* Declares the next document: its length. The documents must add up to n_tokens, or be none.
- * Any time before finish. */
+/* Adds a document of n_tokens, at any time before finish. Finish fails unless the documents add up
+ * to all tokens, or there are none. */
 TOKMAP_API tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens,
                                                     tokmap_error *err);
+
+/* ---- State: checkpoints ---- */
+
+#define TOKMAP_MAX_NOTE_BYTES 65536
+
+/* Makes everything that was appended durable, also in the middle of a document, together with the
+ * note: up to TOKMAP_MAX_NOTE_BYTES from which the caller can continue. The metadata is not
+ * included. Takes as long as flushing the new data to the disk. After the first checkpoint, close
+ * keeps P.bin.partial, P.tmi.partial and the journal P.tmj.partial. A failed checkpoint does not
+ * harm earlier ones. */
+TOKMAP_API tokmap_status tokmap_writer_checkpoint(tokmap_writer *w, const void *note,
+                                                  size_t note_bytes, tokmap_error *err);
+/* The note of the checkpoint that the writer resumed from, valid until close. NULL: there was
+ * nothing to resume, start at the beginning. */
+TOKMAP_API const void *tokmap_writer_note(const tokmap_writer *w, size_t *n_bytes);
+
+typedef struct tokmap_checkpoint_info {
+    size_t struct_size;     /* sizeof(tokmap_checkpoint_info), set by the caller */
+    uint64_t n_checkpoints; /* that P can be resumed from; 0: the fields below are 0 */
+    uint64_t n_tokens;      /* at the checkpoint */
+    uint64_t n_documents;   /* at the checkpoint */
+    uint64_t n_sources;     /* at the checkpoint */
+    uint64_t vocab_size;    /* as the writer was opened */
+    uint32_t token_bytes;   /* as the writer was opened */
+    uint32_t eod_id;        /* as the writer was opened; TOKMAP_NO_ID: none */
+    size_t note_bytes;
+} tokmap_checkpoint_info;
+
+/* Describes a checkpoint of an unfinished P, without opening a writer or taking the lock.
+ * `checkpoint` is its number, 0 for the last one. note has room for TOKMAP_MAX_NOTE_BYTES, or is
+ * NULL. Several writers of one job can all return to the smallest of their n_checkpoints.
+ * TOKMAP_ERR_ARGUMENT: there is no such checkpoint. TOKMAP_ERR_CORRUPT: the journal is damaged
+ * before the end of this checkpoint, or anywhere if it is the last one; n_checkpoints counts those
+ * before the damage. TOKMAP_ERR_VERSION: the journal is from another version of the library. */
+TOKMAP_API tokmap_status tokmap_writer_get_checkpoint(const char *prefix, uint64_t checkpoint,
+                                                      tokmap_checkpoint_info *info, void *note,
+                                                      tokmap_error *err);
+
+/* ---- Info ---- */
+
+/* Tokens so far, including those before a resume. */
+TOKMAP_API uint64_t tokmap_writer_n_tokens(const tokmap_writer *w);
+/* Documents that have ended so far, including those before a resume. */
+TOKMAP_API uint64_t tokmap_writer_n_documents(const tokmap_writer *w);
+/* Number of the last checkpoint, made or resumed from; 0: none. */
+TOKMAP_API uint64_t tokmap_writer_n_checkpoints(const tokmap_writer *w);
 
 #ifdef __cplusplus
 }

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The library exports the names of its headers and no other; each header compiles alone.
+# The library exports the names of its headers and no other; each header compiles alone, and so does
+# the example at its top.
 
 cd "$(dirname "$0")/../.." || exit 1
 build=${TOKMAP_BUILD:-build}
@@ -56,6 +57,19 @@ for header in include/*.h; do
         verdict "${name}_alone_in_cxx11" "$work/log"
     else
         echo "skip ${name}_alone_in_cxx11: g++ not found"
+    fi
+
+    sed -n '/^ \* Example: /,/^ \* The rules/s/^ \*     //p' "$header" >"$work/example"
+    [ -s "$work/example" ] || echo '#error no example' >"$work/example"
+    { printf '#include <stdio.h>\n#include "%s.h"\n' "$name"; cat "$work/example"; } >"$work/example.c"
+    ${CC:-cc} -std=c11 -Wall -Wextra -Werror -Iinclude -fsyntax-only "$work/example.c" 2>"$work/log"
+    verdict "${name}_example_in_c11" "$work/log"
+    if echo 'int x;' | "${CXX:-c++}" -std=c++20 -x c++ -fsyntax-only - 2>/dev/null; then
+        "${CXX:-c++}" -std=c++20 -Wall -Werror -Iinclude -fsyntax-only -x c++ \
+            "$work/example.c" 2>"$work/log"
+        verdict "${name}_example_in_cxx20" "$work/log"
+    else
+        echo "skip ${name}_example_in_cxx20: no compiler for C++20"
     fi
 done
 
