@@ -43,7 +43,7 @@ same nothing_gives_nothing "0" "$(encode </dev/null | wc -c)"
 same escapes_become_what_they_mean '[34,92,47,8,12,10,13,9,195,169,240,159,152,128,0]' \
     "$(echo '"\"\\\/\b\f\n\r\t\u00e9\ud83d\ude00\u0000"' | encode)"
 same lone_surrogates_become_the_replacement_character '[239,191,189]' "$(echo '"\ud800"' | encode 2>.err)"
-same and_are_told "tokmap encode: stdin: 1 lone surrogate in \\u escapes became U+FFFD" "$(cat .err)"
+same and_are_told "tokmap encode: stdin: 1 lone surrogate in \\u escapes replaced with U+FFFD" "$(cat .err)"
 same slow_input_gives_the_same '[97,98]' "$({ printf '"a'; sleep 0.1; printf 'b"'; sleep 0.1; echo; } | encode)"
 if command -v gzip >/dev/null && tokmap --version | grep -q '^zlib *[0-9]'; then
     same compressed_input_is_read "$(encode lines.jsonl)" "$(gzip -c lines.jsonl | encode)"

@@ -288,7 +288,7 @@ def verify_lists_blocks_with_ids_above_the_largest():
         writers.write_file(p + ".tmi", ref_writer.sign(bytes(index)))
         done = subprocess.run([program("tokmap"), "verify", p], capture_output=True)
         expect_equal(done.returncode, DATASET, "exit code")
-        expect(b"an id above 12, the largest that the index names; tokens 0-8, documents 0-3" in
+        expect(b"an id above 12, the largest according to the index; tokens 0-8, documents 0-3" in
                done.stdout, "it says %r" % done.stdout)
         expect(b"DAMAGED: 1 of 1 block," in done.stdout, "it says %r" % done.stdout)
         done = subprocess.run([program("tokmap"), "verify", "--json", p], capture_output=True)
@@ -817,7 +817,7 @@ def refuses_wrong_export_options():
         refused(folder, USAGE, "no dataset given", "export", "--to", "raw", "-o", q)
         refused(folder, USAGE, "one dataset", "export", "--to", "raw", p, p, "-o", q)
         refused(folder, USAGE, "must be megatron", "export", "--to", "mds", p, "-o", q)
-        refused(folder, USAGE, "for --to llmc", "export", "--to", "raw", p, "-o", q,
+        refused(folder, USAGE, "only with --to llmc", "export", "--to", "raw", p, "-o", q,
                 "--shard-tokens", "9")
         refused(folder, USAGE, "must be a whole number", "export", "--to", "llmc", p, "-o", q,
                 "--shard-tokens", "0")

@@ -34,10 +34,10 @@ void cli_print_plain(FILE *out, const char *s, size_t n_bytes)
     }
 }
 
-/* Names of files come from anywhere: a message is always one line, without terminal escapes. */
+/* File names may contain anything, but a message is always one line without terminal escapes. */
 static void print_line(const char *text)
 {
-    fflush(stdout); /* where both go to one place, what was said before stands before */
+    fflush(stdout); /* keeps the order if both go to the same place */
     fputs(current_program, stderr);
     if (current_command)
         fprintf(stderr, " %s", current_command);
@@ -127,7 +127,7 @@ int cli_exit_code(const tokmap_error *err)
     case TOKMAP_ERR_MEMORY:
         return CLI_AGAIN;
     case TOKMAP_ERR_IO:
-        /* Without an errno a file ended before its time. */
+        /* Without an errno, a file was too short. */
         return err->sys_errno ? cli_errno_exit_code(err->sys_errno) : CLI_DATASET;
     case TOKMAP_ERR_NOT_A_DATASET:
     case TOKMAP_ERR_VERSION:
@@ -148,7 +148,7 @@ int cli_exit_code(const tokmap_error *err)
     return CLI_INTERNAL;
 }
 
-static const char *hint_for(const tokmap_error *err)
+static const char *find_hint(const tokmap_error *err)
 {
     if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
         return "Free some space and run it again.";
@@ -166,7 +166,7 @@ static const char *hint_for(const tokmap_error *err)
 int cli_fail(const tokmap_error *err)
 {
     print_line(err->text[0] ? err->text : tokmap_status_text(err->status));
-    const char *hint = hint_for(err);
+    const char *hint = find_hint(err);
     if (hint)
         fprintf(stderr, "%s\n", hint);
     return cli_exit_code(err);
@@ -176,7 +176,7 @@ int cli_fail(const tokmap_error *err)
 
 int cli_finish(void)
 {
-    int reason = ferror(stdout) ? errno : 0; /* callers come here straight from a failed write */
+    int reason = ferror(stdout) ? errno : 0; /* callers come here directly from a failed write */
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return CLI_OK;
@@ -349,7 +349,7 @@ cli_text cli_hex(const uint8_t id[16])
 
 /* ---- Progress ---- */
 
-static uint64_t now_ns(void)
+static uint64_t read_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -362,14 +362,14 @@ void cli_progress_begin(cli_progress *p, const char *verb, bool quiet)
     p->verb = verb;
     p->enabled = !quiet;
     p->on_terminal = isatty(STDERR_FILENO) && term && strcmp(term, "dumb") != 0;
-    p->started_ns = p->last_ns = now_ns();
+    p->started_ns = p->last_ns = read_clock();
 }
 
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total)
 {
     if (!p->enabled)
         return;
-    uint64_t now = now_ns();
+    uint64_t now = read_clock();
     if (now - p->last_ns < (p->on_terminal ? 200000000u : 10000000000u))
         return;
     p->last_ns = now;
@@ -395,7 +395,7 @@ bool cli_progress_is_shown(const cli_progress *p)
 
 void cli_progress_end(cli_progress *p, uint64_t bytes_done)
 {
-    double seconds = (double)(now_ns() - p->started_ns) / 1e9;
+    double seconds = (double)(read_clock() - p->started_ns) / 1e9;
     if (!cli_progress_is_shown(p))
         return;
     fprintf(stderr, "\r%s: %s in %.1f s, %s/s\033[K\n", p->verb, cli_bytes(bytes_done).s, seconds,

@@ -22,24 +22,24 @@ enum {
 /* All messages go to stderr as "PROGRAM COMMAND: text", by default "tokmap: text"; command may be
  * NULL. */
 void cli_begin(const char *program, const char *command);
-/* Prints a library error with a hint where there is one; returns its exit code. */
+/* Prints a library error, and a hint if there is one; returns its exit code. */
 int cli_fail(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
 /* The exit code for a failed system call. */
 int cli_errno_exit_code(int sys_errno);
-/* For an input that cannot be read, or whose data are to blame: sys_errno is 0. */
+/* The exit code for an input that cannot be read, or, if sys_errno is 0, has wrong contents. */
 int cli_input_exit_code(int sys_errno);
 /* Prints why and returns that exit code. */
 int cli_input_failed(int sys_errno, const char *why);
 /* Prints a message and returns `code`. */
 int cli_error(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Says "out of memory"; returns CLI_AGAIN. */
+/* Prints "out of memory"; returns CLI_AGAIN. */
 int cli_no_memory(void);
 /* Prints a message and "Try 'tokmap COMMAND --help'."; returns CLI_USAGE. */
 int cli_usage(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-/* Flushes stdout: CLI_OK, or a message and CLI_AGAIN / CLI_INTERNAL when something could not be
- * written. */
+/* Flushes stdout: CLI_OK, or a message and CLI_AGAIN / CLI_INTERNAL if something could not
+ * be written. */
 int cli_finish(void);
 
 /* Whole decimal number, with an optional k, M, G, T (powers of 1000); false if it is anything
@@ -48,8 +48,8 @@ bool cli_parse_u64(const char *text, uint64_t *out);
 /* "A:B", "A:", ":B" or "A" (= A:A+1) within [0, total); *end is exclusive. false if malformed. */
 bool cli_parse_range(const char *text, uint64_t total, uint64_t *first, uint64_t *end);
 
-/* Writes n in decimal, without an end; returns what is behind it. At most ten characters; for the
- * many ids that printf would be slow for. */
+/* Writes n in decimal, at most ten characters without a zero at the end, and returns their end. For
+ * many ids, because printf is slow. */
 char *cli_format_u32(char *to, uint32_t n);
 
 typedef struct cli_text {
@@ -61,7 +61,7 @@ cli_text cli_count_of(uint64_t n, const char *noun);
 cli_text cli_bytes(uint64_t bytes); /* 12.3 MiB (bytes below 1 KiB as they are) */
 cli_text cli_hex(const uint8_t id[16]);
 
-/* Prints s for people: a byte that is not plain (plain_text.h) as \x1b. */
+/* Prints s with each byte that is not plain text (plain_text.h) as \x1b. */
 void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
 
 /* Opens the dataset that a command has just written as prefix.tmi, so that what is reported is what
@@ -70,7 +70,7 @@ void cli_print_plain(FILE *out, const char *s, size_t n_bytes);
  * failure. */
 int cli_print_result(const char *prefix, const char *format, bool json);
 
-/* Progress on stderr: one line redrawn on a terminal, else a plain line every ten seconds. */
+/* Progress on stderr: one line redrawn on a terminal, otherwise a plain line every ten seconds. */
 typedef struct cli_progress {
     const char *verb; /* "verify" */
     bool enabled, on_terminal;
@@ -78,7 +78,7 @@ typedef struct cli_progress {
 } cli_progress;
 void cli_progress_begin(cli_progress *p, const char *verb, bool quiet);
 void cli_progress_update(cli_progress *p, uint64_t bytes_done, uint64_t bytes_total);
-/* When all is done: on a terminal, where a line was drawn, the last one says how long it took. */
+/* If a line was drawn on a terminal, replaces it with the time that the work took. */
 void cli_progress_end(cli_progress *p, uint64_t bytes_done);
 /* Whether a line was drawn on a terminal. */
 bool cli_progress_is_shown(const cli_progress *p);

@@ -6,7 +6,7 @@
 
 enum {
     LAST_COLUMN = 79,
-    MAX_TEXT_COLUMN = 28, /* where the text of options begins at the latest */
+    MAX_TEXT_COLUMN = 28, /* the text of options begins here or before */
     WORD_INDENT = 2
 };
 

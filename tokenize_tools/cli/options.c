@@ -105,8 +105,7 @@ static int take_option(const cli_option *option, void *options)
 /* After getopt_long returned '?' or ':'. */
 static int refuse_option(int returned, char **argv)
 {
-    /* Inside a bundle such as -qx getopt has not yet moved on: the word before optind is
-     * another. */
+    /* Inside a bundle such as -qx, getopt has not advanced optind yet, so this is another word. */
     const char *word = argv[optind - 1];
     bool dashes = strncmp(word, "--", 2) == 0;
     int n_name = (int)strcspn(word, "=");

@@ -28,7 +28,7 @@ int path_check_all(char **paths, int n_paths)
 {
     for (int i = 0; i < n_paths; i++) {
         if (!*paths[i])
-            return cli_usage("an empty path names no file");
+            return cli_usage("the path of a file is empty");
         if (is_folder_name(paths[i]))
             return cli_usage("%s: names a folder, not a file", paths[i]);
     }

@@ -7,10 +7,10 @@
 
 #include "tokmap.h"
 
-/* With room for the longest suffix that is put behind a prefix. */
+/* Leaves room for the longest suffix that is added to a prefix. */
 #define PATH_PREFIX_BYTES (4096 - 32)
 
-/* Whether something stands before the suffix too. */
+/* False if there is nothing before the suffix. */
 bool path_ends_with(const char *path, const char *suffix);
 
 /* A path that is empty or can only be a folder names no file: CLI_USAGE with a message, else
@@ -21,7 +21,7 @@ int path_check_all(char **paths, int n_paths);
 int path_prefix_bytes(const char *name);
 
 /* The prefix that -o means: `output` without .bin or `suffix`, as tokmap_writer_open takes it.
- * CLI_USAGE with a message when it names no file. */
+ * CLI_USAGE with a message if it does not name a file. */
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix);
 
 /* The suffixes of all files of a dataset, those that only exist while it is written too. */

@@ -1,7 +1,7 @@
 /* cat.c - tokmap cat: prints the tokens of a dataset as ids, text, JSON or stored bytes.
  *
- * The tokens to print are one range, whatever was asked for: it is read from the front in pieces of
- * CHUNK_TOKENS, and the documents only say where lines end. So a document may be of any size. */
+ * Whatever is asked for, the tokens to print are one range. It is read in order, in pieces of
+ * CHUNK_TOKENS; documents only decide where lines end. So a document may be of any size. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -52,14 +52,14 @@ typedef struct cat_state {
     size_t n_out;
     bool first_on_line, ends_in_newline;
 
-    bool on_terminal; /* text is shown, not handed on */
+    bool on_terminal; /* control characters are escaped */
     char held[3];     /* the beginning of a character, for a terminal */
     size_t n_held;
 } cat_state;
 
 /* ---- Output ---- */
 
-/* A failed write stays known to stdout: cli_finish reports it. */
+/* A failed write sets the error flag of stdout, which cli_finish reports. */
 static bool write_out(cat_state *s)
 {
     size_t n = s->n_out;
@@ -253,7 +253,7 @@ static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end
 
 /* ---- Documents ---- */
 
-static int damaged_document(const cat_state *s, uint64_t index)
+static int refuse_document(const cat_state *s, uint64_t index)
 {
     return cli_error(CLI_DATASET, "%s: damaged: the entry of document %" PRIu64, s->info.index_path,
                      index);
@@ -269,18 +269,18 @@ static int print_documents(cat_state *s, uint64_t index, uint64_t end_index)
         if (tokmap_dataset_document(s->ds, index, &doc) != TOKMAP_OK ||
             (index == begin ? doc.first_token > s->first : doc.first_token != next) ||
             doc.n_tokens > s->info.n_tokens || doc.first_token > s->info.n_tokens - doc.n_tokens)
-            return damaged_document(s, index);
+            return refuse_document(s, index);
         next = doc.first_token + doc.n_tokens;
         uint64_t first = doc.first_token > s->first ? doc.first_token : s->first;
         uint64_t end = next < s->end ? next : s->end;
-        int code = first <= end ? print_line(s, index, first, end) : damaged_document(s, index);
+        int code = first <= end ? print_line(s, index, first, end) : refuse_document(s, index);
         if (code != CLI_OK)
             return code;
     }
-    return next < s->end ? damaged_document(s, end_index - 1) : CLI_OK;
+    return next < s->end ? refuse_document(s, end_index - 1) : CLI_OK;
 }
 
-/* The documents that hold the tokens to print, which are not none. */
+/* The documents that hold the tokens to print, of which there is at least one. */
 static int print_token_range(cat_state *s)
 {
     tokmap_document first, last;
@@ -288,7 +288,7 @@ static int print_token_range(cat_state *s)
         return print_line(s, 0, s->first, s->end);
     if (tokmap_dataset_find_document(s->ds, s->first, &first) != TOKMAP_OK ||
         tokmap_dataset_find_document(s->ds, s->end - 1, &last) != TOKMAP_OK)
-        return cli_error(CLI_DATASET, "%s: damaged: no document holds token %" PRIu64,
+        return cli_error(CLI_DATASET, "%s: damaged: no document contains token %" PRIu64,
                          s->info.index_path, s->first);
     return print_documents(s, first.index, last.index + 1);
 }
@@ -300,18 +300,18 @@ static int print_document_range(cat_state *s, uint64_t index, uint64_t end_index
         return CLI_OK;
     if (tokmap_dataset_document(s->ds, index, &first) != TOKMAP_OK ||
         tokmap_dataset_document(s->ds, end_index - 1, &last) != TOKMAP_OK)
-        return damaged_document(s, index);
+        return refuse_document(s, index);
     s->first = first.first_token;
     s->end = last.first_token + last.n_tokens;
     if (s->first > s->end || s->end > s->info.n_tokens)
-        return damaged_document(s, index);
+        return refuse_document(s, index);
     return s->options->form == CAT_RAW ? print_tokens(s, s->first, s->end)
                                        : print_documents(s, index, end_index);
 }
 
 /* ---- Command ---- */
 
-static int bad_range(const char *option, const char *range, const char *what, uint64_t total)
+static int refuse_range(const char *option, const char *range, const char *what, uint64_t total)
 {
     uint64_t first, end;
     if (!cli_parse_range(range, UINT64_MAX, &first, &end))
@@ -330,7 +330,7 @@ static int print_asked(cat_state *s)
     if (options->tokens || !has_boundaries) {
         const char *range = options->tokens ? options->tokens : ":";
         if (!cli_parse_range(range, info->n_tokens, &s->first, &s->end))
-            return bad_range("--tokens", range, "tokens", info->n_tokens);
+            return refuse_range("--tokens", range, "tokens", info->n_tokens);
         if (s->first == s->end)
             return CLI_OK;
         return options->form == CAT_RAW ? print_tokens(s, s->first, s->end) : print_token_range(s);
@@ -338,7 +338,7 @@ static int print_asked(cat_state *s)
     uint64_t first_document, end_document;
     const char *range = options->documents ? options->documents : ":";
     if (!cli_parse_range(range, info->n_documents, &first_document, &end_document))
-        return bad_range("--documents", range, "documents", info->n_documents);
+        return refuse_range("--documents", range, "documents", info->n_documents);
     return print_document_range(s, first_document, end_document);
 }
 
@@ -367,7 +367,7 @@ static int print_dataset(const char *path, const cat_options *options)
     tokmap_dataset *ds;
     tokmap_error err;
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return open_failure(path, &err);
+        return report_open_failure(path, &err);
     cat_state s = {.ds = ds, .options = options, .info.struct_size = sizeof s.info};
     tokmap_dataset_get_info(ds, &s.info);
     s.on_terminal = process_is_terminal(stdout);

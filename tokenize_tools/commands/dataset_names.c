@@ -35,8 +35,8 @@ static bool is_pattern(const char *argument)
     return strpbrk(argument, "*?[") && !file_name_exists(argument) && !file_name_exists(index);
 }
 
-/* suffix: in place of the argument's own; NULL: as it is. A pattern that begins with @ or - is one
- * all the same. */
+/* suffix replaces that of the argument, unless it is NULL. A leading @ or - has no special
+ * meaning. */
 static bool find_matches(input_list *list, const char *argument, const char *suffix,
                          corpus_error *err)
 {
@@ -103,7 +103,7 @@ int dataset_names_check(char **arguments, int n_arguments)
     for (int i = 0; i < 2 * n_arguments && code == CLI_OK; i++) {
         const char *argument = arguments[i / 2], *suffix = suffixes[i % 2];
         input_list files = {0};
-        corpus_error err; /* no match, as a rule */
+        corpus_error err; /* usually that nothing matches */
         if (is_pattern(argument) && !path_ends_with(argument, ".tmi") &&
             find_matches(&files, argument, suffix, &err))
             code = check_indexes(&files, suffix, argument);

@@ -24,8 +24,8 @@ typedef struct decode_state {
 
 /* ---- Arrays ---- */
 
-static int bad_line(const decode_state *s, const text_line *line, const uint8_t *at,
-                    const char *why)
+static int refuse_line(const decode_state *s, const text_line *line, const uint8_t *at,
+                       const char *why)
 {
     return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu: %s", s->lines.name,
                      s->lines.number, (size_t)(at - line->text), why);
@@ -55,14 +55,14 @@ static int parse_ids(decode_state *s, const text_line *line)
     const uint8_t *end = line->text + line->n_bytes, *at = skip_blanks(line->text, end);
     s->ids.n = 0;
     if (at == end || *at != '[')
-        return bad_line(s, line, at, "expected an array of ids");
+        return refuse_line(s, line, at, "expected an array of ids");
     at = skip_blanks(at + 1, end);
     bool more = at < end && *at != ']';
     while (more) {
         uint32_t id;
         const uint8_t *behind = parse_id(at, end, &id);
         if (!behind)
-            return bad_line(s, line, at, "expected an id");
+            return refuse_line(s, line, at, "expected an id");
         if (!id_buffer_reserve(&s->ids, 1))
             return cli_no_memory();
         s->ids.ids[s->ids.n++] = id;
@@ -72,9 +72,9 @@ static int parse_ids(decode_state *s, const text_line *line)
             at = skip_blanks(at + 1, end);
     }
     if (at == end || *at != ']')
-        return bad_line(s, line, at, "expected a comma or the end of the array");
+        return refuse_line(s, line, at, "expected a comma or the end of the array");
     at = skip_blanks(at + 1, end);
-    return at == end ? CLI_OK : bad_line(s, line, at, "trailing data after the array");
+    return at == end ? CLI_OK : refuse_line(s, line, at, "trailing data after the array");
 }
 
 /* ---- Lines ---- */
@@ -120,8 +120,8 @@ static int decode_input(const tokenizer_choice *choice, const char *name)
     int code = tokenizer_file_open(&s.tokenizer, choice);
     if (code == CLI_OK && !tokenizer_decodes(s.tokenizer.tokenizer))
         code = cli_error(CLI_INPUT,
-                         "tokenizer: %s: its decoder is not supported; supported are ByteLevel, "
-                         "Metaspace, and Replace, ByteFallback, Fuse and Strip",
+                         "tokenizer: %s: its decoder is not supported; only ByteLevel, Metaspace, "
+                         "and Replace, ByteFallback, Fuse and Strip are",
                          choice->name);
     if (code == CLI_OK)
         code = line_reader_open(&s.lines, name);

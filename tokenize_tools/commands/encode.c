@@ -38,7 +38,7 @@ typedef struct encode_state {
 
 /* ---- Output ---- */
 
-/* A failed write stays known to stdout: cli_finish reports it. */
+/* A failed write sets the error flag of stdout, which cli_finish reports. */
 static bool write_out(encode_state *s)
 {
     size_t n = s->n_out;
@@ -66,13 +66,13 @@ static bool put_ids(encode_state *s)
 
 /* ---- Lines ---- */
 
-static int bad_line(const encode_state *s, const char *why, size_t byte)
+static int refuse_line(const encode_state *s, const char *why, size_t byte)
 {
     return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu: %s", s->lines.name,
                      s->lines.number, byte, why);
 }
 
-static int special_line(const encode_state *s, const json_line_result *text)
+static int refuse_special(const encode_state *s, const json_line_result *text)
 {
     special_place place = special_place_find(s->tokenizer.tokenizer, text->text, text->n_bytes);
     return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %zu of the text: the special token %s",
@@ -97,10 +97,10 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
         return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": no string in the field '%s'",
                          s->lines.name, s->lines.number, s->field);
     if (status != JSON_LINE_OK)
-        return bad_line(s, text->reason, text->error_offset);
+        return refuse_line(s, text->reason, text->error_offset);
     size_t n_valid = utf8_valid_prefix(text->text, text->n_bytes);
     if (n_valid < text->n_bytes)
-        return bad_line(s, "the text is not valid UTF-8", n_valid);
+        return refuse_line(s, "the text is not valid UTF-8", n_valid);
     s->lone_surrogates += text->lone_surrogates;
     return CLI_OK;
 }
@@ -116,7 +116,7 @@ static int encode_line(encode_state *s, const text_line *line)
     case TOKENIZE_OK:
         return put_ids(s) ? CLI_OK : cli_finish();
     case TOKENIZE_SPECIAL:
-        return special_line(s, &text);
+        return refuse_special(s, &text);
     case TOKENIZE_NO_MEMORY:
         break;
     }
@@ -133,13 +133,13 @@ static int encode_lines(encode_state *s)
         if (code == CLI_OK && more)
             code = encode_line(s, &line);
     }
-    /* What was right before a bad line is not held back. */
+    /* The ids of the lines before a bad line are still written. */
     if (!write_out(s) || code != CLI_OK) {
         int flushed = cli_finish();
         return code != CLI_OK ? code : flushed;
     }
     if (s->lone_surrogates)
-        cli_warn("%s: %s in \\u escapes became U+FFFD", s->lines.name,
+        cli_warn("%s: %s in \\u escapes replaced with U+FFFD", s->lines.name,
                  cli_count_of(s->lone_surrogates, "lone surrogate").s);
     return cli_finish();
 }

@@ -47,15 +47,15 @@ typedef struct export_job {
     output_source tokens;
     file_facts tokens_facts;
     cli_progress progress;
-    /* What was written, to tell the user once all is done. */
+    /* What was written, for the report at the end. */
     bool has_bin, has_idx;
-    output_way way;    /* how the tokens came into the .bin */
+    output_way way;    /* how the tokens got into the .bin */
     uint64_t n_shards; /* 0: not in shards */
 } export_job;
 
 /* ---- Sharing the token file ---- */
 
-/* With --force: what must not be replaced all the same. */
+/* What even --force must not replace. */
 static int check_replaceable(const export_job *job, const char *prefix)
 {
     char path[4096 + 8];
@@ -82,7 +82,8 @@ static int remove_file(const char *path)
                  : CLI_OK;
 }
 
-/* Tokens from byte 0 of a new file, placed. On failure the caller abandons out. */
+/* Writes the tokens from byte 0 on and gives the file its name. On failure the caller
+ * abandons out. */
 static int export_tokens(export_job *job, output_file *out)
 {
     uint64_t offset = job->info.token_offset;
@@ -144,7 +145,7 @@ static int write_megatron(export_job *job, output_file *bin, output_file *idx)
         code = write_megatron_index(idx, job->ds);
     if (code != CLI_OK || has_bin)
         return code == CLI_OK ? output_place(idx) : code;
-    /* An old index must not stand beside new tokens, not even for a moment. */
+    /* An old index must never be beside new tokens, not even for a moment. */
     code = job->force ? remove_file(idx->path) : CLI_OK;
     if (code == CLI_OK)
         code = export_tokens(job, bin);
@@ -223,7 +224,7 @@ static int write_shards(export_job *job, uint64_t n_shards, uint64_t *n_written)
     return CLI_OK;
 }
 
-/* Files Q_n.bin that follow directly on the last shard would be taken for shards. */
+/* Files Q_n.bin that directly follow the last shard would be taken for shards. */
 static int count_successors(const export_job *job, uint64_t n_shards, uint64_t *n_successors)
 {
     output_file out;
@@ -234,7 +235,7 @@ static int count_successors(const export_job *job, uint64_t n_shards, uint64_t *
     }
 }
 
-/* The last one first: what a killed export leaves still follows directly. */
+/* The last one first, so that what a killed export leaves still follows directly. */
 static int remove_successors(const export_job *job, uint64_t n_shards, uint64_t n_successors)
 {
     output_file out;
@@ -294,7 +295,7 @@ static int export_llmc(export_job *job)
     if (job->shard_tokens != 0)
         return export_shards(job);
     if (job->info.n_tokens > LLMC_MAX_TOKENS)
-        return cli_usage("%s has %s tokens but an llm.c file holds at most 2,147,483,647; "
+        return cli_usage("%s has %s tokens, but an llm.c file holds at most 2,147,483,647; "
                          "use --shard-tokens N",
                          job->info.index_path, cli_count(job->info.n_tokens).s);
     output_file out;
@@ -372,7 +373,7 @@ static int (*const exporters[])(export_job *job) = {
     [EXPORT_RAW] = export_raw,
 };
 
-/* The dataset was checked against the size of its token file at open: hold on to that very file. */
+/* Open checked the size of the token file; this must be the same file. */
 static int open_tokens(export_job *job)
 {
     const char *path = job->info.token_path;
@@ -391,7 +392,7 @@ static int run_export(export_job *job)
 {
     tokmap_error err;
     if (tokmap_dataset_open(&job->ds, job->input, &err) != TOKMAP_OK)
-        return open_failure(job->input, &err);
+        return report_open_failure(job->input, &err);
     job->info = (tokmap_dataset_info){.struct_size = sizeof job->info};
     tokmap_dataset_get_info(job->ds, &job->info);
     cli_progress_begin(&job->progress, "export", job->quiet);
@@ -451,7 +452,7 @@ static const cli_manual manual = {
 static int check_options(export_job *job, char **operands)
 {
     if (job->shard_tokens != 0 && job->to != EXPORT_LLMC)
-        return cli_usage("--shard-tokens is for --to llmc");
+        return cli_usage("--shard-tokens works only with --to llmc");
     job->input = operands[0];
     int code = path_check_all(operands, 1);
     return code == CLI_OK ? path_output_prefix(job->prefix, job->output, ".idx") : code;

@@ -1,4 +1,4 @@
-/* info.c - tokmap info: what a dataset holds, for people and as JSON. */
+/* info.c - tokmap info: what a dataset contains, as text and as JSON. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -94,7 +94,7 @@ static void print_text_line(const char *key, const char *text)
     putchar('\n');
 }
 
-/* What `tokmap index` notes of files whose documents are marked at their beginning. */
+/* What `tokmap index` records for files whose documents are marked at their beginning. */
 static void print_begin(const tokmap_dataset *ds)
 {
     json_text_span metadata = get_metadata(ds), adopted, id;
@@ -221,7 +221,7 @@ static void print_source(const tokmap_source_info *s, bool size_known)
     putchar('\n');
 }
 
-static int source_failed(const tokmap_dataset_info *info, tokmap_status status, uint64_t index)
+static int refuse_source(const tokmap_dataset_info *info, tokmap_status status, uint64_t index)
 {
     tokmap_error err = {.status = status};
     snprintf(err.text, sizeof err.text, "%.400s: damaged: the entry of source %" PRIu64,
@@ -237,7 +237,7 @@ static int print_sources(const tokmap_dataset *ds, const tokmap_dataset_info *in
         tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
         tokmap_status status = tokmap_dataset_get_source(ds, i, &source);
         if (status != TOKMAP_OK)
-            return source_failed(info, status, i);
+            return refuse_source(info, status, i);
         print_source(&source, source.input_bytes || source.input_checksum);
     }
     return CLI_OK;
@@ -255,7 +255,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     print_tokenizer(ds);
     print_files(info);
     print_key("format:");
-    printf("version %" PRIu32 ", for readers from version %" PRIu32 " on\n", info->format_version,
+    printf("version %" PRIu32 ", readable by version %" PRIu32 " and later\n", info->format_version,
            info->lowest_reader);
     if (info->n_documents && !options->no_lengths) {
         length_table table;
@@ -269,62 +269,62 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
 
 /* ---- For programs ---- */
 
-static void json_key(const char *key)
+static void print_json_key(const char *key)
 {
     printf(", \"%s\": ", key);
 }
 
-static void json_number(const char *key, uint64_t value)
+static void print_json_number(const char *key, uint64_t value)
 {
-    json_key(key);
+    print_json_key(key);
     printf("%" PRIu64, value);
 }
 
-static void json_number_or_null(const char *key, uint64_t value, bool known)
+static void print_json_number_or_null(const char *key, uint64_t value, bool known)
 {
     if (known) {
-        json_number(key, value);
+        print_json_number(key, value);
     } else {
-        json_key(key);
+        print_json_key(key);
         fputs("null", stdout);
     }
 }
 
-static void json_string(const char *key, const char *text)
+static void print_json_string(const char *key, const char *text)
 {
-    json_key(key);
+    print_json_key(key);
     json_text_print_string(stdout, text, strlen(text));
 }
 
-static void json_header(const tokmap_dataset_info *info)
+static void print_json_header(const tokmap_dataset_info *info)
 {
     fputs("{\"schema_version\": 1", stdout);
-    json_string("dtype", info->token_bytes == 2 ? "u16" : "u32");
-    json_number("n_tokens", info->n_tokens);
-    json_number("n_documents", info->n_documents);
-    json_number("n_sources", info->n_sources);
-    json_number_or_null("vocab_size", info->vocab_size, info->vocab_size != 0);
-    json_number("largest_id", info->largest_id);
-    json_number_or_null("eod_id", info->eod_id, info->eod_id != TOKMAP_NO_ID);
-    json_string("dataset_id", cli_hex(info->dataset_id).s);
-    json_number("token_offset", info->token_offset);
-    json_number("token_bytes", info->token_bytes);
-    json_string("token_file", info->token_path);
-    json_number("token_file_bytes", info->token_file_bytes);
-    json_string("index_file", info->index_path);
-    json_number("index_bytes", info->index_bytes);
-    json_number("format_version", info->format_version);
-    json_number("lowest_reader", info->lowest_reader);
-    json_key("bytes_per_document");
+    print_json_string("dtype", info->token_bytes == 2 ? "u16" : "u32");
+    print_json_number("n_tokens", info->n_tokens);
+    print_json_number("n_documents", info->n_documents);
+    print_json_number("n_sources", info->n_sources);
+    print_json_number_or_null("vocab_size", info->vocab_size, info->vocab_size != 0);
+    print_json_number("largest_id", info->largest_id);
+    print_json_number_or_null("eod_id", info->eod_id, info->eod_id != TOKMAP_NO_ID);
+    print_json_string("dataset_id", cli_hex(info->dataset_id).s);
+    print_json_number("token_offset", info->token_offset);
+    print_json_number("token_bytes", info->token_bytes);
+    print_json_string("token_file", info->token_path);
+    print_json_number("token_file_bytes", info->token_file_bytes);
+    print_json_string("index_file", info->index_path);
+    print_json_number("index_bytes", info->index_bytes);
+    print_json_number("format_version", info->format_version);
+    print_json_number("lowest_reader", info->lowest_reader);
+    print_json_key("bytes_per_document");
     if (info->n_documents)
         printf("%.4f", divide(info->documents_bytes, info->n_documents));
     else
         fputs("null", stdout);
 }
 
-static void json_lengths(const tokmap_dataset_info *info, const length_table *table)
+static void print_json_lengths(const tokmap_dataset_info *info, const length_table *table)
 {
-    json_key("document_lengths");
+    print_json_key("document_lengths");
     printf("{\"min\": %" PRIu64 ", \"max\": %" PRIu64 ", \"mean\": %.3f, \"histogram\": [",
            table->min, table->max, divide(info->n_tokens, info->n_documents));
     const char *comma = "";
@@ -336,9 +336,9 @@ static void json_lengths(const tokmap_dataset_info *info, const length_table *ta
     fputs("]}", stdout);
 }
 
-static int json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static int print_json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    json_key("sources");
+    print_json_key("sources");
     putchar('[');
     tokmap_status status = TOKMAP_OK;
     uint64_t i = 0;
@@ -349,12 +349,12 @@ static int json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *inf
             break;
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
         json_text_print_string(stdout, s.name, s.name_bytes);
-        json_number("first_document", s.first_document);
-        json_number("n_documents", s.n_documents);
-        json_number("first_token", s.first_token);
-        json_number("n_tokens", s.n_tokens);
-        json_number_or_null("input_bytes", s.input_bytes, s.input_bytes || s.input_checksum);
-        json_key("input_xxh3");
+        print_json_number("first_document", s.first_document);
+        print_json_number("n_documents", s.n_documents);
+        print_json_number("first_token", s.first_token);
+        print_json_number("n_tokens", s.n_tokens);
+        print_json_number_or_null("input_bytes", s.input_bytes, s.input_bytes || s.input_checksum);
+        print_json_key("input_xxh3");
         if (s.input_checksum)
             printf("\"%016" PRIx64 "\"", s.input_checksum);
         else
@@ -362,14 +362,14 @@ static int json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *inf
         putchar('}');
     }
     putchar(']');
-    return status == TOKMAP_OK ? CLI_OK : source_failed(info, status, i);
+    return status == TOKMAP_OK ? CLI_OK : refuse_source(info, status, i);
 }
 
-static void json_metadata(const tokmap_dataset *ds)
+static void print_json_metadata(const tokmap_dataset *ds)
 {
     json_text_span metadata = get_metadata(ds);
     json_text_error err;
-    json_key("metadata");
+    print_json_key("metadata");
     if (json_text_check_object(metadata, &err)) {
         json_text_print(stdout, metadata);
         return;
@@ -377,47 +377,47 @@ static void json_metadata(const tokmap_dataset *ds)
     char why[240];
     snprintf(why, sizeof why, "byte %zu: %s", err.offset, err.reason);
     fputs("null", stdout);
-    json_string("metadata_error", why);
+    print_json_string("metadata_error", why);
 }
 
-/* The object stays whole when a part of the dataset is damaged: that part is null. */
+/* A damaged part of the dataset is null, and the object is still complete. */
 static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                       const info_options *options)
 {
     int code = CLI_OK;
-    json_header(info);
+    print_json_header(info);
     if (!options->no_lengths) {
         length_table table;
         tokmap_error err = {.status = TOKMAP_OK};
         if (info->n_documents && count_lengths(ds, info, &table, &err) == TOKMAP_OK)
-            json_lengths(info, &table);
+            print_json_lengths(info, &table);
         else
-            json_number_or_null("document_lengths", 0, false);
+            print_json_number_or_null("document_lengths", 0, false);
         if (err.status != TOKMAP_OK)
             code = cli_fail(&err);
     }
-    int sources_code = json_sources(ds, info);
+    int sources_code = print_json_sources(ds, info);
     code = code == CLI_OK ? sources_code : code;
-    json_metadata(ds);
+    print_json_metadata(ds);
     puts("}");
     return code;
 }
 
 /* ---- Command ---- */
 
-/* Sets *shown when something was printed; tables after the first are set off by an empty line. */
+/* Sets *shown when something was printed; tables are separated by an empty line. */
 static int show_one(const char *path, const info_options *options, bool *shown)
 {
     tokmap_dataset *ds;
     tokmap_error err;
     if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
-        return open_failure(path, &err);
+        return report_open_failure(path, &err);
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
     if (*shown && !options->json)
         putchar('\n');
     *shown = true;
-    tell_unfinished(path);
+    report_unfinished(path);
     int code = options->json ? print_json(ds, &info, options) : print_table(ds, &info, options);
     tokmap_dataset_close(ds);
     return code;

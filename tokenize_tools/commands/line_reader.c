@@ -23,7 +23,7 @@ int line_reader_open(line_reader *r, const char *name)
     return r->data ? path_protect_name(name, "the input") : cli_no_memory();
 }
 
-/* Room behind what is there: the line at hand moves to the front, or the buffer grows. */
+/* Makes room after the data: moves the current line to the front, or grows the buffer. */
 static int make_room(line_reader *r)
 {
     if (r->at) {
@@ -60,15 +60,15 @@ static int read_more(line_reader *r)
     r->n_bytes += (size_t)n;
     const char *other = first ? wrong_file_name(r->data, r->n_bytes) : NULL;
     if (other)
-        return cli_error(CLI_INPUT, "%s: is %s, not lines of JSON", r->name, other);
+        return cli_error(CLI_INPUT, "%s: is %s, not JSON lines", r->name, other);
     memset(r->data + r->n_bytes, 0, LINE_PADDING);
     return CLI_OK;
 }
 
 /* The next line, whatever is in it. */
-static int next_line(line_reader *r, text_line *line, bool *more)
+static int read_line(line_reader *r, text_line *line, bool *more)
 {
-    size_t n_searched = 0; /* of the line at hand */
+    size_t n_searched = 0; /* of the current line */
     const uint8_t *newline = NULL;
     for (;;) {
         const uint8_t *from = r->data + r->at + n_searched;
@@ -101,7 +101,7 @@ int line_reader_next(line_reader *r, text_line *line, bool *more)
     static const uint8_t byte_order_mark[] = {0xef, 0xbb, 0xbf};
     int code;
     do {
-        code = next_line(r, line, more);
+        code = read_line(r, line, more);
         if (code == CLI_OK && *more && r->number == 1 && line->n_bytes >= sizeof byte_order_mark &&
             memcmp(line->text, byte_order_mark, sizeof byte_order_mark) == 0) {
             line->text += sizeof byte_order_mark;

@@ -1,5 +1,5 @@
 /* line_reader.h - the JSON lines of a file or of stdin, plain or compressed, one at a time. As in
- * tokmap pack, blank lines and a byte order mark before the first line are passed over. */
+ * tokmap pack, blank lines and a byte order mark before the first line are skipped. */
 #ifndef TOKMAP_LINE_READER_H
 #define TOKMAP_LINE_READER_H
 
@@ -18,7 +18,7 @@ typedef struct line_reader {
     uint8_t *data;    /* what is read and not yet handed out is data[at .. n_bytes) */
     size_t at, n_bytes, capacity;
     bool at_end;
-    uint64_t number; /* of the line at hand, from 1; blank ones count */
+    uint64_t number; /* of the current line, from 1; blank ones count */
 } line_reader;
 
 typedef struct text_line {

@@ -1,4 +1,4 @@
-/* merge.c - tokmap merge: several datasets as one, without touching a token. */
+/* merge.c - tokmap merge: several datasets as one, with their tokens unchanged. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -97,7 +97,7 @@ static int choose_vocab_size(merge_state *s)
 
 /* ---- Inputs ---- */
 
-static void look_at_input(merge_state *s, size_t index)
+static void inspect_input(merge_state *s, size_t index)
 {
     merge_input *input = &s->inputs[index];
     json_text_span metadata;
@@ -125,7 +125,7 @@ static int check_output_apart(const merge_state *s)
 static int check_inputs(merge_state *s)
 {
     for (size_t i = 0; i < s->n_inputs; i++)
-        look_at_input(s, i);
+        inspect_input(s, i);
     for (size_t i = 0; i < s->n_inputs; i++) {
         int code = check_input(s, &s->inputs[i]);
         if (code != CLI_OK)

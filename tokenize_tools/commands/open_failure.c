@@ -29,7 +29,7 @@ static bool find_adoptable(const char *path, char *out, size_t out_bytes)
     return false;
 }
 
-/* Whether a writer was stopped while an old dataset was aside: see docs/FORMAT.md, section 7. */
+/* Whether a writer was stopped while the old dataset was set aside: docs/FORMAT.md, section 7. */
 static bool is_set_aside(const char *path)
 {
     char file[4096];
@@ -37,7 +37,7 @@ static bool is_set_aside(const char *path)
     return n_out > 0 && (size_t)n_out < sizeof file && is_filled_file(file);
 }
 
-bool tell_unfinished(const char *path)
+bool report_unfinished(const char *path)
 {
     tokmap_checkpoint_info info = {.struct_size = sizeof info};
     tokmap_error err;
@@ -48,28 +48,28 @@ bool tell_unfinished(const char *path)
         return false;
     file[n] = '\0';
     if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
-        cli_warn("%s: it is being written, or its run was interrupted; the last checkpoint has %s, "
+        cli_warn("%s: is being written, or the run that wrote it was interrupted; the last "
+                 "checkpoint has %s, "
                  "%s. If it was interrupted, run the same command again to resume.",
                  file, cli_count_of(info.n_documents, "document").s,
                  cli_count_of(info.n_tokens, "token").s);
     else
-        cli_warn("%s: it is being written, or its writer was killed before the first checkpoint.",
+        cli_warn("%s: is being written, or its writer was killed before the first checkpoint.",
                  file);
     return true;
 }
 
-int open_failure(const char *path, const tokmap_error *err)
+int report_open_failure(const char *path, const tokmap_error *err)
 {
     int code = cli_fail(err);
     bool no_index = err->status == TOKMAP_ERR_NOT_A_DATASET ||
                     (err->status == TOKMAP_ERR_IO && err->sys_errno == ENOENT);
     char file[4096];
     if (no_index && is_set_aside(path))
-        fputs("It was being replaced when the writer was stopped. Any command that writes it puts "
-              "the "
-              "old one back first.\n",
+        fputs("It was being replaced when the writer was stopped. The next command that writes "
+              "it restores the old one first.\n",
               stderr);
-    else if (no_index && tell_unfinished(path))
+    else if (no_index && report_unfinished(path))
         return code;
     else if (no_index && find_adoptable(path, file, sizeof file)) {
         fputs("Try: tokmap index ", stderr);

@@ -69,10 +69,10 @@ static int parse_split(void *target, const char *text)
     pack_options *options = target;
     size_t n_name = strcspn(text, "=");
     if (options->n_splits == PACK_MAX_SPLITS)
-        return cli_usage("--split: more than %d", PACK_MAX_SPLITS);
+        return cli_usage("--split: at most %d are allowed", PACK_MAX_SPLITS);
     if (!text[n_name] || !is_split_name(text, n_name))
-        return cli_usage("--split %s: must be NAME=FRACTION, where the name is at most %d of A-Z, "
-                         "a-z, 0-9, _, - and ., and not only of dots",
+        return cli_usage("--split %s: must be NAME=FRACTION; NAME has at most %d of the "
+                         "characters A-Z, a-z, 0-9, _, - and ., and not only dots",
                          text, PACK_MAX_SPLIT_NAME);
     pack_split *split = &options->splits[options->n_splits];
     memcpy(split->name, text, n_name);
@@ -197,17 +197,17 @@ static const cli_manual manual = {
     .n_least = 1,
 };
 
-/* Options that do not go together. */
+/* Options that do not work together. */
 static int check_options(const pack_options *options)
 {
     if (options->bad_documents && options->on_error != ON_ERROR_COLLECT)
-        return cli_usage("--bad-documents is for --on-error collect");
+        return cli_usage("--bad-documents works only with --on-error collect");
     if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
         return cli_usage(
             "--specials error does not work with --on-error collect, because the line is gone when "
             "the token is found; use --on-error skip or fail");
     if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
-        return cli_usage("--separator is for --format text");
+        return cli_usage("--separator works only with --format text or auto");
     return CLI_OK;
 }
 

@@ -1,4 +1,4 @@
-/* verify.c - tokmap verify: reads everything and names what is damaged. */
+/* verify.c - tokmap verify: reads everything and lists what is damaged. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct verify_command_options {
     bool json, quiet;
 } verify_command_options;
 
-/* What the calls of tokmap_dataset_verify need. */
+/* What the callbacks of tokmap_dataset_verify need. */
 typedef struct verify_view {
     const char *path;
     tokmap_dataset_info info;
@@ -51,7 +51,8 @@ static void print_damage(const verify_view *view, const tokmap_damage *d)
     if (d->kind == TOKMAP_DAMAGE_BLOCK)
         fputs("checksum differs", stdout);
     else if (d->kind == TOKMAP_DAMAGE_CONTENT)
-        printf("an id above %" PRIu32 ", the largest that the index names", view->info.largest_id);
+        printf("an id above %" PRIu32 ", the largest according to the index",
+               view->info.largest_id);
     else if (d->error.sys_errno)
         printf("cannot be read: %s", strerror(d->error.sys_errno));
     else
@@ -176,7 +177,7 @@ static int verify_one(const char *path, const verify_command_options *options)
             print_json_error(&err);
             puts("}");
         }
-        return open_failure(path, &err);
+        return report_open_failure(path, &err);
     }
     verify_view view = {.path = path, .json = options->json};
     view.info.struct_size = sizeof view.info;
