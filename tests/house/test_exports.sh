@@ -34,6 +34,11 @@ else
     [ "$n_names" -gt 20 ] || echo "only $n_names names" >"$work/few"
     verdict headers_are_understood "$work/few"
 
+    while read -r name; do
+        grep -qw "$name" docs/man/libtokmap.3 || echo "$name"
+    done <"$work/headers" >"$work/log"
+    verdict the_man_page_names_all_calls "$work/log"
+
     nm -D --defined-only "$build/libtokmap.so" |
         awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort >"$work/shared"
     diff "$work/headers" "$work/shared" >"$work/diff"
