@@ -6,7 +6,7 @@
 #include "tokenizer/chars/char_bpe_parts.h"
 #include "text/utf8.h"
 
-static const size_t max_user_matches = 64; /* as many as sentencepiece looks at */
+static const size_t max_user_matches = 64; /* the limit of sentencepiece */
 
 const char_words *char_bpe_words(const char_bpe *b)
 {
@@ -51,7 +51,7 @@ static bool append_output(const char_bpe *b, uint32_t symbol, id_buffer *out)
     return true;
 }
 
-/* What stands from `first` on are symbols. */
+/* Replaces the symbols from `first` on by their ids. */
 static bool put_outputs(const char_bpe *b, size_t first, id_buffer *out)
 {
     bool any = false;
@@ -86,7 +86,7 @@ static void fuse_unknown(const char_bpe *b, size_t first, id_buffer *out)
 typedef struct reader {
     const char_bpe *b;
     const uint8_t *at, *end;
-    uint32_t *symbols; /* with room for all that the text can give */
+    uint32_t *symbols; /* with room for everything that the text can give */
     size_t n;
     bool after_unknown;
 } reader;
@@ -127,7 +127,7 @@ static void read_character(reader *r)
     r->at += length;
 }
 
-/* The length of the longest user-defined piece that the text begins with, and its id. */
+/* The length of the longest user-defined piece at the start of the text, and its id. */
 static size_t match_user(const char_bpe *b, const uint8_t *text, size_t n_bytes, uint32_t *id)
 {
     const piece_trie *t = &b->user;
@@ -160,7 +160,7 @@ void char_bpe_join_user_pieces(const char_bpe *b, const uint8_t *text, const siz
     }
 }
 
-/* The symbols up to a user-defined piece, merged; then its id. */
+/* Merges the symbols before a user-defined piece, and appends its id. */
 static bool encode_part(reader *r, merge_scratch *scratch, id_buffer *out)
 {
     uint32_t user_id = 0;

@@ -1,5 +1,5 @@
 /* char_bpe.h - BPE over characters: sentencepiece's (by score) and that of tokenizer.json (listed
- * merges), with bytes for characters that have no token. */
+ * merges), with byte fallback for characters that have no token. */
 #ifndef TOKMAP_CHAR_BPE_H
 #define TOKMAP_CHAR_BPE_H
 
@@ -10,21 +10,22 @@
 
 typedef struct char_bpe char_bpe;
 
-/* With spaces_are_marks a blank is read as U+2581. NULL: err says what is not supported. */
+/* spaces_are_marks: a blank is read as U+2581. NULL: err names what is not supported. */
 char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err);
 void char_bpe_free(char_bpe *b);
-/* Where it can be cut, if the starts are taken off that char_bpe_join_user_pieces takes off. */
+/* Where text can be cut, after char_bpe_join_user_pieces has cleared its starts. */
 const char_words *char_bpe_words(const char_bpe *b);
-/* Takes the starts off the bitmap of text[0 .. sizes[0]) that lie within a user-defined piece of
- * text[0 .. sizes[1]), so that a word holds all of it. */
+/* Clears the starts in the bitmap of text[0 .. sizes[0]) that are inside a user-defined piece of
+ * text[0 .. sizes[1]), so that such a piece is in one word. */
 void char_bpe_join_user_pieces(const char_bpe *b, const uint8_t *text, const size_t sizes[2],
                                uint64_t *starts);
-/* Whether the character is never unknown, and how many of two neighbors must be such that what is
- * before and after them is apart: 2 where unknown characters vanish, 1 where several become one. */
+/* Whether the character is never unknown; and how many of two neighbours must be known so that the
+ * text on both sides is independent: 2 if unknown characters vanish, 1 if a run of them becomes one
+ * id. */
 bool char_bpe_knows(const char_bpe *b, uint32_t character);
 unsigned char_bpe_must_know(const char_bpe *b);
 
-/* Appends the ids of a text in UTF-8, which is taken as a whole. false: out of memory. */
+/* Appends the ids of a whole text in UTF-8. false: out of memory. */
 bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *text, size_t n_bytes,
                      id_buffer *out);
 

@@ -1,4 +1,4 @@
-/* char_bpe_build.c - from a model to the tables of char_bpe. */
+/* char_bpe_build.c - makes the tables of char_bpe from a model. */
 #include "tokenizer/chars/char_bpe_build.h"
 
 #include <stdlib.h>
@@ -67,7 +67,7 @@ bool char_bpe_only_character(const model *m, uint32_t id, uint32_t *c)
     return t->n_bytes > 0 && utf8_decode(model_token_bytes(m, id), t->n_bytes, c) == t->n_bytes;
 }
 
-/* sentencepiece does not count a piece that is only NUL, where it does not refuse it. */
+/* sentencepiece ignores a piece that is only a NUL, if it does not refuse it. */
 static bool is_lone_nul(const model *m, uint32_t id)
 {
     return m->rule == MERGE_SCORED && m->tokens[id].n_bytes == 1 &&
@@ -106,7 +106,7 @@ static int compare_listed(const void *a, const void *b)
     return (x->rank < y->rank) - (x->rank > y->rank);
 }
 
-/* Of a pair that is listed twice the later place counts. */
+/* If a pair is listed twice, the later place counts. */
 static void drop_earlier(pair_list *list)
 {
     size_t n = 0;
@@ -157,7 +157,7 @@ static bool add_listed_pairs(char_bpe_builder *w)
     for (size_t i = 0; i < m->n_merges; i++) {
         const model_merge *g = &m->merges[i];
         if (g->left >= m->n_tokens || g->right >= m->n_tokens || g->result >= m->n_tokens)
-            return model_fail(w->err, 0, "merge %zu names a token that is not there", i);
+            return model_fail(w->err, 0, "merge %zu names a token that does not exist", i);
         const merge_pair pair = {g->left, g->right, (uint32_t)i, g->result};
         join_listed(w, &pair);
         if (!char_bpe_add_pair(w, pair))
@@ -183,7 +183,7 @@ static bool build_trie(char_bpe_builder *w, piece_trie *t, token_kind kind)
             continue;
         const uint8_t *bytes = model_token_bytes(m, id);
         if (memchr(bytes, 0, token->n_bytes))
-            usable = model_fail(w->err, 0, "the token of id %u has a NUL", id);
+            usable = model_fail(w->err, 0, "the token with id %u contains a NUL", id);
         keys[n++] = (double_array_key){bytes, token->n_bytes, id};
         if (token->n_bytes > w->b->longest_whole)
             w->b->longest_whole = token->n_bytes;
@@ -197,8 +197,8 @@ static bool build_trie(char_bpe_builder *w, piece_trie *t, token_kind kind)
     return usable;
 }
 
-/* Whether pieces that begin with this byte are looked for: it is rare in text, and there are not
- * too many of its kind. */
+/* Whether to search for pieces that begin with this byte: if it is rare in text, and there are not
+ * too many such bytes. */
 static bool is_user_first(char_bpe *b, uint8_t byte)
 {
     if (b->n_user_firsts > 0 && memchr(b->user_firsts, byte, b->n_user_firsts))
@@ -241,17 +241,18 @@ static bool load_fallback(char_bpe_builder *w)
     b->unknown_id = m->unknown_id;
     b->byte_fallback = m->byte_fallback;
     if (b->unknown_id != MODEL_NO_ID && b->unknown_id >= m->n_tokens)
-        return model_fail(w->err, 0, "the unknown token is not there");
+        return model_fail(w->err, 0, "the unknown token does not exist");
     if (b->byte_fallback && n_found < 256 && b->sentencepiece)
-        return model_fail(w->err, 0, "byte_fallback with %u of 256 byte pieces", n_found);
+        return model_fail(w->err, 0, "byte_fallback needs 256 byte pieces, but there are %u",
+                          n_found);
     if (!b->byte_fallback && b->sentencepiece && b->unknown_id == MODEL_NO_ID)
-        return model_fail(w->err, 0, "no unknown piece");
+        return model_fail(w->err, 0, "there is no unknown piece");
     b->fuse_before = !b->sentencepiece && m->fuse_unknown;
     b->fuse_after = b->sentencepiece && !b->byte_fallback;
     return true;
 }
 
-/* Unknown characters side by side become one id, or vanish: so they must not be cut apart. */
+/* A run of unknown characters becomes one id, or vanishes: so it must not be cut. */
 static void limit_words(char_bpe_builder *w)
 {
     char_bpe *b = w->b;
@@ -270,7 +271,7 @@ static bool build_tables(char_bpe_builder *w)
     char_bpe *b = w->b;
     const model *m = w->m;
     if (m->rule == MERGE_RANKED)
-        return model_fail(w->err, 0, "BPE over characters with ranks");
+        return model_fail(w->err, 0, "BPE over characters with ranks is not supported");
     b->n_ids = b->n_symbols = (uint32_t)m->n_tokens;
     char_words_init(&b->words, b->spaces_are_marks);
     if (!load_fallback(w) || !start_pages(w) || !set_tokens_of_one(w))

@@ -9,8 +9,8 @@
 #define CHAR_PAGE 256
 #define MAX_USER_FIRSTS 4
 
-/* Symbols are ids. Above them are those of characters that have no token, but that tokens begin or
- * end with. What is `odd` does not come out as it is. */
+/* Symbols are ids. Above the ids are symbols of characters that have no token, but with which
+ * tokens begin or end. A symbol that is `odd` is not its own id. */
 struct char_bpe {
     char_words words;
     merge_table *merges;
@@ -20,22 +20,22 @@ struct char_bpe {
     uint32_t (*pages)[CHAR_PAGE];
     size_t n_pages, pages_capacity;
 
-    uint8_t *odd; /* bit by symbol */
+    uint8_t *odd; /* a bit for each symbol */
     struct odd_output {
         uint32_t symbol, first, n; /* in odd_ids */
     } * odd_outputs;               /* by symbol, ascending */
     size_t n_odd;
     id_buffer odd_ids;
 
-    piece_trie user;                      /* user-defined pieces, or nothing */
-    uint8_t user_firsts[MAX_USER_FIRSTS]; /* which they begin with; of the others `words` knows */
+    piece_trie user;                      /* user-defined pieces, if any */
+    uint8_t user_firsts[MAX_USER_FIRSTS]; /* their first bytes; `words` handles the others */
     unsigned n_user_firsts;
-    piece_trie whole; /* texts that are a token at once, or nothing */
+    piece_trie whole; /* texts that are one token without merging, if any */
     size_t longest_whole;
 
     bool sentencepiece, spaces_are_marks, byte_fallback;
-    bool fuse_before;        /* unknown characters in a row are one symbol */
-    bool fuse_after;         /* unknown ids in a row become one */
+    bool fuse_before;        /* a run of unknown characters becomes one symbol */
+    bool fuse_after;         /* a run of unknown ids becomes one */
     size_t symbols_per_byte; /* at most */
     uint32_t unknown_id;
     uint32_t byte_ids[256];

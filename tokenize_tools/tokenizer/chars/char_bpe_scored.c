@@ -1,5 +1,5 @@
-/* char_bpe_scored.c - sentencepiece's BPE: any two symbols that make up a piece may merge, and the
- * score of the piece is their rank. */
+/* char_bpe_scored.c - sentencepiece's BPE: any two symbols that together are a piece may merge, and
+ * the score of the piece is the rank. */
 #include "tokenizer/chars/char_bpe_build.h"
 
 #include <stdlib.h>
@@ -7,21 +7,21 @@
 
 #include "text/utf8.h"
 
-#define MAX_SPLIT_DEPTH 100 /* as sentencepiece splits pieces that are not used */
+#define MAX_SPLIT_DEPTH 100 /* the limit of sentencepiece for unused pieces */
 #define MAX_UNUSED_SYMBOLS 256
-#define MAX_PIECE_BYTES 8000 /* as many as sentencepiece refuses */
+#define MAX_PIECE_BYTES 8000 /* sentencepiece refuses this many */
 
 /* A file may be made so that its pieces take for ever: many long ones, each the beginning of the
- * next. Real ones take a hundredth of this. */
+ * next. Real files need a hundredth of this. */
 #define MAX_WORK ((uint64_t)1 << 30)
 
 static bool is_little_work(char_bpe_builder *w, uint64_t n_steps)
 {
     w->work += n_steps;
-    return w->work < MAX_WORK || model_fail(w->err, 0, "its pieces are too long and too many");
+    return w->work < MAX_WORK || model_fail(w->err, 0, "there are too many long pieces");
 }
 
-/* Characters that occur in tokens only. */
+/* Adds symbols for characters that occur only inside tokens. */
 static bool set_other_characters(char_bpe_builder *w, uint32_t id)
 {
     const uint8_t *at = model_token_bytes(w->m, id), *end = at + w->m->tokens[id].n_bytes;
@@ -29,7 +29,7 @@ static bool set_other_characters(char_bpe_builder *w, uint32_t id)
         uint32_t c;
         const size_t n = utf8_decode(at, (size_t)(end - at), &c);
         if (n == 0)
-            return model_fail(w->err, 0, "the piece of id %u is not UTF-8", id);
+            return model_fail(w->err, 0, "the piece with id %u is not UTF-8", id);
         if (char_bpe_symbol(w->b, c) == NO_SYMBOL && !char_bpe_set_symbol(w, c, w->b->n_symbols++))
             return false;
         at += n;
@@ -39,7 +39,7 @@ static bool set_other_characters(char_bpe_builder *w, uint32_t id)
 
 /* ---- sentencepiece: pairs ---- */
 
-/* A number that is larger for larger scores, and compares as sentencepiece compares their bits. */
+/* A number that orders scores as sentencepiece does, which compares their bits. */
 static uint32_t score_order(const model *m, uint32_t id)
 {
     const float score = (float)m->tokens[id].score;
@@ -68,9 +68,10 @@ static bool add_piece(char_bpe_builder *w, uint32_t id, double_array_key *keys, 
     if (!char_bpe_merges_lead_to(w->m, id))
         return true;
     if (t->n_bytes == 0 || memchr(bytes, 0, t->n_bytes))
-        return model_fail(w->err, 0, "the piece of id %u is empty or has a NUL", id);
+        return model_fail(w->err, 0, "the piece with id %u is empty or contains a NUL", id);
     if (t->n_bytes >= MAX_PIECE_BYTES)
-        return model_fail(w->err, 0, "the piece of id %u has %u bytes", id, t->n_bytes);
+        return model_fail(w->err, 0, "the piece with id %u has %u bytes, which is too long", id,
+                          t->n_bytes);
     w->scores[*n] = score_order(w->m, id);
     keys[(*n)++] = (double_array_key){bytes, t->n_bytes, id};
     return true;
@@ -86,7 +87,7 @@ static bool build_pieces(char_bpe_builder *w, double_array_key *keys)
     for (size_t i = 1; i < n; i++) {
         const double_array_key *x = &keys[i - 1], *y = &keys[i];
         if (x->n_bytes == y->n_bytes && memcmp(x->bytes, y->bytes, x->n_bytes) == 0)
-            return model_fail(w->err, 0, "the pieces of ids %u and %u are the same", x->value,
+            return model_fail(w->err, 0, "the pieces with ids %u and %u are the same", x->value,
                               y->value);
     }
     qsort(w->scores, n, sizeof *w->scores, compare_scores);
@@ -106,7 +107,7 @@ bool char_bpe_load_pieces(char_bpe_builder *w)
     return built;
 }
 
-/* The symbol of part of a piece, which begins with the character c of so many bytes. */
+/* The symbol of a part of a piece, which begins with the character c. */
 static uint32_t symbol_of_part(const char_bpe_builder *w, const uint8_t *part, size_t n_bytes)
 {
     uint32_t c, id;
@@ -124,7 +125,7 @@ static uint32_t character_before(const uint8_t *at)
     return c;
 }
 
-/* The piece is the left symbol and what comes after it. */
+/* Adds the pair of the left symbol and the rest of the piece. */
 static bool add_split(char_bpe_builder *w, uint32_t id, uint32_t left, size_t cut)
 {
     const uint8_t *bytes = model_token_bytes(w->m, id);
@@ -140,7 +141,7 @@ static bool add_split(char_bpe_builder *w, uint32_t id, uint32_t left, size_t cu
     return char_bpe_add_pair(w, (merge_pair){left, right, rank_of(w, id), id});
 }
 
-/* Every two symbols that make up the piece may merge to it. The left ones are met on one walk. */
+/* Any two symbols that together are the piece may merge to it. One walk finds all left ones. */
 static bool add_splits(char_bpe_builder *w, uint32_t id)
 {
     const uint8_t *bytes = model_token_bytes(w->m, id);
@@ -173,7 +174,7 @@ bool char_bpe_add_scored_pairs(char_bpe_builder *w)
     return true;
 }
 
-/* ---- sentencepiece: what comes out of symbols that are no pieces to be given out ---- */
+/* ---- sentencepiece: the ids of symbols that are not a piece, or an unused one ---- */
 
 static bool append_unknown(char_bpe_builder *w, uint32_t c)
 {
@@ -188,9 +189,9 @@ static bool append_unknown(char_bpe_builder *w, uint32_t c)
     return true;
 }
 
-/* The two symbols that the piece is merged of. Whatever stands around them, they are the same: as
- * long as nothing crosses the borders of the piece, its inside is merged as it is merged alone. So
- * it is merged here, one pair after the other. false: nothing merges to it. */
+/* The two symbols from which the piece is merged. They do not depend on the text around it: while
+ * nothing crosses the boundaries of the piece, its inside merges as it does alone. So this merges
+ * it here, one pair after another. false: nothing merges to it. */
 static bool last_pair(const char_bpe_builder *w, uint32_t id, uint32_t pair[2])
 {
     const uint8_t *at = model_token_bytes(w->m, id), *end = at + w->m->tokens[id].n_bytes;
@@ -225,7 +226,7 @@ static bool is_splittable(char_bpe_builder *w, uint32_t id)
     for (size_t i = 0; i < w->m->tokens[id].n_bytes; i++)
         n += (bytes[i] & 0xC0) != 0x80;
     if (n > MAX_UNUSED_SYMBOLS)
-        return model_fail(w->err, 0, "unused piece of id %u: it has more than %d characters", id,
+        return model_fail(w->err, 0, "the unused piece with id %u has more than %d characters", id,
                           MAX_UNUSED_SYMBOLS);
     return is_little_work(w, n * n);
 }
@@ -235,7 +236,7 @@ typedef struct to_split {
     int depth;
 } to_split;
 
-/* Characters by symbol: of those that have one of their own. */
+/* Characters by symbol, for symbols above the ids. */
 static uint32_t character_of(const char_bpe_builder *w, const uint32_t *characters, uint32_t symbol)
 {
     uint32_t c = 0;
@@ -245,8 +246,7 @@ static uint32_t character_of(const char_bpe_builder *w, const uint32_t *characte
     return c;
 }
 
-/* Splits an unused piece as it was merged, and so on. The stack holds the right halves still to
- * come. */
+/* Splits an unused piece as it was merged, recursively. The stack holds the right halves. */
 static bool split_unused(char_bpe_builder *w, const uint32_t *characters, uint32_t symbol)
 {
     to_split stack[MAX_SPLIT_DEPTH + 2] = {{symbol, 0}};

@@ -16,7 +16,7 @@ static void add_tokens(char_cuts *c, const model *m)
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const uint8_t *bytes = model_token_bytes(m, id);
         if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
-            if (m->kind != MODEL_UNIGRAM) /* which finds its name in a text */
+            if (m->kind != MODEL_UNIGRAM) /* in Unigram the text of its name matches */
                 continue;
             snprintf(name, sizeof name, "<0x%02X>", *bytes);
             char_pairs_add_text(&c->pairs, (const uint8_t *)name, 6);
@@ -26,7 +26,7 @@ static void add_tokens(char_cuts *c, const model *m)
     }
 }
 
-/* Whether ids merge whose text is not in the text that is encoded: bytes, or the unknown one. */
+/* Whether merges use ids whose text does not occur in the input: bytes, or the unknown token. */
 static bool merges_more_than_text(const model *m)
 {
     for (size_t i = 0; i < m->n_merges; i++) {
@@ -48,7 +48,7 @@ static void add_end(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
         char_pairs_add(&c->pairs, last, CHAR_ANY);
 }
 
-/* The text of the unknown token becomes one id with unknown characters beside it. */
+/* The text of the unknown token joins with unknown characters beside it into one id. */
 static void add_unknown(char_cuts *c, const model *m)
 {
     if (m->unknown_id >= m->n_tokens)
@@ -61,7 +61,8 @@ static void add_unknown(char_cuts *c, const model *m)
         char_pairs_add(&c->pairs, CHAR_ANY, first);
 }
 
-/* What follows a token begins a stretch, which may be given a prefix, and does not go on. */
+/* The text after a token is a new stretch, which may get a prefix; it does not continue the one
+ * before. */
 void char_cuts_add_token(char_cuts *c, const model_text *content)
 {
     char_pairs_add_text(&c->pairs, (const uint8_t *)content->s, content->n_bytes);
@@ -109,8 +110,8 @@ static bool is_place(const char_cuts *c, uint32_t after)
     }
 }
 
-/* Whether the text may be cut between around[1] and around[2]. Blanks before a cut would be taken
- * for the end of the text. */
+/* Whether the text may be cut between around[1] and around[2]. Blanks before a cut would look like
+ * the end of the text. */
 static bool cuts_here(const char_cuts *c, const uint32_t around[N_AROUND])
 {
     uint32_t beside[2];

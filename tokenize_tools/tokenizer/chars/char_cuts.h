@@ -1,6 +1,6 @@
-/* char_cuts.h - places at which a text of characters may be cut without changing its ids: between
- * two characters that no token has side by side, where the normalizer looks at each of them alone.
- * Most texts of any script have such a place every few words. Pure. */
+/* char_cuts.h - finds places where a text of characters may be cut without changing its ids:
+ * between two characters that are neighbours in no token, where the normalizer handles each of them
+ * alone. Most texts in any script have such a place every few words. Pure. */
 #ifndef TOKMAP_CHAR_CUTS_H
 #define TOKMAP_CHAR_CUTS_H
 
@@ -14,7 +14,7 @@
 typedef enum cut_place {
     CUT_NOWHERE,
     CUT_BEFORE_BLANKS, /* white space of the normalized text */
-    CUT_BEFORE_MARKS,  /* U+2581 of the normalized text, or a blank that stands for it */
+    CUT_BEFORE_MARKS,  /* U+2581 in the normalized text, or a blank for it */
     CUT_BEFORE_ANY
 } cut_place;
 
@@ -22,21 +22,21 @@ typedef struct char_cuts { /* starts as {0}, which finds no cut */
     char_pairs pairs;
     cut_place place;
     bool spaces_are_marks;
-    /* Of the two characters beside a cut so many must have tokens: 1 where unknown characters in a
-     * row become one id, 2 where they vanish and what is around them merges. */
+    /* How many of the two characters beside a cut must have tokens: 1 if a run of unknown
+     * characters becomes one id, 2 if it vanishes and the text around it merges. */
     unsigned n_known;
-    /* Borrowed; bpe or pieces */
+    /* Borrowed; one of bpe and pieces is set. */
     const sp_normalizer *normalizer;
     const char_bpe *bpe;
     const unigram *pieces;
 } char_cuts;
 
-/* Adds the pairs of the tokens, the added tokens and the normalizer, which is set. The pairs are to
- * be sorted when all are added. */
+/* Adds the pairs of the tokens, the added tokens, and the normalizer, which must be set. Sort the
+ * pairs after all were added. */
 void char_cuts_add_model(char_cuts *c, const model *m);
-/* Adds an added token: no cut in it, nor at its end. */
+/* Forbids cuts inside an added token and at its end. */
 void char_cuts_add_token(char_cuts *c, const model_text *content);
-/* The largest place at which the text, in UTF-8, may be cut, or 0. */
+/* The largest offset at which the text, in UTF-8, may be cut, or 0. */
 size_t char_cuts_find(const char_cuts *c, const uint8_t *text, size_t n_bytes);
 void char_cuts_free(char_cuts *c);
 

@@ -8,7 +8,7 @@
 
 typedef enum decoder_kind {
     SENTENCEPIECE,
-    BYTE_FALLBACK, /* Replace, ByteFallback, Fuse, Strip of one blank: Llama and its kin */
+    BYTE_FALLBACK, /* Replace, ByteFallback, Fuse, Strip of one blank: Llama and similar */
     METASPACE      /* HuggingFace's Metaspace: the first token loses its marks */
 } decoder_kind;
 
@@ -63,7 +63,7 @@ void char_decoder_free(char_decoder *d)
 
 /* ---- Bytes of characters that have no token ---- */
 
-/* sentencepiece: each byte that is in no character is U+FFFD. */
+/* sentencepiece: each byte that is not part of a character becomes U+FFFD. */
 static bool append_each(sp_span bytes, sp_text *out)
 {
     for (size_t i = 0; i < bytes.n_bytes;) {
@@ -77,7 +77,7 @@ static bool append_each(sp_span bytes, sp_text *out)
     return true;
 }
 
-/* HuggingFace: all of them, if they are not characters all. */
+/* HuggingFace: all of them do, unless all are characters. */
 static bool append_all_or_none(sp_span bytes, sp_text *out)
 {
     if (utf8_valid_prefix(bytes.bytes, bytes.n_bytes) == bytes.n_bytes)
@@ -104,7 +104,7 @@ static bool begins_with_mark(sp_span text)
     return text.n_bytes >= sizeof mark && memcmp(text.bytes, mark, sizeof mark) == 0;
 }
 
-/* Marks become blanks, or nothing. */
+/* Replaces marks by blanks, or removes them. */
 static bool append_marked(sp_span text, bool drop, sp_text *out)
 {
     while (text.n_bytes > 0) {
@@ -120,8 +120,8 @@ static bool append_marked(sp_span text, bool drop, sp_text *out)
 
 typedef struct progress {
     sp_text *out;
-    bool at_start; /* sentencepiece: a mark here was not written */
-    size_t n_done; /* tokens */
+    bool at_start; /* sentencepiece: a mark here is not part of the text */
+    size_t n_done; /* tokens so far */
 } progress;
 
 static bool append_sentencepiece(const char_decoder *d, uint32_t id, sp_span text, progress *p)

@@ -1,4 +1,4 @@
-/* char_decode.h - ids back to text, for the tokenizers over characters. */
+/* char_decode.h - decodes ids, for the tokenizers over characters. */
 #ifndef TOKMAP_CHAR_DECODE_H
 #define TOKMAP_CHAR_DECODE_H
 
@@ -6,10 +6,10 @@
 
 typedef struct char_decoder char_decoder;
 
-/* prefixed: U+2581 was put before texts. NULL: out of memory. */
+/* prefixed: encoding puts U+2581 before texts. NULL: out of memory. */
 char_decoder *char_decoder_new(const model *m, bool prefixed);
 void char_decoder_free(char_decoder *d);
-/* The text, malloced; ids that are not there are left out. false: out of memory. */
+/* The text, malloced; skips ids that do not exist. false: out of memory. */
 bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text);
 
 #endif /* TOKMAP_CHAR_DECODE_H */

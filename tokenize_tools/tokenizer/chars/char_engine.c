@@ -13,11 +13,11 @@
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
-/* What a word is made of. */
+/* Which stretches of text are sentences, which are encoded independently. */
 typedef enum sentence_kind {
-    WHOLE_TEXT,    /* words are but parts of one sentence */
+    WHOLE_TEXT,    /* the whole text is one sentence */
     BETWEEN_MARKS, /* a sentence begins at each U+2581 */
-    BETWEEN_BLANKS /* no blanks; and perhaps at each U+2581 */
+    BETWEEN_BLANKS /* sentences have no blanks; one may also begin at each U+2581 */
 } sentence_kind;
 
 struct char_engine {
@@ -29,16 +29,16 @@ struct char_engine {
     sentence_kind sentences;
     bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS */
     added_tokens *added;                /* in normalized text, or NULL */
-    bool blanks_only; /* for `added` the text is put into one form: all its U+2581 are blanks */
+    bool blanks_only;                   /* to find `added`, all U+2581 in the text become blanks */
     char_cuts cuts;
-    bool in_order; /* Unigram: sums go on over cuts */
+    bool in_order; /* Unigram: sums continue across cuts */
     char_decoder *decoder;
 };
 
 struct char_scratch {
     const char_engine *e;
     sp_scratch normalizing;
-    sp_text prefixed, word; /* word: or all of a text, with blanks_only */
+    sp_text prefixed, word; /* word: the whole text, if blanks_only */
     uint64_t *starts;
     size_t starts_capacity;
     merge_scratch merging;
@@ -53,20 +53,23 @@ struct char_scratch {
 static bool is_supported(const model *m, model_error *err)
 {
     if (m->kind != MODEL_CHAR_BPE && m->kind != MODEL_UNIGRAM)
-        return model_fail(err, 0, "byte-level BPE as a tokenizer over characters");
+        return model_fail(err, 0, "byte-level BPE cannot be a tokenizer over characters");
     if (m->split != SPLIT_NONE)
-        return model_fail(err, 0, "pattern %s before a tokenizer over characters",
+        return model_fail(err, 0, "pattern %s before a tokenizer over characters is not supported",
                           split_pattern_name(m->split));
     if (m->prefix_space)
-        return model_fail(err, 0, "add_prefix_space before a tokenizer over characters");
+        return model_fail(err, 0,
+                          "add_prefix_space before a tokenizer over characters is not supported");
     if (m->n_tokens > WORD_CACHE_MAX_ID)
         return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
     if (m->whitespace_split && m->metaspace && m->prepend == PREPEND_FIRST)
-        return model_fail(err, 0, "Metaspace with prepend_scheme \"first\" after WhitespaceSplit");
+        return model_fail(
+            err, 0,
+            "Metaspace with prepend_scheme \"first\" after WhitespaceSplit is not supported");
     return true;
 }
 
-/* Copies the text with blanks for all U+2581. */
+/* Copies the text with a blank for each U+2581. */
 static bool append_blanked(sp_span text, sp_text *out)
 {
     size_t start = 0;
@@ -81,7 +84,7 @@ static bool append_blanked(sp_span text, sp_text *out)
     return sp_text_append(out, text.bytes + start, text.n_bytes - start);
 }
 
-/* The content of an added token as it stands in normalized text. */
+/* The content of an added token in normalized form. */
 static bool normalize_content(const sp_normalizer *all_steps, bool blanked, model_text *content)
 {
     sp_scratch scratch = {0};
@@ -109,7 +112,7 @@ static bool normalize_contents(const char_engine *e, const model *m, model *adde
         model_text *content = &added->added[i].content;
         done = normalize_content(all_steps, e->blanks_only, content) || model_no_memory(err);
         if (done && content->n_bytes == 0)
-            done = model_fail(err, 0, "an added token that is nothing when normalized");
+            done = model_fail(err, 0, "an added token is empty when normalized");
     }
     sp_normalizer_free(all_steps);
     return done;
@@ -135,8 +138,8 @@ static bool load_added(char_engine *e, const model *m, model_error *err)
     return loaded;
 }
 
-/* Whether the text can be looked at with blanks for U+2581: if all blanks are replaced by it, and
- * blanks mean nothing to the tokens that are looked for. */
+/* Whether the text may be searched with blanks in place of U+2581: if the normalizer replaces all
+ * blanks by U+2581, and blanks mean nothing to the tokens that are searched for. */
 static bool may_be_blanked(const model *m)
 {
     bool replaced = false;
@@ -166,7 +169,7 @@ static bool load_normalizer(char_engine *e, const model *m, model_error *err)
     e->normalizer = sp_normalizer_new(m, all_steps, err);
     if (e->normalizer && has_tokens && !all_steps) {
         e->blanks_only = sp_normalizer_form(e->normalizer).spaces_are_marks;
-        all_steps = !e->blanks_only; /* the blanks are replaced, but by no last step */
+        all_steps = !e->blanks_only; /* the blanks are replaced, but not by the last step */
         if (all_steps) {
             sp_normalizer_free(e->normalizer);
             e->normalizer = sp_normalizer_new(m, true, err);
@@ -214,7 +217,7 @@ static bool load_cuts(char_engine *e, const model *m, model_error *err)
     char_cuts *c = &e->cuts;
     c->place = place_of_cuts(e, m);
     c->spaces_are_marks = e->form.spaces_are_marks;
-    if (c->place == CUT_BEFORE_ANY) /* else unknown characters are apart in any case */
+    if (c->place == CUT_BEFORE_ANY) /* else unknown characters are separate in any case */
         c->n_known = e->bpe ? char_bpe_must_know(e->bpe) : unigram_must_know(e->pieces);
     c->normalizer = e->normalizer;
     c->bpe = e->bpe;
@@ -284,7 +287,7 @@ bool char_engine_decode(const char_engine *e, const uint32_t *ids, size_t n_ids,
 
 /* ---- Words ---- */
 
-/* A text that stands for itself: whatever its neighbours, it gives the same ids. */
+/* A text whose ids do not depend on its neighbours. */
 static bool encode_sentence(char_scratch *s, sp_span text, id_buffer *out)
 {
     const char_engine *e = s->e;
@@ -388,8 +391,8 @@ static bool split_chunk(char_scratch *s, sp_span text, size_t n_bytes)
     return true;
 }
 
-/* Where the last word of the chunk starts, whose end is not known: it is taken off the bitmap. 0:
- * there is no other one before it. */
+/* The start of the last word of the chunk, whose end is not known: it is cleared in the bitmap. 0:
+ * no other word is before it. */
 static size_t take_last_word(char_scratch *s, size_t n_bytes)
 {
     size_t block = (n_bytes - 1) / 64;
@@ -433,7 +436,7 @@ static bool encode_words(char_scratch *s, sp_span text, id_buffer *out)
     return true;
 }
 
-/* Puts what belongs before the text before it. */
+/* Puts the prefix, if there is one, before the text. */
 static bool add_prefix(char_scratch *s, unsigned flags, sp_span *text)
 {
     const sp_form *form = &s->e->form;
@@ -450,7 +453,7 @@ static bool add_prefix(char_scratch *s, unsigned flags, sp_span *text)
     return true;
 }
 
-/* Normalized, with its prefix. */
+/* Encodes normalized text with its prefix. */
 static bool encode_prefixed(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
 {
     if (!s->stream)
@@ -461,14 +464,14 @@ static bool encode_prefixed(char_scratch *s, sp_span text, unsigned flags, id_bu
            unigram_stream_end(s->stream, text.bytes + text.n_bytes, out);
 }
 
-/* Between added tokens. */
+/* Encodes normalized text between added tokens. */
 static bool encode_normalized(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
 {
     return (s->e->blanks_only || add_prefix(s, flags, &text)) &&
            encode_prefixed(s, text, flags, out);
 }
 
-/* Added tokens that are looked for in normalized text, and what stands between them. */
+/* Finds added tokens in normalized text, and encodes the text between them. */
 static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
 {
     added_match m = {0};
@@ -490,7 +493,7 @@ static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, i
     return encode_normalized(s, (sp_span){text.bytes + from, text.n_bytes - from}, flags, out);
 }
 
-/* In the form in which added tokens are looked for. */
+/* Puts the text into the form in which added tokens are searched for. */
 static bool put_blanks(char_scratch *s, unsigned flags, sp_span *text)
 {
     if (!add_prefix(s, flags, text))
@@ -560,7 +563,7 @@ char_sentence char_scratch_save(const char_scratch *s)
     return (char_sentence){state->score, state->unknown != NULL};
 }
 
-/* Where a run goes on over a cut, only whether there is one is looked at. */
+/* If a run continues across a cut, only its existence matters. */
 void char_scratch_restore(char_scratch *s, char_sentence sentence)
 {
     if (s->stream)

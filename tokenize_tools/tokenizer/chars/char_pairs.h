@@ -1,4 +1,4 @@
-/* char_pairs.h - a set of pairs of characters between which a text must not be cut. Pure. */
+/* char_pairs.h - a set of pairs of characters between which text must not be cut. Pure. */
 #ifndef TOKMAP_CHAR_PAIRS_H
 #define TOKMAP_CHAR_PAIRS_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define CHAR_ANY 0x110000u /* on one side: every character */
+#define CHAR_ANY 0x110000u /* as one side of a pair: any character */
 
 /* Starts as {0}. A blank and U+2581 are the same character here. */
 typedef struct char_pairs {
@@ -17,9 +17,9 @@ typedef struct char_pairs {
 } char_pairs;
 
 void char_pairs_add(char_pairs *p, uint32_t left, uint32_t right);
-/* All neighbors in a text. Text that is not UTF-8 adds every pair. */
+/* Adds all neighbours in a text. Text that is not UTF-8 adds every pair. */
 void char_pairs_add_text(char_pairs *p, const uint8_t *text, size_t n_bytes);
-/* Sorts the pairs: after the last one was added, before the first lookup. */
+/* Sorts the pairs; call after the last one was added and before the first lookup. */
 void char_pairs_sort(char_pairs *p);
 /* Whether (left, right), (left, CHAR_ANY) or (CHAR_ANY, right) is in the set. */
 bool char_pairs_has(const char_pairs *p, uint32_t left, uint32_t right);

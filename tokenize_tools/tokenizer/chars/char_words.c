@@ -8,8 +8,8 @@
 #include <immintrin.h>
 #endif
 
-/* One bit each, so that a byte of bits says what a kind is joined to. Letters are two kinds to be
- * told apart by their halves of four bits. */
+/* One bit each, so that a byte can say which kinds a kind is joined to. There are two kinds of
+ * letters, so that half bytes are enough to recognize them. */
 enum {
     LETTER = 1,       /* A to O */
     LATER_LETTER = 2, /* P to Z */
@@ -18,7 +18,7 @@ enum {
     CONTROL = 16,
     PUNCTUATION = 32,  /* and U+7F */
     NOT_ASCII = 64,    /* the first byte */
-    CONTINUATION = 128 /* the others: never cut off */
+    CONTINUATION = 128 /* the other bytes: never cut before them */
 };
 
 static uint8_t kind_of_byte(unsigned c)
@@ -51,7 +51,7 @@ void char_words_init(char_words *w, bool spaces_are_marks)
 
 static void join_kinds(char_words *w, uint8_t left, uint8_t right)
 {
-    /* What follows a character that is not ASCII follows its last byte. */
+    /* The byte after a character that is not ASCII follows its last byte. */
     const uint8_t last = left == NOT_ASCII ? CONTINUATION : left;
     for (unsigned c = 0; c < 256; c++)
         if (w->kind[c] == last)
@@ -114,7 +114,7 @@ void char_words_join_piece(char_words *w, const uint8_t *piece, size_t n_bytes)
 
 static void split_scalar(const char_words *w, const uint8_t *text, size_t n_bytes, uint64_t *starts)
 {
-    unsigned before = 0; /* nothing is joined to what is not there */
+    unsigned before = 0; /* there is nothing before to be joined to */
     for (size_t word = 0; word * 64 < n_bytes; word++) {
         const size_t n = n_bytes - word * 64 < 64 ? n_bytes - word * 64 : 64;
         uint64_t bits = 0;
@@ -144,7 +144,7 @@ AVX2 static __m256i load_twice(const uint8_t table[16])
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)table));
 }
 
-/* All kinds but PUNCTUATION, which is what remains, are a set of low halves for some high ones. */
+/* Each kind except PUNCTUATION, which is the rest, is a set of low halves for some high halves. */
 AVX2 static half_tables load_halves(const char_words *w)
 {
     uint8_t low[16] = {0}, high[16] = {0}, joins_low[16] = {0}, joins_high[16] = {0};
@@ -195,7 +195,7 @@ AVX2 static uint32_t starts_avx2(const half_tables *t, const uint8_t *text)
     return (uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(joined, _mm256_setzero_si256()));
 }
 
-/* Whole blocks; the byte before the first one is there. */
+/* Splits whole blocks; the byte before the first one exists. */
 AVX2 static void split_avx2(const char_words *w, const uint8_t *text, size_t n_blocks,
                             uint64_t *starts)
 {
@@ -208,7 +208,7 @@ AVX2 static void split_avx2(const char_words *w, const uint8_t *text, size_t n_b
 
 /* ---- AVX-512: both tables in registers ---- */
 
-/* What is not ASCII has but two values. */
+/* Bytes that are not ASCII have only two values. */
 typedef struct tables {
     __m512i low[2];
     __m512i continuation, lead;
@@ -268,8 +268,8 @@ static blocks_splitter *splitter_of(simd_level e)
 
 #endif
 
-/* A mark that is written out is a character that is not ASCII, for the tables: so it stays joined
- * to what stands on both sides. */
+/* To the tables, a mark in the text is a character that is not ASCII: so it stays joined to both
+ * sides. */
 static void join_marks(const uint8_t *text, const size_t sizes[2], uint64_t *starts)
 {
     const uint8_t *at = text;

@@ -5,7 +5,7 @@
 
 #include "text/utf8.h"
 
-#define MAX_MATCHES 32 /* sentencepiece looks at so many rules, the shortest ones */
+#define MAX_MATCHES 32 /* sentencepiece considers this many rules, the shortest ones */
 #define TRIE_BLOCK 1024
 
 static uint32_t load_le32(const uint8_t *p)
@@ -15,7 +15,7 @@ static uint32_t load_le32(const uint8_t *p)
 
 /* ---- Loading ---- */
 
-/* Replacements are UTF-8, and begin where a character does. */
+/* Checks that replacements are UTF-8, and begin where a character does. */
 static bool values_are_text(const charsmap *c)
 {
     const uint8_t *text = (const uint8_t *)c->replacements;
@@ -50,7 +50,7 @@ bool charsmap_load(charsmap *c, const model_text *blob, model_error *err)
     const uint8_t *data = (const uint8_t *)blob->s;
     const size_t trie_bytes = blob->n_bytes > 4 ? load_le32(data) : 0;
     if (blob->n_bytes <= 4 || trie_bytes >= blob->n_bytes - 4)
-        return model_fail(err, 0, "precompiled_charsmap: its trie is longer than it");
+        return model_fail(err, 0, "precompiled_charsmap: its trie is longer than the data");
     if (trie_bytes < TRIE_BLOCK || trie_bytes % TRIE_BLOCK != 0)
         return model_fail(err, 0, "precompiled_charsmap: its trie has an odd size");
     c->rules.n_units = trie_bytes / 4;
@@ -111,17 +111,17 @@ bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, r
 
 /* ---- Cuts ---- */
 
-#define MAX_STEPS ((size_t)1 << 27) /* real rules take a tenth of this */
+#define MAX_STEPS ((size_t)1 << 27) /* real rules need a tenth of this */
 
-/* Goes to each node at most once at which a character ends: a damaged trie may have circles, and
- * a sound one has nodes that several ways lead to. */
+/* Visits each node at which a character ends at most once: a damaged trie may have cycles, and in a
+ * sound one several paths may lead to a node. */
 typedef struct rule_walk {
     const charsmap *c;
     char_pairs *pairs;
-    uint8_t *seen, *added; /* nodes, characters */
-    uint32_t *states;      /* still to be walked on from */
+    uint8_t *seen, *added; /* for nodes, for characters */
+    uint32_t *states;      /* still to be visited */
     size_t n_states, n_steps;
-    bool first; /* the characters that rules begin with */
+    bool first; /* these are the first characters of rules */
 } rule_walk;
 
 static void end_character(rule_walk *w, uint32_t state, uint32_t character)
@@ -136,7 +136,7 @@ static void end_character(rule_walk *w, uint32_t state, uint32_t character)
     w->states[w->n_states++] = state;
 }
 
-/* All characters that go on with the bytes from here. false: a rule ends within one. */
+/* Adds all characters that continue with the bytes from here. false: a rule ends inside one. */
 static bool walk_character(rule_walk *w, uint32_t from, uint8_t *bytes, size_t n_bytes)
 {
     for (unsigned byte = 0; byte < 256; byte++) {

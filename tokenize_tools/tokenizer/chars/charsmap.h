@@ -1,6 +1,5 @@
 /* charsmap.h - sentencepiece's precompiled rules for characters: a trie of what is replaced, and
- * the replacements. They come from the model file and are checked before anything is looked up.
- * Pure. */
+ * the replacements. They come from the model file and are checked before any lookup. Pure. */
 #ifndef TOKMAP_CHARSMAP_H
 #define TOKMAP_CHARSMAP_H
 
@@ -12,7 +11,7 @@ typedef struct charsmap { /* starts as {0}, which replaces nothing */
     double_array rules;
     char *replacements;    /* each ends with NUL */
     size_t n_replacements; /* bytes */
-    /* ASCII characters that stand for themselves when an ASCII character follows. */
+    /* ASCII characters that stay unchanged before an ASCII character. */
     bool plain[128];
 } charsmap;
 
@@ -24,15 +23,14 @@ typedef struct replacement {
     size_t n_bytes;
 } replacement;
 
-/* The longest rule that text begins with, as sentencepiece looks it up: its length, 0 if there is
- * none. */
+/* The longest rule that text begins with, as in sentencepiece. Returns its length, or 0. */
 size_t charsmap_longest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r);
-/* The shortest one, as HuggingFace looks it up: NUL ends the text. */
+/* The shortest one, as in HuggingFace: NUL ends the text. */
 bool charsmap_shortest(const charsmap *c, const uint8_t *text, size_t n_bytes, replacement *r);
 
-/* Adds (CHAR_ANY, character) for each character that a rule goes on with: before the others, no
- * rule that began earlier is in the way. Adds every pair where a rule is not made of characters, or
- * where the rules, which are those of a damaged file then, would take too long. */
+/* Adds (CHAR_ANY, character) for each character that continues a rule: before any other character,
+ * no rule that began earlier can apply. Adds every pair if a rule does not consist of characters,
+ * or if the rules, which are then those of a damaged file, would take too long. */
 void charsmap_add_pairs(const charsmap *c, char_pairs *pairs);
 
 #endif /* TOKMAP_CHARSMAP_H */

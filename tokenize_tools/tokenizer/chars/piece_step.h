@@ -1,10 +1,10 @@
-/* piece_step.h - walking a trie of pieces along a text in which a blank may stand for U+2581. */
+/* piece_step.h - walks a trie of pieces along a text in which a blank may stand for U+2581. */
 #ifndef TOKMAP_PIECE_STEP_H
 #define TOKMAP_PIECE_STEP_H
 
 #include "tokenizer/words/double_array.h"
 
-typedef struct piece_trie { /* starts as {0}, which no walk may enter */
+typedef struct piece_trie { /* starts as {0}, which must not be walked */
     double_array a;
     bool spaces_are_marks;
 } piece_trie;

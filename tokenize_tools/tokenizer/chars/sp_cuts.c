@@ -39,7 +39,7 @@ static bool is_one_character(const model_text *text, uint32_t *c)
            utf8_decode((const uint8_t *)text->s, text->n_bytes, c) == text->n_bytes;
 }
 
-/* Whether it is known what becomes of around[i]: it is left as it is, or replaced alone. */
+/* Whether the result for around[i] is known: it is unchanged, or replaced alone. */
 static bool replace_one(const normalize_step *step, uint32_t *around, size_t i)
 {
     uint32_t from, to;
@@ -47,7 +47,7 @@ static bool replace_one(const normalize_step *step, uint32_t *around, size_t i)
         return true;
     if (!is_one_character(&step->from, &from))
         return false;
-    if (step->kind == NORMALIZE_REPLACE_RUNS) /* one is no run */
+    if (step->kind == NORMALIZE_REPLACE_RUNS) /* one is not a run */
         return i == 2 && around[1] != from && around[3] != from;
     if (!is_one_character(&step->to, &to))
         return false;
@@ -65,14 +65,14 @@ static bool replace_all(const normalize_step *step, uint32_t *around)
 
 /* ---- Precompiled and NFC ---- */
 
-/* Whether there is a boundary between any two of them, whatever is before them. */
+/* Whether there is a cluster boundary between any two of them, whatever is before them. */
 static bool are_clusters(const uint32_t *around)
 {
     uint8_t text[(N + 1) * 4];
     size_t lengths[N], n_bytes = utf8_encode(around[0], text);
     for (size_t i = 0; i < N; i++)
         n_bytes += lengths[i] = utf8_encode(around[i], text + n_bytes);
-    /* Two of the same: what goes by what was before joins these. */
+    /* Two equal characters, to find those that join with the ones before. */
     if (grapheme_length(text, 2 * lengths[0]) != lengths[0])
         return false;
     const uint8_t *at = text + lengths[0], *end = text + n_bytes;
@@ -91,7 +91,7 @@ static bool is_normal(uint32_t character)
     return unicode_class_of(character) != CLASS_MARK && nfc_stable_prefix(bytes, length) == length;
 }
 
-/* What becomes of the outer characters is not known: what is beside them is not looked at. */
+/* The results for the outer characters are not known, because their neighbours are not. */
 static bool map_each(const normalize_step *step, const charsmap *map, uint32_t *around)
 {
     for (size_t i = 1; i + 1 < N; i++)

@@ -9,16 +9,16 @@
 #include "text/utf8.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
-static const size_t max_user_matches = 64;         /* as many as sentencepiece looks at */
+static const size_t max_user_matches = 64;         /* the limit of sentencepiece */
 
 struct sp_normalizer {
     bool sentencepiece, identity;
     sp_form form;
     charsmap map;
     /* sentencepiece */
-    double_array user; /* user-defined pieces, which are left as they are */
+    double_array user; /* user-defined pieces, which stay unchanged */
     bool dummy, collapse, suffix;
-    bool fast[256]; /* stands for itself before ASCII, and begins no user-defined piece */
+    bool fast[256]; /* unchanged before ASCII, and not the start of a user-defined piece */
     bool blank_is_fast;
     /* tokenizer.json */
     normalize_step steps[MODEL_MAX_STEPS];
@@ -72,7 +72,7 @@ static bool load_sentencepiece_rules(sp_normalizer *n, const model *m, model_err
 
 /* ---- sentencepiece: run ---- */
 
-/* What stands in for the beginning of the text: *r. Returns the length of the beginning. */
+/* *r: the replacement of the beginning of the text. Returns the length of the beginning. */
 static size_t normalize_prefix(const sp_normalizer *n, sp_span text, replacement *r)
 {
     static const uint8_t bad[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
@@ -113,8 +113,8 @@ static sp_span without_leading_blanks(const sp_normalizer *n, sp_span text)
     return text;
 }
 
-/* The length of a beginning that can be copied: characters that stand for themselves, and single
- * blanks among them. */
+/* The length of a beginning that can be copied: characters that stay unchanged, with single blanks
+ * between. */
 static size_t fast_prefix(const sp_normalizer *n, sp_span text, bool *after_blank)
 {
     const bool before = *after_blank;
@@ -131,7 +131,7 @@ static size_t fast_prefix(const sp_normalizer *n, sp_span text, bool *after_blan
     }
     if (i == 0 || i == text.n_bytes || text.bytes[i] < 0x80)
         return i;
-    /* A rule may begin with the last one and go on with what is not ASCII. */
+    /* A rule may begin with the last one and continue with a character that is not ASCII. */
     *after_blank = i > 1 ? n->collapse && text.bytes[i - 2] == ' ' : before;
     return i - 1;
 }
@@ -204,8 +204,8 @@ static bool is_text(const model_text *t, const char *s)
     return t->n_bytes == strlen(s) && memcmp(t->s, s, t->n_bytes) == 0;
 }
 
-/* The last steps may be left to the reader of the text: blanks to U+2581, and one before it.
- * Returns how many stay here. */
+/* The last steps may be left to the reader of the text: blanks to U+2581, and one U+2581 before the
+ * text. Returns how many steps remain here. */
 static size_t leave_to_reader(sp_normalizer *n, const model *m, bool all_steps)
 {
     bool replaced = m->metaspace && !m->whitespace_split, prefixed = false;
@@ -242,17 +242,18 @@ static bool copy_step(sp_normalizer *n, const normalize_step *from, model_error 
     to->from = to->to = (model_text){0};
     switch (from->kind) {
     case NORMALIZE_NFKC:
-        return model_fail(err, 0, "normalizer NFKC");
+        return model_fail(err, 0, "normalizer NFKC is not supported");
     case NORMALIZE_SENTENCEPIECE:
-        return model_fail(err, 0, "sentencepiece's normalizer among others");
+        return model_fail(err, 0,
+                          "sentencepiece's normalizer together with others is not supported");
     case NORMALIZE_CHARSMAP:
         if (n->map.rules.n_units > 0)
-            return model_fail(err, 0, "normalizer Precompiled twice");
+            return model_fail(err, 0, "more than one normalizer Precompiled is not supported");
         return charsmap_load(&n->map, &from->to, err);
     case NORMALIZE_REPLACE:
     case NORMALIZE_REPLACE_RUNS:
         if (from->from.n_bytes == 0)
-            return model_fail(err, 0, "normalizer Replace of nothing");
+            return model_fail(err, 0, "normalizer Replace with an empty pattern");
         break;
     default:
         break;
@@ -291,7 +292,7 @@ static bool run_step(const sp_normalizer *n, const normalize_step *step, sp_scra
     }
 }
 
-/* One text is read while the other one is written. */
+/* Reads one text while it writes the other. */
 static bool run_steps(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span *span)
 {
     const bool goes_on = (flags & NORMALIZE_CONTINUES) != 0;
@@ -351,7 +352,7 @@ void sp_normalizer_add_pairs(const sp_normalizer *n, char_pairs *pairs)
     charsmap_add_pairs(&n->map, pairs);
 }
 
-/* A rule that goes on over one of these characters ends before the next. What is in a user-defined
+/* A rule that includes one of these characters ends before the next one. Text in a user-defined
  * piece is not replaced. */
 static bool sentencepiece_cuts(const sp_normalizer *n, const char_pairs *pairs,
                                const uint32_t *around, uint32_t beside[2])

@@ -18,7 +18,7 @@ static const uint8_t *find_text(const uint8_t *at, const uint8_t *end, const mod
     return NULL;
 }
 
-/* The end of a run of `what` that begins here. */
+/* The end of the run of `what` that begins here. */
 static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model_text *what)
 {
     while ((size_t)(end - at) >= what->n_bytes && memcmp(at, what->s, what->n_bytes) == 0)
@@ -74,7 +74,7 @@ static bool append_characters(const charsmap *map, sp_span text, sp_text *out)
     return true;
 }
 
-/* The length of a beginning that stands for itself: ASCII characters, before ASCII characters. */
+/* The length of a beginning that stays unchanged: ASCII characters before ASCII characters. */
 static size_t plain_prefix(const charsmap *map, sp_span text)
 {
     size_t n = 0;
@@ -110,8 +110,8 @@ bool sp_step_charsmap(sp_span text, const charsmap *map, sp_text *out)
 
 /* ---- NFC ---- */
 
-/* What is in NFC is copied as it stands; of the rest one character, and what follows it up to the
- * next ASCII character, which composes with nothing before it. */
+/* Text in NFC is copied. Of the rest one character is normalized, with everything up to the next
+ * ASCII character, which composes with nothing before it. */
 bool sp_step_nfc(sp_span text, nfc_scratch *scratch, sp_text *out)
 {
     const uint8_t *at = text.bytes, *end = at + text.n_bytes;

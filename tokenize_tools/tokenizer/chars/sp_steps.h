@@ -1,5 +1,5 @@
-/* sp_steps.h - the steps of a tokenizer.json's normalizer, one by one: each writes the whole text
- * anew. false: out of memory. */
+/* sp_steps.h - the steps of a tokenizer.json's normalizer: each writes the whole text to a new one.
+ * false: out of memory. */
 #ifndef TOKMAP_SP_STEPS_H
 #define TOKMAP_SP_STEPS_H
 
@@ -7,14 +7,14 @@
 #include "tokenizer/chars/sp_text.h"
 #include "tokenizer/unicode/unicode.h"
 
-/* Each `from`, from left to right, by `to`; from is not empty. */
+/* Replaces each `from`, from left to right, by `to`; from must not be empty. */
 bool sp_step_replace(sp_span text, const model_text *from, const model_text *to, sp_text *out);
-/* Each run of two or more `from` by one `to`. */
+/* Replaces each run of two or more `from` by one `to`. */
 bool sp_step_replace_runs(sp_span text, const model_text *from, const model_text *to, sp_text *out);
-/* Rules for grapheme clusters shorter than six bytes, and for characters. */
+/* Applies rules to grapheme clusters shorter than six bytes, and to characters. */
 bool sp_step_charsmap(sp_span text, const charsmap *map, sp_text *out);
 bool sp_step_nfc(sp_span text, nfc_scratch *scratch, sp_text *out);
-/* Without the blanks at its ends. */
+/* Removes the blanks at its ends. */
 sp_span sp_step_strip(sp_span text, bool left, bool right);
 
 #endif /* TOKMAP_SP_STEPS_H */

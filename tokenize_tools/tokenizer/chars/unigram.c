@@ -9,26 +9,26 @@
 #include "text/utf8.h"
 #include "tokenizer/chars/unigram_parts.h"
 
-/* sentencepiece keeps sums small: beyond this they are taken off from all that is open. */
+/* sentencepiece keeps sums small: beyond this limit it subtracts them from all open scores. */
 #define RESET_ABOVE 100000.0
 #define UNKNOWN_PENALTY 10.0
-#define MAX_PIECE_BYTES 8000 /* as many as sentencepiece refuses */
+#define MAX_PIECE_BYTES 8000 /* sentencepiece refuses this many */
 
-/* For parts whose ids are kept: sentencepiece adds floats. Its sums stay below 2^17, so each
- * addition is wrong by at most 2^-8; the others are doubles below 2^31, by at most 2^-23. */
+/* For parts whose ids are cached: sentencepiece adds floats. Its sums stay below 2^17, so each
+ * addition is wrong by at most 2^-8; the others are doubles below 2^31, wrong by at most 2^-23. */
 #define MAX_FIXED_BYTES 256
-#define MAX_FIXED_SCORE 2000.0 /* of a part, in either direction */
+#define MAX_FIXED_SCORE 2000.0 /* of a part, positive or negative */
 #define MAX_DOUBLE_SCORE 2e9
 #define FLOAT_ERROR 0x1p-8
 #define DOUBLE_ERROR 0x1p-22
 
 struct unigram_scratch {
     const unigram *u;
-    double *scores; /* of the last places, by their low bits */
+    double *scores; /* of the latest places, by their low bits */
     size_t mask;
-    uint16_t *lengths; /* of the last piece to each place since the window began; 0: none yet */
+    uint16_t *lengths; /* of the last piece that ends at each place of the window; 0: none yet */
     size_t capacity;
-    uint16_t *row; /* the lengths of the pieces of a window, the last one first */
+    uint16_t *row; /* lengths of the pieces of a window, the last one first */
     size_t row_capacity;
 };
 
@@ -39,7 +39,7 @@ static bool is_nul_piece(const model *m, uint32_t id)
     return m->tokens[id].n_bytes == 1 && *model_token_bytes(m, id) == 0;
 }
 
-/* Whether the text of the token is looked for in a text. */
+/* Whether the token is searched for in texts. */
 static bool is_matched(const unigram *u, const model *m, uint32_t id)
 {
     const uint8_t kind = m->tokens[id].kind;
@@ -55,7 +55,7 @@ static double score_of(const unigram *u, const model *m, uint32_t id)
     const model_token *t = &m->tokens[id];
     if (!u->single)
         return t->score;
-    /* As sentencepiece prefers them: by a tenth for each byte but the first. */
+    /* sentencepiece's bonus: a tenth for each byte but the first. */
     return t->kind == TOKEN_USER_DEFINED ? (float)(0.1 * ((int)t->n_bytes - 1)) : (float)t->score;
 }
 
@@ -73,7 +73,7 @@ static bool load_scores(unigram *u, const model *m, model_error *err)
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const model_token *t = &m->tokens[id];
         if (!isfinite(t->score))
-            return model_fail(err, 0, "the score of id %u is not a number", id);
+            return model_fail(err, 0, "the score of the token with id %u is not a number", id);
         u->scores[id] = score_of(u, m, id);
         if (t->kind == TOKEN_NORMAL || (!u->single && is_matched(u, m, id)))
             lowest = -larger(-lowest, -u->scores[id]);
@@ -99,7 +99,8 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, model_error 
         if (!is_matched(u, m, id) || (u->single && u->byte_fallback && is_nul_piece(m, id)))
             continue;
         if (u->single && t->n_bytes >= MAX_PIECE_BYTES)
-            return model_fail(err, 0, "the piece of id %u has %u bytes", id, t->n_bytes);
+            return model_fail(err, 0, "the piece with id %u has %u bytes, which is too long", id,
+                              t->n_bytes);
         double_array_key *key = &list->keys[list->n++];
         *key = (double_array_key){bytes, t->n_bytes, id};
         if (t->kind == TOKEN_BYTE && t->n_bytes == 1) {
@@ -108,10 +109,10 @@ static bool list_pieces(unigram *u, const model *m, key_list *list, model_error 
             key->bytes = (const uint8_t *)name;
             key->n_bytes = 6;
         } else if (memchr(bytes, 0, t->n_bytes)) {
-            return model_fail(err, 0, "the token of id %u has a NUL", id);
+            return model_fail(err, 0, "the token with id %u contains a NUL", id);
         }
         if (utf8_valid_prefix(key->bytes, key->n_bytes) < key->n_bytes)
-            return model_fail(err, 0, "the token of id %u is not UTF-8", id);
+            return model_fail(err, 0, "the token with id %u is not UTF-8", id);
         if (key->n_bytes > u->longest)
             u->longest = key->n_bytes;
         char_words_join_piece(&u->words, key->bytes, key->n_bytes);
@@ -124,7 +125,7 @@ static bool same_text(const double_array_key *a, const double_array_key *b)
     return a->n_bytes == b->n_bytes && memcmp(a->bytes, b->bytes, a->n_bytes) == 0;
 }
 
-/* Of tokens with the same text HuggingFace takes the last one. */
+/* Of tokens with the same text, HuggingFace takes the last one. */
 static size_t drop_same(double_array_key *keys, size_t n_keys)
 {
     size_t n = 0;
@@ -166,11 +167,11 @@ static bool load_fallback(unigram *u, const model *m, model_error *err)
     u->byte_fallback = m->byte_fallback;
     u->unknown_id = m->unknown_id;
     if (u->unknown_id != MODEL_NO_ID && u->unknown_id >= m->n_tokens)
-        return model_fail(err, 0, "the unknown token is not there");
+        return model_fail(err, 0, "the unknown token does not exist");
     if (u->single && u->byte_fallback && n_found < 256)
-        return model_fail(err, 0, "byte_fallback with %u of 256 byte pieces", n_found);
+        return model_fail(err, 0, "byte_fallback needs 256 byte pieces, but there are %u", n_found);
     if (u->unknown_id == MODEL_NO_ID && !(u->single && u->byte_fallback))
-        return model_fail(err, 0, "Unigram without an unknown token");
+        return model_fail(err, 0, "Unigram needs an unknown token");
     return true;
 }
 
@@ -272,7 +273,7 @@ unsigned unigram_must_know(const unigram *u)
     return u->single ? 0 : 1;
 }
 
-/* HuggingFace looks a run of unknown characters up as a whole before it takes its bytes. */
+/* HuggingFace looks up a whole run of unknown characters before it uses its bytes. */
 bool unigram_finish(const unigram *u, unigram_state *state, const uint8_t *end, id_buffer *out)
 {
     const uint8_t *run = state->unknown;
@@ -308,7 +309,7 @@ static bool append_piece(const unigram *u, unigram_state *state, const uint8_t *
     return id_buffer_append(out, id);
 }
 
-/* Lists the pieces on the best way to the end of a window in s->row; SIZE_MAX: out of memory. */
+/* Lists the pieces on the best path to the end of a window in s->row; SIZE_MAX: out of memory. */
 static size_t trace_back(unigram_scratch *s, size_t n_bytes)
 {
     size_t n = 0;
@@ -344,13 +345,14 @@ static bool append_window(unigram_scratch *s, unigram_state *state, const uint8_
 
 /* ---- The search ---- */
 
-/* Places are counted from the beginning of the part; a window is what has not been given out. */
+/* Places are offsets from the start of the part; the window is the text whose ids were not appended
+ * yet. */
 typedef struct search {
     unigram_scratch *s;
     const uint8_t *text;
     size_t n_bytes;
-    size_t window;   /* where it begins */
-    size_t frontier; /* the last place that a piece leads to */
+    size_t window;   /* its start */
+    size_t frontier; /* the last place where a piece ends */
 } search;
 
 #define GIVE_OUT_AFTER 512 /* bytes of a window */
@@ -378,7 +380,7 @@ static size_t length_of_character(uint8_t first)
     return first < 0xC0 ? 1 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : 4;
 }
 
-/* A piece of so many bytes leads from `from` with this score. Of equal scores the first stays. */
+/* A piece of this length leads from `from` with this score. Of equal scores the first one stays. */
 static inline bool try_piece(search *w, size_t from, size_t length, double score)
 {
     unigram_scratch *s = w->s;
@@ -403,7 +405,7 @@ static void take_off(search *w, size_t from, double offset)
     }
 }
 
-/* All pieces that begin at one character; its length, or 0: out of memory. */
+/* Tries all pieces that begin at one character. Returns its length, or 0: out of memory. */
 static inline size_t try_pieces(search *w, size_t from, bool single)
 {
     const unigram *u = w->s->u;
@@ -457,14 +459,14 @@ bool unigram_encode(unigram_scratch *s, unigram_state *state, const uint8_t *tex
                         : encode_search(&w, state, false, out);
 }
 
-/* ---- Parts that always give the same ---- */
+/* ---- Parts whose ids never depend on the text before ---- */
 
 double unigram_usual_limit(const unigram *u)
 {
     return u->single ? RESET_ABOVE - MAX_FIXED_SCORE : MAX_DOUBLE_SCORE;
 }
 
-/* The best way to a place, and the best of the others. */
+/* The best path to a place, and the best of the other paths. */
 typedef struct place {
     double score, other;
     uint16_t length;
@@ -498,8 +500,8 @@ static void try_places(const unigram *u, const uint8_t *text, size_t left, place
         try_place(&here[one], one, here->score + u->unknown_score, true);
 }
 
-/* Sums of so many scores, with any state before them, are off by n errors at most: when the best
- * way leads by more than two such sums at each of its places, it always wins there. */
+/* A sum of n scores, after any state, is off by at most n errors: if the best path leads by more
+ * than two such sums at each of its places, it always wins there. */
 static bool is_clear(const unigram *u, const place *places, size_t n_bytes)
 {
     const double error = u->single ? FLOAT_ERROR : DOUBLE_ERROR;

@@ -10,14 +10,14 @@ struct unigram {
     piece_trie trie;
     double *scores;                /* by id */
     bool single;                   /* sentencepiece: floats */
-    double unknown_score, largest; /* largest: of all scores, without its sign */
+    double unknown_score, largest; /* largest: absolute value of all scores */
     uint32_t n_ids, unknown_id;
     bool byte_fallback;
     uint32_t byte_ids[256];
     size_t longest; /* piece, in bytes */
 };
 
-/* The sum of two floats, rounded to double and then to float, is what adding floats gives. */
+/* Adding two floats as doubles and rounding to float gives the same result as adding floats. */
 static inline double unigram_sum(bool single, double a, double b)
 {
     return single ? (double)(float)(a + b) : a + b;

@@ -1,8 +1,8 @@
-/* unigram_stream.c
+/* unigram_stream.c - encodes a sentence of Unigram with a cache of words.
  *
- * The cache gives the ids of a word, its first one marked, or OPEN: a word whose ids depend on what
- * was before. So the ids of many words come at once; then the score is added up, which costs an
- * addition for each id, and the open words are worked out where they stand. */
+ * The cache gives the ids of a word, with the first one marked, or OPEN for a word whose ids depend
+ * on the text before it. So the ids of many words come at once; then their scores are added up, one
+ * addition for each id, and the open words are encoded in their places. */
 #include "tokenizer/chars/unigram_stream.h"
 
 #include <math.h>
@@ -84,7 +84,7 @@ unigram_state *unigram_stream_state(unigram_stream *s)
 
 /* ---- Many words ---- */
 
-/* Finds the words of a bitmap by their numbers, which only grow. */
+/* Finds the words of a bitmap by increasing numbers. */
 typedef struct word_finder {
     const uint64_t *starts;
     size_t n_bytes;
@@ -117,14 +117,14 @@ static bool encode_open(unigram_stream *s, word_finder *f, const uint8_t *text, 
     return unigram_stream_word(s, text + start, end - start, out);
 }
 
-/* Ids of words, one after the other, and the number of the word that comes next. */
+/* Ids of consecutive words, and the number of the next word. */
 typedef struct found_ids {
     const uint32_t *at, *end;
     size_t word;
 } found_ids;
 
-/* Appends ids of words that are not open, up to the first that is, or while the score is usual.
- * There is room for them. */
+/* Appends ids of words up to the first open one, or until the score is not usual. There is room for
+ * them. */
 static inline void append_usual(unigram_stream *s, found_ids *found, bool single, id_buffer *out)
 {
     const double *scores = s->u->scores, limit = unigram_usual_limit(s->u);
@@ -144,7 +144,7 @@ static inline void append_usual(unigram_stream *s, found_ids *found, bool single
     out->n = (size_t)(to - out->ids);
 }
 
-/* Ends a run of unknown characters, if the next word is one that has none. */
+/* Ends a run of unknown characters if the next word has none. */
 static bool end_unknown(unigram_stream *s, word_finder *f, const uint8_t *text,
                         const found_ids *found, id_buffer *out)
 {

@@ -16,13 +16,13 @@ typedef struct token {
 struct added_tokens {
     token *tokens;
     size_t n_tokens;
-    pair_filter filter; /* where it is worth looking into the trie */
-    double_array trie;  /* values are places in `tokens` */
+    pair_filter filter; /* where to search the trie */
+    double_array trie;  /* values are indexes in `tokens` */
 };
 
 /* ---- New ---- */
 
-/* The trie has no NUL, and contents have no 0xFF, as they are UTF-8. */
+/* The trie cannot hold NUL, and contents have no 0xFF, because they are UTF-8. */
 #define NUL_IN_KEYS 0xFF
 
 static uint8_t key_byte(uint8_t byte)
@@ -30,12 +30,13 @@ static uint8_t key_byte(uint8_t byte)
     return byte ? byte : NUL_IN_KEYS;
 }
 
-/* The bytes of the key are freed by the caller. */
+/* The caller frees the bytes of the key. */
 static bool add_key(added_tokens *a, double_array_key *key, const added_token *t, model_error *err)
 {
     const model_text *content = &t->content;
     if (t->single_word)
-        return model_fail(err, 0, "added token \"%.100s\": single_word", content->s);
+        return model_fail(err, 0, "added token \"%.100s\": single_word is not supported",
+                          content->s);
     uint8_t *bytes = malloc(content->n_bytes);
     if (!bytes)
         return model_no_memory(err);
@@ -56,7 +57,7 @@ static void free_bytes(const double_array_key *key)
     free((void *)(uintptr_t)key->bytes);
 }
 
-/* Of tokens with the same text the one with the lowest id counts. */
+/* Of tokens with the same text, the one with the lowest id counts. */
 static size_t drop_same(const added_tokens *a, double_array_key *keys)
 {
     size_t n = 0;
@@ -166,7 +167,8 @@ static size_t longest_here(const double_array *trie, const uint8_t *text, size_t
     return longest;
 }
 
-/* The longest token at or after *at, which is set to its place; its length, or 0: there is none. */
+/* Finds the longest token at the first possible place from *at on, and sets *at to it. Returns its
+ * length, or 0: there is none. */
 static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t *at,
                          uint32_t *which)
 {
@@ -222,7 +224,7 @@ bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_byte
         const token *t = &a->tokens[which];
         match->next = from + length;
         match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
-        if (t->lstrip && match->end <= match->taken) { /* blanks, and the token before has them */
+        if (t->lstrip && match->end <= match->taken) { /* only blanks, which the token before has */
             from = match->next;
             continue;
         }

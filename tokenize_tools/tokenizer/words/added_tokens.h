@@ -1,5 +1,4 @@
-/* added_tokens.h - finds added tokens that are written in a text: the leftmost, and of those the
- * longest. */
+/* added_tokens.h - finds added tokens in a text: the leftmost, and of those the longest. */
 #ifndef TOKMAP_ADDED_TOKENS_H
 #define TOKMAP_ADDED_TOKENS_H
 
@@ -8,20 +7,20 @@
 typedef struct added_tokens added_tokens;
 
 typedef struct added_match {
-    size_t taken;      /* set by the caller: blanks before this place belong to another token */
-    size_t start, end; /* bytes of the text, blanks that lstrip and rstrip take included */
-    size_t next;       /* where to look on: the end of the token itself */
+    size_t taken;      /* set by the caller: blanks before this offset belong to another token */
+    size_t start, end; /* offsets in the text, including blanks that lstrip and rstrip take */
+    size_t next;       /* where to search next: the end of the token itself */
     uint32_t id;
     bool special;
 } added_match;
 
-/* Those tokens of m that match in raw text, or those that match in normalized text. Their contents
- * are taken as they stand. NULL: err. */
+/* The tokens of m that match in raw text, or those that match in normalized text. Their contents
+ * are not normalized. NULL: err. */
 added_tokens *added_tokens_new(const model *m, bool normalized, model_error *err);
 void added_tokens_free(added_tokens *a);
 bool added_tokens_none(const added_tokens *a);
-/* The first token at or after `from`; false: there is none. TEXT_PADDING bytes after the text are
- * readable. */
+/* Finds the first token at or after `from`; false: there is none. TEXT_PADDING bytes after the text
+ * must be readable. */
 bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_bytes, size_t from,
                        added_match *match);
 

@@ -54,19 +54,19 @@ bool double_array_check(const double_array *a, uint32_t value_limit)
     return double_array_offset(a->units[0]) != 0;
 }
 
-/* ---- Building: depth first, the children of a node side by side in the first free place ---- */
+/* ---- Building: depth first, the children of a node together in the first free place ---- */
 
 #define BLOCK 256
-#define OPEN_BLOCKS 16        /* a new node looks for room in the last so many blocks */
+#define OPEN_BLOCKS 16        /* a new node is placed in one of the last blocks */
 #define FREE_UNIT 0x80000000u /* a value: no byte leads to it */
-#define MAX_OFFSET (1u << 29) /* of a shifted offset */
-#define MAX_DIRECT (1u << 21) /* of one that is not */
+#define MAX_OFFSET (1u << 29) /* limit of a shifted offset */
+#define MAX_DIRECT (1u << 21) /* limit of one that is not shifted */
 
-/* What is known of a unit while building; free ones in open blocks are a ring through unit 0. */
+/* The state of a unit while building; free units of open blocks form a ring through unit 0. */
 typedef struct unit_state {
     uint32_t next, prev;
     bool taken;
-    bool has_children; /* a node's children begin here */
+    bool has_children; /* the children of a node begin here */
 } unit_state;
 
 typedef struct builder {
@@ -76,7 +76,7 @@ typedef struct builder {
     const double_array_key *keys;
 } builder;
 
-/* The keys below a node: they share their first `depth` bytes. */
+/* The keys below a node, which share their first `depth` bytes. */
 typedef struct work {
     size_t first, last; /* keys [first, last) */
     uint32_t depth;
@@ -149,7 +149,7 @@ static bool can_reach(uint32_t node, uint32_t children)
     return offset != 0 && (offset < MAX_DIRECT || ((offset & 0xFF) == 0 && offset < MAX_OFFSET));
 }
 
-/* Never at unit 0: the root looks like a child that the byte 0 leads to. */
+/* Never at unit 0: there the root would look like a child for the byte 0. */
 static bool fits(const builder *b, uint32_t node, uint32_t children, const uint8_t *labels,
                  size_t n_labels)
 {
@@ -161,11 +161,11 @@ static bool fits(const builder *b, uint32_t node, uint32_t children, const uint8
     return true;
 }
 
-/* A place for the children: UINT32_MAX if memory or the reach of offsets ends. */
+/* A place for the children; UINT32_MAX: out of memory, or out of reach of offsets. */
 static uint32_t find_place(builder *b, uint32_t node, const uint8_t *labels, size_t n_labels)
 {
     for (int tries = 0; tries < 2; tries++) {
-        /* The first label lies at i. */
+        /* The first label is put at i. */
         for (uint32_t i = b->states[0].next; i != 0; i = b->states[i].next)
             if (fits(b, node, i ^ labels[0], labels, n_labels))
                 return i ^ labels[0];
@@ -189,8 +189,8 @@ static bool push_work(work_list *list, work item)
     return true;
 }
 
-/* The bytes that follow the common prefix, each once, in order; a key that ends there comes first
- * in the order of keys and is not among them. */
+/* The bytes that follow the common prefix, each once, in order. A key that ends there comes first
+ * in the order of keys and is not included. */
 static size_t labels_of(const builder *b, const work *w, uint8_t labels[256])
 {
     size_t n = 0;
@@ -210,7 +210,7 @@ static bool expand_node(builder *b, work w, work_list *list)
     const bool ends = b->keys[w.first].n_bytes == w.depth;
     const uint32_t value = b->keys[w.first].value;
     w.first += ends;
-    labels[0] = 0; /* where the value goes */
+    labels[0] = 0; /* for the value */
     const size_t n_labels = ends + labels_of(b, &w, labels + ends);
     const uint32_t children = find_place(b, w.node, labels, n_labels);
     if (children == UINT32_MAX)
@@ -246,7 +246,7 @@ bool double_array_build(double_array *a, const double_array_key *keys, size_t n_
     *a = (double_array){0};
     bool ok = add_block(&b);
     if (ok) {
-        a->units[0] = n_keys > 0 ? 0 : 1u << 10; /* children at 1: none of them is there */
+        a->units[0] = n_keys > 0 ? 0 : 1u << 10; /* children at 1, which do not exist */
         ok = n_keys == 0 || push_work(&list, (work){0, n_keys, 0, 0});
     }
     while (ok && list.n > 0) {

@@ -27,14 +27,14 @@ typedef struct double_array_key {
     uint32_t value;
 } double_array_key;
 
-/* keys are sorted as by memcmp, a prefix first, and differ. false: out of memory, or more nodes
- * than offsets can reach. No keys make a trie that matches nothing. */
+/* Builds a trie. keys are sorted as by memcmp, a prefix first, without duplicates. No keys make a
+ * trie that matches nothing. false: out of memory, or more nodes than offsets can reach. */
 bool double_array_build(double_array *a, const double_array_key *keys, size_t n_keys);
 void double_array_free(double_array *a);
-/* For qsort: the order that double_array_build wants; equal keys by value. */
+/* For qsort: the order that double_array_build needs; equal keys by value. */
 int double_array_compare(const void *a, const void *b);
 
-/* Units of a file: whether no walk can leave them and all values are below the limit. */
+/* Checks units from a file: whether no walk can leave them, and all values are below the limit. */
 bool double_array_check(const double_array *a, uint32_t value_limit);
 
 static inline uint32_t double_array_offset(uint32_t unit)
@@ -47,7 +47,7 @@ static inline uint32_t double_array_root(const double_array *a)
     return double_array_offset(a->units[0]);
 }
 
-/* Follows the byte from *state; false if there is no such child. *has_value tells of the child. */
+/* Follows the byte from *state; false: there is no such child. *has_value is about the child. */
 static inline bool double_array_step(const double_array *a, uint32_t *state, uint8_t byte,
                                      bool *has_value)
 {
@@ -65,8 +65,8 @@ static inline uint32_t double_array_value(const double_array *a, uint32_t state)
     return a->units[state] & DOUBLE_ARRAY_MAX_VALUE;
 }
 
-/* The length of the longest key that text begins with, 0 if there is none; of more than max_keys
- * keys that match only the shortest ones count. */
+/* The length of the longest key that text begins with, or 0. If more than max_keys keys match, only
+ * the shortest ones count. */
 size_t double_array_longest(const double_array *a, const uint8_t *text, size_t n_bytes,
                             size_t max_keys, uint32_t *value);
 /* The value of exactly this key. */

@@ -5,11 +5,12 @@
 
 #include "system/big_memory.h"
 
-#define MAX_BYTES 512 /* longer words hardly come twice */
+#define MAX_BYTES 512 /* longer words hardly ever repeat */
 #define MAX_IDS 1024
-#define MAX_PROBES 16 /* words can be made whose hashes are alike */
+#define MAX_PROBES 16 /* words can be made to have similar hashes */
 
-/* The bytes of the word and then its ids are at `at` of the store, which is in units of 4 bytes. */
+/* The bytes of the word and then its ids are at index `at` of the store, whose units have 4
+ * bytes. */
 typedef struct entry {
     uint32_t hash, at; /* at 0: free */
     uint16_t n_bytes, n_ids;
@@ -64,7 +65,7 @@ static uint32_t hash_word(const uint8_t *word, size_t n_bytes)
     return (uint32_t)(hash >> 32);
 }
 
-/* The word, or the place where it may be put; NULL: there is none. */
+/* The word, or the free place for it; NULL: there is none. */
 static entry *find_entry(const long_words *w, const uint8_t *word, size_t n_bytes, uint32_t hash)
 {
     for (size_t i = hash; i < (size_t)hash + MAX_PROBES; i++) {

@@ -8,7 +8,7 @@ typedef struct long_words long_words;
 
 long_words *long_words_new(size_t max_bytes);
 void long_words_free(long_words *w);
-/* Appends the ids of the word, from the table or the source; false: out of memory. */
+/* Appends the ids of the word, from the table or else the source; false: out of memory. */
 bool long_words_encode(long_words *w, const uint8_t *word, size_t n_bytes,
                        const word_source *source, id_buffer *out);
 

@@ -6,27 +6,27 @@
 #include "system/big_memory.h"
 #include "tokenizer/words/merge_word.h"
 
-/* Misses of the cache and branches that nobody can foresee are what a lookup costs. So a slot is
- * one word, a pair (42 bits) and its rank (22 bits; ranks are numbered anew, without gaps); four
- * slots make a bucket, which is looked through without a branch; and few buckets overflow into the
- * next one. What a pair becomes is asked for less often and stands elsewhere. */
+/* A lookup costs cache misses and branches that cannot be predicted. So a slot is one word with a
+ * pair (42 bits) and its rank (22 bits; ranks are renumbered without gaps); four slots make a
+ * bucket, which is searched without a branch; and few buckets overflow into the next one. The
+ * result of a pair is needed less often and is stored elsewhere. */
 #define SYMBOL_BITS 21
 #define RANK_BITS 22
 #define RANK_MASK (((uint64_t)1 << RANK_BITS) - 1)
 #define FREE UINT64_MAX
 #define BUCKET 4
-#define BORDER (((uint32_t)1 << SYMBOL_BITS) - 1) /* around a word: never merges */
+#define BOUNDARY (((uint32_t)1 << SYMBOL_BITS) - 1) /* around a word: never merges */
 #define MAX_PROBES 1000
-#define DENSE 256 /* pairs of symbols below this, which is most of what is asked first */
+#define DENSE 256 /* pairs of symbols below this, which is most of the first lookups */
 
 struct merge_table {
-    uint64_t *slots; /* of each bucket the free ones last */
+    uint64_t *slots; /* in each bucket the free ones are last */
     size_t n_slots;
     uint32_t n_buckets;
     uint32_t *dense;   /* DENSE x DENSE ranks */
     bool follows_rank; /* the result is first_result + rank; else: */
     uint32_t first_result;
-    uint32_t *results; /* by rank; by slot where pairs of one rank have different results */
+    uint32_t *results; /* by rank; by slot if pairs of one rank have different results */
     size_t n_results;
     bool by_slot;
 };
@@ -51,7 +51,7 @@ static int by_rank(const void *a, const void *b)
     return (p->rank > q->rank) - (p->rank < q->rank);
 }
 
-/* A copy of the pairs, by rank. */
+/* A copy of the pairs, sorted by rank. */
 static merge_pair *sort_pairs(const merge_pair *pairs, size_t n_pairs)
 {
     merge_pair *copy = malloc((n_pairs + 1) * sizeof *copy);
@@ -70,7 +70,7 @@ static bool has_ties(const merge_pair *pairs, size_t n_pairs)
     return false;
 }
 
-/* Whether results come in the order of ranks, without gaps. */
+/* Whether results are consecutive in the order of ranks. */
 static bool follow_rank(const merge_pair *pairs, size_t n_pairs)
 {
     for (size_t i = 1; i < n_pairs; i++)
@@ -97,8 +97,8 @@ static bool allocate_table(merge_table *t, const merge_pair *pairs, size_t n_pai
     return true;
 }
 
-/* The pairs come by rank, so the first of two is the lower. False: too many fall into one place,
- * which only pairs do that were made to. */
+/* The pairs come by rank, so the first of two equal pairs is the lower one. False: too many pairs
+ * have the same hash, which happens only if they were made to. */
 static bool add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
 {
     const uint64_t pair = pair_of(p->left, p->right);
@@ -127,7 +127,8 @@ merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs)
     for (size_t i = 0; i < n_pairs && added; i++) {
         const merge_pair *p = &in_order[i];
         rank += i > 0 && p->rank != in_order[i - 1].rank;
-        added = p->left < BORDER && p->right < BORDER && p->result < BORDER && add_pair(t, p, rank);
+        added = p->left < BOUNDARY && p->right < BOUNDARY && p->result < BOUNDARY &&
+                add_pair(t, p, rank);
     }
     free(in_order);
     if (added)
@@ -192,22 +193,22 @@ uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, u
     return found == MERGE_NONE ? MERGE_NONE : merge_result(t, found, left, right);
 }
 
-/* ---- Short words: the lowest rank is looked for again after each merge ---- */
+/* ---- Short words: search for the lowest rank again after each merge ---- */
 
 #define SHORT_SYMBOLS MERGE_LAST_MAX
 
-/* A word being merged; its symbols stand at 1 to n. A symbol that was merged into the one before it
- * keeps its place, but its turn never comes.
+/* A word being merged, with its symbols at 1 to n. A symbol that was merged into the one before
+ * keeps its place, but never gets a turn.
  *
  * A turn is rank << 32 | place: the smallest is the next merge. 64 bits also keep compilers from
- * looking for it with vectors, which would wait for the words just written. */
+ * searching with vectors, which would wait for the words just written. */
 typedef struct short_word {
     uint64_t turns[SHORT_SYMBOLS + 4];
     uint32_t symbols[SHORT_SYMBOLS + 4];
     uint8_t next[SHORT_SYMBOLS + 4], prev[SHORT_SYMBOLS + 4];
 } short_word;
 
-/* MERGE_NONE gives a turn that is not below NO_TURN. */
+/* MERGE_NONE gives a turn not less than NO_TURN. */
 #define NO_TURN ((uint64_t)MERGE_NONE << 32)
 
 static uint64_t turn_of(uint32_t rank, size_t place)
@@ -236,7 +237,7 @@ static void begin_word(const merge_table *t, short_word *w, const uint32_t *symb
         w->next[i + 1] = (uint8_t)(i + 2);
         w->prev[i + 1] = (uint8_t)i;
     }
-    w->symbols[0] = w->symbols[n + 1] = BORDER;
+    w->symbols[0] = w->symbols[n + 1] = BOUNDARY;
     w->prev[n + 1] = (uint8_t)n;
     for (size_t i = 1; i < n; i++)
         w->turns[i] = turn_of(merge_rank(t, w->symbols[i], w->symbols[i + 1]), i);

@@ -1,9 +1,9 @@
-/* merge.h - byte pair merging: of all neighbours that may merge, those of the lowest rank first,
- * and of equal ranks the leftmost, until none is left.
+/* merge.h - byte pair merging: of all neighbours that may merge, merges the pair of the lowest
+ * rank, and of equal ranks the leftmost, until none is left.
  *
- * Never quadratic: short words by scanning, longer ones by a heap, very long ones in windows that
- * are joined where two of them agree on a token. That is exact: a row of tokens is the merging of
- * its text exactly when every two neighbours are the merging of theirs (merge_long.c). */
+ * Never quadratic: short words by scanning, longer ones with a heap, very long ones in windows that
+ * are joined where two of them agree on a token. That is exact: a sequence of tokens is the result
+ * for its text exactly if every two neighbours are the result for theirs (merge_long.c). */
 #ifndef TOKMAP_MERGE_H
 #define TOKMAP_MERGE_H
 
@@ -19,14 +19,14 @@ typedef struct merge_pair {
 
 typedef struct merge_table merge_table;
 
-/* At most MERGE_MAX_PAIRS; symbols and results are below 2^21 - 1; of pairs that are given twice
- * the lowest rank counts. Faster where results are numbered in the order of ranks. NULL: out of
- * memory, or they are not so, or they were made to fall into one place of the table. */
+/* At most MERGE_MAX_PAIRS pairs; symbols and results must be less than 2^21 - 1. If a pair is given
+ * twice, the lowest rank counts. Faster if results are numbered in the order of ranks. NULL: out of
+ * memory, values out of range, or too many pairs with the same hash. */
 #define MERGE_MAX_PAIRS (((uint32_t)1 << 22) - 2)
 merge_table *merge_table_new(const merge_pair *pairs, size_t n_pairs);
 void merge_table_free(merge_table *t);
-/* The result of merging the pair, or UINT32_MAX. *rank, which may be NULL: ranks are numbered anew,
- * in the same order. */
+/* The result of merging the pair, or UINT32_MAX. *rank, which may be NULL, is a renumbered rank in
+ * the same order. */
 uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, uint32_t *rank);
 
 typedef struct merge_scratch { /* starts as {0}; one for each thread */
@@ -35,13 +35,13 @@ typedef struct merge_scratch { /* starts as {0}; one for each thread */
 } merge_scratch;
 void merge_scratch_free(merge_scratch *s);
 
-/* Whether symbols[0 .. n) merge into one, from which two in the end: *last, whose result it is.
- * n <= MERGE_LAST_MAX. */
+/* Whether symbols[0 .. n) merge into one symbol, and from which last two: *last is the pair, whose
+ * result it is. n <= MERGE_LAST_MAX. */
 #define MERGE_LAST_MAX 60
 bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_pair *last);
 
-/* Merges symbols[0 .. n) in place; returns how many are left, or SIZE_MAX: out of memory, and the
- * symbols are as they were. */
+/* Merges symbols[0 .. n) in place. Returns how many are left, or SIZE_MAX: out of memory, with the
+ * symbols unchanged. */
 size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n);
 
 #endif /* TOKMAP_MERGE_H */

@@ -1,46 +1,46 @@
-/* merge_long.c - merging of words that are too long to scan.
+/* merge_long.c - merges words that are too long to scan.
  *
  * A window of symbols is merged with a heap: O(n log n). A word longer than a window is merged
  * window by window. The next window begins at a token of the one before, some way before its end,
- * and the two are joined at the first token that both have: up to it the first counts, from it on
- * the second.
+ * and the two are joined at the first token that both have: before it the first window counts,
+ * after it the second.
  *
- * Why that is exact. In a merging, what happens inside two neighbouring tokens of the result is
- * what happens when they are merged alone, because nothing ever crosses their outer borders. The
- * other way round, take a row of tokens of which every two neighbours are the merging of their
- * text. The first merge that crosses one of their borders would have been the lowest and leftmost
- * of its neighbours too, so it would cross in the merging of these two alone, which it does not. So
- * a row is the merging of its text exactly when every two neighbours are; and in the joined row
- * each two neighbours come from one window. */
+ * Why that is exact. In a merge of a text, what happens inside two neighbouring tokens of the
+ * result is what happens when these two are merged alone, because nothing ever crosses their outer
+ * boundaries. Conversely, take a sequence of tokens of which every two neighbours are the result
+ * for their own text. The first merge of the whole that crosses one of their boundaries would also
+ * be the lowest and leftmost of its two neighbours, so it would happen when these two are merged
+ * alone, which it does not. So a sequence is the result for its text exactly if every two
+ * neighbours are; and in the joined sequence any two neighbours come from one window. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/words/merge_word.h"
 
 #define WINDOW 4096
-#define OVERLAP 2 /* tokens before the end of a window at which the next one begins */
+#define OVERLAP 2 /* how many tokens before the end of a window the next one begins */
 #define NONE UINT32_MAX
 
-/* One window being merged, and the tokens that came out. */
+/* A window being merged, and its tokens. */
 typedef struct window {
     uint32_t *tokens, *starts; /* of the result; starts[n_tokens] is the end */
     size_t n_tokens;
 } window;
 
 typedef struct workspace {
-    size_t size;           /* symbols that a window may have */
-    uint32_t *next, *prev; /* of each symbol that is left */
+    size_t size;           /* the most symbols in a window */
+    uint32_t *next, *prev; /* of each remaining symbol */
     uint32_t *symbol;
-    uint32_t *rank; /* of the symbol with its next */
+    uint32_t *rank; /* of the pair of the symbol and the next one */
     uint64_t *heap; /* rank << 32 | place; stale ones are skipped */
     size_t n_heap;
     window a, b;
 } workspace;
 
-/* Lays the arrays out in the scratch memory. */
+/* Places the arrays in the scratch memory. */
 static bool prepare_workspace(workspace *w, merge_scratch *s, size_t size)
 {
-    /* A merge takes one heap entry out and puts two in at most, and there were size at first. */
+    /* A merge removes one heap entry and adds at most two; there are `size` entries at first. */
     const size_t n_bytes =
         size * (4 * sizeof(uint32_t) + 3 * sizeof(uint64_t)) + 4 * (size + 1) * sizeof(uint32_t);
     if (s->n_bytes < n_bytes) {
@@ -153,7 +153,7 @@ static void merge_window(const merge_table *t, workspace *w, const uint32_t *sym
 
 /* ---- Windows joined ---- */
 
-/* What is finished of a long word; the symbols themselves stay until all is. */
+/* The finished part of a long word; the symbols themselves stay until all is done. */
 typedef struct row {
     uint32_t *tokens;
     size_t n_tokens, capacity;
@@ -195,7 +195,7 @@ static bool find_common(const window *a, const window *b, joint *at)
     return false;
 }
 
-/* In a run of one letter, or anything that repeats itself, a window is often the one before. */
+/* In a run of one letter, or other repetitions, a window is often equal to the one before. */
 static void copy_window(window *to, const window *from)
 {
     memcpy(to->tokens, from->tokens, from->n_tokens * sizeof *to->tokens);

@@ -1,4 +1,4 @@
-/* pair_filter.h - where in a text one of some strings may begin, by their first two bytes, 64
+/* pair_filter.h - finds where in a text one of some strings may begin, by its first two bytes, 64
  * places at once. Pure. */
 #ifndef TOKMAP_PAIR_FILTER_H
 #define TOKMAP_PAIR_FILTER_H
@@ -14,20 +14,20 @@
 typedef struct pair_filter pair_filter;
 typedef uint64_t pair_filter_fn(const pair_filter *f, const uint8_t *text);
 
-/* The strings are in groups, one bit each. A place is left when some group has first bytes with
- * these two halves, and second bytes with these. The tables are by half bytes: first byte low and
- * high, second byte low and high. */
+/* The strings are in groups, one bit each. A place remains if the halves of its two bytes are all
+ * found in one group. The tables are indexed by half bytes: first byte low and high, second byte
+ * low and high. */
 struct pair_filter {
     uint8_t halves[4][16];
     pair_filter_fn *find;
 };
 
 void pair_filter_init(pair_filter *f, simd_level level);
-/* group < PAIR_FILTER_GROUPS: fewer places are left if strings of a group are alike. n_bytes is not
- * 0. */
+/* group < PAIR_FILTER_GROUPS; fewer places remain if the strings of a group are similar. n_bytes
+ * must not be 0. */
 void pair_filter_add(pair_filter *f, const uint8_t *bytes, size_t n_bytes, unsigned group);
 
-/* Bit i: one may begin at text[i]. Looks at text[0] to text[PAIR_FILTER_BLOCK]. */
+/* Bit i: a string may begin at text[i]. Reads text[0] to text[PAIR_FILTER_BLOCK]. */
 static inline uint64_t pair_filter_find(const pair_filter *f, const uint8_t *text)
 {
     return f->find(f, text);

@@ -21,7 +21,7 @@ static bool is_letter_or_digit(uint8_t c)
     return is_letter(c) || is_digit(c);
 }
 
-/* U+5000 to U+8FFF: letters all. */
+/* U+5000 to U+8FFF: all are letters. */
 static bool is_ideograph(const uint8_t *p)
 {
     return p[0] > 0xE4 && p[0] < 0xE9 && (p[1] & 0xC0) == 0x80 && (p[2] & 0xC0) == 0x80;
@@ -57,7 +57,7 @@ static bool is_between_letters(const uint8_t *text, size_t n_bytes, size_t at, u
            is_wide_letter(text + at + 1, n_bytes - at - 1);
 }
 
-/* at >= 1, and text[at + 1] is there. */
+/* at >= 1, and text[at + 1] exists. */
 static size_t cut_here(const uint8_t *text, size_t n_bytes, size_t at, unsigned allowed)
 {
     if (text[at] == ' ' && (allowed & CUT_AT_SPACE) != 0)

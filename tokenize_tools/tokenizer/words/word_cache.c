@@ -7,13 +7,13 @@
 #include "tokenizer/words/long_words.h"
 #include "tokenizer/words/word_positions.h"
 
-/* A word of at most 15 bytes and its length: never 0, which is a free place. */
+/* A word of at most 15 bytes and its length: never 0, which means free. */
 typedef struct key {
     uint64_t low, high;
 } key;
 
-/* Up to 4 ids; the number of them in the top byte of the first. With MANY there: ids[1] is where
- * they are in `many`, ids[2] how many. */
+/* Up to 4 ids, with their number in the top byte of the first. If that is MANY: ids[1] is their
+ * index in `many`, ids[2] their number. */
 typedef struct value {
     uint32_t ids[4];
 } value;
@@ -31,12 +31,12 @@ typedef struct line {
 #define SHORT_BYTES 15
 #define FIRST_LINES ((size_t)1 << 16)
 #define MAX_LINES ((size_t)1 << 30)
-#define PROBES 8 /* lines that a word may be in, from its own on */
+#define PROBES 8 /* lines in which a word may be, from its own on */
 
 struct word_cache {
     line *lines;
     size_t n_lines;
-    unsigned shift; /* of a hash, to its line */
+    unsigned shift; /* from a hash to its line */
     size_t n_words, max_lines;
     id_buffer many;
     size_t max_many;
@@ -93,7 +93,7 @@ void word_cache_free(word_cache *c)
     free(c);
 }
 
-/* The top bits are the good ones. */
+/* The top bits are the best mixed. */
 static uint64_t hash_key(key k)
 {
     return (k.low ^ (k.high >> 31 | k.high << 33)) * 0x9E3779B97F4A7C15u +
@@ -105,7 +105,8 @@ static bool same_key(key a, key b)
     return ((a.low ^ b.low) | (a.high ^ b.high)) == 0;
 }
 
-/* The word's value, or where it may be put: NULL when neither is near. *found tells which. */
+/* The word's value, or the free place for it; NULL: neither within the probes. *found: it is the
+ * word's. */
 static value *find_word(word_cache *c, key k, bool *found)
 {
     const size_t first = hash_key(k) >> c->shift;
@@ -130,8 +131,7 @@ static void empty_cache(word_cache *c)
     c->many.n = 0;
 }
 
-/* Makes room. What does not fit any more is forgotten; so is everything when the limit is
- * reached. */
+/* Doubles the table. Words that no longer fit are dropped; at the limit all are. */
 static void grow_cache(word_cache *c)
 {
     line *old = c->lines;
@@ -206,7 +206,7 @@ static bool append_value(word_cache *c, const value *v, id_buffer *out)
     return true;
 }
 
-/* A word whose own line does not have it, or that is long, or has many ids. */
+/* For a word that is not in its own line, is long, or has many ids. */
 __attribute__((noinline)) static bool encode_slowly(word_cache *c, const uint8_t *word, size_t i,
                                                     id_buffer *out)
 {
@@ -229,7 +229,7 @@ __attribute__((noinline)) static bool encode_slowly(word_cache *c, const uint8_t
     return true;
 }
 
-/* Masks for the first n bytes of 16, and the length in the last byte. Longer words get a key that
+/* Masks for the first n bytes of 16, with the length in the last byte. Longer words get a key that
  * no word has. */
 static const struct {
     uint64_t low, high, length;
@@ -282,7 +282,7 @@ static void make_keys(word_cache *c, const uint8_t *text, size_t n_words)
     }
 }
 
-/* The words between positions[0] and positions[n_words]. */
+/* Encodes the words between positions[0] and positions[n_words]. */
 static bool encode_words(word_cache *c, const uint8_t *text, size_t n_words, id_buffer *out)
 {
     make_keys(c, text, n_words);
@@ -314,7 +314,7 @@ static bool encode_words(word_cache *c, const uint8_t *text, size_t n_words, id_
 bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
                        id_buffer *out)
 {
-    size_t n = 0; /* positions not yet done */
+    size_t n = 0; /* positions still to do */
     for (size_t word = 0, n_bitmap = (n_bytes + 63) / 64; word < n_bitmap;) {
         n = c->find_positions(starts, &word, n_bitmap, c->positions, n);
         if (word < n_bitmap) {

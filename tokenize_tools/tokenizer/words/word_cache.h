@@ -1,7 +1,7 @@
-/* word_cache.h - the ids of words that were seen before; most words of a text were.
+/* word_cache.h - caches the ids of words; most words of a text were seen before.
  *
- * Words of at most 15 bytes are their own keys, two to a cache line. What comes out never depends
- * on what is in the cache: it is bounded, and emptied when it is full. */
+ * Words of at most 15 bytes are their own keys, two to a cache line. The result never depends on
+ * the contents of the cache, which is bounded and emptied when full. */
 #ifndef TOKMAP_WORD_CACHE_H
 #define TOKMAP_WORD_CACHE_H
 
@@ -11,7 +11,7 @@
 
 typedef struct word_cache word_cache;
 
-/* Appends the ids of a word that the cache does not have; false: out of memory. */
+/* Appends the ids of a word that is not in the cache; false: out of memory. */
 typedef struct word_source {
     bool (*encode)(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out);
     void *context;
@@ -21,8 +21,8 @@ typedef struct word_source {
 word_cache *word_cache_new(size_t max_bytes, word_source source);
 void word_cache_free(word_cache *c);
 
-/* Appends the ids of all words of a text below 4 GiB, which has TEXT_PADDING readable bytes after
- * it. starts as split_words gives it. false: out of memory. */
+/* Appends the ids of all words of a text of less than 4 GiB, with TEXT_PADDING readable bytes after
+ * it. starts: from split_words. false: out of memory. */
 bool word_cache_encode(word_cache *c, const uint8_t *text, size_t n_bytes, const uint64_t *starts,
                        id_buffer *out);
 

@@ -2,7 +2,8 @@
 
 #define ENOUGH 256
 
-/* Writes more than there are, eight at a time, so that few branches depend on the text. */
+/* Writes eight positions at a time, often more than there are, so that few branches depend on the
+ * text. */
 static inline __attribute__((always_inline)) size_t
 by_bits(const uint64_t *bitmap, size_t *word, size_t n_words, uint32_t *positions, size_t n)
 {
@@ -43,7 +44,7 @@ TARGET_AVX2 static size_t positions_avx2(const uint64_t *bitmap, size_t *word, s
     return by_bits(bitmap, word, n_words, positions, n);
 }
 
-/* Picks the numbers 0 to 63 that have their bit set: mostly 16 or fewer, a word being 5 bytes. */
+/* Selects the numbers 0 to 63 whose bit is set: mostly 16 or fewer, as a word has about 5 bytes. */
 TARGET_AVX512 static size_t positions_avx512(const uint64_t *bitmap, size_t *word, size_t n_words,
                                              uint32_t *positions, size_t n)
 {

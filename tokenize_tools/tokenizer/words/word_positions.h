@@ -1,4 +1,4 @@
-/* word_positions.h - from a bitmap of word starts to a list of them. */
+/* word_positions.h - turns a bitmap of word starts into a list. */
 #ifndef TOKMAP_WORD_POSITIONS_H
 #define TOKMAP_WORD_POSITIONS_H
 
@@ -7,16 +7,16 @@
 
 #include "text/simd.h"
 
-#define WORD_POSITIONS_MAX 320 /* positions that a call may leave */
+#define WORD_POSITIONS_MAX 320 /* the most positions after a call */
 #define WORD_POSITIONS_ROOM (WORD_POSITIONS_MAX + 64)
 
 /* Appends the positions of the bits from bitmap[*word] on to positions[0 .. n), until there are 256
  * or more, or n_words of the bitmap are done; sets *word to the next one. Returns the number of
- * positions. n < 256. */
+ * positions. n must be less than 256. */
 typedef size_t word_positions_fn(const uint64_t *bitmap, size_t *word, size_t n_words,
                                  uint32_t *positions, size_t n);
 
-/* level: one that works. */
+/* level must work on this machine. */
 word_positions_fn *word_positions(simd_level level);
 
 #endif /* TOKMAP_WORD_POSITIONS_H */
