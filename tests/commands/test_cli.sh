@@ -103,6 +103,10 @@ done
 says option_without_value tokmap cat --tokens
 says option_with_unwanted_value tokmap cat --json=yes d
 says unknown_short_option tokmap verify -x d
+says option_ambiguous tokmap pack --limit 3 one.txt -o x
+says option_that_is_required tokmap export --to raw d
+says option_with_an_empty_value tokmap encode --tokenizer '' a
+says option_with_a_wrong_word tokmap export --to csv d -o q
 says info_without_dataset tokmap info
 
 # ---- pack and the datasets that the rest looks at ----
@@ -188,6 +192,9 @@ says pack_dry_run tokmap pack --dry-run --split valid=0.005 one.txt two.txt line
 says pack_dry_run_json tokmap pack --dry-run --json one.txt two.txt -o y
 says pack_dry_run_stdin tokmap pack --dry-run - -o y
 rm -f x.* x-valid.*
+says pack_last_format_counts bash -c 'tokmap pack --format jsonl --lines -qj2 30.txt --eo=none -o x &&
+    tokmap info --no-lengths x | grep -E "documents|end of"'
+rm -f x.*
 says pack_bad_format tokmap pack --format csv one.txt -o x
 says pack_bad_on_error tokmap pack --on-error maybe one.txt -o x
 says pack_bad_utf8_word tokmap pack --utf8 latin1 one.txt -o x
