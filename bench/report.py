@@ -23,7 +23,7 @@ import sys
 
 from report_page import figure_tables, page, remark_lines
 from report_plot import groups
-from report_rows import TIMES, Refused, line_and_column, machine_text, read_result, same_machine
+from report_rows import TIMES, Refused, machine_text, read_result, same_machine
 from report_table import Table, escape_markdown, number, short_number
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -161,27 +161,29 @@ def document_cell(row):
     text = rounded(row.median)
     if len(row.values) > 1:
         text += f" ({rounded(row.least())} .. {rounded(row.most())})"
-    if row.fraction is not None and row.unit != "%" and row.page != "cold":  # which has a column
+    if row.fraction is not None and row.unit != "%":
         part = 100 * row.fraction
         text += f", {part:.{0 if part >= 9.95 else 1}f} %"
     return (text + ", missed", "no") if row.missed() else text
 
 
 def document_tables(run, page_name):
-    """One of the rows whose names say a line and a column, one of those that have a line each."""
+    """One of the rows that say a line and a column, one of those that have a line each. A unit is
+    named in the head of its column, or in the line where a column has several."""
     rows = [row for row in run.rows if row.page == page_name]
-    split = [row for row in rows if line_and_column(row)[1]]
-    columns = list(groups(split, lambda row: line_and_column(row)[1]))
-    lines = groups(split, lambda row: line_and_column(row)[0]).items()
-    if split:
-        cells = [(line, {line_and_column(row)[1]: document_cell(row) for row in own})
-                 for line, own in lines]
-        yield Table("", [("", ""), *((column, "number") for column in columns)],
-                    [[line, *(own.get(column, "") for column in columns)] for line, own in cells])
-    if len(split) < len(rows):
+    cells, others = [row for row in rows if row.column], [row for row in rows if not row.column]
+    columns = groups(cells, lambda row: row.column)
+    units = {column: {row.unit for row in own} for column, own in columns.items()}
+    mixed = any(len(found) > 1 for found in units.values())
+    lines = groups(cells, lambda row: f"{row.line}, {row.unit}" if mixed else row.line)
+    if cells:
+        heads = [column if mixed else f"{column}, {units[column].pop()}" for column in columns]
+        texts = [(line, {row.column: document_cell(row) for row in own}) for line, own in lines.items()]
+        yield Table("", [("", ""), *((head, "number") for head in heads)],
+                    [[line, *(own.get(column, "") for column in columns)] for line, own in texts])
+    if others:
         yield Table("", [("", ""), ("median (min .. max)", "number")],
-                    [[f"{row.name}, {row.unit}", document_cell(row)] for row in rows
-                     if row not in split])
+                    [[f"{row.name}, {row.unit}", document_cell(row)] for row in others])
 
 
 def peers_tables(kind, path):

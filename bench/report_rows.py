@@ -5,8 +5,10 @@ A result file is what `tokbench --json`, `make bench-peers` and `make bench-gpu`
 [...]}. A machine may have "gpu". A row has "page", "name", "unit", "median", "values"; and where it
 has a target, "target": {"at_least" or "at_most": number, "reached": bool}.
 
-A row may say more, and is drawn better then:
+A row may say more, and is shown better then:
 
+"line" and  Its place in a table of several columns; without them it has a line of its own.
+"column"
 "system"    Whose figure it is: "tokmap", "tokmap, gather", "nanoGPT". Rates (units that end in
             "/s") of several systems are drawn side by side. Ours begin with "tokmap". Each system
             comes once in a group.
@@ -60,6 +62,8 @@ class Row:
     unit: str
     median: float
     values: list
+    line: str = ""
+    column: str = ""
     system: str = ""
     group: str = ""
     limit: str = ""
@@ -173,7 +177,7 @@ def read_target(fields, row):
 
 def read_plain(fields):
     row = Row(fields.text("page", True), fields.text("name", True), *fields.figure())
-    for key in ("system", "group", "limit", "x_unit"):
+    for key in ("line", "column", "system", "group", "limit", "x_unit"):
         setattr(row, key, fields.text(key))
     x, row.fraction = fields.number("x"), fields.number("fraction")
     if (x is not None and x <= 0) or (row.fraction or 0) < 0:
@@ -355,29 +359,3 @@ def distribution_of(row):
     before = row.name[:word.start()].rstrip(" ").removesuffix(",")
     after = row.name[word.end():]
     return with_system(row, before + (after if before else after.lstrip(" ,")))
-
-
-# How a name says which line and which column of a table in a document a figure belongs to.
-SPLITS = {
-    "load": r"(?P<line>.*), (?P<column>\d+ tokens)$",
-    "cold": r"(?:(?P<way>.*), (?P<line>\d+ tokens)(?:, (?P<column>rate|share|bytes))?)$",
-    "stall": r"(?P<line>.*), (?P<column>p50|p99|p99\.9|max|CPU|busy|steps)$",
-    "scale": r"(?P<line>.*), (?P<column>open|start|seek|restore|memory|RSS)$",
-    "mix": r"(?P<line>.*), (?P<column>sample|locate|open|memory)$",
-    "lookup": r"(?P<line>.*), (?P<column>[\d.e+]+ docs)$",
-    "open": r"(?P<line>.*), (?P<column>10\^\d+ tokens)$",
-}
-
-
-def line_and_column(row):
-    """("", "") where the name says neither."""
-    match = re.match(SPLITS.get(row.page, "$^"), row.name)
-    if not match:
-        return "", ""
-    line, column = match["line"], match["column"]
-    if row.page in ("load", "lookup", "open"):
-        return f"{line}, {row.unit}", column
-    if row.page == "cold":
-        column = column or ("of plain reads in order" if row.unit == "x" else "rate")
-        line = f"{line}: {match['way']}"
-    return line, f"{column}, {row.unit}"

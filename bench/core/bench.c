@@ -34,6 +34,17 @@ bench_row *bench_add_row(bench_report *report, const char *page, const char *nam
     return row;
 }
 
+bench_row *bench_add_cell(bench_report *report, const char *page, const char *line,
+                          const char *column, const char *unit)
+{
+    char name[sizeof report->rows->name];
+    snprintf(name, sizeof name, "%s, %s", line, column);
+    bench_row *row = bench_add_row(report, page, name, unit);
+    snprintf(row->line, sizeof row->line, "%s", line);
+    snprintf(row->column, sizeof row->column, "%s", column);
+    return row;
+}
+
 void bench_add_value(bench_row *row, double value)
 {
     if (row->n_values < BENCH_MAX_ROUNDS)
@@ -184,6 +195,8 @@ static void print_row(FILE *out, const bench_row *row, bool last)
     print_string(out, row->page);
     fprintf(out, ", \"name\": ");
     print_string(out, row->name);
+    print_field(out, "line", row->line);
+    print_field(out, "column", row->column);
     fprintf(out, ", \"unit\": ");
     print_string(out, row->unit);
     fprintf(out, ", \"median\": %.6g", bench_median(row));

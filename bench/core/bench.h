@@ -48,7 +48,7 @@ typedef struct bench_row {
     double fraction;
     char system[48], group[80], x_unit[16]; /* for drawings: see report_rows.py; or empty */
     double x;                               /* likewise; 0: none */
-    bool cell; /* "line, column" is its name, and it shares a line of the table with others */
+    char line[80], column[16]; /* where it shares a line of the table with others; or empty */
 } bench_row;
 
 typedef struct bench_report {
@@ -60,6 +60,9 @@ uint64_t bench_now_ns(void);
 /* Never NULL: rows beyond the last place abort the program, since the pages are ours. */
 bench_row *bench_add_row(bench_report *report, const char *page, const char *name,
                          const char *unit);
+/* A row that shares a line of the table with others: "line, column" is its name. */
+bench_row *bench_add_cell(bench_report *report, const char *page, const char *line,
+                          const char *column, const char *unit);
 void bench_add_value(bench_row *row, double value);
 /* Round by round a / b. */
 bench_row *bench_add_ratio(bench_report *report, const bench_row *a, const bench_row *b,

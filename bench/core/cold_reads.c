@@ -182,12 +182,9 @@ static void set_group(const cold *c, bench_row *row, const char *system)
 
 static bench_row *add_cell(const cold *c, bench_report *report, int i, const char *const *what)
 {
-    char name[120];
-    snprintf(name, sizeof name, "%s%s, %u tokens, %s", cold_too(c), ways[i].name, c->length,
-             what[0]);
-    bench_row *row = bench_add_row(report, c->what->page, name, what[1]);
-    row->cell = true;
-    return row;
+    char line[80];
+    snprintf(line, sizeof line, "%s%s, %u tokens", cold_too(c), ways[i].name, c->length);
+    return bench_add_cell(report, c->what->page, line, what[0], what[1]);
 }
 
 /* The rate, what it is of the device's, and what the device reads for each byte of a row. */

@@ -133,7 +133,7 @@ static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
     widths w = {.range = 8};
     int longest = 20;
     for (uint32_t i = 0; i < n_rows; i++) {
-        if (rows[i].cell)
+        if (rows[i].line[0])
             continue;
         w.unit = larger_of(w.unit, strlen(rows[i].unit));
         w.range = larger_of(w.range, strlen(range_of(&rows[i]).s));
@@ -169,44 +169,30 @@ static void print_line(const look *l, const bench_row *row, const widths *w)
 
 /* ---- Rows that share a line ---- */
 
-static size_t label_bytes(const bench_row *row)
-{
-    const char *comma = row->cell ? strrchr(row->name, ',') : NULL;
-    return comma ? (size_t)(comma - row->name) : strlen(row->name);
-}
-
-static const char *column_of(const bench_row *row)
-{
-    const size_t n = label_bytes(row);
-    return row->name[n] ? row->name + n + 2 : "";
-}
-
 static uint32_t line_length(const bench_row *rows, uint32_t n_rows)
 {
-    const size_t n = label_bytes(rows);
     uint32_t i = 1;
-    while (i < n_rows && i < MAX_CELLS && rows[i].cell && label_bytes(&rows[i]) == n &&
-           memcmp(rows[i].name, rows[0].name, n) == 0)
+    while (i < n_rows && i < MAX_CELLS && strcmp(rows[i].line, rows[0].line) == 0)
         i++;
     return i;
 }
 
 static int cell_width(const bench_row *row)
 {
-    return larger_of(larger_of(6, strlen(column_of(row))), strlen(row->unit)) + 1;
+    return larger_of(larger_of(6, strlen(row->column)), strlen(row->unit)) + 1;
 }
 
 static bool same_columns(const bench_row *a, const bench_row *b, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
-        if (!a[i].cell || strcmp(column_of(&a[i]), column_of(&b[i])) != 0)
+        if (strcmp(a[i].column, b[i].column) != 0)
             return false;
     return true;
 }
 
 static void print_cells(const look *l, const bench_row *rows, uint32_t n, int label)
 {
-    fprintf(l->out, "  %-*.*s", label, (int)label_bytes(rows), rows->name);
+    fprintf(l->out, "  %-*s", label, rows->line);
     for (uint32_t i = 0; i < n; i++) {
         const bool missed = rows[i].goal != BENCH_NO_GOAL && !bench_reached(&rows[i]);
         fprintf(l->out, "%s %*s%s%s", style(l, missed ? "\033[1;31m" : ""),
@@ -226,7 +212,7 @@ static void print_head(const look *l, const bench_row *head, uint32_t n, int lab
 {
     fprintf(l->out, "  %-*s", label, "");
     for (uint32_t i = 0; i < n; i++)
-        fprintf(l->out, "%*s", cell_width(&head[i]), column_of(&head[i]));
+        fprintf(l->out, "%*s", cell_width(&head[i]), head[i].column);
     fprintf(l->out, "\n  %-*s", label, "");
     for (uint32_t i = 0; i < n; i++)
         fprintf(l->out, "%*s", cell_width(&head[i]), head[i].unit);
@@ -239,9 +225,9 @@ static uint32_t print_matrix(const look *l, const bench_row *rows, uint32_t n_ro
     const bench_row *head = NULL;
     uint32_t at = 0;
     int label = 0;
-    for (uint32_t i = 0; i < n_rows && rows[i].cell; i++)
-        label = larger_of(label, label_bytes(&rows[i]));
-    while (at < n_rows && rows[at].cell) {
+    for (uint32_t i = 0; i < n_rows && rows[i].line[0]; i++)
+        label = larger_of(label, strlen(rows[i].line));
+    while (at < n_rows && rows[at].line[0]) {
         const uint32_t n = line_length(rows + at, n_rows - at);
         if (!head || !same_columns(head, rows + at, n)) {
             head = rows + at;
@@ -260,7 +246,7 @@ static void print_page(const look *l, const bench_row *rows, uint32_t n_rows)
     const widths w = widths_of(l, rows, n_rows);
     fprintf(l->out, "%s%s%s\n", style(l, "\033[1m"), rows->page, style(l, "\033[0m"));
     for (uint32_t i = 0; i < n_rows;) {
-        if (rows[i].cell) {
+        if (rows[i].line[0]) {
             i += print_matrix(l, rows + i, n_rows - i);
             continue;
         }

@@ -133,14 +133,13 @@ static int run_lookup(const bench_options *options, bench_report *report)
     const uint64_t large = options->n_documents ? options->n_documents : default_documents;
     const uint64_t sizes[] = {large / 1000 ? large / 1000 : 1, large};
     bench_row *rows[2][N_KINDS];
-    char prefix[4096], name[80];
+    char prefix[4096], column[16];
     int code = 0;
     snprintf(prefix, sizeof prefix, "%s/lookup", options->dir);
     for (int k = 0; k < N_KINDS; k++) {
         for (int i = 0; i < 2; i++) {
-            snprintf(name, sizeof name, "%s, %.0e docs", kinds[k].name, (double)sizes[i]);
-            rows[i][k] = bench_add_row(report, "lookup", name, kinds[k].unit);
-            rows[i][k]->cell = true;
+            snprintf(column, sizeof column, "%.0e docs", (double)sizes[i]);
+            rows[i][k] = bench_add_cell(report, "lookup", kinds[k].name, column, kinds[k].unit);
         }
     }
     for (int i = 0; i < 2 && !code; i++) {

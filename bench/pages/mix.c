@@ -140,13 +140,12 @@ static void add_rows(bench_report *report, int i, bench_row **rows)
     static const char *const what[N_FIGURES][2] = {
         {"sample", "ns"}, {"locate", "ns"}, {"open", "us"}, {"memory", "KiB"}};
     const uint32_t n = mixtures[i].n_sources;
-    char name[80], group[80];
+    char line[80], group[80];
+    snprintf(line, sizeof line, "%u source%s, %s", n, n > 1 ? "s" : "",
+             variant_names[mixtures[i].variant]);
     for (int k = 0; k < N_FIGURES; k++) {
-        snprintf(name, sizeof name, "%u source%s, %s, %s", n, n > 1 ? "s" : "",
-                 variant_names[mixtures[i].variant], what[k][0]);
         snprintf(group, sizeof group, "mixture: %s", what[k][0]);
-        rows[k] = bench_add_row(report, "mix", name, what[k][1]);
-        rows[k]->cell = true;
+        rows[k] = bench_add_cell(report, "mix", line, what[k][0], what[k][1]);
         bench_set_group(rows[k], group, "");
         bench_set_x(rows[k], n, "sources");
     }

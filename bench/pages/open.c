@@ -51,11 +51,7 @@ enum {
 
 static bench_row *add_row(bench_report *report, const char *what, int size)
 {
-    char name[80];
-    snprintf(name, sizeof name, "%s, %s", what, sizes[size].name);
-    bench_row *row = bench_add_row(report, "open", name, "us");
-    row->cell = true;
-    return row;
+    return bench_add_cell(report, "open", what, sizes[size].name, "us");
 }
 
 static int measure_opening(char (*prefixes)[4096], uint32_t n_rounds, bench_report *report)

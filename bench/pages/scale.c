@@ -202,11 +202,10 @@ static bench_row *add_plain(bench_report *report, const char *what, int size, co
 
 static bench_row *add_cell(bench_report *report, int way, int size, const char *const *what)
 {
-    char name[80];
-    snprintf(name, sizeof name, "%s, %s tokens, %s", ways[way].name, sizes[size].name, what[0]);
-    bench_row *row = bench_add_row(report, "scale", name, what[1]);
+    char line[80];
+    snprintf(line, sizeof line, "%s, %s tokens", ways[way].name, sizes[size].name);
+    bench_row *row = bench_add_cell(report, "scale", line, what[0], what[1]);
     set_size(row, what[2], size);
-    row->cell = true;
     return row;
 }
 

@@ -169,11 +169,10 @@ static bench_row *add_row(bench_report *report, const kind *k, double step_ms, i
     static const char *const what[N_FIGURES][2] = {{"p50", "us"}, {"p99", "us"}, {"p99.9", "us"},
                                                    {"max", "us"}, {"CPU", "us"}, {"busy", "%"},
                                                    {"steps", "n"}};
-    char name[80], group[80];
-    snprintf(name, sizeof name, "%s, %g ms, %s", k->name, step_ms, what[i][0]);
+    char line[80], group[80];
+    snprintf(line, sizeof line, "%s, %g ms", k->name, step_ms);
     snprintf(group, sizeof group, "waiting for a batch, steps of %g ms", step_ms);
-    bench_row *row = bench_add_row(report, "stall", name, what[i][1]);
-    row->cell = true;
+    bench_row *row = bench_add_cell(report, "stall", line, what[i][0], what[i][1]);
     if (i < N_PERCENTILES)
         bench_set_group(row, group, "");
     return row;

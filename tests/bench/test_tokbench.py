@@ -165,7 +165,8 @@ def cold_reads_are_measured(folder):
 
 
 def check_stalls(rows, steps):
-    kinds = {name.rsplit(", ", 1)[0] for name in rows}
+    kinds = {row["line"] for row in rows.values()}
+    assert all(name == f"{row['line']}, {row['column']}" for name, row in rows.items()), rows.keys()
     assert {kind.rsplit(", ", 1)[1] for kind in kinds} == steps, kinds
     for kind in kinds:
         p50, p99, most = (rows[f"{kind}, {p}"] for p in ("p50", "p99", "max"))
