@@ -255,8 +255,7 @@ def sections(runs, n):
                    f'<p class="absent">{absent}</p>\n')
     if not any(row.is_on_gpu() for run in runs for row in run.rows):
         yield ('<p class="absent"><b>The GPU path is unmeasured here:</b> no figure in these files '
-               "was taken on a GPU. <code>tokbench limits load stall</code> on a machine with an "
-               "NVIDIA GPU does that.</p>\n")
+               "was taken on a GPU. <code>make bench-gpu</code> takes them.</p>\n")
 
 
 # ---- The page ----
