@@ -44,7 +44,7 @@ class DeviceArray:
     def __init__(self, batch, name, address):
         self._batch, self._name, self.address = batch, name, address
         self.dtype = batch._stage._dtypes.get(name, "int32")
-        self.shape = ((batch._stage._n_borders,)
+        self.shape = ((batch._stage._n_boundaries,)
                       if name == "cu_seqlens" else (batch.n_rows, batch.sequence_length))
 
     def __repr__(self):
@@ -408,7 +408,7 @@ class Stage:
         self._core.open(options)
         info = self.info()
         self._n_inputs = info["n_rows"] * info["sequence_length"]
-        self._n_borders = info["max_documents"] + 1
+        self._n_boundaries = info["max_documents"] + 1
         # Not __del__: of things that are collected together, any could be first, the loader too.
         weakref.finalize(self, self._core.close)
 
@@ -455,7 +455,7 @@ class Stage:
         if isinstance(target, int) and not isinstance(target, bool):
             return target, None
         width = _WIDTHS[self._dtypes.get(name, "int32")]
-        n = self._n_borders if name == "cu_seqlens" else self._n_inputs
+        n = self._n_boundaries if name == "cu_seqlens" else self._n_inputs
         if not hasattr(target, "__dlpack__"):
             if self._device != _HOST:
                 raise TypeError(f"{name}: a {type(target).__name__} has no __dlpack__")

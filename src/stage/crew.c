@@ -11,22 +11,22 @@ struct tokmap_i_crew {
     tokmap_i_condition begin, end;
     void (*work)(void *context, uint32_t part);
     void *context;
-    uint32_t n_parts; /* 0: there is no work */
+    uint32_t n_parts; /* 0: no work */
     atomic_uint next_part;
-    uint32_t n_at_work; /* threads but the caller's */
+    uint32_t n_at_work; /* working threads, without the caller's */
     bool quitting;
     uint32_t n_threads;
     tokmap_i_thread threads[];
 };
 
-/* Takes parts until there are none. */
+/* Does parts until none is left. */
 static void take_parts(tokmap_i_crew *c, uint32_t n_parts)
 {
     for (uint32_t part; (part = atomic_fetch_add(&c->next_part, 1)) < n_parts;)
         c->work(c->context, part);
 }
 
-static void *live(void *context)
+static void *run_worker(void *context)
 {
     tokmap_i_crew *c = context;
     tokmap_i_mutex_lock(&c->mutex);
@@ -43,7 +43,7 @@ static void *live(void *context)
             tokmap_i_condition_wait(&c->begin, &c->mutex);
         }
     }
-    /* One signal wakes one thread. */
+    /* A signal wakes one thread, so pass it on. */
     tokmap_i_condition_signal(&c->begin);
     tokmap_i_mutex_unlock(&c->mutex);
     return NULL;
@@ -58,7 +58,7 @@ tokmap_i_crew *tokmap_i_crew_open(uint32_t n_threads)
     tokmap_i_condition_init(&c->begin);
     tokmap_i_condition_init(&c->end);
     while (c->n_threads + 1 < n_threads &&
-           tokmap_i_thread_start(&c->threads[c->n_threads], live, c) == 0)
+           tokmap_i_thread_start(&c->threads[c->n_threads], run_worker, c) == 0)
         c->n_threads++;
     return c;
 }

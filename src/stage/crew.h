@@ -1,4 +1,4 @@
-/* crew.h - a few threads that wait for work which comes in parts. */
+/* crew.h - a few threads that do work in parts. */
 #ifndef TOKMAP_CREW_H
 #define TOKMAP_CREW_H
 
@@ -6,7 +6,8 @@
 
 typedef struct tokmap_i_crew tokmap_i_crew;
 
-/* n_threads, the caller's among them; fewer when the system gives fewer. NULL: no memory. */
+/* n_threads includes the caller's. If the system cannot start that many, there are fewer. NULL: no
+ * memory. */
 tokmap_i_crew *tokmap_i_crew_open(uint32_t n_threads);
 void tokmap_i_crew_close(tokmap_i_crew *c);
 /* Calls work(context, part) for each part below n_parts and returns when all are done. One caller

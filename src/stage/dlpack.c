@@ -1,8 +1,7 @@
-/* dlpack.c - outputs of a batch as DLPack tensors, which other libraries take over.
+/* dlpack.c - exports outputs of a batch as DLPack tensors, for other libraries.
  *
- * The structs are those of DLPack 0.8, a published binary interface. A deleter runs in whatever
- * thread, without the interpreter of whoever made the tensor: it only locks, records an event and
- * frees. */
+ * The structs are those of DLPack 0.8, a published binary interface. A deleter may run in any
+ * thread, and without a Python interpreter. It only locks, records an event and frees. */
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -13,7 +12,7 @@
 enum {
     ON_HOST = 1,
     ON_DEVICE = 2,
-    SIGNED = 0 /* whole numbers */
+    SIGNED = 0 /* DLPack: signed integers */
 };
 
 typedef struct dl_tensor {
@@ -33,15 +32,16 @@ typedef struct managed_tensor {
 } managed_tensor;
 
 typedef struct tensor {
-    managed_tensor managed; /* first: the deleter is given its address */
+    managed_tensor managed; /* must be first: the deleter gets its address */
     int64_t shape[2], strides[2];
     tokmap_stage *stage;
     tokmap_i_device_slot *slot;
     tokmap_i_export *use;
 } tensor;
 
-/* With the mutex held: the slot is not used again before what the stream was given is over. Not
- * while the stream is captured, which an event would become part of: then later. */
+/* With the mutex held: records an event, so that the slot is reused only after the work in the
+ * stream. Not while the stream is being captured, because the event would become part of the graph;
+ * then later. */
 static void give_back(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_export *use)
 {
     int capturing = 0;
@@ -60,7 +60,7 @@ void tokmap_i_stage_take_back(tokmap_stage *s)
                 give_back(s, &s->slots[i], &s->slots[i].exports[k]);
 }
 
-/* In a forked child nothing of the device is there. */
+/* A forked child has no device, so there it only frees the tensor. */
 static void delete_tensor(managed_tensor *self)
 {
     tensor *t = (tensor *)self;
@@ -79,13 +79,13 @@ static void delete_tensor(managed_tensor *self)
     tokmap_i_condition_signal(&s->work);
     if (in_context)
         tokmap_i_stage_leave(s, &visit);
-    tokmap_i_mutex_unlock(&s->mutex); /* from here on another may free the stage */
+    tokmap_i_mutex_unlock(&s->mutex); /* from here on another thread may free the stage */
     if (is_last)
         tokmap_i_stage_free(s);
     free(t);
 }
 
-static tensor *make(const tokmap_stage *s, const tokmap_i_device_slot *d, int output)
+static tensor *make_tensor(const tokmap_stage *s, const tokmap_i_device_slot *d, int output)
 {
     tensor *t = calloc(1, sizeof *t);
     if (!t)
@@ -120,7 +120,7 @@ static int output_index(const tokmap_stage *s, uint32_t output)
     return -1;
 }
 
-/* With the mutex held: the slot's place for a stream; NULL: there is none left. */
+/* With the mutex held: finds or adds the entry of the slot for a stream. NULL: no entry is free. */
 static tokmap_i_export *find_use(tokmap_i_device_slot *d, tokmap_i_stream stream)
 {
     uint32_t i = 0;
@@ -136,8 +136,8 @@ static tokmap_i_export *find_use(tokmap_i_device_slot *d, tokmap_i_stream stream
 }
 
 /* With the mutex held. */
-static tokmap_status export(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_stage_tensor *wanted,
-                            tokmap_error *err)
+static tokmap_status export_output(tokmap_stage *s, tokmap_i_device_slot *d,
+                                   tokmap_stage_tensor *wanted, tokmap_error *err)
 {
     const int index = output_index(s, wanted->output);
     if (index < 0)
@@ -146,19 +146,19 @@ static tokmap_status export(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_sta
     tokmap_i_export *use = find_use(d, wanted->stream);
     if (!use)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "export: tensors of this batch are used in %d streams already",
+                    "export: tensors of this batch are already used in %d streams, the maximum",
                     TOKMAP_I_STAGE_STREAMS);
     const int error = s->driver->stream_wait(wanted->stream, d->ready, 0);
     if (error)
         return tokmap_i_stage_fail(s, error, "waiting for an event", err);
-    tensor *t = make(s, d, index);
+    tensor *t = make_tensor(s, d, index);
     if (!t)
         return FAIL_MEMORY(err);
     t->stage = s;
     t->slot = d;
     t->use = use;
     use->n_tensors++;
-    use->is_back = false; /* it is asked again when this one is deleted */
+    use->is_back = false; /* recorded again when this tensor is deleted */
     s->n_tensors++;
     wanted->managed = &t->managed;
     return TOKMAP_OK;
@@ -180,7 +180,7 @@ tokmap_status tokmap_stage_export(tokmap_stage *s, const tokmap_stage_batch *bat
     tokmap_i_mutex_lock(&s->mutex);
     tokmap_i_device_slot *d = tokmap_i_stage_find_lent(s, batch->id);
     if (d && d->held)
-        status = export(s, d, wanted, err);
+        status = export_output(s, d, wanted, err);
     else
         status = FAIL(err, TOKMAP_ERR_ARGUMENT, "export: batch %" PRIu64 " is not held", batch->id);
     tokmap_i_mutex_unlock(&s->mutex);

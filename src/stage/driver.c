@@ -6,7 +6,7 @@
 #include "system/platform_thread.h"
 #include "base/status.h"
 
-/* Names whose meaning does not change any more: `_v2` is part of them. */
+/* The names of the calls. `_v2` is part of a name, and its meaning never changes. */
 static const struct {
     const char *name;
     size_t place;
@@ -45,16 +45,16 @@ static const struct {
     {"cuLaunchKernel", offsetof(tokmap_i_driver, launch)},
 };
 _Static_assert(sizeof calls / sizeof calls[0] == sizeof(tokmap_i_driver) / sizeof(void (*)(void)),
-               "every call of the table is found by its name");
+               "every call of the table has a name");
 
 static tokmap_i_once once = TOKMAP_I_ONCE;
 static struct {
     tokmap_i_driver table;
     tokmap_i_fork_mark fork_mark;
-    tokmap_error error; /* of finding it; status 0: found */
+    tokmap_error error; /* why it was not found; status 0: found */
 } found;
 
-static tokmap_status start(tokmap_i_driver *d, tokmap_error *err)
+static tokmap_status start_driver(tokmap_i_driver *d, tokmap_error *err)
 {
     int version = 0;
     const char *words = "";
@@ -63,17 +63,18 @@ static tokmap_status start(tokmap_i_driver *d, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver finds no device in this machine");
     if (error == TOKMAP_I_DRIVER_STUB)
         return FAIL(err, TOKMAP_ERR_DEVICE,
-                    "libcuda.so.1 is the stub of the toolkit, not a driver: take its folder out of "
+                    "libcuda.so.1 is the stub of the toolkit, not a driver: remove its folder from "
                     "LD_LIBRARY_PATH");
     if (error && d->get_error_text(error, &words) == 0)
-        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver does not start: error %d, %s", error,
-                    words);
+        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver cannot be initialised: error %d, %s",
+                    error, words);
     if (error || d->get_version(&version))
-        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver does not start: error %d", error);
+        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver cannot be initialised: error %d",
+                    error);
     return TOKMAP_OK;
 }
 
-static void find(void)
+static void find_driver(void)
 {
     char why[300];
     tokmap_i_fork_mark_set(&found.fork_mark);
@@ -90,21 +91,22 @@ static void find(void)
             return;
         }
     }
-    start(&found.table, &found.error);
+    start_driver(&found.table, &found.error);
 }
 
 tokmap_status tokmap_i_driver_find(const tokmap_i_driver **driver, tokmap_error *err)
 {
-    tokmap_i_run_once(&once, find);
+    tokmap_i_run_once(&once, find_driver);
     if (found.error.status) {
         if (err)
             *err = found.error;
         return found.error.status;
     }
     if (tokmap_i_fork_mark_is_child(&found.fork_mark))
-        return FAIL(err, TOKMAP_ERR_FORKED,
-                    "the parent process has used the CUDA driver, which does not survive a fork: "
-                    "start the child by exec, or open the first stage in the child");
+        return FAIL(
+            err, TOKMAP_ERR_FORKED,
+            "the parent process has used the CUDA driver, which does not work after a fork: "
+            "start the child with exec, or open the first stage in the child");
     *driver = &found.table;
     return TOKMAP_OK;
 }

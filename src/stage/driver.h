@@ -1,8 +1,8 @@
-/* driver.h - the calls of the CUDA driver that a stage makes, as a table: the real driver's, found
- * when the program runs, or those of a device that is always there (driver_host.c), or a test's.
+/* driver.h - a table of the calls of the CUDA driver that a stage makes. They are those of the real
+ * driver, loaded at run time, of the host device (driver_host.c), or of a test.
  *
- * Types and values are the driver's own; they are part of its binary interface and do not change.
- * Handles are pointers, device addresses 64-bit numbers, and every call returns 0 or an error. */
+ * Types and values are those of the driver's binary interface, and do not change. Handles are
+ * pointers, device addresses 64-bit numbers, and every call returns 0 or an error. */
 #ifndef TOKMAP_DRIVER_H
 #define TOKMAP_DRIVER_H
 
@@ -15,20 +15,20 @@ typedef void *tokmap_i_stream;
 typedef void *tokmap_i_event;
 typedef uint64_t tokmap_i_address;
 
-/* Errors that a stage tells apart. */
+/* Errors that a stage distinguishes. */
 enum {
     TOKMAP_I_DRIVER_OK = 0,
     TOKMAP_I_DRIVER_OUT_OF_MEMORY = 2,
-    TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only there to link with */
+    TOKMAP_I_DRIVER_STUB = 34, /* a libcuda.so that is only for linking */
     TOKMAP_I_DRIVER_NO_DEVICE = 100,
     TOKMAP_I_DRIVER_NOT_READY = 600,
-    /* Asked of the default stream while a stream is captured that it would wait for. */
+    /* A call for the default stream while a stream that it would wait for is being captured. */
     TOKMAP_I_DRIVER_CAPTURE_IMPLICIT = 906
 };
 
 /* Flags and attributes. */
 enum {
-    TOKMAP_I_EVENT_BLOCKING = 1, /* who waits for it on the host sleeps */
+    TOKMAP_I_EVENT_BLOCKING = 1, /* a host thread that waits for it sleeps */
     TOKMAP_I_EVENT_NO_TIMING = 2,
     TOKMAP_I_STREAM_NON_BLOCKING = 1,
     TOKMAP_I_REGISTER_PORTABLE = 1,
@@ -53,7 +53,7 @@ typedef struct tokmap_i_driver {
     int (*get_priorities)(int *least, int *greatest);
     int (*create_stream)(tokmap_i_stream *stream, unsigned flags, int priority);
     int (*destroy_stream)(tokmap_i_stream stream);
-    int (*wait_stream)(tokmap_i_stream stream); /* on the host */
+    int (*wait_stream)(tokmap_i_stream stream); /* blocks the host */
     int (*is_capturing)(tokmap_i_stream stream, int *status);
     int (*stream_wait)(tokmap_i_stream stream, tokmap_i_event event, unsigned flags);
 
@@ -78,10 +78,10 @@ typedef struct tokmap_i_driver {
                   tokmap_i_stream stream, void **parameters, void **extra);
 } tokmap_i_driver;
 
-/* The driver of this machine, found and initialised once for the process. TOKMAP_ERR_DEVICE: there
- * is none, or none that works; err says why. */
+/* The driver of this machine, loaded and initialised once per process. TOKMAP_ERR_DEVICE: there is
+ * no working driver; err says why. */
 tokmap_status tokmap_i_driver_find(const tokmap_i_driver **driver, tokmap_error *err);
-/* The device that is always there. Calls are done when they return. */
+/* The host as a device. Calls are complete when they return. */
 const tokmap_i_driver *tokmap_i_driver_host(void);
 
 #endif /* TOKMAP_DRIVER_H */

@@ -1,6 +1,7 @@
-/* driver_host.c - a device that is always there: the processor itself, in the caller's thread.
+/* driver_host.c - the host as a device: the processor does the work, in the caller's thread.
  *
- * Every call is done when it returns, so streams are always idle and events always over. */
+ * Every call is complete when it returns, so streams are always idle and events have always
+ * happened. */
 #include <stdlib.h>
 #include <string.h>
 

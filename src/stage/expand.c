@@ -16,12 +16,12 @@ static void put(uint64_t array, uint32_t width, uint64_t index, int64_t value)
         memcpy((uint8_t *)(uintptr_t)array + index * 4, &narrow, sizeof narrow);
 }
 
-static uint32_t token(const uint8_t *tokens, uint32_t width, uint32_t i)
+static uint32_t load_token(const uint8_t *tokens, uint32_t width, uint32_t i)
 {
     return width == 4 ? load_le32(tokens + 4 * (size_t)i) : load_le16(tokens + 2 * (size_t)i);
 }
 
-static bool counts(const tokmap_i_expand_job *job, const tokmap_i_image_row *row, uint32_t i)
+static bool label_counts(const tokmap_i_expand_job *job, const tokmap_i_image_row *row, uint32_t i)
 {
     const uint8_t *mask = at(job->image + row->mask);
     return i + 1 < row->n_tokens &&
@@ -36,25 +36,25 @@ static void expand_tokens(const tokmap_i_expand_job *job, uint32_t r)
         const uint64_t index = (uint64_t)r * job->length + i;
         if (job->inputs)
             put(job->inputs, job->input_bytes, index,
-                i + 1 < row->n_tokens ? token(tokens, row->token_bytes, i) : job->pad_id);
+                i + 1 < row->n_tokens ? load_token(tokens, row->token_bytes, i) : job->pad_id);
         if (job->labels)
             put(job->labels, job->label_bytes, index,
-                counts(job, row, i) ? (int64_t)token(tokens, row->token_bytes, i + 1)
-                                    : job->ignore);
+                label_counts(job, row, i) ? (int64_t)load_token(tokens, row->token_bytes, i + 1)
+                                          : job->ignore);
     }
 }
 
 static void expand_ids(const tokmap_i_expand_job *job, uint32_t r)
 {
     const tokmap_i_image_row *row = (const tokmap_i_image_row *)at(job->image) + r;
-    const int32_t *borders = job->borders ? at(job->image + job->borders) : NULL;
+    const int32_t *boundaries = job->boundaries ? at(job->image + job->boundaries) : NULL;
     const int32_t row_begin = (int32_t)(r * job->length);
     int32_t document = 0, begin = 0;
     for (int32_t i = 0; i < (int32_t)job->length; i++) {
         const uint64_t index = (uint64_t)r * job->length + (uint32_t)i;
-        const uint32_t next = row->first_border + (uint32_t)document + 1;
-        if (borders && next < row->first_border + row->n_borders &&
-            borders[next] == row_begin + i) {
+        const uint32_t next = row->first_boundary + (uint32_t)document + 1;
+        if (boundaries && next < row->first_boundary + row->n_boundaries &&
+            boundaries[next] == row_begin + i) {
             document++;
             begin = i;
         }
@@ -68,7 +68,7 @@ static void expand_ids(const tokmap_i_expand_job *job, uint32_t r)
 
 void tokmap_i_expand(const tokmap_i_expand_job *job)
 {
-    const int32_t *borders = at(job->image + job->borders);
+    const int32_t *boundaries = at(job->image + job->boundaries);
     for (uint32_t r = 0; r < job->n_rows; r++) {
         expand_tokens(job, r);
         if (job->document_ids || job->position_ids)
@@ -76,5 +76,5 @@ void tokmap_i_expand(const tokmap_i_expand_job *job)
     }
     for (uint32_t i = 0; job->cu_seqlens && i < job->n_cu; i++)
         put(job->cu_seqlens, 4, i,
-            i < job->n_borders ? borders[i] : (int32_t)(job->n_rows * job->length));
+            i < job->n_boundaries ? boundaries[i] : (int32_t)(job->n_rows * job->length));
 }

@@ -1,5 +1,5 @@
-/* expand.h - what the kernel in cuda/expand.cu does, in plain C: the truth it is tested against,
- * and the device TOKMAP_STAGE_HOST. Pure. */
+/* expand.h - what the kernel in cuda/expand.cu does, in plain C: the definition that it is tested
+ * against, and the kernel of TOKMAP_STAGE_HOST. Pure. */
 #ifndef TOKMAP_EXPAND_H
 #define TOKMAP_EXPAND_H
 

@@ -1,4 +1,4 @@
-/* fill.c - from the loader into host slots, and the thread that does it. */
+/* fill.c - fills host slots from the loader, and the thread of the stage. */
 #include <inttypes.h>
 
 #include "base/base.h"
@@ -6,7 +6,7 @@
 #include "base/status.h"
 
 enum {
-    PART_BYTES = 64 << 10 /* that a copier takes at a time, at least */
+    PART_BYTES = 64 << 10 /* the least that a copier takes at a time */
 };
 
 /* ---- One slot ---- */
@@ -14,13 +14,13 @@ enum {
 typedef struct copying {
     tokmap_stage *stage;
     const tokmap_row *rows;
-    const tokmap_i_image *image; /* where to; NULL: to the memory for `edit` */
+    const tokmap_i_image *image; /* destination; NULL: the memory for `edit` */
     uint32_t rows_per_part;
-    tokmap_i_mutex mutex; /* of what follows */
+    tokmap_i_mutex mutex; /* for the fields below */
     tokmap_error err;
 } copying;
 
-/* Where a row that lies in a map is in the file's tokens; false: it lies elsewhere. */
+/* Whether a row points into the map; then *first_byte is its offset from the first token. */
 static bool is_mapped(const tokmap_dataset *ds, const tokmap_row *row, uint64_t *first_byte)
 {
     const uint8_t *begin = ds->token_map + ds->header.token_offset, *tokens = row->tokens;
@@ -30,8 +30,8 @@ static bool is_mapped(const tokmap_dataset *ds, const tokmap_row *row, uint64_t 
     return true;
 }
 
-/* Whoever touches a page of a map that a cut file has no more gets a signal, which would end the
- * process in a thread that is not the caller's. */
+/* Copies a row, but reads it with pread if it is in a map: an access to a map whose file was
+ * shortened raises SIGBUS, and in a thread of the library the caller cannot handle it. */
 static tokmap_status copy_row(const copying *c, uint32_t r, tokmap_error *err)
 {
     const tokmap_stage *s = c->stage;
@@ -87,33 +87,33 @@ static tokmap_status write_image(tokmap_stage *s, tokmap_i_host_slot *h, const t
 {
     if (!tokmap_i_image_begin(&h->image, &s->shape, rows))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "sample %" PRIu64 " and those after it have %" PRIu32
-                    " documents: more than max_documents, %" PRIu32,
-                    h->first_sample, h->image.n_borders, s->shape.max_borders);
+                    "the batch from sample %" PRIu64 " has %" PRIu32
+                    " documents, more than max_documents (%" PRIu32 "): set it higher",
+                    h->first_sample, h->image.n_boundaries, s->shape.max_boundaries);
     return copy_rows(s, rows, &h->image, err);
 }
 
-/* What `edit` has made of a row goes to the device, so it must still fit there. */
+/* An edited row must still fit into its slot on the device. */
 static bool is_sound(const tokmap_stage *s, const tokmap_row *was, tokmap_row *is)
 {
     if (!is->tokens || is->n_tokens < 2 || is->n_tokens > was->n_tokens ||
         is->token_bytes != was->token_bytes || is->n_documents > was->n_documents ||
         (s->shape.has_documents && is->n_documents == 0))
         return false;
-    /* Documents that began behind its new end. */
+    /* Drop documents that begin after its new end. */
     while (is->n_documents > 1 && is->cu_seqlens[is->n_documents - 1] >= (int32_t)is->n_tokens - 1)
         is->n_documents--;
     is->longest_document = MIN(is->longest_document, is->n_tokens - 1);
     return true;
 }
 
-/* Lets the caller look at rows in memory, and replace them. */
+/* Lets the caller read rows in memory, and replace them. */
 static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokmap_row *edited,
                                tokmap_error *err)
 {
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
     const uint32_t stride = s->loader->row_stride, n_rows = loaded->n_rows;
-    uint8_t *lent = s->lent + (size_t)n_rows * stride; /* after the rows as they were */
+    uint8_t *lent = s->lent + (size_t)n_rows * stride; /* after the unedited rows */
     tokmap_status status = copy_rows(s, s->rows, NULL, err);
     if (status)
         return status;
@@ -130,16 +130,15 @@ static tokmap_status edit_rows(tokmap_stage *s, const tokmap_batch *loaded, tokm
         status = tokmap_i_take_known(&edited[r], lent + (size_t)r * stride, stride,
                                      &tokmap_i_row_kind, err);
         if (!status && !is_sound(s, &s->rows[r], &edited[r]))
-            status =
-                FAIL(err, TOKMAP_ERR_ARGUMENT,
-                     "edit: row %" PRIu32 " has grown, or has no tokens or documents any more", r);
+            status = FAIL(err, TOKMAP_ERR_ARGUMENT,
+                          "edit: row %" PRIu32 " has grown, or has no tokens or documents left", r);
     }
     return status;
 }
 
-/* The next batch of the loader into a slot that is the caller's. After an error the loader stands
- * where it stood. */
-static tokmap_status fill(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_error *err)
+/* Fills a slot, which no other thread uses, with the next batch of the loader. After an error the
+ * loader's position is unchanged. */
+static tokmap_status fill_slot(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_error *err)
 {
     tokmap_batch batch = {.struct_size = sizeof batch};
     tokmap_status status = tokmap_i_loader_next(s->loader, &batch, err);
@@ -177,7 +176,7 @@ void tokmap_i_stage_fill_one(tokmap_stage *s)
     if (error)
         tokmap_i_stage_fail(s, error, "waiting for a copy", &err);
     else
-        fill(s, h, &err);
+        fill_slot(s, h, &err);
     tokmap_i_mutex_lock(&s->mutex);
     s->filling = false;
     if (error) {
@@ -194,7 +193,7 @@ void tokmap_i_stage_fill_one(tokmap_stage *s)
 
 /* ---- The thread ---- */
 
-void *tokmap_i_stage_live(void *stage)
+void *tokmap_i_stage_run_thread(void *stage)
 {
     tokmap_stage *s = stage;
     tokmap_i_visit visit;
@@ -206,7 +205,7 @@ void *tokmap_i_stage_live(void *stage)
     }
     while (!s->quitting) {
         if (!s->paused && tokmap_i_stage_queue_one(s)) {
-            /* the next one at once */
+            /* look for the next one */
         } else if (!s->paused && tokmap_i_stage_can_fill(s)) {
             tokmap_i_stage_fill_one(s);
         } else {
@@ -214,9 +213,9 @@ void *tokmap_i_stage_live(void *stage)
             tokmap_i_condition_wait(&s->work, &s->mutex);
         }
         tokmap_i_condition_signal(&s->news);
-        if (s->n_told < s->n_notes) {
+        if (s->n_sent < s->n_notes) {
             tokmap_i_mutex_unlock(&s->mutex);
-            tokmap_i_stage_tell(s);
+            tokmap_i_stage_send_notes(s);
             tokmap_i_mutex_lock(&s->mutex);
         }
     }

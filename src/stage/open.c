@@ -1,5 +1,4 @@
-/* open.c - opens and closes a stage: options, the device, and all memory that it will
- * ever use. */
+/* open.c - opens and closes a stage: options, the device, and all memory of the stage. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,12 +59,12 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
                     "ignore_index is %" PRId64 ": does not fit labels of 4 bytes", o->ignore_index);
     if (needs_documents(o) && o->loader->parts.wanted == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "outputs tell of documents: open the loader with row_parts = "
+                    "these outputs need documents: open the loader with row_parts = "
                     "TOKMAP_ROW_DOCUMENTS");
     return TOKMAP_OK;
 }
 
-/* What 32 bits with a sign cannot hold would come out as a negative number. */
+/* Refuses ids that would become negative as int32. */
 static tokmap_status check_fit(const tokmap_stage_options *o, tokmap_error *err)
 {
     const bool narrow_inputs = (o->outputs & TOKMAP_STAGE_INPUTS) && o->input_bytes == 4;
@@ -116,8 +115,8 @@ static tokmap_status check_options(tokmap_stage_options *o, tokmap_error *err)
     return status ? status : check_fit(o, err);
 }
 
-/* What images look like, and how many. */
-static tokmap_status plan(tokmap_stage *s, tokmap_error *err)
+/* Decides the shape of images, and how many there are. */
+static tokmap_status plan_images(tokmap_stage *s, tokmap_error *err)
 {
     tokmap_stage_options *o = &s->options;
     const tokmap_loader *l = o->loader;
@@ -131,7 +130,7 @@ static tokmap_status plan(tokmap_stage *s, tokmap_error *err)
     const uint32_t most = (uint32_t)MIN(n_inputs, INT32_MAX - 1);
     if (o->max_documents == 0)
         o->max_documents = most;
-    s->shape.max_borders = s->shape.has_documents ? MIN(o->max_documents, most) : 0;
+    s->shape.max_boundaries = s->shape.has_documents ? MIN(o->max_documents, most) : 0;
     s->image_bytes = tokmap_i_image_bytes(&s->shape);
     if (s->image_bytes == 0)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -170,14 +169,15 @@ static tokmap_status find_device(tokmap_stage *s, tokmap_error *err)
     return error ? tokmap_i_stage_fail(s, error, "finding the device", err) : TOKMAP_OK;
 }
 
-/* Context and stream, events and the kernel; the context is the caller's thread's until leave. */
+/* Opens context, stream, events and the kernel. The context stays current in the caller's thread
+ * until leave. */
 static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_error *err)
 {
     const tokmap_i_driver *d = s->driver;
     int least = 0, greatest = 0;
     int error = d->retain_context(&s->context, s->device);
     if (error)
-        return tokmap_i_stage_fail(s, error, "taking the primary context", err);
+        return tokmap_i_stage_fail(s, error, "retaining the primary context", err);
     s->context_is_ours = true;
     error = tokmap_i_stage_enter(s, visit);
     if (error)
@@ -187,7 +187,7 @@ static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_
     if (!error)
         error = d->create_stream(&s->stream, TOKMAP_I_STREAM_NON_BLOCKING, greatest);
     if (error)
-        return tokmap_i_stage_fail(s, error, "making a stream", err);
+        return tokmap_i_stage_fail(s, error, "creating a stream", err);
     s->stream_is_ours = true;
     error = d->load_module(&s->module, tokmap_i_expand_ptx);
     if (error)
@@ -197,7 +197,7 @@ static tokmap_status open_device(tokmap_stage *s, tokmap_i_visit *visit, tokmap_
     return error ? tokmap_i_stage_fail(s, error, "finding the kernel", err) : TOKMAP_OK;
 }
 
-/* The n-th of all slots. */
+/* The n-th of the events of all slots. */
 static tokmap_i_event *slot_event(tokmap_stage *s, uint32_t n)
 {
     tokmap_i_device_slot *slot = &s->slots[n / SLOT_EVENTS];
@@ -218,12 +218,12 @@ static tokmap_status open_events(tokmap_stage *s, tokmap_error *err)
         error = d->create_event(slot_event(s, i), flags);
         s->n_slot_events += !error;
     }
-    return error ? tokmap_i_stage_fail(s, error, "making events", err) : TOKMAP_OK;
+    return error ? tokmap_i_stage_fail(s, error, "creating events", err) : TOKMAP_OK;
 }
 
 /* ---- Memory ---- */
 
-/* Memory that cannot be pinned is copied too, by way of the driver's own buffer; that is said. */
+/* If memory cannot be pinned, copies still work, through a buffer of the driver; a note says so. */
 static tokmap_status open_host_memory(tokmap_stage *s, tokmap_error *err)
 {
     const uint32_t n = s->options.n_host_slots;
@@ -235,7 +235,7 @@ static tokmap_status open_host_memory(tokmap_stage *s, tokmap_error *err)
     const int errno_value = tokmap_i_device_memory_take(s->host_bytes, node, &memory);
     if (errno_value)
         return FAIL_CAUSE(err, TOKMAP_ERR_MEMORY, errno_value, 0,
-                          "%" PRIu64 " bytes of memory for batches", s->host_bytes);
+                          "cannot allocate %" PRIu64 " bytes for batches", s->host_bytes);
     s->host_memory = memory;
     for (uint32_t i = 0; i < n; i++)
         s->host[i].image.memory = s->host_memory + i * s->image_bytes;
@@ -268,10 +268,10 @@ static tokmap_status open_slot(tokmap_stage *s, tokmap_i_device_slot *slot, tokm
         return FAIL(err,
                     s->options.device == TOKMAP_STAGE_HOST ? TOKMAP_ERR_MEMORY : TOKMAP_ERR_DEVICE,
                     "out of memory for %" PRIu32 " slots of %" PRIu64
-                    " bytes on %s: take fewer slots, or fewer outputs",
+                    " bytes on %s: set fewer slots, or fewer outputs",
                     s->options.n_slots, slot_bytes,
                     s->options.device == TOKMAP_STAGE_HOST ? "the host" : "the device");
-    return error ? tokmap_i_stage_fail(s, error, "taking device memory", err) : TOKMAP_OK;
+    return error ? tokmap_i_stage_fail(s, error, "allocating device memory", err) : TOKMAP_OK;
 }
 
 static tokmap_status open_memory(tokmap_stage *s, tokmap_error *err)
@@ -300,9 +300,9 @@ static tokmap_status open_threads(tokmap_stage *s, tokmap_error *err)
         return FAIL_MEMORY(err);
     if (s->options.no_thread)
         return TOKMAP_OK;
-    const int error = tokmap_i_thread_start(&s->thread, tokmap_i_stage_live, s);
+    const int error = tokmap_i_thread_start(&s->thread, tokmap_i_stage_run_thread, s);
     if (error)
-        return FAIL_IO(err, error, "starting the thread of the stage");
+        return FAIL_IO(err, error, "cannot start the thread of the stage");
     s->has_thread = true;
     return TOKMAP_OK;
 }
@@ -321,7 +321,7 @@ static void end_thread(tokmap_stage *s)
 
 /* ---- Open and close ---- */
 
-/* What the device still does for the stage, with its memory. */
+/* Waits for work of the device that uses the memory of the stage. */
 static void wait_for_device(tokmap_stage *s)
 {
     if (s->stream_is_ours)
@@ -351,7 +351,7 @@ static void free_slots(tokmap_stage *s)
     }
 }
 
-/* Host memory, which no tensor needs. */
+/* Frees host memory, which no tensor uses. */
 static void free_host(tokmap_stage *s)
 {
     if (s->pinned)
@@ -393,10 +393,10 @@ static tokmap_status open_stage(tokmap_stage *s, tokmap_error *err)
         return status;
     if (atomic_exchange(&s->options.loader->is_staged, true))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the loader has a stage already: close that one, or open a loader for this");
+                    "the loader already has a stage: close that one, or open another loader");
     s->loader = s->options.loader;
     s->next_sample = tokmap_loader_position(s->loader);
-    status = plan(s, err);
+    status = plan_images(s, err);
     if (!status)
         status = tokmap_i_loader_leave_index_map(s->loader, err);
     if (!status)
@@ -429,7 +429,7 @@ tokmap_status tokmap_i_stage_open(tokmap_stage **out, const tokmap_stage_options
     tokmap_status status = tokmap_i_take_options(&s->options, options, &kind, err);
     if (!status)
         status = open_stage(s, err);
-    tokmap_i_stage_tell(s);
+    tokmap_i_stage_send_notes(s);
     if (status) {
         tokmap_stage_close(s);
         return status;
@@ -444,7 +444,7 @@ tokmap_status tokmap_stage_open(tokmap_stage **out, const tokmap_stage_options *
     return tokmap_i_stage_open(out, options, NULL, err);
 }
 
-/* A child has the struct and nothing of what it stands for. */
+/* Frees the struct in a forked child, which has nothing else of the stage. */
 static void close_in_child(tokmap_stage *s)
 {
     free(s->rows);
@@ -452,7 +452,7 @@ static void close_in_child(tokmap_stage *s)
     free(s->lent);
     s->rows = NULL;
     s->tokens = s->lent = NULL;
-    if (s->n_tensors > 0) /* their deleters look at the mark */
+    if (s->n_tensors > 0) /* their deleters read the fork mark */
         return;
     tokmap_i_fork_mark_free(&s->fork_mark);
     free(s);

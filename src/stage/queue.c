@@ -1,4 +1,4 @@
-/* queue.c - what a stage asks of the driver for each batch. */
+/* queue.c - the calls of the driver for each batch. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ int tokmap_i_stage_enter(const tokmap_stage *s, tokmap_i_visit *v)
     const int error = s->driver->push_context(s->context);
     if (error)
         return error;
-    /* Calls that could break a capture in another thread are no fault of ours. */
+    /* Relaxed: our calls must be allowed while another thread captures a graph. */
     v->capture_mode = TOKMAP_I_CAPTURE_RELAXED;
     const int mode_error = s->driver->exchange_capture_mode(&v->capture_mode);
     void *context;
@@ -55,23 +55,23 @@ void tokmap_i_stage_note(tokmap_stage *s, const char *format, ...)
     va_end(args);
 }
 
-void tokmap_i_stage_tell(tokmap_stage *s)
+void tokmap_i_stage_send_notes(tokmap_stage *s)
 {
     for (;;) {
         const char *text = NULL;
         tokmap_i_mutex_lock(&s->mutex);
-        if (s->n_told < s->n_notes)
-            text = s->notes[s->n_told++];
+        if (s->n_sent < s->n_notes)
+            text = s->notes[s->n_sent++];
         tokmap_i_mutex_unlock(&s->mutex);
         if (!text)
             return;
-        s->options.log(s->options.context, text); /* a note does not change any more */
+        s->options.log(s->options.context, text); /* a note never changes */
     }
 }
 
 /* ---- Failures ---- */
 
-/* A call that failed, for the message. */
+/* A failed call, for the message. */
 typedef struct attempt {
     int error;
     const char *what;
@@ -84,14 +84,14 @@ static bool failed(attempt *a, int error, const char *what)
     return error != 0;
 }
 
-static void lose(tokmap_stage *s, const attempt *a)
+static void lose_device(tokmap_stage *s, const attempt *a)
 {
     tokmap_i_stage_fail(s, a->error, a->what, &s->lost);
     tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
 }
 
-static int expand(const tokmap_stage *s, const tokmap_i_device_slot *d,
-                  const tokmap_i_address *outputs, tokmap_i_stream stream)
+static int launch_expand(const tokmap_stage *s, const tokmap_i_device_slot *d,
+                         const tokmap_i_address *outputs, tokmap_i_stream stream)
 {
     tokmap_i_expand_job job = d->job;
     void *parameters[] = {&job};
@@ -105,7 +105,7 @@ static int expand(const tokmap_stage *s, const tokmap_i_device_slot *d,
                              1, 0, stream, parameters, NULL);
 }
 
-/* The slot may be written once those who had it before are done with it. */
+/* Makes the stream wait until the previous users of the slot have finished. */
 static int wait_for_users(const tokmap_stage *s, const tokmap_i_device_slot *d,
                           tokmap_i_stream stream)
 {
@@ -115,22 +115,23 @@ static int wait_for_users(const tokmap_stage *s, const tokmap_i_device_slot *d,
     return error;
 }
 
-/* One copy, one kernel. */
-static bool queue(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
+/* Queues one copy and one kernel. */
+static bool queue_batch(tokmap_stage *s, tokmap_i_host_slot *h, tokmap_i_device_slot *d, attempt *a)
 {
     const tokmap_i_driver *driver = s->driver;
     return !failed(a, wait_for_users(s, d, s->stream), "waiting for an event") &&
            !failed(a, driver->copy_to_device(d->raw, h->image.memory, h->image.n_bytes, s->stream),
                    "copying a batch") &&
            !failed(a, driver->record(h->read, s->stream), "recording an event") &&
-           !failed(a, expand(s, d, d->outputs, s->stream), "starting the kernel") &&
+           !failed(a, launch_expand(s, d, d->outputs, s->stream), "starting the kernel") &&
            !failed(a, driver->record(d->ready, s->stream), "recording an event");
 }
 
 /* ---- Batches ---- */
 
-/* The one that has been free the longest: what its last user queued is the likeliest to be over. */
-static tokmap_i_device_slot *free_slot(tokmap_stage *s)
+/* The slot that has been free the longest, because the work of its last user is the likeliest to
+ * have finished. */
+static tokmap_i_device_slot *find_free_slot(tokmap_stage *s)
 {
     tokmap_i_device_slot *first = NULL;
     for (uint32_t i = 0; i < s->options.n_slots; i++) {
@@ -141,7 +142,7 @@ static tokmap_i_device_slot *free_slot(tokmap_stage *s)
     return first;
 }
 
-static void describe(const tokmap_stage *s, const tokmap_i_host_slot *h, tokmap_i_device_slot *d)
+static void set_job(const tokmap_stage *s, const tokmap_i_host_slot *h, tokmap_i_device_slot *d)
 {
     d->job = tokmap_i_image_job(&h->image, &s->shape);
     d->job.ignore = s->options.ignore_index;
@@ -150,7 +151,7 @@ static void describe(const tokmap_stage *s, const tokmap_i_host_slot *h, tokmap_
     d->job.pad_id = s->options.pad_id;
     d->job.row_positions = (s->options.outputs & TOKMAP_STAGE_ROW_POSITIONS) != 0;
     d->job.n_cu = s->n_cu;
-    d->n_documents = h->image.n_borders;
+    d->n_documents = h->image.n_boundaries;
     d->longest = h->image.longest;
     d->first_sample = h->first_sample;
     d->step_sample = h->step_sample;
@@ -159,20 +160,20 @@ static void describe(const tokmap_stage *s, const tokmap_i_host_slot *h, tokmap_
 bool tokmap_i_stage_queue_one(tokmap_stage *s)
 {
     tokmap_i_host_slot *h = &s->host[s->n_queued % s->options.n_host_slots];
-    tokmap_i_device_slot *d = free_slot(s);
+    tokmap_i_device_slot *d = find_free_slot(s);
     attempt a;
     if (s->lost.status || s->queueing || s->n_queued == s->n_filled || !d)
         return false;
     d->state = TOKMAP_I_DEVICE_TAKEN;
     s->queueing = true;
     tokmap_i_mutex_unlock(&s->mutex);
-    describe(s, h, d);
-    const bool ok = queue(s, h, d, &a);
+    set_job(s, h, d);
+    const bool ok = queue_batch(s, h, d, &a);
     tokmap_i_mutex_lock(&s->mutex);
     s->queueing = false;
     if (!ok && !s->lost.status)
-        lose(s, &a);
-    if (s->lost.status) { /* perhaps meanwhile, by a batch before this one, which is given up */
+        lose_device(s, &a);
+    if (s->lost.status) { /* possibly by another thread meanwhile: drop the batch */
         d->state = TOKMAP_I_DEVICE_FREE;
     } else {
         s->bytes_moved += h->image.n_bytes;
@@ -193,9 +194,10 @@ tokmap_status tokmap_i_stage_hand_over(tokmap_stage *s, tokmap_i_device_slot *d,
     attempt a;
     const int state = s->driver->query(d->ready);
     d->is_late = state == TOKMAP_I_DRIVER_NOT_READY;
-    if ((!d->is_late && failed(&a, state, "asking for an event")) ||
+    if ((!d->is_late && failed(&a, state, "querying an event")) ||
         failed(&a, s->driver->stream_wait(stream, d->ready, 0), "waiting for an event") ||
-        (outputs && failed(&a, expand(s, d, outputs, stream), "starting the kernel")))
-        return tokmap_i_stage_fail(s, a.error, a.what, err); /* the stream may be at fault */
+        (outputs && failed(&a, launch_expand(s, d, outputs, stream), "starting the kernel")))
+        return tokmap_i_stage_fail(s, a.error, a.what,
+                                   err); /* not lost: the stream may be at fault */
     return TOKMAP_OK;
 }

@@ -21,20 +21,20 @@ static uint32_t n_tiles(const tokmap_i_image_shape *s)
     return (uint32_t)div_up(s->length, TOKMAP_I_TILE);
 }
 
-/* ---- Places ---- */
+/* ---- Layout ---- */
 
 typedef struct places {
-    uint64_t masks, tile_borders, borders, tokens, end;
+    uint64_t masks, tile_boundaries, boundaries, tokens, end;
 } places;
 
-static places find_places(const tokmap_i_image_shape *s, uint64_t n_borders)
+static places find_places(const tokmap_i_image_shape *s, uint64_t n_boundaries)
 {
     const uint64_t tile_bytes = s->has_documents ? 4ull * n_tiles(s) * s->n_rows : 0;
     places p;
     p.masks = round_up((uint64_t)s->n_rows * sizeof(tokmap_i_image_row), ALIGNMENT);
-    p.tile_borders = round_up(p.masks + mask_bytes(s) * s->n_rows, ALIGNMENT);
-    p.borders = p.tile_borders + tile_bytes;
-    p.tokens = round_up(p.borders + (s->has_documents ? 4 * n_borders : 0), ALIGNMENT);
+    p.tile_boundaries = round_up(p.masks + mask_bytes(s) * s->n_rows, ALIGNMENT);
+    p.boundaries = p.tile_boundaries + tile_bytes;
+    p.tokens = round_up(p.boundaries + (s->has_documents ? 4 * n_boundaries : 0), ALIGNMENT);
     p.end = p.tokens + row_bytes(s) * s->n_rows;
     return p;
 }
@@ -43,49 +43,50 @@ uint64_t tokmap_i_image_bytes(const tokmap_i_image_shape *shape)
 {
     uint64_t n_inputs, n_bytes;
     if (__builtin_mul_overflow((uint64_t)shape->n_rows, shape->length, &n_inputs) ||
-        n_inputs > INT32_MAX || /* borders are 32 bits wide */
+        n_inputs > INT32_MAX || /* boundaries are 32 bits wide */
         __builtin_mul_overflow((uint64_t)shape->n_rows, row_bytes(shape), &n_bytes))
         return 0;
-    const places p = find_places(shape, shape->max_borders);
+    const places p = find_places(shape, shape->max_boundaries);
     return p.end <= UINT32_MAX ? p.end : 0;
 }
 
 /* ---- Documents ---- */
 
-/* The borders of a row: its documents, and the part that it lacks. */
-static uint32_t n_row_borders(const tokmap_i_image_shape *s, const tokmap_row *row)
+/* The number of boundaries of a row: one for each document, and one for its missing part. */
+static uint32_t n_row_boundaries(const tokmap_i_image_shape *s, const tokmap_row *row)
 {
     return row->n_documents + (row->n_tokens - 1 < s->length);
 }
 
-static uint64_t count_borders(const tokmap_i_image_shape *s, const tokmap_row *rows)
+static uint64_t count_boundaries(const tokmap_i_image_shape *s, const tokmap_row *rows)
 {
     uint64_t n = 0;
     for (uint32_t r = 0; s->has_documents && r < s->n_rows; r++)
-        n += n_row_borders(s, &rows[r]);
+        n += n_row_boundaries(s, &rows[r]);
     return n;
 }
 
-/* Writes the borders of row r, which begin with number `first`; returns the longest document. */
-static uint32_t put_row_borders(const tokmap_i_image_shape *s, const tokmap_row *row, int32_t begin,
-                                int32_t *borders)
+/* Writes the boundaries of a row, which begins at input `begin` of the batch; returns the longest
+ * document. */
+static uint32_t put_row_boundaries(const tokmap_i_image_shape *s, const tokmap_row *row,
+                                   int32_t begin, int32_t *boundaries)
 {
     const uint32_t n_inputs = row->n_tokens - 1;
     for (uint32_t d = 0; d < row->n_documents; d++)
-        borders[d] = begin + row->cu_seqlens[d];
+        boundaries[d] = begin + row->cu_seqlens[d];
     if (n_inputs < s->length)
-        borders[row->n_documents] = begin + (int32_t)n_inputs;
+        boundaries[row->n_documents] = begin + (int32_t)n_inputs;
     return MAX(row->longest_document, s->length - n_inputs);
 }
 
-/* For each tile of a row, the last border at or before its begin. */
-static void put_tile_borders(const tokmap_i_image_shape *s, const tokmap_i_image_row *row,
-                             const int32_t *borders, uint32_t *tiles)
+/* Writes for each tile of a row the last boundary at or before its beginning. */
+static void put_tile_boundaries(const tokmap_i_image_shape *s, const tokmap_i_image_row *row,
+                                const int32_t *boundaries, uint32_t *tiles)
 {
-    uint32_t last = row->first_border;
+    uint32_t last = row->first_boundary;
     for (uint32_t t = 0; t < n_tiles(s); t++) {
-        const int32_t begin = borders[row->first_border] + (int32_t)(t * TOKMAP_I_TILE);
-        while (last + 1 < row->first_border + row->n_borders && borders[last + 1] <= begin)
+        const int32_t begin = boundaries[row->first_boundary] + (int32_t)(t * TOKMAP_I_TILE);
+        while (last + 1 < row->first_boundary + row->n_boundaries && boundaries[last + 1] <= begin)
             last++;
         tiles[t] = last;
     }
@@ -95,17 +96,17 @@ static void put_documents(tokmap_i_image *image, const tokmap_i_image_shape *s,
                           const tokmap_row *rows)
 {
     tokmap_i_image_row *table = (tokmap_i_image_row *)image->memory;
-    int32_t *borders = (int32_t *)(image->memory + image->borders);
-    uint32_t *tiles = (uint32_t *)(image->memory + image->tile_borders);
+    int32_t *boundaries = (int32_t *)(image->memory + image->boundaries);
+    uint32_t *tiles = (uint32_t *)(image->memory + image->tile_boundaries);
     uint32_t n = 0;
     for (uint32_t r = 0; r < s->n_rows; r++) {
-        table[r].first_border = n;
-        table[r].n_borders = n_row_borders(s, &rows[r]);
+        table[r].first_boundary = n;
+        table[r].n_boundaries = n_row_boundaries(s, &rows[r]);
         const uint32_t longest =
-            put_row_borders(s, &rows[r], (int32_t)(r * s->length), borders + n);
+            put_row_boundaries(s, &rows[r], (int32_t)(r * s->length), boundaries + n);
         image->longest = MAX(image->longest, longest);
-        put_tile_borders(s, &table[r], borders, tiles + (size_t)r * n_tiles(s));
-        n += table[r].n_borders;
+        put_tile_boundaries(s, &table[r], boundaries, tiles + (size_t)r * n_tiles(s));
+        n += table[r].n_boundaries;
     }
 }
 
@@ -139,14 +140,14 @@ static void put_row(const tokmap_i_image *image, const tokmap_row *row, uint32_t
 bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *s,
                           const tokmap_row *rows)
 {
-    const uint64_t n_borders = count_borders(s, rows);
-    const places p = find_places(s, n_borders);
-    image->n_borders = (uint32_t)n_borders;
+    const uint64_t n_boundaries = count_boundaries(s, rows);
+    const places p = find_places(s, n_boundaries);
+    image->n_boundaries = (uint32_t)n_boundaries;
     image->longest = 0;
-    if (n_borders > s->max_borders && s->has_documents)
+    if (n_boundaries > s->max_boundaries && s->has_documents)
         return false;
-    image->borders = s->has_documents ? (uint32_t)p.borders : 0;
-    image->tile_borders = s->has_documents ? (uint32_t)p.tile_borders : 0;
+    image->boundaries = s->has_documents ? (uint32_t)p.boundaries : 0;
+    image->tile_boundaries = s->has_documents ? (uint32_t)p.tile_boundaries : 0;
     for (uint32_t r = 0; r < s->n_rows; r++)
         put_row(image, &rows[r], r, &p, s);
     image->n_bytes = (uint32_t)p.end;
@@ -165,7 +166,7 @@ tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image, const tokmap
     return (tokmap_i_expand_job){.n_rows = s->n_rows,
                                  .length = s->length,
                                  .n_tiles = n_tiles(s),
-                                 .borders = image->borders,
-                                 .tile_borders = image->tile_borders,
-                                 .n_borders = image->n_borders};
+                                 .boundaries = image->boundaries,
+                                 .tile_boundaries = image->tile_boundaries,
+                                 .n_boundaries = image->n_boundaries};
 }

@@ -1,7 +1,7 @@
 /* slot_image.h - writes a batch as the device reads it: expand_job.h. Pure.
  *
- * Memory for an image is taken before any batch is known, for the most borders there may be. Only
- * n_bytes of it are used and copied: tokens follow the borders that the batch has. */
+ * Memory for an image is allocated before any batch is known, for the maximum number of boundaries.
+ * Only n_bytes of it are used and copied, because the tokens follow the actual boundaries. */
 #ifndef TOKMAP_SLOT_IMAGE_H
 #define TOKMAP_SLOT_IMAGE_H
 
@@ -13,30 +13,30 @@
 #include "tokmap_loader.h"
 
 typedef struct tokmap_i_image_shape {
-    uint32_t n_rows, length, token_bytes; /* the widest */
+    uint32_t n_rows, length, token_bytes; /* token_bytes: the widest */
     bool has_masks, has_documents;
-    uint32_t max_borders; /* of a batch, with has_documents */
+    uint32_t max_boundaries; /* of a batch, with has_documents */
 } tokmap_i_image_shape;
 
-/* The most bytes that an image takes; 0: it would be too large for 32-bit places. */
+/* The maximum size of an image; 0: it would be too large for 32-bit offsets. */
 uint64_t tokmap_i_image_bytes(const tokmap_i_image_shape *shape);
 
 typedef struct tokmap_i_image {
     uint8_t *memory; /* aligned to 64 bytes */
-    /* Written by the call: */
-    uint32_t n_bytes;               /* the part of memory that is used */
-    uint32_t borders, tile_borders; /* places; 0: none */
-    uint32_t n_borders, longest;    /* documents, and the longest one */
+    /* Set by tokmap_i_image_begin: */
+    uint32_t n_bytes;                     /* used part of memory */
+    uint32_t boundaries, tile_boundaries; /* offsets; 0: none */
+    uint32_t n_boundaries, longest;       /* longest: tokens in the longest document */
 } tokmap_i_image;
 
-/* Everything but the tokens of the rows. False: there are more borders than the shape has room for;
- * n_borders says how many. */
+/* Writes everything but the tokens. False: there are more boundaries than the shape has room for;
+ * n_boundaries is how many. */
 bool tokmap_i_image_begin(tokmap_i_image *image, const tokmap_i_image_shape *shape,
                           const tokmap_row *rows);
-/* Where the tokens of a row go, which is the caller's to do. */
+/* Where the caller has to copy the tokens of a row. */
 uint8_t *tokmap_i_image_tokens(const tokmap_i_image *image, uint32_t row);
 
-/* What is to be made of the image; the caller adds the addresses and what outputs look like. */
+/* The job that expands the image. The caller adds the addresses and the format of the outputs. */
 tokmap_i_expand_job tokmap_i_image_job(const tokmap_i_image *image,
                                        const tokmap_i_image_shape *shape);
 

@@ -1,5 +1,4 @@
-/* stage.c - the calls of a stage: next, wait, release, fill, seek, and what it says of
- * itself. */
+/* stage.c - the calls of an open stage: next, wait, release, fill, seek, info. */
 #include "stage/stage.h"
 
 #include <inttypes.h>
@@ -25,15 +24,15 @@ static tokmap_status check_stream(const tokmap_stage *s, tokmap_i_stream stream,
     int capturing = 0;
     if ((uintptr_t)stream == PER_THREAD)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the stream is CU_STREAM_PER_THREAD, which is another one in each thread: "
-                    "give one that all threads know");
+                    "the stream is CU_STREAM_PER_THREAD, which is a different one in each thread: "
+                    "use a stream that all threads share");
     const int error = s->driver->is_capturing(stream, &capturing);
     if (error && error != TOKMAP_I_DRIVER_CAPTURE_IMPLICIT)
-        return tokmap_i_stage_fail(s, error, "looking at the stream", err);
+        return tokmap_i_stage_fail(s, error, "checking the stream", err);
     if (error || capturing)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the stream is being captured: take batches outside of the graph, with "
-                    "tokmap_stage_fill before it is launched");
+                    "the stream is being captured: call tokmap_stage_fill outside of the graph, "
+                    "before it is launched");
     return TOKMAP_OK;
 }
 
@@ -45,12 +44,12 @@ static tokmap_status check_held(const tokmap_stage *s, tokmap_error *err)
     if (n_held + 1 < s->options.n_slots)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%" PRIu32 " batches are held, and there are %" PRIu32
+                "%" PRIu32 " batches are held, of %" PRIu32
                 " slots: release one, or open with n_slots of at least %" PRIu32,
                 n_held, s->options.n_slots, n_held + 2);
 }
 
-/* With the mutex held: does what the stage's thread would do, if there is something. */
+/* With the mutex held: does one piece of the stage thread's work; false: there is none. */
 static bool work_once(tokmap_stage *s)
 {
     if (tokmap_i_stage_queue_one(s))
@@ -61,20 +60,20 @@ static bool work_once(tokmap_stage *s)
     return true;
 }
 
-/* Waits until the next batch is queued, or will not be. */
+/* Waits until the next batch is queued or has failed. */
 static tokmap_status wait_for_batch(tokmap_stage *s, tokmap_error *err)
 {
     uint64_t begin = 0;
-    if (s->stop_was_told) { /* it is tried again, now that it is asked for again */
+    if (s->stop_was_returned) { /* the caller asks again, so try again */
         tokmap_i_error_clear(&s->stop);
-        s->stop_was_told = false;
+        s->stop_was_returned = false;
         tokmap_i_condition_signal(&s->work);
     }
     while (s->n_handed == s->n_queued && !s->lost.status &&
            (s->n_queued < s->n_filled || !s->stop.status)) {
         if (begin == 0)
             begin = tokmap_i_now_ns();
-        if (!work_once(s) && !s->lost.status) /* which it may have become */
+        if (!work_once(s) && !s->lost.status) /* it may have been lost in work_once */
             tokmap_i_condition_wait(&s->news, &s->mutex);
     }
     if (begin) {
@@ -87,25 +86,25 @@ static tokmap_status wait_for_batch(tokmap_stage *s, tokmap_error *err)
     const tokmap_status status = what->status;
     if (err)
         *err = *what;
-    s->stop_was_told = what == &s->stop;
+    s->stop_was_returned = what == &s->stop;
     return status;
 }
 
-static void *pointer(tokmap_i_address address)
+static void *pointer_of(tokmap_i_address address)
 {
     return (void *)(uintptr_t)address;
 }
 
 static const tokmap_i_struct_kind batch_kind = {STRUCT_KIND(tokmap_stage_batch, id)};
 
-static void describe(const tokmap_stage *s, const tokmap_i_device_slot *d,
-                     tokmap_stage_batch *batch)
+static void describe_batch(const tokmap_stage *s, const tokmap_i_device_slot *d,
+                           tokmap_stage_batch *batch)
 {
-    const tokmap_stage_batch full = {.inputs = pointer(d->outputs[0]),
-                                     .labels = pointer(d->outputs[1]),
-                                     .position_ids = pointer(d->outputs[2]),
-                                     .document_ids = pointer(d->outputs[3]),
-                                     .cu_seqlens = pointer(d->outputs[4]),
+    const tokmap_stage_batch full = {.inputs = pointer_of(d->outputs[0]),
+                                     .labels = pointer_of(d->outputs[1]),
+                                     .position_ids = pointer_of(d->outputs[2]),
+                                     .document_ids = pointer_of(d->outputs[3]),
+                                     .cu_seqlens = pointer_of(d->outputs[4]),
                                      .n_rows = s->shape.n_rows,
                                      .sequence_length = s->shape.length,
                                      .n_documents = d->n_documents,
@@ -116,7 +115,7 @@ static void describe(const tokmap_stage *s, const tokmap_i_device_slot *d,
     tokmap_i_give_struct(batch, &full, &batch_kind, NULL); /* was checked at the beginning */
 }
 
-/* The first batch that is queued becomes the caller's. */
+/* Lends the first queued batch to the caller. */
 static tokmap_status hand_out(tokmap_stage *s, tokmap_i_device_slot **out, tokmap_i_stream stream,
                               const tokmap_i_address *outputs, tokmap_error *err)
 {
@@ -127,7 +126,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_i_device_slot **out, tokma
     if (status)
         return status;
     tokmap_i_device_slot *d = &s->slots[s->order[s->n_handed % s->options.n_slots]];
-    tokmap_i_mutex_unlock(&s->mutex); /* nobody else hands out */
+    tokmap_i_mutex_unlock(&s->mutex); /* no other thread hands out */
     status = tokmap_i_stage_hand_over(s, d, stream, outputs, err);
     tokmap_i_mutex_lock(&s->mutex);
     if (status)
@@ -144,7 +143,7 @@ static tokmap_status hand_out(tokmap_stage *s, tokmap_i_device_slot **out, tokma
     return TOKMAP_OK;
 }
 
-/* What a call of next or fill has taken of the host's time. */
+/* Counts the time that a call of next or fill has taken on the host. */
 static void count_call(tokmap_stage *s, uint64_t begin_ns)
 {
     tokmap_i_latency_add(&s->waits, tokmap_i_now_ns() - begin_ns);
@@ -178,7 +177,7 @@ static void end_next(tokmap_stage *s, const tokmap_i_visit *visit)
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_condition_signal(&s->work);
     tokmap_i_stage_leave(s, visit);
-    tokmap_i_stage_tell(s);
+    tokmap_i_stage_send_notes(s);
 }
 
 tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void *stream,
@@ -193,7 +192,7 @@ tokmap_status tokmap_stage_next(tokmap_stage *s, tokmap_stage_batch *batch, void
     tokmap_i_mutex_lock(&s->mutex);
     status = hand_out(s, &d, stream, NULL, err);
     if (!status)
-        describe(s, d, batch);
+        describe_batch(s, d, batch);
     count_call(s, begin_ns);
     end_next(s, &visit);
     return status;
@@ -241,8 +240,8 @@ void tokmap_i_stage_drop(tokmap_stage *s, tokmap_i_device_slot *d)
     d->freed = ++s->n_freed;
 }
 
-static tokmap_status release(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
-                             tokmap_error *err)
+static tokmap_status release_slot(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_stream stream,
+                                  tokmap_error *err)
 {
     const int error = s->driver->record(d->released, stream);
     if (error)
@@ -264,16 +263,16 @@ tokmap_status tokmap_stage_release(tokmap_stage *s, const tokmap_stage_batch *ba
     if (!d || !d->held)
         status =
             FAIL(err, TOKMAP_ERR_ARGUMENT,
-                 "batch %" PRIu64 " is not held: released already, or of another stage", batch->id);
+                 "batch %" PRIu64 " is not held: already released, or of another stage", batch->id);
     else
-        status = release(s, d, stream, err);
-    /* The thread may be busy with reading: what waits for this slot is not to wait for that. */
+        status = release_slot(s, d, stream, err);
+    /* The thread may be busy reading, so queue the batch that waits for this slot here. */
     while (s->filling && !s->paused && tokmap_i_stage_queue_one(s))
         continue;
     tokmap_i_condition_signal(&s->work);
     tokmap_i_mutex_unlock(&s->mutex);
     tokmap_i_stage_leave(s, &visit);
-    tokmap_i_stage_tell(s);
+    tokmap_i_stage_send_notes(s);
     return status;
 }
 
@@ -290,8 +289,8 @@ static tokmap_status take_pointers(const tokmap_stage *s, const tokmap_stage_bat
     for (int i = 0; i < TOKMAP_I_STAGE_OUTPUTS; i++) {
         outputs[i] = (uintptr_t)pointers[i];
         if (pointers[i] && !(s->options.outputs & 1u << i))
-            return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                        "fill: %s are asked for, but not among the outputs of the stage", names[i]);
+            return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not one of the outputs of the stage",
+                        names[i]);
         if (outputs[i] % widths[i] != 0)
             return FAIL(err, TOKMAP_ERR_ARGUMENT, "fill: %s is not aligned to %" PRIu32 " bytes",
                         names[i], widths[i]);
@@ -303,7 +302,7 @@ static void describe_filled(const tokmap_stage *s, const tokmap_i_device_slot *d
                             tokmap_stage_batch *batch)
 {
     const tokmap_stage_batch mine = *batch;
-    describe(s, d, batch);
+    describe_batch(s, d, batch);
     batch->inputs = mine.inputs;
     batch->labels = mine.labels;
     batch->position_ids = mine.position_ids;
@@ -311,11 +310,11 @@ static void describe_filled(const tokmap_stage *s, const tokmap_i_device_slot *d
     batch->cu_seqlens = mine.cu_seqlens;
 }
 
-/* The batch has been handed out: where there is no event, the host waits instead. */
+/* The batch has been handed out, so if no event can be recorded, the host waits instead. */
 static tokmap_status release_filled(tokmap_stage *s, tokmap_i_device_slot *d,
                                     tokmap_i_stream stream, tokmap_error *err)
 {
-    const tokmap_status status = release(s, d, stream, err);
+    const tokmap_status status = release_slot(s, d, stream, err);
     if (!status)
         return TOKMAP_OK;
     const int error = s->driver->wait_stream(stream);
@@ -328,7 +327,7 @@ static tokmap_status release_filled(tokmap_stage *s, tokmap_i_device_slot *d,
     tokmap_i_stage_fail(s, error, "waiting for a stream", &s->lost);
     tokmap_i_stage_note(s, "%s; the stage has stopped", s->lost.text);
     s->next_sample = d->step_sample;
-    s->n_handed = s->n_queued; /* none of those after it in its place */
+    s->n_handed = s->n_queued; /* no later batch may take its place */
     return status;
 }
 
@@ -372,7 +371,7 @@ uint64_t tokmap_stage_position(const tokmap_stage *s)
     return s->next_sample;
 }
 
-/* What was prepared is for steps that do not come. */
+/* Drops prepared batches, because other steps come next. */
 static void forget_batches(tokmap_stage *s)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
@@ -383,11 +382,12 @@ static void forget_batches(tokmap_stage *s)
             s->host[i].state = TOKMAP_I_HOST_FREE;
     s->n_filled = s->n_queued = s->n_handed = 0;
     tokmap_i_error_clear(&s->stop);
-    s->stop_was_told = false;
+    s->stop_was_returned = false;
     s->next_sample = tokmap_loader_position(s->loader);
 }
 
-static tokmap_status move(tokmap_stage *s, const uint8_t *state, uint64_t sample, tokmap_error *err)
+static tokmap_status move_to(tokmap_stage *s, const uint8_t *state, uint64_t sample,
+                             tokmap_error *err)
 {
     tokmap_i_error_clear(err);
     tokmap_status status = check_fork(s, err);
@@ -410,15 +410,15 @@ static tokmap_status move(tokmap_stage *s, const uint8_t *state, uint64_t sample
 tokmap_status tokmap_stage_restore(tokmap_stage *s, const uint8_t state[TOKMAP_STATE_BYTES],
                                    tokmap_error *err)
 {
-    return move(s, state, 0, err);
+    return move_to(s, state, 0, err);
 }
 
 tokmap_status tokmap_stage_seek(tokmap_stage *s, uint64_t sample, tokmap_error *err)
 {
-    return move(s, NULL, sample, err);
+    return move_to(s, NULL, sample, err);
 }
 
-/* ---- Of itself ---- */
+/* ---- Info ---- */
 
 tokmap_status tokmap_stage_get_info(const tokmap_stage *stage, tokmap_stage_info *info)
 {

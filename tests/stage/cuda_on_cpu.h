@@ -65,17 +65,18 @@ static inline void cuda_run_block(const tokmap_i_expand_job *job, uint32_t block
     for (uint32_t i = 0; i < n_threads; i++)
         load_tokens(&t, &p, orders->threads[1][i]);
     cuda_barrier(&t);
-    for (uint32_t i = 0; job->borders && i < n_threads; i++)
+    for (uint32_t i = 0; job->boundaries && i < n_threads; i++)
         mark_begins(&t, job, &p, orders->threads[2][i]);
     cuda_barrier(&t);
-    for (uint32_t i = 0; job->borders && i < n_threads; i++)
+    for (uint32_t i = 0; job->boundaries && i < n_threads; i++)
         count_begins(&t, job, &p, orders->threads[3][i]);
     cuda_barrier(&t);
     for (uint32_t i = 0; i < n_threads; i++) {
         const uint32_t thread = orders->threads[4][i];
         put_tile(&t, job, &p, thread);
         if (job->cu_seqlens)
-            put_borders(job, (uint64_t)block * n_threads + thread, (uint64_t)n_blocks * n_threads);
+            put_boundaries(job, (uint64_t)block * n_threads + thread,
+                           (uint64_t)n_blocks * n_threads);
     }
 }
 

@@ -26,8 +26,8 @@ enum {
 /* What a sample becomes. */
 typedef struct case_sample {
     int32_t inputs[CASE_LENGTH], labels[CASE_LENGTH];
-    int32_t positions[CASE_LENGTH], documents[CASE_LENGTH], borders[CASE_LENGTH + 1];
-    uint32_t n_borders, longest;
+    int32_t positions[CASE_LENGTH], documents[CASE_LENGTH], boundaries[CASE_LENGTH + 1];
+    uint32_t n_boundaries, longest;
 } case_sample;
 
 static corpus_shape case_narrow = {.name = "narrow", .n_tokens = 3000, .token_bytes = 2},
@@ -62,11 +62,11 @@ static void case_note(case_sample *c, const tokmap_row *row)
         c->positions[i] = row->position_ids[i];
         c->documents[i] = row->document_ids[i];
     }
-    c->n_borders = row->n_documents;
+    c->n_boundaries = row->n_documents;
     for (uint32_t d = 0; d < row->n_documents; d++)
-        c->borders[d] = row->cu_seqlens[d];
+        c->boundaries[d] = row->cu_seqlens[d];
     if (row->n_tokens <= CASE_LENGTH)
-        c->borders[c->n_borders++] = (int32_t)row->n_tokens - 1;
+        c->boundaries[c->n_boundaries++] = (int32_t)row->n_tokens - 1;
     c->longest = MAX(row->longest_document, CASE_LENGTH + 1 - row->n_tokens);
 }
 
@@ -132,7 +132,7 @@ static void case_expect(const case_look *look, int output, uint32_t i, int64_t e
 static void case_look_now(void *context)
 {
     case_look *look = context;
-    uint32_t n_borders = 0;
+    uint32_t n_boundaries = 0;
     for (uint32_t r = 0; r < CASE_ROWS; r++) {
         const case_sample *c = &case_samples[look->first_sample + r];
         for (uint32_t i = 0; i < CASE_LENGTH; i++) {
@@ -142,11 +142,11 @@ static void case_look_now(void *context)
             case_expect(look, 2, at, c->positions[i]);
             case_expect(look, 3, at, c->documents[i]);
         }
-        for (uint32_t d = 0; d < c->n_borders; d++)
-            case_expect(look, 4, n_borders++, (int32_t)(r * CASE_LENGTH) + c->borders[d]);
+        for (uint32_t d = 0; d < c->n_boundaries; d++)
+            case_expect(look, 4, n_boundaries++, (int32_t)(r * CASE_LENGTH) + c->boundaries[d]);
     }
-    for (; n_borders <= CASE_INPUTS; n_borders++)
-        case_expect(look, 4, n_borders, CASE_INPUTS);
+    for (; n_boundaries <= CASE_INPUTS; n_boundaries++)
+        case_expect(look, 4, n_boundaries, CASE_INPUTS);
     case_n_looks++;
     free(look);
 }
@@ -229,17 +229,17 @@ UNUSED static void case_close_stage(stage_case *c)
 /* The host's part of a batch. */
 UNUSED static void case_check_host(const stage_case *c, const tokmap_stage_batch *b)
 {
-    uint32_t n_borders = 0, longest = 0;
+    uint32_t n_boundaries = 0, longest = 0;
     CHECK(c->position + CASE_ROWS <= CASE_SAMPLES);
     for (uint32_t r = 0; r < CASE_ROWS; r++) {
-        n_borders += case_samples[c->position + r].n_borders;
+        n_boundaries += case_samples[c->position + r].n_boundaries;
         longest = MAX(longest, case_samples[c->position + r].longest);
     }
     CHECK_EQ(b->first_sample, c->position);
     CHECK_EQ(b->step_sample, c->position);
     CHECK_EQ(b->n_rows, CASE_ROWS);
     CHECK_EQ(b->sequence_length, CASE_LENGTH);
-    CHECK_EQ(b->n_documents, n_borders);
+    CHECK_EQ(b->n_documents, n_boundaries);
     CHECK_EQ(b->max_seqlen, longest);
 }
 

@@ -219,7 +219,7 @@ static const uint8_t *fake_image(const tokmap_i_expand_job *job)
 {
     const size_t table_bytes = job->n_rows * sizeof(tokmap_i_image_row);
     const tokmap_i_image_row *rows = (const tokmap_i_image_row *)fake_at(job->image, table_bytes);
-    size_t extent = MAX(table_bytes, job->borders + 4 * (size_t)job->n_borders);
+    size_t extent = MAX(table_bytes, job->boundaries + 4 * (size_t)job->n_boundaries);
     for (uint32_t r = 0; rows && r < job->n_rows; r++) {
         extent = MAX(extent, rows[r].tokens + (uint64_t)rows[r].n_tokens * rows[r].token_bytes);
         if (rows[r].flags & TOKMAP_I_ROW_MASKED)

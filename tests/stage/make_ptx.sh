@@ -19,7 +19,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 "$nvcc" -ptx -O3 -arch=compute_75 "$source" -o "$work/kernel.ptx"
 version=$("$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
-echo "// $(basename "$source") by nvcc $version; make ptx writes this file anew."
+echo "// $(basename "$source") by nvcc $version; made by make ptx."
 for file in "$source" "$folder/../expand_job.h"; do
     echo "// $(basename "$file") $(cksum <"$file")"
 done

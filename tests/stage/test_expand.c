@@ -87,7 +87,7 @@ static struct {
 /* What has come up, so that no change of the generator makes the random cases poorer unseen. */
 static struct {
     uint32_t widths[2][2]; /* of inputs and labels */
-    uint64_t tile_borders, documents_of_one, short_rows, one_input, masked;
+    uint64_t tile_boundaries, documents_of_one, short_rows, one_input, masked;
     uint64_t short_at_tile, last_tiles_of_one, no_documents, row_positions, small_cu, cases;
 } seen;
 
@@ -135,7 +135,7 @@ static void make_documents(tokmap_row *row, source_row *from)
     for (uint32_t d = 0; d < n; d++) {
         const uint32_t n_here = (uint32_t)(cu[d + 1] - cu[d]);
         row->longest_document = MAX(row->longest_document, n_here);
-        seen.tile_borders += d > 0 && cu[d] % TILE == 0;
+        seen.tile_boundaries += d > 0 && cu[d] % TILE == 0;
         seen.documents_of_one += n_here == 1;
     }
 }
@@ -203,7 +203,7 @@ static void make_image(void)
                                                             ? p->outputs & OF_DOCUMENTS &
                                                                   ~TOKMAP_STAGE_POSITION_IDS
                                                             : p->outputs & OF_DOCUMENTS};
-    now.shape.max_borders = now.shape.has_documents ? n_most : 0;
+    now.shape.max_boundaries = now.shape.has_documents ? n_most : 0;
     image.memory = take(64, tokmap_i_image_bytes(&now.shape));
     CHECK(tokmap_i_image_begin(&image, &now.shape, now.rows));
     for (uint32_t r = 0; r < p->n_rows; r++)
@@ -213,7 +213,7 @@ static void make_image(void)
     now.image = take(16, image.n_bytes);
     memcpy(now.image, image.memory, image.n_bytes);
     free(image.memory);
-    now.n_documents = image.n_borders;
+    now.n_documents = image.n_boundaries;
     now.longest = image.longest;
     seen.no_documents += !now.shape.has_documents;
 }
@@ -524,7 +524,7 @@ TEST(random_batches)
     }
     CHECK_EQ(seen.cases, n_cases);
     CHECK(seen.widths[0][0] && seen.widths[0][1] && seen.widths[1][0] && seen.widths[1][1]);
-    CHECK(seen.tile_borders && seen.documents_of_one && seen.masked && seen.short_rows);
+    CHECK(seen.tile_boundaries && seen.documents_of_one && seen.masked && seen.short_rows);
     CHECK(seen.one_input && seen.last_tiles_of_one && seen.no_documents && seen.row_positions);
     CHECK(seen.small_cu && seen.short_at_tile);
 }

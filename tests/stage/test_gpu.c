@@ -121,7 +121,7 @@ enum {
 typedef struct kernel_rows {
     tokmap_row rows[MAX_KERNEL_ROWS];
     uint8_t tokens[MAX_KERNEL_ROWS][4 * MAX_KERNEL_LENGTH + 32];
-    int32_t borders[MAX_KERNEL_ROWS][MAX_KERNEL_LENGTH + 1];
+    int32_t boundaries[MAX_KERNEL_ROWS][MAX_KERNEL_LENGTH + 1];
     uint8_t masks[MAX_KERNEL_ROWS][MAX_KERNEL_LENGTH];
 } kernel_rows;
 
@@ -137,12 +137,12 @@ static void make_row(kernel_rows *all, uint32_t r, uint32_t length)
     *row = (tokmap_row){.tokens = all->tokens[r] + shift,
                         .n_tokens = n + 1,
                         .token_bytes = width,
-                        .cu_seqlens = all->borders[r],
+                        .cu_seqlens = all->boundaries[r],
                         .loss_mask = corpus_any(2) ? all->masks[r] : NULL};
     const uint32_t mean = 1 + corpus_any(corpus_any(2) ? 3 : length);
     for (uint32_t at = 0; at < n; at += 1 + corpus_any(2 * mean))
-        all->borders[r][row->n_documents++] = (int32_t)at;
-    all->borders[r][row->n_documents] = (int32_t)n;
+        all->boundaries[r][row->n_documents++] = (int32_t)at;
+    all->boundaries[r][row->n_documents] = (int32_t)n;
 }
 
 /* All outputs of one job, on the device and by the twin. */
@@ -219,7 +219,7 @@ TEST(the_kernel_writes_what_its_twin_writes)
                                       .token_bytes = 4,
                                       .has_masks = true,
                                       .has_documents = true};
-        shape.max_borders = shape.n_rows * shape.length;
+        shape.max_boundaries = shape.n_rows * shape.length;
         for (uint32_t r = 0; r < shape.n_rows; r++)
             make_row(&all, r, shape.length);
         compare(&all, &shape);
@@ -231,7 +231,7 @@ TEST(the_kernel_writes_what_its_twin_writes)
 typedef struct download {
     int64_t inputs[MAX_ROWS * LENGTH], labels[MAX_ROWS * LENGTH];
     int32_t positions[MAX_ROWS * LENGTH], documents[MAX_ROWS * LENGTH],
-        borders[MAX_ROWS * LENGTH + 1];
+        boundaries[MAX_ROWS * LENGTH + 1];
 } download;
 
 static uint64_t address(const void *p)
@@ -246,12 +246,12 @@ static tokmap_stage_batch fetch(const tokmap_stage_batch *b, download *d)
     need(gpu.download(d->labels, address(b->labels), sizeof d->labels / 2), "labels");
     need(gpu.download(d->positions, address(b->position_ids), sizeof d->positions), "positions");
     need(gpu.download(d->documents, address(b->document_ids), sizeof d->documents), "documents");
-    need(gpu.download(d->borders, address(b->cu_seqlens), sizeof d->borders), "borders");
+    need(gpu.download(d->boundaries, address(b->cu_seqlens), sizeof d->boundaries), "boundaries");
     host.inputs = d->inputs;
     host.labels = d->labels;
     host.position_ids = d->positions;
     host.document_ids = d->documents;
-    host.cu_seqlens = d->borders;
+    host.cu_seqlens = d->boundaries;
     return host;
 }
 

@@ -116,18 +116,18 @@ class Image:
         self.known = bytearray(b"\1" * 32 * len(rows))
         self.n_tiles = -(-length // TILE)
         self.places = {}
-        borders, tiles, firsts, counts = list_borders(rows, length, self.n_tiles)
+        boundaries, tiles, firsts, counts = list_boundaries(rows, length, self.n_tiles)
         parts = [(("tokens", r), row.bytes(), 16, row.offset) for r, row in enumerate(rows)]
         parts += [(("mask", r), self.mask_bytes(row.mask), 4, 0) for r, row in enumerate(rows)
                   if row.mask]
         if documents:
-            parts += [("borders", struct.pack("<%di" % len(borders), *borders), 4, 0),
+            parts += [("boundaries", struct.pack("<%di" % len(boundaries), *boundaries), 4, 0),
                       ("tiles", struct.pack("<%dI" % len(tiles), *tiles), 4, 0)]
         rng.shuffle(parts)
         for name, data, alignment, offset in parts:
             self.put(name, data, alignment, offset)
         self.fill_up(16)
-        self.n_borders = len(borders) if documents else rng.getrandbits(32)
+        self.n_boundaries = len(boundaries) if documents else rng.getrandbits(32)
         for r, row in enumerate(rows):
             struct.pack_into("<Q6I", self.bytes, 32 * r, self.places["tokens", r],
                              len(row.tokens), row.width, MASKED if row.mask else 0,
@@ -154,20 +154,20 @@ class Image:
         return sum(bit << i for i, bit in enumerate(bits)).to_bytes(len(bits) // 8, "little")
 
 
-def list_borders(rows, length, n_tiles):
+def list_boundaries(rows, length, n_tiles):
     """Of all rows; for each tile of each the last one at or before it; the first one and the number
     of each row's. What a short row lacks counts as a document."""
-    borders, tiles, firsts, counts = [], [], [], []
+    boundaries, tiles, firsts, counts = [], [], [], []
     for r, row in enumerate(rows):
         own = [r * length + s for s in row.starts]
         own += [r * length + row.n_inputs] if row.n_inputs < length else []
         for t in range(n_tiles):
-            before = [k for k, border in enumerate(own) if border <= r * length + t * TILE]
-            tiles.append(len(borders) + before[-1])
-        firsts.append(len(borders))
+            before = [k for k, boundary in enumerate(own) if boundary <= r * length + t * TILE]
+            tiles.append(len(boundaries) + before[-1])
+        firsts.append(len(boundaries))
         counts.append(len(own))
-        borders += own
-    return borders, tiles, firsts, counts
+        boundaries += own
+    return boundaries, tiles, firsts, counts
 
 
 # ---- The reference, token by token ----
@@ -228,10 +228,10 @@ def check_plan(machine, plan, rng):
         outputs[name] = memory.add(name, bytes(len(wanted[name]) * width), 256,
                                    rng.randrange(0, 256, width), False)
     addresses = [outputs[name].begin if name in outputs else 0 for name in OUTPUTS]
-    places = [image.places.get(name, 0) for name in ("borders", "tiles")]
+    places = [image.places.get(name, 0) for name in ("boundaries", "tiles")]
     params = struct.pack("<6Qq12I", at.begin, *addresses, plan["ignore"], len(rows), plan["length"],
                          plan["input_bytes"], plan["label_bytes"], plan["pad"],
-                         plan["row_positions"], image.n_tiles, *places, image.n_borders,
+                         plan["row_positions"], image.n_tiles, *places, image.n_boundaries,
                          len(wanted["cu_seqlens"]), rng.getrandbits(32))
     machine.launch(len(rows) * image.n_tiles, params, memory, rng.getrandbits(32))
     for name, region in outputs.items():
@@ -243,11 +243,11 @@ def check_plan(machine, plan, rng):
 
 def check_reads(memory, image, begin, n_rows):
     """A block reads its row of the table, its word of the tiles
-    and the words of its mask once each; the borders are read by whoever needs them."""
-    borders = image.places.get("borders", 0)
+    and the words of its mask once each; the boundaries are read by whoever needs them."""
+    boundaries = image.places.get("boundaries", 0)
     for address, n in memory.narrow_loads.items():
         at = address - begin
-        if borders and borders <= at < borders + 4 * image.n_borders:
+        if boundaries and boundaries <= at < boundaries + 4 * image.n_boundaries:
             continue
         most = image.n_tiles if at < 32 * n_rows else 1
         expect(n <= most, "%d loads from byte %d of the image, by %d blocks" % (n, at, most))
@@ -319,14 +319,14 @@ def random_batches():
 
 
 def as_many_rows_as_a_loader_has():
-    """Two blocks of 2^24: they write their share of the borders, and come to an end."""
+    """Two blocks of 2^24: they write their share of the boundaries, and come to an end."""
     memory, rng, n_cu = GlobalMemory(), random.Random(1), 3 * THREADS
     rows = [Row(rng, plan_of(1, cuts=0)) for _ in range(2)]
     image = Image(rng, rows, 1, True)
     at = memory.add("image", image.bytes, 64)
     cu = memory.add("cu_seqlens", bytes(4 * n_cu), read_only=False)
     params = struct.pack("<6Qq12I", at.begin, 0, 0, 0, 0, cu.begin, 0, MAX_ROWS, 1, 4, 4, 0, 0, 1,
-                         image.places["borders"], image.places["tiles"], 2, n_cu, 0)
+                         image.places["boundaries"], image.places["tiles"], 2, n_cu, 0)
     machine().launch(MAX_ROWS, params, memory, blocks=(0, 1))
     expect_equal(cu.written.count(1), 4 * 2 * THREADS, "bytes of cu_seqlens that two blocks wrote")
 

@@ -38,7 +38,7 @@ static struct {
     uint8_t tokens[MAX_ROWS][(MAX_LENGTH + 1) * 4 + 16];
     uint8_t masks[MAX_ROWS][MAX_LENGTH];
     int32_t cu_seqlens[MAX_ROWS][MAX_LENGTH + 1];
-    uint32_t n_borders, longest; /* of all rows, as tokmap_stage.h counts them */
+    uint32_t n_boundaries, longest; /* of all rows, as tokmap_stage.h counts them */
 } now;
 
 static uint32_t n_inputs_of(uint32_t r)
@@ -61,7 +61,7 @@ static void make_documents(uint32_t r, uint32_t one_of)
     for (uint32_t d = 0; d < n; d++)
         now.rows[r].longest_document =
             MAX(now.rows[r].longest_document, (uint32_t)(cu[d + 1] - cu[d]));
-    now.n_borders += n + (n_inputs < now.shape.length);
+    now.n_boundaries += n + (n_inputs < now.shape.length);
     now.longest = MAX(now.longest, now.rows[r].longest_document);
     now.longest = MAX(now.longest, now.shape.length - n_inputs);
 }
@@ -86,7 +86,7 @@ static void make_row(uint32_t r, bool full, uint32_t one_of)
 static void make_batch(bool full)
 {
     const uint32_t one_of = 1 + below(60);
-    now.n_borders = now.longest = 0;
+    now.n_boundaries = now.longest = 0;
     now.shape = (tokmap_i_image_shape){.n_rows = 1 + below(MAX_ROWS),
                                        .length = 1 + below(one_in(2) ? 100 : MAX_LENGTH),
                                        .token_bytes = 2 + 2 * below(2),
@@ -95,7 +95,7 @@ static void make_batch(bool full)
     for (uint32_t r = 0; r < now.shape.n_rows; r++)
         make_row(r, full, one_of);
     if (now.shape.has_documents)
-        now.shape.max_borders = now.n_borders + (full ? 0 : below(100));
+        now.shape.max_boundaries = now.n_boundaries + (full ? 0 : below(100));
 }
 
 /* ---- Images ---- */
@@ -151,8 +151,8 @@ static uint64_t up(uint64_t n, uint64_t to)
     return (n + to - 1) / to * to;
 }
 
-/* Table, masks, tiles and borders, tokens; each of them in whole lines of 64 bytes, but for the
- * borders, which follow the tiles. */
+/* Table, masks, tiles and boundaries, tokens; each of them in whole lines of 64 bytes, but for the
+ * boundaries, which follow the tiles. */
 static uint64_t count_bytes(const tokmap_i_image_shape *s)
 {
     const uint64_t n = s->n_rows, length = s->length;
@@ -160,7 +160,7 @@ static uint64_t count_bytes(const tokmap_i_image_shape *s)
     if (s->has_masks)
         n_bytes = up(n_bytes + n * up(length, 32) / 8, 64);
     if (s->has_documents)
-        n_bytes = up(n_bytes + n * (up(length, TILE) / TILE) * 4 + 4ull * s->max_borders, 64);
+        n_bytes = up(n_bytes + n * (up(length, TILE) / TILE) * 4 + 4ull * s->max_boundaries, 64);
     return n_bytes + n * up((length + 1) * s->token_bytes, 16);
 }
 
@@ -172,7 +172,7 @@ TEST(sizes_are_the_sums_of_their_parts)
                                         .token_bytes = 2 + 2 * below(2),
                                         .has_masks = one_in(2),
                                         .has_documents = one_in(2),
-                                        .max_borders = below(1u << below(31))};
+                                        .max_boundaries = below(1u << below(31))};
         const uint64_t n_bytes = count_bytes(&s);
         CHECK_EQ(tokmap_i_image_bytes(&s), n_bytes < NO_ROOM ? n_bytes : 0);
     }
@@ -184,7 +184,7 @@ TEST(images_beyond_four_gigabytes_are_refused)
     CHECK_EQ(tokmap_i_image_bytes(&s), 0);
     s.n_rows = UINT32_MAX; /* whose products are beyond 2^64 */
     s.has_masks = s.has_documents = true;
-    s.max_borders = UINT32_MAX;
+    s.max_boundaries = UINT32_MAX;
     CHECK_EQ(tokmap_i_image_bytes(&s), 0);
     /* A table of one line, and one row, in words of 16 bytes: the longest that fits. */
     s = (tokmap_i_image_shape){.n_rows = 1, .token_bytes = 2};
@@ -196,11 +196,11 @@ TEST(images_beyond_four_gigabytes_are_refused)
     CHECK_EQ(tokmap_i_image_bytes(&s), (uint64_t)(32 + 208) << 24);
     s.length = 1u << 7; /* 2^31 inputs */
     CHECK_EQ(tokmap_i_image_bytes(&s), 0);
-    /* Borders count, too. */
+    /* Boundaries count, too. */
     s = (tokmap_i_image_shape){.n_rows = 1, .length = 1, .token_bytes = 2, .has_documents = true};
-    s.max_borders = (uint32_t)((NO_ROOM - 64 - 4 - 64) / 4);
+    s.max_boundaries = (uint32_t)((NO_ROOM - 64 - 4 - 64) / 4);
     CHECK(tokmap_i_image_bytes(&s) > NO_ROOM - 128);
-    s.max_borders += 16;
+    s.max_boundaries += 16;
     CHECK_EQ(tokmap_i_image_bytes(&s), 0);
 }
 
@@ -256,20 +256,20 @@ static void check_documents(const tokmap_i_image *image, uint32_t r, uint32_t fi
 {
     const tokmap_i_image_row *row = row_of(image, r);
     const tokmap_row *from = &now.rows[r];
-    const int32_t *borders = (const int32_t *)(image->memory + image->borders);
-    const uint32_t *tiles = (const uint32_t *)(image->memory + image->tile_borders);
+    const int32_t *boundaries = (const int32_t *)(image->memory + image->boundaries);
+    const uint32_t *tiles = (const uint32_t *)(image->memory + image->tile_boundaries);
     const uint32_t n_tiles = (now.shape.length + TILE - 1) / TILE;
     const int32_t row_begin = (int32_t)(r * now.shape.length);
-    CHECK_EQ(row->first_border, first);
-    CHECK_EQ(row->n_borders, from->n_documents + (from->n_tokens - 1 < now.shape.length));
-    for (uint32_t d = 0; d < row->n_borders; d++)
-        CHECK_INT(borders[first + d], row_begin + from->cu_seqlens[d]);
+    CHECK_EQ(row->first_boundary, first);
+    CHECK_EQ(row->n_boundaries, from->n_documents + (from->n_tokens - 1 < now.shape.length));
+    for (uint32_t d = 0; d < row->n_boundaries; d++)
+        CHECK_INT(boundaries[first + d], row_begin + from->cu_seqlens[d]);
     for (uint32_t t = 0; t < n_tiles; t++) {
         const uint32_t last = tiles[r * n_tiles + t];
         const int32_t tile_begin = row_begin + (int32_t)(t * TILE);
-        CHECK(last >= first && last < first + row->n_borders);
-        CHECK(borders[last] <= tile_begin);
-        CHECK(last + 1 == first + row->n_borders || borders[last + 1] > tile_begin);
+        CHECK(last >= first && last < first + row->n_boundaries);
+        CHECK(boundaries[last] <= tile_begin);
+        CHECK(last + 1 == first + row->n_boundaries || boundaries[last + 1] > tile_begin);
     }
 }
 
@@ -286,16 +286,16 @@ TEST(parts_stand_apart_and_hold_what_rows_say)
             check_tokens(&image, r, marks);
             if (now.shape.has_documents)
                 check_documents(&image, r, first);
-            first += row_of(&image, r)->n_borders;
+            first += row_of(&image, r)->n_boundaries;
         }
-        CHECK_EQ(image.n_borders, now.n_borders);
+        CHECK_EQ(image.n_boundaries, now.n_boundaries);
         CHECK_EQ(image.longest, now.longest);
-        CHECK_INT(image.borders != 0, now.shape.has_documents);
-        CHECK_INT(image.tile_borders != 0, now.shape.has_documents);
-        CHECK_EQ(image.borders % 4 + image.tile_borders % 4, 0);
+        CHECK_INT(image.boundaries != 0, now.shape.has_documents);
+        CHECK_INT(image.tile_boundaries != 0, now.shape.has_documents);
+        CHECK_EQ(image.boundaries % 4 + image.tile_boundaries % 4, 0);
         if (now.shape.has_documents) {
-            mark(marks, &image, image.borders, 4ull * image.n_borders);
-            mark(marks, &image, image.tile_borders, 4ull * n_tiles);
+            mark(marks, &image, image.boundaries, 4ull * image.n_boundaries);
+            mark(marks, &image, image.tile_boundaries, 4ull * n_tiles);
         }
         free(marks);
         close_image(&image);
@@ -311,9 +311,9 @@ TEST(jobs_say_what_images_are)
         const tokmap_i_expand_job wanted = {.n_rows = now.shape.n_rows,
                                             .length = now.shape.length,
                                             .n_tiles = (now.shape.length + TILE - 1) / TILE,
-                                            .borders = image.borders,
-                                            .tile_borders = image.tile_borders,
-                                            .n_borders = now.n_borders};
+                                            .boundaries = image.boundaries,
+                                            .tile_boundaries = image.tile_boundaries,
+                                            .n_boundaries = now.n_boundaries};
         CHECK(memcmp(&job, &wanted, sizeof job) == 0);
         close_image(&image);
     }
@@ -327,14 +327,14 @@ TEST(more_documents_than_there_is_room_for_are_refused)
         do
             make_batch(false);
         while (!now.shape.has_documents);
-        now.shape.max_borders = below(now.n_borders);
+        now.shape.max_boundaries = below(now.n_boundaries);
         tokmap_i_image image = open_image();
         CHECK(!tokmap_i_image_begin(&image, &now.shape, now.rows));
-        CHECK_EQ(image.n_borders, now.n_borders);
+        CHECK_EQ(image.n_boundaries, now.n_boundaries);
         close_image(&image);
-        now.shape.max_borders = now.n_borders;
+        now.shape.max_boundaries = now.n_boundaries;
         image = write_image();
-        CHECK_EQ(image.n_borders, now.n_borders);
+        CHECK_EQ(image.n_boundaries, now.n_boundaries);
         close_image(&image);
     }
 }

@@ -173,7 +173,7 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
 TEST(fills_memory_of_the_callers)
 {
     static int32_t inputs[MAX_ROWS * LENGTH], positions[MAX_ROWS * LENGTH],
-        documents[MAX_ROWS * LENGTH], borders[MAX_ROWS * LENGTH + 1];
+        documents[MAX_ROWS * LENGTH], boundaries[MAX_ROWS * LENGTH + 1];
     static int64_t labels[MAX_ROWS * LENGTH];
     tokmap_error err;
     open_corpus();
@@ -189,10 +189,10 @@ TEST(fills_memory_of_the_callers)
                                     .labels = labels,
                                     .position_ids = positions,
                                     .document_ids = documents,
-                                    .cu_seqlens = borders};
+                                    .cu_seqlens = boundaries};
             if (tokmap_stage_fill(s, &b, NULL, &err))
                 CHECK_FAIL("%s", err.text);
-            CHECK(b.inputs == inputs && b.cu_seqlens == borders);
+            CHECK(b.inputs == inputs && b.cu_seqlens == boundaries);
             CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
             check_batch(&b, &rows, &(tokmap_stage_options){.ignore_index = -100});
         }
@@ -200,7 +200,7 @@ TEST(fills_memory_of_the_callers)
         s = open_stage(l, (tokmap_stage_options){.no_thread = no_thread});
         tokmap_stage_batch b = {.struct_size = sizeof b, .position_ids = positions};
         CHECK_INT(tokmap_stage_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
-        CHECK(strstr(err.text, "position_ids are asked for") != NULL);
+        CHECK(strstr(err.text, "position_ids is not one of the outputs") != NULL);
         b = (tokmap_stage_batch){.struct_size = sizeof b, .labels = (int32_t *)labels + 1};
         CHECK_INT(tokmap_stage_fill(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
         CHECK(strstr(err.text, "labels is not aligned to 8 bytes") != NULL);
@@ -556,7 +556,7 @@ TEST(open_says_which_option_is_wrong)
                    (tokmap_stage_options){.outputs = TOKMAP_STAGE_CU_SEQLENS, .max_documents = 1});
     tokmap_stage_batch b = {.struct_size = sizeof b};
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "more than max_documents, 1") != NULL);
+    CHECK(strstr(err.text, "more than max_documents (1)") != NULL);
     b.struct_size = 8;
     CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_stage_close(s);
@@ -573,8 +573,8 @@ TEST(open_says_which_option_is_wrong)
     close_corpus();
 }
 
-/* Borders take twice as much as 16-bit tokens, if there is room for as many as there could be; only
- * those that there are cross the bus. */
+/* With room for the maximum number of boundaries, they need twice the memory of 16-bit tokens. Only
+ * the actual ones are copied to the device. */
 TEST(max_documents_is_what_images_have_room_for)
 {
     static const uint32_t most[] = {0, 9999, 999};
@@ -592,7 +592,7 @@ TEST(max_documents_is_what_images_have_room_for)
         tokmap_stage_batch b = {.struct_size = sizeof b};
         const bool fits = most[i] != 999;
         CHECK_INT(tokmap_stage_next(s, &b, NULL, &err), fits ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT);
-        CHECK(fits || strstr(err.text, "more than max_documents, 999") != NULL);
+        CHECK(fits || strstr(err.text, "more than max_documents (999)") != NULL);
         tokmap_stage_get_info(s, &info);
         host_bytes[i] = info.host_bytes;
         bytes_moved[i] = info.bytes_moved;
@@ -645,7 +645,7 @@ TEST(a_loader_has_one_stage_at_a_time)
         tokmap_stage *s = open_stage(l, so);
         for (int i = 0; i < 2; i++) {
             CHECK_INT(tokmap_stage_open(&second, &so, &err), TOKMAP_ERR_ARGUMENT);
-            CHECK(strstr(err.text, "has a stage already") != NULL && second == NULL);
+            CHECK(strstr(err.text, "already has a stage") != NULL && second == NULL);
         }
         next(s, &b);
         CHECK_EQ(b.first_sample, round * MAX_ROWS);

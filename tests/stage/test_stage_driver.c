@@ -316,7 +316,7 @@ TEST(a_stream_that_gives_back_a_tensor_may_take_another)
                                 .output = TOKMAP_STAGE_INPUTS,
                                 .stream = streams[TOKMAP_I_STAGE_STREAMS]};
     CHECK_INT(tokmap_stage_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);
-    CHECK(strstr(err.text, "used in 4 streams already") != NULL);
+    CHECK(strstr(err.text, "already used in 4 streams") != NULL);
     CHECK(more.managed == NULL);
     more.stream = (void *)2;
     CHECK_INT(tokmap_stage_export(c.stage, &b, &more, &err), TOKMAP_ERR_ARGUMENT);

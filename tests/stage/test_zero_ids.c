@@ -1,5 +1,5 @@
-/* test_zero_ids - the ids of GPT-NeoX, whose end of document is 0, with pad_id 0 and ignore_index 0:
- * each 0 can be declared, and is not declared by a struct that is all 0. */
+/* test_zero_ids - the ids of GPT-NeoX, whose end of document is 0, with pad_id 0 and ignore_index
+ * 0: each 0 can be declared, and a struct of zeros declares none. */
 #include "support/check.h"
 #include "tokmap_stage.h"
 #include "tokmap_writer.h"

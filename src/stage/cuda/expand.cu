@@ -1,12 +1,13 @@
-/* expand.cu - the device's side of a batch: from the image to inputs, labels, ids and borders.
+/* expand.cu - makes inputs, labels, ids and boundaries of a batch from its image, on the device.
  *
- * One block makes one tile: 2,048 inputs of one row. Everything that it needs of the image comes
- * into shared memory once: the row of the table, the tokens by whole 16-byte words, and the words
- * of the mask. Where documents begin becomes a bit for each input, and how many began before, and
- * where the last one did, is counted in words of bits. Threads then write neighbouring outputs.
+ * One block makes one tile: 2,048 inputs of one row. It loads what it needs of the image into
+ * shared memory once: the row of the table, the tokens in whole 16-byte words, and the words of the
+ * mask. It sets a bit for each input at which a document begins, and for each word of bits counts
+ * how many documents began before, and where the last one did. Threads then write neighbouring
+ * outputs.
  *
- * Written in the C that C and CUDA share, a function for each stretch between two barriers, so that
- * tests run the very same text on the processor. Its plain twin is src/stage/expand.c. */
+ * Written in the common part of C and CUDA, with a function for each part between two barriers, so
+ * that tests can run the same source on the processor. The scalar twin is src/stage/expand.c. */
 #include "../expand_job.h"
 
 #define WORDS (TOKMAP_I_TILE / 32)
@@ -14,19 +15,19 @@
 typedef struct tile {
     uint4 tokens[(TOKMAP_I_TILE + 1) * 4 / 16 + 2];
     tokmap_i_image_row row;
-    uint32_t border;           /* the last one at or before the tile */
+    uint32_t boundary;           /* index of the last one at or before the tile */
     uint32_t counts[WORDS];    /* a bit for each input whose label counts */
-    uint32_t begins[WORDS];    /* and for each at which a document begins */
-    uint32_t documents[WORDS]; /* began before the word, in the row */
-    int32_t last_begin[WORDS]; /* the last one before the word, in the row */
+    uint32_t begins[WORDS];    /* a bit for each input at which a document begins */
+    uint32_t documents[WORDS]; /* of the row that began before the word */
+    int32_t last_begin[WORDS]; /* position in the row of the last one before the word */
 } tile;
 
-/* What a block works on. */
+/* The work of a block. */
 typedef struct place {
     const uint8_t *image;
-    uint64_t first;    /* token of the tile: an address */
-    uint32_t n_tokens; /* of the row, from there on; at most one more than a tile has */
-    uint32_t row_index, begin, n_inputs; /* of the tile, in the row */
+    uint64_t first;    /* address of the first token of the tile */
+    uint32_t n_tokens; /* of the row, from there; at most one more than the tile */
+    uint32_t row_index, begin, n_inputs; /* of the tile; begin: in the row */
 } place;
 
 /* Before the first barrier. */
@@ -37,11 +38,11 @@ __device__ static void load_row(tile *t, const tokmap_i_expand_job *job, uint32_
     const tokmap_i_image_row *row = (const tokmap_i_image_row *)image + block / job->n_tiles;
     if (thread < sizeof *row / 4)
         ((uint32_t *)&t->row)[thread] = ((const uint32_t *)row)[thread];
-    else if (thread == sizeof *row / 4 && job->borders)
-        t->border = ((const uint32_t *)(image + job->tile_borders))[block];
+    else if (thread == sizeof *row / 4 && job->boundaries)
+        t->boundary = ((const uint32_t *)(image + job->tile_boundaries))[block];
 }
 
-/* From here on each thread knows. */
+/* After the first barrier, in each thread. */
 __device__ static place find_place(const tile *t, const tokmap_i_expand_job *job, uint32_t block)
 {
     place p;
@@ -58,8 +59,8 @@ __device__ static place find_place(const tile *t, const tokmap_i_expand_job *job
     return p;
 }
 
-/* Before the second barrier. The words around the tokens are read whole: a word that holds a byte
- * of them lies in the same page. */
+/* Before the second barrier. The words at both ends are read whole: a word with any byte of the
+ * tokens is in the same page. */
 __device__ static void load_tokens(tile *t, const place *p, uint32_t thread)
 {
     const uint64_t begin = p->first & ~(uint64_t)15;
@@ -77,30 +78,30 @@ __device__ static void load_tokens(tile *t, const place *p, uint32_t thread)
         t->tokens[i] = ((const uint4 *)begin)[i];
 }
 
-/* Before the third barrier: the borders that lie inside the tile. */
+/* Before the third barrier: marks the boundaries inside the tile. */
 __device__ static void mark_begins(tile *t, const tokmap_i_expand_job *job, const place *p,
                                    uint32_t thread)
 {
-    const int32_t *borders = (const int32_t *)(p->image + job->borders);
+    const int32_t *boundaries = (const int32_t *)(p->image + job->boundaries);
     const int32_t tile_begin = (int32_t)(p->row_index * job->length + p->begin);
-    const uint32_t end = t->row.first_border + t->row.n_borders;
-    for (uint32_t i = t->border + 1 + thread; i < end; i += TOKMAP_I_BLOCK_THREADS) {
-        const uint32_t at = (uint32_t)(borders[i] - tile_begin);
+    const uint32_t end = t->row.first_boundary + t->row.n_boundaries;
+    for (uint32_t i = t->boundary + 1 + thread; i < end; i += TOKMAP_I_BLOCK_THREADS) {
+        const uint32_t at = (uint32_t)(boundaries[i] - tile_begin);
         if (at >= p->n_inputs)
-            return; /* they rise */
+            return; /* boundaries are ascending */
         atomicOr(&t->begins[at / 32], 1u << at % 32);
     }
 }
 
-/* Before the fourth barrier: a thread for each word counts those before it. */
+/* Before the fourth barrier: one thread per word counts the boundaries before it. */
 __device__ static void count_begins(tile *t, const tokmap_i_expand_job *job, const place *p,
                                     uint32_t thread)
 {
     if (thread >= WORDS)
         return;
-    const int32_t *borders = (const int32_t *)(p->image + job->borders);
-    uint32_t documents = t->border - t->row.first_border;
-    int32_t last = borders[t->border] - (int32_t)(p->row_index * job->length);
+    const int32_t *boundaries = (const int32_t *)(p->image + job->boundaries);
+    uint32_t documents = t->boundary - t->row.first_boundary;
+    int32_t last = boundaries[t->boundary] - (int32_t)(p->row_index * job->length);
     for (uint32_t w = 0; w < thread; w++) {
         const uint32_t bits = t->begins[w];
         documents += (uint32_t)__popc((int)bits);
@@ -131,7 +132,7 @@ __device__ static void put_tokens(const tile *t, const tokmap_i_expand_job *job,
                                   uint32_t i)
 {
     const uint64_t at = (uint64_t)p->row_index * job->length + p->begin + i;
-    const int there = i + 1 < p->n_tokens; /* an input and its label */
+    const int there = i + 1 < p->n_tokens; /* has an input and a label */
     if (job->inputs)
         put(job->inputs, job->input_bytes, at, there ? token_of(t, p, i) : job->pad_id);
     if (job->labels) {
@@ -148,7 +149,7 @@ __device__ static void put_ids(const tile *t, const tokmap_i_expand_job *job, co
     const uint32_t j = p->begin + i, n_inputs = t->row.n_tokens - 1;
     uint32_t document = 0;
     int32_t begin = 0;
-    if (job->borders) {
+    if (job->boundaries) {
         const uint32_t w = i / 32;
         const uint32_t bits = t->begins[w] & (0xFFFFFFFFu >> (31 - i % 32));
         document = t->documents[w] + (uint32_t)__popc((int)bits);
@@ -173,13 +174,14 @@ __device__ static void put_tile(const tile *t, const tokmap_i_expand_job *job, c
     }
 }
 
-/* All blocks together; what is left over is the end of the batch. */
-__device__ static void put_borders(const tokmap_i_expand_job *job, uint64_t at, uint64_t n_threads)
+/* All blocks do this together. Unused entries are the end of the batch. */
+__device__ static void put_boundaries(const tokmap_i_expand_job *job, uint64_t at,
+                                      uint64_t n_threads)
 {
-    const int32_t *borders = (const int32_t *)((const uint8_t *)job->image + job->borders);
+    const int32_t *boundaries = (const int32_t *)((const uint8_t *)job->image + job->boundaries);
     for (uint64_t i = at; i < job->n_cu; i += n_threads)
         ((int32_t *)job->cu_seqlens)[i] =
-            i < job->n_borders ? borders[i] : (int32_t)(job->n_rows * job->length);
+            i < job->n_boundaries ? boundaries[i] : (int32_t)(job->n_rows * job->length);
 }
 
 #ifdef __CUDACC__
@@ -191,7 +193,7 @@ extern "C" __global__ void __launch_bounds__(TOKMAP_I_BLOCK_THREADS)
     __syncthreads();
     const place p = find_place(&t, &job, blockIdx.x);
     load_tokens(&t, &p, threadIdx.x);
-    if (job.borders) {
+    if (job.boundaries) {
         __syncthreads();
         mark_begins(&t, &job, &p, threadIdx.x);
         __syncthreads();
@@ -200,7 +202,7 @@ extern "C" __global__ void __launch_bounds__(TOKMAP_I_BLOCK_THREADS)
     __syncthreads();
     put_tile(&t, &job, &p, threadIdx.x);
     if (job.cu_seqlens)
-        put_borders(&job, (uint64_t)blockIdx.x * TOKMAP_I_BLOCK_THREADS + threadIdx.x,
+        put_boundaries(&job, (uint64_t)blockIdx.x * TOKMAP_I_BLOCK_THREADS + threadIdx.x,
                     (uint64_t)gridDim.x * TOKMAP_I_BLOCK_THREADS);
 }
 #endif
