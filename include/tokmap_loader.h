@@ -48,10 +48,10 @@
  *           called again, and save works.
  * SIGBUS    Only threads of the caller can get it. Accessing a row in a map raises it if the token
  *           file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends inside a
- *           page, the rest of that page reads as zeros. With row_parts, and with windows within
- *           documents, open raises it if the index was shortened or cannot be read; with MAP, next
- *           and locate do too, unless a stage uses the loader. Otherwise the index is read without
- *           its map. */
+ *           page, the rest of that page reads as zeros. Looking up documents, for row_parts or
+ *           windows within documents, raises it if the index was shortened or cannot be read: in
+ *           open, and with MAP also in next and locate, unless a stage uses the loader. All other
+ *           lookups read the index without its map. */
 #ifndef TOKMAP_LOADER_H
 #define TOKMAP_LOADER_H
 
