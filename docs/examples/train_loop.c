@@ -13,12 +13,8 @@
 
 #include "tokmap_loader.h"
 
-enum {
-    ROWS = 8,
-    LENGTH = 64
-};
-
 static tokmap_error err; /* filled in by the call that failed */
+static int64_t inputs[8 * 64], labels[8 * 64];
 
 static void check(int failed, const char *text)
 {
@@ -30,16 +26,15 @@ static void check(int failed, const char *text)
 
 static void train(tokmap_loader *loader)
 {
-    static int64_t inputs[ROWS * LENGTH], labels[ROWS * LENGTH];
-    const tokmap_gather_options buffers = {.struct_size = sizeof buffers,
-                                           .format = TOKMAP_GATHER_I64,
-                                           .inputs = inputs,
-                                           .labels = labels};
     tokmap_batch batch = TOKMAP_INIT(tokmap_batch);
-    uint64_t sum = 0;
+    tokmap_gather_options buffers = TOKMAP_INIT(tokmap_gather_options);
+    buffers.format = TOKMAP_GATHER_I64;
+    buffers.inputs = inputs;
+    buffers.labels = labels;
     check(tokmap_loader_next(loader, &batch, &err), err.text);
     check(tokmap_batch_gather(&batch, &buffers, &err), err.text);
-    for (int i = 0; i < ROWS * LENGTH; i++) /* a model would be trained here */
+    uint64_t sum = 0; /* a model would be trained here */
+    for (uint32_t i = 0; i < batch.n_rows * batch.sequence_length; i++)
         sum = sum * 31 + (uint64_t)inputs[i] + (uint64_t)labels[i];
     printf("samples from %" PRIu64 " on: sum %016" PRIx64 "\n", batch.first_sample, sum);
 }
@@ -48,17 +43,17 @@ int main(int argc, char **argv)
 {
     check(argc != 4, "usage: train_loop DATASET STATE_FILE N_STEPS");
     tokmap_dataset *dataset;
-    tokmap_loader *loader;
     check(tokmap_dataset_open(&dataset, argv[1], &err), err.text);
     const tokmap_dataset *const datasets[] = {dataset};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1};
-    const tokmap_loader_options options = {.struct_size = sizeof options,
-                                           .sources = &source,
-                                           .n_sources = 1,
-                                           .source_stride = sizeof source,
-                                           .row_stride = sizeof(tokmap_row),
-                                           .sequence_length = LENGTH,
-                                           .batch_rows = ROWS};
+    tokmap_loader_options options = TOKMAP_INIT(tokmap_loader_options);
+    options.sources = &source;
+    options.n_sources = 1;
+    options.source_stride = sizeof source;
+    options.row_stride = sizeof(tokmap_row);
+    options.sequence_length = 64;
+    options.batch_rows = 8;
+    tokmap_loader *loader;
     check(tokmap_loader_open(&loader, &options, &err), err.text);
     uint8_t state[TOKMAP_STATE_BYTES];
     FILE *file = fopen(argv[2], "rb");
