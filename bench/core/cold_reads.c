@@ -49,18 +49,12 @@ typedef struct cold {
 static tokmap_loader *open_loader(const tokmap_dataset *const *ds, uint32_t length, const way *w,
                                   uint64_t seed)
 {
-    const tokmap_loader_source source = {.datasets = ds, .n_datasets = 1, .weight = 1};
-    const tokmap_loader_options options = {.struct_size = sizeof options,
-                                           .sources = &source,
-                                           .n_sources = 1,
-                                           .source_stride = sizeof(tokmap_loader_source),
-                                           .row_stride = sizeof(tokmap_row),
-                                           .sequence_length = length,
+    const tokmap_loader_options options = {.sequence_length = length,
                                            .batch_rows = BATCH_ROWS,
                                            .seed = seed,
                                            .shuffle = w->shuffle,
                                            .io = w->io};
-    return load_data_loader(&options);
+    return load_data_one_source(ds, 1, options);
 }
 
 bool cold_reads_works(const tokmap_dataset *ds, tokmap_io io, const char *name)

@@ -119,11 +119,24 @@ void load_data_remove(const bench_options *options, size_t n_datasets)
     }
 }
 
-tokmap_loader *load_data_loader(const tokmap_loader_options *options)
+tokmap_loader *load_data_loader(tokmap_loader_options options)
 {
     tokmap_loader *l;
     tokmap_error err;
-    if (tokmap_loader_open(&l, options, &err))
+    options.struct_size = sizeof options;
+    options.source_stride = sizeof *options.sources;
+    options.row_stride = sizeof(tokmap_row);
+    if (tokmap_loader_open(&l, &options, &err))
         cli_warn("%s", err.text);
     return l;
+}
+
+tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
+                                    tokmap_loader_options options)
+{
+    const tokmap_loader_source source = {
+        .datasets = datasets, .n_datasets = n_datasets, .weight = 1};
+    options.sources = &source;
+    options.n_sources = 1;
+    return load_data_loader(options);
 }

@@ -27,7 +27,10 @@ void load_data_close(const tokmap_dataset **datasets, size_t n_datasets);
 /* Takes away what was made here, and nothing else. */
 void load_data_remove(const bench_options *options, size_t n_datasets);
 
-/* NULL: it said why. */
-tokmap_loader *load_data_loader(const tokmap_loader_options *options);
+/* NULL: it said why. Sizes of structs are set here. */
+tokmap_loader *load_data_loader(tokmap_loader_options options);
+/* The same for datasets that are one source. */
+tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
+                                    tokmap_loader_options options);
 
 #endif /* TOKMAP_LOAD_DATA_H */

@@ -138,17 +138,9 @@ static double copy_gbs(const gpu *g, size_t n_bytes)
 
 static tokmap_loader *open_loader(const gpu *g, uint32_t n_rows)
 {
-    const tokmap_loader_source source = {.datasets = &g->ds, .n_datasets = 1, .weight = 1};
-    const tokmap_loader_options options = {.struct_size = sizeof options,
-                                           .sources = &source,
-                                           .n_sources = 1,
-                                           .source_stride = sizeof(tokmap_loader_source),
-                                           .row_stride = sizeof(tokmap_row),
-                                           .sequence_length = LENGTH,
-                                           .batch_rows = n_rows,
-                                           .seed = 1,
-                                           .io = TOKMAP_IO_MAP};
-    return load_data_loader(&options);
+    const tokmap_loader_options options = {
+        .sequence_length = LENGTH, .batch_rows = n_rows, .seed = 1, .io = TOKMAP_IO_MAP};
+    return load_data_one_source(&g->ds, 1, options);
 }
 
 /* Takes batches and releases them at once: the stage alone. */

@@ -52,19 +52,13 @@ static uint64_t any_sample(hot *h, uint64_t n_needed)
 static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                                   tokmap_io io)
 {
-    const tokmap_loader_source source = {.datasets = &h->ds, .n_datasets = 1, .weight = 1};
-    const tokmap_loader_options options = {.struct_size = sizeof options,
-                                           .sources = &source,
-                                           .n_sources = 1,
-                                           .source_stride = sizeof(tokmap_loader_source),
-                                           .row_stride = sizeof(tokmap_row),
-                                           .sequence_length = h->length,
+    const tokmap_loader_options options = {.sequence_length = h->length,
                                            .batch_rows = BATCH_ROWS,
                                            .row_parts = row_parts,
                                            .shuffle = shuffle,
                                            .io = io,
                                            .seed = 1};
-    return load_data_loader(&options);
+    return load_data_one_source(&h->ds, 1, options);
 }
 
 /* ---- Measures ---- */

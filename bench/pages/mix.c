@@ -60,11 +60,8 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
         m->phases[i] =
             (tokmap_loader_phase){(i + 1) * (uint64_t)(SAMPLES / (N_PHASES + 1)), m->weights[i]};
     }
-    const tokmap_loader_options options = {.struct_size = sizeof options,
-                                           .sources = m->sources,
+    const tokmap_loader_options options = {.sources = m->sources,
                                            .n_sources = n_sources,
-                                           .source_stride = sizeof(tokmap_loader_source),
-                                           .row_stride = sizeof(tokmap_row),
                                            .phases = m->phases,
                                            .n_phases = v == PHASED ? N_PHASES : 0,
                                            .phase_stride = sizeof(tokmap_loader_phase),
@@ -72,7 +69,7 @@ static tokmap_loader *open_mixture(mix *m, uint32_t n_sources, variant v)
                                            .batch_rows = BATCH_ROWS,
                                            .io = TOKMAP_IO_MAP,
                                            .seed = 1};
-    return load_data_loader(&options);
+    return load_data_loader(options);
 }
 
 static uint64_t any_sample(mix *m)

@@ -92,18 +92,9 @@ static double anonymous_kib(void)
 static tokmap_loader *open_loader(const subject *s, const tokmap_dataset *const *datasets,
                                   tokmap_io io)
 {
-    const tokmap_loader_source source = {
-        .datasets = datasets, .n_datasets = s->n_datasets, .weight = 1};
-    const tokmap_loader_options options = {.struct_size = sizeof options,
-                                           .sources = &source,
-                                           .n_sources = 1,
-                                           .source_stride = sizeof(tokmap_loader_source),
-                                           .row_stride = sizeof(tokmap_row),
-                                           .sequence_length = LENGTH,
-                                           .batch_rows = BATCH_ROWS,
-                                           .io = io,
-                                           .seed = 1};
-    return load_data_loader(&options);
+    const tokmap_loader_options options = {
+        .sequence_length = LENGTH, .batch_rows = BATCH_ROWS, .io = io, .seed = 1};
+    return load_data_one_source(datasets, s->n_datasets, options);
 }
 
 static uint64_t any_sample(subject *s)

@@ -91,17 +91,11 @@ static void sleep_until(uint64_t ns)
 
 static tokmap_loader *open_loader(stall *s, tokmap_io io)
 {
-    const tokmap_loader_source source = {.datasets = &s->ds, .n_datasets = 1, .weight = 1};
-    const tokmap_loader_options options = {.struct_size = sizeof options,
-                                           .sources = &source,
-                                           .n_sources = 1,
-                                           .source_stride = sizeof(tokmap_loader_source),
-                                           .row_stride = sizeof(tokmap_row),
-                                           .sequence_length = LENGTH,
+    const tokmap_loader_options options = {.sequence_length = LENGTH,
                                            .batch_rows = BATCH_ROWS,
                                            .io = io,
                                            .seed = bench_random(&s->seed)};
-    return load_data_loader(&options);
+    return load_data_one_source(&s->ds, 1, options);
 }
 
 static bool take_batch(const stall *s, tokmap_loader *l)
