@@ -48,22 +48,13 @@ static void ignore_bytes(void *context, const uint8_t *data, size_t n_bytes, boo
 
 static corpus_options options_of(const pack_plan_parts *parts)
 {
-    const pack_options *o = parts->options;
-    return (corpus_options){
-        .format = o->format,
-        .field = o->field,
-        .separator = o->separator,
-        .separator_bytes = o->separator_bytes,
-        .utf8 = o->utf8,
-        .utf8_given = o->utf8_given,
-        .on_error = o->on_error,
-        .batch_bytes = SAMPLE_BYTES,
-        .max_piece_bytes = o->memory / 8,
-        .safe_cut = cut_text,
-        .collect = ignore_bytes,
-        .report = ignore_note,
-        .context = parts->tokenizer->tokenizer,
-    };
+    corpus_options options = pack_corpus_options(parts->options);
+    options.batch_bytes = SAMPLE_BYTES;
+    options.safe_cut = cut_text;
+    options.collect = ignore_bytes;
+    options.report = ignore_note;
+    options.context = parts->tokenizer->tokenizer;
+    return options;
 }
 
 /* Finds the format of an input from its first line, or the reason to refuse it. */

@@ -31,3 +31,17 @@ void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *optio
     *end = '-';
     strcpy(end + 1, options->splits[split].name);
 }
+
+corpus_options pack_corpus_options(const pack_options *o)
+{
+    return (corpus_options){
+        .format = o->format,
+        .field = o->field,
+        .separator = o->separator,
+        .separator_bytes = o->separator_bytes,
+        .utf8 = o->utf8,
+        .utf8_given = o->utf8_given,
+        .on_error = o->on_error,
+        .max_piece_bytes = o->memory / 8,
+    };
+}

@@ -248,24 +248,15 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
 {
     const pack_options *o = w->parts->options;
     bool limited = o->limit_documents != PACK_NO_LIMIT || o->limit_tokens != PACK_NO_LIMIT;
-    const corpus_options options = {
-        .format = o->format,
-        .field = o->field,
-        .separator = o->separator,
-        .separator_bytes = o->separator_bytes,
-        .utf8 = o->utf8,
-        .utf8_given = o->utf8_given,
-        .on_error = o->on_error,
-        .batch_bytes = batch_bytes,
-        .max_piece_bytes = o->memory / 8,
-        .versions = w->parts->inputs->versions,
-        .read_ahead = true,
-        .safe_cut = pack_collector_safe_cut,
-        .collect = pack_collector_collect,
-        .report = pack_collector_report,
-        .ended = limited ? pack_collector_ended : NULL,
-        .context = collector,
-    };
+    corpus_options options = pack_corpus_options(o);
+    options.batch_bytes = batch_bytes;
+    options.versions = w->parts->inputs->versions;
+    options.read_ahead = true;
+    options.safe_cut = pack_collector_safe_cut;
+    options.collect = pack_collector_collect;
+    options.report = pack_collector_report;
+    options.ended = limited ? pack_collector_ended : NULL;
+    options.context = collector;
     corpus_error why;
     const pack_inputs *inputs = w->parts->inputs;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
