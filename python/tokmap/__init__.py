@@ -5,20 +5,20 @@
     ds = tokmap.Dataset("data/train")
     ds.tokens(0, 1024)          # a read-only memoryview into the mapped file: no copy
     ds.document(7)              # Document(index=7, first_token=..., n_tokens=...)
-    ds.find_document(123456)    # the document that holds this token
+    ds.find_document(123456)    # the document that contains this token
 
     loader = tokmap.Loader(ds, sequence_length=4096, batch_rows=8, seed=1)
-    for batch in loader:        # shuffled; batch[0].tokens is a view, too
+    for batch in loader:        # shuffled; batch[0].tokens is also a view
         batch.gather("i64", inputs, labels)
     for inputs, labels in loader.arrays("i64"):     # new NumPy arrays each time
         ...
-    loader.state()              # 128 bytes: loader.restore() goes on here, on any number of ranks
+    loader.state()              # 128 bytes: loader.restore() continues here, on any number of ranks
 
     with tokmap.Stage(loader, device=0) as stage:
-        for batch in stage:     # in the memory of the GPU, ahead of the step that needs it
+        for batch in stage:     # in GPU memory, before the step needs it
             inputs, labels = batch.torch()
 
-numpy.asarray() of a view costs nothing either. A view keeps the file mapped, also after close().
+numpy.asarray() of a view does not copy either. A view keeps the file mapped, also after close().
 """
 
 import array
@@ -37,7 +37,7 @@ __version__ = lib.tokmap_version().decode()
 def _path(path):
     encoded = os.fsencode(path)
     if b"\0" in encoded:
-        raise ValueError("a path cannot hold a zero byte")
+        raise ValueError("a path cannot contain a zero byte")
     return encoded
 
 
@@ -58,7 +58,7 @@ class Source(NamedTuple):
 
 
 class _Handle:
-    """Closes the C dataset when nobody looks at it any more."""
+    """Closes the C dataset when nothing refers to it any longer."""
 
     def __init__(self, path):
         self.pointer = ctypes.c_void_p()
@@ -103,7 +103,7 @@ class Dataset:
         return f"<tokmap.Dataset {self.index_path!r}: {self.n_tokens} tokens, id {self.dataset_id}>"
 
     def __reduce__(self):
-        """Another process opens the same files: a path travels, not a map."""
+        """Pickles the path, so that another process opens the same files."""
         return Dataset, (os.path.abspath(self.index_path),)
 
     def _pointer(self):
@@ -112,7 +112,7 @@ class Dataset:
         return self._handle.pointer
 
     def tokens(self, first=0, n_tokens=None):
-        """n_tokens tokens from `first` on, to the end by default: a read-only memoryview of format H or I."""
+        """n_tokens tokens from `first`, by default to the end: a read-only memoryview of format H or I."""
         pointer = self._pointer()
         n_tokens = self.n_tokens - first if n_tokens is None else n_tokens
         address = ctypes.c_void_p()
@@ -138,16 +138,16 @@ class Dataset:
         return Document(out.index, out.first_token, out.n_tokens)
 
     def find_document(self, token):
-        """The document that holds token number `token`."""
+        """The document that contains token number `token`."""
         if not 0 <= token < self.n_tokens:
             raise IndexError(f"token {token} of {self.n_tokens}")
         if self.n_documents == 0:
-            raise LookupError("the document borders of this dataset are not known")
+            raise LookupError("the document boundaries of this dataset are not known")
         out = self._lookup(lib.tokmap_dataset_find_document, token, _lib.Document())
         return Document(out.index, out.first_token, out.n_tokens)
 
     def source(self, index):
-        """Source number `index`: an input, and what came from it."""
+        """Source number `index`: an input, and the documents and tokens from it."""
         if not 0 <= index < self.n_sources:
             raise IndexError(f"source {index} of {self.n_sources}")
         out = self._lookup(lib.tokmap_dataset_get_source, index,
@@ -163,7 +163,7 @@ class Dataset:
         return json.loads(ctypes.string_at(text, n_bytes.value))
 
     def verify(self, n_threads=0, sample=1.0):
-        """Reads and checks every byte; raises Damaged, or Error where the system could not read."""
+        """Reads and checks every byte. Raises Damaged, or Error if the system could not read."""
         options = _lib.VerifyOptions(struct_size=ctypes.sizeof(_lib.VerifyOptions),
                                      n_threads=n_threads, sample=sample)
         detail = _lib.ErrorDetail()
@@ -172,13 +172,13 @@ class Dataset:
 
 
 class Writer:
-    """Writes a dataset, complete or not at all:
+    """Writes a dataset, which becomes visible only when it is complete:
 
         with tokmap.Writer("data/train", vocab_size=50257, eod_id=50256) as w:
             for ids in documents:
                 w.document(ids)
 
-    Leaving the block finishes the dataset; leaving it by an exception leaves nothing behind."""
+    Leaving the block finishes the dataset. After an exception nothing is left on the disk."""
 
     def __init__(self, prefix, vocab_size, eod_id=None, replace=False):
         self._pointer = ctypes.c_void_p()
@@ -202,15 +202,15 @@ class Writer:
         return self._pointer
 
     def document(self, ids):
-        """One document: any iterable of ids. Arrays of unsigned 32-bit integers are not converted."""
+        """Appends a document: any iterable of ids. An array of unsigned 32-bit integers is not converted."""
         if not (isinstance(ids, array.array) and ids.typecode == "I"):
-            ids = array.array("I", list(ids))  # of bytes and of arrays too: item by item
+            ids = array.array("I", list(ids))  # item by item, also for bytes and arrays
         address, n_tokens = ids.buffer_info()
         self._call(lib.tokmap_writer_append, self._open(), address, n_tokens)
         self._call(lib.tokmap_writer_end_document, self._open())
 
     def source(self, name, input_bytes=0, input_checksum=0):
-        """All documents since the last call came from the input `name`."""
+        """Names the input of all documents since the last call."""
         for number in (input_bytes, input_checksum):
             if not 0 <= number < 2**64:
                 raise ValueError(f"{number}: must be 0 to 2^64 - 1")
@@ -245,5 +245,5 @@ class Writer:
 
 
 from ._stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices  # noqa: E402
-from ._loader import Batch, Loader, Row, Sample  # noqa: E402 (it needs what stands above)
+from ._loader import Batch, Loader, Row, Sample  # noqa: E402 (it uses the names above)
 from ._loader import Source as LoaderSource  # noqa: E402

@@ -1,12 +1,12 @@
-"""DLPack, the protocol by which array libraries hand each other their arrays: tensors of the C library
-in capsules, and capsules of others."""
+"""DLPack, the protocol for passing arrays between libraries: puts tensors of the C library into capsules,
+and takes the capsules of other libraries."""
 
 import ctypes
 import sys
 from ctypes import c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 
-HOST, CUDA = 1, 2  # kinds of devices, and
-SIGNED = 0  # of numbers
+HOST, CUDA = 1, 2  # kinds of devices
+SIGNED = 0  # a kind of numbers: signed integers
 
 
 class Tensor(ctypes.Structure):
@@ -20,7 +20,7 @@ class Tensor(ctypes.Structure):
 _Deleter = ctypes.CFUNCTYPE(None, c_void_p)
 _NAME, _USED = b"dltensor", b"used_dltensor"
 
-_python = ctypes.PyDLL(None)  # ctypes.pythonapi is everybody's, and so are its declarations
+_python = ctypes.PyDLL(None)  # not ctypes.pythonapi, which all modules share, with its declarations
 _new_capsule = _python.PyCapsule_New
 _new_capsule.restype, _new_capsule.argtypes = ctypes.py_object, [c_void_p, c_char_p, c_void_p]
 _is_capsule = _python.PyCapsule_IsValid
@@ -32,7 +32,7 @@ _rename.restype, _rename.argtypes = c_int, [ctypes.py_object, c_char_p]
 
 
 def take(capsule):
-    """What a consumer does: the tensor is ours to delete."""
+    """Consumes a capsule. The caller has to delete the tensor."""
     address = _tensor_of(capsule, _NAME)
     _rename(capsule, _USED)
     return Tensor.from_address(address)
@@ -43,9 +43,9 @@ def delete(tensor):
         _Deleter(tensor.deleter)(ctypes.addressof(tensor))
 
 
-# The tensor of a capsule that nobody consumes must be deleted. A destructor of the capsule for that
-# would be Python code that runs at any time, with an exception under way or while the interpreter
-# ends. So whoever makes capsules keeps them, and sweeps: what only he still knows goes.
+# If a capsule is never consumed, its tensor must still be deleted. A destructor of the capsule would be
+# Python code that could run at any time, such as during an exception or while the interpreter ends. So
+# the code that makes capsules keeps them, and sweep() deletes those that nothing else refers to.
 _probe = [object()]
 _ALONE = sys.getrefcount(_probe[0])
 
@@ -55,7 +55,7 @@ def capsule(tensor):
 
 
 def sweep(capsules):
-    """Deletes what will never be consumed; returns the capsules that still may be."""
+    """Deletes the tensors that will never be consumed; returns the capsules that still may be."""
     left = []
     for i in range(len(capsules)):
         if not _is_capsule(capsules[i], _NAME):
@@ -67,12 +67,12 @@ def sweep(capsules):
     return left
 
 
-orphans = []  # capsules of batches that are gone; any thread may add some
+orphans = []  # capsules of deleted batches; any thread may add some
 
 
 def sweep_orphans():
     for _ in range(len(orphans)):
         try:
             orphans.extend(sweep([orphans.pop(0)]))
-        except IndexError:  # another thread does the same
+        except IndexError:  # another thread is sweeping too
             break

@@ -1,4 +1,4 @@
-"""The C library, as ctypes sees it. tests/python/test_python.py holds the structs here against the headers."""
+"""The C library through ctypes. tests/python/test_python.py compares these structs with the headers."""
 
 import ctypes
 import ctypes.util
@@ -72,7 +72,7 @@ class Row(ctypes.Structure):
                 ("position_ids", c_void_p), ("document_ids", c_void_p), ("loss_mask", c_void_p)]
 
 
-# All fields of a row at once, which is quicker than one by one.
+# Unpacks all fields of a row at once, which is faster than one by one.
 _LETTERS = {c_void_p: "P", c_uint32: "I", c_uint64: "Q"}
 ROW = struct.Struct("".join(_LETTERS[kind] for _, kind in Row._fields_))
 
@@ -141,7 +141,7 @@ NO_ID = 2**32 - 1
 
 
 class Error(Exception):
-    """status is the library's number, offset the byte where the damage or the failure is."""
+    """status: the tokmap_status; errno: the system's error number; offset: the byte of the damage or failure."""
 
     def __init__(self, detail):
         super().__init__(detail.text.decode(errors="replace"))
@@ -231,7 +231,7 @@ STAGE_SIGNATURES = {  # of tokmap_stage.h
 
 
 def load():
-    """TOKMAP_LIBRARY names the file; else the installed library, else that of the checkout we are in."""
+    """Loads the file in TOKMAP_LIBRARY, else the installed library, else that of this checkout."""
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "build", "libtokmap.so")
     path = os.environ.get("TOKMAP_LIBRARY") or ctypes.util.find_library("tokmap")
     path = path or (beside if os.path.exists(beside) else "libtokmap.so.0")

@@ -1,4 +1,4 @@
-"""tokmap.Loader - sequences from datasets: shuffled, mixed, resumable, from one thread."""
+"""tokmap.Loader - batches of sequences from datasets: shuffled, mixed, resumable."""
 
 import ctypes
 import os
@@ -18,13 +18,13 @@ _END = 1
 
 
 class Source:
-    """One or more datasets that are one corpus, and how much of it a mixture gets."""
+    """One or more datasets that form one corpus, and its weight in a mixture."""
 
     def __init__(self, datasets, weight=1.0, max_epochs=0, masked=False):
         self.datasets = list(datasets) if isinstance(datasets, (list, tuple)) else [datasets]
         for d in self.datasets:
             if isinstance(d, (str, bytes, os.PathLike)):
-                raise TypeError(f"{d!r} is no dataset: open it with tokmap.Dataset()")
+                raise TypeError(f"{d!r} is not a Dataset: open it with tokmap.Dataset()")
         self.weight, self.max_epochs, self.masked = weight, max_epochs, masked
 
 
@@ -39,7 +39,7 @@ class Sample(NamedTuple):
 
 def _choose(words, word, name):
     if word not in words:
-        raise ValueError(f"{name} is {word!r}: it must be one of {', '.join(map(repr, words))}")
+        raise ValueError(f"{name} is {word!r}: must be one of {', '.join(map(repr, words))}")
     return words[word]
 
 
@@ -55,17 +55,17 @@ def _close(pointer, datasets):
 
 
 class _Handle:
-    """The C loader and the datasets it reads; closes it when nobody looks at it any more. Not by
-    __del__: of things that are collected together any could be first, a dataset too."""
+    """The C loader and its datasets. Closes it when nothing refers to it any longer; not in __del__,
+    because of objects that are collected together a dataset could go first."""
 
     def __init__(self, datasets, wholes):
         self.pointer = ctypes.c_void_p()
         self.wholes = wholes
-        weakref.finalize(self, _close, self.pointer, datasets).atexit = False  # views may be left
+        weakref.finalize(self, _close, self.pointer, datasets).atexit = False  # views may still exist
 
 
 def _whole(dataset):
-    """(address, all of its tokens): most rows are slices of that."""
+    """(address, view of all tokens): most rows are slices of that view."""
     address = ctypes.c_void_p()
     lib.tokmap_dataset_tokens(dataset._pointer(), 0, 0, ctypes.byref(address))
     return address.value, dataset.tokens()
@@ -73,7 +73,7 @@ def _whole(dataset):
 
 def _view(handle, pointer, n_bytes, letter):
     data = (ctypes.c_char * n_bytes).from_address(pointer)
-    data.handle = handle  # what the view shows stays as long as the view
+    data.handle = handle  # the memory must live as long as the view
     return memoryview(data).cast("B").cast(letter).toreadonly()
 
 
@@ -86,8 +86,8 @@ def _tokens(handle, source, dataset, pointer, n_tokens, token_bytes):
 
 
 class Row:
-    """A row of a batch. `tokens` and the arrays are memoryviews into the map and the loader: they
-    hold what they say until the next batch is taken."""
+    """A row of a batch. `tokens` and the arrays are memoryviews into the map and the loader. Their content
+    is valid until the next batch is taken."""
 
     def __init__(self, handle, fields, length):
         (pointer, n_tokens, token_bytes, self.source, self.dataset, self.epoch, self.window,
@@ -106,7 +106,7 @@ class Row:
 
 
 class Batch:
-    """state: 128 bytes, with which restore() goes on after this batch, wherever the loader is by then."""
+    """A batch of rows. state: 128 bytes, with which restore() continues after this batch."""
 
     def __init__(self, loader, batch):
         self._loader, self._batch, self._taken = loader, batch, loader._n_taken
@@ -114,7 +114,7 @@ class Batch:
         try:
             loader._call(lib.tokmap_loader_save, loader._handle.pointer, self._state)
         except BaseException:
-            loader.seek(batch.step_sample)  # nobody has seen the batch: it comes again
+            loader.seek(batch.step_sample)  # the caller did not get the batch: return it again
             raise
         self._handle = loader._handle
         self.n_rows, self.sequence_length = batch.n_rows, batch.sequence_length
@@ -125,7 +125,7 @@ class Batch:
 
     def _check(self):
         if self._taken != self._loader._n_taken:
-            raise ValueError("this batch is over: the loader has gone on")
+            raise ValueError("this batch is no longer valid: the loader has moved on")
 
     def __len__(self):
         return self.n_rows
@@ -140,8 +140,8 @@ class Batch:
     def gather(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
         """Copies the batch into writable buffers of the right size (numpy.ndarray, torch.Tensor.numpy(),
         bytearray ...). "i32" and "i64": `inputs` and `labels`, sequence_length numbers a row;
-        "tokens": `inputs` alone, sequence_length + 1 tokens a row. With ignore_index, labels that the
-        loss mask leaves out become that number (the loader needs parts=["loss_mask"])."""
+        "tokens": only `inputs`, sequence_length + 1 tokens a row. With ignore_index, labels that the
+        loss mask excludes become that number (the loader needs parts=["loss_mask"])."""
         self._check()
         prepared = self._loader._prepared
         shape = format, pad_id, ignore_index, self.n_rows, self.token_bytes
@@ -157,12 +157,12 @@ class Batch:
 
 
 def _buffer(buffer, n_bytes, name, width=0):
-    """width: of the whole numbers that it must have, unless it is of bytes; 0: any."""
+    """Checks a buffer. width: of its integers, unless it is one of bytes; 0: any type."""
     view = memoryview(buffer)
     letter = view.format.lstrip("@=<" if sys.byteorder == "little" else "@=>")
     if width and letter not in ("b", "B", "c") and not (letter in tuple("hHiIlLqQ") and view.itemsize == width):
-        raise ValueError(f"{name}: the buffer has elements of type {view.format!r}, this format needs whole "
-                         f"numbers of {width} bytes")
+        raise ValueError(f"{name}: the buffer has elements of type {view.format!r}, this format needs "
+                         f"integers of {width} bytes")
     if view.readonly or not view.c_contiguous:
         raise ValueError(f"{name}: the buffer must be writable and contiguous")
     if view.nbytes != n_bytes:
@@ -171,8 +171,8 @@ def _buffer(buffer, n_bytes, name, width=0):
 
 
 def _prepare(batch, format, pad_id, ignore_index):
-    """(options for tokmap_batch_gather without buffers, bytes of a buffer): the same for batches of
-    one shape."""
+    """(options for tokmap_batch_gather without buffers, bytes of a buffer, width of a number). They are the
+    same for all batches of one shape."""
     whole = format == "tokens"
     _choose(_FORMATS, format, "format")
     width = batch.token_bytes if whole else {"i32": 4, "i64": 8}[format]
@@ -187,7 +187,7 @@ def _prepare(batch, format, pad_id, ignore_index):
 
 
 def _aim(options, n_bytes, width, inputs, labels):
-    """Gives the options their buffers; returns what keeps these alive and in place."""
+    """Sets the buffers of the options; returns objects that must live as long as the buffers are used."""
     held = []
     if inputs is not None:
         held.append(_buffer(inputs, n_bytes, "inputs", width))
@@ -199,38 +199,38 @@ def _aim(options, n_bytes, width, inputs, labels):
 
 
 class Loader:
-    """Iterate to get batches; state() with each checkpoint, restore() after a restart. Where something
-    takes batches ahead of the step (a prefetching framework, a queue, a thread), state() is that of
-    what it has taken: save the `state` of the batch that was trained on last, or what lies between
-    is skipped after a restart.
+    """Iterate to get batches. Save state() with each checkpoint, and restore() it after a restart. If
+    something takes batches ahead of the training step (a prefetching framework, a queue, a thread),
+    state() includes those batches, and a restart would skip them: save the `state` of the last batch
+    that was trained on instead.
 
     sources     a Dataset, a list of Datasets (the shards of one corpus), or a list of Sources
-    phases      {first_sample: [weight of each source, ...]}: other weights from a sample on
+    phases      {first_sample: [weight of each source, ...]}: new weights from that sample
     shuffle     "full", "none" or "block"; windows: "concat" or "within-document"
-    io          "auto", "map", "direct", "populate", "read": how bytes arrive (tokmap_loader.h)
-    parts       of "documents", "position_ids", "document_ids", "loss_mask": what rows tell
-    The order of samples depends on none of rank, n_ranks and batch_rows."""
+    io          "auto", "map", "direct", "populate", "read": how to read (tokmap_loader.h)
+    parts       some of "documents", "position_ids", "document_ids", "loss_mask": what rows have
+    The order of samples does not depend on rank, n_ranks or batch_rows."""
 
     def __init__(self, sources, sequence_length, batch_rows=1, *, rank=0, n_ranks=1, seed=0,
                  shuffle="full", windows="concat", random_offset=False, parts=(), phases=None,
                  block_windows=0, group_blocks=0, io="auto", look_ahead=0, drop_behind=False):
         self._handle, self._n_taken = None, 0
-        self._prepared = {}  # options of gather, by the shape of batches
+        self._prepared = {}  # options of gather, by shape of batch
         sources = list(sources) if isinstance(sources, (list, tuple)) else [sources]
         if not all(isinstance(s, Source) for s in sources):
             sources = [Source(sources)]
-        # Copies: set_batch opens the loader again, as it is now.
+        # Copies, because set_batch opens the loader again with the same options.
         sources = [Source(s.datasets, s.weight, s.max_epochs, s.masked) for s in sources]
         phases = [(first_sample, list(weights)) for first_sample, weights in sorted((phases or {}).items())]
         for first_sample, weights in phases:
             if len(weights) != len(sources):
-                raise ValueError(f"the phase from sample {first_sample} on has {len(weights)} weights for "
+                raise ValueError(f"the phase from sample {first_sample} has {len(weights)} weights for "
                                  f"{len(sources)} sources")
         if isinstance(parts, str):
             raise TypeError(f"parts is {parts!r}: must be a list, such as [{parts!r}]")
         self._sources, self._phases = sources, phases
         for d in (d for s in sources for d in s.datasets):
-            d._pointer()  # is open
+            d._pointer()  # raises if it is closed
         self._maps = [[d._handle for d in s.datasets] for s in sources]
         self._wholes = [[_whole(d) for d in s.datasets] for s in sources]
         self._options = {
@@ -292,14 +292,14 @@ class Loader:
         return Batch(self, batch)
 
     def fill(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
-        """Gathers each batch into the same buffers, as Batch.gather() does, and yields its first
-        sample: what the loop costs of Python is two calls a step."""
+        """Gathers each batch into the same buffers, as Batch.gather() does, and yields its first sample.
+        Each step costs two calls from Python."""
         for batch, _ in self._gathered(format, lambda _: (inputs, labels), pad_id, ignore_index, False):
             yield batch.first_sample
 
     def arrays(self, format="i64", pad_id=0, ignore_index=None):
-        """Yields each batch as new NumPy arrays: (inputs, labels), a row for each of the batch; with
-        "tokens" one array, a token longer. torch.from_numpy() of one copies nothing."""
+        """Yields each batch as new NumPy arrays of n_rows rows: (inputs, labels), or with "tokens" one array
+        whose rows are a token longer. torch.from_numpy() does not copy them."""
         import numpy
         kind = {"i32": numpy.int32, "i64": numpy.int64}.get(format)
 
@@ -314,8 +314,8 @@ class Loader:
             yield inputs if labels is None else (inputs, labels)
 
     def _gathered(self, format, make, pad_id, ignore_index, new):
-        """(the batch, its buffers): make(batch) gives them, for each of the batches or for those of
-        another shape than the one before."""
+        """Yields (batch, buffers). make(batch) returns the buffers, for each batch if `new`, else only when the
+        shape of batches changes."""
         batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
         detail = _lib.ErrorDetail()
         batch_, detail_ = ctypes.byref(batch), ctypes.byref(detail)
@@ -338,7 +338,7 @@ class Loader:
                     _held = _aim(options, n_bytes, width, *buffers)
                 _lib.check(gather(batch_, options_, detail_), detail)
             except BaseException:
-                self.seek(batch.step_sample)  # nobody has seen the batch: it comes again
+                self.seek(batch.step_sample)  # the caller did not get the batch: return it again
                 raise
             yield batch, buffers
 
@@ -348,8 +348,8 @@ class Loader:
         return lib.tokmap_loader_position(self._opened())
 
     def info(self):
-        """How it reads ("io", "look_ahead"), what it has ("n_samples", "resident_bytes"), and how often
-        and how long a step was waited for ("n_waits", "ns_waited")."""
+        """How it reads ("io", "look_ahead"), sizes ("n_samples", "resident_bytes"), and how many steps had to
+        wait and how long ("n_waits", "ns_waited")."""
         info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
         lib.tokmap_loader_get_info(self._opened(), ctypes.byref(info))
         found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
@@ -362,7 +362,7 @@ class Loader:
         self._call(lib.tokmap_loader_seek, self._opened(), sample)
 
     def set_batch(self, batch_rows, rank=0, n_ranks=1):
-        """Other ranks and rows from the next step on. What views of the old rows show stays."""
+        """Changes rows and ranks from the next step. Views of old rows stay valid."""
         handle = self._open(batch_rows, rank, n_ranks)
         self._call(lib.tokmap_loader_seek, handle.pointer, self.position)
         self._n_taken += 1
@@ -375,15 +375,15 @@ class Loader:
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
     def state(self):
-        """128 bytes, the same on every rank: restore() goes on after the last batch that was taken, which
-        need not be the last one that was used. Batch.state is the state after that batch."""
+        """128 bytes, the same on every rank. restore() continues after the last batch that was taken, which
+        may be later than the last one that was used. Batch.state is the state after that batch."""
         state = (ctypes.c_uint8 * 128)()
         self._call(lib.tokmap_loader_save, self._opened(), state)
         return bytes(state)
 
     def restore(self, state):
         if len(state) != 128:
-            raise ValueError(f"a state has 128 bytes, this one {len(state)}")
+            raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
         self._n_taken += 1
         self._call(lib.tokmap_loader_restore, self._opened(), (ctypes.c_uint8 * 128)(*state))
 
@@ -392,7 +392,7 @@ class Loader:
         self._n_taken += 1
 
     def __reduce__(self):
-        raise TypeError("a Loader cannot be copied or pickled: open another, and restore() its state")
+        raise TypeError("a Loader cannot be copied or pickled: open another one, and restore() its state")
 
     def __enter__(self):
         return self

@@ -1,4 +1,4 @@
-"""tokmap.Stage - the batches of a Loader in the memory of a GPU, there before the step that needs them."""
+"""tokmap.Stage - copies the batches of a Loader to the memory of a GPU before the step needs them."""
 
 import ctypes
 import gc
@@ -20,13 +20,13 @@ _POSITIONS = {"document": 0, "row": _ROW_POSITIONS}
 _WIDTHS = {"int32": 4, "int64": 8}
 _HOST = -1
 _END = 1
-_LEGACY, _PER_THREAD = 1, 2  # the two default streams, as DLPack and the driver count them
-_NOT_PER_THREAD = ("stream is 2, each thread's own default stream: a batch may be let go of in another "
-                   "thread, so it needs a stream that all threads know")
+_LEGACY, _PER_THREAD = 1, 2  # the two default streams, as numbered by DLPack and the driver
+_NOT_PER_THREAD = ("stream is 2, each thread's own default stream: a batch may be released in another "
+                   "thread, so use a stream that all threads share")
 
 
 def count_devices():
-    """How many GPUs the driver has; 0 also without a driver. Opening a Stage says what is missing."""
+    """The number of GPUs; 0 also without a driver. The error of opening a Stage says what is missing."""
     n, detail = ctypes.c_uint32(), _lib.ErrorDetail()
     try:
         _lib.check(lib.tokmap_stage_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
@@ -37,9 +37,9 @@ def count_devices():
 
 class DeviceArray:
     """An output of a batch: torch.from_dlpack(), jax.dlpack.from_dlpack(), cupy.from_dlpack() and, on
-    the host, numpy.from_dlpack() of it copy nothing, and keep its memory as long as they need it.
+    the host, numpy.from_dlpack() use it without a copy, and keep its memory as long as they need it.
 
-    shape, dtype; address: of the first number, in the device's memory, until the batch is released."""
+    shape, dtype; address: of the first number in device memory, valid until the batch is released."""
 
     def __init__(self, batch, name, address):
         self._batch, self._name, self.address = batch, name, address
@@ -55,14 +55,14 @@ class DeviceArray:
         return (_dlpack.HOST, 0) if device == _HOST else (_dlpack.CUDA, device)
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
-        """`stream` waits for the batch, and its slot for what the stream was given until the tensor was
-        deleted: None and 1 are the default stream, -1 the stream of next. The capsule is of DLPack 0.8
-        whatever max_version says, as the protocol allows."""
+        """`stream` waits for the batch, and the slot is reused only after the work that was queued in the
+        stream before the tensor was deleted. None and 1 are the default stream, -1 is the stream of
+        next. The capsule is of DLPack 0.8 for any max_version, as the protocol allows."""
         if copy:
-            raise BufferError(f"{self._name}: copies are not made here; take a view, and copy that")
+            raise BufferError(f"{self._name}: copy=True is not supported: take a view and copy that")
         if dl_device is not None and tuple(map(int, dl_device)) != self.__dlpack_device__():
-            raise BufferError(f"{self._name} is on device {self.__dlpack_device__()} and does not go "
-                              f"to {tuple(dl_device)}")
+            raise BufferError(f"{self._name} is on device {self.__dlpack_device__()}, not "
+                              f"on {tuple(dl_device)}")
         return self._batch._export(self._name, self._check_stream(stream))
 
     def _check_stream(self, stream):
@@ -70,7 +70,7 @@ class DeviceArray:
         if stream is None:
             return None if on_host else 0
         if isinstance(stream, bool) or not isinstance(stream, int) or stream < -1:
-            raise ValueError(f"stream is {stream!r}: must be None or a number from -1 on")
+            raise ValueError(f"stream is {stream!r}: must be None or a number of at least -1")
         if stream == -1:
             return None
         if on_host:
@@ -86,19 +86,19 @@ class DeviceArray:
 
 
 class DeviceBatch:
-    """One step. It holds its slot of the stage's until release(), or until nobody looks at it any
-    more, and until all tensors that were made of it are gone; whichever comes last.
+    """One step. It occupies a slot of the stage until it is released, or nothing refers to it any longer,
+    and until all tensors made from it are deleted.
 
-    inputs, labels, position_ids, document_ids, cu_seqlens: DeviceArrays, None where the stage's
-    outputs do not name them. cu_seqlens is as long in every batch: from n_documents on it holds the
+    inputs, labels, position_ids, document_ids, cu_seqlens: DeviceArrays, or None if they are not among
+    the stage's outputs. cu_seqlens has the same length in every batch: from n_documents on it holds the
     number of all inputs. max_seqlen is the longest document of the batch. state: 128 bytes, with which
-    restore() goes on after this batch, wherever the stage is by then.
+    restore() continues after this batch.
 
-    A tensor may be used in the stream for which it was made, without further thought: PyTorch's current
-    one when batch.torch() or from_dlpack() is called, of which there may be four for a batch. One that
-    is used in yet another stream must not go before that was joined to the first (in PyTorch:
-    first.wait_stream(other)). JAX does not tell in which stream it computes: let it copy, and wait
-    for the copy, before the array goes."""
+    A tensor is safe to use in the stream for which it was made: PyTorch's current stream when
+    batch.torch() or from_dlpack() is called. A batch may be used in up to four streams in this way. A
+    tensor that is used in any other stream must not be deleted before that stream has been joined to the
+    first one (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it computes: let
+    it copy the array, and wait for the copy before the array is deleted."""
 
     def __init__(self, stage, stream):
         self._stage, self._stream, self._capsules = stage, stream, []
@@ -127,8 +127,8 @@ class DeviceBatch:
         return self.n_rows
 
     def torch(self):
-        """All outputs of the stage as PyTorch tensors, which copy nothing: a named tuple, so that
-        `inputs, labels = batch.torch()` is a whole batch. PyTorch's current stream waits for it."""
+        """All outputs of the stage as PyTorch tensors without a copy, in a named tuple: for example
+        `inputs, labels = batch.torch()`. PyTorch's current stream waits for the batch."""
         from torch import from_dlpack
 
         return self._stage._torch_batch(*(from_dlpack(self._array(name))
@@ -148,8 +148,8 @@ class DeviceBatch:
         return capsule
 
     def release(self, stream=None):
-        """The batch is not used any more by what is queued in the stream (None: that of next) later.
-        Tensors that were made of it stay good."""
+        """Declares that later work in the stream (None: that of next) does not use the batch. Tensors made
+        from it stay valid."""
         stream = self._stream if stream is None else self._stage._find_stream(stream)
         with self._stage._core as core:
             if self._c.id:
@@ -184,18 +184,18 @@ Filled = namedtuple("Filled", "n_rows sequence_length n_documents max_seqlen fir
 
 
 class _Lent:
-    """What a Loader has instead of its handle while it is a stage's."""
+    """Replaces the handle of a Loader while a stage uses it."""
 
     @property
     def pointer(self):
-        raise ValueError("the loader is a stage's: it is free again when that is closed")
+        raise ValueError("a stage uses this loader: close the stage first")
 
 
 class _Core:
-    """The open C stage, all that it needs, and how many calls of it are under way.
+    """The open C stage, everything it needs, and the number of its running calls.
 
-    Whoever waits in C has let go of the interpreter, and other threads may then collect batches, the
-    stage's own while it calls `edit` among them. So nothing is locked while C is called."""
+    A thread that waits in C has released the interpreter, and other threads may then collect batches,
+    including the stage's own thread while it calls `edit`. So no lock is held during a call of C."""
 
     def __init__(self, loader, log, edit):
         self.pointer = c_void_p()
@@ -204,10 +204,10 @@ class _Core:
         self.log = _lib.StageLog(self.on_log if log else 0)
         self.edit = _lib.StageEdit(self.on_edit if edit else 0)
         self.user_log, self.streams = log, {}
-        self.lock = threading.RLock()  # a batch may be collected in a thread that has it
+        self.lock = threading.RLock()  # reentrant: a batch may be collected in a thread that holds it
         self.n_users, self.pid = 0, os.getpid()
         self.callback_thread = None
-        self.unreleased = []  # batches that nobody looks at any more, and their streams
+        self.unreleased = []  # batches that nothing refers to any longer, and their streams
 
     def __enter__(self):
         with self.lock:
@@ -229,7 +229,8 @@ class _Core:
         return status
 
     def release_all(self):
-        """What cannot be released now, as its stream is captured, is tried again with the next step."""
+        """A batch that cannot be released now, because its stream is being captured, is tried again with the
+        next step."""
         try:
             with self:
                 for _ in range(len(self.unreleased)):
@@ -237,10 +238,10 @@ class _Core:
                     if lib.tokmap_stage_release(self.pointer, ctypes.byref(batch), stream, None):
                         self.unreleased.append((batch, stream))
         except (ValueError, IndexError):
-            pass  # closed meanwhile; or another thread does the same
+            pass  # closed meanwhile, or another thread does the same
 
     def take(self, function, batch, stream):
-        """next or fill. Batches that are held may only wait for the collector."""
+        """Calls next or fill. If all slots are held, collects garbage and tries again."""
         _dlpack.sweep_orphans()
         self.release_all()
         try:
@@ -264,11 +265,11 @@ class _Core:
             self.forget()
             _lib.check(status, detail)
         self.loader._handle, self.pointer = self.lent, pointer
-        self.loader._n_taken += 1  # its batches are over
+        self.loader._n_taken += 1  # its batches are no longer valid
 
     def close(self):
-        """False: another thread is in the middle of a call."""
-        if self.callback_thread == threading.get_ident():  # which cannot wait for its own end
+        """False: another thread is in a call."""
+        if self.callback_thread == threading.get_ident():  # a thread cannot wait for its own end
             threading.Thread(target=self.close).start()
             return True
         with self.lock:
@@ -277,7 +278,7 @@ class _Core:
             pointer, self.pointer = self.pointer, None
         if not pointer:
             return True
-        if os.getpid() == self.pid:  # else there is nothing of it in this process
+        if os.getpid() == self.pid:  # a forked child has nothing to close
             lib.tokmap_stage_close(pointer)
         if self.loader._handle is self.lent:
             self.loader._handle = self.loader_handle
@@ -302,7 +303,7 @@ class _Core:
         try:
             rows = [Row(self.loader_handle, _lib.ROW.unpack(c_rows[i]), batch.contents.sequence_length)
                     for i in range(batch.contents.n_rows)]
-            for row in rows:  # the stage's own memory, which is not there as long as a view may be
+            for row in rows:  # copies, because a view may live longer than the stage's memory
                 row.tokens = memoryview(row.tokens.tobytes()).cast(row.tokens.format)
             before = [(row.tokens, row.loss_mask) for row in rows]
             self.user_edit(rows, batch.contents.first_sample)
@@ -316,7 +317,7 @@ class _Core:
                     c_rows[i].loss_mask = ctypes.addressof(replaced[-1])
         except BaseException as error:
             self.edit_error = error
-            c_rows[0].tokens = None  # which C refuses; the error comes with the step
+            c_rows[0].tokens = None  # C refuses this, and the error is raised with the step
         finally:
             self.replaced, self.callback_thread = replaced, None
 
@@ -324,8 +325,8 @@ class _Core:
 def _copy(buffer, n_bytes, item_bytes, name):
     view = memoryview(buffer)
     if view.nbytes != n_bytes or view.itemsize != item_bytes:
-        raise ValueError(f"edit: {name} has {view.nbytes} bytes, {view.itemsize} an item; here it must "
-                         f"have {n_bytes}, {item_bytes} an item")
+        raise ValueError(f"edit: {name} has {view.nbytes} bytes, {view.itemsize} per item; it must "
+                         f"have {n_bytes}, {item_bytes} per item")
     return (ctypes.c_char * n_bytes).from_buffer_copy(view.tobytes())
 
 
@@ -334,7 +335,7 @@ def _device(device):
         return _number("device", device, 2**31)
     if device in ("host", "cpu"):
         return _HOST
-    found = re.fullmatch(r"(cpu)|cuda:(\d+)", str(device))  # torch.device reads like that
+    found = re.fullmatch(r"(cpu)|cuda:(\d+)", str(device))  # also the text of a torch.device
     if not found:
         raise ValueError(f"device is {device!r}: must be a number, 'cuda:0' or the like, or 'host'")
     return _HOST if found[1] else _number("device", int(found[2]), 2**31)
@@ -348,32 +349,33 @@ def _width(name, dtype):
 
 
 class Stage:
-    """Iterate to get batches that lie in the memory of a device, ready for the current stream:
+    """Iterate to get batches in the memory of a device, ready for the current stream:
 
         with tokmap.Stage(loader, device=0) as stage:
             for batch in stage:
-                inputs, labels = batch.torch()      # label i is the token behind input i
+                inputs, labels = batch.torch()      # label i is the token after input i
                 loss = cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
 
-    loader      a Loader, which is the stage's until that is closed; then it stands where the stage
-                stood. With parts=["documents"] where the outputs tell of documents
-    device      a number, "cuda:1", a torch.device, or "host": ordinary memory, always there
-    outputs     of "inputs", "labels", "position_ids", "document_ids", "cu_seqlens"
+    loader      a Loader. It belongs to the stage until the stage is closed, and then has the position
+                of the stage. The last three outputs need parts=["documents"]
+    device      a number, "cuda:1", a torch.device, or "host": ordinary memory, for any machine
+    outputs     some of "inputs", "labels", "position_ids", "document_ids", "cu_seqlens"
     positions   "document" or "row": where position_ids begin at 0
     input_dtype, label_dtype    "int32" or "int64"
-    ignore_index    what labels are that a loss mask leaves out; pad_id: inputs that a short row lacks
-    max_documents   of a batch: entries of cu_seqlens, and 4 bytes each in every slot; 0: enough for any batch
-    n_slots     batches in the device's memory: one fewer may be held at a time; a `for` loop holds
-                one while it asks for the next
+    ignore_index    the label where the loss mask is 0; pad_id: the inputs after a short row
+    max_documents   of a batch: entries of cu_seqlens, of 4 bytes in every slot; 0: enough for any batch
+    n_slots     batches in device memory. One fewer may be held at a time; a `for` loop holds one while
+                it gets the next
     n_host_slots, thread, n_copiers     see tokmap_stage.h
     log         called with a line of text when memory cannot be pinned or the device fails, in any thread
-    edit        called with the rows of a step (as those of a Batch) and the first one's sample number,
-                ahead of time and in another thread: set row.tokens to other tokens, as many and as wide,
-                row.loss_mask to sequence_length bytes of 0 and 1. Its exceptions come out of next.
-    Neither of these two may use the stage.
+    edit        called with the rows of a step (like those of a Batch) and the sample number of the first,
+                ahead of time and in another thread. May set row.tokens to other tokens, of the same
+                number and width, and row.loss_mask to sequence_length bytes of 0 and 1. next raises its
+                exceptions.
+    Neither log nor edit may use the stage.
 
-    A stage belongs to one thread at a time; batches and tensors may be let go of in any. It is closed
-    when nobody looks at it and its batches any more, and when the interpreter ends."""
+    A stage belongs to one thread at a time; batches and tensors may be deleted in any thread. It is closed
+    when nothing refers to it or its batches any longer, and when the interpreter ends."""
 
     def __init__(self, loader, device=0, outputs=("inputs", "labels"), *, positions="document",
                  input_dtype="int32", label_dtype="int64", ignore_index=-100, pad_id=0,
@@ -409,7 +411,7 @@ class Stage:
         info = self.info()
         self._n_inputs = info["n_rows"] * info["sequence_length"]
         self._n_boundaries = info["max_documents"] + 1
-        # Not __del__: of things that are collected together, any could be first, the loader too.
+        # Not in __del__: of objects that are collected together, the loader could go first.
         weakref.finalize(self, self._core.close)
 
     def __iter__(self):
@@ -422,9 +424,9 @@ class Stage:
         return batch
 
     def next(self, stream=None):
-        """The next step, or None when there are no more. `stream` waits for it, the host does not: a
-        number (cudaStream_t), a torch.cuda.Stream, an object with __cuda_stream__, or None for
-        PyTorch's current stream, the default stream where PyTorch is not in use."""
+        """The next step, or None at the end. `stream` waits for it, not the host: a number (cudaStream_t), a
+        torch.cuda.Stream, an object with __cuda_stream__, or None for PyTorch's current stream, which is
+        the default stream if PyTorch is not in use."""
         batch = DeviceBatch(self, self._find_stream(stream))
         with self._core as core:
             if core.take(lib.tokmap_stage_next, batch._c, batch._stream) == _END:
@@ -433,10 +435,10 @@ class Stage:
         return batch
 
     def fill(self, *, stream=None, **targets):
-        """The next step into memory of the caller's, so that a CUDA graph finds it at the same addresses
+        """Writes the next step into the caller's memory, so that a CUDA graph finds it at the same addresses
         each time: stage.fill(inputs=x, labels=y). Targets are contiguous tensors on the stage's device
         of the output's type and size (anything with __dlpack__; on the host, any buffer), or addresses
-        as numbers, which nothing checks. Returns what a batch says of itself, or None at the end."""
+        as numbers, which are not checked. Returns a Filled, or None at the end."""
         unknown = targets.keys() - set(self.outputs)
         if unknown:
             raise ValueError(f"{', '.join(sorted(unknown))}: not among the outputs of this stage")
@@ -451,7 +453,7 @@ class Stage:
         return Filled(*(getattr(batch, name) for name in Filled._fields))
 
     def _target(self, name, target):
-        """Its address, and what must not go meanwhile."""
+        """(address, an object that must live meanwhile)."""
         if isinstance(target, int) and not isinstance(target, bool):
             return target, None
         width = _WIDTHS[self._dtypes.get(name, "int32")]
@@ -483,9 +485,9 @@ class Stage:
         if (tensor.device_type, tensor.device_id) != device:
             raise ValueError(f"{name}: the tensor is on another device than the stage")
         if (tensor.type_code, tensor.type_bits, tensor.type_lanes) != (_dlpack.SIGNED, 8 * width, 1):
-            raise ValueError(f"{name}: the tensor must be of int{8 * width}")
+            raise ValueError(f"{name}: the type of the tensor must be int{8 * width}")
         if expected != n or not contiguous:
-            raise ValueError(f"{name}: the tensor has shape {tuple(shape)}, it must be contiguous and "
+            raise ValueError(f"{name}: the tensor has shape {tuple(shape)}; it must be contiguous and "
                              f"have {n} numbers")
         return tensor.data + tensor.byte_offset
 
@@ -506,7 +508,7 @@ class Stage:
         stream = _number("stream", stream, 2**64)
         if stream == _PER_THREAD:
             raise ValueError(_NOT_PER_THREAD)
-        self._core.streams[stream] = given  # lives as long as the stage: tensors may be deleted late
+        self._core.streams[stream] = given  # kept as long as the stage, because tensors may be deleted late
         return 0 if stream == _LEGACY else stream
 
     def _current_stream(self):
@@ -524,18 +526,18 @@ class Stage:
             return lib.tokmap_stage_position(core.pointer)
 
     def state(self):
-        """128 bytes, as those of Loader.state(): what was handed out counts, and what the stage itself has
-        made ahead does not. Where something takes batches ahead of the step, save the `state` of the
-        batch that was trained on last instead."""
+        """128 bytes, like Loader.state(). Batches that were returned count; those that the stage has prepared
+        do not. If something takes batches ahead of the training step, save the `state` of the last batch
+        that was trained on instead."""
         state = (c_uint8 * 128)()
         with self._core as core:
             core.call(lib.tokmap_stage_save, state)
         return bytes(state)
 
     def restore(self, state):
-        """Goes on where a stage's or a loader's state was taken. Batches that are held stay good."""
+        """Continues where the state of a stage or a loader was saved. Held batches stay valid."""
         if len(state) != 128:
-            raise ValueError(f"a state has 128 bytes, this one {len(state)}")
+            raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
         with self._core as core:
             core.call(lib.tokmap_stage_restore, (c_uint8 * 128)(*state))
 
@@ -555,13 +557,13 @@ class Stage:
         return found
 
     def close(self):
-        """Waits for the device, and gives the loader back. Tensors stay good, batches do not."""
+        """Waits for the device and returns the loader. Tensors stay valid, batches do not."""
         _dlpack.sweep_orphans()
         if not self._core.close():
             raise ValueError("the stage is in use by another thread")
 
     def __reduce__(self):
-        raise TypeError("a Stage cannot be copied or pickled: open another, and restore() its state")
+        raise TypeError("a Stage cannot be copied or pickled: open another one, and restore() its state")
 
     def __enter__(self):
         return self
