@@ -122,7 +122,7 @@ TEST(a_caller_built_against_a_newer_header_gets_zeros_for_the_rest)
     tokmap_dataset_close(ds);
 }
 
-TEST(same_content_has_the_same_id_and_other_borders_another)
+TEST(same_content_has_the_same_id_and_other_boundaries_another)
 {
     make(check_path("i1"), 100, 1000);
     make(check_path("i2"), 100, 50257); /* the vocabulary is not content */

@@ -106,7 +106,7 @@ def expect_same(ds, wanted, shape):
 
 
 def lookup_tokens(ds, n_random=2000):
-    """Tokens worth asking for: all borders (a part of them when they are many), random ones."""
+    """Tokens worth asking for: all boundaries (a part of them when they are many), random ones."""
     if ds.n_tokens == 0:
         return []
     rng = random.Random(ds.n_tokens)
@@ -293,10 +293,10 @@ def expect_info(prefix, ds):
 def expect_cat(prefix, ds):
     tokens = ds.tokens
     output = call("tokmap", "cat", "--json", prefix)[1].decode()
-    borders = ds.documents or ([(0, ds.n_tokens)] if ds.n_tokens > 0 else [])
+    boundaries = ds.documents or ([(0, ds.n_tokens)] if ds.n_tokens > 0 else [])
     documents = [json.loads(line) for line in output.splitlines()]
-    expect_equal(len(documents), len(borders), "lines of cat --json")
-    for d, (first, end) in enumerate(borders):
+    expect_equal(len(documents), len(boundaries), "lines of cat --json")
+    for d, (first, end) in enumerate(boundaries):
         expect(documents[d] == list(tokens[first:end]), "cat --json of document %d" % d)
 
 

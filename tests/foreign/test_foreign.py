@@ -73,15 +73,15 @@ def refused(folder, exit_code, says, *arguments):
 
 def check_adopted(path, documents, format_name, size, *options):
     """Adopts path and compares all that can be seen with `documents`, a list of lists, or a tuple of
-    tokens when borders are not known. Returns what ref_reader sees."""
-    has_borders = isinstance(documents, list)
-    tokens = writers.flat(documents) if has_borders else list(documents)
+    tokens when boundaries are not known. Returns what ref_reader sees."""
+    has_boundaries = isinstance(documents, list)
+    tokens = writers.flat(documents) if has_boundaries else list(documents)
     line = tokmap("index", *options, path)
     expect(": %s, " % format_name in line, "index says %r" % line)
     prefix = os.path.splitext(path)[0]
     tokmap("verify", "-q", prefix)
     rows = [row.split() for row in tokmap("cat", prefix).split("\n")[:-1]]
-    wanted = documents if has_borders else [tokens] if tokens else []
+    wanted = documents if has_boundaries else [tokens] if tokens else []
     expect_equal(rows, [[str(t) for t in document] for document in wanted], "tokmap cat")
     ds = ref_reader.read(prefix)
     expect_equal(list(ds.tokens), tokens, "tokens seen by ref_reader")
@@ -312,10 +312,10 @@ def datatrove_loss_is_mentioned():
     with Folder() as folder:
         path = writers.datatrove(folder / "x.ds", DOCUMENTS)
         writers.write_file(path + ".loss", b"\1" * 9)
-        tokmap("index", path, says="x.ds.loss: is not taken over")
+        tokmap("index", path, says="x.ds.loss: is ignored")
 
 
-def raw_borders_by_end_and_begin():
+def raw_boundaries_by_end_and_begin():
     for size in (2, 4):
         dtype = "u%d" % (8 * size)
         tokens = (7, 1, 2, 7, 7, 3)
@@ -329,7 +329,7 @@ def raw_borders_by_end_and_begin():
             export_is_identical(folder, folder / "train", "raw", {".bin": path})
 
 
-def raw_borders_anywhere_in_a_large_file():
+def raw_boundaries_anywhere_in_a_large_file():
     chance = random.Random(2)
     documents = [[chance.randrange(1, 60000) for _ in range(chance.choice((0, 3, 60, 4000)))] + [0]
                  for _ in range(1500)]
@@ -416,8 +416,8 @@ def refuses_megatron_indexes():
         ("in order and without gaps", index([2, 3], [0, 1, 2], 2, starts=[0, 6])),
         ("in order and without gaps", index([3, 2], [0, 1, 2], 2, starts=[4, 0])),
         ("in order and without gaps", index([2, 3], [0, 1, 2], 2, starts=[0, -(2**63)])),
-        ("reaches beyond the .bin", index([2, 4], [0, 1, 2], 2)),
-        ("reaches beyond the .bin", index([2, 2**31 - 1], [0, 1, 2], 2)),
+        ("extends beyond the .bin", index([2, 4], [0, 1, 2], 2)),
+        ("extends beyond the .bin", index([2, 2**31 - 1], [0, 1, 2], 2)),
         ("end at byte 8 of 10", index([2, 2], [0, 1, 2], 2)),
         ("length -3", index([2, -3], [0, 1, 2], 2, starts=[0, 4])),
         ("document index 1", index([2, 3], [0, 3, 2], 2)),
@@ -444,11 +444,11 @@ def refuses_megatron_pairs_that_do_not_fit():
     with Folder() as folder:
         writers.megatron(folder / "x", DOCUMENTS)
         os.truncate(folder / "x.bin", 17)
-        refused(folder, INPUT, "no whole number of uint16", "index", folder / "x.bin")
+        refused(folder, INPUT, "not a whole number of uint16", "index", folder / "x.bin")
         os.unlink(folder / "x.bin")
         refused(folder, INPUT, "x.bin: cannot open", "index", folder / "x.idx")
         shutil.move(folder / "x.idx", folder / "x.other")
-        refused(folder, INPUT, "a pair X.bin and X.idx", "index", folder / "x.other")
+        refused(folder, INPUT, "the two files X.bin and X.idx", "index", folder / "x.other")
         writers.raw(folder / "x.bin", [1])
         refused(folder, INPUT, "x.idx: cannot open", "index", "--format", "megatron",
                 folder / "x.bin")
@@ -501,7 +501,7 @@ def refuses_an_index_that_is_written_to_meanwhile():
         thread = threading.Thread(target=write_on)
         thread.start()
         try:
-            tokmap("index", folder / "m.bin", exit_code=INPUT, says="was changed while it was read")
+            tokmap("index", folder / "m.bin", exit_code=INPUT, says="was modified while it was read")
         finally:
             ended.set()
             thread.join()
@@ -528,7 +528,7 @@ def refuses_numpy_arrays():
             refused(folder, INPUT, says, "index", "--eod", "none", path)
     with Folder() as folder:
         path = writers.numpy(folder / "x.npy", [1, 2])
-        refused(folder, USAGE, "nothing in it says where documents end", "index", path)
+        refused(folder, USAGE, "does not say where documents end", "index", path)
         writers.write_file(path, content(path)[:9])
         refused(folder, INPUT, "too short", "index", "--eod", "none", path)
         unaligned = writers.numpy_head(writers.numpy_literal("<u4", [1]), align=1)
@@ -540,8 +540,8 @@ def refuses_numpy_arrays():
 def refuses_llmc_files():
     for says, head in (
         ("evaluation file", writers.llmc_head(2, 3, magic=20240522)),
-        ("version 3; only 1", writers.llmc_head(2, 3, version=3)),
-        ("version 1; only 7", writers.llmc_head(4, 3, version=1)),
+        ("version 3; only version 1", writers.llmc_head(2, 3, version=3)),
+        ("version 1; only version 7", writers.llmc_head(4, 3, version=1)),
         ("do not fit", writers.llmc_head(2, 2)),
         ("do not fit", writers.llmc_head(2, 4)),
         ("do not fit", writers.llmc_head(2, 2**31 - 1)),
@@ -553,7 +553,7 @@ def refuses_llmc_files():
             refused(folder, INPUT, says, "index", path)
     with Folder() as folder:
         path = writers.llmc(folder / "x.bin", DOCUMENTS)
-        refused(folder, USAGE, "50256 is no id here", "index", "--vocab-size", "100", path)
+        refused(folder, USAGE, "50256 cannot be an id of this file", "index", "--vocab-size", "100", path)
 
 
 def refuses_datatrove_files():
@@ -563,9 +563,9 @@ def refuses_datatrove_files():
         ("does not fit its .index", [2**63 + 5], None, ()),
         ("does not fit its .index", [2**64 - 1], None, ("--dtype", "u16")),
         ("does not fit its .index", [5], b"gpt2|4\n5\n5", ()),
-        ("document 1 ends at token 2, after 3", [3, 2, 5], None, ()),
+        ("document 1 ends at token 2, the one before at 3", [3, 2, 5], None, ()),
         ("document 0 ends at token 6", [6, 5], None, ()),
-        ("--dtype disagrees", [5], b"gpt2|2\n5\n5", ("--dtype", "u32")),
+        ("not the given --dtype", [5], b"gpt2|2\n5\n5", ("--dtype", "u32")),
         ("counts 7", [5], b"gpt2|2\n7\n7", ()),
         ("only 2 and 4", [5], b"gpt2|8\n5\n5", ()),
         (".metadata of 5000 bytes", [5], bytes(5000), ()),
@@ -582,7 +582,7 @@ def refuses_datatrove_files():
         refused(folder, INPUT, "give --dtype", "index", path)
         check_adopted(path, [], "datatrove", 4, "--dtype", "u32")
         writers.write_file(path + ".index", b"1234567")
-        refused(folder, INPUT, "no whole number of u64", "index", path)
+        refused(folder, INPUT, "not a multiple of 8", "index", path)
 
 
 def refuses_raw_files_that_nobody_explains():
@@ -591,8 +591,8 @@ def refuses_raw_files_that_nobody_explains():
         refused(folder, USAGE, "give --dtype", "index", path)
         refused(folder, USAGE, "give --dtype", "index", "--eod", "3", path)
         refused(folder, USAGE, "give --eod ID", "index", "--dtype", "u16", path)
-        refused(folder, INPUT, "no multiple of 4", "index", "--dtype", "u32", "--eod", "3", path)
-        refused(folder, USAGE, "70000 is no id", "index", "--dtype", "u16", "--eod", "70000", path)
+        refused(folder, INPUT, "not a multiple of 4", "index", "--dtype", "u32", "--eod", "3", path)
+        refused(folder, USAGE, "70000 cannot be an id", "index", "--dtype", "u16", "--eod", "70000", path)
         refused(folder, USAGE, "use only one of", "index", "--eod", "1", "--bos", "1", path)
 
 
@@ -625,7 +625,7 @@ def refuses_a_format_that_is_not_there():
         refused(folder, INPUT, "cannot open", "index", "--format", "megatron", *options)
         refused(folder, USAGE, "must be auto", "index", "--format", "mds", *options)
         writers.llmc(path, DOCUMENTS)
-        refused(folder, INPUT, "--dtype disagrees", "index", "--dtype", "u32", path)
+        refused(folder, INPUT, "not the given --dtype", "index", "--dtype", "u32", path)
 
 
 def refuses_what_is_no_file():
@@ -633,7 +633,7 @@ def refuses_what_is_no_file():
         os.mkdir(folder / "x.bin")
         refused(folder, INPUT, "is a folder", "index", folder / "x.bin")
         os.mkfifo(folder / "pipe.bin")
-        tokmap("index", folder / "pipe.bin", exit_code=INPUT, says="no regular file")
+        tokmap("index", folder / "pipe.bin", exit_code=INPUT, says="not a regular file")
         tokmap("index", folder / ("n" * 5000), exit_code=INPUT, says="too long")
         tokmap("index", exit_code=USAGE, says="no FILE given")
         tokmap("index", "--dtype", "u8", "x", exit_code=USAGE, says="u16 or u32")
@@ -924,8 +924,8 @@ TESTS = (
     verify_lists_blocks_with_ids_above_the_largest,
     datatrove_round_trip,
     datatrove_loss_is_mentioned,
-    raw_borders_by_end_and_begin,
-    raw_borders_anywhere_in_a_large_file,
+    raw_boundaries_by_end_and_begin,
+    raw_boundaries_anywhere_in_a_large_file,
     olmo_documents_come_from_the_csv,
     result_is_json_and_deterministic,
     several_files_and_the_first_failure,

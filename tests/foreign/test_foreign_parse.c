@@ -237,8 +237,8 @@ TEST(llmc_headers)
         {20240520, 1, 2147483647, 1024 + 2 * 2147483647ULL, NULL},
         {20240522, 1, 3, 1030, "evaluation file"},
         {20240521, 1, 3, 1030, "is not an llm.c"},
-        {20240520, 7, 3, 1030, "version 7; only 1"},
-        {20240801, 1, 3, 1036, "version 1; only 7"},
+        {20240520, 7, 3, 1030, "version 7; only version 1"},
+        {20240801, 1, 3, 1036, "version 1; only version 7"},
         {20240520, 1, 3, 1029, "do not fit"},
         {20240520, 1, 3, 1036, "do not fit"},
         {20240520, 1, 0x80000000, 1024 + (1ULL << 32), "-2147483648 tokens"},
@@ -301,7 +301,7 @@ TEST(datatrove_token_width_from_metadata_option_or_size)
         {10, "", 2, 2, NULL},
         {20, NULL, 0, 4, NULL},
         {10, NULL, 4, 0, "does not fit its .index"},
-        {10, "gpt2|2\n5\n", 4, 0, "--dtype disagrees"},
+        {10, "gpt2|2\n5\n", 4, 0, "not the given --dtype"},
         {10, "gpt2|4\n5\n", 0, 0, "does not fit its .index"},
         {10, "gpt2|8\n5\n", 0, 0, "only 2 and 4"},
         {10, "gpt2|2\n6\n", 0, 0, "counts 6"},
@@ -396,7 +396,7 @@ TEST(recognises_files_by_their_first_bytes)
     CHECK(foreign_other_kind((const uint8_t *)"\x1f\x8b\x08\xff", 4, 4) == NULL);
 }
 
-TEST(scan_finds_the_same_borders_in_every_position)
+TEST(scan_finds_the_same_boundaries_in_every_position)
 {
     enum {
         N = 200
@@ -408,8 +408,8 @@ TEST(scan_finds_the_same_borders_in_every_position)
             for (int i = 0; i < N; i++)
                 u16[i] = (uint16_t)(u32[i] = i == at ? 7 : 8);
             for (int begins = 0; begins < 2; begins++) {
-                foreign_layout layout = {.token_bytes = token_bytes, .border_id = 7};
-                layout.borders = begins ? FOREIGN_BORDERS_BEGIN : FOREIGN_BORDERS_END;
+                foreign_layout layout = {.token_bytes = token_bytes, .boundary_id = 7};
+                layout.boundaries = begins ? FOREIGN_BOUNDARIES_BEGIN : FOREIGN_BOUNDARIES_END;
                 foreign_counter counter = {0};
                 foreign_sink sink = {foreign_counter_add, &counter};
                 foreign_scan scan;

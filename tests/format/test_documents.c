@@ -1,5 +1,5 @@
 /* The document index against the naive answer: a scan over all lengths. Shapes are random and
- * chosen, the lookups are at every border and at random tokens; wide groups included, without
+ * chosen, the lookups are at every boundary and at random tokens; wide groups included, without
  * any file. */
 #include "support/check.h"
 
@@ -146,7 +146,7 @@ static uint64_t length_by(int kind, uint64_t i, uint64_t *seed)
         return i / 3000 % 2 ? 0 : 7;
     case 4: /* all groups wide */
         return random_u64(seed) % (1ull << 28);
-    case 5: /* around the border of wide */
+    case 5: /* around the boundary of wide */
         return i % 64 == 0 ? UINT32_MAX - 65 + i / 64 % 4 : 1;
     default:
         return 1;

@@ -18,7 +18,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (layout.token_offset > size - 8 || layout.token_offset % layout.token_bytes != 0 ||
         layout.n_tokens != (file_bytes - layout.token_offset) / layout.token_bytes ||
-        layout.borders != FOREIGN_BORDERS_UNKNOWN)
+        layout.boundaries != FOREIGN_BOUNDARIES_UNKNOWN)
         abort();
     return 0;
 }

@@ -391,7 +391,7 @@ SWEPT = ["gpt2", "gpt_neox", "phi4", "gpt_oss", "qwen2", "qwen35", "deepseek3", 
 
 
 def make_for_sweep(name, charsmap, codes):
-    """A vocabulary that gives every other border between words other ids: all pairs of bytes, in no
+    """A vocabulary that gives every other boundary between words other ids: all pairs of bytes, in no
     order; for T5 all characters."""
     rng = random.Random(name)
     if name == "t5":

@@ -208,7 +208,7 @@ def harmless_changes(ds):
         ("eod_id none", put("I", 96, 2**32 - 1)),
         ("an unknown section", append_section(5, 0, b"new")),
         ("an unknown section of no bytes", append_section(2**32 - 1, 0, b"")),
-        ("end_token beside a document border", put("Q", at + 16, 1)),
+        ("end_token beside a document boundary", put("Q", at + 16, 1)),
     ]
     for text in (b"", b"[]", b"{} ", b"{}{}", b'{"a": NaN}', b'{"\xff": 1}', b"{"):
         changes.append(("metadata " + ascii(text)[1:], replace_section(METADATA, text)))

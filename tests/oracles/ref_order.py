@@ -387,7 +387,7 @@ About = namedtuple("About", "starts position_ids document_ids loss_mask")
 
 
 def about_row(row, documents, sequence_length, masked=False):
-    """documents: (first, end) of each document of the row's dataset, or None where the borders are
+    """documents: (first, end) of each document of the row's dataset, or None where the boundaries are
     not known."""
     # Only a row that joins the end of a dataset to its beginning has token 0 behind another one.
     begins = {0} | {first for first, end in documents or [] if first < end}
@@ -406,7 +406,7 @@ def about_row(row, documents, sequence_length, masked=False):
 
 class Source:
     """dataset_ids: 16 bytes each; sizes: tokens of each dataset; documents: for each a list of
-    (first, end), or None where the borders are not known; epochs: at most so many, 0 for no end."""
+    (first, end), or None where the boundaries are not known; epochs: at most so many, 0 for no end."""
 
     def __init__(self, dataset_ids, sizes, documents=None, epochs=0, masked=False):
         self.id = source_id(dataset_ids)
@@ -439,7 +439,7 @@ class Order:
     def windows_of(self, source, keys):
         if self.kind == "within-document":
             if None in source.documents:
-                raise ValueError("a dataset whose borders are not known")
+                raise ValueError("a dataset whose boundaries are not known")
             windows = DocumentWindows(source.documents, self.length)
         else:
             windows = ConcatWindows(source.sizes, self.length, keys if self.random_offset else None)

@@ -33,7 +33,7 @@ def one_million():
     return Shape([("varied", 10**6, 5), ("source", b"all", 1, 1)], eod=0)
 
 
-def group_border(n):
+def group_boundary(n):
     return Shape([("varied", n, 11)], eod=50256)
 
 
@@ -94,7 +94,7 @@ SHAPES = {
     "10^6 documents": one_million(),
 }
 for n_documents in (1, 63, 64, 65, 1023, 1024, 1025, 16384, 16385):
-    SHAPES["%d documents" % n_documents] = group_border(n_documents)
+    SHAPES["%d documents" % n_documents] = group_boundary(n_documents)
 for token_bytes in (2, 4):
     for delta in (-token_bytes, 0, token_bytes):
         name = "u%d, 1 MiB %+d bytes" % (8 * token_bytes, delta)

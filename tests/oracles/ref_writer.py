@@ -163,7 +163,7 @@ def write(
     foreign=b"",
     suffix=".bin"
 ):
-    """lengths: tokens of each document, none for no borders. sources: as sources_of makes them.
+    """lengths: tokens of each document, none for no boundaries. sources: as sources_of makes them.
     foreign: the bytes before the first token. token_bytes must be given when vocab is not."""
     token_bytes = token_bytes or (2 if vocab <= 65536 else 4)
     if isinstance(tokens, Zeros):

@@ -258,7 +258,7 @@ def test_about_rows():
     about = ref_order.about_row(row, [(0, 5)], 3)
     expect_equal(about, ([0, 1], [0], [0], [1, 0, 0]), "a short row")
     about = ref_order.about_row(ref_order.Row(0, 7, 4, 10), None, 4)
-    expect_equal(about, ([0, 3, 4], [0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 0, 1]), "no borders")
+    expect_equal(about, ([0, 3, 4], [0, 1, 2, 0], [0, 0, 0, 1], [1, 1, 0, 1]), "no boundaries")
     about = ref_order.about_row(ref_order.Row(0, 6, 4, 10), None, 4, masked=True)
     expect_equal(about, ([0, 4], [0, 1, 2, 3], [0] * 4, [0] * 4), "a masked source")
 

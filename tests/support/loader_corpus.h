@@ -20,7 +20,7 @@ enum {
 typedef struct corpus_shape {
     const char *name;
     uint32_t n_tokens, first_id, token_bytes;
-    uint32_t n_documents; /* 0: borders not known */
+    uint32_t n_documents; /* 0: boundaries not known */
     uint32_t ends[CORPUS_MAX_DOCUMENTS];
     tokmap_dataset *ds;
     char path[600];

@@ -14,7 +14,7 @@ static uint32_t any(uint32_t n)
     return (uint32_t)((state >> 33) % n);
 }
 
-/* A small alphabet and few pairs, so that borders of windows and ties matter. */
+/* A small alphabet and few pairs, so that boundaries of windows and ties matter. */
 static size_t make_pairs(merge_pair *pairs, size_t n_pairs, uint32_t n_base, bool ties)
 {
     for (uint32_t i = 0; i < n_pairs; i++) {

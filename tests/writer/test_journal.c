@@ -100,16 +100,16 @@ static void checkpoint_at_token(uint64_t n_tokens, uint64_t n_more)
     remove_all_of(prefix);
 }
 
-TEST(a_checkpoint_may_stand_at_the_very_border_of_a_block_or_a_write)
+TEST(a_checkpoint_may_stand_at_the_very_boundary_of_a_block_or_a_write)
 {
     start();
-    static const uint64_t borders[] = {0, 524288, 1048576}; /* tokens of 2 bytes */
-    for (size_t i = 0; i < sizeof borders / sizeof borders[0]; i++) {
-        for (uint64_t n = borders[i] ? borders[i] - 1 : 0; n <= borders[i] + 1; n++) {
+    static const uint64_t boundaries[] = {0, 524288, 1048576}; /* tokens of 2 bytes */
+    for (size_t i = 0; i < sizeof boundaries / sizeof boundaries[0]; i++) {
+        for (uint64_t n = boundaries[i] ? boundaries[i] - 1 : 0; n <= boundaries[i] + 1; n++) {
             checkpoint_at_token(n, 0);
             checkpoint_at_token(n, 1);
         }
-        checkpoint_at_token(borders[i], 524288);
+        checkpoint_at_token(boundaries[i], 524288);
     }
 }
 

@@ -251,7 +251,7 @@ TEST(damage_in_front_of_a_large_note_is_told)
         .struct_size = sizeof options, .vocab_size = 9, .eod_id = TOKMAP_NO_ID, .resumable = 1};
     const char *path = check_path("p.tmj.partial");
     start();
-    /* Scanned in pieces of 64 KiB, from 8 bytes behind the damage on: around the first border. */
+    /* Scanned in pieces of 64 KiB, from 8 bytes behind the damage on: around the first boundary. */
     for (size_t n = TOKMAP_MAX_NOTE_BYTES - 240; n <= TOKMAP_MAX_NOTE_BYTES; n += 8) {
         tokmap_writer *w = NULL;
         tokmap_error err;

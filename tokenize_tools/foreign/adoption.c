@@ -1,5 +1,5 @@
-/* adoption.c - recognise the file; decode what stands around its tokens; hand the documents and
- * every token to the writer. The borders come first: a bad table is told before terabytes are
+/* adoption.c - recognises a foreign file, decodes its header and tables, and passes the documents
+ * and every token to the writer. Documents come first: a bad table is reported before terabytes are
  * read. */
 #include "foreign/adoption.h"
 
@@ -20,13 +20,13 @@ typedef struct adoption {
     const adopt_request *request;
     regular_file tokens;
     regular_file table, metadata;
-    char csv_path[4096]; /* OLMo's table; empty when it is not used */
+    char csv_path[4096]; /* OLMo's table; empty: not used */
     const foreign_reader *reader;
     foreign_layout layout;
-    bool border_begins; /* layout.border_id begins a document, and does not end it */
+    bool boundary_begins; /* layout.boundary_id begins documents instead of ending them */
     tokmap_writer *writer;
     uint64_t n_documents;
-    tokmap_error writer_error; /* why the writer took no document */
+    tokmap_error writer_error; /* why the writer refused a document */
 } adoption;
 
 static size_t suffix_length(const char *path)
@@ -42,7 +42,7 @@ static int print_too_long(const char *path)
     return cli_error(CLI_INPUT, "%.200s...: the path is too long", path);
 }
 
-/* A refusal by a decoder. When the system is to blame the exit code says so. */
+/* Prints why a decoder refused the file. For a system error the exit code says so. */
 static int print_refusal(const adoption *a, const char *path, const foreign_error *err)
 {
     int sys_errno = a->tokens.sys_errno;
@@ -55,15 +55,15 @@ static int print_refusal(const adoption *a, const char *path, const foreign_erro
     return cli_error(CLI_INPUT, "%s: %s", path, err->text);
 }
 
-/* Once the writer is open its only wrong arguments are documents and ids: they come from the
- * file. */
+/* Once the writer is open, the only arguments that can be wrong are documents and ids, which come
+ * from the file. */
 static int print_writer_error(const tokmap_error *err)
 {
     int code = cli_fail(err);
     return err->status == TOKMAP_ERR_ARGUMENT ? CLI_INPUT : code;
 }
 
-/* ---- What is it? ---- */
+/* ---- Recognising the format ---- */
 
 typedef struct file_head {
     uint8_t bytes[FOREIGN_HEAD_BYTES];
@@ -83,7 +83,7 @@ static bool is_recognised(const foreign_reader *r, const regular_file *file, con
     return r->recognise && r->recognise(head->bytes, head->n_bytes, file->bytes.size);
 }
 
-/* Whether a table of the format stands beside the tokens. */
+/* Finds out whether a table of the format is beside the tokens. */
 static int find_table(adoption *a, const foreign_reader *r, bool *out)
 {
     const char *path = a->tokens.path, *suffix = r->tokens_suffix ? r->tokens_suffix : "";
@@ -106,12 +106,12 @@ static int find_table(adoption *a, const foreign_reader *r, bool *out)
     const char *kind = foreign_other_kind(head.bytes, head.n_bytes, table->bytes.size);
     regular_file_close(table);
     if (!*out && kind)
-        return cli_error(CLI_INPUT, "%s: the file beside it is %s, not %s: %s", path, kind, r->kind,
-                         table->path);
+        return cli_error(CLI_INPUT, "%s: %s beside it, where %s is expected: %s", path, kind,
+                         r->kind, table->path);
     return CLI_OK;
 }
 
-/* a->tokens is open: the file that the user named. */
+/* a->tokens is the file that the user named, and is open. */
 static int find_reader(adoption *a)
 {
     file_head head;
@@ -136,7 +136,7 @@ static int find_reader(adoption *a)
 
 /* ---- Decode ---- */
 
-/* The user has named the file of the tokens or the table. */
+/* The user has named either the file with the tokens or the table. */
 static int open_files(adoption *a)
 {
     const foreign_reader *r = a->reader;
@@ -146,8 +146,8 @@ static int open_files(adoption *a)
     memcpy(named, a->tokens.path, sizeof named);
     if (!path_ends_with(named, suffix)) {
         if (!path_ends_with(named, r->table_suffix)) {
-            return cli_error(CLI_INPUT, "%s: a %s dataset is a pair X%s and X%s", named, r->name,
-                             suffix, r->table_suffix);
+            return cli_error(CLI_INPUT, "%s: a %s dataset consists of the two files X%s and X%s",
+                             named, r->name, suffix, r->table_suffix);
         }
         suffix = r->table_suffix;
         regular_file_close(&a->tokens);
@@ -180,9 +180,9 @@ static int check_raw(const adoption *a)
     if (kind)
         return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind);
     if (a->request->token_bytes == 0) {
-        return cli_usage("%s: looks like raw tokens, which do not say what they are: give --dtype "
+        return cli_usage("%s: looks like raw tokens, which have no header; give --dtype "
                          "u16 or u32, and --eod ID (a document ends after it), --bos ID (begins at "
-                         "it) or --eod none (no borders)",
+                         "it) or --eod none (no boundaries)",
                          a->tokens.path);
     }
     return CLI_OK;
@@ -196,7 +196,7 @@ static int find_csv(adoption *a)
         return print_too_long(a->tokens.path);
     if (!asked && regular_file_exists(&csv)) {
         memcpy(a->csv_path, csv.path, sizeof a->csv_path);
-        a->layout.borders = FOREIGN_BORDERS_LISTED;
+        a->layout.boundaries = FOREIGN_BOUNDARIES_LISTED;
     }
     return CLI_OK;
 }
@@ -207,7 +207,7 @@ static void warn_of_loss_mask(const adoption *a)
     const char *suffix = a->reader->loss_suffix;
     if (!a->request->quiet && suffix && regular_file_path(&loss, a->tokens.path, 0, suffix) &&
         regular_file_exists(&loss))
-        cli_warn("%s: is not taken over: a tokmap dataset holds no loss mask", loss.path);
+        cli_warn("%s: is ignored, because a tokmap dataset has no loss mask", loss.path);
 }
 
 static int decode_files(adoption *a)
@@ -230,7 +230,7 @@ static int decode_files(adoption *a)
     return is_raw ? find_csv(a) : CLI_OK;
 }
 
-/* ---- What the user says about borders ---- */
+/* ---- Boundaries given by the user ---- */
 
 static int apply_ids(adoption *a)
 {
@@ -238,30 +238,31 @@ static int apply_ids(adoption *a)
     foreign_layout *layout = &a->layout;
     bool is_eod = request->eod.is_given && !request->eod.is_none;
     bool is_bos = request->bos.is_given && !request->bos.is_none;
-    bool is_listed = layout->borders == FOREIGN_BORDERS_LISTED;
+    bool is_listed = layout->boundaries == FOREIGN_BOUNDARIES_LISTED;
     if (is_eod || is_bos) {
-        layout->border_id = is_eod ? request->eod.id : request->bos.id;
-        a->border_begins = is_bos;
+        layout->boundary_id = is_eod ? request->eod.id : request->bos.id;
+        a->boundary_begins = is_bos;
         if (!is_listed)
-            layout->borders = is_eod ? FOREIGN_BORDERS_END : FOREIGN_BORDERS_BEGIN;
+            layout->boundaries = is_eod ? FOREIGN_BOUNDARIES_END : FOREIGN_BOUNDARIES_BEGIN;
     } else if (is_listed) {
-        layout->border_id = TOKMAP_NO_ID;
+        layout->boundary_id = TOKMAP_NO_ID;
     } else if (request->eod.is_given || request->bos.is_given) {
-        layout->borders = FOREIGN_BORDERS_NONE;
-        layout->border_id = TOKMAP_NO_ID;
+        layout->boundaries = FOREIGN_BOUNDARIES_NONE;
+        layout->boundary_id = TOKMAP_NO_ID;
     }
-    a->border_begins |= layout->borders == FOREIGN_BORDERS_BEGIN;
-    if (layout->borders == FOREIGN_BORDERS_UNKNOWN) {
-        return cli_usage("%s: nothing in it says where documents end: give --eod ID (a document "
-                         "ends after it), --bos ID (begins at it) or --eod none (no borders)",
+    a->boundary_begins |= layout->boundaries == FOREIGN_BOUNDARIES_BEGIN;
+    if (layout->boundaries == FOREIGN_BOUNDARIES_UNKNOWN) {
+        return cli_usage("%s: the file does not say where documents end; give --eod ID (a document "
+                         "ends after it), --bos ID (begins at it) or --eod none (no boundaries)",
                          a->tokens.path);
     }
     uint64_t limit = layout->token_bytes == 2 ? UINT64_C(1) << 16 : UINT32_MAX;
     if (request->vocab_size != 0 && request->vocab_size < limit)
         limit = request->vocab_size;
-    if (layout->border_id != TOKMAP_NO_ID && layout->border_id >= limit) {
-        return cli_usage("%s: the document border %u is no id here: the largest can be %" PRIu64,
-                         a->tokens.path, layout->border_id, limit - 1);
+    if (layout->boundary_id != TOKMAP_NO_ID && layout->boundary_id >= limit) {
+        return cli_usage(
+            "%s: the document boundary %u cannot be an id of this file; the largest is %" PRIu64,
+            a->tokens.path, layout->boundary_id, limit - 1);
     }
     return CLI_OK;
 }
@@ -270,7 +271,8 @@ static int check_dtype(const adoption *a)
 {
     uint32_t asked = a->request->token_bytes;
     if (asked != 0 && asked != a->layout.token_bytes) {
-        return cli_error(CLI_INPUT, "%s: is a %s file of u%u tokens: --dtype disagrees",
+        return cli_error(CLI_INPUT,
+                         "%s: is a %s file of u%u tokens, which is not the given --dtype",
                          a->tokens.path, a->reader->name, 8 * a->layout.token_bytes);
     }
     return CLI_OK;
@@ -285,7 +287,7 @@ static bool take_document(void *user, uint64_t n_tokens)
     return tokmap_writer_add_document(a->writer, n_tokens, &a->writer_error) == TOKMAP_OK;
 }
 
-/* Why a walk that feeds documents ended: the writer, or the decoder. */
+/* Prints why a walk over documents stopped: an error of the writer or of the decoder. */
 static int print_walk_error(const adoption *a, const char *path, const foreign_error *err)
 {
     if (a->writer_error.status != TOKMAP_OK)
@@ -319,7 +321,7 @@ static int add_csv_documents(adoption *a, const foreign_sink *sink)
 static int add_listed_documents(adoption *a, const foreign_sink *sink)
 {
     foreign_error err = {{0}};
-    if (a->layout.borders != FOREIGN_BORDERS_LISTED)
+    if (a->layout.boundaries != FOREIGN_BOUNDARIES_LISTED)
         return CLI_OK;
     if (!a->reader->documents)
         return add_csv_documents(a, sink);
@@ -329,8 +331,8 @@ static int add_listed_documents(adoption *a, const foreign_sink *sink)
     return CLI_OK;
 }
 
-/* The writer compares ids with the vocabulary before they can be looked at here, and knows nothing
- * of signs: what it calls too large may be negative. */
+/* The writer checks ids against the vocabulary before this file can check them, and does not know
+ * about signs: an id that it calls too large may be negative. */
 static void find_negative(adoption *a, foreign_error *err)
 {
     const foreign_layout *layout = &a->layout;
@@ -379,8 +381,8 @@ static int finish_index(adoption *a)
     const char *slash = strrchr(a->tokens.path, '/');
     const char *name = slash ? slash + 1 : a->tokens.path;
     char metadata[192], begin[48] = "";
-    if (a->border_begins)
-        snprintf(begin, sizeof begin, ",\"documents_begin_with\":%" PRIu32, a->layout.border_id);
+    if (a->boundary_begins)
+        snprintf(begin, sizeof begin, ",\"documents_begin_with\":%" PRIu32, a->layout.boundary_id);
     int n_metadata =
         snprintf(metadata, sizeof metadata,
                  "{\"created_by\":\"tokmap %s\",\"adopted_from\":{\"format\":\"%s\"%s}}",
@@ -393,7 +395,7 @@ static int finish_index(adoption *a)
     return CLI_OK;
 }
 
-/* The index and what it is called on the way must not be any of the files that are read. */
+/* The index and its temporary names must not be any of the files that are read. */
 static int check_output_apart(const adoption *a)
 {
     static const char *const suffixes[] = {".tmi", ".tmi.partial", ".tmi.replaced"};
@@ -412,7 +414,7 @@ static int check_output_apart(const adoption *a)
 
 static int write_index(adoption *a)
 {
-    const uint32_t eod_id = a->border_begins ? TOKMAP_NO_ID : a->layout.border_id;
+    const uint32_t eod_id = a->boundary_begins ? TOKMAP_NO_ID : a->layout.boundary_id;
     tokmap_adopt_options options = {.struct_size = sizeof options,
                                     .token_offset = a->layout.token_offset,
                                     .n_tokens = a->layout.n_tokens,
@@ -435,17 +437,18 @@ static int write_index(adoption *a)
     if (code == CLI_OK)
         code = finish_index(a);
     tokmap_writer_close(a->writer);
-    const bool by_id =
-        a->layout.borders == FOREIGN_BORDERS_BEGIN || a->layout.borders == FOREIGN_BORDERS_END;
+    const bool by_id = a->layout.boundaries == FOREIGN_BOUNDARIES_BEGIN ||
+                       a->layout.boundaries == FOREIGN_BOUNDARIES_END;
     if (code == CLI_OK && by_id && a->n_documents == 1 && !a->request->quiet)
-        cli_warn("%s: the whole file is one document: is %" PRIu32 " the id between documents?",
-                 a->tokens.path, a->layout.border_id);
+        cli_warn("%s: the whole file is one document; is %" PRIu32
+                 " really the id between documents?",
+                 a->tokens.path, a->layout.boundary_id);
     return code;
 }
 
 int adopt_file(const char *path, const adopt_request *request, adopt_result *result)
 {
-    adoption *a = malloc(sizeof *a); /* paths: too much for a small stack */
+    adoption *a = malloc(sizeof *a); /* its paths are too large for a small stack */
     if (!a)
         return cli_no_memory();
     *a = (adoption){.request = request,

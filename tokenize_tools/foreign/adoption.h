@@ -1,4 +1,4 @@
-/* adoption.h - gives one file of another program an index, without copying a token. */
+/* adoption.h - makes an index for one file of another program, without copying a token. */
 #ifndef TOKMAP_ADOPTION_H
 #define TOKMAP_ADOPTION_H
 
@@ -12,10 +12,10 @@ typedef struct adopt_id {
 } adopt_id;
 
 typedef struct adopt_request {
-    const foreign_reader *reader; /* NULL: find out */
-    uint32_t token_bytes;         /* 0: find out */
+    const foreign_reader *reader; /* NULL: recognise it */
+    uint32_t token_bytes;         /* 0: take it from the file */
     adopt_id eod, bos;            /* at most one of them is an id */
-    uint64_t vocab_size;          /* 0: not known */
+    uint64_t vocab_size;          /* 0: unknown */
     bool replace, quiet;
 } adopt_request;
 
@@ -24,7 +24,7 @@ typedef struct adopt_result {
     char prefix[4096]; /* the index is prefix.tmi */
 } adopt_result;
 
-/* Prints what is wrong and returns an exit code. */
+/* Prints the error and returns an exit code. */
 int adopt_file(const char *path, const adopt_request *request, adopt_result *result);
 
 #endif /* TOKMAP_ADOPTION_H */

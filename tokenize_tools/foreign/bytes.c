@@ -1,4 +1,4 @@
-/* bytes.c - reads with a reason, and a cursor over tables. */
+/* bytes.c - reads bytes and gives a reason on failure; a cursor over tables. */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
@@ -20,7 +20,8 @@ bool foreign_read(const foreign_bytes *bytes, uint64_t offset, void *dst, size_t
 {
     uint64_t end;
     if (__builtin_add_overflow(offset, n_bytes, &end) || end > bytes->size) {
-        return foreign_refuse(err, "is too short: %" PRIu64 " bytes, needs at least %" PRIu64,
+        return foreign_refuse(err,
+                              "is too short: it has %" PRIu64 " bytes and needs at least %" PRIu64,
                               bytes->size, offset + n_bytes);
     }
     if (!bytes->read(bytes->user, offset, dst, n_bytes))

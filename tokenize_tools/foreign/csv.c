@@ -1,6 +1,6 @@
-/* csv.c - the table beside an OLMo file, one line a document: `start,end[,id,source,place]`
- * in tokens, half open. Only the first two columns are read; the others may be quoted and hold
- * anything. */
+/* csv.c - the table beside an OLMo file, with one line for each document:
+ * `start,end[,id,source,place]` in tokens, half open. Only the first two columns are read; the
+ * others may be quoted and contain anything. */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
@@ -41,10 +41,10 @@ static bool end_line(foreign_csv *csv, const foreign_sink *sink, foreign_error *
         if (csv->row_start != csv->end || csv->number < csv->row_start ||
             csv->number > csv->n_tokens) {
             return foreign_refuse(err,
-                                  "cannot be cut by its .csv.gz: line %" PRIu64
-                                  " is the tokens %" PRIu64 " to %" PRIu64 ", after %" PRIu64
-                                  ", of %" PRIu64
-                                  "; it must cover all in order. Give --eod to go without it",
+                                  "does not fit its .csv.gz: line %" PRIu64
+                                  " has the tokens %" PRIu64 " to %" PRIu64 ", after token %" PRIu64
+                                  " of %" PRIu64
+                                  "; lines must cover all tokens in order. Use --eod to ignore it",
                                   csv->line, csv->row_start, csv->number, csv->end, csv->n_tokens);
         }
         csv->end = csv->number;
@@ -70,7 +70,7 @@ static bool feed_digit(foreign_csv *csv, char c, foreign_error *err)
 
 static bool feed_char(foreign_csv *csv, char c, const foreign_sink *sink, foreign_error *err)
 {
-    /* A doubled quote inside quotes leaves and enters them again, which comes to the same. */
+    /* A doubled quote inside quotes leaves and enters them again, which has the same effect. */
     if (c == '"' && csv->column >= 2) {
         csv->in_quotes = !csv->in_quotes;
         return true;
@@ -104,8 +104,8 @@ bool foreign_csv_end(foreign_csv *csv, const foreign_sink *sink, foreign_error *
         return false;
     if (csv->end != csv->n_tokens) {
         return foreign_refuse(err,
-                              "cannot be cut by its .csv.gz: that ends at token %" PRIu64
-                              " of %" PRIu64 ". Give --eod to go without it",
+                              "does not fit its .csv.gz, which ends at token %" PRIu64
+                              " of %" PRIu64 ". Use --eod to ignore it",
                               csv->end, csv->n_tokens);
     }
     return true;

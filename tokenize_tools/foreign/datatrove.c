@@ -11,12 +11,12 @@ enum {
 };
 
 typedef struct metadata_facts {
-    uint32_t token_bytes; /* 0: not said */
+    uint32_t token_bytes; /* 0: not stated */
     uint64_t n_tokens;
     bool has_count;
 } metadata_facts;
 
-/* A number that fills [p, end). */
+/* Parses a number that fills [p, end). */
 static bool whole_number(const char *p, const char *end, uint64_t *out)
 {
     uint64_t value = 0;
@@ -34,8 +34,9 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
 {
     char text[MAX_METADATA_BYTES];
     if (metadata->size > sizeof text) {
-        return foreign_refuse(err, "has a .metadata of %" PRIu64 " bytes; it should be three lines",
-                              metadata->size);
+        return foreign_refuse(
+            err, "has a .metadata of %" PRIu64 " bytes, but it should have three lines",
+            metadata->size);
     }
     size_t n = (size_t)metadata->size;
     if (!foreign_read(metadata, 0, text, n, err))
@@ -43,7 +44,7 @@ static bool read_metadata(metadata_facts *facts, const foreign_bytes *metadata, 
     const char *end = text + n;
     const char *line_end = memchr(text, '\n', n);
     line_end = line_end ? line_end : end;
-    const char *bar = line_end; /* the last one: a tokenizer's name may hold others */
+    const char *bar = line_end; /* the last bar: the name of a tokenizer may contain others */
     while (bar > text && bar[-1] != '|')
         bar--;
     uint64_t token_bytes;
@@ -70,12 +71,13 @@ static bool choose_width(foreign_layout *out, const foreign_files *files, uint32
 {
     uint64_t ds_bytes = files->tokens->size;
     if (files->token_bytes != 0 && written != 0 && files->token_bytes != written) {
-        return foreign_refuse(err, "has tokens of %u bytes, says its .metadata: --dtype disagrees",
-                              written);
+        return foreign_refuse(
+            err, "has tokens of %u bytes by its .metadata, which is not the given --dtype",
+            written);
     }
     out->token_bytes = written != 0 ? written : files->token_bytes;
     if (out->token_bytes == 0 && ds_bytes == 0 && out->n_tokens == 0) {
-        return foreign_refuse(err, "is empty, so its token width is not known: give --dtype u16 "
+        return foreign_refuse(err, "is empty, so its token width is unknown; give --dtype u16 "
                                    "or --dtype u32");
     }
     if (out->token_bytes == 0)
@@ -91,14 +93,14 @@ static bool choose_width(foreign_layout *out, const foreign_files *files, uint32
 
 static bool decode_datatrove(foreign_layout *out, const foreign_files *files, foreign_error *err)
 {
-    *out = (foreign_layout){.borders = FOREIGN_BORDERS_LISTED};
+    *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_LISTED};
     metadata_facts facts = {0};
     const foreign_bytes *index = files->table;
     if (files->metadata && !read_metadata(&facts, files->metadata, err))
         return false;
     if (index->size % 8 != 0) {
         return foreign_refuse(
-            err, "has a damaged .index: %" PRIu64 " bytes are no whole number of u64", index->size);
+            err, "has a damaged .index: %" PRIu64 " bytes are not a multiple of 8", index->size);
     }
     out->n_table_items = index->size / 8;
     if (out->n_table_items > 0) {
@@ -130,7 +132,8 @@ static bool list_documents(const foreign_layout *layout, const foreign_bytes *in
         if (end < previous || end > layout->n_tokens) {
             return foreign_refuse(err,
                                   "has a damaged .index: document %" PRIu64
-                                  " ends at token %" PRIu64 ", after %" PRIu64 ", of %" PRIu64,
+                                  " ends at token %" PRIu64 ", the one before at %" PRIu64
+                                  ", the file at %" PRIu64,
                                   i, end, previous, layout->n_tokens);
         }
         if (!sink->document(sink->user, end - previous))

@@ -1,5 +1,5 @@
-/* export_megatron.c - three tables over the documents: lengths, starts in bytes, and the numbers 0
- * to n. The layout stands in megatron.c. */
+/* export_megatron.c - writes the three tables of documents: lengths, starts in bytes, and the
+ * numbers 0 to n. megatron.c describes the layout. */
 #include "foreign/export_megatron.h"
 
 #include <inttypes.h>
@@ -27,7 +27,7 @@ static int flush_buffer(table_writer *w)
     return code;
 }
 
-/* Little-endian, n_bytes of value. */
+/* Writes the lowest n_bytes of value, little-endian. */
 static int put_number(table_writer *w, uint64_t value, size_t n_bytes)
 {
     int code = w->filled + n_bytes > BUFFER_BYTES ? flush_buffer(w) : CLI_OK;
@@ -47,7 +47,7 @@ static int put_header(table_writer *w)
     return put_number(w, w->info.n_documents + 1, 8);
 }
 
-/* The content of the index is not checked at open: each document must begin where the last one
+/* The contents of the index were not checked at open: each document must begin where the one before
  * ended. */
 static int get_document(const table_writer *w, uint64_t index, uint64_t begin,
                         tokmap_document *document)
@@ -58,7 +58,7 @@ static int get_document(const table_writer *w, uint64_t index, uint64_t begin,
     if (status != TOKMAP_OK || document->first_token != begin || document->n_tokens > left ||
         (is_last && document->n_tokens != left)) {
         return cli_error(CLI_DATASET,
-                         "%s: damaged at document %" PRIu64 "; tokmap verify tells more",
+                         "%s: damaged at document %" PRIu64 "; run tokmap verify for details",
                          w->info.index_path, index);
     }
     if (document->n_tokens > INT32_MAX) {

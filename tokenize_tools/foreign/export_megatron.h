@@ -1,12 +1,12 @@
-/* export_megatron.h - the index that Megatron reads beside a .bin. */
+/* export_megatron.h - writes the index that Megatron reads beside a .bin. */
 #ifndef TOKMAP_EXPORT_MEGATRON_H
 #define TOKMAP_EXPORT_MEGATRON_H
 
 #include "system/output_file.h"
 #include "tokmap.h"
 
-/* Writes it to out, which has begun: one sequence for each document. Prints what is wrong and
- * returns an exit code. */
+/* Writes it to out, which was begun: one sequence for each document. Prints the error and returns
+ * an exit code. */
 int write_megatron_index(output_file *out, const tokmap_dataset *ds);
 
 #endif /* TOKMAP_EXPORT_MEGATRON_H */

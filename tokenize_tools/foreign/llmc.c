@@ -1,6 +1,6 @@
-/* llmc.c - llm.c token files and modded-nanogpt shards: 256 int32 (magic, version, token
- * count, zeros), then the tokens. The end-of-text token stands before each document; a shard may
- * begin in the middle of one. */
+/* llmc.c - llm.c token files and modded-nanogpt shards: 256 int32 (magic, version, token count,
+ * zeros), then the tokens. The end-of-text token is before each document; a shard may begin inside
+ * a document. */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
@@ -19,8 +19,8 @@ static const llmc_kind kinds[] = {
 };
 static const uint32_t eval_magic = 20240522;
 
-/* Four bytes of magic could be two u16 tokens; with a small version after them it is no accident.
- * The evaluation files are recognised too, so that they can be refused by name. */
+/* Four bytes of magic could be two u16 tokens, but hardly with a small version after them.
+ * Evaluation files are recognised too, so that the message can name them. */
 static bool recognise_llmc(const uint8_t *head, size_t n_head, uint64_t file_bytes)
 {
     if (n_head < 12 || file_bytes < 1024 || le_get32(head + 4) > 255)
@@ -32,7 +32,7 @@ static bool recognise_llmc(const uint8_t *head, size_t n_head, uint64_t file_byt
 static bool decode_llmc(foreign_layout *out, const foreign_files *files, foreign_error *err)
 {
     const foreign_bytes *file = files->tokens;
-    *out = (foreign_layout){.borders = FOREIGN_BORDERS_BEGIN};
+    *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_BEGIN};
     uint8_t head[12];
     if (!foreign_read(file, 0, head, sizeof head, err))
         return false;
@@ -43,8 +43,8 @@ static bool decode_llmc(foreign_layout *out, const foreign_files *files, foreign
     if (magic != kind->magic)
         return foreign_refuse(err, "is not an llm.c token file");
     if (version != kind->version) {
-        return foreign_refuse(err, "is an llm.c file of version %u; only %u is known", version,
-                              kind->version);
+        return foreign_refuse(err, "is an llm.c file of version %u; only version %u is supported",
+                              version, kind->version);
     }
     uint64_t n_tokens = le_get32(head + 8);
     if (n_tokens > INT32_MAX) {
@@ -59,7 +59,7 @@ static bool decode_llmc(foreign_layout *out, const foreign_files *files, foreign
     out->token_bytes = kind->token_bytes;
     out->token_offset = HEADER_BYTES;
     out->n_tokens = n_tokens;
-    out->border_id = kind->begin_id;
+    out->boundary_id = kind->begin_id;
     return true;
 }
 

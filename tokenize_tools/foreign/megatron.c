@@ -1,19 +1,18 @@
-/* megatron.c - the index of a Megatron .bin: which bytes are which sequence, which
- * sequences are which document.
+/* megatron.c - the index of a Megatron .bin: which bytes are which sequence, and which sequences
+ * are which document.
  *
- *   0  magic "MMIDIDX\0\0"        34            S int32 sequence lengths in tokens
- *   9  u64 version = 1            34 + 4S       S int64 sequence starts in bytes of the .bin
- *  17  u8 dtype code              34 + 12S      D int64 document starts in sequences, S at the end
- *  18  u64 S                      34 + 12S + 8D S int8 modes, only in multimodal files
- *  26  u64 D = documents + 1
+ * 0  magic "MMIDIDX\0\0"        34            S int32 sequence lengths in tokens 9  u64 version = 1
+ * 34 + 4S       S int64 sequence starts in bytes of the .bin 17  u8 dtype code              34 +
+ * 12S      D int64 document starts in sequences, S at the end 18  u64 S                      34 +
+ * 12S + 8D S int8 modes, only in multimodal files 26  u64 D = documents + 1
  *
- * Nothing in the header says "multimodal": only the file's size does. */
+ * The header does not say "multimodal": only the size of the file does. */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-static const char magic[] = "MMIDIDX\0"; /* with the zero that ends it */
+static const char magic[] = "MMIDIDX\0"; /* including the terminating zero */
 
 enum {
     N_MAGIC = sizeof magic,
@@ -43,7 +42,7 @@ static bool decode_dtype(foreign_layout *out, uint8_t code, foreign_error *err)
     return true;
 }
 
-/* Size of the index of n_sequences and n_items, without modes; false when it exceeds 2^64. */
+/* The size of the index with n_sequences and n_items, without modes; false: it exceeds 2^64. */
 static bool index_size(uint64_t n_sequences, uint64_t n_items, uint64_t *size)
 {
     uint64_t sequences_bytes, items_bytes;
@@ -63,7 +62,7 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
 {
     const foreign_bytes *idx = files->table;
     const uint64_t bin_bytes = files->tokens->size;
-    *out = (foreign_layout){.borders = FOREIGN_BORDERS_LISTED};
+    *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_LISTED};
     uint8_t header[HEADER_BYTES];
     if (!foreign_read(idx, 0, header, sizeof header, err))
         return false;
@@ -71,8 +70,9 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
         return foreign_refuse(err, "is not a Megatron index");
     uint64_t version = le_get64(header + 9);
     if (version != 1) {
-        return foreign_refuse(err, "is a Megatron index of version %" PRIu64 "; only 1 is known",
-                              version);
+        return foreign_refuse(
+            err, "is a Megatron index of version %" PRIu64 "; only version 1 is supported",
+            version);
     }
     if (!decode_dtype(out, header[17], err))
         return false;
@@ -84,7 +84,7 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
         if (fits && !__builtin_add_overflow(expected, out->n_sequences, &with_modes) &&
             with_modes == idx->size) {
             return foreign_refuse(err, "is a multimodal Megatron index (a mode byte for each "
-                                       "sequence): those are not supported");
+                                       "sequence), which is not supported");
         }
         return foreign_refuse(err,
                               "is damaged: %" PRIu64 " bytes do not fit %" PRIu64
@@ -94,9 +94,9 @@ static bool decode_megatron(foreign_layout *out, const foreign_files *files, for
     if (out->n_table_items == 0)
         return foreign_refuse(err, "is damaged: it has no document indices, not even the first");
     if (bin_bytes % out->token_bytes != 0) {
-        return foreign_refuse(err,
-                              "does not fit its .bin: %" PRIu64 " bytes are no whole number of %s",
-                              bin_bytes, out->is_signed ? "int32" : "uint16");
+        return foreign_refuse(
+            err, "does not fit its .bin: %" PRIu64 " bytes are not a whole number of %s", bin_bytes,
+            out->is_signed ? "int32" : "uint16");
     }
     out->n_tokens = bin_bytes / out->token_bytes;
     return true;
@@ -128,10 +128,11 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error
                               ": only sequences in order and without gaps can be adopted in place",
                               walk->done, start, walk->at_byte);
     }
-    /* Below 2^31 times 4: the product fits, and at_byte <= bin_bytes holds throughout. */
+    /* Less than 2^31 times 4, so the product does not overflow, and at_byte <= bin_bytes always
+     * holds. */
     if (length * walk->token_bytes > walk->bin_bytes - walk->at_byte) {
         return foreign_refuse(
-            err, "sequence %" PRIu64 " reaches beyond the .bin, which has %" PRIu64 " bytes",
+            err, "sequence %" PRIu64 " extends beyond the .bin, which has %" PRIu64 " bytes",
             walk->done, walk->bin_bytes);
     }
     walk->at_byte += length * walk->token_bytes;
@@ -140,7 +141,7 @@ static bool next_sequence(sequence_walk *walk, uint64_t *n_tokens, foreign_error
     return true;
 }
 
-/* The sequences [begin, end) are document item - 1. */
+/* Passes the sequences [begin, end) as document item - 1. */
 static bool check_document_index(const foreign_layout *layout, uint64_t item, uint64_t begin,
                                  uint64_t end, foreign_error *err)
 {

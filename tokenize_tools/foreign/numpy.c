@@ -1,7 +1,7 @@
 /* numpy.c - .npy files: magic, version, header length, a Python dict literal, the array.
  *
- * The literal is read strictly: exactly the keys descr, fortran_order and shape, each once, in any
- * order; anything else is refused instead of guessed. */
+ * The literal is parsed strictly: exactly the keys descr, fortran_order and shape, each once, in
+ * any order; anything else is refused. */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
@@ -53,7 +53,7 @@ static bool take_word(text_parser *t, const char *word)
     return true;
 }
 
-/* A quoted string without escapes. */
+/* Parses a quoted string without escapes. */
 static bool take_string(text_parser *t, char *out, size_t out_bytes)
 {
     skip_space(t);
@@ -85,7 +85,7 @@ static bool take_number(text_parser *t, uint64_t *out)
     *out = value;
     if (t->p == first)
         return false;
-    take_char(t, 'L'); /* Python 2 wrote long integers this way */
+    take_char(t, 'L'); /* Python 2 wrote long integers with an L */
     return true;
 }
 
@@ -100,7 +100,7 @@ static bool take_shape(text_parser *t, npy_header *header)
         if (header->n_dimensions++ == 0)
             header->shape = size;
         if (!take_char(t, ','))
-            return take_char(t, ')') && header->n_dimensions > 1; /* (5) is no tuple */
+            return take_char(t, ')') && header->n_dimensions > 1; /* (5) is not a tuple */
     }
     return true;
 }
@@ -120,7 +120,7 @@ static bool take_item(text_parser *t, npy_header *header)
         return take_string(t, header->descr, sizeof header->descr);
     }
     if (strcmp(key, "fortran_order") == 0 && !header->has_order) {
-        /* Either way is the same for one dimension. */
+        /* The order does not matter with one dimension. */
         header->has_order = true;
         return take_word(t, "True") || take_word(t, "False");
     }
@@ -141,7 +141,7 @@ static bool parse_literal(npy_header *header, const char *text, size_t n_bytes)
         if (!take_item(&t, header))
             return false;
         if (header->is_structured)
-            return true; /* will be refused: what else is in it does not matter */
+            return true; /* it will be refused in any case */
         if (!take_char(&t, ',')) {
             if (!take_char(&t, '}'))
                 return false;
@@ -152,7 +152,7 @@ static bool parse_literal(npy_header *header, const char *text, size_t n_bytes)
     return t.p == t.end && header->has_descr && header->has_order && header->has_shape;
 }
 
-/* "int64" for "<i8"; what is not known stays as it is. */
+/* Prints "int64" for "<i8"; unknown types are unchanged. */
 static void type_name(const char *descr, char *out, size_t out_bytes)
 {
     static const struct {
@@ -197,7 +197,7 @@ static bool decode_type(foreign_layout *out, const npy_header *header, foreign_e
     return true;
 }
 
-/* Where the literal stands: after 10 bytes in version 1, after 12 in 2 and 3. */
+/* The offset of the literal: 10 in version 1, 12 in 2 and 3. */
 static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t *n_bytes,
                            foreign_error *err)
 {
@@ -207,15 +207,17 @@ static bool locate_literal(const foreign_bytes *file, uint64_t *offset, uint64_t
     if (memcmp(head, magic, N_MAGIC) != 0)
         return foreign_refuse(err, "is not a NumPy .npy file");
     if (head[6] < 1 || head[6] > 3 || head[7] != 0) {
-        return foreign_refuse(err, "is a .npy file of version %u.%u; 1.0, 2.0 and 3.0 are known",
-                              head[6], head[7]);
+        return foreign_refuse(
+            err, "is a .npy file of version %u.%u; only 1.0, 2.0 and 3.0 are supported", head[6],
+            head[7]);
     }
     *offset = head[6] == 1 ? 10 : 12;
     if (!foreign_read(file, 0, head, (size_t)*offset, err))
         return false;
     *n_bytes = head[6] == 1 ? le_get16(head + 8) : le_get32(head + 8);
     if (*n_bytes > MAX_HEADER_BYTES) {
-        return foreign_refuse(err, "has a NumPy header of %" PRIu64 " bytes; at most %d are read",
+        return foreign_refuse(err,
+                              "has a NumPy header of %" PRIu64 " bytes; at most %d are supported",
                               *n_bytes, MAX_HEADER_BYTES);
     }
     return true;
@@ -230,7 +232,7 @@ static bool recognise_numpy(const uint8_t *head, size_t n_head, uint64_t file_by
 static bool decode_numpy(foreign_layout *out, const foreign_files *files, foreign_error *err)
 {
     const foreign_bytes *file = files->tokens;
-    *out = (foreign_layout){.borders = FOREIGN_BORDERS_UNKNOWN};
+    *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_UNKNOWN};
     uint64_t literal_offset = 0, literal_bytes = 0;
     char literal[MAX_HEADER_BYTES];
     npy_header header;
@@ -252,7 +254,8 @@ static bool decode_numpy(foreign_layout *out, const foreign_files *files, foreig
                               file->size, out->token_offset, out->n_tokens);
     }
     if (out->token_offset % out->token_bytes != 0) {
-        return foreign_refuse(err, "has its tokens at byte %" PRIu64 ", which is no multiple of %u",
+        return foreign_refuse(err,
+                              "has its tokens at byte %" PRIu64 ", which is not a multiple of %u",
                               out->token_offset, out->token_bytes);
     }
     return true;

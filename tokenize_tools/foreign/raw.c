@@ -1,5 +1,5 @@
-/* raw.c - tokens from the first byte of a file to the last. Documents are what the user says, or
- * what csv.c finds beside the file. */
+/* raw.c - tokens from the first byte of a file to the last. Documents come from the user's options,
+ * or from csv.c if the table is beside the file. */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
@@ -7,12 +7,12 @@
 static bool decode_raw(foreign_layout *out, const foreign_files *files, foreign_error *err)
 {
     const uint64_t file_bytes = files->tokens->size;
-    *out = (foreign_layout){.borders = FOREIGN_BORDERS_UNKNOWN,
+    *out = (foreign_layout){.boundaries = FOREIGN_BOUNDARIES_UNKNOWN,
                             .token_bytes = files->token_bytes,
                             .n_tokens = file_bytes / files->token_bytes};
     if (file_bytes % files->token_bytes != 0) {
         return foreign_refuse(
-            err, "is no raw token file of u%u: %" PRIu64 " bytes are no multiple of %u",
+            err, "is not a raw token file of u%u: %" PRIu64 " bytes are not a multiple of %u",
             8 * files->token_bytes, file_bytes, files->token_bytes);
     }
     return true;

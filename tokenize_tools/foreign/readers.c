@@ -1,4 +1,4 @@
-/* readers.c - the formats, and files that are none of them. */
+/* readers.c - the table of formats, and files that belong to none of them. */
 #include "foreign/foreign.h"
 
 #include <string.h>
@@ -27,7 +27,8 @@ const char *foreign_other_kind(const uint8_t *head, size_t n_head, uint64_t file
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (starts_with(head, n_head, kinds[i].magic, kinds[i].n_magic))
             return kinds[i].kind;
-    /* Two bytes would be one token: method deflate and no reserved flags make it a gzip header. */
+    /* Two bytes would be just one token; with the method deflate and no reserved flags they are a
+     * gzip header. */
     if (n_head >= 4 && head[0] == 0x1f && head[1] == 0x8b && head[2] == 8 && head[3] < 32)
         return "a gzip file";
     for (const foreign_reader *const *r = foreign_readers; *r; r++)

@@ -34,7 +34,7 @@ int regular_file_open(regular_file *file)
                          strerror(error));
     if (file->opened.kind != FILE_REGULAR)
         return cli_error(CLI_INPUT, "%s: is %s, not a file of tokens", file->path,
-                         file->opened.kind == FILE_FOLDER ? "a folder" : "no regular file");
+                         file->opened.kind == FILE_FOLDER ? "a folder" : "not a regular file");
     file->sys_errno = 0;
     file->bytes = (foreign_bytes){file->opened.n_bytes, read_file, file};
     return CLI_OK;
@@ -48,7 +48,7 @@ int regular_file_check(const regular_file *file)
     if (file_describe_open(file->fd, &now) == 0 && now.n_bytes == file->opened.n_bytes &&
         now.mtime_ns == file->opened.mtime_ns)
         return CLI_OK;
-    return cli_error(CLI_INPUT, "%s: was changed while it was read; nothing is published",
+    return cli_error(CLI_INPUT, "%s: was modified while it was read; nothing is published",
                      file->path);
 }
 

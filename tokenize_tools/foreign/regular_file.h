@@ -1,5 +1,5 @@
-/* regular_file.h - a regular file as foreign_bytes: reads return errors, no map that could raise
- * signals. */
+/* regular_file.h - a regular file as foreign_bytes: reads return errors, and there is no map that
+ * could raise signals. */
 #ifndef TOKMAP_REGULAR_FILE_H
 #define TOKMAP_REGULAR_FILE_H
 
@@ -9,22 +9,22 @@
 typedef struct regular_file {
     char path[4096];
     int fd;        /* -1: not open */
-    int sys_errno; /* of the last failed read; 0 when the file became shorter */
+    int sys_errno; /* of the last failed read; 0: the file was truncated */
     file_facts opened;
     foreign_bytes bytes;
 } regular_file;
 
-/* path and suffix, without the last n_drop bytes of path. False when that is too long. */
+/* Sets the path to path without its last n_drop bytes, plus suffix. False: it is too long. */
 bool regular_file_path(regular_file *file, const char *path, size_t n_drop, const char *suffix);
-/* Opens file->path. Prints a message and returns an exit code when it cannot; must not move
- * then. */
+/* Opens file->path. On failure prints the error and returns an exit code. The struct must not be
+ * moved afterwards. */
 int regular_file_open(regular_file *file);
-/* Whether nobody has written to the file since it was opened; else prints a message and returns an
- * exit code. A file that is not open is unchanged. */
+/* Checks that the file was not modified since it was opened; otherwise prints the error and returns
+ * an exit code. Accepts a file that is not open. */
 int regular_file_check(const regular_file *file);
-/* Whether file->path is there. */
+/* Whether file->path exists. */
 bool regular_file_exists(const regular_file *file);
-/* Reads what there is of the first FOREIGN_HEAD_BYTES; false when it cannot be read. */
+/* Reads up to FOREIGN_HEAD_BYTES from the start; false: it cannot be read. */
 bool regular_file_head(const regular_file *file, uint8_t *head, size_t *n_head, foreign_error *err);
 void regular_file_close(regular_file *file);
 

@@ -1,25 +1,25 @@
-/* scan.c - looks at every token once: is it negative, and does a document begin or end
- * here? */
+/* scan.c - checks every token once: is it negative, and does a document begin or end at it? */
 #include "foreign/foreign.h"
 
 #include <inttypes.h>
 
-/* Tokens are looked at in runs of this many: a run without a border and without a bad id, by far
- * the most frequent kind, costs two branchless passes that compilers turn into vector code. */
+/* Tokens are checked in runs of this size: a run without a boundary and without a bad id, the usual
+ * case, costs two branchless passes that compilers vectorise. */
 enum {
     RUN_TOKENS = 64
 };
 
-static bool has_borders(const foreign_layout *layout)
+static bool has_boundaries(const foreign_layout *layout)
 {
-    return layout->borders == FOREIGN_BORDERS_BEGIN || layout->borders == FOREIGN_BORDERS_END;
+    return layout->boundaries == FOREIGN_BOUNDARIES_BEGIN ||
+           layout->boundaries == FOREIGN_BOUNDARIES_END;
 }
 
 void foreign_scan_begin(foreign_scan *scan, const foreign_layout *layout)
 {
     *scan = (foreign_scan){.layout = *layout};
-    if (!has_borders(layout))
-        scan->layout.border_id = UINT32_MAX; /* do not stop at what cuts nothing */
+    if (!has_boundaries(layout))
+        scan->layout.boundary_id = UINT32_MAX; /* so that no run stops for it */
 }
 
 bool foreign_refuse_negative(const foreign_layout *layout, uint64_t token, uint32_t id,
@@ -41,15 +41,15 @@ static bool scan_token(foreign_scan *scan, uint32_t id, const foreign_sink *sink
 {
     if (is_negative(scan, id))
         return foreign_refuse_negative(&scan->layout, scan->done, id, err);
-    bool is_border = id == scan->layout.border_id;
-    if (scan->layout.borders == FOREIGN_BORDERS_BEGIN && is_border && scan->done > 0) {
+    bool is_boundary = id == scan->layout.boundary_id;
+    if (scan->layout.boundaries == FOREIGN_BOUNDARIES_BEGIN && is_boundary && scan->done > 0) {
         if (!sink->document(sink->user, scan->n_open))
             return false;
         scan->n_open = 0;
     }
     scan->done++;
     scan->n_open++;
-    if (scan->layout.borders == FOREIGN_BORDERS_END && is_border) {
+    if (scan->layout.boundaries == FOREIGN_BOUNDARIES_END && is_boundary) {
         if (!sink->document(sink->user, scan->n_open))
             return false;
         scan->n_open = 0;
@@ -59,20 +59,20 @@ static bool scan_token(foreign_scan *scan, uint32_t id, const foreign_sink *sink
 
 static bool run_is_plain_u16(const foreign_scan *scan, const uint16_t *ids)
 {
-    uint32_t n_borders = 0;
+    uint32_t n_boundaries = 0;
     for (int i = 0; i < RUN_TOKENS; i++)
-        n_borders += ids[i] == scan->layout.border_id;
-    return n_borders == 0;
+        n_boundaries += ids[i] == scan->layout.boundary_id;
+    return n_boundaries == 0;
 }
 
 static bool run_is_plain_u32(const foreign_scan *scan, const uint32_t *ids)
 {
-    uint32_t largest = 0, n_borders = 0;
+    uint32_t largest = 0, n_boundaries = 0;
     for (int i = 0; i < RUN_TOKENS; i++) {
         largest = ids[i] > largest ? ids[i] : largest;
-        n_borders += ids[i] == scan->layout.border_id;
+        n_boundaries += ids[i] == scan->layout.boundary_id;
     }
-    return !is_negative(scan, largest) && n_borders == 0;
+    return !is_negative(scan, largest) && n_boundaries == 0;
 }
 
 bool foreign_scan_feed(foreign_scan *scan, const void *tokens, size_t n_tokens,
@@ -99,7 +99,8 @@ bool foreign_scan_feed(foreign_scan *scan, const void *tokens, size_t n_tokens,
 
 bool foreign_scan_end(foreign_scan *scan, const foreign_sink *sink)
 {
-    if (has_borders(&scan->layout) && scan->n_open > 0 && !sink->document(sink->user, scan->n_open))
+    if (has_boundaries(&scan->layout) && scan->n_open > 0 &&
+        !sink->document(sink->user, scan->n_open))
         return false;
     scan->n_open = 0;
     return true;
