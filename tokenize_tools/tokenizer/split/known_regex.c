@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Compares with what a file has, where a newline may stand for \n. The bytes of the text that the
- * spelling covers, or 0. */
+/* Compares a spelling with the text of a file, in which \n may be written as a newline. Returns the
+ * length of the match in the text, or 0. */
 static size_t match_spelling(const char *spelling, size_t n_spelling, const char *text,
                              size_t n_bytes)
 {
@@ -23,7 +23,8 @@ static size_t match_spelling(const char *spelling, size_t n_spelling, const char
     return n;
 }
 
-/* The bytes of the text that are the alternative, up to a bar or the end; 0: none. */
+/* The length of the match of one alternative, up to a bar or the end of the text; 0: it does not
+ * match. */
 static size_t match_alternative(const char *spellings, const char *text, size_t n_bytes)
 {
     while (*spellings) {

@@ -20,9 +20,10 @@ typedef struct family {
     int n_digits;
 } family;
 
-/* [upper-ish]*[lower-ish]+ or, where that fails, [upper-ish]+[lower-ish]*; caseless letters and
- * marks are both. Without a lower case letter after the first run the first part gives back what
- * follows its last caseless letter; without any of these it fails, and the second takes the run. */
+/* [U]*[L]+ or, where that fails, [U]+[L]*. U and L are upper and lower case; caseless letters and
+ * marks are in both. If no lower case letter follows the run of U, then [L]+ can only match a
+ * caseless letter at its end: the word ends after the last one of the run. If there is none, the
+ * second alternative takes the whole run. */
 static size_t cased_end(const view *v, size_t i)
 {
     size_t after_caseless = i, start = i;
@@ -97,8 +98,9 @@ static size_t tekken_end(view *v, size_t i)
 
 /* ---- The same by masks ---- */
 
-/* One character that is no letter, number or newline goes with the letters after it, if it begins
- * a word itself: others, and any blank. Returns the words of others. */
+/* A single character that is not a letter, number or newline joins the letters after it if a word
+ * starts at it. That is the first of a run of others, or any blank. Returns where words of others
+ * start. */
 SPLITTER_INLINE uint64_t other_words(carry *c, const block *b, uint64_t other, uint64_t *absorbed)
 {
     uint64_t first = other & b->lead & ~next_to(other, c->other) & ~next_to(b->space, c->space);
@@ -133,7 +135,8 @@ SPLITTER_INLINE uint64_t cl100k_like(carry *c, const block *b, const block *next
     starts |= blank_words(c, b, next, tail, followed_by(b->blank, visible, visible_after, b, next));
     starts |= first_contractions(c, b, apostrophes, true, &joined);
     c->letter = b->letter;
-    return starts & b->lead; /* the letters of contractions are absorbed, and not joined */
+    /* `joined` is not used: the letters of contractions are in `absorbed`. */
+    return starts & b->lead;
 }
 
 SPLITTER_INLINE uint64_t cl100k_words(carry *c, const block *b, const block *next)
@@ -146,14 +149,14 @@ SPLITTER_INLINE uint64_t qwen2_words(carry *c, const block *b, const block *next
     return cl100k_like(c, b, next, false);
 }
 
-/* Marks are among the letters of the block. */
+/* WANT_MARKS_AS_LETTERS puts the marks among the letters. */
 SPLITTER_INLINE uint64_t qwen35_words(carry *c, const block *b, const block *next)
 {
     return cl100k_like(c, b, next, false);
 }
 
-/* Marks are letters, save in a word of others: one begins where a second other character follows
- * the first, or the first follows a space, and goes on through marks. */
+/* Marks are letters, except inside a word of others. Such a word starts where a second other
+ * character follows the first, or where the first follows a space; it continues through marks. */
 SPLITTER_INLINE uint64_t marks_as_others(carry *c, const block *b, uint64_t other)
 {
     uint64_t marks_before = c->mark_as_other;
@@ -166,9 +169,9 @@ SPLITTER_INLINE uint64_t marks_as_others(carry *c, const block *b, uint64_t othe
     return c->mark_as_other;
 }
 
-/* [A]*[B]+ with A upper case and B lower case, both with the caseless: a word begins at upper case
- * after lower case, with only caseless between them; and at the last upper case run of all letters
- * if a caseless one stands before it. */
+/* Where [U]*[L]+ splits letters, with caseless letters in both sets: at an upper case letter after
+ * a lower case one, with only caseless letters between them; and at a run of upper case letters
+ * that ends the letters, if a caseless letter precedes it. */
 SPLITTER_INLINE uint64_t cased_words(carry *c, const block *b, const block *next, uint64_t letter)
 {
     uint64_t caseless = b->caseless | (letter & b->mark);
@@ -189,8 +192,8 @@ SPLITTER_INLINE uint64_t cased_words(carry *c, const block *b, const block *next
     return starts;
 }
 
-/* For each apostrophe that ends a word of letters. What follows begins a word, also an apostrophe,
- * which then is not of a contraction. */
+/* For each apostrophe after a word of letters. A word starts after the contraction. If an
+ * apostrophe is next, it starts that word and is not part of a contraction. */
 SPLITTER_INLINE uint64_t last_contractions(carry *c, const block *b, const block *next,
                                            uint64_t apostrophes, uint64_t *joined)
 {
@@ -203,7 +206,7 @@ SPLITTER_INLINE uint64_t last_contractions(carry *c, const block *b, const block
         if (n == 0 || forced >> i & 1)
             continue;
         join(c, i, n, joined, &forced);
-        /* A word that begins without case would have to forget the lower case before it. */
+        /* The word after it starts with a caseless letter, but `lower_word` is still set. */
         c->undecided |= has_bit(b->caseless | b->mark, next->caseless | next->mark, i + n);
     }
     return forced;
@@ -250,9 +253,9 @@ SPLIT_WALKERS(tekken, WANT_CASE)
 /* ---- The rows ---- */
 
 /* - `'(?i:[sdmt]|ll|ve|re)` is `(?i:'s|'t|'re|'ve|'m|'ll|'d)`: both know U+017F as an s.
- *   `'[sS]|...` does not, and is not known.
- * - Possessive forms: what follows the run never begins with a character of the run, so giving back
- *   would not help. (`\p{N}{1,3}+` is not known: for Oniguruma it is a repetition of groups.)
+ *   `'[sS]|...` does not, so it is not known.
+ * - Possessive forms are the same: what follows the run never starts with a character of the run,
+ *   so backtracking cannot help. (`\p{N}{1,3}+` is not known: in Oniguruma it repeats the group.)
  * - `\s*[\r\n]` ends at the last newline of the blanks, as `\s*[\r\n]+` does. */
 #define REGEX_CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d) '(?i:[sdmt]|ll|ve|re)"
 #define REGEX_LETTERS                                                                              \

@@ -1,4 +1,4 @@
-/* pattern_deepseek.c - deepseek3, three splits in sequence: DeepSeek V3, R1. */
+/* pattern_deepseek.c - deepseek3: three splits in sequence (DeepSeek V3, R1). */
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
@@ -11,8 +11,8 @@ static bool is_ascii_letter(character c)
     return lower >= 'a' && lower <= 'z';
 }
 
-/* The last of three splits, in a piece of the others. Only CLASS_OTHER may be left over; what is
- * makes one word up to the next match. */
+/* The last of the three splits, applied to a piece that the others left. Only characters of
+ * CLASS_OTHER may match nothing; a run of them is a word, up to the next match. */
 static size_t deepseek_piece_end(const view *v, size_t i)
 {
     character c = char_at(v, i), next = char_at(v, i + c.n_bytes);
@@ -63,12 +63,14 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
     uint64_t letter = b->letter, number = b->number, cjk = b->cjk, blank = b->blank;
     uint64_t unmatched = b->exists & ~(letter | number | blank | b->visible);
     uint64_t number_before = next_to(number, c->number);
-    uint64_t inside = ~(number | number_before | (cjk ^ next_to(cjk, c->cjk))); /* of a piece */
+    /* Inside a piece: not at its start. */
+    uint64_t inside = ~(number | number_before | (cjk ^ next_to(cjk, c->cjk)));
     uint64_t ascii_letter = letter & ~b->wide;
 
     uint64_t visible_words =
         b->visible & b->lead & ~(inside & next_to(b->visible | b->space, c->visible | c->space));
-    uint64_t ascii_first = next_to(visible_words, c->other_first); /* if it is ASCII */
+    /* ASCII letters there follow ASCII punctuation. */
+    uint64_t ascii_first = next_to(visible_words, c->other_first);
     uint64_t ascii_word = through(ascii_first | (c->ascii_word >> 63), ascii_letter);
     uint64_t letter_before = next_to(letter, c->letter);
     uint64_t absorbing = unmatched | (blank & ~b->newline);

@@ -29,8 +29,8 @@ static size_t falcon_end(view *v, size_t i)
     return split_gpt2_end(v, i);
 }
 
-/* Falcon looks for digits after bytes have become characters, one each. Besides 0-9 the bytes of
- * U+00B2, B3, B9, BC, BD and BE become those, and they are numeric. */
+/* Falcon looks for digits after each byte was replaced by a character. The bytes B2, B3, B9, BC, BD
+ * and BE become the characters with these numbers, which are numeric too. */
 static bool is_falcon_digit(uint8_t byte)
 {
     return (byte >= '0' && byte <= '9') || byte == 0xB2 || byte == 0xB3 || byte == 0xB9 ||
@@ -46,7 +46,7 @@ static bool are_ascii_digits(const uint8_t *text, size_t n)
     return true;
 }
 
-/* The last two passes, inside one word: runs of digits, and [0-9][0-9][0-9] in them. */
+/* The last two splits, inside one word: runs of digits, then [0-9][0-9][0-9] in them. */
 static void split_falcon_word(const view *v, size_t start, size_t end, uint64_t *starts)
 {
     const uint8_t *text = v->text;
@@ -54,7 +54,7 @@ static void split_falcon_word(const view *v, size_t start, size_t end, uint64_t 
     while (i < end) {
         split_set_bit(starts, i);
         bool digits = is_falcon_digit(text[i]);
-        size_t matched = i; /* up to here the run is split */
+        size_t matched = i; /* the end of the last group of three */
         for (; i < end && is_falcon_digit(text[i]) == digits; i++) {
             if (i < matched || end - i < 3 || !are_ascii_digits(text + i, 3))
                 continue;
@@ -68,8 +68,8 @@ static void split_falcon_word(const view *v, size_t start, size_t end, uint64_t 
 
 /* ---- The same by masks ---- */
 
-/* The last two passes see bytes: runs of digits, and [0-9][0-9][0-9] in them. Those of more than
- * two ASCII digits begin where the ASCII digits do. */
+/* The last two splits work on bytes: runs of digits, then [0-9][0-9][0-9] in them. Groups of three
+ * start where a run of ASCII digits starts. */
 SPLITTER_INLINE uint64_t falcon_digits(carry *c, const block *b, const block *next, uint64_t words)
 {
     uint64_t ascii = b->number & ~b->wide, ascii_after = next->number & ~next->wide;
@@ -79,7 +79,7 @@ SPLITTER_INLINE uint64_t falcon_digits(carry *c, const block *b, const block *ne
     uint64_t begins = ascii & (~next_to(digits, digits_before) | words | (after_high & long_run));
     uint64_t starts = digits ^ next_to(digits, digits_before);
     if (c->ascii_digits >> 63 == 0)
-        c->digits = 64; /* a high digit may stand there, but no group goes on from it */
+        c->digits = 64; /* no group of three continues after a high digit */
     if (ascii != 0)
         starts |= ascii_digit_groups(c, ascii, begins);
     c->ascii_digits = ascii;
@@ -87,8 +87,8 @@ SPLITTER_INLINE uint64_t falcon_digits(carry *c, const block *b, const block *ne
     return starts;
 }
 
-/* Runs of punctuation are words, and GPT-2's expression does not see over them; so there are no
- * contractions. */
+/* Runs of punctuation are words of their own, so GPT-2's expression never sees an apostrophe with
+ * letters after it, and there are no contractions. */
 SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *next)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;

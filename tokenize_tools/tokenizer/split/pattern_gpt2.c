@@ -54,7 +54,7 @@ SPLITTER_INLINE uint64_t gpt2_like(carry *c, const block *b, const block *next, 
     uint64_t same =
         (b->letter & next_to(b->letter, c->letter)) | (other & next_to(other, c->other));
     uint64_t after_space = next_to(b->space, c->space);
-    if (single_digits) { /* and pieces end before them */
+    if (single_digits) { /* a piece ends before each of them */
         after_space &= ~number;
         visible_after &= ~next->number;
     } else {
@@ -90,8 +90,8 @@ SPLIT_WALKERS(starcoder, WANT_HF_NUMERIC)
 
 /* ---- The rows ---- */
 
-/* `\s++$` before `\s+(?!\S)` takes what that would take at the end of the text. Where newlines have
- * an alternative of their own (cl100k) it would change words, so it is known here only. */
+/* `\s++$` before `\s+(?!\S)` matches the same at the end of the text. In cl100k, which has an
+ * alternative for newlines, it would change words; so it is known here only. */
 const split_definition split_gpt2 = {
     .name = "gpt2",
     .stages = {{STAGE_REGEX,

@@ -1,10 +1,10 @@
-/* splitter.h - where words (pre-tokens) begin, for every pattern that is known.
+/* splitter.h - where words (pre-tokens) start, for every known pattern.
  *
- * Each is a hand-written twin of a regular expression that public tokenizers use. The answer is a
- * bitmap: bit i % 64 of starts[i / 64] is set when a word starts at byte i. Byte 0 always starts
- * one. Every byte belongs to a word: stretches that the expression does not match are words too
- * ("isolated"). A byte that is not UTF-8 counts as a character of CLASS_OTHER. Words are whole
- * characters, save Falcon's, which splits bytes as well. Pure. */
+ * Each pattern does what a regular expression of public tokenizers does, in hand-written code. The
+ * result is a bitmap: bit i % 64 of starts[i / 64] is set if a word starts at byte i. A word always
+ * starts at byte 0. Every byte belongs to a word: text that the expression does not match is a word
+ * too ("isolated"). A byte that is not UTF-8 counts as a character of CLASS_OTHER. Words are whole
+ * characters, except with falcon, which also splits between bytes. Pure. */
 #ifndef TOKMAP_SPLITTER_H
 #define TOKMAP_SPLITTER_H
 
@@ -14,11 +14,11 @@
 
 #include "text/simd.h"
 
-/* Bytes after the text that vector loads may read; their values do not matter. */
+/* Vector loads may read this many bytes after the text; their values do not matter. */
 #define TEXT_PADDING 64
 
-/* Every pattern, the list of which nothing else repeats. row(X, x) stands for SPLIT_X and for the
- * definition split_x, in a file pattern_*.c. */
+/* The table of patterns. row(X, x) stands for SPLIT_X and for its definition split_x, in a file
+ * pattern_*.c. */
 #define SPLIT_PATTERNS(row)                                                                        \
     row(GPT2, gpt2) row(CL100K, cl100k) row(O200K, o200k) row(QWEN2, qwen2) row(QWEN35, qwen35)    \
         row(TEKKEN, tekken) row(DEEPSEEK3, deepseek3) row(FALCON, falcon)                          \

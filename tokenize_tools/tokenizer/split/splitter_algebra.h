@@ -1,8 +1,8 @@
-/* splitter_algebra.h - the words of one block, by shifts and ands over its masks.
+/* splitter_algebra.h - finds the words of one block by shifts and ands of its masks.
  *
- * next_to(x) are the bytes after those of x, ahead(x, n) those n bytes before them. A run is a
- * stretch of neighbouring bits; through(seeds, run) are the bits of runs from a seed on, found by
- * the carry of an addition. The algebra of a single pattern is in its file, pattern_*.c. */
+ * next_to(x) are the bytes after those of x, ahead(x, n) the bytes n before them. A run is a
+ * sequence of adjacent bits; through(seeds, run) are the bits of runs from a seed to the end of the
+ * run, found by the carry of an addition. What only one pattern needs is in pattern_*.c. */
 #ifndef TOKMAP_SPLITTER_ALGEBRA_H
 #define TOKMAP_SPLITTER_ALGEBRA_H
 
@@ -35,7 +35,7 @@ SPLITTER_INLINE uint64_t through(uint64_t seeds, uint64_t run)
     return run & (~(run + seeds) | seeds);
 }
 
-/* Where the run that holds bit i ends, in two blocks; 128 if it goes on after them. */
+/* Where the run that holds bit i ends, in two blocks; 128 if it continues after them. */
 SPLITTER_INLINE unsigned run_end(uint64_t mask, uint64_t mask_after, unsigned i)
 {
     uint64_t rest = ~mask >> i;
@@ -49,7 +49,8 @@ SPLITTER_INLINE bool has_bit(uint64_t mask, uint64_t mask_after, unsigned i)
     return (i < 64 ? mask >> i : mask_after >> (i - 64)) & 1;
 }
 
-/* First bytes of the characters of `which` whose next character is of `then`; none is of both. */
+/* First bytes of those characters of `which` that a character of `then` follows. No character is in
+ * both. */
 SPLITTER_INLINE uint64_t followed_by(uint64_t which, uint64_t then, uint64_t then_after,
                                      const block *b, const block *next)
 {
@@ -66,7 +67,7 @@ SPLITTER_INLINE uint64_t followed_by(uint64_t which, uint64_t then, uint64_t the
 
 /* ---- What several patterns have ---- */
 
-/* \p{N}{1,3}, a group from each of `begins` on, where runs begin. Characters count, not bytes. */
+/* \p{N}{1,3}: where groups start. `begins` are the starts of runs. Counts characters, not bytes. */
 SPLITTER_INLINE uint64_t wide_digit_groups(carry *c, const block *b, uint64_t begins)
 {
     uint64_t groups = 0;
@@ -83,8 +84,8 @@ SPLITTER_INLINE uint64_t wide_digit_groups(carry *c, const block *b, uint64_t be
     return groups;
 }
 
-/* Where the last run has no group it is too short for one: then c->digits, more than three, makes
- * none in the next block. */
+/* If no group starts in the last run, the run is too short for one. Then c->digits is set to more
+ * than three, so that none starts in the next block. */
 SPLITTER_INLINE uint64_t ascii_digit_groups(carry *c, uint64_t number, uint64_t begins)
 {
     uint64_t groups = begins, third = number & number << 1 & number << 2;
@@ -111,8 +112,8 @@ SPLITTER_INLINE uint64_t all_bytes(uint64_t first, uint64_t first_before, const 
     return first | through(next_to(first, first_before), b->wide & ~b->lead);
 }
 
-/* Of the blanks after a newline, those that begin a word: \s*[\r\n]+ goes on to the last newline
- * of the run, so these are not followed by blanks and another newline. */
+/* Of the blanks after a newline, those that start a word. \s*[\r\n]+ extends to the last newline of
+ * the run, so a word starts only where no other newline follows in the run of blanks. */
 SPLITTER_INLINE uint64_t after_last_newline(carry *c, uint64_t candidates, const block *b,
                                             const block *next)
 {
@@ -131,7 +132,7 @@ SPLITTER_INLINE uint64_t after_last_newline(carry *c, uint64_t candidates, const
     return found;
 }
 
-/* Notes that the word at byte i, of n <= 3 bytes, is a contraction; *joined are all its bytes. */
+/* Records a contraction of n <= 3 bytes at byte i; its bytes are added to *joined. */
 SPLITTER_INLINE void join(carry *c, unsigned i, unsigned n, uint64_t *joined, uint64_t *forced)
 {
     uint64_t bytes = bit(n) - 1;
@@ -144,7 +145,7 @@ SPLITTER_INLINE void join(carry *c, unsigned i, unsigned n, uint64_t *joined, ui
         c->joined |= bytes >> (64 - i);
 }
 
-/* For each apostrophe that begins a word. Returns what begins words after contractions. */
+/* For each apostrophe that starts a word. Returns where words start after contractions. */
 SPLITTER_INLINE uint64_t first_contractions(carry *c, const block *b, uint64_t apostrophes,
                                             bool any_case, uint64_t *joined)
 {
@@ -160,8 +161,8 @@ SPLITTER_INLINE uint64_t first_contractions(carry *c, const block *b, uint64_t a
     return forced;
 }
 
-/* Blanks: the first of a run that is not of the tail of a word before, the first after the last
- * newline, and the last when something visible follows. */
+/* Words that start at blanks: the first blank of a run that is not in the tail of the word before,
+ * the first one after the last newline, and the last one if something visible follows. */
 SPLITTER_INLINE uint64_t blank_words(carry *c, const block *b, const block *next, uint64_t tail,
                                      uint64_t last)
 {

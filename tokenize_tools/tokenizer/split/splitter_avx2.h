@@ -1,4 +1,4 @@
-/* splitter_avx2.h - a block read into masks with AVX2. */
+/* splitter_avx2.h - reads a block into masks with AVX2. */
 #ifndef TOKMAP_SPLITTER_AVX2_H
 #define TOKMAP_SPLITTER_AVX2_H
 
@@ -63,7 +63,7 @@ typedef struct wide_masks {
     uint64_t four; /* bytes of characters of four bytes */
 } wide_masks;
 
-/* false: some bytes are not UTF-8. What the first and second byte alone tell is left. */
+/* false: some bytes are not UTF-8. Does not compare first bytes with second bytes. */
 TARGET_AVX2 SPLITTER_INLINE bool read_wide_avx2(const text_reader *r, const uint8_t *p,
                                                 uint64_t wide, wide_masks *w)
 {
@@ -87,7 +87,7 @@ TARGET_AVX2 SPLITTER_INLINE bool read_wide_avx2(const text_reader *r, const uint
            (lead34 & ~ahead(w->inner, inner_after, 2)) == 0;
 }
 
-/* For every byte of half a block: the first and, of three, the second byte of its character, and
+/* For every byte of half a block: the first byte of its character, the second if it has three, and
  * the last. */
 typedef struct wide_half {
     __m256i first, second, last, classes;
@@ -120,7 +120,7 @@ TARGET_AVX2 SPLITTER_INLINE __m256i in_range_avx2(const wide_half *h, const uint
 TARGET_AVX2 SPLITTER_INLINE void begin_half(const uint8_t *p, wide_half *h)
 {
     __m256i v = load32(p), before1 = load32(p - 1), before2 = load32(p - 2), after1 = load32(p + 1);
-    /* Before the block there may be first bytes that nothing follows. */
+    /* The bytes before the block may be first bytes that no inner bytes follow. */
     __m256i inner = is_inner32(v),
             third3 = both(inner, both(is_inner32(before1), is_lead3(before2)));
     __m256i lead2 = is_lead2(v), lead3 = is_lead3(v), second3 = both(inner, is_lead3(before1));
@@ -220,7 +220,7 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
                      _mm256_andnot_si256(ascii_high, load32(painted.classes + 32))};
 }
 
-/* Among the characters that stand for bytes those of B2, B3, B9 and BC to BE are numeric. */
+/* Of the characters that stand for bytes, those of B2, B3, B9 and BC to BE are numeric. */
 TARGET_AVX2 SPLITTER_INLINE __m256i is_high_digit(__m256i v)
 {
     return either(is32(v, 0xB9), either(is_between32(v, 0xB2, 0xB3), is_between32(v, 0xBC, 0xBE)));
@@ -232,7 +232,7 @@ TARGET_AVX2 SPLITTER_INLINE uint64_t any_of(bytes64 v, unsigned bits)
     return ~mask_of(is32(low, 0), is32(high, 0));
 }
 
-/* Adds those of 0x80 and more to masks that have ASCII only. */
+/* Adds the bytes of 0x80 and more to masks that have only ASCII. */
 TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wanted, block *b)
 {
     static const uint8_t bits[16] = {

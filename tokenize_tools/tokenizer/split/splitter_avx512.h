@@ -1,4 +1,4 @@
-/* splitter_avx512.h - a block read into masks with AVX-512. */
+/* splitter_avx512.h - reads a block into masks with AVX-512. */
 #ifndef TOKMAP_SPLITTER_AVX512_H
 #define TOKMAP_SPLITTER_AVX512_H
 
@@ -34,15 +34,15 @@ TARGET_AVX512 SPLITTER_INLINE uint64_t is_between64(__m512i v, unsigned first, u
     return _mm512_cmple_epu8_mask(_mm512_sub_epi8(v, all64(first)), all64(last - first));
 }
 
-/* What is known of a block with characters of several bytes. For every byte: the first and, of
- * three, the second byte of its character, and the last. */
+/* A block with characters of several bytes. For every byte: the first byte of its character, the
+ * second if it has three, and the last. */
 typedef struct wide_block {
     __m512i first, second, last;
     uint64_t lead4; /* and none of the others */
     uint64_t four;  /* bytes of characters of four bytes */
 } wide_block;
 
-/* false: some bytes are not UTF-8. What the first and second byte alone tell is left. */
+/* false: some bytes are not UTF-8. Does not compare first bytes with second bytes. */
 TARGET_AVX512 SPLITTER_INLINE bool read_wide_avx512(text_reader *r, const uint8_t *p, __m512i v,
                                                     uint64_t wide, wide_block *w)
 {
@@ -72,7 +72,7 @@ TARGET_AVX512 SPLITTER_INLINE bool read_wide_avx512(text_reader *r, const uint8_
     return ok;
 }
 
-/* Characters of two and three bytes, all that share all but their last byte at a time. */
+/* Characters of two and three bytes: at a time, all that differ only in the last byte. */
 TARGET_AVX512 SPLITTER_INLINE bool paint_pages_avx512(const uint8_t *p, uint64_t left,
                                                       unsigned wanted, const wide_block *w,
                                                       __m512i *classes)
@@ -141,7 +141,7 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_
 TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, unsigned wanted,
                                                    block *b)
 {
-    /* A bit for each class, so that one test finds any set of them. */
+    /* One bit for each class, so that one test finds any set of classes. */
     static const uint8_t bits[16] = {
         [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
         [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,

@@ -82,7 +82,7 @@ void text_reader_paint(text_reader *r, size_t at, unsigned wanted, painted_block
 bool text_reader_paint_fours(const text_reader *r, const uint8_t *p, unsigned wanted,
                              uint64_t lead4, uint8_t *classes)
 {
-    uint64_t before = r->lead4 >> 61; /* one at most, 3 to 1 bytes before the block */
+    uint64_t before = r->lead4 >> 61; /* at most one, 1 to 3 bytes before the block */
     for (uint64_t left = lead4; left != 0 || before != 0;) {
         int i = before ? __builtin_ctzll(before) - 3 : __builtin_ctzll(left);
         uint32_t code_point;
@@ -107,7 +107,7 @@ void walk_begin(walk *w, split_pattern p, const uint8_t *text, size_t n_bytes, u
 size_t walk_by_words(walk *w, size_t at)
 {
     size_t n_bytes = w->reader.n_bytes, k = at / 64, start = 0;
-    size_t n_known = k; /* words of the bitmap that are filled */
+    size_t n_known = k; /* elements of starts that are set */
     while (k > 0 && w->starts[k - 1] == 0)
         k--;
     if (k > 0)

@@ -1,12 +1,12 @@
 /* splitter_blocks.h - what the vector engines share: the text in blocks of 64 bytes, and the walk
- * over them. The algebra that makes words of a block is in splitter_algebra.h.
+ * over them. splitter_algebra.h finds the words of a block.
  *
- * An engine reads a block into masks, one for each class: bit i says that byte i is of a character
- * of that class. All bytes of a character have its bit, so that neighbours among the bytes are
- * neighbours among the characters. The algebra sees a block together with the one after it and
- * carries what it has to know of the one before. The few things that two blocks do not decide (a
- * run of more than 64 blanks that may hold a newline at its end) it leaves to the scalar splitter,
- * which splits from the last word on until the block is behind it. */
+ * An engine reads a block into masks, one for each class: bit i is set if byte i belongs to a
+ * character of that class. All bytes of a character have its bit, so adjacent bytes mean adjacent
+ * characters. The algebra sees a block and the one after it, and carries over what it needs of the
+ * one before. Two blocks are not enough for a few cases, such as a run of more than 64 blanks that
+ * may end with a newline. These are left to the scalar splitter, which splits from the last word
+ * until a word starts after the block. */
 #ifndef TOKMAP_SPLITTER_BLOCKS_H
 #define TOKMAP_SPLITTER_BLOCKS_H
 
@@ -34,7 +34,7 @@ typedef struct block {
     uint64_t high_digits;           /* WANT_FALCON: bytes that are numeric as characters */
 } block;
 
-/* What an engine has to find out besides letter, number and blank. */
+/* What a pattern needs of a block besides letter, number and blank. */
 enum {
     WANT_CASE = 1,
     WANT_MARKS_AS_LETTERS = 2,
@@ -52,8 +52,8 @@ enum {
 typedef struct text_reader {
     const uint8_t *text;
     size_t n_bytes;
-    /* First bytes of characters of two, three and four bytes in the block before: the highest
-     * bits tell which of this block's bytes belong to them. */
+    /* First bytes of characters of two, three and four bytes in the block before: the highest bits
+     * say which of this block's bytes belong to them. */
     uint64_t lead2, lead3, lead4;
     uint8_t edges[2][EDGE_BYTES]; /* a block is used until the one after the next is read */
 } text_reader;
@@ -67,8 +67,8 @@ SPLITTER_INLINE const uint8_t *text_reader_block(text_reader *r, size_t at)
     return UNLIKELY(at_edge) ? text_reader_edge(r, at) : r->text + at;
 }
 
-/* The same masks by the scalar decoder, for a block with bytes that are not UTF-8: the class of
- * each byte, and which are first bytes and of Chinese or Japanese characters. Sets r->lead*. */
+/* For a block with bytes that are not UTF-8, by the scalar decoder: the class of each byte, which
+ * are first bytes, and which belong to Chinese or Japanese characters. Sets r->lead*. */
 typedef struct painted_block {
     uint8_t classes[64];
     uint64_t lead, cjk;
@@ -85,16 +85,15 @@ __attribute__((cold)) bool text_reader_paint_fours(const text_reader *r, const u
                                                    unsigned wanted, uint64_t lead4,
                                                    uint8_t *classes);
 
-/* Pages of 64 in which punctuation is not that of unicode_hf_punctuation(). */
+/* Pages of 64 characters in which punctuation differs from unicode_hf_punctuation(). */
 static inline bool differs_for_falcon(unsigned page)
 {
     return page == 0x61D >> 6 || page == 0x9FD >> 6 || page == 0xA76 >> 6 || page == 0xC77 >> 6 ||
            page == 0xC84 >> 6 || page == 0x166D >> 6 || page == 0x1B4E >> 6 || page == 0x2E43 >> 6;
 }
 
-/* The classes of the 64 characters that share all bytes but the last: the first, and the second of
- * characters of three bytes, else 0. NULL: they are surrogates, or overlong, or have to be looked
- * at one by one. */
+/* The classes of the 64 characters that differ only in their last byte. `second` is 0 for
+ * characters of two bytes. NULL: they are surrogates or overlong, or are looked up one by one. */
 SPLITTER_INLINE const uint8_t *text_page(unsigned first, unsigned second, unsigned wanted)
 {
     unsigned page = second == 0 ? first & 0x1F : (first & 0x0F) << 6 | (second & 0x3F);
@@ -105,30 +104,30 @@ SPLITTER_INLINE const uint8_t *text_page(unsigned first, unsigned second, unsign
     return unicode_class_pages[unicode_class_index[page >> 1]] + (page & 1) * 64;
 }
 
-/* For characters of three bytes, by the low half of the first byte: the range of the second where
- * all are CLASS_LETTER, as most Chinese and Korean is, and where the range of DeepSeek's second
- * split is, which ends inside the last. */
+/* For characters of three bytes, by the low half of the first byte: the range of second bytes in
+ * which all are CLASS_LETTER, as most Chinese and Korean characters are; and the range of
+ * DeepSeek's second split, which ends inside the last second byte. */
 extern const uint8_t all_letters_from[16], all_letters_to[16];
 extern const uint8_t cjk_from[16], cjk_to[16];
 
 /* ---- The walk ---- */
 
-/* What the algebra knows of the block before: masks of which the highest bit counts. */
+/* What the algebra keeps of the block before: masks, of which the highest bit matters. */
 typedef struct carry {
     uint64_t letter, number, blank, newline, space, cjk, visible, punctuation, high_digits;
     uint64_t other;       /* characters that are neither letter, number nor blank */
-    uint64_t other_first; /* all bytes of those among them that a word starts with */
-    uint64_t absorbed;    /* other_first and blanks: what a word of letters may begin with */
+    uint64_t other_first; /* all bytes of those that start a word */
+    uint64_t absorbed;    /* other_first and blanks: what a word of letters may start with */
     uint64_t tail;        /* newlines (and slashes) that end a word of others */
-    uint64_t lower_word;  /* where a word has had a lower case letter */
+    uint64_t lower_word;  /* letters of a word from its first lower case letter on */
     uint64_t caseless;
     uint64_t mark_as_other; /* marks inside a word of others */
     uint64_t ascii_word;    /* ASCII letters after punctuation, DeepSeek */
     uint64_t ascii_digits;
     uint64_t forced; /* of the block itself: words start here, after a contraction */
     uint64_t joined; /* of the block itself: no word starts here */
-    unsigned digits; /* since a group of three began, when the block ended in one */
-    bool undecided;  /* the block cannot be decided */
+    unsigned digits; /* since a group of three started, if the block ended in one */
+    bool undecided;  /* the block is left to the scalar splitter */
 } carry;
 
 typedef void classify_function(text_reader *r, size_t at, unsigned wanted, block *b);
@@ -141,8 +140,8 @@ typedef struct walk {
 } walk;
 
 void walk_begin(walk *w, split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
-/* Splits from the last word before the block on, until a word starts after it. Returns where, at
- * most n_bytes; the words before it are in w->starts. */
+/* Splits from the last word before the block until a word starts after the block. Returns its
+ * place, at most n_bytes; the words before it are in w->starts. */
 __attribute__((cold)) size_t walk_by_words(walk *w, size_t at);
 
 SPLITTER_INLINE void block_begin_at(block *b, unsigned offset)
@@ -179,14 +178,14 @@ SPLITTER_INLINE void walk_read(walk *w, size_t at, unsigned wanted, classify_fun
     classify(&w->reader, at, wanted, b);
 }
 
-/* A block is split when the one after it has been read. */
+/* A block is split after the next one was read. */
 SPLITTER_INLINE void walk_blocks(walk *w, unsigned wanted, classify_function *classify,
                                  algebra_function *algebra)
 {
     size_t n_bytes = w->reader.n_bytes, begin = 0;
     carry c = {0};
     block b = {0}, next;
-    uint64_t kept = 0; /* words of the block that are known already, all before `begin` */
+    uint64_t kept = 0; /* words of the block that are already known, all before `begin` */
     w->starts[n_bytes / 64] = 0;
     for (size_t at = 0;; at += 64) { /* of the block that is read */
         walk_read(w, at, wanted, classify, &next);

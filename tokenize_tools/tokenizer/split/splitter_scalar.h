@@ -10,8 +10,8 @@
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/unicode/unicode.h"
 
-/* Sets of classes. CLASS_END is in none that a pattern names, so that every loop over a set stops
- * at the end of the text. */
+/* Sets of classes. CLASS_END is in none of them, so every loop over a set stops at the end of the
+ * text. */
 enum {
     CLASS_END = 15,
     UPPER = 1 << CLASS_UPPER,
@@ -31,8 +31,8 @@ typedef struct character {
     uint8_t n_bytes;
 } character;
 
-/* Patterns that split in sequence see only a piece of the text: a character that is not in the
- * piece reads as the end of the text. */
+/* Patterns that are several splits in sequence see only a piece of the text: a character outside
+ * the piece reads as the end of the text. */
 struct view {
     const uint8_t *text;
     size_t n_bytes;
@@ -114,7 +114,7 @@ static inline size_t split_contraction(const uint8_t *text, size_t n_bytes, bool
     return any_case && n_bytes >= 3 && text[1] == 0xC5 && text[2] == 0xBF ? 3 : 0;
 }
 
-/* 0 where the piece ends after the apostrophe; letters are in it together or not at all. */
+/* 0 if the piece ends after the apostrophe: all letters of a contraction are in it, or none. */
 static inline size_t contraction_at(const view *v, size_t i, bool any_case)
 {
     if (i >= v->n_bytes || v->text[i] != '\'')
@@ -123,8 +123,8 @@ static inline size_t contraction_at(const view *v, size_t i, bool any_case)
     return n > 0 && v->is_in_piece && char_at(v, i + 1).n_bytes == 0 ? 0 : n;
 }
 
-/* \s*[\r\n]+|\s+(?!\S)|\s+ with with_newlines, else \s+(?!\S)|\s+: the run of blanks to its last
- * newline; or but for its last blank, which the next word may begin with; or all. */
+/* \s*[\r\n]+|\s+(?!\S)|\s+ if with_newlines, else \s+(?!\S)|\s+. The run of blanks up to its last
+ * newline; or without its last blank, which the next word may start with; or all of it. */
 static inline size_t blanks_end(const view *v, size_t start, bool with_newlines)
 {
     size_t i = start, last = start, after_newline = start;
@@ -158,11 +158,10 @@ static inline size_t digits_end(const view *v, size_t i, int n_digits)
     return i;
 }
 
-/* GPT-2's expression, which others apply to pieces. */
+/* GPT-2's expression, which other patterns apply to pieces. */
 size_t split_gpt2_end(view *v, size_t start);
 
-/* Where the word that starts at `start` ends; start < n_bytes is the start of a word. Falcon's
- * words are those before its passes over bytes. */
+/* The end of the word that starts at start < n_bytes, before split_word splits it. */
 size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start);
 
 #endif /* TOKMAP_SPLITTER_SCALAR_H */

@@ -1,4 +1,4 @@
-/* splitter_vector.h - makes the vector engines of a pattern out of its algebra. */
+/* splitter_vector.h - compiles the algebra of a pattern for each vector engine. */
 #ifndef TOKMAP_SPLITTER_VECTOR_H
 #define TOKMAP_SPLITTER_VECTOR_H
 
@@ -17,10 +17,11 @@
         walk_begin(&w, p, text, n_bytes, starts);                                                  \
         walk_blocks(&w, wanted, classify_##engine, x##_words);                                     \
     }
-/* From x_words, which is an algebra_function, and what it wants of a block. */
+/* Defines the walkers of pattern x. x_words is its algebra_function; `wanted` is what it needs of a
+ * block. */
 #define SPLIT_WALKERS(x, wanted)                                                                   \
     SPLIT_WALKER(TARGET_AVX2, avx2, x, wanted) SPLIT_WALKER(TARGET_AVX512, avx512, x, wanted)
-/* These, in a split_definition. */
+/* The fields of a split_definition that point to them. */
 #define SPLIT_VECTOR(x) .avx2 = x##_avx2, .avx512 = x##_avx512
 
 #else
