@@ -139,7 +139,7 @@ static bool takes_option(const bench_page *page, const char *name)
     return false;
 }
 
-/* An option that other pages take and none of these would have no effect. */
+/* An option that only other pages take would have no effect. */
 static int check_options(const command_line *line, const bool *chosen)
 {
     for (const cli_option *o = option_table; o->name; o++) {
@@ -172,7 +172,8 @@ static int choose_pages(int argc, char **argv, command_line *line, bool *chosen)
     return argc == 0 ? cli_usage("no page given") : check_options(line, chosen);
 }
 
-/* What would only be found out after minutes of other pages, or would spoil what they measure. */
+/* Checks for errors that would otherwise show after minutes of other pages, or would falsify their
+ * figures. */
 static int check_surroundings(const bench_options *options)
 {
     tokmap_dataset *ds;
@@ -255,13 +256,13 @@ static void stop_worker(int number)
     kill(worker, number);
 }
 
-/* In a process of its own, so that whatever ends it, gigabytes of test data do not stay behind. */
+/* Runs in a process of its own, so that gigabytes of test data are removed however it ends. */
 static int measure_and_clean_up(const command_line *line, const bool *chosen, bench_file *json)
 {
     static const int stops[] = {SIGINT, SIGTERM, SIGHUP};
     const struct sigaction pass_on = {.sa_handler = stop_worker};
     struct sigaction before[3];
-    sigset_t set, old_set; /* a signal must not come before there is a worker to be told */
+    sigset_t set, old_set; /* no signal may arrive before the worker exists */
     sigemptyset(&set);
     for (int i = 0; i < 3; i++)
         sigaddset(&set, stops[i]);
@@ -280,7 +281,7 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, be
     while (worker > 0 && waitpid(worker, &status, 0) < 0)
         continue;
     remove_folder(line->options.dir);
-    bench_file_abandon(json); /* which the worker has placed, if all went well */
+    bench_file_abandon(json); /* the worker has placed it, if there was no error */
     return worker > 0 && WIFEXITED(status)     ? WEXITSTATUS(status)
            : worker > 0 && WIFSIGNALED(status) ? 128 + WTERMSIG(status)
                                                : 1;
@@ -288,7 +289,7 @@ static int measure_and_clean_up(const command_line *line, const bool *chosen, be
 
 int main(int argc, char **argv)
 {
-    signal(SIGXFSZ, SIG_IGN); /* a write beyond the limit of sizes is an error like others */
+    signal(SIGXFSZ, SIG_IGN); /* exceeding the file size limit is an error like others */
     char dir[4096];
     bench_file json = {.out = {.fd = -1}};
     command_line line = {.options = {.dir = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp"}};
@@ -317,7 +318,7 @@ int main(int argc, char **argv)
         return 1;
     }
     line.options.dir = dir;
-    if (line.json && bench_file_open(&json, line.json)) { /* told now, not after all the work */
+    if (line.json && bench_file_open(&json, line.json)) { /* reported now, not after all the work */
         rmdir(dir);
         return 1;
     }

@@ -94,7 +94,7 @@ bool bench_reached(const bench_row *row)
     return row->goal == BENCH_AT_LEAST ? median >= row->target : median <= row->target;
 }
 
-/* Round by round over / under. */
+/* The ratio over / under of each round. */
 static void set_limit(bench_row *row, const bench_row *limit, const bench_row *over, double scale)
 {
     const bench_row *under = over == row ? limit : row;

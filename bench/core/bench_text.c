@@ -39,7 +39,7 @@ static uint8_t *read_file(const char *path, size_t *n_bytes)
 
 static bool add_piece(bench_text *text, bench_piece piece)
 {
-    if ((text->n_pieces & (text->n_pieces + 1)) == 0) { /* room for twice as many */
+    if ((text->n_pieces & (text->n_pieces + 1)) == 0) { /* doubles the array */
         const size_t room = 2 * (text->n_pieces + 1);
         bench_piece *pieces = realloc(text->pieces, room * sizeof *pieces);
         if (!pieces)
@@ -50,7 +50,7 @@ static bool add_piece(bench_text *text, bench_piece piece)
     return true;
 }
 
-/* The texts of all lines, one behind the other. */
+/* The texts of all lines, one after another. */
 static int take_lines(bench_text *text, const uint8_t *data, size_t n_bytes, const char *path)
 {
     json_line_path *field = json_line_path_new("text");

@@ -20,8 +20,8 @@ typedef struct bench_text {
     size_t n_pieces;
 } bench_text;
 
-/* JSON lines, of which the field "text" is taken, or one plain document, which is cut into pieces
- * of about a megabyte where the tokenizer allows. Returns 0, or says what is wrong. */
+/* Reads JSON lines with the field "text", or one plain document, which is cut into pieces of about
+ * a megabyte where the tokenizer allows it. Returns 0, or prints the error. */
 int bench_text_load(bench_text *text, const char *path, const tokenizer *t);
 void bench_text_free(bench_text *text);
 

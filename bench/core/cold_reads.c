@@ -11,7 +11,7 @@
 enum {
     BATCH_ROWS = 32,
     MAX_LENGTHS = 8,
-    AT_ONCE = 128, /* as many as the loader has under way, and the device takes */
+    AT_ONCE = 128, /* as many reads at once as the loader has */
     SEQUENTIAL_BYTES = 1 << 20,
     SEQUENTIAL_AT_ONCE = 32
 };
@@ -76,8 +76,8 @@ typedef struct rate {
     double rows, bytes; /* a second; device bytes for each byte of the rows */
 } rate;
 
-/* One step at least; until then, or until an epoch is over: its rows would be in memory the second
- * time. */
+/* Runs for this long, or to the end of the epoch: in a second epoch its rows would be in memory. At
+ * least one step. */
 static bool take_steps(tokmap_loader *l, uint64_t until, uint64_t *n_rows)
 {
     tokmap_loader_source_info source = {.struct_size = sizeof source};
@@ -109,7 +109,7 @@ static size_t row_bytes(const cold *c)
 
 static uint64_t ns_of(const cold *c, const way *w)
 {
-    /* A group of blocks is read before its first row: longer, so that this is in proportion. */
+    /* A group of blocks is read before its first row: a longer measure keeps that in proportion. */
     return w->shuffle == TOKMAP_SHUFFLE_BLOCK ? 4 * c->what->ns : c->what->ns;
 }
 
@@ -130,7 +130,7 @@ static bool load_rows(cold *c, const way *w, rate *out)
     return fine && n_rows > 0;
 }
 
-/* Rows a second when the file is read in order by plain reads, through the page cache, for as long
+/* Rows per second if the file is read in order by plain reads through the page cache, for as long
  * as block shuffle is measured; -1: it cannot be read. */
 static double plain_rate(cold *c)
 {
@@ -154,7 +154,7 @@ typedef struct cold_rows {
     bench_row *device, *sequential, *plain, *rows[N_WAYS], *bytes[N_WAYS], *share[N_WAYS];
 } cold_rows;
 
-/* Said on pages that have hot data, too. */
+/* For names on pages that have hot data too. */
 static const char *cold_too(const cold *c)
 {
     return strcmp(c->what->page, "cold") == 0 ? "" : "cold, ";
@@ -181,7 +181,8 @@ static bench_row *add_cell(const cold *c, bench_report *report, int i, const cha
     return bench_add_cell(report, c->what->page, line, what[0], what[1]);
 }
 
-/* The rate, what it is of the device's, and what the device reads for each byte of a row. */
+/* The rate, its share of the device's rate, and the bytes read from the device for each byte of a
+ * row. */
 static void add_way(const cold *c, bench_report *report, int i, cold_rows *r)
 {
     static const char *const rate_cell[] = {"rate", "rows/s"}, *const share_cell[] = {"share", "x"},
@@ -264,7 +265,7 @@ static int measure_all(cold *c, bench_report *report)
 {
     cold_rows rows[MAX_LENGTHS];
     int code = 0;
-    for (int i = 0; i < N_WAYS; i++) /* block shuffle is read by a way that comes before it */
+    for (int i = 0; i < N_WAYS; i++) /* block shuffle follows the way that it is compared with */
         c->works[i] = ways[i].shuffle == TOKMAP_SHUFFLE_BLOCK
                           ? c->works[POPULATE]
                           : cold_reads_works(c->what->ds, ways[i].io, ways[i].name);

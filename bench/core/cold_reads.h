@@ -1,5 +1,5 @@
-/* cold_reads.h - the loader's ways of reading data that are not in memory, beside the device's own
- * rate. For the page `cold`, and for `load` with the caller's data. */
+/* cold_reads.h - measures the loader's ways of reading data that is not in memory, and the rate of
+ * the device. For the page `cold`, and for `load` with the user's data. */
 #ifndef TOKMAP_BENCH_COLD_READS_H
 #define TOKMAP_BENCH_COLD_READS_H
 
@@ -14,16 +14,16 @@ typedef struct cold_reads {
     uint64_t ns; /* of each measure */
 } cold_reads;
 
-/* Returns 0; 1: it says what went wrong; BENCH_NO_DIRECT: the file system has no device below it or
- * no O_DIRECT, and nothing was measured or said. A way of reading that does not work here is named
- * on stderr and has no row. */
+/* Returns 0; 1: an error, which was printed; BENCH_NO_DIRECT: the file system has no device or no
+ * O_DIRECT, nothing was measured or printed. A way of reading that does not work on this machine is
+ * named on stderr and gets no row. */
 int cold_reads_measure(const cold_reads *what, bench_report *report);
 
 enum {
     BENCH_NO_DIRECT = -1
 };
 
-/* Whether the loader, told to read like this, does. */
+/* Whether the loader really reads in this way if it is asked to. */
 bool cold_reads_works(const tokmap_dataset *ds, tokmap_io io, const char *name);
 
 #endif /* TOKMAP_BENCH_COLD_READS_H */

@@ -54,7 +54,7 @@ typedef struct run {
     const device_file *file;
     const device_reads *reads;
     uint64_t n_places, until;
-    atomic_uint_fast64_t n_reads; /* that were begun */
+    atomic_uint_fast64_t n_reads; /* started */
 } run;
 
 static uint64_t next_offset(run *r, uint64_t *seed)
@@ -76,7 +76,7 @@ static void add_read(run *r, device_ring *ring, uint8_t *buffers, uint64_t slot,
     device_ring_add(ring, &read);
 }
 
-/* All that were begun are waited for, so that none writes to memory that is gone. */
+/* Waits for all started reads, so that none writes to freed memory. */
 static bool read_by_ring(run *r, device_ring *ring, uint8_t *buffers)
 {
     uint64_t seed = r->reads->seed, slot;
@@ -87,7 +87,7 @@ static bool read_by_ring(run *r, device_ring *ring, uint8_t *buffers)
         add_read(r, ring, buffers, i, &seed);
     while (n_under_way > 0) {
         if (!device_ring_wait(ring))
-            abort(); /* reads are under way into memory that would be given back */
+            abort(); /* running reads would write to freed memory */
         const bool again = fine && bench_now_ns() < r->until;
         while (device_ring_take(ring, &slot, &result)) {
             fine = fine && result == (int32_t)r->reads->read_bytes;
@@ -146,7 +146,7 @@ double device_rate(const device_file *file, const device_reads *reads)
     uint8_t *buffers = aligned_alloc(DEVICE_BLOCK, n_bytes);
     if (!buffers)
         return -1;
-    memset(buffers, 0, n_bytes); /* its pages are made before the clock starts */
+    memset(buffers, 0, n_bytes); /* allocates its pages before the clock starts */
     device_ring *ring = device_ring_open(reads->n_at_once);
     const uint64_t start = bench_now_ns();
     r.until = start + reads->ns;
@@ -177,7 +177,7 @@ void device_forget(const device_file *file, const tokmap_dataset *ds)
     tokmap_dataset_info info = {.struct_size = sizeof info};
     if (tokmap_dataset_tokens(ds, 0, 1, &tokens) == TOKMAP_OK) {
         tokmap_dataset_get_info(ds, &info);
-        const size_t within = (uintptr_t)tokens % DEVICE_BLOCK; /* tokens behind a header */
+        const size_t within = (uintptr_t)tokens % DEVICE_BLOCK; /* the tokens follow a header */
         madvise((uint8_t *)(uintptr_t)tokens - within, info.n_tokens * info.token_bytes + within,
                 MADV_DONTNEED);
     }

@@ -1,5 +1,5 @@
-/* device.h - a file read past the page cache, at the rate of the device below it, and the page
- * cache made to forget it. */
+/* device.h - reads a file past the page cache, at the rate of its device, and drops files from the
+ * page cache. */
 #ifndef TOKMAP_BENCH_DEVICE_H
 #define TOKMAP_BENCH_DEVICE_H
 
@@ -7,34 +7,34 @@
 #include "tokmap.h"
 
 enum {
-    DEVICE_BLOCK = 4096 /* what O_DIRECT is content with everywhere */
+    DEVICE_BLOCK = 4096 /* an alignment that O_DIRECT accepts everywhere */
 };
 
 typedef struct device_file {
     int fd, direct_fd; /* direct_fd -1: the file system has no O_DIRECT, or */
-    bool in_memory;    /* it is a tmpfs: there is no device, and nothing is ever cold */
+    bool in_memory;    /* it is on a tmpfs: there is no device, and data is never cold */
     uint64_t n_bytes;
 } device_file;
 
-/* False: it cannot be read at all, and stderr says why. */
+/* False: it cannot be read; the error was printed. */
 bool device_open(device_file *file, const char *path);
 void device_close(device_file *file);
 
 typedef struct device_reads {
     size_t read_bytes;  /* of each; a multiple of DEVICE_BLOCK */
-    uint32_t n_at_once; /* up to 128 under way */
-    bool sequential;    /* else from random places */
+    uint32_t n_at_once; /* up to 128 reads at once */
+    bool sequential;    /* else at random places */
     uint64_t seed, ns;  /* for so long */
 } device_reads;
 
-/* Reads a second, by io_uring, or by as many threads where that is not allowed; -1: it failed, or
- * the file is smaller than what is to be read of it. */
+/* Reads per second, by io_uring, or by as many threads if that is not allowed; -1: it failed, or
+ * the file is too small. */
 double device_rate(const device_file *file, const device_reads *reads);
 
-/* What this process had read from disks, in bytes. */
+/* How many bytes this process has read from disks. */
 uint64_t device_bytes(void);
-/* Drops the file from the page cache. What is mapped stays there, so the map of the dataset lets go
- * of it first. */
+/* Drops the file from the page cache. Mapped pages would stay, so the map of the dataset drops them
+ * first. */
 void device_forget(const device_file *file, const tokmap_dataset *ds);
 
 #endif /* TOKMAP_BENCH_DEVICE_H */

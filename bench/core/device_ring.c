@@ -14,7 +14,7 @@ struct device_ring {
     struct io_uring_sqe *entries;
     size_t queues_bytes, entries_bytes;
     struct io_uring_params params;
-    uint32_t n_added; /* and not begun */
+    uint32_t n_added; /* and not yet started */
 };
 
 static _Atomic uint32_t *number_at(const device_ring *r, uint32_t offset)

@@ -1,4 +1,4 @@
-/* load_data.h - the datasets that the pages of the loader read. */
+/* load_data.h - the datasets that the loader pages read. */
 #ifndef TOKMAP_LOAD_DATA_H
 #define TOKMAP_LOAD_DATA_H
 
@@ -6,30 +6,30 @@
 #include "tokmap.h"
 #include "tokmap_loader.h"
 
-/* The caller's dataset, if he named one; else random 16-bit tokens in documents of a thousand, as
- * many as the options say or usual_bytes hold, and not in the page cache. Returns 0, or says what
- * is wrong; close in any case. */
+/* Opens the user's dataset, if one was named; else makes random 16-bit tokens in documents of a
+ * thousand, as many as the options say or usual_bytes hold, not in the page cache. Returns 0, or
+ * prints the error; close it in either case. */
 int load_data_open(const bench_options *options, uint64_t usual_bytes, const tokmap_dataset **ds);
-/* Whether it can stay in the page cache: it takes half of the memory at most. */
+/* Whether it fits in the page cache: it must take at most half of the memory. */
 bool load_data_fits(const tokmap_dataset *ds);
-/* Smaller than 64 MiB: somebody tries the program, or tests it, and short measures will do. */
+/* Smaller than 64 MiB: a trial or a test, for which short measures are enough. */
 bool load_data_is_trial(const tokmap_dataset *ds);
-/* Reads it in order and touches every page, so that nothing is left to the system. */
+/* Reads it in order and touches every page, so that all of it is in memory and mapped. */
 int load_data_warm_up(const tokmap_dataset *ds);
-/* n_datasets of n_tokens zeros each, which are holes in files. */
+/* Makes n_datasets of n_tokens zeros each, as holes in files. */
 int load_data_make_sparse(const bench_options *options, uint64_t n_tokens, size_t n_datasets);
 int load_data_open_sparse(const bench_options *options, const tokmap_dataset **datasets,
                           size_t n_datasets);
-/* The prefix of number i of these. */
+/* The prefix of dataset i of these. */
 void load_data_name(const bench_options *options, size_t i, char *prefix, size_t n_bytes);
-/* NULL is no dataset. Test data remain until the next is made in their place, or the end. */
+/* NULL is accepted. Test data stays until other data replaces it, or the end. */
 void load_data_close(const tokmap_dataset **datasets, size_t n_datasets);
-/* Takes away what was made here, and nothing else. */
+/* Removes only the files that were made here. */
 void load_data_remove(const bench_options *options, size_t n_datasets);
 
-/* NULL: it said why. Sizes of structs are set here. */
+/* NULL: the error was printed. Sets the sizes of structs. */
 tokmap_loader *load_data_loader(tokmap_loader_options options);
-/* The same for datasets that are one source. */
+/* The same for datasets that form one source. */
 tokmap_loader *load_data_one_source(const tokmap_dataset *const *datasets, size_t n_datasets,
                                     tokmap_loader_options options);
 

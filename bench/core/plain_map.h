@@ -1,5 +1,5 @@
-/* plain_map.h - a dataset's files in memory without the library: what opening it, and looking
- * something up in it, are measured against. */
+/* plain_map.h - maps the files of a dataset without the library, to compare opening and lookups
+ * with. */
 #ifndef TOKMAP_PLAIN_MAP_H
 #define TOKMAP_PLAIN_MAP_H
 
@@ -12,14 +12,14 @@ typedef struct plain_map {
     size_t index_bytes, token_bytes;
 } plain_map;
 
-/* Opens and maps both files and looks at the first byte of the index; false: it said why. Close in
- * any case. */
+/* Opens and maps both files and reads the first byte of the index; false: the error was printed.
+ * Close it in either case. */
 bool plain_map_open(plain_map *map, const char *prefix);
 void plain_map_close(plain_map *map);
-/* ns for reading eight bytes from a random place of the index, all of which is in memory. With
- * `chained` each place depends on what was read before. */
+/* ns for reading eight bytes at a random place of the index, which is in memory. `chained`: each
+ * place depends on the value read before. */
 double plain_map_index_ns(const plain_map *map, bool chained, uint32_t n_reads, uint64_t seed);
-/* Brings all of the index into the map. */
+/* Maps all pages of the index. */
 void plain_map_touch_index(const plain_map *map);
 
 #endif /* TOKMAP_PLAIN_MAP_H */

@@ -1,4 +1,4 @@
-/* random_dataset.c - a dataset to be read: what its tokens are does not matter. */
+/* random_dataset.c - makes a dataset to be read; the values of its tokens do not matter. */
 #include "core/bench.h"
 #include "cli/cli.h"
 #include "tokmap_writer.h"

@@ -1,8 +1,8 @@
-/* sparse_dataset.c - a dataset of any size that takes no room: its tokens are a hole in the file.
+/* sparse_dataset.c - makes a dataset of any size that takes no disk space: its tokens are a hole in
+ * the file.
  *
- * The index is the real thing. It is put together with the library's own index writer, the one
- * inside that a command uses: through the public writer somebody would have to read two terabytes
- * of zeros to make it. */
+ * The index is a real one, made with the library's internal index writer: the public writer would
+ * have to read two terabytes of zeros. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -49,9 +49,9 @@ static tokmap_status add_blocks(tokmap_i_index_writer *w, uint64_t n_bytes, tokm
     return status;
 }
 
-/* Lengths are random around the mean, with the end of each document where the mean would have
- * it, give or take one mean: no two stretches look alike, and the last document ends at the
- * last token. */
+/* Lengths are random around the mean. The end of each document is within one mean of where equal
+ * lengths would put it: so no two stretches look alike, and the last document ends at the last
+ * token. */
 static tokmap_status add_documents(tokmap_i_index_writer *w, uint64_t n_tokens,
                                    uint64_t n_documents, tokmap_error *err)
 {

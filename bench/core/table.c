@@ -1,5 +1,5 @@
-/* table.c - the figures for people: a block for each page, in 80 columns or in those of the
- * terminal; where a row has a limit, its share of it as a bar. */
+/* table.c - prints the figures for people: a block for each page, in 80 columns or the width of the
+ * terminal. A row that has a limit shows its share of it as a bar. */
 #include <langinfo.h>
 #include <locale.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 enum {
     USUAL_COLUMNS = 80,
     BAR_CELLS = 5,
-    MAX_CELLS = 12 /* of a line */
+    MAX_CELLS = 12 /* in a line */
 };
 
 typedef struct table_text {
@@ -25,7 +25,7 @@ typedef struct look {
     bool colour, utf8;
 } look;
 
-/* ---- How it looks ---- */
+/* ---- Style ---- */
 
 /* Columns of the terminal, or $COLUMNS, or 80; between 60 and 160. */
 static int table_columns(FILE *out)
@@ -47,13 +47,13 @@ static look look_of(FILE *out)
                   .utf8 = strcmp(nl_langinfo(CODESET), "UTF-8") == 0};
 }
 
-/* Returns nothing to be printed where colours are not wanted. */
+/* Returns an empty text if colours are not wanted. */
 static const char *style(const look *l, const char *code)
 {
     return l->colour ? code : "";
 }
 
-/* Three digits, and k, M, G for what is large. */
+/* Three digits, with k, M, G for large values. */
 static table_text table_number(double value)
 {
     static const char *const letters[] = {"", "k", "M", "G", "T"};
@@ -119,7 +119,7 @@ static int larger_of(int a, size_t b)
     return a > (int)b ? a : (int)b;
 }
 
-/* Of what stands behind the range. */
+/* The width of the text after the range. */
 static int last_width(const bench_row *row)
 {
     const bool limit = row->limit[0], goal = row->goal != BENCH_NO_GOAL;
@@ -127,7 +127,7 @@ static int last_width(const bench_row *row)
            (goal ? (int)strlen(">=  NO") + (int)strlen(table_number(row->target).s) : 0);
 }
 
-/* Two blanks, name, blank, 6, blank, unit, blank, range; then, where a row has more, that. */
+/* Two blanks, name, blank, 6, blank, unit, blank, range; then any further text of the row. */
 static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
 {
     widths w = {.range = 8};
@@ -148,7 +148,8 @@ static widths widths_of(const look *l, const bench_row *rows, uint32_t n_rows)
 
 static void print_line(const look *l, const bench_row *row, const widths *w)
 {
-    if ((int)strlen(row->name) > w->name) /* the name has a line, and the figures the next one */
+    if ((int)strlen(row->name) > w->name) /* the name has a line of its own, the figures are on
+                                             the next one */
         fprintf(l->out, "  %s\n  %-*s", row->name, w->name, "");
     else
         fprintf(l->out, "  %-*s", w->name, row->name);
@@ -219,7 +220,7 @@ static void print_head(const look *l, const bench_row *head, uint32_t n, int lab
     putc('\n', l->out);
 }
 
-/* Returns how many rows that were. */
+/* Returns how many rows it has printed. */
 static uint32_t print_matrix(const look *l, const bench_row *rows, uint32_t n_rows)
 {
     const bench_row *head = NULL;
@@ -268,6 +269,6 @@ void bench_print_table(const bench_report *report, FILE *out)
     }
     fputs("Medians, with the smallest and the largest of the rounds. Bars are shares of a\n"
           "limit that was measured in the same run (--json names it); <= and >= are\n"
-          "targets, and ! stands behind a figure that misses its own.\n",
+          "targets, and ! follows a figure that misses its target.\n",
           out);
 }

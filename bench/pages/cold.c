@@ -1,5 +1,5 @@
-/* cold.c - the loader on data that are not in memory: beside the rate of the device for reads
- * of the same size, and what a plain map does. */
+/* cold.c - the loader on data that is not in memory, compared with the device's rate for reads of
+ * the same size, and with a plain map. */
 #include "cli/cli.h"
 #include "core/cold_reads.h"
 #include "core/load_data.h"

@@ -1,5 +1,5 @@
-/* gpu.c - copies to a GPU, where there is one: plain copies by size, which are the limit, and the
- * batches of a stage. `make bench-gpu` runs it, and measures training steps. */
+/* gpu.c - copies to a GPU, if there is one: plain copies by size, which are the limit, and the
+ * batches of a stage. `make bench-gpu` runs it and measures training steps. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const uint64_t usual_ns = 300000000, trial_ns = 5000000;
 static const size_t copy_sizes[N_SIZES] = {64 << 10, 1 << 20, 16 << 20, 256 << 20};
 static const uint32_t batch_rows[N_BATCHES] = {16, 128, 1024}; /* 1/8, 1 and 8 MiB of tokens */
 
-/* The driver's calls that plain copies take, by names that do not change. */
+/* The driver's calls for plain copies, by names that do not change. */
 typedef struct driver {
     int (*init)(unsigned flags);
     int (*get_device)(int *device, int ordinal);
@@ -115,7 +115,7 @@ static void close_driver(gpu *g)
     free(g->memory);
 }
 
-/* Copies of one size behind one another; below 0: failed. */
+/* Consecutive copies of one size; below 0: failed. */
 static double copy_gbs(const gpu *g, size_t n_bytes)
 {
     uint64_t n_copied = 0, now;
@@ -143,7 +143,7 @@ static tokmap_loader *open_loader(const gpu *g, uint32_t n_rows)
     return load_data_one_source(&g->ds, 1, options);
 }
 
-/* Takes batches and releases them at once: the stage alone. */
+/* Takes batches and releases them at once, to measure the stage alone. */
 static int take_batches(const gpu *g, tokmap_stage *s, tokmap_stage_info *info, double *gbs)
 {
     tokmap_stage_batch b = {.struct_size = sizeof b};

@@ -1,5 +1,5 @@
-/* limits.c - what this machine can do at best, by itself: copies, copies of rows from random
- * places, first touches of memory, and reads of a device past the page cache. */
+/* limits.c - the best that this machine can do: copies, copies of rows from random places, first
+ * touches of memory, and reads of a device past the page cache. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -53,7 +53,7 @@ typedef struct limits_rows {
 
 /* ---- Memory ---- */
 
-/* Aligned to huge pages, so that the advice can have an effect; NULL when there is no memory. */
+/* Aligned to huge pages, so that the advice can have an effect; NULL: out of memory. */
 static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind)
 {
     uint8_t *memory = aligned_alloc(HUGE_PAGE, n_bytes);
@@ -62,8 +62,8 @@ static uint8_t *new_memory(uint64_t n_bytes, memory_kind kind)
     return memory;
 }
 
-/* Whether the system made huge pages of it. It may have been told to make none, and then a figure
- * for them would be one for something else. */
+/* Whether the system made huge pages. It may be configured not to, and then a figure for them would
+ * be wrong. */
 static bool is_huge(const uint8_t *memory)
 {
     char line[256];
@@ -92,7 +92,7 @@ static double copy_gbs(limits *l, memory_kind kind)
     return (double)l->n_bytes / (double)(bench_now_ns() - start);
 }
 
-/* Rows from random places into a batch that is used again and again. */
+/* Copies rows from random places into a batch that is reused. */
 static double gather_gbs(limits *l, memory_kind kind, size_t row_bytes)
 {
     const uint64_t wanted = l->n_bytes < most_gathered ? l->n_bytes : most_gathered;
@@ -333,7 +333,7 @@ static int run_limits(const bench_options *options, bench_report *report)
     limits l = {.n_bytes = suitable_bytes(options), .seed = 1, .file = {-1, -1, false, 0}};
     bench_options own = *options;
     tokmap_dataset_info info = {.struct_size = sizeof info};
-    own.load_bytes = l.n_bytes + HUGE_PAGE; /* its documents do not end where a page does */
+    own.load_bytes = l.n_bytes + HUGE_PAGE; /* its documents do not end at page boundaries */
     own.data = NULL;
     int code = load_data_open(&own, usual_bytes, &l.ds);
     if (!code) {

@@ -1,6 +1,6 @@
-/* load.c - the loader on hot data: a zero-copy sample, and batches gathered beside the
- * machine's own limit for copying rows from random places. On the caller's own data also what they
- * give when they are cold. */
+/* load.c - the loader on hot data: a zero-copy sample, and batches gathered, compared with the
+ * machine's limit for copying rows from random places. On the user's own data also the same when
+ * cold. */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ typedef struct hot {
     tokmap_dataset_info info;
     uint32_t length;
     uint64_t n_steps, seed, bytes_a_round;
-    uint64_t n_samples; /* of them any may be used: all that matters of them is in memory */
+    uint64_t n_samples; /* samples that may be used: all their data is in memory */
     uint8_t *buffer;    /* a batch, as int64 inputs and labels */
 } hot;
 
@@ -63,7 +63,7 @@ static tokmap_loader *open_loader(const hot *h, uint32_t row_parts, tokmap_shuff
 
 /* ---- Measures ---- */
 
-/* Where the rows are that full shuffle gives; worked out before any clock starts. */
+/* The places of the rows in full shuffle, computed before any clock starts. */
 static bool find_rows(hot *h, const uint8_t **rows, size_t n_rows)
 {
     const void *tokens;
@@ -79,7 +79,7 @@ static bool find_rows(hot *h, const uint8_t **rows, size_t n_rows)
     return !failed;
 }
 
-/* Rows from random places into the same buffer by memcpy, which knows of no row before its turn. */
+/* Copies rows from random places into the same buffer by memcpy, without prefetching. */
 static double copy_limit(hot *h)
 {
     const size_t n_rows = (size_t)h->n_steps * BATCH_ROWS;
@@ -96,7 +96,7 @@ static double copy_limit(hot *h)
     return (double)(n_rows * row_bytes(h)) / ns;
 }
 
-/* What is done with each batch; none: nothing. ns a row, or -1. */
+/* What to do with each batch; none: nothing. Returns ns per row, or -1. */
 static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
                         const tokmap_gather_options *gather)
 {
@@ -117,7 +117,7 @@ static double run_steps(hot *h, uint32_t row_parts, tokmap_shuffle shuffle,
     return failed || sum == 1 ? -1 : ns / (double)h->n_steps / BATCH_ROWS;
 }
 
-/* Data that do not fit: those rows that will be used are brought in, and the rest is left. */
+/* For data that does not fit in memory: reads only those rows that will be used. */
 static int bring_in(hot *h)
 {
     tokmap_loader *l = open_loader(h, 0, TOKMAP_SHUFFLE_FULL, TOKMAP_IO_POPULATE);
@@ -200,7 +200,7 @@ static bench_row *add_row(bench_report *report, const char *what, uint32_t lengt
     return bench_add_row(report, "load", name, unit);
 }
 
-/* What the report draws side by side. */
+/* Groups for the drawings of the report. */
 static void group_rows(const hot_rows *r, uint32_t length, uint32_t token_bits)
 {
     bench_row *const rows[] = {r->limit, r->tokens, r->i32, r->i64};
@@ -301,7 +301,7 @@ static int hot_part(const bench_options *options, bench_report *report, const to
     return code;
 }
 
-/* The generated data have a page of their own for this. */
+/* Generated data has its own page for this. */
 static int cold_part(const bench_options *options, bench_report *report, const tokmap_dataset *ds)
 {
     static const uint32_t length = SHUFFLE_LENGTH;

@@ -1,5 +1,5 @@
-/* lookup.c - which document holds this token: how many answers a second, straight from the
- * map. An answer takes at least one read from a random place of the index: measured beside it. */
+/* lookup.c - which document contains this token: how many answers per second, from the map. An
+ * answer takes at least one read at a random place of the index, which is measured too. */
 #include <stdlib.h>
 
 #include "pages/pages.h"
@@ -14,8 +14,9 @@ enum {
 };
 static const uint64_t default_documents = 1000000000;
 
-/* Random tokens. With `chained` each depends on the answer before it, so that nothing overlaps:
- * the time one caller waits; without, the time a caller with many questions pays for each. */
+/* Looks up random tokens. With `chained` each depends on the answer before it, so that nothing
+ * overlaps: the latency for one caller; without, the time for each of many independent
+ * questions. */
 static double lookup_ns(const tokmap_dataset *ds, uint64_t n_tokens, bool chained, uint64_t seed)
 {
     uint64_t sum = 0;
@@ -28,7 +29,7 @@ static double lookup_ns(const tokmap_dataset *ds, uint64_t n_tokens, bool chaine
         sum += doc.index;
     }
     const double ns = (double)(bench_now_ns() - start) / LOOKUPS;
-    return sum == 1 ? -1 : ns; /* keeps the sum alive */
+    return sum == 1 ? -1 : ns; /* keeps the compiler from removing the sum */
 }
 
 static double by_index_ns(const tokmap_dataset *ds, uint64_t n_documents, uint64_t seed)
@@ -45,7 +46,7 @@ static double by_index_ns(const tokmap_dataset *ds, uint64_t n_documents, uint64
     return sum == 1 ? -1 : ns;
 }
 
-/* Brings every page of the index into the map: a lookup is to be measured, not the disk. */
+/* Maps every page of the index, so that lookups are measured and not the disk. */
 static int touch_all(const tokmap_dataset *ds, uint64_t n_documents)
 {
     tokmap_document doc;

@@ -1,5 +1,5 @@
-/* mix.c - what mixing sources costs: a sample, a sample found anywhere, opening and memory,
- * with 1 to 64 sources, with a limit on their epochs, and with weights that change eight times. */
+/* mix.c - the cost of mixing sources: a sample, a sample at any position, opening and memory, with
+ * 1 to 64 sources, with a limit on their epochs, and with weights that change eight times. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ enum {
     LOCATES = 200000,
     MAX_SOURCES = 64,
     N_PHASES = 8,
-    EPOCHS = 1000, /* of a source that has a limit: more than is asked for here */
+    EPOCHS = 1000, /* of a source that has a limit: more than is read here */
     SAMPLES = 100000000,
     N_FIGURES = 4
 };

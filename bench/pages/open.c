@@ -1,5 +1,5 @@
-/* open.c - how long opening takes, beside opening and mapping the files without a look at what
- * is in them, and that it does not depend on the size. */
+/* open.c - how long opening takes, compared with opening and mapping the files without reading
+ * them, and that it does not depend on the size. */
 #include <stdlib.h>
 
 #include "pages/pages.h"

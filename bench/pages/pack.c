@@ -14,10 +14,10 @@
 enum {
     ROUNDS = 5,
     READ_BYTES = 1 << 18,
-    N_STAGES = 4 /* besides the whole */
+    N_STAGES = 4 /* besides the whole command */
 };
 
-/* The documents' ids in memory: what encoding gives and writing takes. */
+/* The ids of the documents in memory: the output of encoding and the input of writing. */
 typedef struct packed {
     id_buffer ids;
     size_t *ends; /* of documents, in ids */
@@ -155,13 +155,13 @@ static int pack_text(subject *s)
         words[argc++] = s->options->pattern;
     }
     words[argc++] = s->options->text;
-    optind = 0; /* from the start, as glibc has it */
-    return pack_command(argc, (char **)(uintptr_t)words) != CLI_OK; /* it only reads them */
+    optind = 0; /* makes glibc's getopt start again */
+    return pack_command(argc, (char **)(uintptr_t)words) != CLI_OK; /* it does not change them */
 }
 
 /* ---- Page ---- */
 
-/* Keeps the whole text, so that encoding waits for nothing. */
+/* Keeps the whole text in memory, so that encoding waits for nothing. */
 static int keep_text(subject *s)
 {
     corpus_error err;

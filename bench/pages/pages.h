@@ -8,7 +8,7 @@ typedef struct bench_page {
     const char *name;
     const char *help;     /* what it measures, for --help */
     const char *takes[6]; /* names of options that not all pages take; ends with NULL */
-    bool in_all;          /* needs nothing from outside */
+    bool in_all;          /* needs no files from the user */
     /* Returns 0, or an exit code after a message on stderr. */
     int (*run)(const bench_options *options, bench_report *report);
 } bench_page;

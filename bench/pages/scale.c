@@ -1,6 +1,6 @@
-/* scale.c - starting up, going anywhere and going on after a restart, from a million tokens to
- * ten million million; and the memory it takes. The tokens are holes in files, and `next` alone
- * touches none: this is what the size of the data costs, not what reading costs. */
+/* scale.c - starting, seeking, and resuming after a restart, from a million tokens to ten million
+ * million; and the memory it takes. The tokens are holes in files, and `next` alone touches none of
+ * them: this measures the cost of the size of the data, not of reading it. */
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +31,7 @@ static const struct {
              {"10^10", 10000000000, 1},
              {"10^11", 100000000000, 1},
              {"10^12", 1000000000000, 1},
-             {"10^13", 1000000000000, MAX_DATASETS}}; /* a file has its limits */
+             {"10^13", 1000000000000, MAX_DATASETS}}; /* the size of a file is limited */
 enum {
     N_SIZES = sizeof sizes / sizeof *sizes
 };
@@ -75,7 +75,7 @@ static double plain_open_us(const subject *s)
 
 /* ---- The loader ---- */
 
-/* Pages of its own that this process has, says the system. */
+/* Private pages of this process, as the system counts them. */
 static double anonymous_kib(void)
 {
     char line[256];
@@ -117,7 +117,7 @@ static bool locate_many(subject *s, tokmap_loader *l, bench_row *row)
     return !failed && sum != 1;
 }
 
-/* From `begun` on, until now; in us. */
+/* The time since `begun`, in us. */
 static double us_since(uint64_t begun)
 {
     return (double)(bench_now_ns() - begun) / 1e3;
@@ -153,7 +153,7 @@ static int measure_way(subject *s, int way, const scale_rows *r)
     const tokmap_dataset *datasets[MAX_DATASETS];
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_error err;
-    malloc_trim(0); /* memory that was used before is not to be had for nothing again */
+    malloc_trim(0); /* so that memory of earlier measures is not reused for free */
     const double before = anonymous_kib();
     const uint64_t begun = bench_now_ns();
     int code = load_data_open_sparse(s->options, datasets, s->n_datasets);
@@ -237,7 +237,7 @@ static int measure_size(subject *s, int size, const scale_rows *r)
     return code;
 }
 
-/* Tried on the smallest, so that what does not work here is said once. */
+/* Tries the smallest size, so that a way that does not work is reported once. */
 static int try_ways(subject *s)
 {
     const tokmap_dataset *ds = NULL;

@@ -1,6 +1,6 @@
-/* stall.c - how long a training step waits for its batch: a thread that is busy elsewhere for
- * the time of a step (it sleeps, as one does that waits for a GPU), then asks for the next batch
- * and copies it. The first batch of a loader is not counted: that is starting up, see `scale`. */
+/* stall.c - how long a training step waits for its batch: a thread sleeps for the time of a step,
+ * like one that waits for a GPU, then asks for the next batch and copies it. The first batch of a
+ * loader is not counted: that is part of starting, see `scale`. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ enum {
     N_PERCENTILES = 4 /* the first of these */
 };
 static const uint64_t usual_bytes = (uint64_t)1 << 30;
-/* In all rounds together: fewer steps have no 99th percentile, and none in a thousand. */
+/* Over all rounds: with fewer steps there is no 99th percentile, or no 99.9th. */
 enum {
     LEAST_STEPS = 100,
     LEAST_STEPS_P999 = 1000 /* where they are short */
@@ -52,7 +52,7 @@ typedef struct stall {
     bool works[N_KINDS];
 } stall;
 
-/* The far percentiles are those of the steps of all rounds together. */
+/* High percentiles are taken over the steps of all rounds. */
 typedef struct stall_rows {
     bench_row *p50, *p99, *p999, *most, *processor, *share, *steps;
     uint32_t n_steps; /* of a round */
@@ -66,7 +66,7 @@ static int by_value(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The smallest value that `thousandths` of all do not exceed. */
+/* The smallest value that `thousandths` of all values do not exceed. */
 static double get_percentile(double *sorted, size_t n, size_t thousandths)
 {
     const size_t rank = (n * thousandths + 999) / 1000;
@@ -114,7 +114,7 @@ typedef struct result {
     double processor_us, share; /* of a step; of the time that was not waited, in % */
 } result;
 
-/* The step sleeps, and what the batch takes after that is what a training loop waits. */
+/* The step sleeps; the time that the batch takes after that is what a training loop waits. */
 static bool take_steps(const stall *s, tokmap_loader *l, double step_ms, const stall_rows *r,
                        result *out)
 {
@@ -232,7 +232,8 @@ static int measure_all(stall *s, const bench_options *options, bench_report *rep
     return code;
 }
 
-/* Ways that do not work here are said once; data that do not fit into memory are never hot. */
+/* Ways that do not work on this machine are reported once; data that does not fit in memory is
+ * never hot. */
 static void try_kinds(stall *s)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* tokenize.c - text in memory to ids in memory: cold, warm, and with several threads; beside
- * them what cannot be left out: to read the text and to write as many ids. */
+/* tokenize.c - text in memory to ids in memory: cold, warm, and with several threads; compared with
+ * what cannot be avoided: reading the text and writing as many ids. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,8 +32,8 @@ typedef struct worker {
     _Alignas(128) job *job;
     encoder *encoder;
     id_buffer ids;
-    bool all;   /* takes every piece, whatever the others take */
-    bool plain; /* reads and writes, and does not encode */
+    bool all;   /* takes every piece, not only its share */
+    bool plain; /* reads and writes without encoding */
     bool failed;
 } worker;
 
@@ -54,10 +54,10 @@ static size_t smaller_of(size_t a, size_t b)
 static void move_bytes(uint8_t *to, const uint8_t *from, size_t n_bytes)
 {
     memcpy(to, from, n_bytes);
-    __asm__ volatile("" : : "r"(to) : "memory"); /* is not left out */
+    __asm__ volatile("" : : "r"(to) : "memory"); /* keeps the compiler from removing it */
 }
 
-/* As many bytes as encoding them reads and writes, as fast as the C library moves bytes. */
+/* Moves as many bytes as encoding reads and writes, as fast as the C library can. */
 static void read_and_write(worker *w, size_t from, size_t to)
 {
     const bench_text *text = w->job->text;
@@ -87,7 +87,7 @@ static void *take_pieces(void *arg)
     }
 }
 
-/* Encodes all once; nanoseconds, or 0 when memory is short. The calling thread works too. */
+/* Encodes all pieces once; nanoseconds, or 0: out of memory. The calling thread works too. */
 static uint64_t pass(job *j, worker *workers, uint32_t n_threads)
 {
     pthread_t threads[MAX_THREADS];
@@ -111,7 +111,7 @@ typedef struct page {
     const char *ids_path;
 } page;
 
-/* With so many threads. */
+/* With this many threads. */
 typedef struct page_rows {
     uint32_t n_threads;
     bench_row *plain, *cold, *warm;
@@ -126,8 +126,8 @@ static int write_ids(const char *path, const id_buffer *ids)
     return bench_file_place(&file);
 }
 
-/* Address space for more ids than any of our tokenizers gives, so that no buffer is ever moved; a
- * page of it costs something when it is first written, and that is in the cold figure. */
+/* Reserves address space for more ids than any of our tokenizers produces, so that no buffer ever
+ * moves; a page of it costs time when it is first written, which is part of the cold figure. */
 static size_t room_for_ids(const bench_text *text)
 {
     return 12 * text->n_bytes + 64 * text->n_pieces + (1 << 20);
@@ -158,8 +158,8 @@ static double ids_a_byte(const job *j, const worker *workers, uint32_t n_threads
     return (double)n / (double)j->text->n_bytes;
 }
 
-/* A cold pass, making the encoders and their buffers included, and a warm one: each thread has had
- * the whole text before. Then one that only reads and writes. */
+/* A cold pass, including making the encoders and their buffers, and a warm one: each thread has
+ * encoded the whole text before. Then one that only reads and writes. */
 static int measure_round(page *p, const page_rows *r)
 {
     static const encoder_options options;

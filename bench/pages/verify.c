@@ -1,4 +1,4 @@
-/* verify.c - checking a dataset against plainly reading the same file. */
+/* verify.c - verifying a dataset, compared with plainly reading the same file. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static void *read_part(void *arg)
     return NULL;
 }
 
-/* Plain reading: each thread its own stretch of the file, front to back. */
+/* Plain reading: each thread reads its own part of the file, front to back. */
 static double read_gbs(const char *path, uint64_t n_bytes, uint32_t n_threads)
 {
     pthread_t threads[MAX_THREADS];
@@ -78,7 +78,7 @@ static double verify_gbs(const char *prefix, uint64_t n_bytes, uint32_t n_thread
     return (double)n_bytes / (double)(bench_now_ns() - start);
 }
 
-/* Drops the file from the page cache, as far as the system does what it is asked. */
+/* Drops the file from the page cache, if the system does so. */
 static void make_cold(const char *path)
 {
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -92,7 +92,7 @@ static void make_cold(const char *path)
 typedef struct subject {
     const char *prefix, *path;
     uint64_t n_bytes;
-    uint32_t n_rounds, n_threads; /* all that the machine has */
+    uint32_t n_rounds, n_threads; /* all processors of the machine */
     bool cold;
 } subject;
 
