@@ -117,7 +117,7 @@ TEST(what_this_library_does_not_know_is_refused_and_not_ignored)
     tokmap_dataset_close(ds);
 }
 
-/* A byte that the compiler puts behind the last field would be a field that nobody checks. */
+/* Padding after the last field would be a field that is not checked. */
 TEST(no_options_end_with_padding)
 {
 #define ENDS_AT(type, last) (offsetof(type, last) + sizeof((type *)0)->last)

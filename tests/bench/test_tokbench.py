@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """tokbench end to end on small data: every page gives figures, the JSON has what the table shows,
-nothing is left behind, and a failure is told. Not how fast anything is."""
+nothing is left behind, and a failure is reported. Not how fast anything is."""
 
 import copy
 import json

@@ -2,7 +2,7 @@
 # test_cli.sh - what the tokmap command says: stdout, stderr and exit code of each call, compared
 # with tests/cli/NAME.expected, and the man page against the help texts.
 #
-# UPDATE=1 tests/commands/test_cli.sh writes the expected files anew: look at what git diff shows afterwards.
+# UPDATE=1 tests/commands/test_cli.sh rewrites the expected files: check them with git diff.
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 build=${TOKMAP_BUILD:-$root/build}

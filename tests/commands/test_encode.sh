@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# test_encode.sh - tokmap encode and decode: a line for each line, in order, whatever is in it; and
-# back again. Which ids are right is tested elsewhere, but for a vocabulary of a few lines.
+# test_encode.sh - tokmap encode and decode: one line for each line, in order, for any text; and
+# back again. Correct ids are tested elsewhere, except for a vocabulary of a few lines.
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 PATH=${TOKMAP_BUILD:-$root/build}:$PATH

@@ -1,5 +1,5 @@
 /* test_corpus.c - the documents of inputs of every format, compression and chunk size against a
- * naive model; resume from every batch; what is said about what is wrong. */
+ * naive model; resuming after every batch; messages about errors. */
 #include "corpus/corpus.h"
 
 #include <errno.h>
@@ -756,7 +756,7 @@ TEST(progress_counts_stored_bytes_while_an_input_is_read)
 
 typedef struct saying {
     corpus_format format;
-    const char *plain, *said; /* behind the name of the input */
+    const char *plain, *said; /* after the name of the input */
 } saying;
 
 TEST(bad_documents_are_refused_with_their_place_and_reason)

@@ -1,4 +1,5 @@
-/* test_input.c - the decompressors, each by itself, at every chunk size; what damage they see. */
+/* test_input.c - the decompressors, each alone, at every chunk size, and the damage that they
+ * detect. */
 #include "corpus/input.h"
 
 #include <errno.h>

@@ -26,7 +26,7 @@ static void make_folder(const char *name)
     CHECK(mkdir(check_path(name), 0755) == 0);
 }
 
-/* The names that the arguments stand for, without the test's folder, with a space behind each. */
+/* The names that the arguments stand for, without the test's folder, each followed by a space. */
 static const char *expand(const char *const *args, size_t n_args)
 {
     static char names[2048];

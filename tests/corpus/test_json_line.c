@@ -47,7 +47,7 @@ static oracle_result plain_result(json_line_status status, const json_line_resul
     return result;
 }
 
-/* Nothing may be written behind out[n_bytes], and what lies behind the line must not count. */
+/* Nothing may be written after out[n_bytes], and bytes after the line must not matter. */
 static oracle_result read_whole(const json_line_options *options, const uint8_t *line,
                                 size_t n_bytes, size_t alignment)
 {

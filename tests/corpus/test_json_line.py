@@ -58,7 +58,7 @@ def refuse(constant):
 
 
 def depth_of(line):
-    """The deepest nesting outside strings, as far as it can be told."""
+    """The deepest nesting outside strings, as far as the line can be parsed."""
     depth = deepest = 0
     inside = escaped = False
     for c in line:

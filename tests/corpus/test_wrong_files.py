@@ -146,7 +146,7 @@ ALLOWED = [
 
 
 def pack(folder, *options, data=None, name="a"):
-    """Packs the file of that name or, without data, what is there. Returns (exit code, message)."""
+    """Packs a file with this name and data or, without data, the existing file. Returns (exit code, message)."""
     if data is not None:
         (folder / name).write_bytes(data)
     done = subprocess.run([program("tokmap"), "pack", "-q", "--force", str(folder / name), "-o", str(folder / "out"),

@@ -414,7 +414,7 @@ TEST(a_read_only_folder_is_refused_before_any_work)
     CHECK(!has_partials(prefix));
 }
 
-/* ---- What stands in the way of a writer ---- */
+/* ---- Files that are in the way of a writer ---- */
 
 static void expect_precious(const char *path)
 {
@@ -463,7 +463,7 @@ TEST(what_was_there_before_is_not_touched)
     CHECK(!file_is_there(file(".bin")));
 }
 
-/* A token file that turns up while we write belongs to somebody else. */
+/* A token file that appears during writing belongs to another process. */
 TEST(what_appears_during_writing_is_not_touched)
 {
     const tokmap_writer_options options = {
@@ -565,7 +565,7 @@ TEST(a_limit_on_file_sizes_leaves_nothing_behind)
     expect_content(&SHAPE_WIDE_IDS);
 }
 
-/* In a mount namespace of its own, so that nothing is left mounted whatever happens. */
+/* In a mount namespace of its own, so that nothing stays mounted. */
 static void check_full_disk(void)
 {
     if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||

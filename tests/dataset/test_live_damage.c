@@ -520,7 +520,7 @@ static void lend_the_name(const char *path)
         CHECK_INT(rename(check_path("p.bin"), check_path("old.bin")), 0);
         CHECK_INT(rename(check_path("new.bin"), check_path("p.bin")), 0);
         lent = true;
-    } else if (lent && strstr(path, "p.tmi")) { /* looked at again */
+    } else if (lent && strstr(path, "p.tmi")) { /* read again */
         CHECK_INT(rename(check_path("p.bin"), check_path("new.bin")), 0);
         CHECK_INT(rename(check_path("old.bin"), check_path("p.bin")), 0);
         fault.open_hook = NULL;

@@ -1,5 +1,5 @@
 /* foreign_memory.h - memory as foreign_bytes: a file of any claimed size of which only the first
- * bytes can be read, so that sizes of 2^63 need no such file. */
+ * bytes can be read, so that tests of sizes near 2^63 need no such file. */
 #ifndef TOKMAP_FOREIGN_MEMORY_H
 #define TOKMAP_FOREIGN_MEMORY_H
 

@@ -1,5 +1,5 @@
-/* test_foreign_parse.c - the decoders of foreign files on bytes in memory: what they see, what they
- * refuse. */
+/* test_foreign_parse.c - the decoders of foreign files on bytes in memory: what they decode and
+ * what they refuse. */
 #include "support/check.h"
 #include "foreign/foreign_memory.h"
 
@@ -134,7 +134,7 @@ TEST(megatron_tables_longer_than_the_buffer_are_read_whole)
 
 /* ---- NumPy ---- */
 
-/* Version 1.0 with this literal and room for n_tokens of token_bytes behind it. */
+/* Version 1.0 with this literal followed by n_tokens of token_bytes. */
 static bool read_npy(const char *literal, uint64_t data_bytes, foreign_layout *layout)
 {
     uint8_t file[1024] = "\x93NUMPY\1";

@@ -1,6 +1,6 @@
-/* The document index against the naive answer: a scan over all lengths. Shapes are random and
- * chosen, the lookups are at every boundary and at random tokens; wide groups included, without
- * any file. */
+/* The document index against the naive answer, a scan over all lengths. Shapes are random and
+ * chosen; lookups are at every boundary and at random tokens; wide groups are included; no files
+ * are used. */
 #include "support/check.h"
 
 #include "base/base.h"

@@ -1,4 +1,5 @@
-/* The vector code for the largest id against its scalar twin, at every length and alignment. */
+/* The vector code that finds the largest id against the scalar code, at every length and
+ * alignment. */
 #include "support/check.h"
 
 #include "format/token_scan.h"

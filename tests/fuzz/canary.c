@@ -1,5 +1,5 @@
-/* canary.c - a fuzz target with a bug: reads one byte behind its input after the letters TMI.
- * `make fuzz` must find it in seconds; when it does not, silence of the others means nothing. */
+/* canary.c - a fuzz target with a bug: it reads one byte beyond its input after the letters TMI.
+ * `make fuzz` must find it in seconds; otherwise the success of the other targets means nothing. */
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* check_model.h - what every loader of a vocabulary must keep, whatever the file holds. */
+/* check_model.h - the invariants of every vocabulary loader, for any input. */
 #ifndef TOKMAP_CHECK_MODEL_H
 #define TOKMAP_CHECK_MODEL_H
 

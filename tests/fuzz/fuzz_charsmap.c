@@ -1,5 +1,5 @@
-/* fuzz_charsmap.c - any bytes as a charsmap, and a text: what is accepted is looked up without a
- * step outside, and what comes out is UTF-8.
+/* fuzz_charsmap.c - any bytes as a charsmap, and a text: lookups in an accepted charsmap stay
+ * inside it, and the output is UTF-8.
  *
  * Two bytes: the length of the text, which comes next; the rest is the charsmap. */
 #include <stdbool.h>

@@ -1,5 +1,5 @@
-/* fuzz_llmc.c - u64 size of the file, then its bytes: recognised or not, refused, or tokens that
- * fill it; the documents in them are the same whatever the pieces they are looked at in. */
+/* fuzz_llmc.c - u64 size of the file, then its bytes: not recognised, refused, or tokens that fill
+ * it; the documents are the same in pieces of any size. */
 #include <stdlib.h>
 
 #include "foreign/foreign_memory.h"

@@ -1,8 +1,8 @@
-/* fuzz_nfc.c - any text: NFC is what the naive way makes of them, doing it again changes nothing,
- * the engines agree on the stable prefix, and the text may be cut there.
+/* fuzz_nfc.c - any text: NFC equals the result of the naive implementation, normalizing again
+ * changes nothing, the engines agree on the stable prefix, and the text may be cut there.
  *
- * The first byte decides: even takes the rest as bytes; odd takes each two as a code point of the
- * decompositions, so that much of the text has something to do. */
+ * The first byte decides: if even, the rest is the text; if odd, each two bytes are a code point of
+ * the decompositions, so that most of the text changes. */
 #include "oracles/unicode_naive.h"
 #include "text/utf8.h"
 

@@ -1,6 +1,6 @@
-/* fuzz_splitter.c - two bytes: how often the text is repeated, and what stands before it; the rest
- * is text. All patterns: vector engines against the scalar one, and that against the expressions
- * where the text is short enough for a backtracking matcher. */
+/* fuzz_splitter.c - two bytes: how often the text is repeated, and the bytes before it; the rest is
+ * text. For all patterns, compares the vector engines with the scalar one, and that one with the
+ * expressions if the text is short enough for a backtracking matcher. */
 #include <stdlib.h>
 #include <string.h>
 

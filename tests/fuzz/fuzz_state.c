@@ -1,7 +1,8 @@
-/* fuzz_state.c - any bytes as the state of a loader: refused, or what a loader like this one saved.
+/* fuzz_state.c - any bytes as the state of a loader: refused, or a state that this loader could
+ * have saved.
  *
- * The first byte decides: 0 takes the rest as it is; 1 makes the checksum fit first; 2 puts the
- * rest over a state that was saved and makes the checksum fit. */
+ * The first byte decides: 0 uses the rest unchanged; 1 makes the checksum fit first; 2 copies the
+ * rest over a saved state and makes the checksum fit. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

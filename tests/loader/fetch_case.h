@@ -80,7 +80,7 @@ __attribute__((unused)) static void case_add(fetch_case *c, uint32_t n_tokens, u
     case_add_open(c, prefix);
 }
 
-/* A foreign file: its tokens begin behind a header, at no multiple of anything. */
+/* A foreign file: its tokens follow a header, at an odd offset. */
 __attribute__((unused)) static void case_add_adopted(fetch_case *c, uint32_t n_tokens,
                                                      uint32_t header_bytes)
 {

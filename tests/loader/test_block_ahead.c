@@ -111,7 +111,7 @@ static int dataset_of(const tokmap_sample *at)
     return at->source == 1 ? 2 : (int)at->dataset;
 }
 
-/* Tokens behind the end are those at the begin, which are copied when they are needed. */
+/* Tokens after the end are those at the beginning, which are copied when they are needed. */
 static void check_asked(const tokmap_sample *at)
 {
     const int d = dataset_of(at);
@@ -202,7 +202,7 @@ TEST(an_epoch_is_asked_for_once_in_whole_blocks)
     for (uint64_t g = 0; g < n; g += 4)
         tokmap_i_block_ahead_advance(&a, g);
     CHECK_EQ(a.n_asked[0], (n - 1) / 4 * 4 / v.block + v.group + 8);
-    /* A block is a call, or two where it goes on in the next dataset or behind the last window. */
+    /* A block is a call, or two if it continues in the next dataset or after the last window. */
     CHECK(seen.n_calls >= a.n_asked[0] && seen.n_calls <= a.n_asked[0] + 8);
     const uint64_t block_bytes = 2 * (v.block * v.length + 1);
     CHECK(seen.n_bytes <= a.n_asked[0] * block_bytes);

@@ -98,7 +98,7 @@ static void holds_many_rows(tokmap_i_fetch_kind kind)
 }
 EACH_KIND(holds_many_rows)
 
-/* What is lent does not change while the steps behind it are read. */
+/* A lent step does not change while the steps after it are read. */
 static void leaves_what_is_lent(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 6};
@@ -191,7 +191,7 @@ static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
             case_expect(&c, f, 9, i * 9);
     }
     CHECK(n_refused <= 2 && c.n_refusals == 0);
-    c.n_refusals = INT32_MAX; /* for good: restart leaves it behind */
+    c.n_refusals = INT32_MAX; /* permanent: restart does not reset it */
     tokmap_i_fetch_restart(f, 27, 9, 9);
     for (uint32_t k = 0; k < 5; k++)
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_ERR_CORRUPT);
@@ -439,7 +439,8 @@ static void counts_what_it_waits_for(tokmap_i_fetch_kind kind)
         case_expect(&c, f, 9, 0);
     }
     const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(f);
-    CHECK(counts.n_waits > 0 && counts.ns_waited > 0); /* not one of fifty is there at once */
+    CHECK(counts.n_waits > 0 &&
+          counts.ns_waited > 0); /* at least one of fifty has to be waited for */
     CHECK((counts.bytes_read > 0) == (kind != TOKMAP_I_FETCH_POPULATE));
     tokmap_i_fetch_close(f);
     case_close(&c);
@@ -511,7 +512,7 @@ static bool is_cached(const tokmap_dataset *ds, tokmap_i_fetch_row row)
     return there & 1;
 }
 
-/* With a step lent, n_steps behind it are planned, no more; and their rows are on their way. */
+/* With a step lent, exactly n_steps after it are planned, and their rows are being read. */
 static void looks_as_far_ahead_as_it_may(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 16, .max_tokens = 1000, .from = 1, .to = 399999};

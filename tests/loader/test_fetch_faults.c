@@ -446,7 +446,7 @@ TEST(direct_goes_on_after_short_reads)
     case_close(&c);
 }
 
-/* Handing the reads over fails: for a moment, nobody notices; for good, it is an error. */
+/* Submitting reads fails: briefly, without effect; permanently, with an error. */
 TEST(direct_survives_a_system_that_takes_no_reads)
 {
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM, EINTR, EPERM};

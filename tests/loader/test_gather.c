@@ -8,7 +8,7 @@
 
 enum {
     MAX_INPUTS = 300, /* of the tests that try all lengths */
-    ROOM = 64,        /* before and behind what is written, all places in a line of 64 included */
+    ROOM = 64,        /* before and after the output, with all places in a line of 64 */
     OUT_BYTES = ROOM + 64 + (MAX_INPUTS + 1) * 8 + ROOM,
     UNTOUCHED = 0x5A
 };
@@ -228,7 +228,7 @@ TEST(short_rows_of_every_length_are_filled_the_same)
     }
 }
 
-/* Memory with a page before and one behind it that nobody may touch. */
+/* Memory between two pages that must not be accessed. */
 static uint8_t *map_guarded(size_t n_bytes)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -473,7 +473,7 @@ TEST(the_way_that_is_asked_for_is_taken_or_the_next_one)
     CHECK_INT(way_taken(TOKMAP_IO_MAP), TOKMAP_IO_MAP);
     CHECK_INT(way_taken(TOKMAP_IO_POPULATE), TOKMAP_IO_POPULATE);
     CHECK_INT(way_taken(TOKMAP_IO_READ), TOKMAP_IO_READ);
-    CHECK_INT(way_taken(TOKMAP_IO_AUTO), TOKMAP_IO_MAP); /* it was just written, and looked at */
+    CHECK_INT(way_taken(TOKMAP_IO_AUTO), TOKMAP_IO_MAP); /* it was just written and read */
     const tokmap_io direct = way_taken(TOKMAP_IO_DIRECT);
     CHECK(direct == TOKMAP_IO_DIRECT || direct == TOKMAP_IO_POPULATE);
     printf("note DIRECT %s\n", direct == TOKMAP_IO_DIRECT ? "works" : "does not work here");

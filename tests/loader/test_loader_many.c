@@ -43,7 +43,7 @@ static uint64_t n_allocated(void)
     return m.uordblks + m.hblkhd;
 }
 
-/* resident_bytes are what open allocates, but for what malloc adds. */
+/* resident_bytes are what open allocates, except for malloc's own overhead. */
 static void check_bytes(const tokmap_loader_options *o, uint64_t most)
 {
     const uint64_t before = n_allocated();

@@ -15,7 +15,7 @@
 typedef struct model_document {
     size_t begin, end; /* in the input, the terminator aside */
     uint64_t line;
-    bool bad, again; /* again: its key stands there more than once */
+    bool bad, again; /* again: its key appears more than once */
     uint8_t *text;
     size_t n_bytes;
     uint64_t replacements;
@@ -184,7 +184,7 @@ static inline bool model_is_refused(const corpus_options *o, const uint8_t *plai
     return wrong_file_find(&head, o, why, sizeof why);
 }
 
-/* Only the first max_piece_bytes bytes are looked at. */
+/* Reads only the first max_piece_bytes bytes. */
 static inline corpus_format model_format(const corpus_options *o, const uint8_t *plain, size_t n,
                                          bool compressed)
 {

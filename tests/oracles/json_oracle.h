@@ -1,7 +1,7 @@
 /* json_oracle.h - a naive, strict JSON reader that recurses: what json_line.c has to agree with.
  *
  * A string is an array of units, one for each character that an escape stands for and one for each
- * byte as it stands, so that a surrogate written as an escape is told from the bytes ED A0 80. */
+ * byte, so that a surrogate written as an escape differs from the bytes ED A0 80. */
 #ifndef TOKMAP_JSON_ORACLE_H
 #define TOKMAP_JSON_ORACLE_H
 

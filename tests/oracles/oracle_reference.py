@@ -1,4 +1,4 @@
-"""What the oracles share: a reference implementation behind one face, and the list they make."""
+"""What the oracles share: one interface to reference implementations, and the list of oracles."""
 
 import importlib
 from collections import namedtuple

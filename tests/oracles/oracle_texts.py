@@ -17,7 +17,7 @@ SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
 
 BLANKS = [chr(c) for c in (*range(9, 14), 0x20, 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B), 0x2028,
                            0x2029, 0x202F, 0x205F, 0x3000)]
-# Not blanks for a regular expression, but for somebody.
+# Not blanks for a regular expression, but for some implementations.
 NEAR_BLANKS = [chr(c) for c in (0x1C, 0x1D, 0x1E, 0x1F, 0x180E, 0x200B, 0x200C, 0x200D, 0x2060,
                                 0x2581, 0x2800, 0xFEFF, 0xAD)]
 ENDS = ["\n", "\r", "\r\n", "\n\n", "\n\r", "\r\r\n", " \n", "\n ", "\t\n\t", "\n\n  ", "\u2028\n"]

@@ -64,7 +64,7 @@ def p50k_ranks():
 
 
 def public_encoding(name, ranks):
-    """As the package defines it, but for where the ranks come from."""
+    """As the package defines it, except for the source of the ranks."""
     before = public.load_tiktoken_bpe, public.data_gym_to_mergeable_bpe_ranks
     public.load_tiktoken_bpe = public.data_gym_to_mergeable_bpe_ranks = lambda *_, **__: ranks
     try:
@@ -124,7 +124,7 @@ def wild_ranks(rng, may_have_gaps=False):
 
 
 def write_tekken(path, order, n_specials):
-    """order: tokens, the bytes first. n_specials ids stand before them."""
+    """order: tokens, the bytes first. n_specials ids come before them."""
     named = ["<unk>", "<s>", "</s>", "[INST]"][:n_specials]
     named += ["<SPECIAL_%d>" % i for i in range(len(named), n_specials)]
     specials = [{"rank": i, "token_str": text, "is_control": True} for i, text in enumerate(named)]

@@ -149,7 +149,7 @@ def tool_input(shape, prefix):
 
 
 def adopt_input(token_path, place, vocab, eod, lengths):
-    """Input for an index over a token file that is there. place: token_bytes, token_offset, n."""
+    """Input for an index over an existing token file. place: token_bytes, token_offset, n."""
     eod = "none" if eod is None else eod
     token_bytes, token_offset, n_tokens = place
     numbers = "%d %d %d %d" % (token_bytes, token_offset, n_tokens, vocab)

@@ -224,7 +224,7 @@ VECTORS = (
 
 
 def hex_dump(data):
-    """16 bytes a line behind their offset; `*` for lines like the one before; last the size."""
+    """16 bytes on each line, after their offset; `*` for repeated lines; at the end the size."""
     lines = []
     before = None
     for at in range(0, len(data), 16):

@@ -168,7 +168,7 @@ all_of()
     cat "$1.bin" "$1.tmi" "$1"-*.bin "$1"-*.tmi 2>/dev/null | cksum
 }
 
-# always_the_same NAME ARGUMENT...: whatever the threads and the memory.
+# always_the_same NAME ARGUMENT...: with any number of threads and any memory.
 always_the_same()
 {
     local name=$1 wanted=
@@ -267,7 +267,7 @@ same utf8_errors_make_bad_documents "good" \
 
 # ---- Unigram: the parts of a document go in order ----
 
-# Scores are sums of each other, but for the rounding, so that what is best depends on all before it.
+# Scores are sums of each other except for rounding, so that the best depends on everything before.
 cat >unigram.py <<'END'
 import random, struct, sys
 def varint(n):
@@ -430,7 +430,7 @@ vocabulary of the dataset becomes larger, and each token takes 4 bytes instead o
     same and_all_others_are_there "$(grep -vc '<x>' late.txt)" \
         "$(($(tokmap cat same | wc -l) + $(tokmap cat same-valid | wc -l)))"
     mkdir begin
-    # A limit: all is told, collected and counted as if the rest of the input were not there.
+    # With a limit, everything is reported, collected and counted as if the input ended there.
     awk 'BEGIN { for (i = 0; i < 9000; i++) print i % 3 == 1 ? "bad " i : "{\"text\": \"" \
         (i % 5 ? "" : "caf\351 ") (i % 7 ? "" : "<x>") (i % 11 ? i : "") "\"}" }' >mixed.jsonl
     for n in 1 2 1001 4000; do
@@ -643,7 +643,7 @@ tokmap pack -q --format text -o w own.jsonl --report symbolic 2>.err
 same a_report_does_not_replace_a_symbolic_link "2 somebody's" "$? $(cat symbolic)"
 rm -f w.bin w.tmi symbolic
 
-# What a run writes on the way may be another name of somebody's file: that file stays as it is.
+# A temporary name of a run may be another name of a foreign file: that file stays unchanged.
 for suffix in bin.partial tmi.partial tmj.partial bad.partial report.partial; do
     for how in "ln" "ln -s"; do
         echo "not ours" >victim

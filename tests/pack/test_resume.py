@@ -58,7 +58,7 @@ class Corpus:
         return said
 
     def files(self, out):
-        """{the name behind the prefix: the bytes}; the metadata is in them."""
+        """{the name after the prefix: the bytes}; the metadata is in them."""
         return {re.sub("^" + out, "", path.name): path.read_bytes() for path in self.folder.glob(out + "[.-]*")}
 
     def check(self, out):
@@ -218,7 +218,7 @@ def a_damaged_journal_is_refused_and_restart_helps(corpus):
 
 
 def skipping_may_begin_at_the_first_bad_document(corpus):
-    """A run that a bad document ended goes on without it."""
+    """A run that a bad document stopped resumes without it."""
     good = '{"text": "%s"}\n' % ("good " * 100)
     (corpus.folder / "late.jsonl").write_text(good * 3000 + "bad\n" + good * 100)
     command = [ref_protocol.program("tokmap"), "pack", "late.jsonl", "-o", "late", "--memory", "8M"]
@@ -316,7 +316,7 @@ def a_document_larger_than_the_limit_of_memory_is_packed(corpus):
 
 
 def tokenizers():
-    """Of byte-level BPE, with vocabularies of 50,000 and 200,000 tokens where they are there."""
+    """Of byte-level BPE, with vocabularies of 50,000 and 200,000 tokens if they are available."""
     shared = pathlib.Path(os.environ.get("TOKMAP_SHARED", "../shared")) / "vocab"
     found = [[*pattern, "--tokenizer", str((shared / name).resolve())]
              for name, pattern in (("gpt2.tokenizer.json", []), ("o200k_base.tiktoken", ["--pattern", "o200k"]))

@@ -255,7 +255,7 @@ UNUSED static tokmap_status shape_write(const shape *s, const char *prefix, bool
     return status;
 }
 
-/* ---- What must hold of whatever opens ---- */
+/* ---- Invariants of every dataset that opens ---- */
 
 static volatile uint64_t touched; /* so that reading each byte is not optimised away */
 
@@ -444,7 +444,7 @@ static const char *compare_content(const shape *s, const tokmap_dataset *ds)
     return compare_documents(s, ds);
 }
 
-/* NULL when the dataset is there, sound, and holds exactly this; else what is wrong. */
+/* NULL if the dataset exists, is sound, and contains exactly this; else the error. */
 UNUSED static const char *shape_compare(const shape *s, const char *prefix)
 {
     static char why[700];

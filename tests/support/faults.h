@@ -60,7 +60,7 @@ static struct {
     /* When set, decides about each pread: 0 or an errno value. May run in many threads. */
     int (*pread_hook)(int fd, uint64_t offset, size_t n_bytes);
     void (*meanwhile)(void);
-    void (*open_hook)(const char *path); /* when set, is told of each open beforehand */
+    void (*open_hook)(const char *path); /* if set, called before each open */
     void (*sync_hook)(int fd);           /* and of each fsync that comes to pass */
 } fault;
 

@@ -102,7 +102,7 @@ UNUSED static uint32_t corpus_id(const tokmap_row *row, uint32_t i)
     return narrow;
 }
 
-/* Token i of the row is the one that stands there in the dataset. */
+/* Token i of the row is the one at that place in the dataset. */
 UNUSED static void corpus_check_tokens(const corpus_shape *c, const tokmap_row *row)
 {
     CHECK_EQ(row->token_bytes, c->token_bytes);

@@ -27,7 +27,7 @@ typedef struct stored {
     size_t n_bytes;
 } stored;
 
-/* One member or frame behind what is there. */
+/* Appends one member or frame. */
 static inline bool stored_add(stored *s, stored_form form, const uint8_t *plain, size_t n)
 {
     size_t room = n + n / 100 + 1024;

@@ -1,5 +1,5 @@
 /* tool_model FILE [--pattern NAME] [--specials FILE] [--merges FILE] - loads a vocabulary file and
- * prints all that was understood of it as JSON, bytes in hexadecimal. Exit status 1 with the reason
+ * prints its contents as JSON, bytes in hexadecimal. Exit status 1 with the reason
  * on stderr when it is refused. */
 #include <inttypes.h>
 #include <stdio.h>

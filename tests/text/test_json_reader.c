@@ -7,7 +7,7 @@
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
 
-/* In memory of exactly its size, so that a sanitizer sees every read behind it. */
+/* In memory of exactly its size, so that a sanitizer detects every read beyond it. */
 static bool is_json(const char *text, size_t n_bytes)
 {
     json_reader r;

@@ -114,7 +114,7 @@ TEST(strings_are_escaped)
     CHECK_STR(printed_string("\0", 1), "\"\\u0000\"");
     CHECK_STR(printed_string("\xc3\xa4", 2), "\"\xc3\xa4\"");
     CHECK_STR(printed_string("a\xff\xc3z", 4), "\"a\\ufffd\\ufffdz\"");
-    CHECK_STR(printed_string("\xc3\xa4", 1), "\"\\ufffd\""); /* must not read the byte behind */
+    CHECK_STR(printed_string("\xc3\xa4", 1), "\"\\ufffd\""); /* must not read the next byte */
     CHECK_STR(printed_string("", 0), "\"\"");
     CHECK_STR(printed_string("\xc2\x9b\xe2\x80\xae\xe2\x80\x9c", 8),
               "\"\\u009b\\u202e\xe2\x80\x9c\"");

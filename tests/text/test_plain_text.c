@@ -1,5 +1,5 @@
-/* What terminals obey is never plain, everything else is: all code points, and bytes that are not
- * UTF-8. */
+/* Nothing that a terminal interprets is plain, and everything else is: for all code points, and for
+ * bytes that are not UTF-8. */
 #include "support/check.h"
 
 #include "text/plain_text.h"

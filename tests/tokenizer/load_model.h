@@ -48,7 +48,7 @@ __attribute__((unused)) static void blob_free(blob *b)
 static model m; /* of the last load */
 static model_error err;
 
-/* The data lies in memory of exactly its size, so that a sanitizer sees every read behind it. */
+/* The data is in memory of exactly its size, so that a sanitizer detects every read beyond it. */
 __attribute__((unused)) static bool load_source(model_source source)
 {
     uint8_t *copy = malloc(source.n_bytes ? source.n_bytes : 1);

@@ -26,7 +26,7 @@ static void add(model *m, const char *content, added_token how)
 
 /* ---- Search ---- */
 
-/* The definition: at each place, the longest token that stands there. */
+/* The definition: at each place, the longest token that begins there. */
 static bool plain_next(const model *m, const uint8_t *text, size_t n_bytes, size_t from,
                        added_match *match)
 {
@@ -147,7 +147,7 @@ TEST(filter_leaves_all_places_where_a_string_begins)
     }
 }
 
-/* With the beginnings of tekken's thousand tokens, HTML is nothing to look at but for its ends. */
+/* Of the beginnings of tekken's thousand tokens, only those of closing tags occur in HTML. */
 TEST(filter_leaves_few_places_of_ordinary_text)
 {
     static const char *const tokens[] = {"</s>", "<SP",  "<pad>", "<s>",  "<unk>", "[/INST]",
@@ -165,7 +165,7 @@ TEST(filter_leaves_few_places_of_ordinary_text)
 /* Frees the model. */
 static void expect_matches(model *m, const char *text, const added_match *expected, size_t n)
 {
-    uint8_t bytes[128] = {0}; /* some are read behind the end */
+    uint8_t bytes[128] = {0}; /* some bytes after the end are read */
     const size_t n_bytes = strlen(text);
     model_error err;
     added_tokens *a = added_tokens_new(m, false, &err);
@@ -287,7 +287,7 @@ TEST(specials_are_text_or_ids_or_left_out_and_always_counted)
     expect(SPECIALS_DROP, text, dropped, 4);
 }
 
-/* A text that begins after an added token has another beginning than one that goes on there. */
+/* A text that begins after an added token differs from one that continues there. */
 TEST(cuts_beside_added_tokens_change_nothing)
 {
     static const char *const tokens[] = {"x", "a\n", "\xD1\x8F", "7", "1a", "b ", " b", "--"};

@@ -1,6 +1,6 @@
-/* test_byte_bpe.c - the tokenizer as a whole on random vocabularies and text, against the
- * definition of byte pair encoding done without any cleverness. Words are taken from the scalar
- * splitter, which has tests of its own. */
+/* test_byte_bpe.c - the whole tokenizer on random vocabularies and texts, against the plain
+ * definition of byte pair encoding. Words come from the scalar splitter, which has its own
+ * tests. */
 #include <stdlib.h>
 #include <string.h>
 

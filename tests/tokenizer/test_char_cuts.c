@@ -1,5 +1,5 @@
-/* test_char_cuts.c - where a text of characters may be cut: the normalizer makes of both parts what
- * it makes of the whole. (test_char_bpe.c and test_unigram.c compare the ids.) */
+/* test_char_cuts.c - where a text of characters may be cut: normalizing both parts gives the same
+ * as normalizing the whole. (test_char_bpe.c and test_unigram.c compare the ids.) */
 #include "tokenizer/sp_normalize_case.h"
 #include "tokenizer/chars/charsmap.h"
 #include "tokenizer/chars/sp_normalize.h"

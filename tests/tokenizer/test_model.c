@@ -123,7 +123,7 @@ TEST(byte_fallback_needs_every_byte_that_may_be_needed)
         memcpy(merges, "[]}", 4);
         snprintf(why, sizeof why, "no <0x%02X>", (unsigned)i);
         if (i == 'A' || i == 0xC0 || i == 0xC1 || i > 0xF4)
-            expect_hf(&(hf_parts){.model = (char *)b.data}); /* A is there; the others never come */
+            expect_hf(&(hf_parts){.model = (char *)b.data}); /* A exists; the others never occur */
         else
             refuse_hf(&(hf_parts){.model = (char *)b.data}, why);
         blob_free(&b);

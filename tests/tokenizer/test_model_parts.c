@@ -1,5 +1,5 @@
-/* What the loaders of vocabularies are made of: base64, names, GPT-2's alphabet, the list of
- * known expressions. */
+/* The parts of the vocabulary loaders: base64, names, GPT-2's alphabet, the list of known
+ * expressions. against */
 #include "support/check.h"
 
 #include "text/base64.h"
@@ -9,7 +9,7 @@
 
 #define N_ELEMENTS(array) (sizeof(array) / sizeof *(array))
 
-/* Memory of exactly its size, so that a sanitizer sees every read behind it. */
+/* Memory of exactly its size, so that a sanitizer detects every read beyond it. */
 static char *exact_copy(const char *text, size_t n_bytes)
 {
     char *copy = malloc(n_bytes ? n_bytes : 1);
@@ -148,7 +148,7 @@ TEST(other_characters_have_no_byte)
     CHECK_EQ(byte_alphabet_decode("", 0, out), 0);
 }
 
-/* ---- Regular expressions, as they stand in public files ---- */
+/* ---- Regular expressions, as in public files ---- */
 
 static const struct {
     const char *text;

@@ -179,7 +179,7 @@ static size_t define(const way *w, const char *text, size_t n, char *out)
     return w->dummy && w->suffix ? put_blank(w, out, at) : at;
 }
 
-/* As the reader of the text is told to read it. */
+/* The text as its reader must read it. */
 static size_t read_normalized(const sp_normalizer *z, sp_span span, char *out)
 {
     const sp_form form = sp_normalizer_form(z);
@@ -308,7 +308,7 @@ TEST(damaged_charsmaps_are_refused)
         for (unsigned bit = 0; bit < 8; bit++) {
             replacement r;
             blob.s[i] ^= (char)(1 << bit);
-            if (charsmap_load(&c, &blob, &err)) { /* whatever it says: nothing is read outside */
+            if (charsmap_load(&c, &blob, &err)) { /* with any result, nothing outside is read */
                 charsmap_longest(&c, (const uint8_t *)"a\xC3\xA9", 3, &r);
                 char_pairs pairs = {0};
                 charsmap_add_pairs(&c, &pairs);

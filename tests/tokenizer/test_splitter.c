@@ -308,7 +308,7 @@ TEST(words_do_not_go_on_over_cuts)
         CHECK(kinds[k] == CUT_AT_STOP || n_cuts[k] > (check_sanitized() ? 10 : 100));
 }
 
-/* Each text behind 0 to 127 bytes of something else. */
+/* Each text after 0 to 127 other bytes. */
 TEST(engines_agree_at_every_alignment)
 {
     static const char *const before[] = {"a", " ", "\n", "!", "7", "\t ", "\u4e00", "\u0301"};
@@ -351,7 +351,7 @@ static size_t append_times(uint8_t *text, const char *unit, size_t n_times)
     return n;
 }
 
-/* Each behind 0 to 79 bytes, at the end of the text and before other characters. */
+/* Each after 0 to 79 bytes, at the end of the text and before other characters. */
 TEST(bytes_that_are_no_utf8_are_characters)
 {
     static const char *const bad[] = {"\x80",
@@ -393,7 +393,7 @@ TEST(bytes_that_are_no_utf8_are_characters)
     }
 }
 
-/* Long runs, of which two blocks do not show the end, behind words that are long or not. */
+/* Long runs whose end is not in two blocks, after words that are long or short. */
 TEST(what_two_blocks_do_not_show_is_split_right)
 {
     static const char *const runs[][3] = {{"\n", " ", "\n"},         {"\n", " ", "x"},

@@ -327,7 +327,7 @@ TEST(nfc_of_known_texts)
     nfc_text_is("\u0344", "\u0308\u0301");             /* never composed */
     nfc_text_is("\u0958", "\u0915\u093C");             /* excluded from composition */
     nfc_text_is("\uF900\U0002F800", "\u8C48\u4E3D");   /* compatibility ideographs */
-    nfc_text_is("\u09C7\u09BE", "\u09CB");             /* a starter that melts */
+    nfc_text_is("\u09C7\u09BE", "\u09CB");             /* a starter that composes */
     nfc_text_is("\U00011131\U00011127", "\U0001112E"); /* beyond the first plane */
     nfc_text_is("\u0301a", "\u0301a");
     nfc_text_is("\U0001D15E", "\U0001D157\U0001D165"); /* grows */

@@ -218,7 +218,7 @@ UNUSED static bool same_files(const files *all, const char **which)
     return same;
 }
 
-/* P.bin and P.tmi of a plan that nobody interrupts, nor makes checkpoints. */
+/* P.bin and P.tmi of a plan that is not interrupted and makes no checkpoints. */
 UNUSED static files uninterrupted(const plan *p)
 {
     char name[32], kept[sizeof prefix];

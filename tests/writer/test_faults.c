@@ -43,7 +43,7 @@ static char prefix[600], input[600]; /* of the output, and of a dataset to merge
 struct scenario {
     void (*prepare)(void); /* makes the folder what it is before a run */
     tokmap_status (*run)(tokmap_error *err);
-    const shape *before, *after; /* what is there before (NULL: nothing) and after success */
+    const shape *before, *after; /* the dataset before (NULL: none) and after success */
 };
 
 static void remove_output(void)
@@ -163,7 +163,7 @@ static void expect_content(const char *what, const shape *s)
         CHECK_FAIL("%s: the %s dataset: %s", what, s->name, problem);
 }
 
-/* Where a dataset was being replaced it is there, or aside, and then any writer puts it back. */
+/* A dataset that was being replaced exists, or is set aside, and any writer restores it. */
 static void expect_comes_back(const scenario *s, const char *what)
 {
     tokmap_error err;
@@ -204,7 +204,7 @@ static void expect_foreign_tokens_untouched(const scenario *s, const char *what)
         CHECK_FAIL("%s: the foreign token file was changed", what);
 }
 
-/* The same again, without faults: what was left behind must not stand in its way. */
+/* The same again, without faults: files left behind must not prevent it. */
 static void expect_next_run_works(const scenario *s, const char *what)
 {
     tokmap_error err;

@@ -131,7 +131,7 @@ TEST(every_checkpoint_can_be_gone_back_to)
         r = run_well(r);
         CHECK_EQ(r.resumed_from, k);
         CHECK_EQ(r.started_at, k);
-        /* Those behind it are gone, and new ones are counted on from it. */
+        /* Later ones are gone, and new ones are counted from it. */
         CHECK_EQ(ask(0).n_checkpoints, k + ((k + 1) % 3 == 0));
         run_well((run){.plan = &SMALL, .unfinished = TOKMAP_UNFINISHED_RESUME});
         expect_files(&whole, "gone back");
@@ -317,7 +317,7 @@ static void keep(kept *k, tokmap_i_index_writer *w, const tokmap_i_checkpoint *b
     }
 }
 
-/* A checkpoint every so many documents, and a new writer behind each. */
+/* A checkpoint every so many documents, and a new writer after each. */
 static void index_in_parts(const char *path, uint64_t n, uint64_t part, bool wide)
 {
     static const tokmap_i_checkpoint none;
@@ -562,7 +562,7 @@ TEST(the_old_dataset_stays_until_the_resumed_one_is_complete)
     free_files(&whole);
 }
 
-/* As when a writer was killed behind its last name: partial names and journal are still there. */
+/* As if a writer was killed after its last rename: partial names and the journal still exist. */
 static void make_leftover(const files *left, const files *whole)
 {
     store_files(whole);
@@ -610,7 +610,7 @@ TEST(resuming_what_is_complete_says_so_and_changes_nothing)
     const run differs = {.plan = &other, .unfinished = TOKMAP_UNFINISHED_RESUME};
     expect_refused(differs, TOKMAP_ERR_EXISTS, "already exists");
     expect_files(&whole, "refused");
-    store_files(&left); /* an unfinished one beside somebody else's P of the same shape */
+    store_files(&left); /* an unfinished one beside a foreign P of the same shape */
     CHECK(file_store(file_of(".bin"), whole.f[0].data, whole.f[0].n_bytes));
     CHECK(file_store(file_of(".tmi"), whole.f[1].data, whole.f[1].n_bytes));
     files both = load_files(prefix);

@@ -243,7 +243,7 @@ TEST(records_that_stand_in_the_wrong_place_are_refused)
     dismiss(&pt);
 }
 
-/* However far behind the damage the next head stands. */
+/* However far after the damage the next head is. */
 TEST(damage_in_front_of_a_large_note_is_told)
 {
     static uint8_t note[TOKMAP_MAX_NOTE_BYTES];
@@ -251,7 +251,7 @@ TEST(damage_in_front_of_a_large_note_is_told)
         .struct_size = sizeof options, .vocab_size = 9, .eod_id = TOKMAP_NO_ID, .resumable = 1};
     const char *path = check_path("p.tmj.partial");
     start();
-    /* Scanned in pieces of 64 KiB, from 8 bytes behind the damage on: around the first boundary. */
+    /* Scanned in pieces of 64 KiB, from 8 bytes after the damage on: around the first boundary. */
     for (size_t n = TOKMAP_MAX_NOTE_BYTES - 240; n <= TOKMAP_MAX_NOTE_BYTES; n += 8) {
         tokmap_writer *w = NULL;
         tokmap_error err;
@@ -357,7 +357,7 @@ TEST(partial_files_that_do_not_hold_what_the_journal_says_are_refused)
         damage_file(&pt, 3, at, true);
     }
     damage_file(&pt, 3, index_bytes - 1, true);
-    /* What is behind the checkpoint does not matter, nor the header that only finish writes. */
+    /* Bytes after the checkpoint do not matter, nor the header that only finish writes. */
     tokmap_error err;
     run r = resume_last();
     for (size_t i = 0; i < 384; i++)

@@ -103,7 +103,7 @@ static bool holds(int suffix, const files *all)
     return same;
 }
 
-/* Second names of the complete files may be left over by a kill behind the last step but one. */
+/* A kill after the last step but one may leave second names of the complete files. */
 static bool is_complete_as(const files *all)
 {
     return !is_absent(prefix) && holds(0, all) && holds(1, all) &&

@@ -87,7 +87,7 @@ static void flush_any(int fd)
     fault.armed = armed;
 }
 
-/* All that is there counts as flushed. */
+/* All existing files count as flushed. */
 static void start_account(void)
 {
     for (int i = 0; i < N_SUFFIXES; i++) {

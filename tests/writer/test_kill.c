@@ -99,7 +99,7 @@ static bool wait_for(pid_t child)
 }
 
 typedef struct story {
-    const shape *before, *after; /* before: NULL where nothing is there at first */
+    const shape *before, *after; /* before: NULL: nothing exists at first */
     bool replace;
 } story;
 

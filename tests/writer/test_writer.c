@@ -382,7 +382,7 @@ TEST(the_index_of_another_token_file_is_never_replaced)
     tokmap_writer_options replace = plain;
     replace.replace = 1;
     CHECK_INT(tokmap_writer_open(&w, check_path("v2"), &replace, &err), TOKMAP_ERR_EXISTS);
-    CHECK(unlink(check_path("v2.npy")) == 0); /* then nobody needs the index */
+    CHECK(unlink(check_path("v2.npy")) == 0); /* then the index is not needed */
     w = begin("v2", &replace);
     add(w, 4, 0);
     finish(w);
