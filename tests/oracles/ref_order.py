@@ -381,7 +381,7 @@ def rank_samples(g, n_ranks, n_rows, rank):
     return [g + rank * n_rows + i for i in range(n_rows)]
 
 
-# ---- What a row says of its documents ----
+# ---- Documents in a row ----
 
 About = namedtuple("About", "starts position_ids document_ids loss_mask")
 

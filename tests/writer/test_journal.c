@@ -25,7 +25,7 @@ static tokmap_checkpoint_info ask(uint64_t checkpoint)
     return info;
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
 static void interrupt_again_and_again(const plan *p, uint64_t random)
 {
