@@ -21,6 +21,9 @@ TOOL_FILES := $(wildcard tests/support/tool_*.c)
 TESTS := $(foreach f,$(TEST_FILES),$(call program,$f))
 HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
+# What tests share: all files of tests/ that are no program of their own.
+SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/% %/check.c %/faults.c \
+	%/stand_in_driver.c %/stand_in_memory.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
 C_FILES := $(sort $(shell find include src tokenize_tools bench tests -name '*.[ch]'))
@@ -120,6 +123,7 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/config.h
 
 $(BUILD)/libtokmap.a: $(call objects,src)
 $(BUILD)/libtools.a: $(filter-out $(MAIN),$(call objects,tokenize_tools))
+$(BUILD)/libtests.a: $(SHARED_FILES:%.c=$(BUILD)/obj/%.o)
 $(BUILD)/%.a:
 	@rm -f $@
 	$(call say,AR,$@) $(AR) qcs $@ $^
@@ -143,8 +147,12 @@ $(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtokmap.a
 	$(call say,CC,$<) $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
 	    $(LDFLAGS) $(LIBS)
 
-INSIDES := $(BUILD)/libtools.a $(BUILD)/libtokmap.a
+INSIDES := $(BUILD)/libtests.a $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(foreach f,$(TEST_FILES) $(TOOL_FILES),$(eval $(call program,$f): $(BUILD)/obj/$(f:.c=.o)))
+$(TESTS): $(BUILD)/obj/tests/support/check.o
+# Its functions stand in for those of libc, in the programs that ask for it alone.
+$(foreach f,$(shell grep -l 'support/fault' $(TEST_FILES)),$(call program,$f)): \
+    $(BUILD)/obj/tests/support/faults.o
 $(TESTS) $(HELPERS): $(INSIDES)
 	$(call say,LINK,$@) $(LINK)
 

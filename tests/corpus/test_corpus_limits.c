@@ -9,6 +9,11 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "config.h"
+#if HAVE_ZSTD
+#include <zstd.h>
+#endif
+
 #include "support/check.h"
 #include "support/stored.h"
 

@@ -1,5 +1,7 @@
 /* test_bit_flips - every single bit of a dataset matters: flipped, open or verify refuses the
  * dataset, and every other call stays inside the files. */
+#include <fcntl.h>
+
 #include "support/check.h"
 
 #include "support/bad_days.h"

@@ -1,6 +1,9 @@
 /* test_edge_values - each field of an index in turn gets the values at which programs stumble.
  * Every checksum and the dataset id are made to fit, so that only the value itself is wrong:
  * open or verify refuses it, or it does no harm. */
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "support/check.h"
 
 #include "support/bad_days.h"

@@ -1,6 +1,9 @@
 /* test_live_damage - files that shrink, fail or are damaged while a dataset is in use: an error
  * with file and offset instead of a signal, and verify tells exactly which tokens and documents
  * are touched. */
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "support/check.h"
 
 #include "support/bad_days.h"

@@ -13,37 +13,14 @@ typedef struct foreign_memory {
     foreign_bytes bytes;
 } foreign_memory;
 
-static bool foreign_memory_read(void *user, uint64_t offset, void *dst, size_t n_bytes)
-{
-    const foreign_memory *memory = user;
-    if (offset > memory->n_bytes || n_bytes > memory->n_bytes - offset)
-        return false;
-    if (n_bytes > 0)
-        memcpy(dst, memory->data + offset, n_bytes);
-    return true;
-}
-
-static inline void foreign_memory_init(foreign_memory *memory, const uint8_t *data, size_t n_bytes,
-                                       uint64_t claimed_bytes)
-{
-    memory->data = data;
-    memory->n_bytes = n_bytes;
-    memory->bytes = (foreign_bytes){claimed_bytes, foreign_memory_read, memory};
-}
+void foreign_memory_init(foreign_memory *memory, const uint8_t *data, size_t n_bytes,
+                         uint64_t claimed_bytes);
 
 /* Counts the documents that a decoder hands out. */
 typedef struct foreign_counter {
     uint64_t n_documents, n_tokens, last, hash;
 } foreign_counter;
 
-static inline bool foreign_counter_add(void *user, uint64_t n_tokens)
-{
-    foreign_counter *counter = user;
-    counter->n_documents++;
-    counter->n_tokens += n_tokens;
-    counter->last = n_tokens;
-    counter->hash = (counter->hash ^ n_tokens) * 0x9e3779b97f4a7c15u;
-    return true;
-}
+bool foreign_counter_add(void *user, uint64_t n_tokens);
 
 #endif /* TOKMAP_FOREIGN_MEMORY_H */

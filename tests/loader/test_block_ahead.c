@@ -51,7 +51,7 @@ static void open_shapes(void)
 {
     for (int i = 0; i < 3; i++) {
         corpus_cut(&shapes[i], 90);
-        corpus_open(&shapes[i]);
+        corpus_shape_open(&shapes[i]);
         seen.datasets[i] = shapes[i].ds;
     }
 }
@@ -60,7 +60,7 @@ static void close_shapes(void)
 {
     for (int i = 0; i < 3; i++) {
         seen.datasets[i] = NULL;
-        corpus_close(&shapes[i]);
+        corpus_shape_close(&shapes[i]);
     }
 }
 

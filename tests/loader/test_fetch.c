@@ -15,10 +15,10 @@ static const uint32_t N_TOKENS = 70001;
 
 static void add_all(fetch_case *c)
 {
-    case_add(c, N_TOKENS, 2);
-    case_add(c, 20011, 4);
-    case_add_adopted(c, 9001, 130);
-    case_add(c, 300, 2);
+    ahead_add(c, N_TOKENS, 2);
+    ahead_add(c, 20011, 4);
+    ahead_add_adopted(c, 9001, 130);
+    ahead_add(c, 300, 2);
     c->max_tokens = 1100;
 }
 
@@ -44,20 +44,20 @@ static void holds_the_planned_tokens(tokmap_i_fetch_kind kind)
     add_all(&c);
     const uint32_t n_rounds = check_long() ? 200 : 30;
     for (uint32_t round = 0; round < n_rounds; round++) {
-        tokmap_i_fetch_options o = case_options(&c, kind);
+        tokmap_i_fetch_options o = ahead_options(&c, kind);
         o.n_steps = 1 + round % 8;
         o.drop_behind = round % 3 == 2;
-        tokmap_i_fetch *f = case_fetch(&o);
-        run r = begin_run(f, case_hash(round, 99));
+        tokmap_i_fetch *f = ahead_fetch(&o);
+        run r = begin_run(f, ahead_hash(round, 99));
         for (uint64_t i = 0; i < 60; i++) {
-            const uint64_t random = case_hash(round, i);
+            const uint64_t random = ahead_hash(round, i);
             if (random % 12 == 0)
                 r = begin_run(f, random >> 8);
-            case_expect(&c, f, r.n_rows, r.first + r.step++ * r.stride);
+            ahead_expect(&c, f, r.n_rows, r.first + r.step++ * r.stride);
         }
         tokmap_i_fetch_close(f);
     }
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(holds_the_planned_tokens)
 
@@ -65,18 +65,18 @@ EACH_KIND(holds_the_planned_tokens)
 static void holds_long_rows(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 8};
-    case_add(&c, 900001, 4);
-    case_add(&c, 500001, 2);
+    ahead_add(&c, 900001, 4);
+    ahead_add(&c, 500001, 2);
     c.max_tokens = 400003;
-    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.n_steps = 3;
     o.max_rows = 3;
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 0, 3, 3);
     for (uint64_t i = 0; i < 12; i++)
-        case_expect(&c, f, 3, i * 3);
+        ahead_expect(&c, f, 3, i * 3);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(holds_long_rows)
 
@@ -86,15 +86,15 @@ static void holds_many_rows(tokmap_i_fetch_kind kind)
     fetch_case c = {.seed = 9};
     add_all(&c);
     c.max_tokens = 64;
-    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.n_steps = 5;
     o.max_rows = 300;
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 7, 1000, 300);
     for (uint64_t i = 0; i < 20; i++)
-        case_expect(&c, f, 300, 7 + i * 1000);
+        ahead_expect(&c, f, 300, 7 + i * 1000);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(holds_many_rows)
 
@@ -103,17 +103,17 @@ static void leaves_what_is_lent(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 6};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     for (uint64_t i = 0; i < 20; i++) {
         const tokmap_i_fetch_row *rows;
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
         usleep(3000);
-        case_compare(&c, rows, 9, i * 9);
+        ahead_compare(&c, rows, 9, i * 9);
     }
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(leaves_what_is_lent)
 
@@ -122,21 +122,21 @@ static void restarts_while_it_reads(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 7};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.n_steps = 8;
     o.drop_behind = true;
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     const uint32_t n_rounds = check_long() ? 5000 : 400;
     for (uint64_t i = 0; i < n_rounds; i++) {
-        const uint64_t random = case_hash(i, 3);
+        const uint64_t random = ahead_hash(i, 3);
         run r = {0};
         for (uint64_t k = 0; k <= random % 3; k++)
-            r = begin_run(f, case_hash(random, k));
+            r = begin_run(f, ahead_hash(random, k));
         for (uint64_t k = 0; k < (random >> 8) % 4; k++)
-            case_expect(&c, f, r.n_rows, r.first + k * r.stride);
+            ahead_expect(&c, f, r.n_rows, r.first + k * r.stride);
     }
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(restarts_while_it_reads)
 
@@ -146,21 +146,21 @@ static void ends_where_the_plan_does(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 1, .end = 50};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.drop_behind = true;
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     for (uint32_t round = 0; round < 3; round++) {
         const tokmap_i_fetch_row *rows;
         tokmap_i_fetch_restart(f, round, 9, 9);
         for (uint64_t i = 0; i < 5; i++)
-            case_expect(&c, f, 9, round + i * 9);
+            ahead_expect(&c, f, 9, round + i * 9);
         for (uint32_t k = 0; k < 3; k++) {
             CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_END);
             CHECK(rows == NULL);
         }
     }
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(ends_where_the_plan_does)
 
@@ -169,8 +169,8 @@ static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 2, .refused_sample = 31, .n_refusals = 2};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     const tokmap_i_fetch_row *rows;
     tokmap_error err;
     tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -182,13 +182,13 @@ static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
             n_refused++;
             while (tokmap_i_fetch_next(f, &rows, &err))
                 CHECK(n_refused++ < 2);
-            case_compare(&c, rows, 9, i * 9);
+            ahead_compare(&c, rows, 9, i * 9);
             continue;
         }
         if (i == 3)
-            case_compare(&c, rows, 9, i * 9);
+            ahead_compare(&c, rows, 9, i * 9);
         else
-            case_expect(&c, f, 9, i * 9);
+            ahead_expect(&c, f, 9, i * 9);
     }
     CHECK(n_refused <= 2 && c.n_refusals == 0);
     c.n_refusals = INT32_MAX; /* permanent: restart does not reset it */
@@ -196,9 +196,9 @@ static void refuses_a_step_and_tries_it_again(tokmap_i_fetch_kind kind)
     for (uint32_t k = 0; k < 5; k++)
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_ERR_CORRUPT);
     tokmap_i_fetch_restart(f, 36, 9, 9);
-    case_expect(&c, f, 9, 36);
+    ahead_expect(&c, f, 9, 36);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(refuses_a_step_and_tries_it_again)
 
@@ -206,15 +206,15 @@ EACH_KIND(refuses_a_step_and_tries_it_again)
 static void refuses_rows_that_were_not_agreed(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 3};
-    case_add(&c, 5000, 2);
+    ahead_add(&c, 5000, 2);
     c.max_tokens = 1000;
     for (int i = 0; i < 2; i++) {
-        tokmap_i_fetch_options o = case_options(&c, kind);
+        tokmap_i_fetch_options o = ahead_options(&c, kind);
         const tokmap_i_fetch_row *rows;
         tokmap_error err;
         o.max_tokens = i == 0 ? 1000 : 9000;
         c.add_tokens = i == 0 ? 1000 : 5000;
-        tokmap_i_fetch *f = case_fetch(&o);
+        tokmap_i_fetch *f = ahead_fetch(&o);
         CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_ARGUMENT); /* no restart yet */
         tokmap_i_fetch_restart(f, 0, 9, 9);
         CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_ARGUMENT);
@@ -222,19 +222,19 @@ static void refuses_rows_that_were_not_agreed(tokmap_i_fetch_kind kind)
         CHECK_INT(tokmap_i_fetch_next(f, &rows, &err), TOKMAP_ERR_ARGUMENT);
         c.add_tokens = 0;
         tokmap_i_fetch_restart(f, 0, 9, 9);
-        case_expect(&c, f, 9, 0);
+        ahead_expect(&c, f, 9, 0);
         tokmap_i_fetch_close(f);
     }
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(refuses_rows_that_were_not_agreed)
 
 TEST(options_that_make_no_sense_are_refused)
 {
     fetch_case c = {.max_tokens = 10};
-    case_add(&c, 300, 2);
+    ahead_add(&c, 300, 2);
     for (int i = 0; i < 7; i++) {
-        tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_READ);
+        tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
         tokmap_i_fetch *f = (tokmap_i_fetch *)&c;
         o.n_steps = i == 0 ? 0 : i == 1 ? 1025 : 1;
         o.max_rows = i == 2 ? 0 : i == 3 ? UINT32_MAX : 1;
@@ -245,7 +245,7 @@ TEST(options_that_make_no_sense_are_refused)
     }
     tokmap_i_fetch_close(NULL);
     tokmap_i_fetch_abandon(NULL);
-    case_close(&c);
+    ahead_close(&c);
 }
 
 /* ---- Nothing is left ---- */
@@ -295,14 +295,14 @@ static footprint take_footprint(uint64_t n_threads)
 
 static void close_somewhere(fetch_case *c, const tokmap_i_fetch_options *o, uint32_t i)
 {
-    tokmap_i_fetch *f = case_fetch(o);
+    tokmap_i_fetch *f = ahead_fetch(o);
     const tokmap_i_fetch_row *rows;
     if (i % 5 > 0)
         tokmap_i_fetch_restart(f, i, 9, 9);
     if (i % 5 == 2)
         usleep(i % 300);
     if (i % 5 == 3)
-        case_expect(c, f, 9, i);
+        ahead_expect(c, f, 9, i);
     if (i % 5 == 4) {
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
         tokmap_i_fetch_restart(f, 0, 1, 1);
@@ -314,7 +314,7 @@ static void leaves_nothing_behind(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.drop_behind = true;
     const uint64_t n_threads = count_entries("/proc/self/task");
     for (uint32_t i = 0; i < 20; i++)
@@ -331,7 +331,7 @@ static void leaves_nothing_behind(tokmap_i_fetch_kind kind)
         CHECK(after.n_mapped_kib <= before.n_mapped_kib + 80 * 1024);
         CHECK(after.heap_bytes <= before.heap_bytes + 4096);
     }
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(leaves_nothing_behind)
 
@@ -339,22 +339,22 @@ TEST(the_thread_takes_no_signal)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
-    const tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_READ);
+    const tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
     sigset_t set, before, pending;
     sigemptyset(&set);
     sigaddset(&set, SIGUSR1);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     CHECK_INT(sigprocmask(SIG_BLOCK, &set, &before), 0);
     CHECK_INT(kill(getpid(), SIGUSR1), 0); /* would end the process in any thread that takes it */
     tokmap_i_fetch_restart(f, 0, 9, 9);
-    case_expect(&c, f, 9, 0);
+    ahead_expect(&c, f, 9, 0);
     sigpending(&pending);
     CHECK(sigismember(&pending, SIGUSR1));
     int taken;
     sigwait(&set, &taken);
     sigprocmask(SIG_SETMASK, &before, NULL);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 
 /* ---- fork ---- */
@@ -370,9 +370,9 @@ static pid_t fork_with_rows(fetch_case *c, tokmap_i_fetch *f, const tokmap_i_fet
     close(pipe_ends[1]);
     while (read(pipe_ends[0], &byte, 1) > 0)
         continue;
-    case_compare(c, rows, 9, sample);
+    ahead_compare(c, rows, 9, sample);
     tokmap_i_fetch_abandon(f);
-    case_close(c);
+    ahead_close(c);
     _exit(0);
 }
 
@@ -389,9 +389,9 @@ static void is_left_alone_by_a_child(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 11};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.n_steps = 8;
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     pid_t children[5];
     int pipe_ends[2];
     tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -402,7 +402,7 @@ static void is_left_alone_by_a_child(tokmap_i_fetch_kind kind)
         CHECK_INT(tokmap_i_fetch_next(f, &rows, NULL), TOKMAP_OK);
         if (i % 10 < 5)
             children[i % 10] = fork_with_rows(&c, f, rows, i * 9, pipe_ends);
-        case_compare(&c, rows, 9, i * 9);
+        ahead_compare(&c, rows, 9, i * 9);
         if (i % 10 == 9) {
             close(pipe_ends[0]);
             close(pipe_ends[1]);
@@ -411,7 +411,7 @@ static void is_left_alone_by_a_child(tokmap_i_fetch_kind kind)
             expect_good_end(children[k]);
     }
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(is_left_alone_by_a_child)
 
@@ -421,29 +421,29 @@ static void counts_what_it_waits_for(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 12};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
     o.n_steps = 8;
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     bool ready = false;
     CHECK(tokmap_i_fetch_bytes(f) > 9 * 9 * sizeof(tokmap_i_fetch_row));
     for (uint32_t round = 0; round < 50 && !ready; round++) { /* a slow machine gets some more */
         tokmap_i_fetch_restart(f, 0, 9, 9);
         usleep(2000 * (round + 1));
         const uint64_t n_before = tokmap_i_fetch_get_counts(f).n_waits;
-        case_expect(&c, f, 9, 0);
+        ahead_expect(&c, f, 9, 0);
         ready = tokmap_i_fetch_get_counts(f).n_waits == n_before;
     }
     CHECK(ready);
     for (uint32_t i = 0; i < 50; i++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
-        case_expect(&c, f, 9, 0);
+        ahead_expect(&c, f, 9, 0);
     }
     const tokmap_i_fetch_counts counts = tokmap_i_fetch_get_counts(f);
     CHECK(counts.n_waits > 0 &&
           counts.ns_waited > 0); /* at least one of fifty has to be waited for */
     CHECK((counts.bytes_read > 0) == (kind != TOKMAP_I_FETCH_POPULATE));
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(counts_what_it_waits_for)
 
@@ -470,26 +470,26 @@ static void make_cold(fetch_case *c)
     fsync(ds->token_fd);
     tokmap_i_file_forget(ds->token_fd, 0, ds->token_file_bytes);
     if (n_cached(ds) > 0) {
-        case_close(c);
+        ahead_close(c);
         SKIP("this file system keeps files in memory");
     }
 }
 
 static void read_all(fetch_case *c, tokmap_i_fetch_kind kind, bool drop_behind)
 {
-    tokmap_i_fetch_options o = case_options(c, kind);
+    tokmap_i_fetch_options o = ahead_options(c, kind);
     o.drop_behind = drop_behind;
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     for (uint64_t i = 0; i < 100; i++)
-        case_expect(c, f, 9, i * 9);
+        ahead_expect(c, f, 9, i * 9);
     tokmap_i_fetch_close(f);
 }
 
 static void lets_pages_go(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 13, .max_tokens = 3000, .from = 1, .to = 399999, .end = 900};
-    case_add(&c, 400000, 2);
+    ahead_add(&c, 400000, 2);
     make_cold(&c);
     read_all(&c, kind, true);
     CHECK(n_cached(c.datasets[0]) <= (kind == TOKMAP_I_FETCH_DIRECT ? 0 : 8));
@@ -499,7 +499,7 @@ static void lets_pages_go(tokmap_i_fetch_kind kind)
         CHECK_EQ(n_cached(c.datasets[0]), 0);
     else
         CHECK(n_cached(c.datasets[0]) > n_pages / 2);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(lets_pages_go)
 
@@ -516,28 +516,28 @@ static bool is_cached(const tokmap_dataset *ds, tokmap_i_fetch_row row)
 static void looks_as_far_ahead_as_it_may(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 16, .max_tokens = 1000, .from = 1, .to = 399999};
-    case_add(&c, 400000, 2);
+    ahead_add(&c, 400000, 2);
     for (uint32_t n_steps = 1; n_steps < 20; n_steps += 6) {
-        tokmap_i_fetch_options o = case_options(&c, kind);
+        tokmap_i_fetch_options o = ahead_options(&c, kind);
         const uint64_t n_samples = (n_steps + 1) * 9;
         uint64_t n_there = 0;
         make_cold(&c);
         c.n_planned = 0;
         o.n_steps = n_steps;
-        tokmap_i_fetch *f = case_fetch(&o);
+        tokmap_i_fetch *f = ahead_fetch(&o);
         tokmap_i_fetch_restart(f, 0, 9, 9);
-        case_expect(&c, f, 9, 0);
+        ahead_expect(&c, f, 9, 0);
         for (int k = 0; k < 2000 && (c.n_planned < n_samples || n_there < n_samples); k++) {
             usleep(1000);
             n_there = kind == TOKMAP_I_FETCH_DIRECT ? n_samples : 0;
             for (uint64_t i = 0; i < n_samples && kind != TOKMAP_I_FETCH_DIRECT; i++)
-                n_there += is_cached(c.datasets[0], case_row(&c, i));
+                n_there += is_cached(c.datasets[0], ahead_row(&c, i));
         }
         CHECK_EQ(n_there, n_samples);
         CHECK_EQ(c.n_planned, n_samples);
         tokmap_i_fetch_close(f);
     }
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(looks_as_far_ahead_as_it_may)
 
@@ -545,24 +545,24 @@ EACH_KIND(looks_as_far_ahead_as_it_may)
 static void reads_no_more_than_its_rows(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 14, .max_tokens = 1000, .from = 1, .to = 3999999};
-    case_add(&c, 4000000, 2);
+    ahead_add(&c, 4000000, 2);
     make_cold(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     for (uint64_t i = 0; i < 4; i++)
-        case_expect(&c, f, 9, i * 9);
+        ahead_expect(&c, f, 9, i * 9);
     tokmap_i_fetch_close(f);
     const uint64_t n_rows = 9 * 8; /* and those ahead */
     CHECK(n_cached(c.datasets[0]) <= (kind == TOKMAP_I_FETCH_DIRECT ? 0 : 2 * n_rows));
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(reads_no_more_than_its_rows)
 
 TEST(a_page_is_said_to_be_cached_when_it_is)
 {
     fetch_case c = {.seed = 15, .max_tokens = 10};
-    case_add(&c, 4000000, 2);
+    ahead_add(&c, 4000000, 2);
     const int fd = c.datasets[0]->token_fd;
     uint8_t byte;
     make_cold(&c);
@@ -572,5 +572,5 @@ TEST(a_page_is_said_to_be_cached_when_it_is)
     CHECK(n_cached(c.datasets[0]) <= 16); /* asking brings in one page each, at the most */
     CHECK_INT(pread(fd, &byte, 1, 100000), 1);
     CHECK(tokmap_i_file_is_cached(fd, 100000));
-    case_close(&c);
+    ahead_close(&c);
 }

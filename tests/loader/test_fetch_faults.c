@@ -4,11 +4,16 @@
 #include "support/check.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/io_uring.h>
 #include <linux/seccomp.h>
+#include <stdarg.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "support/faults.h"
@@ -132,9 +137,9 @@ enum {
 
 static void add_all(fetch_case *c)
 {
-    case_add(c, N_TOKENS, 2);
-    case_add(c, N_TOKENS, 4);
-    case_add_adopted(c, N_TOKENS, 130);
+    ahead_add(c, N_TOKENS, 2);
+    ahead_add(c, N_TOKENS, 4);
+    ahead_add_adopted(c, N_TOKENS, 130);
     c->max_tokens = 1100;
 }
 
@@ -147,7 +152,7 @@ static uint64_t go_until_error(fetch_case *c, tokmap_i_fetch *f, uint64_t i, boo
         if (tokmap_i_fetch_next(f, &rows, err))
             return i;
         if (compare)
-            case_compare(c, rows, 9, i * 9);
+            ahead_compare(c, rows, 9, i * 9);
     }
     CHECK_FAIL("no step failed");
 }
@@ -155,7 +160,7 @@ static uint64_t go_until_error(fetch_case *c, tokmap_i_fetch *f, uint64_t i, boo
 static void expect_steps(fetch_case *c, tokmap_i_fetch *f, uint64_t i, uint64_t n)
 {
     for (const uint64_t end = i + n; i < end; i++)
-        case_expect(c, f, 9, i * 9);
+        ahead_expect(c, f, 9, i * 9);
 }
 
 /* ---- Files that are cut ---- */
@@ -193,15 +198,15 @@ static void survives_files_that_are_cut(tokmap_i_fetch_kind kind)
     static const off_t sizes[] = {0, 1, 511, 4096, 20000, 40001, 2 * N_TOKENS - 1};
     fetch_case c = {.seed = 1};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     for (size_t k = 0; k < 2 * sizeof sizes / sizeof *sizes; k++) {
         const off_t size = sizes[k / 2];
         const uint32_t dataset = k % 2 ? 2 : 0;
         tokmap_error err = {0};
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(&c, f, 0, 3);
-        cut_file file = cut(case_path(dataset, dataset == 2 ? ".ds" : ".bin"), size);
+        cut_file file = cut(ahead_path(dataset, dataset == 2 ? ".ds" : ".bin"), size);
         const bool compare = kind != TOKMAP_I_FETCH_POPULATE;
         const uint64_t i = go_until_error(&c, f, 3, compare, &err);
         CHECK_INT(err.status, TOKMAP_ERR_IO);
@@ -214,7 +219,7 @@ static void survives_files_that_are_cut(tokmap_i_fetch_kind kind)
         expect_steps(&c, f, i, 20);
     }
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(survives_files_that_are_cut)
 
@@ -223,10 +228,10 @@ EACH_KIND(survives_files_that_are_cut)
 static void serves_no_zeros_behind_a_cut(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 2, .max_tokens = 1100, .from = 8001, .to = 9101};
-    case_add(&c, N_TOKENS, 2);
-    tokmap_i_fetch_options o = case_options(&c, kind);
-    tokmap_i_fetch *f = case_fetch(&o);
-    cut_file file = cut(case_path(0, ".bin"), 2 * 9100 - 1);
+    ahead_add(&c, N_TOKENS, 2);
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
+    tokmap_i_fetch *f = ahead_fetch(&o);
+    cut_file file = cut(ahead_path(0, ".bin"), 2 * 9100 - 1);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     tokmap_error err = {0};
     CHECK(go_until_error(&c, f, 0, true, &err) < 9);
@@ -234,7 +239,7 @@ static void serves_no_zeros_behind_a_cut(tokmap_i_fetch_kind kind)
     CHECK_EQ(err.file_offset, 2 * 9100 - 1);
     make_whole(&file);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(serves_no_zeros_behind_a_cut)
 
@@ -276,8 +281,8 @@ TEST(read_names_the_byte_that_cannot_be_read)
 {
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_READ);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     fault.pread_hook = fail_bad_bytes;
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 3);
@@ -285,7 +290,7 @@ TEST(read_names_the_byte_that_cannot_be_read)
     expect_bad_disk(&c, f, EIO);
     tokmap_i_fetch_close(f);
     fault.pread_hook = NULL;
-    case_close(&c);
+    ahead_close(&c);
 }
 
 TEST(populate_names_the_byte_that_cannot_be_read)
@@ -293,8 +298,8 @@ TEST(populate_names_the_byte_that_cannot_be_read)
     static const int errors[] = {EFAULT, EHWPOISON, EIO, ENOMEM, EINVAL, EPERM, ENOSYS};
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_POPULATE);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_POPULATE);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     fault.pread_hook = fail_bad_bytes;
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -324,39 +329,39 @@ TEST(populate_names_the_byte_that_cannot_be_read)
     }
     tokmap_i_fetch_close(f);
     fault.pread_hook = NULL;
-    case_close(&c);
+    ahead_close(&c);
 }
 
 TEST(populate_is_not_stopped_by_what_passes)
 {
     fetch_case c = {.seed = 3};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_POPULATE);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_POPULATE);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     for (uint64_t i = 0; i < 50; i++) {
         trouble.madvise_errno = i % 2 ? EAGAIN : EINTR;
         trouble.n_madvise = 1;
-        case_expect(&c, f, 9, i * 9);
+        ahead_expect(&c, f, 9, i * 9);
     }
     trouble.n_madvise = 0;
     CHECK(trouble.n_changed > 0);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 
 TEST(read_goes_on_after_short_and_interrupted_reads)
 {
     fetch_case c = {.seed = 4};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_READ);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_READ);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     fault_arm(FAULT_SHORT, FAULT_PREAD, 0, 1);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     expect_steps(&c, f, 0, 20);
     tokmap_i_fetch_close(f);
     CHECK(fault_disarm());
-    case_close(&c);
+    ahead_close(&c);
 }
 
 /* ---- io_uring: what may come back ---- */
@@ -364,8 +369,8 @@ TEST(read_goes_on_after_short_and_interrupted_reads)
 /* Whether this kernel gives the results that are asked for. */
 static void need_injection(fetch_case *c)
 {
-    tokmap_i_fetch_options o = case_options(c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch_close(case_fetch(&o));
+    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch_close(ahead_fetch(&o));
     tokmap_i_fetch *f = NULL;
     tokmap_error err;
     trouble.read_errno = EBADMSG;
@@ -375,7 +380,7 @@ static void need_injection(fetch_case *c)
     CHECK_INT(status, TOKMAP_ERR_UNSUPPORTED);
     CHECK(f == NULL);
     if (err.sys_errno != EBADMSG) {
-        case_close(c);
+        ahead_close(c);
         SKIP("this kernel has no requests that fail at will (Linux 6.10 has)");
     }
 }
@@ -386,8 +391,8 @@ TEST(direct_names_the_byte_that_cannot_be_read)
     fetch_case c = {.seed = 5};
     add_all(&c);
     need_injection(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     for (size_t k = 0; k < sizeof errors / sizeof *errors; k++) {
         tokmap_i_fetch_restart(f, 0, 9, 9);
         expect_steps(&c, f, 0, 3);
@@ -396,7 +401,7 @@ TEST(direct_names_the_byte_that_cannot_be_read)
         expect_bad_disk(&c, f, errors[k]);
     }
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 
 /* One read of many fails: read ahead, its step is tried again before anybody hears of it. */
@@ -406,8 +411,8 @@ TEST(direct_is_not_stopped_by_what_passes)
     fetch_case c = {.seed = 6};
     add_all(&c);
     need_injection(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     for (uint64_t i = 0; i < 200; i++) {
         const tokmap_i_fetch_row *rows;
@@ -416,25 +421,25 @@ TEST(direct_is_not_stopped_by_what_passes)
         trouble.read_errno = errors[i % 4];
         trouble.n_read = i % 4 == 0 ? 1 : 20;
         if (!tokmap_i_fetch_next(f, &rows, &err)) {
-            case_compare(&c, rows, 9, i * 9);
+            ahead_compare(&c, rows, 9, i * 9);
             continue;
         }
         CHECK(!asked_again || err.sys_errno == EIO);
         trouble.n_read = 0;
-        case_expect(&c, f, 9, i * 9);
+        ahead_expect(&c, f, 9, i * 9);
     }
     trouble.n_read = 0;
     CHECK(trouble.n_changed > 0);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 
 TEST(direct_goes_on_after_short_reads)
 {
     fetch_case c = {.seed = 7};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     trouble.n_changed = 0;
     trouble.shorten = 4096;
     tokmap_i_fetch_restart(f, 0, 9, 9);
@@ -443,7 +448,7 @@ TEST(direct_goes_on_after_short_reads)
     CHECK(trouble.n_changed > 0);
     expect_steps(&c, f, 40, 20);
     tokmap_i_fetch_close(f);
-    case_close(&c);
+    ahead_close(&c);
 }
 
 /* Submitting reads fails: briefly, without effect; permanently, with an error. */
@@ -452,8 +457,8 @@ TEST(direct_survives_a_system_that_takes_no_reads)
     static const int errors[] = {EAGAIN, EBUSY, ENOMEM, EINTR, EPERM};
     fetch_case c = {.seed = 8};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch *f = case_fetch(&o);
+    tokmap_i_fetch_options o = ahead_options(&c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch *f = ahead_fetch(&o);
     tokmap_i_fetch_restart(f, 0, 9, 9);
     uint64_t i = 0;
     for (size_t k = 0; k < 4; k++) {
@@ -474,7 +479,7 @@ TEST(direct_survives_a_system_that_takes_no_reads)
     tokmap_i_fetch_restart(f, 0, 9, 9);
     tokmap_i_fetch_close(f); /* and that does not stop it from ending */
     trouble.n_enter = 0;
-    case_close(&c);
+    ahead_close(&c);
 }
 
 /* ---- Systems that refuse: in a child, which is rid of them when it ends ---- */
@@ -504,22 +509,22 @@ static void in_a_child(void (*work)(fetch_case *c), fetch_case *c)
     const pid_t child = fork();
     if (child == 0) {
         work(c);
-        case_close(c);
+        ahead_close(c);
         _exit(0);
     }
     CHECK_INT(waitpid(child, &status, 0), child);
     if (WIFEXITED(status) && WEXITSTATUS(status) == 77) {
-        case_close(c);
+        ahead_close(c);
         SKIP("this machine allows no seccomp filter");
     }
     CHECK_INT(status, 0);
-    case_close(c);
+    ahead_close(c);
 }
 
 static void expect_refusal(fetch_case *c, tokmap_i_fetch_kind kind, int sys_errno,
                            const char *reason)
 {
-    tokmap_i_fetch_options o = case_options(c, kind);
+    tokmap_i_fetch_options o = ahead_options(c, kind);
     tokmap_i_fetch *f = (tokmap_i_fetch *)c;
     tokmap_error err = {0};
     CHECK_INT(tokmap_i_fetch_open(&f, &o, &err), TOKMAP_ERR_UNSUPPORTED);
@@ -531,7 +536,7 @@ static void expect_refusal(fetch_case *c, tokmap_i_fetch_kind kind, int sys_errn
 
 static void expect_working(fetch_case *c, tokmap_i_fetch_kind kind)
 {
-    tokmap_i_fetch_options o = case_options(c, kind);
+    tokmap_i_fetch_options o = ahead_options(c, kind);
     tokmap_i_fetch *f = NULL;
     tokmap_error err;
     if (tokmap_i_fetch_open(&f, &o, &err))
@@ -552,8 +557,8 @@ static void with_uring_refused(fetch_case *c)
 
 static void need_direct(fetch_case *c)
 {
-    const tokmap_i_fetch_options o = case_options(c, TOKMAP_I_FETCH_DIRECT);
-    tokmap_i_fetch_close(case_fetch(&o));
+    const tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch_close(ahead_fetch(&o));
 }
 
 TEST(direct_is_refused_where_io_uring_is)
@@ -582,7 +587,7 @@ TEST(direct_is_refused_where_io_uring_takes_no_reads)
 static void with_enter_refused_later(fetch_case *c)
 {
     const int number = SYS_io_uring_enter;
-    tokmap_i_fetch_options o = case_options(c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
     tokmap_i_fetch *f = NULL;
     const tokmap_i_fetch_row *rows;
     CHECK_INT(tokmap_i_fetch_open(&f, &o, NULL), TOKMAP_OK);
@@ -606,7 +611,7 @@ static void with_threads_refused(fetch_case *c)
     const int numbers[] = {SYS_clone, SYS_clone3};
     refuse_calls(numbers, 2, EAGAIN);
     for (int kind = 0; kind < 3; kind++) {
-        const tokmap_i_fetch_options o = case_options(c, (tokmap_i_fetch_kind)kind);
+        const tokmap_i_fetch_options o = ahead_options(c, (tokmap_i_fetch_kind)kind);
         tokmap_i_fetch *f = NULL;
         tokmap_error err = {0};
         const tokmap_status status = tokmap_i_fetch_open(&f, &o, &err);
@@ -639,7 +644,7 @@ TEST(direct_is_refused_where_descriptors_run_out)
 {
     fetch_case c = {.seed = 10, .max_tokens = 200};
     for (uint32_t i = 0; i < 20; i++)
-        case_add(&c, 300, 2);
+        ahead_add(&c, 300, 2);
     need_direct(&c);
     in_a_child(with_few_descriptors, &c);
 }
@@ -648,7 +653,7 @@ TEST(direct_is_refused_where_descriptors_run_out)
 static void with_little_locked_memory(fetch_case *c)
 {
     const struct rlimit limit = {64 << 10, 64 << 10};
-    tokmap_i_fetch_options o = case_options(c, TOKMAP_I_FETCH_DIRECT);
+    tokmap_i_fetch_options o = ahead_options(c, TOKMAP_I_FETCH_DIRECT);
     tokmap_i_fetch *f = NULL;
     tokmap_error err;
     CHECK_INT(setrlimit(RLIMIT_MEMLOCK, &limit), 0);
@@ -682,7 +687,7 @@ TEST(direct_is_refused_where_files_cannot_be_opened_for_it)
         expect_refusal(&c, TOKMAP_I_FETCH_DIRECT, EINVAL, nth == 3 ? "d2.ds" : "cannot be read");
         CHECK(fault_disarm());
     }
-    case_close(&c);
+    ahead_close(&c);
 }
 
 /* ---- No memory ---- */
@@ -691,8 +696,8 @@ static void leaves_nothing_when_memory_runs_out(tokmap_i_fetch_kind kind)
 {
     fetch_case c = {.seed = 9};
     add_all(&c);
-    tokmap_i_fetch_options o = case_options(&c, kind);
-    tokmap_i_fetch_close(case_fetch(&o));
+    tokmap_i_fetch_options o = ahead_options(&c, kind);
+    tokmap_i_fetch_close(ahead_fetch(&o));
     const unsigned calls = FAULT_MMAP | (FAULT_MEMORY_WORKS ? FAULT_MEMORY : 0);
     uint64_t nth = 1;
     for (bool struck = true; struck; nth++) {
@@ -714,6 +719,6 @@ static void leaves_nothing_when_memory_runs_out(tokmap_i_fetch_kind kind)
         CHECK_EQ((uint64_t)fault_n_live, 0);
     }
     CHECK(nth > 2 || !FAULT_MEMORY_WORKS);
-    case_close(&c);
+    ahead_close(&c);
 }
 EACH_KIND(leaves_nothing_when_memory_runs_out)

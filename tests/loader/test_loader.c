@@ -24,15 +24,15 @@ static void open_all(void)
     corpus_shape *all[] = {&first, &second, &third};
     for (int i = 0; i < 3; i++) {
         corpus_cut(all[i], 20);
-        corpus_open(all[i]);
+        corpus_shape_open(all[i]);
     }
 }
 
 static void close_all(void)
 {
-    corpus_close(&first);
-    corpus_close(&second);
-    corpus_close(&third);
+    corpus_shape_close(&first);
+    corpus_shape_close(&second);
+    corpus_shape_close(&third);
 }
 
 /* Two sources, of which the first has two datasets. */

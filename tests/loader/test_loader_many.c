@@ -62,7 +62,7 @@ TEST(resident_bytes_are_what_open_allocates)
     if (check_sanitized())
         SKIP("sanitizers allocate otherwise");
     corpus_cut(&corpus, 30);
-    corpus_open(&corpus);
+    corpus_shape_open(&corpus);
     tokmap_loader_options o = options_for(1);
     check_bytes(&o, 8192);
     o = options_for(MAX_SOURCES);
@@ -93,14 +93,14 @@ TEST(resident_bytes_are_what_open_allocates)
     for (size_t i = 0; i < MAX_PHASES; i++)
         phases[i].weights = weights[i % 2];
     check_bytes(&o, 250000);
-    corpus_close(&corpus);
+    corpus_shape_close(&corpus);
 }
 
 /* Rows of two tokens take no page each. */
 TEST(short_rows_that_are_read_ahead_take_little_memory)
 {
     corpus_cut(&corpus, 30);
-    corpus_open(&corpus);
+    corpus_shape_open(&corpus);
     tokmap_loader_options o = options_for(1);
     tokmap_error err;
     tokmap_loader *l;
@@ -122,7 +122,7 @@ TEST(short_rows_that_are_read_ahead_take_little_memory)
     if (!status)
         SKIP("no direct reads here");
     CHECK_INT(status, TOKMAP_ERR_MEMORY);
-    corpus_close(&corpus);
+    corpus_shape_close(&corpus);
 }
 
 #endif
@@ -132,10 +132,10 @@ TEST(short_rows_that_are_read_ahead_take_little_memory)
 static void open_many(size_t n_sources)
 {
     corpus_cut(&corpus, 30);
-    corpus_open(&corpus);
+    corpus_shape_open(&corpus);
     const tokmap_loader_options o = options_for(n_sources);
     tokmap_loader_close(corpus_open_loader(&o));
-    corpus_close(&corpus);
+    corpus_shape_close(&corpus);
 }
 
 TEST(open_1024)

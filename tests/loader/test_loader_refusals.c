@@ -43,17 +43,17 @@ static void open_all(void)
     corpus_shape *all[] = {&narrow, &wide, &tiny};
     for (int i = 0; i < 3; i++) {
         corpus_cut(all[i], 30);
-        corpus_open(all[i]);
+        corpus_shape_open(all[i]);
     }
-    corpus_open(&borderless);
+    corpus_shape_open(&borderless);
 }
 
 static void close_all(void)
 {
-    corpus_close(&narrow);
-    corpus_close(&wide);
-    corpus_close(&tiny);
-    corpus_close(&borderless);
+    corpus_shape_close(&narrow);
+    corpus_shape_close(&wide);
+    corpus_shape_close(&tiny);
+    corpus_shape_close(&borderless);
 }
 
 static void refused(const tokmap_loader_options *o, tokmap_status status, const char *why)
@@ -324,7 +324,7 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
     static uint32_t tokens[17];
     tokmap_error err;
     open_all();
-    corpus_open(&large);
+    corpus_shape_open(&large);
     for (int of_large = 0; of_large < 2; of_large++) {
         tokmap_loader_options o = good();
         o.n_sources = o.batch_rows = 1;
@@ -383,7 +383,7 @@ TEST(what_does_not_fit_the_format_is_not_gathered)
         }
         tokmap_loader_close(l);
     }
-    corpus_close(&large);
+    corpus_shape_close(&large);
     close_all();
 }
 
@@ -405,7 +405,7 @@ TEST(a_damaged_document_index_is_an_error_wherever_it_is)
     ones.n_documents = 2560;
     for (uint32_t d = 0; d < 2560; d++)
         ones.ends[d] = d + 1;
-    corpus_open(&ones);
+    corpus_shape_open(&ones);
     const tokmap_dataset *of_ones[] = {ones.ds};
     const tokmap_i_documents *docs = &ones.ds->documents;
     const uint64_t starts =
@@ -437,5 +437,5 @@ TEST(a_damaged_document_index_is_an_error_wherever_it_is)
         }
     }
     CHECK(n_corrupt > 100);
-    corpus_close(&ones);
+    corpus_shape_close(&ones);
 }

@@ -86,7 +86,7 @@ static int hold(int fd, uint64_t offset, size_t n_bytes)
 
 TEST(a_call_while_another_thread_is_in_one_is_refused_and_harms_nothing)
 {
-    corpus_open(&data);
+    corpus_shape_open(&data);
     held = 1;
     fault.pread_hook = hold;
     tokmap_loader *l = open_loader(TOKMAP_IO_READ);
@@ -108,13 +108,13 @@ TEST(a_call_while_another_thread_is_in_one_is_refused_and_harms_nothing)
     CHECK_EQ(tokmap_loader_position(l), 8);
     tokmap_loader_close(l);
     fault.pread_hook = NULL;
-    corpus_close(&data);
+    corpus_shape_close(&data);
 }
 
 /* Two that entered in the same moment, before either saw the other. */
 TEST(who_leaves_a_call_that_another_thread_entered_is_told)
 {
-    corpus_open(&data);
+    corpus_shape_open(&data);
     tokmap_loader *l = open_loader(TOKMAP_IO_MAP);
     const uint8_t marks[2] = {0};
     tokmap_error err;
@@ -129,13 +129,13 @@ TEST(who_leaves_a_call_that_another_thread_entered_is_told)
         expect_next(l);
     }
     tokmap_loader_close(l);
-    corpus_close(&data);
+    corpus_shape_close(&data);
 }
 
 /* What two threads did to the steps that are read ahead is no damage of a file. */
 TEST(rows_that_were_read_for_another_sample_are_no_damage)
 {
-    corpus_open(&data);
+    corpus_shape_open(&data);
     tokmap_loader *l = open_loader(TOKMAP_IO_READ);
     tokmap_batch b = {.struct_size = sizeof b};
     tokmap_error err;
@@ -144,5 +144,5 @@ TEST(rows_that_were_read_for_another_sample_are_no_damage)
     expect_shared(tokmap_loader_next(l, &b, &err), &err);
     expect_next(l);
     tokmap_loader_close(l);
-    corpus_close(&data);
+    corpus_shape_close(&data);
 }

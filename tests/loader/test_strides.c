@@ -53,8 +53,8 @@ static tokmap_loader_options open_corpus(void)
 {
     corpus_cut(&narrow, 20);
     corpus_cut(&wide, 20);
-    corpus_open(&narrow);
-    corpus_open(&wide);
+    corpus_shape_open(&narrow);
+    corpus_shape_open(&wide);
     lists[0] = narrow.ds;
     lists[1] = wide.ds;
     memset(newer_sources, 0, sizeof newer_sources);
@@ -82,8 +82,8 @@ static tokmap_loader_options open_corpus(void)
 
 static void close_corpus(void)
 {
-    corpus_close(&narrow);
-    corpus_close(&wide);
+    corpus_shape_close(&narrow);
+    corpus_shape_close(&wide);
 }
 
 static void gather(const tokmap_batch *b, int32_t mask_labels, int32_t *inputs, int32_t *labels)

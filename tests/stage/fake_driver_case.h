@@ -23,84 +23,10 @@ enum {
     CASE_PAD = 7
 };
 
-/* What a sample becomes. */
-typedef struct case_sample {
-    int32_t inputs[CASE_LENGTH], labels[CASE_LENGTH];
-    int32_t positions[CASE_LENGTH], documents[CASE_LENGTH], boundaries[CASE_LENGTH + 1];
-    uint32_t n_boundaries, longest;
-} case_sample;
-
-static corpus_shape case_narrow = {.name = "narrow", .n_tokens = 3000, .token_bytes = 2},
-                    case_wide = {
-                        .name = "wide", .n_tokens = 1777, .first_id = 100000, .token_bytes = 4};
-static tokmap_loader_source case_sources[2];
-static case_sample case_samples[CASE_SAMPLES];
-
-UNUSED static tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, uint64_t max_epochs)
-{
-    case_sources[0].max_epochs = max_epochs;
-    const tokmap_loader_options o = {.struct_size = sizeof o,
-                                     .sources = case_sources,
-                                     .n_sources = 2,
-                                     .source_stride = sizeof(tokmap_loader_source),
-                                     .row_stride = sizeof(tokmap_row),
-                                     .sequence_length = CASE_LENGTH,
-                                     .batch_rows = n_rows,
-                                     .seed = 7,
-                                     .windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT,
-                                     .row_parts = row_parts,
-                                     .io = TOKMAP_IO_MAP};
-    return corpus_open_loader(&o);
-}
-
-static void case_note(case_sample *c, const tokmap_row *row)
-{
-    for (uint32_t i = 0; i < CASE_LENGTH; i++) {
-        const bool there = i + 1 < row->n_tokens;
-        c->inputs[i] = there ? (int32_t)corpus_id(row, i) : CASE_PAD;
-        c->labels[i] = there && row->loss_mask[i] ? (int32_t)corpus_id(row, i + 1) : CASE_IGNORE;
-        c->positions[i] = row->position_ids[i];
-        c->documents[i] = row->document_ids[i];
-    }
-    c->n_boundaries = row->n_documents;
-    for (uint32_t d = 0; d < row->n_documents; d++)
-        c->boundaries[d] = row->cu_seqlens[d];
-    if (row->n_tokens <= CASE_LENGTH)
-        c->boundaries[c->n_boundaries++] = (int32_t)row->n_tokens - 1;
-    c->longest = MAX(row->longest_document, CASE_LENGTH + 1 - row->n_tokens);
-}
-
+tokmap_loader *case_loader(uint32_t n_rows, uint32_t row_parts, uint64_t max_epochs);
 /* Datasets, and the model: sample by sample, out of a loader of its own. */
-UNUSED static void case_open(void)
-{
-    static const tokmap_dataset *lists[2];
-    corpus_random_state = 1;
-    corpus_cut(&case_narrow, 8);
-    corpus_cut(&case_wide, 8);
-    corpus_open(&case_narrow);
-    corpus_open(&case_wide);
-    lists[0] = case_narrow.ds;
-    lists[1] = case_wide.ds;
-    for (int i = 0; i < 2; i++)
-        case_sources[i] =
-            (tokmap_loader_source){.datasets = &lists[i], .n_datasets = 1, .weight = i + 1.0};
-    case_sources[1].masked = 1;
-    tokmap_loader *l = case_loader(1, CASE_PARTS, 0);
-    for (uint32_t g = 0; g < CASE_SAMPLES; g++) {
-        tokmap_batch batch = {.struct_size = sizeof batch};
-        tokmap_error err;
-        CHECK_INT(tokmap_loader_next(l, &batch, &err), TOKMAP_OK);
-        CHECK_EQ(batch.first_sample, g);
-        case_note(&case_samples[g], &batch.rows[0]);
-    }
-    tokmap_loader_close(l);
-}
-
-UNUSED static void case_close(void)
-{
-    corpus_close(&case_narrow);
-    corpus_close(&case_wide);
-}
+void case_open(void);
+void case_close(void);
 
 /* ---- Looking at a batch, on the device ---- */
 
@@ -110,63 +36,14 @@ typedef struct case_look {
     uint32_t input_bytes, label_bytes;
 } case_look;
 
-static atomic_uint_fast64_t case_n_looks; /* that were done */
+extern atomic_uint_fast64_t case_n_looks; /* that were done */
 
-static int64_t case_value(const void *array, uint32_t width, uint32_t i)
-{
-    return width == 8 ? ((const int64_t *)array)[i] : ((const int32_t *)array)[i];
-}
-
-static void case_expect(const case_look *look, int output, uint32_t i, int64_t expected)
-{
-    const uint32_t widths[] = {look->input_bytes, look->label_bytes, 4, 4, 4};
-    static const char *const names[] = {"input", "label", "position", "document", "cu_seqlens"};
-    const uint8_t *array = look->outputs[output] ? fake_at(look->outputs[output], 4) : NULL;
-    if (array && case_value(array, widths[output], i) != expected)
-        fake_breach("%s %u of the batch at sample %" PRIu64 " is %" PRId64 ", not %" PRId64,
-                    names[output], i, look->first_sample, case_value(array, widths[output], i),
-                    expected);
-}
-
-/* Runs in the driver, with its mutex held. */
-static void case_look_now(void *context)
-{
-    case_look *look = context;
-    uint32_t n_boundaries = 0;
-    for (uint32_t r = 0; r < CASE_ROWS; r++) {
-        const case_sample *c = &case_samples[look->first_sample + r];
-        for (uint32_t i = 0; i < CASE_LENGTH; i++) {
-            const uint32_t at = r * CASE_LENGTH + i;
-            case_expect(look, 0, at, c->inputs[i]);
-            case_expect(look, 1, at, c->labels[i]);
-            case_expect(look, 2, at, c->positions[i]);
-            case_expect(look, 3, at, c->documents[i]);
-        }
-        for (uint32_t d = 0; d < c->n_boundaries; d++)
-            case_expect(look, 4, n_boundaries++, (int32_t)(r * CASE_LENGTH) + c->boundaries[d]);
-    }
-    for (; n_boundaries <= CASE_INPUTS; n_boundaries++)
-        case_expect(look, 4, n_boundaries, CASE_INPUTS);
-    case_n_looks++;
-    free(look);
-}
+void case_expect(const case_look *look, int output, uint32_t i, int64_t expected);
 
 /* ---- A stage ---- */
 
-static void case_hung(int signal)
-{
-    static const char text[] = "FAIL hung: a call waits for what never comes\n";
-    (void)signal;
-    (void)!write(1, text, sizeof text - 1);
-    _exit(1);
-}
-
 /* The program ends with a FAIL line when it is not watched anew within a minute. */
-UNUSED static void case_watch(void)
-{
-    signal(SIGALRM, case_hung);
-    alarm(check_sanitized() ? 300 : 60);
-}
+void case_watch(void);
 
 typedef struct stage_case {
     tokmap_loader *loader;
@@ -177,143 +54,23 @@ typedef struct stage_case {
     char log[600]; /* the last line */
 } stage_case;
 
-/* A line is written under the stage's mutex, or before there is a thread. */
-static void case_log(void *context, const char *text)
-{
-    stage_case *c = context;
-    snprintf(c->log, sizeof c->log, "%s", text);
-    c->n_logs++;
-}
-
 /* Tests may put another in its place. */
-static const tokmap_i_driver *case_driver = &fake_driver;
+extern const tokmap_i_driver *case_driver;
 
-UNUSED static tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o, tokmap_error *err)
-{
-    o.struct_size = sizeof o;
-    o.loader = c->loader;
-    o.outputs = CASE_ALL;
-    o.pad_id = CASE_PAD;
-    o.input_bytes = o.input_bytes ? o.input_bytes : 4;
-    o.label_bytes = o.label_bytes ? o.label_bytes : 8;
-    o.log = case_log;
-    o.context = c;
-    c->options = o;
-    c->n_logs = 0;
-    c->position = tokmap_loader_position(c->loader);
-    c->stage = NULL;
-    fake.is_open = false;
-    const tokmap_status status = tokmap_i_stage_open(&c->stage, &o, case_driver, err);
-    fake.is_open = status == TOKMAP_OK;
-    return status;
-}
-
-UNUSED static void case_open_stage(stage_case *c, tokmap_stage_options o)
-{
-    tokmap_error err;
-    case_watch();
-    c->loader = case_loader(CASE_ROWS, CASE_PARTS, 0);
-    if (case_try_stage(c, o, &err))
-        CHECK_FAIL("%s", err.text);
-}
-
-UNUSED static void case_close_stage(stage_case *c)
-{
-    tokmap_stage_close(c->stage);
-    CHECK_EQ(tokmap_loader_position(c->loader), c->position);
-    tokmap_loader_close(c->loader);
-    c->stage = NULL;
-    c->loader = NULL;
-}
-
-/* The host's part of a batch. */
-UNUSED static void case_check_host(const stage_case *c, const tokmap_stage_batch *b)
-{
-    uint32_t n_boundaries = 0, longest = 0;
-    CHECK(c->position + CASE_ROWS <= CASE_SAMPLES);
-    for (uint32_t r = 0; r < CASE_ROWS; r++) {
-        n_boundaries += case_samples[c->position + r].n_boundaries;
-        longest = MAX(longest, case_samples[c->position + r].longest);
-    }
-    CHECK_EQ(b->first_sample, c->position);
-    CHECK_EQ(b->step_sample, c->position);
-    CHECK_EQ(b->n_rows, CASE_ROWS);
-    CHECK_EQ(b->sequence_length, CASE_LENGTH);
-    CHECK_EQ(b->n_documents, n_boundaries);
-    CHECK_EQ(b->max_seqlen, longest);
-}
-
+tokmap_status case_try_stage(stage_case *c, tokmap_stage_options o, tokmap_error *err);
+void case_open_stage(stage_case *c, tokmap_stage_options o);
+void case_close_stage(stage_case *c);
 /* Queues a look at the batch: all of its outputs are right when the stream comes to it. */
-UNUSED static void case_use(const stage_case *c, const tokmap_stage_batch *b,
-                            tokmap_i_stream stream)
-{
-    case_look *look = malloc(sizeof *look);
-    CHECK(look != NULL);
-    *look = (case_look){.outputs = {(uintptr_t)b->inputs, (uintptr_t)b->labels,
-                                    (uintptr_t)b->position_ids, (uintptr_t)b->document_ids,
-                                    (uintptr_t)b->cu_seqlens},
-                        .first_sample = b->first_sample,
-                        .input_bytes = c->options.input_bytes,
-                        .label_bytes = c->options.label_bytes};
-    fake_add_call(stream, case_look_now, look);
-}
-
-UNUSED static tokmap_status case_try_next(stage_case *c, tokmap_stage_batch *b,
-                                          tokmap_i_stream stream, tokmap_error *err)
-{
-    *b = (tokmap_stage_batch){.struct_size = sizeof *b};
-    const tokmap_status status = tokmap_stage_next(c->stage, b, stream, err);
-    if (!status) {
-        case_check_host(c, b);
-        c->position += CASE_ROWS;
-        case_use(c, b, stream);
-    }
-    CHECK_EQ(tokmap_stage_position(c->stage), c->position);
-    return status;
-}
-
-UNUSED static void case_next(stage_case *c, tokmap_stage_batch *b, tokmap_i_stream stream)
-{
-    tokmap_error err;
-    if (case_try_next(c, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
-}
-
+void case_use(const stage_case *c, const tokmap_stage_batch *b, tokmap_i_stream stream);
+tokmap_status case_try_next(stage_case *c, tokmap_stage_batch *b, tokmap_i_stream stream,
+                            tokmap_error *err);
+void case_next(stage_case *c, tokmap_stage_batch *b, tokmap_i_stream stream);
 /* With a last look at the batch. */
-UNUSED static void case_release(stage_case *c, const tokmap_stage_batch *b, tokmap_i_stream stream)
-{
-    tokmap_error err;
-    case_use(c, b, stream);
-    if (tokmap_stage_release(c->stage, b, stream, &err))
-        CHECK_FAIL("%s", err.text);
-}
-
+void case_release(stage_case *c, const tokmap_stage_batch *b, tokmap_i_stream stream);
 /* Memory of the caller's for one batch. */
-UNUSED static tokmap_stage_batch case_memory(const stage_case *c)
-{
-    return (tokmap_stage_batch){
-        .struct_size = sizeof(tokmap_stage_batch),
-        .inputs = (void *)(uintptr_t)fake_take(CASE_INPUTS * c->options.input_bytes),
-        .labels = (void *)(uintptr_t)fake_take(CASE_INPUTS * c->options.label_bytes),
-        .position_ids = (void *)(uintptr_t)fake_take(CASE_INPUTS * 4),
-        .document_ids = (void *)(uintptr_t)fake_take(CASE_INPUTS * 4),
-        .cu_seqlens = (void *)(uintptr_t)fake_take((CASE_INPUTS + 1) * 4)};
-}
-
-UNUSED static tokmap_status case_try_fill(stage_case *c, const tokmap_stage_batch *memory,
-                                          tokmap_i_stream stream, tokmap_error *err)
-{
-    tokmap_stage_batch b = *memory;
-    const tokmap_status status = tokmap_stage_fill(c->stage, &b, stream, err);
-    if (!status) {
-        case_check_host(c, &b);
-        CHECK(b.inputs == memory->inputs && b.cu_seqlens == memory->cu_seqlens);
-        c->position += CASE_ROWS;
-        case_use(c, &b, stream);
-    }
-    CHECK_EQ(tokmap_stage_position(c->stage), c->position);
-    return status;
-}
+tokmap_stage_batch case_memory(const stage_case *c);
+tokmap_status case_try_fill(stage_case *c, const tokmap_stage_batch *memory, tokmap_i_stream stream,
+                            tokmap_error *err);
 
 /* The published layout of a DLPack tensor. */
 typedef struct case_tensor {
@@ -328,27 +85,9 @@ typedef struct case_tensor {
 } case_tensor;
 
 /* To be used in the stream. */
-UNUSED static case_tensor *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
-                                       tokmap_i_stream stream)
-{
-    tokmap_error err;
-    tokmap_stage_tensor t = {.struct_size = sizeof t, .output = output, .stream = stream};
-    if (tokmap_stage_export(c->stage, b, &t, &err))
-        CHECK_FAIL("%s", err.text);
-    return t.managed;
-}
-
+case_tensor *case_export(stage_case *c, const tokmap_stage_batch *b, uint32_t output,
+                         tokmap_i_stream stream);
 /* All that was queued is done, and was right. */
-UNUSED static void case_settle(void)
-{
-    pthread_mutex_lock(&fake.mutex);
-    while (fake_run_any())
-        continue;
-    for (int k = 0; k < FAKE_STREAMS; k++)
-        if (fake.streams[k].head < fake.streams[k].n_ops)
-            fake_breach("stream %d never comes to its end", k);
-    pthread_mutex_unlock(&fake.mutex);
-    fake_check();
-}
+void case_settle(void);
 
 #endif /* TOKMAP_FAKE_DRIVER_CASE_H */

@@ -294,7 +294,7 @@ TEST(hands_out_what_the_loader_says_in_every_variant)
 {
     open_gpu();
     open_corpus();
-    for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
+    for (size_t v = 0; v < N_VARIANTS; v++) {
         run_variant(variants[v], TOKMAP_WINDOWS_CONCAT);
         run_variant(variants[v], TOKMAP_WINDOWS_WITHIN_DOCUMENT);
     }

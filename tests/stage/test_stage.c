@@ -57,7 +57,7 @@ static void run_variant(const tokmap_stage_options *given, tokmap_windows window
 TEST(hands_out_what_the_loader_says_in_every_variant)
 {
     open_corpus();
-    for (size_t v = 0; v < sizeof variants / sizeof variants[0]; v++) {
+    for (size_t v = 0; v < N_VARIANTS; v++) {
         run_variant(&variants[v], TOKMAP_WINDOWS_CONCAT);
         run_variant(&variants[v], TOKMAP_WINDOWS_WITHIN_DOCUMENT);
     }
@@ -609,7 +609,7 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
     static corpus_shape large = {
         .name = "large", .n_tokens = 9, .first_id = INT32_MAX - 7, .token_bytes = 4};
     tokmap_error err;
-    corpus_open(&large);
+    corpus_shape_open(&large);
     const tokmap_dataset *datasets[] = {large.ds};
     const tokmap_loader_source source = {.datasets = datasets, .n_datasets = 1, .weight = 1};
     const tokmap_loader_options lo = {.struct_size = sizeof lo,
@@ -628,7 +628,7 @@ TEST(ids_that_do_not_fit_are_refused_at_open)
     CHECK_INT(tokmap_stage_open(&s, &so, &err), TOKMAP_OK);
     tokmap_stage_close(s);
     tokmap_loader_close(l);
-    corpus_close(&large);
+    corpus_shape_close(&large);
 }
 
 TEST(a_loader_has_one_stage_at_a_time)

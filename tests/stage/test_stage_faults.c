@@ -250,27 +250,29 @@ static bool run_plan(const plan *p)
 typedef struct sweep {
     plan p;
     uint64_t n_runs, n_went_on, n_failed;
+    bool went_on; /* the last run */
     char first[600];
 } sweep;
+
+static void run_swept_plan(void *context)
+{
+    sweep *w = context;
+    w->went_on = run_plan(&w->p);
+}
 
 /* A run that fails does not keep the others from being made; but a thread that is left behind
  * would. */
 static bool collect(sweep *w)
 {
-    jmp_buf end;
-    volatile bool went_on = false;
-    memcpy(&end, &check.end, sizeof end);
-    if (setjmp(check.end) == 0) {
-        went_on = run_plan(&w->p);
-    } else {
+    w->went_on = false;
+    if (!check_part(run_swept_plan, w)) {
         if (w->n_failed++ == 0)
-            snprintf(w->first, sizeof w->first, "%.400s", check.why);
-        printf("note calls %" PRIu64 " + %" PRIu64 " fail: %s\n", w->p.from, w->p.n, check.why);
+            snprintf(w->first, sizeof w->first, "%.400s", check_why());
+        printf("note calls %" PRIu64 " + %" PRIu64 " fail: %s\n", w->p.from, w->p.n, check_why());
     }
-    memcpy(&check.end, &end, sizeof end);
     if (w->n_failed > 0 && !w->p.options.no_thread)
         CHECK_FAIL("%s", w->first);
-    return went_on;
+    return w->went_on;
 }
 
 /* Calls n, n + stride, ... fail, and some after them, as long as there are so many. */

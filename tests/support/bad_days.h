@@ -3,19 +3,11 @@
 #ifndef TOKMAP_BAD_DAYS_H
 #define TOKMAP_BAD_DAYS_H
 
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "tokmap_writer.h"
-
-#define UNUSED __attribute__((unused))
 
 /* ---- Whole files ---- */
 
@@ -25,30 +17,9 @@ typedef struct file_bytes {
 } file_bytes;
 
 /* The data is NULL when the file cannot be read; one byte more than the file, zero, follows it. */
-UNUSED static file_bytes file_load(const char *path)
-{
-    file_bytes f = {0};
-    struct stat st;
-    FILE *in = fopen(path, "rb");
-    if (in && fstat(fileno(in), &st) == 0 && (f.data = calloc(1, (size_t)st.st_size + 1)))
-        f.n_bytes = fread(f.data, 1, (size_t)st.st_size, in);
-    if (in)
-        fclose(in);
-    return f;
-}
-
-UNUSED static bool file_store(const char *path, const void *data, size_t n_bytes)
-{
-    FILE *out = fopen(path, "wb");
-    const bool written = out && fwrite(data, 1, n_bytes, out) == n_bytes;
-    return out && fclose(out) == 0 && written;
-}
-
-UNUSED static bool file_is_there(const char *path)
-{
-    struct stat st;
-    return lstat(path, &st) == 0;
-}
+file_bytes file_load(const char *path);
+bool file_store(const char *path, const void *data, size_t n_bytes);
+bool file_is_there(const char *path);
 
 /* ---- Datasets whose content follows from their shape ---- */
 
@@ -62,423 +33,56 @@ typedef struct shape {
     const char *adopted_suffix;
 } shape;
 
-static const shape SHAPE_TINY = {
-    .name = "tiny", .vocab_size = 300, .n_tokens = 37, .n_documents = 7, .metadata = "{}"};
-static const shape SHAPE_WIDE_IDS = {.name = "u32",
-                                     .vocab_size = 100000,
-                                     .n_tokens = 130,
-                                     .n_documents = 70,
-                                     .n_sources = 3,
-                                     .metadata = "{\"created_by\": \"bad days\"}"};
-static const shape SHAPE_NO_DOCUMENTS = {
-    .name = "no documents", .vocab_size = 65536, .n_tokens = 50, .n_sources = 2, .metadata = "{}"};
-static const shape SHAPE_EMPTY = {.name = "empty", .vocab_size = 9, .metadata = "{}"};
-static const shape SHAPE_ADOPTED = {.name = "adopted",
-                                    .vocab_size = 500,
-                                    .n_tokens = 90,
-                                    .n_documents = 66,
-                                    .n_sources = 1,
-                                    .metadata = "{\"adopted_from\": {\"format\": \"none\"}}",
-                                    .token_offset = 24,
-                                    .adopted_suffix = ".ds"};
-
-UNUSED static const shape *const SMALL_SHAPES[] = {
-    &SHAPE_TINY, &SHAPE_WIDE_IDS, &SHAPE_NO_DOCUMENTS, &SHAPE_EMPTY, &SHAPE_ADOPTED};
+extern const shape SHAPE_TINY, SHAPE_WIDE_IDS, SHAPE_NO_DOCUMENTS, SHAPE_EMPTY, SHAPE_ADOPTED;
 enum {
-    N_SMALL_SHAPES = sizeof SMALL_SHAPES / sizeof SMALL_SHAPES[0]
+    N_SMALL_SHAPES = 5 /* these */
 };
+extern const shape *const SMALL_SHAPES[N_SMALL_SHAPES];
 
-static uint32_t shape_id(const shape *s, uint64_t token)
-{
-    return (uint32_t)((((token + s->seed + 1) * UINT64_C(0x9E3779B97F4A7C15)) >> 32) %
-                      s->vocab_size);
-}
-
+uint32_t shape_id(const shape *s, uint64_t token);
 /* Every fifth document is empty. */
-static uint64_t shape_document_end(const shape *s, uint32_t document)
-{
-    const uint32_t d = document % 5 == 3 && document + 1 < s->n_documents ? document - 1 : document;
-    return (uint64_t)s->n_tokens * (d + 1) / s->n_documents;
-}
-
-static uint32_t shape_source_end(const shape *s, uint32_t source) /* document */
-{
-    return (uint32_t)((uint64_t)s->n_documents * (source + 1) / s->n_sources);
-}
-
-static uint64_t shape_source_end_token(const shape *s, uint32_t source)
-{
-    const uint32_t document = shape_source_end(s, source);
-    if (s->n_documents == 0)
-        return (uint64_t)s->n_tokens * (source + 1) / s->n_sources;
-    return document == 0 ? 0 : shape_document_end(s, document - 1);
-}
-
-static void shape_source_name(uint32_t source, char name[32])
-{
-    name[0] = 0;
-    if (source % 3 != 1)
-        snprintf(name, 32, "input-%" PRIu32 ".txt", source);
-}
-
+uint64_t shape_document_end(const shape *s, uint32_t document);
+uint32_t shape_source_end(const shape *s, uint32_t source) /* document */;
+uint64_t shape_source_end_token(const shape *s, uint32_t source);
+void shape_source_name(uint32_t source, char name[32]);
 /* P and the suffix of the token file, and so on. */
-UNUSED static const char *with_suffix(const char *prefix, const char *suffix)
-{
-    static char paths[8][2048];
-    static unsigned next;
-    char *path = paths[next++ % 8];
-    snprintf(path, sizeof paths[0], "%s%s", prefix, suffix);
-    return path;
-}
-
-UNUSED static const char *shape_token_path(const shape *s, const char *prefix)
-{
-    return with_suffix(prefix, s->adopted_suffix ? s->adopted_suffix : ".bin");
-}
-
-static uint32_t shape_token_bytes(const shape *s)
-{
-    return s->vocab_size <= 65536 ? 2 : 4;
-}
-
+const char *with_suffix(const char *prefix, const char *suffix);
+const char *shape_token_path(const shape *s, const char *prefix);
+uint32_t shape_token_bytes(const shape *s);
 /* Tokens [first, end) go to the writer in calls of odd sizes. */
-static tokmap_status shape_append(const shape *s, tokmap_writer *w, uint64_t first, uint64_t end,
-                                  tokmap_error *err)
-{
-    uint32_t ids[1009];
-    tokmap_status status = TOKMAP_OK;
-    while (!status && first < end) {
-        size_t n = 0;
-        while (n < sizeof ids / sizeof ids[0] && first < end)
-            ids[n++] = shape_id(s, first++);
-        status = tokmap_writer_append(w, ids, n, err);
-    }
-    return status;
-}
-
-static tokmap_status shape_end_source(tokmap_writer *w, uint32_t source, tokmap_error *err)
-{
-    char name[32];
-    shape_source_name(source, name);
-    return tokmap_writer_end_source(w, name, source + 10, source * UINT64_C(77777777777), err);
-}
-
+tokmap_status shape_append(const shape *s, tokmap_writer *w, uint64_t first, uint64_t end,
+                           tokmap_error *err);
+tokmap_status shape_end_source(tokmap_writer *w, uint32_t source, tokmap_error *err);
 /* Everything but open, finish and close; of an adopted one only what is declared. */
-UNUSED static tokmap_status shape_fill(const shape *s, tokmap_writer *w, tokmap_error *err)
-{
-    tokmap_status status = TOKMAP_OK;
-    uint32_t source = 0;
-    uint64_t first = 0;
-    for (uint32_t d = 0; !status && d < s->n_documents; d++) {
-        const uint64_t end = shape_document_end(s, d);
-        if (s->adopted_suffix)
-            status = tokmap_writer_add_document(w, end - first, err);
-        else
-            status = shape_append(s, w, first, end, err);
-        if (!status && !s->adopted_suffix)
-            status = tokmap_writer_end_document(w, err);
-        first = end;
-        while (!status && source < s->n_sources && shape_source_end(s, source) == d + 1)
-            status = shape_end_source(w, source++, err);
-    }
-    for (; !status && s->n_documents == 0 && source < s->n_sources; source++) {
-        status = shape_append(s, w, first, shape_source_end_token(s, source), err);
-        first = shape_source_end_token(s, source);
-        if (!status)
-            status = shape_end_source(w, source, err);
-    }
-    if (!status && s->n_documents == 0)
-        status = shape_append(s, w, first, s->n_tokens, err);
-    return status ? status : tokmap_writer_set_metadata(w, s->metadata, strlen(s->metadata), err);
-}
-
+tokmap_status shape_fill(const shape *s, tokmap_writer *w, tokmap_error *err);
 /* The token bytes as the file holds them, with the foreign header (0xee) before them. */
-static file_bytes shape_token_file(const shape *s)
-{
-    const uint32_t width = shape_token_bytes(s);
-    file_bytes f = {0};
-    f.n_bytes = s->token_offset + (size_t)s->n_tokens * width;
-    f.data = malloc(f.n_bytes + 1);
-    if (!f.data)
-        abort();
-    memset(f.data, 0xee, s->token_offset);
-    for (size_t i = 0; i < s->n_tokens; i++)
-        for (uint32_t k = 0; k < width; k++)
-            f.data[s->token_offset + i * width + k] = (uint8_t)(shape_id(s, i) >> (8 * k));
-    return f;
-}
-
-UNUSED static bool shape_store_tokens(const shape *s, const char *prefix)
-{
-    file_bytes f = shape_token_file(s);
-    const bool stored = file_store(shape_token_path(s, prefix), f.data, f.n_bytes);
-    free(f.data);
-    return stored;
-}
-
-static tokmap_status shape_open(const shape *s, const char *prefix, bool replace,
-                                tokmap_writer **out, tokmap_error *err)
-{
-    const tokmap_writer_options options = {.struct_size = sizeof options,
-                                           .vocab_size = s->vocab_size,
-                                           .eod_id = TOKMAP_NO_ID,
-                                           .replace = replace};
-    const tokmap_adopt_options adopt = {.struct_size = sizeof adopt,
-                                        .token_offset = s->token_offset,
-                                        .n_tokens = s->n_tokens,
-                                        .vocab_size = s->vocab_size,
-                                        .token_bytes = shape_token_bytes(s),
-                                        .eod_id = TOKMAP_NO_ID,
-                                        .replace = replace};
-    if (!s->adopted_suffix)
-        return tokmap_writer_open(out, prefix, &options, err);
-    tokmap_status status = tokmap_writer_adopt(out, shape_token_path(s, prefix), &adopt, err);
-    while (!status) {
-        const void *tokens;
-        size_t n_tokens;
-        status = tokmap_writer_scan(*out, &tokens, &n_tokens, err);
-    }
-    return status == TOKMAP_END ? TOKMAP_OK : status;
-}
-
+file_bytes shape_token_file(const shape *s);
+bool shape_store_tokens(const shape *s, const char *prefix);
+tokmap_status shape_open(const shape *s, const char *prefix, bool replace, tokmap_writer **out,
+                         tokmap_error *err);
 /* Writes it (of an adopted one, the index: shape_store_tokens comes first). */
-UNUSED static tokmap_status shape_write(const shape *s, const char *prefix, bool replace,
-                                        tokmap_error *err)
-{
-    tokmap_writer *w = NULL;
-    tokmap_status status = shape_open(s, prefix, replace, &w, err);
-    if (!status)
-        status = shape_fill(s, w, err);
-    if (!status)
-        status = tokmap_writer_finish(w, err);
-    tokmap_writer_close(w);
-    return status;
-}
+tokmap_status shape_write(const shape *s, const char *prefix, bool replace, tokmap_error *err);
 
 /* ---- Invariants of every dataset that opens ---- */
 
-static volatile uint64_t touched; /* so that reading each byte is not optimised away */
-
-static void touch(const void *data, uint64_t n_bytes)
-{
-    const uint8_t *p = data;
-    uint64_t sum = 0;
-    for (uint64_t i = 0; i < n_bytes; i++)
-        sum += p[i];
-    touched += sum;
-}
-
-static bool document_inside(const tokmap_dataset_info *info, const tokmap_document *d)
-{
-    return d->index < info->n_documents && d->first_token <= info->n_tokens &&
-           d->n_tokens <= info->n_tokens - d->first_token;
-}
-
+bool document_inside(const tokmap_dataset_info *info, const tokmap_document *d);
 /* At most about `n` of `total`, the first and the last among them. */
-static uint64_t stride_for(uint64_t total, uint64_t n)
-{
-    return total > n ? total / n : 1;
-}
-
-static const char *probe_documents(const tokmap_dataset *ds, const tokmap_dataset_info *info)
-{
-    tokmap_document d;
-    tokmap_status status;
-    const uint64_t stride = stride_for(info->n_documents, 2000);
-    for (uint64_t i = 0; i < info->n_documents; i += stride) {
-        status = tokmap_dataset_document(ds, i, &d);
-        if (status != TOKMAP_ERR_CORRUPT && status != TOKMAP_OK)
-            return "tokmap_dataset_document gave an odd status";
-        if (!status && (d.index != i || !document_inside(info, &d)))
-            return "a document leaves the dataset";
-    }
-    const uint64_t token_stride = stride_for(info->n_tokens, 2000);
-    for (uint64_t t = 0; t < info->n_tokens; t += token_stride) {
-        status = tokmap_dataset_find_document(ds, t, &d);
-        if (status != TOKMAP_ERR_CORRUPT && status != (info->n_documents ? 0 : TOKMAP_ERR_ARGUMENT))
-            return "tokmap_dataset_find_document gave an odd status";
-        if (!status &&
-            (!document_inside(info, &d) || t < d.first_token || t - d.first_token >= d.n_tokens))
-            return "a document was found that does not hold the token";
-    }
-    if (tokmap_dataset_document(ds, info->n_documents, &d) != TOKMAP_ERR_ARGUMENT ||
-        tokmap_dataset_find_document(ds, info->n_tokens, &d) != TOKMAP_ERR_ARGUMENT ||
-        tokmap_dataset_document(ds, UINT64_MAX, &d) != TOKMAP_ERR_ARGUMENT)
-        return "a document behind the end was not refused";
-    return NULL;
-}
-
-static const char *probe_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
-{
-    tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
-    for (uint64_t i = 0; i < info->n_sources; i++) {
-        const tokmap_status status = tokmap_dataset_get_source(ds, i, &s);
-        if (status == TOKMAP_ERR_CORRUPT)
-            continue;
-        if (status)
-            return "tokmap_dataset_get_source gave an odd status";
-        if (s.first_document > info->n_documents ||
-            s.n_documents > info->n_documents - s.first_document ||
-            s.first_token > info->n_tokens || s.n_tokens > info->n_tokens - s.first_token)
-            return "a source leaves the dataset";
-        touch(s.name, s.name_bytes);
-    }
-    if (tokmap_dataset_get_source(ds, info->n_sources, &s) != TOKMAP_ERR_ARGUMENT)
-        return "a source behind the end was not refused";
-    return NULL;
-}
-
-static const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *info)
-{
-    const void *tokens = NULL;
-    uint8_t copy[64];
-    const uint64_t n = info->n_tokens < 4096 ? info->n_tokens : 4096;
-    const uint64_t n_copied = n < 16 ? n : 16;
-    if (tokmap_dataset_tokens(ds, info->n_tokens - n, n, &tokens))
-        return "the last tokens are refused";
-    touch(tokens, n * info->token_bytes);
-    if (tokmap_dataset_read(ds, 0, n_copied, copy, NULL))
-        return "the first tokens cannot be read";
-    if (tokmap_dataset_tokens(ds, info->n_tokens, 1, &tokens) != TOKMAP_ERR_ARGUMENT ||
-        tokmap_dataset_tokens(ds, 1, UINT64_MAX, &tokens) != TOKMAP_ERR_ARGUMENT ||
-        tokmap_dataset_read(ds, UINT64_MAX, 2, copy, NULL) != TOKMAP_ERR_ARGUMENT)
-        return "tokens behind the end were not refused";
-    return NULL;
-}
-
+uint64_t stride_for(uint64_t total, uint64_t n);
+const char *probe_documents(const tokmap_dataset *ds, const tokmap_dataset_info *info);
+const char *probe_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info);
+const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *info);
 /* Calls everything that reads; NULL, or what was out of range. */
-UNUSED static const char *probe(const tokmap_dataset *ds)
-{
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    const char *json = NULL;
-    size_t n_bytes = 0;
-    json = tokmap_dataset_metadata(ds, &n_bytes);
-    touch(json, n_bytes);
-    const char *problem = probe_documents(ds, &info);
-    if (!problem)
-        problem = probe_sources(ds, &info);
-    return problem ? problem : probe_tokens(ds, &info);
-}
-
+const char *probe(const tokmap_dataset *ds);
 /* What verify promises when it finds nothing: documents and sources cover all tokens without
  * gaps. */
-UNUSED static const char *probe_sound(const tokmap_dataset *ds)
-{
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    uint64_t end = 0;
-    for (uint64_t i = 0; i < info.n_documents; i++) {
-        tokmap_document d;
-        if (tokmap_dataset_document(ds, i, &d) || d.first_token != end)
-            return "verify passed documents with gaps";
-        end += d.n_tokens;
-    }
-    if (info.n_documents > 0 && end != info.n_tokens)
-        return "verify passed documents that do not cover the tokens";
-    uint64_t end_document = 0;
-    end = 0;
-    for (uint64_t i = 0; i < info.n_sources; i++) {
-        tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
-        if (tokmap_dataset_get_source(ds, i, &s) || s.first_token != end ||
-            s.first_document != end_document)
-            return "verify passed sources with gaps";
-        end += s.n_tokens;
-        end_document += s.n_documents;
-    }
-    if (info.n_sources > 0 && (end != info.n_tokens || end_document != info.n_documents))
-        return "verify passed sources that do not cover the dataset";
-    return NULL;
-}
-
-UNUSED static tokmap_status verify_one_thread(const tokmap_dataset *ds, tokmap_error *err)
-{
-    const tokmap_verify_options options = {.struct_size = sizeof options, .n_threads = 1};
-    return tokmap_dataset_verify(ds, &options, NULL, err);
-}
-
-static const char *compare_documents(const shape *s, const tokmap_dataset *ds)
-{
-    uint64_t first = 0;
-    for (uint32_t d = 0; d < s->n_documents; d++) {
-        tokmap_document document;
-        if (tokmap_dataset_document(ds, d, &document) || document.first_token != first ||
-            document.first_token + document.n_tokens != shape_document_end(s, d))
-            return "other documents";
-        first = shape_document_end(s, d);
-    }
-    for (uint32_t i = 0; i < s->n_sources; i++) {
-        tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
-        char name[32];
-        shape_source_name(i, name);
-        if (tokmap_dataset_get_source(ds, i, &source) || source.name_bytes != strlen(name) ||
-            memcmp(source.name, name, strlen(name)) != 0 || source.input_bytes != i + 10 ||
-            source.first_document + source.n_documents != shape_source_end(s, i) ||
-            source.first_token + source.n_tokens != shape_source_end_token(s, i))
-            return "other sources";
-    }
-    return NULL;
-}
-
-static const char *compare_content(const shape *s, const tokmap_dataset *ds)
-{
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    if (info.n_tokens != s->n_tokens || info.n_documents != s->n_documents ||
-        info.n_sources != s->n_sources || info.vocab_size != s->vocab_size ||
-        info.token_offset != s->token_offset || info.token_bytes != shape_token_bytes(s))
-        return "other counts or widths";
-    file_bytes expected = shape_token_file(s);
-    const void *tokens = NULL;
-    const bool same = tokmap_dataset_tokens(ds, 0, s->n_tokens, &tokens) == TOKMAP_OK &&
-                      memcmp(tokens, expected.data + s->token_offset,
-                             (size_t)s->n_tokens * info.token_bytes) == 0;
-    free(expected.data);
-    if (!same)
-        return "other tokens";
-    const char *json;
-    size_t n_bytes;
-    json = tokmap_dataset_metadata(ds, &n_bytes);
-    if (n_bytes != strlen(s->metadata) || memcmp(json, s->metadata, n_bytes) != 0)
-        return "other metadata";
-    return compare_documents(s, ds);
-}
-
+const char *probe_sound(const tokmap_dataset *ds);
+tokmap_status verify_one_thread(const tokmap_dataset *ds, tokmap_error *err);
+/* NULL when all but the checksums is as the shape says; else what is not. */
+const char *compare_content(const shape *s, const tokmap_dataset *ds);
 /* NULL if the dataset exists, is sound, and contains exactly this; else the error. */
-UNUSED static const char *shape_compare(const shape *s, const char *prefix)
-{
-    static char why[700];
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
-    if (tokmap_dataset_open(&ds, prefix, &err)) {
-        snprintf(why, sizeof why, "%s", err.text);
-        return why;
-    }
-    const char *problem = compare_content(s, ds);
-    if (!problem && verify_one_thread(ds, &err)) {
-        snprintf(why, sizeof why, "%s", err.text);
-        problem = why;
-    }
-    if (!problem)
-        problem = probe(ds);
-    tokmap_dataset_close(ds);
-    return problem;
-}
-
+const char *shape_compare(const shape *s, const char *prefix);
 /* Absent for readers: no index, so that open says that there is no such file. */
-UNUSED static bool is_absent(const char *prefix)
-{
-    tokmap_dataset *ds = NULL;
-    tokmap_error err;
-    const tokmap_status status = tokmap_dataset_open(&ds, prefix, &err);
-    tokmap_dataset_close(ds);
-    return status == TOKMAP_ERR_IO && err.sys_errno == 2 /* ENOENT */ && ds == NULL;
-}
-
-UNUSED static bool has_partials(const char *prefix)
-{
-    return file_is_there(with_suffix(prefix, ".bin.partial")) ||
-           file_is_there(with_suffix(prefix, ".tmi.partial"));
-}
+bool is_absent(const char *prefix);
+bool has_partials(const char *prefix);
 
 #endif /* TOKMAP_BAD_DAYS_H */

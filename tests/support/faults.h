@@ -1,22 +1,15 @@
 /* faults.h - makes the n-th system call of this program fail, fall short, or be its last.
  *
  * The functions here stand in front of libc's for the whole program, the library's calls among
- * them, and go to the kernel by syscall(), past the interceptors of sanitizers. Include it in
- * one file. */
+ * them, and go to the kernel by syscall(), past the interceptors of sanitizers. Only the programs
+ * that include this get them. */
 #ifndef TOKMAP_FAULTS_H
 #define TOKMAP_FAULTS_H
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 typedef enum fault_call {
     FAULT_OPEN = 1 << 0,
@@ -49,7 +42,7 @@ typedef enum fault_mode {
     FAULT_KILL_AFTER    /* SIGKILL when it is done */
 } fault_mode;
 
-static struct {
+extern struct fault_state {
     fault_mode mode;
     unsigned calls;   /* those that count */
     unsigned missing; /* those that the system does not know: EPERM, always */
@@ -64,249 +57,11 @@ static struct {
     void (*sync_hook)(int fd);           /* and of each fsync that comes to pass */
 } fault;
 
-__attribute__((unused)) static void fault_arm(fault_mode mode, unsigned calls, int errno_value,
-                                              uint64_t nth)
-{
-    fault.mode = mode;
-    fault.calls = calls;
-    fault.errno_value = errno_value;
-    fault.nth = nth;
-    fault.n_seen = fault.n_fired = 0;
-    fault.last_fired = 0;
-    fault.armed = true;
-}
-
+void fault_arm(fault_mode mode, unsigned calls, int errno_value, uint64_t nth);
 /* Whether the fault has struck. */
-__attribute__((unused)) static bool fault_disarm(void)
-{
-    fault.armed = false;
-    return fault.n_fired > 0;
-}
+bool fault_disarm(void);
 
-/* Counts a call; true when it is hit. */
-static bool fault_hits(fault_call call)
-{
-    if (!fault.armed || !(fault.calls & call))
-        return false;
-    fault.n_seen++;
-    const bool once = fault.mode != FAULT_FROM_THEN_ON && fault.mode != FAULT_SHORT;
-    if (fault.mode == FAULT_OFF || (once ? fault.n_seen != fault.nth : fault.n_seen < fault.nth))
-        return false;
-    fault.n_fired++;
-    fault.last_fired = call;
-    return true;
-}
-
-static bool fault_fails(bool hit)
-{
-    if (!hit)
-        return false;
-    if (fault.mode == FAULT_KILL_BEFORE)
-        kill(getpid(), SIGKILL);
-    if (fault.mode == FAULT_MEANWHILE) {
-        fault.armed = false;
-        fault.meanwhile();
-        fault.armed = true;
-    }
-    if (fault.mode != FAULT_ONCE && fault.mode != FAULT_FROM_THEN_ON)
-        return false;
-    errno = fault.errno_value;
-    return true;
-}
-
-static size_t fault_shorten(bool hit, size_t n_bytes)
-{
-    return hit && fault.mode == FAULT_SHORT && n_bytes > 1 ? n_bytes / 2 : n_bytes;
-}
-
-static long fault_after(bool hit, long result)
-{
-    if (hit && fault.mode == FAULT_KILL_AFTER)
-        kill(getpid(), SIGKILL);
-    return result;
-}
-
-#define FAULT_CALL(call, ...)                                                                      \
-    do {                                                                                           \
-        const bool hit = fault_hits(call);                                                         \
-        if (fault.armed && (fault.missing & (call))) {                                             \
-            errno = EPERM;                                                                         \
-            return -1;                                                                             \
-        }                                                                                          \
-        return fault_fails(hit) ? -1 : (int)fault_after(hit, syscall(__VA_ARGS__));                \
-    } while (0)
-
-static int fault_open(const char *path, int flags, mode_t mode)
-{
-    if (fault.open_hook)
-        fault.open_hook(path);
-    FAULT_CALL(FAULT_OPEN, SYS_openat, AT_FDCWD, path, flags, mode);
-}
-
-int open(const char *path, int flags, ...)
-{
-    va_list args;
-    va_start(args, flags);
-    const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
-    va_end(args);
-    return fault_open(path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-    va_list args;
-    va_start(args, flags);
-    const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
-    va_end(args);
-    return fault_open(path, flags, mode);
-}
-
-static ssize_t fault_pread(int fd, void *dst, size_t n_bytes, off_t offset)
-{
-    const int error = fault.pread_hook ? fault.pread_hook(fd, (uint64_t)offset, n_bytes) : 0;
-    if (error) {
-        errno = error;
-        return -1;
-    }
-    const bool hit = fault_hits(FAULT_PREAD);
-    if (fault_fails(hit))
-        return -1;
-    return fault_after(hit, syscall(SYS_pread64, fd, dst, fault_shorten(hit, n_bytes), offset));
-}
-
-ssize_t pread(int fd, void *dst, size_t n_bytes, off_t offset)
-{
-    return fault_pread(fd, dst, n_bytes, offset);
-}
-
-ssize_t pread64(int fd, void *dst, size_t n_bytes, off_t offset)
-{
-    return fault_pread(fd, dst, n_bytes, offset);
-}
-
-static ssize_t fault_pwrite(int fd, const void *src, size_t n_bytes, off_t offset)
-{
-    const bool hit = fault_hits(FAULT_PWRITE);
-    if (fault_fails(hit))
-        return -1;
-    return fault_after(hit, syscall(SYS_pwrite64, fd, src, fault_shorten(hit, n_bytes), offset));
-}
-
-ssize_t pwrite(int fd, const void *src, size_t n_bytes, off_t offset)
-{
-    return fault_pwrite(fd, src, n_bytes, offset);
-}
-
-ssize_t pwrite64(int fd, const void *src, size_t n_bytes, off_t offset)
-{
-    return fault_pwrite(fd, src, n_bytes, offset);
-}
-
-ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n_bytes,
-                        unsigned flags)
-{
-    const bool hit = fault_hits(FAULT_COPY);
-    if (fault_fails(hit))
-        return -1;
-    return fault_after(hit, syscall(SYS_copy_file_range, from, from_at, to, to_at,
-                                    fault_shorten(hit, n_bytes), flags));
-}
-
-/* Nothing here needs the disk itself, and waiting for it would make the sweeps slow. */
-int fsync(int fd)
-{
-    const bool hit = fault_hits(FAULT_FSYNC);
-    if (fault_fails(hit))
-        return -1;
-    if (fault.sync_hook)
-        fault.sync_hook(fd);
-    return (int)fault_after(hit, syscall(SYS_lseek, fd, 0, SEEK_SET));
-}
-
-int ftruncate(int fd, off_t n_bytes)
-{
-    FAULT_CALL(FAULT_FTRUNCATE, SYS_ftruncate, fd, n_bytes);
-}
-
-int ftruncate64(int fd, off_t n_bytes)
-{
-    FAULT_CALL(FAULT_FTRUNCATE, SYS_ftruncate, fd, n_bytes);
-}
-
-static int fault_fcntl(int fd, int command, va_list *args)
-{
-    const long argument = va_arg(*args, long);
-    const bool asks = command == F_SETFL && (argument & O_DIRECT);
-    const bool hit = asks && fault_hits(FAULT_DIRECT);
-    if (fault_fails(hit))
-        return -1;
-    return (int)fault_after(hit, syscall(SYS_fcntl, fd, command, argument));
-}
-
-int fcntl(int fd, int command, ...)
-{
-    va_list args;
-    va_start(args, command);
-    const int result = fault_fcntl(fd, command, &args);
-    va_end(args);
-    return result;
-}
-
-int fcntl64(int fd, int command, ...)
-{
-    va_list args;
-    va_start(args, command);
-    const int result = fault_fcntl(fd, command, &args);
-    va_end(args);
-    return result;
-}
-
-int flock(int fd, int operation)
-{
-    FAULT_CALL(FAULT_FLOCK, SYS_flock, fd, operation);
-}
-
-int link(const char *from, const char *to)
-{
-    FAULT_CALL(FAULT_LINK, SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
-}
-
-int rename(const char *from, const char *to)
-{
-    FAULT_CALL(FAULT_RENAME, SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, 0);
-}
-
-int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
-{
-    FAULT_CALL(FAULT_RENAMEAT2, SYS_renameat2, from_folder, from, to_folder, to, flags);
-}
-
-int unlink(const char *path)
-{
-    FAULT_CALL(FAULT_UNLINK, SYS_unlinkat, AT_FDCWD, path, 0);
-}
-
-static void *fault_mmap(const void *where[1], size_t n_bytes, const int how[3], off_t offset)
-{
-    const bool hit = fault_hits(FAULT_MMAP);
-    if (fault_fails(hit))
-        return MAP_FAILED;
-    const long map = syscall(SYS_mmap, where[0], n_bytes, how[0], how[1], how[2], offset);
-    return (void *)fault_after(hit, map);
-}
-
-void *mmap(void *where, size_t n_bytes, int protection, int flags, int fd, off_t offset)
-{
-    return fault_mmap((const void *[]){where}, n_bytes, (int[]){protection, flags, fd}, offset);
-}
-
-void *mmap64(void *where, size_t n_bytes, int protection, int flags, int fd, off_t offset)
-{
-    return fault_mmap((const void *[]){where}, n_bytes, (int[]){protection, flags, fd}, offset);
-}
-
-/* ---- Memory: a sanitizer has its own and cannot do without it ---- */
-
+/* Whether FAULT_MEMORY works: a sanitizer has its own memory and cannot do without it. */
 #if defined(__has_feature)
 #define FAULT_HAS_FEATURE(x) __has_feature(x)
 #else
@@ -315,59 +70,9 @@ void *mmap64(void *where, size_t n_bytes, int protection, int flags, int fd, off
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) &&       \
     !FAULT_HAS_FEATURE(address_sanitizer) && !FAULT_HAS_FEATURE(thread_sanitizer)
 #define FAULT_MEMORY_WORKS 1
-
-void *libc_malloc(size_t n_bytes) __asm__("__libc_malloc");
-void *libc_calloc(size_t n, size_t n_bytes) __asm__("__libc_calloc");
-void *libc_realloc(void *p, size_t n_bytes) __asm__("__libc_realloc");
-void *libc_memalign(size_t alignment, size_t n_bytes) __asm__("__libc_memalign");
-void libc_free(void *p) __asm__("__libc_free");
-
-static volatile int64_t fault_n_live; /* blocks taken and not given back while armed */
-
-#pragma GCC visibility push(default) /* libc and libxxhash are to use these as well */
-
-void *malloc(size_t n_bytes)
-{
-    if (fault_fails(fault_hits(FAULT_MEMORY)))
-        return NULL;
-    fault_n_live += fault.armed;
-    return libc_malloc(n_bytes);
-}
-
-void *aligned_alloc(size_t alignment, size_t n_bytes)
-{
-    if (fault_fails(fault_hits(FAULT_MEMORY)))
-        return NULL;
-    fault_n_live += fault.armed;
-    return libc_memalign(alignment, n_bytes);
-}
-
-void *calloc(size_t n, size_t n_bytes)
-{
-    if (fault_fails(fault_hits(FAULT_MEMORY)))
-        return NULL;
-    fault_n_live += fault.armed;
-    return libc_calloc(n, n_bytes);
-}
-
-void *realloc(void *p, size_t n_bytes)
-{
-    if (fault_fails(fault_hits(FAULT_MEMORY)))
-        return NULL;
-    fault_n_live += fault.armed && !p;
-    return libc_realloc(p, n_bytes);
-}
-
-void free(void *p)
-{
-    fault_n_live -= fault.armed && p;
-    libc_free(p);
-}
-
-#pragma GCC visibility pop
 #else
 #define FAULT_MEMORY_WORKS 0
-static volatile int64_t fault_n_live;
 #endif
+extern volatile int64_t fault_n_live; /* blocks taken and not given back while armed */
 
 #endif /* TOKMAP_FAULTS_H */

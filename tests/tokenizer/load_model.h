@@ -15,93 +15,20 @@ typedef struct blob { /* starts as {0} */
     size_t n_bytes, capacity;
 } blob;
 
-__attribute__((unused)) static void put(blob *b, const void *data, size_t n_bytes)
-{
-    if (b->n_bytes + n_bytes > b->capacity) {
-        b->capacity = (b->n_bytes + n_bytes) * 2;
-        b->data = realloc(b->data, b->capacity);
-        CHECK(b->data != NULL);
-    }
-    if (n_bytes > 0)
-        memcpy(b->data + b->n_bytes, data, n_bytes);
-    b->n_bytes += n_bytes;
-}
+void put(blob *b, const void *data, size_t n_bytes);
+void put_text(blob *b, const char *format, ...);
+void blob_free(blob *b);
 
-__attribute__((unused, format(printf, 2, 3))) static void put_text(blob *b, const char *format, ...)
-{
-    char *text = NULL;
-    va_list args;
-    va_start(args, format);
-    const int n = vasprintf(&text, format, args);
-    va_end(args);
-    CHECK(n >= 0);
-    put(b, text, (size_t)n);
-    free(text);
-}
-
-__attribute__((unused)) static void blob_free(blob *b)
-{
-    free(b->data);
-    *b = (blob){0};
-}
-
-static model m; /* of the last load */
-static model_error err;
+extern model m; /* of the last load */
+extern model_error err;
 
 /* The data is in memory of exactly its size, so that a sanitizer detects every read beyond it. */
-__attribute__((unused)) static bool load_source(model_source source)
-{
-    uint8_t *copy = malloc(source.n_bytes ? source.n_bytes : 1);
-    CHECK(copy != NULL);
-    if (source.n_bytes > 0)
-        memcpy(copy, source.data, source.n_bytes);
-    source.data = copy;
-    err = (model_error){0};
-    model_free(&m);
-    const bool loaded = model_load(&m, &source, &err);
-    free(copy);
-    CHECK(loaded == (err.text[0] == '\0'));
-    CHECK(err.offset <= source.n_bytes);
-    return loaded;
-}
-
-__attribute__((unused)) static bool load_blob(const blob *b, const char *pattern)
-{
-    return load_source(
-        (model_source){.name = "file", .data = b->data, .n_bytes = b->n_bytes, .pattern = pattern});
-}
-
-__attribute__((unused)) static void expect_blob(const blob *b, const char *pattern)
-{
-    if (!load_blob(b, pattern))
-        CHECK_FAIL("refused: %s", err.text);
-}
-
-__attribute__((unused)) static void expect_refusal(const blob *b, const char *pattern,
-                                                   const char *why)
-{
-    if (load_blob(b, pattern))
-        CHECK_FAIL("accepted, not refused for: %s", why);
-    if (!strstr(err.text, why))
-        CHECK_FAIL("refused for \"%s\", not for: %s", err.text, why);
-}
-
-__attribute__((unused)) static bool token_is(uint32_t id, token_kind kind, const char *text)
-{
-    return id < m.n_tokens && m.tokens[id].kind == kind && m.tokens[id].n_bytes == strlen(text) &&
-           memcmp(model_token_bytes(&m, id), text, strlen(text)) == 0;
-}
-
-__attribute__((unused)) static bool merge_is(size_t i, uint32_t left, uint32_t right,
-                                             uint32_t result)
-{
-    return i < m.n_merges && m.merges[i].left == left && m.merges[i].right == right &&
-           m.merges[i].result == result;
-}
-
-__attribute__((unused)) static bool text_is(const model_text *text, const char *s)
-{
-    return text->n_bytes == strlen(s) && memcmp(text->s, s, text->n_bytes) == 0;
-}
+bool load_source(model_source source);
+bool load_blob(const blob *b, const char *pattern);
+void expect_blob(const blob *b, const char *pattern);
+void expect_refusal(const blob *b, const char *pattern, const char *why);
+bool token_is(uint32_t id, token_kind kind, const char *text);
+bool merge_is(size_t i, uint32_t left, uint32_t right, uint32_t result);
+bool text_is(const model_text *text, const char *s);
 
 #endif /* TOKMAP_LOAD_MODEL_H */

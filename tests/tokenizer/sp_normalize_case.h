@@ -10,39 +10,9 @@
 
 #define N NAIVE_N
 
-NAIVE void put_le32(uint8_t *p, uint32_t x)
-{
-    for (int i = 0; i < 4; i++)
-        p[i] = (uint8_t)(x >> 8 * i);
-}
-
+void put_le32(uint8_t *p, uint32_t x);
 /* The blob of these rules, which differ, as sentencepiece stores it. */
-NAIVE void make_charsmap(model_text *blob, const rule *rules, size_t n_rules)
-{
-    double_array trie;
-    double_array_key keys[256];
-    char replacements[4096];
-    size_t n = 0;
-    for (size_t i = 0; i < n_rules; i++) {
-        keys[i] = (double_array_key){(const uint8_t *)rules[i].from,
-                                     (uint32_t)strlen(rules[i].from), (uint32_t)n};
-        memcpy(replacements + n, rules[i].to, strlen(rules[i].to) + 1);
-        n += strlen(rules[i].to) + 1;
-    }
-    replacements[n++] = 0;
-    qsort(keys, n_rules, sizeof *keys, double_array_compare);
-    CHECK(double_array_build(&trie, keys, n_rules));
-    uint8_t *data = malloc(4 + 4 * trie.n_units + n);
-    CHECK(data != NULL);
-    put_le32(data, (uint32_t)(4 * trie.n_units));
-    for (size_t i = 0; i < trie.n_units; i++)
-        put_le32(data + 4 + 4 * i, trie.units[i]);
-    memcpy(data + 4 + 4 * trie.n_units, replacements, n);
-    const bool set = model_text_set(blob, data, 4 + 4 * trie.n_units + n);
-    free(data);
-    double_array_free(&trie);
-    CHECK(set);
-}
+void make_charsmap(model_text *blob, const rule *rules, size_t n_rules);
 
 /* ---- sentencepiece's ---- */
 
@@ -54,56 +24,12 @@ typedef struct way { /* to normalize */
     bool dummy, collapse, escape, suffix;
 } way;
 
-NAIVE void set_way(model *m, const way *w)
-{
-    model_init(m);
-    m->kind = MODEL_CHAR_BPE;
-    m->rule = MERGE_SCORED;
-    m->steps[0].kind = NORMALIZE_SENTENCEPIECE;
-    m->n_steps = 1;
-    m->dummy_prefix = w->dummy;
-    m->collapse_spaces = w->collapse;
-    m->escape_spaces = w->escape;
-    m->whitespace_as_suffix = w->suffix;
-    if (w->n_rules > 0)
-        make_charsmap(&m->charsmap, w->rules, w->n_rules);
-    for (size_t i = 0; i < w->n_user; i++)
-        naive_add(m, w->user[i], TOKEN_USER_DEFINED, 0);
-}
-
-NAIVE size_t some_normal_text(const way *w, char *text)
-{
-    size_t n = 0;
-    for (uint32_t parts = naive_any(8); parts > 0; parts--) {
-        const uint32_t what = naive_any(4);
-        const char *part = " ";
-        if (what == 1 && w->n_rules > 0)
-            part = w->rules[naive_any((uint32_t)w->n_rules)].from;
-        else if (what == 2 && w->n_user > 0)
-            part = w->user[naive_any((uint32_t)w->n_user)];
-        else if (what == 3)
-            n += naive_text(text + n, NAIVE_N(naive_alphabet)) % 40;
-        while (n > 0 && (text[n] & 0xC0) == 0x80) /* not into a character */
-            text[n--] = 0;
-        n += (size_t)sprintf(text + n, "%s", part);
-    }
-    return n;
-}
+void set_way(model *m, const way *w);
+size_t some_normal_text(const way *w, char *text);
 
 /* ---- tokenizer.json's steps ---- */
 
-NAIVE model_text text_of(const char *s)
-{
-    return (model_text){(char *)(uintptr_t)s, strlen(s)};
-}
-
-NAIVE void add_step(model *m, const normalize_step *step)
-{
-    normalize_step *to = &m->steps[m->n_steps++];
-    *to = *step;
-    to->from = to->to = (model_text){0};
-    CHECK(model_text_set(&to->from, step->from.s ? step->from.s : "", step->from.n_bytes));
-    CHECK(model_text_set(&to->to, step->to.s ? step->to.s : "", step->to.n_bytes));
-}
+model_text text_of(const char *s);
+void add_step(model *m, const normalize_step *step);
 
 #endif /* TOKMAP_SP_NORMALIZE_CASE_H */

@@ -226,7 +226,7 @@ static void start(void)
     snprintf(input, sizeof input, "%s", check_path("input"));
 }
 
-static bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
+bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
 {
     tokmap_error err = {0};
     s->prepare();

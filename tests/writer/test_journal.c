@@ -2,6 +2,9 @@
  * interrupted, and work that can be resumed is never lost by accident. (test_journal_damage has
  * what becomes of damaged files, test_journal_kill kills and failing calls, test_journal_power
  * power cuts.) */
+#include <fcntl.h>
+#include <sys/stat.h>
+
 #include "writer/journal_plans.h"
 
 #include "support/faults.h" /* only so that nothing waits for the disk */

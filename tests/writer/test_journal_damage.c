@@ -2,7 +2,9 @@
  * something else: resuming ends with the bytes of one go, or is refused and touches nothing. */
 #include "writer/journal_plans.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "support/faults.h" /* only so that nothing waits for the disk */
 #include "base/hash.h"

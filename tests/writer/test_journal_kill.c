@@ -4,6 +4,7 @@
 #include "writer/journal_plans.h"
 
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -239,7 +240,7 @@ static void expect_checkpoints(const char *what)
                    (int)*n_made);
 }
 
-static bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
+bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what)
 {
     tokmap_error err = {0};
     run r = run_of(s);

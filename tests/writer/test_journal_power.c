@@ -7,6 +7,9 @@
 #include "writer/journal_plans.h"
 
 #include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "support/faults.h"
@@ -218,7 +221,7 @@ static void prepare(const scenario *s)
     store_files(&all);
     *n_made = s->n_safe;
     *finished = 0;
-    nftw(disk, check_remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+    check_remove(disk);
     CHECK(mkdir(disk, 0777) == 0);
 }
 

@@ -1,0 +1,201 @@
+#include "loader/fetch_case.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint64_t ahead_hash(uint64_t a, uint64_t b)
+{
+    uint64_t z = (a + 1) * UINT64_C(0x9E3779B97F4A7C15) ^ (b + 7) * UINT64_C(0xD1B54A32D192ED03);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    return z ^ z >> 31;
+}
+
+static uint32_t ahead_token(uint32_t dataset, uint64_t position)
+{
+    return (uint32_t)(ahead_hash(dataset, position) % CASE_VOCAB);
+}
+
+static void ahead_add_open(fetch_case *c, const char *path)
+{
+    tokmap_error err;
+    CHECK(c->n_datasets < CASE_MAX_DATASETS);
+    if (tokmap_dataset_open(&c->datasets[c->n_datasets], path, &err))
+        CHECK_FAIL("%s", err.text);
+    c->n_datasets++;
+}
+
+const char *ahead_path(uint32_t dataset, const char *suffix)
+{
+    char name[32];
+    snprintf(name, sizeof name, "d%u%s", dataset, suffix);
+    return check_path(name);
+}
+
+void ahead_add(fetch_case *c, uint32_t n_tokens, uint32_t token_bytes)
+{
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = CASE_VOCAB,
+                                           .eod_id = TOKMAP_NO_ID,
+                                           .token_bytes = token_bytes};
+    const char *prefix = ahead_path(c->n_datasets, "");
+    tokmap_writer *w = NULL;
+    uint32_t *ids = malloc(n_tokens * sizeof *ids);
+    CHECK(ids != NULL);
+    for (uint32_t i = 0; i < n_tokens; i++)
+        ids[i] = ahead_token(c->n_datasets, i);
+    CHECK_INT(tokmap_writer_open(&w, prefix, &options, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_append(w, ids, n_tokens, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
+    free(ids);
+    ahead_add_open(c, prefix);
+}
+
+void ahead_add_adopted(fetch_case *c, uint32_t n_tokens, uint32_t header_bytes)
+{
+    const char *path = ahead_path(c->n_datasets, ".ds");
+    const tokmap_adopt_options options = {.struct_size = sizeof options,
+                                          .token_offset = header_bytes,
+                                          .n_tokens = n_tokens,
+                                          .vocab_size = CASE_VOCAB,
+                                          .token_bytes = 2,
+                                          .eod_id = TOKMAP_NO_ID};
+    tokmap_writer *w = NULL;
+    tokmap_error err;
+    const void *tokens;
+    size_t n;
+    FILE *out = fopen(path, "wb");
+    CHECK(out != NULL);
+    for (uint32_t i = 0; i < header_bytes; i++)
+        fputc('h', out);
+    for (uint32_t i = 0; i < n_tokens; i++) {
+        const uint16_t id = (uint16_t)ahead_token(c->n_datasets, i);
+        fwrite(&id, sizeof id, 1, out);
+    }
+    CHECK_INT(fclose(out), 0);
+    if (tokmap_writer_adopt(&w, path, &options, &err))
+        CHECK_FAIL("%s", err.text);
+    while (tokmap_writer_scan(w, &tokens, &n, NULL) == TOKMAP_OK)
+        continue;
+    CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
+    ahead_add_open(c, path);
+}
+
+void ahead_close(fetch_case *c)
+{
+    for (uint32_t i = 0; i < c->n_datasets; i++)
+        tokmap_dataset_close(c->datasets[i]);
+    c->n_datasets = 0;
+}
+
+/* ---- The plan ---- */
+
+tokmap_i_fetch_row ahead_row(const fetch_case *c, uint64_t sample)
+{
+    const uint64_t h = ahead_hash(c->seed, sample), k = ahead_hash(h, 1);
+    const uint32_t dataset = (uint32_t)(h % c->n_datasets);
+    const uint64_t n_all = c->datasets[dataset]->header.n_tokens;
+    const uint64_t longest = MIN(c->max_tokens, n_all);
+    const uint64_t n = h >> 32 & 1 ? longest : 1 + (h >> 40) % longest;
+    uint64_t first = k % n_all;
+    if (k >> 60 == 0)
+        first = n_all - n;
+    else if (k >> 60 > 1 && first + n > n_all)
+        first = (k >> 20) % (n_all - n + 1);
+    if (c->from < c->to)
+        first = c->from + k % (c->to - c->from - n + 1);
+    return (tokmap_i_fetch_row){
+        .dataset = dataset, .n_tokens = (uint32_t)(n + c->add_tokens), .first_token = first};
+}
+
+static tokmap_status ahead_plan(void *context, uint64_t sample, uint32_t n_rows,
+                                tokmap_i_fetch_row *rows, tokmap_error *err)
+{
+    fetch_case *c = context;
+    memset(err, 0, sizeof *err);
+    if (c->end > 0 && sample + n_rows > c->end)
+        return TOKMAP_END;
+    if (c->n_refusals > 0 && sample <= c->refused_sample && c->refused_sample < sample + n_rows) {
+        c->n_refusals--;
+        snprintf(err->text, sizeof err->text, "refused");
+        return err->status = TOKMAP_ERR_CORRUPT;
+    }
+    for (uint32_t i = 0; i < n_rows; i++)
+        rows[i] = ahead_row(c, sample + i);
+    c->n_planned = MAX(c->n_planned, sample + n_rows);
+    return TOKMAP_OK;
+}
+
+tokmap_i_fetch_options ahead_options(fetch_case *c, tokmap_i_fetch_kind kind)
+{
+    return (tokmap_i_fetch_options){.kind = kind,
+                                    .datasets = (const tokmap_dataset *const *)c->datasets,
+                                    .n_datasets = c->n_datasets,
+                                    .n_steps = 4,
+                                    .max_rows = 9,
+                                    .max_tokens = c->max_tokens,
+                                    .plan = ahead_plan,
+                                    .context = c};
+}
+
+tokmap_i_fetch *ahead_fetch(const tokmap_i_fetch_options *o)
+{
+    tokmap_i_fetch *f = NULL;
+    tokmap_error err;
+    const tokmap_status status = tokmap_i_fetch_open(&f, o, &err);
+    if (status == TOKMAP_ERR_UNSUPPORTED && o->kind == TOKMAP_I_FETCH_DIRECT) {
+        ahead_close(o->context);
+        SKIP("direct reads do not work here: %s", err.text);
+    }
+    if (status)
+        CHECK_FAIL("%s", err.text);
+    CHECK(f != NULL);
+    return f;
+}
+
+/* ---- What came ---- */
+
+static bool ahead_is_right(const fetch_case *c, const tokmap_i_fetch_row *row, const void *tokens)
+{
+    const tokmap_dataset *ds = c->datasets[row->dataset];
+    const uint8_t *p = tokens;
+    for (uint32_t i = 0; i < row->n_tokens; i++) {
+        const uint64_t position = (row->first_token + i) % ds->header.n_tokens;
+        const uint32_t id =
+            ds->header.token_bytes == 2 ? load_le16(p + 2 * i) : load_le32(p + 4 * (size_t)i);
+        if (id != ahead_token(row->dataset, position))
+            return false;
+    }
+    return true;
+}
+
+void ahead_compare(const fetch_case *c, const tokmap_i_fetch_row *rows, uint32_t n_rows,
+                   uint64_t sample)
+{
+    for (uint32_t i = 0; i < n_rows; i++) {
+        const tokmap_i_fetch_row expected = ahead_row(c, sample + i);
+        const tokmap_dataset *ds = c->datasets[expected.dataset];
+        CHECK_EQ(rows[i].dataset, expected.dataset);
+        CHECK_EQ(rows[i].first_token, expected.first_token);
+        CHECK_EQ(rows[i].n_tokens, expected.n_tokens);
+        if (rows[i].tokens) {
+            CHECK_EQ((uintptr_t)rows[i].tokens % ds->header.token_bytes, 0);
+            CHECK(ahead_is_right(c, &rows[i], rows[i].tokens));
+        } else {
+            CHECK(expected.first_token + expected.n_tokens > ds->header.n_tokens);
+        }
+    }
+}
+
+void ahead_expect(fetch_case *c, tokmap_i_fetch *f, uint32_t n_rows, uint64_t sample)
+{
+    const tokmap_i_fetch_row *rows = NULL;
+    tokmap_error err;
+    if (tokmap_i_fetch_next(f, &rows, &err))
+        CHECK_FAIL("sample %" PRIu64 ": %s", sample, err.text);
+    ahead_compare(c, rows, n_rows, sample);
+}

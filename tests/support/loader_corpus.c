@@ -1,0 +1,122 @@
+#include "support/loader_corpus.h"
+
+#include <stdio.h>
+#include <string.h>
+
+uint64_t corpus_random_state = 1;
+
+uint32_t corpus_any(uint32_t n)
+{
+    corpus_random_state = corpus_random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)((corpus_random_state >> 33) % n);
+}
+
+void corpus_cut(corpus_shape *c, uint32_t mean)
+{
+    c->n_documents = 0;
+    for (uint32_t end = 0; end < c->n_tokens || c->n_documents == 0;) {
+        const uint32_t kind = corpus_any(8);
+        const uint32_t length = kind == 0 ? 0 : kind == 1 ? 1 : corpus_any(2 * mean + 1);
+        end = end + length < c->n_tokens ? end + length : c->n_tokens;
+        if (c->n_documents == CORPUS_MAX_DOCUMENTS - 1)
+            end = c->n_tokens;
+        c->ends[c->n_documents++] = end;
+    }
+}
+
+void corpus_shape_open(corpus_shape *c)
+{
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = c->token_bytes == 2 ? 65536 : 0,
+                                           .token_bytes = c->token_bytes,
+                                           .eod_id = TOKMAP_NO_ID};
+    tokmap_writer *w = NULL;
+    tokmap_error err = {0};
+    snprintf(c->path, sizeof c->path, "%s/%s", check_dir(), c->name);
+    CHECK_INT(tokmap_writer_open(&w, c->path, &options, &err), TOKMAP_OK);
+    for (uint32_t t = 0, d = 0; t < c->n_tokens || d < c->n_documents;) {
+        while (d < c->n_documents && c->ends[d] == t) {
+            CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
+            d++;
+        }
+        if (t < c->n_tokens) {
+            const uint32_t id = c->first_id + t++;
+            CHECK_INT(tokmap_writer_append(w, &id, 1, &err), TOKMAP_OK);
+        }
+    }
+    if (tokmap_writer_finish(w, &err))
+        CHECK_FAIL("%s", err.text);
+    tokmap_writer_close(w);
+    if (tokmap_dataset_open(&c->ds, c->path, &err))
+        CHECK_FAIL("%s", err.text);
+}
+
+void corpus_shape_close(corpus_shape *c)
+{
+    tokmap_dataset_close(c->ds);
+    c->ds = NULL;
+}
+
+tokmap_loader *corpus_open_loader(const tokmap_loader_options *o)
+{
+    tokmap_loader *l = NULL;
+    tokmap_error err;
+    if (tokmap_loader_open(&l, o, &err))
+        CHECK_FAIL("%s", err.text);
+    return l;
+}
+
+uint32_t corpus_id(const tokmap_row *row, uint32_t i)
+{
+    uint16_t narrow;
+    uint32_t wide;
+    if (row->token_bytes == 4) {
+        memcpy(&wide, (const uint8_t *)row->tokens + 4 * (size_t)i, 4);
+        return wide;
+    }
+    memcpy(&narrow, (const uint8_t *)row->tokens + 2 * (size_t)i, 2);
+    return narrow;
+}
+
+void corpus_check_tokens(const corpus_shape *c, const tokmap_row *row)
+{
+    CHECK_EQ(row->token_bytes, c->token_bytes);
+    for (uint32_t i = 0; i < row->n_tokens; i++)
+        CHECK_EQ(corpus_id(row, i), c->first_id + (row->first_token + i) % c->n_tokens);
+}
+
+bool corpus_begins(const corpus_shape *c, uint64_t token)
+{
+    if (token == 0)
+        return true;
+    for (uint32_t d = 0; d < c->n_documents; d++)
+        if (c->ends[d] == token)
+            return true;
+    return false;
+}
+
+void corpus_check_parts(const corpus_shape *c, const tokmap_row *row, uint32_t length, bool masked)
+{
+    const uint32_t n_inputs = row->n_tokens - 1;
+    uint32_t n_documents = 0, longest = 0, start = 0;
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        const uint64_t token = (row->first_token + i) % c->n_tokens;
+        const uint64_t label = (token + 1) % c->n_tokens;
+        if (i == 0 || corpus_begins(c, token)) {
+            start = i;
+            CHECK_INT(row->cu_seqlens[n_documents++], i);
+        }
+        longest = i - start + 1 > longest ? i - start + 1 : longest;
+        CHECK_INT(row->position_ids[i], i - start);
+        CHECK_INT(row->document_ids[i], n_documents - 1);
+        CHECK_INT(row->loss_mask[i], !masked && !corpus_begins(c, label));
+    }
+    CHECK_INT(row->cu_seqlens[n_documents], n_inputs);
+    CHECK_EQ(row->n_documents, n_documents);
+    CHECK_EQ(row->longest_document, longest);
+    for (uint32_t i = n_inputs; i < length; i++) {
+        CHECK_INT(row->loss_mask[i], 0);
+        CHECK_INT(row->position_ids[i], 0);
+        CHECK_INT(row->document_ids[i], n_documents);
+    }
+}

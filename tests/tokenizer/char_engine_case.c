@@ -1,0 +1,83 @@
+#include "tokenizer/char_engine_case.h"
+
+void engine_start(engine *g, size_t cache_bytes)
+{
+    model_error err;
+    g->e = char_engine_new(&g->m, &err);
+    if (!g->e)
+        CHECK_FAIL("%s", err.text);
+    g->s = char_scratch_new(g->e, cache_bytes);
+    CHECK(g->s != NULL);
+}
+
+void engine_end(engine *g)
+{
+    char_scratch_free(g->s);
+    char_engine_free(g->e);
+    id_buffer_free(&g->out);
+    model_free(&g->m);
+}
+
+void encode(engine *g, const char *text, size_t n, unsigned flags)
+{
+    uint8_t *copy = malloc(n + TEXT_PADDING);
+    CHECK(copy != NULL);
+    memcpy(copy, text, n);
+    memset(copy + n, 0x81, TEXT_PADDING);
+    const bool encoded = char_scratch_encode(g->s, copy, n, flags, &g->out);
+    free(copy);
+    CHECK(encoded);
+}
+
+void expect_ids(const engine *g, const naive_ids *want, const char *text)
+{
+    if (g->out.n == want->n && memcmp(g->out.ids, want->ids, want->n * sizeof *want->ids) == 0)
+        return;
+    size_t i = 0;
+    while (i < g->out.n && i < want->n && g->out.ids[i] == want->ids[i])
+        i++;
+    CHECK_FAIL("\"%.200s\": %zu ids, not %zu; id %zu is %u, not %u", text, g->out.n, want->n, i,
+               i < g->out.n ? g->out.ids[i] : 0, i < want->n ? want->ids[i] : 0);
+}
+
+long rounds(long in_check, long in_long)
+{
+    const long n = check_long() ? in_long : in_check;
+    return check_sanitized() ? n / 20 + 1 : n;
+}
+
+void refused(model *m, const char *why)
+{
+    model_error err;
+    char_engine *e = char_engine_new(m, &err);
+    if (e)
+        char_engine_free(e);
+    model_free(m);
+    if (e || !strstr(err.text, why))
+        CHECK_FAIL("refused because of \"%s\", not \"%s\"", e ? "nothing" : err.text, why);
+}
+
+/* ---- sentencepiece ---- */
+
+void sentencepiece_model(model *m, model_kind kind)
+{
+    model_init(m);
+    m->kind = kind;
+    m->unknown_id = 0;
+    m->steps[0].kind = NORMALIZE_SENTENCEPIECE;
+    m->n_steps = 1;
+    m->dummy_prefix = naive_any(2);
+    m->escape_spaces = naive_any(8) != 0;
+    naive_add(m, "<unk>", TOKEN_UNKNOWN, 0);
+    naive_add(m, "s", naive_any(6) == 0 ? TOKEN_CONTROL : TOKEN_NORMAL, -1);
+}
+
+size_t sentencepiece_text(const model *m, const char *text, size_t n, char *marked)
+{
+    const size_t n_prefix = !m->dummy_prefix || n == 0 ? 0 : m->escape_spaces ? 3 : 1;
+    memcpy(marked, n_prefix == 3 ? NAIVE_MARK : " ", n_prefix);
+    if (m->escape_spaces)
+        return n_prefix + naive_marked(text, n, marked + n_prefix);
+    memcpy(marked + n_prefix, text, n);
+    return n_prefix + n;
+}
