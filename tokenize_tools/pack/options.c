@@ -8,7 +8,7 @@ const cli_word pack_formats[] = {
      "look like neither: archives, images, JSON arrays, UTF-16, ..."},
     {"text", CORPUS_TEXT, "each file is one document"},
     {"lines", CORPUS_LINES, "each line is one document"},
-    {"jsonl", CORPUS_JSON_LINES, "each line is a JSON object, whose field holds the document"},
+    {"jsonl", CORPUS_JSON_LINES, "each line is a JSON object; one field of it is the document"},
     {NULL},
 };
 const cli_word pack_utf8_words[] = {
@@ -18,7 +18,7 @@ const cli_word pack_utf8_words[] = {
     {NULL},
 };
 const cli_word pack_on_error_words[] = {
-    {"fail", ON_ERROR_FAIL, "stop"},
+    {"fail", ON_ERROR_FAIL, "stop the run"},
     {"skip", ON_ERROR_SKIP, "leave it out"},
     {"collect", ON_ERROR_COLLECT, "leave it out, and save it unchanged to a file"},
     {NULL},

@@ -47,10 +47,9 @@ int tokenizer_file_read_beside(const char *path, const char *last, const char *o
     "those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and later; a file whose ids "  \
     "would differ is refused"
 #define PATTERN_HELP                                                                               \
-    "for a file that holds only ranks, such as .tiktoken: how to split text into words, and the "  \
-    "special tokens; "                                                                             \
-    "NAME:any is only the pattern, for any number of ranks"
-#define SPECIALS_FILE_HELP "more special tokens: a JSON object {\"CONTENT\": ID, ...}"
+    "for files that contain only ranks, such as .tiktoken: the rule that splits text into words, " \
+    "and the special tokens; NAME:any is only the rule, for files with any number of ranks"
+#define SPECIALS_FILE_HELP "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"
 /* The names of --pattern. */
 const cli_word *tokenizer_pattern_words(void);
 /* The words of --specials. */
