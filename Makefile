@@ -1,4 +1,4 @@
-# tokmap. `make` builds and says which optional parts are in; `make help` lists the targets.
+# tokmap. `make` builds and prints which optional parts are in; `make help` lists the targets.
 
 CFLAGS ?= -O3 -g
 BUILD = build
@@ -7,7 +7,7 @@ LIBDIR = $(PREFIX)/lib
 T = 60
 .DEFAULT_GOAL := all
 
-# ---- Lists: a new source file is picked up by its place and name ----
+# ---- Lists: a new source file is found by its folder and name ----
 
 VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
 SONAME := libtokmap.so.$(firstword $(subst ., ,$(VERSION)))
@@ -31,8 +31,8 @@ MAN_PAGES := $(wildcard docs/man/*.[135])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 $(if $(WERROR),-Werror)
-# A header is named by its folder and its name. Only tests look inside: the commands include nothing
-# but the public headers and their own.
+# Headers are included by folder and name. Only tests may include headers of src/: the commands include
+# the public headers and their own.
 INSIDE_SRC := src/% tests/% bench/core/sparse_dataset.c
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
 	$(if $(filter $(INSIDE_SRC),$<),-Isrc) $(if $(filter-out src/%,$<),-Itokenize_tools) \
@@ -41,17 +41,17 @@ FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Ii
 LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
-# For targets that call make again: in parallel, unless the caller has chosen -j himself.
+# For targets that call make again: in parallel, unless the user has set -j.
 again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrules one ----
+# ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
-# Targets that build nothing themselves; some of them install first what a probe would miss.
+# Targets that build nothing themselves; some of them first install what a probe would miss.
 WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
-# What was found is remembered for as long as compiler and flags stay; what was not is looked for
-# again each time, so that a package installed later is noticed.
+# What was found is remembered until compiler or flags change. What is missing is probed again each
+# time, so that a package that is installed later is found.
 CONFIG_KEY := $(strip $(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) $(WERROR))
 -include $(BUILD)/config.mk
 ifeq ($(CONFIG_KEY),$(OLD_KEY))
@@ -81,7 +81,7 @@ LIBS := -lxxhash -ldl $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,
 FOUND := $(foreach p,XXHASH XXH_DISPATCH ZSTD ZLIB ISAL,$(if $($p),,$(HAVE_$p:yes=$p)))
 endif
 
-# Objects depend on this file: it changes when a flag does or something else was found.
+# Objects depend on this file, which changes when a flag or the result of a probe changes.
 $(BUILD)/config.h: FORCE
 	@mkdir -p $(@D)
 	@printf '%s\n' 'OLD_KEY := $(CONFIG_KEY)' 'OLD_FOUND := $(filter-out no,$(FOUND))' \
@@ -93,10 +93,10 @@ FORCE:
 
 # ---- Build ----
 
-why = $(if $(filter no,$($1)),left out by $1=no,$2 not found)
+why = $(if $(filter no,$($1)),disabled by $1=no,$2 not found)
 part = @printf '  %-8s %-4s %s\n' $1 $2 $3
 
-## all: library, tokmap, tokbench; says which optional parts are in, and why not (default)
+## all: library, tokmap, tokbench; prints which optional parts are in, and why not (default)
 all: $(PRODUCTS)
 	$(call part,xxHash,yes,'checksums$(if $(filter no,$(HAVE_XXH_DISPATCH)),; $(strip \
 	    $(call why,XXH_DISPATCH,xxh_x86dispatch.h)): without AVX2 and AVX-512)')
@@ -104,12 +104,12 @@ all: $(PRODUCTS)
 	    why,ZSTD,libzstd-dev): .zst input is refused)')
 	$(call part,zlib,$(HAVE_ZLIB),'$(if $(filter yes,$(HAVE_ZLIB)),reads .gz input,$(call \
 	    why,ZLIB,zlib1g-dev)$(if $(filter yes,$(HAVE_ISAL)),,: .gz input is refused))')
-	$(call part,ISA-L,$(HAVE_ISAL),'$(if $(filter yes,$(HAVE_ISAL)),reads .gz input in place of \
+	$(call part,ISA-L,$(HAVE_ISAL),'$(if $(filter yes,$(HAVE_ISAL)),reads .gz input instead of \
 	    zlib,$(call why,ISAL,libisal-dev))')
-	$(call part,CUDA,yes,'batches on a GPU where a driver is found at run time$(if $(filter \
+	$(call part,CUDA,yes,'batches on a GPU if a driver is found at run time$(if $(filter \
 	    yes,$(HAVE_NVCC)),; nvcc found: make ptx works)')
 
-# The kernel goes into the library as text; the driver compiles it for the device that it finds.
+# The library contains the kernel as PTX text, which the driver compiles for its device.
 $(BUILD)/expand_ptx.h: src/stage/cuda/expand.ptx
 	@mkdir -p $(@D)
 	@{ echo 'static const char tokmap_i_expand_ptx[] ='; \
@@ -141,7 +141,7 @@ $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
 
-# As a user's program: the public headers and nothing else.
+# Compiled like a user's program, with only the public headers.
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/%,$(wildcard docs/examples/*.c))
 $(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtokmap.a
 	$(call say,CC,$<) $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
@@ -156,7 +156,7 @@ $(foreach f,$(shell grep -l 'support/fault' $(TEST_FILES)),$(call program,$f)): 
 $(TESTS) $(HELPERS): $(INSIDES)
 	$(call say,LINK,$@) $(LINK)
 
-# A driver that is found by its name, for machines without one: what `test_gpu` does is tested too.
+# A stand-in for libcuda.so.1, so that `test_gpu` itself is tested on machines without a driver.
 STAND_IN := $(BUILD)/stand_in/libcuda.so.1
 $(STAND_IN): $(BUILD)/obj/tests/stage/stand_in_driver.o $(BUILD)/libtokmap.a
 	@mkdir -p $(@D)
@@ -178,7 +178,7 @@ $(BUILD)/canary: $(BUILD)/obj/tests/fuzz/canary.o
 -include $(shell find $(BUILD)/obj -name '*.d' 2>/dev/null)
 .SECONDARY:
 
-## demo: the main job on text that the repository brings; installs missing packages first
+## demo: the main commands on the text of docs/demo; installs missing packages first
 demo:
 	@sh .ci/need build
 	@$(again) all
@@ -190,7 +190,7 @@ demo:
 check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(NO_MEMORY) $(FUZZ:%=$(BUILD)/replay_%)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(SCRIPTS)
 
-## test: everything, the long variants too; installs missing packages first
+## test: everything, including long variants; installs missing packages first
 test:
 	@sh .ci/need test
 	@$(again) all
@@ -199,10 +199,10 @@ test:
 SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
 
-## asan: check with AddressSanitizer, leaks and undefined behaviour
+## asan: check with AddressSanitizer, LeakSanitizer and UndefinedBehaviorSanitizer
 asan:
 	$(call sanitized_check,-fsanitize=address$(,)undefined)
-## ubsan: check with UndefinedBehaviorSanitizer alone
+## ubsan: check with UndefinedBehaviorSanitizer only
 ubsan:
 	$(call sanitized_check,-fsanitize=undefined)
 ## tsan: check with ThreadSanitizer
@@ -210,7 +210,7 @@ tsan:
 	$(call sanitized_check,-fsanitize=thread)
 , := ,
 
-## fuzz: every fuzz target for T=60 seconds (F=NAME: this one), then a canary that must be found
+## fuzz: every fuzz target for T=60 seconds (F=NAME: only this one), then a canary bug that must be found
 fuzz:
 	@sh .ci/need -n fuzz
 	@$(again) fuzz-programs BUILD=$(BUILD)/fuzz CC=clang \
@@ -218,12 +218,12 @@ fuzz:
 	@bash tests/fuzz/run.sh $(BUILD)/fuzz $(T) $(or $(F),$(FUZZ))
 fuzz-programs: $(FUZZ:%=$(BUILD)/fuzz_%) $(BUILD)/canary
 
-## chaos: N=5000 packs that are killed and whose files are damaged and changed (SEED=1)
+## chaos: kill N=5000 packs, and damage and change their files (SEED=1)
 chaos: $(BUILD)/tokmap
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
 .PHONY: chaos
 
-## gpu-test: the stage and its kernel on the first GPU; skips with its reason where there is none
+## gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one
 gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@$(BUILD)/test_gpu || [ $$? = 77 ]
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/python/test_python_gpu.py || [ $$? = 77 ]
@@ -233,26 +233,26 @@ gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 abi: $(PRODUCTS)
 	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh tests/house/test_exports.sh
 
-## bench: measure tokmap against the limits of this machine, and make a page of it; ten minutes
+## bench: measure tokmap against the limits of this machine, and make a page; ten minutes
 bench: $(BUILD)/tokbench
 	$(BUILD)/tokbench all --json $(BUILD)/bench.json
 	@$(or $(PYTHON),python3) bench/report.py $(BUILD)/bench.json -o $(BUILD)/bench.html
 	@echo "A page with drawings: $(BUILD)/bench.html"
 
-## bench-peers: tokenizers and loaders that others use beside ours, outputs compared first; a page
-# The page is made of what there is when one of them fails, and shows a peer that was wrong.
+## bench-peers: compare outputs and speed with other tokenizers and loaders, and make a page
+# If one half fails, the page shows the other. It also shows peers whose output was wrong.
 bench-peers:
 	@rm -f $(BUILD)/tokenizers.json $(BUILD)/loaders.json
 	@status=0; for half in tokenizers loaders; do \
 	    $(MAKE) --no-print-directory bench-$$half || status=$$?; done; \
 	$(or $(PYTHON),python3) bench/report.py $$(ls $(BUILD)/tokenizers.json $(BUILD)/loaders.json) \
 	    -o $(BUILD)/peers.html && echo "A page with drawings: $(BUILD)/peers.html" && exit $$status
-## bench-tokenizers: the first half of it (ARGS='--rounds 3 --out F')
+## bench-tokenizers: the tokenizers of bench-peers (ARGS='--rounds 3 --out F')
 bench-tokenizers: $(BUILD)/tokbench
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
 	@$(BUILD)/peers-venv/bin/python bench/peers/compare.py --tokbench $(BUILD)/tokbench \
 	    --out $(BUILD)/tokenizers.json $(ARGS)
-## bench-loaders: the second half (LOADER_ARGS='--rounds 2 --out F')
+## bench-loaders: the loaders of bench-peers (LOADER_ARGS='--rounds 2 --out F')
 bench-loaders: $(PRODUCTS)
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/loader-peers-venv bench/peers/loader-requirements.txt
 	@$(BUILD)/loader-peers-venv/bin/python bench/peers/loaders.py --tokmap $(BUILD)/tokmap \
@@ -264,9 +264,9 @@ bench-gpu: $(PRODUCTS) $(BUILD)/test_gpu
 	@$(or $(PYTHON),python3) bench/gpu/run.py --build $(BUILD) $(ARGS)
 .PHONY: bench-gpu
 
-# ---- Looks ----
+# ---- Kernel text, format, lint ----
 
-## ptx: the kernel's text from its source, for the oldest device and driver (needs nvcc)
+## ptx: compile the kernel to PTX, for the oldest device and driver (needs nvcc)
 ptx:
 	@bash tests/stage/make_ptx.sh src/stage/cuda/expand.cu >src/stage/cuda/expand.ptx.new
 	@mv src/stage/cuda/expand.ptx.new src/stage/cuda/expand.ptx
@@ -276,7 +276,7 @@ ptx:
 fmt:
 	clang-format -i $(C_FILES)
 
-## lint: format, clang-tidy, cppcheck, layers and lengths
+## lint: format, clang-tidy, cppcheck, rooms and lengths
 lint:
 	@sh .ci/need -n lint
 	@$(again) -k lint-format lint-rules lint-cppcheck lint-tidy
@@ -293,11 +293,11 @@ lint-cppcheck: $(BUILD)/config.h
 	    $(filter %.c,$(C_FILES))
 lint-tidy: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter %.c,$(C_FILES)))
 
-# Tests stand in for libc, run commands and read their own output.
+# Tests replace functions of libc, run commands and read their own output.
 LESS_IN_TESTS := -clang-analyzer-*,-bugprone-reserved-identifier,-cert-env33-c,-cert-err34-c,$(strip \
     -bugprone-not-null-terminated-result)
 
-# A stamp a file, good until the file, something it includes or the list of checks changes.
+# One stamp per file, valid until the file, an include of it or the list of checks changes.
 $(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
 	@mkdir -p $(@D)
 	$(call say,TIDY,$<) clang-tidy --quiet $(if $(filter tests/%,$<),--checks='$(LESS_IN_TESTS)') $< \
@@ -327,9 +327,9 @@ install: all
 	$(fill) src/tokmapConfigVersion.cmake.in >$(CMAKE_DIR)/tokmapConfigVersion.cmake
 	install -D -m 644 tokenize_tools/completion.bash $(COMPLETION)
 	$(foreach page,$(MAN_PAGES),install -D -m 644 $(page) $(call man_page,$(page)) &&) true
-	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Programs find libtokmap.so after: ldconfig')
+	$(if $(DESTDIR),,@ldconfig 2>/dev/null || echo 'Run ldconfig, so that programs find libtokmap.so.')
 
-## uninstall: removes what install brought
+## uninstall: remove what install has installed
 uninstall:
 	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(COMPLETION)
 	rm -f $(addprefix $(DEST)/,$(wildcard include/*.h))
@@ -343,7 +343,7 @@ clean:
 
 ## help: this list
 help:
-	@sed -n 's/^## \([a-z-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-11s %s\n", $$1, $$2 }'
+	@sed -n 's/^## \([a-z-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
 .PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs abi bench fmt lint lint-format \
     lint-rules lint-cppcheck lint-tidy install uninstall clean help FORCE

@@ -4,10 +4,10 @@
 #include <time.h>
 
 #define SECOND_NS 1000000000u
-/* By default a thread has what the program has (ulimit -s), which may be too little. */
+/* The default is that of the program (ulimit -s), which may be too small. */
 #define LEAST_STACK_BYTES ((size_t)1 << 20)
 
-static int create(tokmap_i_thread *t, void *(*work)(void *), void *context)
+static int create_thread(tokmap_i_thread *t, void *(*work)(void *), void *context)
 {
     pthread_attr_t attr;
     size_t n_bytes = 0;
@@ -22,8 +22,8 @@ static int create(tokmap_i_thread *t, void *(*work)(void *), void *context)
     return error;
 }
 
-/* A thread begins with the mask of the one that starts it: so there is no moment in which it could
- * be chosen for a signal of the program. */
+/* A thread inherits the signal mask of the thread that starts it. So all signals are blocked before
+ * the start, and the new thread never receives a signal of the program. */
 int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *context)
 {
     sigset_t all, before;
@@ -31,7 +31,7 @@ int tokmap_i_thread_start(tokmap_i_thread *t, void *(*work)(void *), void *conte
     int error = pthread_sigmask(SIG_SETMASK, &all, &before);
     if (error)
         return error;
-    error = create(t, work, context);
+    error = create_thread(t, work, context);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return error;
 }

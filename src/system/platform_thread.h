@@ -1,4 +1,4 @@
-/* platform_thread.h - a thread beside the caller's, what the two wait with, and the clock. */
+/* platform_thread.h - threads, locks, and the clock. */
 #ifndef TOKMAP_PLATFORM_THREAD_H
 #define TOKMAP_PLATFORM_THREAD_H
 
@@ -8,7 +8,7 @@
 typedef pthread_t tokmap_i_thread;
 typedef pthread_mutex_t tokmap_i_mutex;
 typedef pthread_cond_t tokmap_i_condition;
-typedef pthread_once_t tokmap_i_once; /* begins as TOKMAP_I_ONCE */
+typedef pthread_once_t tokmap_i_once; /* initialised with TOKMAP_I_ONCE */
 #define TOKMAP_I_ONCE PTHREAD_ONCE_INIT
 
 /* Returns 0 or an errno value. No signal is delivered to the thread. */
@@ -22,14 +22,14 @@ void tokmap_i_mutex_unlock(tokmap_i_mutex *m);
 
 void tokmap_i_condition_init(tokmap_i_condition *c);
 void tokmap_i_condition_free(tokmap_i_condition *c);
-/* May return without a signal: ask again what was waited for. */
+/* May return without a signal: check the condition again. */
 void tokmap_i_condition_wait(tokmap_i_condition *c, tokmap_i_mutex *m);
 void tokmap_i_condition_signal(tokmap_i_condition *c);
 
-/* Does the work in the first call; later ones, and those of other threads, wait for that. */
+/* The first call does the work; all others wait until it is done. */
 void tokmap_i_run_once(tokmap_i_once *once, void (*work)(void));
 
-/* Of a clock that nobody sets. */
+/* Of a monotonic clock. */
 uint64_t tokmap_i_now_ns(void);
 void tokmap_i_sleep_ns(uint64_t ns);
 

@@ -2,11 +2,10 @@
 # make_ptx.sh SOURCE - the kernel in SOURCE as PTX text, on stdout, in the form that the repository
 # keeps.
 #
-# The text names the oldest version of the language that has what the kernel uses, so that drivers
-# which are older than the compiler take it too, and sums of the files it was made from, by which a
-# test knows whether it is current without the compiler. What the compiler says of itself is left
-# out, but for its version, and so are its hints of which bytes of a load are used: they need a
-# newer language.
+# The text declares the oldest PTX version that has what the kernel uses, so that drivers older than
+# the compiler accept it. It has checksums of its sources, by which a test without the compiler sees
+# whether it is current. The compiler's comments are removed, except its version, and so are its
+# hints about used bytes of a load, which need a newer PTX version.
 
 set -eu -o pipefail
 source=$1
