@@ -260,8 +260,9 @@ def bars_are_as_long_as_their_figures(folder):
 
 def what_is_missing_is_said(folder):
     page, text, _ = made(folder, result([row("verify", "reading", "KiB", [3])]))
-    for command in ("load", "stall", "scale", "limits load", "limits load stall"):
-        assert f"<code>tokbench {command}</code>" in text, command
+    for command in ("tokbench load", "tokbench stall", "tokbench scale", "tokbench limits load",
+                    "make bench-gpu"):
+        assert f"<code>{command}</code>" in text, command
     assert not list(page.iter("svg")) and GPU_MISSING in text
     for gpu in ({"group": "gpu, stall"}, {"page": "gpu"}, {"name": "push, cuda p99"}):
         _, text, _ = made(folder, result([row("load", "p99", "us", [30]) | gpu]))
