@@ -30,7 +30,6 @@ static int map_queues(tokmap_i_uring *u, const struct io_uring_params *p)
     if (!u->entries)
         return errno;
     uint8_t *ring = u->ring;
-    u->sq_head = (_Atomic uint32_t *)(ring + p->sq_off.head);
     u->sq_tail = (_Atomic uint32_t *)(ring + p->sq_off.tail);
     u->sq_places = (uint32_t *)(ring + p->sq_off.array);
     u->cq_head = (_Atomic uint32_t *)(ring + p->cq_off.head);

@@ -20,7 +20,7 @@ typedef struct tokmap_i_uring {
     void *ring;
     struct io_uring_sqe *entries;
     uint32_t *sq_places; /* the entry at each place of the queue */
-    _Atomic uint32_t *sq_head, *sq_tail, *cq_head, *cq_tail;
+    _Atomic uint32_t *sq_tail, *cq_head, *cq_tail;
     const struct io_uring_cqe *results;
 } tokmap_i_uring;
 

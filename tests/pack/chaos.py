@@ -24,7 +24,6 @@ import time
 import pack_corpus
 import ref_protocol
 
-PARTIAL = ("tmj", "bin", "tmi", "bad")
 # What a run may end with: done, bad input, damage, exists, try again; or the signal that was sent.
 ENDS = (0, 3, 4, 5, 75, -signal.SIGKILL, -signal.SIGXFSZ, -signal.SIGINT, -signal.SIGTERM)
 
