@@ -562,7 +562,7 @@ static void check_random_input(tally *t)
         s = stored_make(form, plain.bytes, plain.n_bytes, 1);
     }
     int fd = make_file(path, s.bytes, s.n_bytes);
-    model m = model_read(&o, plain.bytes, plain.n_bytes, form != STORED_PLAIN);
+    model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, form != STORED_PLAIN);
     got g = read_corpus(&name, 1, o, NULL);
     bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad(&m) > 0);
     if ((g.result < 0) != fails)
@@ -584,7 +584,7 @@ static void check_random_input(tally *t)
     t->pieces += g.n_places;
     close(fd);
     got_free(&g);
-    model_free(&m);
+    corpus_model_free(&m);
     free(plain.bytes);
     free(s.bytes);
 }
@@ -632,7 +632,7 @@ static bool check_random_pipe(void)
     const char *name = path;
     corpus_options o = random_options();
     bytes plain = make_input(o.format);
-    model m = model_read(&o, plain.bytes, plain.n_bytes, false);
+    model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, false);
     CHECK(plain.n_bytes < 65536);
     int fd = make_pipe(path, plain.bytes, plain.n_bytes);
     got g = read_corpus(&name, 1, o, NULL);
@@ -647,7 +647,7 @@ static bool check_random_pipe(void)
     }
     close(fd);
     got_free(&g);
-    model_free(&m);
+    corpus_model_free(&m);
     free(plain.bytes);
     return once;
 }

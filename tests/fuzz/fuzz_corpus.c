@@ -182,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (readable) {
         size_t n_stored = size - OPTION_BYTES;
         bool compressed = n_stored != n_plain || memcmp(plain, data + OPTION_BYTES, n_plain) != 0;
-        model m = model_read(&o, plain, n_plain, compressed);
+        model m = corpus_model_read(&o, plain, n_plain, compressed);
         size_t n_bad = 0;
         for (size_t i = 0; i < m.n_documents; i++)
             n_bad += m.documents[i].bad;
@@ -197,7 +197,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             require(rest.result == 0 && rest.n_documents == all.n_documents);
             require(rest.n_places == 0 || memcmp(&rest.last, &all.last, sizeof all.last) == 0);
         }
-        model_free(&m);
+        corpus_model_free(&m);
     } else if (n_plain < MAX_PLAIN) {
         corpus_batch b = {0};
         corpus_error err;

@@ -4,6 +4,10 @@
  * The first byte decides: if even, the rest is the text; if odd, each two bytes are a code point of
  * the decompositions, so that most of the text changes. */
 #include "oracles/unicode_naive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 #include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);

@@ -23,7 +23,7 @@ static void compare(const uint64_t *got, const uint64_t *wanted, size_t n_bytes)
 static void split_all(const uint8_t *text, size_t n_bytes)
 {
     static uint64_t scalar[MAX_WORDS], other[MAX_WORDS];
-    for (int p = 0; p < NAIVE_N_PATTERNS; p++) {
+    for (int p = 0; p < naive_n_patterns; p++) {
         split_pattern pattern = naive_patterns[p].pattern;
         split_words(pattern, SIMD_SCALAR, text, n_bytes, scalar);
         if (n_bytes > 0 && !(scalar[0] & 1))

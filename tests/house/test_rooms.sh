@@ -22,6 +22,15 @@ else
     failed=1
 fi
 
+# What tests share comes before the product when they are linked, and would replace it silently.
+twice=$(nm --defined-only -g "$build"/lib{tests,tools,tokmap}.a | awk 'NF == 3 { print $3 }' | sort | uniq -d)
+if [ -z "$twice" ]; then
+    echo "ok no_name_of_the_tests_hides_one_of_the_product"
+else
+    echo "FAIL no_name_of_the_tests_hides_one_of_the_product: $(head -n 3 <<<"$twice" | tr '\n' ' ')"
+    failed=1
+fi
+
 # A planted call: the order of samples opens a dataset.
 mkdir -p "$work/obj/src/order" "$work/obj/src/dataset"
 cp "$build/obj/src/dataset/dataset.o" "$work/obj/src/dataset/"

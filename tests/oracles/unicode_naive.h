@@ -3,183 +3,24 @@
 #define TOKMAP_UNICODE_NAIVE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "tokenizer/unicode/nfc_tables.h"
 #include "tokenizer/unicode/unicode.h"
-#include "text/utf8.h"
 
 /* Behind text that is not UTF-8: 0x110000 + byte. */
 #define NAIVE_BYTE 0x110000u
 
-__attribute__((unused)) static uint8_t *exact_copy(const uint8_t *text, size_t n_bytes)
-{
-    uint8_t *copy = malloc(n_bytes ? n_bytes : 1);
-    if (n_bytes)
-        memcpy(copy, text, n_bytes);
-    return copy;
-}
-
+uint8_t *exact_copy(const uint8_t *text, size_t n_bytes);
 /* A character is what encodes to these bytes. */
-static size_t naive_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point)
-{
-    for (size_t length = 1; length <= 4 && length <= n_bytes; length++) {
-        uint8_t again[4];
-        uint32_t c = text[0];
-        if (length > 1)
-            c &= 0x7Fu >> length;
-        for (size_t i = 1; i < length; i++)
-            c = c << 6 | (text[i] & 0x3Fu);
-        if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000) || utf8_encode(c, again) != length ||
-            memcmp(again, text, length) != 0)
-            continue;
-        *code_point = c;
-        return length;
-    }
-    return 0;
-}
-
-__attribute__((unused)) static size_t naive_valid_prefix(const uint8_t *text, size_t n_bytes)
-{
-    size_t i = 0, length = 1;
-    while (i < n_bytes && length > 0) {
-        uint32_t c;
-        length = naive_decode(text + i, n_bytes - i, &c);
-        i += length;
-    }
-    return i;
-}
+size_t naive_decode(const uint8_t *text, size_t n_bytes, uint32_t *code_point);
+size_t naive_valid_prefix(const uint8_t *text, size_t n_bytes);
 
 /* ---- NFC: all decomposed, bubble sort, every pair tried ---- */
 
-/* 1 + where the decomposition stands: by code point, and chained by the second of the pair. */
-static uint16_t naive_by_code_point[0x30000], naive_by_second[0x10000];
-static uint16_t naive_chain[NFC_N_DECOMPOSITIONS];
-
-static void naive_prepare(void)
-{
-    if (naive_by_code_point[0xC0])
-        return;
-    for (size_t i = 0; i < NFC_N_DECOMPOSITIONS; i++) {
-        const nfc_decomposition *d = nfc_decompositions + i;
-        naive_by_code_point[d->code_point] = (uint16_t)(i + 1);
-        naive_chain[i] = naive_by_second[d->second & 0xFFFF];
-        naive_by_second[d->second & 0xFFFF] = (uint16_t)(i + 1);
-    }
-}
-
-static nfc_kind naive_kind(uint32_t c)
-{
-    return nfc_kinds[c < NAIVE_BYTE ? nfc_kind_pages[nfc_kind_index[c >> 7]][c & 127] : 0];
-}
-
-static size_t naive_decompose(uint32_t c, uint32_t *out)
-{
-    if (c >= 0xAC00 && c < 0xD7A4) {
-        const uint32_t s = c - 0xAC00;
-        out[0] = 0x1100 + s / 588;
-        out[1] = 0x1161 + s % 588 / 28;
-        out[2] = 0x11A7 + s % 28;
-        return s % 28 ? 3 : 2;
-    }
-    if (c >= 0x30000 || !naive_by_code_point[c]) {
-        out[0] = c;
-        return 1;
-    }
-    const nfc_decomposition *d = nfc_decompositions + naive_by_code_point[c] - 1;
-    size_t n = naive_decompose(d->first, out);
-    return d->second ? n + naive_decompose(d->second, out + n) : n;
-}
-
-static uint32_t naive_composite(uint32_t first, uint32_t second)
-{
-    if (first >= 0x1100 && first < 0x1113 && second >= 0x1161 && second < 0x1176)
-        return 0xAC00 + (first - 0x1100) * 588 + (second - 0x1161) * 28;
-    if (first >= 0xAC00 && first < 0xD7A4 && (first - 0xAC00) % 28 == 0 && second > 0x11A7 &&
-        second < 0x11C3)
-        return first + second - 0x11A7;
-    for (uint16_t i = second ? naive_by_second[second & 0xFFFF] : 0; i; i = naive_chain[i - 1]) {
-        const nfc_decomposition *d = nfc_decompositions + i - 1;
-        if (d->first == first && d->second == second &&
-            !(naive_kind(d->code_point).flags & KIND_DOUBTFUL))
-            return d->code_point;
-    }
-    return 0;
-}
-
-static void naive_reorder(uint32_t *c, size_t n)
-{
-    for (bool again = true; again;) {
-        again = false;
-        for (size_t i = 0; i + 1 < n; i++) {
-            const uint8_t a = naive_kind(c[i]).combining_class;
-            const uint8_t b = naive_kind(c[i + 1]).combining_class;
-            if (b == 0 || a <= b)
-                continue;
-            const uint32_t swapped = c[i];
-            c[i] = c[i + 1];
-            c[i + 1] = swapped;
-            again = true;
-        }
-    }
-}
-
-/* After D115 and D117 of the standard: c[i] is blocked from the starter c[k] when something
- * between has its class or more, or is a starter. */
-static bool naive_blocked(const uint32_t *c, size_t k, size_t i)
-{
-    const uint8_t class = naive_kind(c[i]).combining_class;
-    for (size_t between = k + 1; between < i; between++) {
-        const uint8_t its = naive_kind(c[between]).combining_class;
-        if (its == 0 || its >= class)
-            return true;
-    }
-    return false;
-}
-
-static size_t naive_compose(uint32_t *c, size_t n)
-{
-    for (size_t i = 1; i < n; i++) {
-        size_t k = i;
-        while (k > 0 && naive_kind(c[k - 1]).combining_class)
-            k--;
-        if (k == 0 || naive_blocked(c, k - 1, i))
-            continue;
-        const uint32_t composed = naive_composite(c[k - 1], c[i]);
-        if (!composed)
-            continue;
-        c[k - 1] = composed;
-        memmove(c + i, c + i + 1, (n - i - 1) * sizeof *c);
-        n--;
-        i--;
-    }
-    return n;
-}
-
+nfc_kind naive_kind(uint32_t c);
 /* Returns the length; out has room for NFC_GROWTH * n_bytes. */
-__attribute__((unused)) static size_t naive_nfc(const uint8_t *text, size_t n_bytes, uint8_t *out)
-{
-    uint32_t *c = malloc((n_bytes * 2 + 4) * sizeof *c);
-    size_t n = 0, n_out = 0;
-    naive_prepare();
-    for (size_t i = 0; i < n_bytes;) {
-        uint32_t code_point = NAIVE_BYTE + text[i];
-        const size_t length = naive_decode(text + i, n_bytes - i, &code_point);
-        n += naive_decompose(code_point, c + n);
-        i += length ? length : 1;
-    }
-    naive_reorder(c, n);
-    n = naive_compose(c, n);
-    for (size_t i = 0; i < n; i++) {
-        if (c[i] >= NAIVE_BYTE)
-            out[n_out++] = (uint8_t)(c[i] - NAIVE_BYTE);
-        else
-            n_out += utf8_encode(c[i], out + n_out);
-    }
-    free(c);
-    return n_out;
-}
+size_t naive_nfc(const uint8_t *text, size_t n_bytes, uint8_t *out);
 
 #endif /* TOKMAP_UNICODE_NAIVE_H */

@@ -77,7 +77,7 @@ static void check_text(const uint8_t *text, size_t n_bytes)
 {
     uint64_t wanted[MAX_WORDS];
     CHECK(n_bytes < MAX_TEXT);
-    for (int e = 0; e < NAIVE_N_PATTERNS; e++) {
+    for (int e = 0; e < naive_n_patterns; e++) {
         naive_words(e, text, n_bytes, wanted);
         engines_agree(naive_patterns[e].pattern, text, n_bytes, wanted);
     }
@@ -324,7 +324,7 @@ TEST(engines_agree_at_every_alignment)
         for (size_t offset = 0; offset < 128; offset++) {
             for (size_t k = 0; k < offset; k++)
                 text[127 - k] = (uint8_t)fill[n_fill - 1 - k % n_fill];
-            for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+            for (int e = 0; e < naive_n_patterns; e++)
                 engines_agree(naive_patterns[e].pattern, text + 128 - offset, n + offset, NULL);
         }
     }
@@ -338,7 +338,7 @@ TEST(engines_agree_on_random_bytes)
     for (int i = 0; i < n_texts; i++) {
         size_t n = random_below(1000);
         damage(text, n + TEXT_PADDING, 1);
-        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+        for (int e = 0; e < naive_n_patterns; e++)
             engines_agree(naive_patterns[e].pattern, text, n, NULL);
     }
 }
@@ -426,11 +426,11 @@ TEST(nothing_is_read_beyond_the_padding)
         size_t n = random_text(pages + page, 4 + random_below(400));
         if (i % 2)
             damage(pages + page, n, 8);
-        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+        for (int e = 0; e < naive_n_patterns; e++)
             engines_agree(naive_patterns[e].pattern, pages + page, n, NULL);
         uint8_t *at_end = pages + 2 * page - TEXT_PADDING - n;
         memmove(at_end, pages + page, n);
-        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+        for (int e = 0; e < naive_n_patterns; e++)
             engines_agree(naive_patterns[e].pattern, at_end, n, NULL);
     }
     munmap(pages, 3 * page);
@@ -457,7 +457,7 @@ TEST(hostile_text_takes_linear_time)
             n += append(text + n, k == 1000 ? middle : units[u]);
         n += append(text + n, end);
         memset(text + n, 0, TEXT_PADDING);
-        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+        for (int e = 0; e < naive_n_patterns; e++)
             engines_agree(naive_patterns[e].pattern, text, n, NULL);
     }
     free(text);
@@ -479,7 +479,7 @@ TEST(engines_agree_on_real_text)
         uint8_t *text = calloc(1, (2 << 20) + TEXT_PADDING);
         size_t n = fread(text, 1, 2 << 20, f);
         fclose(f);
-        for (int e = 0; e < NAIVE_N_PATTERNS; e++)
+        for (int e = 0; e < naive_n_patterns; e++)
             engines_agree(naive_patterns[e].pattern, text, n, NULL);
         free(text);
         n_files++;

@@ -1,0 +1,219 @@
+#include "oracles/corpus_model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/wrong_file.h"
+#include "oracles/json_oracle.h"
+
+/* ---- UTF-8: one state for each byte that may come next ---- */
+
+/* Bytes of the character at the front; if there is none, 0, and *n_bad is what one U+FFFD stands
+ * for. */
+static size_t model_character(const uint8_t *text, size_t n, size_t *n_bad)
+{
+    static const struct {
+        uint8_t first, last, second_first, second_last, n_more;
+    } rows[] = {
+        {0x00, 0x7f, 0, 0, 0},       {0xc2, 0xdf, 0x80, 0xbf, 1}, {0xe0, 0xe0, 0xa0, 0xbf, 2},
+        {0xe1, 0xec, 0x80, 0xbf, 2}, {0xed, 0xed, 0x80, 0x9f, 2}, {0xee, 0xef, 0x80, 0xbf, 2},
+        {0xf0, 0xf0, 0x90, 0xbf, 3}, {0xf1, 0xf3, 0x80, 0xbf, 3}, {0xf4, 0xf4, 0x80, 0x8f, 3},
+    };
+    *n_bad = 1;
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        if (text[0] < rows[r].first || text[0] > rows[r].last)
+            continue;
+        size_t i = 1;
+        for (; i <= rows[r].n_more && i < n; i++) {
+            uint8_t low = i == 1 ? rows[r].second_first : 0x80;
+            uint8_t high = i == 1 ? rows[r].second_last : 0xbf;
+            if (text[i] < low || text[i] > high)
+                break;
+        }
+        *n_bad = i;
+        return i > rows[r].n_more ? i : 0;
+    }
+    return 0;
+}
+
+static void model_repair(model_document *d, const corpus_options *o)
+{
+    static const uint8_t replacement[] = {0xef, 0xbf, 0xbd};
+    uint8_t *repaired = malloc(d->n_bytes * 3 + 1);
+    size_t n = 0, n_bad;
+    for (size_t i = 0; i < d->n_bytes;) {
+        size_t n_good = model_character(d->text + i, d->n_bytes - i, &n_bad);
+        if (n_good || o->utf8 == UTF8_RAW) {
+            n_good = n_good ? n_good : n_bad;
+            memcpy(repaired + n, d->text + i, n_good);
+            n += n_good;
+            i += n_good;
+            continue;
+        }
+        memcpy(repaired + n, replacement, 3);
+        n += 3;
+        i += n_bad;
+        d->replacements++;
+    }
+    free(d->text);
+    d->text = repaired;
+    d->n_bytes = n;
+    d->bad = d->bad || (o->utf8 == UTF8_ERROR && d->replacements > 0);
+}
+
+/* ---- Cutting ---- */
+
+/* How many of the bytes from `from` on fit into `room` as whole characters. */
+static size_t model_fit(const model_document *d, size_t from, size_t room)
+{
+    size_t n = 0, n_bad;
+    while (from + n < d->n_bytes) {
+        size_t n_next = model_character(d->text + from + n, d->n_bytes - from - n, &n_bad);
+        n_next = n_next ? n_next : n_bad;
+        if (n + n_next > room)
+            break;
+        n += n_next;
+    }
+    return n;
+}
+
+/* Whether the document can be cut into pieces; calls `cut` for each place. */
+static bool model_can_be_cut(const model_document *d, const corpus_options *o)
+{
+    size_t at = 0, limit = o->batch_bytes;
+    for (;;) {
+        size_t n = model_fit(d, at, limit);
+        if (at + n == d->n_bytes)
+            return true;
+        size_t n_cut = o->safe_cut ? o->safe_cut(o->context, d->text + at, n) : n;
+        if (n_cut == 0 && limit >= o->max_piece_bytes)
+            return false;
+        at += n_cut;
+        if (n_cut == 0)
+            limit = limit * 2 < o->max_piece_bytes ? limit * 2 : o->max_piece_bytes;
+        else
+            limit = n - n_cut > o->batch_bytes ? n - n_cut : o->batch_bytes;
+    }
+}
+
+/* ---- Documents ---- */
+
+/* A dotted path of at most 8 parts. */
+static oracle_result model_json(const char *field, const uint8_t *line, size_t n_bytes)
+{
+    char copy[64];
+    const char *parts[8];
+    size_t n_parts = 0;
+    snprintf(copy, sizeof copy, "%s", field ? field : "text");
+    for (char *at = copy; at; n_parts++) {
+        parts[n_parts] = at;
+        at = strchr(at, '.');
+        if (at)
+            *at++ = 0;
+    }
+    return oracle_read(parts, n_parts, line, n_bytes);
+}
+
+static void model_take(model *m, const corpus_options *o, const uint8_t *plain, model_document d)
+{
+    d.n_bytes = d.end - d.begin;
+    if (m->format == CORPUS_JSON_LINES) {
+        oracle_result r = model_json(o->field, plain + d.begin, d.n_bytes);
+        d.text = r.text;
+        d.n_bytes = r.status == JSON_LINE_OK ? r.n_bytes : 0;
+        d.bad = r.status != JSON_LINE_OK || (o->utf8 == UTF8_ERROR && r.lone_surrogates > 0);
+        d.replacements = r.status == JSON_LINE_OK ? r.lone_surrogates : 0;
+        d.again = r.n_strings > 1;
+    } else {
+        d.text = malloc(d.n_bytes + 1);
+        memcpy(d.text, plain + d.begin, d.n_bytes);
+    }
+    model_repair(&d, o);
+    d.bad = d.bad || (o->max_document_bytes && d.n_bytes > o->max_document_bytes);
+    d.bad = d.bad || !model_can_be_cut(&d, o);
+    if (m->n_documents == m->capacity) {
+        m->capacity = m->capacity ? m->capacity * 2 : 64;
+        m->documents = realloc(m->documents, m->capacity * sizeof *m->documents);
+    }
+    m->documents[m->n_documents++] = d;
+}
+
+static size_t model_white(const uint8_t *text, size_t n)
+{
+    size_t i = 0;
+    while (i < n && text[i] && strchr(" \t\r\n", text[i]))
+        i++;
+    return i;
+}
+
+static bool model_has_bom(const uint8_t *plain, size_t n)
+{
+    return n >= 3 && memcmp(plain, "\xef\xbb\xbf", 3) == 0;
+}
+
+/* What is refused has a test of its own, tests/corpus/test_wrong_files.py. */
+static bool model_is_refused(const corpus_options *o, const uint8_t *plain, size_t n,
+                             bool compressed)
+{
+    char why[256];
+    size_t longest =
+        WRONG_FILE_HEAD_BYTES < o->max_piece_bytes ? WRONG_FILE_HEAD_BYTES : o->max_piece_bytes;
+    const wrong_file_head head = {plain, n < longest ? n : longest, n <= longest, compressed};
+    return wrong_file_find(&head, o, why, sizeof why);
+}
+
+/* Reads only the first max_piece_bytes bytes. */
+static corpus_format model_format(const corpus_options *o, const uint8_t *plain, size_t n,
+                                  bool compressed)
+{
+    size_t from = model_has_bom(plain, n) ? 3 : 0;
+    size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
+    if (model_is_refused(o, plain, n, compressed))
+        return CORPUS_AUTO;
+    if (o->format != CORPUS_AUTO)
+        return o->format;
+    from += model_white(plain + from, n - from);
+    if (from >= n_seen || plain[from] != '{')
+        return CORPUS_TEXT;
+    const uint8_t *end = memchr(plain + from, '\n', n_seen - from);
+    size_t n_line = end ? (size_t)(end - plain) - from : n_seen - from;
+    oracle_result r = model_json(o->field, plain + from, n_line);
+    free(r.text);
+    bool whole = end || n <= o->max_piece_bytes || plain[n_seen] == '\n';
+    bool good = whole ? r.status == JSON_LINE_OK
+                      : r.status != JSON_LINE_MALFORMED || r.error_offset == n_line;
+    return good ? CORPUS_JSON_LINES : CORPUS_AUTO;
+}
+
+model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n, bool compressed)
+{
+    model m = {.format = model_format(o, plain, n, compressed)};
+    bool text = m.format == CORPUS_TEXT, json = m.format == CORPUS_JSON_LINES;
+    const char *terminator = text ? o->separator : "\n";
+    size_t n_terminator = text ? o->separator_bytes : 1;
+    size_t at = json && model_has_bom(plain, n) ? 3 : 0;
+    if (m.format == CORPUS_AUTO)
+        return m;
+    if (text && n_terminator == 0) {
+        model_take(&m, o, plain, (model_document){.end = n});
+        return m;
+    }
+    for (uint64_t line = 0; at < n; line++) {
+        const uint8_t *found = memmem(plain + at, n - at, terminator, n_terminator);
+        size_t end = found ? (size_t)(found - plain) : n;
+        size_t n_white = json ? model_white(plain + at, end - at) : 0;
+        /* White space before a line does not count when there is too much of it to be held. */
+        size_t begin = n_white >= o->max_piece_bytes ? at + n_white : at;
+        if (!json || n_white < end - at)
+            model_take(&m, o, plain, (model_document){.begin = begin, .end = end, .line = line});
+        at = end + n_terminator;
+    }
+    return m;
+}
+
+void corpus_model_free(model *m)
+{
+    for (size_t i = 0; i < m->n_documents; i++)
+        free(m->documents[i].text);
+    free(m->documents);
+}
