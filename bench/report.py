@@ -75,7 +75,7 @@ def markdown(parts):
 
 
 def write(path, text):
-    """What was there stays until all is written; a link is replaced, not followed."""
+    """An existing file stays until everything is written; a link is replaced, not followed."""
     if path == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -102,7 +102,7 @@ def report(options):
 
 
 def verdict(row, least, most):
-    """Faster or slower is known of rates and times; of others, which is more."""
+    """Rates and times are faster or slower; other values are larger or smaller."""
     if least <= 1 <= most:
         return ""
     more = least > 1

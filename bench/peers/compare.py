@@ -54,7 +54,7 @@ TEXTS = {"novels": "text/novels.jsonl.zst", "tldr": "text/tldr.jsonl.zst"}
 
 
 class Failure(Exception):
-    """Said in one line."""
+    """An error as one line."""
 
 
 # ---- Texts and vocabularies ----
@@ -160,7 +160,7 @@ def tokenizer_entries(folder, names):
 
 
 class System:
-    """tokmap or a peer on one tokenizer and one text."""
+    """tokmap or a peer, with one tokenizer and one text."""
 
     def __init__(self, name, options, entry, text, folder):
         self.name, self.options, self.entry, self.folder = name, options, entry, folder
@@ -250,7 +250,7 @@ def tokbench_speeds(result):
 
 
 def compare_ids(ours, peer):
-    """None when equal, else where they part."""
+    """None if they are equal, else the place of the first difference."""
     a, b = ours.read_bytes(), peer.read_bytes()
     if a == b:
         return None
@@ -413,7 +413,7 @@ def table(rows):
 
 
 def print_left_out(rows, out):
-    """Each reason once; that a peer has no such tokenizer is no news."""
+    """Each reason once, without peers that have no such tokenizer."""
     places = {}
     for row in rows:
         for why in (row.get("left_out"), row.get("note")):
@@ -460,7 +460,7 @@ def parse_arguments():
 
 
 def command_line():
-    """Without paths, which are the machine's own."""
+    """Without paths, which depend on the machine."""
     words = [os.path.basename(word) if "/" in word else word for word in sys.argv[1:]]
     return " ".join(["compare.py", *words])
 
@@ -496,7 +496,7 @@ def main():
 
 
 def as_text(result):
-    """A row a line, so that a change of figures is readable as a change of lines."""
+    """One row on each line, so that diffs of figures are readable."""
     rows = ",\n".join("    " + json.dumps(row) for row in result["rows"])
     head = json.dumps({key: value for key, value in result.items() if key != "rows"}, indent=2)
     return head[:-2] + ',\n  "rows": [\n' + rows + "\n  ]\n}\n"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The peers behind one call, and a process for each measurement.
+"""One interface to the peers, and one process for each measurement.
 
     engines.py PEER JOB         a cold pass and a warm one: JSON with seconds on stdout
     engines.py PEER JOB --ids   writes all ids to the job's file "ids", as u32, little-endian
@@ -64,7 +64,7 @@ def read_tiktoken(path):
 
 
 def letters_of_bytes():
-    """GPT-2's letter for each byte."""
+    """GPT-2's character for each byte."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     letters = {b: chr(b) for b in plain}
     for i, b in enumerate(b for b in range(256) if b not in plain):
@@ -234,7 +234,7 @@ class Gigatoken:
 
 
 class GigatokenSetUp(Gigatoken):
-    """After its first call, which makes tables of the vocabulary: others do that while loading."""
+    """After its first call, which makes the tables that other peers make while loading."""
 
     def __init__(self, job):
         super().__init__(job)
@@ -283,7 +283,7 @@ def seconds_of(function, argument):
 
 
 def why_not_installed(name, error):
-    """What install.py has found, else what Python says."""
+    """The version that install.py found, else that of Python."""
     try:
         with open(os.path.join(sys.prefix, "not-installed.json")) as f:
             return json.load(f)[PEERS[name].package]

@@ -25,14 +25,14 @@ def wanted(text):
 
 
 def reason(output):
-    """The last line that says what is wrong."""
+    """The last line with an error message."""
     lines = [line.strip() for line in output.split("\n") if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR:")]
     return (errors or lines or ["no reason given"])[-1].removeprefix("ERROR: ")
 
 
 def install(python, requirement, options):
-    """None, or why not."""
+    """None, or the reason of the failure."""
     done = subprocess.run(
         [
             python,
@@ -71,7 +71,7 @@ def install_all(python, text, chosen=None):
 
 
 def failed_before(folder, text):
-    """What was not installed when this was done for the same requirements; None: never done."""
+    """The packages that could not be installed last time; None: this was never done."""
     try:
         if (folder / "requirements.txt").read_text() == text:
             return json.loads((folder / "not-installed.json").read_text())

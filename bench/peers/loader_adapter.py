@@ -21,7 +21,7 @@ COPY_IS_COMPLETE = ".complete"
 
 
 class NotSupported(Exception):
-    """It cannot do this here; told, and not a failure."""
+    """The system cannot do this on this machine; reported, but not a failure."""
 
 
 class Adapter:
@@ -48,7 +48,7 @@ class Adapter:
 
     @classmethod
     def write_copy(cls, data, path, length):
-        """Writes the tokens in the form that it needs, below the folder `path`."""
+        """Writes the tokens in the form that it needs to the folder `path`."""
 
     @classmethod
     def copy_path(cls, data, length):
@@ -71,7 +71,7 @@ class Adapter:
         raise NotImplementedError
 
     def starts(self, batch):
-        """For order "random": where each row begins in the stream."""
+        """For order "random": the start of each row in the stream."""
         raise NotImplementedError
 
     def stream(self, flat):
@@ -79,7 +79,7 @@ class Adapter:
         return flat
 
     def stride(self):
-        """Tokens from one window to the next."""
+        """The distance of windows in tokens."""
         return self.length
 
     def whole_batches(self):
@@ -111,7 +111,7 @@ def open_flat(path):
 
 
 class Tokmap(Adapter):
-    """tokmap.Loader, as its manual says."""
+    """tokmap.Loader, used as documented."""
 
     imports = ("tokmap",)
     work = U16
@@ -182,7 +182,7 @@ class Tokmap(Adapter):
 
 
 class TokmapNew(Tokmap):
-    """By Loader.arrays(): new arrays in each batch, which is how most peers hand them out."""
+    """By Loader.arrays(): new arrays in each batch, as in most peers."""
 
     packages = ("numpy",)
     imports = ("tokmap", "numpy")

@@ -9,7 +9,7 @@ KEY_BYTES = 8  # the first four tokens tell windows of random tokens apart
 
 
 class Wrong(Exception):
-    """A row that is not what it should be; says where."""
+    """A row is wrong; the text says where."""
 
 
 def as_u16(numbers, what):
@@ -57,7 +57,7 @@ class Windows:
         return self.stream[2 * start : 2 * (start + self.length + 1)]
 
     def check_row(self, row, start, what):
-        """`start`: where it says that it begins; None: it is looked for."""
+        """`start`: the claimed start of the row; None: searches for it."""
         inputs, labels = row
         got = as_u16(inputs, what + ", inputs")
         if labels is not None:
@@ -82,7 +82,7 @@ class Windows:
         return window * self.stride
 
     def check_epoch(self, n_may_miss):
-        """Each window once, but for a last batch that was too short."""
+        """Each window once, except for those of a last batch that was too short."""
         twice = [i for i, n in self.seen.items() if n > 1]
         if twice:
             raise Wrong("window %d came %d times in an epoch" % (twice[0], self.seen[twice[0]]))
@@ -97,7 +97,7 @@ class Windows:
 
 
 def check_width(adapter, row, what):
-    """Numbers as wide as it says: speeds are compared among systems that write as much."""
+    """Numbers have the stated width: speeds are compared among systems that write as much."""
     width = 8 if adapter.work == I64 else 2
     for part in row:
         if part is not None and memoryview(part).itemsize != width:

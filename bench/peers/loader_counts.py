@@ -7,7 +7,7 @@ import time
 
 
 def tree():
-    """This process and those below it."""
+    """This process and its descendants."""
     found, left = [], [os.getpid()]
     while left:
         pid = left.pop()
@@ -30,7 +30,7 @@ def fields(path):
 
 
 def memory():
-    """MiB of the tree. private: what the file's pages in the page cache are no part of."""
+    """MiB of the processes. private: without pages of files in the page cache."""
     sums = {"Pss": 0, "Pss_Anon": 0, "Pss_Shmem": 0}
     for pid in tree():
         found = fields("/proc/%d/smaps_rollup" % pid)
@@ -43,13 +43,13 @@ def memory():
 
 
 def memory_available():
-    """Bytes that could be had without taking them from others."""
+    """Bytes of memory that are available."""
     kib = fields("/proc/meminfo").get("MemAvailable", "%d kB" % (1 << 40))
     return int(kib.split()[0]) << 10
 
 
 def own_memory():
-    """MiB of this process that are no pages of a file: now, and at least so much at some time."""
+    """MiB of this process that are not pages of a file: now, and a lower bound of the maximum."""
     found = fields("/proc/self/status")
     now, most, of_files = (
         int(found.get(name, "0 kB").split()[0]) / 1024 for name in ("RssAnon", "VmHWM", "RssFile")
@@ -58,7 +58,7 @@ def own_memory():
 
 
 def cpu_seconds():
-    """Of this process with all threads that it ever had, and of those below it."""
+    """CPU seconds of this process, with all its threads so far, and of its descendants."""
     ns = 0
     for pid in tree()[1:]:
         try:
@@ -71,7 +71,7 @@ def cpu_seconds():
 
 
 def device_bytes():
-    """Read from disks for the tree."""
+    """Bytes that these processes have read from disks."""
     return sum(int(fields("/proc/%d/io" % pid).get("read_bytes", 0)) for pid in tree())
 
 
@@ -130,7 +130,7 @@ class Limit:
 
 
 def forget(paths):
-    """Drops files from the page cache, as far as nobody has them mapped."""
+    """Drops files from the page cache, except mapped pages."""
     for path in paths:
         fd = os.open(path, os.O_RDONLY)
         os.fdatasync(fd)
@@ -139,7 +139,7 @@ def forget(paths):
 
 
 def read_ahead_kib(path):
-    """Of the device that holds a file; None where that is not told."""
+    """The number of the device with the file; None if the system does not say."""
     device = os.stat(path).st_dev
     base = pathlib.Path("/sys/dev/block/%d:%d" % (os.major(device), os.minor(device)))
     for place in (base / "queue/read_ahead_kb", base / "../queue/read_ahead_kb"):

@@ -20,7 +20,7 @@ MOST_SHORT_DOCUMENTS = 10**7
 
 
 class Failure(Exception):
-    """Said in one line."""
+    """An error as one line."""
 
 
 def random_tokens(source, n_tokens):
@@ -115,7 +115,7 @@ def make_hole(folder, n_tokens, tokmap=None):
 
 
 def write_megatron_index(path, n_tokens):
-    """Of documents of one length, for a file of zeros, whose documents nobody can find."""
+    """An index with documents of equal length, for a file of zeros without boundaries."""
     short = n_tokens <= MOST_SHORT_DOCUMENTS * DOCUMENT_TOKENS
     length = DOCUMENT_TOKENS if short else LONG_DOCUMENT_TOKENS
     n_documents = n_tokens // length

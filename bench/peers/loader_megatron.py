@@ -10,7 +10,7 @@ VOCABULARY = EOD + 1
 
 
 class Tokenizer:
-    """What GPTDataset asks a tokenizer for. It has no padding token, so none is replaced."""
+    """The tokenizer that GPTDataset needs. It has no padding token, so none is replaced."""
 
     vocab_size, eod = VOCABULARY, EOD
     unique_identifiers = {"class": "none"}
@@ -87,7 +87,7 @@ class Megatron(Adapter):
 
 
 def documents_in_order(flat, dataset):
-    """The flat file with its documents as the data set has them; each has to be there once."""
+    """The documents of the flat file in the order of the data set; each must occur once."""
     order = dataset.document_index.tolist()
     lengths = dataset.dataset.sequence_lengths.tolist()
     if sorted(order) != list(range(len(lengths))):
@@ -125,7 +125,7 @@ class MegatronBlend(Megatron):
         return b"".join(documents_in_order(flat, part) for part in self.dataset.datasets)
 
     def starts(self, batch):
-        """What its own indexes say of the samples of this batch, as places in both streams."""
+        """The samples of this batch by its own indexes, as places in both streams."""
         first = (self.n_handed_out - 1) * self.rows % (len(self.dataset) // self.rows * self.rows)
         found = []
         for i in range(first, first + self.rows):

@@ -68,11 +68,11 @@ class MemmapTuned(Memmap):
         return rows[:, :-1].astype(self.numpy.int64), rows[:, 1:].astype(self.numpy.int64)
 
 
-# ---- What a careful user says of a file that does not fit into memory ----
+# ---- Hints that a careful user gives for a file that does not fit into memory ----
 
 
 class MemmapRandom(Memmap):
-    """The kernel reads no pages around those that are touched."""
+    """With madvise, so that the kernel reads only the touched pages."""
 
     work = U16
     pages = ("cold",)
@@ -85,7 +85,7 @@ class MemmapRandom(Memmap):
 
 
 class MemmapWillNeed(MemmapRandom):
-    """And all rows of the next batch are read at once, while those of this one are copied."""
+    """Also reads all rows of the next batch at once while those of this one are copied."""
 
     note = "madvise(MADV_RANDOM), and MADV_WILLNEED for the rows of the next batch"
 
@@ -110,7 +110,7 @@ class MemmapWillNeed(MemmapRandom):
 
 
 def torch_rows():
-    """The data set classes; here, so that torch is imported by those who use it."""
+    """The data set classes, in a function so that only their users import torch."""
     import numpy
     import torch
 
@@ -132,7 +132,7 @@ def torch_rows():
             return row[:-1], row[1:]
 
     class RowsAtOnce(Rows):
-        """`__getitems__`: a batch is asked for in one call, and is made in one piece."""
+        """`__getitems__`: one call makes a whole batch."""
 
         def __init__(self, path, length, wide):
             super().__init__(path, length, wide)
@@ -228,7 +228,7 @@ class StatefulDataLoader(DataLoader):
 
 
 class NanoGpt(Adapter):
-    """nanoGPT's get_batch, on the CPU: random places, two tensors put together row by row."""
+    """nanoGPT's get_batch, on the CPU: random places, two tensors built row by row."""
 
     packages = ("torch", "numpy")
     pages = ("hot", "cold", "startup")

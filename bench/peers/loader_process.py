@@ -26,7 +26,7 @@ LEAST_BATCHES = 3
 
 
 def all_adapters(files=()):
-    """{name: class}. None of the modules imports a peer before it is used."""
+    """{name: class}. The modules import a peer only when it is used."""
     found = dict(OWN)
     for name in MODULES:
         found.update(importlib.import_module(name).ADAPTERS)
@@ -39,7 +39,7 @@ def all_adapters(files=()):
 
 
 def import_peer(adapter_class):
-    """Imports it, and what it needs; seconds."""
+    """Imports it and its dependencies; returns the seconds that took."""
     before = time.perf_counter()
     for name in adapter_class.imports or adapter_class.packages:
         importlib.import_module(name.replace("-", "_"))
@@ -50,7 +50,7 @@ def import_peer(adapter_class):
 
 
 def why_not_installed(adapter_class, error):
-    """What install.py has found, else what Python says."""
+    """The version that install.py found, else that of Python."""
     try:
         with open(os.path.join(sys.prefix, "not-installed.json")) as f:
             record = json.load(f)
@@ -63,7 +63,7 @@ def why_not_installed(adapter_class, error):
 
 
 def check(adapter_class, job):
-    """Before it is timed: its versions, its copies, and whether its rows are those of the file."""
+    """Before timing: its versions, its copies of the data, and whether its rows are correct."""
     import_peer(adapter_class)
     versions = {p: importlib.metadata.version(p) for p in adapter_class.packages}
     copies = write_copies(adapter_class, job)
@@ -95,7 +95,7 @@ def bytes_below(path):
 
 
 def verify(adapter_class, job):
-    """A whole epoch of a small file, and some batches of the one that is measured."""
+    """A whole epoch of a small file, and some batches of the measured one."""
     told = []
     for small, length, rows in job["configurations"]:
         for data, n_batches in ((small, None), (job["data"], job["n_batches"])):
@@ -155,7 +155,7 @@ def measure_one(adapter_class, job, length, rows):
 
 
 def warm_up(batches, n_batches):
-    """An epoch, after which all pages of a map have been met; or as much as fits the time."""
+    """An epoch, after which all pages of a map were touched; or as much as fits in the time."""
     until = time.perf_counter() + WARM_UP_SECONDS
     for n, _ in enumerate(batches):
         if n >= n_batches or (time.perf_counter() > until and n >= LEAST_BATCHES):
@@ -163,7 +163,7 @@ def warm_up(batches, n_batches):
 
 
 def take(batches, seconds):
-    """(seconds of each batch, CPU seconds, bytes that a device read) of so long a stretch."""
+    """(seconds of each batch, CPU seconds, bytes read from a device) for this duration."""
     times = []
     cpu, device = loader_counts.cpu_seconds(), loader_counts.device_bytes()
     start = last = time.perf_counter()
@@ -176,7 +176,7 @@ def take(batches, seconds):
 
 
 def start_up(adapter_class, job):
-    """To the first batch, and the most memory that it took to get there."""
+    """The time to the first batch, and the peak memory until then."""
     import_peer(adapter_class)
     if "most_bytes" in job:  # of its own, without maps of files: too much is an error, no kill
         resource.setrlimit(resource.RLIMIT_DATA, (job["most_bytes"], job["most_bytes"]))
@@ -200,7 +200,7 @@ def content(adapter, batch):
 
 
 def save(adapter_class, job):
-    """Some steps, the state, and one step more, which a resumed loader has to begin with."""
+    """Some steps, the state, and one more step, with which a resumed loader must begin."""
     import_peer(adapter_class)
     adapter = adapter_class(job["data"], job["length"], job["rows"], job["seed"])
     batches = iter(adapter.batches())

@@ -1,4 +1,4 @@
-"""loader_report.py - tables of what loaders.py has written, for a terminal or as Markdown."""
+"""loader_report.py - the results of loaders.py as tables, for a terminal or in Markdown."""
 
 import pathlib
 import sys
@@ -20,7 +20,7 @@ def columns(heads, align):
 
 
 class Result:
-    """Rows of a result by what they are of."""
+    """Rows of a result, by their subject."""
 
     def __init__(self, result):
         self.result = result
@@ -110,7 +110,7 @@ def start_tables(result):
 
 
 def remark(row):
-    """On a size that was not measured like the others."""
+    """A note on a size that was not measured like the others."""
     note = row.get("note", "")
     if not row.get("extrapolated"):
         return note

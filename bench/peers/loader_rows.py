@@ -11,7 +11,7 @@ FAR_TOKENS = 10**12  # reckoned where nobody names another number
 # Peers hand out new arrays in each batch; those of EQUALS fill the same ones, these do as peers do.
 EQUALS_NEW = {U16: "tokmap-u16-new", I64: "tokmap-i64-new"}
 START_GROUP = "starting up, to the first batch"
-# What tokbench has.
+# The lengths of tokbench.
 C_BATCH_ROWS = 32
 C_START_GROUP = "opening, and the first batch"
 
@@ -22,7 +22,7 @@ def shared_rounds(top, bottom):
 
 
 def ratio_rows(page, systems):
-    """tokmap's speed by that of each other system, of equal work."""
+    """tokmap's speed divided by that of each other system that does equal work."""
     by_name = {system.name: system for system in systems}
     rows = []
     for system in systems:
@@ -52,7 +52,7 @@ def ratios_against(ours, page, system, measure):
 
 
 def c_rows(tokbench, options):
-    """The figures of the C loader that go beside those of the Python package."""
+    """The figures of the C loader, to compare with those of the Python package."""
     rows = []
     known = {row["name"]: row for row in tokbench if row["page"] == "load"}
     for length in options.lengths if C_BATCH_ROWS in options.batches else ():
@@ -81,7 +81,7 @@ def c_rows(tokbench, options):
 
 
 def c_start_rows(tokbench, options):
-    """Likewise, at the sizes that only a sparse dataset made for it has."""
+    """The same, at sizes that only a sparse dataset can have."""
     return [
         {
             "page": "loaders startup",
@@ -126,7 +126,7 @@ def device_rows(systems, tokbench):
 
 
 def start_rows(systems, options):
-    """Measured sizes, and the far one, reckoned where it was not measured."""
+    """Measured sizes, and the largest one, extrapolated if it was not measured."""
     rows = []
     where = (options.lengths[-1], options.batches[-1])
     for system in systems:
@@ -246,7 +246,7 @@ def start_targets(find):
 
 
 def tokbench_targets(rows):
-    """Of the C loader, from the same run."""
+    """Rows of the C loader, from the same run."""
     return [
         {**row, "page": "loaders targets", "name": "in C: " + row["name"]}
         for row in rows
@@ -262,7 +262,7 @@ def tokbench_targets(rows):
 
 
 def add_limits(rows, tokbench):
-    """What a speed cannot go beyond, where this run has measured it."""
+    """The limit of a speed, if this run has measured it."""
     known = {row["name"]: row for row in tokbench}
     shares = {(r["system"], r["length"]): r for r in rows if r.get("measure") == "share"}
     for row in rows:

@@ -56,7 +56,7 @@ KEPT_MEMORY = {
 
 
 def environment(folder, library, keep_memory):
-    """Nothing goes over the network, and what a library leaves beside its data goes with ours."""
+    """Disables the network, and puts the files that libraries leave beside our data."""
     home = folder / "home"
     home.mkdir(exist_ok=True)
     places = {"HOME": home, "TMPDIR": home, "HF_HOME": home, "XDG_CACHE_HOME": home}
@@ -72,7 +72,7 @@ def environment(folder, library, keep_memory):
 
 
 class System:
-    """A system, and what became of it: timed, or left out with a reason."""
+    """A system and its state: timed, or left out with a reason."""
 
     def __init__(self, name, adapter, options):
         self.name, self.adapter, self.options = name, adapter, options
@@ -92,7 +92,7 @@ class System:
         print(text, file=sys.stderr, flush=True)
 
     def call(self, mode, **more):
-        """The answer of a process, whatever it is."""
+        """The answer of a process, or its failure."""
         options = self.options
         job = {
             "system": self.name,
@@ -109,7 +109,7 @@ class System:
         return answer
 
     def ask(self, mode, **more):
-        """The same, or None when the system is left out from here on."""
+        """The same, or None: from now on the system is left out."""
         answer = self.call(mode, **more)
         for kind in FAILURES:
             if kind in answer:
@@ -132,7 +132,7 @@ class System:
         return self.seconds > self.options.slow_seconds
 
     def about(self):
-        """Its version and what a reader has to know of its figures."""
+        """Its version, and notes on its figures."""
         versions = list(self.versions.values())
         found = {"version": versions[0]} if versions else {}
         return {**found, "note": self.adapter.note} if self.adapter.note else found
@@ -173,7 +173,7 @@ class System:
 
 
 def run_process(command, options):
-    """Its JSON with the seconds that it took; what went wrong comes as "failed"."""
+    """Its JSON with the seconds that it took; a failure is in "failed"."""
     if options.stopped:
         return {"failed": "stopped"}
     place = {"env": options.environment, "cwd": options.folder}
@@ -215,7 +215,7 @@ def run_in_session(command, options, timeout=None, **place):
 
 
 def stop(process):
-    """With all that it started."""
+    """With all processes that it started."""
     try:
         os.killpg(process.pid, signal.SIGKILL)
     except ProcessLookupError:
@@ -274,7 +274,7 @@ def check_one(system, data, small):
 
 
 def take_turns(systems, n_rounds, measure, each_round=None):
-    """measure(system, round) for all, in an order that rotates. What is slow has fewer rounds."""
+    """measure(system, round) for all, in a rotating order. Slow ones have fewer rounds."""
     for number in range(n_rounds):
         if each_round:
             each_round(number)
@@ -334,7 +334,7 @@ def measure_resume(systems, data):
 
 
 def measure_start(systems, data):
-    """`data`: of one number of tokens."""
+    """`data`: of one size."""
     options = systems[0].options
     length, rows = options.lengths[-1], options.batches[-1]
     page = "startup %g" % data["n_tokens"]

@@ -24,7 +24,7 @@ def pair(numpy, rows):
 
 
 class RowStore(Adapter):
-    """Rows by number, in a random order."""
+    """Rows by number, in random order."""
 
     note = "labels are a view of the inputs' array"
 
@@ -50,7 +50,7 @@ class RowStore(Adapter):
 
 
 class Hdf5(RowStore):
-    """One contiguous data set of one dimension; a row is a slice."""
+    """One contiguous data set with one dimension; a row is a slice."""
 
     packages = ("h5py", "numpy")
     copy = "hdf5"
@@ -119,7 +119,7 @@ class Lmdb(RowStore):
 
 
 def row_batch(samples):
-    """Widened once."""
+    """Converts each row to 64 bits once."""
     import numpy
     import torch
 

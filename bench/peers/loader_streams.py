@@ -13,7 +13,7 @@ CHUNK_BYTES = 64 << 20  # what both take when nobody says otherwise
 
 
 class Rows:
-    """A source with random access, for Grain. Opens the map in whichever process reads."""
+    """A source with random access, for Grain. Opens the map in the process that reads."""
 
     def __init__(self, path, length):
         self.path, self.length, self.map = path, length, None
@@ -99,7 +99,7 @@ def stretch_of(job):
 
 
 class LitData(Adapter):
-    """TokensLoader. Its blocks share no token, so its windows begin each length + 1 tokens."""
+    """TokensLoader. Its blocks share no tokens, so its windows begin every length + 1 tokens."""
 
     packages = ("litdata", "torch", "numpy")
     copy = "litdata"

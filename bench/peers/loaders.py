@@ -102,7 +102,7 @@ def choose(options):
 
 
 def measure(options, systems):
-    """The pages of tokbench, and what the cold page says of its conditions."""
+    """The pages of tokbench, and the conditions that the cold page reports."""
     pages, folder = options.pages, options.folder
     loader_run.say("making %g tokens" % options.tokens)
     data = loader_data.make(folder / "hot", options.tokens, options.tokmap)
@@ -135,7 +135,7 @@ def measure(options, systems):
         with going_on_without(options, "the cold page"):
             loader_run.say("making %d MiB" % options.cold_mib)
             data = loader_data.make(folder / "cold", options.cold_mib << 19, options.tokmap)
-            # The rate of the device is that for the very file that the systems read.
+            # The rate of the device is measured with the same file that the systems read.
             cold = tokbench_page(options, "cold", "--data", data["prefix"])
             conditions = loader_run.measure_cold(systems, data, cold)
     return [page for page in (load, scale, cold) if page], conditions
@@ -172,7 +172,7 @@ def described(system):
 
 
 def command_line(words):
-    """Without paths, which are the machine's own."""
+    """Without paths, which depend on the machine."""
     words = [os.path.basename(word) if "/" in word else word for word in words]
     return " ".join(["loaders.py", *words])
 

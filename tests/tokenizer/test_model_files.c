@@ -133,7 +133,7 @@ TEST(presets_are_refused_for_files_with_another_number_of_ranks)
     for (size_t i = 0; i < N_ELEMENTS(names); i++) {
         char any[32];
         snprintf(any, sizeof any, "%s:any", names[i]);
-        expect_refusal(&b, names[i], "ranks, and this one has 300; for another vocabulary");
+        expect_refusal(&b, names[i], "ranks, but this one has 300; for another vocabulary");
         CHECK(strstr(err.text, any) != NULL);
         expect_blob(&b, any);
         CHECK_EQ(m.n_added, 0);
@@ -141,7 +141,7 @@ TEST(presets_are_refused_for_files_with_another_number_of_ranks)
         CHECK_EQ(m.n_steps, m.split == SPLIT_QWEN2); /* NFC */
     }
     expect_refusal(&b, "gpt2", "--pattern gpt2 is for files of 50256 or 50280 ranks");
-    expect_refusal(&b, ":any", "--pattern :any is not known");
+    expect_refusal(&b, ":any", "--pattern :any is unknown");
     blob_free(&b);
     b = rank_file(0, 151643 + 1, UINT32_MAX);
     expect_refusal(&b, "qwen3", "--pattern qwen3 is for files of 151643 ranks");
@@ -181,7 +181,7 @@ TEST(ranks_without_a_pattern_are_refused_with_the_list)
 {
     blob b = rank_file(0, 256, UINT32_MAX);
     expect_refusal(&b, NULL, "name one with --pattern (gpt2, p50k, p50k_edit, cl100k, o200k, ");
-    expect_refusal(&b, "gpt5", "--pattern gpt5 is not known (gpt2, ");
+    expect_refusal(&b, "gpt5", "--pattern gpt5 is unknown; the names are gpt2, ");
     blob_free(&b);
 }
 
@@ -691,7 +691,7 @@ TEST(vocab_json_goes_with_merges_txt)
     CHECK(m.n_steps == 1 && m.n_merges == 1);
     CHECK_EQ(m.eos_id, 4);
     CHECK(!load_vocab(vocab, "\u0120 a\n", "qwen2"));
-    CHECK(strstr(err.text, "151643 ranks, and this one has 4") != NULL);
+    CHECK(strstr(err.text, "151643 ranks, but this one has 4") != NULL);
     CHECK(load_vocab(vocab, "", NULL));
     CHECK(!load_vocab(vocab, NULL, NULL));
     CHECK(strstr(err.text, "needs its merges.txt") != NULL);
@@ -700,7 +700,7 @@ TEST(vocab_json_goes_with_merges_txt)
     CHECK(!load_vocab(vocab, "a x\n", NULL));
     CHECK(strstr(err.text, "the vocabulary has no \"x\"") != NULL);
     CHECK(!load_vocab(vocab, "", "foo"));
-    CHECK(strstr(err.text, "--pattern foo is not known") != NULL);
+    CHECK(strstr(err.text, "--pattern foo is unknown") != NULL);
 }
 
 /* ---- Telling them apart ---- */

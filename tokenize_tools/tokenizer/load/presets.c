@@ -194,7 +194,7 @@ bool preset_find(preset_choice *choice, const char *name, model_error *err)
         }
     }
     preset_names(names);
-    return model_fail(err, 0, "--pattern %.60s is not known (%s)", name, names);
+    return model_fail(err, 0, "--pattern %.60s is unknown; the names are %s", name, names);
 }
 
 const char *preset_name(size_t index)
@@ -267,8 +267,8 @@ static bool refuse_number(const preset *p, uint32_t n_ranks, model_error *err)
     const bool two = next < presets + N_PRESETS && strcmp(next->name, p->name) == 0;
     snprintf(numbers, sizeof numbers, two ? "%u or %u" : "%u", p->n_ranks, two ? next->n_ranks : 0);
     return model_fail(err, 0,
-                      "--pattern %s is for files of %s ranks, and this one has %u; for another "
-                      "vocabulary with the same pattern, without special tokens, say --pattern "
+                      "--pattern %s is for files of %s ranks, but this one has %u; for another "
+                      "vocabulary with the same pattern, without special tokens, use --pattern "
                       "%s" PRESET_ANY,
                       p->name, numbers, n_ranks, p->name);
 }
