@@ -9,7 +9,7 @@ from html import escape
 from report_plot import (MAX_LINES, Bar, LogAxis, PartAxis, draw_bars, draw_dots, draw_lines,
                          groups, tick_text)
 from report_rows import (TIMES, distribution_of, drawn_fraction, line_of, machine_text, percentile,
-                         place_on_x, size_at_end, x_unit)
+                         size_at_end, x_unit)
 from report_table import Table, number, percent, value_range
 
 TITLE = "tokmap, measured"
@@ -190,7 +190,7 @@ def curves(rows):
 
 
 def is_start(row):
-    return place_on_x(row) > 0 and not row.is_rate() and x_unit(row) == "tokens"
+    return row.x > 0 and not row.is_rate() and x_unit(row) == "tokens"
 
 
 def starts(run):

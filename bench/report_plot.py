@@ -8,7 +8,7 @@ import dataclasses
 import math
 from html import escape
 
-from report_rows import Row, distribution_of, percentile, place_on_x
+from report_rows import Row, distribution_of, percentile
 from report_table import number, percent, short_number, value_range
 
 WIDTH, FONT, SMALL = 360, 13, 11.5
@@ -334,13 +334,13 @@ def put_legend(drawing, lines, target):
 def draw_lines(title, lines):
     """lines: (label, rows). A target is drawn when all rows that have one have the same."""
     drawing = Drawing()
-    lines = [(label, sorted(own, key=lambda row: (place_on_x(row), row.median)))
+    lines = [(label, sorted(own, key=lambda row: (row.x, row.median)))
              for label, own in lines]
     rows = [row for _, own in lines for row in own]
     targets = {(row.goal, row.target): row for row in rows if row.goal}
     target = next(iter(targets.values())) if len(targets) == 1 else None
     values = [value for row in rows for value in (row.median, row.least(), row.most())]
-    x_axis = LogAxis(map(place_on_x, rows))
+    x_axis = LogAxis([row.x for row in rows])
     y_axis = LogAxis([*values, target.target] if target else values)
     put_legend(drawing, lines, target)
     top, bottom = drawing.y + 12, drawing.y + 12 + PLOT_HEIGHT
@@ -352,13 +352,12 @@ def draw_lines(title, lines):
     if target:
         drawing.line(LEFT, at(1, target.target)[1], RIGHT, at(1, target.target)[1], "target")
     for i, (_, own) in enumerate(lines):
-        points = [at(place_on_x(row), row.median) for row in own]
+        points = [at(row.x, row.median) for row in own]
         drawing.path(f"line c{i % 8}", "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points))
         for row, point in zip(own, points):
             drawing.begin_figure(row.name, row)
             if row.most() > row.least():
-                x = place_on_x(row)
-                drawing.line(*at(x, row.least()), *at(x, row.most()), "whisker thin")
+                drawing.line(*at(row.x, row.least()), *at(row.x, row.most()), "whisker thin")
             drawing.glyph(*point, i, i)
             drawing.add("</g>")
     return drawing.svg("lines", title, bottom + 22)

@@ -14,9 +14,8 @@ A row may say more, and is shown better then:
             comes once in a group.
 "group"     Rows of one group are drawn together, under this title: "hot, int64, 1024 tokens".
             Without it the last part of the name counts when it is like "1024 tokens", else the
-            page. A group that begins with "gpu" says that a GPU did the work; a word "cuda" or
-            "h2d" in the name says the same. Nothing that was measured with a stand-in for the GPU
-            may be named so.
+            page. A group that begins with "gpu", and the page "gpu", say that a GPU did the work:
+            nothing that was measured with a stand-in for it may be named so.
 "limit"     Name of the row in the same file that does the same work plainly; with a fraction also
             what needs no row: "steps that never wait".
 "fraction"  This figure as a part of that limit, 1 for all of it; the median over rounds. Without
@@ -25,13 +24,12 @@ A row may say more, and is shown better then:
 "x_unit"    what that counts. Absent: "tokens", the size of the corpus; times and memory against it
             are how tokmap starts up. Something else: "tokens a row", "bytes". Rows that only differ
             in a part of the name that begins with a digit ("open, 10^9 tokens") are one line.
-            Without "x", "10^9 tokens" in the name is one.
 "left_out"  Why there is no figure ("not installed"); then no "unit", "median" or "values".
 "version"   Of the system, and
 "note"      what a reader has to know about its figures. Both are shown once for a system.
 
-A latency is a row for each percentile: a word "p50", "p99", "p99.9" or "max" in names that are the
-same but for it, the unit a time: "stall p50, 5 ms step". In a group they are those of one system.
+A latency is a row for each percentile: of one line, in the columns "p50", "p99", "p99.9" or "max", the
+unit a time. In a group they are those of one system.
 On the page "stall", and where a GPU did the work, the p99 are drawn against 50 us too.
 
 A row of bench/peers/compare.py has "tokenizer", "text", "system" and up to four figures ("cold",
@@ -48,7 +46,7 @@ PASSES = ("cold", "cold_ratio", "warm", "warm_ratio")
 # Control characters, those that turn the direction of text, halves of pairs, and what XML forbids.
 UNSHOWN = re.compile("[\0-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff"
                      "\ufffe\uffff]")
-WORD = re.compile(r"[0-9A-Za-z\x80-\U0010ffff]+(?:\.[0-9A-Za-z\x80-\U0010ffff]+)*")
+
 
 
 class Refused(Exception):
@@ -88,8 +86,7 @@ class Row:
         return self.system.startswith("tokmap")
 
     def is_on_gpu(self):
-        words = {word.lower() for word in WORD.findall(self.name)}
-        return self.group.startswith("gpu") or self.page == "gpu" or bool(words & {"cuda", "h2d"})
+        return self.page == "gpu" or self.group.startswith("gpu")
 
     def missed(self):
         return bool(self.goal) and not self.reached
@@ -298,27 +295,11 @@ def machine_text(machine):
 # ---- What a name says ----
 
 
-def find_percentile(row):
-    """(0.99, where it is) of the word "p99" in the name of a time, 1 of "max"; else (0, None)."""
-    for word in WORD.finditer(row.name) if row.unit in TIMES else ():
-        if word.group() == "max":
-            return 1, word
-        digits = re.fullmatch(r"p([0-9]+(?:\.[0-9]+)?)", word.group())
-        if digits and 0 < float(digits.group(1)) < 100:
-            return float(digits.group(1)) / 100, word
-    return 0, None
-
-
 def percentile(row):
-    return find_percentile(row)[0]
-
-
-def place_on_x(row):
-    """What stands on the horizontal axis: "x", or 1e9 of "10^9 tokens" in the name; else 0."""
-    exponent = re.search(r"(?:^|, )10\^([0-9]{1,3}(?:\.[0-9]+)?) tokens(?=, |$)", row.name)
-    if row.x or row.unit == "x" or not exponent or not 0 < float(exponent.group(1)) < 300:
-        return row.x
-    return 10 ** float(exponent.group(1))
+    """0.99 of a time in the column "p99", 1 in the column "max"; else 0."""
+    digits = re.fullmatch(r"p([0-9]+(?:\.[0-9]+)?)", row.column)
+    part = float(digits.group(1)) / 100 if digits else float(row.column == "max")
+    return part if row.unit in TIMES and part <= 1 else 0
 
 
 def x_unit(row):
@@ -350,12 +331,5 @@ def line_of(row):
 
 
 def distribution_of(row):
-    """The system, where the row has a group; else the name without the word for the percentile."""
-    _, word = find_percentile(row)
-    if row.group and row.system:
-        return row.system
-    if not word:
-        return row.name
-    before = row.name[:word.start()].rstrip(" ").removesuffix(",")
-    after = row.name[word.end():]
-    return with_system(row, before + (after if before else after.lstrip(" ,")))
+    """The system, where the row has a group; else what its percentiles have in common."""
+    return row.system if row.group and row.system else with_system(row, row.line)

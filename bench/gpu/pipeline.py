@@ -183,9 +183,9 @@ class Turns:
         aim = {"at_most": AIM_P99_US} if name == "tokmap" else {}
         print_row(name=f"step time, {where}", unit="ms", values=self.step_ms, group=group + ": time",
                   system=name)
-        print_row(name=f"stall p50, {where}", unit="us", values=[percentile(self.stall_us, 0.5)])
-        print_row(name=f"stall p99, {where}", unit="us", values=[percentile(self.stall_us, 0.99)],
-                  group=group, system=name, **aim)
+        for part, column, target in ((0.5, "p50", {}), (0.99, "p99", aim)):
+            print_row(name=f"stall, {where}, {column}", line=f"stall, {where}", column=column, unit="us",
+                      values=[percentile(self.stall_us, part)], group=group, system=name, **target)
 
 
 def print_row(**row):

@@ -51,7 +51,9 @@ enum {
 
 static bench_row *add_row(bench_report *report, const char *what, int size)
 {
-    return bench_add_cell(report, "open", what, sizes[size].name, "us");
+    bench_row *row = bench_add_cell(report, "open", what, sizes[size].name, "us");
+    bench_set_x(row, (double)sizes[size].n_tokens, "tokens");
+    return row;
 }
 
 static int measure_opening(char (*prefixes)[4096], uint32_t n_rounds, bench_report *report)

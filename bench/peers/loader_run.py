@@ -156,6 +156,8 @@ class System:
             "name": "%s, %d x %d tokens, %s" % (self.name, where[1], where[0], called),
             "system": self.name,
         }
+        if what in ("p50_us", "p99_us"):
+            row["line"], _, row["column"] = row["name"].rpartition(", ")
         if what in ("speed", "p50_us", "p99_us"):  # bench/report.py draws these side by side
             work = self.adapter.work + ", " if page == "hot" else ""
             row["group"] = "%s, %s%d x %d tokens" % (page, work, where[1], where[0])

@@ -43,7 +43,8 @@ def write(path, what):
 
 
 def stall_rows(page, name, figures, **more):
-    return [row(page, f"{name}, {word}", "us", [value, value * 1.1, value * 0.9], **more)
+    return [row(page, f"{name}, {word}", "us", [value, value * 1.1, value * 0.9], line=name,
+                column=word, **more)
             for word, value in zip(("p50", "p99", "p99.9", "max"), figures)]
 
 
@@ -76,7 +77,7 @@ def hour_of_pages():
             rows.append(row("scale", f"open, 10^{k} tokens, {name}", "us", [value, value * 1.4],
                             group="opening, and the first batch", system=name, x=10 ** k,
                             target={"at_most": 1e4, "reached": value * 1.4 <= 1e4}))
-        rows.append(row("scale", f"memory, 10^{k} tokens", "KiB", [3.37, 3.37, 3.37]))
+        rows.append(row("scale", f"memory, 10^{k} tokens", "KiB", [3.37, 3.37, 3.37], x=10 ** k))
     for ms in (5, 20, 100):
         rows += stall_rows("stall", f"hot, map, {ms} ms", (0.9, 3.1, 12 + ms, 95),
                            group=f"waiting for a batch, steps of {ms} ms")
@@ -264,10 +265,10 @@ def what_is_missing_is_said(folder):
                     "make bench-gpu"):
         assert f"<code>{command}</code>" in text, command
     assert not list(page.iter("svg")) and GPU_MISSING in text
-    for gpu in ({"group": "gpu, stall"}, {"page": "gpu"}, {"name": "push, cuda p99"}):
+    for gpu in ({"group": "gpu, stall"}, {"page": "gpu"}):
         _, text, _ = made(folder, result([row("load", "p99", "us", [30]) | gpu]))
         assert GPU_MISSING not in text, gpu
-    _, text, _ = made(folder, result([row("load", "rCUDAx p99", "us", [30])]))
+    _, text, _ = made(folder, result([row("load", "cuda p99", "us", [30])]))
     assert GPU_MISSING in text
 
 
@@ -302,7 +303,7 @@ def hostile_names_cannot_break_out(folder):
     rows = [row(HOSTILE, HOSTILE + f" {i}", "GB/s", [5, 6, 7], system="tokmap " + HOSTILE,
                 group=HOSTILE, limit=HOSTILE) for i in range(3)]
     rows += stall_rows("stall", HOSTILE, (1, 2, 3, 4), note=HOSTILE, system=HOSTILE)
-    rows += [row("scale", f"{HOSTILE}, 10^{k} tokens", "ms", [k]) for k in (6, 9)]
+    rows += [row("scale", f"{HOSTILE}, 10^{k} tokens", "ms", [k], x=10 ** k) for k in (6, 9)]
     document = result(rows, command=HOSTILE, tokmap=HOSTILE,
                       machine=MACHINE | {"cpu": HOSTILE, "kernel": HOSTILE, "gpu": HOSTILE})
     page, text, markdown = made(folder, document)
@@ -319,8 +320,8 @@ def strange_figures_are_drawn(folder):
     """Nothing, less than nothing, and what has hundreds of digits, in every kind of drawing."""
     for values in ([0], [-1, 0, 1], [1e-320, 1e308], [5e-324], [1e300, 1e300]):
         rows = [row("p", f"rate {i}", "GB/s", values, limit="rate 0") for i in range(2)]
-        rows += [row("stall", f"x {word}", "us", values) for word in ("p50", "p99")]
-        rows += [row("scale", f"open, 10^{k} tokens", "ms", values) for k in (6, 9)]
+        rows += [row("stall", f"x, {word}", "us", values, line="x", column=word) for word in ("p50", "p99")]
+        rows += [row("scale", f"open, 10^{k} tokens", "ms", values, x=10 ** k) for k in (6, 9)]
         rows += [row("p", "a / b", "x", [max(values)], target={"at_least": 0, "reached":
                                                                max(values) >= 0})]
         _, text, _ = made(folder, result(rows))
