@@ -200,8 +200,6 @@ SIGNATURES = {
     "tokmap_loader_next": (c_int, [c_void_p, POINTER(Batch), POINTER(ErrorDetail)]),
     "tokmap_loader_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
     "tokmap_loader_position": (c_uint64, [c_void_p]),
-    "tokmap_loader_set_batch": (c_int, [c_void_p, c_uint32, c_uint32, c_uint32,
-                                        POINTER(ErrorDetail)]),
     "tokmap_loader_save": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
     "tokmap_loader_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
     "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
