@@ -74,6 +74,12 @@ static int check_replaceable(const export_job *job, const char *prefix)
     return CLI_OK;
 }
 
+static int name_bin(const export_job *job, const char *prefix, output_file *out)
+{
+    const int code = check_replaceable(job, prefix);
+    return code == CLI_OK ? output_name(out, prefix, ".bin", job->force) : code;
+}
+
 static int remove_file(const char *path)
 {
     const int error = output_try_remove(path);
@@ -106,9 +112,7 @@ static int export_tokens(export_job *job, output_file *out)
 static int export_raw(export_job *job)
 {
     output_file out;
-    int code = check_replaceable(job, job->prefix);
-    if (code == CLI_OK)
-        code = output_name(&out, job->prefix, ".bin", job->force);
+    int code = name_bin(job, job->prefix, &out);
     if (code != CLI_OK)
         return code;
     code = export_tokens(job, &out);
@@ -160,9 +164,7 @@ static int export_megatron(export_job *job)
     bool has_bin = job->info.token_offset == 0 && file_is(path, job->tokens_facts.id);
     int code = check_megatron(job);
     if (code == CLI_OK && !has_bin)
-        code = check_replaceable(job, job->prefix);
-    if (code == CLI_OK && !has_bin)
-        code = output_name(&bin, job->prefix, ".bin", job->force);
+        code = name_bin(job, job->prefix, &bin);
     if (code == CLI_OK)
         code = output_name(&idx, job->prefix, ".idx", job->force);
     if (code == CLI_OK)
@@ -201,8 +203,7 @@ static int name_shard(const export_job *job, uint64_t shard, output_file *out)
     int n = snprintf(prefix, sizeof prefix, "%s_%06" PRIu64, job->prefix, shard);
     if (n < 0 || (size_t)n >= sizeof prefix)
         return cli_error(CLI_USAGE, "%.200s...: the path is too long", job->prefix);
-    int code = check_replaceable(job, prefix);
-    return code == CLI_OK ? output_name(out, prefix, ".bin", job->force) : code;
+    return name_bin(job, prefix, out);
 }
 
 static int write_shards(export_job *job, uint64_t n_shards, uint64_t *n_written)
@@ -299,9 +300,7 @@ static int export_llmc(export_job *job)
                          "use --shard-tokens N",
                          job->info.index_path, cli_count(job->info.n_tokens).s);
     output_file out;
-    int code = check_replaceable(job, job->prefix);
-    if (code == CLI_OK)
-        code = output_name(&out, job->prefix, ".bin", job->force);
+    int code = name_bin(job, job->prefix, &out);
     if (code != CLI_OK)
         return code;
     code = write_llmc(job, &out, 0, job->info.n_tokens);
