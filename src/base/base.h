@@ -10,8 +10,7 @@
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 
-/* memcpy, and a byte swap that is nothing on little-endian machines: correct for any alignment and
- * byte order. */
+/* memcpy, and a byte swap only on big-endian machines: correct for any alignment and byte order. */
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 #define TO_LE16(x) (x)
 #define TO_LE32(x) (x)

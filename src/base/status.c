@@ -21,7 +21,7 @@ const char *tokmap_status_text(tokmap_status status)
     case TOKMAP_OK:
         return "success";
     case TOKMAP_END:
-        return "nothing more";
+        return "no more data";
     case TOKMAP_ERR_ARGUMENT:
         return "invalid argument";
     case TOKMAP_ERR_MEMORY:
@@ -31,11 +31,11 @@ const char *tokmap_status_text(tokmap_status status)
     case TOKMAP_ERR_NOT_A_DATASET:
         return "not a tokmap dataset";
     case TOKMAP_ERR_VERSION:
-        return "newer format version";
+        return "format of a newer version";
     case TOKMAP_ERR_CORRUPT:
         return "damaged dataset";
     case TOKMAP_ERR_MISMATCH:
-        return "does not belong together";
+        return "files or options do not match";
     case TOKMAP_ERR_UNSUPPORTED:
         return "not supported by this build";
     case TOKMAP_ERR_EXISTS:
@@ -96,7 +96,7 @@ tokmap_status tokmap_i_fail(tokmap_error *err, tokmap_i_cause cause, const char 
     return cause.status;
 }
 
-/* A struct_size is the first field. */
+/* struct_size is the first field. */
 static size_t size_of(const void *caller)
 {
     size_t n_bytes;

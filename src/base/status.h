@@ -54,8 +54,8 @@ tokmap_status tokmap_i_take_options(void *dst, const void *src, const tokmap_i_s
  * the caller does not have are not changed in dst. */
 tokmap_status tokmap_i_take_known(void *dst, const void *src, size_t n_bytes,
                                   const tokmap_i_struct_kind *kind, tokmap_error *err);
-/* The struct of a caller that a call fills in: whether its struct_size is set, and filling in as
- * much as both sides know; the rest is 0. */
+/* For the struct of a caller that a call fills in: checks that its struct_size is set; fills in the
+ * fields that both sides know, and sets the rest to 0. */
 tokmap_status tokmap_i_check_struct(const void *dst, const tokmap_i_struct_kind *kind,
                                     tokmap_error *err);
 tokmap_status tokmap_i_give_struct(void *dst, const void *full, const tokmap_i_struct_kind *kind,

@@ -15,7 +15,7 @@ struct tokmap_dataset {
     tokmap_i_header header;
     int token_fd;
     int index_fd;                  /* -1 without documents */
-    tokmap_i_file_stat index_stat; /* to recognise the index when it is opened again */
+    tokmap_i_file_stat index_stat; /* to recognize the index when it is opened again */
     uint64_t token_file_bytes;
     const uint8_t *index_map, *token_map; /* whole files */
     tokmap_i_documents documents;

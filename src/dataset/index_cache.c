@@ -7,9 +7,8 @@
 
 enum {
     BLOCK_BYTES = 4096,
-    SLOT_BYTES = BLOCK_BYTES +
-                 TOKMAP_I_PIECE_BYTES, /* block, and the rest of a piece that crosses its end */
-    MOST_SLOTS = 4096                  /* 16 MiB of blocks */
+    SLOT_BYTES = BLOCK_BYTES + TOKMAP_I_PIECE_BYTES, /* room for a piece across its end */
+    MOST_SLOTS = 4096                                /* 16 MiB of blocks */
 };
 
 typedef struct slot {

@@ -231,7 +231,7 @@ static const char *what_is_bad(const bad_block *bad)
     if (bad->kind == TOKMAP_DAMAGE_BLOCK)
         return "does not match its checksum";
     if (bad->kind == TOKMAP_DAMAGE_CONTENT)
-        return "holds an id above the largest id of the header";
+        return "has an id above the largest id in the header";
     return bad->sys_errno ? "cannot be read" : "is missing: the file was shortened";
 }
 

@@ -233,7 +233,7 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i, const tok
                        input->name, i, s->flags);
     if (!known && s->flags != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, at,
-                       "%s: holds a section of kind %" PRIu32
+                       "%s: has a section of kind %" PRIu32
                        " that this tokmap does not know: use a newer one",
                        input->name, s->kind);
     uint64_t end = 0;

@@ -186,7 +186,7 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
     if (load_le64(p + AT_PREVIOUS) != previous)
         return "this record does not follow the previous one";
     if ((flags & ~(uint32_t)FLAG_SOURCE_BEFORE_DOCUMENT) != 0 || !within_limits(now))
-        return "a record holds impossible counts";
+        return "a record has impossible counts";
     return can_follow(before, now) ? NULL : "a count in a record is lower than in the previous one";
 }
 

@@ -52,7 +52,7 @@ const char *tokmap_i_sources_check(const tokmap_i_sources *s)
         if (tokmap_i_sources_get(s, i, &source))
             return "source ranges or names are out of order";
         if (memchr(source.name, 0, source.name_bytes))
-            return "a source name holds a zero byte";
+            return "a source name contains a zero byte";
     }
     const tokmap_i_source_entry none = {0};
     const tokmap_i_source_entry last = s->n_sources == 0 ? none : entry_at(s, s->n_sources - 1);

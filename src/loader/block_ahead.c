@@ -6,8 +6,7 @@
 #include "loader/fetch_pages.h"
 
 enum {
-    MARGIN =
-        8 /* blocks: how early the last block of a group is requested before the group begins */
+    MARGIN = 8 /* requests are this many blocks earlier than the group needs */
 };
 
 bool tokmap_i_block_ahead_open(tokmap_i_block_ahead *a, const tokmap_i_mixture *mixture,

@@ -212,7 +212,8 @@ tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch, tokmap_e
 tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_error *err)
 {
     if (sample > MIN(l->end, TOKMAP_I_MAX_SAMPLE))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64 " to begin at", sample);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "cannot seek to sample %" PRIu64 ": it does not exist", sample);
     l->next_sample = sample;
     tokmap_i_loader_restart_fetch(l);
     return TOKMAP_OK;

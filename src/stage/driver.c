@@ -66,10 +66,10 @@ static tokmap_status start_driver(tokmap_i_driver *d, tokmap_error *err)
                     "libcuda.so.1 is the stub of the toolkit, not a driver: remove its folder from "
                     "LD_LIBRARY_PATH");
     if (error && d->get_error_text(error, &words) == 0)
-        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver cannot be initialised: error %d, %s",
+        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver cannot be initialized: error %d, %s",
                     error, words);
     if (error || d->get_version(&version))
-        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver cannot be initialised: error %d",
+        return FAIL(err, TOKMAP_ERR_DEVICE, "the CUDA driver cannot be initialized: error %d",
                     error);
     return TOKMAP_OK;
 }

@@ -78,7 +78,7 @@ typedef struct tokmap_i_driver {
                   tokmap_i_stream stream, void **parameters, void **extra);
 } tokmap_i_driver;
 
-/* The driver of this machine, loaded and initialised once per process. TOKMAP_ERR_DEVICE: there is
+/* The driver of this machine, loaded and initialized once per process. TOKMAP_ERR_DEVICE: there is
  * no working driver; err says why. */
 tokmap_status tokmap_i_driver_find(const tokmap_i_driver **driver, tokmap_error *err);
 /* The host as a device. Calls are complete when they return. */

@@ -49,7 +49,7 @@ static tokmap_status check_outputs(const tokmap_stage_options *o, tokmap_error *
 {
     if (o->outputs & ~(uint32_t)(ALL_OUTPUTS | TOKMAP_STAGE_ROW_POSITIONS) ||
         !(o->outputs & ALL_OUTPUTS))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": no such outputs",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "outputs is 0x%" PRIx32 ": has unknown bits",
                     o->outputs);
     if ((o->outputs & TOKMAP_STAGE_ROW_POSITIONS) && !(o->outputs & TOKMAP_STAGE_POSITION_IDS))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,

@@ -8,7 +8,7 @@
 typedef pthread_t tokmap_i_thread;
 typedef pthread_mutex_t tokmap_i_mutex;
 typedef pthread_cond_t tokmap_i_condition;
-typedef pthread_once_t tokmap_i_once; /* initialised with TOKMAP_I_ONCE */
+typedef pthread_once_t tokmap_i_once; /* initialized with TOKMAP_I_ONCE */
 #define TOKMAP_I_ONCE PTHREAD_ONCE_INIT
 
 /* Returns 0 or an errno value. No signal is delivered to the thread. */

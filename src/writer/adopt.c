@@ -119,7 +119,7 @@ static tokmap_status scan_tokens(tokmap_writer *w, size_t *n_tokens, tokmap_erro
 {
     const uint32_t width = w->header.token_bytes;
     if (w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is being written, not adopted",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: tokmap_writer_scan is only for adopted files",
                     w->names.token_path);
     *n_tokens = (size_t)MIN(w->header.n_tokens - w->n_tokens, TOKMAP_I_BLOCK_BYTES / width);
     if (*n_tokens == 0)
@@ -158,8 +158,8 @@ static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_er
 {
     const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
     if (w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: is being written; use tokmap_writer_end_document", w->names.token_path);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is not adopted; use tokmap_writer_end_document",
+                    w->names.token_path);
     if (n_tokens > w->header.n_tokens - last_end)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64

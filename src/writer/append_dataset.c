@@ -34,7 +34,7 @@ static tokmap_status check_fit(const append_job *job, tokmap_error *err)
                     job->ds->token_path, h->token_bytes, w->header.token_bytes);
     if (w->header.vocab_size > 0 && h->n_tokens > 0 && h->largest_id >= w->header.vocab_size)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: holds id %" PRIu32 ", but the vocabulary size of the output is %" PRIu64,
+                    "%s: has id %" PRIu32 ", but the vocabulary size of the output is %" PRIu64,
                     job->ds->token_path, h->largest_id, w->header.vocab_size);
     if (h->n_tokens > 0 && h->n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document boundaries are not known",
@@ -83,8 +83,8 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, uint64_
     const uint32_t largest = tokmap_i_largest_id(job->block, n_tokens, h->token_bytes);
     if (largest > h->largest_id)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset + first_byte,
-                       "%s: damaged: block %" PRIu64 " holds id %" PRIu32
-                       ", above the largest id of its header",
+                       "%s: damaged: block %" PRIu64 " has id %" PRIu32
+                       ", above the largest id in its header",
                        job->ds->token_path, block_index, largest);
     w->header.largest_id = MAX(w->header.largest_id, largest);
     status = write_block(job, first_byte, n_bytes, err);

@@ -243,7 +243,7 @@ tokmap_status tokmap_i_names_claim(tokmap_i_names *n, tokmap_error *err)
 {
     int error = clear_leftovers(n);
     if (error)
-        return FAIL_IO(err, error, "%s: cannot put back the dataset that was being replaced",
+        return FAIL_IO(err, error, "%s: cannot restore the dataset that was being replaced",
                        n->index_path);
     const tokmap_status status = refuse_existing(n, err);
     if (status)
@@ -373,7 +373,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
     if (back_error)
         status = FAIL_IO(err, back_error,
                          "%s: cannot be replaced, and the old dataset is still at %s; the next "
-                         "writer of this name will put it back",
+                         "writer of this name will restore it",
                          n->index_path, n->index_replaced);
     return status;
 }

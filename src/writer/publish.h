@@ -63,7 +63,7 @@ tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err);
  * have the partial names now. On failure nothing new is visible, and a dataset that was to be
  * replaced has its names back. */
 tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err);
-/* Removes the partial names, if they are ours and cannot be resumed, and frees the names. */
+/* Removes the partial files, if they are ours and cannot be resumed, and frees the strings. */
 void tokmap_i_names_close(tokmap_i_names *n);
 
 #endif /* TOKMAP_PUBLISH_H */

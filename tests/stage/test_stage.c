@@ -535,8 +535,8 @@ TEST(open_says_which_option_is_wrong)
     expect_refusal((tokmap_stage_options){.loader = l, .n_copiers = 17}, "n_copiers is 17");
     expect_refusal((tokmap_stage_options){.loader = l, .input_bytes = 2}, "input_bytes is 2");
     expect_refusal((tokmap_stage_options){.loader = l, .label_bytes = 9}, "label_bytes is 9");
-    expect_refusal((tokmap_stage_options){.loader = l, .outputs = 64}, "no such outputs");
-    expect_refusal((tokmap_stage_options){.loader = l, .outputs = 32}, "no such outputs");
+    expect_refusal((tokmap_stage_options){.loader = l, .outputs = 64}, "unknown bits");
+    expect_refusal((tokmap_stage_options){.loader = l, .outputs = 32}, "unknown bits");
     expect_refusal((tokmap_stage_options){.loader = l, .outputs = TOKMAP_STAGE_CU_SEQLENS},
                    "TOKMAP_ROW_DOCUMENTS");
     expect_refusal((tokmap_stage_options){.loader = l, .device = -2}, "device is -2");
