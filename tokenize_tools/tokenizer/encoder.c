@@ -21,7 +21,7 @@ struct encoder {
     specials_policy specials;
     uint64_t specials_seen;
     bool stopped; /* SPECIALS_ERROR, found in normalized text */
-    byte_encoder *bytes;
+    word_scratch *words;
     char_scratch *chars;
     nfc_scratch nfc;
     scratch_text normalized, prefixed;
@@ -35,11 +35,11 @@ encoder *encoder_new(const tokenizer *t, const encoder_options *options)
         return NULL;
     e->t = t;
     e->specials = options->specials;
-    if (t->bytes)
-        e->bytes = byte_encoder_new(t->bytes, cache_bytes);
+    if (t->words)
+        e->words = word_scratch_new(t->words, cache_bytes);
     if (t->chars)
         e->chars = char_scratch_new(t->chars, cache_bytes);
-    if (!t->builtin && !e->bytes && !e->chars) {
+    if (!t->builtin && !e->words && !e->chars) {
         encoder_free(e);
         return NULL;
     }
@@ -50,7 +50,7 @@ void encoder_free(encoder *e)
 {
     if (!e)
         return;
-    byte_encoder_free(e->bytes);
+    word_scratch_free(e->words);
     char_scratch_free(e->chars);
     nfc_scratch_free(&e->nfc);
     free(e->normalized.bytes);
@@ -98,18 +98,18 @@ typedef struct stretch {
     bool continues; /* continues the text before a cut */
 } stretch;
 
-/* ---- Byte-level BPE ---- */
+/* ---- Words ---- */
 
 /* Encodes normalized text between added tokens. */
 static bool encode_words(encoder *e, stretch s, id_buffer *out)
 {
     if (!e->t->prefix_space || s.continues || s.n_bytes == 0 || s.text[0] == ' ')
-        return byte_encoder_encode(e->bytes, s.text, s.n_bytes, out);
+        return word_scratch_encode(e->words, s.text, s.n_bytes, out);
     if (!reserve_scratch(&e->prefixed, s.n_bytes + 1))
         return false;
     e->prefixed.bytes[0] = ' ';
     memcpy(e->prefixed.bytes + 1, s.text, s.n_bytes);
-    return byte_encoder_encode(e->bytes, e->prefixed.bytes, s.n_bytes + 1, out);
+    return word_scratch_encode(e->words, e->prefixed.bytes, s.n_bytes + 1, out);
 }
 
 /* Finds added tokens in normalized text, and encodes the text between them. */
@@ -169,7 +169,7 @@ static bool encode_slice(encoder *e, stretch s, id_buffer *out)
                                                : encode_normalized(e, s, out);
 }
 
-static bool encode_bytes(encoder *e, stretch s, id_buffer *out)
+static bool encode_slices(encoder *e, stretch s, id_buffer *out)
 {
     size_t size = SLICE_BYTES;
     while (s.n_bytes > size) {
@@ -224,8 +224,8 @@ static bool encode_stretch(encoder *e, stretch s, id_buffer *out)
         return true;
     if (e->t->builtin)
         return encode_builtin(&s, out);
-    if (e->bytes)
-        return encode_bytes(e, s, out);
+    if (e->words)
+        return encode_slices(e, s, out);
     return encode_chars(e, &s, out);
 }
 

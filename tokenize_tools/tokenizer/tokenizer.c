@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "tokenizer/words/added_tokens.h"
-#include "tokenizer/bytes/byte_bpe.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/chars/char_engine.h"
 #include "tokenizer/unicode/grapheme.h"
@@ -58,10 +57,10 @@ static bool set_byte_level(tokenizer *t, const model *m, model_error *err)
     if (!contents_are_normal(t, m, err))
         return false;
     t->prefix_space = m->prefix_space;
-    t->bytes = byte_bpe_new(m, err);
+    t->words = word_engine_new(m, err);
     if (m->split != SPLIT_NONE)
         t->cuts = CUT_ANYWHERE;
-    return t->bytes != NULL;
+    return t->words != NULL;
 }
 
 static bool set_engine(tokenizer *t, const model *m, model_error *err)
@@ -169,7 +168,7 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
     bool made = set_engine(t, m, err);
     if (made)
         made = (t->raw = added_tokens_new(m, false, err)) != NULL;
-    if (made && t->bytes) /* the engine over characters finds its own */
+    if (made && t->words) /* the engine over characters finds its own */
         made = (t->normalized = added_tokens_new(m, true, err)) != NULL;
     if (!made) {
         tokenizer_free(t);
@@ -216,7 +215,7 @@ void tokenizer_free(tokenizer *t)
 {
     if (!t)
         return;
-    byte_bpe_free(t->bytes);
+    word_engine_free(t->words);
     char_engine_free(t->chars);
     added_tokens_free(t->raw);
     added_tokens_free(t->normalized);
@@ -272,7 +271,7 @@ const char *tokenizer_unicode(const tokenizer *t)
 
 bool tokenizer_takes_bytes(const tokenizer *t)
 {
-    return t->builtin || (t->bytes && !t->nfc && byte_bpe_takes_bytes(t->bytes));
+    return t->builtin || (t->words && !t->nfc && word_engine_takes_bytes(t->words));
 }
 
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)

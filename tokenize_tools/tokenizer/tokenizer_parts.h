@@ -3,19 +3,19 @@
 #define TOKMAP_TOKENIZER_PARTS_H
 
 #include "tokenizer/words/added_tokens.h"
-#include "tokenizer/bytes/byte_bpe.h"
 #include "tokenizer/chars/char_engine.h"
 #include "tokenizer/tokenizer.h"
+#include "tokenizer/word_engine.h"
 #include "tokenizer/bytes/vocabulary.h"
 
 struct tokenizer {
     bool builtin; /* the built-in `bytes`; else one of these: */
-    byte_bpe *bytes;
+    word_engine *words;
     char_engine *chars;
-    bool nfc, prefix_space; /* before `bytes` */
+    bool nfc, prefix_space; /* before `words` */
 
     added_tokens *raw, *normalized;
-    unsigned cuts; /* text_cut.h; for `bytes` */
+    unsigned cuts; /* text_cut.h; for `words` */
     bool in_order;
     model_token *tokens;
     size_t n_tokens;

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/words/merge.h"
 #include "tokenizer/bytes/vocabulary.h"
 #include "tokenizer/words/word_cache.h"
 
@@ -16,16 +15,7 @@ struct byte_bpe {
     merge_table *merges;
     uint32_t *ids;     /* by symbol; MODEL_NO_ID for a byte without a token */
     uint8_t *is_whole; /* a bit for each id: a word with these bytes is this token */
-    split_pattern split;
     bool takes_bytes;
-};
-
-struct byte_encoder {
-    const byte_bpe *bpe;
-    word_cache *cache;
-    merge_scratch scratch;
-    uint64_t *starts;
-    size_t starts_capacity;
 };
 
 /* ---- Symbols ---- */
@@ -279,17 +269,16 @@ static bool find_whole(byte_bpe *b, const model *m, model_error *err)
     return n != SIZE_MAX || model_no_memory(err);
 }
 
-static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
+bool byte_bpe_encode(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word, size_t n_bytes,
+                     id_buffer *out)
 {
-    byte_encoder *e = context;
-    const byte_bpe *b = e->bpe;
     const uint32_t whole = vocabulary_find(b->words, word, n_bytes);
     if (whole != MODEL_NO_ID && (b->is_whole[whole / 8] >> whole % 8 & 1) != 0)
         return id_buffer_append(out, whole);
     if (!id_buffer_reserve(out, n_bytes))
         return false;
     uint32_t *symbols = out->ids + out->n;
-    const size_t n = merge_word(b, &e->scratch, word, n_bytes, symbols);
+    const size_t n = merge_word(b, scratch, word, n_bytes, symbols);
     if (n == SIZE_MAX)
         return false;
     for (size_t i = 0; i < n; i++)
@@ -317,7 +306,6 @@ byte_bpe *byte_bpe_new(const model *m, model_error *err)
         model_no_memory(err);
         return NULL;
     }
-    b->split = m->split;
     const bool made = is_supported(m, err) && number_tokens(b, m, &n, err) &&
                       make_merges(b, m, &n, err) && find_whole(b, m, err);
     free(n.symbols);
@@ -341,47 +329,4 @@ void byte_bpe_free(byte_bpe *b)
 bool byte_bpe_takes_bytes(const byte_bpe *b)
 {
     return b->takes_bytes;
-}
-
-byte_encoder *byte_encoder_new(const byte_bpe *b, size_t cache_bytes)
-{
-    byte_encoder *e = calloc(1, sizeof *e);
-    if (!e)
-        return NULL;
-    e->bpe = b;
-    e->cache = word_cache_new(cache_bytes, (word_source){encode_word, e});
-    if (!e->cache) {
-        byte_encoder_free(e);
-        return NULL;
-    }
-    return e;
-}
-
-void byte_encoder_free(byte_encoder *e)
-{
-    if (!e)
-        return;
-    word_cache_free(e->cache);
-    merge_scratch_free(&e->scratch);
-    free(e->starts);
-    free(e);
-}
-
-bool byte_encoder_encode(byte_encoder *e, const uint8_t *text, size_t n_bytes, id_buffer *out)
-{
-    const size_t n_words = n_bytes / 64 + 1;
-    if (n_bytes >= UINT32_MAX)
-        return false;
-    if (e->starts_capacity < n_words) {
-        free(e->starts);
-        e->starts_capacity = 0;
-        e->starts = malloc(n_words * sizeof *e->starts);
-        if (!e->starts)
-            return false;
-        e->starts_capacity = n_words;
-    }
-    if (n_bytes == 0)
-        return true;
-    split_words(e->bpe->split, SIMD_BEST, text, n_bytes, e->starts);
-    return word_cache_encode(e->cache, text, n_bytes, e->starts, out);
 }

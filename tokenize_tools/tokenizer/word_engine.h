@@ -1,0 +1,24 @@
+/* word_engine.h - the tokenizers that split text into words by a pattern and encode each word
+ * alone; most words were seen before. Pure. */
+#ifndef TOKMAP_WORD_ENGINE_H
+#define TOKMAP_WORD_ENGINE_H
+
+#include "tokenizer/model/id_buffer.h"
+#include "tokenizer/model/model.h"
+
+typedef struct word_engine word_engine;
+typedef struct word_scratch word_scratch; /* one for each thread */
+
+/* Copies what it needs from the model. NULL: err says what is missing or not supported. */
+word_engine *word_engine_new(const model *m, model_error *err);
+void word_engine_free(word_engine *e);
+/* Whether it encodes every byte. */
+bool word_engine_takes_bytes(const word_engine *e);
+
+word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes);
+void word_scratch_free(word_scratch *s);
+/* Appends the ids of a text with TEXT_PADDING readable bytes after it. false: out of memory, or
+ * 4 GiB or more. */
+bool word_scratch_encode(word_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out);
+
+#endif /* TOKMAP_WORD_ENGINE_H */
