@@ -48,7 +48,7 @@ typedef struct pack_options {
     bool dry_run, restart, force, json, quiet;
 } pack_options;
 
-/* How the inputs are read; who reads them adds what is done with them. */
+/* The options for reading the inputs, without the callbacks. */
 corpus_options pack_corpus_options(const pack_options *options);
 /* The prefix of the split's dataset: P-NAME. */
 void pack_split_prefix(char prefix[PATH_PREFIX_BYTES], const pack_options *options, size_t split);

@@ -42,7 +42,7 @@ static bool decode_note(pack_note *note, const uint8_t *bytes, size_t n_bytes)
     return note->n_values == N_VALUES;
 }
 
-/* ---- What is there ---- */
+/* ---- Finding unfinished work ---- */
 
 typedef struct resume_search {
     const pack_outputs *outputs;

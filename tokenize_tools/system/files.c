@@ -17,7 +17,7 @@ int file_id_compare(const void *a, const void *b)
     return (x->inode > y->inode) - (x->inode < y->inode);
 }
 
-/* ---- What the system says ---- */
+/* ---- Describing ---- */
 
 static file_kind kind_of(mode_t mode)
 {
@@ -181,7 +181,7 @@ void file_close(int fd)
         close(fd);
 }
 
-/* Room for one byte more, at least, and the padding. */
+/* Makes room for at least one more byte, and the padding. */
 static bool make_room(whole_file *file, size_t *capacity)
 {
     if (*capacity - file->n_bytes > FILE_PADDING)

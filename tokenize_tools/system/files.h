@@ -1,5 +1,5 @@
-/* files.h - what the system says of files, and reading them. Prints nothing: what returns an int
- * returns 0 or an errno value. */
+/* files.h - describes and reads files. Prints nothing: a call that returns an int returns 0 or an
+ * errno value. */
 #ifndef TOKMAP_FILES_H
 #define TOKMAP_FILES_H
 
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Which file it is, whatever its name. */
+/* Identifies a file, under any name. */
 typedef struct file_id {
     uint64_t device, inode;
 } file_id;
@@ -28,34 +28,34 @@ typedef struct file_facts {
     uint64_t mtime_ns, ctime_ns; /* modified, changed; since 1970 */
 } file_facts;
 
-/* Of what the path leads to. */
+/* Describes the file that the path leads to. */
 int file_describe(const char *path, file_facts *facts);
-/* Of the name itself: a symbolic link is one. */
+/* Describes the name itself, which may be a symbolic link. */
 int file_describe_name(const char *path, file_facts *facts);
 int file_describe_open(int fd, file_facts *facts);
-/* Of an input, which must be readable; "-" is stdin. */
+/* Describes an input, which must be readable; "-" is stdin. */
 int file_describe_input(const char *name, file_facts *facts);
 
-/* Whether there is anything of this name, even a link that leads nowhere. */
+/* Whether the name exists, even as a broken link. */
 bool file_name_exists(const char *path);
-/* Whether the path leads to something; to a regular file. */
+/* Whether the path leads to an existing file; to a regular file. */
 bool file_exists(const char *path);
 bool file_is_regular(const char *path);
 /* Whether the path leads to that file. */
 bool file_is(const char *path, file_id id);
-/* Whether the folders of two paths are one. */
+/* Whether two paths are in the same folder. */
 bool file_in_same_folder(const char *a, const char *b);
-/* Whether the path is a symbolic link; then `target` is where it leads, cut to its size. */
+/* Whether the path is a symbolic link; then `target` is its target, truncated to n_bytes. */
 bool file_link_target(const char *path, char *target, size_t n_bytes);
 
 /* Calls `see` with each name in the folder but . and .., until it returns false. */
 typedef bool file_see_name(void *context, const char *name);
 int file_list_folder(const char *path, file_see_name *see, void *context);
 
-/* Opens for reading and describes it, which may be no regular file; does not wait for the other
- * end of a pipe. *fd is -1 after an error. */
+/* Opens a file of any kind for reading and describes it; does not wait for the other end of a pipe.
+ * *fd is -1 after an error. */
 int file_open(const char *path, int *fd, file_facts *facts);
-/* *n_read is below n_bytes only at the end of the file and after an error. */
+/* *n_read is less than n_bytes only at the end of the file and after an error. */
 int file_read_at(int fd, uint64_t offset, void *to, size_t n_bytes, size_t *n_read);
 /* Negative fds are ignored. */
 void file_close(int fd);
@@ -63,11 +63,11 @@ void file_close(int fd);
 #define FILE_PADDING 64
 
 typedef struct whole_file {
-    uint8_t *data; /* malloced, with FILE_PADDING zeros after it; NULL: there is no such file */
+    uint8_t *data; /* malloced, with FILE_PADDING zeros after it; NULL: the file does not exist */
     size_t n_bytes;
     file_facts facts;
 } whole_file;
-/* Reads all of a file or pipe: EISDIR for a folder, EFBIG for more than max_bytes. */
+/* Reads a whole file or pipe: EISDIR for a folder, EFBIG for more than max_bytes. */
 int file_read_whole(const char *path, size_t max_bytes, whole_file *file);
 
 #endif /* TOKMAP_FILES_H */

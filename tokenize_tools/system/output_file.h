@@ -65,15 +65,15 @@ void output_close(output_file *out);
 /* ---- Without messages: 0 or an errno value ---- */
 
 int output_try_write(output_file *out, const void *data, size_t n_bytes);
-/* Makes it that long; writing goes on there. */
+/* Truncates or extends the file to this length; writing continues there. */
 int output_try_cut(output_file *out, uint64_t n_bytes);
-/* From any thread: what was written reaches the disk. */
+/* May be called from any thread: makes what was written durable. */
 int output_try_sync(output_file *out);
-/* Renames; on failure what was written keeps its partial name. */
+/* Renames the file; on failure it keeps its partial name. */
 int output_try_name(output_file *out);
-/* Removes a file; one that does not exist is no error. */
+/* Removes a file; a missing file is not an error. */
 int output_try_remove(const char *path);
-/* Whether its partial name still leads to what is being written. */
+/* Whether its partial name still refers to the open file. */
 bool output_has_its_name(const output_file *out);
 
 #endif /* TOKMAP_OUTPUT_FILE_H */

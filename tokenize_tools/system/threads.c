@@ -6,8 +6,8 @@
 #include <time.h>
 
 #define SECOND_NS 1000000000u
-/* By default a thread has what the program has (ulimit -s), which may be too little, or too much
- * for many threads under a limit of address space. */
+/* The default stack size is that of the program (ulimit -s), which may be too little, or too much
+ * for many threads in a limited address space. */
 #define STACK_BYTES ((size_t)2 << 20)
 
 static int create(thread *t, void *(*work)(void *), void *context)
@@ -22,7 +22,7 @@ static int create(thread *t, void *(*work)(void *), void *context)
     return error;
 }
 
-/* A thread begins with the signal mask of the one that starts it. */
+/* A new thread inherits the signal mask of the thread that starts it. */
 int thread_start(thread *t, void *(*work)(void *), void *context)
 {
     sigset_t all, before;

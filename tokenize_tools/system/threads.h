@@ -1,4 +1,4 @@
-/* threads.h - threads of the commands, what they wait with, and the clock. */
+/* threads.h - threads, mutexes, conditions and the clock, for the commands. */
 #ifndef TOKMAP_THREADS_H
 #define TOKMAP_THREADS_H
 
@@ -21,14 +21,14 @@ void mutex_unlock(mutex *m);
 
 void condition_init(condition *c);
 void condition_free(condition *c);
-/* May return without a signal: check again what was waited for. */
+/* May return without a signal: check the condition again. */
 void condition_wait(condition *c, mutex *m);
-/* The same until clock_ns() is until_ns: false when it is. */
+/* The same, at most until clock_ns() is until_ns: false: the time is up. */
 bool condition_wait_until(condition *c, mutex *m, uint64_t until_ns);
 void condition_signal(condition *c);
 void condition_broadcast(condition *c);
 
-/* Of a clock that nobody sets. */
+/* The time of a monotonic clock. */
 uint64_t clock_ns(void);
 
 #endif /* TOKMAP_THREADS_H */
