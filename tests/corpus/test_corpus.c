@@ -788,11 +788,11 @@ TEST(bad_documents_are_refused_with_their_place_and_reason)
          ":1: byte 0: more than 32 bytes without a place to cut; raise --memory (use --on-error "
          "skip to leave out such documents)"},
         {CORPUS_AUTO, "{\"text\": 1}",
-         ": byte 9: the first line begins with { but has no text at the given field (the field "
+         ": byte 9: the first line begins with { but has no text in the expected field (the field "
          "is not a string: \"text\"): use --field to name the field, or --format to name the "
          "format"},
         {CORPUS_AUTO, " \n{\n \"text\": \"x\"\n}\n",
-         ": byte 3: the first line begins with { but has no text at the given field (not JSON: "
+         ": byte 3: the first line begins with { but has no text in the expected field (not JSON: "
          "the line ends too early): use --field to name the field, or --format to name the "
          "format"},
     };

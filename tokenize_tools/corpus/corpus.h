@@ -126,8 +126,8 @@ typedef struct corpus corpus;
  * depend on must then be the same. On failure returns NULL and sets *err. */
 corpus *corpus_open(const char *const *names, size_t n_names, const corpus_options *options,
                     const corpus_place *from, corpus_error *err);
-/* Fills the batch. 1: done, and it may be empty; 0: the end of all inputs; -1: an error, after the
- * documents before it were handed out. */
+/* Fills the batch. 1: it was filled, possibly with nothing; 0: the end of all inputs; -1: an error,
+ * after the documents before it were handed out. */
 int corpus_read(corpus *c, corpus_batch *batch, corpus_error *err);
 /* Stored bytes read so far, of all inputs: for a progress line. */
 uint64_t corpus_stored_bytes(const corpus *c);

@@ -270,7 +270,7 @@ static bool decide_format(reader *r, corpus_error *err)
     *err = (corpus_error){0};
     snprintf(err->text, sizeof err->text,
              "%.200s: byte %" PRIu64
-             ": the first line begins with { but has no text at the given field (%s): "
+             ": the first line begins with { but has no text in the expected field (%s): "
              "use --field to name the field, or --format to name the format",
              r->window.name, from + result.error_offset, r->reason);
     return false;

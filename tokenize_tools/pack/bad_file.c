@@ -173,7 +173,8 @@ int pack_bad_file_place(pack_bad_file *f, uint64_t n_bytes, pack_error *err)
     const int code = output_flush_folder(f->out.path);
     return code == CLI_OK
                ? CLI_OK
-               : pack_error_set(err, code, "%.500s: its name may not be on the disk", f->out.path);
+               : pack_error_set(err, code, "%.500s: its name may be lost in a power failure",
+                                f->out.path);
 }
 
 void pack_bad_file_close(pack_bad_file *f, bool keep)

@@ -83,7 +83,7 @@ static void warn_once(pack_work *w)
         return;
     w->warned_once = true;
     pack_progress_clear(&w->progress);
-    cli_warn("%s can be read only once: if this run is interrupted, it has to start over",
+    cli_warn("%s can be read only once; if this run is interrupted, the next one has to start over",
              w->parts->inputs->once);
 }
 
