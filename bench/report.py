@@ -168,8 +168,8 @@ def document_cell(row):
 
 
 def document_tables(run, page_name):
-    """One of the rows that say a line and a column, one of those that have a line each. A unit is
-    named in the head of its column, or in the line where a column has several."""
+    """A table of the rows that give a line and a column, and one of those that have a line each. A
+    unit is in the head of its column, or in the line if a column has several."""
     rows = [row for row in run.rows if row.page == page_name]
     cells, others = [row for row in rows if row.column], [row for row in rows if not row.column]
     columns = groups(cells, lambda row: row.column)

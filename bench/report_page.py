@@ -1,6 +1,6 @@
-"""report_page.py - runs as one HTML page: a section for each question, and all figures in tables.
+"""report_page.py - runs as one HTML page: a section for each question, and tables with all figures.
 
-The page needs nothing from outside: no script, no font, no picture. It is well-formed XML too."""
+The page is self-contained: it has no script, font or picture. It is also well-formed XML."""
 
 import dataclasses
 import pathlib
@@ -94,9 +94,8 @@ def place_of(row, in_group):
 
 
 def bar_panels(rows):
-    """(caption, rows, whether it says their size): a drawing for each group, and in it for each
-    size, unless each size would have a single bar. The rows that are alone in their group are
-    together."""
+    """(caption, rows, whether it states their size): one drawing for each group and size, unless
+    each size would have a single bar. Rows that are alone in their group share one drawing."""
     by_group = groups(rows, lambda row: row.group)
     alone = [own[0] for own in by_group.values() if len(own) == 1]
     sets = [(group, own) for group, own in by_group.items() if len(own) > 1]

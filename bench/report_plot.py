@@ -1,8 +1,8 @@
 """report_plot.py - the three kinds of drawings, as SVG inside a page: bars, dots and lines.
 
-All are 360 wide, the width of a phone, and as high as it takes: a page sets them side by side where
-there is room. Their colours belong to the page. Labels stand above what they name, so that they
-cannot meet whatever their length."""
+All are 360 wide, the width of a phone, and as high as needed: a page sets them side by side if
+there is room. Their colours are defined by the page. Labels are above their bars, so that they
+cannot overlap at any length."""
 
 import dataclasses
 import math

@@ -5,9 +5,9 @@ A result file is what `tokbench --json`, `make bench-peers` and `make bench-gpu`
 [...]}. A machine may have "gpu". A row has "page", "name", "unit", "median", "values"; and where it
 has a target, "target": {"at_least" or "at_most": number, "reached": bool}.
 
-A row may say more, and is shown better then:
+A row may have more keys, which improve how it is shown:
 
-"line" and  Its place in a table of several columns; without them it has a line of its own.
+"line" and  Its place in a table with several columns; without them it has its own line.
 "column"
 "system"    Whose figure it is: "tokmap", "tokmap, gather", "nanoGPT". Rates (units that end in
             "/s") of several systems are drawn side by side. Ours begin with "tokmap". Each system
@@ -15,9 +15,9 @@ A row may say more, and is shown better then:
 "group"     Rows of one group are drawn together, under this title: "hot, int64, 1024 tokens".
             Without it the last part of the name counts when it is like "1024 tokens", else the
             page. A group that begins with "gpu", and the page "gpu", say that a GPU did the work:
-            nothing that was measured with a stand-in for it may be named so.
-"limit"     Name of the row in the same file that does the same work plainly; with a fraction also
-            what needs no row: "steps that never wait".
+            figures of a stand-in for a GPU must not be named so.
+"limit"     Name of the row in the same file that does the same work in a simple way; with a
+            fraction also a limit without a row: "steps that never wait".
 "fraction"  This figure as a part of that limit, 1 for all of it; the median over rounds. Without
             it the medians are divided when both have one unit, the other way round for times.
 "x"         Place on the horizontal axis, above 0, and
@@ -26,7 +26,7 @@ A row may say more, and is shown better then:
             in a part of the name that begins with a digit ("open, 10^9 tokens") are one line.
 "left_out"  Why there is no figure ("not installed"); then no "unit", "median" or "values".
 "version"   Of the system, and
-"note"      what a reader has to know about its figures. Both are shown once for a system.
+"note"      what a reader must know about its figures. Both are shown once for a system.
 
 A latency is a row for each percentile: of one line, in the columns "p50", "p99", "p99.9" or "max", the
 unit a time. In a group they are those of one system.

@@ -36,9 +36,9 @@ def escape_markdown(text):
 
 
 class Table:
-    """Columns are (head, style), cells a text or (text, style). Styles: "number" stands at the
-    right, "no" stands out, "yes", "quiet" and "code" are for a page. A column without a text is
-    left out."""
+    """Columns are (head, style), cells a text or (text, style). Styles: "number" is aligned right,
+    "no" is highlighted, "yes", "quiet" and "code" are for a page. A column without text is left
+    out."""
 
     def __init__(self, title, columns, lines):
         lines = [[cell if isinstance(cell, tuple) else (cell, "") for cell in line]

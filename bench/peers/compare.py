@@ -7,7 +7,7 @@ pass with a tokenizer just loaded, and a warm one. Figures are medians over roun
 within each round.
 
 The texts and vocabularies are those of ../shared (TOKMAP_SHARED); without it a tokenizer is trained
-on this repository's documents, which is told in the results. Loading and reading are not timed.
+on this repository's documents, as the results then say. Loading and reading are not timed.
 
 tokmap runs as `tokbench tokenize --tokenizer F [--pattern N] --text T --rounds 1 --json J`, whose
 rows "cold" and "warm" are taken, and with `--ids I`, which writes all ids as u32, little-endian."""
@@ -86,7 +86,7 @@ def own_documents():
 
 def write_texts(folder, names, limit_bytes):
     """{name: (path of JSON lines with only the text, bytes of text)}, and the number of documents
-    that were left out."""
+    left out."""
     found, n_left_out = {}, 0
     for name in names:
         if SHARED.is_dir():
@@ -274,8 +274,8 @@ def compare_ids(ours, peer):
 
 
 def check_ids(systems):
-    """Leaves out what differs. Returns the number of ids, and whether a reference implementation
-    agrees: gigatoken is one more engine, not what defines the ids."""
+    """Leaves out peers whose ids differ. Returns the number of ids, and whether a reference
+    implementation agrees: gigatoken does not count as one."""
     ours = systems[0]
     ours.write_ids()
     agrees = False

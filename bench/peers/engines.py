@@ -86,8 +86,8 @@ def read_byte_level(path):
 
 
 def tokenizer_json(ranks, pattern, nfc):
-    """As the families' own converters make it: every way to put a token together is a merge, in the
-    order of ranks; a word that is a token is that token."""
+    """The way the families' own converters do it: every way to build a token is a merge, in the
+    order of ranks; a word that is a token becomes that token."""
     letters = letters_of_bytes()
     spelled = {token: "".join(letters[b] for b in token) for token in ranks}
     merges = []

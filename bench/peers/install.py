@@ -2,10 +2,10 @@
 """install.py FOLDER [REQUIREMENTS] - a virtual environment with the packages of a requirements file
 [requirements.txt beside this].
 
-Each package is installed on its own, without changing the version of another one in the file; what
-goes wrong with one is written to FOLDER/not-installed.json and does not stop the others. Lines
-that begin with -- are options of pip. When it has been done for the same requirements, only what
-went wrong is tried again."""
+Each package is installed separately, without changing the version of another one in the file. A
+failure is written to FOLDER/not-installed.json and does not stop the others. Lines that begin with
+-- are options of pip. If this was done before for the same requirements, it only retries the
+packages that failed."""
 
 import json
 import pathlib

@@ -66,8 +66,8 @@ class Adapter:
             yield from self.epoch()
 
     def tokens_of(self, batch):
-        """(inputs, labels) of each row: anything that shows its numbers as a buffer. With labels
-        None, inputs has the label of the last one, too."""
+        """(inputs, labels) of each row: objects that give their numbers as a buffer. If labels is
+        None, inputs also has the label of the last one."""
         raise NotImplementedError
 
     def starts(self, batch):
@@ -203,8 +203,8 @@ class TokmapNew(Tokmap):
 
 
 class ReadBlocks(Adapter):
-    """llm.c's way, said again in Python: a batch is one stretch of the file, and the stretches are
-    shuffled. It reads with one call, but rows of a batch are neighbours."""
+    """llm.c's way, in Python: a batch is one stretch of the file, and the stretches are shuffled.
+    One call reads a batch, but its rows are neighbours."""
 
     work = U16
     pages = ("hot", "cold", "startup")

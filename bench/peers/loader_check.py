@@ -1,5 +1,5 @@
-"""loader_check.py - are the rows that a system hands out windows of the flat file? No numpy: a row
-is anything that shows its numbers as a buffer."""
+"""loader_check.py - checks that the rows of a system are windows of the flat file. Without numpy: a
+row is any object that gives its numbers as a buffer."""
 
 import array
 

@@ -1,5 +1,5 @@
-"""loader_counts.py - what the system counts of a process and all that it started, and memory
-limits."""
+"""loader_counts.py - what the system counts for a process and its descendants, and memory limits.
+"""
 
 import os
 import pathlib
@@ -95,8 +95,8 @@ def memory_group():
 
 
 class Limit:
-    """A control group below ours with so much memory, for as long as the block lasts. `procs` is
-    the file that a process writes its number to; None where that is not permitted, and `why`."""
+    """A control group below ours with this much memory, for the duration of the block. `procs` is
+    the file to which a process writes its number; None if that is not permitted, and then `why`."""
 
     def __init__(self, n_bytes):
         self.n_bytes, self.folder, self.procs, self.why = n_bytes, None, None, None

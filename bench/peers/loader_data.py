@@ -1,6 +1,5 @@
 """loader_data.py - the token file that all systems read: random ids in documents of about a
-thousand tokens, the same in every run; with tokmap's index and Megatron's beside it. Needs no
-numpy."""
+thousand tokens, the same in every run, with the indexes of tokmap and Megatron. Needs no numpy."""
 
 import array
 import os
@@ -54,8 +53,8 @@ def write_tokens(path, n_tokens, seed=20261120):
 
 
 def warm_up(places):
-    """Reads files, and all below folders, so that they are in the page cache: a system that drops
-    what was idle for a while must not make a hot file cold."""
+    """Reads files, and all files in folders, so that they are in the page cache: an idle file may
+    have been dropped."""
     buffer = bytearray(1 << 20)
     for place in map(pathlib.Path, places):
         for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
@@ -101,9 +100,9 @@ def make(folder, n_tokens, tokmap):
 
 
 def make_hole(folder, n_tokens, tokmap=None):
-    """A file of zeros that takes no room, for starting up. What tokmap needs beside it is made as
-    for any file, by reading it once; without tokmap, for its peers, nothing is read. Megatron's
-    index is there in both cases: its work begins with reading that."""
+    """A file of zeros that takes no disk space, to measure starting. tokmap's index is made as for
+    any file, by reading it once; without tokmap nothing is read. Megatron's index exists in both
+    cases: its work begins with reading it."""
     folder.mkdir(parents=True)
     data = describe(folder, n_tokens)
     with open(data["flat"], "wb") as f:

@@ -1,5 +1,5 @@
-"""loader_megatron.py - megatron-core over the flat file, by the index that `tokmap export` wrote
-beside it."""
+"""loader_megatron.py - megatron-core on the flat file, with the index that `tokmap export` wrote.
+"""
 
 import tempfile
 
@@ -18,7 +18,7 @@ class Tokenizer:
 
 class Megatron(Adapter):
     """GPTDataset, one epoch, through PyTorch's DataLoader. It saves the indexes that it makes; they
-    are made anew each time, as each instance saves them in a folder of its own."""
+    are made again each time, because each instance saves them in its own folder."""
 
     packages = ("megatron-core", "torch", "numpy")
     imports = ("megatron.core.datasets.gpt_dataset", "torch", "numpy")

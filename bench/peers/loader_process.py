@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""loader_process.py JOB - one system in a process of its own, as loaders.py asks for it: JSON on
-stdout.
+"""loader_process.py JOB - runs one system in its own process for loaders.py: JSON on stdout.
 
 JOB is a JSON file: {"system": name, "adapters": files with more of them, "mode": one of MODES,
 ...}."""

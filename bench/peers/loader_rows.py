@@ -1,4 +1,4 @@
-"""loader_rows.py - what loaders.py writes: the rows of all systems, their ratios, and the
+"""loader_rows.py - the results of loaders.py: the rows of all systems, their ratios, and the
 targets."""
 
 from compare import figures
@@ -105,8 +105,8 @@ def c_start_rows(tokbench, options):
 
 
 def device_rows(systems, tokbench):
-    """Speed by the rate of the device in the same round: random reads of a row, for block shuffle
-    sequential ones."""
+    """Speed divided by the rate of the device in the same round: of random reads of a row, or for
+    block shuffle of sequential reads."""
     known = {row["name"]: row["values"] for row in tokbench}
     rows = []
     for system in systems:
@@ -154,9 +154,8 @@ def start_rows(systems, options):
 
 
 def reckoned(systems, rows, far_tokens):
-    """The far size, for systems whose start grows with the data: along the line through the
-    smallest and the largest size that were measured. Misses of caches make the real growth
-    steeper."""
+    """The largest size, for systems whose start grows with the data: extrapolated from the smallest
+    and the largest measured size. Cache misses make the real growth steeper."""
     found = []
     for system in systems:
         for measure in ("first_ms", "peak_mib") if system.adapter.grows else ():

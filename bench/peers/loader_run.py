@@ -193,8 +193,8 @@ def run_process(command, options):
 
 
 def run_in_session(command, options, timeout=None, **place):
-    """(exit status, stdout, stderr). In a session of its own: what ends our waiting ends it with
-    all that it started. `place`: its environment and its folder."""
+    """(exit status, stdout, stderr). Runs it in a new session, so that it ends with all its
+    processes if we stop waiting. `place`: its environment and its folder."""
     process = subprocess.Popen(
         [str(word) for word in command],
         stdout=subprocess.PIPE,
@@ -237,8 +237,8 @@ def say(text):
 
 
 def check(systems, data, small):
-    """As many at a time as there are processors: nothing is timed but the writing of copies, which
-    is told and compared with nothing. `small`: {length: data}."""
+    """Runs as many at a time as there are processors: only the writing of copies is timed, which is
+    reported but not compared. `small`: {length: data}."""
 
     def one_after_the_other(group):
         for system in group:
@@ -352,8 +352,8 @@ def measure_start(systems, data):
 
 
 def measure_far(systems, data):
-    """Once, for those whose start grows with the data, of which some do not come through: what they
-    would take is reckoned then, and they are not left out."""
+    """Once, for systems whose start grows with the data. If one fails, its time is extrapolated,
+    and it is not left out."""
     options = systems[0].options
     length, rows = options.lengths[-1], options.batches[-1]
     page = "startup %g" % data["n_tokens"]

@@ -1,5 +1,5 @@
 """loader_stores.py - tokens in the files of row stores: HDF5, LMDB, TFRecord, WebDataset, Arrow.
-Each gets a copy of its own; where it stores rows, these are the windows of the flat file."""
+Each has its own copy; if it stores rows, these are the windows of the flat file."""
 
 import os
 import struct

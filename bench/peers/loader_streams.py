@@ -1,5 +1,5 @@
-"""loader_streams.py - libraries that bring a data set and a loader of their own: Grain over the
-flat file; litdata and MosaicML Streaming over copies in their formats."""
+"""loader_streams.py - libraries with their own data set and loader: Grain on the flat file; litdata
+and MosaicML Streaming on copies in their formats."""
 
 import os
 

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """loaders.py --tokmap FILE --tokbench FILE - tokmap's loader beside those that people use.
 
-One token file is made; each system reads it, or a copy in its own format that is made of it. First
+One token file is made; each system reads it, or a copy in its own format. First
 all rows of an epoch of a small file, and some of the large one, are compared with the file: a
 system that hands out anything else is WRONG and is not timed. Then all take turns, each in a
 process of its own, in an order that rotates; ratios are taken within rounds, between systems that
 do equal work.
 
-Pages: hot (the file is in the page cache), resume (a new process goes on at a saved step), startup
+Pages: hot (the file is in the page cache), resume (a new process resumes at a saved step), startup
 (to the first batch, by size of the file) and cold (a file larger than the memory that is allowed).
 tokmap's C loader and the rates of the device come from tokbench, in the same rounds."""
 
