@@ -1,8 +1,8 @@
 /* test_char_cuts.c - where a text of characters may be cut: normalizing both parts gives the same
  * as normalizing the whole. (test_char_bpe.c and test_unigram.c compare the ids.) */
-#include "tokenizer/sp_normalize_case.h"
-#include "tokenizer/chars/charsmap.h"
-#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/normalizer_case.h"
+#include "tokenizer/normalize/charsmap.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
 
@@ -12,7 +12,7 @@ static uint32_t character_at(const uint8_t *text, size_t n)
     return n > 0 && utf8_decode(text, n, &c) > 0 ? c : 0;
 }
 
-static uint32_t last_character(sp_span span)
+static uint32_t last_character(text_span span)
 {
     size_t at = span.n_bytes;
     while (at > 0 && (span.bytes[--at] & 0xC0) == 0x80)
@@ -21,27 +21,27 @@ static uint32_t last_character(sp_span span)
 }
 
 /* The parts, one after the other, have to be the whole, and the cut between the two characters. */
-static void check_cut(const sp_normalizer *z, const char *text, size_t n, size_t cut,
+static void check_cut(const normalizer *z, const char *text, size_t n, size_t cut,
                       const uint32_t beside[2])
 {
-    static sp_scratch all = {0}, left = {0}, right = {0};
+    static normalize_scratch all = {0}, left = {0}, right = {0};
     const uint8_t *bytes = (const uint8_t *)text;
-    sp_span whole = {bytes, n}, a = {bytes, cut}, b = {bytes + cut, n - cut};
-    CHECK(sp_normalize(z, &all, NORMALIZE_FIRST, &whole));
-    CHECK(sp_normalize(z, &left, NORMALIZE_FIRST, &a));
-    CHECK(sp_normalize(z, &right, NORMALIZE_CONTINUES, &b));
+    text_span whole = {bytes, n}, a = {bytes, cut}, b = {bytes + cut, n - cut};
+    CHECK(normalize_text(z, &all, NORMALIZE_FIRST, &whole));
+    CHECK(normalize_text(z, &left, NORMALIZE_FIRST, &a));
+    CHECK(normalize_text(z, &right, NORMALIZE_CONTINUES, &b));
     const bool same = whole.n_bytes == a.n_bytes + b.n_bytes &&
                       memcmp(whole.bytes, a.bytes, a.n_bytes) == 0 &&
                       memcmp(whole.bytes + a.n_bytes, b.bytes, b.n_bytes) == 0;
     if (!same || last_character(a) != beside[0] ||
         (b.n_bytes > 0 && character_at(b.bytes, b.n_bytes) != beside[1]))
         CHECK_FAIL("\"%.*s|%.*s\"", (int)cut, text, (int)(n - cut), text + cut);
-    sp_scratch_free(&all);
-    sp_scratch_free(&left);
-    sp_scratch_free(&right);
+    normalize_scratch_free(&all);
+    normalize_scratch_free(&left);
+    normalize_scratch_free(&right);
 }
 
-static long check_cuts(const sp_normalizer *z, const char_pairs *pairs, const char *text, size_t n)
+static long check_cuts(const normalizer *z, const char_pairs *pairs, const char *text, size_t n)
 {
     uint32_t c[2 * NAIVE_MAX_BYTES], beside[2];
     size_t starts[2 * NAIVE_MAX_BYTES], n_c = 0;
@@ -52,7 +52,7 @@ static long check_cuts(const sp_normalizer *z, const char_pairs *pairs, const ch
     }
     for (size_t i = 2; i + 2 < n_c; i++) {
         if (pairs->all || char_pairs_has(pairs, c[i - 1], c[i]) ||
-            !sp_normalizer_cuts(z, pairs, c + i - 2, beside) || beside[0] == 0x2581 ||
+            !normalizer_cuts(z, pairs, c + i - 2, beside) || beside[0] == 0x2581 ||
             unicode_class_of(beside[0]) == CLASS_SPACE)
             continue;
         check_cut(z, text, n, starts[i], beside);
@@ -156,16 +156,16 @@ TEST(cuts_are_where_sentencepiece_looks_at_both_sides_alone)
         model_error err;
         char_pairs pairs = {0};
         set_way(&m, &w);
-        sp_normalizer *z = sp_normalizer_new(&m, false, &err);
+        normalizer *z = normalizer_new(&m, false, &err);
         CHECK(z != NULL);
-        sp_normalizer_add_pairs(z, &pairs);
+        normalizer_add_pairs(z, &pairs);
         for (size_t i = 0; i < w.n_user; i++)
             char_pairs_add_text(&pairs, (const uint8_t *)user[i], strlen(user[i]));
         char_pairs_sort(&pairs);
         for (int i = 0; i < 20; i++)
             n_cuts += check_cuts(z, &pairs, text, some_normal_text(&w, text));
         char_pairs_free(&pairs);
-        sp_normalizer_free(z);
+        normalizer_free(z);
         model_free(&m);
     }
     CHECK(n_cuts > 1000);
@@ -223,9 +223,9 @@ TEST(cuts_are_where_steps_look_at_both_sides_alone)
         model_init(&m);
         for (uint32_t n = 1 + naive_any(3); n > 0; n--)
             add_some_step(&m, &mapped);
-        sp_normalizer *z = sp_normalizer_new(&m, true, &err);
+        normalizer *z = normalizer_new(&m, true, &err);
         CHECK(z != NULL);
-        sp_normalizer_add_pairs(z, &pairs);
+        normalizer_add_pairs(z, &pairs);
         char_pairs_sort(&pairs);
         for (int i = 0; i < 20; i++) {
             size_t n = some_normal_text(&w, text);
@@ -236,7 +236,7 @@ TEST(cuts_are_where_steps_look_at_both_sides_alone)
             n_cuts += check_cuts(z, &pairs, text, n);
         }
         char_pairs_free(&pairs);
-        sp_normalizer_free(z);
+        normalizer_free(z);
         model_free(&m);
     }
     CHECK(n_cuts > 1000);

@@ -75,7 +75,7 @@ void char_cuts_add_model(char_cuts *c, const model *m)
     add_unknown(c, m);
     for (size_t i = 0; i < m->n_added; i++)
         char_cuts_add_token(c, &m->added[i].content);
-    sp_normalizer_add_pairs(c->normalizer, &c->pairs);
+    normalizer_add_pairs(c->normalizer, &c->pairs);
     c->pairs.all |= merges_more_than_text(m);
 }
 
@@ -86,7 +86,7 @@ void char_cuts_free(char_cuts *c)
 
 /* ---- Search ---- */
 
-#define N_AROUND SP_CUT_CHARACTERS
+#define N_AROUND NORMALIZER_CUT_CHARACTERS
 
 static bool is_known(const char_cuts *c, uint32_t character)
 {
@@ -116,7 +116,7 @@ static bool cuts_here(const char_cuts *c, const uint32_t around[N_AROUND])
 {
     uint32_t beside[2];
     if (char_pairs_has(&c->pairs, around[1], around[2]) ||
-        !sp_normalizer_cuts(c->normalizer, &c->pairs, around, beside))
+        !normalizer_cuts(c->normalizer, &c->pairs, around, beside))
         return false;
     return !char_pairs_has(&c->pairs, beside[0], beside[1]) && is_place(c, beside[1]) &&
            beside[0] != MARK && unicode_class_of(beside[0]) != CLASS_SPACE &&

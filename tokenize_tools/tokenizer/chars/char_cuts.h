@@ -5,9 +5,9 @@
 #define TOKMAP_CHAR_CUTS_H
 
 #include "tokenizer/chars/char_bpe.h"
-#include "tokenizer/chars/char_pairs.h"
+#include "tokenizer/normalize/char_pairs.h"
 #include "tokenizer/model/model.h"
-#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/chars/unigram.h"
 
 /* Where the part after a cut may begin. */
@@ -26,7 +26,7 @@ typedef struct char_cuts { /* starts as {0}, which finds no cut */
      * characters becomes one id, 2 if it vanishes and the text around it merges. */
     unsigned n_known;
     /* Borrowed; one of bpe and pieces is set. */
-    const sp_normalizer *normalizer;
+    const normalizer *normalizer;
     const char_bpe *bpe;
     const unigram *pieces;
 } char_cuts;

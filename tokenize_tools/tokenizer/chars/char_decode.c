@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/chars/sp_text.h"
+#include "tokenizer/normalize/text_buffer.h"
 #include "text/utf8.h"
 
 typedef enum decoder_kind {
@@ -64,13 +64,13 @@ void char_decoder_free(char_decoder *d)
 /* ---- Bytes of characters that have no token ---- */
 
 /* sentencepiece: each byte that is not part of a character becomes U+FFFD. */
-static bool append_each(sp_span bytes, sp_text *out)
+static bool append_each(text_span bytes, text_buffer *out)
 {
     for (size_t i = 0; i < bytes.n_bytes;) {
         uint32_t c;
         const size_t n = utf8_decode(bytes.bytes + i, bytes.n_bytes - i, &c);
-        if (!(n > 0 ? sp_text_append(out, bytes.bytes + i, n)
-                    : sp_text_append(out, replacement, sizeof replacement)))
+        if (!(n > 0 ? text_buffer_append(out, bytes.bytes + i, n)
+                    : text_buffer_append(out, replacement, sizeof replacement)))
             return false;
         i += n > 0 ? n : 1;
     }
@@ -78,39 +78,40 @@ static bool append_each(sp_span bytes, sp_text *out)
 }
 
 /* HuggingFace: all of them do, unless all are characters. */
-static bool append_all_or_none(sp_span bytes, sp_text *out)
+static bool append_all_or_none(text_span bytes, text_buffer *out)
 {
     if (utf8_valid_prefix(bytes.bytes, bytes.n_bytes) == bytes.n_bytes)
-        return sp_text_append(out, bytes.bytes, bytes.n_bytes);
+        return text_buffer_append(out, bytes.bytes, bytes.n_bytes);
     for (size_t i = 0; i < bytes.n_bytes; i++)
-        if (!sp_text_append(out, replacement, sizeof replacement))
+        if (!text_buffer_append(out, replacement, sizeof replacement))
             return false;
     return true;
 }
 
-static bool flush_bytes(const char_decoder *d, sp_text *bytes, sp_text *out)
+static bool flush_bytes(const char_decoder *d, text_buffer *bytes, text_buffer *out)
 {
     if (bytes->n_bytes == 0)
         return true;
-    const sp_span span = sp_text_span(bytes);
+    const text_span span = text_buffer_span(bytes);
     bytes->n_bytes = 0;
     return d->kind == SENTENCEPIECE ? append_each(span, out) : append_all_or_none(span, out);
 }
 
 /* ---- Tokens ---- */
 
-static bool begins_with_mark(sp_span text)
+static bool begins_with_mark(text_span text)
 {
     return text.n_bytes >= sizeof mark && memcmp(text.bytes, mark, sizeof mark) == 0;
 }
 
 /* Replaces marks by blanks, or removes them. */
-static bool append_marked(sp_span text, bool drop, sp_text *out)
+static bool append_marked(text_span text, bool drop, text_buffer *out)
 {
     while (text.n_bytes > 0) {
         const bool is_mark = begins_with_mark(text);
         const size_t n = is_mark ? sizeof mark : 1;
-        if (!(is_mark && drop) && !sp_text_append(out, is_mark ? (const void *)" " : text.bytes, 1))
+        if (!(is_mark && drop) &&
+            !text_buffer_append(out, is_mark ? (const void *)" " : text.bytes, 1))
             return false;
         text.bytes += n;
         text.n_bytes -= n;
@@ -119,12 +120,12 @@ static bool append_marked(sp_span text, bool drop, sp_text *out)
 }
 
 typedef struct progress {
-    sp_text *out;
+    text_buffer *out;
     bool at_start; /* sentencepiece: a mark here is not part of the text */
     size_t n_done; /* tokens so far */
 } progress;
 
-static bool append_sentencepiece(const char_decoder *d, uint32_t id, sp_span text, progress *p)
+static bool append_sentencepiece(const char_decoder *d, uint32_t id, text_span text, progress *p)
 {
     p->at_start &= p->out->n_bytes == 0;
     const uint8_t kind = d->tokens[id].kind;
@@ -136,19 +137,20 @@ static bool append_sentencepiece(const char_decoder *d, uint32_t id, sp_span tex
         text.n_bytes -= sizeof mark;
         taken = !d->collapse;
     }
-    const bool appended = kind == TOKEN_UNKNOWN || id == d->unknown_id
-                              ? sp_text_append(p->out, unknown_surface, sizeof unknown_surface - 1)
-                              : append_marked(text, false, p->out);
+    const bool appended =
+        kind == TOKEN_UNKNOWN || id == d->unknown_id
+            ? text_buffer_append(p->out, unknown_surface, sizeof unknown_surface - 1)
+            : append_marked(text, false, p->out);
     p->at_start &= !taken && p->out->n_bytes == 0;
     return appended;
 }
 
-static bool append_token(const char_decoder *d, uint32_t id, sp_text *bytes, progress *p)
+static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes, progress *p)
 {
     const model_token *t = &d->tokens[id];
-    const sp_span text = {d->bytes + t->offset, t->n_bytes};
+    const text_span text = {d->bytes + t->offset, t->n_bytes};
     if (t->kind == TOKEN_BYTE && d->kind != METASPACE)
-        return sp_text_append(bytes, text.bytes, text.n_bytes);
+        return text_buffer_append(bytes, text.bytes, text.n_bytes);
     if (!flush_bytes(d, bytes, p->out))
         return false;
     if (d->kind == SENTENCEPIECE)
@@ -158,7 +160,7 @@ static bool append_token(const char_decoder *d, uint32_t id, sp_text *bytes, pro
 
 bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text)
 {
-    sp_text out = {0}, bytes = {0};
+    text_buffer out = {0}, bytes = {0};
     progress p = {.out = &out, .at_start = true};
     bool ok = true;
     for (size_t i = 0; i < n_ids && ok; i++) {
@@ -169,12 +171,12 @@ bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model
     }
     ok = ok && flush_bytes(d, &bytes, &out);
     if (ok) {
-        sp_span span = sp_text_span(&out);
+        text_span span = text_buffer_span(&out);
         if (d->kind == BYTE_FALLBACK && d->prefixed && span.n_bytes > 0 && span.bytes[0] == ' ')
-            span = (sp_span){span.bytes + 1, span.n_bytes - 1};
+            span = (text_span){span.bytes + 1, span.n_bytes - 1};
         ok = model_text_set(text, span.bytes, span.n_bytes);
     }
-    sp_text_free(&out);
-    sp_text_free(&bytes);
+    text_buffer_free(&out);
+    text_buffer_free(&bytes);
     return ok;
 }

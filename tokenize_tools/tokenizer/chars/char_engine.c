@@ -21,8 +21,8 @@ typedef enum sentence_kind {
 } sentence_kind;
 
 struct char_engine {
-    sp_normalizer *normalizer;
-    sp_form form;
+    normalizer *normalizer;
+    normal_form form;
     char_bpe *bpe; /* or */
     unigram *pieces;
     char_words words;
@@ -37,8 +37,8 @@ struct char_engine {
 
 struct char_scratch {
     const char_engine *e;
-    sp_scratch normalizing;
-    sp_text prefixed, word; /* word: the whole text, if blanks_only */
+    normalize_scratch normalizing;
+    text_buffer prefixed, word; /* word: the whole text, if blanks_only */
     uint64_t *starts;
     size_t starts_capacity;
     merge_scratch merging;
@@ -70,41 +70,42 @@ static bool is_supported(const model *m, model_error *err)
 }
 
 /* Copies the text with a blank for each U+2581. */
-static bool append_blanked(sp_span text, sp_text *out)
+static bool append_blanked(text_span text, text_buffer *out)
 {
     size_t start = 0;
     for (size_t at = 0; at + sizeof mark <= text.n_bytes; at++) {
         if (text.bytes[at] != mark[0] || memcmp(text.bytes + at, mark, sizeof mark) != 0)
             continue;
-        if (!sp_text_append(out, text.bytes + start, at - start) || !sp_text_append(out, " ", 1))
+        if (!text_buffer_append(out, text.bytes + start, at - start) ||
+            !text_buffer_append(out, " ", 1))
             return false;
         at += sizeof mark - 1;
         start = at + 1;
     }
-    return sp_text_append(out, text.bytes + start, text.n_bytes - start);
+    return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
 }
 
 /* The content of an added token in normalized form. */
-static bool normalize_content(const sp_normalizer *all_steps, bool blanked, model_text *content)
+static bool normalize_content(const normalizer *all_steps, bool blanked, model_text *content)
 {
-    sp_scratch scratch = {0};
-    sp_text text = {0}, normal = {0};
-    bool done = sp_text_append(&text, content->s, content->n_bytes);
-    sp_span span = sp_text_span(&text);
-    done = done && sp_normalize(all_steps, &scratch, 0, &span) &&
+    normalize_scratch scratch = {0};
+    text_buffer text = {0}, normal = {0};
+    bool done = text_buffer_append(&text, content->s, content->n_bytes);
+    text_span span = text_buffer_span(&text);
+    done = done && normalize_text(all_steps, &scratch, 0, &span) &&
            (blanked ? append_blanked(span, &normal)
-                    : sp_text_append(&normal, span.bytes, span.n_bytes));
-    span = sp_text_span(&normal);
+                    : text_buffer_append(&normal, span.bytes, span.n_bytes));
+    span = text_buffer_span(&normal);
     done = done && model_text_set(content, span.bytes, span.n_bytes);
-    sp_text_free(&text);
-    sp_text_free(&normal);
-    sp_scratch_free(&scratch);
+    text_buffer_free(&text);
+    text_buffer_free(&normal);
+    normalize_scratch_free(&scratch);
     return done;
 }
 
 static bool normalize_contents(const char_engine *e, const model *m, model *added, model_error *err)
 {
-    sp_normalizer *all_steps = sp_normalizer_new(m, true, err);
+    normalizer *all_steps = normalizer_new(m, true, err);
     if (!all_steps)
         return false;
     bool done = true;
@@ -114,7 +115,7 @@ static bool normalize_contents(const char_engine *e, const model *m, model *adde
         if (done && content->n_bytes == 0)
             done = model_fail(err, 0, "an added token is empty when normalized");
     }
-    sp_normalizer_free(all_steps);
+    normalizer_free(all_steps);
     return done;
 }
 
@@ -166,18 +167,18 @@ static bool load_normalizer(char_engine *e, const model *m, model_error *err)
 {
     const bool has_tokens = has_normalized_tokens(m);
     bool all_steps = m->whitespace_split || (has_tokens && !may_be_blanked(m));
-    e->normalizer = sp_normalizer_new(m, all_steps, err);
+    e->normalizer = normalizer_new(m, all_steps, err);
     if (e->normalizer && has_tokens && !all_steps) {
-        e->blanks_only = sp_normalizer_form(e->normalizer).spaces_are_marks;
+        e->blanks_only = normalizer_form(e->normalizer).spaces_are_marks;
         all_steps = !e->blanks_only; /* the blanks are replaced, but not by the last step */
         if (all_steps) {
-            sp_normalizer_free(e->normalizer);
-            e->normalizer = sp_normalizer_new(m, true, err);
+            normalizer_free(e->normalizer);
+            e->normalizer = normalizer_new(m, true, err);
         }
     }
     if (!e->normalizer)
         return false;
-    e->form = sp_normalizer_form(e->normalizer);
+    e->form = normalizer_form(e->normalizer);
     return true;
 }
 
@@ -261,7 +262,7 @@ void char_engine_free(char_engine *e)
 {
     if (!e)
         return;
-    sp_normalizer_free(e->normalizer);
+    normalizer_free(e->normalizer);
     char_bpe_free(e->bpe);
     unigram_free(e->pieces);
     added_tokens_free(e->added);
@@ -288,7 +289,7 @@ bool char_engine_decode(const char_engine *e, const uint32_t *ids, size_t n_ids,
 /* ---- Words ---- */
 
 /* A text whose ids do not depend on its neighbours. */
-static bool encode_sentence(char_scratch *s, sp_span text, id_buffer *out)
+static bool encode_sentence(char_scratch *s, text_span text, id_buffer *out)
 {
     const char_engine *e = s->e;
     unigram_state state = {0};
@@ -300,7 +301,7 @@ static bool encode_sentence(char_scratch *s, sp_span text, id_buffer *out)
            unigram_finish(e->pieces, &state, text.bytes + text.n_bytes, out);
 }
 
-static size_t mark_at(const char_engine *e, sp_span text, size_t at)
+static size_t mark_at(const char_engine *e, text_span text, size_t at)
 {
     if (text.bytes[at] == ' ' && e->form.spaces_are_marks)
         return 1;
@@ -309,55 +310,55 @@ static size_t mark_at(const char_engine *e, sp_span text, size_t at)
                : 0;
 }
 
-static bool encode_between_marks(char_scratch *s, sp_span text, id_buffer *out)
+static bool encode_between_marks(char_scratch *s, text_span text, id_buffer *out)
 {
     size_t start = 0;
     for (size_t at = 0; at < text.n_bytes; at++) {
         if (mark_at(s->e, text, at) == 0)
             continue;
-        if (!encode_sentence(s, (sp_span){text.bytes + start, at - start}, out))
+        if (!encode_sentence(s, (text_span){text.bytes + start, at - start}, out))
             return false;
         start = at;
     }
-    return encode_sentence(s, (sp_span){text.bytes + start, text.n_bytes - start}, out);
+    return encode_sentence(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
 }
 
 /* A stretch without blanks. */
-static bool encode_unblanked(char_scratch *s, sp_span text, id_buffer *out)
+static bool encode_unblanked(char_scratch *s, text_span text, id_buffer *out)
 {
     const char_engine *e = s->e;
     if (text.n_bytes == 0)
         return true;
     if (e->prefix_words && mark_at(e, text, 0) == 0) {
         s->word.n_bytes = 0;
-        if (!sp_text_append(&s->word, mark, sizeof mark) ||
-            !sp_text_append(&s->word, text.bytes, text.n_bytes))
+        if (!text_buffer_append(&s->word, mark, sizeof mark) ||
+            !text_buffer_append(&s->word, text.bytes, text.n_bytes))
             return false;
-        text = sp_text_span(&s->word);
+        text = text_buffer_span(&s->word);
     }
     return e->splits_at_marks ? encode_between_marks(s, text, out) : encode_sentence(s, text, out);
 }
 
-static bool encode_between_blanks(char_scratch *s, sp_span text, id_buffer *out)
+static bool encode_between_blanks(char_scratch *s, text_span text, id_buffer *out)
 {
     size_t start = 0;
     for (size_t at = 0; at < text.n_bytes;) {
         uint32_t c;
         const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
         if (length > 0 && unicode_class_of(c) == CLASS_SPACE) {
-            if (!encode_unblanked(s, (sp_span){text.bytes + start, at - start}, out))
+            if (!encode_unblanked(s, (text_span){text.bytes + start, at - start}, out))
                 return false;
             start = at + length;
         }
         at += length > 0 ? length : 1;
     }
-    return encode_unblanked(s, (sp_span){text.bytes + start, text.n_bytes - start}, out);
+    return encode_unblanked(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
 }
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
     char_scratch *s = context;
-    const sp_span text = {word, n_bytes};
+    const text_span text = {word, n_bytes};
     switch (s->e->sentences) {
     case BETWEEN_BLANKS:
         return encode_between_blanks(s, text, out);
@@ -373,7 +374,7 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
 #define CHUNK_BYTES ((size_t)48 << 10)
 #define MAX_CACHED_BYTES ((size_t)1 << 31)
 
-static bool split_chunk(char_scratch *s, sp_span text, size_t n_bytes)
+static bool split_chunk(char_scratch *s, text_span text, size_t n_bytes)
 {
     const size_t n_blocks = n_bytes / 64 + 1;
     if (s->starts_capacity < n_blocks) {
@@ -405,7 +406,7 @@ static size_t take_last_word(char_scratch *s, size_t n_bytes)
     return block * 64 + bit;
 }
 
-static bool encode_chunk(char_scratch *s, sp_span chunk, id_buffer *out)
+static bool encode_chunk(char_scratch *s, text_span chunk, id_buffer *out)
 {
     if (s->stream && chunk.n_bytes < MAX_CACHED_BYTES)
         return unigram_stream_words(s->stream, chunk.bytes, chunk.n_bytes, s->starts, out);
@@ -416,7 +417,7 @@ static bool encode_chunk(char_scratch *s, sp_span chunk, id_buffer *out)
     return word_cache_encode(s->cache, chunk.bytes, chunk.n_bytes, s->starts, out);
 }
 
-static bool encode_words(char_scratch *s, sp_span text, id_buffer *out)
+static bool encode_words(char_scratch *s, text_span text, id_buffer *out)
 {
     size_t size = CHUNK_BYTES;
     while (text.n_bytes > 0) {
@@ -427,7 +428,7 @@ static bool encode_words(char_scratch *s, sp_span text, id_buffer *out)
             size *= 2;
             continue;
         }
-        if (!encode_chunk(s, (sp_span){text.bytes, n}, out))
+        if (!encode_chunk(s, (text_span){text.bytes, n}, out))
             return false;
         text.bytes += n;
         text.n_bytes -= n;
@@ -437,24 +438,24 @@ static bool encode_words(char_scratch *s, sp_span text, id_buffer *out)
 }
 
 /* Puts the prefix, if there is one, before the text. */
-static bool add_prefix(char_scratch *s, unsigned flags, sp_span *text)
+static bool add_prefix(char_scratch *s, unsigned flags, text_span *text)
 {
-    const sp_form *form = &s->e->form;
+    const normal_form *form = &s->e->form;
     const bool prefix = form->prefix_all || (form->prefix_first && (flags & STRETCH_FIRST) != 0);
     if (!prefix || (flags & STRETCH_CONTINUES) != 0 || text->n_bytes == 0 ||
         (form->not_twice && mark_at(s->e, *text, 0) > 0))
         return true;
     const bool blank = form->blank_prefix;
     s->prefixed.n_bytes = 0;
-    if (!sp_text_append(&s->prefixed, blank ? (const void *)" " : mark, blank ? 1 : 3) ||
-        !sp_text_append(&s->prefixed, text->bytes, text->n_bytes))
+    if (!text_buffer_append(&s->prefixed, blank ? (const void *)" " : mark, blank ? 1 : 3) ||
+        !text_buffer_append(&s->prefixed, text->bytes, text->n_bytes))
         return false;
-    *text = sp_text_span(&s->prefixed);
+    *text = text_buffer_span(&s->prefixed);
     return true;
 }
 
 /* Encodes normalized text with its prefix. */
-static bool encode_prefixed(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+static bool encode_prefixed(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
 {
     if (!s->stream)
         return encode_words(s, text, out);
@@ -465,14 +466,14 @@ static bool encode_prefixed(char_scratch *s, sp_span text, unsigned flags, id_bu
 }
 
 /* Encodes normalized text between added tokens. */
-static bool encode_normalized(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+static bool encode_normalized(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
 {
     return (s->e->blanks_only || add_prefix(s, flags, &text)) &&
            encode_prefixed(s, text, flags, out);
 }
 
 /* Finds added tokens in normalized text, and encodes the text between them. */
-static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, id_buffer *out)
+static bool encode_around_added(char_scratch *s, text_span text, unsigned flags, id_buffer *out)
 {
     added_match m = {0};
     size_t from = 0;
@@ -483,25 +484,25 @@ static bool encode_around_added(char_scratch *s, sp_span text, unsigned flags, i
             continue;
         const size_t start = m.start > from ? m.start : from;
         m.taken = m.end;
-        if (!encode_normalized(s, (sp_span){text.bytes + from, start - from}, flags, out))
+        if (!encode_normalized(s, (text_span){text.bytes + from, start - from}, flags, out))
             return false;
         if (!(m.special && (flags & STRETCH_SPECIALS_DROP)) && !id_buffer_append(out, m.id))
             return false;
         from = m.end;
         flags &= ~(unsigned)(STRETCH_FIRST | STRETCH_CONTINUES);
     }
-    return encode_normalized(s, (sp_span){text.bytes + from, text.n_bytes - from}, flags, out);
+    return encode_normalized(s, (text_span){text.bytes + from, text.n_bytes - from}, flags, out);
 }
 
 /* Puts the text into the form in which added tokens are searched for. */
-static bool put_blanks(char_scratch *s, unsigned flags, sp_span *text)
+static bool put_blanks(char_scratch *s, unsigned flags, text_span *text)
 {
     if (!add_prefix(s, flags, text))
         return false;
     s->word.n_bytes = 0;
     if (!append_blanked(*text, &s->word))
         return false;
-    *text = sp_text_span(&s->word);
+    *text = text_buffer_span(&s->word);
     return true;
 }
 
@@ -510,8 +511,8 @@ bool char_scratch_encode(char_scratch *s, const uint8_t *text, size_t n_bytes, u
 {
     const unsigned how = ((flags & STRETCH_FIRST) ? NORMALIZE_FIRST : 0) |
                          ((flags & STRETCH_CONTINUES) ? NORMALIZE_CONTINUES : 0);
-    sp_span span = {text, n_bytes};
-    if (!sp_normalize(s->e->normalizer, &s->normalizing, how, &span) ||
+    text_span span = {text, n_bytes};
+    if (!normalize_text(s->e->normalizer, &s->normalizing, how, &span) ||
         (s->e->blanks_only && !put_blanks(s, flags, &span)))
         return false;
     return s->e->added ? encode_around_added(s, span, flags, out)
@@ -544,9 +545,9 @@ void char_scratch_free(char_scratch *s)
 {
     if (!s)
         return;
-    sp_scratch_free(&s->normalizing);
-    sp_text_free(&s->prefixed);
-    sp_text_free(&s->word);
+    normalize_scratch_free(&s->normalizing);
+    text_buffer_free(&s->prefixed);
+    text_buffer_free(&s->word);
     free(s->starts);
     merge_scratch_free(&s->merging);
     word_cache_free(s->cache);

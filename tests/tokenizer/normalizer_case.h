@@ -1,6 +1,6 @@
-/* sp_normalize_case.h - normalizers for a test, and texts for them. */
-#ifndef TOKMAP_SP_NORMALIZE_CASE_H
-#define TOKMAP_SP_NORMALIZE_CASE_H
+/* normalizer_case.h - normalizers for a test, and texts for them. */
+#ifndef TOKMAP_NORMALIZER_CASE_H
+#define TOKMAP_NORMALIZER_CASE_H
 
 #include "support/check.h"
 
@@ -32,4 +32,4 @@ size_t some_normal_text(const way *w, char *text);
 model_text text_of(const char *s);
 void add_step(model *m, const normalize_step *step);
 
-#endif /* TOKMAP_SP_NORMALIZE_CASE_H */
+#endif /* TOKMAP_NORMALIZER_CASE_H */

@@ -1,15 +1,15 @@
-#include "tokenizer/chars/sp_cuts.h"
+#include "tokenizer/normalize/normalizer_cuts.h"
 
 #include <string.h>
 
 #include "tokenizer/unicode/grapheme.h"
-#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
 
-#define N SP_CUT_CHARACTERS
+#define N NORMALIZER_CUT_CHARACTERS
 
-bool sp_cut_map(const charsmap *map, uint32_t *character)
+bool cut_map(const charsmap *map, uint32_t *character)
 {
     uint8_t bytes[4];
     const size_t length = utf8_encode(*character, bytes);
@@ -95,15 +95,15 @@ static bool is_normal(uint32_t character)
 static bool map_each(const normalize_step *step, const charsmap *map, uint32_t *around)
 {
     for (size_t i = 1; i + 1 < N; i++)
-        if (step->kind == NORMALIZE_NFC ? !is_normal(around[i]) : !sp_cut_map(map, &around[i]))
+        if (step->kind == NORMALIZE_NFC ? !is_normal(around[i]) : !cut_map(map, &around[i]))
             return false;
     return true;
 }
 
 /* ---- All ---- */
 
-bool sp_cut_steps(const normalize_step *steps, size_t n_steps, const charsmap *map,
-                  const uint32_t *around, uint32_t beside[2])
+bool cut_steps(const normalize_step *steps, size_t n_steps, const charsmap *map,
+               const uint32_t *around, uint32_t beside[2])
 {
     uint32_t now[N];
     bool mapped = false;

@@ -1,12 +1,12 @@
-/* test_sp_normalize.c - normalizing before BPE and Unigram: sentencepiece's way against its
+/* test_normalizer.c - normalizing before BPE and Unigram: sentencepiece's way against its
  * definition, HuggingFace's steps, rules for characters, grapheme clusters. */
 #include "support/check.h"
 
-#include "tokenizer/sp_normalize_case.h"
-#include "tokenizer/chars/charsmap.h"
+#include "tokenizer/normalizer_case.h"
+#include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/unicode/grapheme.h"
-#include "tokenizer/chars/sp_normalize.h"
-#include "tokenizer/chars/sp_steps.h"
+#include "tokenizer/normalize/normalizer.h"
+#include "tokenizer/normalize/normalize_steps.h"
 #include "tokenizer/split/splitter.h"
 #include "text/utf8.h"
 
@@ -180,9 +180,9 @@ static size_t define(const way *w, const char *text, size_t n, char *out)
 }
 
 /* The text as its reader must read it. */
-static size_t read_normalized(const sp_normalizer *z, sp_span span, char *out)
+static size_t read_normalized(const normalizer *z, text_span span, char *out)
 {
-    const sp_form form = sp_normalizer_form(z);
+    const normal_form form = normalizer_form(z);
     const way w = {.escape = form.spaces_are_marks};
     size_t at = 0;
     if ((form.prefix_first || form.prefix_all) && span.n_bytes > 0)
@@ -207,22 +207,22 @@ TEST(sentencepiece_normalizes_as_its_definition_says)
                        bits & 4, bits & 8};
         model m;
         model_error err;
-        sp_scratch scratch = {0};
+        normalize_scratch scratch = {0};
         set_way(&m, &w);
-        sp_normalizer *z = sp_normalizer_new(&m, false, &err);
+        normalizer *z = normalizer_new(&m, false, &err);
         CHECK(z != NULL);
         for (int i = 0; i < 100; i++) {
             const size_t n = some_normal_text(&w, text);
-            sp_span span = {(const uint8_t *)text, n};
-            CHECK(sp_normalize(z, &scratch, NORMALIZE_FIRST, &span));
+            text_span span = {(const uint8_t *)text, n};
+            CHECK(normalize_text(z, &scratch, NORMALIZE_FIRST, &span));
             const size_t n_got = read_normalized(z, span, got);
             const size_t n_want = define(&w, text, n, want);
             got[n_got] = want[n_want] = 0;
             if (n_got != n_want || memcmp(got, want, n_got) != 0)
                 CHECK_FAIL("\"%s\": \"%s\", not \"%s\"", text, got, want);
         }
-        sp_scratch_free(&scratch);
-        sp_normalizer_free(z);
+        normalize_scratch_free(&scratch);
+        normalizer_free(z);
         model_free(&m);
     }
 }
@@ -234,14 +234,14 @@ TEST(precompiled_gives_what_the_reference_gave)
     charsmap map;
     load_rules(&map, precompiled_rules, N(precompiled_rules));
     for (size_t i = 0; i < N(precompiled_vectors); i++) {
-        sp_text out = {0};
-        const sp_span text = {(const uint8_t *)precompiled_vectors[i].text,
-                              precompiled_vectors[i].n_text};
-        CHECK(sp_step_charsmap(text, &map, &out));
+        text_buffer out = {0};
+        const text_span text = {(const uint8_t *)precompiled_vectors[i].text,
+                                precompiled_vectors[i].n_text};
+        CHECK(step_charsmap(text, &map, &out));
         const bool same =
             out.n_bytes == precompiled_vectors[i].n_normal &&
-            memcmp(sp_text_span(&out).bytes, precompiled_vectors[i].normal, out.n_bytes) == 0;
-        sp_text_free(&out);
+            memcmp(text_buffer_span(&out).bytes, precompiled_vectors[i].normal, out.n_bytes) == 0;
+        text_buffer_free(&out);
         if (!same)
             CHECK_FAIL("vector %zu", i);
     }
@@ -326,16 +326,16 @@ TEST(damaged_charsmaps_are_refused)
 static void normalizes_to(model *m, unsigned flags, const char *text, const char *want)
 {
     model_error err;
-    sp_scratch scratch = {0};
-    sp_normalizer *z = sp_normalizer_new(m, true, &err);
-    sp_span span = {(const uint8_t *)text, strlen(text)};
+    normalize_scratch scratch = {0};
+    normalizer *z = normalizer_new(m, true, &err);
+    text_span span = {(const uint8_t *)text, strlen(text)};
     CHECK(z != NULL);
-    CHECK(sp_normalize(z, &scratch, flags, &span));
+    CHECK(normalize_text(z, &scratch, flags, &span));
     if (span.n_bytes != strlen(want) || memcmp(span.bytes, want, span.n_bytes) != 0)
         CHECK_FAIL("\"%s\" becomes \"%.*s\", not \"%s\"", text, (int)span.n_bytes,
                    (const char *)span.bytes, want);
-    sp_scratch_free(&scratch);
-    sp_normalizer_free(z);
+    normalize_scratch_free(&scratch);
+    normalizer_free(z);
 }
 
 TEST(steps_run_one_after_the_other)
@@ -370,23 +370,23 @@ TEST(the_last_steps_may_be_left_to_the_reader)
         if (order < 2)
             add_step(&m, order == 0 ? &prepend : &replace);
         add_step(&m, order == 0 ? &replace : &prepend);
-        sp_normalizer *left = sp_normalizer_new(&m, false, &err);
-        sp_normalizer *all = sp_normalizer_new(&m, true, &err);
+        normalizer *left = normalizer_new(&m, false, &err);
+        normalizer *all = normalizer_new(&m, true, &err);
         CHECK(left != NULL && all != NULL);
         for (size_t i = 0; i < N(texts); i++) {
-            sp_scratch scratch = {0};
+            normalize_scratch scratch = {0};
             char a[64], b[64];
-            sp_span x = {(const uint8_t *)texts[i], strlen(texts[i])}, y = x;
-            CHECK(sp_normalize(left, &scratch, NORMALIZE_FIRST, &x));
+            text_span x = {(const uint8_t *)texts[i], strlen(texts[i])}, y = x;
+            CHECK(normalize_text(left, &scratch, NORMALIZE_FIRST, &x));
             CHECK(x.bytes == (const uint8_t *)texts[i]); /* as it was */
             a[read_normalized(left, x, a)] = 0;
-            CHECK(sp_normalize(all, &scratch, NORMALIZE_FIRST, &y));
+            CHECK(normalize_text(all, &scratch, NORMALIZE_FIRST, &y));
             b[read_normalized(all, y, b)] = 0;
             CHECK_STR(a, b);
-            sp_scratch_free(&scratch);
+            normalize_scratch_free(&scratch);
         }
-        sp_normalizer_free(left);
-        sp_normalizer_free(all);
+        normalizer_free(left);
+        normalizer_free(all);
         model_free(&m);
     }
 }

@@ -1,4 +1,4 @@
-#include "tokenizer/chars/sp_steps.h"
+#include "tokenizer/normalize/normalize_steps.h"
 
 #include <string.h>
 
@@ -26,47 +26,48 @@ static const uint8_t *run_end(const uint8_t *at, const uint8_t *end, const model
     return at;
 }
 
-bool sp_step_replace(sp_span text, const model_text *from, const model_text *to, sp_text *out)
+bool step_replace(text_span text, const model_text *from, const model_text *to, text_buffer *out)
 {
     const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
     while ((match = find_text(at, end, from)) != NULL) {
-        if (!sp_text_append(out, at, (size_t)(match - at)) ||
-            !sp_text_append(out, to->s, to->n_bytes))
+        if (!text_buffer_append(out, at, (size_t)(match - at)) ||
+            !text_buffer_append(out, to->s, to->n_bytes))
             return false;
         at = match + from->n_bytes;
     }
-    return sp_text_append(out, at, (size_t)(end - at));
+    return text_buffer_append(out, at, (size_t)(end - at));
 }
 
-bool sp_step_replace_runs(sp_span text, const model_text *from, const model_text *to, sp_text *out)
+bool step_replace_runs(text_span text, const model_text *from, const model_text *to,
+                       text_buffer *out)
 {
     const uint8_t *at = text.bytes, *end = at + text.n_bytes, *match;
     while ((match = find_text(at, end, from)) != NULL) {
         const uint8_t *after = run_end(match, end, from);
         const bool replace = after > match + from->n_bytes;
-        if (!sp_text_append(out, at, (size_t)((replace ? match : after) - at)) ||
-            (replace && !sp_text_append(out, to->s, to->n_bytes)))
+        if (!text_buffer_append(out, at, (size_t)((replace ? match : after) - at)) ||
+            (replace && !text_buffer_append(out, to->s, to->n_bytes)))
             return false;
         at = after;
     }
-    return sp_text_append(out, at, (size_t)(end - at));
+    return text_buffer_append(out, at, (size_t)(end - at));
 }
 
 /* ---- Precompiled ---- */
 
-static bool append_mapped(const charsmap *map, sp_span part, sp_text *out)
+static bool append_mapped(const charsmap *map, text_span part, text_buffer *out)
 {
     replacement r = {part.bytes, part.n_bytes};
     charsmap_shortest(map, part.bytes, part.n_bytes, &r);
-    return sp_text_append(out, r.bytes, r.n_bytes);
+    return text_buffer_append(out, r.bytes, r.n_bytes);
 }
 
-static bool append_characters(const charsmap *map, sp_span text, sp_text *out)
+static bool append_characters(const charsmap *map, text_span text, text_buffer *out)
 {
     for (size_t i = 0; i < text.n_bytes;) {
         uint32_t c;
         const size_t n = utf8_decode(text.bytes + i, text.n_bytes - i, &c);
-        const sp_span character = {text.bytes + i, n > 0 ? n : 1};
+        const text_span character = {text.bytes + i, n > 0 ? n : 1};
         if (!append_mapped(map, character, out))
             return false;
         i += character.n_bytes;
@@ -75,7 +76,7 @@ static bool append_characters(const charsmap *map, sp_span text, sp_text *out)
 }
 
 /* The length of a beginning that stays unchanged: ASCII characters before ASCII characters. */
-static size_t plain_prefix(const charsmap *map, sp_span text)
+static size_t plain_prefix(const charsmap *map, text_span text)
 {
     size_t n = 0;
     while (n < text.n_bytes && text.bytes[n] < 0x80 && text.bytes[n] != '\r' &&
@@ -84,22 +85,22 @@ static size_t plain_prefix(const charsmap *map, sp_span text)
     return n > 0 && n < text.n_bytes && text.bytes[n] >= 0x80 ? n - 1 : n;
 }
 
-bool sp_step_charsmap(sp_span text, const charsmap *map, sp_text *out)
+bool step_charsmap(text_span text, const charsmap *map, text_buffer *out)
 {
     const size_t longest_cluster = 5;
     while (text.n_bytes > 0) {
         const size_t n_plain = plain_prefix(map, text);
-        if (!sp_text_append(out, text.bytes, n_plain))
+        if (!text_buffer_append(out, text.bytes, n_plain))
             return false;
         text.bytes += n_plain;
         text.n_bytes -= n_plain;
         if (text.n_bytes == 0)
             break;
-        const sp_span cluster = {text.bytes, grapheme_length(text.bytes, text.n_bytes)};
+        const text_span cluster = {text.bytes, grapheme_length(text.bytes, text.n_bytes)};
         const bool whole = cluster.n_bytes <= longest_cluster;
         replacement r;
         const bool mapped = whole && charsmap_shortest(map, cluster.bytes, cluster.n_bytes, &r);
-        if (!(mapped ? sp_text_append(out, r.bytes, r.n_bytes)
+        if (!(mapped ? text_buffer_append(out, r.bytes, r.n_bytes)
                      : append_characters(map, cluster, out)))
             return false;
         text.bytes += cluster.n_bytes;
@@ -112,12 +113,12 @@ bool sp_step_charsmap(sp_span text, const charsmap *map, sp_text *out)
 
 /* Text in NFC is copied. Of the rest one character is normalized, with everything up to the next
  * ASCII character, which composes with nothing before it. */
-bool sp_step_nfc(sp_span text, nfc_scratch *scratch, sp_text *out)
+bool step_nfc(text_span text, nfc_scratch *scratch, text_buffer *out)
 {
     const uint8_t *at = text.bytes, *end = at + text.n_bytes;
     while (at < end) {
         const size_t stable = nfc_stable_prefix(at, (size_t)(end - at));
-        if (!sp_text_append(out, at, stable))
+        if (!text_buffer_append(out, at, stable))
             return false;
         at += stable;
         const uint8_t *stop = at;
@@ -125,7 +126,7 @@ bool sp_step_nfc(sp_span text, nfc_scratch *scratch, sp_text *out)
             stop++;
         const size_t n = (size_t)(stop - at);
         size_t written = 0;
-        if (!sp_text_reserve(out, n * NFC_GROWTH) ||
+        if (!text_buffer_reserve(out, n * NFC_GROWTH) ||
             (n > 0 && !nfc_normalize(scratch, at, n, out->bytes + out->n_bytes, &written)))
             return false;
         out->n_bytes += written;
@@ -136,14 +137,14 @@ bool sp_step_nfc(sp_span text, nfc_scratch *scratch, sp_text *out)
 
 /* ---- Strip ---- */
 
-static size_t blank_at(sp_span text, size_t at)
+static size_t blank_at(text_span text, size_t at)
 {
     uint32_t c;
     const size_t n = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
     return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
 }
 
-sp_span sp_step_strip(sp_span text, bool left, bool right)
+text_span step_strip(text_span text, bool left, bool right)
 {
     for (size_t n; left && text.n_bytes > 0 && (n = blank_at(text, 0)) > 0;) {
         text.bytes += n;

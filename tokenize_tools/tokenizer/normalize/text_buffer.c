@@ -1,11 +1,11 @@
-#include "tokenizer/chars/sp_text.h"
+#include "tokenizer/normalize/text_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/split/splitter.h"
 
-bool sp_text_reserve(sp_text *t, size_t n_more)
+bool text_buffer_reserve(text_buffer *t, size_t n_more)
 {
     if (n_more <= t->capacity && t->n_bytes + TEXT_PADDING <= t->capacity - n_more)
         return true;
@@ -20,9 +20,9 @@ bool sp_text_reserve(sp_text *t, size_t n_more)
     return true;
 }
 
-bool sp_text_append(sp_text *t, const void *bytes, size_t n_bytes)
+bool text_buffer_append(text_buffer *t, const void *bytes, size_t n_bytes)
 {
-    if (!sp_text_reserve(t, n_bytes))
+    if (!text_buffer_reserve(t, n_bytes))
         return false;
     if (n_bytes > 0)
         memcpy(t->bytes + t->n_bytes, bytes, n_bytes);
@@ -30,17 +30,17 @@ bool sp_text_append(sp_text *t, const void *bytes, size_t n_bytes)
     return true;
 }
 
-sp_span sp_text_span(sp_text *t)
+text_span text_buffer_span(text_buffer *t)
 {
     static const uint8_t nothing[TEXT_PADDING];
     if (t->capacity == 0)
-        return (sp_span){nothing, 0};
+        return (text_span){nothing, 0};
     memset(t->bytes + t->n_bytes, 0, TEXT_PADDING);
-    return (sp_span){t->bytes, t->n_bytes};
+    return (text_span){t->bytes, t->n_bytes};
 }
 
-void sp_text_free(sp_text *t)
+void text_buffer_free(text_buffer *t)
 {
     free(t->bytes);
-    *t = (sp_text){0};
+    *t = (text_buffer){0};
 }

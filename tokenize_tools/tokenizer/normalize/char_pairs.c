@@ -1,4 +1,4 @@
-#include "tokenizer/chars/char_pairs.h"
+#include "tokenizer/normalize/char_pairs.h"
 
 #include <stdlib.h>
 

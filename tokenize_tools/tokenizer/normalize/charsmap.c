@@ -1,4 +1,4 @@
-#include "tokenizer/chars/charsmap.h"
+#include "tokenizer/normalize/charsmap.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #ifndef TOKMAP_CHARSMAP_H
 #define TOKMAP_CHARSMAP_H
 
-#include "tokenizer/chars/char_pairs.h"
+#include "tokenizer/normalize/char_pairs.h"
 #include "tokenizer/words/double_array.h"
 #include "tokenizer/model/model.h"
 

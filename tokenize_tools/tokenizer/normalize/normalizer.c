@@ -1,19 +1,19 @@
-#include "tokenizer/chars/sp_normalize.h"
+#include "tokenizer/normalize/normalizer.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tokenizer/chars/charsmap.h"
-#include "tokenizer/chars/sp_cuts.h"
-#include "tokenizer/chars/sp_steps.h"
+#include "tokenizer/normalize/charsmap.h"
+#include "tokenizer/normalize/normalizer_cuts.h"
+#include "tokenizer/normalize/normalize_steps.h"
 #include "text/utf8.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 static const size_t max_user_matches = 64;         /* the limit of sentencepiece */
 
-struct sp_normalizer {
+struct normalizer {
     bool sentencepiece, identity;
-    sp_form form;
+    normal_form form;
     charsmap map;
     /* sentencepiece */
     double_array user; /* user-defined pieces, which stay unchanged */
@@ -27,7 +27,7 @@ struct sp_normalizer {
 
 /* ---- sentencepiece: new ---- */
 
-static bool load_user_pieces(sp_normalizer *n, const model *m, model_error *err)
+static bool load_user_pieces(normalizer *n, const model *m, model_error *err)
 {
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
     size_t n_keys = 0;
@@ -46,7 +46,7 @@ static bool load_user_pieces(sp_normalizer *n, const model *m, model_error *err)
     return built || model_no_memory(err);
 }
 
-static bool load_sentencepiece_rules(sp_normalizer *n, const model *m, model_error *err)
+static bool load_sentencepiece_rules(normalizer *n, const model *m, model_error *err)
 {
     n->sentencepiece = true;
     n->dummy = m->dummy_prefix && !m->whitespace_as_suffix;
@@ -73,7 +73,7 @@ static bool load_sentencepiece_rules(sp_normalizer *n, const model *m, model_err
 /* ---- sentencepiece: run ---- */
 
 /* *r: the replacement of the beginning of the text. Returns the length of the beginning. */
-static size_t normalize_prefix(const sp_normalizer *n, sp_span text, replacement *r)
+static size_t normalize_prefix(const normalizer *n, text_span text, replacement *r)
 {
     static const uint8_t bad[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
     uint32_t value, c;
@@ -100,7 +100,7 @@ static bool is_one_blank(replacement r)
     return r.n_bytes == 1 && r.bytes[0] == ' ';
 }
 
-static sp_span without_leading_blanks(const sp_normalizer *n, sp_span text)
+static text_span without_leading_blanks(const normalizer *n, text_span text)
 {
     while (text.n_bytes > 0) {
         replacement r;
@@ -115,7 +115,7 @@ static sp_span without_leading_blanks(const sp_normalizer *n, sp_span text)
 
 /* The length of a beginning that can be copied: characters that stay unchanged, with single blanks
  * between. */
-static size_t fast_prefix(const sp_normalizer *n, sp_span text, bool *after_blank)
+static size_t fast_prefix(const normalizer *n, text_span text, bool *after_blank)
 {
     const bool before = *after_blank;
     size_t i = 0;
@@ -136,7 +136,8 @@ static size_t fast_prefix(const sp_normalizer *n, sp_span text, bool *after_blan
     return i - 1;
 }
 
-static bool append_collapsed(const sp_normalizer *n, replacement r, bool *after_blank, sp_text *out)
+static bool append_collapsed(const normalizer *n, replacement r, bool *after_blank,
+                             text_buffer *out)
 {
     while (*after_blank && r.n_bytes > 0 && r.bytes[0] == ' ') {
         r.bytes++;
@@ -145,16 +146,16 @@ static bool append_collapsed(const sp_normalizer *n, replacement r, bool *after_
     if (r.n_bytes == 0)
         return true;
     *after_blank = n->collapse && r.bytes[r.n_bytes - 1] == ' ';
-    return sp_text_append(out, r.bytes, r.n_bytes);
+    return text_buffer_append(out, r.bytes, r.n_bytes);
 }
 
-static bool append_all(const sp_normalizer *n, sp_span text, bool after_blank, sp_text *out)
+static bool append_all(const normalizer *n, text_span text, bool after_blank, text_buffer *out)
 {
     while (text.n_bytes > 0) {
         replacement r;
         size_t length = fast_prefix(n, text, &after_blank);
         if (length > 0) {
-            if (!sp_text_append(out, text.bytes, length))
+            if (!text_buffer_append(out, text.bytes, length))
                 return false;
         } else {
             length = normalize_prefix(n, text, &r);
@@ -167,7 +168,7 @@ static bool append_all(const sp_normalizer *n, sp_span text, bool after_blank, s
     return true;
 }
 
-static void strip_blanks(const sp_normalizer *n, sp_text *out)
+static void strip_blanks(const normalizer *n, text_buffer *out)
 {
     for (;;) {
         const uint8_t *end = out->bytes + out->n_bytes;
@@ -180,21 +181,21 @@ static void strip_blanks(const sp_normalizer *n, sp_text *out)
     }
 }
 
-static bool normalize_sentencepiece(const sp_normalizer *n, unsigned flags, sp_span text,
-                                    sp_text *out)
+static bool normalize_sentencepiece(const normalizer *n, unsigned flags, text_span text,
+                                    text_buffer *out)
 {
     const bool goes_on = (flags & NORMALIZE_CONTINUES) != 0;
     if (n->collapse && !goes_on)
         text = without_leading_blanks(n, text);
     if (text.n_bytes == 0)
         return true;
-    if (n->dummy && (flags & NORMALIZE_FIRST) && !sp_text_append(out, " ", 1))
+    if (n->dummy && (flags & NORMALIZE_FIRST) && !text_buffer_append(out, " ", 1))
         return false;
     if (!append_all(n, text, n->collapse && !goes_on, out))
         return false;
     if (n->collapse)
         strip_blanks(n, out);
-    return !(n->suffix && (flags & NORMALIZE_FIRST)) || sp_text_append(out, " ", 1);
+    return !(n->suffix && (flags & NORMALIZE_FIRST)) || text_buffer_append(out, " ", 1);
 }
 
 /* ---- tokenizer.json: new ---- */
@@ -206,7 +207,7 @@ static bool is_text(const model_text *t, const char *s)
 
 /* The last steps may be left to the reader of the text: blanks to U+2581, and one U+2581 before the
  * text. Returns how many steps remain here. */
-static size_t leave_to_reader(sp_normalizer *n, const model *m, bool all_steps)
+static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
 {
     bool replaced = m->metaspace && !m->whitespace_split, prefixed = false;
     size_t n_steps = m->n_steps;
@@ -235,7 +236,7 @@ static bool copy_text(model_text *to, const model_text *from)
     return model_text_set(to, from->n_bytes > 0 ? from->s : "", from->n_bytes);
 }
 
-static bool copy_step(sp_normalizer *n, const normalize_step *from, model_error *err)
+static bool copy_step(normalizer *n, const normalize_step *from, model_error *err)
 {
     normalize_step *to = &n->steps[n->n_steps++];
     *to = *from;
@@ -262,7 +263,7 @@ static bool copy_step(sp_normalizer *n, const normalize_step *from, model_error 
            model_no_memory(err);
 }
 
-static bool load_steps(sp_normalizer *n, const model *m, bool all_steps, model_error *err)
+static bool load_steps(normalizer *n, const model *m, bool all_steps, model_error *err)
 {
     const size_t n_steps = leave_to_reader(n, m, all_steps);
     for (size_t i = 0; i < n_steps; i++)
@@ -274,42 +275,42 @@ static bool load_steps(sp_normalizer *n, const model *m, bool all_steps, model_e
 
 /* ---- tokenizer.json: run ---- */
 
-static bool run_step(const sp_normalizer *n, const normalize_step *step, sp_scratch *s,
-                     sp_span text, sp_text *out)
+static bool run_step(const normalizer *n, const normalize_step *step, normalize_scratch *s,
+                     text_span text, text_buffer *out)
 {
     switch (step->kind) {
     case NORMALIZE_PREPEND:
-        return (text.n_bytes == 0 || sp_text_append(out, step->to.s, step->to.n_bytes)) &&
-               sp_text_append(out, text.bytes, text.n_bytes);
+        return (text.n_bytes == 0 || text_buffer_append(out, step->to.s, step->to.n_bytes)) &&
+               text_buffer_append(out, text.bytes, text.n_bytes);
     case NORMALIZE_REPLACE:
-        return sp_step_replace(text, &step->from, &step->to, out);
+        return step_replace(text, &step->from, &step->to, out);
     case NORMALIZE_REPLACE_RUNS:
-        return sp_step_replace_runs(text, &step->from, &step->to, out);
+        return step_replace_runs(text, &step->from, &step->to, out);
     case NORMALIZE_CHARSMAP:
-        return sp_step_charsmap(text, &n->map, out);
+        return step_charsmap(text, &n->map, out);
     default:
-        return sp_step_nfc(text, &s->nfc, out);
+        return step_nfc(text, &s->nfc, out);
     }
 }
 
 /* Reads one text while it writes the other. */
-static bool run_steps(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span *span)
+static bool run_steps(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
 {
     const bool goes_on = (flags & NORMALIZE_CONTINUES) != 0;
     size_t turn = 0;
     for (size_t i = 0; i < n->n_steps; i++) {
         const normalize_step *step = &n->steps[i];
         if (step->kind == NORMALIZE_STRIP) {
-            *span = sp_step_strip(*span, step->left && !goes_on, step->right);
+            *span = step_strip(*span, step->left && !goes_on, step->right);
             continue;
         }
         if (step->kind == NORMALIZE_PREPEND && goes_on)
             continue;
-        sp_text *out = &s->texts[turn];
+        text_buffer *out = &s->texts[turn];
         out->n_bytes = 0;
         if (!run_step(n, step, s, *span, out))
             return false;
-        *span = sp_text_span(out);
+        *span = text_buffer_span(out);
         turn = !turn;
     }
     return true;
@@ -317,19 +318,19 @@ static bool run_steps(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_
 
 /* ---- All ---- */
 
-sp_normalizer *sp_normalizer_new(const model *m, bool all_steps, model_error *err)
+normalizer *normalizer_new(const model *m, bool all_steps, model_error *err)
 {
-    sp_normalizer *n = calloc(1, sizeof *n);
+    normalizer *n = calloc(1, sizeof *n);
     const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
     if (!n)
         model_no_memory(err);
     else if (sentencepiece ? load_sentencepiece_rules(n, m, err) : load_steps(n, m, all_steps, err))
         return n;
-    sp_normalizer_free(n);
+    normalizer_free(n);
     return NULL;
 }
 
-void sp_normalizer_free(sp_normalizer *n)
+void normalizer_free(normalizer *n)
 {
     if (!n)
         return;
@@ -342,31 +343,31 @@ void sp_normalizer_free(sp_normalizer *n)
     free(n);
 }
 
-sp_form sp_normalizer_form(const sp_normalizer *n)
+normal_form normalizer_form(const normalizer *n)
 {
     return n->form;
 }
 
-void sp_normalizer_add_pairs(const sp_normalizer *n, char_pairs *pairs)
+void normalizer_add_pairs(const normalizer *n, char_pairs *pairs)
 {
     charsmap_add_pairs(&n->map, pairs);
 }
 
 /* A rule that includes one of these characters ends before the next one. Text in a user-defined
  * piece is not replaced. */
-static bool sentencepiece_cuts(const sp_normalizer *n, const char_pairs *pairs,
-                               const uint32_t *around, uint32_t beside[2])
+static bool sentencepiece_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
+                               uint32_t beside[2])
 {
     for (size_t i = 1; i < 4; i++)
         if (char_pairs_has(pairs, CHAR_ANY, around[i]))
             return false;
-    if (n->suffix || !sp_cut_map(&n->map, &beside[0]) || !sp_cut_map(&n->map, &beside[1]))
+    if (n->suffix || !cut_map(&n->map, &beside[0]) || !cut_map(&n->map, &beside[1]))
         return false;
     return n->user.n_units == 0 || (beside[0] == around[1] && beside[1] == around[2]);
 }
 
-bool sp_normalizer_cuts(const sp_normalizer *n, const char_pairs *pairs, const uint32_t *around,
-                        uint32_t beside[2])
+bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
+                     uint32_t beside[2])
 {
     beside[0] = around[1];
     beside[1] = around[2];
@@ -374,9 +375,9 @@ bool sp_normalizer_cuts(const sp_normalizer *n, const char_pairs *pairs, const u
         return true;
     if (n->sentencepiece)
         return sentencepiece_cuts(n, pairs, around, beside);
-    return sp_cut_steps(n->steps, n->n_steps, &n->map, around, beside);
+    return cut_steps(n->steps, n->n_steps, &n->map, around, beside);
 }
-bool sp_normalize(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span *span)
+bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
 {
     if (n->identity)
         return true;
@@ -385,13 +386,13 @@ bool sp_normalize(const sp_normalizer *n, sp_scratch *s, unsigned flags, sp_span
     s->texts[0].n_bytes = 0;
     if (!normalize_sentencepiece(n, flags, *span, &s->texts[0]))
         return false;
-    *span = sp_text_span(&s->texts[0]);
+    *span = text_buffer_span(&s->texts[0]);
     return true;
 }
 
-void sp_scratch_free(sp_scratch *s)
+void normalize_scratch_free(normalize_scratch *s)
 {
-    sp_text_free(&s->texts[0]);
-    sp_text_free(&s->texts[1]);
+    text_buffer_free(&s->texts[0]);
+    text_buffer_free(&s->texts[1]);
     nfc_scratch_free(&s->nfc);
 }

@@ -1,4 +1,4 @@
-#include "tokenizer/sp_normalize_case.h"
+#include "tokenizer/normalizer_case.h"
 
 void put_le32(uint8_t *p, uint32_t x)
 {

@@ -1,0 +1,27 @@
+/* text_buffer.h - a text buffer that grows. */
+#ifndef TOKMAP_TEXT_BUFFER_H
+#define TOKMAP_TEXT_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct text_buffer { /* starts as {0} */
+    uint8_t *bytes;
+    size_t n_bytes, capacity;
+} text_buffer;
+
+/* A read-only text; TEXT_PADDING more bytes after it are readable. */
+typedef struct text_span {
+    const uint8_t *bytes;
+    size_t n_bytes;
+} text_span;
+
+/* Makes room for n_more bytes and TEXT_PADDING after them; false: out of memory. */
+bool text_buffer_reserve(text_buffer *t, size_t n_more);
+bool text_buffer_append(text_buffer *t, const void *bytes, size_t n_bytes);
+/* The text written so far, followed by zeroed padding. */
+text_span text_buffer_span(text_buffer *t);
+void text_buffer_free(text_buffer *t);
+
+#endif /* TOKMAP_TEXT_BUFFER_H */
