@@ -53,7 +53,7 @@ typedef struct got {
     size_t n_collected;
     char reported[32][640];
     size_t n_reported;
-    corpus_counts *ended; /* the counts at the ends of the batch at hand */
+    corpus_counts *ended; /* the counts at the ends of the current batch */
     size_t n_ended, ended_capacity;
 } got;
 
@@ -171,14 +171,14 @@ static void take_place(got *g, const corpus_place *place)
     g->places[g->n_places++] = *place;
 }
 
-/* All batches, through two of them in turn. */
+/* Reads all batches, alternating between two of them. */
 static got read_corpus(const char *const *names, size_t n_names, corpus_options options,
                        const corpus_place *from)
 {
     got g = {.open = from && from->piece_offset > 0};
     corpus_batch batches[2] = {{0}};
     options.context = &g;
-    if (g.open) { /* a document whose beginning is not here */
+    if (g.open) { /* a document that began in an earlier batch */
         g.open = false;
         take_piece(&g, (const uint8_t *)"", 0);
     }
@@ -214,7 +214,7 @@ static got read_corpus(const char *const *names, size_t n_names, corpus_options 
 
 /* ---- Against the model ---- */
 
-/* A file without a folder, whose name may be opened as often as one likes. */
+/* A file without a folder, whose name may be opened any number of times. */
 static int make_file(char name[64], const void *bytes, size_t n_bytes)
 {
     int fd = memfd_create("input", MFD_CLOEXEC);
@@ -230,7 +230,7 @@ static const model_document *next_good(const model *m, size_t *i)
     return *i < m->n_documents ? &m->documents[(*i)++] : NULL;
 }
 
-/* Of a corpus of one input, when the last of its first n documents ends. */
+/* For a corpus of one input: the place where the last of its first n documents ends. */
 static void check_counts_at(const corpus_counts *c, const model *m, size_t n)
 {
     corpus_counts want = {0};
@@ -249,7 +249,8 @@ static void check_counts_at(const corpus_counts *c, const model *m, size_t n)
     CHECK_EQ(c->replacements, want.replacements);
 }
 
-/* The documents, up to the first bad one when that ends it; returns how many there should be. */
+/* Checks the documents, up to the first bad one if that ends the run; returns how many there should
+ * be. */
 static size_t check_documents(const got *g, const model *m, bool stops)
 {
     size_t n = 0, i = 0;
@@ -321,7 +322,7 @@ static void check_told(const got *g, const model *m, const char *name)
     CHECK_EQ(g->n_reported, n);
 }
 
-/* From each place: what is left, and the same counts at the end. */
+/* Reads from each place: the rest of the documents, and the same counts at the end. */
 static void check_resume(const got *all, const char *name, const corpus_options *options,
                          size_t max_places)
 {
@@ -387,7 +388,7 @@ static void add_words(bytes *b, const char *const *words, size_t n_words, uint32
         add_text(b, words[random_below((uint32_t)n_words)]);
 }
 
-/* How many words a document has: mostly few. */
+/* The number of words of a document: mostly few. */
 static uint32_t random_length(void)
 {
     static const uint32_t limits[] = {1, 3, 8, 8, 30, 30, 100, 400};
@@ -604,7 +605,7 @@ TEST(documents_are_those_of_the_model_whatever_the_format_the_storage_and_the_si
 
 /* ---- What can be read only once ---- */
 
-/* A pipe that holds it all; its end for reading. */
+/* A pipe that holds all bytes; returns its reading end. */
 static int make_pipe(char name[64], const void *data, size_t n_bytes)
 {
     int ends[2];
@@ -614,7 +615,7 @@ static int make_pipe(char name[64], const void *data, size_t n_bytes)
     return ends[0];
 }
 
-/* Too long to be held, and bad, or with its key twice. */
+/* Too long for memory, and bad, or with a repeated key. */
 static bool needs_second_look(const model *m, size_t max_piece_bytes)
 {
     bool needs = false;

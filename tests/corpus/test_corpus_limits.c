@@ -19,7 +19,7 @@
 
 #define MIB ((uint64_t)1 << 20)
 
-/* A multiple of the memory that reading may take. */
+/* A multiple of the memory allowed for reading. */
 static uint64_t much(void)
 {
     return check_long() ? 256 * MIB : 96 * MIB;
@@ -48,7 +48,7 @@ static corpus_options small_options(corpus_format format)
 /* ---- More than the memory ---- */
 
 typedef struct flood {
-    const char *head, *body, *tail; /* the body as often as it takes to be n_bytes */
+    const char *head, *body, *tail; /* the body, repeated up to n_bytes */
     uint64_t n_bytes;
 } flood;
 
@@ -87,7 +87,7 @@ static uint64_t address_space(void)
     return (uint64_t)n_pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Reads in a child that has 48 MiB for it; what it counted, through a pipe. */
+/* Reads in a child with 48 MiB of memory; returns its counts through a pipe. */
 static void read_within_limits(const char *name, const corpus_options *options,
                                corpus_counts *counts)
 {
@@ -233,7 +233,7 @@ TEST(a_bomb_takes_no_memory)
 
 /* ---- What is read twice ---- */
 
-/* Bytes that this process has read so far. */
+/* The bytes that this process has read so far. */
 static uint64_t bytes_read(void)
 {
     char line[256];

@@ -131,7 +131,8 @@ TEST(every_codec_gives_the_plain_bytes_whatever_is_asked_for_at_a_time)
     }
 }
 
-/* Straight to the codec, in_bytes of the stored data at a time. Returns false when it stops. */
+/* Calls the codec directly, with in_bytes of the stored data at a time. Returns false when it
+ * stops. */
 static bool decode_in_steps(const input_codec *codec, const stored *s, size_t in_bytes,
                             size_t out_bytes, outcome *o)
 {
@@ -142,7 +143,7 @@ static bool decode_in_steps(const input_codec *codec, const stored *s, size_t in
     *o = (outcome){.bytes = malloc(1 << 20)};
     for (size_t n_idle = 0; n_idle < 3 && ok;) {
         size_t n_in = in_bytes < s->n_bytes - n_fed ? in_bytes : s->n_bytes - n_fed;
-        uint8_t *in = malloc(n_in + 1); /* so that a step over its end is seen */
+        uint8_t *in = malloc(n_in + 1); /* so that writing beyond its end is detected */
         memcpy(in, s->bytes + n_fed, n_in);
         input_codec_buffers b = {in, n_in, o->bytes + o->n_bytes, out_bytes};
         input_codec_result r = codec->decode(state, &b, why, sizeof why);

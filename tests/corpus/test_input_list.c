@@ -53,7 +53,7 @@ static const char *expand_one(const char *name)
     return expand(&path, 1);
 }
 
-/* The error; nothing may be left in the list. */
+/* The error; the list must be empty afterwards. */
 static const char *refuse(const char *arg, int sys_errno)
 {
     static corpus_error err;

@@ -31,7 +31,7 @@ typedef struct path_parts {
 static const path_parts path_text = {"text", {"text"}, 1};
 static const path_parts path_deep = {"a.b", {"a", "b"}, 2};
 
-/* A result that owns its text, and nothing of which is left open. */
+/* A result that owns its text, with all fields set. */
 static oracle_result plain_result(json_line_status status, const json_line_result *r,
                                   const uint8_t *text, size_t n_bytes)
 {
@@ -69,7 +69,7 @@ static oracle_result read_whole(const json_line_options *options, const uint8_t 
     return result;
 }
 
-/* In pieces of piece_bytes, or of random sizes when it is 0. */
+/* Scans pieces of piece_bytes, or of random sizes if it is 0. */
 static oracle_result read_pieces(const json_line_options *options, const uint8_t *line,
                                  size_t n_bytes, size_t piece_bytes)
 {
@@ -127,7 +127,7 @@ static void take(oracle_result got, const oracle_result *expected, const char *h
     free(got.text);
 }
 
-/* Whole by every engine, then in pieces. Returns the status. */
+/* Scans the whole line with every engine, then in pieces. Returns the status. */
 static json_line_status check_line(const path_parts *path, const void *line, size_t n_bytes,
                                    size_t alignment)
 {
@@ -292,7 +292,7 @@ enum {
     N_NO_VALUES = sizeof no_values / sizeof *no_values
 };
 
-/* The places of a line where a value may stand. */
+/* The places in a line where a value may be. */
 static const char *const frames[][2] = {{"{\"id\":", ",\"text\":\"t\"}"},
                                         {"{\"text\":\"t\",\"x\":[", "]}"},
                                         {"{\"text\":\"t\", \"x\" : ", " }"},
@@ -528,7 +528,7 @@ TEST(special_bytes_are_seen_at_every_place_of_every_alignment)
                    alignment);
 }
 
-/* Appends JSON that is mostly right. Returns the new end. */
+/* Appends mostly valid JSON. Returns the new end. */
 static char *make_value(char *at, unsigned depth);
 
 static char *make_string(char *at)

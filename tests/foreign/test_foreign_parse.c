@@ -19,7 +19,7 @@ static void put_number(uint8_t *p, uint64_t value, int n_bytes)
 
 /* ---- Megatron ---- */
 
-/* Two sequences of 2 and 3 tokens, a document each; u16. */
+/* Two sequences of 2 and 3 tokens, each of them a document; u16. */
 enum {
     IDX_BYTES = 34 + 2 * 12 + 3 * 8,
     BIN_BYTES = 10

@@ -95,7 +95,7 @@ static void naive_read_symbols(naive_merger *w, const uint8_t *text, size_t n)
     }
 }
 
-/* The piece that symbols i and i + 1 merge to. */
+/* The piece to which symbols i and i + 1 merge. */
 static uint32_t naive_pair(naive_merger *w, size_t i)
 {
     const naive_symbol *a = &w->symbols[i], *b = a + 1;
@@ -177,7 +177,7 @@ static size_t naive_listed_symbols(const model *m, const uint8_t *text, size_t n
     return n_symbols;
 }
 
-/* Of merges that are listed twice the last one counts. */
+/* If a merge is listed twice, the last one counts. */
 static size_t naive_merge_of(const model *m, uint32_t left, uint32_t right)
 {
     for (size_t i = m->n_merges; i > 0; i--)
@@ -220,7 +220,7 @@ typedef struct naive_node {
     int start; /* -1: nothing leads here */
 } naive_node;
 
-/* HuggingFace's vocabulary has bytes as they are written: <0x41>. */
+/* HuggingFace's vocabulary has bytes as text: <0x41>. */
 static uint32_t naive_find_piece(const model *m, bool sentencepiece, const uint8_t *bytes, size_t n)
 {
     char name[8];
@@ -259,7 +259,7 @@ static void naive_set_unknown(naive_lattice *w)
     w->unknown_single -= 10.0F;
 }
 
-/* The candidate comes after the others: it has to be better than they are. */
+/* The candidate comes after the others, so it must be better than they are. */
 static void naive_try(naive_lattice *w, int start, int end, uint32_t id)
 {
     const naive_node *from = &w->nodes[start];

@@ -1,6 +1,6 @@
-/* char_naive.h - the tokenizers over characters as their definitions read, without any haste; and
- * small random models and texts to hold the fast ones against. Texts here are normalized: U+2581 is
- * written out. */
+/* char_naive.h - the tokenizers over characters, implemented directly from their definitions; and
+ * small random models and texts to compare the fast ones with. Texts here are normalized: they
+ * contain U+2581 itself. */
 #ifndef TOKMAP_CHAR_NAIVE_H
 #define TOKMAP_CHAR_NAIVE_H
 
@@ -53,9 +53,9 @@ extern const char *const naive_strangers[NAIVE_STRANGERS];
 void naive_letters(char *to, size_t n, size_t n_kinds);
 bool naive_add(model *m, const char *bytes, token_kind kind, double score);
 void naive_add_bytes(model *m);
-/* Pieces of characters and of other pieces; scores with few bits, so that sums tie. */
+/* Makes pieces of characters and of other pieces; scores have few bits, so that sums tie. */
 void naive_add_pieces(model *m, size_t n, size_t n_kinds, double grain);
-/* A text of at most NAIVE_MAX_BYTES / 2: few characters, runs, strangers. */
+/* Makes a text of at most NAIVE_MAX_BYTES / 2: few characters, runs, unknown characters. */
 size_t naive_text(char *text, size_t n_kinds);
 /* The text with U+2581 for blanks. */
 size_t naive_marked(const char *text, size_t n, char *out);

@@ -63,7 +63,7 @@ static void model_repair(model_document *d, const corpus_options *o)
 
 /* ---- Cutting ---- */
 
-/* How many of the bytes from `from` on fit into `room` as whole characters. */
+/* How many bytes from `from` on fit into `room` as whole characters. */
 static size_t model_fit(const model_document *d, size_t from, size_t room)
 {
     size_t n = 0, n_bad;
@@ -151,7 +151,7 @@ static bool model_has_bom(const uint8_t *plain, size_t n)
     return n >= 3 && memcmp(plain, "\xef\xbb\xbf", 3) == 0;
 }
 
-/* What is refused has a test of its own, tests/corpus/test_wrong_files.py. */
+/* Refused inputs have their own test, tests/corpus/test_wrong_files.py. */
 static bool model_is_refused(const corpus_options *o, const uint8_t *plain, size_t n,
                              bool compressed)
 {
@@ -202,7 +202,7 @@ model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n,
         const uint8_t *found = memmem(plain + at, n - at, terminator, n_terminator);
         size_t end = found ? (size_t)(found - plain) : n;
         size_t n_white = json ? model_white(plain + at, end - at) : 0;
-        /* White space before a line does not count when there is too much of it to be held. */
+        /* White space before a line does not count if there is too much of it for memory. */
         size_t begin = n_white >= o->max_piece_bytes ? at + n_white : at;
         if (!json || n_white < end - at)
             model_take(&m, o, plain, (model_document){.begin = begin, .end = end, .line = line});

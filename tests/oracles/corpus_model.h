@@ -1,5 +1,5 @@
-/* corpus_model.h - what the documents of an input are, worked out naively from all of its bytes:
- * what corpus.c has to agree with. */
+/* corpus_model.h - the documents of an input, found naively from all of its bytes, to compare with
+ * corpus.c. */
 #ifndef TOKMAP_CORPUS_MODEL_H
 #define TOKMAP_CORPUS_MODEL_H
 

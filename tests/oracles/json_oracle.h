@@ -1,7 +1,6 @@
-/* json_oracle.h - a naive, strict JSON reader that recurses: what json_line.c has to agree with.
- *
- * A string is an array of units, one for each character that an escape stands for and one for each
- * byte, so that a surrogate written as an escape differs from the bytes ED A0 80. */
+/* json_oracle.h - a naive, strict, recursive JSON reader, to compare with json_line.c. A string is
+ * an array of units, one for each character of an escape and one for each byte, so that a surrogate
+ * written as an escape differs from the bytes ED A0 80. */
 #ifndef TOKMAP_JSON_ORACLE_H
 #define TOKMAP_JSON_ORACLE_H
 

@@ -203,7 +203,7 @@ static bool naive_set_has(const naive_set *set, const naive_char *c)
     return found != set->negated;
 }
 
-/* What is to be matched after a group. */
+/* The node to match after a group. */
 typedef struct naive_rest {
     int node;
     const struct naive_rest *after;
@@ -211,7 +211,7 @@ typedef struct naive_rest {
 
 static const size_t naive_none = SIZE_MAX;
 
-/* Characters [at, end) of a text; nothing outside is seen. */
+/* The characters [at, end) of a text, without the text around them. */
 typedef struct naive_text {
     const naive_char *chars;
     size_t end;

@@ -1,7 +1,6 @@
-/* naive_splitter.h - words by the regular expressions themselves, with a backtracking matcher as
- * simple as one can be: what the splitter is compared with.
- *
- * It knows alternatives, (?i:...) and (?:...), (?!x), classes, \s \S \r \n \p{..}, ? * + {1,3}. */
+/* naive_splitter.h - finds words with the regular expressions themselves, by a very simple
+ * backtracking matcher, to compare with the splitter. It knows alternatives, (?i:...) and (?:...),
+ * (?!x), classes, \s \S \r \n \p{..}, ? * + {1,3}. */
 #ifndef TOKMAP_NAIVE_SPLITTER_H
 #define TOKMAP_NAIVE_SPLITTER_H
 
@@ -25,7 +24,7 @@ extern const int naive_n_patterns;
 
 void naive_set_bit(uint64_t *bits, size_t i);
 bool naive_has_bit(const uint64_t *bits, size_t i);
-/* As split_words, by naive_patterns[pattern]; at most NAIVE_MAX_BYTES. */
+/* Like split_words, with naive_patterns[pattern]; at most NAIVE_MAX_BYTES. */
 void naive_words(int pattern, const uint8_t *text, size_t n_bytes, uint64_t *starts);
 
 #endif /* TOKMAP_NAIVE_SPLITTER_H */

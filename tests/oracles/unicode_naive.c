@@ -44,7 +44,7 @@ size_t naive_valid_prefix(const uint8_t *text, size_t n_bytes)
 
 /* ---- NFC: all decomposed, bubble sort, every pair tried ---- */
 
-/* 1 + where the decomposition stands: by code point, and chained by the second of the pair. */
+/* 1 + the index of the decomposition: by code point, and chained by the second of the pair. */
 static uint16_t naive_by_code_point[0x30000], naive_by_second[0x10000];
 static uint16_t naive_chain[NFC_N_DECOMPOSITIONS];
 
@@ -116,8 +116,8 @@ static void naive_reorder(uint32_t *c, size_t n)
     }
 }
 
-/* After D115 and D117 of the standard: c[i] is blocked from the starter c[k] when something
- * between has its class or more, or is a starter. */
+/* After D115 and D117 of the standard: c[i] is blocked from the starter c[k] if a character between
+ * them has its class or a higher one, or is a starter. */
 static bool naive_blocked(const uint32_t *c, size_t k, size_t i)
 {
     const uint8_t class = naive_kind(c[i]).combining_class;

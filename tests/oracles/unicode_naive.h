@@ -1,4 +1,4 @@
-/* unicode_naive.h - UTF-8 and NFC done the slow, plain way, to compare with; and exact copies. */
+/* unicode_naive.h - slow and simple UTF-8 and NFC to compare with, and exact copies. */
 #ifndef TOKMAP_UNICODE_NAIVE_H
 #define TOKMAP_UNICODE_NAIVE_H
 

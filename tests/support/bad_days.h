@@ -1,5 +1,5 @@
-/* bad_days.h - what the tests of damage and failure share: small datasets whose whole content
- * follows from a shape, whole files in memory, and what must hold of whatever opens. */
+/* bad_days.h - shared by the tests of damage and failure: small datasets whose contents follow from
+ * a shape, whole files in memory, and the invariants of every dataset that opens. */
 #ifndef TOKMAP_BAD_DAYS_H
 #define TOKMAP_BAD_DAYS_H
 
@@ -49,7 +49,7 @@ void shape_source_name(uint32_t source, char name[32]);
 const char *with_suffix(const char *prefix, const char *suffix);
 const char *shape_token_path(const shape *s, const char *prefix);
 uint32_t shape_token_bytes(const shape *s);
-/* Tokens [first, end) go to the writer in calls of odd sizes. */
+/* Writes the tokens [first, end) in calls of odd sizes. */
 tokmap_status shape_append(const shape *s, tokmap_writer *w, uint64_t first, uint64_t end,
                            tokmap_error *err);
 tokmap_status shape_end_source(tokmap_writer *w, uint32_t source, tokmap_error *err);
@@ -73,11 +73,11 @@ const char *probe_sources(const tokmap_dataset *ds, const tokmap_dataset_info *i
 const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *info);
 /* Calls everything that reads; NULL, or what was out of range. */
 const char *probe(const tokmap_dataset *ds);
-/* What verify promises when it finds nothing: documents and sources cover all tokens without
+/* The promise of verify if it finds no damage: documents and sources cover all tokens without
  * gaps. */
 const char *probe_sound(const tokmap_dataset *ds);
 tokmap_status verify_one_thread(const tokmap_dataset *ds, tokmap_error *err);
-/* NULL when all but the checksums is as the shape says; else what is not. */
+/* NULL if everything except the checksums is as in the shape; else the difference. */
 const char *compare_content(const shape *s, const tokmap_dataset *ds);
 /* NULL if the dataset exists, is sound, and contains exactly this; else the error. */
 const char *shape_compare(const shape *s, const char *prefix);

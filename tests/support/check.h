@@ -41,19 +41,19 @@ void check_eq(const char *file, int line, const char *what, uint64_t a, uint64_t
 void check_int(const char *file, int line, const char *what, int64_t a, int64_t b);
 void check_str(const char *file, int line, const char *what, const char *a, const char *b);
 
-/* Runs a part of a test. False when a check in it failed: the test has failed then, but goes on. */
+/* Runs a part of a test. False: a check in it failed; then the test has failed, but continues. */
 bool check_part(void (*part)(void *), void *context);
-/* Why the last check failed that did. */
+/* Why the last failed check failed. */
 const char *check_why(void);
 
 /* `make test` asks for the long variants; sanitizer builds are slow and map a lot of memory. */
 bool check_long(void);
 bool check_sanitized(void);
-/* A folder of this test alone, empty at first, removed after it. */
+/* A folder for this test only, empty at first, removed afterwards. */
 const char *check_dir(void);
 /* Removes a folder and all that is in it. */
 void check_remove(const char *folder);
-/* check_dir()/name. The text is good for the next 15 calls. */
+/* check_dir()/name. The text is valid for the next 15 calls. */
 const char *check_path(const char *name);
 
 #endif /* TOKMAP_CHECK_H */

@@ -1,5 +1,5 @@
-/* fault_sweeps.h - a run again and again, each time with the next of its calls failing.
- * The test defines run_once. */
+/* fault_sweeps.h - repeats a run, each time with the next of its calls failing. The test defines
+ * run_once. */
 #ifndef TOKMAP_FAULT_SWEEPS_H
 #define TOKMAP_FAULT_SWEEPS_H
 
@@ -22,7 +22,7 @@ enum {
 };
 extern const sweep sweeps_of_calls[N_SWEEPS], sweeps_of_memory[N_MEMORY_SWEEPS];
 
-/* The test's own: one run with the fault at call n; false when there are not so many calls. */
+/* Defined by the test: one run with the fault at call n; false: there are fewer calls. */
 typedef struct scenario scenario;
 bool run_once(const scenario *s, const sweep *sw, uint64_t n, const char *what);
 /* How many calls it has. */

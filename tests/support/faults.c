@@ -159,7 +159,7 @@ ssize_t copy_file_range(int from, off_t *from_at, int to, off_t *to_at, size_t n
                                     fault_shorten(hit, n_bytes), flags));
 }
 
-/* Nothing here needs the disk itself, and waiting for it would make the sweeps slow. */
+/* No test here needs the data on disk, and waiting for it would make the sweeps slow. */
 int fsync(int fd)
 {
     const bool hit = fault_hits(FAULT_FSYNC);
@@ -262,7 +262,7 @@ void *libc_realloc(void *p, size_t n_bytes) __asm__("__libc_realloc");
 void *libc_memalign(size_t alignment, size_t n_bytes) __asm__("__libc_memalign");
 void libc_free(void *p) __asm__("__libc_free");
 
-#pragma GCC visibility push(default) /* libc and libxxhash are to use these as well */
+#pragma GCC visibility push(default) /* libc and libxxhash must use these too */
 
 void *malloc(size_t n_bytes)
 {

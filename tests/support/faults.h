@@ -36,7 +36,7 @@ typedef enum fault_mode {
     FAULT_OFF,          /* only counts */
     FAULT_ONCE,         /* the n-th call fails */
     FAULT_FROM_THEN_ON, /* the n-th and all later ones fail */
-    FAULT_SHORT,        /* from the n-th on, transfers move half of what was asked */
+    FAULT_SHORT,        /* from the n-th on, transfers move half of the requested bytes */
     FAULT_MEANWHILE,    /* before the n-th call, fault.meanwhile is called */
     FAULT_KILL_BEFORE,  /* SIGKILL instead of the n-th call */
     FAULT_KILL_AFTER    /* SIGKILL when it is done */
@@ -54,7 +54,7 @@ extern struct fault_state {
     int (*pread_hook)(int fd, uint64_t offset, size_t n_bytes);
     void (*meanwhile)(void);
     void (*open_hook)(const char *path); /* if set, called before each open */
-    void (*sync_hook)(int fd);           /* and of each fsync that comes to pass */
+    void (*sync_hook)(int fd);           /* and of each fsync that is executed */
 } fault;
 
 void fault_arm(fault_mode mode, unsigned calls, int errno_value, uint64_t nth);
@@ -73,6 +73,6 @@ bool fault_disarm(void);
 #else
 #define FAULT_MEMORY_WORKS 0
 #endif
-extern volatile int64_t fault_n_live; /* blocks taken and not given back while armed */
+extern volatile int64_t fault_n_live; /* blocks allocated and not freed while armed */
 
 #endif /* TOKMAP_FAULTS_H */

@@ -1,5 +1,5 @@
-/* loader_corpus.h - what the tests of the loader share: datasets whose tokens tell where they
- * stand, and what rows have to hold, worked out by looking at every token. */
+/* loader_corpus.h - shared by the tests of the loader: datasets whose tokens tell their place, and
+ * the expected rows, computed token by token. */
 #ifndef TOKMAP_LOADER_CORPUS_H
 #define TOKMAP_LOADER_CORPUS_H
 
@@ -34,7 +34,7 @@ uint32_t corpus_id(const tokmap_row *row, uint32_t i);
 void corpus_check_tokens(const corpus_shape *c, const tokmap_row *row);
 /* Whether a document that is not empty begins at the token. */
 bool corpus_begins(const corpus_shape *c, uint64_t token);
-/* What the row says of its documents, against every token of it. */
+/* Checks what the row says about its documents, token by token. */
 void corpus_check_parts(const corpus_shape *c, const tokmap_row *row, uint32_t length, bool masked);
 
 #endif /* TOKMAP_LOADER_CORPUS_H */

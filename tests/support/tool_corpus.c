@@ -1,4 +1,4 @@
-/* tool_corpus - what the readers of corpus/ make of given bytes, for tests in other languages.
+/* tool_corpus - the results of the readers of corpus/ for given bytes, for tests in Python.
  *
  * `json PATH ENGINE PIECE_BYTES`: stdin is lines, each after its length in 4 bytes; stdout is, for
  * each, its status, the number of lone surrogates and the text after its length, 1, 4 and 4 bytes.

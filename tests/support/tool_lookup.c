@@ -1,5 +1,5 @@
 /* tool_lookup P - answers lines of stdin, `t TOKEN` (the document that holds it) and `d DOCUMENT`,
- * with the document's index, first token and number of tokens. When P does not open it prints
+ * with the document's index, first token and number of tokens. If P does not open it prints
  * `refused STATUS`. */
 #include <inttypes.h>
 #include <stdio.h>

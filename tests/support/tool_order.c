@@ -33,7 +33,7 @@ __attribute__((noreturn)) static void refuse(const char *why)
     exit(2);
 }
 
-/* What stands between blanks, colons and commas. */
+/* The text between blanks, colons and commas. */
 static char *next_word(char **rest)
 {
     char *word = strtok_r(NULL, " :,\n", rest);

@@ -1,4 +1,4 @@
-/* The files of export where flock and linkat do not do what they usually do. */
+/* The files of export if flock and linkat behave in unusual ways. */
 #include "support/check.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 
 #include "system/output_file.h"
 
-/* 0: the true call. In front of libc's for the whole program. */
+/* 0: calls the real function. Replaces libc's for the whole program. */
 static int flock_errno, linkat_errno;
 
 int flock(int fd, int operation)
@@ -54,7 +54,7 @@ static bool exists(const char *path)
     return lstat(path, &st) == 0;
 }
 
-/* Runs `call`; returns what it says on stderr. */
+/* Runs `call`; returns its stderr. */
 static const char *said(int (*call)(output_file *), output_file *out, int *code)
 {
     const char *path = check_path("stderr");

@@ -27,7 +27,7 @@ void refused(model *m, const char *why);
 
 /* All but the pieces. */
 void sentencepiece_model(model *m, model_kind kind);
-/* As it is before it is looked for pieces; returns its size. */
+/* The text as it is searched for pieces; returns its size. */
 size_t sentencepiece_text(const model *m, const char *text, size_t n, char *marked);
 
 #endif /* TOKMAP_CHAR_ENGINE_CASE_H */

@@ -1,5 +1,5 @@
-/* load_model.h - for tests of vocabulary files: makes them in memory, loads them, and says what is
- * wrong with the outcome. */
+/* load_model.h - for tests of vocabulary files: makes them in memory, loads them, and checks the
+ * result. */
 #ifndef TOKMAP_LOAD_MODEL_H
 #define TOKMAP_LOAD_MODEL_H
 

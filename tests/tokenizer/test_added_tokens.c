@@ -1,5 +1,5 @@
-/* test_added_tokens.c - added tokens in a text: found leftmost and longest, and what becomes of
- * them. */
+/* test_added_tokens.c - added tokens in a text: found leftmost and longest, and encoded
+ * correctly. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,7 +196,7 @@ TEST(strip_takes_blanks_of_unicode_on_its_side)
     expect_matches(&m, "x \xE3\x80\x80\t<l>\n y <r> \xC2\xA0 z<r>", expected, 3);
 }
 
-/* tokenizers: what is left of such a token is empty, and left out. */
+/* tokenizers: the rest of such a token is empty, and left out. */
 TEST(a_blank_token_whose_blanks_are_taken_is_none)
 {
     static const added_match expected[] = {{.start = 1, .end = 7, .next = 4, .id = 1},
@@ -321,7 +321,7 @@ TEST(cuts_beside_added_tokens_change_nothing)
     CHECK(n_cuts > 1000);
 }
 
-/* What stands on both sides of a special that is left out does not merge. */
+/* The text on both sides of a special that is left out does not merge. */
 TEST(a_dropped_special_keeps_its_sides_apart)
 {
     static const uint32_t apart[] = {'a', 'b', 'a', 'b'};

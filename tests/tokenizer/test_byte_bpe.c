@@ -39,7 +39,7 @@ static struct {
     bool listed, whole_word_first;
 } plain;
 
-/* Where a token is in `by_bytes`, or would be. */
+/* The place of a token in `by_bytes`, or the free one for it. */
 static uint32_t *place_of(const uint8_t *bytes, size_t n_bytes)
 {
     uint64_t key = n_bytes;
@@ -92,7 +92,7 @@ static void add_random_token(void)
         plain.merges[plain.n_merges++] = (model_merge){parts[0], parts[1], id};
 }
 
-/* Tokens that no merge makes, as Llama 3 has them. */
+/* Tokens that no merge produces, as in Llama 3. */
 static void add_unreachable_token(void)
 {
     plain_token t = {.n_bytes = 2 + any(MAX_TOKEN_BYTES - 2)};
@@ -147,7 +147,7 @@ static tokenizer *make_tokenizer(split_pattern pattern)
 
 /* ---- The definition ---- */
 
-/* The turn of two neighbours, and what they become. */
+/* The turn of two neighbours, and the result of their merge. */
 static uint32_t plain_rank(uint32_t left, uint32_t right, uint32_t *result)
 {
     *result = MODEL_NO_ID;
@@ -281,7 +281,7 @@ TEST(ids_are_what_the_definition_gives_for_random_vocabularies_and_text)
         const split_pattern pattern = patterns[any(6)];
         tokenizer *t = make_tokenizer(pattern);
         CHECK(tokenizer_takes_bytes(t));
-        /* The smallest cache is emptied again and again. */
+        /* The smallest cache is emptied repeatedly. */
         encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = any(2) ? 1 : 0});
         CHECK(e != NULL);
         for (int k = 0; k < n_texts; k++)

@@ -20,7 +20,7 @@ static uint32_t last_character(text_span span)
     return character_at(span.bytes + at, span.n_bytes - at);
 }
 
-/* The parts, one after the other, have to be the whole, and the cut between the two characters. */
+/* The two parts together must be the whole text, and the cut must be between the two characters. */
 static void check_cut(const normalizer *z, const char *text, size_t n, size_t cut,
                       const uint32_t beside[2])
 {

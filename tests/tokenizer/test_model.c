@@ -1,4 +1,4 @@
-/* tokenizer.json: what the loader makes of it, and what it refuses by name. */
+/* tokenizer.json: what the loader reads from it, and what it refuses by name. */
 #include "support/check.h"
 #include "tokenizer/load_model.h"
 

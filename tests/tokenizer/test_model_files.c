@@ -1,5 +1,5 @@
-/* tiktoken, SentencePiece, tekken.json, vocab.json, and telling them apart: what the loaders make
- * of a file, and what they refuse by name. */
+/* tiktoken, SentencePiece, tekken.json, vocab.json, and recognising them: what the loaders read
+ * from a file, and what they refuse by name. */
 #include "support/check.h"
 #include "tokenizer/load_model.h"
 #include "tokenizer/load/model_load.h"
@@ -738,7 +738,7 @@ TEST(files_of_no_known_kind_are_refused)
     }
 }
 
-/* Whatever is missing at the end, the loaders say so or what is left is a file of its own. */
+/* If a file is truncated, the loaders refuse it, unless the rest is a valid file. */
 TEST(files_that_end_early_are_never_read_beyond)
 {
     blob spm = byte_pieces(-1), ranks = rank_file(0, 258, UINT32_MAX);

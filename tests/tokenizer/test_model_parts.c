@@ -1,5 +1,5 @@
 /* The parts of the vocabulary loaders: base64, names, GPT-2's alphabet, the list of known
- * expressions. against */
+ * expressions. */
 #include "support/check.h"
 
 #include "text/base64.h"
@@ -206,7 +206,7 @@ TEST(expressions_of_public_files_are_known)
     }
 }
 
-/* What differs in a single character is another expression. */
+/* A single different character makes it another expression. */
 TEST(expressions_that_differ_anywhere_are_unknown)
 {
     for (size_t i = 0; i < N_ELEMENTS(expressions); i++) {
@@ -228,7 +228,7 @@ TEST(expressions_that_differ_anywhere_are_unknown)
 TEST(expressions_that_look_alike_but_are_not_are_unknown)
 {
     static const char *const texts[] = {
-        /* no U+017F, so "'\u017f" and what follows it are one word */
+        /* no U+017F, so "'\u017f" and the text after it are one word */
         "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|"
         "\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
         /* tiktoken's of today: other words where a text ends with a newline and spaces, and for

@@ -108,7 +108,7 @@ static size_t begins(const char *text, size_t n, const char *with)
     return length <= n && memcmp(text, with, length) == 0 ? length : 0;
 }
 
-/* What stands for the beginning of the text: *to, with *n_to bytes. */
+/* The replacement of the beginning of the text: *to, with *n_to bytes. */
 static size_t normal_prefix(const way *w, const char *text, size_t n, const char **to, size_t *n_to)
 {
     size_t longest = 0;

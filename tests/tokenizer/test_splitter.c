@@ -93,7 +93,7 @@ static uint32_t random_below(uint32_t n)
     return (uint32_t)((random_state >> 32) * n >> 32);
 }
 
-/* What patterns stumble on; a text draws from a few of the rows. */
+/* Difficult pieces for patterns; a text is made of a few of the rows. */
 static const char *const alphabet[] = {
     "aBcDe\u00c9\u00df\u00e9\u1e9e",
     "sStTdDmMlLrRvVeE\u017f\u212a",
@@ -436,7 +436,7 @@ TEST(nothing_is_read_beyond_the_padding)
     munmap(pages, 3 * page);
 }
 
-/* Were one of them quadratic, it would take hours. */
+/* If one of them were quadratic, this would take hours. */
 TEST(hostile_text_takes_linear_time)
 {
     static const char *const units[] = {

@@ -1,5 +1,5 @@
-/* test_unicode.c - classes, UTF-8 and NFC against the tables of the reference engines, against
- * vectors and against the slow, plain way. */
+/* test_unicode.c - classes, UTF-8 and NFC, compared with the tables of the reference engines, with
+ * vectors, and with a slow and simple implementation. */
 #include <stdio.h>
 
 #include "support/check.h"
@@ -132,7 +132,7 @@ TEST(every_character_is_encoded_and_decoded_and_nothing_else)
     }
 }
 
-/* All four bytes' edges: where Table 3-7 of the standard draws a line, and one beyond it. */
+/* The limits of all four bytes: those of Table 3-7 of the standard, and one beyond each. */
 static const uint8_t edges[] = {0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF,
                                 0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE,
                                 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xF8, 0xFF};
@@ -362,7 +362,7 @@ TEST(nfc_of_every_code_point_alone_and_between_others_is_the_naive_one)
     }
 }
 
-/* Code points with something to do, and those that stand among them. */
+/* Code points that NFC changes, and those between them. */
 static uint32_t random_code_point(void)
 {
     const nfc_decomposition *d = nfc_decompositions + random_below(NFC_N_DECOMPOSITIONS);

@@ -213,7 +213,7 @@ TEST(a_scratch_may_take_a_sentence_in_parts)
     CHECK(n_cut > 0);
 }
 
-/* A part that is kept has to come out the same after any sum: here after many. */
+/* A cached part must have the same result after any sum: here after many. */
 TEST(parts_that_are_kept_do_not_depend_on_the_sum_before_them)
 {
     char text[NAIVE_MAX_BYTES];

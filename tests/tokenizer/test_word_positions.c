@@ -1,4 +1,4 @@
-/* test_word_positions - each way to list the bits of a bitmap lists the same ones, all of them. */
+/* test_word_positions.c - all ways to list the bits of a bitmap give the same list. */
 #include <string.h>
 
 #include "support/check.h"
