@@ -1,5 +1,5 @@
-/* normalize_steps.h - the steps of a tokenizer.json's normalizer: each writes the whole text to a new
- * one. false: out of memory. */
+/* normalize_steps.h - the steps of a tokenizer.json's normalizer: each writes the whole text to a
+ * new one. false: out of memory. */
 #ifndef TOKMAP_NORMALIZE_STEPS_H
 #define TOKMAP_NORMALIZE_STEPS_H
 
