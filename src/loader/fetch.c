@@ -375,7 +375,7 @@ static void unlock_and_wake(tokmap_i_fetch *f, bool wake)
         tokmap_i_condition_signal(&f->work);
 }
 
-static void give_back(tokmap_i_fetch *f)
+static void return_step(tokmap_i_fetch *f)
 {
     if (f->lent) {
         step_at(f, f->head - 1)->state = STEP_EMPTY;
@@ -396,7 +396,7 @@ void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, 
     if (!f->expects)
         announce_order(f, true);
     tokmap_i_mutex_lock(&f->mutex);
-    give_back(f);
+    return_step(f);
     f->head = 0;
     f->first = first;
     f->stride = stride;
@@ -452,7 +452,7 @@ tokmap_status tokmap_i_fetch_next(tokmap_i_fetch *f, const tokmap_i_fetch_row **
 {
     *rows = NULL;
     tokmap_i_mutex_lock(&f->mutex);
-    give_back(f);
+    return_step(f);
     if (f->n_rows == 0) {
         unlock_and_wake(f, false);
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "read-ahead: a step has no rows, or too many");
@@ -575,7 +575,7 @@ void tokmap_i_fetch_close(tokmap_i_fetch *f)
         return;
     if (f->started) {
         tokmap_i_mutex_lock(&f->mutex);
-        give_back(f);
+        return_step(f);
         f->stop = true;
         atomic_store(&f->hurry, true);
         unlock_and_wake(f, true);

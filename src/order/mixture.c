@@ -255,7 +255,7 @@ static void add_to_list(plan *p, uint64_t slot, uint32_t k)
 
 /* n * P < q * (i + 1) first holds at i = n * P / q. If that slot is i or before, because other
  * sources were due first, the source stays in the heap. */
-static void give_slot(plan *p, uint32_t i)
+static void assign_slot(plan *p, uint32_t i)
 {
     for (uint32_t k1 = p->first[i]; k1 > 0; k1 = p->next[k1 - 1])
         sift_up(p, entry_of(p, k1 - 1));
@@ -288,7 +288,7 @@ static bool fill_period(const table *t, uint32_t n_sources)
         if (t->quotas[k] > 0)
             add_to_list(&p, 0, k);
     for (uint32_t i = 0; i < t->period; i++)
-        give_slot(&p, i);
+        assign_slot(&p, i);
     free(due);
     return true;
 }

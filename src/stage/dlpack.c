@@ -42,22 +42,22 @@ typedef struct tensor {
 /* With the mutex held: records an event, so that the slot is reused only after the work in the
  * stream. Not while the stream is being captured, because the event would become part of the graph;
  * then later. */
-static void give_back(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_export *use)
+static void return_slot(tokmap_stage *s, tokmap_i_device_slot *d, tokmap_i_export *use)
 {
     int capturing = 0;
     const int error = s->driver->is_capturing(use->stream, &capturing);
     use->is_back =
         error == TOKMAP_I_DRIVER_CAPTURE_IMPLICIT || (!error && capturing) ||
         (s->driver->record(use->returned, use->stream) && s->driver->wait_stream(use->stream));
-    tokmap_i_stage_drop(s, d);
+    tokmap_i_stage_drop_slot(s, d);
 }
 
-void tokmap_i_stage_take_back(tokmap_stage *s)
+void tokmap_i_stage_retry_returns(tokmap_stage *s)
 {
     for (uint32_t i = 0; i < s->options.n_slots; i++)
         for (uint32_t k = 0; k < s->slots[i].n_exports; k++)
             if (s->slots[i].exports[k].is_back)
-                give_back(s, &s->slots[i], &s->slots[i].exports[k]);
+                return_slot(s, &s->slots[i], &s->slots[i].exports[k]);
 }
 
 /* A forked child has no device, so there it only frees the tensor. */
@@ -74,7 +74,7 @@ static void delete_tensor(managed_tensor *self)
     tokmap_i_mutex_lock(&s->mutex);
     s->n_tensors--;
     if (--t->use->n_tensors == 0 && !s->closed)
-        give_back(s, t->slot, t->use);
+        return_slot(s, t->slot, t->use);
     const bool is_last = s->closed && s->n_tensors == 0;
     tokmap_i_condition_signal(&s->work);
     if (in_context)

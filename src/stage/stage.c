@@ -119,7 +119,7 @@ static void describe_batch(const tokmap_stage *s, const tokmap_i_device_slot *d,
 static tokmap_status hand_out(tokmap_stage *s, tokmap_i_device_slot **out, tokmap_i_stream stream,
                               const tokmap_i_address *outputs, tokmap_error *err)
 {
-    tokmap_i_stage_take_back(s);
+    tokmap_i_stage_retry_returns(s);
     tokmap_status status = check_held(s, err);
     if (!status)
         status = wait_for_batch(s, err);
@@ -229,7 +229,7 @@ tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id)
     return NULL;
 }
 
-void tokmap_i_stage_drop(tokmap_stage *s, tokmap_i_device_slot *d)
+void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d)
 {
     for (uint32_t i = 0; i < d->n_exports; i++)
         if (d->exports[i].n_tensors > 0 || d->exports[i].is_back)
@@ -247,7 +247,7 @@ static tokmap_status release_slot(tokmap_stage *s, tokmap_i_device_slot *d, tokm
     if (error)
         return tokmap_i_stage_fail(s, error, "recording an event", err);
     d->held = false;
-    tokmap_i_stage_drop(s, d);
+    tokmap_i_stage_drop_slot(s, d);
     return TOKMAP_OK;
 }
 
@@ -321,7 +321,7 @@ static tokmap_status release_filled(tokmap_stage *s, tokmap_i_device_slot *d,
     d->held = error != 0;
     if (!error) {
         tokmap_i_error_clear(err);
-        tokmap_i_stage_drop(s, d);
+        tokmap_i_stage_drop_slot(s, d);
         return TOKMAP_OK;
     }
     tokmap_i_stage_fail(s, error, "waiting for a stream", &s->lost);

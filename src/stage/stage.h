@@ -147,13 +147,13 @@ tokmap_status tokmap_i_stage_begin_call(tokmap_stage *s, const tokmap_stage_batc
 tokmap_i_device_slot *tokmap_i_stage_find_lent(tokmap_stage *s, uint64_t id);
 /* With the mutex held: frees the slot if nobody uses it any longer and all its events are
  * recorded. */
-void tokmap_i_stage_drop(tokmap_stage *s, tokmap_i_device_slot *d);
+void tokmap_i_stage_drop_slot(tokmap_stage *s, tokmap_i_device_slot *d);
 
 /* ---- dlpack.c ---- */
 
 /* With the mutex held and the context current: retries slots whose last tensor was deleted during a
  * capture. */
-void tokmap_i_stage_take_back(tokmap_stage *s);
+void tokmap_i_stage_retry_returns(tokmap_stage *s);
 
 /* ---- queue.c: calls of the driver ---- */
 

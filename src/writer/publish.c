@@ -277,7 +277,7 @@ static int name_index(tokmap_i_names *n)
 
 /* Removes a final name again. A file with no other name is renamed back, so that it can be resumed.
  * If even that fails, it keeps the name, where a resume looks for it, and the result is false. */
-static bool take_back(const tokmap_i_names *n, const char *path, const char *partial)
+static bool remove_final_name(const tokmap_i_names *n, const char *path, const char *partial)
 {
     if (n->has_journal && !tokmap_i_file_exists(partial))
         return tokmap_i_file_rename(path, partial) == 0;
@@ -317,7 +317,7 @@ static tokmap_status sync_name(const char *path, tokmap_error *err)
 }
 
 /* If a name cannot be made durable, it is removed: it might otherwise disappear in a power cut. */
-static tokmap_status give_names(tokmap_i_names *n, tokmap_error *err)
+static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
 {
     int error = n->writes_tokens ? name_tokens(n) : 0;
     if (error)
@@ -326,11 +326,11 @@ static tokmap_status give_names(tokmap_i_names *n, tokmap_error *err)
     if (!status) {
         error = name_index(n);
         status = error ? fail_name(error, n->index_path, err) : sync_name(n->index_path, err);
-        if (status && !error && !take_back(n, n->index_path, n->index_partial))
+        if (status && !error && !remove_final_name(n, n->index_path, n->index_partial))
             return status;
     }
     if (status && n->writes_tokens)
-        take_back(n, n->token_path, n->token_partial);
+        remove_final_name(n, n->token_path, n->token_partial);
     return status;
 }
 
@@ -361,7 +361,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
         return status;
     const int error = n->replace ? set_aside(n) : 0;
     status = error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
-                   : give_names(n, err);
+                   : assign_names(n, err);
     if (!status) {
         drop_journal(n);
         if (n->replace)
