@@ -150,7 +150,7 @@ $(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtokmap.a
 INSIDES := $(BUILD)/libtests.a $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(foreach f,$(TEST_FILES) $(TOOL_FILES),$(eval $(call program,$f): $(BUILD)/obj/$(f:.c=.o)))
 $(TESTS): $(BUILD)/obj/tests/support/check.o
-# Its functions stand in for those of libc, in the programs that ask for it alone.
+# Its functions replace those of libc, only in the programs that link it.
 $(foreach f,$(shell grep -l 'support/fault' $(TEST_FILES)),$(call program,$f)): \
     $(BUILD)/obj/tests/support/faults.o
 $(TESTS) $(HELPERS): $(INSIDES)

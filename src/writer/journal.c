@@ -108,23 +108,23 @@ tokmap_status tokmap_i_journal_next(tokmap_i_journal *j, tokmap_error *err)
     int error = read_at(j, j->end, sizeof head, head, &n_read);
     if (error)
         return fail_read(j, error, err);
-    const uint64_t behind = j->end + TOKMAP_I_RECORD_ALIGNMENT;
+    const uint64_t search_from = j->end + TOKMAP_I_RECORD_ALIGNMENT;
     if (n_read < sizeof head || !tokmap_i_record_is_head(head))
-        return check_rest(j, behind, err);
+        return check_rest(j, search_from, err);
     const char *problem = tokmap_i_record_head_decode(head, &j->header, &j->last, &now);
     if (problem)
         return fail_damaged(j, problem, err);
     tokmap_i_record_measure(&j->header, &j->last, &now, &j->parts);
     const uint64_t n_bytes = tokmap_i_record_payload_bytes(&j->parts);
     if (j->n_bytes - j->end - sizeof head < n_bytes) /* before memory is allocated */
-        return check_rest(j, behind, err);
+        return check_rest(j, search_from, err);
     if (!make_room(j, n_bytes))
         return FAIL_MEMORY(err);
     error = read_at(j, j->end + sizeof head, (size_t)n_bytes, j->payload, &n_read);
     if (error)
         return fail_read(j, error, err);
     if (n_read < n_bytes || !tokmap_i_record_is_payload(head, j->payload, n_bytes))
-        return check_rest(j, behind, err);
+        return check_rest(j, search_from, err);
     problem = tokmap_i_record_payload_decode(j->payload, &now, &j->parts);
     if (problem)
         return fail_damaged(j, problem, err);
