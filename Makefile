@@ -22,8 +22,8 @@ TESTS := $(foreach f,$(TEST_FILES),$(call program,$f))
 HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 # What tests share: all files of tests/ that are no program of their own.
-SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/% %/check.c %/faults.c \
-	%/stand_in_driver.c %/stand_in_memory.c,$(call c_files,tests))
+SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
+	%/stand_in_driver.c %/stand_in_memory.c %/replay.c %/canary.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
 C_FILES := $(sort $(shell find include src tokenize_tools bench tests -name '*.[ch]'))

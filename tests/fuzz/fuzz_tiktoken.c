@@ -2,6 +2,9 @@
  *
  * Byte 0 chooses the pattern; what follows a NUL is a --specials-file. */
 #include "check_model.h"
+
+#include <string.h>
+
 #include "tokenizer/load/model_load.h"
 
 static const char *const patterns[] = {"gpt2:any",   "p50k:any",      "cl100k:any", "o200k:any",

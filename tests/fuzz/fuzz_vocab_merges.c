@@ -1,6 +1,9 @@
 /* fuzz_vocab_merges.c - any bytes as vocab.json, and what follows a NUL as merges.txt: refused with
  * a reason, or a sound model. */
 #include "check_model.h"
+
+#include <string.h>
+
 #include "tokenizer/load/model_load.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
