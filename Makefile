@@ -223,6 +223,14 @@ chaos: $(BUILD)/tokmap
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
 .PHONY: chaos
 
+## test-tokenizers: ids of N=50000 texts against the reference packages, for each family of tokenizers
+test-tokenizers: $(BUILD)/tokmap
+	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
+	@export TOKMAP=$(abspath $(BUILD))/tokmap FAMILIES=$(abspath $(BUILD))/families PYTHONPATH=tests/oracles; \
+	    $(BUILD)/peers-venv/bin/python tests/families/make_families.py && \
+	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),50000)
+.PHONY: test-tokenizers
+
 ## gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one
 gpu-test: $(BUILD)/test_gpu $(BUILD)/libtokmap.so
 	@$(BUILD)/test_gpu || [ $$? = 77 ]

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+"""Compares `tokmap encode` and `decode` with the reference packages on the files of make_families.py.
+
+usage: check_families.py NAME [N] [SEED]     compares N texts (50000): ids, with special tokens as text
+                                             and matched, and decoded ids
+       check_families.py --refusals [NAME...]  which families tokmap accepts, and its messages for others
+       check_families.py --eod [NAME...]       --eod auto and --bos auto against the expected ids
+       check_families.py --all [N]             every family that tokmap accepts
+Environment: TOKMAP, the program; FAMILIES and TOKMAP_SHARED as for make_families.py.
+"""
+import os
+
+os.environ.setdefault("RAYON_NUM_THREADS", "1")
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+import oracle_texts
+from make_families import FILES, PLAIN
+
+TOKMAP = os.environ["TOKMAP"]
+
+
+# ---- References: (encode by policy, decode or None, marks) ----
+
+def hf(folder, family):
+    import tokenizers
+    t = tokenizers.Tokenizer.from_file(str(folder / family["file"]))
+
+    def encode(match):
+        def rows(texts):
+            t.encode_special_tokens = not match
+            return [e.ids for e in t.encode_batch_fast(texts, add_special_tokens=False)]
+        return rows
+
+    added = t.get_added_tokens_decoder()
+    # An empty row makes BPEDecoder panic (0 - 1).
+    def decode(rows):
+        some = t.decode_batch([row for row in rows if row], skip_special_tokens=False)
+        some = iter(some)
+        return [next(some) if row else "" for row in rows]
+    return {"text": encode(False), "match": encode(True)}, decode, [a.content for a in added.values()]
+
+
+def tiktoken(folder, family):
+    import base64
+    import tiktoken as module
+    ranks = {}
+    for line in (folder / family["file"]).read_bytes().split(b"\n"):
+        if line:
+            token, rank = line.split()
+            ranks[base64.b64decode(token)] = int(rank)
+    e = module.Encoding(folder.name, pat_str=family["regex"], mergeable_ranks=ranks, special_tokens={})
+    return ({"text": lambda texts: [e.encode_ordinary(t) for t in texts]},
+            lambda rows: e.decode_batch(rows, num_threads=1), [])
+
+
+def spm(folder, family):
+    import sentencepiece
+    p = sentencepiece.SentencePieceProcessor(model_proto=(folder / family["file"]).read_bytes())
+    return ({"text": lambda texts: p.encode(texts, num_threads=1)},
+            lambda rows: p.decode(rows, num_threads=1), ["<s>", "</s>", "<unk>", "<sep>", "ab"])
+
+
+REFERENCES = {"hf": hf, "tiktoken": tiktoken, "spm": spm}
+
+
+# ---- tokmap ----
+
+class Refused(Exception):
+    pass
+
+
+def tokmap(command, folder, family, lines, *options):
+    with tempfile.TemporaryFile() as f:
+        for line in lines:
+            f.write(line.encode() + b"\n")
+        f.seek(0)
+        done = subprocess.run([TOKMAP, command, "--tokenizer", str(folder / family["file"]), *family.get("options", []), *options],
+                              stdin=f, capture_output=True)
+    if done.returncode:
+        raise Refused(done.stderr.decode("utf-8", "replace").strip())
+    out = done.stdout.split(b"\n")
+    assert len(out) == len(lines) + 1, (len(out), len(lines))
+    return [json.loads(line) for line in out[:-1]]
+
+
+def encode(folder, family, texts, policy):
+    lines = [json.dumps(t, ensure_ascii=i % 2 == 0) for i, t in enumerate(texts)]
+    return tokmap("encode", folder, family, lines, "--specials", policy)
+
+
+# ---- Texts ----
+
+HAN = [0x2E80, 0x2E99, 0x2F00, 0x3005, 0x3007, 0x3021, 0x3029, 0x3038, 0x303B, 0x3400, 0x4DBF, 0x4E00, 0x9FA5, 0x9FA6,
+       0x9FFF, 0xF900, 0xFA6D, 0xFA70, 0xFAD9, 0x16FE2, 0x16FE3, 0x16FF0, 0x20000, 0x2A6DF, 0x2A6E0, 0x2A700, 0x2B739,
+       0x2B73F, 0x2B740, 0x2B81D, 0x2B820, 0x2B91F, 0x2B920, 0x2CEA1, 0x2CEB0, 0x2EBE0, 0x2EBF0, 0x2F800, 0x2FA1D, 0x30000,
+       0x3134A, 0x31350, 0x323AF, 0x3006, 0x30FB, 0x30FC, 0x3099, 0x3031, 0xAC00, 0xD7A3, 0xD7A4, 0xD7FF, 0x0800, 0x3130, 0x318E]
+BLOOM = list("(|.,!?…。，、।۔،[])") + [" "]
+EXTRA = ["``", "''", "##", "##a", "[UNK]", "</w>", "<unk>", "<!dummy-prefix!>", "SPL1T-TH1S-Pl3A5E", "IMGIMGABZ", "<sentinel:12>",
+         "\u0130", "\u0131", "\u03a3", "\u03c3", "\u03c2", "ΟΔΟΣ", "ΣΑΣ", "ß", "\u1e9e", "ŉ", "ǰ", "ﬀ", "ﬃ", "\u1f88", "\u2160",
+         "\u24b6", "\u10a0", "\u13a0", "\uab70", "\u1c90", "\u10d0", "e\u0301", "é", "\u00c5", "\u212b", "\u0345", "\u0390", "\ufb1d", "\u05d0\u05b7",
+         "\u0e33", "\u0eb3", "\u1100\u1161\u11a8", "\uac01", "\u3131", "\uffa1", "_", "a_b", "\u203f", "\u2040", "\uff3f",
+         "\u200c", "\u200d", "क\u094d\u200dष", "\u0cb0\u0ccd\u200c", "\u00ad", "\u0600", "\u06dd", "\u180e", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c",
+         "\u00b2", "\u00bd", "\u2460", "\u3007", "\u4e00", "\u0661\u0662\u0663\u0664", "\U0001d7ce\U0001d7cf", "\u0bf0", "\u3021", "\u2488",
+         "1234567", "12345678", "1,234,567.89", "a123456b", "123456\u0661", "1234\u0301", "12_345", "\u00b2345678", "2024-01-02",
+         "\u24b6\u24d0", "\u0345a", "\u2071", "\u2c7c", "\U0001f130", "\u1cd0", "\u20dd", "\u0488", "\ufe0f", "\U000e0101",
+         "i\u0307", "\u1e9b\u0323", "\u2581", "\u2581\u2581", " \u2581", "a\u2581b", "n't", " n't", " do not", " 's", " ' ", " .", " ?", "' re"]
+
+
+class More(oracle_texts.Texts):
+    def __init__(self, seed, marks):
+        super().__init__(seed, marks, PLAIN)
+        self.makers += [(2, self.han), (2, self.extra), (1, self.numbers), (1, self.bloom), (1, self.cased), (1, self.long_word), (1, self.spaced)]
+        self.weights = [w for w, _ in self.makers]
+
+    def han(self):
+        return "".join(chr(self.rng.choice(HAN) + self.rng.choice((0, 0, 1))) for _ in range(self.rng.randint(1, 5)))
+
+    def extra(self):
+        return self.rng.choice(EXTRA)
+
+    def numbers(self):
+        rng = self.rng
+        n = "".join(rng.choice("0123456789") for _ in range(rng.randint(1, 14)))
+        return rng.choice(("", " ", "a", "_", "$", "-", "é", "\u4e00", ".")) + n + rng.choice(("", " ", "a", "_", "\u0301", "\u0661", "\u00b2", ".", "\u2460", "\n", "%"))
+
+    def bloom(self):
+        return "".join(self.rng.choice(BLOOM) for _ in range(self.rng.randint(1, 4)))
+
+    def cased(self):
+        word = self.rng.choice(oracle_texts.WORDS + EXTRA)
+        return self.rng.choice((word.upper(), word.lower(), word.title(), word.swapcase()))
+
+    def long_word(self):
+        n = self.rng.choice((98, 99, 100, 101, 102, 150))
+        return "".join(self.rng.choice("abcé\u0301\u4e00") for _ in range(n)) if self.rng.random() < .5 else self.rng.choice("aé\u0301x") * n
+
+    def spaced(self):
+        return " ".join(self.rng.choice(EXTRA) for _ in range(3))
+
+
+def sweep(rng, n):
+    """Code points of every category among neighbours of every kind."""
+    out = []
+    codes = [c for c in range(0x110000) if not 0xD800 <= c < 0xE000]
+    low = codes[:0x32400 - 0x800]
+    for c in rng.sample(low, min(n, len(low))) + rng.sample(codes, n // 10):
+        c = chr(c)
+        out.append(rng.choice((f"a{c}b 1{c}2\n{c} {c}{c}'{c}s  {c}\r\n.{c}A{c}", f"{c}e\u0301{c}!{c}{c}_{c} {c}1{c} \u4e00{c}\u4e00",
+                               f"A{c}a{c}A 12{c}345 {c}\t{c}", c, c + c, " " + c, c + " ")))
+    return out
+
+
+def texts_for(name, n, seed, marks):
+    rng = random.Random("%s %s" % (name, seed))
+    makers = More("%s %s" % (name, seed), marks)
+    n_sweep = n * 3 // 10
+    texts = ["", " ", "\n", "a", "  "] + sweep(rng, n_sweep)
+    texts += makers.many(n - len(texts))
+    return [t.encode("utf-8", "replace").decode() for t in texts[:n]]
+
+
+# ---- Comparing ----
+
+def first(texts, got, wanted):
+    for i, t in enumerate(texts):
+        if got[i] != wanted[i]:
+            return i
+    return None
+
+
+def shrink(text, differs):
+    budget = 60
+    while len(text) > 1 and budget:
+        shorter, size = [], len(text) // 2
+        while size >= 1 and len(shorter) < 400:
+            shorter += [text[:at] + text[at + size:] for at in range(0, len(text), size)]
+            size //= 2
+        i = differs(shorter)
+        if i is None:
+            break
+        text = shorter[i]
+        budget -= 1
+    return text
+
+
+def compare(name, n, seed=1, out=print):
+    folder = FILES / name
+    family = json.loads((folder / "family.json").read_text())
+    policies, decode, marks = REFERENCES[family["reference"]](folder, family)
+    began = time.monotonic()
+    texts = texts_for(name, n, seed, marks)
+    bad = 0
+    for policy, reference in policies.items():
+        some = texts if policy == "text" else texts[: max(1000, n // 4)]
+        got, wanted = encode(folder, family, some, policy), reference(some)
+        wrong = [i for i in range(len(some)) if got[i] != wanted[i]]
+        bad += len(wrong)
+        out("%s, specials %s: %d of %d differ" % (name, policy, len(wrong), len(some)))
+        for i in wrong[:2]:
+            def differs(shorter):
+                return first(shorter, encode(folder, family, shorter, policy), reference(shorter))
+            text = shrink(some[i], differs)
+            out("  %s: tokmap %s, reference %s" % (ascii(text), encode(folder, family, [text], policy)[0], reference([text])[0]))
+    if decode:
+        rows = wanted[: max(1000, n // 4)]
+        try:
+            back = tokmap("decode", folder, family, [json.dumps(r) for r in rows])
+        except Refused as e:
+            out("%s, decode refused: %s" % (name, e))
+            return bad
+        want = decode(rows)
+        wrong = [i for i in range(len(rows)) if back[i] != want[i] and "\ufffd" not in want[i]]
+        bad += len(wrong)
+        out("%s, decode: %d of %d differ" % (name, len(wrong), len(rows)))
+        for i in wrong[:3]:
+            out("  %s: tokmap %s, reference %s" % (rows[i][:20], ascii(back[i])[:100], ascii(want[i])[:100]))
+    out("%s: %.1f s" % (name, time.monotonic() - began))
+    return bad
+
+
+def refusals(names):
+    taken = []
+    for name in names:
+        folder = FILES / name
+        family = json.loads((folder / "family.json").read_text())
+        try:
+            tokmap("encode", folder, family, [])
+            taken.append(name)
+            print("%-24s taken" % name)
+        except Refused as e:
+            print("%-24s %s" % (name, str(e).replace(str(folder) + "/", "").removeprefix("tokmap: ")[:260]))
+    return taken
+
+
+def eods(names):
+    for name in names:
+        folder = FILES / name
+        family = json.loads((folder / "family.json").read_text())
+        row = [name]
+        for role, option in (("eod", "--eod"), ("bos", "--bos")):
+            with tempfile.TemporaryDirectory() as d:
+                path = pathlib.Path(d) / "a.txt"
+                path.write_text("a")
+                other = ["--eod", "none"] if role == "bos" else []
+                done = subprocess.run([TOKMAP, "pack", "-q", "--tokenizer", str(folder / family["file"]), *family.get("options", []), *other,
+                                       option, "auto", str(path), "-o", d + "/o"], capture_output=True)
+                if done.returncode:
+                    got = done.stderr.decode().strip().splitlines()[0][:400]
+                else:
+                    ids = subprocess.run([TOKMAP, "cat", d + "/o"], capture_output=True).stdout.split()
+                    got = int(ids[-1 if role == "eod" else 0])
+                wanted = family["expected"][role]
+                row.append("%s %s" % (role, "ok" if got == wanted or (wanted is None and "choose" in str(got)) else "%s, expected %s" % (got, wanted)))
+        print(" | ".join(row))
+
+
+def main():
+    words = sys.argv[1:]
+    every = sorted(p.parent.name for p in FILES.glob("*/family.json"))
+    if words and words[0] == "--refusals":
+        refusals(words[1:] or [n for n in every if not n.endswith(".pairs")])
+    elif words and words[0] == "--eod":
+        eods(words[1:] or [n for n in every if not n.endswith(".pairs")])
+    elif words and words[0] == "--all":
+        n = int(words[1]) if len(words) > 1 else 5000
+        bad = [name for name in refusals(every) if compare(name, n)]
+        print("differ:", bad)
+        return 1 if bad else 0
+    elif words:
+        try:
+            return 1 if compare(words[0], int(words[1]) if len(words) > 1 else 50000, words[2] if len(words) > 2 else 1) else 0
+        except Refused as e:
+            print("%s: refused: %s" % (words[0], e))
+            return 2
+    else:
+        print(__doc__)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

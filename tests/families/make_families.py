@@ -1,0 +1,745 @@
+#!/usr/bin/env python3
+"""Makes small tokenizers with the published pipelines of families of tokenizers.
+
+usage: make_families.py [NAME...]      (without a name: all that are missing)
+Writes FAMILIES/NAME/: tokenizer.json (or x.tiktoken / x.model), tokenizer_config.json,
+generation_config.json where the family has them, and family.json: how to run it and what to expect.
+NAME has a small trained vocabulary. NAME.pairs is the same pipeline with a vocabulary in which every
+wrong word boundary changes the ids: all pairs of bytes, or all characters, in random order.
+Environment: FAMILIES, the folder to write to; TOKMAP_SHARED, the folder with text and vocab to train on.
+"""
+import os
+
+os.environ.setdefault("RAYON_NUM_THREADS", "1")
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+import base64
+import json
+import pathlib
+import random
+import shutil
+import sys
+import unicodedata
+
+import tokenizers
+from tokenizers import Tokenizer, trainers
+
+SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", pathlib.Path(__file__).parents[3] / "shared"))
+FILES = pathlib.Path(os.environ["FAMILIES"])
+SPACE = "\u2581"
+ALPHABET = sorted(tokenizers.pre_tokenizers.ByteLevel.alphabet())
+
+# ---- Text to train on ----
+
+CJK = ("的一是不了在人有我他这为之大来以个中上们到说国和地也子时道出而要于就下得可你年生自会那后能对着事其里所去行过家十用发天如然作方成者多日都三小军二无同么经法当起与好看学进种将还分此心前面又定见只主没公从")
+KANA = "のにはをたがでてとしれさあるいるもすなこよりからまおきくけそちつひふへほみむめやゆらわんアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワンー"
+HANGUL = "이다는가을를에의하고도한지로서사아나기자시대리어보라마정인수해일주원부전상장구비"
+OTHER = ["สวัสดีครับประเทศไทยภาษา", "नमस्ते दुनिया हिन्दी में क्या है", "مرحبا بالعالم اللغة العربية",
+         "שלום עולם עברית", "ಕನ್ನಡ ಭಾಷೆ", "தமிழ் மொழி", "বাংলা ভাষা", "ქართული ენა", "Հայերեն լեզու"]
+
+
+def plain_texts():
+    texts = []
+    for path in sorted((SHARED / "text").glob("*.txt")):
+        texts.append(path.read_bytes()[:200000].decode("utf-8", "ignore"))
+    for line in (SHARED / "text/dclm_sample.jsonl").read_text("utf-8").splitlines():
+        texts.append(json.loads(line)["text"])
+    import subprocess
+    tldr = subprocess.run("zstdcat %s | head -c 400000" % (SHARED / "text/tldr.jsonl.zst"),
+                          shell=True, capture_output=True).stdout
+    for line in tldr.split(b"\n")[:-1]:
+        texts.append(json.loads(line)["text"])
+    rng = random.Random("cjk")
+    for letters, blank in ((CJK, ""), (KANA, ""), (HANGUL, " ")):
+        words = ["".join(rng.choices(letters, k=rng.randint(1, 4))) for _ in range(400)]
+        for _ in range(30):
+            chosen = [words[min(int(rng.paretovariate(0.6)) - 1, 399)] for _ in range(200)]
+            texts.append("".join(w + rng.choice((blank, blank, "，", "。", "、", blank + "2024年", "\n", blank))
+                                 for w in chosen))
+    for text in OTHER:
+        words = text.split()
+        texts.append(" ".join(rng.choice(words) for _ in range(600)))
+    return texts
+
+
+PLAIN = plain_texts()
+
+
+def pieces(name, n_chars):
+    rng, out, total = random.Random(name), [], 0
+    weights = [min(len(t), 40000) for t in PLAIN]
+    while total < n_chars:
+        text = rng.choices(PLAIN, weights)[0]
+        at = rng.randrange(len(text))
+        out.append(text[at: at + rng.choice((60, 300, 1500))])
+        total += len(out[-1])
+    return out
+
+
+# ---- Parts of a tokenizer.json ----
+
+def byte_level(use_regex=None, prefix=False, trim=True):
+    step = {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": trim}
+    return step if use_regex is None else {**step, "use_regex": use_regex}
+
+
+def split(regex, behavior="Isolated", invert=False, kind="Regex"):
+    return {"type": "Split", "pattern": {kind: regex}, "behavior": behavior, "invert": invert}
+
+
+def pre(*steps):
+    return {"type": "Sequence", "pretokenizers": list(steps)}
+
+
+def splits(*regexes, behavior="Isolated", invert=False):
+    return pre(*(split(r, behavior, invert) for r in regexes), byte_level(False))
+
+
+def norm(*steps):
+    return {"type": "Sequence", "normalizers": list(steps)}
+
+
+def dec(*steps):
+    return {"type": "Sequence", "decoders": list(steps)}
+
+
+def replace(old, new, kind="String"):
+    return {"type": "Replace", "pattern": {kind: old}, "content": new}
+
+
+def metaspace(scheme="always", split=True):
+    return {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": scheme, "split": split}
+
+
+def digits(individual):
+    return {"type": "Digits", "individual_digits": individual}
+
+
+def bare(kind):
+    return {"type": kind}
+
+
+def strip(left, right):
+    return {"type": "Strip", "strip_left": left, "strip_right": right}
+
+
+def added(content, special=False, **flags):
+    return {"content": content, "single_word": False, "lstrip": False, "rstrip": False,
+            "normalized": not special, "special": special, **flags}
+
+
+def charsmap():
+    document = json.loads((SHARED / "vocab/t5-small.tokenizer.json").read_bytes())
+    return {"type": "Precompiled",
+            "precompiled_charsmap": document["normalizer"]["precompiled_charsmap"]}
+
+
+NFC, NFKC, NFKD, NFD = (bare(n) for n in ("NFC", "NFKC", "NFKD", "NFD"))
+LOWER, STRIP_ACCENTS = bare("Lowercase"), bare("StripAccents")
+
+
+def bert_normalizer(**flags):
+    return {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True,
+            "strip_accents": None, "lowercase": True, **flags}
+
+
+LLAMA_DECODER = dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse"),
+                    {"type": "Strip", "content": " ", "start": 1, "stop": 0})
+
+
+def template(before=(), after=()):
+    """Names; ids are filled in by document()."""
+    return {"before": before, "after": after}
+
+
+# ---- Patterns, verbatim ----
+
+SHORT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+CL100K = SHORT + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+CL100K_08 = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+|\s++$|\s*[\r\n]|\s+(?!\S)|\s"
+GPT2_08 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
+QWEN2 = CL100K.replace(r"\p{N}{1,3}", r"\p{N}")
+QWEN35 = QWEN2.replace(r"?\p{L}+|", r"?[\p{L}\p{M}]+|").replace(r"[^\s\p{L}\p{N}]", r"[^\s\p{L}\p{M}\p{N}]")
+NANOCHAT = r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}+|\p{N}{1,2}| ?[^\s\p{L}\p{N}]++[\r\n]*|\s*[\r\n]|\s+(?!\S)|\s+"
+LING = NANOCHAT.replace(r"\p{N}{1,2}", r"\p{N}")
+UP, LO = r"[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]", r"[\p{Ll}\p{Lm}\p{Lo}\p{M}]"
+O200K = (r"[^\r\n\p{L}\p{N}]?" + UP + "*" + LO + "+" + SHORT + "?|" + r"[^\r\n\p{L}\p{N}]?" + UP + "+" + LO + "*"
+         + SHORT + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+TEKKEN = O200K.replace(SHORT + "?", "").replace(r"\p{N}{1,3}", r"\p{N}")
+KIMI = (r"[\p{Han}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+"
+        + SHORT + r"?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]+[\p{Ll}\p{Lm}\p{Lo}\p{M}&&[^\p{Han}]]*"
+        + SHORT + r"?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+DS_CJK = "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"
+DS_BIG = ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+          "| ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|\\s+(?!\\S)|\\s+")
+DEEPSEEK3 = [r"\p{N}{1,3}", DS_CJK, DS_BIG]
+# DeepSeek-LLM: the three range ends that copies in NFC damage are written as escapes here.
+DS_LETTERS = ("A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓʕ-ʯͰ-ͳͶͷͻ-ͽͿΆΈ-ΊΌΎ-ΡΣ-ϵϷ-ҁҊ-ԯԱ-ՖႠ-ჅᎠ-Ᏽᏸ-ᏽᲐ-ᲺᲽ-Ჿᴀ-ᴫᵫ-ᵷᵹ-ᶚḀ-ἕἘ-Ἕἠ-ὅὈ-Ὅὐ-ὗὙὛὝὟ-"
+              "\u1f7dᾀ-ᾴᾶ-ᾼ\u1fbeῂ-ῄῆ-ῌῐ-\u1fd3ῖ-\u1fdbῠ-Ῥῲ-ῴῶ-ῼℂℇℊ-ℓℕℙ-ℝℤ\u2126ℨ\u212a-ℭℯ-ℴℹℼ-ℿⅅ-ⅉⅎↃↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎ"
+              "ꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃")
+DEEPSEEK_LLM = pre(split("[\r\n]"), split(r"\s?[" + DS_LETTERS + "]+"),
+                   split(r"\s?[!-/:-~！-／：-～‘-‟" + "\u3000-\u3002" + "]+"), split(r"\s+$"),
+                   split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), digits(True), byte_level(False))
+DEEPSEEK_CODER = pre(split("[\r\n]"), split(r"\s?\p{L}+"), split(r"\s?\p{P}+"),
+                     split("[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+"), digits(True), byte_level(False))
+BLOOM = " ?[^(\\s|[.,!?…。，、।۔،])]+"
+JAIS2 = CL100K.removesuffix(r"|\s+(?!\S)|\s+") + "".join(r"|\s{%d}(?!\S)" % (1 << n) for n in range(9, 1, -1)) + r"|\s{1,2}(?!\S)|\s{1}"
+SEED = SHORT + "|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"
+SPARK_BIG = DS_BIG.replace(" ?[\\p{P}\\p{S}]+[\r\n]*|\\s*[\r\n]+|", " ?[\\p{P}\\p{S}]+|[\r\n]|")
+MINICPM = SHORT + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+INDIC = SHORT + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}|\p{M}|\u200C|\u200D)+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+EXAONE_MOE = SHORT + r"|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+"
+YOUTU = ["[가-힣ㄱ-ㆎ]+|[！…“”‘’—：；，、-〿︰-﹏]+|[ㄅ-ㄯ]+|[一-龥぀-ゟ゠-ヿ]+", O200K.replace(r"\p{N}{1,3}", r"\p{N}")]
+TINY_AYA_DIGITS = r"\d{1,3}(?=(?:\d{3})*\b)"
+SUPERBPE_1 = r"(?=(\d{3})+(?!\d))| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+SUPERBPE_2 = r"(?=(\d{3})+(?!\d))"
+CLIP = r"""<\|startoftext\|>|<\|endoftext\|>|'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"""
+CLIP_OLD = r"""'s|'t|'re|'ve|'m|'ll|'d|[\p{L}]+|[\p{N}]|[^\s\p{L}\p{N}]+"""
+NOUGAT = r"[\(\)\[\]\{\}]|([!\"#\$%\&'\*\+,\-\./:;<=>\?\\\^_`\|\~])\1*"
+
+END = added("<|endoftext|>", True)
+CHAT = [added("<|im_start|>", True), added("<|im_end|>", True), added("<think>", normalized=False)]
+NANO = [added(t, True) for t in ("<|bos|>", "<|user_start|>", "<|user_end|>", "<|assistant_start|>",
+                                 "<|assistant_end|>", "<|python_start|>", "<|python_end|>",
+                                 "<|output_start|>", "<|output_end|>")]
+DEEPSEEK = [added("<\uff5cbegin\u2581of\u2581sentence\uff5c>", True), added("<\uff5cend\u2581of\u2581sentence\uff5c>", True)]
+BERT = [added(t, True) for t in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]
+SINGLE = [END, added("word", single_word=True), added("wor", single_word=True, normalized=False),
+          added("12", single_word=True), added("é", single_word=True), added("<s>", True, single_word=True),
+          added(" x", single_word=True), added("foo", single_word=True, lstrip=True, rstrip=True),
+          added("fo", normalized=False)]
+
+# name: (normalizer, pre_tokenizer, added tokens, model fields, config)
+BYTES = {
+    "nanochat": (None, splits(NANOCHAT), NANO, {"byte_fallback": True}, {"eos": None, "bos": "<|bos|>"}),
+    "cl100k_08": (None, splits(CL100K_08), [END], {}, {"eos": "<|endoftext|>"}),
+    "gpt2_08": (None, splits(GPT2_08), [END], {}, {"eos": "<|endoftext|>"}),
+    "deepseek_llm": (norm(), DEEPSEEK_LLM, DEEPSEEK, {}, {"eos": DEEPSEEK[1]["content"], "bos": DEEPSEEK[0]["content"]}),
+    "deepseek_coder": (norm(), DEEPSEEK_CODER, DEEPSEEK + [added("<|EOT|>", True)], {},
+                       {"eos": DEEPSEEK[1]["content"], "bos": DEEPSEEK[0]["content"]}),
+    "deepseek3": (norm(), splits(*DEEPSEEK3), DEEPSEEK, {}, {"eos": DEEPSEEK[1]["content"], "bos": DEEPSEEK[0]["content"]}),
+    "kimi_k2": (None, splits(KIMI), [added("[BOS]", True), added("[EOS]", True), added("<|im_end|>", True)],
+                {"ignore_merges": True}, {"eos": "[EOS]", "bos": "[BOS]"}),
+    "bloom": (None, splits(BLOOM), [added(t, True) for t in ("<unk>", "<s>", "</s>", "<pad>")], {},
+              {"eos": "</s>", "bos": "<s>"}),
+    "viking": (None, pre(split(BLOOM), digits(True), byte_level(False)), [added("</s>", True)], {}, {"eos": "</s>"}),
+    "qwen35": (NFC, splits(QWEN35), [END, *CHAT], {}, {"eos": "<|im_end|>", "generation": ["<|im_end|>", "<|endoftext|>"]}),  # two ends: --eod auto must ask
+    "tiny_aya": (None, splits(TINY_AYA_DIGITS, O200K), [added("<BOS_TOKEN>", True), added("<EOS_TOKEN>", True)], {},
+                 {"eos": "<EOS_TOKEN>", "bos": "<BOS_TOKEN>"}),
+    "superbpe_1": (None, pre(digits(False), split(SUPERBPE_1), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
+    "superbpe_2": (None, pre(digits(False), split(SUPERBPE_2), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
+    "minicpm5": (None, splits(r"\p{N}{1,3}", MINICPM), [END, *CHAT], {}, {"eos": "<|im_end|>"}),
+    "laguna": (None, pre(split(r"(?:\r?\n)+(?!\r?\n)", "MergedWithNext"), split(QWEN2), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
+    "ling": (None, splits(LING), [END], {}, {"eos": "<|endoftext|>"}),
+    "spark": (None, pre(split(r"\p{N}{1,3}"), split(DS_CJK), split(SPARK_BIG), digits(True), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
+    "seed_coder": (None, splits(SEED), [END], {}, {"eos": "<|endoftext|>"}),
+    "ax_k2": (None, splits(DS_CJK, QWEN2), [END], {}, {"eos": "<|endoftext|>"}),
+    "jais2": (None, splits(JAIS2), [END], {}, {"eos": "<|endoftext|>"}),
+    "youtu": (None, splits(*YOUTU), [END], {}, {"eos": "<|endoftext|>"}),
+    "exaone_moe": (NFC, splits(EXAONE_MOE), [END], {}, {"eos": "<|endoftext|>"}),
+    "indic_joiners": (None, splits(INDIC), [END], {}, {"eos": "<|endoftext|>"}),
+    "command_r": (NFC, pre(digits(True), byte_level(True)), [added("<BOS_TOKEN>", True), added("<|END_OF_TURN_TOKEN|>", True)],
+                  {}, {"eos": "<|END_OF_TURN_TOKEN|>", "bos": "<BOS_TOKEN>"}),
+    "o200k": (None, splits(O200K), [END], {"ignore_merges": True}, {"eos": "<|endoftext|>"}),
+    "claude_nfkc": (NFKC, byte_level(True), [END, added("<EOT>", True)], {}, {"eos": "<EOT>"}),
+    "nfd_digits": (NFD, pre(digits(True), {"type": "Punctuation", "behavior": "Isolated"}, byte_level(True)), [END], {}, {"eos": "<|endoftext|>"}),
+    "lowercase_bytes": (norm(NFD, LOWER, STRIP_ACCENTS), byte_level(True), [END], {}, {"eos": "<|endoftext|>"}),
+    "nougat": (NFKC, pre(split("SPL1T-TH1S-Pl3A5E", "Removed", kind="String"), digits(True),
+                         split(NOUGAT, kind="String"), split("\n", kind="String"), byte_level(True)),
+               [added("</s>", True)], {}, {"eos": "</s>"}),
+    "nougat_regex": (NFKC, pre(split("SPL1T-TH1S-Pl3A5E", "Removed", kind="String"), digits(True),
+                               split(NOUGAT), split("\n", kind="String"), byte_level(True)), [added("</s>", True)], {}, {"eos": "</s>"}),
+    "prefix_split": (None, pre(split(CL100K), byte_level(False, prefix=True)), [END], {}, {"eos": "<|endoftext|>"}),
+    "prefix_digits": (None, pre(digits(True), byte_level(True, prefix=True)), [END], {}, {"eos": "<|endoftext|>"}),
+    "prefix_whole": (None, byte_level(False, prefix=True), [END], {}, {"eos": "<|endoftext|>"}),
+    "byte_unk": (None, byte_level(True), [END, added("<unk>", True)], {"unk_token": "<unk>", "lose": True}, {"eos": "<|endoftext|>"}),
+    "byte_unk_fused": (None, byte_level(True), [END, added("<unk>", True)],
+                       {"unk_token": "<unk>", "fuse_unk": True, "lose": True}, {"eos": "<|endoftext|>"}),
+    "byte_unk_fallback": (None, byte_level(True), [END, added("<unk>", True)],
+                          {"unk_token": "<unk>", "byte_fallback": True, "lose": True}, {"eos": "<|endoftext|>"}),
+    "single_word": (None, byte_level(True), SINGLE, {}, {"eos": "<|endoftext|>"}),
+    "single_word_nfc": (NFC, splits(CL100K), SINGLE, {}, {"eos": "<|endoftext|>"}),
+    "whitespace_bytes": (None, pre(bare("Whitespace"), byte_level(False)), [END], {}, {"eos": "<|endoftext|>"}),
+    "chameleon": (None, pre(split("<sentinel:[0-9]+>"), split("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"),
+                            split("([\\t\\n]|    |  )"), digits(True), {"type": "Punctuation", "behavior": "Isolated"},
+                            byte_level(True)), [added("</s>", True)], {}, {"eos": "</s>"}),
+}
+
+
+def document(normalizer, pre_tokenizer, tokens, model, decoder=None, post=None):
+    vocab = model["vocab"]
+    known = dict(vocab) if isinstance(vocab, dict) else {t: i for i, (t, _) in enumerate(vocab)}
+    next_id, rows = max(known.values()) + 1, []
+    for token in tokens:
+        if token["content"] not in known:
+            known[token["content"]] = next_id
+            next_id += 1
+        rows.append({"id": known[token["content"]], **token})
+    rows.sort(key=lambda row: row["id"])
+    if post:
+        def piece(name):
+            return {"SpecialToken": {"id": name, "type_id": 0}}
+        names = [*post["before"], *post["after"]]
+        single = [*map(piece, post["before"]), {"Sequence": {"id": "A", "type_id": 0}}, *map(piece, post["after"])]
+        post = {"type": "TemplateProcessing", "single": single,
+                "pair": single + [{"Sequence": {"id": "B", "type_id": 1}}],
+                "special_tokens": {n: {"id": n, "ids": [known[n]], "tokens": [n]} for n in names}}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": rows,
+            "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "post_processor": post,
+            "decoder": decoder, "model": model}
+
+
+def bpe(vocab, merges, **fields):
+    return {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+            "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+            "ignore_merges": False, "vocab": vocab, "merges": merges, **fields}
+
+
+def train(name, normalizer, pre_tokenizer, model, trainer, n_chars=900000):
+    """Once: the trainers' hash tables have random seeds, and ties come out in another order each time.
+    What was trained is kept in trained/, so that the same files are made again from it."""
+    kept = FILES / "trained" / (name + ".json")
+    if kept.exists():
+        return json.loads(kept.read_text("utf-8"))
+    empty = {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [],
+             "normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "post_processor": None,
+             "decoder": None, "model": model}
+    t = Tokenizer.from_str(json.dumps(empty))
+    t.train_from_iterator(pieces(name, n_chars), trainer)
+    trained = json.loads(t.to_str())["model"]
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_text(json.dumps(trained, ensure_ascii=False), "utf-8")
+    return trained
+
+
+def write(name, doc, config=None, **family):
+    folder = FILES / name
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    config = config or {}
+    known = {}
+    if isinstance(doc, dict):
+        Tokenizer.from_str(json.dumps(doc))  # the reference takes it
+        (folder / "tokenizer.json").write_text(json.dumps(doc, ensure_ascii=False), "utf-8")
+        family.setdefault("file", "tokenizer.json")
+        known = {row["content"]: row["id"] for row in doc["added_tokens"]}
+    else:
+        (folder / family["file"]).write_bytes(doc)
+        known = family.get("specials", {})
+    expected = {"eod": None if config.get("generation") else known.get(config.get("eos")), "bos": known.get(config.get("bos"))}
+    stated = {"tokenizer_class": "PreTrainedTokenizerFast"}
+    for role in ("eos", "bos", "unk", "pad", "cls", "sep", "mask"):
+        if role in config:
+            stated[role + "_token"] = config[role]
+    if config:
+        (folder / "tokenizer_config.json").write_text(json.dumps(stated, indent=1))
+    if config.get("generation"):
+        (folder / "generation_config.json").write_text(json.dumps(
+            {"eos_token_id": [known[t] for t in config["generation"]]}))
+    (folder / "family.json").write_text(json.dumps({**family, "expected": expected}, indent=1))
+    print("made", name, flush=True)
+
+
+def without_bytes(vocab, merges):
+    """Common ones and rare ones."""
+    gone = set("\u0120zQ7\u010a\u00e9\u00c3\u0101\u00f0")
+    merges = [m for m in merges if not gone & set("".join(m))]
+    tokens = [t for t in sorted(vocab, key=vocab.get) if not gone & set(t)]
+    return {t: i for i, t in enumerate(tokens)}, merges
+
+
+def make_bytes(name, want):
+    normalizer, pre_tokenizer, tokens, fields, config = BYTES[name]
+    fields = dict(fields)
+    lose = fields.pop("lose", False)
+
+    def finish(suffix, vocab, merges):
+        if lose:
+            vocab, merges = without_bytes(vocab, merges)
+        if fields.get("unk_token"):
+            vocab = {**vocab, fields["unk_token"]: max(vocab.values()) + 1}
+        doc = document(normalizer, pre_tokenizer, tokens, bpe(vocab, merges, **fields),
+                       byte_level(True, prefix=True), None)
+        write(name + suffix, doc, config, reference="hf", shape="byte")
+
+    if name in want:
+        model = train(name, normalizer, pre_tokenizer, bpe({}, []),
+                      trainers.BpeTrainer(vocab_size=5000, show_progress=False, initial_alphabet=ALPHABET))
+        vocab, merges = model["vocab"], model["merges"]
+        if fields.get("ignore_merges"):
+            for word in ("hello", "\u0120world", "\u010a\u010a", "123", "\u0120\u0120\u0120x"):
+                vocab.setdefault(word, len(vocab))
+        finish("", vocab, merges)
+    if name + ".pairs" in want:
+        rng = random.Random("pairs " + name)
+        merges = [[a, b] for a in ALPHABET for b in ALPHABET]
+        rng.shuffle(merges)
+        vocab = {t: i for i, t in enumerate(ALPHABET + ["".join(m) for m in merges])}
+        finish(".pairs", vocab, merges)
+
+
+# ---- WordPiece, WordLevel, BPE of words ----
+
+WP_DECODER = {"type": "WordPiece", "prefix": "##", "cleanup": True}
+BERT_POST = template(["[CLS]"], ["[SEP]"])
+BERT_CONFIG = {"unk": "[UNK]", "cls": "[CLS]", "sep": "[SEP]", "pad": "[PAD]", "mask": "[MASK]"}
+# name: (normalizer, pre_tokenizer)
+WORDPIECE = {
+    "bert_uncased": (bert_normalizer(), bare("BertPreTokenizer")),
+    "bert_cased": (bert_normalizer(lowercase=False), bare("BertPreTokenizer")),
+    "bert_cased_accents": (bert_normalizer(lowercase=False, strip_accents=False), bare("BertPreTokenizer")),
+    "bert_lower_accents": (bert_normalizer(strip_accents=False), bare("BertPreTokenizer")),
+    "bert_no_chinese": (bert_normalizer(handle_chinese_chars=False, clean_text=False), bare("BertPreTokenizer")),
+    "wordpiece_whitespace": (None, bare("Whitespace")),
+    "wordpiece_split": (norm(NFD, LOWER, STRIP_ACCENTS), bare("WhitespaceSplit")),
+    "wordpiece_punct": (norm(NFKC, LOWER), pre(bare("Whitespace"), {"type": "Punctuation", "behavior": "Isolated"}, digits(True))),
+}
+SWEPT = [c for c in (*range(0x32400), *range(0xE0000, 0xE0200)) if not 0xD800 <= c < 0xE000]
+
+
+def wordpiece_model(vocab, **fields):
+    return {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+            "max_input_chars_per_word": 100, "vocab": vocab, **fields}
+
+
+def make_wordpiece(name, want):
+    normalizer, pre_tokenizer = WORDPIECE[name]
+
+    def finish(suffix, vocab):
+        doc = document(normalizer, pre_tokenizer, BERT, wordpiece_model(vocab), WP_DECODER, BERT_POST)
+        write(name + suffix, doc, {**BERT_CONFIG}, reference="hf", shape="word")
+        path = FILES / (name + suffix) / "family.json"
+        family = json.loads(path.read_text())
+        family["expected"] = {"eod": vocab["[SEP]"], "bos": vocab["[CLS]"]}
+        path.write_text(json.dumps(family, indent=1))
+
+    if name in want:
+        trainer = trainers.WordPieceTrainer(vocab_size=6000, show_progress=False, limit_alphabet=900,
+                                            special_tokens=[t["content"] for t in BERT])
+        model = train(name, normalizer, pre_tokenizer, wordpiece_model({"[UNK]": 0}), trainer)
+        vocab = model["vocab"]
+        if len(set(vocab.values())) != len(vocab):  # holes or doubles: number anew
+            vocab = {t: i for i, t in enumerate(sorted(vocab, key=vocab.get))}
+        finish("", vocab)
+    if name + ".pairs" in want:
+        letters = [chr(c) for c in SWEPT if unicodedata.category(chr(c)) not in ("Cs",)]
+        tokens = letters + ["##" + c for c in letters]
+        random.Random(name).shuffle(tokens)
+        tokens = [t["content"] for t in BERT] + tokens
+        finish(".pairs", {t: i for i, t in enumerate(dict.fromkeys(tokens))})
+
+
+def word_bpe(name, normalizer, pre_tokenizer, unk, suffix=None, decoder=None, specials=(), fuse=False, post=None, config=None):
+    trainer = trainers.BpeTrainer(vocab_size=5000, show_progress=False, limit_alphabet=700,
+                                  special_tokens=list(specials), **({"end_of_word_suffix": suffix} if suffix else {}))
+    model = train(name, normalizer, pre_tokenizer, bpe({}, [], unk_token=unk), trainer)
+    model = bpe(model["vocab"], model["merges"], unk_token=unk, end_of_word_suffix=suffix, fuse_unk=fuse)
+    doc = document(normalizer, pre_tokenizer, [added(s, True) for s in specials], model, decoder, post)
+    write(name, doc, config or {}, reference="hf", shape="word")
+
+
+def openai_gpt():
+    word_bpe("openai_gpt", bert_normalizer(), bare("BertPreTokenizer"), "<unk>", "</w>",
+             {"type": "BPEDecoder", "suffix": "</w>"}, ["<unk>"], config={"unk": "<unk>"})
+
+
+def herbert():
+    word_bpe("herbert", bert_normalizer(lowercase=False, strip_accents=False), bare("BertPreTokenizer"), "<unk>", "</w>",
+             {"type": "BPEDecoder", "suffix": "</w>"}, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+             post=template(["<s>"], ["</s>"]), config={"unk": "<unk>", "bos": "<s>", "eos": "</s>"})
+
+
+def bpe_whitespace():
+    word_bpe("bpe_whitespace", None, bare("Whitespace"), "[UNK]", None, None,
+             ["[UNK]", "[CLS]", "[SEP]", "[PAD]", "[MASK]"])
+
+
+def bpe_whitespace_fused():
+    word_bpe("bpe_whitespace_fused", norm(NFD, STRIP_ACCENTS, LOWER), pre(bare("Whitespace"), digits(True)), "[UNK]",
+             None, None, ["[UNK]", "[PAD]"], fuse=True)
+
+
+def bpe_plain():
+    word_bpe("bpe_plain", None, None, "[UNK]", None, None, ["[UNK]"])
+
+
+def wordlevel():
+    trainer = trainers.WordLevelTrainer(vocab_size=6000, show_progress=False, special_tokens=["[UNK]", "[PAD]"])
+    model = train("wordlevel", None, bare("Whitespace"), {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}, trainer)
+    write("wordlevel", document(None, bare("Whitespace"), [added("[UNK]", True), added("[PAD]", True)], model), {},
+          reference="hf", shape="word")
+
+
+def clip(name="clip", pattern=CLIP):
+    normalizer = norm(NFC, replace(r"\s+", " ", "Regex"), LOWER)
+    pre_tokenizer = pre(split(pattern, "Removed", True), byte_level(True))
+    trainer = trainers.BpeTrainer(vocab_size=5000, show_progress=False, initial_alphabet=ALPHABET, end_of_word_suffix="</w>")
+    model = train(name, normalizer, pre_tokenizer, bpe({}, []), trainer)
+    # As the published file: 256 bytes, 256 bytes with the suffix, merges, specials.
+    tokens = ALPHABET + [c + "</w>" for c in ALPHABET]
+    tokens += [t for t in sorted(model["vocab"], key=model["vocab"].get) if t not in set(tokens)]
+    tokens += ["<|startoftext|>", "<|endoftext|>"]
+    vocab = {t: i for i, t in enumerate(tokens)}
+    decoder = byte_level(True, prefix=True)
+    specials = [added("<|startoftext|>", True, normalized=True), added("<|endoftext|>", True)]
+    doc = document(normalizer, pre_tokenizer, specials,
+                   bpe(vocab, model["merges"], unk_token="<|endoftext|>", continuing_subword_prefix="", end_of_word_suffix="</w>"), decoder)
+    doc["post_processor"] = {"type": "RobertaProcessing", "sep": ["<|endoftext|>", vocab["<|endoftext|>"]],
+                             "cls": ["<|startoftext|>", vocab["<|startoftext|>"]], "trim_offsets": False, "add_prefix_space": False}
+    write(name, doc, {"eos": "<|endoftext|>", "bos": "<|startoftext|>", "unk": "<|endoftext|>"}, reference="hf", shape="byte")
+
+
+def clip_old():
+    clip("clip_old", CLIP_OLD)
+
+
+# ---- Unigram and character BPE behind other normalizers ----
+
+def unigram_doc(name, normalizer, pre_tokenizer, specials, unk, byte_fallback=False, post=None, config=None,
+                decoder=None, tokens=None, suffixes=("", ".pairs"), want=()):
+    rows = [[s, 0.0] for s in specials]
+    extra = [["<0x%02X>" % b, -20.0 - b / 256] for b in range(256)] if byte_fallback else []
+    always = metaspace("always", True)
+    decoder = decoder or always
+    if name in want:
+        trainer = trainers.UnigramTrainer(vocab_size=3000, show_progress=False, unk_token=unk, special_tokens=[unk])
+        train_pre = pre_tokenizer if pre_tokenizer and "Metaspace" in json.dumps(pre_tokenizer) and '"split": false' not in json.dumps(pre_tokenizer) else always
+        model = train(name, normalizer, train_pre, {"type": "Unigram", "unk_id": 0, "vocab": [[unk, 0.0]]}, trainer, 400000)
+        learned = [row for row in model["vocab"] if row[0] not in specials]
+        vocab = rows + extra + learned
+        doc = document(normalizer, pre_tokenizer, tokens or [added(s, True) for s in specials],
+                       {"type": "Unigram", "unk_id": specials.index(unk), "vocab": vocab, "byte_fallback": byte_fallback}, decoder, post)
+        write(name, doc, config, reference="hf", shape="char")
+    if name + ".pairs" in want:
+        rng = random.Random(name)
+        learned = [[SPACE, -2.0]] + [[chr(c), -rng.random() * 9 - 1] for c in SWEPT if c and chr(c) != SPACE]
+        vocab = rows + extra + learned
+        doc = document(normalizer, pre_tokenizer, tokens or [added(s, True) for s in specials],
+                       {"type": "Unigram", "unk_id": specials.index(unk), "vocab": vocab, "byte_fallback": byte_fallback}, decoder, post)
+        write(name + ".pairs", doc, config, reference="hf", shape="char")
+
+
+QUOTES = [replace("``", '"'), replace("''", '"')]
+ALBERT_SPECIALS = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+ALBERT_CONFIG = {"bos": "[CLS]", "eos": "[SEP]", "unk": "<unk>"}
+XLNET_SPECIALS = ["<unk>", "<s>", "</s>", "<cls>", "<sep>", "<pad>", "<mask>", "<eod>", "<eop>"]
+XLNET_CONFIG = {"bos": "<s>", "eos": "</s>", "unk": "<unk>"}
+ROBERTA_SPECIALS = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
+ROBERTA_CONFIG = {"bos": "<s>", "eos": "</s>", "unk": "<unk>"}
+WS_META = pre(bare("WhitespaceSplit"), metaspace())
+RUNS = replace(" {2,}", " ", "Regex")
+HELIUM_TOKENS = [added("<unk>", True, single_word=True), added("<s>", True, single_word=True),
+                 added("</s>", True, single_word=True), added("<pad>", True, single_word=True),
+                 added("\n", normalized=False)]
+
+
+def unigrams():
+    cls = template(["[CLS]"], ["[SEP]"])
+    rob = template(["<s>"], ["</s>"])
+    yield "albert", (norm(*QUOTES, NFKD, STRIP_ACCENTS, LOWER, charsmap(), RUNS), WS_META, ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "albert_v4", (norm(*QUOTES, NFKD, STRIP_ACCENTS, LOWER, charsmap(), RUNS), metaspace(), ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "albert_v5", (norm(*QUOTES, NFKD, STRIP_ACCENTS, LOWER, charsmap()), WS_META, ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "xlnet", (norm(*QUOTES, NFKD, STRIP_ACCENTS, charsmap(), RUNS), WS_META, XLNET_SPECIALS, "<unk>"), dict(post=template([], ["<sep>", "<cls>"]), config=XLNET_CONFIG)
+    yield "xlnet_v5", (norm(*QUOTES, NFKD, STRIP_ACCENTS, charsmap()), WS_META, XLNET_SPECIALS, "<unk>"), dict(post=template([], ["<sep>", "<cls>"]), config=XLNET_CONFIG)
+    yield "rembert", (norm(*QUOTES, RUNS, NFKD, STRIP_ACCENTS, charsmap()), metaspace(), ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "deberta_v3", (norm(strip(True, True), charsmap(), RUNS), pre(metaspace()), ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "deberta_v2_punct", (norm(LOWER, strip(True, True), charsmap(), RUNS), pre({"type": "Punctuation", "behavior": "Isolated"}, metaspace()), ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "deberta_v2_v5", (norm(replace(r"\s{2,}|[\n\r\t]", " ", "Regex"), NFC, strip(False, True)), pre(metaspace()), ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "xlm_roberta", (charsmap(), WS_META, ROBERTA_SPECIALS, "<unk>"), dict(post=rob, config=ROBERTA_CONFIG)
+    yield "bge_m3", (norm(charsmap(), strip(False, True), replace(" {2,}", SPACE, "Regex")), metaspace(), ROBERTA_SPECIALS, "<unk>"), dict(post=rob, config=ROBERTA_CONFIG)
+    yield "bigbird_v5", (norm(strip(False, False), replace(" {2,}", SPACE, "Regex")), metaspace(), ALBERT_SPECIALS, "<unk>"), dict(post=cls, config=ALBERT_CONFIG)
+    yield "lower_t5", (norm(LOWER, charsmap()), WS_META, ROBERTA_SPECIALS, "<unk>"), dict(config=ROBERTA_CONFIG)
+    yield "nmt_nfkc", (norm(bare("Nmt"), NFKC, RUNS), metaspace(), ROBERTA_SPECIALS, "<unk>"), dict(config=ROBERTA_CONFIG)  # SentencePieceUnigramTokenizer of the package
+    yield "helium", (norm({"type": "Prepend", "prepend": " "}, replace(" ", SPACE)), pre(split("\n", "Contiguous", kind="String")),
+                     ["<unk>", "<s>", "</s>", "<pad>"], "<unk>"), dict(byte_fallback=True, post=template(["<s>"], []), decoder=LLAMA_DECODER, tokens=HELIUM_TOKENS, config={"bos": "<s>", "eos": "</s>"})
+    yield "sarashina", (None, metaspace("never", False), ["<unk>", "<s>", "</s>"], "<unk>"), dict(byte_fallback=True, decoder=LLAMA_DECODER, config={"bos": "<s>", "eos": "</s>"})
+    yield "unigram_fallback", (replace(" ", SPACE), None, ["<unk>", "<s>", "</s>"], "<unk>"), dict(byte_fallback=True, decoder=LLAMA_DECODER, config={"bos": "<s>", "eos": "</s>"})
+
+
+UNIGRAMS = {name: (args, kw) for name, args, kw in unigrams()}
+
+
+def char_bpe(name, normalizer, pre_tokenizer, tokens, decoder, post=None, config=None, fallback=True, fuse=True, specials=("<unk>", "<s>", "</s>")):
+    trainer = trainers.BpeTrainer(vocab_size=4000, limit_alphabet=500, show_progress=False,
+                                  special_tokens=list(specials) + (["<0x%02X>" % b for b in range(256)] if fallback else []))
+    model = train(name, None, metaspace("always", True), bpe({}, []), trainer, 400000)
+    model = bpe(model["vocab"], model["merges"], unk_token="<unk>", fuse_unk=fuse, byte_fallback=fallback)
+    write(name, document(normalizer, pre_tokenizer, tokens, model, decoder, post), config, reference="hf", shape="char")
+
+
+def chatglm3():
+    names = ["[MASK]", "[gMASK]", "[sMASK]", "<!sop!>", "<!eop!>", "<|system|>", "<|user|>"]
+    tokens = [added(t, True) for t in ("<unk>", "<s>", "</s>", *names)]
+    char_bpe("chatglm3", norm(replace("<!dummy-prefix!>", SPACE), replace(" ", SPACE)),
+             split("<!dummy-prefix!>", "MergedWithNext", kind="String"), tokens,
+             dec(bare("ByteFallback"), {"type": "Metaspace", "replacement": SPACE, "add_prefix_space": True, "prepend_scheme": "always"}),
+             template(["[gMASK]", "<!sop!>"], []), {"eos": "</s>", "unk": "<unk>"})
+
+
+def sarvam():
+    char_bpe("sarvam", replace(" ", SPACE), split(" ", "MergedWithPrevious"), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
+             dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse")), None, {"eos": "</s>", "bos": "<s>"})
+
+
+def gemma():
+    char_bpe("gemma", replace(" ", SPACE), split(" ", "MergedWithPrevious", kind="String"), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
+             dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse")), template(["<s>"], []), {"eos": "</s>", "bos": "<s>"})
+
+
+def gemma_cuts():
+    """A Split at a blank that does cut: nothing replaces the blanks before it."""
+    char_bpe("gemma_cuts", None, split(" ", "MergedWithPrevious", kind="String"), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
+             dec(replace(SPACE, " "), bare("ByteFallback"), bare("Fuse")), None, {"eos": "</s>", "bos": "<s>"})
+
+
+def nllb():
+    char_bpe("nllb", norm(charsmap(), RUNS), metaspace("always", True), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
+             metaspace("always", True), template([], ["</s>"]), {"eos": "</s>", "bos": "<s>"}, fallback=False)
+
+
+def seamless():
+    steps = norm(replace(r"[\n\r\t]", " ", "Regex"), NFKC, strip(False, True), replace(" +" + SPACE, SPACE, "Regex"),
+                 replace("^" + SPACE + "+$", "", "Regex"), replace(" {2,}", SPACE, "Regex"))
+    char_bpe("seamless", steps, metaspace("first", True), [added(t, True) for t in ("<unk>", "<s>", "</s>")],
+             metaspace("first", True), None, {"eos": "</s>", "bos": "<s>"}, fallback=False)
+
+
+# ---- sentencepiece ----
+
+def spm(name, **options):
+    import io
+    import sentencepiece
+    out = io.BytesIO()
+    lines = [line for text in pieces(name, 500000) for line in text.split("\n") if line.strip()]
+    sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=out, num_threads=1,
+                                             minloglevel=2, character_coverage=0.995, **options)
+    write(name, out.getvalue(), {}, file="x.model", reference="spm", shape="char")
+
+
+def spm_char():
+    spm("spm_char", model_type="char", vocab_size=700, hard_vocab_limit=False)
+
+
+def spm_char_fallback():
+    spm("spm_char_fallback", model_type="char", vocab_size=900, hard_vocab_limit=False, byte_fallback=True)
+
+
+def spm_char_identity():
+    spm("spm_char_identity", model_type="char", vocab_size=700, hard_vocab_limit=False, normalization_rule_name="identity",
+        add_dummy_prefix=False, remove_extra_whitespaces=False, user_defined_symbols=["<sep>", "ab"])
+
+
+def spm_word():
+    spm("spm_word", model_type="word", vocab_size=4000, hard_vocab_limit=False)
+
+
+def spm_word_flags():
+    spm("spm_word_flags", model_type="word", vocab_size=4000, hard_vocab_limit=False, normalization_rule_name="identity",
+        remove_extra_whitespaces=False, user_defined_symbols=["<sep>", "ab"])
+
+
+def spm_word_suffix():
+    spm("spm_word_suffix", model_type="word", vocab_size=4000, hard_vocab_limit=False, treat_whitespace_as_suffix=True)
+
+
+def spm_word_fallback():
+    spm("spm_word_fallback", model_type="word", vocab_size=4000, hard_vocab_limit=False, byte_fallback=True)
+
+
+def spm_unigram():
+    spm("spm_unigram", model_type="unigram", vocab_size=3000, hard_vocab_limit=False, byte_fallback=True)
+
+
+def spm_bpe():
+    spm("spm_bpe", model_type="bpe", vocab_size=3000, byte_fallback=True)
+
+
+# ---- tiktoken ----
+
+def tiktoken_file(name, pattern, option, specials, special_names=True):
+    model = train(name, None, splits(pattern), bpe({}, []),
+                  trainers.BpeTrainer(vocab_size=5000, show_progress=False, initial_alphabet=ALPHABET))
+    order = sorted(model["vocab"], key=model["vocab"].get)
+    table = {c: b for b, c in byte_chars().items()}
+    ranks = {bytes(table[c] for c in t): i for i, t in enumerate(order)}
+    data = b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items())
+    write(name, data, {}, file="x.tiktoken", reference="tiktoken", shape="byte", regex=pattern,
+          options=["--pattern", option], specials={s: len(ranks) + i for i, s in enumerate(specials)})
+
+
+def tiktoken_pairs(name, pattern, option):
+    """Ranks of all pairs of bytes, in no order."""
+    rng = random.Random("pairs " + name)
+    pairs = [bytes((a, b)) for a in range(256) for b in range(256)]
+    rng.shuffle(pairs)
+    ranks = [bytes([b]) for b in range(256)] + pairs
+    data = b"".join(base64.b64encode(t) + b" %d\n" % i for i, t in enumerate(ranks))
+    write(name, data, {}, file="x.tiktoken", reference="tiktoken", shape="byte", regex=pattern, options=["--pattern", option])
+
+
+def byte_chars():
+    keep = [*range(33, 127), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    table, n = {}, 0
+    for b in range(256):
+        if b in keep:
+            table[b] = chr(b)
+        else:
+            table[b] = chr(256 + n)
+            n += 1
+    return table
+
+
+def nanochat_tiktoken():
+    tiktoken_file("nanochat_tiktoken", NANOCHAT, "nanochat:any", [])
+
+
+def kimi_tiktoken():
+    tiktoken_file("kimi_tiktoken", KIMI, "kimi:any", [])
+
+
+def cl100k_08_tiktoken():
+    """What tiktoken 0.8 and later does with cl100k ranks; tokmap's cl100k is the older expression."""
+    tiktoken_file("cl100k_08_tiktoken", CL100K_08, "cl100k:any", [])
+
+
+def qwen35_tiktoken():
+    tiktoken_file("qwen35_tiktoken", QWEN35, "qwen35:any", [])
+
+
+def tiktoken_more():
+    return {"kimi_tiktoken.pairs": (KIMI, "kimi:any"), "nanochat_tiktoken.pairs": (NANOCHAT, "nanochat:any"),
+            "cl100k_08_tiktoken.pairs": (CL100K_08, "cl100k:any"), "qwen35_tiktoken.pairs": (QWEN35, "qwen35:any"),
+            "gpt2_08_tiktoken.pairs": (GPT2_08, "gpt2:any"), "o200k_tiktoken.pairs": (O200K, "o200k:any")}
+
+
+SINGLES = {f.__name__: f for f in (openai_gpt, herbert, bpe_whitespace, bpe_whitespace_fused, bpe_plain, wordlevel, clip, clip_old, chatglm3, sarvam,
+                                   gemma, gemma_cuts, nllb, seamless, spm_char, spm_char_fallback, spm_char_identity, spm_word, spm_word_flags, spm_word_suffix, spm_word_fallback,
+                                   spm_unigram, spm_bpe, nanochat_tiktoken, kimi_tiktoken, cl100k_08_tiktoken, qwen35_tiktoken)}
+SINGLES.update({name: lambda name=name, p=p, o=o: tiktoken_pairs(name, p, o) for name, (p, o) in tiktoken_more().items()})
+
+
+def names():
+    out = []
+    for name in [*BYTES, *WORDPIECE, *UNIGRAMS]:
+        out += [name, name + ".pairs"]
+    return out + list(SINGLES)
+
+
+def main():
+    want = set(sys.argv[1:]) or {name for name in names() if not (FILES / name / "family.json").exists()}
+    unknown = want - set(names())
+    if unknown:
+        sys.exit("unknown: %s" % sorted(unknown))
+    for name in BYTES:
+        make_bytes(name, want)
+    for name in WORDPIECE:
+        make_wordpiece(name, want)
+    for name, (args, kw) in UNIGRAMS.items():
+        unigram_doc(name, *args, want=want, **kw)
+    for name, make in SINGLES.items():
+        if name in want:
+            make()
+
+
+if __name__ == "__main__":
+    main()
