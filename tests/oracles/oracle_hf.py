@@ -315,6 +315,7 @@ CHARACTER_FAMILIES = {
                          LLAMA_DECODER),
     "gemma": (replace(" ", SPACE), GEMMA_SPLIT, GEMMA_ADDED, GEMMA_DECODER),
 }
+UNIGRAM_WITH_BYTES = ("unigram_bytes", "sarashina")
 # Refused by name or exact: both are right, since no family that must work has them.
 MAY_BE_REFUSED = {"gpt2_split", "prefix_space", "metaspace_always", "unigram_plain",
                   "xlm_roberta_new"}
@@ -371,10 +372,15 @@ def make_unigram_family(name, texts, rng, charsmap):
         "xlm_roberta": (precompiled, WHITESPACE_METASPACE),
         "xlm_roberta_new": (normalizers(precompiled, replace(" {2,}", " ", "Regex")), always),
         "unigram_plain": (None, always),
+        "unigram_bytes": (replace(" ", SPACE), None),
+        "sarashina": (None, metaspace(prepend_scheme="never", split=False)),
     }
     normalizer, pre_tokenizer = shapes[name]
     family = {"normalizer": normalizer, "pre_tokenizer": pre_tokenizer, "decoder": always}
-    return document(family, unigram_model(pieces, rng), T5_ADDED)
+    if name not in UNIGRAM_WITH_BYTES:
+        return document(family, unigram_model(pieces, rng), T5_ADDED)
+    model = unigram_model(pieces + [["<0x%02X>" % b, 0.0] for b in range(256)], rng)
+    return document({**family, "decoder": LLAMA_DECODER}, {**model, "byte_fallback": True}, T5_ADDED)
 
 
 def with_duplicate_merges(texts, rng):
@@ -415,7 +421,8 @@ def names():
         listed += [(name, name not in MAY_BE_REFUSED), (name + "_wild", name not in MAY_BE_REFUSED),
                    (name + "_zoo", False)]
     listed += [(name, name not in MAY_BE_REFUSED)
-               for name in ("t5", "t5_new", "xlm_roberta", "xlm_roberta_new", "unigram_plain")]
+               for name in ("t5", "t5_new", "xlm_roberta", "xlm_roberta_new", "unigram_plain",
+                            *UNIGRAM_WITH_BYTES)]
     return listed + [("duplicate_merges", False)]
 
 

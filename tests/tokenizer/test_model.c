@@ -70,6 +70,33 @@ TEST(bpe_of_characters)
     CHECK_EQ(m.eos_id, MODEL_NO_ID);
 }
 
+/* A run of unknown characters may hold the text of the unknown token, so even the byte of "A" is
+ * needed. */
+TEST(byte_fallback_of_unigram)
+{
+    static const int left_out[] = {-1, 'A', 0xE2, 0xC0};
+    for (size_t k = 0; k < N_ELEMENTS(left_out); k++) {
+        char why[32];
+        blob b = {0};
+        put_text(&b, "{\"type\": \"Unigram\", \"unk_id\": 1, \"byte_fallback\": true, "
+                     "\"vocab\": [[\"A\", -1], [\"<unk>\", 0]");
+        for (int i = 0; i < 256; i++) {
+            if (i != left_out[k])
+                put_text(&b, ", [\"<0x%02X>\", -2.5]", (unsigned)i);
+        }
+        put_text(&b, "]}");
+        put(&b, "", 1);
+        snprintf(why, sizeof why, "no <0x%02X>", (unsigned)left_out[k]);
+        if (left_out[k] == 'A' || left_out[k] == 0xE2)
+            refuse_hf(&(hf_parts){.model = (char *)b.data}, why);
+        else
+            expect_hf(&(hf_parts){.model = (char *)b.data}); /* 0xC0 never occurs */
+        blob_free(&b);
+    }
+    CHECK(m.byte_fallback);
+    CHECK(token_is(2 + 0x0A, TOKEN_BYTE, "\n") && m.tokens[2].score == -2.5);
+}
+
 /* Names in GPT-2's alphabet become bytes; a name outside it is never a word's. */
 TEST(bpe_of_bytes)
 {
@@ -254,7 +281,7 @@ TEST(unigram)
         {"{\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"a\"]]}", "piece and its score"},
         {"{\"type\": \"Unigram\", \"unk_id\": 0, \"vocab\": [[\"a\", 0, 0]]}", "piece and its"},
         {"{\"type\": \"Unigram\", \"unk_id\": 0, \"byte_fallback\": true, \"vocab\": [[\"a\", 0]]}",
-         "Unigram with byte_fallback"},
+         "the vocabulary has no <0x00>"},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++)
         refuse_hf(&(hf_parts){.model = cases[i].model}, cases[i].why);

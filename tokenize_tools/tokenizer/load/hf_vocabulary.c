@@ -36,8 +36,7 @@ static int hex_digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* <0xNN>, with capitals; -1 for any other name. */
-static int byte_of_name(json_string name)
+int hf_byte_of_name(json_string name)
 {
     if (name.n_bytes != 6 || memcmp(name.s, "<0x", 3) != 0 || name.s[5] != '>')
         return -1;
@@ -49,7 +48,7 @@ static int byte_of_name(json_string name)
 static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, model_error *err)
 {
     new_token token = {id, name.s, name.n_bytes, TOKEN_NORMAL, 0};
-    const int byte = m->byte_fallback ? byte_of_name(name) : -1;
+    const int byte = m->byte_fallback ? hf_byte_of_name(name) : -1;
     if (byte >= 0) {
         bytes[0] = (uint8_t)byte;
         token = (new_token){id, bytes, 1, TOKEN_BYTE, 0};

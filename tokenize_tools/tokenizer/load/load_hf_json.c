@@ -73,11 +73,13 @@ static bool read_flags(hf_file *f, const json_field *fields)
 static bool has_byte(const hf_file *f, const bool found[256], unsigned byte)
 {
     const char c = (char)byte;
-    return found[byte] || (byte < 0x80 && name_table_find(&f->names, &c, 1) != NAME_TABLE_NONE);
+    return found[byte] || (byte < 0x80 && f->m->kind != MODEL_UNIGRAM &&
+                           name_table_find(&f->names, &c, 1) != NAME_TABLE_NONE);
 }
 
 /* If all bytes have tokens no character is unknown, and how tokenizers treats unknown characters
- * between others with byte fallback does not matter. */
+ * between others with byte fallback does not matter. In Unigram a run of unknown characters may
+ * hold the text of the unknown token, so characters with tokens need their bytes too. */
 static bool check_byte_fallback(const hf_file *f)
 {
     bool found[256] = {false};
@@ -139,9 +141,13 @@ static bool read_piece(hf_file *f, uint32_t id)
     if (!json_begin(r, JSON_ARRAY) || !json_next_item(r) || !json_read_string(r, &piece) ||
         !json_next_item(r) || !json_read_number(r, &score) || json_next_item(r) || r->failure[0])
         return json_fail(r, "expected a piece and its score");
-    const new_token token = {id, piece.s, piece.n_bytes, TOKEN_NORMAL, score};
+    new_token token = {id, piece.s, piece.n_bytes, TOKEN_NORMAL, score};
     if (piece.n_bytes == 0)
         return model_fail(f->err, r->at, "piece %u is empty", id);
+    const int value = f->m->byte_fallback ? hf_byte_of_name(piece) : -1;
+    const uint8_t byte = (uint8_t)value;
+    if (value >= 0)
+        token = (new_token){id, &byte, 1, TOKEN_BYTE, score};
     if (!model_set_token(f->m, &token, f->err))
         return false;
     return hf_add_name(&f->names, piece, id, f->err);
@@ -150,18 +156,13 @@ static bool read_piece(hf_file *f, uint32_t id)
 static bool read_unigram(hf_file *f, const json_field *fields)
 {
     json_reader *r = &f->r;
-    bool byte_fallback = false;
     uint64_t unknown = MODEL_NO_ID;
     f->m->kind = MODEL_UNIGRAM;
     f->m->family = "Unigram";
-    /* In tokenizers a piece <0x41> also matches its own text. */
     if (!refuse_dropout(f, &fields[BPE_DROPOUT]) ||
-        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &byte_fallback) ||
+        !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
         !json_field_uint(r, &fields[BPE_UNK_ID], &unknown))
         return false;
-    if (byte_fallback)
-        return model_fail(f->err, fields[BPE_BYTE_FALLBACK].at,
-                          "Unigram with byte_fallback is not supported in a tokenizer.json");
     r->at = fields[BPE_VOCAB].at;
     if (!json_begin(r, JSON_ARRAY))
         return false;
@@ -175,7 +176,7 @@ static bool read_unigram(hf_file *f, const json_field *fields)
     if (unknown >= f->m->n_tokens)
         return model_fail(f->err, 0, "Unigram needs an unk_id in the vocabulary");
     f->m->unknown_id = (uint32_t)unknown;
-    return true;
+    return !f->m->byte_fallback || check_byte_fallback(f);
 }
 
 static bool read_model(hf_file *f)
