@@ -314,6 +314,13 @@ CHARACTER_FAMILIES = {
     "metaspace_always": (None, metaspace(prepend_scheme="always", split=False), LLAMA2_ADDED,
                          LLAMA_DECODER),
     "gemma": (replace(" ", SPACE), GEMMA_SPLIT, GEMMA_ADDED, GEMMA_DECODER),
+    "sarvam": (replace(" ", SPACE), split(" ", "MergedWithPrevious"), LLAMA2_ADDED[1:2],
+               GEMMA_DECODER),
+    "chatglm": (normalizers(replace("<!dummy-prefix!>", SPACE), replace(" ", SPACE)),
+                {**GEMMA_SPLIT, "pattern": {"String": "<!dummy-prefix!>"},
+                 "behavior": "MergedWithNext"},
+                [added(t, True) for t in ("<unk>", "<s>", "</s>", "[gMASK]", "<!sop!>")],
+                decoders({"type": "ByteFallback"}, metaspace(prepend_scheme="always"))),
 }
 UNIGRAM_WITH_BYTES = ("unigram_bytes", "sarashina")
 # Refused by name or exact: both are right, since no family that must work has them.

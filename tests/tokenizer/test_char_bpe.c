@@ -336,6 +336,41 @@ TEST(added_tokens_are_found_in_normalized_text)
     engine_end(&g);
 }
 
+/* ---- Decoding ---- */
+
+static void decodes(const engine *g, const char *ids, const char *want)
+{
+    uint32_t numbers[16];
+    size_t n = 0;
+    model_text text = {0};
+    for (const char *at = ids; *at; at += *at == ' ')
+        numbers[n++] = (uint32_t)strtoul(at, (char **)&at, 10);
+    CHECK(char_engine_decode(g->e, numbers, n, &text));
+    CHECK_STR(text.s, want);
+    free(text.s);
+}
+
+/* Ids 2 to 257 are bytes. ChatGLM's decoder: bytes become text before Metaspace sees it. */
+TEST(in_metaspace_a_run_of_bytes_is_a_token)
+{
+    engine g = {0};
+    model_init(&g.m);
+    g.m.kind = MODEL_CHAR_BPE;
+    g.m.rule = MERGE_LISTED;
+    naive_add(&g.m, "a", TOKEN_NORMAL, 0);
+    naive_add(&g.m, NAIVE_MARK NAIVE_MARK "b", TOKEN_NORMAL, 0);
+    naive_add_bytes(&g.m);
+    g.m.decode = DECODE_METASPACE;
+    g.m.decode_strips = true;
+    engine_start(&g, 1 << 14);
+    decodes(&g, "1 1", "b  b");
+    decodes(&g, "0 1", "a  b");
+    decodes(&g, "228 152 131 99 1", "a  b"); /* the first token is U+2581 and "a" */
+    decodes(&g, "0 228 152 131 99", "a a");
+    decodes(&g, "228 152 1 228", "\uFFFD\uFFFD  b\uFFFD");
+    engine_end(&g);
+}
+
 /* ---- Refusals ---- */
 
 TEST(what_is_not_supported_is_refused_by_name)

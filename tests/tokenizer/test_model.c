@@ -475,9 +475,6 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
 }
 
 #define METASPACE(more) "{\"type\": \"Metaspace\", \"replacement\": \"" MARK "\"" more "}"
-#define AT_SPACES(invert)                                                                          \
-    "{\"type\": \"Split\", \"pattern\": {\"String\": \" \"}, \"behavior\": "                       \
-    "\"MergedWithPrevious\", \"invert\": " invert "}"
 #define SPACES_TO(text)                                                                            \
     "{\"type\": \"Replace\", \"pattern\": {\"String\": \" \"}, \"content\": \"" text "\"}"
 
@@ -536,24 +533,6 @@ TEST(metaspace_before_the_first_text_needs_to_know_what_is_first)
     }
 }
 
-TEST(splitting_at_spaces_of_which_none_are_left_is_nothing)
-{
-    expect_hf(&(hf_parts){.normalizer = SPACES_TO(MARK), .pre_tokenizer = AT_SPACES("false")});
-    CHECK_INT(m.kind, MODEL_CHAR_BPE);
-    CHECK(!m.metaspace && m.split == SPLIT_NONE);
-    refuse_hf(&(hf_parts){.pre_tokenizer = AT_SPACES("false")}, "not supported: Split");
-    refuse_hf(&(hf_parts){.normalizer = SPACES_TO(MARK), .pre_tokenizer = AT_SPACES("true")},
-              "not supported: Split invert");
-    refuse_hf(&(hf_parts){.normalizer = SPACES_TO("a b"), .pre_tokenizer = AT_SPACES("false")},
-              "not supported: Split");
-    refuse_hf(&(hf_parts){.normalizer = "{\"type\": \"Sequence\", \"normalizers\": [" SPACES_TO(
-                              MARK) ", {\"type\": \"Prepend\", \"prepend\": \" \"}]}",
-                          .pre_tokenizer = AT_SPACES("false")},
-              "not supported: Split");
-}
-
-/* ---- Added tokens ---- */
-
 #define ADDED(id, content, flags) "{\"id\": " #id ", \"content\": \"" content "\", " flags "}"
 #define PLAIN                                                                                      \
     "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": false, "        \
@@ -561,6 +540,61 @@ TEST(splitting_at_spaces_of_which_none_are_left_is_nothing)
 #define NOT_SPECIAL                                                                                \
     "\"single_word\": false, \"lstrip\": false, \"rstrip\": false, \"normalized\": true, "         \
     "\"special\": false"
+#define SPLIT_AT(text, invert)                                                                     \
+    "{\"type\": \"Split\", \"pattern\": {\"String\": \"" text                                      \
+    "\"}, \"behavior\": \"Contiguous\", "                                                          \
+    "\"invert\": " invert "}"
+#define REPLACES(from, to)                                                                         \
+    "{\"type\": \"Replace\", \"pattern\": {\"String\": \"" from "\"}, \"content\": \"" to "\"}"
+#define STEPS(list) "{\"type\": \"Sequence\", \"normalizers\": [" list "]}"
+#define NEWLINE(more)                                                                              \
+    "{\"id\": 7, \"content\": \"\\n\", \"single_word\": false, \"lstrip\": false, \"rstrip\": "    \
+    "false, "                                                                                      \
+    "\"normalized\": false, " more "}"
+
+TEST(splitting_at_a_text_that_is_never_there_is_nothing)
+{
+    static const struct {
+        const char *normalizer, *text, *added;
+        bool absent;
+    } cases[] = {
+        {SPACES_TO(MARK), " ", "[]", true},
+        {SPACES_TO(""), " ", "[]", true},
+        {STEPS(REPLACES("<!x!>", MARK) "," SPACES_TO(MARK)), "<!x!>", "[]", true},
+        {STEPS(REPLACES("<!x!>", MARK) "," SPACES_TO("<")), "<!x!>", "[]", false},
+        {STEPS(REPLACES("<!x!>", MARK) "," SPACES_TO("")), "<!x!>", "[]", false},
+        {STEPS(REPLACES("<!x!>", MARK) ",{\"type\": \"NFC\"}"), "<!x!>", "[]", false},
+        {REPLACES("<!x!>", ""), "<!x!>", "[]", false},
+        {REPLACES("<!x!>", "x"), "<!x!>", "[]", false},
+        {SPACES_TO("a b"), " ", "[]", false},
+        {STEPS(SPACES_TO(MARK) ",{\"type\": \"Prepend\", \"prepend\": \" \"}"), " ", "[]", false},
+        {"null", " ", "[]", false},
+        {SPACES_TO(MARK), "\\n", "[" NEWLINE("\"special\": false") "]", true},
+        {SPACES_TO("\\n"), "\\n", "[" NEWLINE("\"special\": false") "]", false},
+        {SPACES_TO(MARK), "\\n", "[" NEWLINE("\"special\": true") "]", false},
+        {SPACES_TO(MARK), "\\n",
+         "[" NEWLINE("\"special\": false") "," ADDED(8, "<x>\\n", PLAIN) "]", false},
+        {SPACES_TO(MARK), "\\n\\n", "[" NEWLINE("\"special\": false") "]", false},
+    };
+    char split[200];
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        snprintf(split, sizeof split, SPLIT_AT("%s", "false"), cases[i].text);
+        const hf_parts parts = {
+            .normalizer = cases[i].normalizer, .pre_tokenizer = split, .added = cases[i].added};
+        if (cases[i].absent)
+            expect_hf(&parts);
+        else
+            refuse_hf(&parts, "Split at \"");
+        CHECK(!cases[i].absent || (m.kind == MODEL_CHAR_BPE && !m.metaspace && !m.split));
+    }
+    expect_hf(&(hf_parts){.normalizer = SPACES_TO(MARK),
+                          .pre_tokenizer = SPLIT(" ", "MergedWithPrevious", "false")});
+    refuse_hf(&(hf_parts){.normalizer = SPACES_TO(MARK), .pre_tokenizer = SPLIT_AT(" ", "true")},
+              "not supported: Split invert");
+    refuse_hf(&(hf_parts){.pre_tokenizer = SPLIT_AT("", "false")}, "Split with an empty pattern");
+}
+
+/* ---- Added tokens ---- */
 
 TEST(added_tokens_keep_their_flags_and_get_entries)
 {
@@ -666,6 +700,7 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         {REPLACE("x", " "), DECODE_UNKNOWN, false},
         {SCHEME("always"), DECODE_METASPACE, true},
         {SCHEME("never"), DECODE_METASPACE, false},
+        {DECODERS(FALLBACK "," SCHEME("always")), DECODE_UNKNOWN, false},
         {BYTE_LEVEL, DECODE_UNKNOWN, false},
         {"{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}", DECODE_UNKNOWN, false},
     };

@@ -88,15 +88,6 @@ static bool append_all_or_none(text_span bytes, text_buffer *out)
     return true;
 }
 
-static bool flush_bytes(const char_decoder *d, text_buffer *bytes, text_buffer *out)
-{
-    if (bytes->n_bytes == 0)
-        return true;
-    const text_span span = text_buffer_span(bytes);
-    bytes->n_bytes = 0;
-    return d->kind == SENTENCEPIECE ? append_each(span, out) : append_all_or_none(span, out);
-}
-
 /* ---- Tokens ---- */
 
 static bool begins_with_mark(text_span text)
@@ -122,8 +113,24 @@ static bool append_marked(text_span text, bool drop, text_buffer *out)
 typedef struct progress {
     text_buffer *out;
     bool at_start; /* sentencepiece: a mark here is not part of the text */
-    size_t n_done; /* tokens so far */
+    bool begun;    /* there was a token, or a run of bytes, before */
 } progress;
+
+/* A run of bytes counts as one token. */
+static bool flush_bytes(const char_decoder *d, text_buffer *bytes, progress *p)
+{
+    if (bytes->n_bytes == 0)
+        return true;
+    const text_span span = text_buffer_span(bytes);
+    const bool first = !p->begun;
+    bytes->n_bytes = 0;
+    p->begun = true;
+    if (d->kind == SENTENCEPIECE)
+        return append_each(span, p->out);
+    if (d->kind == METASPACE && utf8_valid_prefix(span.bytes, span.n_bytes) == span.n_bytes)
+        return append_marked(span, d->prefixed && first, p->out);
+    return append_all_or_none(span, p->out);
+}
 
 static bool append_sentencepiece(const char_decoder *d, uint32_t id, text_span text, progress *p)
 {
@@ -149,13 +156,15 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
 {
     const model_token *t = &d->tokens[id];
     const text_span text = {d->bytes + t->offset, t->n_bytes};
-    if (t->kind == TOKEN_BYTE && d->kind != METASPACE)
+    if (t->kind == TOKEN_BYTE)
         return text_buffer_append(bytes, text.bytes, text.n_bytes);
-    if (!flush_bytes(d, bytes, p->out))
+    if (!flush_bytes(d, bytes, p))
         return false;
+    const bool first = !p->begun;
+    p->begun = true;
     if (d->kind == SENTENCEPIECE)
         return append_sentencepiece(d, id, text, p);
-    return append_marked(text, d->kind == METASPACE && d->prefixed && p->n_done == 0, p->out);
+    return append_marked(text, d->kind == METASPACE && d->prefixed && first, p->out);
 }
 
 bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model_text *text)
@@ -167,9 +176,8 @@ bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model
         if (ids[i] >= d->n_tokens || d->tokens[ids[i]].kind == TOKEN_ABSENT)
             continue;
         ok = append_token(d, ids[i], &bytes, &p);
-        p.n_done++;
     }
-    ok = ok && flush_bytes(d, &bytes, &out);
+    ok = ok && flush_bytes(d, &bytes, &p);
     if (ok) {
         text_span span = text_buffer_span(&out);
         if (d->kind == BYTE_FALLBACK && d->prefixed && span.n_bytes > 0 && span.bytes[0] == ' ')

@@ -97,7 +97,8 @@ bool hf_read_decoder(json_reader *r, model *m, model_error *err)
         {"m", false, false, DECODE_METASPACE, false}, {"R", false, false, DECODE_MARKS, false},
         {"RF", false, false, DECODE_MARKS, false},    {"RFS", false, false, DECODE_MARKS, true},
         {"RB", false, true, DECODE_MARKS, false},     {"RBF", false, true, DECODE_MARKS, false},
-        {"RBFS", false, true, DECODE_MARKS, true},
+        {"RBFS", false, true, DECODE_MARKS, true},    {"BM", false, true, DECODE_METASPACE, true},
+        {"Bm", false, true, DECODE_METASPACE, false},
     };
     part_word word = {.err = err};
     const hf_sequence s = {"decoder", "decoders", read_part, &word};

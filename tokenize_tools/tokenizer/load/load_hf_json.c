@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tokenizer/load/absent_text.h"
 #include "tokenizer/load/byte_alphabet.h"
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/load/hf_vocabulary.h"
@@ -384,6 +385,10 @@ static bool read_file(hf_file *f)
     f->r.at = fields[FILE_ADDED_TOKENS].at;
     if (f->r.at && !read_added_tokens(f))
         return false;
+    if (f->m->split_text.n_bytes > 0 && !is_absent_text(f->m, &f->m->split_text))
+        return model_fail(f->err, fields[FILE_PRE_TOKENIZER].at,
+                          "pre_tokenizer Split at \"%.*s\" is not supported",
+                          shown_content(&f->m->split_text), f->m->split_text.s);
     f->m->decode = DECODE_UNKNOWN;
     return read_if_there(f, &fields[FILE_DECODER], hf_read_decoder) &&
            read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);

@@ -22,7 +22,8 @@ typedef enum part_kind {
 typedef struct part {
     part_kind kind;
     bool prefix_space, use_regex;      /* ByteLevel */
-    char regex[SPLIT_MAX_REGEX_BYTES]; /* Split, with its end; empty for the string " " */
+    char regex[SPLIT_MAX_REGEX_BYTES]; /* Split, with its end; a text with n_text bytes ... */
+    size_t n_text;                     /* ... if this is not 0 */
     bool isolated, removed, invert;    /* Split, Punctuation: Isolated, Removed */
     bool contiguous;                   /* Punctuation */
     bool individual;                   /* Digits */
@@ -76,14 +77,13 @@ static bool read_split(json_reader *r, part *p, model_error *err)
         !hf_read_pattern(r, &fields[1], "Split", &pattern))
         return false;
     const size_t n = pattern.text.n_bytes;
-    if (pattern.regex && (n >= sizeof p->regex || !known_regex_find(pattern.text.s, n)))
+    if (n == 0)
+        return json_fail(r, "pre_tokenizer Split with an empty pattern");
+    p->n_text = pattern.regex && !json_string_is(pattern.text, " ") ? 0 : n;
+    if (n >= sizeof p->regex || (p->n_text == 0 && !known_regex_find(pattern.text.s, n)))
         return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not supported",
                           hf_shown(pattern.text), pattern.text.s);
-    if (!pattern.regex && !json_string_is(pattern.text, " "))
-        return model_fail(err, fields[1].at, "pre_tokenizer Split at \"%.*s\" is not supported",
-                          hf_shown(pattern.text), pattern.text.s);
-    if (pattern.regex)
-        memcpy(p->regex, pattern.text.s, n); /* ends with a zero as *p was all zeros */
+    memcpy(p->regex, pattern.text.s, n); /* ends with a zero as *p was all zeros */
     if (!fields[2].at || !fields[3].at)
         return json_fail(r, "pre_tokenizer Split without behavior or invert");
     return read_behavior(r, &fields[2], p) && json_field_bool(r, &fields[3], &p->invert);
@@ -184,7 +184,7 @@ static bool is_stage(const part *p, const split_stage *stage, bool only)
 {
     switch (stage->kind) {
     case STAGE_REGEX:
-        return p->kind == PART_SPLIT &&
+        return p->kind == PART_SPLIT && p->n_text == 0 &&
                ((p->isolated && (only || !p->invert)) || (only && p->removed && p->invert)) &&
                known_regex_matches(stage, p->regex, strlen(p->regex));
     case STAGE_BYTE_LEVEL:
@@ -223,13 +223,6 @@ static split_pattern find_split(const part *p, size_t n)
         if (is_pattern(p, n, split_definitions[i]->stages))
             return (split_pattern)i;
     return SPLIT_N_PATTERNS;
-}
-
-static bool leaves_no_space(const model *m)
-{
-    const normalize_step *last = m->n_steps ? &m->steps[m->n_steps - 1] : NULL;
-    return last && last->kind == NORMALIZE_REPLACE && last->from.n_bytes == 1 &&
-           last->from.s[0] == ' ' && !memchr(last->to.s, ' ', last->to.n_bytes);
 }
 
 static bool is_one_character(const model_text *text)
@@ -288,9 +281,9 @@ static bool set_characters(model *m, const part_list *list)
     m->whitespace_split = n == 2 && p[0].kind == PART_WHITESPACE_SPLIT;
     if (n > 0 && n <= 2 && p[n - 1].kind == PART_METASPACE && (n == 1 || m->whitespace_split))
         return set_metaspace(m, &p[n - 1], list->err);
-    /* Gemma splits at spaces, of which its normalizer has left none. */
-    if (n == 1 && p[0].kind == PART_SPLIT && !p[0].regex[0] && !p[0].invert && leaves_no_space(m))
-        return true;
+    if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert)
+        return model_text_set(&m->split_text, p[0].regex, p[0].n_text) ||
+               model_no_memory(list->err);
     return n == 0 || fail_unknown(list);
 }
 

@@ -32,6 +32,7 @@ void model_free(model *m)
     for (size_t i = 0; i < m->n_added; i++)
         free_text(&m->added[i].content);
     free_text(&m->charsmap);
+    free_text(&m->split_text);
     free(m->added);
     free(m->merges);
     free(m->tokens);

@@ -122,6 +122,8 @@ typedef struct model {
     bool metaspace;        /* spaces become U+2581 ... */
     prepend_scheme prepend;
     bool metaspace_split; /* ... and words begin there */
+    model_text
+        split_text; /* a Split at a text that never occurs, for the loader to check; or {0} */
     split_pattern split;
     bool prefix_space; /* ByteLevel's add_prefix_space */
     /* NORMALIZE_SENTENCEPIECE */
