@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +13,7 @@
 
 #include "cli/cli.h"
 #include "core/device_ring.h"
+#include "system/threads.h"
 
 enum {
     MAX_AT_ONCE = 128
@@ -119,17 +119,17 @@ static void *read_places(void *arg)
 
 static bool read_by_threads(run *r, uint8_t *buffers)
 {
-    pthread_t threads[MAX_AT_ONCE];
+    thread threads[MAX_AT_ONCE];
     reader readers[MAX_AT_ONCE];
     uint64_t seed = r->reads->seed;
     bool failed = false;
     for (uint32_t i = 0; i < r->reads->n_at_once; i++) {
         readers[i] = (reader){r, buffers + i * r->reads->read_bytes, bench_random(&seed), false};
-        if (pthread_create(&threads[i], NULL, read_places, &readers[i]))
+        if (thread_start(&threads[i], read_places, &readers[i]))
             abort();
     }
     for (uint32_t i = 0; i < r->reads->n_at_once; i++) {
-        pthread_join(threads[i], NULL);
+        thread_join(threads[i]);
         failed |= readers[i].failed;
     }
     return !failed;

@@ -1,7 +1,6 @@
 /* tokenize.c - text in memory to ids in memory: cold, warm, and with several threads; compared with
  * what cannot be avoided: reading the text and writing as many ids. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "core/bench_text.h"
 #include "cli/cli.h"
 #include "system/big_memory.h"
+#include "system/threads.h"
 #include "tokenizer/file/tokenizer_file.h"
 
 enum {
@@ -90,16 +90,16 @@ static void *take_pieces(void *arg)
 /* Encodes all pieces once; nanoseconds, or 0: out of memory. The calling thread works too. */
 static uint64_t pass(job *j, worker *workers, uint32_t n_threads)
 {
-    pthread_t threads[MAX_THREADS];
+    thread threads[MAX_THREADS];
     const uint64_t start = bench_now_ns();
     bool failed = false;
     atomic_store(&j->next, 0);
     for (uint32_t i = 1; i < n_threads; i++)
-        if (pthread_create(&threads[i], NULL, take_pieces, &workers[i]))
+        if (thread_start(&threads[i], take_pieces, &workers[i]))
             abort();
     take_pieces(&workers[0]);
     for (uint32_t i = 1; i < n_threads; i++)
-        pthread_join(threads[i], NULL);
+        thread_join(threads[i]);
     const uint64_t ns = bench_now_ns() - start;
     for (uint32_t i = 0; i < n_threads; i++)
         failed |= workers[i].failed;

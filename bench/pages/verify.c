@@ -1,11 +1,11 @@
 /* verify.c - verifying a dataset, compared with plainly reading the same file. */
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "pages/pages.h"
 #include "cli/cli.h"
+#include "system/threads.h"
 #include "tokmap.h"
 
 enum {
@@ -39,7 +39,7 @@ static void *read_part(void *arg)
 /* Plain reading: each thread reads its own part of the file, front to back. */
 static double read_gbs(const char *path, uint64_t n_bytes, uint32_t n_threads)
 {
-    pthread_t threads[MAX_THREADS];
+    thread threads[MAX_THREADS];
     part parts[MAX_THREADS];
     const int fd = open(path, O_RDONLY | O_CLOEXEC);
     bool failed = fd < 0;
@@ -47,11 +47,11 @@ static double read_gbs(const char *path, uint64_t n_bytes, uint32_t n_threads)
     for (uint32_t i = 0; i < n_threads; i++) {
         parts[i] = (part){fd, (off_t)(n_bytes / n_threads * i),
                           (off_t)(i + 1 == n_threads ? n_bytes : n_bytes / n_threads * (i + 1)), 0};
-        if (pthread_create(&threads[i], NULL, read_part, &parts[i]))
+        if (thread_start(&threads[i], read_part, &parts[i]))
             abort();
     }
     for (uint32_t i = 0; i < n_threads; i++) {
-        pthread_join(threads[i], NULL);
+        thread_join(threads[i]);
         failed |= parts[i].failed;
     }
     const double ns = (double)(bench_now_ns() - start);
