@@ -117,7 +117,7 @@ class Dataset:
         n_tokens = self.n_tokens - first if n_tokens is None else n_tokens
         address = ctypes.c_void_p()
         if first < 0 or n_tokens < 0 or first + n_tokens > self.n_tokens:
-            raise IndexError(f"tokens {first} to {first + n_tokens} of {self.n_tokens}")
+            raise IndexError(f"tokens {first}:{first + n_tokens}: the dataset has only {self.n_tokens}")
         lib.tokmap_dataset_tokens(pointer, first, n_tokens, ctypes.byref(address))
         view = (ctypes.c_uint8 * (n_tokens * self.token_bytes)).from_address(address.value)
         view._keeps = self._handle  # the map lives as long as the view
@@ -133,14 +133,14 @@ class Dataset:
     def document(self, index):
         """Document number `index`."""
         if not 0 <= index < self.n_documents:
-            raise IndexError(f"document {index} of {self.n_documents}")
+            raise IndexError(f"document {index}: the dataset has only {self.n_documents}, counted from 0")
         out = self._lookup(lib.tokmap_dataset_document, index, _lib.Document())
         return Document(out.index, out.first_token, out.n_tokens)
 
     def find_document(self, token):
         """The document that contains token number `token`."""
         if not 0 <= token < self.n_tokens:
-            raise IndexError(f"token {token} of {self.n_tokens}")
+            raise IndexError(f"token {token}: the dataset has only {self.n_tokens}, counted from 0")
         if self.n_documents == 0:
             raise LookupError("the document boundaries of this dataset are not known")
         out = self._lookup(lib.tokmap_dataset_find_document, token, _lib.Document())
@@ -149,7 +149,7 @@ class Dataset:
     def source(self, index):
         """Source number `index`: an input, and the documents and tokens from it."""
         if not 0 <= index < self.n_sources:
-            raise IndexError(f"source {index} of {self.n_sources}")
+            raise IndexError(f"source {index}: the dataset has only {self.n_sources}, counted from 0")
         out = self._lookup(lib.tokmap_dataset_get_source, index,
                            _lib.Source(struct_size=ctypes.sizeof(_lib.Source)))
         return Source(ctypes.string_at(out.name, out.name_bytes), out.first_document,

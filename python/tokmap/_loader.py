@@ -1,7 +1,6 @@
 """tokmap.Loader - batches of sequences from datasets: shuffled, mixed, resumable."""
 
 import ctypes
-import os
 import sys
 import weakref
 from typing import NamedTuple
@@ -23,8 +22,8 @@ class Source:
     def __init__(self, datasets, weight=1.0, max_epochs=0, masked=False):
         self.datasets = list(datasets) if isinstance(datasets, (list, tuple)) else [datasets]
         for d in self.datasets:
-            if isinstance(d, (str, bytes, os.PathLike)):
-                raise TypeError(f"{d!r} is not a Dataset: open it with tokmap.Dataset()")
+            if not hasattr(d, "_pointer"):
+                raise TypeError(f"{d!r} is not a Dataset: use tokmap.Dataset(path)")
         self.weight, self.max_epochs, self.masked = weight, max_epochs, masked
 
 
@@ -125,7 +124,7 @@ class Batch:
 
     def _check(self):
         if self._taken != self._loader._n_taken:
-            raise ValueError("this batch is no longer valid: the loader has moved on")
+            raise ValueError("this batch is no longer valid, because the loader was used since")
 
     def __len__(self):
         return self.n_rows

@@ -64,8 +64,8 @@ static tokmap_status check_identity(const uint8_t *p, size_t n_bytes, const tokm
         return FAIL(err, TOKMAP_ERR_NOT_A_DATASET, "%s: not a tokmap index", input->name);
     if (n_bytes < TOKMAP_I_HEADER_BYTES)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, n_bytes,
-                       "%s: damaged: the file has %zu bytes, its header alone needs %d",
-                       input->name, n_bytes, TOKMAP_I_HEADER_BYTES);
+                       "%s: damaged: the file has %zu bytes, but its header needs %d", input->name,
+                       n_bytes, TOKMAP_I_HEADER_BYTES);
     if (load_le64(p + AT_HEADER_CHECKSUM) != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_HEADER_CHECKSUM,
                        "%s: damaged: the header (bytes 0-255) does not match its checksum",

@@ -86,10 +86,13 @@ static tokmap_status check_bytes(const uint8_t *state, tokmap_error *err)
 /* Checks everything that must be the same as where the state was saved. */
 static tokmap_status check_same(const uint8_t *state, const uint8_t *own, tokmap_error *err)
 {
+    if (load_le32(state + SOURCES_AT) != load_le32(own + SOURCES_AT))
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "state: number of sources: saved with %" PRIu32 ", this loader has %" PRIu32,
+                    load_le32(state + SOURCES_AT), load_le32(own + SOURCES_AT));
     if (load_le64(state + DATA_AT) != load_le64(own + DATA_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "state: saved with other data: %" PRIu32 " sources there, %" PRIu32 " here",
-                    load_le32(state + SOURCES_AT), load_le32(own + SOURCES_AT));
+                    "state: saved with other datasets, or with the same ones in another order");
     if (load_le32(state + LENGTH_AT) != load_le32(own + LENGTH_AT))
         return FAIL(err, TOKMAP_ERR_MISMATCH,
                     "state: saved with sequence length %" PRIu32 ", this loader has %" PRIu32,

@@ -138,7 +138,8 @@ tokmap_status tokmap_i_windows_open(tokmap_i_windows *w, tokmap_error *err)
                     w->datasets[0]->index_path);
     if (w->n_windows == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH,
-                    "%s: %" PRIu64 " tokens are too few for a window of %" PRIu32 " and its label",
+                    "%s: %" PRIu64 " tokens are too few for sequence_length %" PRIu32
+                    " and one label more",
                     w->datasets[0]->token_path, w->datasets[0]->header.n_tokens, w->length);
     return TOKMAP_OK;
 }

@@ -44,8 +44,7 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
         return TOKMAP_OK;
     char *other = other_tokens(n);
     if (other) {
-        FAIL(err, TOKMAP_ERR_EXISTS,
-             "%s: already exists, as the index of %s; give one of the two another name",
+        FAIL(err, TOKMAP_ERR_EXISTS, "%s: is the index of %s; give one of the two another name",
              n->index_path, other);
         free(other);
         return TOKMAP_ERR_EXISTS;

@@ -90,7 +90,7 @@ for array in '5' '[' '[1' '[1,' '[1,]' '[,]' '[1 2]' '[1] 2' '[-1]' '[1.5]' '[01
     refused "no_array_of_ids_is_an_error: '$array'" 3 'bad.txt: line 2: byte [0-9]' decode bad.txt
 done
 printf '[97]\n[1,257]\n' >bad.txt
-refused an_id_that_is_not_there_is_an_error 3 'bad.txt: line 2: bytes has no token with the id 257' \
+refused an_id_that_is_not_there_is_an_error 3 'bad.txt: line 2: the tokenizer bytes has no token with the id 257' \
     decode bad.txt
 printf '\357\273\277 [ ] \n\t[97 ,\t98]\r\n\n \r\n' >blanks.txt
 same blanks_in_arrays_do_not_count "$(printf '""\n"ab"')" "$(decode blanks.txt)"

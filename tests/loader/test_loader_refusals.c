@@ -131,7 +131,7 @@ TEST(data_that_do_not_go_together_are_refused)
     REFUSED((of_narrow[1] = wide.ds, sources[0].n_datasets = 2), TOKMAP_ERR_MISMATCH,
             "tokens of 4");
     REFUSED(sources[1].datasets = of_tiny, TOKMAP_ERR_MISMATCH,
-            "3 tokens are too few for a window");
+            "3 tokens are too few for sequence_length");
     REFUSED((sources[1].datasets = of_borderless, o.row_parts = 1), TOKMAP_ERR_MISMATCH,
             "boundaries");
     REFUSED((sources[1].datasets = of_borderless, o.windows = TOKMAP_WINDOWS_WITHIN_DOCUMENT),
@@ -172,7 +172,7 @@ TEST(a_state_of_something_else_is_refused_with_the_reason)
     CHECK_INT(tokmap_loader_save(l, state, &err), TOKMAP_OK);
     const tokmap_dataset *of_wide[] = {wide.ds};
     STATE_REFUSED(sources[1].datasets = of_wide, "other data");
-    STATE_REFUSED((o.n_sources = 1, o.n_phases = 0), "2 sources there, 1 here");
+    STATE_REFUSED((o.n_sources = 1, o.n_phases = 0), "saved with 2, this loader has 1");
     STATE_REFUSED(o.sequence_length = 17, "sequence length 16, this loader has 17");
     STATE_REFUSED(o.seed = 5, "seed 0, this loader has 5");
     STATE_REFUSED(o.shuffle = TOKMAP_SHUFFLE_NONE, "shuffle");

@@ -145,7 +145,7 @@ same a_list_names_inputs "$(printf 'below\nfile 2')" \
     "$(tokmap pack -q @list -o listed && texts listed)"
 tokmap pack -q corpus -o corpus/part-3 && tokmap pack -f corpus -o corpus/part-3 >.out 2>.err
 same the_output_in_a_folder_is_no_input_of_it "$wanted" "$(texts corpus/part-3)"
-same and_that_is_told "tokmap pack: corpus: left out 2 files of the output" "$(cat .err)"
+same and_that_is_reported "tokmap pack: corpus: left out 2 files of the output" "$(cat .err)"
 rm corpus/part-3.*
 same each_file_of_a_folder_is_a_source 4 "$(tokmap info --json folders >.json; json .json n_sources)"
 
@@ -391,7 +391,7 @@ else
     echo '{"bos_token": null, "eos_token": {"content": "<eos>", "special": true}}' >beside/tokenizer_config.json
     same tokenizer_config_says_what_ends_a_document 258 "$(eod)"
     same and_not_what_begins_one \
-        '2 tokmap pack: tokenizer.json does not say which token begins a document; choose one with --bos ID or '\
+        '2 tokmap pack: the tokenizer tokenizer.json does not say which token begins a document; choose one with --bos ID or '\
 '--bos TOKEN, or --bos none' "$(eod --bos auto)"
     echo '{"max_length": 1e3, "eos_token_id": 258}' >beside/generation_config.json
     same generation_config_may_agree 258 "$(eod)"
@@ -412,11 +412,11 @@ else
     same ids_beyond_the_vocabulary_make_it_larger "70001 u32" \
         "$(ids --eod 70000 >.out; tokmap info --json special >.json
             echo "$(json .json vocab_size) $(json .json dtype)")"
-    same and_that_is_told "tokmap pack: --eod 70000: tokenizer.json has only 259 ids, so the \
+    same and_that_is_reported "tokmap pack: --eod 70000: the tokenizer tokenizer.json has only 259 ids, so the \
 vocabulary of the dataset becomes larger, and each token takes 4 bytes instead of 2" "$(head -n 1 .err)"
-    same an_id_just_behind_the_vocabulary_is_told_too \
-        "256 99 259/ tokenizer.json has only 259 ids, so the vocabulary of the dataset becomes larger" \
-        "$(ids --eod 259 --limit-docs 1) $(sed -n 's/.*259: \(tok.*\)/\1/p' .err)"
+    same an_id_just_above_the_vocabulary_is_reported_too \
+        "256 99 259/ the tokenizer tokenizer.json has only 259 ids, so the vocabulary of the dataset becomes larger" \
+        "$(ids --eod 259 --limit-docs 1) $(sed -n 's/.*259: \(the tok.*\)/\1/p' .err)"
     ids -q --eod 70000 >.out
     same but_not_to_the_quiet "" "$(cat .err)"
     awk 'BEGIN { for (i = 0; i < 300; i++) {

@@ -199,8 +199,8 @@ TEST(damaged_ranks_are_refused)
         {"AAA=  300", "line 257 is not"},
         {"AAA= 2097152", "line 257 is not"},
         {"AAA= 99999999999999999999", "line 257 is not"},
-        {"A 300", "is not a token in base64"},
-        {"A-A= 300", "is not a token in base64"},
+        {"A 300", "is not valid base64"},
+        {"A-A= 300", "is not valid base64"},
         {"AA== 300", "appears twice"},
         {"AAA= 7", "two tokens have the id 7"},
     };

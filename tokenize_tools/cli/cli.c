@@ -148,25 +148,29 @@ int cli_exit_code(const tokmap_error *err)
     return CLI_INTERNAL;
 }
 
-static const char *find_hint(const tokmap_error *err)
+const char *cli_hint(const tokmap_error *err)
 {
-    if (err->sys_errno == ENOSPC || err->sys_errno == EDQUOT)
-        return "Free some space and run it again.";
-    if (err->sys_errno == EFBIG)
-        return "Raise the limit of file sizes (ulimit -f) and run it again.";
-    if (err->sys_errno == EMFILE)
-        return "Raise the limit of open files (ulimit -n) and run it again.";
-    /* Where --force is no help, the message itself says what to do. */
-    if (err->status == TOKMAP_ERR_EXISTS && !strstr(err->text, "the index of") &&
-        !strstr(err->text, "can be resumed"))
-        return "Replace it with --force, or choose another name.";
+    switch (err->sys_errno) {
+    case ENOSPC:
+    case EDQUOT:
+        return "Free some disk space and run the command again.";
+    case EFBIG:
+        return "Raise the limit on file sizes (ulimit -f) and run the command again.";
+    case EMFILE:
+        return "Raise the limit on open files (ulimit -n) and run the command again.";
+    default:
+        break;
+    }
+    /* The library says "already exists" only where --force helps. */
+    if (err->status == TOKMAP_ERR_EXISTS && strstr(err->text, ": already exists"))
+        return "Use --force to replace it, or choose another name.";
     return NULL;
 }
 
 int cli_fail(const tokmap_error *err)
 {
     print_line(err->text[0] ? err->text : tokmap_status_text(err->status));
-    const char *hint = find_hint(err);
+    const char *hint = cli_hint(err);
     if (hint)
         fprintf(stderr, "%s\n", hint);
     return cli_exit_code(err);

@@ -24,6 +24,8 @@ enum {
 void cli_begin(const char *program, const char *command);
 /* Prints a library error, and a hint if there is one; returns its exit code. */
 int cli_fail(const tokmap_error *err);
+/* A sentence that says what to do, or NULL. */
+const char *cli_hint(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);
 /* The exit code for a failed system call. */
 int cli_errno_exit_code(int sys_errno);

@@ -311,12 +311,14 @@ static int print_document_range(cat_state *s, uint64_t index, uint64_t end_index
 
 /* ---- Command ---- */
 
-static int refuse_range(const char *option, const char *range, const char *what, uint64_t total)
+static int refuse_range(const char *option, const char *range, const char *noun, uint64_t total)
 {
     uint64_t first, end;
     if (!cli_parse_range(range, UINT64_MAX, &first, &end))
-        return cli_usage("%s %s: must be FIRST:END, FIRST:, :END or a number", option, range);
-    return cli_usage("%s %s: the dataset has %s %s", option, range, cli_count(total).s, what);
+        return cli_usage(
+            "%s %s: must be FIRST:END with FIRST at most END, FIRST:, :END or a number", option,
+            range);
+    return cli_usage("%s %s: the dataset has only %s", option, range, cli_count_of(total, noun).s);
 }
 
 static int print_asked(cat_state *s)
@@ -330,7 +332,7 @@ static int print_asked(cat_state *s)
     if (options->tokens || !has_boundaries) {
         const char *range = options->tokens ? options->tokens : ":";
         if (!cli_parse_range(range, info->n_tokens, &s->first, &s->end))
-            return refuse_range("--tokens", range, "tokens", info->n_tokens);
+            return refuse_range("--tokens", range, "token", info->n_tokens);
         if (s->first == s->end)
             return CLI_OK;
         return options->form == CAT_RAW ? print_tokens(s, s->first, s->end) : print_token_range(s);
@@ -338,7 +340,7 @@ static int print_asked(cat_state *s)
     uint64_t first_document, end_document;
     const char *range = options->documents ? options->documents : ":";
     if (!cli_parse_range(range, info->n_documents, &first_document, &end_document))
-        return refuse_range("--documents", range, "documents", info->n_documents);
+        return refuse_range("--documents", range, "document", info->n_documents);
     return print_document_range(s, first_document, end_document);
 }
 

@@ -89,7 +89,8 @@ static int decode_line(decode_state *s, const text_line *line)
     if (!tokenizer_decode(s->tokenizer.tokenizer, s->ids.ids, s->ids.n, &text, &bad)) {
         if (bad == SIZE_MAX)
             return cli_no_memory();
-        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": %s has no token with the id %u",
+        return cli_error(CLI_INPUT,
+                         "%s: line %" PRIu64 ": the tokenizer %s has no token with the id %u",
                          s->lines.name, s->lines.number, s->tokenizer.name, s->ids.ids[bad]);
     }
     json_text_print_string(stdout, text.s ? text.s : "", text.n_bytes);

@@ -88,7 +88,7 @@ static int parse_split(void *target, const char *text)
             return cli_usage("--split %s: the name is given twice", text);
     }
     if (before + split->fraction >= 1)
-        return cli_usage("--split %s: leaves nothing for P itself", text);
+        return cli_usage("--split %s: the fractions must add up to less than 1", text);
     split->below = (uint64_t)((before + split->fraction) * 18446744073709551616.0);
     options->n_splits++;
     return CLI_OK;
@@ -204,8 +204,8 @@ static int check_options(const pack_options *options)
         return cli_usage("--bad-documents works only with --on-error collect");
     if (options->specials == SPECIALS_ERROR && options->on_error == ON_ERROR_COLLECT)
         return cli_usage(
-            "--specials error does not work with --on-error collect, because the line is gone when "
-            "the token is found; use --on-error skip or fail");
+            "--specials error does not work with --on-error collect, because the original line "
+            "is not kept; use --on-error skip or fail");
     if (options->separator && options->format != CORPUS_TEXT && options->format != CORPUS_AUTO)
         return cli_usage("--separator works only with --format text or auto");
     return CLI_OK;

@@ -107,7 +107,8 @@ static stop put_bad(assembler *a, reader_text *text)
     n_bad = n_bad ? n_bad : text->n_bytes;
     if (options->utf8 == UTF8_ERROR) {
         a->bad_at = assembler_document_bytes(a);
-        snprintf(a->reason, sizeof a->reason, "its text is not UTF-8 at byte %" PRIu64, a->bad_at);
+        snprintf(a->reason, sizeof a->reason,
+                 "the document is not valid UTF-8 at its byte %" PRIu64, a->bad_at);
         return STOP_BAD;
     }
     bool raw = options->utf8 == UTF8_RAW;

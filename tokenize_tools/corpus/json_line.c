@@ -562,7 +562,7 @@ json_line_status json_line_end(json_line_scanner *s, json_line_result *result)
         return JSON_LINE_MALFORMED;
     result->error_offset = 0;
     if (s->no_object) {
-        result->reason = "not an object";
+        result->reason = takes_bare_string(s) ? "not a string or an object" : "not an object";
         return JSON_LINE_NO_OBJECT;
     }
     if (!s->found) {

@@ -293,7 +293,7 @@ static bool is_json_array(const wrong_file_head *head)
 
 /* ---- All of it ---- */
 
-#define ANYWAY "--format text packs it anyway"
+#define ANYWAY "use --format text to pack it as it is"
 
 static bool refuse_known(const wrong_file_head *head, bool given, char *text, size_t text_bytes)
 {
@@ -311,13 +311,10 @@ static bool refuse_known(const wrong_file_head *head, bool given, char *text, si
         snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first",
                  known->name);
     else if (known->kind == COMPRESSED)
-        snprintf(
-            text, text_bytes,
-            "is %s, which tokmap does not read; unpack it first; --format text packs its bytes "
-            "as they are",
-            known->name);
+        snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first, or " ANYWAY,
+                 known->name);
     else if (known->kind == UTF_16_OR_32)
-        snprintf(text, text_bytes, "is %s; convert it to UTF-8; " ANYWAY, known->name);
+        snprintf(text, text_bytes, "is %s; convert it to UTF-8, or " ANYWAY, known->name);
     else
         snprintf(text, text_bytes, "is %s, not text; " ANYWAY, known->name);
     return true;
@@ -334,7 +331,7 @@ static bool refuse_nul(const wrong_file_head *head, const corpus_options *option
     const char *wide = find_wide(head->bytes, head->n_bytes);
     size_t at;
     if (wide)
-        snprintf(text, text_bytes, "is %s; convert it to UTF-8; " ANYWAY, wide);
+        snprintf(text, text_bytes, "is %s; convert it to UTF-8, or " ANYWAY, wide);
     else if (first_black(head, &at) != '{')
         snprintf(text, text_bytes,
                  "byte %zu: a NUL, so this is not text; if NULs end its documents, use "
@@ -354,8 +351,8 @@ static bool refuse_malformed(const wrong_file_head *head, const corpus_options *
     if (n_bad * 100 <= head->n_bytes)
         return false;
     snprintf(text, text_bytes,
-             "%zu of the first %zu bytes are not UTF-8; convert it to UTF-8; --utf8 replace packs "
-             "it anyway, with U+FFFD in their place",
+             "%zu of the first %zu bytes are not valid UTF-8; convert it to UTF-8, or use --utf8 "
+             "replace to pack it with U+FFFD in their place",
              n_bad, head->n_bytes);
     return true;
 }
@@ -371,7 +368,7 @@ bool wrong_file_find(const wrong_file_head *head, const corpus_options *options,
     if (is_json_array(head)) {
         snprintf(
             text, text_bytes,
-            "is a JSON array; write its elements as JSON lines, an object on each line; " ANYWAY);
+            "is a JSON array; write its elements as JSON lines, one object per line, or " ANYWAY);
         return true;
     }
     return refuse_nul(head, options, text, text_bytes) ||

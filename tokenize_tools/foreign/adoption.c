@@ -180,10 +180,11 @@ static int check_raw(const adoption *a)
     if (kind)
         return cli_error(CLI_INPUT, "%s: is %s, not raw tokens", a->tokens.path, kind);
     if (a->request->token_bytes == 0) {
-        return cli_usage("%s: looks like raw tokens, which have no header; give --dtype "
-                         "u16 or u32, and --eod ID (a document ends after it), --bos ID (begins at "
-                         "it) or --eod none (no boundaries)",
-                         a->tokens.path);
+        return cli_usage(
+            "%s: has no header that tokmap knows; if it holds raw tokens, give --dtype "
+            "u16 or u32, and --eod ID (a document ends after it), --bos ID (begins at "
+            "it) or --eod none (no boundaries)",
+            a->tokens.path);
     }
     return CLI_OK;
 }
@@ -440,8 +441,8 @@ static int write_index(adoption *a)
     const bool by_id = a->layout.boundaries == FOREIGN_BOUNDARIES_BEGIN ||
                        a->layout.boundaries == FOREIGN_BOUNDARIES_END;
     if (code == CLI_OK && by_id && a->n_documents == 1 && !a->request->quiet)
-        cli_warn("%s: the whole file is one document; is %" PRIu32
-                 " really the id between documents?",
+        cli_warn("%s: the whole file is one document; check that %" PRIu32
+                 " is the id at document boundaries",
                  a->tokens.path, a->layout.boundary_id);
     return code;
 }

@@ -13,6 +13,7 @@ int pack_error_set(pack_error *err, int exit_code, const char *format, ...)
     va_end(args);
     err->exit_code = exit_code;
     err->start_over = false;
+    err->hint = NULL;
     return exit_code;
 }
 
@@ -20,6 +21,7 @@ int pack_error_from_writer(pack_error *err, const tokmap_error *from)
 {
     pack_error_set(err, cli_exit_code(from), "%s",
                    from->text[0] ? from->text : tokmap_status_text(from->status));
+    err->hint = cli_hint(from);
     err->start_over = from->status == TOKMAP_ERR_MISMATCH;
     return err->exit_code;
 }

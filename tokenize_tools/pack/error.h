@@ -8,8 +8,9 @@
 
 typedef struct pack_error {
     int exit_code;
-    bool start_over; /* resuming at the last checkpoint would fail again */
-    char text[768];  /* one line */
+    bool start_over;  /* resuming at the last checkpoint would fail again */
+    const char *hint; /* a sentence that says what to do, or NULL */
+    char text[768];   /* one line */
 } pack_error;
 
 /* Returns exit_code. */

@@ -44,9 +44,7 @@ static int cannot_open(const pack_output *out, const tokmap_error *err)
     if (err->status == TOKMAP_ERR_CORRUPT)
         fputs("Use --restart to start over.\n", stderr);
     if (err->status == TOKMAP_ERR_EXISTS && is_complete(out))
-        fputs(
-            "The dataset is complete, even if the run that wrote it was killed at the very end.\n",
-            stderr);
+        fputs("The dataset is complete: there is nothing to resume.\n", stderr);
     return code;
 }
 

@@ -99,7 +99,7 @@ static int check_on_error(const resume_search *s, const pack_note *note)
     if (n_bad == 0 || note->on_error == (uint64_t)s->options->on_error ||
         note->on_error > ON_ERROR_COLLECT)
         return CLI_OK;
-    snprintf(why, sizeof why, "--on-error was %s, and %s left out already",
+    snprintf(why, sizeof why, "--on-error was %s, and %s already left out",
              cli_word_name(pack_on_error_words, (corpus_on_error)note->on_error),
              cli_count_of(n_bad, "document").s);
     return refuse_run(s, why);

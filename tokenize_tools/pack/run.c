@@ -110,6 +110,8 @@ static int report_stop(pack_session *s, const pack_error *err)
     if (keep && !err->start_over && pack_work_may_checkpoint(w))
         pack_work_checkpoint(w, false, &ignored);
     cli_error(err->exit_code, "%s", err->text);
+    if (err->hint)
+        fprintf(stderr, "%s\n", err->hint);
     if (keep && err->start_over)
         fputs("Use --restart to start over.\n", stderr);
     else if (keep)

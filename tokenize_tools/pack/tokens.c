@@ -41,9 +41,10 @@ static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_f
     if (code != CLI_OK)
         return code;
     if (tokens.n == 0)
-        return cli_usage("%s does not say which token %s a document; choose one with %s ID or "
-                         "%s TOKEN, or %s none",
-                         file->name, role->job, role->option, role->option, role->option);
+        return cli_usage(
+            "the tokenizer %s does not say which token %s a document; choose one with %s ID or "
+            "%s TOKEN, or %s none",
+            file->name, role->job, role->option, role->option, role->option);
     if (tokens.n > 1)
         return refuse_rivals(&tokens, role, file);
     *id = tokens.list[0].id;
@@ -67,7 +68,8 @@ static int choose_id(uint32_t *id, const char *word, const token_role *role,
     }
     *id = tokenizer_find(file->tokenizer, word, strlen(word));
     if (*id == MODEL_NO_ID)
-        return cli_usage("%s %s: %s has no such token", role->option, word, file->name);
+        return cli_usage("%s %s: the tokenizer %s has no such token", role->option, word,
+                         file->name);
     return CLI_OK;
 }
 
@@ -84,7 +86,8 @@ static void include_id(pack_tokens *tokens, uint32_t id, const token_role *role,
         tokens->vocab_size = (uint64_t)id + 1;
     bool wider = n_before <= MAX_IDS_OF_2_BYTES && tokens->vocab_size > MAX_IDS_OF_2_BYTES;
     if (!role->quiet)
-        cli_warn("%s %u: %s has only %s, so the vocabulary of the dataset becomes larger%s",
+        cli_warn("%s %u: the tokenizer %s has only %s, so the vocabulary of the dataset becomes "
+                 "larger%s",
                  role->option, id, file->name, cli_count_of(known, "id").s,
                  wider ? ", and each token takes 4 bytes instead of 2" : "");
 }

@@ -22,7 +22,7 @@ bool bytes_add_base64(byte_vocabulary *v, uint32_t id, const char *text, size_t 
         return false;
     const size_t n = base64_decode(text, n_bytes, v->buffer);
     if (n == BASE64_BAD || n == 0)
-        return model_fail(v->err, 0, "\"%.*s\" is not a token in base64",
+        return model_fail(v->err, 0, "\"%.*s\" is not valid base64",
                           (int)(n_bytes < 100 ? n_bytes : 100), text);
     const new_token token = {id, v->buffer, n, TOKEN_NORMAL, 0};
     if (!model_set_token(v->m, &token, v->err))

@@ -63,7 +63,7 @@ static bool read_lines(tiktoken_file *f, const char *text, size_t n_bytes)
         rank_line line;
         if (n > 0 && !parse_line(text + at, n, &line))
             return model_fail(f->words.err, at,
-                              "line %zu is not a token in base64, a space and its rank", number);
+                              "line %zu is not a token as base64, a space and its rank", number);
         if (n > 0 && !add_rank(f, &line, at))
             return false;
         at += n_line + 1;
