@@ -4,7 +4,7 @@
 #include "oracles/naive_splitter.h"
 
 #include "tokenizer/split/splitter.h"
-#include "tokenizer/words/text_cut.h"
+#include "tokenizer/split/text_cut.h"
 #include "text/utf8.h"
 
 enum {

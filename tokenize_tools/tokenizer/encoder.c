@@ -4,7 +4,7 @@
 
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/split/splitter.h"
-#include "tokenizer/words/text_cut.h"
+#include "tokenizer/split/text_cut.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/unicode/unicode.h"
 

@@ -7,7 +7,7 @@
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/chars/char_engine.h"
 #include "tokenizer/unicode/grapheme.h"
-#include "tokenizer/words/text_cut.h"
+#include "tokenizer/split/text_cut.h"
 #include "tokenizer/tokenizer_parts.h"
 #include "tokenizer/unicode/unicode.h"
 #include "tokenizer/bytes/vocabulary.h"

@@ -1,4 +1,4 @@
-#include "tokenizer/words/text_cut.h"
+#include "tokenizer/split/text_cut.h"
 
 #include <stdbool.h>
 #include <string.h>
