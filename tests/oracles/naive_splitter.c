@@ -20,7 +20,7 @@ typedef struct naive_char {
 
 typedef struct naive_set {
     unsigned classes; /* bit set of unicode_class */
-    bool hf_numeric, hf_punctuation;
+    bool hf_numeric, hf_punctuation, word;
     uint32_t ranges[NAIVE_MAX_RANGES][2];
     int n_ranges;
     bool negated, fold;
@@ -85,6 +85,7 @@ static void naive_add_property(naive_set *set, const char *name)
     }
     set->hf_numeric |= strncmp(name, "HfNumeric}", 10) == 0;
     set->hf_punctuation |= strncmp(name, "HfPunctuation}", 14) == 0;
+    set->word |= strncmp(name, "Word}", 5) == 0;
 }
 
 /* One character or escape; a range if a dash follows and `ranges`. */
@@ -191,6 +192,13 @@ static uint32_t naive_fold(uint32_t c)
     return c == 0x17F ? 's' : c >= 'A' && c <= 'Z' ? c + 32 : c;
 }
 
+/* Rust's \w. */
+static bool naive_is_word(uint32_t c)
+{
+    const uint8_t class = unicode_word_pages[unicode_word_index[c >> 7]][c & 127];
+    return class == CLASS_LETTER || class == CLASS_MARK;
+}
+
 static bool naive_set_has(const naive_set *set, const naive_char *c)
 {
     bool known = c->code_point != UINT32_MAX;
@@ -200,6 +208,7 @@ static bool naive_set_has(const naive_set *set, const naive_char *c)
         found = code_point >= set->ranges[i][0] && code_point <= set->ranges[i][1];
     found |= known && set->hf_numeric && unicode_hf_numeric(code_point);
     found |= known && set->hf_punctuation && unicode_hf_punctuation(code_point);
+    found |= known && set->word && naive_is_word(code_point);
     return found != set->negated;
 }
 
@@ -339,6 +348,9 @@ const naive_pattern naive_patterns[] = {
      {NULL}},
     {SPLIT_FALCON, {"\\p{HfPunctuation}+", GPT2}, {"\\p{HfNumeric}+", "[0-9][0-9][0-9]"}},
     {SPLIT_STARCODER, {"\\p{HfNumeric}", GPT2}, {NULL}},
+    {SPLIT_WHITESPACE, {" ?\\p{Word}+| ?[^\\s\\p{Word}]+|\\s+(?!\\S)|\\s+"}, {NULL}},
+    {SPLIT_WHITESPACE_SPLIT, {" ?\\S+|\\s+(?!\\S)|\\s+"}, {NULL}},
+    {SPLIT_BERT, {" ?\\p{HfPunctuation}| ?[^\\s\\p{HfPunctuation}]+|\\s+(?!\\S)|\\s+"}, {NULL}},
 };
 enum {
     N_PATTERNS = sizeof naive_patterns / sizeof *naive_patterns

@@ -199,6 +199,9 @@ TEST(words_are_those_of_the_patterns)
                 "  |12|\x01|\x01x| a|\u4e00\u4e8c|b|!abc|\u00e9|\u00b7\u00b7|\x01\x01");
     splits_into(SPLIT_FALCON, "It|'|s| |123|45| a|...|\xc2|\xb2");
     splits_into(SPLIT_STARCODER, "a|  |1|2|3| b|'s");
+    splits_into(SPLIT_WHITESPACE, "a1_\u00e9\u0301\u200db|...\u00b2| c| !?|\n\n |\u3000|d|  ");
+    splits_into(SPLIT_WHITESPACE_SPLIT, "a1_...\u00b2| c| !?|\n\n|\n|d");
+    splits_into(SPLIT_BERT, "a1|_|\u00e9|.|.|\u20ac\u00b2| c| !|?|\n\n|\t|d");
 }
 
 static size_t append(uint8_t *text, const char *unit)
@@ -298,11 +301,13 @@ TEST(words_do_not_go_on_over_cuts)
             if (text[j] < 0x80 && text[j + 1] < 0x80 && random_below(6) == 0)
                 text[j] = (uint8_t) "ab 1\nZ'"[random_below(7)];
         memset(text + n, 0xBF, TEXT_PADDING);
-        const size_t cut = text_cut(text, 1 + random_below((uint32_t)n), kinds[k]);
-        n_cuts[k] += cut > 0;
-        for (int p = 0; cut > 0 && p < SPLIT_N_PATTERNS; p++)
-            if (p != SPLIT_NONE)
-                cut_is_safe((split_pattern)p, text, n, cut);
+        const size_t limit = 1 + random_below((uint32_t)n);
+        n_cuts[k] += text_cut(text, limit, kinds[k]) > 0;
+        for (split_pattern p = SPLIT_NONE; p < SPLIT_N_PATTERNS; p++) {
+            const size_t cut = text_cut(text, limit, kinds[k] & split_cuts(p));
+            if (cut > 0)
+                cut_is_safe(p, text, n, cut);
+        }
     }
     for (size_t k = 0; k < 6; k++)
         CHECK(kinds[k] == CUT_AT_STOP || n_cuts[k] > (check_sanitized() ? 10 : 100));

@@ -16,7 +16,9 @@ typedef enum part_kind {
     PART_METASPACE,
     PART_DIGITS,
     PART_PUNCTUATION,
-    PART_WHITESPACE_SPLIT
+    PART_WHITESPACE_SPLIT,
+    PART_WHITESPACE,
+    PART_BERT
 } part_kind;
 
 typedef struct part {
@@ -139,7 +141,8 @@ static bool read_punctuation(json_reader *r, part *p)
 static const char *const part_names[] = {
     [PART_BYTE_LEVEL] = "ByteLevel",    [PART_SPLIT] = "Split",
     [PART_METASPACE] = "Metaspace",     [PART_DIGITS] = "Digits",
-    [PART_PUNCTUATION] = "Punctuation", [PART_WHITESPACE_SPLIT] = "WhitespaceSplit"};
+    [PART_PUNCTUATION] = "Punctuation", [PART_WHITESPACE_SPLIT] = "WhitespaceSplit",
+    [PART_WHITESPACE] = "Whitespace",   [PART_BERT] = "BertPreTokenizer"};
 
 static bool read_part(json_reader *r, const char *type, void *context)
 {
@@ -195,14 +198,21 @@ static bool is_stage(const part *p, const split_stage *stage, bool only)
         return p->kind == PART_DIGITS && p->individual;
     case STAGE_PUNCTUATION:
         return p->kind == PART_PUNCTUATION && p->contiguous;
+    case STAGE_WHITESPACE:
+        return p->kind == PART_WHITESPACE;
+    case STAGE_WHITESPACE_SPLIT:
+        return p->kind == PART_WHITESPACE_SPLIT;
+    case STAGE_BERT:
+        return p->kind == PART_BERT;
     case STAGE_NONE:
         break;
     }
     return false;
 }
 
-/* The stages of the pattern, and a ByteLevel without an expression after them if it is none. */
-static bool is_pattern(const part *p, size_t n, const split_stage *stages)
+/* The stages of the pattern; for words of bytes a ByteLevel without an expression after them if it
+ * is none. */
+static bool is_pattern(const part *p, size_t n, const split_stage *stages, bool of_bytes)
 {
     const bool only = stages[0].kind && !stages[1].kind;
     bool has_byte_level = false;
@@ -212,15 +222,18 @@ static bool is_pattern(const part *p, size_t n, const split_stage *stages)
             return false;
         has_byte_level |= stages[i].kind == STAGE_BYTE_LEVEL;
     }
-    return has_byte_level ? i == n : i + 1 == n && is_byte_level(&p[i], false);
+    if (has_byte_level || !of_bytes)
+        return i == n && has_byte_level == of_bytes;
+    return i + 1 == n && is_byte_level(&p[i], false);
 }
 
-static split_pattern find_split(const part *p, size_t n)
+/* SPLIT_N_PATTERNS: it is not known. */
+static split_pattern find_split(const part *p, size_t n, bool of_bytes)
 {
     if (n == 1 && p[0].kind == PART_BYTE_LEVEL)
         return p[0].use_regex ? SPLIT_GPT2 : SPLIT_NONE;
     for (int i = SPLIT_NONE + 1; i < SPLIT_N_PATTERNS; i++)
-        if (is_pattern(p, n, split_definitions[i]->stages))
+        if (is_pattern(p, n, split_definitions[i]->stages, of_bytes))
             return (split_pattern)i;
     return SPLIT_N_PATTERNS;
 }
@@ -284,7 +297,11 @@ static bool set_characters(model *m, const part_list *list)
     if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert)
         return model_text_set(&m->split_text, p[0].regex, p[0].n_text) ||
                model_no_memory(list->err);
-    return n == 0 || fail_unknown(list);
+    const split_pattern split = n > 0 ? find_split(p, n, false) : SPLIT_NONE;
+    if (split == SPLIT_N_PATTERNS)
+        return fail_unknown(list);
+    m->split = split;
+    return true;
 }
 
 bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
@@ -300,7 +317,7 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
     }
     if (m->kind == MODEL_CHAR_BPE)
         return set_characters(m, &list);
-    m->split = find_split(list.parts, list.n);
+    m->split = find_split(list.parts, list.n, true);
     m->prefix_space = list.parts[0].prefix_space;
     if (m->split != SPLIT_N_PATTERNS)
         return true;

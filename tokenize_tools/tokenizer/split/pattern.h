@@ -8,11 +8,14 @@
 /* One pre-tokenizer of a tokenizer.json; several are applied in sequence. */
 typedef enum split_stage_kind {
     STAGE_NONE,
-    STAGE_REGEX,      /* Split, with a regular expression */
-    STAGE_BYTE_LEVEL, /* ByteLevel with use_regex: GPT-2's expression, then bytes as characters */
-    STAGE_DIGITS,     /* Digits: runs of numeric characters */
-    STAGE_EACH_DIGIT, /* Digits with individual_digits */
-    STAGE_PUNCTUATION /* Punctuation, Contiguous */
+    STAGE_REGEX,       /* Split, with a regular expression */
+    STAGE_BYTE_LEVEL,  /* ByteLevel with use_regex: GPT-2's expression, then bytes as characters */
+    STAGE_DIGITS,      /* Digits: runs of numeric characters */
+    STAGE_EACH_DIGIT,  /* Digits with individual_digits */
+    STAGE_PUNCTUATION, /* Punctuation, Contiguous */
+    STAGE_WHITESPACE,
+    STAGE_WHITESPACE_SPLIT,
+    STAGE_BERT /* BertPreTokenizer */
 } split_stage_kind;
 
 enum {
@@ -44,6 +47,8 @@ typedef struct split_definition {
      * every character. If none of them is STAGE_BYTE_LEVEL, a tokenizer.json ends with a ByteLevel
      * without use_regex. */
     split_stage stages[SPLIT_MAX_STAGES + 1]; /* ended by STAGE_NONE */
+    bool drops_blanks;                        /* see split_drops_blanks */
+    unsigned crosses;                         /* places of text_cut.h that its words cross */
     /* The end of the word that starts at `start`. Depends only on the text from there on. */
     size_t (*word_end)(view *v, size_t start);
     /* Splits [start, end), a word of word_end, at bytes: sets the bits in starts. NULL: it is one

@@ -4,6 +4,7 @@
 
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
+#include "tokenizer/split/text_cut.h"
 
 static size_t text_end(view *v, size_t start)
 {
@@ -25,6 +26,22 @@ const split_definition *const split_definitions[SPLIT_N_PATTERNS] = {[SPLIT_NONE
 const char *split_pattern_name(split_pattern p)
 {
     return (unsigned)p < SPLIT_N_PATTERNS ? split_definitions[p]->name : NULL;
+}
+
+bool split_drops_blanks(split_pattern p)
+{
+    return split_definitions[p]->drops_blanks;
+}
+
+size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
+{
+    const view v = {.text = word, .n_bytes = n_bytes};
+    return skip_classes(&v, 0, BLANKS);
+}
+
+unsigned split_cuts(split_pattern p)
+{
+    return p == SPLIT_NONE ? 0 : CUT_ANYWHERE & ~split_definitions[p]->crosses;
 }
 
 size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start)

@@ -22,7 +22,8 @@
 #define SPLIT_PATTERNS(row)                                                                        \
     row(GPT2, gpt2) row(CL100K, cl100k) row(O200K, o200k) row(QWEN2, qwen2) row(QWEN35, qwen35)    \
         row(TEKKEN, tekken) row(DEEPSEEK3, deepseek3) row(FALCON, falcon)                          \
-            row(STARCODER, starcoder)
+            row(STARCODER, starcoder) row(WHITESPACE, whitespace)                                  \
+                row(WHITESPACE_SPLIT, whitespace_split) row(BERT, bert)
 
 #define SPLIT_ROW(X, x) SPLIT_##X,
 typedef enum split_pattern {
@@ -33,6 +34,14 @@ typedef enum split_pattern {
 
 /* "gpt2", "cl100k", ... for messages; NULL: there is no such pattern. */
 const char *split_pattern_name(split_pattern p);
+
+/* Whether blanks are not part of the words that are encoded: a word of blanks is removed, and so
+ * are the blanks that a word begins with. */
+bool split_drops_blanks(split_pattern p);
+size_t split_leading_blanks(const uint8_t *word, size_t n_bytes);
+
+/* The places of text_cut.h where a word always starts. */
+unsigned split_cuts(split_pattern p);
 
 /* starts has room for n_bytes / 64 + 1 words; bits from n_bytes on are 0. text has TEXT_PADDING
  * readable bytes after n_bytes. */

@@ -240,7 +240,7 @@ TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wa
         [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
     };
     bytes64 classes = classify_wide_avx2(r, at, wanted, b);
-    bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK);
+    bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK | WANT_WORDS);
     classes.low = _mm256_shuffle_epi8(table32(bits), classes.low);
     classes.high = _mm256_shuffle_epi8(table32(bits), classes.high);
     b->letter |= any_of(classes, marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4);
@@ -253,6 +253,8 @@ TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wa
     }
     if (wanted & WANT_DEEPSEEK)
         b->visible |= any_of(classes, 64 | 128);
+    if (wanted & WANT_WORDS)
+        b->punctuation |= any_of(classes, 64 | 8);
     if (wanted & WANT_FALCON) {
         __m256i low = load32(b->bytes), high = load32(b->bytes + 32);
         b->punctuation |= any_of(classes, 64);
@@ -284,11 +286,13 @@ TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsign
         b->upper = mask_of(is_between32(low, 'A', 'Z'), is_between32(high, 'A', 'Z'));
         b->slash = mask_of(is32(low, '/'), is32(high, '/'));
     }
-    if (wanted & (WANT_DEEPSEEK | WANT_FALCON)) {
+    if (wanted & (WANT_DEEPSEEK | WANT_FALCON | WANT_WORDS)) {
         b->visible = mask_of(is_between32(low, '!', '~'), is_between32(high, '!', '~'));
         b->visible &= ~(b->letter | b->number);
         b->punctuation = b->visible;
     }
+    if (wanted & WANT_WORDS)
+        b->letter |= b->number | mask_of(is32(low, '_'), is32(high, '_'));
     if (b->wide != 0)
         add_wide(r, at, wanted, b);
     else

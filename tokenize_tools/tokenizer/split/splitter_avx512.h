@@ -146,8 +146,9 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
         [CLASS_UPPER] = 1,   [CLASS_LOWER] = 2,  [CLASS_LETTER] = 4,       [CLASS_MARK] = 8,
         [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
     };
-    const uint8_t *p = text_reader_block(r, at),
-                  *ascii = unicode_class_pages[unicode_class_index[0]];
+    const uint8_t *p = text_reader_block(r, at);
+    const uint8_t *ascii = wanted & WANT_WORDS ? unicode_word_pages[unicode_word_index[0]]
+                                               : unicode_class_pages[unicode_class_index[0]];
     __m512i v = load64(p);
     b->bytes = p;
     b->wide = _mm512_movepi8_mask(v);
@@ -161,7 +162,7 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
     else
         r->lead2 = r->lead3 = r->lead4 = 0;
     classes = _mm512_shuffle_epi8(table64(bits), classes);
-    bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK);
+    bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK | WANT_WORDS);
     b->letter = _mm512_test_epi8_mask(classes, all64(marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4));
     b->number = _mm512_test_epi8_mask(classes, all64(16));
     b->blank = _mm512_test_epi8_mask(classes, all64(32));
@@ -177,6 +178,8 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
     }
     if (wanted & (WANT_DEEPSEEK | WANT_FALCON))
         b->visible = _mm512_test_epi8_mask(classes, all64(64 | 128));
+    if (wanted & WANT_WORDS)
+        b->punctuation = _mm512_test_epi8_mask(classes, all64(64 | 8));
     if (wanted & WANT_FALCON) {
         b->punctuation = _mm512_test_epi8_mask(classes, all64(64)) | (b->visible & ~b->wide);
         b->high_digits = is_between64(v, 0xB2, 0xB3) | is_between64(v, 0xBC, 0xBE) |

@@ -46,6 +46,8 @@ static size_t first_byte(const text_reader *r, size_t at)
 static unicode_class class_wanted(uint32_t code_point, unsigned wanted)
 {
     unicode_class class = unicode_class_of(code_point);
+    if (wanted & WANT_WORDS)
+        return unicode_word_pages[unicode_word_index[code_point >> 7]][code_point & 127];
     if (wanted & WANT_HF_NUMERIC && unicode_hf_numeric(code_point))
         return CLASS_NUMBER;
     if (wanted & WANT_FALCON && unicode_hf_punctuation(code_point))

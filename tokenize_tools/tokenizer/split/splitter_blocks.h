@@ -30,7 +30,7 @@ typedef struct block {
     uint64_t newline, space, apostrophe, slash;
     uint64_t upper, caseless, mark; /* WANT_CASE; caseless: Lm, Lo */
     uint64_t visible, cjk;          /* WANT_DEEPSEEK; visible: P, S */
-    uint64_t punctuation;           /* WANT_FALCON: as unicode_hf_punctuation() says */
+    uint64_t punctuation;           /* WANT_FALCON, WANT_WORDS: as unicode_hf_punctuation() says */
     uint64_t high_digits;           /* WANT_FALCON: bytes that are numeric as characters */
 } block;
 
@@ -40,7 +40,8 @@ enum {
     WANT_MARKS_AS_LETTERS = 2,
     WANT_DEEPSEEK = 4,
     WANT_HF_NUMERIC = 8, /* number is what unicode_hf_numeric() says */
-    WANT_FALCON = 16
+    WANT_FALCON = 16,
+    WANT_WORDS = 32 /* letter is \w, as unicode_word_pages says */
 };
 
 /* Blocks at the ends of the text are read from a copy with zeros around it. */
@@ -99,6 +100,8 @@ SPLITTER_INLINE const uint8_t *text_page(unsigned first, unsigned second, unsign
     unsigned page = second == 0 ? first & 0x1F : (first & 0x0F) << 6 | (second & 0x3F);
     if (second != 0 && (page < 0x800 >> 6 || (page >= 0xD800 >> 6 && page < 0xE000 >> 6)))
         return NULL;
+    if (wanted & WANT_WORDS)
+        return unicode_word_pages[unicode_word_index[page >> 1]] + (page & 1) * 64;
     if (wanted & WANT_FALCON && differs_for_falcon(page))
         return NULL;
     return unicode_class_pages[unicode_class_index[page >> 1]] + (page & 1) * 64;

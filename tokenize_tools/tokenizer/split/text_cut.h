@@ -1,7 +1,7 @@
 /* text_cut.h - finds places where a text may be cut without changing its words.
  *
- * Whatever the text before and after, every pattern of splitter.h except SPLIT_NONE starts a word
- * there, and the words on both sides are the same if each side is split alone. */
+ * Whatever the text before and after, a pattern starts a word at the places that split_cuts gives,
+ * and the words on both sides are the same if each side is split alone. */
 #ifndef TOKMAP_TEXT_CUT_H
 #define TOKMAP_TEXT_CUT_H
 

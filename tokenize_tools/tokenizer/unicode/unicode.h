@@ -39,6 +39,17 @@ extern const uint8_t unicode_class_pages[][128];
 bool unicode_hf_numeric(uint32_t code_point);
 bool unicode_hf_punctuation(uint32_t code_point);
 
+/* The same for Whitespace and BertPreTokenizer, which split by Rust's \w and by the punctuation of
+ * Punctuation. Each code point has one of these classes:
+ *
+ * CLASS_LETTER       \w and not punctuation
+ * CLASS_MARK         \w and punctuation: connectors such as the underscore
+ * CLASS_PUNCTUATION  punctuation and not \w
+ * CLASS_SPACE        \s
+ * CLASS_OTHER        the others */
+extern const uint16_t unicode_word_index[0x110000 >> 7];
+extern const uint8_t unicode_word_pages[][128];
+
 /* ---- NFC, as the reference tokenizers compute it ---- */
 
 /* The length of a prefix that is certainly in NFC and independent of the text after it. n_bytes if
