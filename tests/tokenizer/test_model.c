@@ -204,8 +204,13 @@ TEST(parts_of_a_model_that_are_not_supported_are_named)
     static const struct {
         const char *model, *why;
     } cases[] = {
-        {"{\"type\": \"WordPiece\", \"unk_token\": \"u\", \"vocab\": {}}", "model WordPiece"},
-        {"{\"type\": \"WordLevel\", \"vocab\": {}}", "model WordLevel"},
+        {"{\"type\": \"WordPiece\", \"unk_token\": \"u\", \"vocab\": {}}",
+         "WordPiece without continuing_subword_prefix"},
+        {"{\"type\": \"WordPiece\", \"unk_token\": \"u\", \"continuing_subword_prefix\": \"\", "
+         "\"vocab\": {}}",
+         "WordPiece without max_input_chars_per_word"},
+        {"{\"type\": \"WordLevel\", \"unk_token\": \"u\"}", "WordLevel without a vocabulary"},
+        {"{\"type\": \"CharLevel\", \"vocab\": {}}", "model CharLevel"},
         {"{\"type\": \"\", \"vocab\": {}}", "without type and without merges"},
         {"{\"vocab\": {\"a\": 0}}", "without type and without merges"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 0}}", "BPE without merges"},
@@ -423,13 +428,30 @@ TEST(pre_tokenizers_of_bytes_become_patterns)
     CHECK(m.prefix_space);
 }
 
+TEST(pre_tokenizers_of_characters_become_patterns)
+{
+    static const struct {
+        const char *pre_tokenizer;
+        split_pattern split;
+    } cases[] = {
+        {"null", SPLIT_NONE},
+        {"{\"type\": \"Whitespace\"}", SPLIT_WHITESPACE},
+        {"{\"type\": \"WhitespaceSplit\"}", SPLIT_WHITESPACE_SPLIT},
+        {SEQUENCE("{\"type\": \"BertPreTokenizer\"}"), SPLIT_BERT},
+        {SPLIT(CL100K, "Isolated", "false"), SPLIT_CL100K},
+    };
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
+        CHECK_INT(m.kind, MODEL_CHAR_BPE);
+        CHECK_STR(split_pattern_name(m.split), split_pattern_name(cases[i].split));
+    }
+}
+
 TEST(pre_tokenizers_that_are_not_known_are_named)
 {
     static const struct {
         const char *pre_tokenizer, *why;
     } cases[] = {
-        {"{\"type\": \"Whitespace\"}", "pre_tokenizer Whitespace is not supported"},
-        {"{\"type\": \"BertPreTokenizer\"}", "pre_tokenizer BertPreTokenizer"},
         {"{\"type\": \"UnicodeScripts\"}", "pre_tokenizer UnicodeScripts"},
         {"{\"type\": \"CharDelimiterSplit\", \"delimiter\": \"-\"}", "CharDelimiterSplit"},
         {"{\"type\": \"FixedLength\", \"length\": 5}", "pre_tokenizer FixedLength"},
@@ -454,9 +476,8 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
              DEEPSEEK_WORDS, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "Split Removed invert"},
         {SEQUENCE(PUNCTUATION("Isolated") "," BYTE_LEVEL), "Punctuation Isolated"},
-        {SPLIT(CL100K, "Isolated", "false"), "not supported: Split Isolated"},
+        {SEQUENCE("{\"type\": \"Whitespace\"}," BYTE_LEVEL), "Whitespace, ByteLevel use_regex"},
         {DIGITS("true"), "not supported: Digits individual_digits"},
-        {"{\"type\": \"WhitespaceSplit\"}", "not supported: WhitespaceSplit"},
         {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not supported"},
         {"{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[0-9][0-9][0-9]\"}, \"behavior\": "
          "\"Isolated\"}",
@@ -690,7 +711,7 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         decode_rule rule;
         bool strips;
     } cases[] = {
-        {"null", DECODE_UNKNOWN, false},
+        {"null", DECODE_BLANKS, false},
         {REPLACE("\u2581", " "), DECODE_MARKS, false},
         {DECODERS(REPLACE("\u2581", " ") "," FUSE), DECODE_MARKS, false},
         {DECODERS(REPLACE("\u2581", " ") "," DECODERS(FUSE "," STRIP("1"))), DECODE_MARKS, true},
@@ -702,7 +723,9 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         {SCHEME("never"), DECODE_METASPACE, false},
         {DECODERS(FALLBACK "," SCHEME("always")), DECODE_UNKNOWN, false},
         {BYTE_LEVEL, DECODE_UNKNOWN, false},
-        {"{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}", DECODE_UNKNOWN, false},
+        {"{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}", DECODE_WORDPIECE,
+         false},
+        {"{\"type\": \"CTC\"}", DECODE_UNKNOWN, false},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.decoder = cases[i].decoder});

@@ -39,18 +39,18 @@ static bool contents_are_normal(const tokenizer *t, const model *m, model_error 
     return true;
 }
 
-/* Byte-level BPE supports NFC or no normalizer, and a pattern. */
-static bool set_byte_level(tokenizer *t, const model *m, model_error *err)
+/* Words of a pattern may have NFC or no normalizer. */
+static bool set_words(tokenizer *t, const model *m, model_error *err)
 {
     for (size_t i = 0; i < m->n_steps; i++) {
         if (m->steps[i].kind != NORMALIZE_NFC)
-            return model_fail(err, 0, "normalizer %s before byte-level BPE is not supported",
-                              step_names[m->steps[i].kind]);
+            return model_fail(err, 0, "normalizer %s before %s is not supported",
+                              step_names[m->steps[i].kind], m->family);
         t->nfc = true;
     }
     if (m->metaspace || m->whitespace_split)
-        return model_fail(err, 0,
-                          "Metaspace or WhitespaceSplit before byte-level BPE is not supported");
+        return model_fail(err, 0, "Metaspace or WhitespaceSplit before %s is not supported",
+                          m->family);
     if (m->prefix_space && m->split != SPLIT_GPT2)
         return model_fail(err, 0, "add_prefix_space with the pattern %s is not supported",
                           split_pattern_name(m->split));
@@ -58,15 +58,23 @@ static bool set_byte_level(tokenizer *t, const model *m, model_error *err)
         return false;
     t->prefix_space = m->prefix_space;
     t->words = word_engine_new(m, err);
-    if (m->split != SPLIT_NONE)
-        t->cuts = CUT_ANYWHERE;
-    return t->words != NULL;
+    t->cuts = split_cuts(m->split);
+    if (!t->words || m->kind == MODEL_BYTE_BPE)
+        return t->words != NULL;
+    t->decoder = char_decoder_new(m, false);
+    return t->decoder || model_no_memory(err);
+}
+
+static bool has_words(const model *m)
+{
+    return m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
+           (m->kind == MODEL_CHAR_BPE && m->split != SPLIT_NONE);
 }
 
 static bool set_engine(tokenizer *t, const model *m, model_error *err)
 {
-    if (m->kind == MODEL_BYTE_BPE)
-        return set_byte_level(t, m, err);
+    if (has_words(m))
+        return set_words(t, m, err);
     t->chars = char_engine_new(m, err);
     if (t->chars) {
         t->in_order = char_engine_in_order(t->chars);
@@ -217,6 +225,7 @@ void tokenizer_free(tokenizer *t)
         return;
     word_engine_free(t->words);
     char_engine_free(t->chars);
+    char_decoder_free(t->decoder);
     added_tokens_free(t->raw);
     added_tokens_free(t->normalized);
     vocabulary_free(t->normal);
@@ -309,6 +318,8 @@ bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, mod
     *bad = first_unknown(t, ids, n_ids, &n_bytes);
     if (*bad != SIZE_MAX)
         return false;
+    if (t->decoder)
+        return char_decode(t->decoder, ids, n_ids, text);
     if (t->chars)
         return char_engine_decode(t->chars, ids, n_ids, text);
     text->s = malloc(n_bytes + 1);

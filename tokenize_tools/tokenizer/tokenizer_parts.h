@@ -3,6 +3,7 @@
 #define TOKMAP_TOKENIZER_PARTS_H
 
 #include "tokenizer/words/added_tokens.h"
+#include "tokenizer/chars/char_decode.h"
 #include "tokenizer/chars/char_engine.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/word_engine.h"
@@ -12,6 +13,7 @@ struct tokenizer {
     bool builtin; /* the built-in `bytes`; else one of these: */
     word_engine *words;
     char_engine *chars;
+    char_decoder *decoder;  /* NULL: the bytes of the tokens, or that of `chars` */
     bool nfc, prefix_space; /* before `words` */
 
     added_tokens *raw, *normalized;

@@ -3,11 +3,16 @@
 #include <stdlib.h>
 
 #include "tokenizer/bytes/byte_bpe.h"
+#include "tokenizer/chars/char_bpe.h"
 #include "tokenizer/words/word_cache.h"
+#include "tokenizer/words/word_pieces.h"
 
 struct word_engine {
     split_pattern split;
-    byte_bpe *bytes;
+    bool drops_blanks;
+    byte_bpe *bytes; /* or */
+    char_bpe *chars; /* or */
+    word_pieces *pieces;
 };
 
 struct word_scratch {
@@ -18,6 +23,22 @@ struct word_scratch {
     size_t starts_capacity;
 };
 
+/* ---- New and free ---- */
+
+static bool load_model(word_engine *e, const model *m, model_error *err)
+{
+    if (m->n_tokens > WORD_CACHE_MAX_ID)
+        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
+    switch (m->kind) {
+    case MODEL_BYTE_BPE:
+        return (e->bytes = byte_bpe_new(m, err)) != NULL;
+    case MODEL_CHAR_BPE:
+        return (e->chars = char_bpe_new(m, false, err)) != NULL;
+    default:
+        return (e->pieces = word_pieces_new(m, err)) != NULL;
+    }
+}
+
 word_engine *word_engine_new(const model *m, model_error *err)
 {
     word_engine *e = calloc(1, sizeof *e);
@@ -26,8 +47,8 @@ word_engine *word_engine_new(const model *m, model_error *err)
         return NULL;
     }
     e->split = m->split;
-    e->bytes = byte_bpe_new(m, err);
-    if (e->bytes)
+    e->drops_blanks = split_drops_blanks(m->split);
+    if (load_model(e, m, err))
         return e;
     word_engine_free(e);
     return NULL;
@@ -38,18 +59,33 @@ void word_engine_free(word_engine *e)
     if (!e)
         return;
     byte_bpe_free(e->bytes);
+    char_bpe_free(e->chars);
+    word_pieces_free(e->pieces);
     free(e);
 }
 
 bool word_engine_takes_bytes(const word_engine *e)
 {
-    return byte_bpe_takes_bytes(e->bytes);
+    return e->bytes && byte_bpe_takes_bytes(e->bytes);
 }
+
+/* ---- Words ---- */
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
     word_scratch *s = context;
-    return byte_bpe_encode(s->e->bytes, &s->merging, word, n_bytes, out);
+    const word_engine *e = s->e;
+    if (e->drops_blanks) {
+        const size_t n = split_leading_blanks(word, n_bytes);
+        word += n;
+        n_bytes -= n;
+        if (n_bytes == 0)
+            return true;
+    }
+    if (e->bytes)
+        return byte_bpe_encode(e->bytes, &s->merging, word, n_bytes, out);
+    return e->chars ? char_bpe_encode(e->chars, &s->merging, word, n_bytes, out)
+                    : word_pieces_encode(e->pieces, word, n_bytes, out);
 }
 
 word_scratch *word_scratch_new(const word_engine *e, size_t cache_bytes)

@@ -293,8 +293,6 @@ static bool is_supported(const model *m, model_error *err)
 {
     if (m->rule == MERGE_SCORED)
         return model_fail(err, 0, "byte-level BPE with scores is not supported");
-    if (m->n_tokens > WORD_CACHE_MAX_ID)
-        return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
     return true;
 }
 

@@ -9,12 +9,16 @@
 typedef enum decoder_kind {
     SENTENCEPIECE,
     BYTE_FALLBACK, /* Replace, ByteFallback, Fuse, Strip of one blank: Llama and similar */
-    METASPACE      /* HuggingFace's Metaspace: the first token loses its marks */
+    METASPACE,     /* HuggingFace's Metaspace: the first token loses its marks */
+    WORDPIECE,
+    BLANKS /* HuggingFace without a decoder: a blank between tokens */
 } decoder_kind;
 
 struct char_decoder {
     decoder_kind kind;
     bool prefixed, dummy, collapse;
+    bool cleans;
+    model_text prefix; /* WORDPIECE */
     uint32_t unknown_id;
     model_token *tokens;
     size_t n_tokens;
@@ -25,23 +29,41 @@ static const uint8_t mark[3] = {0xE2, 0x96, 0x81};        /* U+2581 */
 static const uint8_t replacement[3] = {0xEF, 0xBF, 0xBD}; /* U+FFFD */
 static const char unknown_surface[] = " \xE2\x81\x87 ";   /* sentencepiece's U+2047 */
 
+static decoder_kind kind_of(const model *m)
+{
+    const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
+    switch (m->decode) {
+    case DECODE_AS_MODEL:
+        return sentencepiece                       ? SENTENCEPIECE
+               : m->metaspace && !m->byte_fallback ? METASPACE
+                                                   : BYTE_FALLBACK;
+    case DECODE_METASPACE:
+        return METASPACE;
+    case DECODE_WORDPIECE:
+        return WORDPIECE;
+    case DECODE_BLANKS:
+        return BLANKS;
+    default:
+        return BYTE_FALLBACK;
+    }
+}
+
 char_decoder *char_decoder_new(const model *m, bool prefixed)
 {
     char_decoder *d = calloc(1, sizeof *d);
     if (!d)
         return NULL;
-    const bool sentencepiece = m->n_steps == 1 && m->steps[0].kind == NORMALIZE_SENTENCEPIECE;
-    const bool metaspace = m->decode == DECODE_AS_MODEL ? m->metaspace && !m->byte_fallback
-                                                        : m->decode == DECODE_METASPACE;
-    d->kind = sentencepiece ? SENTENCEPIECE : metaspace ? METASPACE : BYTE_FALLBACK;
+    d->kind = kind_of(m);
     d->prefixed = m->decode == DECODE_AS_MODEL ? prefixed : m->decode_strips;
     d->dummy = m->dummy_prefix;
     d->collapse = m->collapse_spaces;
+    d->cleans = m->decode_cleans;
     d->unknown_id = m->unknown_id;
     d->n_tokens = m->n_tokens;
     d->tokens = malloc(m->n_tokens * sizeof *d->tokens + 1);
     d->bytes = malloc(m->n_bytes + 1);
-    if (!d->tokens || !d->bytes) {
+    const model_text *prefix = &m->decode_prefix;
+    if (!d->tokens || !d->bytes || !model_text_set(&d->prefix, prefix->s, prefix->n_bytes)) {
         char_decoder_free(d);
         return NULL;
     }
@@ -58,6 +80,7 @@ void char_decoder_free(char_decoder *d)
         return;
     free(d->tokens);
     free(d->bytes);
+    free(d->prefix.s);
     free(d);
 }
 
@@ -107,6 +130,48 @@ static bool append_marked(text_span text, bool drop, text_buffer *out)
         text.bytes += n;
         text.n_bytes -= n;
     }
+    return true;
+}
+
+/* Replaces all `from` in the text, which get shorter, from `start` on. */
+static void replace_all(text_buffer *t, size_t start, const char *from, const char *to)
+{
+    const size_t n_from = strlen(from), n_to = strlen(to);
+    size_t n = start;
+    for (size_t i = start; i < t->n_bytes;) {
+        const bool found = t->n_bytes - i >= n_from && memcmp(t->bytes + i, from, n_from) == 0;
+        if (found)
+            memcpy(t->bytes + n, to, n_to);
+        else
+            t->bytes[n] = t->bytes[i];
+        n += found ? n_to : 1;
+        i += found ? n_from : 1;
+    }
+    t->n_bytes = n;
+}
+
+/* Each token by itself, as in the reference. */
+static void clean_up(text_buffer *t, size_t start)
+{
+    static const char *const pairs[][2] = {{" .", "."},     {" ?", "?"},           {" !", "!"},
+                                           {" ,", ","},     {" ' ", "'"},          {" n't", "n't"},
+                                           {" 'm", "'m"},   {" do not", " don't"}, {" 's", "'s"},
+                                           {" 've", "'ve"}, {" 're", "'re"}};
+    for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+        replace_all(t, start, pairs[i][0], pairs[i][1]);
+}
+
+static bool append_piece(const char_decoder *d, text_span text, bool first, text_buffer *out)
+{
+    const size_t start = out->n_bytes, n_prefix = d->prefix.n_bytes;
+    const bool joins = d->kind == WORDPIECE && text.n_bytes >= n_prefix &&
+                       memcmp(text.bytes, d->prefix.s, n_prefix) == 0;
+    const size_t n_skipped = joins && !first ? n_prefix : 0;
+    if ((!first && !joins && !text_buffer_append(out, " ", 1)) ||
+        !text_buffer_append(out, text.bytes + n_skipped, text.n_bytes - n_skipped))
+        return false;
+    if (d->cleans && out->n_bytes > start && memchr(out->bytes + start, ' ', out->n_bytes - start))
+        clean_up(out, start);
     return true;
 }
 
@@ -164,6 +229,8 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
     p->begun = true;
     if (d->kind == SENTENCEPIECE)
         return append_sentencepiece(d, id, text, p);
+    if (d->kind == WORDPIECE || d->kind == BLANKS)
+        return append_piece(d, text, first, p->out);
     return append_marked(text, d->kind == METASPACE && d->prefixed && first, p->out);
 }
 

@@ -9,6 +9,7 @@
 typedef struct part_word {
     char letters[MAX_PARTS + 1];
     size_t n;
+    model *m;
     model_error *err;
 } part_word;
 
@@ -17,7 +18,7 @@ static const struct {
     char letter;
 } known[] = {{"ByteLevel", 'L'},    {"Metaspace", 'M'},  {"Replace", 'R'},
              {"ByteFallback", 'B'}, {"Fuse", 'F'},       {"Strip", 'S'},
-             {"WordPiece", '?'},    {"BPEDecoder", '?'}, {"CTC", '?'}};
+             {"WordPiece", 'W'},    {"BPEDecoder", '?'}, {"CTC", '?'}};
 
 /* m: no blank was put before the text. */
 static bool read_metaspace(json_reader *r, char *letter)
@@ -60,6 +61,17 @@ static bool read_strip(json_reader *r, char *letter)
     return true;
 }
 
+static bool read_wordpiece(json_reader *r, model *m)
+{
+    json_field fields[] = {{"type", 0}, {"prefix", 0}, {"cleanup", 0}};
+    json_string prefix = {"##", 2};
+    m->decode_cleans = true;
+    return json_read_fields(r, "decoder WordPiece", fields, HF_N(fields)) &&
+           json_field_string(r, &fields[1], &prefix) &&
+           json_field_bool(r, &fields[2], &m->decode_cleans) &&
+           (model_text_set(&m->decode_prefix, prefix.s, prefix.n_bytes) || json_no_memory(r));
+}
+
 static bool read_part(json_reader *r, const char *type, void *context)
 {
     part_word *word = context;
@@ -80,6 +92,8 @@ static bool read_part(json_reader *r, const char *type, void *context)
         return read_replace(r, letter);
     case 'S':
         return read_strip(r, letter);
+    case 'W':
+        return read_wordpiece(r, word->m);
     default:
         return json_skip(r);
     }
@@ -98,9 +112,10 @@ bool hf_read_decoder(json_reader *r, model *m, model_error *err)
         {"RF", false, false, DECODE_MARKS, false},    {"RFS", false, false, DECODE_MARKS, true},
         {"RB", false, true, DECODE_MARKS, false},     {"RBF", false, true, DECODE_MARKS, false},
         {"RBFS", false, true, DECODE_MARKS, true},    {"BM", false, true, DECODE_METASPACE, true},
-        {"Bm", false, true, DECODE_METASPACE, false},
+        {"Bm", false, true, DECODE_METASPACE, false}, {"W", false, false, DECODE_WORDPIECE, false},
+        {"", false, false, DECODE_BLANKS, false},
     };
-    part_word word = {.err = err};
+    part_word word = {.m = m, .err = err};
     const hf_sequence s = {"decoder", "decoders", read_part, &word};
     m->decode = DECODE_UNKNOWN;
     if (!hf_read_components(r, &s))

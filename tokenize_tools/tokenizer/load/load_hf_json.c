@@ -31,6 +31,7 @@ enum {
     BPE_VOCAB,
     BPE_MERGES,
     BPE_UNK_ID,
+    BPE_MAX_CHARACTERS,
     BPE_N_FIELDS
 };
 
@@ -132,6 +133,27 @@ static bool read_bpe(hf_file *f, const json_field *fields)
     return !f->m->byte_fallback || check_byte_fallback(f);
 }
 
+/* ---- WordPiece, WordLevel ---- */
+
+static bool read_words(hf_file *f, const json_field *fields, bool wordpiece)
+{
+    json_reader *r = &f->r;
+    json_string prefix = {"", 0};
+    f->m->kind = wordpiece ? MODEL_WORDPIECE : MODEL_WORDLEVEL;
+    f->m->family = wordpiece ? "WordPiece" : "WordLevel";
+    if (wordpiece && (!fields[BPE_PREFIX].at || !fields[BPE_MAX_CHARACTERS].at))
+        return model_fail(f->err, 0, "WordPiece without %s",
+                          fields[fields[BPE_PREFIX].at ? BPE_MAX_CHARACTERS : BPE_PREFIX].name);
+    if (wordpiece && (!json_field_string(r, &fields[BPE_PREFIX], &prefix) ||
+                      !json_field_uint(r, &fields[BPE_MAX_CHARACTERS], &f->m->max_word_characters)))
+        return false;
+    if (!model_text_set(&f->m->subword_prefix, prefix.s, prefix.n_bytes))
+        return model_no_memory(f->err);
+    r->at = fields[BPE_VOCAB].at;
+    return hf_read_vocabulary(r, f->m, &f->names, f->err) &&
+           read_unknown(f, &fields[BPE_UNK_TOKEN]);
+}
+
 /* ---- Unigram ---- */
 
 static bool read_piece(hf_file *f, uint32_t id)
@@ -192,11 +214,14 @@ static bool read_model(hf_file *f)
                                        {"ignore_merges", 0},
                                        {"vocab", 0},
                                        {"merges", 0},
-                                       {"unk_id", 0}};
+                                       {"unk_id", 0},
+                                       {"max_input_chars_per_word", 0}};
     char type[HF_TYPE_BYTES];
     if (!hf_read_type(&f->r, type))
         return false;
-    if (type[0] && strcmp(type, "BPE") != 0 && strcmp(type, "Unigram") != 0)
+    const bool wordpiece = strcmp(type, "WordPiece") == 0;
+    const bool words = wordpiece || strcmp(type, "WordLevel") == 0;
+    if (type[0] && strcmp(type, "BPE") != 0 && strcmp(type, "Unigram") != 0 && !words)
         return model_fail(f->err, f->r.at, "the model %s is not supported", type);
     if (!json_read_fields(&f->r, "model", fields, BPE_N_FIELDS))
         return false;
@@ -204,6 +229,9 @@ static bool read_model(hf_file *f)
     if (strcmp(type, "Unigram") == 0 || (!type[0] && vocab == JSON_ARRAY))
         return vocab == JSON_ARRAY ? read_unigram(f, fields)
                                    : model_fail(f->err, 0, "Unigram without a list of pieces");
+    if (words)
+        return vocab == JSON_OBJECT ? read_words(f, fields, wordpiece)
+                                    : model_fail(f->err, 0, "%s without a vocabulary", type);
     if (!type[0] && !fields[BPE_MERGES].at)
         return model_fail(f->err, 0, "a model without type and without merges is not supported");
     return vocab == JSON_OBJECT ? read_bpe(f, fields)
@@ -380,8 +408,8 @@ static bool read_file(hf_file *f)
     f->r.at = fields[FILE_MODEL].at;
     if (!read_model(f))
         return false;
-    if (by_pipeline == MODEL_BYTE_BPE && f->m->kind == MODEL_UNIGRAM)
-        return model_fail(f->err, 0, "ByteLevel together with Unigram is not supported");
+    if (by_pipeline == MODEL_BYTE_BPE && f->m->kind != MODEL_BYTE_BPE)
+        return model_fail(f->err, 0, "ByteLevel together with %s is not supported", f->m->family);
     f->r.at = fields[FILE_ADDED_TOKENS].at;
     if (f->r.at && !read_added_tokens(f))
         return false;

@@ -33,6 +33,8 @@ void model_free(model *m)
         free_text(&m->added[i].content);
     free_text(&m->charsmap);
     free_text(&m->split_text);
+    free_text(&m->subword_prefix);
+    free_text(&m->decode_prefix);
     free(m->added);
     free(m->merges);
     free(m->tokens);

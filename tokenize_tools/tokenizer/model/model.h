@@ -18,7 +18,9 @@
 typedef enum model_kind {
     MODEL_BYTE_BPE, /* symbols are bytes; token bytes are raw bytes */
     MODEL_CHAR_BPE, /* symbols are characters; token bytes are UTF-8, U+2581 for a space */
-    MODEL_UNIGRAM
+    MODEL_UNIGRAM,
+    MODEL_WORDPIECE, /* a word is the longest pieces from left to right */
+    MODEL_WORDLEVEL  /* a word is one token */
 } model_kind;
 
 /* Entries in the vocabulary of a tokenizer.json are TOKEN_NORMAL even if they are also added tokens
@@ -89,6 +91,9 @@ typedef enum decode_rule {
     DECODE_BYTES,     /* the bytes of the tokens */
     DECODE_METASPACE, /* U+2581 to blanks; decode_strips: the first token loses its own */
     DECODE_MARKS,     /* U+2581 to blanks, byte fallback; decode_strips: one blank at the start */
+    DECODE_WORDPIECE, /* blanks between tokens that do not begin with `decode_prefix`;
+                         decode_cleans */
+    DECODE_BLANKS,    /* blanks between tokens */
     DECODE_UNKNOWN    /* not supported */
 } decode_rule;
 
@@ -130,8 +135,13 @@ typedef struct model {
     model_text charsmap;
     bool dummy_prefix, collapse_spaces, escape_spaces, whitespace_as_suffix;
 
+    model_text subword_prefix;    /* WordPiece: of pieces that continue a word, "##" */
+    uint64_t max_word_characters; /* WordPiece: a longer word is unknown */
+
     decode_rule decode;
     bool decode_strips;
+    model_text decode_prefix; /* DECODE_WORDPIECE */
+    bool decode_cleans;       /* DECODE_WORDPIECE: no blanks before punctuation */
 
     added_token *added;
     size_t n_added, added_capacity;

@@ -1,0 +1,140 @@
+#include "tokenizer/words/word_pieces.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tokenizer/words/double_array.h"
+
+/* The trie cannot hold NUL, and UTF-8 has no 0xFF. */
+#define NUL_IN_KEYS 0xFF
+
+struct word_pieces {
+    double_array trie;
+    uint32_t inside; /* state: pieces that continue a word begin here ... */
+    bool continues;  /* ... if there are any */
+    uint64_t max_characters;
+    uint32_t unknown_id;
+};
+
+static uint8_t key_byte(uint8_t byte)
+{
+    return byte ? byte : NUL_IN_KEYS;
+}
+
+static bool step(const word_pieces *p, uint32_t *state, uint8_t byte, bool *has_value)
+{
+    return byte != NUL_IN_KEYS && double_array_step(&p->trie, state, key_byte(byte), has_value);
+}
+
+/* ---- New and free ---- */
+
+/* The caller frees `keys`, which has room for all tokens, and `bytes`, for their bytes. */
+static bool build_trie(word_pieces *p, const model *m, double_array_key *keys, uint8_t *bytes)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->n_bytes; i++)
+        bytes[i] = key_byte(m->bytes[i]);
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const model_token *t = &m->tokens[id];
+        if (t->kind == TOKEN_NORMAL && t->n_bytes > 0)
+            keys[n++] = (double_array_key){bytes + t->offset, t->n_bytes, id};
+    }
+    if (n > 0)
+        qsort(keys, n, sizeof *keys, double_array_compare);
+    return double_array_build(&p->trie, keys, n);
+}
+
+/* Pieces that continue a word are below the prefix in the same trie. */
+static void find_inside(word_pieces *p, const model *m)
+{
+    bool has_value;
+    p->inside = double_array_root(&p->trie);
+    p->continues = m->kind == MODEL_WORDPIECE;
+    for (size_t i = 0; p->continues && i < m->subword_prefix.n_bytes; i++)
+        p->continues = step(p, &p->inside, (uint8_t)m->subword_prefix.s[i], &has_value);
+}
+
+static bool fill(word_pieces *p, const model *m, model_error *err)
+{
+    if (m->unknown_id == MODEL_NO_ID)
+        return model_fail(err, 0, "%s without an unk_token in the vocabulary is not supported",
+                          m->family);
+    double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
+    uint8_t *bytes = malloc(m->n_bytes + 1);
+    const bool built = keys && bytes && build_trie(p, m, keys, bytes);
+    free(keys);
+    free(bytes);
+    if (!built)
+        return model_no_memory(err);
+    find_inside(p, m);
+    p->unknown_id = m->unknown_id;
+    p->max_characters = m->kind == MODEL_WORDPIECE ? m->max_word_characters : UINT64_MAX;
+    return true;
+}
+
+word_pieces *word_pieces_new(const model *m, model_error *err)
+{
+    word_pieces *p = calloc(1, sizeof *p);
+    if (!p)
+        model_no_memory(err);
+    else if (fill(p, m, err))
+        return p;
+    word_pieces_free(p);
+    return NULL;
+}
+
+void word_pieces_free(word_pieces *p)
+{
+    if (!p)
+        return;
+    double_array_free(&p->trie);
+    free(p);
+}
+
+/* ---- Words ---- */
+
+static bool is_too_long(const word_pieces *p, const uint8_t *word, size_t n_bytes)
+{
+    uint64_t n = 0;
+    if (n_bytes <= p->max_characters)
+        return false;
+    for (size_t i = 0; i < n_bytes && n <= p->max_characters; i++)
+        n += (word[i] & 0xC0) != 0x80;
+    return n > p->max_characters;
+}
+
+/* The length of the longest piece that the text begins with, below the state; 0: none. */
+static size_t longest_piece(const word_pieces *p, uint32_t state, const uint8_t *text,
+                            size_t n_bytes, uint32_t *id)
+{
+    size_t longest = 0;
+    bool has_value = false;
+    for (size_t i = 0; i < n_bytes && step(p, &state, text[i], &has_value); i++) {
+        if (!has_value)
+            continue;
+        longest = i + 1;
+        *id = double_array_value(&p->trie, state);
+    }
+    return longest;
+}
+
+bool word_pieces_encode(const word_pieces *p, const uint8_t *word, size_t n_bytes, id_buffer *out)
+{
+    const size_t first = out->n;
+    uint32_t state = double_array_root(&p->trie), id = 0;
+    size_t at = 0;
+    const bool too_long = is_too_long(p, word, n_bytes);
+    while (at < n_bytes && !too_long) {
+        const size_t n = longest_piece(p, state, word + at, n_bytes - at, &id);
+        if (n == 0 || (n < n_bytes - at && !p->continues))
+            break;
+        if (!id_buffer_append(out, id))
+            return false;
+        at += n;
+        state = p->inside;
+    }
+    if (at == n_bytes)
+        return true;
+    out->n = first;
+    return id_buffer_append(out, p->unknown_id);
+}
