@@ -133,6 +133,14 @@ BASES = {
         "user_defined_symbols": ["<sep>", "<sep><x>", "er", " a"]}),
     "unigram_across": ("unigram", {
         "split_by_whitespace": False, "normalization_rule_name": "nmt_nfkc_cf"}),
+    "char": ("char", {"normalization_rule_name": "nmt_nfkc"}),
+    "char_bytes": ("char", {
+        "byte_fallback": True, "normalization_rule_name": "identity",
+        "user_defined_symbols": ["<sep>", "ing", "\u2581\u2581"]}),
+    "word": ("word", {"normalization_rule_name": "nmt_nfkc"}),
+    "word_bytes": ("word", {
+        "byte_fallback": True, "normalization_rule_name": "identity",
+        "user_defined_symbols": ["<sep>", "\u2581the", "\u2581\u2581"]}),
     "bpe_across": ("bpe", {
         "split_by_whitespace": False, "byte_fallback": True, "vocab_size": 1200,
         "normalization_rule_name": "identity"}),

@@ -17,12 +17,22 @@ static void make_scored(model *m, size_t n_kinds)
         naive_add_bytes(m);
 }
 
-static void scored_ids(const model *m, const char *text, size_t n, naive_ids *want)
+static void make_unmerged(model *m, size_t n_kinds)
+{
+    make_scored(m, n_kinds);
+    m->rule = MERGE_NONE;
+    m->whole_word_first = naive_any(2); /* char or word */
+}
+
+static void sentencepiece_ids(const model *m, const char *text, size_t n, naive_ids *want)
 {
     static char marked[4 * NAIVE_MAX_BYTES];
     n = sentencepiece_text(m, text, n, marked);
     want->n = 0;
-    naive_scored_bpe(m, (const uint8_t *)marked, n, want);
+    if (m->rule == MERGE_SCORED)
+        naive_scored_bpe(m, (const uint8_t *)marked, n, want);
+    else
+        naive_unmerged(m, (const uint8_t *)marked, n, want);
 }
 
 TEST(sentencepiece_ids_are_those_of_the_definition)
@@ -32,12 +42,12 @@ TEST(sentencepiece_ids_are_those_of_the_definition)
     for (long round = 0; round < rounds(150, 2500); round++) {
         engine g = {0};
         const size_t n_kinds = 3 + naive_any(NAIVE_N(naive_alphabet) - 2);
-        make_scored(&g.m, n_kinds);
+        (naive_any(3) ? make_scored : make_unmerged)(&g.m, n_kinds);
         engine_start(&g, naive_any(2) ? 1 << 14 : 1 << 18);
         for (int i = 0; i < 400; i++) {
             const size_t n = naive_text(text, n_kinds);
             text[n] = 0;
-            scored_ids(&g.m, text, n, &want);
+            sentencepiece_ids(&g.m, text, n, &want);
             g.out.n = 0;
             encode(&g, text, n, STRETCH_FIRST);
             expect_ids(&g, &want, text);
@@ -178,8 +188,8 @@ TEST(ids_do_not_depend_on_cuts)
     long n_cut = 0;
     for (long round = 0; round < rounds(300, 3000); round++) {
         engine g = {0};
-        const bool scored = naive_any(2);
-        (scored ? make_scored : make_listed)(&g.m, 3 + naive_any(9));
+        static void (*const make[])(model *, size_t) = {make_scored, make_listed, make_unmerged};
+        make[naive_any(3)](&g.m, 3 + naive_any(9));
         engine_start(&g, 1 << 14);
         for (int i = 0; i < 30; i++) {
             size_t n = 0;

@@ -464,12 +464,28 @@ TEST(sentencepiece_names_come_once)
     blob_free(&b);
 }
 
+TEST(sentencepiece_models_of_characters_and_words)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        blob b = {0};
+        put_specials(&b);
+        put_piece(&b, "a", 0, 4);
+        put_trainer(&b, 3 + i, 0, 0);
+        expect_blob(&b, NULL);
+        CHECK_INT(m.kind, MODEL_CHAR_BPE);
+        CHECK_INT(m.rule, MERGE_NONE);
+        CHECK(m.whole_word_first == (i == 0));
+        CHECK_STR(m.family, i ? "SentencePiece char" : "SentencePiece word");
+        blob_free(&b);
+    }
+}
+
 TEST(sentencepiece_models_that_are_not_supported_are_refused)
 {
     static const struct {
         uint64_t type;
         const char *why;
-    } types[] = {{3, "model type word"}, {4, "model type char"}, {9, "model type of this file"}};
+    } types[] = {{0, "the model type 0 is"}, {5, "the model type 5 is"}};
     blob b = {0};
     for (size_t i = 0; i < N_ELEMENTS(types); i++) {
         put_specials(&b);

@@ -71,9 +71,11 @@ static bool put_outputs(const char_bpe *b, size_t first, id_buffer *out)
     return put;
 }
 
-static void fuse_unknown(const char_bpe *b, size_t first, id_buffer *out)
+void char_bpe_fuse_unknown(const char_bpe *b, size_t first, id_buffer *out)
 {
     size_t n = first;
+    if (!b->fuse_after)
+        return;
     for (size_t i = first; i < out->n; i++) {
         if (i == first || out->ids[i] != b->unknown_id || out->ids[i - 1] != b->unknown_id)
             out->ids[n++] = out->ids[i];
@@ -214,7 +216,6 @@ bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *t
     while (r.at < r.end)
         if (!encode_part(&r, scratch, out))
             return false;
-    if (b->fuse_after)
-        fuse_unknown(b, first, out);
+    char_bpe_fuse_unknown(b, first, out);
     return true;
 }

@@ -28,5 +28,8 @@ unsigned char_bpe_must_know(const char_bpe *b);
 /* Appends the ids of a whole text in UTF-8. false: out of memory. */
 bool char_bpe_encode(const char_bpe *b, merge_scratch *scratch, const uint8_t *text, size_t n_bytes,
                      id_buffer *out);
+/* sentencepiece without byte fallback: makes one id of each run of unknown ids from `first` on. For
+ * a text that was encoded in parts. */
+void char_bpe_fuse_unknown(const char_bpe *b, size_t first, id_buffer *out);
 
 #endif /* TOKMAP_CHAR_BPE_H */

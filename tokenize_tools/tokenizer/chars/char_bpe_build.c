@@ -70,7 +70,7 @@ bool char_bpe_only_character(const model *m, uint32_t id, uint32_t *c)
 /* sentencepiece ignores a piece that is only a NUL, if it does not refuse it. */
 static bool is_lone_nul(const model *m, uint32_t id)
 {
-    return m->rule == MERGE_SCORED && m->tokens[id].n_bytes == 1 &&
+    return m->rule != MERGE_LISTED && m->tokens[id].n_bytes == 1 &&
            *model_token_bytes(m, id) == 0 &&
            (m->byte_fallback || m->tokens[id].kind == TOKEN_UNUSED);
 }
@@ -78,7 +78,8 @@ static bool is_lone_nul(const model *m, uint32_t id)
 bool char_bpe_merges_lead_to(const model *m, uint32_t id)
 {
     const uint8_t kind = m->tokens[id].kind;
-    return (kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED || kind == TOKEN_UNUSED) &&
+    return (kind == TOKEN_NORMAL || kind == TOKEN_USER_DEFINED ||
+            (kind == TOKEN_UNUSED && m->rule != MERGE_NONE)) &&
            !is_lone_nul(m, id);
 }
 
@@ -169,7 +170,8 @@ static bool add_listed_pairs(char_bpe_builder *w)
 
 /* ---- Tries ---- */
 
-static bool build_trie(char_bpe_builder *w, piece_trie *t, token_kind kind)
+/* kinds: 1 << TOKEN_..., of the tokens in it. */
+static bool build_trie(char_bpe_builder *w, piece_trie *t, unsigned kinds)
 {
     const model *m = w->m;
     double_array_key *keys = malloc(m->n_tokens * sizeof *keys + 1);
@@ -179,7 +181,7 @@ static bool build_trie(char_bpe_builder *w, piece_trie *t, token_kind kind)
     bool usable = true;
     for (uint32_t id = 0; id < m->n_tokens && usable; id++) {
         const model_token *token = &m->tokens[id];
-        if (token->kind != kind || token->n_bytes == 0)
+        if ((kinds >> token->kind & 1) == 0 || token->n_bytes == 0)
             continue;
         const uint8_t *bytes = model_token_bytes(m, id);
         if (memchr(bytes, 0, token->n_bytes))
@@ -252,6 +254,12 @@ static bool load_fallback(char_bpe_builder *w)
     return true;
 }
 
+/* Whether tokens are whole words, and the characters of other words are unknown. */
+static bool has_words(const model *m)
+{
+    return m->rule == MERGE_NONE && m->whole_word_first;
+}
+
 /* A run of unknown characters becomes one id, or vanishes: so it must not be cut. */
 static void limit_words(char_bpe_builder *w)
 {
@@ -260,10 +268,24 @@ static void limit_words(char_bpe_builder *w)
     const bool known = blank != NO_SYMBOL && !char_bpe_is_odd(b, blank);
     const bool sentence_first = w->m->whole_word_first && !w->m->metaspace_split;
     b->symbols_per_byte = b->spaces_are_marks && blank == NO_SYMBOL ? 3 : 1;
-    if (sentence_first || (!b->byte_fallback && !known))
+    if (has_words(w->m) && b->byte_fallback && b->spaces_are_marks)
+        char_words_join_all_but_blanks(&b->words);
+    else if (sentence_first || (!b->byte_fallback && !known))
         char_words_join_all(&b->words);
     else if (!b->byte_fallback)
         char_words_join_all_but_blanks(&b->words);
+}
+
+static bool add_pairs(char_bpe_builder *w)
+{
+    switch (w->m->rule) {
+    case MERGE_LISTED:
+        return add_listed_pairs(w);
+    case MERGE_SCORED:
+        return char_bpe_load_pieces(w) && char_bpe_add_scored_pairs(w);
+    default:
+        return true;
+    }
 }
 
 static bool build_tables(char_bpe_builder *w)
@@ -274,10 +296,8 @@ static bool build_tables(char_bpe_builder *w)
         return model_fail(w->err, 0, "BPE over characters with ranks is not supported");
     b->n_ids = b->n_symbols = (uint32_t)m->n_tokens;
     char_words_init(&b->words, b->spaces_are_marks);
-    if (!load_fallback(w) || !start_pages(w) || !set_tokens_of_one(w))
-        return false;
-    if (b->sentencepiece ? !char_bpe_load_pieces(w) || !char_bpe_add_scored_pairs(w)
-                         : !add_listed_pairs(w))
+    if (!load_fallback(w) || !start_pages(w) || (!has_words(m) && !set_tokens_of_one(w)) ||
+        !add_pairs(w))
         return false;
     if (w->list.n >= MAX_PAIRS)
         return model_fail(w->err, 0, "more than %d merges", MAX_PAIRS - 1);
@@ -287,10 +307,12 @@ static bool build_tables(char_bpe_builder *w)
     if (!char_bpe_load_odd_symbols(w))
         return false;
     limit_words(w);
+    if (has_words(m))
+        return build_trie(w, &b->whole, 1u << TOKEN_NORMAL | 1u << TOKEN_USER_DEFINED);
     join_user_pieces(w);
-    if (b->sentencepiece && !build_trie(w, &b->user, TOKEN_USER_DEFINED))
+    if (b->sentencepiece && !build_trie(w, &b->user, 1u << TOKEN_USER_DEFINED))
         return false;
-    return !m->whole_word_first || build_trie(w, &b->whole, TOKEN_NORMAL);
+    return !m->whole_word_first || build_trie(w, &b->whole, 1u << TOKEN_NORMAL);
 }
 
 char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err)
@@ -301,7 +323,7 @@ char_bpe *char_bpe_new(const model *m, bool spaces_are_marks, model_error *err)
         char_bpe_no_memory(&w);
         return NULL;
     }
-    b->sentencepiece = m->rule == MERGE_SCORED;
+    b->sentencepiece = m->rule != MERGE_LISTED;
     b->spaces_are_marks = spaces_are_marks;
     const bool built = build_tables(&w);
     double_array_free(&w.pieces.a);

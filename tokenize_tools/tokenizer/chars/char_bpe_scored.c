@@ -289,6 +289,11 @@ static bool add_odd(char_bpe_builder *w, const uint32_t *characters, uint32_t sy
     return true;
 }
 
+static bool is_split(const model *m, uint32_t id)
+{
+    return m->tokens[id].kind == TOKEN_UNUSED && m->rule == MERGE_SCORED;
+}
+
 static bool add_odds(char_bpe_builder *w, uint32_t *characters)
 {
     char_bpe *b = w->b;
@@ -302,7 +307,7 @@ static bool add_odds(char_bpe_builder *w, uint32_t *characters)
             characters[symbol - b->n_ids] = c;
     }
     for (uint32_t id = 0; id < b->n_ids; id++)
-        if (w->m->tokens[id].kind == TOKEN_UNUSED && !add_odd(w, characters, id))
+        if (is_split(w->m, id) && !add_odd(w, characters, id))
             return false;
     for (uint32_t symbol = b->n_ids; symbol < b->n_symbols; symbol++)
         if (!add_odd(w, characters, symbol))
@@ -315,7 +320,7 @@ bool char_bpe_load_odd_symbols(char_bpe_builder *w)
     char_bpe *b = w->b;
     size_t n_odd = b->n_symbols - b->n_ids;
     for (uint32_t id = 0; id < b->n_ids; id++)
-        n_odd += w->m->tokens[id].kind == TOKEN_UNUSED;
+        n_odd += is_split(w->m, id);
     b->odd = calloc(b->n_symbols / 8 + 1, 1);
     b->odd_outputs = malloc(n_odd * sizeof *b->odd_outputs + 1);
     uint32_t *characters = malloc((b->n_symbols - b->n_ids) * sizeof *characters + 1);

@@ -191,6 +191,8 @@ static void choose_words(char_engine *e, const model *m)
         e->splits_at_marks = m->metaspace && m->metaspace_split;
         char_words_init(&e->words, false);
         char_words_join_all_but_blanks(&e->words);
+    } else if (m->rule == MERGE_NONE && m->whole_word_first) {
+        e->sentences = BETWEEN_MARKS;
     } else if (m->metaspace && m->metaspace_split) {
         e->sentences = BETWEEN_MARKS;
         if (e->pieces) {
@@ -203,6 +205,8 @@ static void choose_words(char_engine *e, const model *m)
 static cut_place place_of_cuts(const char_engine *e, const model *m)
 {
     const bool needs_sentences = e->pieces || m->whole_word_first;
+    if (m->rule == MERGE_NONE && m->whole_word_first && char_bpe_must_know(e->bpe) > 0)
+        return CUT_NOWHERE; /* the words on both sides may be unknown, and become one id */
     switch (e->sentences) {
     case BETWEEN_BLANKS:
         return CUT_BEFORE_BLANKS;
@@ -312,6 +316,7 @@ static size_t mark_at(const char_engine *e, text_span text, size_t at)
 
 static bool encode_between_marks(char_scratch *s, text_span text, id_buffer *out)
 {
+    const size_t first = out->n;
     size_t start = 0;
     for (size_t at = 0; at < text.n_bytes; at++) {
         if (mark_at(s->e, text, at) == 0)
@@ -320,7 +325,11 @@ static bool encode_between_marks(char_scratch *s, text_span text, id_buffer *out
             return false;
         start = at;
     }
-    return encode_sentence(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
+    if (!encode_sentence(s, (text_span){text.bytes + start, text.n_bytes - start}, out))
+        return false;
+    if (s->e->bpe)
+        char_bpe_fuse_unknown(s->e->bpe, first, out);
+    return true;
 }
 
 /* A stretch without blanks. */

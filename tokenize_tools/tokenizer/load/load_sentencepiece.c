@@ -120,7 +120,15 @@ typedef struct spm_file {
     bool bytes_seen[256];
 } spm_file;
 
-static const char *const kinds_of_models[] = {"", "Unigram", "BPE", "word", "char"};
+static const struct {
+    model_kind kind;
+    merge_rule rule;
+    bool words;
+    const char *family;
+} kinds_of_models[] = {{MODEL_UNIGRAM, MERGE_SCORED, false, "SentencePiece Unigram"},
+                       {MODEL_CHAR_BPE, MERGE_SCORED, false, "SentencePiece BPE"},
+                       {MODEL_CHAR_BPE, MERGE_NONE, true, "SentencePiece word"},
+                       {MODEL_CHAR_BPE, MERGE_NONE, false, "SentencePiece char"}};
 
 static bool spm_damaged(const spm_file *f, const pb_reader *r)
 {
@@ -338,13 +346,13 @@ static uint32_t control_id(const spm_file *f, const model_text *name, const char
 static bool set_kind(spm_file *f)
 {
     model *m = f->m;
-    if (f->model_type != 1 && f->model_type != 2)
-        return model_fail(f->err, 0, "SentencePiece: the model type %s is not supported",
-                          f->model_type == 3 || f->model_type == 4 ? kinds_of_models[f->model_type]
-                                                                   : "of this file");
-    m->kind = f->model_type == 2 ? MODEL_CHAR_BPE : MODEL_UNIGRAM;
-    m->rule = MERGE_SCORED;
-    m->family = f->model_type == 2 ? "SentencePiece BPE" : "SentencePiece Unigram";
+    if (f->model_type < 1 || f->model_type > sizeof kinds_of_models / sizeof *kinds_of_models)
+        return model_fail(f->err, 0, "SentencePiece: the model type %" PRIu64 " is not supported",
+                          f->model_type);
+    m->kind = kinds_of_models[f->model_type - 1].kind;
+    m->rule = kinds_of_models[f->model_type - 1].rule;
+    m->whole_word_first = kinds_of_models[f->model_type - 1].words;
+    m->family = kinds_of_models[f->model_type - 1].family;
     m->byte_fallback = f->byte_fallback;
     if (m->charsmap.n_bytes > 0 && !model_check_charsmap(&m->charsmap, f->err))
         return false;

@@ -32,8 +32,8 @@ typedef enum token_kind {
     TOKEN_NORMAL,
     TOKEN_UNKNOWN,      /* sentencepiece: its own text does not match */
     TOKEN_CONTROL,      /* text never produces it: specials */
-    TOKEN_USER_DEFINED, /* sentencepiece: matches before anything else */
-    TOKEN_UNUSED,       /* sentencepiece: split again when it is produced */
+    TOKEN_USER_DEFINED, /* sentencepiece: matches before anything else (BPE, Unigram, char) */
+    TOKEN_UNUSED,       /* sentencepiece: split again when it is produced; MERGE_NONE: unknown */
     TOKEN_BYTE          /* byte fallback <0xNN>: its bytes are the one byte */
 } token_kind;
 
@@ -53,7 +53,9 @@ typedef enum merge_rule {
     MERGE_LISTED, /* the index in `merges` (tokenizer.json, merges.txt) */
     MERGE_RANKED, /* any two tokens whose bytes together are a token merge, the lowest id first
                      (tiktoken, tekken): only TOKEN_NORMAL */
-    MERGE_SCORED  /* the same, the highest score first (sentencepiece) */
+    MERGE_SCORED, /* the same, the highest score first (sentencepiece) */
+    MERGE_NONE    /* nothing merges (sentencepiece): each character is a token or unknown; with
+                     whole_word_first each word, which begins at a U+2581 */
 } merge_rule;
 
 typedef struct model_text {
