@@ -220,8 +220,9 @@ TEST(parts_of_a_model_that_are_not_supported_are_named)
         {"{\"type\": \"BPE\", \"vocab\": {}, \"merges\": [], \"continuing_subword_prefix\": "
          "\"##\"}",
          "continuing_subword_prefix \"##\""},
-        {"{\"type\": \"BPE\", \"vocab\": {}, \"merges\": [], \"end_of_word_suffix\": \"</w>\"}",
-         "end_of_word_suffix \"</w>\""},
+        {"{\"type\": \"BPE\", \"vocab\": {}, \"merges\": [], \"end_of_word_suffix\": \"</w>\", "
+         "\"byte_fallback\": true}",
+         "end_of_word_suffix \"</w>\" is not supported together with byte_fallback"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 0}, \"merges\": [], \"unk_token\": \"u\"}",
          "unk_token \"u\" is not in the vocabulary"},
         {"{\"type\": \"BPE\", \"vocab\": {\"a\": 0, \"a\": 1}, \"merges\": []}",
@@ -725,6 +726,8 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         {BYTE_LEVEL, DECODE_UNKNOWN, false},
         {"{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}", DECODE_WORDPIECE,
          false},
+        {"{\"type\": \"BPEDecoder\", \"suffix\": \"</w>\"}", DECODE_SUFFIX, false},
+        {"{\"type\": \"BPEDecoder\", \"suffix\": \"\"}", DECODE_UNKNOWN, false},
         {"{\"type\": \"CTC\"}", DECODE_UNKNOWN, false},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {

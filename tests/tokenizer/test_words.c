@@ -261,6 +261,22 @@ static void decodes_to(const tokenizer *t, const uint32_t *ids, size_t n, const 
     free(text.s);
 }
 
+TEST(last_character_of_a_word_has_a_suffix)
+{
+    static const vocabulary_case v = {{"[U]", "a", "a</w>", "b", "ab</w>", "aa", "\u00e9</w>"}, 7};
+    static const char fields[] = "\"type\": \"BPE\", \"unk_token\": \"[U]\", "
+                                 "\"end_of_word_suffix\": \"</w>\", "
+                                 "\"merges\": [[\"a\", \"a\"]]";
+    tokenizer *t = make_tokenizer(fields, &v, "Whitespace",
+                                  "{\"type\": \"BPEDecoder\", \"suffix\": \"</w>\"}");
+    encodes_to(t, "a ba aaa", IDS(2, 3, 2, 5, 2));
+    encodes_to(t, "b a\u00e9 \u00e9a", IDS(0, 1, 6, 0, 2));
+    decodes_to(t, IDS(2, 3, 4, 6, 0), "a bab \u00e9 [U]");
+    decodes_to(t, IDS(1, 2, 4), "aa ab");
+    decodes_to(t, NULL, 0, "");
+    tokenizer_free(t);
+}
+
 TEST(decoders_put_blanks_between_words)
 {
     static const vocabulary_case v = {

@@ -68,7 +68,7 @@ static bool set_words(tokenizer *t, const model *m, model_error *err)
 static bool has_words(const model *m)
 {
     return m->kind == MODEL_BYTE_BPE || m->kind == MODEL_WORDPIECE || m->kind == MODEL_WORDLEVEL ||
-           (m->kind == MODEL_CHAR_BPE && m->split != SPLIT_NONE);
+           (m->kind == MODEL_CHAR_BPE && (m->split != SPLIT_NONE || m->word_suffix.n_bytes > 0));
 }
 
 static bool set_engine(tokenizer *t, const model *m, model_error *err)

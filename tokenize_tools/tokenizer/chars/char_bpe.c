@@ -113,13 +113,13 @@ static void read_character(reader *r)
 {
     uint32_t c = *r->at, symbol = NO_SYMBOL;
     size_t length = 1;
-    if (c >= 0x80) {
+    if (c >= 0x80)
         length = utf8_decode(r->at, (size_t)(r->end - r->at), &c);
-        symbol = length > 0 ? char_bpe_symbol(r->b, c) : NO_SYMBOL;
-        length = length > 0 ? length : 1;
-    } else {
-        symbol = char_bpe_symbol(r->b, c == ' ' && r->b->spaces_are_marks ? CHAR_WORDS_MARK : c);
-    }
+    else if (c == ' ' && r->b->spaces_are_marks)
+        c = CHAR_WORDS_MARK;
+    if (length > 0)
+        symbol = char_bpe_symbol(r->b, r->at + length == r->end ? c + r->b->last_offset : c);
+    length = length > 0 ? length : 1;
     if (symbol != NO_SYMBOL) {
         r->symbols[r->n++] = symbol;
         r->after_unknown = false;

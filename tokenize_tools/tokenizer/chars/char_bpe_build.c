@@ -83,13 +83,29 @@ bool char_bpe_merges_lead_to(const model *m, uint32_t id)
            !is_lone_nul(m, id);
 }
 
+/* A token of one character and the suffix is the character at the end of a word. */
+static bool is_last_character(const model *m, uint32_t id, uint32_t *c)
+{
+    const model_text *suffix = &m->word_suffix;
+    const uint8_t *bytes = model_token_bytes(m, id);
+    const size_t n_bytes = m->tokens[id].n_bytes;
+    if (suffix->n_bytes == 0 || n_bytes <= suffix->n_bytes)
+        return false;
+    const size_t n = n_bytes - suffix->n_bytes;
+    return memcmp(bytes + n, suffix->s, suffix->n_bytes) == 0 && utf8_decode(bytes, n, c) == n;
+}
+
 static bool set_tokens_of_one(char_bpe_builder *w)
 {
     const model *m = w->m;
     uint32_t c;
+    w->b->last_offset = m->word_suffix.n_bytes > 0 ? LAST_CHARACTER : 0;
     for (uint32_t id = 0; id < m->n_tokens; id++) {
-        if (char_bpe_merges_lead_to(m, id) && char_bpe_only_character(m, id, &c) &&
-            !char_bpe_set_symbol(w, c, id))
+        if (!char_bpe_merges_lead_to(m, id))
+            continue;
+        if (char_bpe_only_character(m, id, &c) && !char_bpe_set_symbol(w, c, id))
+            return false;
+        if (is_last_character(m, id, &c) && !char_bpe_set_symbol(w, c + LAST_CHARACTER, id))
             return false;
     }
     return true;

@@ -7,6 +7,7 @@
 
 #define NO_SYMBOL UINT32_MAX
 #define CHAR_PAGE 256
+#define LAST_CHARACTER 0x110000
 #define MAX_USER_FIRSTS 4
 
 /* Symbols are ids. Above the ids are symbols of characters that have no token, but with which
@@ -16,7 +17,9 @@ struct char_bpe {
     merge_table *merges;
     uint32_t n_ids, n_symbols;
 
-    uint16_t page_of[0x110000 / CHAR_PAGE]; /* 0: no symbols */
+    /* By character; at the end of a word by character + LAST_CHARACTER, if there is a suffix. */
+    uint16_t page_of[2 * LAST_CHARACTER / CHAR_PAGE]; /* 0: no symbols */
+    uint32_t last_offset;                             /* LAST_CHARACTER, or 0: no suffix */
     uint32_t (*pages)[CHAR_PAGE];
     size_t n_pages, pages_capacity;
 

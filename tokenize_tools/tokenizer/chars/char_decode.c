@@ -11,14 +11,15 @@ typedef enum decoder_kind {
     BYTE_FALLBACK, /* Replace, ByteFallback, Fuse, Strip of one blank: Llama and similar */
     METASPACE,     /* HuggingFace's Metaspace: the first token loses its marks */
     WORDPIECE,
-    BLANKS /* HuggingFace without a decoder: a blank between tokens */
+    SUFFIX, /* HuggingFace's BPEDecoder */
+    BLANKS  /* HuggingFace without a decoder: a blank between tokens */
 } decoder_kind;
 
 struct char_decoder {
     decoder_kind kind;
     bool prefixed, dummy, collapse;
     bool cleans;
-    model_text prefix; /* WORDPIECE */
+    model_text affix; /* WORDPIECE, SUFFIX */
     uint32_t unknown_id;
     model_token *tokens;
     size_t n_tokens;
@@ -43,6 +44,8 @@ static decoder_kind kind_of(const model *m)
         return WORDPIECE;
     case DECODE_BLANKS:
         return BLANKS;
+    case DECODE_SUFFIX:
+        return SUFFIX;
     default:
         return BYTE_FALLBACK;
     }
@@ -62,8 +65,8 @@ char_decoder *char_decoder_new(const model *m, bool prefixed)
     d->n_tokens = m->n_tokens;
     d->tokens = malloc(m->n_tokens * sizeof *d->tokens + 1);
     d->bytes = malloc(m->n_bytes + 1);
-    const model_text *prefix = &m->decode_prefix;
-    if (!d->tokens || !d->bytes || !model_text_set(&d->prefix, prefix->s, prefix->n_bytes)) {
+    const model_text *affix = &m->decode_affix;
+    if (!d->tokens || !d->bytes || !model_text_set(&d->affix, affix->s, affix->n_bytes)) {
         char_decoder_free(d);
         return NULL;
     }
@@ -80,7 +83,7 @@ void char_decoder_free(char_decoder *d)
         return;
     free(d->tokens);
     free(d->bytes);
-    free(d->prefix.s);
+    free(d->affix.s);
     free(d);
 }
 
@@ -163,9 +166,9 @@ static void clean_up(text_buffer *t, size_t start)
 
 static bool append_piece(const char_decoder *d, text_span text, bool first, text_buffer *out)
 {
-    const size_t start = out->n_bytes, n_prefix = d->prefix.n_bytes;
+    const size_t start = out->n_bytes, n_prefix = d->affix.n_bytes;
     const bool joins = d->kind == WORDPIECE && text.n_bytes >= n_prefix &&
-                       memcmp(text.bytes, d->prefix.s, n_prefix) == 0;
+                       memcmp(text.bytes, d->affix.s, n_prefix) == 0;
     const size_t n_skipped = joins && !first ? n_prefix : 0;
     if ((!first && !joins && !text_buffer_append(out, " ", 1)) ||
         !text_buffer_append(out, text.bytes + n_skipped, text.n_bytes - n_skipped))
@@ -175,10 +178,25 @@ static bool append_piece(const char_decoder *d, text_span text, bool first, text
     return true;
 }
 
+static bool append_suffixed(const char_decoder *d, text_span text, bool last, text_buffer *out)
+{
+    const size_t n_suffix = d->affix.n_bytes;
+    for (size_t i = 0; i < text.n_bytes;) {
+        const bool found =
+            text.n_bytes - i >= n_suffix && memcmp(text.bytes + i, d->affix.s, n_suffix) == 0;
+        if (!(found && last) &&
+            !text_buffer_append(out, found ? (const uint8_t *)" " : text.bytes + i, 1))
+            return false;
+        i += found ? n_suffix : 1;
+    }
+    return true;
+}
+
 typedef struct progress {
     text_buffer *out;
     bool at_start; /* sentencepiece: a mark here is not part of the text */
     bool begun;    /* there was a token, or a run of bytes, before */
+    bool last;     /* this is the last token */
 } progress;
 
 /* A run of bytes counts as one token. */
@@ -229,6 +247,8 @@ static bool append_token(const char_decoder *d, uint32_t id, text_buffer *bytes,
     p->begun = true;
     if (d->kind == SENTENCEPIECE)
         return append_sentencepiece(d, id, text, p);
+    if (d->kind == SUFFIX)
+        return append_suffixed(d, text, p->last, p->out);
     if (d->kind == WORDPIECE || d->kind == BLANKS)
         return append_piece(d, text, first, p->out);
     return append_marked(text, d->kind == METASPACE && d->prefixed && first, p->out);
@@ -242,6 +262,7 @@ bool char_decode(const char_decoder *d, const uint32_t *ids, size_t n_ids, model
     for (size_t i = 0; i < n_ids && ok; i++) {
         if (ids[i] >= d->n_tokens || d->tokens[ids[i]].kind == TOKEN_ABSENT)
             continue;
+        p.last = i + 1 == n_ids;
         ok = append_token(d, ids[i], &bytes, &p);
     }
     ok = ok && flush_bytes(d, &bytes, &p);

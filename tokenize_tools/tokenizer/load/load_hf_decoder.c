@@ -18,7 +18,7 @@ static const struct {
     char letter;
 } known[] = {{"ByteLevel", 'L'},    {"Metaspace", 'M'},  {"Replace", 'R'},
              {"ByteFallback", 'B'}, {"Fuse", 'F'},       {"Strip", 'S'},
-             {"WordPiece", 'W'},    {"BPEDecoder", '?'}, {"CTC", '?'}};
+             {"WordPiece", 'W'},    {"BPEDecoder", 'E'}, {"CTC", '?'}};
 
 /* m: no blank was put before the text. */
 static bool read_metaspace(json_reader *r, char *letter)
@@ -69,7 +69,19 @@ static bool read_wordpiece(json_reader *r, model *m)
     return json_read_fields(r, "decoder WordPiece", fields, HF_N(fields)) &&
            json_field_string(r, &fields[1], &prefix) &&
            json_field_bool(r, &fields[2], &m->decode_cleans) &&
-           (model_text_set(&m->decode_prefix, prefix.s, prefix.n_bytes) || json_no_memory(r));
+           (model_text_set(&m->decode_affix, prefix.s, prefix.n_bytes) || json_no_memory(r));
+}
+
+static bool read_suffix(json_reader *r, model *m, char *letter)
+{
+    json_field fields[] = {{"type", 0}, {"suffix", 0}};
+    json_string suffix = {"</w>", 4};
+    if (!json_read_fields(r, "BPEDecoder", fields, HF_N(fields)) ||
+        !json_field_string(r, &fields[1], &suffix))
+        return false;
+    if (suffix.n_bytes == 0) /* every place has it */
+        *letter = '?';
+    return model_text_set(&m->decode_affix, suffix.s, suffix.n_bytes) || json_no_memory(r);
 }
 
 static bool read_part(json_reader *r, const char *type, void *context)
@@ -92,6 +104,8 @@ static bool read_part(json_reader *r, const char *type, void *context)
         return read_replace(r, letter);
     case 'S':
         return read_strip(r, letter);
+    case 'E':
+        return read_suffix(r, word->m, letter);
     case 'W':
         return read_wordpiece(r, word->m);
     default:
@@ -113,7 +127,7 @@ bool hf_read_decoder(json_reader *r, model *m, model_error *err)
         {"RB", false, true, DECODE_MARKS, false},     {"RBF", false, true, DECODE_MARKS, false},
         {"RBFS", false, true, DECODE_MARKS, true},    {"BM", false, true, DECODE_METASPACE, true},
         {"Bm", false, true, DECODE_METASPACE, false}, {"W", false, false, DECODE_WORDPIECE, false},
-        {"", false, false, DECODE_BLANKS, false},
+        {"", false, false, DECODE_BLANKS, false},     {"E", false, false, DECODE_SUFFIX, false},
     };
     part_word word = {.m = m, .err = err};
     const hf_sequence s = {"decoder", "decoders", read_part, &word};

@@ -35,13 +35,23 @@ enum {
     BPE_N_FIELDS
 };
 
-static bool refuse_affix(hf_file *f, const json_field *field)
+/* A prefix is not supported; a suffix only for BPE over characters. */
+static bool read_affixes(hf_file *f, const json_field *fields)
 {
-    json_string affix = {"", 0};
-    if (!json_field_string(&f->r, field, &affix))
+    const json_field *prefix = &fields[BPE_PREFIX], *suffix = &fields[BPE_SUFFIX];
+    json_string s = {"", 0};
+    if (!json_field_string(&f->r, prefix, &s))
         return false;
-    return affix.n_bytes == 0 || model_fail(f->err, field->at, "%s \"%.*s\" is not supported",
-                                            field->name, hf_shown(affix), affix.s);
+    if (s.n_bytes > 0)
+        return model_fail(f->err, prefix->at, "%s \"%.*s\" is not supported", prefix->name,
+                          hf_shown(s), s.s);
+    if (!json_field_string(&f->r, suffix, &s))
+        return false;
+    if (s.n_bytes > 0 && (f->m->kind == MODEL_BYTE_BPE || f->m->byte_fallback))
+        return model_fail(f->err, suffix->at, "%s \"%.*s\" is not supported together with %s",
+                          suffix->name, hf_shown(s), s.s,
+                          f->m->byte_fallback ? "byte_fallback" : "ByteLevel");
+    return model_text_set(&f->m->word_suffix, s.s, s.n_bytes) || model_no_memory(f->err);
 }
 
 static bool refuse_dropout(hf_file *f, const json_field *field)
@@ -121,8 +131,8 @@ static bool read_bpe(hf_file *f, const json_field *fields)
     f->m->family = f->m->kind == MODEL_BYTE_BPE ? "byte-level BPE" : "character BPE";
     if (!fields[BPE_MERGES].at)
         return model_fail(f->err, 0, "BPE without merges");
-    if (!refuse_affix(f, &fields[BPE_PREFIX]) || !refuse_affix(f, &fields[BPE_SUFFIX]) ||
-        !refuse_dropout(f, &fields[BPE_DROPOUT]) || !read_flags(f, fields))
+    if (!refuse_dropout(f, &fields[BPE_DROPOUT]) || !read_flags(f, fields) ||
+        !read_affixes(f, fields))
         return false;
     r->at = fields[BPE_VOCAB].at;
     if (!hf_read_vocabulary(r, f->m, &f->names, f->err))

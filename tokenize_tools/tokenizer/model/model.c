@@ -34,7 +34,8 @@ void model_free(model *m)
     free_text(&m->charsmap);
     free_text(&m->split_text);
     free_text(&m->subword_prefix);
-    free_text(&m->decode_prefix);
+    free_text(&m->word_suffix);
+    free_text(&m->decode_affix);
     free(m->added);
     free(m->merges);
     free(m->tokens);

@@ -93,9 +93,10 @@ typedef enum decode_rule {
     DECODE_BYTES,     /* the bytes of the tokens */
     DECODE_METASPACE, /* U+2581 to blanks; decode_strips: the first token loses its own */
     DECODE_MARKS,     /* U+2581 to blanks, byte fallback; decode_strips: one blank at the start */
-    DECODE_WORDPIECE, /* blanks between tokens that do not begin with `decode_prefix`;
+    DECODE_WORDPIECE, /* blanks between tokens that do not begin with `decode_affix`;
                          decode_cleans */
     DECODE_BLANKS,    /* blanks between tokens */
+    DECODE_SUFFIX,    /* a blank for each `decode_affix`, but none in the last token */
     DECODE_UNKNOWN    /* not supported */
 } decode_rule;
 
@@ -137,13 +138,14 @@ typedef struct model {
     model_text charsmap;
     bool dummy_prefix, collapse_spaces, escape_spaces, whitespace_as_suffix;
 
+    model_text word_suffix;       /* BPE: of the last symbol of a word, "</w>" */
     model_text subword_prefix;    /* WordPiece: of pieces that continue a word, "##" */
     uint64_t max_word_characters; /* WordPiece: a longer word is unknown */
 
     decode_rule decode;
     bool decode_strips;
-    model_text decode_prefix; /* DECODE_WORDPIECE */
-    bool decode_cleans;       /* DECODE_WORDPIECE: no blanks before punctuation */
+    model_text decode_affix; /* DECODE_WORDPIECE, DECODE_SUFFIX */
+    bool decode_cleans;      /* DECODE_WORDPIECE: no blanks before punctuation */
 
     added_token *added;
     size_t n_added, added_capacity;
