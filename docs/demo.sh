@@ -18,7 +18,7 @@ run tokmap pack fox.txt crow.txt -o fables
 say "Compressed input is detected by its first bytes. With --lines, each line is a document."
 gzip -n proverbs.txt
 run tokmap pack --lines proverbs.txt.gz -o proverbs
-say "Merge datasets without tokenizing again. All checksums are verified on the way."
+say "Merge datasets without tokenizing again. All checksums are verified during the copy."
 run tokmap merge fables proverbs -o all
 run tokmap info all
 say "Print a document as ids and as text."
