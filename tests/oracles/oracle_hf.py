@@ -113,8 +113,6 @@ def some_added(rng):
     """Mostly without those that tokmap may refuse, or nothing else would be seen."""
     animals = ZOO
     if rng.random() < 0.8:
-        animals = [token for token in ZOO if not token["single_word"]]
-    if rng.random() < 0.8:
         animals = [token for token in animals if not token["normalized"]
                    or token["content"] == unicodedata.normalize("NFC", token["content"])]
     chosen = rng.sample(animals, rng.randint(3, len(animals)))

@@ -89,12 +89,19 @@ static bool is_word(uint8_t c)
     return ((uint8_t)((c | 0x20) - 'a') < 26) || (uint8_t)(c - '0') < 10;
 }
 
-/* An added token must not cross a cut, end at it, or take a blank from its other side. */
+/* An added token must not cross a cut, end at it, or take a blank from its other side; nor begin at
+ * it if the character before decides whether it is a single word. */
 static unsigned cuts_against(const added_token *a)
 {
     const uint8_t *s = (const uint8_t *)a->content.s;
     const size_t n = a->content.n_bytes;
     unsigned cuts = a->lstrip || a->rstrip ? CUT_AT_NEWLINE | CUT_AT_WIDE : 0;
+    if (a->single_word && n > 0 && s[0] == ' ')
+        cuts |= CUT_AT_SPACE | CUT_AT_WIDE;
+    if (a->single_word && n > 0 && (uint8_t)(s[0] - '0') < 10)
+        cuts |= CUT_AT_DIGIT;
+    if (a->single_word && n > 0 && s[0] >= 0xE3)
+        cuts |= CUT_AT_STOP;
     for (size_t i = 1; i < n; i++) {
         if ((s[i] == ' ' || s[i - 1] == '\n') && (s[i - 1] >= 0x80 || s[i] >= 0x80))
             cuts |= CUT_AT_WIDE;

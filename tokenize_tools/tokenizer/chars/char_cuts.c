@@ -38,6 +38,13 @@ static bool merges_more_than_text(const model *m)
     return false;
 }
 
+static void add_beginning(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
+{
+    uint32_t first;
+    if (n_bytes > 0 && utf8_decode(bytes, n_bytes, &first) > 0)
+        char_pairs_add(&c->pairs, CHAR_ANY, first);
+}
+
 static void add_end(char_cuts *c, const uint8_t *bytes, size_t n_bytes)
 {
     size_t at = n_bytes;
@@ -55,18 +62,20 @@ static void add_unknown(char_cuts *c, const model *m)
         return;
     const uint8_t *bytes = model_token_bytes(m, m->unknown_id);
     const size_t n_bytes = m->tokens[m->unknown_id].n_bytes;
-    uint32_t first;
     add_end(c, bytes, n_bytes);
-    if (n_bytes > 0 && utf8_decode(bytes, n_bytes, &first) > 0)
-        char_pairs_add(&c->pairs, CHAR_ANY, first);
+    add_beginning(c, bytes, n_bytes);
 }
 
 /* The text after a token is a new stretch, which may get a prefix; it does not continue the one
  * before. */
-void char_cuts_add_token(char_cuts *c, const model_text *content)
+void char_cuts_add_token(char_cuts *c, const added_token *token)
 {
-    char_pairs_add_text(&c->pairs, (const uint8_t *)content->s, content->n_bytes);
-    add_end(c, (const uint8_t *)content->s, content->n_bytes);
+    const uint8_t *bytes = (const uint8_t *)token->content.s;
+    const size_t n_bytes = token->content.n_bytes;
+    char_pairs_add_text(&c->pairs, bytes, n_bytes);
+    add_end(c, bytes, n_bytes);
+    if (token->single_word) /* the character before it matters */
+        add_beginning(c, bytes, n_bytes);
 }
 
 void char_cuts_add_model(char_cuts *c, const model *m)
@@ -74,7 +83,7 @@ void char_cuts_add_model(char_cuts *c, const model *m)
     add_tokens(c, m);
     add_unknown(c, m);
     for (size_t i = 0; i < m->n_added; i++)
-        char_cuts_add_token(c, &m->added[i].content);
+        char_cuts_add_token(c, &m->added[i]);
     normalizer_add_pairs(c->normalizer, &c->pairs);
     c->pairs.all |= merges_more_than_text(m);
 }

@@ -35,7 +35,7 @@ typedef struct char_cuts { /* starts as {0}, which finds no cut */
  * pairs after all were added. */
 void char_cuts_add_model(char_cuts *c, const model *m);
 /* Forbids cuts inside an added token and at its end. */
-void char_cuts_add_token(char_cuts *c, const model_text *content);
+void char_cuts_add_token(char_cuts *c, const added_token *token);
 /* The largest offset at which the text, in UTF-8, may be cut, or 0. */
 size_t char_cuts_find(const char_cuts *c, const uint8_t *text, size_t n_bytes);
 void char_cuts_free(char_cuts *c);

@@ -134,7 +134,7 @@ static bool load_added(char_engine *e, const model *m, model_error *err)
         loaded = e->added != NULL;
     }
     for (size_t i = 0; i < normalized.n_added && loaded; i++)
-        char_cuts_add_token(&e->cuts, &normalized.added[i].content);
+        char_cuts_add_token(&e->cuts, &normalized.added[i]);
     model_free(&normalized);
     return loaded;
 }

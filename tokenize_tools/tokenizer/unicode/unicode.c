@@ -10,6 +10,13 @@ unicode_class unicode_class_of(uint32_t code_point)
     return (unicode_class)unicode_class_pages[page][code_point & 127];
 }
 
+bool unicode_is_word(uint32_t code_point)
+{
+    const uint8_t *page = unicode_word_pages[unicode_word_index[code_point >> 7]];
+    const uint8_t class = page[code_point & 127];
+    return class == CLASS_LETTER || class == CLASS_MARK;
+}
+
 bool unicode_hf_numeric(uint32_t code_point)
 {
     const uint64_t *page = unicode_hf_pages[unicode_hf_index[code_point >> 7]];

@@ -49,6 +49,8 @@ bool unicode_hf_punctuation(uint32_t code_point);
  * CLASS_OTHER        the others */
 extern const uint16_t unicode_word_index[0x110000 >> 7];
 extern const uint8_t unicode_word_pages[][128];
+/* Rust's \w: it also decides where an added token is a single word. */
+bool unicode_is_word(uint32_t code_point);
 
 /* ---- NFC, as the reference tokenizers compute it ---- */
 

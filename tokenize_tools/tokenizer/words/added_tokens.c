@@ -10,7 +10,7 @@
 
 typedef struct token {
     uint32_t id;
-    bool special, lstrip, rstrip;
+    bool special, lstrip, rstrip, single_word;
 } token;
 
 struct added_tokens {
@@ -34,16 +34,13 @@ static uint8_t key_byte(uint8_t byte)
 static bool add_key(added_tokens *a, double_array_key *key, const added_token *t, model_error *err)
 {
     const model_text *content = &t->content;
-    if (t->single_word)
-        return model_fail(err, 0, "added token \"%.100s\": single_word is not supported",
-                          content->s);
     uint8_t *bytes = malloc(content->n_bytes);
     if (!bytes)
         return model_no_memory(err);
     for (size_t i = 0; i < content->n_bytes; i++)
         bytes[i] = key_byte((uint8_t)content->s[i]);
     *key = (double_array_key){bytes, (uint32_t)content->n_bytes, (uint32_t)a->n_tokens};
-    a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip};
+    a->tokens[a->n_tokens++] = (token){t->id, t->special, t->lstrip, t->rstrip, t->single_word};
     return true;
 }
 
@@ -188,6 +185,19 @@ static size_t find_token(const added_tokens *a, const uint8_t *text, size_t n_by
     return 0;
 }
 
+/* Whether no character of a word is on either side; the ends of the text count as none. */
+static bool is_single_word(const uint8_t *text, size_t n_bytes, size_t start, size_t end)
+{
+    size_t before = start;
+    uint32_t c;
+    while (before > 0 && start - before < 4 && (text[--before] & 0xC0) == 0x80) {
+    }
+    if (start > 0 && utf8_decode(text + before, start - before, &c) == start - before &&
+        unicode_is_word(c))
+        return false;
+    return end == n_bytes || utf8_decode(text + end, n_bytes - end, &c) == 0 || !unicode_is_word(c);
+}
+
 static size_t blanks_before(const uint8_t *text, size_t taken, size_t end)
 {
     size_t start = end;
@@ -223,6 +233,10 @@ bool added_tokens_next(const added_tokens *a, const uint8_t *text, size_t n_byte
     while (a->n_tokens > 0 && (length = find_token(a, text, n_bytes, &from, &which)) > 0) {
         const token *t = &a->tokens[which];
         match->next = from + length;
+        if (t->single_word && !is_single_word(text, n_bytes, from, match->next)) {
+            from = match->next; /* what is inside it is not searched */
+            continue;
+        }
         match->end = t->rstrip ? blanks_after(text, n_bytes, match->next) : match->next;
         if (t->lstrip && match->end <= match->taken) { /* only blanks, which the token before has */
             from = match->next;
