@@ -320,6 +320,19 @@ CHARACTER_FAMILIES = {
                 [added(t, True) for t in ("<unk>", "<s>", "</s>", "[gMASK]", "<!sop!>")],
                 decoders({"type": "ByteFallback"}, metaspace(prepend_scheme="always"))),
 }
+WORDPIECE = {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##",
+             "max_input_chars_per_word": 12, "vocab": {"[UNK]": 0}}
+WORDLEVEL = {"type": "WordLevel", "unk_token": "[UNK]", "vocab": {"[UNK]": 0}}
+WORD_DECODER = {"type": "WordPiece", "prefix": "##", "cleanup": True}
+WORD_FAMILIES = {
+    # name: (model, pre-tokenizer, decoder)
+    "wordpiece": (WORDPIECE, "BertPreTokenizer", WORD_DECODER),
+    "wordpiece_whitespace": (WORDPIECE, "Whitespace", {**WORD_DECODER, "cleanup": False}),
+    "wordlevel": (WORDLEVEL, "WhitespaceSplit", None),
+    "bpe_whitespace": ({"unk_token": "[UNK]"}, "Whitespace", None),
+    "bpe_suffix": ({"unk_token": "[UNK]", "end_of_word_suffix": "</w>"}, "BertPreTokenizer",
+                   {"type": "BPEDecoder", "suffix": "</w>"}),
+}
 UNIGRAM_WITH_BYTES = ("unigram_bytes", "sarashina")
 # Refused by name or exact: both are right, since no family that must work has them.
 MAY_BE_REFUSED = {"gpt2_split", "prefix_space", "metaspace_always", "unigram_plain",
@@ -360,6 +373,27 @@ def make_character_family(name, texts, rng, kind):
         tokens = [added(t, True) for t in ("<unk>", "<s>", "</s>")]
         tokens += [t for t in some_added(rng) if t["content"] != "<s>"]
     return document(family, model, tokens)
+
+
+def make_word_family(name, texts, rng):
+    """Trained, with pieces of the rare characters left out of the vocabulary."""
+    model, pre_tokenizer, decoder = WORD_FAMILIES[name]
+    options = {"vocab_size": rng.choice((300, 1500)), "show_progress": False,
+               "special_tokens": ["[UNK]", "[CLS]", "[SEP]"]}
+    if "type" not in model:
+        model = bpe_model({"[UNK]": 0}, [], **model)
+        trainer = trainers.BpeTrainer(end_of_word_suffix=model["end_of_word_suffix"] or "",
+                                      limit_alphabet=rng.choice((60, 300)), **options)
+    elif model["type"] == "WordPiece":
+        trainer = trainers.WordPieceTrainer(limit_alphabet=rng.choice((60, 300)), **options)
+    else:
+        trainer = trainers.WordLevelTrainer(**options)
+    family = {"pre_tokenizer": {"type": pre_tokenizer}, "decoder": decoder}
+    blank = json.dumps(document(family, model, []))
+    tokenizer = tokenizers.Tokenizer.from_str(blank)
+    tokenizer.train_from_iterator(short_pieces(texts, rng, 60000), trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return document(family, model, [added("[CLS]", True), added("[SEP]", True)])
 
 
 def precompiled_step(charsmap):
@@ -428,6 +462,7 @@ def names():
     listed += [(name, name not in MAY_BE_REFUSED)
                for name in ("t5", "t5_new", "xlm_roberta", "xlm_roberta_new", "unigram_plain",
                             *UNIGRAM_WITH_BYTES)]
+    listed += [(name, True) for name in WORD_FAMILIES]
     return listed + [("duplicate_merges", False)]
 
 
@@ -441,6 +476,8 @@ def make(name, seed, texts, charsmap):
         return make_byte_family(base, texts, rng, kind)
     if base in CHARACTER_FAMILIES:
         return make_character_family(base, texts, rng, kind)
+    if name in WORD_FAMILIES:
+        return make_word_family(name, texts, rng)
     if name == "duplicate_merges":
         return with_duplicate_merges(texts, rng)
     return None if charsmap is None else make_unigram_family(name, texts, rng, charsmap)
