@@ -29,13 +29,13 @@
  * NULL      Handles, and pointers to what a call fills in, must not be NULL, unless a comment says
  *           so. Close calls accept NULL.
  * Options   Begin with TOKMAP_INIT(type). It sets struct_size and makes all other fields 0. A 0
- *           means the default, where a comment names one, and declares nothing: a flag is 0 or 1,
- *           and an id that may be 0 has a flag beside it (has_...).
- * Growth    Later versions add fields at the end of a struct. The caller says how large his structs
- *           are: struct_size is the sizeof of the struct that it stands in, and a stride is the
- *           sizeof of the elements of an array. Neither may be 0. If the caller's header is newer
- *           than the library, the fields that the library does not know must be 0, and it sets them
- *           to 0 in what it fills in. Structs without a struct_size or a stride never grow.
+ *           means the default where a comment names one, and otherwise that nothing is set. A flag
+ *           is 0 or 1. An id that may be 0 has a flag beside it (has_...).
+ * Growth    Later versions add fields at the end of a struct. The caller states the sizes:
+ *           struct_size is the sizeof of the struct that contains it, and a stride is the sizeof of
+ *           the elements of an array. Neither may be 0. If the caller's header is newer than the
+ *           library, the fields that the library does not know must be 0, and it sets them to 0 in
+ *           what it fills in. Structs without a struct_size or a stride never grow.
  * Memory    Every open call has a close call that frees everything. A failed open frees what it
  *           took and sets *out to NULL.
  * Threads   A tokmap_dataset does not change after open: any number of threads may use it at the
@@ -127,7 +127,8 @@ typedef struct tokmap_document {
 /* Opens and checks a dataset. `path` is its prefix P, or P.tmi, or the token file (P.bin). If a
  * path is both a prefix and another form, it is the prefix: where a.bin.tmi exists, a.bin means
  * a.bin.bin. An open dataset holds up to two maps and two file descriptors.
- * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: what the index is.
+ * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: the index is no index, newer
+ * than this library, or damaged.
  * TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the dataset was replaced during
  * the call. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
@@ -223,7 +224,7 @@ typedef struct tokmap_dataset_info {
     uint32_t eod_id;           /* ends documents; TOKMAP_NO_ID: none does */
     uint32_t format_version;
     uint32_t lowest_reader; /* version that a reader must know */
-    uint8_t dataset_id[16]; /* the same tokens and documents have the same id */
+    uint8_t dataset_id[16]; /* equal for equal tokens and documents */
     const char *index_path; /* valid until close */
     const char *token_path; /* valid until close */
 } tokmap_dataset_info;

@@ -24,15 +24,16 @@
  *           of training; it stands for a window. A row is the tokens of one sample: sequence_length
  *           inputs and one more token, so that the labels are the same row from its second token
  *           on. A batch is the rows of one step for one rank. docs/ORDER.md defines the order.
- * Order     A sample number has the same tokens for every number of ranks, batch size, look-ahead
- *           and way of reading. All of these may change after a restore. All ranks open the same
- *           sources with the same options, except `rank`. The rows of a step go to rank 0 first,
- *           then to rank 1, and so on. Each window of a source comes once in an epoch.
+ * Order     A sample has the same tokens whatever the number of ranks, the batch size, the
+ *           look-ahead and the way of reading are. All of these may change after a restore. All
+ *           ranks open the same sources with the same options, except `rank`. The rows of a step go
+ *           to rank 0 first, then to rank 1, and so on. Each window of a source comes once in an
+ *           epoch.
  * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
  *           other arrays in the options are copied by open. Rows and everything that a batch points
  *           to are valid until the next call of next, seek, restore, set_batch or close. Rows point
- *           into the map of the dataset; with DIRECT and READ, into the loader's memory. A row of a
- *           random offset that joins the end of a dataset to its beginning is a copy.
+ *           into the map of the dataset; with DIRECT and READ, into the loader's memory. With
+ *           random_offset, a row that joins the end of a dataset to its beginning is a copy.
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
@@ -110,7 +111,7 @@ typedef struct tokmap_loader_source {
     uint64_t max_epochs; /* the loader ends before the epoch after these; 0: no limit */
 } tokmap_loader_source;
 
-/* From a sample on, the sources have other weights. */
+/* New weights of the sources, from first_sample on. */
 typedef struct tokmap_loader_phase {
     uint64_t first_sample; /* above 0, below 2^62, and above that of the phase before */
     const double *weights; /* one for each source; 0: none of its samples */
@@ -129,7 +130,7 @@ typedef struct tokmap_loader_options {
     const tokmap_loader_source *sources;
     uint32_t n_sources;     /* 1 to 65,535 */
     uint32_t source_stride; /* sizeof(tokmap_loader_source) */
-    /* The phases after the first one, in which the sources have the weights given there. */
+    /* The phases after the first one. The first starts at sample 0, with the weights in sources. */
     const tokmap_loader_phase *phases;
     uint32_t n_phases;        /* up to 65,534 */
     uint32_t phase_stride;    /* sizeof(tokmap_loader_phase), if there are phases */
@@ -144,10 +145,10 @@ typedef struct tokmap_loader_options {
     tokmap_windows windows;
     uint64_t block_windows; /* windows of a block of TOKMAP_SHUFFLE_BLOCK; 0: those in 1 MiB */
     uint64_t group_blocks;  /* blocks of a group of TOKMAP_SHUFFLE_BLOCK; 0: 64 */
-    int32_t random_offset;  /* 1: each epoch has other window boundaries; only with CONCAT */
+    int32_t random_offset;  /* 1: window boundaries differ between epochs; only with CONCAT */
     tokmap_io io;
     uint32_t look_ahead; /* steps, up to 1,024 and 2^26 rows; 0: 256 rows, but 2 to 64 steps */
-    int32_t drop_behind; /* 1: used rows leave the page cache (POPULATE, READ) */
+    int32_t drop_behind; /* 1: drop used rows from the page cache (POPULATE, READ) */
 } tokmap_loader_options;
 
 /* ---- Types: batches ---- */
@@ -162,9 +163,9 @@ typedef struct tokmap_row {
     uint64_t window;      /* of the source; comes once in each epoch */
     uint64_t first_token; /* in the dataset */
     /* NULL or 0 from here on, unless row_parts asks for them. */
-    const int32_t *cu_seqlens; /* n_documents + 1 positions among the inputs: each start, the end */
-    uint32_t n_documents;      /* in the row; parts of documents count */
-    uint32_t longest_document; /* number of inputs */
+    const int32_t *cu_seqlens;   /* n_documents + 1: each first input, then the number of inputs */
+    uint32_t n_documents;        /* in the row; parts of documents count */
+    uint32_t longest_document;   /* number of inputs */
     const int32_t *position_ids; /* for each input: its position in its document */
     const int32_t *document_ids; /* for each input: the number of its document in the row */
     const uint8_t *loss_mask;    /* for each input: 1 if its label counts, else 0 */
@@ -219,8 +220,8 @@ typedef struct tokmap_gather_options {
     int64_t ignore_index;     /* also for labels that a shorter row lacks */
     int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
     uint32_t pad_id;          /* for inputs that a shorter row lacks */
-    void *inputs;             /* aligned to its numbers; NULL: none, with I32 and I64 */
-    void *labels;             /* aligned to its numbers; NULL: none */
+    void *inputs;             /* aligned to its element size; may be NULL with I32 and I64 */
+    void *labels;             /* aligned to its element size; may be NULL */
 } tokmap_gather_options;
 
 /* Copies the rows of a batch, one after another: sequence_length numbers each, or one more with
@@ -236,8 +237,8 @@ enum {
     TOKMAP_STATE_BYTES = 128
 };
 
-/* Saves the position and everything that the order depends on. The same on every rank. Steps count
- * when next has returned them, not when they are read in advance. */
+/* Saves the position and everything that the order depends on. The same on every rank. A step
+ * counts once next has returned it, not when it is read in advance. */
 TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
 /* Continues at the position that was saved. TOKMAP_ERR_MISMATCH: the state was saved with other

@@ -1,4 +1,4 @@
-/* tokmap_stage.h - the batches of a loader in the memory of a GPU, before the step that needs them.
+/* tokmap_stage.h - copy the batches of a loader to a GPU, before the step that needs them.
  *
  * Example: trains for a number of steps in one stream.
  *
@@ -83,9 +83,9 @@ enum {
 typedef struct tokmap_stage_options {
     size_t struct_size;       /* sizeof(tokmap_stage_options) */
     tokmap_loader *loader;    /* opened with row_parts if outputs need documents */
-    int32_t device;           /* number of the driver's, from 0; or TOKMAP_STAGE_HOST */
+    int32_t device;           /* the driver's number of it, from 0; or TOKMAP_STAGE_HOST */
     uint32_t n_slots;         /* batches in device memory, 2 to 64; 0: 4 */
-    uint32_t n_host_slots;    /* batches in pinned memory, 1 to 64; 0: 2 to 8, as 64 MiB hold */
+    uint32_t n_host_slots;    /* batches in pinned memory, 1 to 64; 0: what fits 64 MiB, 2 to 8 */
     uint32_t outputs;         /* TOKMAP_STAGE_...; 0: INPUTS and LABELS */
     uint32_t input_bytes;     /* 4: int32, 8: int64; 0: 4. All ids must fit */
     uint32_t label_bytes;     /* 4: int32, 8: int64; 0: 8. All ids must fit */
@@ -120,7 +120,7 @@ typedef struct tokmap_stage_batch {
     int32_t *cu_seqlens;   /* max_documents + 1; from n_documents on, the number of all inputs */
     uint32_t n_rows;
     uint32_t sequence_length;
-    uint32_t n_documents;  /* in cu_seqlens; what a shorter row lacks counts as one */
+    uint32_t n_documents;  /* in cu_seqlens; the padding of a row counts as one */
     uint32_t max_seqlen;   /* inputs of the longest one; may be too high for rows that edit cut */
     uint64_t first_sample; /* as in tokmap_batch */
     uint64_t step_sample;  /* as in tokmap_batch */

@@ -32,9 +32,9 @@
  *           order, then flushes the folder. If finish did not succeed, close removes the partial
  *           files, unless the writer can be resumed. When a dataset is replaced, the old one is
  *           kept until the new one is complete, and restored if that fails. The next writer of the
- *           same P clears what a killed writer left. If that can be resumed, it does so only if
- *           `unfinished` says so. Only one writer at a time can write P: another one gets
- *           TOKMAP_ERR_LOCKED.
+ *           same P removes what a killed writer left. What can be resumed is removed only if
+ *           `unfinished` is TOKMAP_UNFINISHED_DISCARD. Only one writer at a time can write P:
+ *           another one gets TOKMAP_ERR_LOCKED.
  * Status    After a failed call, every later call except close returns the same status.
  * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, and for each source 40
  *           bytes and its name; in finish, also 8 bytes for each 1,024 documents. Arrays may take
@@ -99,9 +99,9 @@ TOKMAP_API tokmap_status tokmap_writer_open(tokmap_writer **out, const char *pre
                                             const tokmap_writer_options *options,
                                             tokmap_error *err);
 
-/* Opens a writer of an index for the token file at token_path, which is not changed. Its name is P
- * and a suffix of 2 to 15 bytes that begins with the last dot; the index will be P.tmi.
- * TOKMAP_ERR_MISMATCH: the file does not have n_tokens tokens. TOKMAP_ERR_EXISTS,
+/* Opens a writer of an index for the token file at token_path, which is not changed. The name of
+ * that file is P and a suffix of 2 to 15 bytes that begins with the last dot; the index will be
+ * P.tmi. TOKMAP_ERR_MISMATCH: the file does not have n_tokens tokens. TOKMAP_ERR_EXISTS,
  * TOKMAP_ERR_LOCKED: as in tokmap_writer_open. */
 TOKMAP_API tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
                                              const tokmap_adopt_options *options,

@@ -19,7 +19,7 @@ static int check_same(const tokmap_dataset *first, const tokmap_dataset *named,
     const tokmap_dataset_info a = get_info(first), b = get_info(ds);
     if (a.token_bytes != b.token_bytes)
         return cli_error(CLI_DATASET,
-                         "%s: has tokens of %" PRIu32 " bytes, %s has tokens of %" PRIu32,
+                         "%s: has tokens of %" PRIu32 " bytes, but %s has tokens of %" PRIu32,
                          b.token_path, b.token_bytes, a.token_path, a.token_bytes);
     const tokmap_dataset_info v = get_info(named ? named : ds);
     if (b.vocab_size != 0 && b.vocab_size != v.vocab_size)

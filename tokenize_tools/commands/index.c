@@ -32,7 +32,7 @@ static const cli_word *format_words(void)
         MAX_WORDS = 16
     };
     static cli_word words[MAX_WORDS + 1] = {
-        {"auto", 0, "recognise it by its contents and by the files beside it"}};
+        {"auto", 0, "detect it by its contents and by the files beside it"}};
     for (uint32_t i = 0; i + 1 < MAX_WORDS && foreign_readers[i]; i++)
         words[i + 1] = (cli_word){foreign_readers[i]->name, i + 1, foreign_readers[i]->help};
     return words;

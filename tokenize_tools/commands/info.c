@@ -491,8 +491,8 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap info [OPTION]... P...",
     .about = "Shows what each dataset P contains. P may also be given as P.bin or P.tmi, or as a "
-             "pattern such as 'data/*'. For several datasets, the total is shown too if they fit "
-             "together.",
+             "pattern such as 'data/*'. For several datasets, the total is shown too; "
+             "it is an error if they do not fit together.",
     .options = option_table,
     .examples = "  tokmap info data/train\n"
                 "  tokmap info --json data/*.tmi | jq .n_tokens\n",

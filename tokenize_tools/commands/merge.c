@@ -235,7 +235,7 @@ static const cli_option option_table[] = {
     {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write",
      .is_required = true},
     {"vocab-size", 0, CLI_NUMBER, TARGET(vocab_size), "N",
-     .help = "size of the vocabulary, if no dataset states it [theirs]", .lowest = 1,
+     .help = "size of the vocabulary, if no dataset states it [that of the datasets]", .lowest = 1,
      .highest = UINT64_C(1) << 31},
     {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
     {"json", 0, CLI_FLAG, TARGET(json), .help = "print the result as a JSON object"},

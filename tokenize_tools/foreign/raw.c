@@ -20,7 +20,7 @@ static bool decode_raw(foreign_layout *out, const foreign_files *files, foreign_
 
 const foreign_reader foreign_raw = {
     .name = "raw",
-    .help = "tokens and nothing else (nanoGPT, OLMo); needs --dtype. Where X.csv.gz stands beside "
-            "X.npy (OLMo), documents come from it unless --eod or --bos is given",
+    .help = "tokens and nothing else (nanoGPT, OLMo); needs --dtype. If X.csv.gz is beside "
+            "X.npy (OLMo), it lists the documents, unless --eod or --bos is given",
     .decode = decode_raw,
 };
