@@ -299,6 +299,9 @@ BYTE_FAMILIES = {
     "smollm": (STARCODER, [END, *CHAT[:2]], {"old": True}),
     "falcon": (FALCON, [END, added(">>TITLE<<", True)], {"old": True}),
     "missing_bytes": (FALCON, [END], {}),  # Falcon again, which has no tokens for some bytes
+    "unknown_bytes": (byte_level(), [added("<unk>", True), END], {"unk_token": "<unk>"}),
+    "unknown_bytes_fused": (splits_then_bytes(CL100K), [END],
+                            {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}),
 }
 CHARACTER_FAMILIES = {
     # name: (normalizer, pre-tokenizer, added tokens, decoder)
@@ -347,8 +350,10 @@ def make_byte_family(name, texts, rng, kind):
     family = {"pre_tokenizer": pre_tokenizer, "decoder": byte_level(True, prefix=True),
               "post_processor": byte_level(True), "normalizer": fields.pop("normalizer", None)}
     vocab, merges = wild_bytes(rng) if kind == "wild" else train_bytes(family, texts, rng)
-    if name == "missing_bytes":
+    if name == "missing_bytes" or name.startswith("unknown_bytes"):
         vocab, merges = without_some_bytes(vocab, merges, rng)
+    if name.startswith("unknown_bytes"):
+        vocab["<unk>"] = len(vocab)
     if name == "roberta":
         ids = list(vocab.values())
         rng.shuffle(ids)

@@ -117,6 +117,24 @@ TEST(bpe_of_bytes)
     CHECK(m.whole_word_first);
 }
 
+#define OF_BYTES(more)                                                                             \
+    (hf_parts)                                                                                     \
+    {                                                                                              \
+        .pre_tokenizer = BYTE_LEVEL, .model = "{\"vocab\": {\"a\": 0, \"<u>\": 1, \"<0xC4>\": 2, " \
+                                              "\"<0x80>\": 3}, \"merges\": []" more "}"            \
+    }
+
+TEST(bpe_of_bytes_that_lacks_some)
+{
+    expect_hf(&OF_BYTES(", \"unk_token\": \"<u>\", \"fuse_unk\": true"));
+    CHECK(m.unknown_id == 1 && m.fuse_unknown);
+    expect_hf(&OF_BYTES(""));
+    CHECK_EQ(m.unknown_id, MODEL_NO_ID);
+    refuse_hf(&OF_BYTES(", \"unk_token\": \"<v>\""), "neither the byte 0x00 nor the unk_token");
+    /* The byte 0 is written U+0100, which is the bytes C4 80. */
+    refuse_hf(&OF_BYTES(", \"byte_fallback\": true"), "byte_fallback of byte-level BPE (0x00)");
+}
+
 static blob fallback_model(int without, const char *more)
 {
     blob b = {0};

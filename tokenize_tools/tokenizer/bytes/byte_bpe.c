@@ -15,7 +15,8 @@ struct byte_bpe {
     merge_table *merges;
     uint32_t *ids;     /* by symbol; MODEL_NO_ID for a byte without a token */
     uint8_t *is_whole; /* a bit for each id: a word with these bytes is this token */
-    bool takes_bytes;
+    uint32_t unknown;  /* the symbol of a byte without a token; UINT32_MAX: it is left out */
+    bool takes_bytes, fuse_unknown;
 };
 
 /* ---- Symbols ---- */
@@ -26,30 +27,19 @@ typedef struct numbering {
     uint32_t n_symbols;
 } numbering;
 
-static bool never_in_utf8(unsigned byte)
-{
-    return byte == 0xC0 || byte == 0xC1 || byte > 0xF4;
-}
-
-/* A byte without a token is left out of the word, as in the reference if there is no unknown token.
- * Bytes that never occur in UTF-8 often have none. */
-static bool number_bytes(byte_bpe *b, const model *m, numbering *n, model_error *err)
+static void number_bytes(byte_bpe *b, numbering *n)
 {
     b->takes_bytes = true;
     for (unsigned i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
         const uint32_t id = vocabulary_find_text(b->words, &byte, 1);
         b->ids[i] = id;
-        if (id != MODEL_NO_ID) {
+        if (id != MODEL_NO_ID)
             n->symbols[id] = i;
-            continue;
-        }
-        b->takes_bytes = false;
-        if (m->unknown_id != MODEL_NO_ID && !never_in_utf8(i))
-            return model_fail(err, 0, "an unknown token for bytes (0x%02X) is not supported", i);
+        else
+            b->takes_bytes = false;
     }
     n->n_symbols = 256;
-    return true;
 }
 
 static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error *err)
@@ -63,10 +53,10 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
     if (!b->words)
         return model_table_failed(err, "tokens");
     memset(n->symbols, 0xFF, m->n_tokens * sizeof *n->symbols);
-    if (!number_bytes(b, m, n, err))
-        return false;
+    number_bytes(b, n);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
-        if (m->tokens[id].kind != TOKEN_NORMAL || n->symbols[id] != UINT32_MAX)
+        const bool used = m->tokens[id].kind == TOKEN_NORMAL || id == m->unknown_id;
+        if (!used || n->symbols[id] != UINT32_MAX)
             continue;
         n->symbols[id] = n->n_symbols;
         b->ids[n->n_symbols++] = id;
@@ -216,6 +206,15 @@ static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, pair_list *list)
     return done;
 }
 
+static void find_unknown(byte_bpe *b, const model *m, uint32_t n_symbols)
+{
+    b->unknown = UINT32_MAX;
+    b->fuse_unknown = m->fuse_unknown;
+    for (uint32_t i = 0; i < n_symbols && m->unknown_id != MODEL_NO_ID; i++)
+        if (b->ids[i] == m->unknown_id)
+            b->unknown = i;
+}
+
 static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_error *err)
 {
     pair_list list = {0};
@@ -226,8 +225,10 @@ static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_e
     if (listed && renumber_symbols(b, n->n_symbols, &list))
         b->merges = merge_table_new(list.pairs, list.n);
     free(list.pairs);
-    if (b->merges)
+    if (b->merges) {
+        find_unknown(b, m, n->n_symbols);
         return true;
+    }
     if (list.why)
         return model_fail(err, 0, "%s", list.why);
     return listed ? model_table_failed(err, "pairs") : model_no_memory(err);
@@ -235,11 +236,29 @@ static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_e
 
 /* ---- Words ---- */
 
+/* A byte without a token is the unknown token; a run of them is one if they are fused. */
+static size_t put_unknown_bytes(const byte_bpe *b, const uint8_t *word, size_t n_bytes,
+                                uint32_t *symbols)
+{
+    bool after_unknown = false;
+    size_t n = 0;
+    for (size_t i = 0; i < n_bytes; i++) {
+        const bool known = b->ids[word[i]] != MODEL_NO_ID;
+        symbols[n] = known ? word[i] : b->unknown;
+        n += known || !b->fuse_unknown || !after_unknown;
+        after_unknown = !known;
+    }
+    return n;
+}
+
 /* Merges the bytes in place; SIZE_MAX: out of memory. */
 static size_t merge_word(const byte_bpe *b, merge_scratch *scratch, const uint8_t *word,
                          size_t n_bytes, uint32_t *symbols)
 {
     size_t n = 0;
+    if (!b->takes_bytes && b->unknown != UINT32_MAX)
+        return merge_symbols(b->merges, scratch, symbols,
+                             put_unknown_bytes(b, word, n_bytes, symbols));
     for (size_t i = 0; i < n_bytes; i++) {
         symbols[n] = word[i];
         n += b->takes_bytes || b->ids[word[i]] != MODEL_NO_ID;

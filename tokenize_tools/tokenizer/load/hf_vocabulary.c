@@ -48,7 +48,8 @@ int hf_byte_of_name(json_string name)
 static bool add_token(model *m, json_string name, uint32_t id, uint8_t *bytes, model_error *err)
 {
     new_token token = {id, name.s, name.n_bytes, TOKEN_NORMAL, 0};
-    const int byte = m->byte_fallback ? hf_byte_of_name(name) : -1;
+    const bool falls_back = m->byte_fallback && m->kind != MODEL_BYTE_BPE;
+    const int byte = falls_back ? hf_byte_of_name(name) : -1;
     if (byte >= 0) {
         bytes[0] = (uint8_t)byte;
         token = (new_token){id, bytes, 1, TOKEN_BYTE, 0};

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "tokenizer/load/load_hf_pipeline.h"
 #include "tokenizer/load/model_load.h"
 #include "tokenizer/model/name_table.h"
+#include "text/utf8.h"
 
 typedef struct hf_file {
     json_reader r;
@@ -73,13 +75,16 @@ static bool read_flags(hf_file *f, const json_field *fields)
         !json_field_bool(r, &fields[BPE_BYTE_FALLBACK], &f->m->byte_fallback) ||
         !json_field_bool(r, &fields[BPE_IGNORE_MERGES], &f->m->whole_word_first))
         return false;
-    if (f->m->kind == MODEL_BYTE_BPE) /* every byte has a token, so it is never used */
-        f->m->byte_fallback = false;
     /* The text "<0x0A>" would be a word in the vocabulary. */
-    if (f->m->byte_fallback && f->m->whole_word_first)
+    if (f->m->byte_fallback && f->m->whole_word_first && f->m->kind != MODEL_BYTE_BPE)
         return model_fail(f->err, fields[BPE_IGNORE_MERGES].at,
                           "ignore_merges together with byte_fallback is not supported");
     return true;
+}
+
+static bool is_in_utf8(unsigned byte)
+{
+    return byte < 0xF5 && byte != 0xC0 && byte != 0xC1;
 }
 
 static bool has_byte(const hf_file *f, const bool found[256], unsigned byte)
@@ -99,12 +104,47 @@ static bool check_byte_fallback(const hf_file *f)
         if (f->m->tokens[id].kind == TOKEN_BYTE)
             found[model_token_bytes(f->m, (uint32_t)id)[0]] = true;
     }
-    for (unsigned byte = 0; byte < 0xF5; byte++) {
-        const bool in_utf8 = byte != 0xC0 && byte != 0xC1;
-        if (in_utf8 && !has_byte(f, found, byte))
+    for (unsigned byte = 0; byte < 256; byte++) {
+        if (is_in_utf8(byte) && !has_byte(f, found, byte))
             return model_fail(f->err, 0,
                               "byte_fallback needs all bytes, but the vocabulary has no <0x%02X>",
                               byte);
+    }
+    return true;
+}
+
+/* Whether all bytes of a character in UTF-8 have tokens <0xNN>. */
+static bool falls_back(const hf_file *f, uint32_t character)
+{
+    char name[8];
+    uint8_t bytes[4];
+    const size_t n = utf8_encode(character, bytes);
+    for (size_t i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "<0x%02X>", bytes[i]);
+        if (name_table_find(&f->names, name, 6) == NAME_TABLE_NONE)
+            return false;
+    }
+    return true;
+}
+
+/* In byte-level BPE, tokenizers falls back from a character of the alphabet, "\u0120" for a blank, to
+ * two tokens, <0xC4> and <0xA0>; usually there are none. */
+static bool check_missing_bytes(const hf_file *f, bool names_unknown)
+{
+    bool found[256] = {false};
+    for (uint32_t id = 0; id < f->m->n_tokens; id++) {
+        if (f->m->tokens[id].kind == TOKEN_NORMAL && f->m->tokens[id].n_bytes == 1)
+            found[*model_token_bytes(f->m, id)] = true;
+    }
+    for (unsigned byte = 0; byte < 256; byte++) {
+        if (found[byte] || !is_in_utf8(byte))
+            continue;
+        if (f->m->byte_fallback && falls_back(f, byte_alphabet_character((uint8_t)byte)))
+            return model_fail(f->err, 0,
+                              "byte_fallback of byte-level BPE (0x%02X) is not supported", byte);
+        if (names_unknown && f->m->unknown_id == MODEL_NO_ID)
+            return model_fail(f->err, 0,
+                              "the vocabulary has neither the byte 0x%02X nor the unk_token", byte);
     }
     return true;
 }
@@ -121,7 +161,7 @@ static bool read_unknown(hf_file *f, const json_field *field)
         !f->m->byte_fallback)
         return model_fail(f->err, field->at, "unk_token \"%.*s\" is not in the vocabulary",
                           hf_shown(name), name.s);
-    return true;
+    return f->m->kind != MODEL_BYTE_BPE || check_missing_bytes(f, name.s != NULL);
 }
 
 static bool read_bpe(hf_file *f, const json_field *fields)
@@ -140,6 +180,8 @@ static bool read_bpe(hf_file *f, const json_field *fields)
     r->at = fields[BPE_MERGES].at;
     if (!hf_read_merges(r, f->m, &f->names, f->err) || !read_unknown(f, &fields[BPE_UNK_TOKEN]))
         return false;
+    if (f->m->kind == MODEL_BYTE_BPE)
+        f->m->byte_fallback = false; /* it never happens */
     return !f->m->byte_fallback || check_byte_fallback(f);
 }
 
