@@ -42,7 +42,7 @@ void case_expect(const case_look *look, int output, uint32_t i, int64_t expected
 
 /* ---- A stage ---- */
 
-/* The program ends with a FAIL line when it is not watched anew within a minute. */
+/* Ends the program with a FAIL line unless it is called again within ten minutes. */
 void case_watch(void);
 
 typedef struct stage_case {
