@@ -92,7 +92,7 @@ typedef enum tokmap_status {
     TOKMAP_ERR_MISMATCH = -7,      /* things that do not belong together */
     TOKMAP_ERR_UNSUPPORTED = -8,   /* known, but not in this build */
     TOKMAP_ERR_EXISTS = -9,        /* the output already exists */
-    TOKMAP_ERR_LOCKED = -10,       /* another process is writing the same output */
+    TOKMAP_ERR_LOCKED = -10,       /* another writer has the same output open */
     TOKMAP_ERR_FORKED = -11,       /* opened before a fork, used in the child */
     TOKMAP_ERR_DEVICE = -12        /* no GPU, no driver, or it failed */
 } tokmap_status;

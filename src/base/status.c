@@ -41,7 +41,7 @@ const char *tokmap_status_text(tokmap_status status)
     case TOKMAP_ERR_EXISTS:
         return "output exists";
     case TOKMAP_ERR_LOCKED:
-        return "output is being written by another process";
+        return "another writer has the output open";
     case TOKMAP_ERR_FORKED:
         return "belongs to the parent process";
     case TOKMAP_ERR_DEVICE:

@@ -359,7 +359,7 @@ static tokmap_status take_options(verify_job *job, const tokmap_verify_options *
         job->options.sample = 1;
     if (!(job->options.sample > 0 && job->options.sample <= 1))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "the fraction to sample must be above 0 and at most 1");
+                    "sample is %g: must be above 0 and at most 1, or 0 for 1", job->options.sample);
     if (job->options.n_threads > TOKMAP_I_MAX_THREADS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_threads is %" PRIu32 ": at most %d",
                     job->options.n_threads, TOKMAP_I_MAX_THREADS);

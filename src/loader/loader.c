@@ -58,7 +58,9 @@ static tokmap_status locate_sample(tokmap_loader *l, uint64_t sample, tokmap_sam
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_sample, source)};
     if (sample >= MIN(l->end, TOKMAP_I_MAX_SAMPLE))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "there is no sample %" PRIu64, sample);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "there is no sample %" PRIu64 ": the loader has %" PRIu64 " samples", sample,
+                    MIN(l->end, TOKMAP_I_MAX_SAMPLE));
     tokmap_sample full;
     const tokmap_status status = tokmap_i_sampler_locate(&l->sampler, sample, &full, err);
     return status ? status : tokmap_i_give_struct(out, &full, &kind, err);
@@ -154,8 +156,8 @@ static tokmap_status check_end(const tokmap_loader *l, uint64_t after, tokmap_er
 {
     if (after > l->end)
         return FAIL(err, TOKMAP_END,
-                    "source %" PRIu32 " has no epochs left: there are %" PRIu64
-                    " samples, and this step needs samples up to %" PRIu64,
+                    "source %" PRIu32 " has no epochs left: the loader has %" PRIu64
+                    " samples, and this step needs %" PRIu64,
                     l->end_source, l->end, after);
     if (after > TOKMAP_I_MAX_SAMPLE)
         return FAIL(err, TOKMAP_END, "the loader has reached its last sample, 2^62");
@@ -213,7 +215,8 @@ tokmap_status tokmap_i_loader_go_to(tokmap_loader *l, uint64_t sample, tokmap_er
 {
     if (sample > MIN(l->end, TOKMAP_I_MAX_SAMPLE))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "cannot seek to sample %" PRIu64 ": it does not exist", sample);
+                    "cannot seek to sample %" PRIu64 ": the loader has %" PRIu64 " samples", sample,
+                    MIN(l->end, TOKMAP_I_MAX_SAMPLE));
     l->next_sample = sample;
     tokmap_i_loader_restart_fetch(l);
     return TOKMAP_OK;

@@ -28,7 +28,8 @@ static tokmap_status check_batch(uint32_t rank, uint32_t n_ranks, uint32_t batch
                     batch_rows);
     if (n_ranks > MAX_ROWS || rank >= n_ranks)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "rank %" PRIu32 " of %" PRIu32 ": ranks count from 0, and n_ranks is 1 to 2^24",
+                    "rank is %" PRIu32 " and n_ranks %" PRIu32
+                    ": rank must be below n_ranks, which is 1 to 2^24",
                     rank, n_ranks);
     return TOKMAP_OK;
 }
@@ -95,7 +96,7 @@ static tokmap_status check_source(const tokmap_loader_source *s, size_t k, tokma
 static tokmap_status check_arrays(const tokmap_loader_options *o, tokmap_error *err)
 {
     if (!o->sources || o->n_sources == 0 || o->n_sources > TOKMAP_I_MIXTURE_SOURCES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu32 " sources: must be 1 to 65,535",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "n_sources is %" PRIu32 ": must be 1 to 65,535",
                     o->sources ? o->n_sources : 0);
     if (o->n_phases >= TOKMAP_I_MIXTURE_PHASES || (o->n_phases > 0 && !o->phases))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,

@@ -44,9 +44,9 @@ static tokmap_status check_held(const tokmap_stage *s, tokmap_error *err)
     if (n_held + 1 < s->options.n_slots)
         return TOKMAP_OK;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                "%" PRIu32 " batches are held, of %" PRIu32
-                " slots: release one, or open with n_slots of at least %" PRIu32,
-                n_held, s->options.n_slots, n_held + 2);
+                "n_slots is %" PRIu32 ", and %" PRIu32
+                " of the batches are held: release one, or set n_slots to at least %" PRIu32,
+                s->options.n_slots, n_held, n_held + 2);
 }
 
 /* With the mutex held: does one piece of the stage thread's work; false: there is none. */

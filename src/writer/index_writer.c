@@ -103,7 +103,7 @@ tokmap_status tokmap_i_index_writer_open(tokmap_i_index_writer **out, const char
     *out = NULL;
     const int error = tokmap_i_file_lock(path, &fd);
     if (error == EWOULDBLOCK)
-        return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another process is writing it", path);
+        return FAIL(err, TOKMAP_ERR_LOCKED, "%s: another writer has this output open", path);
     if (error)
         return FAIL_IO(err, error, "%s: cannot create", path);
     tokmap_status status = tokmap_i_index_writer_take(out, path, fd, err);

@@ -138,7 +138,7 @@ tokmap_status tokmap_i_names_lock(tokmap_i_names *n, int *fd, tokmap_error *err)
         tokmap_i_file_close(*fd);
     if (error == EWOULDBLOCK)
         return FAIL(err, TOKMAP_ERR_LOCKED,
-                    "%s: another process is writing this output; wait for it or choose another",
+                    "%s: another writer has this output open; wait for it, or choose another name",
                     n->index_partial);
     if (error == EMLINK)
         return FAIL(err, TOKMAP_ERR_EXISTS,

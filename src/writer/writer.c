@@ -120,10 +120,13 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "token_bytes is %" PRIu32 ": must be 2 or 4",
                     h->token_bytes);
     if (o->vocab_size > TOKMAP_I_MAX_VOCAB || (o->vocab_size == 0 && o->token_bytes == 0))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "vocab_size is %" PRIu64 ": must be 1 to 2^31",
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "vocab_size is %" PRIu64 ": must be 1 to 2^31, or 0 if token_bytes is set",
                     o->vocab_size);
     if (h->eod_id != TOKMAP_NO_ID && h->eod_id >= id_limit(h))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "eod_id is %" PRIu32 ": must be below %" PRIu64,
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "eod_id is %" PRIu32 ": must be below %" PRIu64
+                    " (vocab_size, or the limit of token_bytes)",
                     h->eod_id, id_limit(h));
     return TOKMAP_OK;
 }
@@ -216,7 +219,7 @@ static tokmap_status refuse_ids(tokmap_writer *w, const uint32_t *ids, tokmap_er
         i++;
     return FAIL(err, TOKMAP_ERR_ARGUMENT,
                 "%s: token %" PRIu64 " (document %" PRIu64 ") has id %" PRIu32
-                ": must be below %" PRIu64,
+                ": must be below %" PRIu64 " (vocab_size, or the limit of token_bytes)",
                 w->names.token_path, w->n_tokens + i, tokmap_i_index_writer_n_documents(w->index),
                 ids[i], id_limit(&w->header));
 }
@@ -349,7 +352,8 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
     const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
     if (n_documents > 0 && last_end != w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: the last document ends at token %" PRIu64 " of %" PRIu64,
+                    "%s: the last document ends at token %" PRIu64 " of %" PRIu64
+                    ": end the last document too, or none",
                     w->names.token_path, last_end, w->n_tokens);
     if (n_documents > 0 && w->source_before_document)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source ended within the first document",

@@ -82,14 +82,14 @@ TEST(options_that_break_a_rule_are_refused)
     tokmap_loader_options fine = good();
     tokmap_loader_close(corpus_open_loader(&fine));
     REFUSED(o.struct_size = 0, TOKMAP_ERR_ARGUMENT, "struct_size");
-    REFUSED(o.n_sources = 0, TOKMAP_ERR_ARGUMENT, "0 sources");
-    REFUSED(o.sources = NULL, TOKMAP_ERR_ARGUMENT, "0 sources");
-    REFUSED(o.n_sources = 65536, TOKMAP_ERR_ARGUMENT, "65536 sources");
+    REFUSED(o.n_sources = 0, TOKMAP_ERR_ARGUMENT, "n_sources is 0");
+    REFUSED(o.sources = NULL, TOKMAP_ERR_ARGUMENT, "n_sources is 0");
+    REFUSED(o.n_sources = 65536, TOKMAP_ERR_ARGUMENT, "n_sources is 65536");
     REFUSED(o.phases = NULL, TOKMAP_ERR_ARGUMENT, "phases");
     REFUSED(o.sequence_length = 0, TOKMAP_ERR_ARGUMENT, "sequence_length");
     REFUSED(o.sequence_length = (1 << 24) + 1, TOKMAP_ERR_ARGUMENT, "sequence_length");
     REFUSED(o.batch_rows = 0, TOKMAP_ERR_ARGUMENT, "batch_rows");
-    REFUSED(o.rank = 2, TOKMAP_ERR_ARGUMENT, "rank 2 of 2");
+    REFUSED(o.rank = 2, TOKMAP_ERR_ARGUMENT, "rank is 2 and n_ranks 2");
     REFUSED(o.shuffle = (tokmap_shuffle)3, TOKMAP_ERR_ARGUMENT, "shuffle is 3");
     REFUSED(o.block_windows = 1, TOKMAP_ERR_ARGUMENT, "block_windows");
     REFUSED((o.shuffle = TOKMAP_SHUFFLE_BLOCK, o.block_windows = (uint64_t)1 << 40,

@@ -246,7 +246,7 @@ def batches_are_held_and_released_in_any_order(folder):
             held.append((s.next(), next(truth)))
             said.append(said_by_loader(held[-1][1])[0])
         error = raises(tokmap.Error, s.next)
-        assert "3 batches are held" in str(error) and error.status == -1
+        assert "3 of the batches are held" in str(error) and error.status == -1
         for i in (1, 0, 2):
             for (batch, _), values in list(zip(held, said))[i:i + 1]:
                 assert {name: numbers(getattr(batch, name)) for name in ALL} == values

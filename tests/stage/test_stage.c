@@ -154,7 +154,7 @@ TEST(keeps_batches_that_are_held_and_refuses_one_too_many)
         for (int i = 0; i < HELD; i++)
             next(s, &b[i]);
         CHECK_INT(tokmap_stage_next(s, &more, NULL, &err), TOKMAP_ERR_ARGUMENT);
-        CHECK(strstr(err.text, "n_slots of at least 6") != NULL);
+        CHECK(strstr(err.text, "n_slots to at least 6") != NULL);
         for (int i = 0; i < HELD; i++) {
             CHECK_INT(tokmap_loader_next(mine, &rows, &err), TOKMAP_OK);
             check_batch(&b[i], &rows, &(tokmap_stage_options){.ignore_index = -100});
