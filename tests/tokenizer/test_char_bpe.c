@@ -393,9 +393,6 @@ TEST(what_is_not_supported_is_refused_by_name)
     m.rule = MERGE_RANKED;
     refused(&m, "ranks");
     make_listed(&m, 4);
-    set_step(&m, NORMALIZE_NFKC, "", "");
-    refused(&m, "NFKC");
-    make_listed(&m, 4);
     m.metaspace = m.whitespace_split = true;
     m.prepend = PREPEND_FIRST;
     refused(&m, "first");

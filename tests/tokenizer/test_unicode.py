@@ -167,7 +167,8 @@ def generator_writes_the_tables_of_the_tree():
     with tempfile.TemporaryDirectory() as folder:
         script = shutil.copy(os.path.join(TOKENIZER, "make_unicode_tables.py"), folder)
         subprocess.run([sys.executable, script], check=True)
-        for name in ("unicode_tables.c", "word_tables.c", "nfc_tables.c"):
+        for name in ("unicode_tables.c", "hf_tables.c", "word_tables.c", "nfc_tables.c",
+                     "compatibility_tables.c"):
             with open(os.path.join(TOKENIZER, name)) as ours, \
                     open(os.path.join(folder, name)) as made:
                 expect(ours.read() == made.read(), "%s is not what the generator writes" % name)

@@ -16,10 +16,18 @@
 
 static const char *const step_names[] = {
     [NORMALIZE_NFC] = "NFC",
+    [NORMALIZE_NFD] = "NFD",
     [NORMALIZE_NFKC] = "NFKC",
+    [NORMALIZE_NFKD] = "NFKD",
+    [NORMALIZE_STRIP_ACCENTS] = "StripAccents",
+    [NORMALIZE_LOWERCASE] = "Lowercase",
+    [NORMALIZE_NMT] = "Nmt",
+    [NORMALIZE_BERT] = "BertNormalizer",
     [NORMALIZE_PREPEND] = "Prepend",
     [NORMALIZE_REPLACE] = "Replace",
     [NORMALIZE_REPLACE_RUNS] = "Replace of runs",
+    [NORMALIZE_REPLACE_BLANKS] = "Replace of \\s+",
+    [NORMALIZE_REPLACE_LONG_BLANKS] = "Replace of \\s{2,}|[\\n\\r\\t]",
     [NORMALIZE_STRIP] = "Strip",
     [NORMALIZE_CHARSMAP] = "Precompiled",
     [NORMALIZE_SENTENCEPIECE] = "sentencepiece's normalizer",

@@ -32,6 +32,14 @@ static bool read_prepend(json_reader *r, normalize_step *step)
            json_field_string(r, &fields[1], &text) && set_text(r, &step->to, text);
 }
 
+static const struct {
+    const char *regex;
+    normalize_kind kind;
+} replace_regexes[] = {{" {2,}", NORMALIZE_REPLACE_RUNS},
+                       {" ", NORMALIZE_REPLACE},
+                       {"\\s+", NORMALIZE_REPLACE_BLANKS},
+                       {"\\s{2,}|[\\n\\r\\t]", NORMALIZE_REPLACE_LONG_BLANKS}};
+
 static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
 {
     json_field fields[] = {{"type", 0}, {"pattern", 0}, {"content", 0}};
@@ -40,13 +48,17 @@ static bool read_replace(json_reader *r, normalize_step *step, model_error *err)
     if (!json_read_fields(r, "Replace", fields, HF_N(fields)) ||
         !hf_read_pattern(r, &fields[1], "Replace", &p))
         return false;
-    if (p.regex && !json_string_is(p.text, " {2,}"))
-        return model_fail(err, fields[1].at, "normalizer Replace: the regex %.*s is not supported",
-                          hf_shown(p.text), p.text.s);
     if (p.text.n_bytes == 0)
         return model_fail(err, fields[1].at, "normalizer Replace with an empty pattern");
     if (p.regex) {
-        step->kind = NORMALIZE_REPLACE_RUNS;
+        size_t i = 0;
+        while (i < HF_N(replace_regexes) && !json_string_is(p.text, replace_regexes[i].regex))
+            i++;
+        if (i == HF_N(replace_regexes))
+            return model_fail(err, fields[1].at,
+                              "normalizer Replace: the regex %.*s is not supported",
+                              hf_shown(p.text), p.text.s);
+        step->kind = replace_regexes[i].kind;
         p.text = (json_string){" ", 1};
     }
     return set_text(r, &step->from, p.text) && json_field_string(r, &fields[2], &content) &&
@@ -62,6 +74,28 @@ static bool read_strip(json_reader *r, normalize_step *step)
         return json_fail(r, "normalizer Strip without strip_left or strip_right");
     return json_field_bool(r, &fields[1], &step->left) &&
            json_field_bool(r, &fields[2], &step->right);
+}
+
+/* strip_accents null: as lowercase. */
+static bool read_bert(json_reader *r, normalize_step *step)
+{
+    json_field fields[] = {{"type", 0},
+                           {"clean_text", 0},
+                           {"handle_chinese_chars", 0},
+                           {"strip_accents", 0},
+                           {"lowercase", 0}};
+    if (!json_read_fields(r, "BertNormalizer", fields, HF_N(fields)))
+        return false;
+    if (!fields[1].at || !fields[2].at || !fields[4].at)
+        return json_fail(r, "normalizer BertNormalizer without clean_text, handle_chinese_chars or "
+                            "lowercase");
+    if (!json_field_bool(r, &fields[1], &step->clean_text) ||
+        !json_field_bool(r, &fields[2], &step->ideographs) ||
+        !json_field_bool(r, &fields[4], &step->lowercase))
+        return false;
+    step->strip_accents = step->lowercase;
+    return json_field_kind(r, &fields[3]) == JSON_NULL ||
+           json_field_bool(r, &fields[3], &step->strip_accents);
 }
 
 static bool read_precompiled(json_reader *r, normalize_step *step, model_error *err)
@@ -88,9 +122,18 @@ static bool read_normalizer(json_reader *r, const char *type, void *context)
     static const struct {
         const char *type;
         normalize_kind kind;
-    } known[] = {{"NFC", NORMALIZE_NFC},         {"NFKC", NORMALIZE_NFKC},
-                 {"Prepend", NORMALIZE_PREPEND}, {"Replace", NORMALIZE_REPLACE},
-                 {"Strip", NORMALIZE_STRIP},     {"Precompiled", NORMALIZE_CHARSMAP}};
+    } known[] = {{"NFC", NORMALIZE_NFC},
+                 {"NFD", NORMALIZE_NFD},
+                 {"NFKC", NORMALIZE_NFKC},
+                 {"NFKD", NORMALIZE_NFKD},
+                 {"StripAccents", NORMALIZE_STRIP_ACCENTS},
+                 {"Lowercase", NORMALIZE_LOWERCASE},
+                 {"Nmt", NORMALIZE_NMT},
+                 {"BertNormalizer", NORMALIZE_BERT},
+                 {"Prepend", NORMALIZE_PREPEND},
+                 {"Replace", NORMALIZE_REPLACE},
+                 {"Strip", NORMALIZE_STRIP},
+                 {"Precompiled", NORMALIZE_CHARSMAP}};
     const component_context *c = context;
     size_t i = 0;
     while (i < HF_N(known) && strcmp(known[i].type, type) != 0)
@@ -110,6 +153,8 @@ static bool read_normalizer(json_reader *r, const char *type, void *context)
         return read_strip(r, step);
     case NORMALIZE_CHARSMAP:
         return read_precompiled(r, step, c->err);
+    case NORMALIZE_BERT:
+        return read_bert(r, step);
     default:
         return hf_read_bare(r, type);
     }

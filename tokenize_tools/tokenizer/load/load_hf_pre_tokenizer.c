@@ -247,16 +247,26 @@ static bool is_one_character(const model_text *text)
 
 /* If a normalizer has replaced several characters by others, or removed some, tokenizers no longer
  * knows which one is the first. */
-static bool loses_beginning(const normalize_step *s)
+static bool keeps_beginning(const normalize_step *s)
 {
-    return (s->kind == NORMALIZE_STRIP && s->left) || s->kind == NORMALIZE_REPLACE_RUNS ||
-           (s->kind == NORMALIZE_REPLACE && (!is_one_character(&s->from) || s->to.n_bytes == 0));
+    switch (s->kind) {
+    case NORMALIZE_NFC:
+    case NORMALIZE_PREPEND:
+    case NORMALIZE_CHARSMAP:
+        return true;
+    case NORMALIZE_STRIP:
+        return !s->left;
+    case NORMALIZE_REPLACE:
+        return is_one_character(&s->from) && s->to.n_bytes > 0;
+    default:
+        return false;
+    }
 }
 
 static bool set_metaspace(model *m, const part *p, model_error *err)
 {
     for (size_t i = 0; i < m->n_steps; i++) {
-        if (p->prepend == PREPEND_FIRST && loses_beginning(&m->steps[i]))
+        if (p->prepend == PREPEND_FIRST && !keeps_beginning(&m->steps[i]))
             return model_fail(err, 0,
                               "Metaspace with prepend_scheme first is not supported after a "
                               "normalizer that removes the beginning");

@@ -65,19 +65,29 @@ typedef struct model_text {
 
 typedef enum normalize_kind {
     NORMALIZE_NFC,
+    NORMALIZE_NFD,
     NORMALIZE_NFKC,
-    NORMALIZE_PREPEND,      /* puts `to` before a text that is not empty */
-    NORMALIZE_REPLACE,      /* each `from` by `to` */
-    NORMALIZE_REPLACE_RUNS, /* each run of two or more `from` by one `to`: regex " {2,}" */
-    NORMALIZE_STRIP,        /* blanks at `left` and/or `right` */
-    NORMALIZE_CHARSMAP,     /* `to` is sentencepiece's precompiled blob */
-    NORMALIZE_SENTENCEPIECE /* everything in normalizer_spec, in sentencepiece's order */
+    NORMALIZE_NFKD,
+    NORMALIZE_STRIP_ACCENTS,
+    NORMALIZE_LOWERCASE,
+    NORMALIZE_NMT,
+    NORMALIZE_BERT,                /* what its four flags say, in their order */
+    NORMALIZE_PREPEND,             /* puts `to` before a text that is not empty */
+    NORMALIZE_REPLACE,             /* each `from` by `to` */
+    NORMALIZE_REPLACE_RUNS,        /* each run of two or more `from` by one `to`: regex " {2,}" */
+    NORMALIZE_REPLACE_BLANKS,      /* each run of white space by `to`: regex "\\s+" */
+    NORMALIZE_REPLACE_LONG_BLANKS, /* the same of two or more, and \n, \r and \t: regex
+                                      "\\s{2,}|[\\n\\r\\t]" */
+    NORMALIZE_STRIP,               /* blanks at `left` and/or `right` */
+    NORMALIZE_CHARSMAP,            /* `to` is sentencepiece's precompiled blob */
+    NORMALIZE_SENTENCEPIECE        /* everything in normalizer_spec, in sentencepiece's order */
 } normalize_kind;
 
 typedef struct normalize_step {
     normalize_kind kind;
     model_text from, to;
     bool left, right;
+    bool clean_text, ideographs, strip_accents, lowercase; /* NORMALIZE_BERT */
 } normalize_step;
 
 /* HuggingFace's Metaspace, as a pre-tokenizer. */

@@ -53,6 +53,42 @@ bool step_replace_runs(text_span text, const model_text *from, const model_text 
     return text_buffer_append(out, at, (size_t)(end - at));
 }
 
+/* ---- White space ---- */
+
+static size_t blank_at(text_span text, size_t at)
+{
+    uint32_t c;
+    const size_t n = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
+    return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
+}
+
+/* The end of the white space that begins here. */
+static size_t blanks_end(text_span text, size_t at)
+{
+    for (size_t n; at < text.n_bytes && (n = blank_at(text, at)) > 0;)
+        at += n;
+    return at;
+}
+
+bool step_replace_blanks(text_span text, bool long_only, const model_text *to, text_buffer *out)
+{
+    size_t start = 0;
+    for (size_t at = 0; at < text.n_bytes;) {
+        const uint8_t c = text.bytes[at];
+        const size_t n = blank_at(text, at);
+        const size_t end = n > 0 ? blanks_end(text, at + n) : at;
+        if (n == 0 || (long_only && end == at + n && c != '\n' && c != '\r' && c != '\t')) {
+            at += n > 0 ? n : 1;
+            continue;
+        }
+        if (!text_buffer_append(out, text.bytes + start, at - start) ||
+            !text_buffer_append(out, to->s, to->n_bytes))
+            return false;
+        start = at = end;
+    }
+    return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
+}
+
 /* ---- Precompiled ---- */
 
 static bool append_mapped(const charsmap *map, text_span part, text_buffer *out)
@@ -111,38 +147,24 @@ bool step_charsmap(text_span text, const charsmap *map, text_buffer *out)
 
 /* ---- NFC ---- */
 
-/* Text in NFC is copied. Of the rest one character is normalized, with everything up to the next
- * ASCII character, which composes with nothing before it. */
-bool step_nfc(text_span text, nfc_scratch *scratch, text_buffer *out)
+bool step_nfc(text_span *text, nfc_scratch *scratch, text_buffer *out)
 {
-    const uint8_t *at = text.bytes, *end = at + text.n_bytes;
-    while (at < end) {
-        const size_t stable = nfc_stable_prefix(at, (size_t)(end - at));
-        if (!text_buffer_append(out, at, stable))
-            return false;
-        at += stable;
-        const uint8_t *stop = at;
-        while (stop < end && (stop == at || *stop >= 0x80))
-            stop++;
-        const size_t n = (size_t)(stop - at);
-        size_t written = 0;
-        if (!text_buffer_reserve(out, n * NFC_GROWTH) ||
-            (n > 0 && !nfc_normalize(scratch, at, n, out->bytes + out->n_bytes, &written)))
-            return false;
-        out->n_bytes += written;
-        at = stop;
-    }
+    const size_t stable = nfc_stable_prefix(text->bytes, text->n_bytes);
+    const size_t n_rest = text->n_bytes - stable;
+    size_t written = 0;
+    if (n_rest == 0)
+        return true;
+    if (!text_buffer_reserve(out, stable + n_rest * NFC_GROWTH))
+        return false;
+    memcpy(out->bytes, text->bytes, stable);
+    if (!nfc_normalize(scratch, text->bytes + stable, n_rest, out->bytes + stable, &written))
+        return false;
+    out->n_bytes = stable + written;
+    *text = text_buffer_span(out);
     return true;
 }
 
 /* ---- Strip ---- */
-
-static size_t blank_at(text_span text, size_t at)
-{
-    uint32_t c;
-    const size_t n = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
-    return n > 0 && unicode_class_of(c) == CLASS_SPACE ? n : 0;
-}
 
 text_span step_strip(text_span text, bool left, bool right)
 {

@@ -5,7 +5,7 @@
 
 #include "tokenizer/normalize/charsmap.h"
 #include "tokenizer/normalize/normalizer_cuts.h"
-#include "tokenizer/normalize/normalize_steps.h"
+#include "tokenizer/normalize/step_list.h"
 #include "text/utf8.h"
 
 static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
@@ -14,15 +14,14 @@ static const size_t max_user_matches = 64;         /* the limit of sentencepiece
 struct normalizer {
     bool sentencepiece, identity;
     normal_form form;
-    charsmap map;
     /* sentencepiece */
+    charsmap map;
     double_array user; /* user-defined pieces, which stay unchanged */
     bool dummy, collapse, suffix;
     bool fast[256]; /* unchanged before ASCII, and not the start of a user-defined piece */
     bool blank_is_fast;
     /* tokenizer.json */
-    normalize_step steps[MODEL_MAX_STEPS];
-    size_t n_steps;
+    step_list list;
 };
 
 /* ---- sentencepiece: new ---- */
@@ -198,7 +197,7 @@ static bool normalize_sentencepiece(const normalizer *n, unsigned flags, text_sp
     return !(n->suffix && (flags & NORMALIZE_FIRST)) || text_buffer_append(out, " ", 1);
 }
 
-/* ---- tokenizer.json: new ---- */
+/* ---- tokenizer.json ---- */
 
 static bool is_text(const model_text *t, const char *s)
 {
@@ -231,89 +230,11 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
     return n_steps;
 }
 
-static bool copy_text(model_text *to, const model_text *from)
-{
-    return model_text_set(to, from->n_bytes > 0 ? from->s : "", from->n_bytes);
-}
-
-static bool copy_step(normalizer *n, const normalize_step *from, model_error *err)
-{
-    normalize_step *to = &n->steps[n->n_steps++];
-    *to = *from;
-    to->from = to->to = (model_text){0};
-    switch (from->kind) {
-    case NORMALIZE_NFKC:
-        return model_fail(err, 0, "normalizer NFKC is not supported");
-    case NORMALIZE_SENTENCEPIECE:
-        return model_fail(err, 0,
-                          "sentencepiece's normalizer together with others is not supported");
-    case NORMALIZE_CHARSMAP:
-        if (n->map.rules.n_units > 0)
-            return model_fail(err, 0, "more than one normalizer Precompiled is not supported");
-        return charsmap_load(&n->map, &from->to, err);
-    case NORMALIZE_REPLACE:
-    case NORMALIZE_REPLACE_RUNS:
-        if (from->from.n_bytes == 0)
-            return model_fail(err, 0, "normalizer Replace with an empty pattern");
-        break;
-    default:
-        break;
-    }
-    return (copy_text(&to->from, &from->from) && copy_text(&to->to, &from->to)) ||
-           model_no_memory(err);
-}
-
 static bool load_steps(normalizer *n, const model *m, bool all_steps, model_error *err)
 {
     const size_t n_steps = leave_to_reader(n, m, all_steps);
-    for (size_t i = 0; i < n_steps; i++)
-        if (!copy_step(n, &m->steps[i], err))
-            return false;
     n->identity = n_steps == 0;
-    return true;
-}
-
-/* ---- tokenizer.json: run ---- */
-
-static bool run_step(const normalizer *n, const normalize_step *step, normalize_scratch *s,
-                     text_span text, text_buffer *out)
-{
-    switch (step->kind) {
-    case NORMALIZE_PREPEND:
-        return (text.n_bytes == 0 || text_buffer_append(out, step->to.s, step->to.n_bytes)) &&
-               text_buffer_append(out, text.bytes, text.n_bytes);
-    case NORMALIZE_REPLACE:
-        return step_replace(text, &step->from, &step->to, out);
-    case NORMALIZE_REPLACE_RUNS:
-        return step_replace_runs(text, &step->from, &step->to, out);
-    case NORMALIZE_CHARSMAP:
-        return step_charsmap(text, &n->map, out);
-    default:
-        return step_nfc(text, &s->nfc, out);
-    }
-}
-
-/* Reads one text while it writes the other. */
-static bool run_steps(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
-{
-    const bool goes_on = (flags & NORMALIZE_CONTINUES) != 0;
-    size_t turn = 0;
-    for (size_t i = 0; i < n->n_steps; i++) {
-        const normalize_step *step = &n->steps[i];
-        if (step->kind == NORMALIZE_STRIP) {
-            *span = step_strip(*span, step->left && !goes_on, step->right);
-            continue;
-        }
-        if (step->kind == NORMALIZE_PREPEND && goes_on)
-            continue;
-        text_buffer *out = &s->texts[turn];
-        out->n_bytes = 0;
-        if (!run_step(n, step, s, *span, out))
-            return false;
-        *span = text_buffer_span(out);
-        turn = !turn;
-    }
-    return true;
+    return step_list_load(&n->list, m, n_steps, err);
 }
 
 /* ---- All ---- */
@@ -336,10 +257,7 @@ void normalizer_free(normalizer *n)
         return;
     charsmap_free(&n->map);
     double_array_free(&n->user);
-    for (size_t i = 0; i < n->n_steps; i++) {
-        free(n->steps[i].from.s);
-        free(n->steps[i].to.s);
-    }
+    step_list_free(&n->list);
     free(n);
 }
 
@@ -350,7 +268,7 @@ normal_form normalizer_form(const normalizer *n)
 
 void normalizer_add_pairs(const normalizer *n, char_pairs *pairs)
 {
-    charsmap_add_pairs(&n->map, pairs);
+    charsmap_add_pairs(n->sentencepiece ? &n->map : &n->list.charsmap, pairs);
 }
 
 /* A rule that includes one of these characters ends before the next one. Text in a user-defined
@@ -375,14 +293,14 @@ bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_
         return true;
     if (n->sentencepiece)
         return sentencepiece_cuts(n, pairs, around, beside);
-    return cut_steps(n->steps, n->n_steps, &n->map, around, beside);
+    return cut_steps(&n->list, around, beside);
 }
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
 {
     if (n->identity)
         return true;
     if (!n->sentencepiece)
-        return run_steps(n, s, flags, span);
+        return step_list_run(&n->list, s, (flags & NORMALIZE_CONTINUES) != 0, span);
     s->texts[0].n_bytes = 0;
     if (!normalize_sentencepiece(n, flags, *span, &s->texts[0]))
         return false;

@@ -5,8 +5,7 @@
 
 #include "tokenizer/normalize/char_pairs.h"
 #include "tokenizer/model/model.h"
-#include "tokenizer/normalize/text_buffer.h"
-#include "tokenizer/unicode/unicode.h"
+#include "tokenizer/normalize/step_list.h"
 
 enum {
     NORMALIZE_FIRST = 1,    /* the text begins a document */
@@ -40,10 +39,7 @@ void normalizer_add_pairs(const normalizer *n, char_pairs *pairs);
 bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
                      uint32_t beside[2]);
 
-typedef struct normalize_scratch { /* starts as {0}; one for each thread */
-    text_buffer texts[2];
-    nfc_scratch nfc;
-} normalize_scratch;
+typedef list_scratch normalize_scratch; /* starts as {0}; one for each thread */
 void normalize_scratch_free(normalize_scratch *s);
 
 /* Normalizes *span, which afterwards is the original text or in the scratch. false: out of

@@ -100,21 +100,48 @@ static bool map_each(const normalize_step *step, const charsmap *map, uint32_t *
     return true;
 }
 
+static bool map_all(const char_map *map, uint32_t *around)
+{
+    for (size_t i = 0; i < N; i++)
+        if (!char_map_one(map, around[i], &around[i]))
+            return false;
+    return true;
+}
+
 /* ---- All ---- */
 
-bool cut_steps(const normalize_step *steps, size_t n_steps, const charsmap *map,
-               const uint32_t *around, uint32_t beside[2])
+static bool is_blank(uint32_t character)
+{
+    return unicode_class_of(character) == CLASS_SPACE;
+}
+
+/* Only the two characters beside the cut matter, and whether a run goes on across it. */
+static bool replace_blanks(const normalize_step *step, uint32_t *around)
+{
+    if (is_blank(around[1]) || (is_blank(around[2]) && is_blank(around[3])))
+        return false;
+    if (is_blank(around[2]) && step->kind == NORMALIZE_REPLACE_BLANKS)
+        return is_one_character(&step->to, &around[2]);
+    return around[2] != '\n' && around[2] != '\r' && around[2] != '\t';
+}
+
+bool cut_steps(const step_list *list, const uint32_t *around, uint32_t beside[2])
 {
     uint32_t now[N];
     bool mapped = false;
     memcpy(now, around, sizeof now);
-    for (size_t i = 0; i < n_steps; i++) {
-        const normalize_step *step = &steps[i];
+    for (size_t i = 0; i < list->n_steps; i++) {
+        const normalize_step *step = &list->steps[i].step;
+        if (list->steps[i].map) {
+            if (mapped || !map_all(list->steps[i].map, now))
+                return false;
+            continue;
+        }
         switch (step->kind) {
         case NORMALIZE_PREPEND:
             break;
         case NORMALIZE_STRIP:
-            if (unicode_class_of(now[1]) == CLASS_SPACE)
+            if (is_blank(now[1]))
                 return false;
             break;
         case NORMALIZE_REPLACE:
@@ -122,8 +149,13 @@ bool cut_steps(const normalize_step *steps, size_t n_steps, const charsmap *map,
             if (!replace_all(step, now))
                 return false;
             break;
+        case NORMALIZE_REPLACE_BLANKS:
+        case NORMALIZE_REPLACE_LONG_BLANKS:
+            if (!replace_blanks(step, now))
+                return false;
+            break;
         default:
-            if (mapped || !are_clusters(now) || !map_each(step, map, now))
+            if (mapped || !are_clusters(now) || !map_each(step, &list->charsmap, now))
                 return false;
             mapped = true;
         }

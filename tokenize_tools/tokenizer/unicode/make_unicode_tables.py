@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make_unicode_tables.py [VERSION] - writes unicode_tables.c, word_tables.c and nfc_tables.c beside
-itself.
+"""make_unicode_tables.py [VERSION] - writes unicode_tables.c, hf_tables.c, word_tables.c, nfc_tables.c
+and compatibility_tables.c beside itself.
 
 The classes are those of Unicode VERSION, 16.0.0 unless given (UNICODE_VERSION in unicode.h has to
 say the same), from the package of that version:
@@ -43,6 +43,40 @@ PUNCTUATION_AFTER_8 = (
     (0x16FE2, 0x16FE2), (0x1E5FF, 0x1E5FF), (0x1E95E, 0x1E95F),
 )
 PUNCTUATION_ONCE = {0x166D, 0x111C9}
+# StripAccents removes the marks of Unicode 9, BertNormalizer the nonspacing ones of Unicode 8. Not
+# yet assigned then, as far as they are such marks now; and those that have stopped being one.
+MARKS_AFTER_9 = (
+    (0x5C8, 0x5C9), (0x7FD, 0x7FD), (0x897, 0x8D3), (0x9FE, 0x9FE), (0xAFA, 0xAFF), (0xB53, 0xB55),
+    (0xC04, 0xC3C), (0xCF3, 0xD00), (0xD3B, 0xD3C), (0xD81, 0xD81), (0xEBA, 0xEBA), (0xECE, 0xECE),
+    (0x1715, 0x1715), (0x180F, 0x180F), (0x1ABF, 0x1AF0), (0x1CF7, 0x1CF7), (0x1DF6, 0x1DFA),
+    (0xA82C, 0xA82C), (0xA8FF, 0xA8FF), (0x10D24, 0x10F85), (0x11070, 0x11074), (0x110C2, 0x110C2),
+    (0x11145, 0x11146), (0x111C9, 0x111C9), (0x111CE, 0x111CF), (0x11241, 0x11241),
+    (0x1133B, 0x1133B), (0x113B8, 0x113E2), (0x1145E, 0x1145E), (0x1182C, 0x11B67),
+    (0x11D31, 0x1612F), (0x16F4F, 0x16F4F), (0x16F7F, 0x16F87), (0x16FE4, 0x16FF1),
+    (0x1CF00, 0x1D128), (0x1D250, 0x1D281), (0x1E08F, 0x1E6F5),
+)
+MARKS_ONCE = {0x1CF2, 0x1CF3}
+NONSPACING_AFTER_8 = (
+    (0x5C8, 0x5C9), (0x7FD, 0x7FD), (0x897, 0x8E1), (0x9FE, 0x9FE), (0xAFA, 0xAFF), (0xB53, 0xB55),
+    (0xC04, 0xC3C), (0xD00, 0xD00), (0xD3B, 0xD3C), (0xD81, 0xD81), (0xEBA, 0xEBA), (0xECE, 0xECE),
+    (0x180F, 0x1886), (0x1ABF, 0x1AF0), (0x1DF6, 0x1DFB), (0xA82C, 0xA82C), (0xA8C5, 0xA8C5),
+    (0xA8FF, 0xA8FF), (0xA9BD, 0xA9BD), (0x10D24, 0x10F85), (0x11070, 0x11074), (0x110C2, 0x110C2),
+    (0x111C9, 0x111C9), (0x111CF, 0x111CF), (0x1123E, 0x11241), (0x1133B, 0x1133B),
+    (0x113BB, 0x1145E), (0x1182F, 0x1612F), (0x16F4F, 0x16F4F), (0x16FE4, 0x16FE4),
+    (0x1CF00, 0x1D128), (0x1D25B, 0x1D25C), (0x1E000, 0x1E6F5), (0x1E944, 0x1E94A),
+)
+NONSPACING_ONCE = {0x1734, 0x1171E}
+# BertNormalizer's controls: Cc, Cf and Co of Unicode 8, and two more; without three blanks.
+FORMATS_AFTER_8 = ((0x890, 0x8E2), (0x110CD, 0x1343F))
+CONTROL_BLANKS = {0x09, 0x0A, 0x0D}
+# Lowercase: Unicode 17. (first, last, lower case of the first); these came after 14.
+LOWER_AFTER_14 = (
+    (0x1C89, 0x1C89, 0x1C8A), (0xA7CB, 0xA7CB, 0x264), (0xA7CC, 0xA7CC, 0xA7CD),
+    (0xA7CE, 0xA7CE, 0xA7CF), (0xA7D2, 0xA7D2, 0xA7D3), (0xA7D4, 0xA7D4, 0xA7D5),
+    (0xA7DA, 0xA7DA, 0xA7DB), (0xA7DC, 0xA7DC, 0x19B), (0x10D50, 0x10D65, 0x10D70),
+    (0x16EA0, 0x16EB8, 0x16EBB),
+)
+LAST_LOWER = 0x1E921  # of Unicode 17
 ASCII_PUNCTUATION = {ord(c) for c in "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"}
 
 # Rust's \w besides L, M, Nd, Nl and Pc: joiners, and the symbols that are Alphabetic.
@@ -62,6 +96,12 @@ NFC_AFTER_9 = (
     (0x11070, 0x11070), (0x1133B, 0x1133B), (0x11383, 0x113D0), (0x1145E, 0x1145E),
     (0x11839, 0x1183A), (0x11938, 0x11A99), (0x11D42, 0x11F42), (0x16121, 0x1612F),
     (0x16D68, 0x16D6A), (0x16FF0, 0x16FF1), (0x1E08F, 0x1E6F5),
+)
+
+# Its NFKC and NFKD: the same, for decompositions that are not canonical.
+COMPATIBILITY_AFTER_9 = (
+    (0x32FF, 0x32FF), (0xA7F1, 0xA7F4), (0xAB69, 0xAB69), (0x10781, 0x1CCF9), (0x1E030, 0x1E06D),
+    (0x1F16C, 0x1F16C), (0x1FBF0, 0x1FBF9),
 )
 
 # The algorithm's own part of the Unicode standard, chapter 3.12.
@@ -155,29 +195,68 @@ def class_of(code_point):
     return CLASSES.get(category, CLASSES.get(category[0], 0))
 
 
+def class_tables():
+    classes = [class_of(c) for c in range(N_CODE_POINTS)]
+    return paged("unicode_class", classes).replace("uint8_t unicode_class_index",
+                                                   "uint16_t unicode_class_index")
+
+
+# ---- Hugging Face's classes and lower case ----
+
+
 def hf_of(code_point):
-    """Bit 0: Digits takes it for a number; bit 1: Punctuation takes it for punctuation."""
-    category = unicodedata2.category(chr(code_point))[0]
+    """Bits, in the order of enum hf_class in unicode.c."""
+    exact = unicodedata2.category(chr(code_point))
+    category = exact[0]
     number = category == "N" or within(NUMBERS_AFTER_14, code_point)
     punctuation = (code_point in ASCII_PUNCTUATION or code_point in PUNCTUATION_ONCE
                    or category == "P" and not within(PUNCTUATION_AFTER_8, code_point))
-    return number + 2 * punctuation
+    mark = (code_point in MARKS_ONCE
+            or category == "M" and not within(MARKS_AFTER_9, code_point))
+    nonspacing = (code_point in NONSPACING_ONCE
+                  or exact == "Mn" and not within(NONSPACING_AFTER_8, code_point))
+    control = (code_point in (0, 0xFFFD) or exact in ("Cc", "Co") or exact == "Cf"
+               and not within(FORMATS_AFTER_8, code_point)) and code_point not in CONTROL_BLANKS
+    return number + 2 * punctuation + 4 * mark + 8 * nonspacing + 16 * control
 
 
 def hf_words(page):
-    """Two words of 64 bits for the numbers, two for the punctuation."""
-    for bit in (1, 2):
+    """Two words of 64 bits for each class."""
+    for bit in (1, 2, 4, 8, 16):
         for start in (0, 64):
             bits = sum(1 << i for i in range(64) if page[start + i] & bit)
             yield f"0x{bits:X}," if bits else "0,"
 
 
-def class_tables():
-    classes = [class_of(c) for c in range(N_CODE_POINTS)]
+def lower_of(code_point):
+    """The lower case, if it is one other code point."""
+    for first, last, lower in LOWER_AFTER_14:
+        if first <= code_point <= last:
+            return lower + code_point - first
+    lower = chr(code_point).lower()
+    return ord(lower) if len(lower) == 1 and lower != chr(code_point) else None
+
+
+def lower_rows():
+    """Runs of letters one or two code points apart, whose lower case is equally far away."""
+    runs = []
+    for c in range(LAST_LOWER + 1):
+        lower = lower_of(c)
+        if lower is None:
+            continue
+        first, last, far, step = runs[-1] if runs else (0, 0, 0, 0)
+        if runs and far == lower - c and step in (0, c - last) and c - last in (1, 2):
+            runs[-1] = (first, c, far, c - last)
+        else:
+            runs.append((c, c, lower - c, 0))
+    return ("{0x%X,0x%X,%d,%d}," % (first, last, step or 1, far) for first, last, far, step in runs)
+
+
+def hf_tables():
     hf = [hf_of(c) for c in range(N_CODE_POINTS)]
-    text = paged("unicode_class", classes).replace("uint8_t unicode_class_index",
-                                                   "uint16_t unicode_class_index")
-    return text + paged("unicode_hf", hf, "uint64_t", hf_words, 4)
+    rows = list(lower_rows())
+    return (paged("unicode_hf", hf, "uint64_t", hf_words, 10)
+            + array("lower_run lower_runs[LOWER_N_RUNS]", rows))
 
 
 def word_class_of(code_point):
@@ -282,6 +361,47 @@ def nfc_tables():
     ])
 
 
+# ---- Compatibility ----
+
+
+def compatible(nfc, text):
+    """The full decomposition for compatibility, of Unicode 9."""
+    parts = []
+    for c in map(ord, text):
+        fields = unicodedata2.decomposition(chr(c)).split()
+        if c in nfc.decomposition:
+            parts += compatible(nfc, "".join(chr(p) for p in nfc.decomposition[c] if p))
+        elif fields and fields[0][0] == "<" and not within(COMPATIBILITY_AFTER_9, c):
+            parts += compatible(nfc, "".join(chr(int(p, 16)) for p in fields[1:]))
+        else:
+            parts.append(c)
+    return parts
+
+
+def canonical(nfc, c):
+    parts = [p for p in nfc.decomposition.get(c, ()) if p]
+    return [q for p in parts for q in canonical(nfc, p)] if parts else [c]
+
+
+def compatibility_tables():
+    """Runs of code points whose decompositions are equally long."""
+    nfc, runs, pool = Nfc(), [], []
+    for c in range(N_CODE_POINTS):
+        if 0xD800 <= c <= 0xDFFF:
+            continue
+        parts = compatible(nfc, chr(c))
+        if parts == canonical(nfc, c):
+            continue
+        if runs and runs[-1][1] == c - 1 and runs[-1][2] == len(parts):
+            runs[-1][1] = c
+        else:
+            runs.append([c, c, len(parts), len(pool)])
+        pool += parts
+    return (array("compatibility_run compatibility_runs[COMPATIBILITY_N_RUNS]",
+                  ("{0x%X,0x%X,%d,%d}," % tuple(run) for run in runs))
+            + array("uint32_t compatibility_parts[%d]" % len(pool), words_of(pool)))
+
+
 def main():
     version = sys.argv[1] if len(sys.argv) > 1 else "16.0.0"
     if unicodedata2.unidata_version != version:
@@ -289,7 +409,9 @@ def main():
     for name, its_version, header, text in (
         ("unicode_tables.c", version, "unicode.h", class_tables()),
         ("word_tables.c", version, "unicode.h", word_tables()),
+        ("hf_tables.c", "8 to 17", "hf_tables.h", hf_tables()),
         ("nfc_tables.c", NFC_VERSION, "nfc_tables.h", nfc_tables()),
+        ("compatibility_tables.c", NFC_VERSION, "nfc_tables.h", compatibility_tables()),
     ):
         (FOLDER / name).write_text(HEAD % (name, its_version, header) + text)
 

@@ -211,6 +211,29 @@ static size_t find_not_plain(simd_level e, const uint8_t *text, size_t n_bytes, 
     return find_scalar(text, n_bytes, find_in_blocks(e, text, n_bytes, from));
 }
 
+/* ---- Compatibility ---- */
+
+uint8_t unicode_combining_class(uint32_t code_point)
+{
+    return kind_of(code_point).combining_class;
+}
+
+size_t unicode_nfkd(uint32_t code_point, uint32_t out[NFKD_LONGEST])
+{
+    const compatibility_run *low = compatibility_runs;
+    size_t n = COMPATIBILITY_N_RUNS;
+    while (n > 1) {
+        const size_t half = n / 2;
+        low += low[half].first <= code_point ? half : 0;
+        n -= half;
+    }
+    if (code_point < low->first || code_point > low->last)
+        return unicode_nfd(code_point, out);
+    memcpy(out, compatibility_parts + low->offset + (code_point - low->first) * low->n_parts,
+           low->n_parts * sizeof *out);
+    return low->n_parts;
+}
+
 /* ---- Segments ---- */
 
 typedef struct nfc_segment {
@@ -257,7 +280,7 @@ static nfc_segment next_segment(simd_level e, const uint8_t *text, size_t n_byte
     return s;
 }
 
-static bool reserve_scratch(nfc_scratch *scratch, size_t n)
+bool nfc_reserve(nfc_scratch *scratch, size_t n)
 {
     if (n <= scratch->capacity)
         return true;
@@ -292,8 +315,8 @@ static size_t decompose_hangul(uint32_t syllable, uint32_t out[3])
     return trail > 0 ? 3 : 2;
 }
 
-/* At most 4 code points. Only the first of a pair decomposes further. */
-static size_t decompose_code_point(uint32_t code_point, uint32_t out[4])
+/* Only the first of a pair decomposes further. */
+size_t unicode_nfd(uint32_t code_point, uint32_t out[4])
 {
     uint32_t backwards[4];
     size_t n = 0, n_out = 0;
@@ -318,8 +341,8 @@ static bool decompose_text(nfc_scratch *scratch, const uint8_t *text, size_t n_b
     for (size_t i = 0; i < n_bytes;) {
         uint32_t code_point, parts[4];
         i += decode_any(text + i, n_bytes - i, &code_point);
-        const size_t n_parts = decompose_code_point(code_point, parts);
-        if (!reserve_scratch(scratch, *n + n_parts))
+        const size_t n_parts = unicode_nfd(code_point, parts);
+        if (!nfc_reserve(scratch, *n + n_parts))
             return false;
         for (size_t k = 0; k < n_parts; k++) {
             const nfc_kind kind = kind_of(parts[k]);
@@ -363,13 +386,23 @@ static bool reorder_runs(nfc_scratch *scratch, size_t n)
             i++;
         if (i - start <= SHORT_RUN) {
             sort_short(scratch->code_points + start, i - start);
-        } else if (reserve_scratch(scratch, n + (i - start))) {
+        } else if (nfc_reserve(scratch, n + (i - start))) {
             sort_long(scratch->code_points + start, i - start, scratch->code_points + n);
         } else {
             return false;
         }
     }
     return true;
+}
+
+bool nfc_order(nfc_scratch *scratch, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        scratch->code_points[i] |= (uint32_t)unicode_combining_class(scratch->code_points[i]) << 24;
+    const bool ordered = reorder_runs(scratch, n);
+    for (size_t i = 0; i < n; i++)
+        scratch->code_points[i] &= CODE_POINT;
+    return ordered;
 }
 
 /* The code point to which the pair composes, or 0. */

@@ -1,4 +1,4 @@
-/* nfc_tables.h - the properties of code points for nfc.c. Private to nfc.c.
+/* nfc_tables.h - the properties of code points for nfc.c. Private to it.
  *
  * Made by make_unicode_tables.py, which has the same constants. */
 #ifndef TOKMAP_NFC_TABLES_H
@@ -41,5 +41,16 @@ extern const nfc_decomposition nfc_decompositions[NFC_N_DECOMPOSITIONS];
 /* A hash table: from slot (first * NFC_HASH_A ^ second * NFC_HASH_B) >> NFC_HASH_SHIFT to the next
  * empty one, 1 + the index of the decomposition that composing undoes. */
 extern const uint16_t nfc_slots[NFC_N_SLOTS];
+
+/* Compatibility: the full decompositions, where they are not the canonical ones. Those of first to
+ * last are one after another in compatibility_parts, n_parts each. Sorted. */
+enum {
+    COMPATIBILITY_N_RUNS = 410
+};
+typedef struct compatibility_run {
+    uint32_t first, last, n_parts, offset;
+} compatibility_run;
+extern const compatibility_run compatibility_runs[COMPATIBILITY_N_RUNS];
+extern const uint32_t compatibility_parts[];
 
 #endif /* TOKMAP_NFC_TABLES_H */

@@ -1,8 +1,6 @@
 #include "tokenizer/unicode/unicode.h"
 
-extern const uint8_t unicode_hf_index[0x110000 >> 7];
-/* For 128 code points: two words of bits for numbers, then two for punctuation. */
-extern const uint64_t unicode_hf_pages[][4];
+#include "tokenizer/unicode/hf_tables.h"
 
 unicode_class unicode_class_of(uint32_t code_point)
 {
@@ -17,14 +15,39 @@ bool unicode_is_word(uint32_t code_point)
     return class == CLASS_LETTER || class == CLASS_MARK;
 }
 
-bool unicode_hf_numeric(uint32_t code_point)
+bool unicode_hf_is(hf_class class, uint32_t code_point)
 {
     const uint64_t *page = unicode_hf_pages[unicode_hf_index[code_point >> 7]];
-    return page[code_point >> 6 & 1] >> (code_point & 63) & 1;
+    return page[2 * class + (code_point >> 6 & 1)] >> (code_point & 63) & 1;
+}
+
+bool unicode_hf_numeric(uint32_t code_point)
+{
+    return unicode_hf_is(HF_NUMBER, code_point);
 }
 
 bool unicode_hf_punctuation(uint32_t code_point)
 {
-    const uint64_t *page = unicode_hf_pages[unicode_hf_index[code_point >> 7]];
-    return page[2 + (code_point >> 6 & 1)] >> (code_point & 63) & 1;
+    return unicode_hf_is(HF_PUNCTUATION, code_point);
+}
+
+size_t unicode_lowercase(uint32_t code_point, uint32_t out[2])
+{
+    const lower_run *low = lower_runs;
+    size_t n = LOWER_N_RUNS;
+    out[0] = code_point;
+    if (code_point == 0x130) { /* the only one that becomes two */
+        out[0] = 'i';
+        out[1] = 0x307;
+        return 2;
+    }
+    while (n > 1) {
+        const size_t half = n / 2;
+        low += low[half].first <= code_point ? half : 0;
+        n -= half;
+    }
+    if (code_point >= low->first && code_point <= low->last &&
+        (code_point - low->first) % low->step == 0)
+        out[0] = (uint32_t)((int32_t)code_point + low->distance);
+    return 1;
 }

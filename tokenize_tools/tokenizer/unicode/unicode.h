@@ -34,10 +34,19 @@ unicode_class unicode_class_of(uint32_t code_point);
 extern const uint16_t unicode_class_index[0x110000 >> 7];
 extern const uint8_t unicode_class_pages[][128];
 
-/* Used by two pre-tokenizers of Hugging Face's files, each with its own table: the numbers of
- * Unicode 17 (Digits), and ASCII punctuation with the punctuation of Unicode 8 (Punctuation). */
+/* Classes of Hugging Face's components, each of its own version of Unicode. */
+typedef enum hf_class {
+    HF_NUMBER,      /* Digits: the numbers of Unicode 17 */
+    HF_PUNCTUATION, /* Punctuation, BertPreTokenizer: ASCII's, and the punctuation of Unicode 8 */
+    HF_MARK,        /* StripAccents: the marks of Unicode 9 */
+    HF_NONSPACING,  /* BertNormalizer's accents: the nonspacing marks of Unicode 8 */
+    HF_CONTROL      /* what BertNormalizer removes: Cc, Cf and Co of Unicode 8, and U+FFFD */
+} hf_class;
+bool unicode_hf_is(hf_class class, uint32_t code_point);
 bool unicode_hf_numeric(uint32_t code_point);
 bool unicode_hf_punctuation(uint32_t code_point);
+/* Lowercase, of Unicode 17. Returns how many code points. */
+size_t unicode_lowercase(uint32_t code_point, uint32_t out[2]);
 
 /* The same for Whitespace and BertPreTokenizer, which split by Rust's \w and by the punctuation of
  * Punctuation. Each code point has one of these classes:
@@ -70,5 +79,17 @@ typedef struct nfc_scratch {
 bool nfc_normalize(nfc_scratch *scratch, const uint8_t *text, size_t n_bytes, uint8_t *out,
                    size_t *out_bytes);
 void nfc_scratch_free(nfc_scratch *scratch);
+
+/* ---- Decompositions, of the same version ---- */
+
+/* The full decomposition of one code point; return how many it has. */
+size_t unicode_nfd(uint32_t code_point, uint32_t out[4]);
+#define NFKD_LONGEST 18
+size_t unicode_nfkd(uint32_t code_point, uint32_t out[NFKD_LONGEST]);
+uint8_t unicode_combining_class(uint32_t code_point);
+/* Makes room for n code points in the scratch. false: out of memory. */
+bool nfc_reserve(nfc_scratch *scratch, size_t n);
+/* Puts the first n code points of the scratch into canonical order. false: out of memory. */
+bool nfc_order(nfc_scratch *scratch, size_t n);
 
 #endif /* TOKMAP_UNICODE_H */
