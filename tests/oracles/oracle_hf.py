@@ -233,6 +233,20 @@ def without_some_bytes(vocab, merges, rng):
     return {token: i for i, token in enumerate(tokens)}, kept
 
 
+def with_suffix(vocab, merges, suffix, rng):
+    """Each byte, and a part of the merges, also at the end of a word, before other merges."""
+    symbols = [token for token in vocab if len(token) == 1]
+    ends = [[a, b + suffix] for a, b in merges if rng.random() < 0.6]
+    tokens = {**vocab, **{token: 0 for token in [s + suffix for s in symbols]}}
+    tokens.update({side: 0 for _, side in ends})
+    tokens.update({a + b: 0 for a, b in ends})
+    merged = []
+    for pair in merges:
+        merged += [[pair[0], pair[1] + suffix]] if [pair[0], pair[1] + suffix] in ends else []
+        merged.append(pair)
+    return {token: i for i, token in enumerate(tokens)}, merged
+
+
 def wild_characters(rng):
     """A word may end inside a piece: spaces stand anywhere in it."""
     base = [SPACE] + list("abdeghilmnorst.,'\n10") + ["\u00e9", "\u4e00", "\u3042", "\U0001f600"]
@@ -300,6 +314,7 @@ BYTE_FAMILIES = {
     "falcon": (FALCON, [END, added(">>TITLE<<", True)], {"old": True}),
     "missing_bytes": (FALCON, [END], {}),  # Falcon again, which has no tokens for some bytes
     "unknown_bytes": (byte_level(), [added("<unk>", True), END], {"unk_token": "<unk>"}),
+    "byte_suffix": (byte_level(), [END], {"end_of_word_suffix": "</w>"}),
     "unknown_bytes_fused": (splits_then_bytes(CL100K), [END],
                             {"unk_token": "<unk>", "fuse_unk": True, "byte_fallback": True}),
 }
@@ -354,6 +369,8 @@ def make_byte_family(name, texts, rng, kind):
         vocab, merges = without_some_bytes(vocab, merges, rng)
     if name.startswith("unknown_bytes"):
         vocab["<unk>"] = len(vocab)
+    if fields.get("end_of_word_suffix"):
+        vocab, merges = with_suffix(vocab, merges, fields["end_of_word_suffix"], rng)
     if name == "roberta":
         ids = list(vocab.values())
         rng.shuffle(ids)

@@ -9,7 +9,7 @@
 #include "tokenizer/tokenizer.h"
 
 enum {
-    MAX_TOKENS = 600,
+    MAX_TOKENS = 900,
     PLACES = 4096,
     MAX_TOKEN_BYTES = 7, /* so that a token and its length are one number */
     MAX_TEXT = 400       /* and a piece more */
@@ -39,6 +39,7 @@ static struct {
     bool listed, whole_word_first;
     bool gone[256]; /* bytes without a token: only a listed vocabulary may lack some */
     bool lacks, fuse_unknown;
+    bool has_suffix; /* "w": the last byte of a word and "w" are one token */
     uint32_t unknown; /* or MODEL_NO_ID: they are left out */
 } plain;
 
@@ -111,7 +112,7 @@ static void lose_bytes(void)
     memset(plain.gone, 0, sizeof plain.gone);
     plain.unknown = any(4) ? any((uint32_t)plain.n_tokens) : MODEL_NO_ID;
     plain.fuse_unknown = any(2);
-    plain.lacks = plain.listed && any(2);
+    plain.lacks = plain.listed && (plain.has_suffix || any(2));
     for (uint32_t id = 0; id < 256 && plain.lacks; id++) {
         bool merges = id == plain.unknown;
         for (size_t i = 0; i < plain.n_merges; i++)
@@ -129,6 +130,13 @@ static void make_vocabulary(void)
     const uint32_t turn = any(256);
     for (uint32_t i = 0; i < 256; i++)
         add_token(&(plain_token){{(uint8_t)(i + turn)}, 1});
+    plain.has_suffix = plain.listed && any(3) == 0;
+    for (uint32_t i = any(300); i > 0 && plain.has_suffix; i--) {
+        const uint32_t byte = any(2) ? any(256) : (uint8_t)"abc 1\xA9\xAD"[any(7)];
+        const plain_token t = {{(uint8_t)byte, 'w'}, 2};
+        if (find_token(t.bytes, 2) == MODEL_NO_ID)
+            add_token(&t);
+    }
     const size_t n_merged = 1 + any(200);
     for (size_t i = 0; i < n_merged; i++)
         add_random_token();
@@ -150,6 +158,7 @@ static tokenizer *make_tokenizer(split_pattern pattern)
     m.split = pattern;
     m.unknown_id = plain.unknown;
     m.fuse_unknown = plain.fuse_unknown;
+    CHECK(!plain.has_suffix || model_text_set(&m.word_suffix, "w", 1));
     for (uint32_t id = 0; id < plain.n_tokens; id++) {
         const plain_token *token = &plain.tokens[id];
         const bool gone = token->n_bytes == 1 && plain.gone[token->bytes[0]];
@@ -203,10 +212,14 @@ static size_t plain_word(const uint8_t *word, size_t n_bytes, uint32_t *ids)
     size_t n = 0;
     for (size_t i = 0; i < n_bytes; i++) {
         const bool again = plain.fuse_unknown && i > 0 && plain.gone[word[i - 1]];
-        if (!plain.gone[word[i]])
-            ids[n++] = find_token(word + i, 1);
-        else if (plain.unknown != MODEL_NO_ID && !again)
-            ids[n++] = plain.unknown;
+        const uint8_t last[2] = {word[i], 'w'};
+        uint32_t id = plain.gone[word[i]] ? MODEL_NO_ID : find_token(word + i, 1);
+        if (plain.has_suffix && i + 1 == n_bytes)
+            id = find_token(last, 2);
+        if (id == MODEL_NO_ID && !again)
+            id = plain.unknown;
+        if (id != MODEL_NO_ID)
+            ids[n++] = id;
     }
     for (;;) {
         uint32_t best_rank = MODEL_NO_ID, best_result = 0, result;

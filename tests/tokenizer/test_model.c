@@ -131,6 +131,10 @@ TEST(bpe_of_bytes_that_lacks_some)
     expect_hf(&OF_BYTES(""));
     CHECK_EQ(m.unknown_id, MODEL_NO_ID);
     refuse_hf(&OF_BYTES(", \"unk_token\": \"<v>\""), "neither the byte 0x00 nor the unk_token");
+    expect_hf(&OF_BYTES(", \"end_of_word_suffix\": \"\u0120/\""));
+    CHECK(text_is(&m.word_suffix, " /"));
+    refuse_hf(&OF_BYTES(", \"end_of_word_suffix\": \" /\""), "not in the alphabet of ByteLevel");
+    refuse_hf(&OF_BYTES(", \"end_of_word_suffix\": \"u>\", \"unk_token\": \"x\""), "0x00 nor the");
     /* The byte 0 is written U+0100, which is the bytes C4 80. */
     refuse_hf(&OF_BYTES(", \"byte_fallback\": true"), "byte_fallback of byte-level BPE (0x00)");
 }

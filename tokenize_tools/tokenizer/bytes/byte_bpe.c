@@ -8,15 +8,19 @@
 #include "tokenizer/words/word_cache.h"
 
 #define MAX_RANKED_BYTES 1024 /* because all splits of a token are tried */
+#define MAX_SUFFIX_BYTES 32
 
 /* Internally, symbols 0 to 255 are the bytes, whatever their ids, followed by the others. */
 struct byte_bpe {
     vocabulary *words; /* TOKEN_NORMAL */
     merge_table *merges;
-    uint32_t *ids;     /* by symbol; MODEL_NO_ID for a byte without a token */
-    uint8_t *is_whole; /* a bit for each id: a word with these bytes is this token */
-    uint32_t unknown;  /* the symbol of a byte without a token; UINT32_MAX: it is left out */
-    bool takes_bytes, fuse_unknown;
+    uint32_t *ids;      /* by symbol; MODEL_NO_ID for a byte without a token */
+    uint8_t *is_whole;  /* a bit for each id: a word with these bytes is this token */
+    uint32_t unknown;   /* the symbol of a byte without a token; UINT32_MAX: it is left out */
+    uint32_t last[256]; /* the symbols of bytes at the end of a word, if there is a suffix */
+    bool has_suffix, fuse_unknown;
+    bool takes_bytes;
+    bool plain; /* each byte is its own symbol, if it has a token */
 };
 
 /* ---- Symbols ---- */
@@ -27,17 +31,26 @@ typedef struct numbering {
     uint32_t n_symbols;
 } numbering;
 
-static void number_bytes(byte_bpe *b, numbering *n)
+static bool never_in_utf8(unsigned byte)
+{
+    return byte == 0xC0 || byte == 0xC1 || byte > 0xF4;
+}
+
+/* Bytes that never occur in UTF-8 often have no token. */
+static void number_bytes(byte_bpe *b, const model *m, numbering *n)
 {
     b->takes_bytes = true;
+    b->plain = m->word_suffix.n_bytes == 0;
     for (unsigned i = 0; i < 256; i++) {
         const uint8_t byte = (uint8_t)i;
         const uint32_t id = vocabulary_find_text(b->words, &byte, 1);
         b->ids[i] = id;
-        if (id != MODEL_NO_ID)
+        if (id != MODEL_NO_ID) {
             n->symbols[id] = i;
-        else
-            b->takes_bytes = false;
+            continue;
+        }
+        b->takes_bytes = false;
+        b->plain &= m->unknown_id == MODEL_NO_ID || never_in_utf8(i);
     }
     n->n_symbols = 256;
 }
@@ -53,7 +66,7 @@ static bool number_tokens(byte_bpe *b, const model *m, numbering *n, model_error
     if (!b->words)
         return model_table_failed(err, "tokens");
     memset(n->symbols, 0xFF, m->n_tokens * sizeof *n->symbols);
-    number_bytes(b, n);
+    number_bytes(b, m, n);
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const bool used = m->tokens[id].kind == TOKEN_NORMAL || id == m->unknown_id;
         if (!used || n->symbols[id] != UINT32_MAX)
@@ -206,13 +219,29 @@ static bool renumber_symbols(byte_bpe *b, uint32_t n_symbols, pair_list *list)
     return done;
 }
 
-static void find_unknown(byte_bpe *b, const model *m, uint32_t n_symbols)
+static uint32_t symbol_of(const byte_bpe *b, uint32_t id, uint32_t n_symbols)
 {
-    b->unknown = UINT32_MAX;
+    uint32_t i = 0;
+    while (id != MODEL_NO_ID && i < n_symbols && b->ids[i] != id)
+        i++;
+    return id != MODEL_NO_ID && i < n_symbols ? i : UINT32_MAX;
+}
+
+/* Finds the symbols that are not just bytes, which have their last numbers now. */
+static void find_symbols(byte_bpe *b, const model *m, uint32_t n_symbols)
+{
+    const model_text *suffix = &m->word_suffix;
+    uint8_t bytes[MAX_SUFFIX_BYTES + 1 + VOCABULARY_PADDING] = {0};
+    b->unknown = symbol_of(b, m->unknown_id, n_symbols);
     b->fuse_unknown = m->fuse_unknown;
-    for (uint32_t i = 0; i < n_symbols && m->unknown_id != MODEL_NO_ID; i++)
-        if (b->ids[i] == m->unknown_id)
-            b->unknown = i;
+    b->has_suffix = suffix->n_bytes > 0;
+    if (b->has_suffix)
+        memcpy(bytes + 1, suffix->s, suffix->n_bytes);
+    for (unsigned i = 0; i < 256 && b->has_suffix; i++) {
+        bytes[0] = (uint8_t)i;
+        b->last[i] = symbol_of(b, vocabulary_find(b->words, bytes, suffix->n_bytes + 1), n_symbols);
+        b->takes_bytes &= b->last[i] != UINT32_MAX;
+    }
 }
 
 static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_error *err)
@@ -226,7 +255,7 @@ static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_e
         b->merges = merge_table_new(list.pairs, list.n);
     free(list.pairs);
     if (b->merges) {
-        find_unknown(b, m, n->n_symbols);
+        find_symbols(b, m, n->n_symbols);
         return true;
     }
     if (list.why)
@@ -236,16 +265,18 @@ static bool make_merges(byte_bpe *b, const model *m, const numbering *n, model_e
 
 /* ---- Words ---- */
 
-/* A byte without a token is the unknown token; a run of them is one if they are fused. */
-static size_t put_unknown_bytes(const byte_bpe *b, const uint8_t *word, size_t n_bytes,
-                                uint32_t *symbols)
+/* Of bytes without a token, those in a row are one unknown token if they are fused. */
+static size_t put_symbols(const byte_bpe *b, const uint8_t *word, size_t n_bytes, uint32_t *symbols)
 {
     bool after_unknown = false;
     size_t n = 0;
     for (size_t i = 0; i < n_bytes; i++) {
-        const bool known = b->ids[word[i]] != MODEL_NO_ID;
-        symbols[n] = known ? word[i] : b->unknown;
-        n += known || !b->fuse_unknown || !after_unknown;
+        uint32_t symbol = b->ids[word[i]] != MODEL_NO_ID ? word[i] : UINT32_MAX;
+        if (b->has_suffix && i + 1 == n_bytes)
+            symbol = b->last[word[i]];
+        const bool known = symbol != UINT32_MAX;
+        symbols[n] = known ? symbol : b->unknown;
+        n += known || (b->unknown != UINT32_MAX && !(b->fuse_unknown && after_unknown));
         after_unknown = !known;
     }
     return n;
@@ -256,9 +287,8 @@ static size_t merge_word(const byte_bpe *b, merge_scratch *scratch, const uint8_
                          size_t n_bytes, uint32_t *symbols)
 {
     size_t n = 0;
-    if (!b->takes_bytes && b->unknown != UINT32_MAX)
-        return merge_symbols(b->merges, scratch, symbols,
-                             put_unknown_bytes(b, word, n_bytes, symbols));
+    if (!b->plain)
+        return merge_symbols(b->merges, scratch, symbols, put_symbols(b, word, n_bytes, symbols));
     for (size_t i = 0; i < n_bytes; i++) {
         symbols[n] = word[i];
         n += b->takes_bytes || b->ids[word[i]] != MODEL_NO_ID;
@@ -312,6 +342,8 @@ static bool is_supported(const model *m, model_error *err)
 {
     if (m->rule == MERGE_SCORED)
         return model_fail(err, 0, "byte-level BPE with scores is not supported");
+    if (m->word_suffix.n_bytes > MAX_SUFFIX_BYTES)
+        return model_fail(err, 0, "an end_of_word_suffix of more than %d bytes", MAX_SUFFIX_BYTES);
     return true;
 }
 

@@ -37,7 +37,20 @@ enum {
     BPE_N_FIELDS
 };
 
-/* A prefix is not supported; a suffix only for BPE over characters. */
+/* In a byte-level model the suffix, like the names of tokens, stands for bytes. */
+static bool set_suffix(hf_file *f, json_string s)
+{
+    model_text *suffix = &f->m->word_suffix;
+    if (!model_text_set(suffix, s.s, s.n_bytes))
+        return model_no_memory(f->err);
+    if (f->m->kind == MODEL_BYTE_BPE)
+        suffix->n_bytes = byte_alphabet_decode(s.s, s.n_bytes, (uint8_t *)suffix->s);
+    return suffix->n_bytes != SIZE_MAX ||
+           model_fail(f->err, 0, "end_of_word_suffix \"%.*s\" is not in the alphabet of ByteLevel",
+                      hf_shown(s), s.s);
+}
+
+/* A prefix is not supported. */
 static bool read_affixes(hf_file *f, const json_field *fields)
 {
     const json_field *prefix = &fields[BPE_PREFIX], *suffix = &fields[BPE_SUFFIX];
@@ -49,11 +62,11 @@ static bool read_affixes(hf_file *f, const json_field *fields)
                           hf_shown(s), s.s);
     if (!json_field_string(&f->r, suffix, &s))
         return false;
-    if (s.n_bytes > 0 && (f->m->kind == MODEL_BYTE_BPE || f->m->byte_fallback))
-        return model_fail(f->err, suffix->at, "%s \"%.*s\" is not supported together with %s",
-                          suffix->name, hf_shown(s), s.s,
-                          f->m->byte_fallback ? "byte_fallback" : "ByteLevel");
-    return model_text_set(&f->m->word_suffix, s.s, s.n_bytes) || model_no_memory(f->err);
+    if (s.n_bytes > 0 && f->m->byte_fallback)
+        return model_fail(f->err, suffix->at,
+                          "%s \"%.*s\" is not supported together with byte_fallback", suffix->name,
+                          hf_shown(s), s.s);
+    return set_suffix(f, s);
 }
 
 static bool refuse_dropout(hf_file *f, const json_field *field)
@@ -127,15 +140,23 @@ static bool falls_back(const hf_file *f, uint32_t character)
     return true;
 }
 
-/* In byte-level BPE, tokenizers falls back from a character of the alphabet, "\u0120" for a blank, to
- * two tokens, <0xC4> and <0xA0>; usually there are none. */
-static bool check_missing_bytes(const hf_file *f, bool names_unknown)
+/* Finds the bytes that have tokens: alone, or with the suffix. */
+static void find_bytes(const model *m, const model_text *suffix, bool found[256])
+{
+    for (uint32_t id = 0; id < m->n_tokens; id++) {
+        const uint8_t *bytes = model_token_bytes(m, id);
+        if (m->tokens[id].kind == TOKEN_NORMAL && m->tokens[id].n_bytes == suffix->n_bytes + 1 &&
+            (suffix->n_bytes == 0 || memcmp(bytes + 1, suffix->s, suffix->n_bytes) == 0))
+            found[*bytes] = true;
+    }
+}
+
+/* In byte-level BPE, tokenizers falls back from a character of the alphabet, "\u0120" for a blank,
+ * to two tokens, <0xC4> and <0xA0>; usually there are none. */
+static bool check_missing_bytes(const hf_file *f, const model_text *suffix, bool names_unknown)
 {
     bool found[256] = {false};
-    for (uint32_t id = 0; id < f->m->n_tokens; id++) {
-        if (f->m->tokens[id].kind == TOKEN_NORMAL && f->m->tokens[id].n_bytes == 1)
-            found[*model_token_bytes(f->m, id)] = true;
-    }
+    find_bytes(f->m, suffix, found);
     for (unsigned byte = 0; byte < 256; byte++) {
         if (found[byte] || !is_in_utf8(byte))
             continue;
@@ -161,7 +182,10 @@ static bool read_unknown(hf_file *f, const json_field *field)
         !f->m->byte_fallback)
         return model_fail(f->err, field->at, "unk_token \"%.*s\" is not in the vocabulary",
                           hf_shown(name), name.s);
-    return f->m->kind != MODEL_BYTE_BPE || check_missing_bytes(f, name.s != NULL);
+    const model_text *suffix = &f->m->word_suffix;
+    return f->m->kind != MODEL_BYTE_BPE ||
+           (check_missing_bytes(f, &(model_text){NULL, 0}, name.s != NULL) &&
+            (suffix->n_bytes == 0 || check_missing_bytes(f, suffix, name.s != NULL)));
 }
 
 static bool read_bpe(hf_file *f, const json_field *fields)
