@@ -55,7 +55,7 @@ static void check_merges(const model *m)
 static void check_rest(const model *m)
 {
     model_error err;
-    require(m->n_steps <= MODEL_MAX_STEPS && m->split < SPLIT_N_PATTERNS);
+    require(m->n_steps <= MODEL_MAX_STEPS && m->split != SPLIT_UNKNOWN);
     for (size_t i = 0; i < m->n_steps; i++) {
         const normalize_step *s = &m->steps[i];
         require(s->kind != NORMALIZE_REPLACE || s->from.n_bytes > 0);

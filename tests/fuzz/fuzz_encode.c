@@ -90,9 +90,12 @@ typedef struct subject {
 
 static subject *choose(uint8_t byte)
 {
-    static subject subjects[SPLIT_N_PATTERNS][2];
-    const split_pattern pattern = byte / 2 % SPLIT_N_PATTERNS;
-    subject *s = &subjects[pattern][byte & 1];
+    static subject subjects[128][2];
+    size_t n_known = 0;
+    while (split_known(n_known) != SPLIT_UNKNOWN)
+        n_known++;
+    const split_pattern pattern = split_known(byte / 2 % n_known);
+    subject *s = &subjects[byte / 2 % n_known][byte & 1];
     if (!s->tokenizer) {
         s->pattern = pattern;
         s->tokenizer = make(pattern, byte & 1);

@@ -7,8 +7,8 @@
 #include "tokenizer/unicode/unicode.h"
 
 enum {
-    NAIVE_MAX_NODES = 160,
-    NAIVE_MAX_RANGES = 40,
+    NAIVE_MAX_NODES = 200,
+    NAIVE_MAX_RANGES = 400,
     NAIVE_REPEAT = 1 << 30
 };
 
@@ -20,7 +20,7 @@ typedef struct naive_char {
 
 typedef struct naive_set {
     unsigned classes; /* bit set of unicode_class */
-    bool hf_numeric, hf_punctuation, word;
+    bool hf_numeric, hf_punctuation, word, han, but_han, decimal;
     uint32_t ranges[NAIVE_MAX_RANGES][2];
     int n_ranges;
     bool negated, fold;
@@ -29,7 +29,10 @@ typedef struct naive_set {
 typedef enum naive_kind {
     NAIVE_SET,
     NAIVE_GROUP,
-    NAIVE_NOT_AHEAD
+    NAIVE_AHEAD,
+    NAIVE_NOT_AHEAD,
+    NAIVE_WORD_EDGE, /* \b */
+    NAIVE_LINE_END   /* $ */
 } naive_kind;
 
 /* Alternatives are rows of nodes linked by next, rows are linked by other at their first. */
@@ -46,6 +49,58 @@ typedef struct naive_regex {
     int n_nodes;
     const char *at; /* while it is read */
 } naive_regex;
+
+/* ---- Properties that the classes do not tell ---- */
+
+typedef uint32_t naive_range[2];
+
+static const naive_range naive_han[] = {
+    {0x2E80, 0x2E99},   {0x2E9B, 0x2EF3},   {0x2F00, 0x2FD5},   {0x3005, 0x3005},
+    {0x3007, 0x3007},   {0x3021, 0x3029},   {0x3038, 0x303B},   {0x3400, 0x4DBF},
+    {0x4E00, 0x9FFF},   {0xF900, 0xFA6D},   {0xFA70, 0xFAD9},   {0x16FE2, 0x16FE3},
+    {0x16FF0, 0x16FF1}, {0x20000, 0x2A6DF}, {0x2A700, 0x2B739}, {0x2B740, 0x2B81D},
+    {0x2B820, 0x2CEA1}, {0x2CEB0, 0x2EBE0}, {0x2EBF0, 0x2EE5D}, {0x2F800, 0x2FA1D},
+    {0x30000, 0x3134A}, {0x31350, 0x323AF}};
+static const naive_range naive_decimals[] = {
+    {0x30, 0x39},       {0x660, 0x669},     {0x6F0, 0x6F9},     {0x7C0, 0x7C9},
+    {0x966, 0x96F},     {0x9E6, 0x9EF},     {0xA66, 0xA6F},     {0xAE6, 0xAEF},
+    {0xB66, 0xB6F},     {0xBE6, 0xBEF},     {0xC66, 0xC6F},     {0xCE6, 0xCEF},
+    {0xD66, 0xD6F},     {0xDE6, 0xDEF},     {0xE50, 0xE59},     {0xED0, 0xED9},
+    {0xF20, 0xF29},     {0x1040, 0x1049},   {0x1090, 0x1099},   {0x17E0, 0x17E9},
+    {0x1810, 0x1819},   {0x1946, 0x194F},   {0x19D0, 0x19D9},   {0x1A80, 0x1A89},
+    {0x1A90, 0x1A99},   {0x1B50, 0x1B59},   {0x1BB0, 0x1BB9},   {0x1C40, 0x1C49},
+    {0x1C50, 0x1C59},   {0xA620, 0xA629},   {0xA8D0, 0xA8D9},   {0xA900, 0xA909},
+    {0xA9D0, 0xA9D9},   {0xA9F0, 0xA9F9},   {0xAA50, 0xAA59},   {0xABF0, 0xABF9},
+    {0xFF10, 0xFF19},   {0x104A0, 0x104A9}, {0x10D30, 0x10D39}, {0x10D40, 0x10D49},
+    {0x11066, 0x1106F}, {0x110F0, 0x110F9}, {0x11136, 0x1113F}, {0x111D0, 0x111D9},
+    {0x112F0, 0x112F9}, {0x11450, 0x11459}, {0x114D0, 0x114D9}, {0x11650, 0x11659},
+    {0x116C0, 0x116C9}, {0x116D0, 0x116E3}, {0x11730, 0x11739}, {0x118E0, 0x118E9},
+    {0x11950, 0x11959}, {0x11BF0, 0x11BF9}, {0x11C50, 0x11C59}, {0x11D50, 0x11D59},
+    {0x11DA0, 0x11DA9}, {0x11F50, 0x11F59}, {0x16130, 0x16139}, {0x16A60, 0x16A69},
+    {0x16AC0, 0x16AC9}, {0x16B50, 0x16B59}, {0x16D70, 0x16D79}, {0x1CCF0, 0x1CCF9},
+    {0x1D7CE, 0x1D7FF}, {0x1E140, 0x1E149}, {0x1E2F0, 0x1E2F9}, {0x1E4F0, 0x1E4F9},
+    {0x1E5F1, 0x1E5FA}, {0x1E950, 0x1E959}, {0x1FBF0, 0x1FBF9}};
+/* Oniguruma's \w, besides letters, marks and decimals. */
+static const naive_range naive_word[] = {
+    {0x5F, 0x5F},       {0xB2, 0xB3},       {0xB9, 0xB9},       {0xBC, 0xBE},
+    {0x16EE, 0x16F0},   {0x203F, 0x2040},   {0x2054, 0x2054},   {0x2160, 0x2182},
+    {0x2185, 0x2188},   {0x24B6, 0x24E9},   {0x3007, 0x3007},   {0x3021, 0x3029},
+    {0x3038, 0x303A},   {0xA6E6, 0xA6EF},   {0xFE33, 0xFE34},   {0xFE4D, 0xFE4F},
+    {0xFF3F, 0xFF3F},   {0x10140, 0x10174}, {0x10341, 0x10341}, {0x1034A, 0x1034A},
+    {0x103D1, 0x103D5}, {0x12400, 0x1246E}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169},
+    {0x1F170, 0x1F189}};
+
+#define NAIVE_IS_IN(ranges, c) naive_is_in(ranges, sizeof(ranges) / sizeof *(ranges), c)
+static bool naive_is_in(const naive_range *ranges, size_t n, uint32_t c)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (c >= ranges[i][0] && c <= ranges[i][1])
+            return true;
+    }
+    return false;
+}
+
+/* ---- Reading ---- */
 
 static uint32_t naive_code_point(const char **at)
 {
@@ -83,6 +138,7 @@ static void naive_add_property(naive_set *set, const char *name)
         if (strncmp(name, properties[i].name, strlen(properties[i].name)) == 0)
             set->classes |= properties[i].classes;
     }
+    set->han |= strncmp(name, "Han}", 4) == 0;
     set->hf_numeric |= strncmp(name, "HfNumeric}", 10) == 0;
     set->hf_punctuation |= strncmp(name, "HfPunctuation}", 14) == 0;
     set->word |= strncmp(name, "Word}", 5) == 0;
@@ -108,38 +164,56 @@ static void naive_read_one(naive_regex *r, naive_set *set, bool ranges)
     } else if (c == 's' || c == 'S') {
         set->classes |= 1 << CLASS_SPACE;
         set->negated |= c == 'S';
+    } else if (c == 'd') {
+        set->decimal = true;
+    } else if (c == 'u') {
+        const uint32_t code_point = (uint32_t)strtoul(r->at, NULL, 16);
+        naive_add_range(set, code_point, code_point);
+        r->at += 4;
     } else {
         uint32_t literal = c == 'r' ? '\r' : c == 'n' ? '\n' : (uint32_t)(uint8_t)c;
         naive_add_range(set, literal, literal);
     }
 }
 
+static void naive_read_inner(naive_regex *r, naive_set *set)
+{
+    for (r->at++; *r->at != ']';)
+        naive_read_one(r, set, true);
+    r->at++;
+}
+
 static void naive_read_class(naive_regex *r, naive_set *set)
 {
     set->negated = r->at[1] == '^';
     r->at += set->negated ? 2 : 1;
-    while (*r->at != ']')
-        naive_read_one(r, set, true);
+    while (*r->at != ']') {
+        static const char but_han[] = "&&[^\\p{Han}]";
+        set->but_han |= strncmp(r->at, but_han, sizeof but_han - 1) == 0;
+        if (set->but_han)
+            r->at += sizeof but_han - 1;
+        else if (*r->at == '[') /* as BLOOM's: a class within, as if its characters were here */
+            naive_read_inner(r, set);
+        else
+            naive_read_one(r, set, true);
+    }
     r->at++;
 }
 
 static void naive_read_quantifier(naive_regex *r, naive_node *node)
 {
-    static const struct {
-        const char *text;
-        int min, max;
-    } quantifiers[] = {
-        {"?", 0, 1}, {"*", 0, NAIVE_REPEAT}, {"+", 1, NAIVE_REPEAT}, {"{1,3}", 1, 3}};
-    node->min = node->max = 1;
-    for (size_t i = 0; i < sizeof quantifiers / sizeof *quantifiers; i++) {
-        size_t n = strlen(quantifiers[i].text);
-        if (strncmp(r->at, quantifiers[i].text, n) != 0)
-            continue;
-        node->min = quantifiers[i].min;
-        node->max = quantifiers[i].max;
-        r->at += n;
+    const char c = *r->at;
+    node->min = c == '?' || c == '*' ? 0 : 1;
+    node->max = c == '*' || c == '+' ? NAIVE_REPEAT : 1;
+    if (c == '?' || c == '*' || c == '+')
+        r->at++;
+    if (c != '{')
         return;
-    }
+    char *end;
+    node->min = node->max = (int)strtol(r->at + 1, &end, 10);
+    if (*end == ',')
+        node->max = (int)strtol(end + 1, &end, 10);
+    r->at = end + 1;
 }
 
 /* Alternatives up to a closing parenthesis or the end. Returns the first node of the first. */
@@ -155,12 +229,17 @@ static int naive_read_rows(naive_regex *r, bool fold)
             int index = r->n_nodes++;
             naive_node *node = &r->nodes[index];
             *node = (naive_node){.row = -1, .next = -1, .other = -1, .set.fold = fold};
-            if (strncmp(r->at, "(?", 2) == 0) {
-                bool ahead = r->at[2] == '!', folds = r->at[2] == 'i';
-                r->at += ahead ? 3 : folds ? 4 : 3;
-                node->kind = ahead ? NAIVE_NOT_AHEAD : NAIVE_GROUP;
-                node->row = naive_read_rows(r, fold || folds);
+            if (*r->at == '(') {
+                const char kind = r->at[1] == '?' ? r->at[2] : 0;
+                r->at += kind == 'i' ? 4 : kind ? 3 : 1;
+                node->kind = kind == '!'   ? NAIVE_NOT_AHEAD
+                             : kind == '=' ? NAIVE_AHEAD
+                                           : NAIVE_GROUP;
+                node->row = naive_read_rows(r, fold || kind == 'i');
                 r->at++;
+            } else if (*r->at == '$' || strncmp(r->at, "\\b", 2) == 0) {
+                node->kind = *r->at == '$' ? NAIVE_LINE_END : NAIVE_WORD_EDGE;
+                r->at += *r->at == '$' ? 1 : 2;
             } else if (*r->at == '[') {
                 naive_read_class(r, &node->set);
             } else {
@@ -206,24 +285,28 @@ static bool naive_set_has(const naive_set *set, const naive_char *c)
     bool found = set->classes >> c->class & 1;
     for (int i = 0; i < set->n_ranges && !found; i++)
         found = code_point >= set->ranges[i][0] && code_point <= set->ranges[i][1];
+    found |= known && set->decimal && NAIVE_IS_IN(naive_decimals, code_point);
+    found |= known && set->han && NAIVE_IS_IN(naive_han, code_point);
+    if (set->but_han && NAIVE_IS_IN(naive_han, code_point))
+        return false;
     found |= known && set->hf_numeric && unicode_hf_numeric(code_point);
     found |= known && set->hf_punctuation && unicode_hf_punctuation(code_point);
     found |= known && set->word && naive_is_word(code_point);
     return found != set->negated;
 }
 
-/* The node to match after a group. */
+/* The node to match after a group: the group again after n times, or what follows it. */
 typedef struct naive_rest {
-    int node;
+    int node, n;
     const struct naive_rest *after;
 } naive_rest;
 
 static const size_t naive_none = SIZE_MAX;
 
-/* The characters [at, end) of a text, without the text around them. */
+/* The characters [begin, end) of a text, without the text around them. */
 typedef struct naive_text {
     const naive_char *chars;
-    size_t end;
+    size_t begin, end;
 } naive_text;
 
 static size_t naive_match(const naive_regex *r, int index, naive_text t, size_t i,
@@ -246,23 +329,55 @@ static size_t naive_match_set(const naive_regex *r, const naive_node *node, naiv
     return end;
 }
 
+static bool naive_is_word_at(naive_text t, size_t i)
+{
+    if (i < t.begin || i >= t.end || t.chars[i].code_point == UINT32_MAX)
+        return false;
+    const unsigned classes =
+        1 << CLASS_UPPER | 1 << CLASS_LOWER | 1 << CLASS_LETTER | 1 << CLASS_MARK;
+    const uint32_t c = t.chars[i].code_point;
+    return (classes >> t.chars[i].class & 1) || NAIVE_IS_IN(naive_decimals, c) ||
+           NAIVE_IS_IN(naive_word, c);
+}
+
+/* A group that may be repeated: `n` times so far. */
+static size_t naive_match_group(const naive_regex *r, int index, naive_text t, size_t i,
+                                const naive_rest *rest, int n)
+{
+    const naive_node *node = &r->nodes[index];
+    const naive_rest again = {index, n + 1, rest};
+    size_t end = naive_none;
+    for (int row = n < node->max ? node->row : -1; row >= 0 && end == naive_none;
+         row = r->nodes[row].other)
+        end = naive_match(r, row, t, i, &again);
+    return end == naive_none && n >= node->min ? naive_match(r, node->next, t, i, rest) : end;
+}
+
+static bool naive_holds(const naive_regex *r, const naive_node *node, naive_text t, size_t i)
+{
+    if (node->kind == NAIVE_WORD_EDGE)
+        return naive_is_word_at(t, i) != naive_is_word_at(t, i - 1);
+    if (node->kind == NAIVE_LINE_END)
+        return i == t.end || t.chars[i].code_point == '\n';
+    size_t end = naive_none;
+    for (int row = node->row; row >= 0 && end == naive_none; row = r->nodes[row].other)
+        end = naive_match(r, row, t, i, NULL);
+    return (end != naive_none) == (node->kind == NAIVE_AHEAD);
+}
+
 static size_t naive_match(const naive_regex *r, int index, naive_text t, size_t i,
                           const naive_rest *rest)
 {
+    if (index < 0 && rest)
+        return naive_match_group(r, rest->node, t, i, rest->after, rest->n);
     if (index < 0)
-        return rest ? naive_match(r, rest->node, t, i, rest->after) : i;
+        return i;
     const naive_node *node = &r->nodes[index];
     if (node->kind == NAIVE_SET)
         return naive_match_set(r, node, t, i, rest);
-    naive_rest next = {node->next, rest};
-    for (int row = node->row; row >= 0; row = r->nodes[row].other) {
-        bool ahead = node->kind == NAIVE_NOT_AHEAD;
-        size_t end = naive_match(r, row, t, i, ahead ? NULL : &next);
-        if (end != naive_none)
-            return ahead ? naive_none : end;
-    }
-    return node->min == 0 || node->kind == NAIVE_NOT_AHEAD ? naive_match(r, node->next, t, i, rest)
-                                                           : naive_none;
+    if (node->kind == NAIVE_GROUP)
+        return naive_match_group(r, index, t, i, rest, 0);
+    return naive_holds(r, node, t, i) ? naive_match(r, node->next, t, i, rest) : naive_none;
 }
 
 static size_t naive_match_any(const naive_regex *r, naive_text t, size_t i)
@@ -275,23 +390,22 @@ static size_t naive_match_any(const naive_regex *r, naive_text t, size_t i)
     return naive_none;
 }
 
-/* Split(Regex(r), "isolated") of every piece: begins[i] says that one begins at character i. */
-static void naive_split(const naive_regex *r, const naive_char *chars, size_t n, bool *begins)
+/* Split(Regex(r), "isolated" or "merged_with_next") of every piece: begins[i] says that one begins
+ * at character i. */
+static void naive_split(const naive_regex *r, const naive_char *chars, size_t n, bool merges_next,
+                        bool *begins)
 {
     for (size_t first = 0, last; first < n; first = last) {
         for (last = first + 1; last < n && !begins[last];)
             last++;
-        naive_text piece = {chars, last};
+        naive_text piece = {chars, first, last};
         for (size_t i = first; i < last;) {
             size_t end = naive_match_any(r, piece, i);
-            if (end == naive_none) {
-                i++;
-                continue;
-            }
-            begins[i] = true;
-            if (end < n)
+            if (end != naive_none)
+                begins[i] = true;
+            if (end != naive_none && end > i && end < n && !merges_next)
                 begins[end] = true;
-            i = end;
+            i = end != naive_none && end > i ? end : i + 1;
         }
     }
 }
@@ -335,22 +449,152 @@ static void naive_bytes_to_chars(const uint8_t *text, size_t n_bytes, naive_char
     "+" LOWER "*" contraction "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANKS
 
 const naive_pattern naive_patterns[] = {
-    {SPLIT_GPT2, {GPT2}, {NULL}},
-    {SPLIT_CL100K, {LIKE_CL100K("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")}, {NULL}},
-    {SPLIT_QWEN2, {LIKE_CL100K("\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]")}, {NULL}},
-    {SPLIT_QWEN35, {LIKE_CL100K("[\\p{L}\\p{M}]", "\\p{N}", "[^\\s\\p{L}\\p{M}\\p{N}]")}, {NULL}},
-    {SPLIT_O200K, {LIKE_O200K(CONTRACTION "?", "\\p{N}{1,3}")}, {NULL}},
-    {SPLIT_TEKKEN, {LIKE_O200K("", "\\p{N}")}, {NULL}},
+    {SPLIT_GPT2, {GPT2}, {NULL}, false},
+    {SPLIT_CL100K, {LIKE_CL100K("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")}, {NULL}, false},
+    {SPLIT_QWEN2, {LIKE_CL100K("\\p{L}", "\\p{N}", "[^\\s\\p{L}\\p{N}]")}, {NULL}, false},
+    {SPLIT_QWEN35,
+     {LIKE_CL100K("[\\p{L}\\p{M}]", "\\p{N}", "[^\\s\\p{L}\\p{M}\\p{N}]")},
+     {NULL},
+     false},
+    {SPLIT_O200K, {LIKE_O200K(CONTRACTION "?", "\\p{N}{1,3}")}, {NULL}, false},
+    {SPLIT_TEKKEN, {LIKE_O200K("", "\\p{N}")}, {NULL}, false},
     {SPLIT_DEEPSEEK3,
      {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
       "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"
       "|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" BLANKS},
-     {NULL}},
-    {SPLIT_FALCON, {"\\p{HfPunctuation}+", GPT2}, {"\\p{HfNumeric}+", "[0-9][0-9][0-9]"}},
-    {SPLIT_STARCODER, {"\\p{HfNumeric}", GPT2}, {NULL}},
-    {SPLIT_WHITESPACE, {" ?\\p{Word}+| ?[^\\s\\p{Word}]+|\\s+(?!\\S)|\\s+"}, {NULL}},
-    {SPLIT_WHITESPACE_SPLIT, {" ?\\S+|\\s+(?!\\S)|\\s+"}, {NULL}},
-    {SPLIT_BERT, {" ?\\p{HfPunctuation}| ?[^\\s\\p{HfPunctuation}]+|\\s+(?!\\S)|\\s+"}, {NULL}},
+     {NULL},
+     false},
+    {SPLIT_FALCON, {"\\p{HfPunctuation}+", GPT2}, {"\\p{HfNumeric}+", "[0-9][0-9][0-9]"}, false},
+    {SPLIT_STARCODER, {"\\p{HfNumeric}", GPT2}, {NULL}, false},
+    /* Without the possessive forms, which match the same but for \s++$; {1,3}+ is a repetition in
+     * Oniguruma. */
+    {STAGE_CL100K_08,
+     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+      "\\s+(?!\\s)$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s"},
+     {NULL},
+     false},
+    {STAGE_CL100K_TIKTOKEN,
+     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| "
+      "?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|"
+      "\\s+(?!\\s)$|\\s*[\\r\\n]|\\s+(?!\\S)|\\s"},
+     {NULL},
+     false},
+    {STAGE_NANOCHAT,
+     {"'(?i:[sdmt]|ll|ve|re)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,2}| ?[^\\s\\p{L}\\p{N}]+[\\r\\"
+      "n]*|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {STAGE_SEED,
+     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1}| ?[^\\s\\p{L}\\p{N}\r\n]"
+      "+|\\s*[\r\n]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {STAGE_K2_HORIZON,
+     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}|\\p{M}|\\u200C|\\u200D)+|\\p"
+      "{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {STAGE_JAIS2,
+     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N"
+      "}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)|"
+      "\\s{"
+      "32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"},
+     {NULL},
+     false},
+    {STAGE_KIMI,
+     {"[\\p{Han}]+|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]*[\\p{Ll}"
+      "\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?["
+      "\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]+[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}&&[^\\p{Han}]]"
+      "*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\"
+      "s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {STAGE_BLOOM, {" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"}, {NULL}, false},
+    {SPLIT_MINICPM5,
+     {"\\p{N}{1,3}",
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{L}\\p{N}]+["
+      "\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {SPLIT_AX_K2,
+     {"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\"
+      "r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {SPLIT_LAGUNA,
+     {"(?:\\r?\\n)+(?!\\r?\\n)",
+      "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\"
+      "r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     true},
+    {SPLIT_TINY_AYA,
+     {"\\d{1,3}(?=(?:\\d{3})*\\b)",
+      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?"
+      "i:"
+      "'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{"
+      "Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]"
+      "+[\\r\\n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {SPLIT_SUPERBPE_1,
+     {"\\p{HfNumeric}+", "(?=(\\d{3})+(?!\\d))| ?\\p{L}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {SPLIT_SUPERBPE_2, {"\\p{HfNumeric}+", "(?=(\\d{3})+(?!\\d))"}, {NULL}, false},
+    {SPLIT_YOUTU,
+     {"[\uac00-\ud7a3\u3131-\u318e]+|["
+      "\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+|["
+      "\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+      "[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]*[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]+(?"
+      "i:"
+      "'s|'t|'re|'ve|'m|'ll|'d)?|[^\\r\\n\\p{L}\\p{N}]?[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]+[\\p{"
+      "Ll}\\p{Lm}\\p{Lo}\\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\\p{N}| ?[^\\s\\p{L}\\p{N}]+[\\r\\"
+      "n/]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
+    {SPLIT_SPARK,
+     {"\\p{N}{1,3}", "[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+",
+      "[!\"#$%&'()*+,\\-./"
+      ":;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]"
+      "+| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+",
+      "\\p{HfNumeric}"},
+     {NULL},
+     false},
+    {SPLIT_VIKING,
+     {" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+", "\\p{HfNumeric}"},
+     {NULL},
+     false},
+    {SPLIT_DEEPSEEK_LLM,
+     {"[\r\n]",
+      "\\s?[A-Za-z\u00b5\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u01ba\u01bc-\u01bf\u01c4-\u0293\u0295-"
+      "\u02af\u0370-\u0373\u0376\u0377\u037b-\u037d\u037f\u0386\u0388-\u038a\u038c\u038e-"
+      "\u03a1\u03a3-\u03f5\u03f7-\u0481\u048a-\u052f\u0531-\u0556\u10a0-\u10c5\u13a0-\u13f5\u13f8-"
+      "\u13fd\u1c90-\u1cba\u1cbd-\u1cbf\u1d00-\u1d2b\u1d6b-\u1d77\u1d79"
+      "-\u1d9a\u1e00-\u1f15\u1f18-\u1f1d\u1f20-\u1f45\u1f48-\u1f4d\u1f50-"
+      "\u1f57\u1f59\u1f5b\u1f5d\u1f5f-\u1f7d\u1f80-\u1fb4\u1fb6-\u1fbc\u1fbe\u1fc2-\u1fc4\u1fc6-"
+      "\u1fcc\u1fd0-\u1fd3\u1fd6-\u1fdb\u1fe0-\u1fec\u1ff2-\u1ff4\u1ff6-\u1ffc\u2102\u2107\u210a-"
+      "\u2113\u2115\u2119-\u211d\u2124\u2126\u2128\u212a-\u212d\u212f-\u2134\u2139\u213c-"
+      "\u213f\u2145-\u2149\u214e\u2183\u2184\u2c00"
+      "-\u2c7b\u2c7e-\u2ce4\u2ceb-\u2cee\u2cf2\u2cf3\ua640-\ua66d\ua680-\ua69b\ua722-\ua76f\ua771-"
+      "\ua787\ua78b-\ua78e\uab70-\uabbf\ufb00-\ufb06\ufb13-\ufb17\uff21-\uff3a\uff41-"
+      "\uff5a\U00010400-\U0001044f\U000104b0-\U000104d3\U000104d8-\U000104fb\U00010c80-"
+      "\U00010cb2\U00010cc0-\U00010cf2\U000118a0-\U000118df\U0001e900-\U0001e943]+",
+      "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+", "\\s+$",
+      "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+", "\\p{HfNumeric}"},
+     {NULL},
+     false},
+    {SPLIT_DEEPSEEK_CODER,
+     {"[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+", "[\u4e00-\u9fa5\u0800-\u4e00\uac00-\ud7ff]+",
+      "\\p{HfNumeric}"},
+     {NULL},
+     false},
+    {SPLIT_WHITESPACE, {" ?\\p{Word}+| ?[^\\s\\p{Word}]+|\\s+(?!\\S)|\\s+"}, {NULL}, false},
+    {SPLIT_WHITESPACE_SPLIT, {" ?\\S+|\\s+(?!\\S)|\\s+"}, {NULL}, false},
+    {SPLIT_BERT,
+     {" ?\\p{HfPunctuation}| ?[^\\s\\p{HfPunctuation}]+|\\s+(?!\\S)|\\s+"},
+     {NULL},
+     false},
 };
 enum {
     N_PATTERNS = sizeof naive_patterns / sizeof *naive_patterns
@@ -369,10 +613,10 @@ bool naive_has_bit(const uint64_t *bits, size_t i)
 
 static const naive_regex *naive_regexes(int pattern)
 {
-    static naive_regex regexes[N_PATTERNS][5];
+    static naive_regex regexes[N_PATTERNS][NAIVE_MAX_SPLITS + 2];
     const naive_pattern *p = &naive_patterns[pattern];
-    for (int k = 4; k >= 0 && regexes[pattern][0].n_nodes == 0; k--) {
-        const char *text = k < 3 ? p->of_text[k] : p->of_bytes[k - 3];
+    for (int k = NAIVE_MAX_SPLITS + 1; k >= 0 && regexes[pattern][0].n_nodes == 0; k--) {
+        const char *text = k < NAIVE_MAX_SPLITS ? p->of_text[k] : p->of_bytes[k - NAIVE_MAX_SPLITS];
         if (text)
             naive_read(&regexes[pattern][k], text);
     }
@@ -388,19 +632,19 @@ void naive_words(int pattern, const uint8_t *text, size_t n_bytes, uint64_t *sta
     memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
     memset(begins, 0, sizeof begins);
     begins[0] = true;
-    for (int k = 0; k < 3 && regexes[k].n_nodes > 0; k++)
-        naive_split(&regexes[k], chars, n, begins);
+    for (int k = 0; k < NAIVE_MAX_SPLITS && regexes[k].n_nodes > 0; k++)
+        naive_split(&regexes[k], chars, n, k == 0 && naive_patterns[pattern].merges_next, begins);
     for (size_t i = 0; i < n; i++) {
         if (begins[i])
             naive_set_bit(starts, chars[i].offset);
     }
-    if (regexes[3].n_nodes == 0)
+    if (regexes[NAIVE_MAX_SPLITS].n_nodes == 0)
         return;
     naive_bytes_to_chars(text, n_bytes, chars);
     for (size_t i = 0; i < n_bytes; i++)
         begins[i] = naive_has_bit(starts, i);
-    for (int k = 3; k < 5; k++)
-        naive_split(&regexes[k], chars, n_bytes, begins);
+    for (int k = NAIVE_MAX_SPLITS; k < NAIVE_MAX_SPLITS + 2; k++)
+        naive_split(&regexes[k], chars, n_bytes, false, begins);
     for (size_t i = 0; i < n_bytes; i++) {
         if (begins[i])
             naive_set_bit(starts, i);

@@ -11,13 +11,15 @@
 #include "tokenizer/split/splitter.h"
 
 enum {
-    NAIVE_MAX_BYTES = 1 << 13 /* of a text */
+    NAIVE_MAX_BYTES = 1 << 13, /* of a text */
+    NAIVE_MAX_SPLITS = 6       /* of a text */
 };
 
 /* Splits in sequence, first those of the text, then those of GPT-2's characters for its bytes. */
 typedef struct naive_pattern {
     split_pattern pattern;
-    const char *of_text[3], *of_bytes[2];
+    const char *of_text[NAIVE_MAX_SPLITS], *of_bytes[2];
+    bool merges_next; /* the first one: MergedWithNext */
 } naive_pattern;
 extern const naive_pattern naive_patterns[];
 extern const int naive_n_patterns;

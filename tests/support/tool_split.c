@@ -49,10 +49,12 @@ int main(int argc, char **argv)
     size_t e = 0;
     while (argc == 3 && e < 4 && strcmp(argv[2], engines[e]) != 0)
         e++;
-    int p = argc == 3 ? 0 : SPLIT_N_PATTERNS;
-    while (p < SPLIT_N_PATTERNS && strcmp(split_pattern_name((split_pattern)p), argv[1]) != 0)
-        p++;
-    if (p == SPLIT_N_PATTERNS || e == 4) {
+    size_t i = argc == 3 ? 0 : SIZE_MAX;
+    while (i < SIZE_MAX && split_known(i) != SPLIT_UNKNOWN &&
+           strcmp(split_pattern_name(split_known(i)), argv[1]) != 0)
+        i++;
+    const split_pattern p = i < SIZE_MAX ? split_known(i) : SPLIT_UNKNOWN;
+    if (p == SPLIT_UNKNOWN || e == 4) {
         fprintf(stderr, "usage: tool_split PATTERN best|scalar|avx2|avx512\n");
         return 2;
     }

@@ -434,6 +434,7 @@ TEST(normalizers_that_are_not_supported_are_named)
     "\\\\s*[\\r\\n]+|\\\\s+(?!\\\\S)|\\\\s+"
 #define NUMBERS SPLIT("\\\\p{N}{1,3}", "Isolated", "false")
 #define CJK SPLIT("[一-龥぀-ゟ゠-ヿ]+", "Isolated", "false")
+#define LINES(behavior) SPLIT("(?:\\\\r?\\\\n)+(?!\\\\r?\\\\n)", behavior, "false")
 #define DIGITS(individual) "{\"type\": \"Digits\", \"individual_digits\": " individual "}"
 #define PUNCTUATION(behavior) "{\"type\": \"Punctuation\", \"behavior\": \"" behavior "\"}"
 
@@ -459,11 +460,25 @@ TEST(pre_tokenizers_of_bytes_become_patterns)
         {SEQUENCE(PUNCTUATION("Contiguous") "," BYTE_LEVEL "," DIGITS("false") "," SPLIT(
              "[0-9][0-9][0-9]", "Isolated", "false")),
          SPLIT_FALCON},
+        {SEQUENCE(
+             LINES("MergedWithNext") "," SPLIT(QWEN2, "Isolated", "false") "," BYTE_LEVEL_BARE),
+         SPLIT_LAGUNA},
+        {SEQUENCE(CJK "," SPLIT(QWEN2, "Removed", "true") "," BYTE_LEVEL_BARE), SPLIT_AX_K2},
+        /* lists without a name */
+        {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," BYTE_LEVEL),
+         SPLIT_LIST(STAGE_CL100K, STAGE_GPT2, STAGE_NONE, STAGE_NONE)},
+        {SEQUENCE(DIGITS("false") "," BYTE_LEVEL),
+         SPLIT_LIST(STAGE_DIGITS, STAGE_GPT2, STAGE_NONE, STAGE_NONE)},
+        {SEQUENCE(DIGITS("true") "," BYTE_LEVEL_BARE), STAGE_EACH_DIGIT},
+        {SEQUENCE(NUMBERS "," SPLIT(DEEPSEEK_WORDS, "Isolated", "false") "," BYTE_LEVEL_BARE),
+         SPLIT_LIST(STAGE_NUMBERS, STAGE_DEEPSEEK, STAGE_NONE, STAGE_NONE)},
+        {SEQUENCE(DIGITS("true") "," PUNCTUATION("Isolated") "," BYTE_LEVEL),
+         SPLIT_LIST(STAGE_EACH_DIGIT, STAGE_EACH_PUNCTUATION, STAGE_GPT2, STAGE_NONE)},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
         CHECK_INT(m.kind, MODEL_BYTE_BPE);
-        CHECK_STR(split_pattern_name(m.split), split_pattern_name(cases[i].split));
+        CHECK_EQ(m.split, cases[i].split);
         CHECK(!m.prefix_space);
     }
     expect_hf(
@@ -486,7 +501,7 @@ TEST(pre_tokenizers_of_characters_become_patterns)
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
         CHECK_INT(m.kind, MODEL_CHAR_BPE);
-        CHECK_STR(split_pattern_name(m.split), split_pattern_name(cases[i].split));
+        CHECK_EQ(m.split, cases[i].split);
     }
 }
 
@@ -505,22 +520,20 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
         {SEQUENCE(SPLIT(CL100K, "MergedWithPrevious", "false") "," BYTE_LEVEL_BARE),
          "this combination is not supported: Split, ByteLevel"},
         {SEQUENCE(SPLIT(CL100K, "Contiguous", "false") "," BYTE_LEVEL_BARE), "combination"},
-        {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," BYTE_LEVEL), "ByteLevel use_regex"},
         {SEQUENCE(SPLIT(CL100K, "Isolated",
                         "false") ",{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":"
                                  "false}"),
          "ByteLevel add_prefix_space"},
         {SEQUENCE(BYTE_LEVEL_BARE "," SPLIT(CL100K, "Isolated", "false")), "combination"},
-        {SEQUENCE(DIGITS("false") "," BYTE_LEVEL), "not supported: Digits, ByteLevel use_regex"},
-        {SEQUENCE(DIGITS("true") "," BYTE_LEVEL_BARE), "Digits individual_digits, ByteLevel"},
-        {SEQUENCE(NUMBERS "," SPLIT(DEEPSEEK_WORDS, "Isolated", "false") "," BYTE_LEVEL_BARE),
+        /* after ByteLevel, CL100K sees characters for bytes */
+        {SEQUENCE(BYTE_LEVEL "," SPLIT(CL100K, "Isolated", "false")), "combination"},
+        {SEQUENCE(LINES("Isolated") "," SPLIT(QWEN2, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "combination"},
+        {SEQUENCE(PUNCTUATION("Removed") "," BYTE_LEVEL), "Punctuation Removed"},
         {SEQUENCE(SPLIT("\\\\p{N}{1,3}", "Removed", "true") "," CJK "," SPLIT(
              DEEPSEEK_WORDS, "Isolated", "false") "," BYTE_LEVEL_BARE),
          "Split Removed invert"},
-        {SEQUENCE(PUNCTUATION("Isolated") "," BYTE_LEVEL), "Punctuation Isolated"},
         {SEQUENCE("{\"type\": \"Whitespace\"}," BYTE_LEVEL), "Whitespace, ByteLevel use_regex"},
-        {DIGITS("true"), "not supported: Digits individual_digits"},
         {SPLIT(CL100K, "Sideways", "false"), "the behavior Sideways is not supported"},
         {"{\"type\": \"Split\", \"pattern\": {\"Regex\": \"[0-9][0-9][0-9]\"}, \"behavior\": "
          "\"Isolated\"}",

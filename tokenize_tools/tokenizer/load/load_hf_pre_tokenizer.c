@@ -3,6 +3,7 @@
 
 #include "tokenizer/load/hf_json.h"
 #include "tokenizer/split/known_regex.h"
+#include "tokenizer/split/pattern.h"
 #include "tokenizer/load/load_hf_pipeline.h"
 #include "text/utf8.h"
 
@@ -21,14 +22,18 @@ typedef enum part_kind {
     PART_BERT
 } part_kind;
 
+#define MAX_TEXT 512
+
 typedef struct part {
     part_kind kind;
-    bool prefix_space, use_regex;      /* ByteLevel */
-    char regex[SPLIT_MAX_REGEX_BYTES]; /* Split, with its end; a text with n_text bytes ... */
-    size_t n_text;                     /* ... if this is not 0 */
-    bool isolated, removed, invert;    /* Split, Punctuation: Isolated, Removed */
-    bool contiguous;                   /* Punctuation */
-    bool individual;                   /* Digits */
+    bool prefix_space, use_regex; /* ByteLevel */
+    split_stage_id regex;         /* Split; STAGE_NONE for a text ... */
+    char text[MAX_TEXT];          /* ... with n_text bytes */
+    size_t n_text;
+    bool isolated, removed, invert; /* Split, Punctuation: Isolated, Removed */
+    bool contiguous;                /* Punctuation */
+    bool merged_next;               /* Split */
+    bool individual;                /* Digits */
     bool metaspace_split;
     prepend_scheme prepend;
 } part;
@@ -67,6 +72,7 @@ static bool read_behavior(json_reader *r, const json_field *field, part *p)
     p->isolated = i == 0;
     p->removed = i == 1;
     p->contiguous = i == 2;
+    p->merged_next = i == 4;
     return i < HF_N(names) ||
            json_fail(r, "the behavior %.*s is not supported", hf_shown(behavior), behavior.s);
 }
@@ -82,10 +88,12 @@ static bool read_split(json_reader *r, part *p, model_error *err)
     if (n == 0)
         return json_fail(r, "pre_tokenizer Split with an empty pattern");
     p->n_text = pattern.regex && !json_string_is(pattern.text, " ") ? 0 : n;
-    if (n >= sizeof p->regex || (p->n_text == 0 && !known_regex_find(pattern.text.s, n)))
+    if (p->n_text == 0)
+        p->regex = known_regex_find(pattern.text.s, n);
+    if (p->n_text > sizeof p->text || (p->n_text == 0 && !p->regex))
         return model_fail(err, fields[1].at, "pre_tokenizer Split: the regex %.*s is not supported",
                           hf_shown(pattern.text), pattern.text.s);
-    memcpy(p->regex, pattern.text.s, n); /* ends with a zero as *p was all zeros */
+    memcpy(p->text, pattern.text.s, p->n_text);
     if (!fields[2].at || !fields[3].at)
         return json_fail(r, "pre_tokenizer Split without behavior or invert");
     return read_behavior(r, &fields[2], p) && json_field_bool(r, &fields[3], &p->invert);
@@ -175,68 +183,67 @@ static bool read_part(json_reader *r, const char *type, void *context)
 
 /* ---- Pre-tokenizer: what the parts make together ---- */
 
-static bool is_byte_level(const part *p, bool use_regex)
+/* What the part does with a Split of the stage: if every character belongs to a match, inverting
+ * does not change Isolated, and an inverted Removed removes nothing. */
+static bool is_split_of(const part *p, const split_stage *stage)
 {
-    return p->kind == PART_BYTE_LEVEL && p->use_regex == use_regex && !p->prefix_space;
+    if (stage->merges_next)
+        return p->merged_next && !p->invert;
+    return (p->isolated && (stage->everything || !p->invert)) ||
+           (p->removed && p->invert && stage->everything);
 }
 
-/* `only`: the expression of the stage is the whole pattern, and every character belongs to a match:
- * then inverting does not change Isolated, and an inverted Removed removes nothing. Otherwise the
- * text between the matches is a word too. */
-static bool is_stage(const part *p, const split_stage *stage, bool only)
+/* The stage that the part is; STAGE_NONE: there is none. */
+static split_stage_id find_stage(const part *p)
 {
-    switch (stage->kind) {
-    case STAGE_REGEX:
-        return p->kind == PART_SPLIT && p->n_text == 0 &&
-               ((p->isolated && (only || !p->invert)) || (only && p->removed && p->invert)) &&
-               known_regex_matches(stage, p->regex, strlen(p->regex));
-    case STAGE_BYTE_LEVEL:
-        return is_byte_level(p, true);
-    case STAGE_DIGITS:
-        return p->kind == PART_DIGITS && !p->individual;
-    case STAGE_EACH_DIGIT:
-        return p->kind == PART_DIGITS && p->individual;
-    case STAGE_PUNCTUATION:
-        return p->kind == PART_PUNCTUATION && p->contiguous;
-    case STAGE_WHITESPACE:
-        return p->kind == PART_WHITESPACE;
-    case STAGE_WHITESPACE_SPLIT:
-        return p->kind == PART_WHITESPACE_SPLIT;
-    case STAGE_BERT:
-        return p->kind == PART_BERT;
-    case STAGE_NONE:
-        break;
+    split_component component = COMPONENT_SPLIT;
+    if (p->kind == PART_SPLIT)
+        return p->regex && is_split_of(p, split_stages[p->regex]) ? p->regex : STAGE_NONE;
+    if (p->kind == PART_BYTE_LEVEL && p->use_regex && !p->prefix_space)
+        component = COMPONENT_BYTE_LEVEL;
+    if (p->kind == PART_DIGITS)
+        component = p->individual ? COMPONENT_EACH_DIGIT : COMPONENT_DIGITS;
+    if (p->kind == PART_PUNCTUATION && p->contiguous)
+        component = COMPONENT_PUNCTUATION;
+    if (p->kind == PART_PUNCTUATION && p->isolated)
+        component = COMPONENT_EACH_PUNCTUATION;
+    if (p->kind == PART_WHITESPACE)
+        component = COMPONENT_WHITESPACE;
+    if (p->kind == PART_WHITESPACE_SPLIT)
+        component = COMPONENT_WHITESPACE_SPLIT;
+    if (p->kind == PART_BERT)
+        component = COMPONENT_BERT;
+    for (int id = STAGE_NONE + 1; id < STAGE_N && component != COMPONENT_SPLIT; id++) {
+        if (split_stages[id]->component == component)
+            return (split_stage_id)id;
     }
-    return false;
+    return STAGE_NONE;
 }
 
-/* The stages of the pattern; for words of bytes a ByteLevel without an expression after them if it
- * is none. */
-static bool is_pattern(const part *p, size_t n, const split_stage *stages, bool of_bytes)
-{
-    const bool only = stages[0].kind && !stages[1].kind;
-    bool has_byte_level = false;
-    size_t i = 0;
-    for (; stages[i].kind; i++) {
-        if (i == n || !is_stage(&p[i], &stages[i], only))
-            return false;
-        has_byte_level |= stages[i].kind == STAGE_BYTE_LEVEL;
-    }
-    if (has_byte_level || !of_bytes)
-        return i == n && has_byte_level == of_bytes;
-    return i + 1 == n && is_byte_level(&p[i], false);
-}
-
-/* SPLIT_N_PATTERNS: it is not known. */
+/* Every part is a stage. For words of bytes, one of them is a ByteLevel; one without an expression
+ * is the last and no stage. After one with an expression, stages see the characters for bytes.
+ * SPLIT_UNKNOWN: it is not known. */
 static split_pattern find_split(const part *p, size_t n, bool of_bytes)
 {
-    if (n == 1 && p[0].kind == PART_BYTE_LEVEL)
+    bool has_byte_level = false;
+    split_pattern split = SPLIT_NONE;
+    if (n == 1 && p[0].kind == PART_BYTE_LEVEL) /* add_prefix_space is known here */
         return p[0].use_regex ? SPLIT_GPT2 : SPLIT_NONE;
-    for (int i = SPLIT_NONE + 1; i < SPLIT_N_PATTERNS; i++)
-        if (is_pattern(p, n, split_definitions[i]->stages, of_bytes))
-            return (split_pattern)i;
-    return SPLIT_N_PATTERNS;
+    for (size_t i = 0; i < n; i++) {
+        const bool bare = p[i].kind == PART_BYTE_LEVEL && !p[i].use_regex && !p[i].prefix_space;
+        if (bare && i + 1 == n && !has_byte_level)
+            return split;
+        const split_stage_id id = find_stage(&p[i]);
+        if (!id || (has_byte_level && !split_stages[id]->of_bytes) ||
+            (split_stages[id]->drops_blanks && n > 1))
+            return SPLIT_UNKNOWN;
+        split = SPLIT_THEN(split, id, i);
+        has_byte_level |= p[i].kind == PART_BYTE_LEVEL;
+    }
+    return has_byte_level == of_bytes ? split : SPLIT_UNKNOWN;
 }
+
+_Static_assert(MAX_PARTS <= SPLIT_MAX_STAGES, "each part may be a stage");
 
 static bool is_one_character(const model_text *text)
 {
@@ -288,11 +295,12 @@ static bool fail_unknown(const part_list *list)
     size_t at = 0;
     for (size_t i = 0; i < list->n && at < sizeof text; i++) {
         const part *p = &list->parts[i];
-        at += (size_t)snprintf(
-            text + at, sizeof text - at, "%s%s%s%s%s%s%s%s", i ? ", " : "", part_names[p->kind],
-            flag(p->use_regex, " use_regex"), flag(p->prefix_space, " add_prefix_space"),
-            flag(p->individual, " individual_digits"), flag(p->isolated, " Isolated"),
-            flag(p->removed, " Removed"), flag(p->invert, " invert"));
+        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s%s%s%s%s%s%s%s", i ? ", " : "",
+                               part_names[p->kind], flag(p->use_regex, " use_regex"),
+                               flag(p->prefix_space, " add_prefix_space"),
+                               flag(p->individual, " individual_digits"),
+                               flag(p->isolated, " Isolated"), flag(p->removed, " Removed"),
+                               flag(p->merged_next, " MergedWithNext"), flag(p->invert, " invert"));
     }
     return model_fail(list->err, 0, "pre_tokenizer: this combination is not supported: %s", text);
 }
@@ -305,10 +313,9 @@ static bool set_characters(model *m, const part_list *list)
     if (n > 0 && n <= 2 && p[n - 1].kind == PART_METASPACE && (n == 1 || m->whitespace_split))
         return set_metaspace(m, &p[n - 1], list->err);
     if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert)
-        return model_text_set(&m->split_text, p[0].regex, p[0].n_text) ||
-               model_no_memory(list->err);
+        return model_text_set(&m->split_text, p[0].text, p[0].n_text) || model_no_memory(list->err);
     const split_pattern split = n > 0 ? find_split(p, n, false) : SPLIT_NONE;
-    if (split == SPLIT_N_PATTERNS)
+    if (split == SPLIT_UNKNOWN)
         return fail_unknown(list);
     m->split = split;
     return true;
@@ -329,7 +336,7 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
         return set_characters(m, &list);
     m->split = find_split(list.parts, list.n, true);
     m->prefix_space = list.parts[0].prefix_space;
-    if (m->split != SPLIT_N_PATTERNS)
+    if (m->split != SPLIT_UNKNOWN)
         return true;
     m->split = SPLIT_NONE;
     return fail_unknown(&list);

@@ -49,7 +49,7 @@ static bool read_config(tekken_file *f, const json_field *config)
     if (!json_read_fields(r, "config", fields, HF_N(fields)) ||
         !json_field_string(r, &fields[0], &pattern))
         return false;
-    if (!known_regex_matches(split_definitions[SPLIT_TEKKEN]->stages, pattern.s, pattern.n_bytes))
+    if (known_regex_find(pattern.s, pattern.n_bytes) != STAGE_TEKKEN)
         return model_fail(err_of(f), fields[0].at, "config: the pattern %.*s is not supported",
                           hf_shown(pattern), pattern.s);
     f->words.m->split = SPLIT_TEKKEN;

@@ -4,7 +4,8 @@
 #include <string.h>
 
 /* The lists are those of the reference implementations: tiktoken's openai_public.py, Meta's
- * tokenizer.py, mistral-common's tekken.py, and the tokenizer.json of Qwen and DeepSeek. */
+ * tokenizer.py, mistral-common's tekken.py, nanochat's tokenizer.py, and the tokenizer.json of Qwen
+ * and DeepSeek. */
 
 static const preset_special gpt2[] = {{50256, 0, "<|endoftext|>", 0, false}};
 
@@ -154,6 +155,16 @@ static const preset_special tekken[] = {{0, 0, "<unk>", 0, false},
                                         {19, 0, "[TOOL_CONTENT]", 0, false},
                                         {20, 980, "<SPECIAL_*>", 20, false}};
 
+static const preset_special nanochat[] = {
+    {0, 0, "<|bos|>", 0, false},           {1, 0, "<|user_start|>", 0, false},
+    {2, 0, "<|user_end|>", 0, false},      {3, 0, "<|assistant_start|>", 0, false},
+    {4, 0, "<|assistant_end|>", 0, false}, {5, 0, "<|python_start|>", 0, false},
+    {6, 0, "<|python_end|>", 0, false},    {7, 0, "<|output_start|>", 0, false},
+    {8, 0, "<|output_end|>", 0, false}};
+
+/* The names of the others differ between models. */
+static const preset_special kimi[] = {{0, 0, "[BOS]", 0, false}, {1, 0, "[EOS]", 0, false}};
+
 #define END_OF_TEXT "<|endoftext|>"
 #define LLAMA_ENDS "<|begin_of_text|>", "<|end_of_text|>"
 
@@ -165,6 +176,7 @@ static const preset presets[] = {
     {"p50k", SPLIT_GPT2, false, 50280, false, LIST(gpt2), NULL, END_OF_TEXT},
     {"p50k_edit", SPLIT_GPT2, false, 50280, false, LIST(p50k_edit), NULL, END_OF_TEXT},
     {"cl100k", SPLIT_CL100K, false, 100256, false, LIST(cl100k), NULL, END_OF_TEXT},
+    {"cl100k_08", STAGE_CL100K_TIKTOKEN, false, 100256, false, LIST(cl100k), NULL, END_OF_TEXT},
     {"o200k", SPLIT_O200K, false, 199998, false, LIST(o200k), NULL, END_OF_TEXT},
     {"o200k_harmony", SPLIT_O200K, false, 199998, false, LIST(o200k_harmony), "<|startoftext|>",
      END_OF_TEXT},
@@ -173,6 +185,9 @@ static const preset presets[] = {
     {"qwen2", SPLIT_QWEN2, true, 151643, true, qwen, 3, NULL, END_OF_TEXT},
     {"qwen2.5", SPLIT_QWEN2, true, 151643, true, qwen, 22, NULL, END_OF_TEXT},
     {"qwen3", SPLIT_QWEN2, true, 151643, true, LIST(qwen), NULL, END_OF_TEXT},
+    {"qwen3.5", SPLIT_QWEN35, true, PRESET_ANY_RANKS, true, NULL, 0, NULL, NULL},
+    {"kimi", STAGE_KIMI, false, 163584, true, LIST(kimi), "[BOS]", "[EOS]"},
+    {"nanochat", STAGE_NANOCHAT, false, PRESET_ANY_RANKS, true, LIST(nanochat), "<|bos|>", NULL},
     {"deepseek3", SPLIT_DEEPSEEK3, false, 127997, false, LIST(deepseek3), "<｜begin▁of▁sentence｜>",
      "<｜end▁of▁sentence｜>"},
     {PRESET_TEKKEN, SPLIT_TEKKEN, false, 130072, false, LIST(tekken), "<s>", "</s>"},
@@ -282,7 +297,7 @@ bool preset_apply(preset_choice choice, model *m, uint32_t n_ranks, model_error 
     if (choice.any)
         return true;
     for (const preset *same = p; same < end && strcmp(same->name, p->name) == 0; same++) {
-        if (same->n_ranks == n_ranks)
+        if (same->n_ranks == n_ranks || same->n_ranks == PRESET_ANY_RANKS)
             return add_specials(same, m, n_ranks, err);
     }
     return refuse_number(p, n_ranks, err);

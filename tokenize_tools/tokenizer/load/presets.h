@@ -18,7 +18,7 @@ typedef struct preset {
     const char *name;
     split_pattern split;
     bool nfc;
-    uint32_t n_ranks; /* of its files */
+    uint32_t n_ranks; /* of its files; or PRESET_ANY_RANKS */
     bool from_ranks;  /* the specials' ids start at the number of ranks */
     const preset_special *specials;
     size_t n_specials;
@@ -34,7 +34,8 @@ typedef struct preset_choice {
 
 #define PRESET_TEKKEN "tekken"
 #define PRESET_ANY ":any"
-#define PRESET_NAMES_BYTES 160
+#define PRESET_ANY_RANKS 0
+#define PRESET_NAMES_BYTES 200
 /* false: there is no preset with this name; err lists all names. */
 bool preset_find(preset_choice *choice, const char *name, model_error *err);
 /* The names in order; NULL after the last. */

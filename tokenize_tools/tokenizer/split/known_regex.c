@@ -38,7 +38,7 @@ static size_t match_alternative(const char *spellings, const char *text, size_t 
     return 0;
 }
 
-bool known_regex_matches(const split_stage *stage, const char *text, size_t n_bytes)
+static bool matches(const split_stage *stage, const char *text, size_t n_bytes)
 {
     size_t at = 0;
     for (size_t i = 0; i < SPLIT_MAX_ALTERNATIVES && stage->alternatives[i]; i++) {
@@ -52,11 +52,11 @@ bool known_regex_matches(const split_stage *stage, const char *text, size_t n_by
     return at > 0 && at == n_bytes;
 }
 
-const split_stage *known_regex_find(const char *text, size_t n_bytes)
+split_stage_id known_regex_find(const char *text, size_t n_bytes)
 {
-    for (int p = 0; p < SPLIT_N_PATTERNS; p++)
-        for (const split_stage *s = split_definitions[p]->stages; s->kind; s++)
-            if (known_regex_matches(s, text, n_bytes))
-                return s;
-    return NULL;
+    for (int id = STAGE_NONE + 1; id < STAGE_N; id++) {
+        if (matches(split_stages[id], text, n_bytes))
+            return (split_stage_id)id;
+    }
+    return STAGE_NONE;
 }

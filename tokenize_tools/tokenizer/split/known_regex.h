@@ -8,9 +8,7 @@
 
 #include "tokenizer/split/pattern.h"
 
-/* Whether the text is a spelling of the expression of this stage. */
-bool known_regex_matches(const split_stage *stage, const char *text, size_t n_bytes);
-/* The first stage of any pattern of which it is one; NULL: it is not known. */
-const split_stage *known_regex_find(const char *text, size_t n_bytes);
+/* The stage of which the text is a spelling; STAGE_NONE: it is not known. */
+split_stage_id known_regex_find(const char *text, size_t n_bytes);
 
 #endif /* TOKMAP_KNOWN_REGEX_H */

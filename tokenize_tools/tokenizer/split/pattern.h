@@ -1,37 +1,26 @@
-/* pattern.h - what a pattern consists of: the expressions that it stands for, a scalar function
- * that defines its words, and vector functions that find the same words faster. */
+/* pattern.h - what a pattern consists of: stages. A stage has the expressions that it stands for
+ * and a scalar function that defines its words; vector functions find the same words faster. */
 #ifndef TOKMAP_SPLIT_PATTERN_H
 #define TOKMAP_SPLIT_PATTERN_H
 
 #include "tokenizer/split/splitter.h"
 
-/* One pre-tokenizer of a tokenizer.json; several are applied in sequence. */
-typedef enum split_stage_kind {
-    STAGE_NONE,
-    STAGE_REGEX,       /* Split, with a regular expression */
-    STAGE_BYTE_LEVEL,  /* ByteLevel with use_regex: GPT-2's expression, then bytes as characters */
-    STAGE_DIGITS,      /* Digits: runs of numeric characters */
-    STAGE_EACH_DIGIT,  /* Digits with individual_digits */
-    STAGE_PUNCTUATION, /* Punctuation, Contiguous */
-    STAGE_WHITESPACE,
-    STAGE_WHITESPACE_SPLIT,
-    STAGE_BERT /* BertPreTokenizer */
-} split_stage_kind;
+/* The pre-tokenizer of a tokenizer.json that the stage is. */
+typedef enum split_component {
+    COMPONENT_SPLIT,            /* Split, with a regular expression */
+    COMPONENT_BYTE_LEVEL,       /* ByteLevel with use_regex: then bytes as characters */
+    COMPONENT_DIGITS,           /* Digits: runs of numeric characters */
+    COMPONENT_EACH_DIGIT,       /* Digits with individual_digits */
+    COMPONENT_PUNCTUATION,      /* Punctuation, Contiguous */
+    COMPONENT_EACH_PUNCTUATION, /* Punctuation, Isolated */
+    COMPONENT_WHITESPACE,
+    COMPONENT_WHITESPACE_SPLIT,
+    COMPONENT_BERT /* BertPreTokenizer */
+} split_component;
 
 enum {
-    SPLIT_MAX_ALTERNATIVES = 8,
-    SPLIT_MAX_STAGES = 4,
-    SPLIT_MAX_REGEX_BYTES = 512
+    SPLIT_MAX_ALTERNATIVES = 16
 };
-
-/* An expression is a list of alternatives in a fixed order. Each alternative is a list of
- * spellings, separated by spaces (a space in a spelling is written \x20). All spellings of an
- * alternative must match the same text at every place, both in Oniguruma, which tokenizers uses,
- * and in the engine of tiktoken. */
-typedef struct split_stage {
-    split_stage_kind kind;
-    const char *alternatives[SPLIT_MAX_ALTERNATIVES]; /* of STAGE_REGEX; ended by NULL */
-} split_stage;
 
 /* Where `\s+(?!\S)` fails there is a single blank, so `\s` is the same as `\s+` there. */
 #define REGEX_BLANKS "\\s+(?!\\S)|\\s+ \\s+(?!\\S)|\\s"
@@ -41,22 +30,37 @@ typedef struct view view; /* see splitter_scalar.h */
 /* Does the work of split_words. The processor must have the instructions. */
 typedef void split_walker(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
 
-typedef struct split_definition {
+typedef struct split_stage {
     const char *name;
-    /* Each is Isolated: text that it does not match is kept. If there is only one stage, it matches
-     * every character. If none of them is STAGE_BYTE_LEVEL, a tokenizer.json ends with a ByteLevel
-     * without use_regex. */
-    split_stage stages[SPLIT_MAX_STAGES + 1]; /* ended by STAGE_NONE */
-    bool drops_blanks;                        /* see split_drops_blanks */
-    unsigned crosses;                         /* places of text_cut.h that its words cross */
-    /* The end of the word that starts at `start`. Depends only on the text from there on. */
-    size_t (*word_end)(view *v, size_t start);
-    /* Splits [start, end), a word of word_end, at bytes: sets the bits in starts. NULL: it is one
-     * word. */
-    void (*split_word)(const view *v, size_t start, size_t end, uint64_t *starts);
-    split_walker *avx2, *avx512; /* NULL: the scalar function is used */
-} split_definition;
+    split_component component;
+    /* Of COMPONENT_SPLIT, ended by NULL: an expression is a list of alternatives in a fixed order.
+     * Each alternative is a list of spellings, separated by spaces (a space in a spelling is
+     * written \x20). All spellings of an alternative must match the same text at every place. */
+    const char *alternatives[SPLIT_MAX_ALTERNATIVES];
+    bool everything;  /* every character belongs to a match; matches do not depend on the text
+                         before */
+    bool merges_next; /* MergedWithNext: a piece begins at a match, and not after it. Else Isolated:
+                         text between matches is a piece too */
+    bool drops_blanks; /* see split_drops_blanks; then it is the only stage */
+    bool of_bytes;     /* known after COMPONENT_BYTE_LEVEL too */
+    unsigned cuts;     /* the places of text_cut.h where it always starts a word */
+    /* The end of the match at `start`, which may be empty; 0: none. */
+    size_t (*match)(view *v, size_t start);
+    split_walker *avx2, *avx512; /* of the stage alone; NULL: the scalar function is used */
+} split_stage;
 
-extern const split_definition *const split_definitions[SPLIT_N_PATTERNS];
+extern const split_stage *const split_stages[STAGE_N];
+
+/* A pattern of several stages that has a name and vector functions. */
+typedef struct split_list {
+    const char *name;
+    split_pattern pattern;
+    split_walker *avx2, *avx512;
+} split_list;
+
+static inline split_stage_id split_stage_at(split_pattern p, unsigned place)
+{
+    return place < SPLIT_MAX_STAGES ? (split_stage_id)(p >> 8 * place & 0xFF) : STAGE_NONE;
+}
 
 #endif /* TOKMAP_SPLIT_PATTERN_H */

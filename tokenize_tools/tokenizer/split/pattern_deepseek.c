@@ -1,7 +1,11 @@
-/* pattern_deepseek.c - deepseek3: three splits in sequence (DeepSeek V3, R1). */
+/* pattern_deepseek.c - DeepSeek's words, after splits at digits and at Chinese characters:
+ *
+ * deepseek    DeepSeek V3, R1
+ * spark       without newlines after other characters, each newline alone: Spark-X2.5 */
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/split/splitter_vector.h"
+#include "tokenizer/split/text_cut.h"
 
 /* ---- The definition ---- */
 
@@ -11,9 +15,7 @@ static bool is_ascii_letter(character c)
     return lower >= 'a' && lower <= 'z';
 }
 
-/* The last of the three splits, applied to a piece that the others left. Only characters of
- * CLASS_OTHER may match nothing; a run of them is a word, up to the next match. */
-static size_t deepseek_piece_end(const view *v, size_t i)
+static size_t words_match(view *v, size_t i, bool newline_tail)
 {
     character c = char_at(v, i), next = char_at(v, i + c.n_bytes);
     if (is_of(c, VISIBLE) && c.code_point < 0x80 && is_ascii_letter(next)) {
@@ -23,37 +25,26 @@ static size_t deepseek_piece_end(const view *v, size_t i)
     }
     if (is_of(c, LETTERS | MARKS))
         return skip_classes(v, i, LETTERS | MARKS);
-    if (is_of(c, 1 << CLASS_OTHER | BLANKS) && !is_newline(c) && is_of(next, LETTERS | MARKS))
+    if (is_of(c, 1 << CLASS_OTHER | NUMBERS | BLANKS) && !is_newline(c) &&
+        is_of(next, LETTERS | MARKS))
         return skip_classes(v, i + c.n_bytes, LETTERS | MARKS);
-    if (is_of(c, VISIBLE) || (c.code_point == ' ' && is_of(next, VISIBLE)))
-        return skip_newlines(v, skip_classes(v, i + c.n_bytes, VISIBLE), false);
-    if (is_of(c, BLANKS))
-        return blanks_end(v, i, true);
-    size_t last = i;
-    for (; is_of(c, 1 << CLASS_OTHER); c = char_at(v, i)) {
-        last = i;
-        i += c.n_bytes;
+    if (is_of(c, VISIBLE) || (c.code_point == ' ' && is_of(next, VISIBLE))) {
+        i = skip_classes(v, i + c.n_bytes, VISIBLE);
+        return newline_tail ? skip_newlines(v, i, false) : i;
     }
-    return is_of(c, LETTERS | MARKS) ? last : i;
+    if (!newline_tail && is_newline(c))
+        return i + 1;
+    return is_of(c, BLANKS) ? blanks_end(v, i, newline_tail) : 0;
 }
 
-static bool is_in_cjk(const character *c)
+static size_t deepseek_match(view *v, size_t i)
 {
-    return is_cjk(c->code_point);
+    return words_match(v, i, true);
 }
 
-static bool is_in_other_text(const character *c)
+static size_t spark_match(view *v, size_t i)
 {
-    return !is_cjk(c->code_point) && c->class != CLASS_NUMBER;
-}
-
-static size_t deepseek3_end(view *v, size_t i)
-{
-    character c = char_at(v, i);
-    if (is_of(c, NUMBERS))
-        return digits_end(v, i, 3);
-    v->is_in_piece = is_cjk(c.code_point) ? is_in_cjk : is_in_other_text;
-    return deepseek_piece_end(v, i);
+    return words_match(v, i, false);
 }
 
 /* ---- The same by masks ---- */
@@ -87,7 +78,7 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
     starts |= unmatched & ~(inside & next_to(unmatched, c->other));
     starts |= followed_by(unmatched & cjk, letter & cjk, next->letter & next->cjk, b, next);
     starts |= followed_by(unmatched & ~cjk, letter & ~cjk, next->letter & ~next->cjk, b, next);
-    starts |= digit_groups(c, b, number & b->lead & ~number_before);
+    starts |= digit_groups(c, b, number & b->lead & ~number_before, 3);
 
     c->letter = letter;
     c->number = number;
@@ -103,16 +94,27 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
 
 SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK)
 
-/* ---- The row ---- */
+/* ---- The rows ---- */
 
-const split_definition split_deepseek3 = {
-    .name = "deepseek3",
-    .stages = {{STAGE_REGEX, {"\\p{N}{1,3}"}},
-               {STAGE_REGEX, {"[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"}},
-               {STAGE_REGEX,
-                {"[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+",
-                 "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+", "\\x20?[\\p{P}\\p{S}]+[\\r\\n]*",
-                 "\\s*[\\r\\n]+", "\\s+(?!\\S)|\\s+"}}},
-    .word_end = deepseek3_end,
-    SPLIT_VECTOR(deepseek3),
+#define REGEX_ASCII_WORD "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+"
+#define REGEX_WORD "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+
+const split_stage stage_deepseek = {
+    .name = "deepseek",
+    .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+[\\r\\n]*",
+                     "\\s*[\\r\\n]+", "\\s+(?!\\S)|\\s+"},
+    .cuts = CUT_ANYWHERE,
+    .match = deepseek_match,
 };
+
+const split_stage stage_spark = {
+    .name = "spark",
+    .alternatives = {REGEX_ASCII_WORD, REGEX_WORD, "\\x20?[\\p{P}\\p{S}]+", "[\\r\\n]",
+                     "\\s+(?!\\S)|\\s+"},
+    .cuts = CUT_ANYWHERE,
+    .match = spark_match,
+};
+
+const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, SPLIT_VECTOR(deepseek3)};
+
+const split_list list_spark = {.name = "spark_x2", .pattern = SPLIT_SPARK};

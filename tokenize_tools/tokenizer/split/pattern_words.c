@@ -46,17 +46,17 @@ static size_t words_end(const view *v, size_t i, const unsigned sets[2], unsigne
     return end;
 }
 
-static size_t whitespace_end(view *v, size_t i)
+static size_t whitespace_match(view *v, size_t i)
 {
     return words_end(v, i, (const unsigned[]){WORD, ANY & ~WORD}, 0);
 }
 
-static size_t whitespace_split_end(view *v, size_t i)
+static size_t whitespace_split_match(view *v, size_t i)
 {
     return words_end(v, i, (const unsigned[]){ANY, 0}, 0);
 }
 
-static size_t bert_end(view *v, size_t i)
+static size_t bert_match(view *v, size_t i)
 {
     return words_end(v, i, (const unsigned[]){ANY & ~PUNCTUATION, 0}, PUNCTUATION);
 }
@@ -99,29 +99,32 @@ SPLIT_WALKERS(bert, WANT_WORDS)
 
 /* ---- The rows ---- */
 
-const split_definition split_whitespace = {
+const split_stage stage_whitespace = {
     .name = "whitespace",
-    .stages = {{.kind = STAGE_WHITESPACE}},
+    .component = COMPONENT_WHITESPACE,
+    .everything = true,
     .drops_blanks = true,
-    .crosses = CUT_AT_DIGIT,
-    .word_end = whitespace_end,
+    .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
+    .match = whitespace_match,
     SPLIT_VECTOR(whitespace),
 };
 
-const split_definition split_whitespace_split = {
+const split_stage stage_whitespace_split = {
     .name = "whitespace_split",
-    .stages = {{.kind = STAGE_WHITESPACE_SPLIT}},
+    .component = COMPONENT_WHITESPACE_SPLIT,
+    .everything = true,
     .drops_blanks = true,
-    .crosses = CUT_AT_DIGIT | CUT_AT_STOP,
-    .word_end = whitespace_split_end,
+    .cuts = CUT_ANYWHERE & ~(unsigned)(CUT_AT_DIGIT | CUT_AT_STOP),
+    .match = whitespace_split_match,
     SPLIT_VECTOR(whitespace_split),
 };
 
-const split_definition split_bert = {
+const split_stage stage_bert = {
     .name = "bert",
-    .stages = {{.kind = STAGE_BERT}},
+    .component = COMPONENT_BERT,
+    .everything = true,
     .drops_blanks = true,
-    .crosses = CUT_AT_DIGIT,
-    .word_end = bert_end,
+    .cuts = CUT_ANYWHERE & ~(unsigned)CUT_AT_DIGIT,
+    .match = bert_match,
     SPLIT_VECTOR(bert),
 };

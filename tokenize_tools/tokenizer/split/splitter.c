@@ -4,33 +4,53 @@
 
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
-#include "tokenizer/split/text_cut.h"
 
-static size_t text_end(view *v, size_t start)
-{
-    (void)start;
-    return v->n_bytes;
-}
-
-static const split_definition split_none = {.name = "none", .word_end = text_end};
-
-#define DECLARE(X, x) extern const split_definition split_##x;
-SPLIT_PATTERNS(DECLARE)
+#define DECLARE(X, x) extern const split_stage stage_##x;
+SPLIT_STAGES(DECLARE)
 #undef DECLARE
 
-#define ROW(X, x) [SPLIT_##X] = &split_##x,
-const split_definition *const split_definitions[SPLIT_N_PATTERNS] = {[SPLIT_NONE] = &split_none,
-                                                                     SPLIT_PATTERNS(ROW)};
+#define ROW(X, x) [STAGE_##X] = &stage_##x,
+const split_stage *const split_stages[STAGE_N] = {SPLIT_STAGES(ROW)};
 #undef ROW
+
+#define DECLARE(X, x) extern const split_list list_##x;
+SPLIT_NAMED_LISTS(DECLARE)
+#undef DECLARE
+
+#define ROW(X, x) &list_##x,
+static const split_list *const lists[] = {SPLIT_NAMED_LISTS(ROW)};
+#undef ROW
+enum {
+    N_LISTS = sizeof lists / sizeof *lists
+};
+
+static const split_list *find_list(split_pattern p)
+{
+    for (size_t i = 0; i < N_LISTS; i++) {
+        if (lists[i]->pattern == p)
+            return lists[i];
+    }
+    return NULL;
+}
+
+split_pattern split_known(size_t i)
+{
+    if (i < STAGE_N)
+        return i;
+    return i - STAGE_N < N_LISTS ? lists[i - STAGE_N]->pattern : SPLIT_UNKNOWN;
+}
 
 const char *split_pattern_name(split_pattern p)
 {
-    return (unsigned)p < SPLIT_N_PATTERNS ? split_definitions[p]->name : NULL;
+    if (p < STAGE_N)
+        return p == SPLIT_NONE ? "none" : split_stages[p]->name;
+    const split_list *list = find_list(p);
+    return list ? list->name : "several splits";
 }
 
 bool split_drops_blanks(split_pattern p)
 {
-    return split_definitions[p]->drops_blanks;
+    return p != SPLIT_NONE && p < STAGE_N && split_stages[p]->drops_blanks;
 }
 
 size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
@@ -41,37 +61,74 @@ size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
 
 unsigned split_cuts(split_pattern p)
 {
-    return p == SPLIT_NONE ? 0 : CUT_ANYWHERE & ~split_definitions[p]->crosses;
+    unsigned cuts = 0;
+    for (unsigned k = 0; split_stage_at(p, k); k++)
+        cuts |= split_stages[split_stage_at(p, k)]->cuts;
+    return cuts;
 }
 
-size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start)
+/* ---- One character at a time ---- */
+
+static void split_piece(const split_stage *s, view *v, uint64_t *starts)
 {
-    view v = {.text = text, .n_bytes = n_bytes};
-    return split_definitions[p]->word_end(&v, start);
+    for (size_t i = v->begin; i < v->n_bytes;) {
+        const size_t end = s->match(v, i);
+        if (end >= i)
+            split_set_bit(starts, i);
+        if (end > i && end < v->n_bytes && !s->merges_next)
+            split_set_bit(starts, end);
+        i = end > i ? end : i + char_at(v, i).n_bytes;
+    }
+}
+
+/* Where the piece ends that begins before `at`. */
+static size_t next_start(const uint64_t *starts, size_t at, size_t end)
+{
+    while (at < end) {
+        const uint64_t rest = starts[at / 64] >> at % 64;
+        if (rest != 0)
+            return at + (size_t)__builtin_ctzll(rest) < end ? at + (size_t)__builtin_ctzll(rest)
+                                                            : end;
+        at = (at / 64 + 1) * 64;
+    }
+    return end;
+}
+
+void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts)
+{
+    view v;
+    bool as_bytes = false;
+    if (begin < end)
+        split_set_bit(starts, begin);
+    for (unsigned k = 0; split_stage_at(p, k); k++) {
+        const split_stage *s = split_stages[split_stage_at(p, k)];
+        for (size_t i = begin; i < end; i = v.n_bytes) {
+            v = (view){.text = text, .begin = i, .as_bytes = as_bytes};
+            v.n_bytes = k == 0 ? end : next_start(starts, i + 1, end);
+            split_piece(s, &v, starts);
+        }
+        as_bytes |= s->component == COMPONENT_BYTE_LEVEL;
+    }
 }
 
 static void split_words_scalar(split_pattern p, const uint8_t *text, size_t n_bytes,
                                uint64_t *starts)
 {
-    const split_definition *d = split_definitions[p];
     memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
-    for (size_t i = 0; i < n_bytes;) {
-        view v = {.text = text, .n_bytes = n_bytes};
-        size_t end = d->word_end(&v, i);
-        if (d->split_word)
-            d->split_word(&v, i, end, starts);
-        else
-            split_set_bit(starts, i);
-        i = end;
-    }
+    split_range(p, text, 0, n_bytes, starts);
 }
 
 void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts)
 {
-    const split_definition *d = split_definitions[p];
     const simd_level level = e == SIMD_BEST ? simd_best() : e;
-    split_walker *walk = level == SIMD_AVX512 ? d->avx512 : level == SIMD_AVX2 ? d->avx2 : NULL;
+    const split_stage *alone = p < STAGE_N ? split_stages[p] : NULL;
+    const split_list *list = p < STAGE_N ? NULL : find_list(p);
+    split_walker *walk = NULL;
+    if (level == SIMD_AVX512)
+        walk = alone ? alone->avx512 : list ? list->avx512 : NULL;
+    else if (level == SIMD_AVX2)
+        walk = alone ? alone->avx2 : list ? list->avx2 : NULL;
     if (walk)
         walk(p, text, n_bytes, starts);
     else

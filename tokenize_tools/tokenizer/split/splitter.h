@@ -4,7 +4,7 @@
  * result is a bitmap: bit i % 64 of starts[i / 64] is set if a word starts at byte i. A word always
  * starts at byte 0. Every byte belongs to a word: text that the expression does not match is a word
  * too ("isolated"). A byte that is not UTF-8 counts as a character of CLASS_OTHER. Words are whole
- * characters, except with falcon, which also splits between bytes. Pure. */
+ * characters, except with stages after GPT2, which also split between bytes. Pure. */
 #ifndef TOKMAP_SPLITTER_H
 #define TOKMAP_SPLITTER_H
 
@@ -17,24 +17,89 @@
 /* Vector loads may read this many bytes after the text; their values do not matter. */
 #define TEXT_PADDING 64
 
-/* The table of patterns. row(X, x) stands for SPLIT_X and for its definition split_x, in a file
- * pattern_*.c. */
-#define SPLIT_PATTERNS(row)                                                                        \
-    row(GPT2, gpt2) row(CL100K, cl100k) row(O200K, o200k) row(QWEN2, qwen2) row(QWEN35, qwen35)    \
-        row(TEKKEN, tekken) row(DEEPSEEK3, deepseek3) row(FALCON, falcon)                          \
-            row(STARCODER, starcoder) row(WHITESPACE, whitespace)                                  \
-                row(WHITESPACE_SPLIT, whitespace_split) row(BERT, bert)
+/* The table of stages: the splits that a tokenizer applies one after the other. row(X, x) stands
+ * for STAGE_X and for its definition stage_x, in a file pattern_*.c. */
+/* clang-format off */
+#define SPLIT_STAGES(row)                                                                          \
+    row(GPT2, gpt2) row(CL100K, cl100k) row(CL100K_ANY_DIGITS, cl100k_any_digits)                  \
+    row(CL100K_08, cl100k_08) row(NANOCHAT, nanochat) row(QWEN2, qwen2) row(QWEN35, qwen35)        \
+    row(SEED, seed) row(K2_HORIZON, k2_horizon) row(JAIS2, jais2) row(O200K, o200k)                \
+    row(CL100K_TIKTOKEN, cl100k_tiktoken)                                                          \
+    row(O200K_EACH_DIGIT, o200k_each_digit) row(TEKKEN, tekken) row(KIMI, kimi) row(BLOOM, bloom)  \
+    row(DEEPSEEK, deepseek) row(SPARK, spark) row(NUMBERS, numbers) row(CJK, cjk)                  \
+    row(OLD_CJK, old_cjk) row(YOUTU, youtu) row(NEWLINE, newline) row(LINES, lines)                \
+    row(LAST_BLANKS, last_blanks) row(BLANK_LETTERS, blank_letters)                                \
+    row(BLANK_PUNCTUATION, blank_punctuation) row(DEEPSEEK_LETTERS, deepseek_letters)              \
+    row(DEEPSEEK_MARKS, deepseek_marks) row(DIGITS, digits) row(EACH_DIGIT, each_digit)            \
+    row(THREE_DIGITS, three_digits) row(PUNCTUATION, punctuation)                                  \
+    row(EACH_PUNCTUATION, each_punctuation) row(THOUSANDS, thousands)                              \
+    row(THOUSANDS_ONLY, thousands_only) row(SUPERBPE, superbpe) row(WHITESPACE, whitespace)        \
+    row(WHITESPACE_SPLIT, whitespace_split) row(BERT, bert)
+/* clang-format on */
 
-#define SPLIT_ROW(X, x) SPLIT_##X,
-typedef enum split_pattern {
-    SPLIT_NONE, /* the text is one word */
-    SPLIT_PATTERNS(SPLIT_ROW) SPLIT_N_PATTERNS
-} split_pattern;
+#define SPLIT_ROW(X, x) STAGE_##X,
+typedef enum split_stage_id {
+    STAGE_NONE,
+    SPLIT_STAGES(SPLIT_ROW) STAGE_N
+} split_stage_id;
 #undef SPLIT_ROW
 
-/* "gpt2", "cl100k", ... for messages; NULL: there is no such pattern. */
-const char *split_pattern_name(split_pattern p);
+/* The table of patterns of several stages that have names: SPLIT_X and list_x. */
+/* clang-format off */
+#define SPLIT_NAMED_LISTS(row)                                                                     \
+    row(DEEPSEEK3, deepseek3) row(STARCODER, starcoder) row(FALCON, falcon) row(SPARK, spark)      \
+    row(DEEPSEEK_LLM, deepseek_llm) row(DEEPSEEK_CODER, deepseek_coder) row(MINICPM5, minicpm5)    \
+    row(AX_K2, ax_k2) row(LAGUNA, laguna) row(TINY_AYA, tiny_aya) row(YOUTU, youtu)                \
+    row(VIKING, viking) row(SUPERBPE_1, superbpe_1) row(SUPERBPE_2, superbpe_2)
+/* clang-format on */
 
+/* The stages of a tokenizer, 8 bits each, the first one lowest. Each sees the pieces of the one
+ * before as if they were texts. */
+typedef uint64_t split_pattern;
+enum {
+    SPLIT_MAX_STAGES = 8
+};
+#define SPLIT_THEN(pattern, stage, place) ((pattern) | (split_pattern)(stage) << 8 * (place))
+#define SPLIT_LIST(a, b, c, d)                                                                     \
+    SPLIT_THEN(SPLIT_THEN(SPLIT_THEN((split_pattern)(a), b, 1), c, 2), d, 3)
+
+#define SPLIT_NONE ((split_pattern)0) /* the text is one word */
+#define SPLIT_GPT2 ((split_pattern)STAGE_GPT2)
+#define SPLIT_CL100K ((split_pattern)STAGE_CL100K)
+#define SPLIT_O200K ((split_pattern)STAGE_O200K)
+#define SPLIT_QWEN2 ((split_pattern)STAGE_QWEN2)
+#define SPLIT_QWEN35 ((split_pattern)STAGE_QWEN35)
+#define SPLIT_TEKKEN ((split_pattern)STAGE_TEKKEN)
+#define SPLIT_WHITESPACE ((split_pattern)STAGE_WHITESPACE)
+#define SPLIT_WHITESPACE_SPLIT ((split_pattern)STAGE_WHITESPACE_SPLIT)
+#define SPLIT_BERT ((split_pattern)STAGE_BERT)
+#define SPLIT_DEEPSEEK3 SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_DEEPSEEK, STAGE_NONE)
+#define SPLIT_STARCODER SPLIT_LIST(STAGE_EACH_DIGIT, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
+#define SPLIT_FALCON SPLIT_LIST(STAGE_PUNCTUATION, STAGE_GPT2, STAGE_DIGITS, STAGE_THREE_DIGITS)
+#define SPLIT_SPARK SPLIT_LIST(STAGE_NUMBERS, STAGE_CJK, STAGE_SPARK, STAGE_EACH_DIGIT)
+#define SPLIT_DEEPSEEK_LLM                                                                         \
+    SPLIT_THEN(SPLIT_THEN(SPLIT_LIST(STAGE_NEWLINE, STAGE_DEEPSEEK_LETTERS, STAGE_DEEPSEEK_MARKS,  \
+                                     STAGE_LAST_BLANKS),                                           \
+                          STAGE_OLD_CJK, 4),                                                       \
+               STAGE_EACH_DIGIT, 5)
+#define SPLIT_DEEPSEEK_CODER                                                                       \
+    SPLIT_THEN(                                                                                    \
+        SPLIT_LIST(STAGE_NEWLINE, STAGE_BLANK_LETTERS, STAGE_BLANK_PUNCTUATION, STAGE_OLD_CJK),    \
+        STAGE_EACH_DIGIT, 4)
+#define SPLIT_MINICPM5 SPLIT_LIST(STAGE_NUMBERS, STAGE_CL100K_ANY_DIGITS, STAGE_NONE, STAGE_NONE)
+#define SPLIT_AX_K2 SPLIT_LIST(STAGE_CJK, STAGE_QWEN2, STAGE_NONE, STAGE_NONE)
+#define SPLIT_LAGUNA SPLIT_LIST(STAGE_LINES, STAGE_QWEN2, STAGE_NONE, STAGE_NONE)
+#define SPLIT_TINY_AYA SPLIT_LIST(STAGE_THOUSANDS, STAGE_O200K, STAGE_NONE, STAGE_NONE)
+#define SPLIT_YOUTU SPLIT_LIST(STAGE_YOUTU, STAGE_O200K_EACH_DIGIT, STAGE_NONE, STAGE_NONE)
+#define SPLIT_VIKING SPLIT_LIST(STAGE_BLOOM, STAGE_EACH_DIGIT, STAGE_NONE, STAGE_NONE)
+#define SPLIT_SUPERBPE_1 SPLIT_LIST(STAGE_DIGITS, STAGE_SUPERBPE, STAGE_NONE, STAGE_NONE)
+#define SPLIT_SUPERBPE_2 SPLIT_LIST(STAGE_DIGITS, STAGE_THOUSANDS_ONLY, STAGE_NONE, STAGE_NONE)
+
+#define SPLIT_UNKNOWN UINT64_MAX
+/* The patterns that have a name, by number; SPLIT_UNKNOWN after the last. */
+split_pattern split_known(size_t i);
+/* "gpt2", "deepseek3", ... for messages; "several splits" if it has no name. */
+const char *split_pattern_name(split_pattern p);
 /* Whether blanks are not part of the words that are encoded: a word of blanks is removed, and so
  * are the blanks that a word begins with. */
 bool split_drops_blanks(split_pattern p);

@@ -67,14 +67,15 @@ SPLITTER_INLINE uint64_t followed_by(uint64_t which, uint64_t then, uint64_t the
 
 /* ---- What several patterns have ---- */
 
-/* \p{N}{1,3}: where groups start. `begins` are the starts of runs. Counts characters, not bytes. */
-SPLITTER_INLINE uint64_t wide_digit_groups(carry *c, const block *b, uint64_t begins)
+/* \p{N}{1,n}: where groups start, with n = 2 or 3; n = 0: where runs start. `begins` are the starts
+ * of runs. Counts characters, not bytes. */
+SPLITTER_INLINE uint64_t wide_digit_groups(carry *c, const block *b, uint64_t begins, unsigned n)
 {
     uint64_t groups = 0;
     unsigned n_digits = c->digits;
     for (uint64_t left = b->number & b->lead; left != 0; left &= left - 1) {
         uint64_t digit = left & -left;
-        if (begins & digit || n_digits == 3) {
+        if (begins & digit || n_digits == n) {
             groups |= digit;
             n_digits = 0;
         }
@@ -85,25 +86,40 @@ SPLITTER_INLINE uint64_t wide_digit_groups(carry *c, const block *b, uint64_t be
 }
 
 /* If no group starts in the last run, the run is too short for one. Then c->digits is set to more
- * than three, so that none starts in the next block. */
-SPLITTER_INLINE uint64_t ascii_digit_groups(carry *c, uint64_t number, uint64_t begins)
+ * than n, so that none starts in the next block. */
+SPLITTER_INLINE uint64_t ascii_digit_groups(carry *c, uint64_t number, uint64_t begins, unsigned n)
 {
-    uint64_t groups = begins, third = number & number << 1 & number << 2;
-    if (c->digits <= 3 && number & ~begins & 1 && run_end(number, 0, 0) > 3 - c->digits)
-        groups |= bit(3 - c->digits);
-    for (uint64_t more = groups << 3 & third; more != 0; more = more << 3 & third)
+    uint64_t groups = begins, last = number & number << 1 & (n == 3 ? number << 2 : number);
+    if (c->digits <= n && number & ~begins & 1 && run_end(number, 0, 0) > n - c->digits)
+        groups |= bit(n - c->digits);
+    for (uint64_t more = groups << n & last; more != 0; more = more << n & last)
         groups |= more;
     if (number >> 63)
         c->digits = groups == 0 ? 64 : (unsigned)__builtin_clzll(groups) + 1;
     return groups;
 }
 
-SPLITTER_INLINE uint64_t digit_groups(carry *c, const block *b, uint64_t begins)
+SPLITTER_INLINE uint64_t digit_groups(carry *c, const block *b, uint64_t begins, unsigned n)
 {
-    if (b->number == 0)
-        return 0;
-    return b->number & b->wide ? wide_digit_groups(c, b, begins)
-                               : ascii_digit_groups(c, b->number, begins);
+    if (b->number == 0 || n == 0)
+        return begins;
+    return b->number & b->wide ? wide_digit_groups(c, b, begins, n)
+                               : ascii_digit_groups(c, b->number, begins, n);
+}
+
+/* The bytes of the characters that `is_in`, of several bytes each. *before: the result in the block
+ * before. */
+SPLITTER_INLINE uint64_t found_bytes(uint64_t *before, const block *b, bool (*is_in)(uint32_t))
+{
+    uint64_t found = 0, inner = b->wide & ~b->lead;
+    for (uint64_t left = b->wide & b->lead; left != 0; left &= left - 1) {
+        uint32_t code_point;
+        const unsigned i = lowest(left);
+        if (utf8_decode(b->bytes + i, 4, &code_point) > 1 && is_in(code_point))
+            found |= bit(i);
+    }
+    *before = found | through(next_to(found, *before), inner);
+    return *before;
 }
 
 /* All bytes of the characters of which `first` are the first bytes. */

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "tokenizer/split/splitter_scalar.h"
+#include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/unicode.h"
 #include "text/utf8.h"
 
@@ -100,25 +101,53 @@ bool text_reader_paint_fours(const text_reader *r, const uint8_t *p, unsigned wa
 void walk_begin(walk *w, split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
 {
     w->pattern = p;
+    w->view = (view){.text = text, .n_bytes = n_bytes};
     w->reader.text = text;
     w->reader.n_bytes = n_bytes;
     w->reader.lead2 = w->reader.lead3 = w->reader.lead4 = 0;
     w->starts = starts;
 }
 
+/* A place from `at` on where the words of the text before and after do not depend on each other. */
+static size_t next_cut(const walk *w, size_t begin, size_t at)
+{
+    const text_reader *r = &w->reader;
+    for (size_t size = 512; size < r->n_bytes - begin; size *= 2) {
+        const size_t cut = text_cut(r->text + begin, size, split_cuts(w->pattern));
+        if (cut > 0 && begin + cut >= at)
+            return begin + cut;
+    }
+    return r->n_bytes;
+}
+
+static void set_zero(uint64_t *starts, size_t from, size_t to)
+{
+    while (from < to)
+        starts[from++] = 0;
+}
+
 size_t walk_by_words(walk *w, size_t at)
 {
     size_t n_bytes = w->reader.n_bytes, k = at / 64, start = 0;
-    size_t n_known = k; /* elements of starts that are set */
+    size_t n_known = k + 1; /* elements of starts that are set */
     while (k > 0 && w->starts[k - 1] == 0)
         k--;
     if (k > 0)
         start = k * 64 - 1 - (size_t)__builtin_clzll(w->starts[k - 1]);
-    for (w->starts[n_known] = 0; start < at + 64 && start < n_bytes;) {
+    w->starts[at / 64] = 0;
+    if (w->pattern >= STAGE_N || !split_stages[w->pattern]->everything) {
+        const size_t end = next_cut(w, start, at + 64);
+        set_zero(w->starts, n_known, end / 64 + 1);
+        split_range(w->pattern, w->reader.text, start, end, w->starts);
+        return end;
+    }
+    while (start < at + 64 && start < n_bytes) {
         w->starts[start / 64] |= (uint64_t)1 << start % 64;
-        start = split_word_end(w->pattern, w->reader.text, n_bytes, start);
-        while (n_known < start / 64)
-            w->starts[++n_known] = 0;
+        start = split_stages[w->pattern]->match(&w->view, start);
+        if (n_known <= start / 64) {
+            set_zero(w->starts, n_known, start / 64 + 1);
+            n_known = start / 64 + 1;
+        }
     }
     return start;
 }

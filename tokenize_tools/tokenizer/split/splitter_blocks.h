@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tokenizer/split/splitter.h"
+#include "tokenizer/split/splitter_scalar.h"
 #include "tokenizer/unicode/unicode.h"
 
 #define SPLITTER_INLINE static inline __attribute__((always_inline))
@@ -127,9 +127,11 @@ typedef struct carry {
     uint64_t mark_as_other; /* marks inside a word of others */
     uint64_t ascii_word;    /* ASCII letters after punctuation, DeepSeek */
     uint64_t ascii_digits;
+    uint64_t found;  /* found_bytes() */
+    uint64_t groups; /* of the block itself: groups of blanks start here */
     uint64_t forced; /* of the block itself: words start here, after a contraction */
     uint64_t joined; /* of the block itself: no word starts here */
-    unsigned digits; /* since a group of three started, if the block ended in one */
+    unsigned digits; /* since a group started, if the block ended in one */
     bool undecided;  /* the block is left to the scalar splitter */
 } carry;
 
@@ -138,6 +140,7 @@ typedef uint64_t algebra_function(carry *c, const block *b, const block *next);
 
 typedef struct walk {
     split_pattern pattern;
+    view view;
     text_reader reader;
     uint64_t *starts;
 } walk;

@@ -31,12 +31,15 @@ typedef struct character {
     uint8_t n_bytes;
 } character;
 
-/* Patterns that are several splits in sequence see only a piece of the text: a character outside
- * the piece reads as the end of the text. */
+/* A piece of the text: bytes begin to n_bytes. A character outside reads as the end of the text. */
 struct view {
     const uint8_t *text;
-    size_t n_bytes;
-    bool (*is_in_piece)(const character *c); /* NULL: the piece is the whole text */
+    size_t begin, n_bytes;
+    /* What matches remember, so that time stays linear in a long run. */
+    size_t no_newline_before; /* blanks up to there are known to have none */
+    size_t run_end, run_left; /* of a run of digits: its end, and how many are left in it */
+    bool run_grouped;
+    bool as_bytes; /* each byte is the character that stands for it in ByteLevel */
 };
 
 /* ---- Characters ---- */
@@ -55,6 +58,19 @@ static inline character decode_char(const view *v, size_t i)
     return (character){code_point, class_of(code_point), (uint8_t)n_bytes};
 }
 
+/* GPT-2's alphabet: bytes that are visible in Latin-1 stand for themselves. */
+static inline character byte_char(uint8_t byte)
+{
+    uint32_t code_point = byte;
+    if (byte <= ' ')
+        code_point = 0x100U + byte;
+    else if (byte >= 0x7F && byte <= 0xA0)
+        code_point = 0x121U + byte - 0x7F;
+    else if (byte == 0xAD)
+        code_point = 0x143;
+    return (character){code_point, class_of(code_point), 1};
+}
+
 static inline bool is_cjk(uint32_t code_point)
 {
     return (code_point >= 0x3040 && code_point <= 0x30FF) ||
@@ -66,9 +82,10 @@ static inline character char_at(const view *v, size_t i)
     const character end = {UINT32_MAX, CLASS_END, 0};
     if (i >= v->n_bytes)
         return end;
-    uint8_t byte = v->text[i];
-    character c = byte < 0x80 ? (character){byte, class_of(byte), 1} : decode_char(v, i);
-    return !v->is_in_piece || v->is_in_piece(&c) ? c : end;
+    const uint8_t byte = v->text[i];
+    if (v->as_bytes)
+        return byte_char(byte);
+    return byte < 0x80 ? (character){byte, class_of(byte), 1} : decode_char(v, i);
 }
 
 static inline bool is_of(character c, unsigned classes)
@@ -83,7 +100,7 @@ static inline bool is_newline(character c)
 
 static inline size_t skip_classes(const view *v, size_t i, unsigned classes)
 {
-    if (!v->is_in_piece) { /* the usual case, faster */
+    if (!v->as_bytes) { /* the usual case, faster */
         while (i < v->n_bytes && v->text[i] < 0x80 && classes >> class_of(v->text[i]) & 1)
             i++;
     }
@@ -114,13 +131,11 @@ static inline size_t split_contraction(const uint8_t *text, size_t n_bytes, bool
     return any_case && n_bytes >= 3 && text[1] == 0xC5 && text[2] == 0xBF ? 3 : 0;
 }
 
-/* 0 if the piece ends after the apostrophe: all letters of a contraction are in it, or none. */
 static inline size_t contraction_at(const view *v, size_t i, bool any_case)
 {
     if (i >= v->n_bytes || v->text[i] != '\'')
         return 0;
-    size_t n = split_contraction(v->text + i, v->n_bytes - i, any_case);
-    return n > 0 && v->is_in_piece && char_at(v, i + 1).n_bytes == 0 ? 0 : n;
+    return split_contraction(v->text + i, v->n_bytes - i, any_case);
 }
 
 /* \s*[\r\n]+|\s+(?!\S)|\s+ if with_newlines, else \s+(?!\S)|\s+. The run of blanks up to its last
@@ -148,8 +163,11 @@ static inline size_t skip_newlines(const view *v, size_t i, bool slashes_too)
     return i;
 }
 
+/* n_digits 0: any number. */
 static inline size_t digits_end(const view *v, size_t i, int n_digits)
 {
+    if (n_digits == 0)
+        return skip_classes(v, i, NUMBERS);
     character c = char_at(v, i);
     for (int k = 0; k < n_digits && is_of(c, NUMBERS); k++) {
         i += c.n_bytes;
@@ -158,10 +176,7 @@ static inline size_t digits_end(const view *v, size_t i, int n_digits)
     return i;
 }
 
-/* GPT-2's expression, which other patterns apply to pieces. */
-size_t split_gpt2_end(view *v, size_t start);
-
-/* The end of the word that starts at start < n_bytes, before split_word splits it. */
-size_t split_word_end(split_pattern p, const uint8_t *text, size_t n_bytes, size_t start);
+/* Splits [begin, end) as if it were a text; sets the bits in starts. */
+void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts);
 
 #endif /* TOKMAP_SPLITTER_SCALAR_H */
