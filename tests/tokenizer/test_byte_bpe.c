@@ -39,7 +39,7 @@ static struct {
     bool listed, whole_word_first;
     bool gone[256]; /* bytes without a token: only a listed vocabulary may lack some */
     bool lacks, fuse_unknown;
-    bool has_suffix; /* "w": the last byte of a word and "w" are one token */
+    bool has_suffix;  /* "w": the last byte of a word and "w" are one token */
     uint32_t unknown; /* or MODEL_NO_ID: they are left out */
 } plain;
 
@@ -132,7 +132,7 @@ static void make_vocabulary(void)
         add_token(&(plain_token){{(uint8_t)(i + turn)}, 1});
     plain.has_suffix = plain.listed && any(3) == 0;
     for (uint32_t i = any(300); i > 0 && plain.has_suffix; i--) {
-        const uint32_t byte = any(2) ? any(256) : (uint8_t)"abc 1\xA9\xAD"[any(7)];
+        const uint32_t byte = any(2) ? any(256) : (uint8_t) "abc 1\xA9\xAD"[any(7)];
         const plain_token t = {{(uint8_t)byte, 'w'}, 2};
         if (find_token(t.bytes, 2) == MODEL_NO_ID)
             add_token(&t);
