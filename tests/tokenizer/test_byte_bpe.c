@@ -39,8 +39,10 @@ static struct {
     bool listed, whole_word_first;
     bool gone[256]; /* bytes without a token: only a listed vocabulary may lack some */
     bool lacks, fuse_unknown;
-    bool has_suffix;  /* "w": the last byte of a word and "w" are one token */
-    uint32_t unknown; /* or MODEL_NO_ID: they are left out */
+    bool has_suffix;   /* "w": the last byte of a word and "w" are one token */
+    uint32_t unknown;  /* or MODEL_NO_ID: they are left out */
+    bool prefix_words; /* a blank before each word, and */
+    split_pattern word_split;
 } plain;
 
 /* The place of a token in `by_bytes`, or the free one for it. */
@@ -152,6 +154,8 @@ static tokenizer *make_tokenizer(split_pattern pattern)
     model m;
     model_error err;
     model_init(&m);
+    m.prefix_words = plain.prefix_words;
+    m.word_split = plain.word_split;
     m.kind = MODEL_BYTE_BPE;
     m.rule = plain.listed ? MERGE_LISTED : MERGE_RANKED;
     m.whole_word_first = plain.whole_word_first;
@@ -240,8 +244,10 @@ static size_t plain_word(const uint8_t *word, size_t n_bytes, uint32_t *ids)
     }
 }
 
-static size_t plain_encode(split_pattern pattern, const uint8_t *text, size_t n_bytes,
-                           uint32_t *ids)
+typedef size_t encode_plain(const uint8_t *word, size_t n_bytes, uint32_t *ids);
+
+static size_t encode_each(encode_plain *encode, split_pattern pattern, const uint8_t *text,
+                          size_t n_bytes, uint32_t *ids)
 {
     uint64_t starts[MAX_TEXT / 64 + 2];
     size_t n = 0;
@@ -251,9 +257,24 @@ static size_t plain_encode(split_pattern pattern, const uint8_t *text, size_t n_
     for (size_t at = 0, end; at < n_bytes; at = end) {
         for (end = at + 1; end < n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
             end++;
-        n += plain_word(text + at, end - at, ids + n);
+        n += encode(text + at, end - at, ids + n);
     }
     return n;
+}
+
+static size_t plain_prefixed(const uint8_t *word, size_t n_bytes, uint32_t *ids)
+{
+    uint8_t text[MAX_TEXT + 40 + TEXT_PADDING] = " ";
+    const size_t n_prefix = word[0] != ' ';
+    memcpy(text + n_prefix, word, n_bytes);
+    return encode_each(plain_word, plain.word_split, text, n_prefix + n_bytes, ids);
+}
+
+static size_t plain_encode(split_pattern pattern, const uint8_t *text, size_t n_bytes,
+                           uint32_t *ids)
+{
+    return encode_each(plain.prefix_words ? plain_prefixed : plain_word, pattern, text, n_bytes,
+                       ids);
 }
 
 /* ---- Tests ---- */
@@ -294,7 +315,7 @@ static size_t random_text(uint8_t *text, size_t max_bytes)
 static void compare(tokenizer *t, encoder *e, split_pattern pattern, size_t max_bytes)
 {
     static uint8_t text[MAX_TEXT + 32 + TEXT_PADDING];
-    static uint32_t expected[MAX_TEXT + 32];
+    static uint32_t expected[2 * (MAX_TEXT + 32)];
     static id_buffer ids;
     model_text decoded = {0};
     size_t bad;
@@ -304,7 +325,7 @@ static void compare(tokenizer *t, encoder *e, split_pattern pattern, size_t max_
     CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &ids), TOKENIZE_OK);
     if (ids.n != n_expected || memcmp(ids.ids, expected, n_expected * sizeof *expected) != 0)
         CHECK_FAIL("pattern %s, %zu bytes \"%.*s\"", split_pattern_name(pattern), n, (int)n, text);
-    if (!plain.lacks && any(32) == 0) {
+    if (!plain.lacks && !plain.prefix_words && any(32) == 0) {
         CHECK(tokenizer_decode(t, ids.ids, ids.n, &decoded, &bad));
         CHECK_EQ(decoded.n_bytes, n);
         CHECK(memcmp(decoded.s, text, n) == 0);
@@ -331,6 +352,26 @@ TEST(ids_are_what_the_definition_gives_for_random_vocabularies_and_text)
         encoder_free(e);
         tokenizer_free(t);
     }
+}
+
+/* As ByteLevel's add_prefix_space does after another split. */
+TEST(a_blank_goes_before_each_word_which_is_split_again)
+{
+    static const split_pattern patterns[] = {SPLIT_CL100K, STAGE_EACH_DIGIT};
+    static const split_pattern again[] = {SPLIT_NONE, SPLIT_GPT2};
+    for (int i = 0; i < 40; i++) {
+        make_vocabulary();
+        plain.prefix_words = true;
+        plain.word_split = again[any(2)];
+        const split_pattern pattern = patterns[any(2)];
+        tokenizer *t = make_tokenizer(pattern);
+        encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 0});
+        for (int k = 0; k < 300; k++)
+            compare(t, e, pattern, k % 10 ? 12 : MAX_TEXT);
+        encoder_free(e);
+        tokenizer_free(t);
+    }
+    plain.prefix_words = false;
 }
 
 /* A text cut where tokenizer_safe_cut allows has the ids of the whole. */
@@ -363,6 +404,8 @@ TEST(safe_cuts_change_nothing)
     for (int round = 0; round < (check_long() ? 8000 : 2000); round++) {
         if (round % 50 == 0)
             make_vocabulary();
+        plain.prefix_words = round / 50 % 4 == 0;
+        plain.word_split = round % 2 ? SPLIT_GPT2 : SPLIT_NONE;
         static const split_pattern patterns[] = {SPLIT_GPT2,      SPLIT_CL100K, SPLIT_O200K,
                                                  SPLIT_QWEN2,     SPLIT_TEKKEN, SPLIT_QWEN35,
                                                  SPLIT_DEEPSEEK3, SPLIT_FALCON, SPLIT_STARCODER};
@@ -389,6 +432,7 @@ TEST(safe_cuts_change_nothing)
         tokenizer_free(t);
     }
     CHECK(n_cuts > 1000);
+    plain.prefix_words = false;
 }
 
 /* ---- Tokens that were made to collide ---- */

@@ -505,6 +505,33 @@ TEST(pre_tokenizers_of_characters_become_patterns)
     }
 }
 
+#define PREFIXED(use_regex)                                                                        \
+    "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"use_regex\": " use_regex "}"
+
+TEST(a_blank_goes_before_the_text_or_before_each_piece_of_a_split)
+{
+    static const struct {
+        const char *pre_tokenizer;
+        split_pattern split, word_split;
+        bool prefix_words;
+    } cases[] = {
+        {PREFIXED("true"), SPLIT_GPT2, SPLIT_NONE, false},
+        {PREFIXED("false"), SPLIT_NONE, SPLIT_NONE, false},
+        {SEQUENCE(SPLIT(CL100K, "Isolated", "false") "," PREFIXED("false")), SPLIT_CL100K,
+         SPLIT_NONE, true},
+        {SEQUENCE(DIGITS("true") "," PREFIXED("true")), STAGE_EACH_DIGIT, SPLIT_GPT2, true},
+        {SEQUENCE(PREFIXED("true") "," DIGITS("false")),
+         SPLIT_LIST(STAGE_GPT2, STAGE_DIGITS, STAGE_NONE, STAGE_NONE), SPLIT_NONE, false},
+    };
+    for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
+        expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
+        CHECK_EQ(m.split, cases[i].split);
+        CHECK_EQ(m.word_split, cases[i].word_split);
+        CHECK(m.prefix_words == cases[i].prefix_words);
+        CHECK(m.prefix_space == !cases[i].prefix_words);
+    }
+}
+
 TEST(pre_tokenizers_that_are_not_known_are_named)
 {
     static const struct {
@@ -520,10 +547,9 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
         {SEQUENCE(SPLIT(CL100K, "MergedWithPrevious", "false") "," BYTE_LEVEL_BARE),
          "this combination is not supported: Split, ByteLevel"},
         {SEQUENCE(SPLIT(CL100K, "Contiguous", "false") "," BYTE_LEVEL_BARE), "combination"},
-        {SEQUENCE(SPLIT(CL100K, "Isolated",
-                        "false") ",{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"use_regex\":"
-                                 "false}"),
-         "ByteLevel add_prefix_space"},
+        {SEQUENCE("{\"type\": \"Whitespace\"}," PREFIXED("false")),
+         "Whitespace, ByteLevel add_pre"},
+        {SEQUENCE(PREFIXED("true") "," PREFIXED("false")), "add_prefix_space, ByteLevel add_"},
         {SEQUENCE(BYTE_LEVEL_BARE "," SPLIT(CL100K, "Isolated", "false")), "combination"},
         /* after ByteLevel, CL100K sees characters for bytes */
         {SEQUENCE(BYTE_LEVEL "," SPLIT(CL100K, "Isolated", "false")), "combination"},

@@ -59,9 +59,6 @@ static bool set_words(tokenizer *t, const model *m, model_error *err)
     if (m->metaspace || m->whitespace_split)
         return model_fail(err, 0, "Metaspace or WhitespaceSplit before %s is not supported",
                           m->family);
-    if (m->prefix_space && m->split != SPLIT_GPT2)
-        return model_fail(err, 0, "add_prefix_space with the pattern %s is not supported",
-                          split_pattern_name(m->split));
     if (!contents_are_normal(t, m, err))
         return false;
     t->prefix_space = m->prefix_space;

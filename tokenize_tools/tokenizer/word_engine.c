@@ -1,6 +1,7 @@
 #include "tokenizer/word_engine.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "tokenizer/bytes/byte_bpe.h"
 #include "tokenizer/chars/char_bpe.h"
@@ -10,17 +11,25 @@
 struct word_engine {
     split_pattern split;
     bool drops_blanks;
-    byte_bpe *bytes; /* or */
-    char_bpe *chars; /* or */
+    bool prefix_words;        /* a blank goes before each word, */
+    split_pattern word_split; /* which is then split again */
+    byte_bpe *bytes;          /* or */
+    char_bpe *chars;          /* or */
     word_pieces *pieces;
 };
+
+typedef struct bitmap {
+    uint64_t *words;
+    size_t capacity;
+} bitmap;
 
 struct word_scratch {
     const word_engine *e;
     word_cache *cache;
     merge_scratch merging;
-    uint64_t *starts;
-    size_t starts_capacity;
+    bitmap starts, word_starts;
+    uint8_t *prefixed;
+    size_t prefixed_capacity;
 };
 
 /* ---- New and free ---- */
@@ -48,6 +57,8 @@ word_engine *word_engine_new(const model *m, model_error *err)
     }
     e->split = m->split;
     e->drops_blanks = split_drops_blanks(m->split);
+    e->prefix_words = m->prefix_words;
+    e->word_split = m->word_split;
     if (load_model(e, m, err))
         return e;
     word_engine_free(e);
@@ -71,6 +82,57 @@ bool word_engine_takes_bytes(const word_engine *e)
 
 /* ---- Words ---- */
 
+/* Marks where the words of a text start. */
+static bool find_words(bitmap *b, split_pattern split, const uint8_t *text, size_t n_bytes)
+{
+    const size_t n_words = n_bytes / 64 + 1;
+    if (b->capacity < n_words) {
+        free(b->words);
+        b->capacity = 0;
+        b->words = malloc(n_words * sizeof *b->words);
+        if (!b->words)
+            return false;
+        b->capacity = n_words;
+    }
+    split_words(split, SIMD_BEST, text, n_bytes, b->words);
+    return true;
+}
+
+/* Puts a blank before the word if it has none. */
+static bool put_prefix(word_scratch *s, const uint8_t *word, size_t *n_bytes)
+{
+    const size_t n_prefix = word[0] != ' ', n = *n_bytes + n_prefix;
+    if (s->prefixed_capacity < n) {
+        free(s->prefixed);
+        s->prefixed_capacity = 0;
+        s->prefixed = malloc(2 * n + TEXT_PADDING);
+        if (!s->prefixed)
+            return false;
+        s->prefixed_capacity = 2 * n;
+    }
+    s->prefixed[0] = ' ';
+    memcpy(s->prefixed + n_prefix, word, *n_bytes);
+    memset(s->prefixed + n, 0, TEXT_PADDING);
+    *n_bytes = n;
+    return true;
+}
+
+static bool encode_prefixed(word_scratch *s, const uint8_t *word, size_t n_bytes, id_buffer *out)
+{
+    const word_engine *e = s->e;
+    if (!put_prefix(s, word, &n_bytes) ||
+        !find_words(&s->word_starts, e->word_split, s->prefixed, n_bytes))
+        return false;
+    const uint64_t *starts = s->word_starts.words;
+    for (size_t at = 0, end; at < n_bytes; at = end) {
+        for (end = at + 1; end < n_bytes && (starts[end / 64] >> end % 64 & 1) == 0;)
+            end++;
+        if (!byte_bpe_encode(e->bytes, &s->merging, s->prefixed + at, end - at, out))
+            return false;
+    }
+    return true;
+}
+
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
 {
     word_scratch *s = context;
@@ -82,6 +144,8 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
         if (n_bytes == 0)
             return true;
     }
+    if (e->prefix_words)
+        return encode_prefixed(s, word, n_bytes, out);
     if (e->bytes)
         return byte_bpe_encode(e->bytes, &s->merging, word, n_bytes, out);
     return e->chars ? char_bpe_encode(e->chars, &s->merging, word, n_bytes, out)
@@ -108,25 +172,16 @@ void word_scratch_free(word_scratch *s)
         return;
     word_cache_free(s->cache);
     merge_scratch_free(&s->merging);
-    free(s->starts);
+    free(s->starts.words);
+    free(s->word_starts.words);
+    free(s->prefixed);
     free(s);
 }
 
 bool word_scratch_encode(word_scratch *s, const uint8_t *text, size_t n_bytes, id_buffer *out)
 {
-    const size_t n_words = n_bytes / 64 + 1;
-    if (n_bytes >= UINT32_MAX)
-        return false;
-    if (s->starts_capacity < n_words) {
-        free(s->starts);
-        s->starts_capacity = 0;
-        s->starts = malloc(n_words * sizeof *s->starts);
-        if (!s->starts)
-            return false;
-        s->starts_capacity = n_words;
-    }
     if (n_bytes == 0)
         return true;
-    split_words(s->e->split, SIMD_BEST, text, n_bytes, s->starts);
-    return word_cache_encode(s->cache, text, n_bytes, s->starts, out);
+    return n_bytes < UINT32_MAX && find_words(&s->starts, s->e->split, text, n_bytes) &&
+           word_cache_encode(s->cache, text, n_bytes, s->starts.words, out);
 }

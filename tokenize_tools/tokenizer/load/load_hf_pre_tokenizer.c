@@ -321,6 +321,29 @@ static bool set_characters(model *m, const part_list *list)
     return true;
 }
 
+/* A ByteLevel with add_prefix_space sees the pieces of the parts before it, and puts a blank before
+ * each. */
+static bool set_bytes(model *m, const part *p, size_t n)
+{
+    part rest[MAX_PARTS];
+    size_t n_before = 0;
+    while (n_before < n && !p[n_before].prefix_space)
+        n_before++;
+    const bool prefix = n_before < n;
+    n_before = prefix ? n_before : 0;
+    memcpy(rest, p + n_before, (n - n_before) * sizeof *rest);
+    rest[0].prefix_space = false;
+    const split_pattern before = find_split(p, n_before, false);
+    const split_pattern after = find_split(rest, n - n_before, true);
+    if (before == SPLIT_UNKNOWN || after == SPLIT_UNKNOWN || split_drops_blanks(before))
+        return false;
+    m->split = n_before > 0 ? before : after;
+    m->prefix_space = prefix && n_before == 0;
+    m->prefix_words = n_before > 0;
+    m->word_split = n_before > 0 ? after : SPLIT_NONE;
+    return true;
+}
+
 bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
 {
     part_list list = {.err = err};
@@ -334,10 +357,5 @@ bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err)
     }
     if (m->kind == MODEL_CHAR_BPE)
         return set_characters(m, &list);
-    m->split = find_split(list.parts, list.n, true);
-    m->prefix_space = list.parts[0].prefix_space;
-    if (m->split != SPLIT_UNKNOWN)
-        return true;
-    m->split = SPLIT_NONE;
-    return fail_unknown(&list);
+    return set_bytes(m, list.parts, list.n) || fail_unknown(&list);
 }

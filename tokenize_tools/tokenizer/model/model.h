@@ -143,7 +143,9 @@ typedef struct model {
     model_text
         split_text; /* a Split at a text that never occurs, for the loader to check; or {0} */
     split_pattern split;
-    bool prefix_space; /* ByteLevel's add_prefix_space */
+    bool prefix_space; /* ByteLevel's add_prefix_space, before the text is split */
+    bool prefix_words; /* the same, before each word of `split`, which is then split again */
+    split_pattern word_split;
     /* NORMALIZE_SENTENCEPIECE */
     model_text charsmap;
     bool dummy_prefix, collapse_spaces, escape_spaces, whitespace_as_suffix;
