@@ -299,6 +299,79 @@ TEST(decoders_put_blanks_between_words)
     tokenizer_free(t);
 }
 
+/* ---- Normalizers ---- */
+
+#define BERT_NORMALIZER                                                                            \
+    "{\"type\": \"BertNormalizer\", \"clean_text\": true, \"handle_chinese_chars\": true, "        \
+    "\"strip_accents\": null, \"lowercase\": true}"
+#define ADDED(id, content)                                                                         \
+    "{\"id\": " id ", \"content\": \"" content "\", \"single_word\": false, \"lstrip\": false, "   \
+    "\"rstrip\": false, \"normalized\": true, \"special\": false}"
+
+static tokenizer *make_bert(const char *added)
+{
+    blob b = {0};
+    put_text(&b, "{\"normalizer\": %s, \"pre_tokenizer\": {\"type\": \"BertPreTokenizer\"}, ",
+             BERT_NORMALIZER);
+    put_text(&b, "\"decoder\": null, \"added_tokens\": [" ADDED("6", "%s") "], ", added);
+    put_text(&b,
+             "\"model\": {%s, \"vocab\": {\"[U]\": 0, \"caf\": 1, \"##e\": 2, "
+             "\"\u4e00\": 3, \".\": 4, \"a\": 5}}}",
+             WORDPIECE_FIELDS);
+    expect_blob(&b, NULL);
+    blob_free(&b);
+    tokenizer *t = tokenizer_new(&m, &err);
+    if (!t)
+        CHECK_FAIL("%s", err.text);
+    return t;
+}
+
+TEST(words_of_bert_are_normalized)
+{
+    tokenizer *t = make_bert("New X");
+    encodes_to(t, "CAF\u00c9.caf\u00ade\u0301\u4e00a", IDS(1, 2, 4, 1, 2, 3, 5));
+    encodes_to(t,
+               "a\va A\xC2\x85"
+               "A",
+               IDS(0, 0));
+    encodes_to(t, "a NEW x a new\tX", IDS(5, 6, 5, 6));
+    CHECK(!tokenizer_takes_bytes(t));
+    uint8_t text[8 + TEXT_PADDING] = "new\nx a";
+    CHECK_EQ(tokenizer_safe_cut(t, text, 7), 0);
+    tokenizer_free(t);
+}
+
+/* Parts of a text, normalized alone, give the ids of the whole. */
+TEST(safe_cuts_do_not_change_normalized_words)
+{
+    static const char *const pieces[] = {"a ",      "A\n",    "1a",           "\u00c9 \u00e9",
+                                         "e\u0301", ".",      "\u4e00\u3002", "\u5b57\uff0c\u5b57",
+                                         "\u00ad",  "\u0301", "  ",           "CAF\u00c9"};
+    tokenizer *t = make_bert("NewX");
+    encoder *e = encoder_new(t, &(encoder_options){.cache_bytes = 1});
+    naive_text text;
+    size_t n_cuts = 0;
+    state = 5;
+    for (int round = 0; round < (check_long() ? 200000 : 20000); round++) {
+        uint8_t padded[512 + TEXT_PADDING] = {0};
+        id_buffer ids = {0};
+        text.n_bytes = 0;
+        while (text.n_bytes < 60) {
+            const char *piece = pieces[random_below(N_ELEMENTS(pieces))];
+            memcpy(text.bytes + text.n_bytes, piece, strlen(piece));
+            text.n_bytes += strlen(piece);
+        }
+        memcpy(padded, text.bytes, text.n_bytes);
+        CHECK_INT(encoder_encode(e, padded, text.n_bytes, TEXT_FIRST, &ids), TOKENIZE_OK);
+        n_cuts += tokenizer_safe_cut(t, padded, text.n_bytes) > 0;
+        parts_are(t, e, &text, ids.ids, ids.n);
+        id_buffer_free(&ids);
+    }
+    CHECK(n_cuts > 1000);
+    encoder_free(e);
+    tokenizer_free(t);
+}
+
 static void refuse(const char *fields, const char *why)
 {
     blob b = {0};

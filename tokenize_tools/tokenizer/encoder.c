@@ -24,6 +24,7 @@ struct encoder {
     word_scratch *words;
     char_scratch *chars;
     nfc_scratch nfc;
+    normalize_scratch normalizing;
     scratch_text normalized, prefixed;
 };
 
@@ -53,6 +54,7 @@ void encoder_free(encoder *e)
     word_scratch_free(e->words);
     char_scratch_free(e->chars);
     nfc_scratch_free(&e->nfc);
+    normalize_scratch_free(&e->normalizing);
     free(e->normalized.bytes);
     free(e->prefixed.bytes);
     free(e);
@@ -158,8 +160,23 @@ static bool normalize_stretch(encoder *e, stretch *s, size_t stable)
     return true;
 }
 
+/* Runs the steps of the normalizer. */
+static bool run_steps(encoder *e, stretch *s)
+{
+    const unsigned flags =
+        (s->first ? NORMALIZE_FIRST : 0) | (s->continues ? NORMALIZE_CONTINUES : 0);
+    text_span span = {s->text, s->n_bytes};
+    if (!normalize_text(e->t->normalizer, &e->normalizing, flags, &span))
+        return false;
+    s->text = span.bytes;
+    s->n_bytes = span.n_bytes;
+    return true;
+}
+
 static bool encode_slice(encoder *e, stretch s, id_buffer *out)
 {
+    if (e->t->normalizer && !run_steps(e, &s))
+        return false;
     if (e->t->nfc) {
         const size_t stable = nfc_stable_prefix(s.text, s.n_bytes);
         if (stable < s.n_bytes && !normalize_stretch(e, &s, stable))

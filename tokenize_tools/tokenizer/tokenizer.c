@@ -33,37 +33,62 @@ static const char *const step_names[] = {
     [NORMALIZE_SENTENCEPIECE] = "sentencepiece's normalizer",
 };
 
-/* Contents are searched for unchanged, so they must be in normalized form. */
-static bool contents_are_normal(const tokenizer *t, const model *m, model_error *err)
+/* Before words of a pattern: steps that look at single characters and the marks after them, and
+ * change no ASCII letter or blank into something of another kind. */
+static bool is_local(const normalize_step *s)
 {
-    for (size_t i = 0; i < m->n_added; i++) {
-        const model_text *content = &m->added[i].content;
-        if (!m->added[i].normalized || !t->nfc)
-            continue;
-        if (nfc_stable_prefix((const uint8_t *)content->s, content->n_bytes) < content->n_bytes)
-            return model_fail(
-                err, 0, "added token \"%.100s\": it is \"normalized\", but not in NFC", content->s);
+    switch (s->kind) {
+    case NORMALIZE_NFC:
+    case NORMALIZE_NFD:
+    case NORMALIZE_NFKC:
+    case NORMALIZE_NFKD:
+    case NORMALIZE_STRIP_ACCENTS:
+    case NORMALIZE_LOWERCASE:
+    case NORMALIZE_NMT:
+    case NORMALIZE_BERT:
+        return true;
+    case NORMALIZE_REPLACE_BLANKS:
+    case NORMALIZE_REPLACE_LONG_BLANKS:
+        return s->to.n_bytes == 1 && s->to.s[0] == ' ';
+    default:
+        return false;
     }
-    return true;
 }
 
-/* Words of a pattern may have NFC or no normalizer. */
-static bool set_words(tokenizer *t, const model *m, model_error *err)
+static bool set_normalizer(tokenizer *t, const model *m, model_error *err)
 {
+    t->nfc = m->n_steps > 0;
     for (size_t i = 0; i < m->n_steps; i++) {
-        if (m->steps[i].kind != NORMALIZE_NFC)
+        if (!is_local(&m->steps[i]))
             return model_fail(err, 0, "normalizer %s before %s is not supported",
                               step_names[m->steps[i].kind], m->family);
-        t->nfc = true;
+        t->nfc &= m->steps[i].kind == NORMALIZE_NFC;
     }
+    if (m->n_steps > 0 && !t->nfc)
+        t->normalizer = normalizer_new(m, true, err);
+    return m->n_steps == 0 || t->nfc || t->normalizer;
+}
+
+/* What such steps leave of the places of text_cut.h: another blank may stand for a newline, and
+ * blanks around an ideograph, which matter to all patterns but those that remove them. */
+static void set_cuts(tokenizer *t, const model *m)
+{
+    t->cuts = split_cuts(m->split);
+    if (t->normalizer)
+        t->cuts &=
+            split_drops_blanks(m->split) ? ~(unsigned)CUT_AT_WIDE : CUT_AT_SPACE | CUT_AT_DIGIT;
+}
+
+static bool set_words(tokenizer *t, const model *m, model_error *err)
+{
     if (m->metaspace || m->whitespace_split)
         return model_fail(err, 0, "Metaspace or WhitespaceSplit before %s is not supported",
                           m->family);
-    if (!contents_are_normal(t, m, err))
+    if (!set_normalizer(t, m, err))
         return false;
     t->prefix_space = m->prefix_space;
     t->words = word_engine_new(m, err);
-    t->cuts = split_cuts(m->split);
+    set_cuts(t, m);
     if (!t->words || m->kind == MODEL_BYTE_BPE)
         return t->words != NULL;
     t->decoder = char_decoder_new(m, false);
@@ -130,10 +155,27 @@ static unsigned cuts_against(const added_token *a)
     return cuts;
 }
 
+/* Of a text that is normalized, other characters than those of the content may become it: a newline
+ * a blank, an ideographic comma one of ASCII. */
+static unsigned cuts_against_normalized(const model_text *content)
+{
+    unsigned cuts = 0;
+    for (size_t i = 0; i < content->n_bytes; i++) {
+        if (content->s[i] == ' ' || content->s[i] == '\n')
+            cuts = CUT_ANYWHERE;
+        if ((uint8_t)content->s[i] >= 0x80)
+            cuts |= CUT_AT_STOP;
+    }
+    return cuts;
+}
+
 static void limit_cuts(tokenizer *t, const model *m)
 {
-    for (size_t i = 0; i < m->n_added; i++)
+    for (size_t i = 0; i < m->n_added; i++) {
         t->cuts &= ~cuts_against(&m->added[i]);
+        if (t->normalizer && m->added[i].normalized)
+            t->cuts &= ~cuts_against_normalized(&m->added[i].content);
+    }
 }
 
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes)
@@ -166,6 +208,16 @@ static bool keep_tokens(tokenizer *t, const model *m)
     return true;
 }
 
+static bool add_normalized(tokenizer *t, const model *m, model_error *err)
+{
+    model contents;
+    model_init(&contents);
+    if (normalizer_add_contents(m, &contents, err))
+        t->normalized = added_tokens_new(&contents, true, err);
+    model_free(&contents);
+    return t->normalized != NULL;
+}
+
 tokenizer *tokenizer_new(const model *m, model_error *err)
 {
     tokenizer *t = calloc(1, sizeof *t);
@@ -189,7 +241,7 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
     if (made)
         made = (t->raw = added_tokens_new(m, false, err)) != NULL;
     if (made && t->words) /* the engine over characters finds its own */
-        made = (t->normalized = added_tokens_new(m, true, err)) != NULL;
+        made = add_normalized(t, m, err);
     if (!made) {
         tokenizer_free(t);
         return NULL;
@@ -236,6 +288,7 @@ void tokenizer_free(tokenizer *t)
     if (!t)
         return;
     word_engine_free(t->words);
+    normalizer_free(t->normalizer);
     char_engine_free(t->chars);
     char_decoder_free(t->decoder);
     added_tokens_free(t->raw);
@@ -292,7 +345,8 @@ const char *tokenizer_unicode(const tokenizer *t)
 
 bool tokenizer_takes_bytes(const tokenizer *t)
 {
-    return t->builtin || (t->words && !t->nfc && word_engine_takes_bytes(t->words));
+    return t->builtin ||
+           (t->words && !t->nfc && !t->normalizer && word_engine_takes_bytes(t->words));
 }
 
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)

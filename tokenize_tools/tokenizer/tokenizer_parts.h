@@ -5,6 +5,7 @@
 #include "tokenizer/words/added_tokens.h"
 #include "tokenizer/chars/char_decode.h"
 #include "tokenizer/chars/char_engine.h"
+#include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/word_engine.h"
 #include "tokenizer/bytes/vocabulary.h"
@@ -14,7 +15,8 @@ struct tokenizer {
     word_engine *words;
     char_engine *chars;
     char_decoder *decoder;  /* NULL: the bytes of the tokens, or that of `chars` */
-    bool nfc, prefix_space; /* before `words` */
+    normalizer *normalizer; /* before `words`; NULL: none, or `nfc` */
+    bool nfc, prefix_space;
 
     added_tokens *raw, *normalized;
     unsigned cuts; /* text_cut.h; for `words` */

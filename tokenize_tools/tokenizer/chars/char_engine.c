@@ -85,37 +85,14 @@ static bool append_blanked(text_span text, text_buffer *out)
     return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
 }
 
-/* The content of an added token in normalized form. */
-static bool normalize_content(const normalizer *all_steps, bool blanked, model_text *content)
+static bool put_blanks_in(model_text *content)
 {
-    normalize_scratch scratch = {0};
-    text_buffer text = {0}, normal = {0};
-    bool done = text_buffer_append(&text, content->s, content->n_bytes);
-    text_span span = text_buffer_span(&text);
-    done = done && normalize_text(all_steps, &scratch, 0, &span) &&
-           (blanked ? append_blanked(span, &normal)
-                    : text_buffer_append(&normal, span.bytes, span.n_bytes));
-    span = text_buffer_span(&normal);
+    text_buffer blanked = {0};
+    const text_span text = {(const uint8_t *)content->s, content->n_bytes};
+    bool done = append_blanked(text, &blanked);
+    const text_span span = text_buffer_span(&blanked);
     done = done && model_text_set(content, span.bytes, span.n_bytes);
-    text_buffer_free(&text);
-    text_buffer_free(&normal);
-    normalize_scratch_free(&scratch);
-    return done;
-}
-
-static bool normalize_contents(const char_engine *e, const model *m, model *added, model_error *err)
-{
-    normalizer *all_steps = normalizer_new(m, true, err);
-    if (!all_steps)
-        return false;
-    bool done = true;
-    for (size_t i = 0; i < added->n_added && done; i++) {
-        model_text *content = &added->added[i].content;
-        done = normalize_content(all_steps, e->blanks_only, content) || model_no_memory(err);
-        if (done && content->n_bytes == 0)
-            done = model_fail(err, 0, "an added token is empty when normalized");
-    }
-    normalizer_free(all_steps);
+    text_buffer_free(&blanked);
     return done;
 }
 
@@ -123,16 +100,11 @@ static bool load_added(char_engine *e, const model *m, model_error *err)
 {
     model normalized;
     model_init(&normalized);
-    bool loaded = true;
-    for (size_t i = 0; i < m->n_added && loaded; i++)
-        if (m->added[i].normalized)
-            loaded = model_add_added(&normalized, &m->added[i], err);
-    if (loaded && normalized.n_added > 0) {
-        loaded = normalize_contents(e, m, &normalized, err);
-        if (loaded)
-            e->added = added_tokens_new(&normalized, true, err);
-        loaded = e->added != NULL;
-    }
+    bool loaded = normalizer_add_contents(m, &normalized, err);
+    for (size_t i = 0; i < normalized.n_added && loaded && e->blanks_only; i++)
+        loaded = put_blanks_in(&normalized.added[i].content) || model_no_memory(err);
+    if (loaded && normalized.n_added > 0)
+        loaded = (e->added = added_tokens_new(&normalized, true, err)) != NULL;
     for (size_t i = 0; i < normalized.n_added && loaded; i++)
         char_cuts_add_token(&e->cuts, &normalized.added[i]);
     model_free(&normalized);

@@ -46,4 +46,8 @@ void normalize_scratch_free(normalize_scratch *s);
  * memory. */
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span);
 
+/* Adds the added tokens of m that match in normalized text to *to, with normalized contents. false:
+ * err. */
+bool normalizer_add_contents(const model *m, model *to, model_error *err);
+
 #endif /* TOKMAP_NORMALIZER_H */
