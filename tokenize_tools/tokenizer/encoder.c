@@ -23,9 +23,8 @@ struct encoder {
     bool stopped; /* SPECIALS_ERROR, found in normalized text */
     word_scratch *words;
     char_scratch *chars;
-    nfc_scratch nfc;
     normalize_scratch normalizing;
-    scratch_text normalized, prefixed;
+    scratch_text prefixed;
 };
 
 encoder *encoder_new(const tokenizer *t, const encoder_options *options)
@@ -53,9 +52,7 @@ void encoder_free(encoder *e)
         return;
     word_scratch_free(e->words);
     char_scratch_free(e->chars);
-    nfc_scratch_free(&e->nfc);
     normalize_scratch_free(&e->normalizing);
-    free(e->normalized.bytes);
     free(e->prefixed.bytes);
     free(e);
 }
@@ -145,42 +142,16 @@ static bool encode_normalized(encoder *e, stretch s, id_buffer *out)
     return encode_words(e, s, out);
 }
 
-/* Copies the text in NFC; the first `stable` bytes are in NFC already. */
-static bool normalize_stretch(encoder *e, stretch *s, size_t stable)
-{
-    size_t n_rest;
-    if (!reserve_scratch(&e->normalized, stable + (s->n_bytes - stable) * NFC_GROWTH))
-        return false;
-    uint8_t *out = e->normalized.bytes;
-    memcpy(out, s->text, stable);
-    if (!nfc_normalize(&e->nfc, s->text + stable, s->n_bytes - stable, out + stable, &n_rest))
-        return false;
-    s->text = out;
-    s->n_bytes = stable + n_rest;
-    return true;
-}
-
-/* Runs the steps of the normalizer. */
-static bool run_steps(encoder *e, stretch *s)
-{
-    const unsigned flags =
-        (s->first ? NORMALIZE_FIRST : 0) | (s->continues ? NORMALIZE_CONTINUES : 0);
-    text_span span = {s->text, s->n_bytes};
-    if (!normalize_text(e->t->normalizer, &e->normalizing, flags, &span))
-        return false;
-    s->text = span.bytes;
-    s->n_bytes = span.n_bytes;
-    return true;
-}
-
 static bool encode_slice(encoder *e, stretch s, id_buffer *out)
 {
-    if (e->t->normalizer && !run_steps(e, &s))
-        return false;
-    if (e->t->nfc) {
-        const size_t stable = nfc_stable_prefix(s.text, s.n_bytes);
-        if (stable < s.n_bytes && !normalize_stretch(e, &s, stable))
+    if (e->t->normalizer) {
+        const unsigned flags =
+            (s.first ? NORMALIZE_FIRST : 0) | (s.continues ? NORMALIZE_CONTINUES : 0);
+        text_span span = {s.text, s.n_bytes};
+        if (!normalize_text(e->t->normalizer, &e->normalizing, flags, &span))
             return false;
+        s.text = span.bytes;
+        s.n_bytes = span.n_bytes;
     }
     return added_tokens_none(e->t->normalized) ? encode_words(e, s, out)
                                                : encode_normalized(e, s, out);

@@ -14,81 +14,17 @@
 
 /* ---- What is supported ---- */
 
-static const char *const step_names[] = {
-    [NORMALIZE_NFC] = "NFC",
-    [NORMALIZE_NFD] = "NFD",
-    [NORMALIZE_NFKC] = "NFKC",
-    [NORMALIZE_NFKD] = "NFKD",
-    [NORMALIZE_STRIP_ACCENTS] = "StripAccents",
-    [NORMALIZE_LOWERCASE] = "Lowercase",
-    [NORMALIZE_NMT] = "Nmt",
-    [NORMALIZE_BERT] = "BertNormalizer",
-    [NORMALIZE_PREPEND] = "Prepend",
-    [NORMALIZE_REPLACE] = "Replace",
-    [NORMALIZE_REPLACE_RUNS] = "Replace of runs",
-    [NORMALIZE_REPLACE_BLANKS] = "Replace of \\s+",
-    [NORMALIZE_REPLACE_LONG_BLANKS] = "Replace of \\s{2,}|[\\n\\r\\t]",
-    [NORMALIZE_STRIP] = "Strip",
-    [NORMALIZE_CHARSMAP] = "Precompiled",
-    [NORMALIZE_SENTENCEPIECE] = "sentencepiece's normalizer",
-};
-
-/* Before words of a pattern: steps that look at single characters and the marks after them, and
- * change no ASCII letter or blank into something of another kind. */
-static bool is_local(const normalize_step *s)
-{
-    switch (s->kind) {
-    case NORMALIZE_NFC:
-    case NORMALIZE_NFD:
-    case NORMALIZE_NFKC:
-    case NORMALIZE_NFKD:
-    case NORMALIZE_STRIP_ACCENTS:
-    case NORMALIZE_LOWERCASE:
-    case NORMALIZE_NMT:
-    case NORMALIZE_BERT:
-        return true;
-    case NORMALIZE_REPLACE_BLANKS:
-    case NORMALIZE_REPLACE_LONG_BLANKS:
-        return s->to.n_bytes == 1 && s->to.s[0] == ' ';
-    default:
-        return false;
-    }
-}
-
-static bool set_normalizer(tokenizer *t, const model *m, model_error *err)
-{
-    t->nfc = m->n_steps > 0;
-    for (size_t i = 0; i < m->n_steps; i++) {
-        if (!is_local(&m->steps[i]))
-            return model_fail(err, 0, "normalizer %s before %s is not supported",
-                              step_names[m->steps[i].kind], m->family);
-        t->nfc &= m->steps[i].kind == NORMALIZE_NFC;
-    }
-    if (m->n_steps > 0 && !t->nfc)
-        t->normalizer = normalizer_new(m, true, err);
-    return m->n_steps == 0 || t->nfc || t->normalizer;
-}
-
-/* What such steps leave of the places of text_cut.h: another blank may stand for a newline, and
- * blanks around an ideograph, which matter to all patterns but those that remove them. */
-static void set_cuts(tokenizer *t, const model *m)
-{
-    t->cuts = split_cuts(m->split);
-    if (t->normalizer)
-        t->cuts &=
-            split_drops_blanks(m->split) ? ~(unsigned)CUT_AT_WIDE : CUT_AT_SPACE | CUT_AT_DIGIT;
-}
-
+/* Words of a pattern. */
 static bool set_words(tokenizer *t, const model *m, model_error *err)
 {
     if (m->metaspace || m->whitespace_split)
         return model_fail(err, 0, "Metaspace or WhitespaceSplit before %s is not supported",
                           m->family);
-    if (!set_normalizer(t, m, err))
+    if (m->n_steps > 0 && !(t->normalizer = normalizer_new(m, true, err)))
         return false;
     t->prefix_space = m->prefix_space;
     t->words = word_engine_new(m, err);
-    set_cuts(t, m);
+    t->cuts = normalizer_text_cuts(m);
     if (!t->words || m->kind == MODEL_BYTE_BPE)
         return t->words != NULL;
     t->decoder = char_decoder_new(m, false);
@@ -171,11 +107,31 @@ static unsigned cuts_against_normalized(const model_text *content)
 
 static void limit_cuts(tokenizer *t, const model *m)
 {
-    for (size_t i = 0; i < m->n_added; i++) {
+    for (size_t i = 0; i < m->n_added; i++)
         t->cuts &= ~cuts_against(&m->added[i]);
-        if (t->normalizer && m->added[i].normalized)
-            t->cuts &= ~cuts_against_normalized(&m->added[i].content);
-    }
+}
+
+static bool is_nfc(const model *m)
+{
+    for (size_t i = 0; i < m->n_steps; i++)
+        if (m->steps[i].kind != NORMALIZE_NFC)
+            return false;
+    return true;
+}
+
+/* Those that are searched for in normalized text; the engine over characters finds its own. */
+static bool set_normalized(tokenizer *t, const model *m, model_error *err)
+{
+    model normalized;
+    model_init(&normalized);
+    bool set = normalizer_add_tokens(t->normalizer, m, &normalized, err);
+    if (set)
+        set = (t->normalized = added_tokens_new(&normalized, true, err)) != NULL;
+    limit_cuts(t, &normalized);
+    for (size_t i = 0; i < normalized.n_added && !is_nfc(m); i++)
+        t->cuts &= ~cuts_against_normalized(&normalized.added[i].content);
+    model_free(&normalized);
+    return set;
 }
 
 size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes)
@@ -208,16 +164,6 @@ static bool keep_tokens(tokenizer *t, const model *m)
     return true;
 }
 
-static bool add_normalized(tokenizer *t, const model *m, model_error *err)
-{
-    model contents;
-    model_init(&contents);
-    if (normalizer_add_contents(m, &contents, err))
-        t->normalized = added_tokens_new(&contents, true, err);
-    model_free(&contents);
-    return t->normalized != NULL;
-}
-
 tokenizer *tokenizer_new(const model *m, model_error *err)
 {
     tokenizer *t = calloc(1, sizeof *t);
@@ -240,8 +186,8 @@ tokenizer *tokenizer_new(const model *m, model_error *err)
     bool made = set_engine(t, m, err);
     if (made)
         made = (t->raw = added_tokens_new(m, false, err)) != NULL;
-    if (made && t->words) /* the engine over characters finds its own */
-        made = add_normalized(t, m, err);
+    if (made && t->words)
+        made = set_normalized(t, m, err);
     if (!made) {
         tokenizer_free(t);
         return NULL;
@@ -345,8 +291,7 @@ const char *tokenizer_unicode(const tokenizer *t)
 
 bool tokenizer_takes_bytes(const tokenizer *t)
 {
-    return t->builtin ||
-           (t->words && !t->nfc && !t->normalizer && word_engine_takes_bytes(t->words));
+    return t->builtin || (t->words && !t->normalizer && word_engine_takes_bytes(t->words));
 }
 
 const uint8_t *tokenizer_token_bytes(const tokenizer *t, uint32_t id, size_t *n_bytes)

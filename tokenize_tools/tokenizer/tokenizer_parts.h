@@ -15,8 +15,8 @@ struct tokenizer {
     word_engine *words;
     char_engine *chars;
     char_decoder *decoder;  /* NULL: the bytes of the tokens, or that of `chars` */
-    normalizer *normalizer; /* before `words`; NULL: none, or `nfc` */
-    bool nfc, prefix_space;
+    normalizer *normalizer; /* before `words`; or NULL */
+    bool prefix_space;      /* the same */
 
     added_tokens *raw, *normalized;
     unsigned cuts; /* text_cut.h; for `words` */

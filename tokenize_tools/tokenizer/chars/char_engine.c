@@ -85,7 +85,7 @@ static bool append_blanked(text_span text, text_buffer *out)
     return text_buffer_append(out, text.bytes + start, text.n_bytes - start);
 }
 
-static bool put_blanks_in(model_text *content)
+static bool blank_content(model_text *content)
 {
     text_buffer blanked = {0};
     const text_span text = {(const uint8_t *)content->s, content->n_bytes};
@@ -96,13 +96,32 @@ static bool put_blanks_in(model_text *content)
     return done;
 }
 
+static bool has_normalized_tokens(const model *m)
+{
+    for (size_t i = 0; i < m->n_added; i++)
+        if (m->added[i].normalized)
+            return true;
+    return false;
+}
+
+static bool find_normalized(char_engine *e, const model *m, model *normalized, model_error *err)
+{
+    if (!has_normalized_tokens(m))
+        return true;
+    normalizer *all_steps = normalizer_new(m, true, err);
+    const bool found = all_steps && normalizer_add_tokens(all_steps, m, normalized, err);
+    normalizer_free(all_steps);
+    for (size_t i = 0; found && e->blanks_only && i < normalized->n_added; i++)
+        if (!blank_content(&normalized->added[i].content))
+            return model_no_memory(err);
+    return found;
+}
+
 static bool load_added(char_engine *e, const model *m, model_error *err)
 {
     model normalized;
     model_init(&normalized);
-    bool loaded = normalizer_add_contents(m, &normalized, err);
-    for (size_t i = 0; i < normalized.n_added && loaded && e->blanks_only; i++)
-        loaded = put_blanks_in(&normalized.added[i].content) || model_no_memory(err);
+    bool loaded = find_normalized(e, m, &normalized, err);
     if (loaded && normalized.n_added > 0)
         loaded = (e->added = added_tokens_new(&normalized, true, err)) != NULL;
     for (size_t i = 0; i < normalized.n_added && loaded; i++)
@@ -125,14 +144,6 @@ static bool may_be_blanked(const model *m)
     for (size_t i = 0; i < m->n_added; i++)
         replaced &= !(m->added[i].normalized && (m->added[i].lstrip || m->added[i].rstrip));
     return replaced && !m->metaspace && !m->whitespace_split;
-}
-
-static bool has_normalized_tokens(const model *m)
-{
-    for (size_t i = 0; i < m->n_added; i++)
-        if (m->added[i].normalized)
-            return true;
-    return false;
 }
 
 static bool load_normalizer(char_engine *e, const model *m, model_error *err)

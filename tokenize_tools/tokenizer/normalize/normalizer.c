@@ -308,46 +308,38 @@ bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, t
     return true;
 }
 
+static bool normalize_content(const normalizer *n, model_text *content)
+{
+    normalize_scratch scratch = {0};
+    text_buffer padded = {0};
+    bool done = text_buffer_append(&padded, content->s, content->n_bytes);
+    text_span span = text_buffer_span(&padded);
+    done = done && normalize_text(n, &scratch, 0, &span) &&
+           model_text_set(content, span.bytes, span.n_bytes);
+    text_buffer_free(&padded);
+    normalize_scratch_free(&scratch);
+    return done;
+}
+
+bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, model_error *err)
+{
+    for (size_t i = 0; i < m->n_added; i++) {
+        if (!m->added[i].normalized)
+            continue;
+        if (!model_add_added(added, &m->added[i], err))
+            return false;
+        model_text *content = &added->added[added->n_added - 1].content;
+        if (n && !normalize_content(n, content))
+            return model_no_memory(err);
+        if (content->n_bytes == 0)
+            return model_fail(err, 0, "an added token is empty when normalized");
+    }
+    return true;
+}
+
 void normalize_scratch_free(normalize_scratch *s)
 {
     text_buffer_free(&s->texts[0]);
     text_buffer_free(&s->texts[1]);
     nfc_scratch_free(&s->nfc);
-}
-
-/* ---- Added tokens ---- */
-
-static bool normalize_content(const normalizer *all_steps, model_text *content)
-{
-    normalize_scratch scratch = {0};
-    text_buffer text = {0};
-    bool done = text_buffer_append(&text, content->s, content->n_bytes);
-    text_span span = text_buffer_span(&text);
-    done = done && normalize_text(all_steps, &scratch, 0, &span) &&
-           model_text_set(content, span.bytes, span.n_bytes);
-    text_buffer_free(&text);
-    normalize_scratch_free(&scratch);
-    return done;
-}
-
-static bool add_content(const normalizer *all_steps, const added_token *token, model *to,
-                        model_error *err)
-{
-    if (!model_add_added(to, token, err))
-        return false;
-    model_text *content = &to->added[to->n_added - 1].content;
-    if (!normalize_content(all_steps, content))
-        return model_no_memory(err);
-    return content->n_bytes > 0 || model_fail(err, 0, "an added token is empty when normalized");
-}
-
-bool normalizer_add_contents(const model *m, model *to, model_error *err)
-{
-    normalizer *all_steps = normalizer_new(m, true, err);
-    bool added = all_steps != NULL;
-    for (size_t i = 0; i < m->n_added && added; i++)
-        if (m->added[i].normalized)
-            added = add_content(all_steps, &m->added[i], to, err);
-    normalizer_free(all_steps);
-    return added;
 }

@@ -29,6 +29,12 @@ normalizer *normalizer_new(const model *m, bool all_steps, model_error *err);
 void normalizer_free(normalizer *n);
 normal_form normalizer_form(const normalizer *n);
 
+/* Adds the added tokens that are searched for in normalized text, with their contents normalized.
+ * n has all steps; NULL: none. */
+bool normalizer_add_tokens(const normalizer *n, const model *m, model *added, model_error *err);
+/* Where text_cut may cut a text that is normalized and then split into words by m->split. */
+unsigned normalizer_text_cuts(const model *m);
+
 /* Adds the pairs of characters that it handles together anywhere. */
 void normalizer_add_pairs(const normalizer *n, char_pairs *pairs);
 /* Whether a text with these characters in a row may be cut between around[1] and around[2], with
@@ -45,9 +51,5 @@ void normalize_scratch_free(normalize_scratch *s);
 /* Normalizes *span, which afterwards is the original text or in the scratch. false: out of
  * memory. */
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span);
-
-/* Adds the added tokens of m that match in normalized text to *to, with normalized contents. false:
- * err. */
-bool normalizer_add_contents(const model *m, model *to, model_error *err);
 
 #endif /* TOKMAP_NORMALIZER_H */

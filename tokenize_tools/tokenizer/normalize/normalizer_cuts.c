@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "tokenizer/split/splitter.h"
+#include "tokenizer/split/text_cut.h"
 #include "tokenizer/unicode/grapheme.h"
 #include "tokenizer/normalize/normalizer.h"
 #include "tokenizer/unicode/unicode.h"
@@ -163,4 +165,62 @@ bool cut_steps(const step_list *list, const uint32_t *around, uint32_t beside[2]
     beside[0] = now[1];
     beside[1] = now[2];
     return true;
+}
+
+/* ---- Words of a pattern ---- */
+
+static bool is_blank_text(const model_text *text)
+{
+    return text->n_bytes == 1 && text->s[0] == ' ';
+}
+
+/* Whether no match has a character that is beside a cut. */
+static bool is_beside_no_cut(const model_text *from)
+{
+    for (size_t i = 0; i < from->n_bytes; i++) {
+        const uint8_t c = (uint8_t)from->s[i];
+        if (c <= ' ' || (uint8_t)((c | 0x20) - 'a') < 26 || (uint8_t)(c - '0') < 10)
+            return false;
+    }
+    return true;
+}
+
+/* The characters beside a cut stay what they are: ASCII does, and letters in NFC. */
+static unsigned cuts_of_step(const normalize_step *step, bool drops_blanks)
+{
+    const unsigned ascii = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_DIGIT;
+    switch (step->kind) {
+    case NORMALIZE_NFC:
+    case NORMALIZE_PREPEND:
+        return CUT_ANYWHERE;
+    case NORMALIZE_NFD:
+    case NORMALIZE_NFKC:
+    case NORMALIZE_NFKD:
+    case NORMALIZE_STRIP_ACCENTS:
+    case NORMALIZE_LOWERCASE:
+        return ascii;
+    case NORMALIZE_NMT: /* a newline becomes a blank */
+        return drops_blanks ? ascii : ascii & ~(unsigned)CUT_AT_NEWLINE;
+    case NORMALIZE_BERT:
+        return drops_blanks ? CUT_ANYWHERE : ascii & ~(unsigned)CUT_AT_NEWLINE;
+    case NORMALIZE_STRIP: /* no part of the text ends with a blank */
+        return step->right ? CUT_ANYWHERE & ~(unsigned)CUT_AT_NEWLINE : CUT_ANYWHERE;
+    case NORMALIZE_REPLACE:
+        return is_beside_no_cut(&step->from) ? ascii : 0;
+    case NORMALIZE_REPLACE_RUNS: /* the blank of a cut is a single one */
+        return is_blank_text(&step->from) ? ascii : 0;
+    case NORMALIZE_REPLACE_BLANKS:
+    case NORMALIZE_REPLACE_LONG_BLANKS:
+        return is_blank_text(&step->to) ? CUT_AT_SPACE | CUT_AT_DIGIT : 0;
+    default:
+        return 0;
+    }
+}
+
+unsigned normalizer_text_cuts(const model *m)
+{
+    unsigned cuts = split_cuts(m->split);
+    for (size_t i = 0; i < m->n_steps; i++)
+        cuts &= cuts_of_step(&m->steps[i], m->split != SPLIT_NONE && split_drops_blanks(m->split));
+    return cuts;
 }

@@ -124,15 +124,12 @@ void step_list_free(step_list *l)
 
 /* ---- Run ---- */
 
-/* Changes *text, or writes the whole text to `out`, which is empty, and sets *text to it. */
+/* Leaves *text, or writes the whole text to `out`, which is empty, and sets *text to it. */
 static bool run_step(const step_list *l, const normalize_step *step, nfc_scratch *nfc,
                      text_span *text, text_buffer *out)
 {
     bool done = true;
     switch (step->kind) {
-    case NORMALIZE_STRIP:
-        *text = step_strip(*text, step->left, step->right);
-        return true;
     case NORMALIZE_PREPEND:
         done = (text->n_bytes == 0 || text_buffer_append(out, step->to.s, step->to.n_bytes)) &&
                text_buffer_append(out, text->bytes, text->n_bytes);
@@ -162,19 +159,19 @@ bool step_list_run(const step_list *l, list_scratch *s, bool goes_on, text_span 
 {
     size_t turn = 0;
     for (size_t i = 0; i < l->n_steps; i++) {
-        const list_step *step = &l->steps[i];
-        normalize_step own = step->step;
+        const normalize_step *step = &l->steps[i].step;
+        const char_map *map = l->steps[i].map;
         text_buffer *out = &s->texts[turn];
-        if (!step->map && own.kind == NORMALIZE_PREPEND && goes_on)
-            continue;
-        own.left &= !goes_on;
         out->n_bytes = 0;
-        if (step->map) {
-            if (!char_map_run(step->map, &s->nfc, *text, out))
+        if (map) {
+            if (!char_map_run(map, &s->nfc, *text, out))
                 return false;
             *text = text_buffer_span(out);
-        } else if (!run_step(l, &own, &s->nfc, text, out)) {
-            return false;
+        } else if (step->kind == NORMALIZE_STRIP) {
+            *text = step_strip(*text, step->left && !goes_on, step->right);
+        } else if (step->kind != NORMALIZE_PREPEND || !goes_on) {
+            if (!run_step(l, step, &s->nfc, text, out))
+                return false;
         }
         /* The next one must not write where this one has put the text. */
         if (text->bytes == out->bytes)
