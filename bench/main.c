@@ -78,7 +78,7 @@ static int parse_steps(void *line, const char *text)
 #define TARGET(field) offsetof(command_line, field)
 static const cli_option option_table[] = {
     {"dir", 0, CLI_TEXT, TARGET(options.dir), "DIR",
-     .help = "where test data is made and removed again; all pages together need 5 GB, and cold "
+     .help = "folder for test data, removed at the end; all pages together need 5 GB, and cold "
              "alone 8 GiB [$TMPDIR or /tmp]"},
     {"rounds", 0, CLI_NUMBER, TARGET(n_rounds), "N",
      .help = "number of rounds of each page, 1 to 101 [depends on the page]", .lowest = 1,

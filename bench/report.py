@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Result files of tokbench, make bench-peers and make bench-gpu, for people.
 
-    report.py FILE... -o PAGE.html    one HTML page: drawings, and every figure in tables
+    report.py FILE... -o PAGE.html    one HTML page: charts, and every figure in tables
     report.py FILE... --markdown      the tables as Markdown
     report.py --compare OLD NEW       two runs on one machine, row by row
     report.py --document FILE         renew the tables in a Markdown document

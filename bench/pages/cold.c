@@ -51,7 +51,7 @@ static int run_cold(const bench_options *options, bench_report *report)
 
 const bench_page cold_page = {
     .name = "cold",
-    .help = "the loader on data that are not in memory, beside the device's own rate",
+    .help = "the loader on data that are not in memory, compared with the device's own rate",
     .takes = {"load-mib", "data"},
     .in_all = true,
     .run = run_cold,

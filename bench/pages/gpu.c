@@ -266,7 +266,7 @@ static int run_gpu(const bench_options *options, bench_report *report)
 
 const bench_page gpu_page = {
     .name = "gpu",
-    .help = "copies to a GPU, and batches staged on it; left out where there is none",
+    .help = "copies to a GPU, and batches staged on it; left out if there is none",
     .takes = {"load-mib", "data"},
     .in_all = true,
     .run = run_gpu,

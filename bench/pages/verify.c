@@ -176,7 +176,7 @@ static int run_verify(const bench_options *options, bench_report *report)
 
 const bench_page verify_page = {
     .name = "verify",
-    .help = "checking a dataset against plainly reading the same file",
+    .help = "checking a dataset, compared with only reading the same file",
     .takes = {"verify-mib"},
     .in_all = true,
     .run = run_verify,

@@ -164,6 +164,7 @@ class DeviceError(Error):
     pass
 
 
+ERR_ARGUMENT = -1
 _KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged, -12: DeviceError}
 
 

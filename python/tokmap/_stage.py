@@ -247,7 +247,7 @@ class _Core:
         try:
             return self.call(function, ctypes.byref(batch), stream)
         except _lib.Error as error:
-            if "batches are held" not in str(error):
+            if error.status != _lib.ERR_ARGUMENT:  # as when all slots are held
                 raise
         gc.collect()
         self.release_all()

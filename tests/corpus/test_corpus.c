@@ -871,7 +871,7 @@ TEST(broken_inputs_are_errors_after_the_documents_before_them)
             CHECK(strstr(g.err.text, what ? "trailing data that is not" : "truncated") != NULL);
             uint64_t n = g.n_places ? g.places[g.n_places - 1].counts.documents : 0;
             char fine[64];
-            snprintf(fine, sizeof fine, "; good documents before it: %" PRIu64, n);
+            snprintf(fine, sizeof fine, "; documents read before it: %" PRIu64, n);
             CHECK(n == 0 || strstr(g.err.text, fine) != NULL);
             CHECK_EQ(g.n_documents, n);
             CHECK(what == 0 ? n < 3000 : n == 3000);

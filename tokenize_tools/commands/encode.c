@@ -97,6 +97,9 @@ static int find_text(encode_state *s, const text_line *line, json_line_result *t
         return cli_error(CLI_INPUT,
                          "%s: line %" PRIu64 ": the field '%s' is missing or is not a string",
                          s->lines.name, s->lines.number, s->field);
+    if (status == JSON_LINE_MALFORMED)
+        return cli_error(CLI_INPUT, "%s: line %" PRIu64 ": byte %" PRIu64 ": not JSON: %s",
+                         s->lines.name, s->lines.number, text->error_offset, text->reason);
     if (status != JSON_LINE_OK)
         return refuse_line(s, text->reason, text->error_offset);
     size_t n_valid = utf8_valid_prefix(text->text, text->n_bytes);

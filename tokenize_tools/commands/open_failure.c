@@ -50,12 +50,14 @@ bool report_unfinished(const char *path)
     if (tokmap_writer_get_checkpoint(file, 0, &info, NULL, &err) == TOKMAP_OK && info.n_checkpoints)
         cli_warn("%s: is being written, or the run that wrote it was interrupted; the last "
                  "checkpoint has %s, "
-                 "%s. If it was interrupted, run the same command again to resume.",
+                 "%s. If it was interrupted, run the command that wrote it again to resume.",
                  file, cli_count_of(info.n_documents, "document").s,
                  cli_count_of(info.n_tokens, "token").s);
     else
-        cli_warn("%s: is being written, or its writer was killed before the first checkpoint.",
-                 file);
+        cli_warn(
+            "%s: is being written, or its writer was killed before the first checkpoint. If it was "
+            "killed, run the command that wrote it again.",
+            file);
     return true;
 }
 
@@ -66,8 +68,8 @@ int report_open_failure(const char *path, const tokmap_error *err)
                     (err->status == TOKMAP_ERR_IO && err->sys_errno == ENOENT);
     char file[4096];
     if (no_index && is_set_aside(path))
-        fputs("It was being replaced when the writer was stopped. The next command that writes "
-              "it restores the old one first.\n",
+        fputs("The dataset was being replaced when its writer was stopped. The next command that "
+              "writes to this name restores the old dataset first.\n",
               stderr);
     else if (no_index && report_unfinished(path))
         return code;

@@ -433,7 +433,7 @@ static step input_failed(corpus *c)
     size_t n = strlen(c->error.text);
     if (c->counts.documents > 0 && c->error.sys_errno != ECANCELED && !c->error.changed)
         snprintf(c->error.text + n, sizeof c->error.text - n,
-                 "; good documents before it: %" PRIu64, c->counts.documents);
+                 "; documents read before it: %" PRIu64, c->counts.documents);
     return STEP_FAILED;
 }
 

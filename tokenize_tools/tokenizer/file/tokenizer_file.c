@@ -76,7 +76,7 @@ static int make_tokenizer(tokenizer_file *file, const tokenizer_choice *choice,
 static int open_built_in(tokenizer_file *file, const tokenizer_choice *choice)
 {
     if (choice->pattern || choice->specials)
-        return cli_usage("%s is for tokenizer files; the tokenizer 'bytes' is built in",
+        return cli_usage("%s works only with a tokenizer file; name one with --tokenizer FILE",
                          choice->pattern ? "--pattern" : "--specials-file");
     snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
     file->tokenizer = tokenizer_new_bytes();
