@@ -203,7 +203,7 @@ class Loader:
     state() includes those batches, and a restart would skip them: save the `state` of the last batch
     that was trained on instead.
 
-    sources     a Dataset, a list of Datasets (the shards of one corpus), or a list of Sources
+    sources     a Dataset, a list of Datasets (the shards of one corpus), or a list of LoaderSources
     phases      {first_sample: [weight of each source, ...]}: new weights from that sample
     shuffle     "full", "none" or "block"; windows: "concat" or "within-document"
     io          "auto", "map", "direct", "populate", "read": how to read (tokmap_loader.h)
@@ -220,6 +220,8 @@ class Loader:
             sources = [Source(sources)]
         # Copies, because set_batch opens the loader again with the same options.
         sources = [Source(s.datasets, s.weight, s.max_epochs, s.masked) for s in sources]
+        if phases is not None and not hasattr(phases, "items"):
+            raise TypeError(f"phases is {phases!r}: must be a dict, such as {{1000: [1.0, 2.0]}}")
         phases = [(first_sample, list(weights)) for first_sample, weights in sorted((phases or {}).items())]
         for first_sample, weights in phases:
             if len(weights) != len(sources):

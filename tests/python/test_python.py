@@ -328,6 +328,8 @@ def what_a_loader_cannot_take_is_refused(folder):
         raises(TypeError, call, loader)
     raises(TypeError, tokmap.Loader, str(folder / "a"), 10)
     raises(TypeError, tokmap.Loader, [folder / "a"], 10)
+    raises(TypeError, tokmap.Loader, [(a, 1.0)], 10)
+    raises(TypeError, lambda: tokmap.Loader(a, 10, phases=[(100, [1.0])]))
     raises(TypeError, lambda: tokmap.Loader(a, 10, parts="loss_mask"))
     batch.gather("i32", inputs)
     assert list(inputs[:10]) == list(batch[0].tokens[:10])
