@@ -234,7 +234,7 @@ def more_than_one_percent_that_is_not_utf8_is_refused_unless_a_policy_is_given(f
             if ok:
                 expect_equal(result, (0, ""), "one byte of a hundred")
             else:
-                refused(result, "2 of the first 100 bytes are not UTF-8", "--utf8 replace")
+                refused(result, "2 of the first 100 bytes are not valid UTF-8", "--utf8 replace")
             for word in ("replace", "raw"):
                 expect_equal(pack(folder, "--utf8", word), (0, ""), "--utf8 " + word)
             expect_equal(pack(folder, "--format", "text"), (0, ""), "--format text")
