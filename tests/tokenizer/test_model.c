@@ -497,10 +497,13 @@ TEST(pre_tokenizers_of_characters_become_patterns)
         {"{\"type\": \"WhitespaceSplit\"}", SPLIT_WHITESPACE_SPLIT},
         {SEQUENCE("{\"type\": \"BertPreTokenizer\"}"), SPLIT_BERT},
         {SPLIT(CL100K, "Isolated", "false"), SPLIT_CL100K},
+        {SEQUENCE("{\"type\": \"Whitespace\"}," PUNCTUATION("Isolated") "," DIGITS("true")),
+         SPLIT_LIST(STAGE_WHITESPACE, STAGE_EACH_PUNCTUATION, STAGE_EACH_DIGIT, STAGE_NONE)},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
         CHECK_INT(m.kind, MODEL_CHAR_BPE);
+        CHECK_EQ(m.split, cases[i].split);
         CHECK_EQ(m.split, cases[i].split);
     }
 }

@@ -220,12 +220,19 @@ static split_stage_id find_stage(const part *p)
     return STAGE_NONE;
 }
 
+/* After a stage that drops blanks, which are still in its pieces: whether the pieces of this stage
+ * are the same without them. */
+static bool may_follow_drop(const split_stage *stage)
+{
+    return stage->component != COMPONENT_SPLIT && stage->component != COMPONENT_BYTE_LEVEL;
+}
+
 /* Every part is a stage. For words of bytes, one of them is a ByteLevel; one without an expression
  * is the last and no stage. After one with an expression, stages see the characters for bytes.
  * SPLIT_UNKNOWN: it is not known. */
 static split_pattern find_split(const part *p, size_t n, bool of_bytes)
 {
-    bool has_byte_level = false;
+    bool has_byte_level = false, drops_blanks = false;
     split_pattern split = SPLIT_NONE;
     if (n == 1 && p[0].kind == PART_BYTE_LEVEL) /* add_prefix_space is known here */
         return p[0].use_regex ? SPLIT_GPT2 : SPLIT_NONE;
@@ -235,8 +242,9 @@ static split_pattern find_split(const part *p, size_t n, bool of_bytes)
             return split;
         const split_stage_id id = find_stage(&p[i]);
         if (!id || (has_byte_level && !split_stages[id]->of_bytes) ||
-            (split_stages[id]->drops_blanks && n > 1))
+            (drops_blanks && !may_follow_drop(split_stages[id])))
             return SPLIT_UNKNOWN;
+        drops_blanks |= split_stages[id]->drops_blanks;
         split = SPLIT_THEN(split, id, i);
         has_byte_level |= p[i].kind == PART_BYTE_LEVEL;
     }

@@ -41,7 +41,7 @@ typedef struct split_stage {
                          before */
     bool merges_next; /* MergedWithNext: a piece begins at a match, and not after it. Else Isolated:
                          text between matches is a piece too */
-    bool drops_blanks; /* see split_drops_blanks; then it is the only stage */
+    bool drops_blanks; /* see split_drops_blanks */
     bool of_bytes;     /* known after COMPONENT_BYTE_LEVEL too */
     unsigned cuts;     /* the places of text_cut.h where it always starts a word */
     /* The end of the match at `start`, which may be empty; 0: none. */

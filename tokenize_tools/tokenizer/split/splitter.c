@@ -50,7 +50,11 @@ const char *split_pattern_name(split_pattern p)
 
 bool split_drops_blanks(split_pattern p)
 {
-    return p != SPLIT_NONE && p < STAGE_N && split_stages[p]->drops_blanks;
+    for (unsigned k = 0; split_stage_at(p, k); k++) {
+        if (split_stages[split_stage_at(p, k)]->drops_blanks)
+            return true;
+    }
+    return false;
 }
 
 size_t split_leading_blanks(const uint8_t *word, size_t n_bytes)
