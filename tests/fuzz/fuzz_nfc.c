@@ -1,5 +1,7 @@
 /* fuzz_nfc.c - any text: NFC equals the result of the naive implementation, normalizing again
- * changes nothing, the engines agree on the stable prefix, and the text may be cut there.
+ * changes nothing, the engines agree on the stable prefix, and the text may be cut there. If it is
+ * UTF-8, normalizers of a tokenizer.json give UTF-8: NFD and NFKD once and for all, and NFC of NFD
+ * is NFC of the text.
  *
  * The first byte decides: if even, the rest is the text; if odd, each two bytes are a code point of
  * the decompositions, so that most of the text changes. */
@@ -9,6 +11,7 @@
 #include <string.h>
 
 #include "text/utf8.h"
+#include "tokenizer/normalize/normalizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
@@ -66,6 +69,83 @@ static void check(const uint8_t *text, size_t n_bytes)
     free(again);
 }
 
+/* ---- Normalizers ---- */
+
+typedef enum pipeline {
+    FORM_NFC,
+    FORM_NFD,
+    FORM_NFKD,
+    ALBERT,
+    BERT,
+    N_PIPELINES
+} pipeline;
+
+static const normalize_step pipelines[N_PIPELINES][5] = {
+    [FORM_NFC] = {{.kind = NORMALIZE_NFC}},
+    [FORM_NFD] = {{.kind = NORMALIZE_NFD}},
+    [FORM_NFKD] = {{.kind = NORMALIZE_NFKD}},
+    [ALBERT] = {{.kind = NORMALIZE_NFKD},
+                {.kind = NORMALIZE_STRIP_ACCENTS},
+                {.kind = NORMALIZE_LOWERCASE},
+                {.kind = NORMALIZE_NFKC},
+                {.kind = NORMALIZE_REPLACE_LONG_BLANKS}},
+    [BERT] = {{.kind = NORMALIZE_BERT,
+               .clean_text = true,
+               .ideographs = true,
+               .strip_accents = true,
+               .lowercase = true},
+              {.kind = NORMALIZE_NFD},
+              {.kind = NORMALIZE_STRIP, .left = true, .right = true}}};
+static const size_t n_steps[N_PIPELINES] = {1, 1, 1, 5, 3};
+
+/* Made once, because their tables take time. */
+static const normalizer *normalizer_of(pipeline p)
+{
+    static normalizer *made[N_PIPELINES];
+    model m;
+    model_error err;
+    if (made[p])
+        return made[p];
+    model_init(&m);
+    memcpy(m.steps, pipelines[p], sizeof pipelines[p]);
+    m.n_steps = n_steps[p];
+    made[p] = normalizer_new(&m, true, &err);
+    require(made[p] != NULL);
+    return made[p];
+}
+
+static text_span run(pipeline p, normalize_scratch *scratch, text_span text)
+{
+    require(normalize_text(normalizer_of(p), scratch, NORMALIZE_FIRST, &text));
+    require(utf8_valid_prefix(text.bytes, text.n_bytes) == text.n_bytes);
+    return text;
+}
+
+static bool same(text_span a, text_span b)
+{
+    return a.n_bytes == b.n_bytes && memcmp(a.bytes, b.bytes, a.n_bytes) == 0;
+}
+
+static void check_normalizers(const uint8_t *text, size_t n_bytes)
+{
+    normalize_scratch scratch[4];
+    text_buffer padded = {0};
+    memset(scratch, 0, sizeof scratch);
+    require(text_buffer_append(&padded, text, n_bytes));
+    const text_span all = text_buffer_span(&padded);
+    const text_span nfd = run(FORM_NFD, &scratch[0], all);
+    require(same(nfd, run(FORM_NFD, &scratch[1], nfd)));
+    require(same(run(FORM_NFC, &scratch[1], nfd), run(FORM_NFC, &scratch[2], all)));
+    const text_span nfkd = run(FORM_NFKD, &scratch[1], all);
+    require(same(nfkd, run(FORM_NFKD, &scratch[2], nfkd)));
+    require(same(nfkd, run(FORM_NFKD, &scratch[2], nfd)));
+    run(ALBERT, &scratch[3], all);
+    run(BERT, &scratch[3], all);
+    for (size_t i = 0; i < 4; i++)
+        normalize_scratch_free(&scratch[i]);
+    text_buffer_free(&padded);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes > MAX_BYTES)
@@ -74,6 +154,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     const size_t n = text_of(data, n_bytes, room);
     uint8_t *text = exact_copy(room, n);
     check(text, n);
+    if (utf8_valid_prefix(text, n) == n)
+        check_normalizers(text, n);
     free(room);
     free(text);
     return 0;
