@@ -510,6 +510,15 @@ const naive_pattern naive_patterns[] = {
      {NULL},
      false},
     {STAGE_BLOOM, {" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"}, {NULL}, false},
+    {STAGE_CLIP,
+     {"<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}"
+      "\\p{N}]+"},
+     {NULL},
+     false},
+    {STAGE_CLIP_OLD,
+     {"'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"},
+     {NULL},
+     false},
     {SPLIT_MINICPM5,
      {"\\p{N}{1,3}",
       "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{L}\\p{N}]+["

@@ -508,6 +508,16 @@ TEST(pre_tokenizers_of_characters_become_patterns)
     }
 }
 
+#define CLIP "'s|'t|'re|'ve|'m|'ll|'d|[\\\\p{L}]+|[\\\\p{N}]|[^\\\\s\\\\p{L}\\\\p{N}]+"
+
+TEST(what_clip_does_not_match_is_removed)
+{
+    expect_hf(
+        &(hf_parts){.pre_tokenizer = SEQUENCE(SPLIT(CLIP, "Removed", "true") "," BYTE_LEVEL)});
+    CHECK_EQ(m.split, SPLIT_LIST(STAGE_CLIP_OLD, STAGE_GPT2, STAGE_NONE, STAGE_NONE));
+    CHECK(split_drops_blanks(m.split));
+}
+
 #define PREFIXED(use_regex)                                                                        \
     "{\"type\": \"ByteLevel\", \"add_prefix_space\": true, \"use_regex\": " use_regex "}"
 
@@ -550,6 +560,9 @@ TEST(pre_tokenizers_that_are_not_known_are_named)
         {SEQUENCE(SPLIT(CL100K, "MergedWithPrevious", "false") "," BYTE_LEVEL_BARE),
          "this combination is not supported: Split, ByteLevel"},
         {SEQUENCE(SPLIT(CL100K, "Contiguous", "false") "," BYTE_LEVEL_BARE), "combination"},
+        {SEQUENCE(SPLIT(CLIP, "Isolated", "false") "," BYTE_LEVEL), "Split Isolated, ByteLevel"},
+        {SEQUENCE("{\"type\": \"Whitespace\"}," SPLIT(CLIP, "Removed", "true") "," BYTE_LEVEL),
+         "not supported: Whitespace, Split Removed invert, ByteLevel"},
         {SEQUENCE("{\"type\": \"Whitespace\"}," PREFIXED("false")),
          "Whitespace, ByteLevel add_pre"},
         {SEQUENCE(PREFIXED("true") "," PREFIXED("false")), "add_prefix_space, ByteLevel add_"},

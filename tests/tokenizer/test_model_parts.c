@@ -215,6 +215,10 @@ static const struct {
     {"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{"
      "L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+",
      STAGE_CL100K_ANY_DIGITS},
+    {"<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}"
+     "\\p{N}]+",
+     STAGE_CLIP},
+    {"'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+", STAGE_CLIP_OLD},
     {"(?:\\r?\\n)+(?!\\r?\\n)", STAGE_LINES},
     {"\\d{1,3}(?=(?:\\d{3})*\\b)", STAGE_THOUSANDS},
     {"(?=(\\d{3})+(?!\\d))| ?\\p{L}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+", STAGE_SUPERBPE},

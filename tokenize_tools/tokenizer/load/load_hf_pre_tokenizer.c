@@ -187,6 +187,8 @@ static bool read_part(json_reader *r, const char *type, void *context)
  * does not change Isolated, and an inverted Removed removes nothing. */
 static bool is_split_of(const part *p, const split_stage *stage)
 {
+    if (stage->drops_blanks)
+        return p->removed && p->invert;
     if (stage->merges_next)
         return p->merged_next && !p->invert;
     return (p->isolated && (stage->everything || !p->invert)) ||
@@ -220,7 +222,7 @@ static split_stage_id find_stage(const part *p)
     return STAGE_NONE;
 }
 
-/* After a stage that drops blanks, which are still in its pieces: whether the pieces of this stage
+/* After a stage that drops blanks which are still in its pieces: whether the pieces of this stage
  * are the same without them. */
 static bool may_follow_drop(const split_stage *stage)
 {
@@ -232,7 +234,7 @@ static bool may_follow_drop(const split_stage *stage)
  * SPLIT_UNKNOWN: it is not known. */
 static split_pattern find_split(const part *p, size_t n, bool of_bytes)
 {
-    bool has_byte_level = false, drops_blanks = false;
+    bool has_byte_level = false, blanks_left = false;
     split_pattern split = SPLIT_NONE;
     if (n == 1 && p[0].kind == PART_BYTE_LEVEL) /* add_prefix_space is known here */
         return p[0].use_regex ? SPLIT_GPT2 : SPLIT_NONE;
@@ -242,9 +244,9 @@ static split_pattern find_split(const part *p, size_t n, bool of_bytes)
             return split;
         const split_stage_id id = find_stage(&p[i]);
         if (!id || (has_byte_level && !split_stages[id]->of_bytes) ||
-            (drops_blanks && !may_follow_drop(split_stages[id])))
+            (blanks_left && !may_follow_drop(split_stages[id])))
             return SPLIT_UNKNOWN;
-        drops_blanks |= split_stages[id]->drops_blanks;
+        blanks_left |= split_stages[id]->drops_blanks && p[i].kind != PART_SPLIT;
         split = SPLIT_THEN(split, id, i);
         has_byte_level |= p[i].kind == PART_BYTE_LEVEL;
     }

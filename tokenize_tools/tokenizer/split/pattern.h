@@ -41,9 +41,11 @@ typedef struct split_stage {
                          before */
     bool merges_next; /* MergedWithNext: a piece begins at a match, and not after it. Else Isolated:
                          text between matches is a piece too */
-    bool drops_blanks; /* see split_drops_blanks */
-    bool of_bytes;     /* known after COMPONENT_BYTE_LEVEL too */
-    unsigned cuts;     /* the places of text_cut.h where it always starts a word */
+    bool
+        drops_blanks; /* see split_drops_blanks. COMPONENT_SPLIT: what it does not match is dropped,
+                          else a blank may be left at the start of a word */
+    bool of_bytes;    /* known after COMPONENT_BYTE_LEVEL too */
+    unsigned cuts;    /* the places of text_cut.h where it always starts a word */
     /* The end of the match at `start`, which may be empty; 0: none. */
     size_t (*match)(view *v, size_t start);
     split_walker *avx2, *avx512; /* of the stage alone; NULL: the scalar function is used */

@@ -34,7 +34,8 @@
     row(THREE_DIGITS, three_digits) row(PUNCTUATION, punctuation)                                  \
     row(EACH_PUNCTUATION, each_punctuation) row(THOUSANDS, thousands)                              \
     row(THOUSANDS_ONLY, thousands_only) row(SUPERBPE, superbpe) row(WHITESPACE, whitespace)        \
-    row(WHITESPACE_SPLIT, whitespace_split) row(BERT, bert)
+    row(WHITESPACE_SPLIT, whitespace_split) row(BERT, bert) row(CLIP, clip)                     \
+    row(CLIP_OLD, clip_old)
 /* clang-format on */
 
 #define SPLIT_ROW(X, x) STAGE_##X,
