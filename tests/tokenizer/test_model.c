@@ -820,6 +820,7 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         {SCHEME("always"), DECODE_METASPACE, true},
         {SCHEME("never"), DECODE_METASPACE, false},
         {DECODERS(FALLBACK "," SCHEME("always")), DECODE_UNKNOWN, false},
+        {DECODERS(""), DECODE_UNKNOWN, false},
         {BYTE_LEVEL, DECODE_UNKNOWN, false},
         {"{\"type\": \"WordPiece\", \"prefix\": \"##\", \"cleanup\": true}", DECODE_WORDPIECE,
          false},
