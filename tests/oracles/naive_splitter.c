@@ -448,6 +448,9 @@ static void naive_bytes_to_chars(const uint8_t *text, size_t n_bytes, naive_char
     "[^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" contraction "|[^\\r\\n\\p{L}\\p{N}]?" UPPER       \
     "+" LOWER "*" contraction "|" digits "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" BLANKS
 
+#define CLIP_OLD "'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"
+#define CLIP_SPECIALS "<\\|startoftext\\|>|<\\|endoftext\\|>|"
+
 const naive_pattern naive_patterns[] = {
     {SPLIT_GPT2, {GPT2}, {NULL}, false},
     {SPLIT_CL100K, {LIKE_CL100K("\\p{L}", "\\p{N}{1,3}", "[^\\s\\p{L}\\p{N}]")}, {NULL}, false},
@@ -510,15 +513,10 @@ const naive_pattern naive_patterns[] = {
      {NULL},
      false},
     {STAGE_BLOOM, {" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"}, {NULL}, false},
-    {STAGE_CLIP,
-     {"<\\|startoftext\\|>|<\\|endoftext\\|>|'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}"
-      "\\p{N}]+"},
-     {NULL},
-     false},
-    {STAGE_CLIP_OLD,
-     {"'s|'t|'re|'ve|'m|'ll|'d|[\\p{L}]+|[\\p{N}]|[^\\s\\p{L}\\p{N}]+"},
-     {NULL},
-     false},
+    {STAGE_CLIP, {CLIP_SPECIALS CLIP_OLD}, {NULL}, false},
+    {STAGE_CLIP_OLD, {CLIP_OLD}, {NULL}, false},
+    {SPLIT_CLIP_GPT2, {CLIP_SPECIALS CLIP_OLD, GPT2}, {NULL}, false},
+    {SPLIT_CLIP_OLD_GPT2, {CLIP_OLD, GPT2}, {NULL}, false},
     {SPLIT_MINICPM5,
      {"\\p{N}{1,3}",
       "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}+| ?[^\\s\\p{L}\\p{N}]+["

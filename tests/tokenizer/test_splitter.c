@@ -317,6 +317,21 @@ TEST(words_do_not_go_on_over_cuts)
         CHECK(kinds[k] == CUT_AT_STOP || n_cuts[k] > (check_sanitized() ? 10 : 100));
 }
 
+TEST(special_tokens_of_clip_are_words)
+{
+    static const char *const units[] = {
+        "<|endoftext|>", "<|startoftext|>", "<|endoftext|", "<|", ">", "!", " ", "a", "'s", "1"};
+    uint8_t text[300 + TEXT_PADDING];
+    random_state = 9;
+    for (int i = 0; i < (check_long() ? 20000 : 2000); i++) {
+        size_t n = 0;
+        while (n < 200)
+            n += append(text + n, units[random_below(sizeof units / sizeof *units)]);
+        memset(text + n, 0xBF, TEXT_PADDING);
+        check_text(text, n);
+    }
+}
+
 /* Each text after 0 to 127 other bytes. */
 TEST(engines_agree_at_every_alignment)
 {

@@ -4,7 +4,10 @@
 
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
+#include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
+
+/* ---- The definition ---- */
 
 static bool begins_with(const view *v, size_t i, const char *text)
 {
@@ -34,6 +37,51 @@ static size_t clip_match(view *v, size_t i)
     return clip_old_match(v, i);
 }
 
+/* ---- The same by masks ---- */
+
+/* Special tokens are rare, and left to the scalar splitter. */
+SPLITTER_INLINE bool may_have_special(const block *b, uint64_t starts)
+{
+    for (; starts != 0; starts &= starts - 1) {
+        const uint8_t *at = b->bytes + lowest(starts);
+        if (at[0] == '<' && at[1] == '|')
+            return true;
+    }
+    return false;
+}
+
+SPLITTER_INLINE uint64_t clip_like(carry *c, const block *b, const block *next, bool has_specials)
+{
+    uint64_t visible = b->exists & ~b->blank, other = visible & ~(b->letter | b->number), joined;
+    uint64_t same =
+        (b->letter & next_to(b->letter, c->letter)) | (other & next_to(other, c->other));
+    uint64_t starts = (visible & ~same) | (b->blank & ~next_to(b->blank, c->blank));
+    uint64_t apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
+    uint64_t forced = first_contractions(c, b, apostrophes, false, &joined);
+    if (has_specials)
+        c->undecided |= may_have_special(b, starts & other & ~b->wide);
+    c->letter = b->letter;
+    c->other = other;
+    c->blank = b->blank;
+    joined &= ~apostrophes;
+    return ((starts & ~joined) | forced) & b->lead;
+}
+
+SPLITTER_INLINE uint64_t clip_words(carry *c, const block *b, const block *next)
+{
+    return clip_like(c, b, next, true);
+}
+
+SPLITTER_INLINE uint64_t clip_old_words(carry *c, const block *b, const block *next)
+{
+    return clip_like(c, b, next, false);
+}
+
+SPLIT_WALKERS(clip, 0)
+SPLIT_WALKERS(clip_old, 0)
+
+/* ---- The rows ---- */
+
 #define REGEX_WORDS                                                                                \
     "'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "[\\p{L}]+", "[\\p{N}]", "[^\\s\\p{L}\\p{N}]+"
 
@@ -43,6 +91,7 @@ const split_stage stage_clip = {
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,
     .match = clip_match,
+    SPLIT_VECTOR(clip),
 };
 
 const split_stage stage_clip_old = {
@@ -51,4 +100,10 @@ const split_stage stage_clip_old = {
     .drops_blanks = true,
     .cuts = CUT_ANYWHERE,
     .match = clip_old_match,
+    SPLIT_VECTOR(clip_old),
 };
+
+/* GPT-2's expression changes only a special token that is written in the text. */
+const split_list list_clip_gpt2 = {"clip_gpt2", SPLIT_CLIP_GPT2, SPLIT_VECTOR(clip)};
+const split_list list_clip_old_gpt2 = {"clip_old_gpt2", SPLIT_CLIP_OLD_GPT2,
+                                       SPLIT_VECTOR(clip_old)};

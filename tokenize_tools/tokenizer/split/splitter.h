@@ -51,7 +51,8 @@ typedef enum split_stage_id {
     row(DEEPSEEK3, deepseek3) row(STARCODER, starcoder) row(FALCON, falcon) row(SPARK, spark)      \
     row(DEEPSEEK_LLM, deepseek_llm) row(DEEPSEEK_CODER, deepseek_coder) row(MINICPM5, minicpm5)    \
     row(AX_K2, ax_k2) row(LAGUNA, laguna) row(TINY_AYA, tiny_aya) row(YOUTU, youtu)                \
-    row(VIKING, viking) row(SUPERBPE_1, superbpe_1) row(SUPERBPE_2, superbpe_2)
+    row(VIKING, viking) row(SUPERBPE_1, superbpe_1) row(SUPERBPE_2, superbpe_2)                    \
+    row(CLIP_GPT2, clip_gpt2) row(CLIP_OLD_GPT2, clip_old_gpt2)
 /* clang-format on */
 
 /* The stages of a tokenizer, 8 bits each, the first one lowest. Each sees the pieces of the one
@@ -95,6 +96,9 @@ enum {
 #define SPLIT_VIKING SPLIT_LIST(STAGE_BLOOM, STAGE_EACH_DIGIT, STAGE_NONE, STAGE_NONE)
 #define SPLIT_SUPERBPE_1 SPLIT_LIST(STAGE_DIGITS, STAGE_SUPERBPE, STAGE_NONE, STAGE_NONE)
 #define SPLIT_SUPERBPE_2 SPLIT_LIST(STAGE_DIGITS, STAGE_THOUSANDS_ONLY, STAGE_NONE, STAGE_NONE)
+
+#define SPLIT_CLIP_GPT2 SPLIT_LIST(STAGE_CLIP, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
+#define SPLIT_CLIP_OLD_GPT2 SPLIT_LIST(STAGE_CLIP_OLD, STAGE_GPT2, STAGE_NONE, STAGE_NONE)
 
 #define SPLIT_UNKNOWN UINT64_MAX
 /* The patterns that have a name, by number; SPLIT_UNKNOWN after the last. */
