@@ -189,12 +189,14 @@ static size_t family_end(view *v, const family *f, size_t i)
 /* A single character that is not a letter, number or newline joins the letters after it if a word
  * starts at it. That is the first of a run of others, or any blank. Returns where words of others
  * start. */
-SPLITTER_INLINE uint64_t other_words(carry *c, const block *b, uint64_t other, uint64_t *absorbed)
+SPLITTER_INLINE uint64_t other_words(carry *c, const block *b, uint64_t other, uint64_t *absorbed,
+                                     const pieces *p)
 {
-    uint64_t first = other & b->lead & ~next_to(other, c->other) & ~next_to(b->space, c->space);
+    uint64_t before = next_to(other | b->space, c->other | c->space) & ~p->begin;
+    uint64_t first = other & b->lead & ~before;
     uint64_t first_bytes = all_bytes(first, c->other_first, b);
     uint64_t absorbing = first_bytes | (b->blank & ~b->newline);
-    *absorbed = next_to(absorbing, c->absorbed);
+    *absorbed = next_to(absorbing, c->absorbed) & ~p->begin;
     c->other = other;
     c->other_first = first_bytes;
     c->absorbed = absorbing;
@@ -202,11 +204,12 @@ SPLITTER_INLINE uint64_t other_words(carry *c, const block *b, uint64_t other, u
     return first;
 }
 
-SPLITTER_INLINE uint64_t number_words(carry *c, const block *b, int n_digits)
+SPLITTER_INLINE uint64_t number_words(carry *c, const block *b, int n_digits, const pieces *p)
 {
     uint64_t starts = b->number & b->lead;
     if (n_digits != 1)
-        starts = digit_groups(c, b, starts & ~next_to(b->number, c->number), n_digits);
+        starts = digit_groups(c, b, starts & (~next_to(b->number, c->number) | p->begin),
+                              (unsigned)n_digits);
     c->number = b->number;
     return starts;
 }
@@ -251,25 +254,32 @@ SPLITTER_INLINE uint64_t powers(carry *c, const block *b, const block *next, uin
     return found;
 }
 
-SPLITTER_INLINE uint64_t cl100k_like(const family *f, carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b, const block *next,
+                                       const pieces *p)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
     uint64_t other = visible & ~(b->letter | b->number), absorbed, joined, tail = 0;
     if (!f->no_tail)
-        tail = through(next_to(other, c->other) | (c->tail >> 63), b->newline);
-    uint64_t starts = other_words(c, b, other, &absorbed);
+        tail = through(next_to(other, c->other) | (c->tail >> 63), b->newline & ~p->begin);
+    uint64_t starts = other_words(c, b, other, &absorbed, p);
     uint64_t apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
-    starts |= b->letter & ~next_to(b->letter, c->letter) & ~absorbed;
-    starts |= number_words(c, b, f->n_digits);
-    uint64_t blanks =
-        blank_words(c, b, next, tail, followed_by(b->blank, visible, visible_after, b, next));
+    starts |= b->letter & ~(next_to(b->letter, c->letter) & ~p->begin) & ~absorbed;
+    starts |= number_words(c, b, f->n_digits, p);
+    uint64_t last =
+        followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
+    uint64_t blanks = blank_words(c, b, next, tail, last, p);
     if (f->powers)
         blanks |= powers(c, b, next, blanks);
     c->undecided |= f->trailing && ends_with_blank(b, next);
     starts |= blanks | first_contractions(c, b, apostrophes, true, &joined);
     c->letter = b->letter;
     /* `joined` is not used: the letters of contractions are in `absorbed`. */
-    return starts & b->lead;
+    return (starts | p->begin) & b->lead;
+}
+
+SPLITTER_INLINE uint64_t cl100k_like(const family *f, carry *c, const block *b, const block *next)
+{
+    return cl100k_pieces(f, c, b, next, &(pieces){0});
 }
 
 /* Marks are letters, except inside a word of others. Such a word starts where a second other
@@ -330,7 +340,8 @@ SPLITTER_INLINE uint64_t last_contractions(carry *c, const block *b, const block
     return forced;
 }
 
-SPLITTER_INLINE uint64_t o200k_like(const family *f, carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b, const block *next,
+                                      const pieces *p, uint64_t numbers)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
     uint64_t letters = b->letter, mark = b->mark, slash = f->slashes ? b->slash : 0, han = 0;
@@ -347,25 +358,32 @@ SPLITTER_INLINE uint64_t o200k_like(const family *f, carry *c, const block *b, c
     uint64_t marks = marks_as_others(c, b, other, mark);
     uint64_t letter = letters | (mark & ~marks);
     other |= marks;
-    uint64_t tail =
-        through((b->newline & next_to(other, c->other)) | (c->tail >> 63), b->newline | slash);
+    uint64_t tail = through((b->newline & next_to(other, c->other)) | (c->tail >> 63),
+                            (b->newline | slash) & ~p->begin);
     c->undecided |= marks != 0 && (tail & slash) != 0;
     other &= ~tail;
-    uint64_t starts = other_words(c, b, other, &absorbed);
+    uint64_t starts = other_words(c, b, other, &absorbed, p);
     uint64_t first_apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
     uint64_t apostrophes = b->apostrophe & next_to(letter, c->letter);
-    starts |= (letter & ~next_to(letter, c->letter) & ~absorbed) | han;
+    starts |= (letter & ~(next_to(letter, c->letter) & ~p->begin) & ~absorbed) | han;
     if (f->cased)
         starts |= cased_words(f, c, b, next, letter);
-    starts |= number_words(c, b, f->n_digits);
-    starts |= blank_words(c, b, next, tail, followed_by(b->blank, visible, visible_after, b, next));
+    starts |= f->n_digits == 0 ? numbers : number_words(c, b, f->n_digits, p);
+    uint64_t last =
+        followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
+    starts |= blank_words(c, b, next, tail, last, p);
     uint64_t forced = 0;
     if (f->contraction_last)
         forced = last_contractions(c, b, next, apostrophes, &joined);
     if (f->contraction_first) /* their letters are in `absorbed` */
         starts |= first_contractions(c, b, first_apostrophes, true, &joined), joined = 0;
     c->letter = letter;
-    return ((starts & ~joined) | forced) & b->lead;
+    return ((starts & ~joined) | forced | p->begin) & b->lead;
+}
+
+SPLITTER_INLINE uint64_t o200k_like(const family *f, carry *c, const block *b, const block *next)
+{
+    return o200k_pieces(f, c, b, next, &(pieces){0}, 0);
 }
 
 #define WORDS(x, like)                                                                             \
@@ -387,6 +405,55 @@ WORDS(o200k, o200k_like)
 WORDS(o200k_each_digit, o200k_like)
 WORDS(tekken, o200k_like)
 WORDS(kimi, o200k_like)
+
+/* ---- After other splits ---- */
+
+/* The edges of runs of a class. */
+SPLITTER_INLINE uint64_t edges(uint64_t mask, uint64_t mask_before)
+{
+    return mask ^ next_to(mask, mask_before);
+}
+
+SPLITTER_INLINE uint64_t minicpm5_words(carry *c, const block *b, const block *next)
+{
+    uint64_t number_before = c->number;
+    pieces p = {edges(b->number, number_before), next->number};
+    p.begin |= number_words(c, b, 3, &(pieces){0});
+    p.begin &= b->lead;
+    c->number = number_before;
+    return cl100k_pieces(&cl100k_any_digits, c, b, next, &p);
+}
+
+SPLITTER_INLINE uint64_t ax_k2_words(carry *c, const block *b, const block *next)
+{
+    const pieces p = {edges(b->cjk, c->cjk) & b->lead, next->cjk};
+    c->cjk = b->cjk;
+    return cl100k_pieces(&qwen2, c, b, next, &p);
+}
+
+/* Newlines that are \r?\n: all but a \r before something else. */
+SPLITTER_INLINE uint64_t line_ends(const block *b)
+{
+    uint64_t found = b->newline;
+    for (uint64_t left = b->newline; left != 0; left &= left - 1) {
+        const uint8_t *at = b->bytes + lowest(left);
+        if (at[0] == '\r' && at[1] != '\n')
+            found &= ~(left & -left);
+    }
+    return found;
+}
+
+SPLITTER_INLINE uint64_t laguna_words(carry *c, const block *b, const block *next)
+{
+    const uint64_t ends = line_ends(b);
+    const pieces p = {ends & ~next_to(ends, c->line_ends), next->newline ? line_ends(next) : 0};
+    c->line_ends = ends;
+    return cl100k_pieces(&qwen2, c, b, next, &p);
+}
+
+SPLIT_WALKERS(minicpm5, 0)
+SPLIT_WALKERS(ax_k2, WANT_CJK)
+SPLIT_WALKERS(laguna, 0)
 
 SPLIT_WALKERS(cl100k, 0)
 SPLIT_WALKERS(cl100k_any_digits, 0)
@@ -521,8 +588,8 @@ const split_stage stage_kimi = {
         REGEX_BEFORE REGEX_UPPER_BUT_HAN "+" REGEX_LOWER_BUT_HAN "*" REGEX_SUFFIX, "\\p{N}{1,3}",
         "\\x20?[^\\s\\p{L}\\p{N}]+[\\r\\n]*", REGEX_NEWLINES, REGEX_BLANKS}};
 
-const split_list list_minicpm5 = {.name = "minicpm5", .pattern = SPLIT_MINICPM5};
-const split_list list_ax_k2 = {.name = "ax_k2", .pattern = SPLIT_AX_K2};
-const split_list list_laguna = {.name = "laguna", .pattern = SPLIT_LAGUNA};
+const split_list list_minicpm5 = {"minicpm5", SPLIT_MINICPM5, SPLIT_VECTOR(minicpm5)};
+const split_list list_ax_k2 = {"ax_k2", SPLIT_AX_K2, SPLIT_VECTOR(ax_k2)};
+const split_list list_laguna = {"laguna", SPLIT_LAGUNA, SPLIT_VECTOR(laguna)};
 const split_list list_tiny_aya = {.name = "tiny_aya", .pattern = SPLIT_TINY_AYA};
 const split_list list_youtu = {.name = "youtu_llm", .pattern = SPLIT_YOUTU};

@@ -74,7 +74,8 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
         through((inside & next_to(b->visible, c->visible)) | (c->tail >> 63), b->newline);
     uint64_t then = letter | b->visible | unmatched, then_after = next->exists & ~next->blank;
     then_after &= ~(next->number | next->cjk);
-    starts |= blank_words(c, b, next, tail, followed_by(blank, then & ~cjk, then_after, b, next));
+    starts |= blank_words(c, b, next, tail, followed_by(blank, then & ~cjk, then_after, b, next),
+                          &(pieces){0});
     starts |= unmatched & ~(inside & next_to(unmatched, c->other));
     starts |= followed_by(unmatched & cjk, letter & cjk, next->letter & next->cjk, b, next);
     starts |= followed_by(unmatched & ~cjk, letter & ~cjk, next->letter & ~next->cjk, b, next);

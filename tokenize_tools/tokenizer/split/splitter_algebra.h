@@ -128,21 +128,29 @@ SPLITTER_INLINE uint64_t all_bytes(uint64_t first, uint64_t first_before, const 
     return first | through(next_to(first, first_before), b->wide & ~b->lead);
 }
 
+/* Where the pieces of the stages before begin, for the algebra of the last one: a character there
+ * has no character before it. */
+typedef struct pieces {
+    uint64_t begin;       /* all bytes of the block that begin a piece: first bytes */
+    uint64_t begin_after; /* characters of the next block that begin one after a blank */
+} pieces;
+
 /* Of the blanks after a newline, those that start a word. \s*[\r\n]+ extends to the last newline of
  * the run, so a word starts only where no other newline follows in the run of blanks. */
 SPLITTER_INLINE uint64_t after_last_newline(carry *c, uint64_t candidates, const block *b,
-                                            const block *next)
+                                            const block *next, const pieces *p)
 {
+    uint64_t newline = b->newline & ~p->begin, newline_after = next->newline & ~p->begin_after;
     uint64_t blank = b->blank & ~b->newline, blank_after = next->blank & ~next->newline;
-    uint64_t ends = b->newline & blank << 1;
-    uint64_t ends_after = next->newline & next_to(blank_after, blank);
+    uint64_t ends = newline & blank << 1;
+    uint64_t ends_after = newline_after & next_to(blank_after, blank);
     if (candidates == 0 || ((ends | ends_after) == 0 && blank_after != ~(uint64_t)0))
         return candidates;
     uint64_t found = candidates;
     for (uint64_t left = candidates; left != 0; left &= left - 1) {
         unsigned end = run_end(blank, blank_after, lowest(left));
         c->undecided |= end == 128;
-        if (end < 128 && has_bit(b->newline, next->newline, end))
+        if (end < 128 && has_bit(newline, newline_after, end))
             found &= ~(left & -left);
     }
     return found;
@@ -180,11 +188,12 @@ SPLITTER_INLINE uint64_t first_contractions(carry *c, const block *b, uint64_t a
 /* Words that start at blanks: the first blank of a run that is not in the tail of the word before,
  * the first one after the last newline, and the last one if something visible follows. */
 SPLITTER_INLINE uint64_t blank_words(carry *c, const block *b, const block *next, uint64_t tail,
-                                     uint64_t last)
+                                     uint64_t last, const pieces *p)
 {
     uint64_t after_newline = b->blank & ~b->newline & next_to(b->newline, c->newline);
-    uint64_t starts = b->blank & ~tail & ~(next_to(b->blank, c->blank) & ~next_to(tail, c->tail));
-    starts |= after_last_newline(c, after_newline, b, next) | (last & ~b->newline);
+    uint64_t same = next_to(b->blank, c->blank) & ~next_to(tail, c->tail) & ~p->begin;
+    uint64_t starts = b->blank & ~tail & ~same;
+    starts |= after_last_newline(c, after_newline, b, next, p) | (last & ~b->newline);
     c->blank = b->blank;
     c->newline = b->newline;
     c->tail = tail;

@@ -207,7 +207,7 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
         r->lead3 = w.lead3;
         r->lead4 = w.lead4;
         b->lead &= ~w.inner;
-        if (wanted & WANT_DEEPSEEK)
+        if (wanted & (WANT_DEEPSEEK | WANT_CJK))
             b->cjk = mask_of(is_cjk_avx2(&low), is_cjk_avx2(&high));
         return (bytes64){low.classes, high.classes};
     }

@@ -128,7 +128,7 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_
     if (ok) {
         r->lead4 = w.lead4;
         b->lead &= ~is_inner64(load64(p));
-        b->cjk = wanted & WANT_DEEPSEEK ? is_cjk_avx512(&w) : 0;
+        b->cjk = wanted & (WANT_DEEPSEEK | WANT_CJK) ? is_cjk_avx512(&w) : 0;
         return classes;
     }
     painted_block painted;

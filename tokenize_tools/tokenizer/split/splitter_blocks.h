@@ -41,7 +41,8 @@ enum {
     WANT_DEEPSEEK = 4,
     WANT_HF_NUMERIC = 8, /* number is what unicode_hf_numeric() says */
     WANT_FALCON = 16,
-    WANT_WORDS = 32 /* letter is \w, as unicode_word_pages says */
+    WANT_WORDS = 32, /* letter is \w, as unicode_word_pages says */
+    WANT_CJK = 64    /* cjk without the rest of WANT_DEEPSEEK */
 };
 
 /* Blocks at the ends of the text are read from a copy with zeros around it. */
@@ -127,12 +128,13 @@ typedef struct carry {
     uint64_t mark_as_other; /* marks inside a word of others */
     uint64_t ascii_word;    /* ASCII letters after punctuation, DeepSeek */
     uint64_t ascii_digits;
-    uint64_t found;  /* found_bytes() */
-    uint64_t groups; /* of the block itself: groups of blanks start here */
-    uint64_t forced; /* of the block itself: words start here, after a contraction */
-    uint64_t joined; /* of the block itself: no word starts here */
-    unsigned digits; /* since a group started, if the block ended in one */
-    bool undecided;  /* the block is left to the scalar splitter */
+    uint64_t found;     /* found_bytes() */
+    uint64_t line_ends; /* \r?\n */
+    uint64_t groups;    /* of the block itself: groups of blanks start here */
+    uint64_t forced;    /* of the block itself: words start here, after a contraction */
+    uint64_t joined;    /* of the block itself: no word starts here */
+    unsigned digits;    /* since a group started, if the block ended in one */
+    bool undecided;     /* the block is left to the scalar splitter */
 } carry;
 
 typedef void classify_function(text_reader *r, size_t at, unsigned wanted, block *b);
