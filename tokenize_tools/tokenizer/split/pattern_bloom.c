@@ -2,6 +2,7 @@
  * punctuation marks. */
 #include "tokenizer/split/pattern.h"
 #include "tokenizer/split/splitter_scalar.h"
+#include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
 /* `[^(\s|[.,!?\u2026...])]` excludes the blanks, the marks of the inner class, and the parentheses
@@ -29,11 +30,57 @@ static size_t bloom_match(view *v, size_t i)
     return i;
 }
 
+/* ---- The same by masks ---- */
+
+SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next)
+{
+    uint64_t visible = b->exists & ~b->blank, marks = 0;
+    for (uint64_t left = visible & b->lead & ~(b->letter | b->number); left != 0;
+         left &= left - 1) {
+        const unsigned i = lowest(left);
+        character one = {b->bytes[i], CLASS_OTHER, 1};
+        if (one.code_point >= 0x80)
+            one.n_bytes = (uint8_t)utf8_decode(b->bytes + i, 4, &one.code_point);
+        if (one.n_bytes > 0 && !is_in_word(one))
+            marks |= bit(i);
+    }
+    marks |= through(next_to(marks, c->found), b->wide & ~b->lead);
+    uint64_t word = visible & ~marks, word_after = next->exists & ~next->blank;
+    if (b->space >> 63 && word_after & ~next->letter & 1) { /* it may be a mark */
+        character after = {UINT32_MAX, CLASS_OTHER, 1};
+        utf8_decode(next->bytes, 4, &after.code_point);
+        word_after = is_in_word(after);
+    }
+    uint64_t space = b->space & ahead(word, word_after, 1);
+    word |= space;
+    uint64_t same = next_to(word, c->letter) & ~space;
+    uint64_t other = b->exists & ~word;
+    uint64_t starts = (word & ~same) | (other & ~next_to(other, c->other));
+    c->letter = word;
+    c->other = other;
+    c->found = marks;
+    return starts & b->lead;
+}
+
+/* Each number alone. */
+SPLITTER_INLINE uint64_t viking_words(carry *c, const block *b, const block *next)
+{
+    uint64_t numbers = b->number | next_to(b->number, c->number);
+    c->number = b->number;
+    return bloom_words(c, b, next) | (numbers & b->lead);
+}
+
+SPLIT_WALKERS(bloom, 0)
+SPLIT_WALKERS(viking, WANT_HF_NUMERIC)
+
+/* ---- The rows ---- */
+
 const split_stage stage_bloom = {
     .name = "bloom",
     .alternatives = {"\\x20?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"},
     .cuts = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_WIDE | CUT_AT_STOP,
     .match = bloom_match,
+    SPLIT_VECTOR(bloom),
 };
 
-const split_list list_viking = {.name = "viking", .pattern = SPLIT_VIKING};
+const split_list list_viking = {"viking", SPLIT_VIKING, SPLIT_VECTOR(viking)};

@@ -24,6 +24,7 @@ typedef struct family {
     unsigned others;  /* what runs of other characters are made of */
     bool joiners;     /* U+200C and U+200D are letters too */
     bool han;         /* \p{Han} is no letter; [\p{Han}]+ comes first */
+    bool apart;       /* some caseless letters are no letters, or begin a piece */
     bool cased;       /* a word ends where lower case is followed by upper case */
     bool contraction_first, contraction_last;
     bool no_tail;  /* nothing, or else ... */
@@ -50,12 +51,14 @@ static const family cl100k_tiktoken = {LETTERS, OTHERS, .contraction_first = tru
                                        .n_digits = 3};
 static const family o200k = {LETTERS | MARKS,          OTHERS,          .cased = true,
                              .contraction_last = true, .slashes = true, .n_digits = 3};
-static const family o200k_each_digit = {LETTERS | MARKS,          OTHERS,          .cased = true,
-                                        .contraction_last = true, .slashes = true, .n_digits = 1};
+static const family o200k_each_digit = {
+    LETTERS | MARKS,          OTHERS,          .apart = true, .cased = true,
+    .contraction_last = true, .slashes = true, .n_digits = 1};
 static const family tekken = {LETTERS | MARKS, OTHERS, .cased = true, .slashes = true,
                               .n_digits = 1};
-static const family kimi = {LETTERS | MARKS,          OTHERS,       .han = true, .cased = true,
-                            .contraction_last = true, .n_digits = 3};
+static const family kimi = {LETTERS | MARKS, OTHERS,        .han = true,
+                            .apart = true,   .cased = true, .contraction_last = true,
+                            .n_digits = 3};
 
 static bool is_joiner(uint32_t code_point)
 {
@@ -284,15 +287,16 @@ SPLITTER_INLINE uint64_t cl100k_like(const family *f, carry *c, const block *b, 
 
 /* Marks are letters, except inside a word of others. Such a word starts where a second other
  * character follows the first, or where the first follows a space; it continues through marks. */
-SPLITTER_INLINE uint64_t marks_as_others(carry *c, const block *b, uint64_t other, uint64_t mark)
+SPLITTER_INLINE uint64_t marks_as_others(carry *c, const block *b, uint64_t other, uint64_t mark,
+                                         const pieces *p)
 {
     uint64_t marks_before = c->mark_as_other;
     c->mark_as_other = 0;
-    if ((mark & (next_to(other, c->other | marks_before))) == 0)
+    if ((mark & ~p->begin & next_to(other, c->other | marks_before)) == 0)
         return 0;
-    uint64_t second = other & b->lead & next_to(other | b->space, c->other | c->space);
+    uint64_t second = other & b->lead & next_to(other | b->space, c->other | c->space) & ~p->begin;
     uint64_t going_on = ((c->other & ~c->other_first) | marks_before) >> 63;
-    c->mark_as_other = mark & through(second | going_on, other | mark);
+    c->mark_as_other = mark & through(second | going_on, (other | mark) & ~p->begin);
     return c->mark_as_other;
 }
 
@@ -300,19 +304,20 @@ SPLITTER_INLINE uint64_t marks_as_others(carry *c, const block *b, uint64_t othe
  * a lower case one, with only caseless letters between them; and at a run of upper case letters
  * that ends the letters, if a caseless letter precedes it. */
 SPLITTER_INLINE uint64_t cased_words(const family *f, carry *c, const block *b, const block *next,
-                                     uint64_t letter)
+                                     uint64_t letter, const pieces *p)
 {
     uint64_t caseless = letter & (b->caseless | b->mark);
     uint64_t lower = letter & ~(b->upper | caseless);
     uint64_t seeds = next_to(lower, c->lower_word);
-    uint64_t lower_word = lower | through(seeds, caseless);
+    uint64_t lower_word = lower | through(seeds, caseless & ~p->begin);
     uint64_t starts = b->upper & next_to(lower_word, c->lower_word);
-    uint64_t candidates = b->upper & b->lead & next_to(caseless, c->caseless) & ~starts;
+    uint64_t candidates = b->upper & b->lead & next_to(caseless, c->caseless) & ~starts & ~p->begin;
     uint64_t letter_after = next->letter | next->mark;
     for (; candidates != 0; candidates &= candidates - 1) {
         unsigned end = run_end(b->upper, next->upper, lowest(candidates));
-        c->undecided |= end == 128 || (f->han && end >= 64 && has_bit(0, next->caseless, end));
-        if (end < 128 && !has_bit(letter, letter_after, end))
+        c->undecided |=
+            end == 128 || (f->apart && end >= 64 && has_bit(0, next->caseless | next->mark, end));
+        if (end < 128 && !has_bit(letter & ~p->begin, letter_after, end))
             starts |= candidates & -candidates;
     }
     c->lower_word = lower_word;
@@ -355,7 +360,7 @@ SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b,
         han &= ~next_to(han, han_before);
     }
     uint64_t other = visible & ~(b->letter | mark | b->number), absorbed, joined = 0;
-    uint64_t marks = marks_as_others(c, b, other, mark);
+    uint64_t marks = marks_as_others(c, b, other, mark, p);
     uint64_t letter = letters | (mark & ~marks);
     other |= marks;
     uint64_t tail = through((b->newline & next_to(other, c->other)) | (c->tail >> 63),
@@ -364,10 +369,10 @@ SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b,
     other &= ~tail;
     uint64_t starts = other_words(c, b, other, &absorbed, p);
     uint64_t first_apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
-    uint64_t apostrophes = b->apostrophe & next_to(letter, c->letter);
+    uint64_t apostrophes = b->apostrophe & next_to(letter, c->letter) & ~p->begin;
     starts |= (letter & ~(next_to(letter, c->letter) & ~p->begin) & ~absorbed) | han;
     if (f->cased)
-        starts |= cased_words(f, c, b, next, letter);
+        starts |= cased_words(f, c, b, next, letter, p);
     starts |= f->n_digits == 0 ? numbers : number_words(c, b, f->n_digits, p);
     uint64_t last =
         followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
@@ -451,6 +456,83 @@ SPLITTER_INLINE uint64_t laguna_words(carry *c, const block *b, const block *nex
     return cl100k_pieces(&qwen2, c, b, next, &p);
 }
 
+/* The character at byte i of two blocks. */
+SPLITTER_INLINE character block_char(const block *b, const block *next, unsigned i)
+{
+    uint32_t code_point = UINT32_MAX;
+    if (!has_bit(b->exists, next->exists, i) ||
+        utf8_decode(i < 64 ? b->bytes + i : next->bytes + (i - 64), 4, &code_point) == 0)
+        return (character){UINT32_MAX, CLASS_END, 1};
+    return (character){code_point, class_of(code_point), 1};
+}
+
+/* A family whose digits are grouped here. */
+static const family o200k_any_digits = {LETTERS | MARKS, OTHERS, .cased = true,
+                                        .contraction_last = true, .slashes = true};
+
+/* Runs of digits that no word character follows are grouped from their right, and are pieces. */
+SPLITTER_INLINE uint64_t tiny_aya_words(carry *c, const block *b, const block *next)
+{
+    uint64_t numbers = c->groups, number_before = c->number;
+    pieces p = {0};
+    c->groups = 0;
+    c->undecided |= (b->number & b->wide) != 0;
+    uint64_t runs = b->number & ~next_to(b->number, number_before) & ~b->wide;
+    for (; runs != 0; runs &= runs - 1) {
+        unsigned i = lowest(runs), end = run_end(b->number, next->number, i);
+        if (end == 128 || (next->number & next->wide) != 0) {
+            c->undecided = true;
+            break;
+        }
+        const bool from_right = !split_is_word(block_char(b, next, end));
+        if (from_right)
+            p.begin |= bit(i);
+        numbers |= bit(i);
+        i += from_right && (end - i) % 3 ? (end - i) % 3 : 3;
+        for (; i < end; i += 3) {
+            if (i < 64)
+                numbers |= bit(i);
+            else
+                c->groups |= bit(i - 64);
+        }
+    }
+    const unsigned first = lowest(~(next->wide & ~next->lead)); /* after a blank of the block */
+    if (b->blank >> 63 && next->number >> first & 1) {
+        const unsigned end = run_end(next->number, 0, first);
+        c->undecided |= end >= 64 || (next->number & next->wide) != 0;
+        if (end < 64 && !split_is_word(block_char(next, next, end)))
+            p.begin_after = bit(first);
+    }
+    c->number = b->number;
+    return o200k_pieces(&o200k_any_digits, c, b, next, &p, numbers);
+}
+
+/* The edges of runs of the same one of Youtu's classes. */
+SPLITTER_INLINE uint64_t youtu_words(carry *c, const block *b, const block *next)
+{
+    uint64_t found[SPLIT_YOUTU_CLASSES + 1] = {0};
+    pieces p = {0};
+    for (uint64_t left = b->wide & b->lead; left != 0; left &= left - 1) {
+        const unsigned i = lowest(left);
+        uint32_t code_point = 0;
+        utf8_decode(b->bytes + i, 4, &code_point);
+        found[split_youtu_class(code_point)] |= bit(i);
+    }
+    for (int k = 1; k <= SPLIT_YOUTU_CLASSES; k++) {
+        const uint64_t all = found[k] | through(next_to(found[k], c->youtu[k]), b->wide & ~b->lead);
+        p.begin |= edges(all, c->youtu[k]) & b->lead;
+        c->youtu[k] = all;
+    }
+    for (uint64_t left = next->wide & next->lead & 0xF; left != 0; left &= left - 1) {
+        uint32_t code_point = 0;
+        utf8_decode(next->bytes + lowest(left), 4, &code_point);
+        p.begin_after |= split_youtu_class(code_point) ? left & -left : 0;
+    }
+    return o200k_pieces(&o200k_each_digit, c, b, next, &p, 0);
+}
+
+SPLIT_WALKERS(youtu, WANT_CASE)
+SPLIT_WALKERS(tiny_aya, WANT_CASE)
 SPLIT_WALKERS(minicpm5, 0)
 SPLIT_WALKERS(ax_k2, WANT_CJK)
 SPLIT_WALKERS(laguna, 0)
@@ -591,5 +673,5 @@ const split_stage stage_kimi = {
 const split_list list_minicpm5 = {"minicpm5", SPLIT_MINICPM5, SPLIT_VECTOR(minicpm5)};
 const split_list list_ax_k2 = {"ax_k2", SPLIT_AX_K2, SPLIT_VECTOR(ax_k2)};
 const split_list list_laguna = {"laguna", SPLIT_LAGUNA, SPLIT_VECTOR(laguna)};
-const split_list list_tiny_aya = {.name = "tiny_aya", .pattern = SPLIT_TINY_AYA};
-const split_list list_youtu = {.name = "youtu_llm", .pattern = SPLIT_YOUTU};
+const split_list list_tiny_aya = {"tiny_aya", SPLIT_TINY_AYA, SPLIT_VECTOR(tiny_aya)};
+const split_list list_youtu = {"youtu_llm", SPLIT_YOUTU, SPLIT_VECTOR(youtu)};

@@ -49,7 +49,19 @@ static size_t spark_match(view *v, size_t i)
 
 /* ---- The same by masks ---- */
 
-SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *next)
+/* [\r\n]|\s+(?!\S)|\s+ but for the last blank of a run: newlines at its beginning are words. */
+SPLITTER_INLINE uint64_t blanks_and_newlines(carry *c, const block *b)
+{
+    uint64_t first = b->blank & ~next_to(b->blank, c->blank);
+    uint64_t newlines = through(first | (next_to(0, c->tail) & b->newline), b->newline);
+    uint64_t starts = first | newlines | (next_to(newlines, c->tail) & b->blank);
+    c->blank = b->blank;
+    c->tail = newlines;
+    return starts;
+}
+
+SPLITTER_INLINE uint64_t deepseek_like(carry *c, const block *b, const block *next,
+                                       bool newline_tail)
 {
     uint64_t letter = b->letter, number = b->number, cjk = b->cjk, blank = b->blank;
     uint64_t unmatched = b->exists & ~(letter | number | blank | b->visible);
@@ -70,12 +82,16 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
         letter & ~(inside & letter_before) & ~absorbed & ~(ascii_letter & ascii_first);
     starts |= letter & ~ascii_letter & next_to(ascii_word, c->ascii_word);
 
-    uint64_t tail =
-        through((inside & next_to(b->visible, c->visible)) | (c->tail >> 63), b->newline);
     uint64_t then = letter | b->visible | unmatched, then_after = next->exists & ~next->blank;
     then_after &= ~(next->number | next->cjk);
-    starts |= blank_words(c, b, next, tail, followed_by(blank, then & ~cjk, then_after, b, next),
-                          &(pieces){0});
+    uint64_t last = followed_by(blank, then & ~cjk, then_after, b, next);
+    if (newline_tail) {
+        uint64_t tail =
+            through((inside & next_to(b->visible, c->visible)) | (c->tail >> 63), b->newline);
+        starts |= blank_words(c, b, next, tail, last, &(pieces){0});
+    } else {
+        starts |= last | blanks_and_newlines(c, b);
+    }
     starts |= unmatched & ~(inside & next_to(unmatched, c->other));
     starts |= followed_by(unmatched & cjk, letter & cjk, next->letter & next->cjk, b, next);
     starts |= followed_by(unmatched & ~cjk, letter & ~cjk, next->letter & ~next->cjk, b, next);
@@ -93,7 +109,31 @@ SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *
     return (starts | visible_words) & b->lead;
 }
 
+SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *next)
+{
+    return deepseek_like(c, b, next, true);
+}
+
+/* Whether there are numbers of four bytes, of which Digits knows more. */
+SPLITTER_INLINE bool has_high_number(const block *b)
+{
+    for (uint64_t left = b->number & b->wide & b->lead; left != 0; left &= left - 1)
+        if (b->bytes[lowest(left)] >= 0xF0)
+            return true;
+    return false;
+}
+
+/* Each number alone. */
+SPLITTER_INLINE uint64_t spark_words(carry *c, const block *b, const block *next)
+{
+    uint64_t numbers = b->number | next_to(b->number, c->number);
+    uint64_t starts = deepseek_like(c, b, next, false);
+    c->undecided |= has_high_number(b) || has_high_number(next);
+    return starts | (numbers & b->lead);
+}
+
 SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK)
+SPLIT_WALKERS(spark, WANT_DEEPSEEK | WANT_HF_NUMERIC)
 
 /* ---- The rows ---- */
 
@@ -118,4 +158,4 @@ const split_stage stage_spark = {
 
 const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, SPLIT_VECTOR(deepseek3)};
 
-const split_list list_spark = {.name = "spark_x2", .pattern = SPLIT_SPARK};
+const split_list list_spark = {"spark_x2", SPLIT_SPARK, SPLIT_VECTOR(spark)};

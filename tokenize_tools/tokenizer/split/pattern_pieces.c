@@ -138,24 +138,19 @@ static bool is_ascii_digit(character c)
     return c.code_point >= '0' && c.code_point <= '9';
 }
 
-/* Youtu's four classes. */
-static bool is_hangul(character c)
+int split_youtu_class(uint32_t code_point)
 {
-    static const range ranges[] = {{0x3131, 0x318E}, {0xAC00, 0xD7A3}};
-    return IS_IN(ranges, c.code_point);
-}
-
-static bool is_youtu_mark(character c)
-{
-    static const range ranges[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201C, 0x201D},
-                                   {0x2026, 0x2026}, {0x3001, 0x303F}, {0xFE30, 0xFE4F},
-                                   {0xFF01, 0xFF01}, {0xFF0C, 0xFF0C}, {0xFF1A, 0xFF1B}};
-    return IS_IN(ranges, c.code_point);
-}
-
-static bool is_bopomofo(character c)
-{
-    return c.code_point >= 0x3105 && c.code_point <= 0x312F;
+    static const range marks[] = {{0x2014, 0x2014}, {0x2018, 0x2019}, {0x201C, 0x201D},
+                                  {0x2026, 0x2026}, {0x3001, 0x303F}, {0xFE30, 0xFE4F},
+                                  {0xFF01, 0xFF01}, {0xFF0C, 0xFF0C}, {0xFF1A, 0xFF1B}};
+    if (is_cjk(code_point))
+        return 4;
+    if ((code_point >= 0xAC00 && code_point <= 0xD7A3) ||
+        (code_point >= 0x3131 && code_point <= 0x318E))
+        return 1;
+    if (code_point >= 0x3105 && code_point <= 0x312F)
+        return 3;
+    return IS_IN(marks, code_point) ? 2 : 0;
 }
 
 /* ---- Matches ---- */
@@ -177,11 +172,12 @@ static size_t old_cjk_match(view *v, size_t i)
 
 static size_t youtu_match(view *v, size_t i)
 {
-    static is_in_class *const classes[] = {is_hangul, is_youtu_mark, is_bopomofo, is_in_cjk};
-    size_t end = 0;
-    for (size_t k = 0; end == 0 && k < sizeof classes / sizeof *classes; k++)
-        end = run_match(v, i, classes[k]);
-    return end;
+    character c = char_at(v, i);
+    const int class = split_youtu_class(c.code_point);
+    size_t end = i;
+    for (; class > 0 && split_youtu_class(c.code_point) == class; c = char_at(v, end))
+        end += c.n_bytes;
+    return class > 0 ? end : 0;
 }
 
 static size_t newline_match(view *v, size_t i)

@@ -41,7 +41,7 @@ static bool is_decimal(character c)
 }
 
 /* Oniguruma's \w: these and letters, marks, decimal digits. */
-static bool is_word(character c)
+bool split_is_word(character c)
 {
     static const range ranges[] = {
         {0x5F, 0x5F},       {0xB2, 0xB3},       {0xB9, 0xB9},       {0xBC, 0xBE},
@@ -84,7 +84,7 @@ static size_t thousands_match(view *v, size_t i)
 {
     if (v->run_end <= i) {
         v->run_end = decimals_end(v, i, &v->run_left);
-        v->run_grouped = !is_word(char_at(v, v->run_end));
+        v->run_grouped = !split_is_word(char_at(v, v->run_end));
     }
     if (v->run_end == i || !v->run_grouped)
         return 0;

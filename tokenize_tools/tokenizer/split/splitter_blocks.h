@@ -130,11 +130,12 @@ typedef struct carry {
     uint64_t ascii_digits;
     uint64_t found;     /* found_bytes() */
     uint64_t line_ends; /* \r?\n */
-    uint64_t groups;    /* of the block itself: groups of blanks start here */
-    uint64_t forced;    /* of the block itself: words start here, after a contraction */
-    uint64_t joined;    /* of the block itself: no word starts here */
-    unsigned digits;    /* since a group started, if the block ended in one */
-    bool undecided;     /* the block is left to the scalar splitter */
+    uint64_t youtu[SPLIT_YOUTU_CLASSES + 1];
+    uint64_t groups; /* of the block itself: groups of blanks start here */
+    uint64_t forced; /* of the block itself: words start here, after a contraction */
+    uint64_t joined; /* of the block itself: no word starts here */
+    unsigned digits; /* since a group started, if the block ended in one */
+    bool undecided;  /* the block is left to the scalar splitter */
 } carry;
 
 typedef void classify_function(text_reader *r, size_t at, unsigned wanted, block *b);

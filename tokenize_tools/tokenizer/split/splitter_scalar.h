@@ -176,6 +176,15 @@ static inline size_t digits_end(const view *v, size_t i, int n_digits)
     return i;
 }
 
+/* Which of Youtu's four classes it is in; 0: none. */
+enum {
+    SPLIT_YOUTU_CLASSES = 4
+};
+int split_youtu_class(uint32_t code_point);
+
+/* Whether it is in Oniguruma's \w. */
+bool split_is_word(character c);
+
 /* Splits [begin, end) as if it were a text; sets the bits in starts. */
 void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts);
 
