@@ -1,5 +1,5 @@
-/* test_normalizer_cuts.c - where a text may be cut before it is normalized and split into words by a
- * pattern: both parts give the words of the whole. */
+/* test_normalizer_cuts.c - where a text may be cut before it is normalized and split into words by
+ * a pattern: both parts give the words of the whole. */
 #include "support/check.h"
 
 #include "tokenizer/normalizer_case.h"
