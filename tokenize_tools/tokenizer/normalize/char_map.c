@@ -401,7 +401,7 @@ static bool run_unordered(map_run *r)
             break;
         char_image image = {{c}, 1};
         apply(r->m->before, r->m->n_before, &image);
-        done = nfc_reserve(r->scratch, n + image.n);
+        done = nfc_reserve(r->scratch, n + LONGEST);
         if (done)
             memcpy(r->scratch->code_points + n, image.c, image.n * sizeof *image.c);
         n += image.n;

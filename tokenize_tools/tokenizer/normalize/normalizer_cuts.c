@@ -185,26 +185,27 @@ static bool is_beside_no_cut(const model_text *from)
     return true;
 }
 
-/* The characters beside a cut stay what they are: ASCII does, and letters in NFC. */
+/* What the step leaves of the places of text_cut.h. Letters there begin and end with a letter or its
+ * marks in all forms; a newline may become a blank, and ideographs may get blanks. */
 static unsigned cuts_of_step(const normalize_step *step, bool drops_blanks)
 {
     const unsigned ascii = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_DIGIT;
+    const unsigned no_newline = CUT_ANYWHERE & ~(unsigned)CUT_AT_NEWLINE;
     switch (step->kind) {
     case NORMALIZE_NFC:
-    case NORMALIZE_PREPEND:
-        return CUT_ANYWHERE;
     case NORMALIZE_NFD:
     case NORMALIZE_NFKC:
     case NORMALIZE_NFKD:
     case NORMALIZE_STRIP_ACCENTS:
     case NORMALIZE_LOWERCASE:
-        return ascii;
-    case NORMALIZE_NMT: /* a newline becomes a blank */
-        return drops_blanks ? ascii : ascii & ~(unsigned)CUT_AT_NEWLINE;
+    case NORMALIZE_PREPEND:
+        return CUT_ANYWHERE;
+    case NORMALIZE_NMT:
+        return drops_blanks ? CUT_ANYWHERE : no_newline;
     case NORMALIZE_BERT:
-        return drops_blanks ? CUT_ANYWHERE : ascii & ~(unsigned)CUT_AT_NEWLINE;
+        return drops_blanks ? CUT_ANYWHERE : CUT_AT_SPACE | CUT_AT_DIGIT;
     case NORMALIZE_STRIP: /* no part of the text ends with a blank */
-        return step->right ? CUT_ANYWHERE & ~(unsigned)CUT_AT_NEWLINE : CUT_ANYWHERE;
+        return step->right ? no_newline : CUT_ANYWHERE;
     case NORMALIZE_REPLACE:
         return is_beside_no_cut(&step->from) ? ascii : 0;
     case NORMALIZE_REPLACE_RUNS: /* the blank of a cut is a single one */

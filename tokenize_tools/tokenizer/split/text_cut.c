@@ -32,12 +32,18 @@ static bool is_stop(const uint8_t *p)
     return memcmp(p, "\xE3\x80\x82", 3) == 0 || memcmp(p, "\xEF\xBC\x8C", 3) == 0;
 }
 
+/* A letter that also begins with a letter when it is decomposed, as few do not: a normalizer may run
+ * before the pattern. */
 static bool is_wide_letter(const uint8_t *p, size_t n_bytes)
 {
-    uint32_t c;
+    uint32_t c, parts[NFKD_LONGEST];
     const size_t n = utf8_decode(p, n_bytes, &c);
     const unicode_class class = n > 0 ? unicode_class_of(c) : CLASS_OTHER;
-    return class == CLASS_UPPER || class == CLASS_LOWER || class == CLASS_LETTER;
+    if (class != CLASS_UPPER && class != CLASS_LOWER && class != CLASS_LETTER)
+        return false;
+    unicode_nfkd(c, parts);
+    const unicode_class first = unicode_class_of(parts[0]);
+    return first == CLASS_UPPER || first == CLASS_LOWER || first == CLASS_LETTER;
 }
 
 static bool ends_with_letter(const uint8_t *text, size_t end)
