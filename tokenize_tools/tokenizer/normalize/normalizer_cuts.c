@@ -185,8 +185,8 @@ static bool is_beside_no_cut(const model_text *from)
     return true;
 }
 
-/* What the step leaves of the places of text_cut.h. Letters there begin and end with a letter or its
- * marks in all forms; a newline may become a blank, and ideographs may get blanks. */
+/* What the step leaves of the places of text_cut.h. Letters there begin and end with a letter or
+ * its marks in all forms; a newline may become a blank, and ideographs may get blanks. */
 static unsigned cuts_of_step(const normalize_step *step, bool drops_blanks)
 {
     const unsigned ascii = CUT_AT_SPACE | CUT_AT_NEWLINE | CUT_AT_DIGIT;

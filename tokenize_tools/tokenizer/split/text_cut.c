@@ -32,8 +32,8 @@ static bool is_stop(const uint8_t *p)
     return memcmp(p, "\xE3\x80\x82", 3) == 0 || memcmp(p, "\xEF\xBC\x8C", 3) == 0;
 }
 
-/* A letter that also begins with a letter when it is decomposed, as few do not: a normalizer may run
- * before the pattern. */
+/* A letter that begins with a letter also when it is decomposed: a normalizer may run before the
+ * pattern. */
 static bool is_wide_letter(const uint8_t *p, size_t n_bytes)
 {
     uint32_t c, parts[NFKD_LONGEST];
