@@ -1,4 +1,4 @@
-/* unicode.h - Unicode for the tokenizers: classes of code points, and NFC.
+/* unicode.h - Unicode for the tokenizers: classes and lower case of code points, NFC and NFKD.
  *
  * make_unicode_tables.py makes the tables, for the versions that the reference tokenizers use.
  * Pure. */
