@@ -24,7 +24,6 @@ typedef struct family {
     unsigned others;  /* what runs of other characters are made of */
     bool joiners;     /* U+200C and U+200D are letters too */
     bool han;         /* \p{Han} is no letter; [\p{Han}]+ comes first */
-    bool apart;       /* some caseless letters are no letters, or begin a piece */
     bool cased;       /* a word ends where lower case is followed by upper case */
     bool contraction_first, contraction_last;
     bool no_tail;  /* nothing, or else ... */
@@ -51,14 +50,12 @@ static const family cl100k_tiktoken = {LETTERS, OTHERS, .contraction_first = tru
                                        .n_digits = 3};
 static const family o200k = {LETTERS | MARKS,          OTHERS,          .cased = true,
                              .contraction_last = true, .slashes = true, .n_digits = 3};
-static const family o200k_each_digit = {
-    LETTERS | MARKS,          OTHERS,          .apart = true, .cased = true,
-    .contraction_last = true, .slashes = true, .n_digits = 1};
+static const family o200k_each_digit = {LETTERS | MARKS,          OTHERS,          .cased = true,
+                                        .contraction_last = true, .slashes = true, .n_digits = 1};
 static const family tekken = {LETTERS | MARKS, OTHERS, .cased = true, .slashes = true,
                               .n_digits = 1};
-static const family kimi = {LETTERS | MARKS, OTHERS,        .han = true,
-                            .apart = true,   .cased = true, .contraction_last = true,
-                            .n_digits = 3};
+static const family kimi = {LETTERS | MARKS,          OTHERS,       .han = true, .cased = true,
+                            .contraction_last = true, .n_digits = 3};
 
 static bool is_joiner(uint32_t code_point)
 {
@@ -270,7 +267,7 @@ SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b
     starts |= number_words(c, b, f->n_digits, p);
     uint64_t last =
         followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
-    uint64_t blanks = blank_words(c, b, next, tail, last, p);
+    uint64_t blanks = (last & ~b->newline) | blank_words(c, b, next, tail, p);
     if (f->powers)
         blanks |= powers(c, b, next, blanks);
     c->undecided |= f->trailing && ends_with_blank(b, next);
@@ -303,8 +300,8 @@ SPLITTER_INLINE uint64_t marks_as_others(carry *c, const block *b, uint64_t othe
 /* Where [U]*[L]+ splits letters, with caseless letters in both sets: at an upper case letter after
  * a lower case one, with only caseless letters between them; and at a run of upper case letters
  * that ends the letters, if a caseless letter precedes it. */
-SPLITTER_INLINE uint64_t cased_words(const family *f, carry *c, const block *b, const block *next,
-                                     uint64_t letter, const pieces *p)
+SPLITTER_INLINE uint64_t cased_words(carry *c, const block *b, const block *next, uint64_t letter,
+                                     const pieces *p)
 {
     uint64_t caseless = letter & (b->caseless | b->mark);
     uint64_t lower = letter & ~(b->upper | caseless);
@@ -316,7 +313,7 @@ SPLITTER_INLINE uint64_t cased_words(const family *f, carry *c, const block *b, 
     for (; candidates != 0; candidates &= candidates - 1) {
         unsigned end = run_end(b->upper, next->upper, lowest(candidates));
         c->undecided |=
-            end == 128 || (f->apart && end >= 64 && has_bit(0, next->caseless | next->mark, end));
+            end == 128 || (p->apart && end >= 64 && has_bit(0, next->caseless | next->mark, end));
         if (end < 128 && !has_bit(letter & ~p->begin, letter_after, end))
             starts |= candidates & -candidates;
     }
@@ -346,7 +343,7 @@ SPLITTER_INLINE uint64_t last_contractions(carry *c, const block *b, const block
 }
 
 SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b, const block *next,
-                                      const pieces *p, uint64_t numbers)
+                                      const pieces *p)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
     uint64_t letters = b->letter, mark = b->mark, slash = f->slashes ? b->slash : 0, han = 0;
@@ -372,11 +369,11 @@ SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b,
     uint64_t apostrophes = b->apostrophe & next_to(letter, c->letter) & ~p->begin;
     starts |= (letter & ~(next_to(letter, c->letter) & ~p->begin) & ~absorbed) | han;
     if (f->cased)
-        starts |= cased_words(f, c, b, next, letter, p);
-    starts |= f->n_digits == 0 ? numbers : number_words(c, b, f->n_digits, p);
+        starts |= cased_words(c, b, next, letter, p);
+    starts |= f->n_digits == 0 ? p->numbers : number_words(c, b, f->n_digits, p);
     uint64_t last =
         followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
-    starts |= blank_words(c, b, next, tail, last, p);
+    starts |= (last & ~b->newline) | blank_words(c, b, next, tail, p);
     uint64_t forced = 0;
     if (f->contraction_last)
         forced = last_contractions(c, b, next, apostrophes, &joined);
@@ -388,7 +385,7 @@ SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b,
 
 SPLITTER_INLINE uint64_t o200k_like(const family *f, carry *c, const block *b, const block *next)
 {
-    return o200k_pieces(f, c, b, next, &(pieces){0}, 0);
+    return o200k_pieces(f, c, b, next, &(pieces){.apart = f->han});
 }
 
 #define WORDS(x, like)                                                                             \
@@ -422,7 +419,7 @@ SPLITTER_INLINE uint64_t edges(uint64_t mask, uint64_t mask_before)
 SPLITTER_INLINE uint64_t minicpm5_words(carry *c, const block *b, const block *next)
 {
     uint64_t number_before = c->number;
-    pieces p = {edges(b->number, number_before), next->number};
+    pieces p = {edges(b->number, number_before), next->number, 0, false};
     p.begin |= number_words(c, b, 3, &(pieces){0});
     p.begin &= b->lead;
     c->number = number_before;
@@ -431,7 +428,7 @@ SPLITTER_INLINE uint64_t minicpm5_words(carry *c, const block *b, const block *n
 
 SPLITTER_INLINE uint64_t ax_k2_words(carry *c, const block *b, const block *next)
 {
-    const pieces p = {edges(b->cjk, c->cjk) & b->lead, next->cjk};
+    const pieces p = {edges(b->cjk, c->cjk) & b->lead, next->cjk, 0, false};
     c->cjk = b->cjk;
     return cl100k_pieces(&qwen2, c, b, next, &p);
 }
@@ -451,7 +448,8 @@ SPLITTER_INLINE uint64_t line_ends(const block *b)
 SPLITTER_INLINE uint64_t laguna_words(carry *c, const block *b, const block *next)
 {
     const uint64_t ends = line_ends(b);
-    const pieces p = {ends & ~next_to(ends, c->line_ends), next->newline ? line_ends(next) : 0};
+    const pieces p = {ends & ~next_to(ends, c->line_ends), next->newline ? line_ends(next) : 0, 0,
+                      false};
     c->line_ends = ends;
     return cl100k_pieces(&qwen2, c, b, next, &p);
 }
@@ -473,11 +471,10 @@ static const family o200k_any_digits = {LETTERS | MARKS, OTHERS, .cased = true,
 /* Runs of digits that no word character follows are grouped from their right, and are pieces. */
 SPLITTER_INLINE uint64_t tiny_aya_words(carry *c, const block *b, const block *next)
 {
-    uint64_t numbers = c->groups, number_before = c->number;
-    pieces p = {0};
+    pieces p = {.numbers = c->groups};
     c->groups = 0;
     c->undecided |= (b->number & b->wide) != 0;
-    uint64_t runs = b->number & ~next_to(b->number, number_before) & ~b->wide;
+    uint64_t runs = b->number & ~next_to(b->number, c->number) & ~b->wide;
     for (; runs != 0; runs &= runs - 1) {
         unsigned i = lowest(runs), end = run_end(b->number, next->number, i);
         if (end == 128 || (next->number & next->wide) != 0) {
@@ -487,11 +484,11 @@ SPLITTER_INLINE uint64_t tiny_aya_words(carry *c, const block *b, const block *n
         const bool from_right = !split_is_word(block_char(b, next, end));
         if (from_right)
             p.begin |= bit(i);
-        numbers |= bit(i);
+        p.numbers |= bit(i);
         i += from_right && (end - i) % 3 ? (end - i) % 3 : 3;
         for (; i < end; i += 3) {
             if (i < 64)
-                numbers |= bit(i);
+                p.numbers |= bit(i);
             else
                 c->groups |= bit(i - 64);
         }
@@ -504,14 +501,14 @@ SPLITTER_INLINE uint64_t tiny_aya_words(carry *c, const block *b, const block *n
             p.begin_after = bit(first);
     }
     c->number = b->number;
-    return o200k_pieces(&o200k_any_digits, c, b, next, &p, numbers);
+    return o200k_pieces(&o200k_any_digits, c, b, next, &p);
 }
 
 /* The edges of runs of the same one of Youtu's classes. */
 SPLITTER_INLINE uint64_t youtu_words(carry *c, const block *b, const block *next)
 {
     uint64_t found[SPLIT_YOUTU_CLASSES + 1] = {0};
-    pieces p = {0};
+    pieces p = {.apart = true};
     for (uint64_t left = b->wide & b->lead; left != 0; left &= left - 1) {
         const unsigned i = lowest(left);
         uint32_t code_point = 0;
@@ -528,7 +525,7 @@ SPLITTER_INLINE uint64_t youtu_words(carry *c, const block *b, const block *next
         utf8_decode(next->bytes + lowest(left), 4, &code_point);
         p.begin_after |= split_youtu_class(code_point) ? left & -left : 0;
     }
-    return o200k_pieces(&o200k_each_digit, c, b, next, &p, 0);
+    return o200k_pieces(&o200k_each_digit, c, b, next, &p);
 }
 
 SPLIT_WALKERS(youtu, WANT_CASE)

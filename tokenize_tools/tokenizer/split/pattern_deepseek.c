@@ -88,7 +88,7 @@ SPLITTER_INLINE uint64_t deepseek_like(carry *c, const block *b, const block *ne
     if (newline_tail) {
         uint64_t tail =
             through((inside & next_to(b->visible, c->visible)) | (c->tail >> 63), b->newline);
-        starts |= blank_words(c, b, next, tail, last, &(pieces){0});
+        starts |= (last & ~b->newline) | blank_words(c, b, next, tail, &(pieces){0});
     } else {
         starts |= last | blanks_and_newlines(c, b);
     }

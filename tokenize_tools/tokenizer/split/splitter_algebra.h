@@ -133,6 +133,8 @@ SPLITTER_INLINE uint64_t all_bytes(uint64_t first, uint64_t first_before, const 
 typedef struct pieces {
     uint64_t begin;       /* all bytes of the block that begin a piece: first bytes */
     uint64_t begin_after; /* characters of the next block that begin one after a blank */
+    uint64_t numbers;     /* where words of digits start, for a family that does not group them */
+    bool apart;           /* some caseless letters are no letters, or begin a piece */
 } pieces;
 
 /* Of the blanks after a newline, those that start a word. \s*[\r\n]+ extends to the last newline of
@@ -186,14 +188,14 @@ SPLITTER_INLINE uint64_t first_contractions(carry *c, const block *b, uint64_t a
 }
 
 /* Words that start at blanks: the first blank of a run that is not in the tail of the word before,
- * the first one after the last newline, and the last one if something visible follows. */
+ * and the first one after the last newline. */
 SPLITTER_INLINE uint64_t blank_words(carry *c, const block *b, const block *next, uint64_t tail,
-                                     uint64_t last, const pieces *p)
+                                     const pieces *p)
 {
     uint64_t after_newline = b->blank & ~b->newline & next_to(b->newline, c->newline);
     uint64_t same = next_to(b->blank, c->blank) & ~next_to(tail, c->tail) & ~p->begin;
     uint64_t starts = b->blank & ~tail & ~same;
-    starts |= after_last_newline(c, after_newline, b, next, p) | (last & ~b->newline);
+    starts |= after_last_newline(c, after_newline, b, next, p);
     c->blank = b->blank;
     c->newline = b->newline;
     c->tail = tail;
