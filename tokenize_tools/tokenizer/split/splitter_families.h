@@ -1,0 +1,233 @@
+/* splitter_families.h - what cl100k and its relatives differ in, and their algebra. */
+#ifndef TOKMAP_SPLITTER_FAMILIES_H
+#define TOKMAP_SPLITTER_FAMILIES_H
+
+#include "tokenizer/split/splitter_algebra.h"
+#include "tokenizer/split/splitter_scalar.h"
+
+typedef struct family {
+    unsigned letters; /* what words are made of, after [^\r\n\p{L}\p{N}]? */
+    unsigned others;  /* what runs of other characters are made of */
+    bool joiners;     /* U+200C and U+200D are letters too */
+    bool han;         /* \p{Han} is no letter; [\p{Han}]+ comes first */
+    bool cased;       /* a word ends where lower case is followed by upper case */
+    bool contraction_first, contraction_last;
+    bool no_tail;  /* nothing, or else ... */
+    bool slashes;  /* [\r\n/]*, or else [\r\n]* after other characters */
+    bool trailing; /* blanks at the end are one word, with their newlines */
+    bool powers;   /* blanks before a word in groups of 512, 256 ... 1 */
+    int n_digits;  /* of a group; 0: any number */
+} family;
+
+/* Those that come after other splits too. */
+static const family qwen2 = {LETTERS, OTHERS, .contraction_first = true, .n_digits = 1};
+static const family cl100k_any_digits = {LETTERS, OTHERS, .contraction_first = true};
+static const family o200k_each_digit = {LETTERS | MARKS,          OTHERS,          .cased = true,
+                                        .contraction_last = true, .slashes = true, .n_digits = 1};
+
+bool split_is_joiner(uint32_t code_point);
+bool split_is_han(uint32_t code_point);
+
+/* A single character that is not a letter, number or newline joins the letters after it if a word
+ * starts at it. That is the first of a run of others, or any blank. Returns where words of others
+ * start. */
+SPLITTER_INLINE uint64_t other_words(carry *c, const block *b, uint64_t other, uint64_t *absorbed,
+                                     const pieces *p)
+{
+    uint64_t before = next_to(other | b->space, c->other | c->space) & ~p->begin;
+    uint64_t first = other & b->lead & ~before;
+    uint64_t first_bytes = all_bytes(first, c->other_first, b);
+    uint64_t absorbing = first_bytes | (b->blank & ~b->newline);
+    *absorbed = next_to(absorbing, c->absorbed) & ~p->begin;
+    c->other = other;
+    c->other_first = first_bytes;
+    c->absorbed = absorbing;
+    c->space = b->space;
+    return first;
+}
+
+SPLITTER_INLINE uint64_t number_words(carry *c, const block *b, int n_digits, const pieces *p)
+{
+    uint64_t starts = b->number & b->lead;
+    if (n_digits != 1)
+        starts = digit_groups(c, b, starts & (~next_to(b->number, c->number) | p->begin),
+                              (unsigned)n_digits);
+    c->number = b->number;
+    return starts;
+}
+
+/* Whether the text ends with blanks, in one of the two blocks. */
+SPLITTER_INLINE bool ends_with_blank(const block *b, const block *next)
+{
+    if (next->exists == ~(uint64_t)0)
+        return false;
+    return next->exists ? next->blank & (next->exists ^ next->exists >> 1)
+                        : b->blank & (b->exists ^ b->exists >> 1);
+}
+
+/* Groups of blanks before a word, for blanks that start a word: 512, 256 ... 1. Shorter runs than
+ * three are split as without. */
+SPLITTER_INLINE uint64_t powers(carry *c, const block *b, const block *next, uint64_t starts)
+{
+    uint64_t blank = b->blank & ~b->newline, blank_after = next->blank & ~next->newline;
+    uint64_t found = c->groups;
+    c->groups = 0;
+    uint64_t three = blank & ahead(blank, blank_after, 1) & ahead(blank, blank_after, 2);
+    for (uint64_t left = starts & three; left != 0; left &= left - 1) {
+        unsigned i = lowest(left), end = run_end(blank, blank_after, i);
+        if (end == 128 || b->wide & b->blank || next->wide & next->blank) {
+            c->undecided = true;
+            break;
+        }
+        if (has_bit(b->newline, next->newline, end))
+            continue;
+        const bool at_end = !has_bit(b->exists, next->exists, end);
+        while (i < end) {
+            if (i < 64)
+                found |= bit(i);
+            else
+                c->groups |= bit(i - 64);
+            unsigned size = 64;
+            while (size > 1 && (size > end - i || (size == end - i && !at_end)))
+                size /= 2;
+            i += size;
+        }
+    }
+    return found;
+}
+
+SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b, const block *next,
+                                       const pieces *p)
+{
+    uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
+    uint64_t other = visible & ~(b->letter | b->number), absorbed, joined, tail = 0;
+    if (!f->no_tail)
+        tail = through(next_to(other, c->other) | (c->tail >> 63), b->newline & ~p->begin);
+    uint64_t starts = other_words(c, b, other, &absorbed, p);
+    uint64_t apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
+    starts |= b->letter & ~(next_to(b->letter, c->letter) & ~p->begin) & ~absorbed;
+    starts |= number_words(c, b, f->n_digits, p);
+    uint64_t last =
+        followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
+    uint64_t blanks = (last & ~b->newline) | blank_words(c, b, next, tail, p);
+    if (f->powers)
+        blanks |= powers(c, b, next, blanks);
+    c->undecided |= f->trailing && ends_with_blank(b, next);
+    starts |= blanks | first_contractions(c, b, apostrophes, true, &joined);
+    c->letter = b->letter;
+    /* `joined` is not used: the letters of contractions are in `absorbed`. */
+    return (starts | p->begin) & b->lead;
+}
+
+SPLITTER_INLINE uint64_t cl100k_like(const family *f, carry *c, const block *b, const block *next)
+{
+    return cl100k_pieces(f, c, b, next, &(pieces){0});
+}
+
+/* Marks are letters, except inside a word of others. Such a word starts where a second other
+ * character follows the first, or where the first follows a space; it continues through marks. */
+SPLITTER_INLINE uint64_t marks_as_others(carry *c, const block *b, uint64_t other, uint64_t mark,
+                                         const pieces *p)
+{
+    uint64_t marks_before = c->mark_as_other;
+    c->mark_as_other = 0;
+    if ((mark & ~p->begin & next_to(other, c->other | marks_before)) == 0)
+        return 0;
+    uint64_t second = other & b->lead & next_to(other | b->space, c->other | c->space) & ~p->begin;
+    uint64_t going_on = ((c->other & ~c->other_first) | marks_before) >> 63;
+    c->mark_as_other = mark & through(second | going_on, (other | mark) & ~p->begin);
+    return c->mark_as_other;
+}
+
+/* Where [U]*[L]+ splits letters, with caseless letters in both sets: at an upper case letter after
+ * a lower case one, with only caseless letters between them; and at a run of upper case letters
+ * that ends the letters, if a caseless letter precedes it. */
+SPLITTER_INLINE uint64_t cased_words(carry *c, const block *b, const block *next, uint64_t letter,
+                                     const pieces *p)
+{
+    uint64_t caseless = letter & (b->caseless | b->mark);
+    uint64_t lower = letter & ~(b->upper | caseless);
+    uint64_t seeds = next_to(lower, c->lower_word);
+    uint64_t lower_word = lower | through(seeds, caseless & ~p->begin);
+    uint64_t starts = b->upper & next_to(lower_word, c->lower_word);
+    uint64_t candidates = b->upper & b->lead & next_to(caseless, c->caseless) & ~starts & ~p->begin;
+    uint64_t letter_after = next->letter | next->mark;
+    for (; candidates != 0; candidates &= candidates - 1) {
+        unsigned end = run_end(b->upper, next->upper, lowest(candidates));
+        c->undecided |=
+            end == 128 || (p->apart && end >= 64 && has_bit(0, next->caseless | next->mark, end));
+        if (end < 128 && !has_bit(letter & ~p->begin, letter_after, end))
+            starts |= candidates & -candidates;
+    }
+    c->lower_word = lower_word;
+    c->caseless = caseless;
+    return starts;
+}
+
+/* For each apostrophe after a word of letters. A word starts after the contraction. If an
+ * apostrophe is next, it starts that word and is not part of a contraction. */
+SPLITTER_INLINE uint64_t last_contractions(carry *c, const block *b, const block *next,
+                                           uint64_t apostrophes, uint64_t *joined)
+{
+    uint64_t forced = c->forced;
+    *joined = c->joined;
+    c->forced = c->joined = 0;
+    for (; apostrophes != 0; apostrophes &= apostrophes - 1) {
+        unsigned i = lowest(apostrophes);
+        unsigned n = (unsigned)split_contraction(b->bytes + i, 3, true);
+        if (n == 0 || forced >> i & 1)
+            continue;
+        join(c, i, n, joined, &forced);
+        /* The word after it starts with a caseless letter, but `lower_word` is still set. */
+        c->undecided |= has_bit(b->caseless | b->mark, next->caseless | next->mark, i + n);
+    }
+    return forced;
+}
+
+SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b, const block *next,
+                                      const pieces *p)
+{
+    uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
+    uint64_t letters = b->letter, mark = b->mark, slash = f->slashes ? b->slash : 0, han = 0;
+    if (f->joiners)
+        mark |= found_bytes(&c->found, b, split_is_joiner);
+    if (f->han) {
+        uint64_t han_before = c->found;
+        han = found_bytes(&c->found, b, split_is_han);
+        c->undecided |= (han & ~b->letter) != 0;
+        letters &= ~han;
+        han &= ~next_to(han, han_before);
+    }
+    uint64_t other = visible & ~(b->letter | mark | b->number), absorbed, joined = 0;
+    uint64_t marks = marks_as_others(c, b, other, mark, p);
+    uint64_t letter = letters | (mark & ~marks);
+    other |= marks;
+    uint64_t tail = through((b->newline & next_to(other, c->other)) | (c->tail >> 63),
+                            (b->newline | slash) & ~p->begin);
+    c->undecided |= marks != 0 && (tail & slash) != 0;
+    other &= ~tail;
+    uint64_t starts = other_words(c, b, other, &absorbed, p);
+    uint64_t first_apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
+    uint64_t apostrophes = b->apostrophe & next_to(letter, c->letter) & ~p->begin;
+    starts |= (letter & ~(next_to(letter, c->letter) & ~p->begin) & ~absorbed) | han;
+    if (f->cased)
+        starts |= cased_words(c, b, next, letter, p);
+    starts |= f->n_digits == 0 ? p->numbers : number_words(c, b, f->n_digits, p);
+    uint64_t last =
+        followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
+    starts |= (last & ~b->newline) | blank_words(c, b, next, tail, p);
+    uint64_t forced = 0;
+    if (f->contraction_last)
+        forced = last_contractions(c, b, next, apostrophes, &joined);
+    if (f->contraction_first) /* their letters are in `absorbed` */
+        starts |= first_contractions(c, b, first_apostrophes, true, &joined), joined = 0;
+    c->letter = letter;
+    return ((starts & ~joined) | forced | p->begin) & b->lead;
+}
+
+SPLITTER_INLINE uint64_t o200k_like(const family *f, carry *c, const block *b, const block *next)
+{
+    return o200k_pieces(f, c, b, next, &(pieces){.apart = f->han});
+}
+
+#endif /* TOKMAP_SPLITTER_FAMILIES_H */
