@@ -285,7 +285,7 @@ def numpy_systems_hand_out_the_file():
             expect("speed" in figures_of(result, system), "%s has no speed" % system)
         for peer in ("numpy-u16", "numpy-i64-tuned"):
             expect("ratio_new" in figures_of(result, peer), "%s, against new arrays" % peer)
-        head = next(line for line in run.stdout.split("\n") if line.startswith("system"))
+        head = next(line for line in run.stdout.split("\n") if "hands out" in line)
         expect("tokmap is  new arrays" in head, head)
 
 
