@@ -284,11 +284,10 @@ static void limit_words(char_bpe_builder *w)
     const bool known = blank != NO_SYMBOL && !char_bpe_is_odd(b, blank);
     const bool sentence_first = w->m->whole_word_first && !w->m->metaspace_split;
     b->symbols_per_byte = b->spaces_are_marks && blank == NO_SYMBOL ? 3 : 1;
-    if (has_words(w->m) && b->byte_fallback && b->spaces_are_marks)
-        char_words_join_all_but_blanks(&b->words);
-    else if (sentence_first || (!b->byte_fallback && !known))
+    const bool marks_begin_words = has_words(w->m) && b->byte_fallback && b->spaces_are_marks;
+    if (!marks_begin_words && (sentence_first || (!b->byte_fallback && !known)))
         char_words_join_all(&b->words);
-    else if (!b->byte_fallback)
+    else if (marks_begin_words || !b->byte_fallback)
         char_words_join_all_but_blanks(&b->words);
 }
 
