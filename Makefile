@@ -284,22 +284,27 @@ ptx:
 fmt:
 	clang-format -i $(C_FILES)
 
-## lint: format, clang-tidy, cppcheck, rooms and lengths
+## lint: format, cppcheck, rooms and lengths: about 20 seconds
 lint:
 	@sh .ci/need -n lint
-	@$(again) -k lint-format lint-rules lint-cppcheck lint-tidy
+	@$(again) -k lint-format lint-rules lint-cppcheck
 lint-format:
 	$(call say,LINT,format) printf "%s\n" $(C_FILES) | xargs -P 4 -n 24 clang-format --dry-run -Werror
 lint-rules:
 	$(call say,LINT,rules) $(or $(PYTHON),python3) tests/house/lint_rules.py
 lint-cppcheck: $(BUILD)/config.h
 	@mkdir -p $(BUILD)/lint
-	$(call say,LINT,cppcheck) cppcheck --quiet --std=c11 --error-exitcode=1 --inline-suppr \
+	$(call say,LINT,cppcheck) cppcheck --quiet -j $(shell nproc) --std=c11 --error-exitcode=1 --inline-suppr \
 	    --enable=warning,performance,portability --cppcheck-build-dir=$(BUILD)/lint \
 	    --suppress=missingInclude --suppress=selfAssignment --suppress=uninitvar \
 	    --suppress=ctuuninitvar -I$(BUILD) -Iinclude -Isrc -Itokenize_tools -Ibench -Itests \
 	    $(filter %.c,$(C_FILES))
-lint-tidy: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter %.c,$(C_FILES)))
+
+## tidy: clang-tidy on all C files: about two minutes, later only on those that changed
+tidy:
+	@sh .ci/need -n lint
+	@$(again) -k tidy-files
+tidy-files: $(patsubst %.c,$(BUILD)/lint/%.tidy,$(filter %.c,$(C_FILES)))
 
 # Tests replace functions of libc, run commands and read their own output.
 LESS_IN_TESTS := -clang-analyzer-*,-bugprone-reserved-identifier,-cert-env33-c,-cert-err34-c,$(strip \
@@ -354,4 +359,4 @@ help:
 	@sed -n 's/^## \([a-z-]*\): /\1|/p' Makefile | awk -F'|' '{ printf "  make %-16s %s\n", $$1, $$2 }'
 
 .PHONY: all demo check test asan ubsan tsan fuzz fuzz-programs abi bench fmt lint lint-format \
-    lint-rules lint-cppcheck lint-tidy install uninstall clean help FORCE
+    lint-rules lint-cppcheck tidy tidy-files install uninstall clean help FORCE
