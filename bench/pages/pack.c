@@ -8,7 +8,7 @@
 #include "commands/commands.h"
 #include "corpus/corpus.h"
 #include "corpus/input.h"
-#include "tokenizer/file/tokenizer_file.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 #include "tokmap_writer.h"
 
 enum {
@@ -229,7 +229,7 @@ static int run_pack(const bench_options *options, bench_report *report)
         cli_warn("pack needs --tokenizer and --text");
         return 2;
     }
-    if (tokenizer_file_open(&s.file, &choice) != CLI_OK)
+    if (tokenizer_choice_open(&s.file, &choice) != CLI_OK)
         return 1;
     snprintf(s.prefix, sizeof s.prefix, "%s/pack", options->dir);
     int code = keep_text(&s);

@@ -11,7 +11,7 @@
 #include "cli/cli.h"
 #include "system/big_memory.h"
 #include "system/threads.h"
-#include "tokenizer/file/tokenizer_file.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 enum {
     ROUNDS = 9,
@@ -246,7 +246,7 @@ static int run_tokenize(const bench_options *options, bench_report *report)
         return 2;
     }
     const uint64_t start = bench_now_ns();
-    if (tokenizer_file_open(&file, &choice) != CLI_OK)
+    if (tokenizer_choice_open(&file, &choice) != CLI_OK)
         return 1;
     bench_add_value(bench_add_row(report, "tokenize", "loading the vocabulary", "ms"),
                     (double)(bench_now_ns() - start) / 1e6);

@@ -10,7 +10,7 @@
 #include "text/json_text.h"
 #include "commands/line_reader.h"
 #include "system/protected.h"
-#include "tokenizer/file/tokenizer_file.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 typedef struct decode_options {
     tokenizer_choice tokenizer;
@@ -118,7 +118,7 @@ static int decode_lines(decode_state *s)
 static int decode_input(const tokenizer_choice *choice, const char *name)
 {
     decode_state s = {0};
-    int code = tokenizer_file_open(&s.tokenizer, choice);
+    int code = tokenizer_choice_open(&s.tokenizer, choice);
     if (code == CLI_OK && !tokenizer_decodes(s.tokenizer.tokenizer))
         code = cli_error(CLI_INPUT,
                          "tokenizer: %s: its decoder is not supported; only ByteLevel, Metaspace, "

@@ -12,7 +12,7 @@
 #include "system/protected.h"
 #include "tokenizer/file/special_place.h"
 #include "text/utf8.h"
-#include "tokenizer/file/tokenizer_file.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 #define OUT_BYTES ((size_t)256 * 1024)
 
@@ -152,7 +152,7 @@ static int encode_lines(encode_state *s)
 
 static int open_all(encode_state *s, const encode_options *options, const char *name)
 {
-    int code = tokenizer_file_open(&s->tokenizer, &options->tokenizer);
+    int code = tokenizer_choice_open(&s->tokenizer, &options->tokenizer);
     if (code != CLI_OK)
         return code;
     const encoder_options encoding = {.specials = options->specials};

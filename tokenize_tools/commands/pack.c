@@ -9,6 +9,7 @@
 #include "pack/options.h"
 #include "pack/run.h"
 #include "system/process.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 #define MAX_THREADS 1024
 #define MIN_MEMORY ((uint64_t)8000000)

@@ -9,6 +9,7 @@
 
 #include <xxhash.h>
 
+#include "tokenizer/choice/tokenizer_choice.h"
 #include "tokmap.h"
 
 /* ---- Text ---- */

@@ -9,6 +9,7 @@
 #include "text/json_text.h"
 #include "system/memory_file.h"
 #include "system/process.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 /* ---- Notes ---- */
 

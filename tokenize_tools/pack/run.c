@@ -12,6 +12,7 @@
 #include "pack/work.h"
 #include "system/files.h"
 #include "system/process.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 
 typedef struct pack_session {
     const pack_options *options;
@@ -229,7 +230,7 @@ static int run_session(pack_session *s)
 static int open_tokenizer(pack_session *s)
 {
     const pack_options *o = s->options;
-    int code = tokenizer_file_open(&s->tokenizer, &o->tokenizer);
+    int code = tokenizer_choice_open(&s->tokenizer, &o->tokenizer);
     if (code == CLI_OK)
         code = pack_tokens_choose(&s->tokens, o, &s->tokenizer);
     if (code == CLI_OK && o->utf8 == UTF8_RAW && !tokenizer_takes_bytes(s->tokenizer.tokenizer))

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "system/protected.h"
+#include "tokenizer/choice/tokenizer_choice.h"
 #include "tokenizer/file/stated_tokens.h"
 
 #define MAX_ID (((uint64_t)1 << 31) - 1)
@@ -16,28 +18,30 @@ typedef struct token_role {
 static int refuse_rivals(const stated_tokens *tokens, const token_role *role,
                          const tokenizer_file *file)
 {
-    char list[1024] = "";
-    size_t used = 0;
-    for (size_t i = 0; i < tokens->n && used < sizeof list; i++) {
-        size_t n_bytes;
-        const uint8_t *text = tokenizer_token_bytes(file->tokenizer, tokens->list[i].id, &n_bytes);
-        const int n = snprintf(list + used, sizeof list - used, "%s\"%.*s\" (%u, %s)",
-                               i == 0               ? ""
-                               : i + 1 == tokens->n ? " and "
-                                                    : ", ",
-                               n_bytes < 40 ? (int)n_bytes : 40, (const char *)text,
-                               tokens->list[i].id, tokens->list[i].source);
-        used += n > 0 ? (size_t)n : 0;
-    }
+    char list[STATED_TOKENS_LIST_BYTES];
+    stated_tokens_list(tokens, file, list);
     return cli_usage("%s: more than one token may be the one that %s a document: %s; "
                      "choose one with %s ID or %s TOKEN, or %s none",
                      file->name, role->job, list, role->option, role->option, role->option);
 }
 
+static int find_stated(stated_tokens *tokens, const token_role *role, const tokenizer_file *file)
+{
+    tokenizer_error err;
+    char advice[48];
+    snprintf(advice, sizeof advice, "; choose the token with %s", role->option);
+    if (!stated_tokens_find(tokens, role->name, file, &err))
+        return tokenizer_choice_fail(&err, advice);
+    int code = CLI_OK;
+    for (size_t i = 0; i < tokens->n_read && code == CLI_OK; i++)
+        code = path_protect(&tokens->read[i], "part of the tokenizer");
+    return code;
+}
+
 static int choose_stated(uint32_t *id, const token_role *role, const tokenizer_file *file)
 {
     stated_tokens tokens;
-    int code = stated_tokens_find(&tokens, role->name, file);
+    int code = find_stated(&tokens, role, file);
     if (code != CLI_OK)
         return code;
     if (tokens.n == 0)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli/cli.h"
 #include "text/json_reader.h"
 
 #define CONFIG "tokenizer_config.json"
@@ -105,51 +104,71 @@ static void read_config(config_reader *r, const char *key, read_value *read_one)
     }
 }
 
-static int read_beside(stated_tokens *tokens, const char *role, const char *name,
-                       const tokenizer_file *file)
+static bool read_beside(stated_tokens *tokens, const char *role, const char *name,
+                        const tokenizer_file *file, tokenizer_error *err)
 {
     static const char *const vocabularies[] = {"tokenizer.json", "tokenizer.model", "vocab.json"};
     const bool generation = strcmp(name, GENERATION) == 0;
     whole_file config = {0};
     char key[16];
-    int code = CLI_OK;
+    bool read = true;
     for (size_t i = 0; i < sizeof vocabularies / sizeof *vocabularies; i++) {
-        if (code == CLI_OK && !config.data)
-            code = tokenizer_file_read_beside(file->path, vocabularies[i], name, &config);
+        if (read && !config.data)
+            read = tokenizer_file_read_beside(file->path, (name_pair){vocabularies[i], name},
+                                              &config, err);
     }
-    if (code != CLI_OK || !config.data) {
+    if (!read || !config.data) {
         free(config.data);
-        return code;
+        return read;
     }
+    tokens->read[tokens->n_read++] = config.facts;
     config_reader r = {.file = file, .tokens = tokens};
     snprintf(key, sizeof key, "%s_token%s", role, generation ? "_id" : "");
     json_reader_init(&r.json, config.data, config.n_bytes);
     read_config(&r, key, generation ? read_ids : read_token);
     if (r.json.failure[0])
-        code =
-            cli_error(CLI_INPUT, "tokenizer: %s beside %s: byte %zu: %s; choose the token with %s",
-                      name, file->name, r.json.failure_at, r.json.failure,
-                      strcmp(role, "eos") == 0 ? "--eod" : "--bos");
+        read = tokenizer_error_set(err, 0, r.json.failure_at, "%s beside %s: byte %zu: %s", name,
+                                   file->name, r.json.failure_at, r.json.failure);
     json_reader_free(&r.json);
     free(config.data);
-    return code;
+    return read;
 }
 
-int stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file)
+bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file,
+                        tokenizer_error *err)
 {
     const tokenizer *t = file->tokenizer;
     const bool ends = strcmp(role, "eos") == 0;
     *tokens = (stated_tokens){.n = 0};
-    int code = file->from_file ? read_beside(tokens, role, CONFIG, file) : CLI_OK;
-    if (code == CLI_OK && file->from_file)
-        code = read_beside(tokens, role, GENERATION, file);
+    if (file->from_file && (!read_beside(tokens, role, CONFIG, file, err) ||
+                            !read_beside(tokens, role, GENERATION, file, err)))
+        return false;
     if (!ends)
         add_stated(tokens, tokenizer_bos(t), file->name);
     else if (!tokenizer_eos_guessed(t))
         add_stated(tokens, tokenizer_eos(t), file->name);
     if (ends && tokens->n == 0) {
+        tokens->guessed = tokenizer_eos(t) != MODEL_NO_ID;
         add_stated(tokens, tokenizer_eos(t), file->name);
         add_stated(tokens, tokenizer_eos_rival(t), file->name);
     }
-    return code;
+    return true;
+}
+
+void stated_tokens_list(const stated_tokens *tokens, const tokenizer_file *file,
+                        char list[STATED_TOKENS_LIST_BYTES])
+{
+    size_t used = 0;
+    list[0] = '\0';
+    for (size_t i = 0; i < tokens->n && used < STATED_TOKENS_LIST_BYTES; i++) {
+        size_t n_bytes;
+        const uint8_t *text = tokenizer_token_bytes(file->tokenizer, tokens->list[i].id, &n_bytes);
+        const int n = snprintf(list + used, STATED_TOKENS_LIST_BYTES - used, "%s\"%.*s\" (%u, %s)",
+                               i == 0               ? ""
+                               : i + 1 == tokens->n ? " and "
+                                                    : ", ",
+                               n_bytes < 40 ? (int)n_bytes : 40, (const char *)text,
+                               tokens->list[i].id, tokens->list[i].source);
+        used += n > 0 ? (size_t)n : 0;
+    }
 }

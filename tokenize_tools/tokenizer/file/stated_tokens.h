@@ -20,10 +20,19 @@ typedef struct stated_token {
 typedef struct stated_tokens {
     stated_token list[STATED_TOKENS_MAX];
     size_t n;
+    bool guessed; /* no file states one */
+    file_facts read[2];
+    size_t n_read;
 } stated_tokens;
 
 /* `role` is "eos" or "bos". If no file states an eos, takes special tokens with the usual names.
- * Returns an exit code, and prints the error. */
-int stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file);
+ * false: a file beside the tokenizer cannot be read. */
+bool stated_tokens_find(stated_tokens *tokens, const char *role, const tokenizer_file *file,
+                        tokenizer_error *err);
+
+#define STATED_TOKENS_LIST_BYTES 1024
+/* For messages: "</s>" (2, tokenizer_config.json) and "<eot>" (7, generation_config.json). */
+void stated_tokens_list(const stated_tokens *tokens, const tokenizer_file *file,
+                        char list[STATED_TOKENS_LIST_BYTES]);
 
 #endif /* TOKMAP_STATED_TOKENS_H */

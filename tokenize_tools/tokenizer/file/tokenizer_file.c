@@ -1,60 +1,76 @@
 #include "tokenizer/file/tokenizer_file.h"
 
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-#include "cli/cli.h"
-#include "system/protected.h"
 #include "tokenizer/bytes/bytes_tokenizer.h"
 #include "tokenizer/load/model_load.h"
-#include "tokenizer/load/presets.h"
 
 /* The largest vocabularies in use have 40 MB. */
 #define MAX_FILE_BYTES ((size_t)1 << 30)
 
-/* ---- Reading ---- */
+/* ---- Errors ---- */
 
-static int read_whole(const char *path, whole_file *file)
+bool tokenizer_error_set(tokenizer_error *err, int sys_errno, size_t file_offset,
+                         const char *format, ...)
 {
-    const int error = file_read_whole(path, MAX_FILE_BYTES, file);
-    if (error == ENOMEM)
-        return cli_no_memory();
-    if (error == EISDIR)
-        return cli_error(CLI_INPUT,
-                         "tokenizer: %s: is a folder; name the file in it, such as "
-                         "tokenizer.json",
-                         path);
-    if (error == EFBIG)
-        return cli_error(CLI_INPUT,
-                         "tokenizer: %s: is larger than 1 GiB, so it cannot be a tokenizer file",
-                         path);
-    if (error)
-        return cli_error(cli_errno_exit_code(error), "tokenizer: %s: %s", path, strerror(error));
-    return path_protect(&file->facts, "part of the tokenizer");
+    va_list args;
+    *err = (tokenizer_error){.sys_errno = sys_errno, .file_offset = file_offset};
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return false;
 }
 
-int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
-                               whole_file *file)
+bool tokenizer_error_no_memory(tokenizer_error *err)
+{
+    *err = (tokenizer_error){.no_memory = true, .text = "out of memory"};
+    return false;
+}
+
+/* ---- Reading ---- */
+
+static bool read_whole(const char *path, whole_file *file, tokenizer_error *err)
+{
+    char buffer[128];
+    const int error = file_read_whole(path, MAX_FILE_BYTES, file);
+    if (error == ENOMEM)
+        return tokenizer_error_no_memory(err);
+    if (error == EISDIR)
+        return tokenizer_error_set(
+            err, error, 0, "%s: is a folder; name the file in it, such as tokenizer.json", path);
+    if (error == EFBIG)
+        return tokenizer_error_set(
+            err, error, 0, "%s: is larger than 1 GiB, so it cannot be a tokenizer file", path);
+    if (error)
+        return tokenizer_error_set(err, error, 0, "%s: %s", path,
+                                   strerror_r(error, buffer, sizeof buffer));
+    return true;
+}
+
+bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *file,
+                                tokenizer_error *err)
 {
     char beside[4096];
-    const size_t n = strlen(path), n_last = strlen(last);
+    const size_t n = strlen(path), n_own = strlen(names.own);
     *file = (whole_file){0};
-    if (n < n_last || strcmp(path + n - n_last, last) != 0)
-        return CLI_OK;
-    const int n_beside = snprintf(beside, sizeof beside, "%.*s%s", (int)(n - n_last), path, other);
+    if (n < n_own || strcmp(path + n - n_own, names.own) != 0)
+        return true;
+    const int n_beside =
+        snprintf(beside, sizeof beside, "%.*s%s", (int)(n - n_own), path, names.other);
     if (n_beside < 0 || (size_t)n_beside >= sizeof beside || !file_exists(beside))
-        return CLI_OK;
-    return read_whole(beside, file);
+        return true;
+    return read_whole(beside, file, err);
 }
 
 /* ---- Loading ---- */
 
-static int make_tokenizer(tokenizer_file *file, const tokenizer_choice *choice,
-                          const model_source *source)
+static bool make_tokenizer(tokenizer_file *file, const model_source *source, tokenizer_error *out)
 {
     model m;
     model_error err = {.text = ""};
@@ -64,64 +80,64 @@ static int make_tokenizer(tokenizer_file *file, const tokenizer_choice *choice,
         file->tokenizer = tokenizer_new(&m, &err);
     model_free(&m);
     if (file->tokenizer)
-        return CLI_OK;
+        return true;
     if (err.no_memory)
-        return cli_no_memory();
+        return tokenizer_error_no_memory(out);
     if (err.offset)
-        return cli_error(CLI_INPUT, "tokenizer: %s: byte %zu: %s", choice->name, err.offset,
-                         err.text);
-    return cli_error(CLI_INPUT, "tokenizer: %s: %s", choice->name, err.text);
+        return tokenizer_error_set(out, 0, err.offset, "%s: byte %zu: %s", file->path, err.offset,
+                                   err.text);
+    return tokenizer_error_set(out, 0, 0, "%s: %s", file->path, err.text);
 }
 
-static int open_built_in(tokenizer_file *file, const tokenizer_choice *choice)
+static uint64_t take_file(tokenizer_file *file, const whole_file *from)
 {
-    if (choice->pattern || choice->specials)
-        return cli_usage("%s works only with a tokenizer file; name one with --tokenizer FILE",
-                         choice->pattern ? "--pattern" : "--specials-file");
-    snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
-    file->tokenizer = tokenizer_new_bytes();
-    return file->tokenizer ? CLI_OK : cli_no_memory();
+    if (!from->data)
+        return 0;
+    file->read[file->n_read++] = from->facts;
+    return XXH3_64bits(from->data, from->n_bytes);
 }
 
-static uint64_t file_checksum(const whole_file *file)
+static bool open_file(tokenizer_file *file, const tokenizer_choice *choice, tokenizer_error *err)
 {
-    return file->data ? XXH3_64bits(file->data, file->n_bytes) : 0;
-}
-
-int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice)
-{
-    *file = (tokenizer_file){.path = choice->name, .pattern = choice->pattern};
-    if (strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0)
-        return open_built_in(file, choice);
     const char *slash = strrchr(choice->name, '/');
     snprintf(file->name, sizeof file->name, "%s", slash ? slash + 1 : choice->name);
     file->from_file = true;
     whole_file vocab = {0}, merges = {0}, specials = {0};
-    int code = read_whole(choice->name, &vocab);
-    if (code == CLI_OK)
-        code = tokenizer_file_read_beside(choice->name, "vocab.json", "merges.txt", &merges);
-    if (code == CLI_OK && choice->specials)
-        code = read_whole(choice->specials, &specials);
-    if (code == CLI_OK) {
-        file->file_xxh3 = file_checksum(&vocab);
-        file->merges_xxh3 = file_checksum(&merges);
-        file->specials_xxh3 = file_checksum(&specials);
-        code = make_tokenizer(file, choice,
-                              &(model_source){
-                                  .name = file->name,
-                                  .data = vocab.data,
-                                  .n_bytes = vocab.n_bytes,
-                                  .merges = merges.data,
-                                  .merges_bytes = merges.n_bytes,
-                                  .specials = specials.data,
-                                  .specials_bytes = specials.n_bytes,
-                                  .pattern = choice->pattern,
-                              });
+    bool opened = read_whole(choice->name, &vocab, err) &&
+                  tokenizer_file_read_beside(choice->name, (name_pair){"vocab.json", "merges.txt"},
+                                             &merges, err) &&
+                  (!choice->specials || read_whole(choice->specials, &specials, err));
+    if (opened) {
+        file->file_xxh3 = take_file(file, &vocab);
+        file->merges_xxh3 = take_file(file, &merges);
+        file->specials_xxh3 = take_file(file, &specials);
+        opened = make_tokenizer(file,
+                                &(model_source){
+                                    .name = file->name,
+                                    .data = vocab.data,
+                                    .n_bytes = vocab.n_bytes,
+                                    .merges = merges.data,
+                                    .merges_bytes = merges.n_bytes,
+                                    .specials = specials.data,
+                                    .specials_bytes = specials.n_bytes,
+                                    .pattern = choice->pattern,
+                                },
+                                err);
     }
     free(vocab.data);
     free(merges.data);
     free(specials.data);
-    return code;
+    return opened;
+}
+
+bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice, tokenizer_error *err)
+{
+    *file = (tokenizer_file){.path = choice->name, .pattern = choice->pattern};
+    if (strcmp(choice->name, BYTES_TOKENIZER_NAME) != 0)
+        return open_file(file, choice, err);
+    snprintf(file->name, sizeof file->name, "%s", BYTES_TOKENIZER_NAME);
+    file->tokenizer = tokenizer_new_bytes();
+    return file->tokenizer || tokenizer_error_no_memory(err);
 }
 
 void tokenizer_file_close(tokenizer_file *file)
@@ -129,22 +145,3 @@ void tokenizer_file_close(tokenizer_file *file)
     tokenizer_free(file->tokenizer);
     file->tokenizer = NULL;
 }
-
-/* ---- Words of options ---- */
-
-const cli_word *tokenizer_pattern_words(void)
-{
-    static cli_word words[PRESET_MAX_NAMES + 1];
-    for (size_t i = 0; (words[i].name = preset_name(i)) != NULL; i++)
-        continue;
-    return words;
-}
-
-const cli_word tokenizer_specials_words[] = {
-    {"text", SPECIALS_TEXT, "treat them as plain text"},
-    {"match", SPECIALS_MATCH, "replace them with their ids"},
-    {"error", SPECIALS_ERROR,
-     "refuse the text: pack treats it as a bad document, which cannot be collected; encode stops"},
-    {"drop", SPECIALS_DROP, "leave them out"},
-    {NULL},
-};

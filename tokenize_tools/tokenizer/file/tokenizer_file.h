@@ -1,5 +1,5 @@
-/* tokenizer_file.h - opens the tokenizer of a command line: `bytes`, or a tokenizer file and the
- * files beside it. */
+/* tokenizer_file.h - opens a tokenizer by name: `bytes`, or a tokenizer file and the files beside
+ * it. Prints nothing. */
 #ifndef TOKMAP_TOKENIZER_FILE_H
 #define TOKMAP_TOKENIZER_FILE_H
 
@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cli/options.h"
 #include "system/files.h"
 #include "tokenizer/tokenizer.h"
 
@@ -16,6 +15,9 @@ typedef struct tokenizer_choice {
     const char *pattern;  /* --pattern, or NULL */
     const char *specials; /* --specials-file, or NULL */
 } tokenizer_choice;
+
+/* The vocabulary, its merges and the specials. */
+#define TOKENIZER_MAX_FILES 3
 
 typedef struct tokenizer_file {
     tokenizer *tokenizer;
@@ -26,33 +28,37 @@ typedef struct tokenizer_file {
     uint64_t file_xxh3;
     uint64_t merges_xxh3;   /* of the merges.txt beside a vocab.json, or 0 */
     uint64_t specials_xxh3; /* of the file of --specials-file, or 0 */
+    file_facts read[TOKENIZER_MAX_FILES];
+    size_t n_read;
 } tokenizer_file;
 
-/* Loads the tokenizer. Returns an exit code, and prints the error with the name of the file. */
-int tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice);
+/* Why a tokenizer, or a file beside it, cannot be used. */
+typedef struct tokenizer_error {
+    bool no_memory;
+    int sys_errno;      /* 0: the content is wrong or not supported */
+    size_t file_offset; /* in bytes, or 0 */
+    char text[2048];    /* names the file, and holds the system's text */
+} tokenizer_error;
+
+/* Loads the tokenizer. false: err says why, and nothing is open. */
+bool tokenizer_file_open(tokenizer_file *file, const tokenizer_choice *choice,
+                         tokenizer_error *err);
 void tokenizer_file_close(tokenizer_file *file);
 
-/* Reads the file beside `path` whose name has `other` in place of `last` at the end: for
- * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Reads nothing if the
- * path does not end in `last` or the file does not exist. Returns an exit code, and prints the
- * error. */
-int tokenizer_file_read_beside(const char *path, const char *last, const char *other,
-                               whole_file *file);
+/* Two names of files in one folder, as the ends of their paths. */
+typedef struct name_pair {
+    const char *own, *other;
+} name_pair;
 
-/* Help texts for the options that every command with a tokenizer has. */
-#define TOKENIZER_HELP                                                                             \
-    "the tokenizer: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, "           \
-    "tokenizer.model or "                                                                          \
-    "tekken.json; or 'bytes', where each byte is its own id and 256 ends a document. Ids equal "   \
-    "those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and later; a file whose ids "  \
-    "would differ is refused"
-#define PATTERN_HELP                                                                               \
-    "for files that contain only ranks, such as .tiktoken: the rule that splits text into words, " \
-    "and the special tokens; NAME:any is only the rule, for files with any number of ranks"
-#define SPECIALS_FILE_HELP "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"
-/* The names of --pattern. */
-const cli_word *tokenizer_pattern_words(void);
-/* The words of --specials. */
-extern const cli_word tokenizer_specials_words[];
+/* Reads the file beside `path` whose name has `other` in place of `own` at the end: for
+ * x/gpt2-vocab.json, "vocab.json" and "merges.txt" that is x/gpt2-merges.txt. Reads nothing if the
+ * path does not end in `own` or the file does not exist. */
+bool tokenizer_file_read_beside(const char *path, name_pair names, whole_file *file,
+                                tokenizer_error *err);
+
+/* Fills err, and returns false. */
+bool tokenizer_error_set(tokenizer_error *err, int sys_errno, size_t file_offset,
+                         const char *format, ...) __attribute__((format(printf, 4, 5)));
+bool tokenizer_error_no_memory(tokenizer_error *err);
 
 #endif /* TOKMAP_TOKENIZER_FILE_H */

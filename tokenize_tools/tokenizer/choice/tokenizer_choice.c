@@ -1,0 +1,54 @@
+#include "tokenizer/choice/tokenizer_choice.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "system/protected.h"
+#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/load/presets.h"
+
+/* ---- Open ---- */
+
+int tokenizer_choice_fail(const tokenizer_error *err, const char *advice)
+{
+    if (err->no_memory)
+        return cli_no_memory();
+    /* A file that is too large is the wrong file, and no limit of the system. */
+    const int code = err->sys_errno == EFBIG ? CLI_INPUT : cli_input_exit_code(err->sys_errno);
+    return cli_error(code, "tokenizer: %s%s", err->text, err->sys_errno ? "" : advice);
+}
+
+int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice)
+{
+    tokenizer_error err;
+    *file = (tokenizer_file){0};
+    if ((choice->pattern || choice->specials) && strcmp(choice->name, BYTES_TOKENIZER_NAME) == 0)
+        return cli_usage("%s works only with a tokenizer file; name one with --tokenizer FILE",
+                         choice->pattern ? "--pattern" : "--specials-file");
+    if (!tokenizer_file_open(file, choice, &err))
+        return tokenizer_choice_fail(&err, "");
+    int code = CLI_OK;
+    for (size_t i = 0; i < file->n_read && code == CLI_OK; i++)
+        code = path_protect(&file->read[i], "part of the tokenizer");
+    return code;
+}
+
+/* ---- Words of options ---- */
+
+const cli_word *tokenizer_pattern_words(void)
+{
+    static cli_word words[PRESET_MAX_NAMES + 1];
+    for (size_t i = 0; (words[i].name = preset_name(i)) != NULL; i++)
+        continue;
+    return words;
+}
+
+const cli_word tokenizer_specials_words[] = {
+    {"text", SPECIALS_TEXT, "treat them as plain text"},
+    {"match", SPECIALS_MATCH, "replace them with their ids"},
+    {"error", SPECIALS_ERROR,
+     "refuse the text: pack treats it as a bad document, which cannot be collected; encode stops"},
+    {"drop", SPECIALS_DROP, "leave them out"},
+    {NULL},
+};

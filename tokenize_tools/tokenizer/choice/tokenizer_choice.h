@@ -1,0 +1,32 @@
+/* tokenizer_choice.h - the tokenizer that a command line names: opens it, prints why it cannot, and
+ * has the help and the words of its options. */
+#ifndef TOKMAP_TOKENIZER_CHOICE_H
+#define TOKMAP_TOKENIZER_CHOICE_H
+
+#include "cli/options.h"
+#include "tokenizer/file/tokenizer_file.h"
+
+/* Opens the tokenizer and protects its files (protected.h). Returns an exit code, and prints the
+ * error. */
+int tokenizer_choice_open(tokenizer_file *file, const tokenizer_choice *choice);
+/* Prints the error, and for one in the content of a file the advice, which is "" or begins with a
+ * semicolon. Returns the exit code. */
+int tokenizer_choice_fail(const tokenizer_error *err, const char *advice);
+
+/* Help texts for the options that every command with a tokenizer has. */
+#define TOKENIZER_HELP                                                                             \
+    "the tokenizer: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, "           \
+    "tokenizer.model or "                                                                          \
+    "tekken.json; or 'bytes', where each byte is its own id and 256 ends a document. Ids equal "   \
+    "those of tokenizers 0.23, tiktoken 0.14 or sentencepiece 0.2.2 and later; a file whose ids "  \
+    "would differ is refused"
+#define PATTERN_HELP                                                                               \
+    "for files that contain only ranks, such as .tiktoken: the rule that splits text into words, " \
+    "and the special tokens; NAME:any is only the rule, for files with any number of ranks"
+#define SPECIALS_FILE_HELP "a JSON file with more special tokens: {\"CONTENT\": ID, ...}"
+/* The names of --pattern. */
+const cli_word *tokenizer_pattern_words(void);
+/* The words of --specials. */
+extern const cli_word tokenizer_specials_words[];
+
+#endif /* TOKMAP_TOKENIZER_CHOICE_H */
