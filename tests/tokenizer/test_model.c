@@ -833,6 +833,11 @@ TEST(decoders_are_known_or_decoding_is_not_supported)
         if (m.decode != cases[i].rule || m.decode_strips != cases[i].strips)
             CHECK_FAIL("%s: rule %d", cases[i].decoder, (int)m.decode);
     }
+    blob without = {0};
+    put_text(&without, "{\"model\": " SMALL_BPE "}");
+    expect_blob(&without, NULL);
+    CHECK_INT(m.decode, DECODE_BLANKS);
+    blob_free(&without);
     refuse_hf(&(hf_parts){.decoder = "5"}, "expected an object");
     refuse_hf(&(hf_parts){.decoder = "{}"}, "decoder without a type");
     refuse_hf(&(hf_parts){.decoder = "{\"type\": \"Nope\"}"}, "decoder Nope");

@@ -131,9 +131,10 @@ bool hf_read_decoder(json_reader *r, model *m, model_error *err)
     };
     part_word word = {.m = m, .err = err};
     const hf_sequence s = {"decoder", "decoders", read_part, &word};
-    const bool none = json_peek(r) == JSON_NULL; /* an empty Sequence is not the same */
+    const bool absent = r->at == 0;
+    const bool none = absent || json_peek(r) == JSON_NULL; /* an empty Sequence is not the same */
     m->decode = DECODE_UNKNOWN;
-    if (!hf_read_components(r, &s))
+    if (!absent && !hf_read_components(r, &s))
         return false;
     for (size_t i = 0; i < HF_N(rules); i++) {
         if (strcmp(word.letters, rules[i].letters) == 0 && none == (word.n == 0) &&

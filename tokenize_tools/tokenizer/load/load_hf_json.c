@@ -493,8 +493,8 @@ static bool read_file(hf_file *f)
         return model_fail(f->err, fields[FILE_PRE_TOKENIZER].at,
                           "pre_tokenizer Split at \"%.*s\" is not supported",
                           shown_content(&f->m->split_text), f->m->split_text.s);
-    f->m->decode = DECODE_UNKNOWN;
-    return read_if_there(f, &fields[FILE_DECODER], hf_read_decoder) &&
+    f->r.at = fields[FILE_DECODER].at;
+    return hf_read_decoder(&f->r, f->m, f->err) &&
            read_if_there(f, &fields[FILE_POST_PROCESSOR], hf_read_post_processor);
 }
 

@@ -13,8 +13,8 @@ bool hf_read_normalizer(json_reader *r, model *m, model_error *err);
 bool hf_read_pre_tokenizer(json_reader *r, model *m, model_error *err);
 /* Reads a Metaspace, of a pre_tokenizer or a decoder. */
 bool hf_read_metaspace(json_reader *r, prepend_scheme *prepend, bool *split);
-/* Sets m->decode. Call after the model was read. Refuses a decoder that tokenizers does not
- * have. */
+/* Sets m->decode. Call after the model was read, with r->at 0 if the file has no decoder. Refuses a
+ * decoder that tokenizers does not have. */
 bool hf_read_decoder(json_reader *r, model *m, model_error *err);
 /* Sets bos_id and eos_id if exactly one token is before or after the text. */
 bool hf_read_post_processor(json_reader *r, model *m, model_error *err);
