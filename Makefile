@@ -223,12 +223,12 @@ chaos: $(BUILD)/tokmap
 	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHONPATH=tests/oracles:tests/support $(or $(PYTHON),python3) tests/pack/chaos.py $(or $(N),5000) $(or $(SEED),1)
 .PHONY: chaos
 
-## test-tokenizers: ids of N=50000 texts against the reference packages, for each family of tokenizers
+## test-tokenizers: N=5000 texts and a corpus against the references, for each family of tokenizers
 test-tokenizers: $(BUILD)/tokmap
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
 	@export TOKMAP=$(abspath $(BUILD))/tokmap FAMILIES=$(abspath $(BUILD))/families PYTHONPATH=tests/oracles; \
 	    $(BUILD)/peers-venv/bin/python tests/families/make_families.py && \
-	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),50000)
+	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
 .PHONY: test-tokenizers
 
 ## gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes small tokenizers with the published pipelines of families of tokenizers.
 
-usage: make_families.py [NAME...]      (without a name: all that are missing)
+usage: make_families.py [NAME...]      (without a name: all that are missing or older than this program)
 Writes FAMILIES/NAME/: tokenizer.json (or x.tiktoken / x.model), tokenizer_config.json,
 generation_config.json where the family has them, and family.json: how to run it and what to expect.
 NAME has a small trained vocabulary. NAME.pairs is the same pipeline with a vocabulary in which every
@@ -336,7 +336,7 @@ def write(name, doc, config=None, **family):
     if config.get("generation"):
         (folder / "generation_config.json").write_text(json.dumps(
             {"eos_token_id": [known[t] for t in config["generation"]]}))
-    (folder / "family.json").write_text(json.dumps({**family, "expected": expected}, indent=1))
+    (folder / "family.json").write_text(json.dumps({"expected": expected, **family}, indent=1))
     print("made", name, flush=True)
 
 
@@ -463,6 +463,10 @@ def bpe_plain():
     word_bpe("bpe_plain", None, None, "[UNK]", None, None, ["[UNK]"])
 
 
+def bpe_no_decoder():
+    char_bpe("bpe_no_decoder", None, metaspace("always", True), [added(t, True) for t in ("<unk>", "<s>", "</s>")], None, None, {"eos": "</s>"}, fallback=False)
+
+
 def wordlevel():
     trainer = trainers.WordLevelTrainer(vocab_size=6000, show_progress=False, special_tokens=["[UNK]", "[PAD]"])
     model = train("wordlevel", None, bare("Whitespace"), {"type": "WordLevel", "vocab": {"[UNK]": 0}, "unk_token": "[UNK]"}, trainer)
@@ -564,7 +568,10 @@ def char_bpe(name, normalizer, pre_tokenizer, tokens, decoder, post=None, config
                                   special_tokens=list(specials) + (["<0x%02X>" % b for b in range(256)] if fallback else []))
     model = train(name, None, metaspace("always", True), bpe({}, []), trainer, 400000)
     model = bpe(model["vocab"], model["merges"], unk_token="<unk>", fuse_unk=fuse, byte_fallback=fallback)
-    write(name, document(normalizer, pre_tokenizer, tokens, model, decoder, post), config, reference="hf", shape="char")
+    doc = document(normalizer, pre_tokenizer, tokens, model, decoder, post)
+    if not decoder:
+        del doc["decoder"]
+    write(name, doc, config, reference="hf", shape="char")
 
 
 def chatglm3():
@@ -613,7 +620,7 @@ def spm(name, **options):
     lines = [line for text in pieces(name, 500000) for line in text.split("\n") if line.strip()]
     sentencepiece.SentencePieceTrainer.train(sentence_iterator=iter(lines), model_writer=out, num_threads=1,
                                              minloglevel=2, character_coverage=0.995, **options)
-    write(name, out.getvalue(), {}, file="x.model", reference="spm", shape="char")
+    write(name, out.getvalue(), {}, file="x.model", reference="spm", shape="char", expected={"eod": 2, "bos": 1})
 
 
 def spm_char():
@@ -698,21 +705,21 @@ def kimi_tiktoken():
 
 
 def cl100k_08_tiktoken():
-    """What tiktoken 0.8 and later does with cl100k ranks; tokmap's cl100k is the older expression."""
-    tiktoken_file("cl100k_08_tiktoken", CL100K_08, "cl100k:any", [])
+    """What tiktoken 0.8 and later does with cl100k ranks."""
+    tiktoken_file("cl100k_08_tiktoken", CL100K_08, "cl100k_08:any", [])
 
 
 def qwen35_tiktoken():
-    tiktoken_file("qwen35_tiktoken", QWEN35, "qwen35:any", [])
+    tiktoken_file("qwen35_tiktoken", QWEN35, "qwen3.5:any", [])
 
 
 def tiktoken_more():
     return {"kimi_tiktoken.pairs": (KIMI, "kimi:any"), "nanochat_tiktoken.pairs": (NANOCHAT, "nanochat:any"),
-            "cl100k_08_tiktoken.pairs": (CL100K_08, "cl100k:any"), "qwen35_tiktoken.pairs": (QWEN35, "qwen35:any"),
+            "cl100k_08_tiktoken.pairs": (CL100K_08, "cl100k_08:any"), "qwen35_tiktoken.pairs": (QWEN35, "qwen3.5:any"),
             "gpt2_08_tiktoken.pairs": (GPT2_08, "gpt2:any"), "o200k_tiktoken.pairs": (O200K, "o200k:any")}
 
 
-SINGLES = {f.__name__: f for f in (openai_gpt, herbert, bpe_whitespace, bpe_whitespace_fused, bpe_plain, wordlevel, clip, clip_old, chatglm3, sarvam,
+SINGLES = {f.__name__: f for f in (openai_gpt, herbert, bpe_whitespace, bpe_whitespace_fused, bpe_plain, bpe_no_decoder, wordlevel, clip, clip_old, chatglm3, sarvam,
                                    gemma, gemma_cuts, nllb, seamless, spm_char, spm_char_fallback, spm_char_identity, spm_word, spm_word_flags, spm_word_suffix, spm_word_fallback,
                                    spm_unigram, spm_bpe, nanochat_tiktoken, kimi_tiktoken, cl100k_08_tiktoken, qwen35_tiktoken)}
 SINGLES.update({name: lambda name=name, p=p, o=o: tiktoken_pairs(name, p, o) for name, (p, o) in tiktoken_more().items()})
@@ -725,8 +732,13 @@ def names():
     return out + list(SINGLES)
 
 
+def is_made(name):
+    path = FILES / name / "family.json"
+    return path.exists() and path.stat().st_mtime > pathlib.Path(__file__).stat().st_mtime
+
+
 def main():
-    want = set(sys.argv[1:]) or {name for name in names() if not (FILES / name / "family.json").exists()}
+    want = set(sys.argv[1:]) or {name for name in names() if not is_made(name)}
     unknown = want - set(names())
     if unknown:
         sys.exit("unknown: %s" % sorted(unknown))
