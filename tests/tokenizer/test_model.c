@@ -205,6 +205,7 @@ TEST(merges_have_two_forms)
     CHECK_EQ(m.n_merges, 0);
     refuse_hf(&WITH_MERGES("[\"a b\", [\"b\", \"c\"]]"), "merges in two different forms");
     refuse_hf(&WITH_MERGES("[[\"#version\", \"a\"]]"), "no \"#version\"");
+    refuse_hf(&WITH_MERGES("[[]]"), "a merge must be two tokens");
     refuse_hf(&WITH_MERGES("[[\"a\"]]"), "a merge must be two tokens");
     refuse_hf(&WITH_MERGES("[[\"a\", \"b\", \"c\"]]"), "a merge must be two tokens");
     refuse_hf(&WITH_MERGES("[1]"), "expected a string");

@@ -164,8 +164,9 @@ static bool add_line(merge_reader *d, json_string line)
 static bool read_pair(json_reader *r, merge_reader *d)
 {
     json_string left, right;
-    if (!json_begin(r, JSON_ARRAY) || !json_next_item(r) || !json_read_string(r, &left) ||
-        !put_name(d, 0, left))
+    if (!json_begin(r, JSON_ARRAY) || !json_next_item(r) || !json_read_string(r, &left))
+        return json_fail(r, "a merge must be two tokens");
+    if (!put_name(d, 0, left))
         return false;
     const size_t n_left = left.n_bytes;
     if (!json_next_item(r) || !json_read_string(r, &right) || json_next_item(r) || r->failure[0])
