@@ -393,6 +393,7 @@ WORDPIECE = {
     "wordpiece_whitespace": (None, bare("Whitespace")),
     "wordpiece_split": (norm(NFD, LOWER, STRIP_ACCENTS), bare("WhitespaceSplit")),
     "wordpiece_punct": (norm(NFKC, LOWER), pre(bare("Whitespace"), {"type": "Punctuation", "behavior": "Isolated"}, digits(True))),
+    "wordpiece_split_punct": (None, pre(bare("WhitespaceSplit"), {"type": "Punctuation", "behavior": "Isolated"})),
 }
 SWEPT = [c for c in (*range(0x32400), *range(0xE0000, 0xE0200)) if not 0xD800 <= c < 0xE000]
 

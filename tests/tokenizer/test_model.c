@@ -500,12 +500,16 @@ TEST(pre_tokenizers_of_characters_become_patterns)
         {SPLIT(CL100K, "Isolated", "false"), SPLIT_CL100K},
         {SEQUENCE("{\"type\": \"Whitespace\"}," PUNCTUATION("Isolated") "," DIGITS("true")),
          SPLIT_LIST(STAGE_WHITESPACE, STAGE_EACH_PUNCTUATION, STAGE_EACH_DIGIT, STAGE_NONE)},
+        {SEQUENCE("{\"type\": \"WhitespaceSplit\"}," PUNCTUATION("Isolated")),
+         SPLIT_LIST(STAGE_WHITESPACE_SPLIT, STAGE_EACH_PUNCTUATION, STAGE_NONE, STAGE_NONE)},
+        {SEQUENCE(PUNCTUATION("Isolated") "," DIGITS("true")),
+         SPLIT_LIST(STAGE_EACH_PUNCTUATION, STAGE_EACH_DIGIT, STAGE_NONE, STAGE_NONE)},
     };
     for (size_t i = 0; i < N_ELEMENTS(cases); i++) {
         expect_hf(&(hf_parts){.pre_tokenizer = cases[i].pre_tokenizer});
         CHECK_INT(m.kind, MODEL_CHAR_BPE);
         CHECK_EQ(m.split, cases[i].split);
-        CHECK_EQ(m.split, cases[i].split);
+        CHECK(!m.whitespace_split && !m.punctuation_split);
     }
 }
 
@@ -622,6 +626,10 @@ TEST(metaspace)
         CHECK(m.metaspace_split == cases[i].split);
         CHECK(m.whitespace_split == cases[i].whitespace);
     }
+    expect_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(PUNCTUATION("Isolated") "," METASPACE(""))});
+    CHECK(m.metaspace && m.punctuation_split && !m.whitespace_split);
+    refuse_hf(&(hf_parts){.pre_tokenizer = SEQUENCE(PUNCTUATION("Contiguous") "," METASPACE(""))},
+              "not supported: Punctuation, Metaspace");
     refuse_hf(&(hf_parts){.pre_tokenizer = "{\"type\": \"Metaspace\", \"replacement\": \"_\"}"},
               "the replacement is \"_\", not U+2581");
     refuse_hf(&(hf_parts){.pre_tokenizer = METASPACE(", \"prepend_scheme\": \"last\"")},

@@ -47,7 +47,8 @@ static void make_huggingface(model *m, size_t n_kinds)
         m->metaspace_split = naive_any(2);
     }
     if (naive_any(3) == 0) {
-        m->whitespace_split = true;
+        m->punctuation_split = m->metaspace && m->metaspace_split && naive_any(2);
+        m->whitespace_split = !m->punctuation_split;
         m->prepend = m->prepend == PREPEND_FIRST ? PREPEND_ALWAYS : m->prepend;
     }
 }
@@ -90,10 +91,40 @@ static void prefixed(const model *m, const char *text, size_t n, naive_ids *want
     between_marks(m, marked, n_prefix + n, want);
 }
 
+/* The length of the punctuation mark at the beginning, of those that texts here have; or 0. */
+static size_t punctuation_at(const char *text)
+{
+    static const char *const marks[] = {".", "[", "~", "<", ">", "\xE3\x80\x82"};
+    for (size_t i = 0; i < NAIVE_N(marks); i++) {
+        if (strncmp(text, marks[i], strlen(marks[i])) == 0)
+            return strlen(marks[i]);
+    }
+    return 0;
+}
+
+static void between_punctuation(const model *m, const char *text, size_t n, naive_ids *want)
+{
+    char piece[NAIVE_MAX_BYTES];
+    for (size_t at = 0, length; at < n; at += length) {
+        length = punctuation_at(text + at);
+        if (length == 0) {
+            while (at + length < n && punctuation_at(text + at + length) == 0)
+                length++;
+        }
+        memcpy(piece, text + at, length);
+        piece[length] = 0;
+        prefixed(m, piece, length, want);
+    }
+}
+
 static void huggingface_ids(const model *m, const char *text, size_t n, naive_ids *want)
 {
     char word[NAIVE_MAX_BYTES];
     want->n = 0;
+    if (m->punctuation_split) {
+        between_punctuation(m, text, n, want);
+        return;
+    }
     if (!m->whitespace_split) {
         prefixed(m, text, n, want);
         return;

@@ -8,6 +8,7 @@
 #include "tokenizer/chars/char_decode.h"
 #include "tokenizer/chars/char_words.h"
 #include "tokenizer/chars/unigram_stream.h"
+#include "tokenizer/unicode/unicode.h"
 #include "tokenizer/words/word_cache.h"
 #include "text/utf8.h"
 
@@ -15,9 +16,10 @@ static const uint8_t mark[3] = {0xE2, 0x96, 0x81}; /* U+2581 */
 
 /* Which stretches of text are sentences, which are encoded independently. */
 typedef enum sentence_kind {
-    WHOLE_TEXT,    /* the whole text is one sentence */
-    BETWEEN_MARKS, /* a sentence begins at each U+2581 */
-    BETWEEN_BLANKS /* sentences have no blanks; one may also begin at each U+2581 */
+    WHOLE_TEXT,         /* the whole text is one sentence */
+    BETWEEN_MARKS,      /* a sentence begins at each U+2581 */
+    BETWEEN_BLANKS,     /* sentences have no blanks; one may also begin at each U+2581 */
+    BETWEEN_PUNCTUATION /* each punctuation mark is one, and one begins at each U+2581 */
 } sentence_kind;
 
 struct char_engine {
@@ -27,7 +29,7 @@ struct char_engine {
     unigram *pieces;
     char_words words;
     sentence_kind sentences;
-    bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS */
+    bool prefix_words, splits_at_marks; /* BETWEEN_BLANKS, BETWEEN_PUNCTUATION */
     added_tokens *added;                /* in normalized text, or NULL */
     bool blanks_only;                   /* to find `added`, all U+2581 in the text become blanks */
     char_cuts cuts;
@@ -62,11 +64,13 @@ static bool is_supported(const model *m, model_error *err)
                           "add_prefix_space before a tokenizer over characters is not supported");
     if (m->n_tokens > WORD_CACHE_MAX_ID)
         return model_fail(err, 0, "more than %u tokens", WORD_CACHE_MAX_ID);
-    if (m->whitespace_split && m->metaspace && m->prepend == PREPEND_FIRST)
-        return model_fail(
-            err, 0,
-            "Metaspace with prepend_scheme \"first\" after WhitespaceSplit is not supported");
-    return true;
+    if ((m->whitespace_split || m->punctuation_split) && m->metaspace &&
+        m->prepend == PREPEND_FIRST)
+        return model_fail(err, 0,
+                          "Metaspace with prepend_scheme \"first\" after %s is not supported",
+                          m->whitespace_split ? "WhitespaceSplit" : "Punctuation");
+    return !m->punctuation_split || m->metaspace_split ||
+           model_fail(err, 0, "Metaspace without split after Punctuation is not supported");
 }
 
 /* Copies the text with a blank for each U+2581. */
@@ -168,11 +172,11 @@ static bool load_normalizer(char_engine *e, const model *m, model_error *err)
 static void choose_words(char_engine *e, const model *m)
 {
     e->words = e->bpe ? *char_bpe_words(e->bpe) : *unigram_words(e->pieces);
-    if (m->whitespace_split) {
-        e->sentences = BETWEEN_BLANKS;
+    if (m->whitespace_split || m->punctuation_split) {
+        e->sentences = m->whitespace_split ? BETWEEN_BLANKS : BETWEEN_PUNCTUATION;
         e->prefix_words = m->metaspace && m->prepend == PREPEND_ALWAYS;
         e->splits_at_marks = m->metaspace && m->metaspace_split;
-        char_words_init(&e->words, false);
+        char_words_init(&e->words, e->form.spaces_are_marks);
         char_words_join_all_but_blanks(&e->words);
     } else if (m->rule == MERGE_NONE && m->whole_word_first) {
         e->sentences = BETWEEN_MARKS;
@@ -193,6 +197,8 @@ static cut_place place_of_cuts(const char_engine *e, const model *m)
     switch (e->sentences) {
     case BETWEEN_BLANKS:
         return CUT_BEFORE_BLANKS;
+    case BETWEEN_PUNCTUATION:
+        return CUT_BEFORE_MARKS;
     case BETWEEN_MARKS:
         return needs_sentences ? CUT_BEFORE_MARKS : CUT_BEFORE_ANY;
     default:
@@ -315,8 +321,8 @@ static bool encode_between_marks(char_scratch *s, text_span text, id_buffer *out
     return true;
 }
 
-/* A stretch without blanks. */
-static bool encode_unblanked(char_scratch *s, text_span text, id_buffer *out)
+/* A text that gets a prefix of its own. */
+static bool encode_piece(char_scratch *s, text_span text, id_buffer *out)
 {
     const char_engine *e = s->e;
     if (text.n_bytes == 0)
@@ -338,13 +344,30 @@ static bool encode_between_blanks(char_scratch *s, text_span text, id_buffer *ou
         uint32_t c;
         const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
         if (length > 0 && unicode_class_of(c) == CLASS_SPACE) {
-            if (!encode_unblanked(s, (text_span){text.bytes + start, at - start}, out))
+            if (!encode_piece(s, (text_span){text.bytes + start, at - start}, out))
                 return false;
             start = at + length;
         }
         at += length > 0 ? length : 1;
     }
-    return encode_unblanked(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
+    return encode_piece(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
+}
+
+static bool encode_between_punctuation(char_scratch *s, text_span text, id_buffer *out)
+{
+    size_t start = 0;
+    for (size_t at = 0; at < text.n_bytes;) {
+        uint32_t c;
+        const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
+        if (length > 0 && unicode_hf_punctuation(c)) {
+            if (!encode_piece(s, (text_span){text.bytes + start, at - start}, out) ||
+                !encode_piece(s, (text_span){text.bytes + at, length}, out))
+                return false;
+            start = at + length;
+        }
+        at += length > 0 ? length : 1;
+    }
+    return encode_piece(s, (text_span){text.bytes + start, text.n_bytes - start}, out);
 }
 
 static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_buffer *out)
@@ -354,6 +377,8 @@ static bool encode_word(void *context, const uint8_t *word, size_t n_bytes, id_b
     switch (s->e->sentences) {
     case BETWEEN_BLANKS:
         return encode_between_blanks(s, text, out);
+    case BETWEEN_PUNCTUATION:
+        return encode_between_punctuation(s, text, out);
     case BETWEEN_MARKS:
         return encode_between_marks(s, text, out);
     default:

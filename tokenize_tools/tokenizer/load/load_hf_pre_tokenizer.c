@@ -319,8 +319,10 @@ static bool set_characters(model *m, const part_list *list)
 {
     const part *p = list->parts;
     const size_t n = list->n;
-    m->whitespace_split = n == 2 && p[0].kind == PART_WHITESPACE_SPLIT;
-    if (n > 0 && n <= 2 && p[n - 1].kind == PART_METASPACE && (n == 1 || m->whitespace_split))
+    const bool metaspace = n > 0 && p[n - 1].kind == PART_METASPACE;
+    m->whitespace_split = metaspace && n == 2 && p[0].kind == PART_WHITESPACE_SPLIT;
+    m->punctuation_split = metaspace && n == 2 && p[0].kind == PART_PUNCTUATION && p[0].isolated;
+    if (metaspace && (n == 1 || m->whitespace_split || m->punctuation_split))
         return set_metaspace(m, &p[n - 1], list->err);
     if (n == 1 && p[0].kind == PART_SPLIT && p[0].n_text > 0 && !p[0].invert)
         return model_text_set(&m->split_text, p[0].text, p[0].n_text) || model_no_memory(list->err);

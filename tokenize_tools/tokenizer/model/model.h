@@ -136,8 +136,9 @@ typedef struct model {
 
     normalize_step steps[MODEL_MAX_STEPS];
     size_t n_steps;
-    bool whitespace_split; /* WhitespaceSplit before Metaspace */
-    bool metaspace;        /* spaces become U+2581 ... */
+    bool whitespace_split;  /* WhitespaceSplit before Metaspace */
+    bool punctuation_split; /* Punctuation, isolated, before Metaspace */
+    bool metaspace;         /* spaces become U+2581 ... */
     prepend_scheme prepend;
     bool metaspace_split; /* ... and words begin there */
     model_text

@@ -222,7 +222,7 @@ static size_t leave_to_reader(normalizer *n, const model *m, bool all_steps)
     }
     n->form.spaces_are_marks = n->form.blank_prefix = replaced;
     n->form.prefix_all = prefixed;
-    if (m->metaspace && !m->whitespace_split && !prefixed) {
+    if (m->metaspace && !m->whitespace_split && !m->punctuation_split && !prefixed) {
         n->form.prefix_all = m->prepend == PREPEND_ALWAYS;
         n->form.prefix_first = m->prepend == PREPEND_FIRST;
         n->form.not_twice = true;
