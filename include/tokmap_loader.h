@@ -40,7 +40,7 @@
  * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
  *           thread is in a call usually returns TOKMAP_ERR_ARGUMENT. This is not a lock: two calls
  *           that start within the same nanoseconds may both succeed. close, position and get_info
- *           do not check. Several loaders may use the same datasets. When one of them is closed, or
+ *           do not check; save_at may run during other calls. Several loaders may use the same datasets. When one of them is closed, or
  *           reads in another way, the hints that the others gave to the page cache are lost.
  * fork      In a child process, a loader of the parent returns TOKMAP_ERR_FORKED. close frees the
  *           child's memory and does not affect the parent.
@@ -210,7 +210,11 @@ TOKMAP_API tokmap_status tokmap_loader_set_batch(tokmap_loader *l, uint32_t rank
 typedef enum tokmap_gather_format {
     TOKMAP_GATHER_TOKENS = 0, /* whole rows as token_bytes of the batch, in `inputs` alone */
     TOKMAP_GATHER_I32 = 1,    /* inputs and labels as int32; ids up to 2^31 - 1 */
-    TOKMAP_GATHER_I64 = 2     /* inputs and labels as int64 */
+    TOKMAP_GATHER_I64 = 2,    /* inputs and labels as int64 */
+    /* Whole rows in `inputs` alone: inputs are all columns but the last, labels all but the first.
+     * Half the bytes of I32 and I64, but neither is contiguous. */
+    TOKMAP_GATHER_ROWS_I32 = 3, /* ids up to 2^31 - 1 */
+    TOKMAP_GATHER_ROWS_I64 = 4
 } tokmap_gather_format;
 
 typedef struct tokmap_gather_options {
@@ -221,11 +225,11 @@ typedef struct tokmap_gather_options {
     int32_t has_ignore_index; /* 0: ignore_index must be 0, and -100 is used */
     uint32_t pad_id;          /* for inputs that a shorter row lacks */
     void *inputs;             /* aligned to its element size; may be NULL with I32 and I64 */
-    void *labels;             /* aligned to its element size; may be NULL */
+    void *labels;             /* aligned to its element size; may be NULL; whole rows: must be */
 } tokmap_gather_options;
 
-/* Copies the rows of a batch, one after another: sequence_length numbers each, or one more with
- * TOKMAP_GATHER_TOKENS. TOKMAP_ERR_ARGUMENT: an option is wrong; or largest_id, pad_id or
+/* Copies the rows of a batch, one after another: sequence_length numbers each, or one more for whole
+ * rows (TOKENS, ROWS_I32, ROWS_I64). TOKMAP_ERR_ARGUMENT: an option is wrong; or largest_id, pad_id or
  * ignore_index does not fit the format. */
 TOKMAP_API tokmap_status tokmap_batch_gather(const tokmap_batch *batch,
                                              const tokmap_gather_options *options,
@@ -241,6 +245,11 @@ enum {
  * counts once next has returned it, not when it is read in advance. */
 TOKMAP_API tokmap_status tokmap_loader_save(const tokmap_loader *l,
                                             uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err);
+/* The state that tokmap_loader_save gives when the next step starts at this sample. Any thread may
+ * call it at any time before close, also during another call. */
+TOKMAP_API tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
+                                               uint8_t state[TOKMAP_STATE_BYTES],
+                                               tokmap_error *err);
 /* Continues at the position that was saved. TOKMAP_ERR_MISMATCH: the state was saved with other
  * data, or with another sequence length, seed, shuffle, kind of windows or mixture.
  * TOKMAP_ERR_CORRUPT: it is damaged. TOKMAP_ERR_VERSION: its version of the order is not known to

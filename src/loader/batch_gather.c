@@ -20,6 +20,28 @@ static const uint8_t *mask_of(const tokmap_batch *b, uint32_t i)
     return b->row_stride < SIZE_UP_TO(tokmap_row, loss_mask) ? NULL : row_at(b, i)->loss_mask;
 }
 
+typedef struct shape {
+    unsigned width; /* bytes of a number; 0: there is no such format */
+    bool whole;     /* rows of sequence_length + 1 numbers, in `inputs` alone */
+} shape;
+
+static shape shape_of(const tokmap_batch *b, tokmap_gather_format format)
+{
+    switch (format) {
+    case TOKMAP_GATHER_TOKENS:
+        return (shape){b->token_bytes, true};
+    case TOKMAP_GATHER_I32:
+        return (shape){4, false};
+    case TOKMAP_GATHER_I64:
+        return (shape){8, false};
+    case TOKMAP_GATHER_ROWS_I32:
+        return (shape){4, true};
+    case TOKMAP_GATHER_ROWS_I64:
+        return (shape){8, true};
+    }
+    return (shape){0, false};
+}
+
 /* Checks that the format can hold the largest id, pad_id and ignore_index. */
 static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_options *o,
                                   unsigned width, tokmap_error *err)
@@ -29,7 +51,7 @@ static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_opt
     if (b->largest_id > most)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "gather: the data have ids up to %" PRIu32
-                    ", which TOKMAP_GATHER_I32 cannot hold: use TOKMAP_GATHER_I64",
+                    ", which int32 cannot hold: use a format with int64",
                     b->largest_id);
     if (o->inputs && o->pad_id > most)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
@@ -42,24 +64,24 @@ static tokmap_status check_values(const tokmap_batch *b, const tokmap_gather_opt
     return TOKMAP_OK;
 }
 
-static tokmap_status check_options(const tokmap_batch *b, const tokmap_gather_options *o,
-                                   unsigned width, tokmap_error *err)
+static tokmap_status check_options(const tokmap_batch *b, const tokmap_gather_options *o, shape s,
+                                   tokmap_error *err)
 {
-    const bool whole = o->format == TOKMAP_GATHER_TOKENS;
     if (!b->rows || b->row_stride < SIZE_UP_TO(tokmap_row, first_token) ||
         (b->token_bytes != 2 && b->token_bytes != 4))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "gather: the batch is empty: fill it with tokmap_loader_next first");
-    if (!whole && o->format != TOKMAP_GATHER_I32 && o->format != TOKMAP_GATHER_I64)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0, 1 or 2",
+    if (s.width == 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: format is %d: must be 0 to 4",
                     (int)o->format);
-    if (whole && (!o->inputs || o->labels || o->mask_labels))
+    if (s.whole && (!o->inputs || o->labels || o->mask_labels))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "gather: TOKMAP_GATHER_TOKENS needs inputs, labels NULL and mask_labels 0");
+                    "gather: whole rows need inputs, labels NULL and mask_labels 0");
     if (!o->inputs && !o->labels)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: inputs and labels are both NULL");
-    if (((uintptr_t)o->inputs | (uintptr_t)o->labels) % width != 0)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: a buffer is not aligned to %u bytes", width);
+    if (((uintptr_t)o->inputs | (uintptr_t)o->labels) % s.width != 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "gather: a buffer is not aligned to %u bytes",
+                    s.width);
     tokmap_status status = tokmap_i_check_flag("mask_labels", o->mask_labels, err);
     if (status)
         return status;
@@ -67,7 +89,7 @@ static tokmap_status check_options(const tokmap_batch *b, const tokmap_gather_op
         if (!mask_of(b, i))
             return FAIL(err, TOKMAP_ERR_ARGUMENT,
                         "gather: mask_labels needs a loader with TOKMAP_ROW_LOSS_MASK");
-    return check_values(b, o, width, err);
+    return check_values(b, o, s.width, err);
 }
 
 static void *at(void *buffer, size_t row, size_t row_bytes)
@@ -90,14 +112,11 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
     status = tokmap_i_take_ignore_index(o.has_ignore_index, &o.ignore_index, err);
     if (status)
         return status;
-    const unsigned width = o.format == TOKMAP_GATHER_TOKENS ? b->token_bytes
-                           : o.format == TOKMAP_GATHER_I32  ? 4
-                                                            : 8;
-    status = check_options(b, &o, width, err);
+    const shape s = shape_of(b, o.format);
+    status = check_options(b, &o, s, err);
     if (status)
         return status;
-    const bool whole = o.format == TOKMAP_GATHER_TOKENS;
-    const size_t row_bytes = (b->sequence_length + (size_t)whole) * width;
+    const size_t row_bytes = (b->sequence_length + (size_t)s.whole) * s.width;
     for (uint32_t first = 0; first < b->n_rows; first += ROWS_AT_ONCE) {
         const uint32_t n = MIN(b->n_rows - first, ROWS_AT_ONCE);
         for (uint32_t i = 0; i < n; i++) {
@@ -108,8 +127,8 @@ tokmap_status tokmap_batch_gather(const tokmap_batch *b, const tokmap_gather_opt
         tokmap_i_gather_run(&(tokmap_i_gather){.rows = rows,
                                                .n_rows = n,
                                                .n_inputs = b->sequence_length,
-                                               .width = width,
-                                               .whole = whole,
+                                               .width = s.width,
+                                               .whole = s.whole,
                                                .inputs = at(o.inputs, first, row_bytes),
                                                .labels = at(o.labels, first, row_bytes),
                                                .pad_id = o.pad_id,

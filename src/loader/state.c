@@ -66,6 +66,16 @@ tokmap_status tokmap_loader_save(const tokmap_loader *l, uint8_t state[TOKMAP_ST
     return status;
 }
 
+tokmap_status tokmap_loader_save_at(const tokmap_loader *l, uint64_t sample,
+                                    uint8_t state[TOKMAP_STATE_BYTES], tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!l || !state)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "save: the loader or the state is NULL");
+    tokmap_i_loader_encode_state(l, sample, state); /* reads only what never changes after open */
+    return TOKMAP_OK;
+}
+
 static tokmap_status check_bytes(const uint8_t *state, tokmap_error *err)
 {
     if (memcmp(state, magic, sizeof magic) != 0)

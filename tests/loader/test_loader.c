@@ -190,6 +190,14 @@ static void expect_sample(const tokmap_row *row, uint64_t g)
     corpus_check_tokens(shape_of(row), row);
 }
 
+static void expect_saved_at(const tokmap_loader *l, uint64_t sample, const uint8_t *expected)
+{
+    uint8_t state[TOKMAP_STATE_BYTES];
+    tokmap_error err;
+    CHECK_INT(tokmap_loader_save_at(l, sample, state, &err), TOKMAP_OK);
+    CHECK(memcmp(state, expected, sizeof state) == 0);
+}
+
 /* One step of all ranks from sample g on, which are all to save the same. */
 static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state)
 {
@@ -211,6 +219,8 @@ static void step_of_ranks(setup *s, uint64_t g, uint32_t n_ranks, uint8_t *state
         for (uint32_t i = 0; i < b.n_rows; i++)
             expect_sample(&b.rows[i], b.first_sample + i);
         CHECK_INT(tokmap_loader_save(l, after, &err), TOKMAP_OK);
+        expect_saved_at(l, g, before);
+        expect_saved_at(l, g + (uint64_t)n_ranks * b.n_rows, after);
         CHECK(r == 0 || memcmp(after, state, sizeof after) == 0);
         memcpy(state, after, sizeof after);
         tokmap_loader_close(l);
@@ -354,8 +364,11 @@ static void check_gathered(const tokmap_batch *b, const tokmap_gather_options *o
     const int64_t *inputs = o->inputs, *labels = o->labels;
     for (size_t i = 0; i < b->n_rows; i++) {
         const tokmap_row *row = &b->rows[i];
-        for (uint32_t k = 0; k <= LENGTH && o->format == TOKMAP_GATHER_TOKENS; k++)
-            CHECK_EQ(ids[i * (LENGTH + 1) + k], k < row->n_tokens ? corpus_id(row, k) : 77);
+        for (uint32_t k = 0; k <= LENGTH && o->format != TOKMAP_GATHER_I64; k++) {
+            const size_t at = i * (LENGTH + 1) + k;
+            CHECK_INT(o->format == TOKMAP_GATHER_ROWS_I64 ? inputs[at] : ids[at],
+                      k < row->n_tokens ? corpus_id(row, k) : 77);
+        }
         for (uint32_t k = 0; k < LENGTH && o->format == TOKMAP_GATHER_I64; k++) {
             const bool counts = k + 1 < row->n_tokens && (!o->mask_labels || row->loss_mask[k]);
             CHECK_INT(inputs[i * LENGTH + k], k + 1 < row->n_tokens ? corpus_id(row, k) : 77);
@@ -367,7 +380,7 @@ static void check_gathered(const tokmap_batch *b, const tokmap_gather_options *o
 TEST(rows_tell_of_their_documents_and_copies_hold_them)
 {
     static uint32_t tokens[9 * (LENGTH + 1)];
-    static int64_t inputs[9 * LENGTH], labels[9 * LENGTH];
+    static int64_t inputs[9 * (LENGTH + 1)], labels[9 * LENGTH];
     open_all();
     for (int mode = 0; mode < N_MODES; mode++) {
         setup s;
@@ -394,8 +407,14 @@ TEST(rows_tell_of_their_documents_and_copies_hold_them)
                                        .ignore_index = -100};
             CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
             check_gathered(&b, &o);
-            o.format = TOKMAP_GATHER_I64;
+            o.format = TOKMAP_GATHER_ROWS_I32;
+            CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
+            check_gathered(&b, &o);
+            o.format = TOKMAP_GATHER_ROWS_I64;
             o.inputs = inputs;
+            CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
+            check_gathered(&b, &o);
+            o.format = TOKMAP_GATHER_I64;
             o.labels = labels;
             for (o.mask_labels = 0; o.mask_labels < 2; o.mask_labels++) {
                 CHECK_INT(tokmap_batch_gather(&b, &o, &err), TOKMAP_OK);
