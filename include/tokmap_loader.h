@@ -40,8 +40,9 @@
  * Threads   A loader is used by one thread at a time; threads may take turns. A call while another
  *           thread is in a call usually returns TOKMAP_ERR_ARGUMENT. This is not a lock: two calls
  *           that start within the same nanoseconds may both succeed. close, position and get_info
- *           do not check; save_at may run during other calls. Several loaders may use the same datasets. When one of them is closed, or
- *           reads in another way, the hints that the others gave to the page cache are lost.
+ *           do not check; save_at may run during other calls. Several loaders may use the same
+ *           datasets. When one of them is closed, or reads in another way, the hints that the
+ *           others gave to the page cache are lost.
  * fork      In a child process, a loader of the parent returns TOKMAP_ERR_FORKED. close frees the
  *           child's memory and does not affect the parent.
  * Errors    If data cannot be read, next returns TOKMAP_ERR_IO for the step that needs them; err
@@ -162,7 +163,8 @@ typedef struct tokmap_row {
     uint64_t epoch;       /* of the source, from 0 */
     uint64_t window;      /* of the source; comes once in each epoch */
     uint64_t first_token; /* in the dataset */
-    /* NULL or 0 from here on, unless row_parts asks for them. */
+    /* NULL or 0 from here on, unless row_parts asks for them. The last three have sequence_length
+     * elements each; those of the rows of a batch are one array. */
     const int32_t *cu_seqlens;   /* n_documents + 1: each first input, then the number of inputs */
     uint32_t n_documents;        /* in the row; parts of documents count */
     uint32_t longest_document;   /* number of inputs */
