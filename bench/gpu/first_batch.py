@@ -29,7 +29,7 @@ def run_trial(data):
     import tokmap
 
     cuda, begun = enter_context(), time.perf_counter()
-    loader = tokmap.Loader(tokmap.Dataset(data), sequence_length=4096, batch_rows=16, seed=1)
+    loader = tokmap.Loader(data, sequence_length=4096, batch_rows=16, seed=1)
     stage = tokmap.Stage(loader)
     opened = time.perf_counter()
     batch = stage.next()

@@ -48,7 +48,7 @@ class Nothing:
 
 class Stage:
     def __init__(self, data, device, rows, length):
-        loader = tokmap.Loader(tokmap.Dataset(data), sequence_length=length, batch_rows=rows, seed=1)
+        loader = tokmap.Loader(data, sequence_length=length, batch_rows=rows, seed=1)
         self.stage, self.batch = tokmap.Stage(loader, device, log=print), None
 
     def take(self):

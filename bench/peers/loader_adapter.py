@@ -109,53 +109,38 @@ def open_flat(path):
 
 # ---- tokmap ----
 
+NEW = "new arrays in each batch"
+
 
 class Tokmap(Adapter):
     """tokmap.Loader, used as documented."""
 
-    imports = ("tokmap",)
+    packages = ("numpy",)
+    imports = ("tokmap", "numpy")
     work = U16
-    io, shuffle = "auto", "full"
-    parts = ()
+    options = {}
     reuses = True
-
-    def open(self):
-        import tokmap
-
-        self.loader = tokmap.Loader(
-            tokmap.Dataset(self.data["prefix"]),
-            self.length,
-            self.rows,
-            seed=self.seed,
-            shuffle=self.shuffle,
-            io=self.io,
-            parts=self.parts,
-        )
 
     def __init__(self, data, length, rows, seed=1):
         super().__init__(data, length, rows, seed)
         self.open()
-        self.inputs = self.labels = None
-        if self.work == U16:
-            self.inputs = bytearray(2 * rows * (length + 1))
-        elif self.work == I64:
-            self.inputs, self.labels = (bytearray(8 * rows * length) for _ in range(2))
 
-    def take(self, batch):
-        if self.work == VIEWS:
-            return [batch[i].tokens for i in range(self.rows)]
-        if self.work == U16:
-            batch.gather("tokens", self.inputs)
-        else:
-            batch.gather("i64", self.inputs, self.labels)
-        return self.inputs, self.labels
+    def open(self):
+        import tokmap
+
+        layout = {
+            VIEWS: {"outputs": ()},
+            U16: {"contiguous": False, "dtype": "uint16", "reuse": self.reuses},
+            I64: {"reuse": self.reuses},
+        }[self.work]
+        self.loader = tokmap.Loader(
+            self.data["prefix"], self.length, self.rows, seed=self.seed, **{**layout, **self.options}
+        )
 
     def batches(self):
         if self.work == VIEWS:
-            return map(self.take, self.loader)
-        form = "tokens" if self.work == U16 else "i64"
-        both = self.inputs, self.labels
-        return (both for _ in self.loader.fill(form, *both))
+            return ([row.tokens for row in batch.rows] for batch in self.loader)
+        return self.loader
 
     def epoch(self):
         n_windows = (self.data["n_tokens"] - 1) // self.length
@@ -164,12 +149,9 @@ class Tokmap(Adapter):
     def tokens_of(self, batch):
         if self.work == VIEWS:
             return [(row, None) for row in batch]
-        letter, width = ("H", self.length + 1) if self.work == U16 else ("q", self.length)
-        inputs, labels = (memoryview(b).cast("B").cast(letter) if b else None for b in batch)
-        return [
-            (inputs[i : i + width], labels[i : i + width] if labels else None)
-            for i in range(0, self.rows * width, width)
-        ]
+        if self.work == U16:
+            return [(row, None) for row in batch.inputs.base]
+        return [(batch.inputs[i].copy(), batch.labels[i].copy()) for i in range(self.rows)]
 
     def save(self):
         return self.loader.state()
@@ -179,24 +161,6 @@ class Tokmap(Adapter):
 
     def close(self):
         self.loader.close()
-
-
-class TokmapNew(Tokmap):
-    """By Loader.arrays(): new arrays in each batch, as in most peers."""
-
-    packages = ("numpy",)
-    imports = ("tokmap", "numpy")
-    note = "new arrays in each batch"
-    reuses = False
-
-    def batches(self):
-        if self.work == I64:
-            return self.loader.arrays("i64")
-        return zip(self.loader.arrays("tokens"), itertools.repeat(None))
-
-    def tokens_of(self, batch):
-        inputs, labels = batch
-        return [(inputs[i], labels[i] if labels is not None else None) for i in range(self.rows)]
 
 
 # ---- Reading blocks ----
@@ -263,17 +227,26 @@ ADAPTERS = {
     "tokmap-views": variant(Tokmap, work=VIEWS, note="nothing is copied"),
     "tokmap-u16": variant(Tokmap, work=U16, pages=("hot", "startup")),
     "tokmap-i64": variant(Tokmap, work=I64, pages=("hot", "startup", "resume")),
-    "tokmap-u16-new": variant(TokmapNew, work=U16),
-    "tokmap-i64-new": variant(TokmapNew, work=I64),
+    "tokmap-u16-new": variant(Tokmap, work=U16, reuses=False, note=NEW),
+    "tokmap-i64-new": variant(Tokmap, work=I64, reuses=False, note=NEW),
+    "tokmap-i64-two-views": variant(
+        Tokmap,
+        work=I64,
+        reuses=False,
+        options={"contiguous": False},
+        note=NEW + ", inputs and labels are views of one",
+    ),
     "tokmap-i64-parts": variant(
         Tokmap,
         work=I64,
-        parts=("position_ids", "loss_mask"),
+        options={"outputs": ("inputs", "labels", "position_ids", "loss_mask")},
         note="and position ids and a loss mask by documents",
     ),
-    "tokmap-direct": variant(Tokmap, pages=("cold",), io="direct"),
-    "tokmap-populate": variant(Tokmap, pages=("cold",), io="populate"),
-    "tokmap-block-shuffle": variant(Tokmap, pages=("cold",), io="populate", shuffle="block"),
+    "tokmap-direct": variant(Tokmap, pages=("cold",), options={"io": "direct"}),
+    "tokmap-populate": variant(Tokmap, pages=("cold",), options={"io": "populate"}),
+    "tokmap-block-shuffle": variant(
+        Tokmap, pages=("cold",), options={"io": "populate", "shuffle": "block"}
+    ),
     "read-blocks-u16": ReadBlocks,
     "read-blocks-i64": ReadBlocksI64,
 }

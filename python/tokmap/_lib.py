@@ -88,6 +88,11 @@ class LoaderSample(ctypes.Structure):
                 ("window", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint32)]
 
 
+class LoaderSourceInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("n_windows", c_uint64), ("quota", c_uint64), ("period", c_uint64),
+                ("n_samples_before", c_uint64)]
+
+
 class LoaderInfo(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("n_sources", c_uint64), ("n_samples", c_uint64),
                 ("resident_bytes", c_uint64), ("io", c_int), ("look_ahead", c_uint32),
@@ -140,38 +145,7 @@ class StageInfo(ctypes.Structure):
 NO_ID = 2**32 - 1
 
 
-class Error(Exception):
-    """status: the tokmap_status; errno: the system's error number; offset: the byte of the damage or failure."""
-
-    def __init__(self, detail):
-        super().__init__(detail.text.decode(errors="replace"))
-        self.status, self.errno, self.offset = detail.status, detail.sys_errno, detail.file_offset
-
-
-class NotADataset(Error):
-    pass
-
-
-class NewerFormat(Error):
-    pass
-
-
-class Damaged(Error):
-    pass
-
-
-class DeviceError(Error):
-    pass
-
-
 ERR_ARGUMENT = -1
-_KINDS = {-4: NotADataset, -5: NewerFormat, -6: Damaged, -12: DeviceError}
-
-
-def check(status, detail):
-    if status < 0:
-        raise _KINDS.get(status, Error)(detail)
-
 
 # name: (result, arguments)
 SIGNATURES = {
@@ -201,7 +175,9 @@ SIGNATURES = {
     "tokmap_loader_next": (c_int, [c_void_p, POINTER(Batch), POINTER(ErrorDetail)]),
     "tokmap_loader_seek": (c_int, [c_void_p, c_uint64, POINTER(ErrorDetail)]),
     "tokmap_loader_position": (c_uint64, [c_void_p]),
-    "tokmap_loader_save": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_loader_save_at": (c_int, [c_void_p, c_uint64, c_uint8 * 128, POINTER(ErrorDetail)]),
+    "tokmap_loader_set_batch": (c_int, [c_void_p, c_uint32, c_uint32, c_uint32, POINTER(ErrorDetail)]),
+    "tokmap_loader_get_source": (c_int, [c_void_p, c_size_t, POINTER(LoaderSourceInfo)]),
     "tokmap_loader_restore": (c_int, [c_void_p, c_uint8 * 128, POINTER(ErrorDetail)]),
     "tokmap_loader_locate": (c_int, [c_void_p, c_uint64, POINTER(LoaderSample),
                                      POINTER(ErrorDetail)]),

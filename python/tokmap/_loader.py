@@ -1,33 +1,54 @@
 """tokmap.Loader - batches of sequences from datasets: shuffled, mixed, resumable."""
 
 import ctypes
-import sys
-import weakref
-from typing import NamedTuple
+import os
+from typing import Any, Dict, List, Mapping, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 from . import _lib
+from ._batch import PARTS, Batch, save_at
+from ._dataset import Dataset, Path, Shard
+from ._errors import check
+from ._gather import Gatherer
 from ._lib import lib
+from ._ranks import find_rank
+from ._rows import LoaderHandle, Row
+from ._stage import Stage
 
 _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1}
-_FORMATS = {"tokens": 0, "i32": 1, "i64": 2}
 _IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
-_PARTS = {"documents": 1, "position_ids": 2, "document_ids": 4, "loss_mask": 8}
 _END = 1
+_NO_LIMIT = 2**64 - 1
+
+Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
 
 
 class Source:
-    """One or more datasets that form one corpus, and its weight in a mixture."""
+    """One corpus of a mixture.
 
-    def __init__(self, datasets, weight=1.0, max_epochs=0, masked=False):
-        self.datasets = list(datasets) if isinstance(datasets, (list, tuple)) else [datasets]
-        for d in self.datasets:
-            if not hasattr(d, "_pointer"):
-                raise TypeError(f"{d!r} is not a Dataset: use tokmap.Dataset(path)")
+    data        a path, a pattern, a Dataset, or a list of them: its datasets, in their order
+    weight      share of the samples, relative to the weights of the other sources
+    max_epochs  the loader ends before the epoch after these; None: no limit
+    masked      whether loss_mask is 0 for all of its labels, which needs the output loss_mask, or mask_labels"""
+
+    def __init__(self, data: Data, weight: float = 1.0, *, max_epochs: Optional[int] = None,
+                 masked: bool = False) -> None:
+        items = list(data) if isinstance(data, (list, tuple)) else [data]
+        self.datasets: List[Dataset] = []
+        for item in items:
+            if not isinstance(item, (str, os.PathLike, Dataset)):
+                raise TypeError(f"{item!r} is neither a path nor a Dataset")
+            self.datasets.append(item if isinstance(item, Dataset) else Dataset(item))
         self.weight, self.max_epochs, self.masked = weight, max_epochs, masked
+
+    def __repr__(self) -> str:
+        return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
 
 
 class Sample(NamedTuple):
+    """Where a sample comes from: the number of its source, of the dataset in it, epoch and window of the source,
+    its first token in the dataset, and how many tokens its row has."""
+
     source: int
     dataset: int
     epoch: int
@@ -36,367 +57,377 @@ class Sample(NamedTuple):
     n_tokens: int
 
 
-def _choose(words, word, name):
-    if word not in words:
+def choose(words: Mapping[str, int], word: Any, name: str) -> int:
+    if not isinstance(word, str) or word not in words:
         raise ValueError(f"{name} is {word!r}: must be one of {', '.join(map(repr, words))}")
     return words[word]
 
 
-def _number(name, value, limit):
+def number(name: str, value: int, limit: int) -> int:
     if not 0 <= value < limit:
         raise ValueError(f"{name} is {value}: must be 0 to {limit - 1}")
-    return value
+    return int(value)
 
 
-def _close(pointer, datasets):
-    if pointer:
-        lib.tokmap_loader_close(pointer)
+def _as_sources(given: Any, max_epochs: Optional[int]) -> List[Source]:
+    """Copies, because a loader that is pickled is opened again with the same sources."""
+    items = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not items:
+        raise ValueError("there is no source")
+    if all(isinstance(item, Source) for item in items):
+        sources = items
+    elif all(isinstance(item, tuple) and len(item) == 2 for item in items):
+        sources = [Source(data, weight) for data, weight in items]
+    else:
+        sources = [Source(items)]
+    return [Source(s.datasets, s.weight, masked=s.masked,
+                   max_epochs=max_epochs if s.max_epochs is None else s.max_epochs) for s in sources]
 
 
-class _Handle:
-    """The C loader and its datasets. Closes it when nothing refers to it any longer; not in __del__,
-    because of objects that are collected together a dataset could go first."""
-
-    def __init__(self, datasets, wholes):
-        self.pointer = ctypes.c_void_p()
-        self.wholes = wholes
-        weakref.finalize(self, _close, self.pointer, datasets).atexit = False  # views may still exist
-
-
-def _whole(dataset):
-    """(address, view of all tokens): most rows are slices of that view."""
-    address = ctypes.c_void_p()
-    lib.tokmap_dataset_tokens(dataset._pointer(), 0, 0, ctypes.byref(address))
-    return address.value, dataset.tokens()
+def _as_phases(given: Any, n_sources: int) -> List[Tuple[int, List[float]]]:
+    if given is not None and not hasattr(given, "items"):
+        raise TypeError(f"phases is {given!r}: must be a dict, such as {{1000: [1.0, 2.0]}}")
+    phases = [(first_sample, list(weights)) for first_sample, weights in sorted((given or {}).items())]
+    for first_sample, weights in phases:
+        if len(weights) != n_sources:
+            raise ValueError(f"the phase from sample {first_sample} has {len(weights)} weights for "
+                             f"{n_sources} sources")
+    return phases
 
 
-def _view(handle, pointer, n_bytes, letter):
-    data = (ctypes.c_char * n_bytes).from_address(pointer)
-    data.handle = handle  # the memory must live as long as the view
-    return memoryview(data).cast("B").cast(letter).toreadonly()
+def _as_outputs(given: Any) -> Tuple[str, ...]:
+    if isinstance(given, str):
+        raise TypeError(f"outputs is {given!r}: must be a list, such as [{given!r}]")
+    outputs = tuple(given)
+    for name in outputs:
+        choose(PARTS, name, "an output")
+    return outputs
 
 
-def _tokens(handle, source, dataset, pointer, n_tokens, token_bytes):
-    address, tokens = handle.wholes[source][dataset]
-    first = (pointer - address) // token_bytes
-    if 0 <= first <= len(tokens) - n_tokens:
-        return tokens[first:first + n_tokens]
-    return _view(handle, pointer, n_tokens * token_bytes, "H" if token_bytes == 2 else "I")
-
-
-class Row:
-    """A row of a batch. `tokens` and the arrays are memoryviews into the map and the loader. Their content
-    is valid until the next batch is taken."""
-
-    def __init__(self, handle, fields, length):
-        (pointer, n_tokens, token_bytes, self.source, self.dataset, self.epoch, self.window,
-         self.first_token, cu_seqlens, self.n_documents, self.longest_document, position_ids,
-         document_ids, loss_mask) = fields
-        self.tokens = _tokens(handle, self.source, self.dataset, pointer, n_tokens, token_bytes)
-        self.cu_seqlens = self.position_ids = self.document_ids = self.loss_mask = None
-        if cu_seqlens:
-            self.cu_seqlens = _view(handle, cu_seqlens, 4 * (self.n_documents + 1), "i")
-        if position_ids:
-            self.position_ids = _view(handle, position_ids, 4 * length, "i")
-        if document_ids:
-            self.document_ids = _view(handle, document_ids, 4 * length, "i")
-        if loss_mask:
-            self.loss_mask = _view(handle, loss_mask, length, "B")
-
-
-class Batch:
-    """A batch of rows. state: 128 bytes, with which restore() continues after this batch."""
-
-    def __init__(self, loader, batch):
-        self._loader, self._batch, self._taken = loader, batch, loader._n_taken
-        self._state = (ctypes.c_uint8 * 128)()
-        try:
-            loader._call(lib.tokmap_loader_save, loader._handle.pointer, self._state)
-        except BaseException:
-            loader.seek(batch.step_sample)  # the caller did not get the batch: return it again
-            raise
-        self._handle = loader._handle
-        self.n_rows, self.sequence_length = batch.n_rows, batch.sequence_length
-        self.first_sample, self.step_sample = batch.first_sample, batch.step_sample
-        self.token_bytes = batch.token_bytes
-
-    state = property(lambda self: bytes(self._state))
-
-    def _check(self):
-        if self._taken != self._loader._n_taken:
-            raise ValueError("this batch is no longer valid, because the loader was used since")
-
-    def __len__(self):
-        return self.n_rows
-
-    def __getitem__(self, index):
-        self._check()
-        if not -self.n_rows <= index < self.n_rows:
-            raise IndexError(index)
-        fields = _lib.ROW.unpack(self._batch.rows[index % self.n_rows])
-        return Row(self._handle, fields, self.sequence_length)
-
-    def gather(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
-        """Copies the batch into writable buffers of the right size (numpy.ndarray, torch.Tensor.numpy(),
-        bytearray ...). "i32" and "i64": `inputs` and `labels`, sequence_length numbers a row;
-        "tokens": only `inputs`, sequence_length + 1 tokens a row. With ignore_index, labels that the
-        loss mask excludes become that number (the loader needs parts=["loss_mask"])."""
-        self._check()
-        prepared = self._loader._prepared
-        shape = format, pad_id, ignore_index, self.n_rows, self.token_bytes
-        if shape not in prepared:
-            prepared[shape] = _prepare(self._batch, format, pad_id, ignore_index)
-        template, n_bytes, width = prepared[shape]
-        options = _lib.GatherOptions.from_buffer_copy(template)
-        _held = _aim(options, n_bytes, width, inputs, labels)
-        detail = _lib.ErrorDetail()
-        status = lib.tokmap_batch_gather(ctypes.byref(self._batch), ctypes.byref(options),
-                                         ctypes.byref(detail))
-        _lib.check(status, detail)
-
-
-def _buffer(buffer, n_bytes, name, width=0):
-    """Checks a buffer. width: of its integers, unless it is one of bytes; 0: any type."""
-    view = memoryview(buffer)
-    letter = view.format.lstrip("@=<" if sys.byteorder == "little" else "@=>")
-    if width and letter not in ("b", "B", "c") and not (letter in tuple("hHiIlLqQ") and view.itemsize == width):
-        raise ValueError(f"{name}: the buffer has elements of type {view.format!r}, this format needs "
-                         f"integers of {width} bytes")
-    if view.readonly or not view.c_contiguous:
-        raise ValueError(f"{name}: the buffer must be writable and contiguous")
-    if view.nbytes != n_bytes:
-        raise ValueError(f"{name}: the buffer has {view.nbytes} bytes, this batch needs {n_bytes}")
-    return ctypes.c_char.from_buffer(view)
-
-
-def _prepare(batch, format, pad_id, ignore_index):
-    """(options for tokmap_batch_gather without buffers, bytes of a buffer, width of a number). They are the
-    same for all batches of one shape."""
-    whole = format == "tokens"
-    _choose(_FORMATS, format, "format")
-    width = batch.token_bytes if whole else {"i32": 4, "i64": 8}[format]
-    if ignore_index is not None and not -2**(8 * width - 1) <= ignore_index < 2**(8 * width - 1):
-        raise ValueError(f"ignore_index is {ignore_index}: does not fit {format}")
-    options = _lib.GatherOptions(
-        struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[format],
-        mask_labels=ignore_index is not None,
-        ignore_index=ignore_index or 0, has_ignore_index=ignore_index is not None,
-        pad_id=_number("pad_id", pad_id, 2**32))
-    return options, batch.n_rows * (batch.sequence_length + whole) * width, width
-
-
-def _aim(options, n_bytes, width, inputs, labels):
-    """Sets the buffers of the options; returns objects that must live as long as the buffers are used."""
-    held = []
-    if inputs is not None:
-        held.append(_buffer(inputs, n_bytes, "inputs", width))
-        options.inputs = ctypes.addressof(held[-1])
-    if labels is not None:
-        held.append(_buffer(labels, n_bytes, "labels", width))
-        options.labels = ctypes.addressof(held[-1])
-    return held
+def _row_parts(outputs: Set[str], on_device: bool) -> int:
+    """What the library has to find out about rows. A stage makes positions and numbers from boundaries."""
+    wanted = {"cu_seqlens" if on_device and name in ("position_ids", "document_ids") else name for name in outputs}
+    return sum(PARTS[name] for name in wanted)
 
 
 class Loader:
-    """Iterate to get batches. Save state() with each checkpoint, and restore() it after a restart. If
-    something takes batches ahead of the training step (a prefetching framework, a queue, a thread),
-    state() includes those batches, and a restart would skip them: save the `state` of the last batch
-    that was trained on instead.
+    """An iterator over batches. It continues where it stands, also in a second `for` loop; seek(0) starts again.
 
-    sources     a Dataset, a list of Datasets (the shards of one corpus), or a list of LoaderSources
+        loader = tokmap.Loader("data/train", sequence_length=4096, batch_rows=8, seed=1)
+        for inputs, labels in loader:
+            ...
+        state = loader.state()          # 128 bytes; restore() continues here, on any number of ranks
+
+    If something takes batches ahead of the training step (a framework that prefetches, a queue, a thread), save
+    the `state` of the last batch that was trained on, not that of the loader.
+
+    sources     a path, a pattern or a Dataset; a list of them, which are the shards of one corpus; a list of
+                (path, weight); or a list of Sources
+    sequence_length     inputs of a row
+    batch_rows  rows of this rank in a step
+    outputs     some of "inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens". With (),
+                a batch has only its `rows`, which are not copied
+    dtype       of inputs and labels: int32 or int64, as text, NumPy's or PyTorch's
+    contiguous  False: inputs and labels are two views of one array of sequence_length + 1 columns, which takes
+                one copy in place of two. They cannot have mask_labels, nor windows within documents
+    framework   "numpy" or "torch": what the outputs are. PyTorch's are pinned if there is a GPU
+    device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
+                step by a Stage
+    reuse       whether each batch is written into the arrays of the last one
+    pad_id      inputs that a shorter row lacks; ignore_index: labels that do not count
+    mask_labels whether labels whose loss_mask is 0 become ignore_index
+    rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Slurm or Open
+                MPI. Ranks that are to get the same data, as in tensor parallelism, must be given the same rank
+    seed        of the order; the order does not depend on rank, n_ranks and batch_rows
+    shuffle     "full", "none", or "block" for cold data; see block_windows and group_blocks in tokmap_loader.h
+    windows     "concat": the tokens one after another; "within-document": no row crosses a document boundary
+    max_epochs  the loader ends before the epoch after these, for sources that do not say; None: no end
+    drop_last   what happens to samples at the end that do not fill a step of all ranks. True: they are left out.
+                False: the last batch may be smaller, and ranks without a row end one batch earlier
+    random_offset   whether the windows of each epoch begin at another token
     phases      {first_sample: [weight of each source, ...]}: new weights from that sample
-    shuffle     "full", "none" or "block"; windows: "concat" or "within-document"
-    io          "auto", "map", "direct", "populate", "read": how to read (tokmap_loader.h)
-    parts       some of "documents", "position_ids", "document_ids", "loss_mask": what rows have
-    The order of samples does not depend on rank, n_ranks or batch_rows."""
+    io          "auto", "map", "direct", "populate", "read": how to read; see tokmap_io in tokmap_loader.h
+    look_ahead  steps to read ahead; drop_behind: whether used rows leave the page cache
 
-    def __init__(self, sources, sequence_length, batch_rows=1, *, rank=0, n_ranks=1, seed=0,
-                 shuffle="full", windows="concat", random_offset=False, parts=(), phases=None,
-                 block_windows=0, group_blocks=0, io="auto", look_ahead=0, drop_behind=False):
-        self._handle, self._n_taken = None, 0
-        self._prepared = {}  # options of gather, by shape of batch
-        sources = list(sources) if isinstance(sources, (list, tuple)) else [sources]
-        if not all(isinstance(s, Source) for s in sources):
-            sources = [Source(sources)]
-        # Copies, because set_batch opens the loader again with the same options.
-        sources = [Source(s.datasets, s.weight, s.max_epochs, s.masked) for s in sources]
-        if phases is not None and not hasattr(phases, "items"):
-            raise TypeError(f"phases is {phases!r}: must be a dict, such as {{1000: [1.0, 2.0]}}")
-        phases = [(first_sample, list(weights)) for first_sample, weights in sorted((phases or {}).items())]
-        for first_sample, weights in phases:
-            if len(weights) != len(sources):
-                raise ValueError(f"the phase from sample {first_sample} has {len(weights)} weights for "
-                                 f"{len(sources)} sources")
-        if isinstance(parts, str):
-            raise TypeError(f"parts is {parts!r}: must be a list, such as [{parts!r}]")
-        self._sources, self._phases = sources, phases
-        for d in (d for s in sources for d in s.datasets):
-            d._pointer()  # raises if it is closed
-        self._maps = [[d._handle for d in s.datasets] for s in sources]
-        self._wholes = [[_whole(d) for d in s.datasets] for s in sources]
-        self._options = {
-            "sequence_length": _number("sequence_length", sequence_length, 2**32),
-            "seed": _number("seed", seed, 2**64), "shuffle": _choose(_SHUFFLES, shuffle, "shuffle"),
-            "windows": _choose(_WINDOWS, windows, "windows"), "random_offset": bool(random_offset),
-            "row_parts": sum(_choose(_PARTS, p, "a part") for p in set(parts)),
-            "block_windows": _number("block_windows", block_windows, 2**64),
-            "group_blocks": _number("group_blocks", group_blocks, 2**64), "io": _choose(_IO, io, "io"),
-            "look_ahead": _number("look_ahead", look_ahead, 2**32),
-            "drop_behind": bool(drop_behind)}
-        self._handle = self._open(batch_rows, rank, n_ranks)
-        n_samples = self.info()["n_samples"]
-        self.n_samples = None if n_samples == 2**64 - 1 else n_samples
+    n_samples: how many there are, or None."""
 
-    def _open(self, batch_rows, rank, n_ranks):
+    def __init__(self, sources: Any, sequence_length: int, batch_rows: int = 1, *,
+                 outputs: Sequence[str] = ("inputs", "labels"), dtype: Any = "int64", contiguous: bool = True,
+                 framework: str = "numpy", device: Any = None, reuse: bool = False, pad_id: int = 0,
+                 ignore_index: int = -100, mask_labels: bool = False, rank: Optional[int] = None,
+                 n_ranks: Optional[int] = None, seed: int = 0, shuffle: str = "full", windows: str = "concat",
+                 max_epochs: Optional[int] = None, drop_last: bool = True, random_offset: bool = False,
+                 phases: Optional[Mapping[int, Sequence[float]]] = None, block_windows: int = 0,
+                 group_blocks: int = 0, io: str = "auto", look_ahead: int = 0, drop_behind: bool = False) -> None:
+        arguments = dict(locals())
+        del arguments["self"]
+        self._sources = _as_sources(sources, max_epochs)
+        self._phases = _as_phases(phases, len(self._sources))
+        self.outputs = _as_outputs(outputs)
+        self.rank, self.n_ranks = find_rank(rank, n_ranks)
+        self.sequence_length, self.batch_rows = sequence_length, batch_rows
+        self.drop_last = drop_last
+        arguments.update(sources=self._sources, phases=dict(self._phases), outputs=self.outputs, rank=self.rank,
+                         n_ranks=self.n_ranks)
+        self._arguments = arguments
+        self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
+        needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
+        if any(s.masked for s in self._sources) and "loss_mask" not in needed:
+            raise ValueError('a source is masked: add "loss_mask" to outputs, or set mask_labels=True')
+        self._options: Dict[str, Any] = {
+            "sequence_length": number("sequence_length", sequence_length, 2**32),
+            "seed": number("seed", seed, 2**64), "shuffle": choose(_SHUFFLES, shuffle, "shuffle"),
+            "windows": choose(_WINDOWS, windows, "windows"), "random_offset": bool(random_offset),
+            "row_parts": _row_parts(needed, device is not None),
+            "block_windows": number("block_windows", block_windows, 2**64),
+            "group_blocks": number("group_blocks", group_blocks, 2**64), "io": choose(_IO, io, "io"),
+            "look_ahead": number("look_ahead", look_ahead, 2**32), "drop_behind": bool(drop_behind)}
+        if windows != "concat" and not contiguous:
+            raise ValueError("contiguous=False needs windows='concat': rows within documents are padded, with "
+                             "pad_id in inputs and ignore_index in labels")
+        self._turn = 0  # changes whenever the rows of the last batch are no longer valid
+        self._handle: Any = self._open()
+        self._batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
+        self._detail = _lib.ErrorDetail()
+        self._references = ctypes.byref(self._batch), ctypes.byref(self._detail)
+        n_samples = self._get_info().n_samples
+        self.n_samples: Optional[int] = None if n_samples == _NO_LIMIT else n_samples
+        self._stage: Any = None
+        if device is None:
+            self._gatherer = Gatherer(self.outputs, dtype, contiguous, framework, reuse, pad_id,
+                                      ignore_index if mask_labels else None, ignore_index)
+        else:
+            if not (contiguous and drop_last) or reuse or "loss_mask" in self.outputs:
+                raise ValueError("a device cannot be combined with contiguous=False, drop_last=False, reuse=True, "
+                                 "or the output loss_mask (mask_labels=True applies it)")
+            self._stage = Stage(self, device, self.outputs, input_dtype=dtype, label_dtype=dtype, pad_id=pad_id,
+                                ignore_index=ignore_index)
+
+    # ---- Open and close ----
+
+    def _open(self) -> LoaderHandle:
         sources, phases = self._sources, self._phases
+        shards: List[List[Shard]] = [[shard for d in s.datasets for shard in d._shards()] for s in sources]
+        handle = LoaderHandle(shards)
         c_sources = (_lib.LoaderSource * len(sources))()
-        handle = _Handle(self._maps, self._wholes)
-        for c, s, maps in zip(c_sources, sources, self._maps):
-            pointers = [m.pointer.value for m in maps]
+        for c, s, own in zip(c_sources, sources, shards):
+            pointers = [shard.handle.pointer.value for shard in own]
             c.datasets, c.n_datasets = (ctypes.c_void_p * len(pointers))(*pointers), len(pointers)
             c.weight, c.masked = s.weight, bool(s.masked)
-            c.max_epochs = _number("max_epochs", s.max_epochs, 2**64)
+            c.max_epochs = number("max_epochs", s.max_epochs or 0, 2**64)
         c_phases = (_lib.LoaderPhase * len(phases))()
         for c, (first_sample, weights) in zip(c_phases, phases):
-            c.first_sample = _number("first_sample", first_sample, 2**64)
+            c.first_sample = number("first_sample", first_sample, 2**64)
             c.weights = (ctypes.c_double * len(weights))(*weights)
         options = _lib.LoaderOptions(
-            struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=c_sources,
-            n_sources=len(sources), source_stride=ctypes.sizeof(_lib.LoaderSource),
-            phases=c_phases, n_phases=len(phases), phase_stride=ctypes.sizeof(_lib.LoaderPhase),
-            row_stride=ctypes.sizeof(_lib.Row),
-            batch_rows=_number("batch_rows", batch_rows, 2**32), rank=_number("rank", rank, 2**32),
-            n_ranks=_number("n_ranks", n_ranks, 2**32), **self._options)
-        self._call(lib.tokmap_loader_open, ctypes.byref(handle.pointer), ctypes.byref(options))
+            struct_size=ctypes.sizeof(_lib.LoaderOptions), sources=c_sources, n_sources=len(sources),
+            source_stride=ctypes.sizeof(_lib.LoaderSource), phases=c_phases, n_phases=len(phases),
+            phase_stride=ctypes.sizeof(_lib.LoaderPhase), row_stride=ctypes.sizeof(_lib.Row),
+            batch_rows=number("batch_rows", self.batch_rows, 2**32), rank=number("rank", self.rank, 2**32),
+            n_ranks=number("n_ranks", self.n_ranks, 2**32), **self._options)
+        detail = _lib.ErrorDetail()
+        check(lib.tokmap_loader_open(ctypes.byref(handle.pointer), ctypes.byref(options), ctypes.byref(detail)),
+              detail)
         return handle
 
-    @staticmethod
-    def _call(function, *arguments):
-        detail = _lib.ErrorDetail()
-        status = function(*arguments, ctypes.byref(detail))
-        _lib.check(status, detail)
-        return status
-
-    def _opened(self):
+    def _opened(self) -> ctypes.c_void_p:
         if self._handle is None:
             raise ValueError("the loader is closed")
-        return self._handle.pointer
+        pointer: ctypes.c_void_p = self._handle.pointer
+        return pointer
 
-    def __iter__(self):
+    def _call(self, function: Any, *arguments: Any) -> int:
+        detail = _lib.ErrorDetail()
+        status: int = function(self._opened(), *arguments, ctypes.byref(detail))
+        check(status, detail)
+        return status
+
+    def close(self) -> None:
+        """Frees the loader. Arrays and states of batches stay valid."""
+        if self._stage is not None:
+            self._stage.close()
+        self._handle = None
+        self._turn += 1
+
+    def __enter__(self) -> "Loader":
         return self
 
-    def __next__(self):
-        batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
-        self._n_taken += 1
-        if self._call(lib.tokmap_loader_next, self._opened(), ctypes.byref(batch)) == _END:
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles the options and the position, so that another process opens the same loader there."""
+        return _reopen, (self._arguments, self.sample)
+
+    def __repr__(self) -> str:
+        if self._handle is None:
+            return "<tokmap.Loader: closed>"
+        end = "no end" if self.n_samples is None else f"{self.n_samples} samples"
+        ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
+        return (f"<tokmap.Loader: {self.batch_rows} rows of {self.sequence_length}{ranks}, at sample {self.sample}, "
+                f"{end}>")
+
+    # ---- Batches ----
+
+    def __iter__(self) -> "Loader":
+        return self
+
+    def __next__(self) -> Batch:
+        if self._stage is not None:
+            return self._next_on_device()
+        self._turn += 1
+        c_batch = self._batch
+        status = lib.tokmap_loader_next(self._opened(), *self._references)
+        if status == _END:
+            return self._last()
+        check(status, self._detail)
+        first = c_batch.first_sample
+        batch = Batch(self, c_batch.n_rows, first, first + (self.n_ranks - self.rank) * self.batch_rows)
+        try:
+            self._gatherer.fill(batch, c_batch)
+        except BaseException:
+            self.seek(c_batch.step_sample)  # the caller did not get the batch: return it again
+            raise
+        return batch
+
+    def _last(self) -> Batch:
+        """The rows of this rank in a last step that is not complete."""
+        first_of_step = self.sample + self._lane * self.n_ranks * self.batch_rows
+        left = max((self.n_samples or 0) - first_of_step, 0)
+        if self.drop_last and left < self.n_ranks * self.batch_rows:
             raise StopIteration
-        return Batch(self, batch)
+        n_rows = min(max(left - self.rank * self.batch_rows, 0), self.batch_rows)
+        if n_rows > 0:
+            first = first_of_step + self.rank * self.batch_rows
+            self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
+            self._call(lib.tokmap_loader_seek, first)
+            self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
+            step_end = first_of_step + self.n_ranks * self.batch_rows
+            batch = Batch(self, n_rows, first, min(step_end, self.n_samples or 0))
+            self._gatherer.fill(batch, self._batch)
+            batch._rows = self._get_rows()
+            self._take_turns(self._lane, self._n_lanes)
+        self._call(lib.tokmap_loader_seek, self.n_samples)
+        if n_rows == 0:
+            raise StopIteration
+        return batch
 
-    def fill(self, format="i64", inputs=None, labels=None, pad_id=0, ignore_index=None):
-        """Gathers each batch into the same buffers, as Batch.gather() does, and yields its first sample.
-        Each step costs two calls from Python."""
-        for batch, _ in self._gathered(format, lambda _: (inputs, labels), pad_id, ignore_index, False):
-            yield batch.first_sample
+    def _take_turns(self, lane: int, n_lanes: int) -> None:
+        """Makes this loader one of n_lanes that take turns with whole steps, each from the same position."""
+        self._call(lib.tokmap_loader_set_batch, self.rank + lane * self.n_ranks, self.n_ranks * n_lanes,
+                   self.batch_rows)
+        self._lane, self._n_lanes = lane, n_lanes
+        self._turn += 1
 
-    def arrays(self, format="i64", pad_id=0, ignore_index=None):
-        """Yields each batch as new NumPy arrays of n_rows rows: (inputs, labels), or with "tokens" one array
-        whose rows are a token longer. torch.from_numpy() does not copy them."""
-        import numpy
-        kind = {"i32": numpy.int32, "i64": numpy.int64}.get(format)
+    def _get_rows(self) -> List[Row]:
+        return [Row(self._handle, row, self.sequence_length) for row in self._batch.rows[:self._batch.n_rows]]
 
-        def make(batch):
-            if kind is None:
-                shape = batch.n_rows, batch.sequence_length + 1
-                return numpy.empty(shape, numpy.uint16 if batch.token_bytes == 2 else numpy.uint32), None
-            shape = batch.n_rows, batch.sequence_length
-            return numpy.empty(shape, kind), numpy.empty(shape, kind)
+    def _next_on_device(self) -> Batch:
+        staged = self._stage.next()
+        if staged is None:
+            raise StopIteration
+        first = staged.first_sample
+        batch = Batch(self, staged.n_rows, first, first + (self.n_ranks - self.rank) * self.batch_rows)
+        for name, tensor in staged.torch()._asdict().items():
+            setattr(batch, name, tensor[:staged.n_documents + 1] if name == "cu_seqlens" else tensor)
+        if "cu_seqlens" in self.outputs:
+            batch.max_seqlen = staged.max_seqlen
+        batch._turn = -1  # its rows are those of the stage
+        return batch
 
-        for _, (inputs, labels) in self._gathered(format, make, pad_id, ignore_index, True):
-            yield inputs if labels is None else (inputs, labels)
+    def __len__(self) -> int:
+        """Batches from sample 0 to the end. TypeError if there is no end."""
+        if self.n_samples is None:
+            raise TypeError("this loader has no end, so it has no len(): set max_epochs")
+        n_steps, rest = divmod(self.n_samples, self.n_ranks * self.batch_rows)
+        return n_steps + (not self.drop_last and rest > self.rank * self.batch_rows)
 
-    def _gathered(self, format, make, pad_id, ignore_index, new):
-        """Yields (batch, buffers). make(batch) returns the buffers, for each batch if `new`, else only when the
-        shape of batches changes."""
-        batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
-        detail = _lib.ErrorDetail()
-        batch_, detail_ = ctypes.byref(batch), ctypes.byref(detail)
-        step, gather = lib.tokmap_loader_next, lib.tokmap_batch_gather
-        shape = options_ = None
-        while True:
-            self._n_taken += 1
-            status = step(self._opened(), batch_, detail_)
-            if status == _END:
-                return
-            _lib.check(status, detail)
-            try:
-                if shape != (batch.n_rows, batch.token_bytes):
-                    shape = batch.n_rows, batch.token_bytes
-                    options, n_bytes, width = _prepare(batch, format, pad_id, ignore_index)
-                    options_ = ctypes.byref(options)
-                    buffers = None
-                if new or buffers is None:
-                    buffers = make(batch)
-                    _held = _aim(options, n_bytes, width, *buffers)
-                _lib.check(gather(batch_, options_, detail_), detail)
-            except BaseException:
-                self.seek(batch.step_sample)  # the caller did not get the batch: return it again
-                raise
-            yield batch, buffers
+    # ---- Position ----
 
     @property
-    def position(self):
+    def sample(self) -> int:
         """The first sample of the next step."""
-        return lib.tokmap_loader_position(self._opened())
+        position: int = self._stage.sample if self._stage else lib.tokmap_loader_position(self._opened())
+        return position
 
-    def info(self):
-        """How it reads ("io", "look_ahead"), sizes ("n_samples", "resident_bytes"), and how many steps had to
-        wait and how long ("n_waits", "ns_waited")."""
-        info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
-        lib.tokmap_loader_get_info(self._opened(), ctypes.byref(info))
-        found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
-        found["io"] = {number: name for name, number in _IO.items()}[info.io]
+    @property
+    def epochs(self) -> List[int]:
+        """How many epochs of each source are over."""
+        found = []
+        for k in range(len(self._sources)):
+            info = _lib.LoaderSourceInfo(struct_size=ctypes.sizeof(_lib.LoaderSourceInfo))
+            check(lib.tokmap_loader_get_source(self._opened(), k, ctypes.byref(info)), self._detail)
+            found.append(info.n_samples_before // info.n_windows)
         return found
 
-    def seek(self, sample):
-        sample = _number("sample", sample, 2**64)
-        self._n_taken += 1
-        self._call(lib.tokmap_loader_seek, self._opened(), sample)
+    @property
+    def epoch(self) -> int:
+        """How many epochs of the first source are over."""
+        return self.epochs[0]
 
-    def set_batch(self, batch_rows, rank=0, n_ranks=1):
-        """Changes rows and ranks from the next step. Views of old rows stay valid."""
-        handle = self._open(batch_rows, rank, n_ranks)
-        self._call(lib.tokmap_loader_seek, handle.pointer, self.position)
-        self._n_taken += 1
-        self._handle = handle
+    def seek(self, sample: int) -> None:
+        """The next step starts at this sample."""
+        sample = number("sample", sample, 2**64)
+        self._turn += 1
+        if self._stage is not None:
+            self._stage.seek(sample)
+        else:
+            self._call(lib.tokmap_loader_seek, sample)
 
-    def locate(self, sample):
+    def locate(self, sample: int) -> Sample:
+        """Where a sample comes from, without reading its tokens."""
         out = _lib.LoaderSample(struct_size=ctypes.sizeof(_lib.LoaderSample))
-        self._call(lib.tokmap_loader_locate, self._opened(),
-                   _number("sample", sample, 2**64), ctypes.byref(out))
+        self._call(lib.tokmap_loader_locate, number("sample", sample, 2**64), ctypes.byref(out))
         return Sample(*(getattr(out, name) for name in Sample._fields))
 
-    def state(self):
-        """128 bytes, the same on every rank. restore() continues after the last batch that was taken, which
-        may be later than the last one that was used. Batch.state is the state after that batch."""
-        state = (ctypes.c_uint8 * 128)()
-        self._call(lib.tokmap_loader_save, self._opened(), state)
-        return bytes(state)
+    # ---- State ----
 
-    def restore(self, state):
+    def state(self) -> bytes:
+        """128 bytes, the same on every rank. restore() continues after the last batch that was taken, which may be
+        later than the last one that was trained on: Batch.state is the state after that batch."""
+        self._opened()
+        return save_at(self._handle, self.sample)
+
+    def restore(self, state: bytes) -> None:
+        """Continues where a state was taken. MismatchError: it was taken with other data, or with another sequence
+        length, seed, shuffle, kind of windows or mixture."""
         if len(state) != 128:
             raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
-        self._n_taken += 1
-        self._call(lib.tokmap_loader_restore, self._opened(), (ctypes.c_uint8 * 128)(*state))
+        self._turn += 1
+        if self._stage is not None:
+            self._stage.restore(state)
+        else:
+            self._call(lib.tokmap_loader_restore, (ctypes.c_uint8 * 128)(*state))
 
-    def close(self):
-        self._handle = None
-        self._n_taken += 1
+    def state_dict(self) -> Dict[str, Any]:
+        """The state as plain types, for checkpoints: 128 bytes as hexadecimal digits, and the sample for people."""
+        return {"state": self.state().hex(), "sample": self.sample}
 
-    def __reduce__(self):
-        raise TypeError("a Loader cannot be copied or pickled: open another one, and restore() its state")
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Continues where state_dict() was taken."""
+        self.restore(bytes.fromhex(state_dict["state"]))
 
-    def __enter__(self):
-        return self
+    # ---- Info ----
 
-    def __exit__(self, *exc):
-        self.close()
+    def _get_info(self) -> Any:
+        info = _lib.LoaderInfo(struct_size=ctypes.sizeof(_lib.LoaderInfo))
+        lib.tokmap_loader_get_info(self._opened(), ctypes.byref(info))
+        return info
+
+    @property
+    def stats(self) -> Dict[str, Any]:
+        """How it reads ("io", "look_ahead"), its memory ("resident_bytes"), and how many steps had to wait and how
+        long ("n_waits", "ns_waited", ...). With a device, those of the stage."""
+        if self._stage is not None:
+            staged: Dict[str, Any] = self._stage.stats
+            return staged
+        info = self._get_info()
+        found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
+        found["io"] = {value: name for name, value in _IO.items()}[info.io]
+        return found
+
+
+def _reopen(arguments: Dict[str, Any], sample: int) -> Loader:
+    loader = Loader(**arguments)
+    loader.seek(sample)
+    return loader

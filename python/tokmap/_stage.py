@@ -11,8 +11,10 @@ from collections import namedtuple
 from ctypes import c_uint8, c_void_p
 
 from . import _dlpack, _lib
+from ._errors import ArgumentError, DeviceError, check
+from ._gather import dtype_name
 from ._lib import lib
-from ._loader import Row, _buffer, _number
+from ._rows import Row
 
 _OUTPUTS = {"inputs": 1, "labels": 2, "position_ids": 4, "document_ids": 8, "cu_seqlens": 16}
 _ROW_POSITIONS = 32
@@ -29,8 +31,8 @@ def count_devices():
     """The number of GPUs; 0 also without a driver. The error of opening a Stage says what is missing."""
     n, detail = ctypes.c_uint32(), _lib.ErrorDetail()
     try:
-        _lib.check(lib.tokmap_stage_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
-    except _lib.DeviceError:
+        check(lib.tokmap_stage_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
+    except DeviceError:
         return 0
     return n.value
 
@@ -225,7 +227,7 @@ class _Core:
         status = function(self.pointer, *arguments, ctypes.byref(detail))
         if status < 0 and self.edit_error is not None and detail.text.startswith(b"edit:"):
             raise self.edit_error
-        _lib.check(status, detail)
+        check(status, detail)
         return status
 
     def release_all(self):
@@ -246,9 +248,8 @@ class _Core:
         self.release_all()
         try:
             return self.call(function, ctypes.byref(batch), stream)
-        except _lib.Error as error:
-            if error.status != _lib.ERR_ARGUMENT:  # as when all slots are held
-                raise
+        except ArgumentError:  # as when all slots are held
+            pass
         gc.collect()
         self.release_all()
         return self.call(function, ctypes.byref(batch), stream)
@@ -263,9 +264,9 @@ class _Core:
                                       ctypes.byref(detail))
         if status < 0:
             self.forget()
-            _lib.check(status, detail)
+            check(status, detail)
         self.loader._handle, self.pointer = self.lent, pointer
-        self.loader._n_taken += 1  # its batches are no longer valid
+        self.loader._turn += 1  # the rows of its batches are no longer valid
 
     def close(self):
         """False: another thread is in a call."""
@@ -301,10 +302,8 @@ class _Core:
         self.callback_thread = threading.get_ident()
         self.edit_error, replaced = None, []
         try:
-            rows = [Row(self.loader_handle, _lib.ROW.unpack(c_rows[i]), batch.contents.sequence_length)
+            rows = [Row(self.loader_handle, c_rows[i], batch.contents.sequence_length)
                     for i in range(batch.contents.n_rows)]
-            for row in rows:  # copies, because a view may live longer than the stage's memory
-                row.tokens = memoryview(row.tokens.tobytes()).cast(row.tokens.format)
             before = [(row.tokens, row.loss_mask) for row in rows]
             self.user_edit(rows, batch.contents.first_sample)
             for i, (row, (tokens, mask)) in enumerate(zip(rows, before)):
@@ -342,10 +341,26 @@ def _device(device):
 
 
 def _width(name, dtype):
-    text = str(dtype).rpartition(".")[2]  # torch.int32
+    text = dtype_name(dtype, name)
     if text not in _WIDTHS:
-        raise ValueError(f"{name} is {dtype!r}: must be 'int32' or 'int64'")
+        raise ValueError(f"{name} is {dtype!r}: must be int32 or int64")
     return text
+
+
+def _number(name, value, limit):
+    if not 0 <= value < limit:
+        raise ValueError(f"{name} is {value}: must be 0 to {limit - 1}")
+    return value
+
+
+def _buffer(buffer, n_bytes, name):
+    """A buffer of bytes or integers that can be written."""
+    view = memoryview(buffer)
+    if view.readonly or not view.c_contiguous:
+        raise ValueError(f"{name}: the buffer must be writable and contiguous")
+    if view.nbytes != n_bytes:
+        raise ValueError(f"{name}: the buffer has {view.nbytes} bytes, this batch needs {n_bytes}")
+    return ctypes.c_char.from_buffer(view)
 
 
 class Stage:
@@ -357,7 +372,8 @@ class Stage:
                 loss = cross_entropy(model(inputs).flatten(0, 1), labels.flatten())
 
     loader      a Loader. It belongs to the stage until the stage is closed, and then has the position
-                of the stage. The last three outputs need parts=["documents"]
+                of the stage. The last three outputs need a loader with the
+                output "cu_seqlens"; a loader with the output "loss_mask" makes labels ignore_index where it is 0
     device      a number, "cuda:1", a torch.device, or "host": ordinary memory, for any machine
     outputs     some of "inputs", "labels", "position_ids", "document_ids", "cu_seqlens"
     positions   "document" or "row": where position_ids begin at 0
@@ -408,7 +424,7 @@ class Stage:
             no_thread=not thread, n_copiers=_number("n_copiers", n_copiers, 2**32))
         self._core = _Core(loader, log, edit)
         self._core.open(options)
-        info = self.info()
+        info = self.stats
         self._n_inputs = info["n_rows"] * info["sequence_length"]
         self._n_boundaries = info["max_documents"] + 1
         # Not in __del__: of objects that are collected together, the loader could go first.
@@ -520,7 +536,7 @@ class Stage:
         return current.cuda_stream
 
     @property
-    def position(self):
+    def sample(self):
         """The first sample of the next step."""
         with self._core as core:
             return lib.tokmap_stage_position(core.pointer)
@@ -546,7 +562,8 @@ class Stage:
         with self._core as core:
             core.call(lib.tokmap_stage_seek, sample)
 
-    def info(self):
+    @property
+    def stats(self):
         """Memory ("device_bytes", "host_bytes", "pinned"), and how often and how long next waited
         ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
         info = _lib.StageInfo(struct_size=ctypes.sizeof(_lib.StageInfo))

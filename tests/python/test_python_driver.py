@@ -197,7 +197,7 @@ for thread in (True, False):
     truth = t.loader(folder)
     for _ in range(20):
         t.check(s.next(), next(truth))
-    assert len(lines) == 1 and "not pinned" in lines[0] and s.info()["pinned"] is False
+    assert len(lines) == 1 and "not pinned" in lines[0] and s.stats["pinned"] is False
     assert unraisable == ["of the log"]
     fail_launches.value = 1 << 20
     while True:

@@ -33,7 +33,7 @@ from tokmap import _dlpack, _lib, _stage  # noqa: E402
 
 LENGTH, ROWS = 23, 5
 ALL = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
-PARTS = ["documents", "position_ids", "document_ids", "loss_mask"]
+OUTPUTS = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 COMPILER = os.environ.get("CC", "cc").split()
 
 
@@ -63,14 +63,14 @@ def write(folder):
                 i += n
 
 
-def sources(folder, max_epochs=0):
-    return [tokmap.LoaderSource(tokmap.Dataset(folder / "a"), weight=0.7, max_epochs=max_epochs),
-            tokmap.LoaderSource(tokmap.Dataset(folder / "b"), weight=0.3, masked=True)]
+def sources(folder, max_epochs=None):
+    return [tokmap.Source(folder / "a", 0.7, max_epochs=max_epochs),
+            tokmap.Source(folder / "b", 0.3, masked=True)]
 
 
-def loader(folder, rows=ROWS, max_epochs=0, **options):
+def loader(folder, rows=ROWS, max_epochs=None, **options):
     return tokmap.Loader(sources(folder, max_epochs), LENGTH, rows,
-                         **{"seed": 5, "parts": PARTS, **options})
+                         **{"seed": 5, "outputs": OUTPUTS, **options})
 
 
 def stage(folder, rows=ROWS, **options):
@@ -92,8 +92,7 @@ def said_by_loader(batch, pad_id=0, ignore_index=-100, by_row=False):
     """The outputs, put together from the rows of a Loader's batch."""
     said = {name: [] for name in ALL}
     longest = 0
-    for r in range(len(batch)):
-        row = batch[r]
+    for r, row in enumerate(batch.rows):
         tokens, n = list(row.tokens), len(row.tokens) - 1
         lacks = LENGTH - n
         said["inputs"] += tokens[:-1] + [pad_id] * lacks
@@ -105,9 +104,9 @@ def said_by_loader(batch, pad_id=0, ignore_index=-100, by_row=False):
         said["cu_seqlens"] += [r * LENGTH + b for b in begins]
         longest = max(longest, row.longest_document, lacks)
     n_documents = len(said["cu_seqlens"])
-    n = len(batch) * LENGTH
+    n = batch.n_rows * LENGTH
     said["cu_seqlens"] += [n] * (n + 1 - n_documents)
-    return said, (batch.first_sample, batch.step_sample, len(batch), n_documents, longest)
+    return said, (batch.first_sample, batch.first_sample, batch.n_rows, n_documents, longest)
 
 
 def check(batch, truth, **options):
@@ -159,10 +158,10 @@ def batches_hold_what_the_loader_says(folder):
                 for _ in range(40):
                     batch = s.next()
                     check(batch, next(truth), by_row="positions" in options, **said)
-                    assert s.position == truth.position
+                    assert s.sample == truth.sample
                     batch.release()
-            assert staged.position == truth.position
-            assert list(next(staged)[0].tokens) == list(next(truth)[0].tokens)
+            assert staged.sample == truth.sample
+            assert list(next(staged).rows[0].tokens) == list(next(truth).rows[0].tokens)
 
 
 def only_outputs_that_were_asked_for_are_there(folder):
@@ -183,7 +182,7 @@ def a_state_goes_on_in_stages_and_loaders(folder):
     for _ in range(7):
         next(s), next(truth)
     state = s.state()
-    assert state == truth.state() and s.position == 7 * ROWS
+    assert state == truth.state() and s.sample == 7 * ROWS
     for thread in (True, False):
         again, other = stage(folder, rows=3, thread=thread)
         held = next(again)
@@ -211,7 +210,7 @@ def a_batch_has_the_state_after_it(folder):
         ahead, truth = make(), loader(folder)
         batches = [next(ahead) for _ in range(9)]
         for batch in batches:
-            truth.seek(batch.step_sample)
+            truth.seek(batch.first_sample)
             next(truth)
             assert batch.state == truth.state()
         resumed = loader(folder)
@@ -306,13 +305,13 @@ def a_loader_that_is_lent_says_so(folder):
     old = next(l)
     next(truth)
     s = tokmap.Stage(l, "host")
-    raises(ValueError, old.__getitem__, 0)
-    for call in (l.__next__, l.state, l.info, lambda: l.seek(0), lambda: l.set_batch(1),
+    raises(ValueError, lambda: old.rows)
+    for call in (l.__next__, l.state, lambda: l.stats, lambda: l.seek(0), lambda: l.sample,
                  lambda: tokmap.Stage(l, "host"), lambda: l.locate(0)):
         assert "a stage uses this loader" in str(raises(ValueError, call))
     check(next(s), next(truth))
     s.close()
-    assert list(next(l)[0].tokens) == list(next(truth)[0].tokens)
+    assert list(next(l).rows[0].tokens) == list(next(truth).rows[0].tokens)
     s = tokmap.Stage(l, "host")
     l.close()  # the stage has what it needs
     check(next(s), next(truth))
@@ -445,7 +444,7 @@ def torch_takes_batches(folder):
     for bad in (targets["labels"], targets["inputs"][:, 1:], targets["inputs"][1:],
                 torch.zeros(LENGTH, ROWS, dtype=torch.int32).t()):
         raises(ValueError, s.fill, inputs=bad)
-    assert s.position == ROWS
+    assert s.sample == ROWS
 
 
 def jax_takes_arrays(folder):
@@ -486,7 +485,7 @@ def fill_writes_where_it_is_told(folder):
         raises(ValueError, s.fill, inputs=target)
     raises(TypeError, s.fill, inputs=1.5)
     raises(ValueError, s.fill, input=targets["inputs"])
-    assert s.position == 20 * ROWS
+    assert s.sample == 20 * ROWS
 
 
 def edit_changes_what_is_staged(folder):
@@ -506,9 +505,9 @@ def edit_changes_what_is_staged(folder):
             batch, rows = s.next(), next(truth)
             said = {"inputs": [], "labels": []}
             for i in range(ROWS):
-                sample, tokens = rows.first_sample + i, list(rows[i].tokens)
+                sample, tokens = rows.first_sample + i, list(rows.rows[i].tokens)
                 tokens = tokens[::-1] if sample % 3 == 0 else tokens
-                mask = rows[i].loss_mask if sample % 2 else [j % 2 for j in range(LENGTH)]
+                mask = rows.rows[i].loss_mask if sample % 2 else [j % 2 for j in range(LENGTH)]
                 said["inputs"] += tokens[:-1]
                 said["labels"] += [t if m else -100 for t, m in zip(tokens[1:], mask)]
             assert {name: numbers(getattr(batch, name)) for name in said} == said
@@ -531,7 +530,7 @@ def what_edit_raises_comes_with_its_step(folder):
             check(s.next(), next(truth))
         for _ in range(2):
             assert raises(KeyError, s.next).args == (4 * ROWS,)
-        assert s.position == 4 * ROWS
+        assert s.sample == 4 * ROWS
         bad.clear()
         check(s.next(), next(truth))
         bad[:] = ["size"]
@@ -544,7 +543,7 @@ def info_counts(folder):
     s, _ = stage(folder)
     for _ in range(5):
         s.next().release()
-    info = s.info()
+    info = s.stats
     assert (info["n_batches"], info["n_tokens"]) == (5, 5 * ROWS * LENGTH)
     assert info["device"] == "host" and info["pinned"] is True and info["n_slots"] == 4
     assert info["bytes_moved"] >= 5 * ROWS * (LENGTH + 1) * 2 and info["host_bytes"] > 0
@@ -552,7 +551,7 @@ def info_counts(folder):
 
 def what_a_stage_cannot_take_is_refused(folder):
     write(folder)
-    l = loader(folder, parts=["loss_mask"])
+    l = loader(folder, outputs=["loss_mask"])
     for named in ({"device": -1}, {"device": "cuda"}, {"device": 2**31}, {"device": True},
                   {"outputs": ()}, {"outputs": ["input"]}, {"input_dtype": "int16"},
                   {"label_dtype": "int32", "ignore_index": 2**31},
@@ -698,7 +697,7 @@ sys.path.insert(0, {python!r})
 import tokmap
 from tokmap import _dlpack
 def loader():
-    return tokmap.Loader(tokmap.Dataset({folder!r} + "/a"), 23, 5, seed=5, parts=["documents"])
+    return tokmap.Loader(tokmap.Dataset({folder!r} + "/a"), 23, 5, seed=5, outputs=["cu_seqlens"])
 def slow(rows, first_sample):
     sum(range(1000))
 """

@@ -1,0 +1,115 @@
+"""tokmap.Batch, and how the arrays of a batch are made."""
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Tuple, Union
+
+import numpy as np
+
+from . import _lib
+from ._dataset import Array
+from ._errors import check
+from ._lib import lib
+from ._rows import LoaderHandle, Row
+
+if TYPE_CHECKING:
+    from ._loader import Loader
+
+OUTPUTS = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
+# What the library has to compute for an output, as TOKMAP_ROW_... of the header.
+PARTS = {"inputs": 0, "labels": 0, "position_ids": 2, "document_ids": 4, "loss_mask": 8, "cu_seqlens": 1}
+
+
+class Batch:
+    """One step: its arrays, and what it is. `inputs, labels = batch` unpacks the outputs of the loader in their
+    order, and `dict(batch)` has them by name. The arrays are the caller's and stay valid; with reuse=True, until
+    the next batch.
+
+    inputs, labels: n_rows x sequence_length ids; label i is the token after input i. position_ids: of each
+    input in its document. document_ids: from 0 in each row. loss_mask: 1 where the label counts, 0 where it is
+    the first token of another document or of a masked source. cu_seqlens: the first input of each document of
+    the batch, counted through all rows, and then the number of inputs. Each is None if it is not among the
+    outputs. max_seqlen: inputs of the longest document, with cu_seqlens.
+
+    n_rows: rows of this batch. first_sample: the number of the first row's sample; the others follow it."""
+
+    __slots__ = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens", "max_seqlen",
+                 "n_rows", "first_sample", "next_sample", "_outputs", "_handle", "_loader", "_turn", "_state", "_rows")
+
+    def __init__(self, loader: "Loader", n_rows: int, first_sample: int, next_sample: int) -> None:
+        self._loader, self._turn, self._handle = loader, loader._turn, loader._handle
+        self._outputs = loader.outputs
+        self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
+        self._state: Optional[bytes] = None
+        self._rows: Optional[List[Row]] = None
+        self.inputs: Any = None
+        self.labels: Any = None
+        self.position_ids: Any = None
+        self.document_ids: Any = None
+        self.loss_mask: Any = None
+        self.cu_seqlens: Any = None
+        self.max_seqlen: Optional[int] = None
+
+    @property
+    def state(self) -> bytes:
+        """128 bytes: Loader.restore() of them continues after this batch, whatever was read ahead."""
+        if self._state is None:
+            self._state = save_at(self._handle, self.next_sample)
+        return self._state
+
+    @property
+    def sample_ids(self) -> Array:
+        """The number of each row's sample."""
+        return np.arange(self.first_sample, self.first_sample + self.n_rows, dtype=np.int64)
+
+    @property
+    def rows(self) -> List[Row]:
+        """The rows without conversion: views of the mapped file where that is possible. They stay valid, but must
+        be asked for before the loader is used again."""
+        if self._rows is None:
+            if self._loader is None or self._turn != self._loader._turn:
+                raise ValueError("the rows of this batch are gone, because the loader was used since: ask for "
+                                 "them before the next batch")
+            self._rows = self._loader._get_rows()
+        return self._rows
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([getattr(self, name) for name in self._outputs])
+
+    def __len__(self) -> int:
+        return len(self._outputs)
+
+    def __getitem__(self, key: Union[str, int]) -> Any:
+        if isinstance(key, int):
+            return getattr(self, self._outputs[key])
+        if key not in self._outputs:
+            raise KeyError(f"{key!r} is not among the outputs: {', '.join(self._outputs)}")
+        return getattr(self, key)
+
+    def keys(self) -> Tuple[str, ...]:
+        """The names of the outputs."""
+        return self._outputs
+
+    def __repr__(self) -> str:
+        return (f"<tokmap.Batch: samples {self.first_sample} to {self.first_sample + self.n_rows - 1}, "
+                f"{', '.join(self._outputs) or 'rows only'}>")
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles the arrays and the state, for another process."""
+        values = {name: getattr(self, name) for name in self.__slots__ if name[0] != "_"}
+        return _rebuild, (values, self._outputs, self.state)
+
+
+def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes) -> Batch:
+    batch = Batch.__new__(Batch)
+    for name, value in values.items():
+        setattr(batch, name, value)
+    batch._outputs, batch._state = outputs, state
+    batch._loader = batch._handle = batch._rows = None  # type: ignore[assignment]
+    return batch
+
+
+def save_at(handle: LoaderHandle, sample: int) -> bytes:
+    state = (ctypes.c_uint8 * 128)()
+    detail = _lib.ErrorDetail()
+    check(lib.tokmap_loader_save_at(handle.pointer, sample, state, ctypes.byref(detail)), detail)
+    return bytes(state)

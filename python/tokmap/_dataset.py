@@ -1,0 +1,322 @@
+"""tokmap.Dataset - tokens and documents, read in place."""
+
+import bisect
+import ctypes
+import glob
+import itertools
+import json
+import operator
+import os
+import weakref
+from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple, Union, overload)
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _lib
+from ._errors import DamagedError, check
+from ._lib import lib
+
+Path = Union[str, "os.PathLike[str]"]
+Array = npt.NDArray[Any]
+
+
+class Document(NamedTuple):
+    """Where a document is: its number, its first token, and how many tokens it has."""
+
+    index: int
+    first_token: int
+    n_tokens: int
+
+
+class Input(NamedTuple):
+    """An input file of a dataset, and what came from it. input_checksum is the XXH3-64 of its bytes; it and
+    input_bytes are 0 if they are not known."""
+
+    name: str
+    first_document: int
+    n_documents: int
+    first_token: int
+    n_tokens: int
+    input_bytes: int
+    input_checksum: int
+
+
+def encode_path(path: Path) -> bytes:
+    encoded = os.fsencode(path)
+    if b"\0" in encoded:
+        raise ValueError("a path cannot contain a zero byte")
+    return encoded
+
+
+def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
+    """The datasets that a user means with a path, a pattern, or a list of both."""
+    if isinstance(path, (list, tuple)):
+        return [one for item in path for one in find_paths(item)]
+    text = os.fsdecode(path)  # type: ignore[arg-type]
+    is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
+    if is_one or not glob.has_magic(text):
+        return [text]
+    prefixes = {name[:-4] for name in glob.glob(text) + glob.glob(text + ".tmi")
+                if name.endswith((".tmi", ".bin"))}
+    if not prefixes:
+        raise FileNotFoundError(2, "no dataset matches this pattern", text)
+    return sorted(prefixes)
+
+
+class _Handle:
+    """An open dataset of the library, closed when nothing refers to it any longer."""
+
+    def __init__(self, path: str) -> None:
+        self.pointer = ctypes.c_void_p()
+        detail = _lib.ErrorDetail()
+        check(lib.tokmap_dataset_open(ctypes.byref(self.pointer), encode_path(path),
+                                      ctypes.byref(detail)), detail)
+        weakref.finalize(self, lib.tokmap_dataset_close, self.pointer).atexit = False
+
+
+class Shard:
+    """One dataset of the library: its handle, what its index says, and all its tokens as an array, which keeps
+    the map for as long as any view of it lives."""
+
+    def __init__(self, path: str) -> None:
+        self.handle = _Handle(path)
+        self.info = _lib.Info(struct_size=ctypes.sizeof(_lib.Info))
+        lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
+        self.path = os.fsdecode(self.info.index_path)
+        address = ctypes.c_void_p()
+        lib.tokmap_dataset_tokens(self.handle.pointer, 0, 0, ctypes.byref(address))
+        self.address: int = address.value or 0
+        memory = (ctypes.c_char * (self.info.n_tokens * self.info.token_bytes)).from_address(self.address)
+        memory.handle = self.handle  # type: ignore[attr-defined]
+        self.tokens: Array = np.frombuffer(memory, "<u2" if self.info.token_bytes == 2 else "<u4")
+        self.tokens.flags.writeable = False
+
+    def look_up(self, function: Any, number: int, out: Any) -> Any:
+        if function(self.handle.pointer, number, ctypes.byref(out)):
+            raise DamagedError(f"{self.path}: damaged: an entry of the index cannot be read", -6)
+        return out
+
+
+def _same(values: List[Any]) -> Any:
+    return values[0] if all(value == values[0] for value in values) else None
+
+
+class Dataset:
+    """The documents of one dataset, or of several that form one corpus, in their order. A sequence of documents:
+    len(ds) is their number, ds[i] the tokens of document i as a read-only NumPy array that is a view of the
+    mapped file. Arrays stay valid when the dataset is closed.
+
+    path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", whose matches
+            are taken in alphabetical order, or a list of both
+
+    n_tokens, n_documents, n_inputs: totals. dtype: of the tokens, uint16 or uint32. largest_id: the largest id
+    in the data. vocab_size and eod_id: None if they are not known, or differ between the datasets. shards: the
+    datasets, each as a Dataset."""
+
+    def __init__(self, path: Union[Path, Sequence[Path]]) -> None:
+        paths = find_paths(path)
+        if not paths:
+            raise ValueError("no path is given")
+        self._open_shards: Optional[List[Shard]] = [Shard(one) for one in paths]
+        self._describe()
+
+    def _describe(self) -> None:
+        shards = self._shards()
+        infos = [shard.info for shard in shards]
+        for shard in shards:
+            if shard.tokens.dtype != shards[0].tokens.dtype:
+                raise ValueError(f"{shards[0].path} has tokens of {infos[0].token_bytes} bytes, but {shard.path} "
+                                 f"has tokens of {shard.info.token_bytes}: open them as two datasets")
+        self._token_ends = list(itertools.accumulate(info.n_tokens for info in infos))
+        self._document_ends = list(itertools.accumulate(info.n_documents for info in infos))
+        self._input_ends = list(itertools.accumulate(info.n_sources for info in infos))
+        self.n_tokens: int = self._token_ends[-1]
+        self.n_documents: int = self._document_ends[-1]
+        self.n_inputs: int = self._input_ends[-1]
+        self.dtype: "np.dtype[Any]" = shards[0].tokens.dtype
+        self.largest_id: int = max(info.largest_id for info in infos)
+        self.vocab_size: Optional[int] = _same([info.vocab_size for info in infos]) or None
+        eod_id = _same([info.eod_id for info in infos])
+        self.eod_id: Optional[int] = None if eod_id == _lib.NO_ID else eod_id
+
+    def _shards(self) -> List[Shard]:
+        if self._open_shards is None:
+            raise ValueError("the dataset is closed")
+        return self._open_shards
+
+    def _only(self, what: str) -> Shard:
+        shards = self._shards()
+        if len(shards) > 1:
+            raise ValueError(f"{what}: these are {len(shards)} datasets: ask one of `shards`")
+        return shards[0]
+
+    @property
+    def shards(self) -> List["Dataset"]:
+        """The datasets, each as a Dataset of its own. Nothing is opened again."""
+        found = []
+        for shard in self._shards():
+            one = Dataset.__new__(Dataset)
+            one._open_shards = [shard]
+            one._describe()
+            found.append(one)
+        return found
+
+    @property
+    def paths(self) -> List[str]:
+        """The paths of the indexes."""
+        return [shard.path for shard in self._shards()]
+
+    @property
+    def dataset_id(self) -> str:
+        """32 hexadecimal digits that depend on the content. Of one dataset, not of several."""
+        return bytes(self._only("dataset_id").info.dataset_id).hex()
+
+    @property
+    def metadata(self) -> Dict[str, Any]:
+        """What the writer of the dataset stored: how it was made. Of one dataset, not of several."""
+        n_bytes = ctypes.c_size_t()
+        text = lib.tokmap_dataset_metadata(self._only("metadata").handle.pointer, ctypes.byref(n_bytes))
+        found: Dict[str, Any] = json.loads(ctypes.string_at(text, n_bytes.value))
+        return found
+
+    def close(self) -> None:
+        """Closes the files when no array and no loader uses them any longer."""
+        self._open_shards = None
+
+    def __enter__(self) -> "Dataset":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        if self._open_shards is None:
+            return "<tokmap.Dataset: closed>"
+        paths = self.paths
+        name = repr(paths[0]) if len(paths) == 1 else f"{paths[0]!r} and {len(paths) - 1} more"
+        documents = f"{self.n_documents} documents" if self.n_documents else "boundaries not known"
+        return f"<tokmap.Dataset {name}: {documents}, {self.n_tokens} tokens, {self.dtype.name}>"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        """Pickles the paths, so that another process opens the same files."""
+        return Dataset, ([os.path.abspath(path) for path in self.paths],)
+
+    # ---- Documents ----
+
+    def __len__(self) -> int:
+        return self.n_documents
+
+    @overload
+    def __getitem__(self, index: int) -> Array: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> List[Array]: ...
+
+    def __getitem__(self, index: Union[int, slice]) -> Union[Array, List[Array]]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self.n_documents))]
+        index = operator.index(index)
+        shard, found = self._find(index + self.n_documents if index < 0 else index, index)
+        return shard.tokens[found.first_token:found.first_token + found.n_tokens]
+
+    def __iter__(self) -> Iterator[Array]:
+        for i in range(self.n_documents):
+            yield self[i]
+
+    def _find(self, index: int, given: int) -> Tuple[Shard, Any]:
+        shards = self._shards()
+        if not 0 <= index < self.n_documents:
+            hint = f"there are {self.n_documents}" if self.n_documents else "their boundaries are not known"
+            raise IndexError(f"document {given}: {hint}")
+        k = bisect.bisect_right(self._document_ends, index)
+        before = self._document_ends[k - 1] if k else 0
+        return shards[k], shards[k].look_up(lib.tokmap_dataset_document, index - before, _lib.Document())
+
+    def _first_token(self, k: int) -> int:
+        return self._token_ends[k - 1] if k else 0
+
+    def document(self, index: int) -> Document:
+        """Where document number `index` is."""
+        shard, found = self._find(index, index)
+        return Document(index, self._first_token(self._shards().index(shard)) + found.first_token, found.n_tokens)
+
+    def find_document(self, token: int) -> Document:
+        """The document that contains token number `token`."""
+        shards = self._shards()
+        if not 0 <= token < self.n_tokens:
+            raise IndexError(f"token {token}: there are {self.n_tokens}")
+        k = bisect.bisect_right(self._token_ends, token)
+        if shards[k].info.n_documents == 0:
+            raise LookupError(f"{shards[k].path}: its document boundaries are not known")
+        found = shards[k].look_up(lib.tokmap_dataset_find_document, token - self._first_token(k),
+                                  _lib.Document())
+        before = self._document_ends[k - 1] if k else 0
+        return Document(before + found.index, self._first_token(k) + found.first_token, found.n_tokens)
+
+    # ---- Tokens ----
+
+    def tokens(self, first: int = 0, n_tokens: Optional[int] = None) -> Array:
+        """n_tokens tokens from number `first`, by default to the end: a read-only view of the mapped file. A range
+        that crosses from one dataset to the next is a copy."""
+        shards = self._shards()
+        n_tokens = self.n_tokens - first if n_tokens is None else n_tokens
+        if first < 0 or n_tokens < 0 or first + n_tokens > self.n_tokens:
+            raise IndexError(f"tokens {first} to {first + n_tokens}: there are {self.n_tokens}")
+        parts = []
+        for k in range(bisect.bisect_right(self._token_ends, first), len(shards)):
+            begin = first - self._first_token(k)
+            parts.append(shards[k].tokens[max(begin, 0):begin + n_tokens])
+            if first + n_tokens <= self._token_ends[k]:
+                break
+        if len(parts) == 1:
+            return parts[0]
+        joined = np.concatenate(parts) if parts else np.empty(0, self.dtype)
+        joined.flags.writeable = False
+        return joined
+
+    def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
+        """All tokens: np.asarray(ds) is a view of the mapped file."""
+        tokens = self._only("all tokens as one array").tokens
+        if dtype is not None and np.dtype(dtype) != tokens.dtype:
+            if copy is False:
+                raise ValueError(f"the tokens are {tokens.dtype.name}: another dtype needs a copy")
+            return tokens.astype(dtype)
+        return tokens.copy() if copy else tokens
+
+    # ---- Inputs ----
+
+    def input(self, index: int) -> Input:
+        """Input file number `index`, and what came from it."""
+        shards = self._shards()
+        if not 0 <= index < self.n_inputs:
+            raise IndexError(f"input {index}: there are {self.n_inputs}")
+        k = bisect.bisect_right(self._input_ends, index)
+        before = self._input_ends[k - 1] if k else 0
+        found = shards[k].look_up(lib.tokmap_dataset_get_source, index - before,
+                                  _lib.Source(struct_size=ctypes.sizeof(_lib.Source)))
+        return Input(os.fsdecode(ctypes.string_at(found.name, found.name_bytes)),
+                     (self._document_ends[k - 1] if k else 0) + found.first_document, found.n_documents,
+                     self._first_token(k) + found.first_token, found.n_tokens, found.input_bytes,
+                     found.input_checksum)
+
+    @property
+    def inputs(self) -> List[Input]:
+        """All input files."""
+        return [self.input(i) for i in range(self.n_inputs)]
+
+    def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
+        """Reads and checks every byte, or a share of the blocks. Raises DamagedError, or FileError if the system
+        could not read."""
+        options = _lib.VerifyOptions(struct_size=ctypes.sizeof(_lib.VerifyOptions), n_threads=n_threads,
+                                     sample=sample)
+        for shard in self._shards():
+            detail = _lib.ErrorDetail()
+            check(lib.tokmap_dataset_verify(shard.handle.pointer, ctypes.byref(options), None,
+                                            ctypes.byref(detail)), detail)
+
+
+def open(path: Union[Path, Sequence[Path]]) -> Dataset:
+    """Opens a dataset: a path, a pattern such as "data/part-*", or a list of both. Takes constant time and reads
+    no tokens."""
+    return Dataset(path)

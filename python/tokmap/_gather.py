@@ -1,0 +1,134 @@
+"""The arrays of a batch: made, or written again, and filled by the library."""
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from . import _lib
+from ._dataset import Array
+from ._errors import check
+from ._lib import lib
+
+if TYPE_CHECKING:
+    from ._batch import Batch
+
+_TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
+_FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
+            ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
+_PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
+
+
+def dtype_name(dtype: Any, name: str = "dtype") -> str:
+    """int64 of "int64", np.int64, np.dtype("int64") and torch.int64."""
+    found = dtype.__name__ if isinstance(dtype, type) else str(dtype).rpartition(".")[2]
+    if found not in ("int32", "int64", "uint16", "uint32"):
+        raise ValueError(f"{name} is {dtype!r}: must be int32 or int64, or with contiguous=False the uint16 or uint32 "
+                         "of the data")
+    return found
+
+
+class Gatherer:
+    """Makes the arrays of batches of one loader. ignore_index: of labels that a short row lacks; masked_index: of
+    labels whose loss mask is 0, or None."""
+
+    def __init__(self, outputs: Tuple[str, ...], dtype: Any, contiguous: bool, framework: str, reuse: bool,
+                 pad_id: int, masked_index: Optional[int], ignore_index: int) -> None:
+        self._dtype = dtype_name(dtype)
+        if (self._dtype, contiguous) not in _FORMATS:
+            raise ValueError(f"dtype is {dtype!r}: the dtype of the data needs contiguous=False")
+        if not contiguous and masked_index is not None:
+            raise ValueError("mask_labels needs contiguous=True: labels that are a view of the inputs cannot differ "
+                             "from them")
+        bits = 32 if self._dtype == "int32" else 64
+        if not -2**(bits - 1) <= ignore_index < 2**(bits - 1):
+            raise ValueError(f"ignore_index is {ignore_index}: does not fit {self._dtype}")
+        if not 0 <= pad_id < 2**32:
+            raise ValueError(f"pad_id is {pad_id}: must be 0 to 2^32 - 1")
+        self._contiguous = contiguous
+        self._ids = tuple(name for name in ("inputs", "labels") if name in outputs)
+        self._parts = tuple(name for name in outputs if name in _PART_DTYPES)
+        self._boundaries = "cu_seqlens" in outputs
+        self._options = _lib.GatherOptions(
+            struct_size=ctypes.sizeof(_lib.GatherOptions), format=_FORMATS[self._dtype, contiguous],
+            mask_labels=masked_index is not None, ignore_index=ignore_index, has_ignore_index=1, pad_id=pad_id)
+        self._detail = _lib.ErrorDetail()
+        self._references = ctypes.byref(self._options), ctypes.byref(self._detail)
+        self._kept: Optional[Dict[Tuple[Any, ...], Tuple[Any, int]]] = {} if reuse else None
+        self._use(framework)
+
+    def _use(self, framework: str) -> None:
+        if framework == "numpy":
+            self._torch = None
+        elif framework == "torch":
+            import torch
+
+            self._torch = torch
+            self._pinned = torch.cuda.is_available()
+        else:
+            raise ValueError(f"framework is {framework!r}: must be 'numpy' or 'torch'")
+
+    def _new(self, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+        """An array and its address."""
+        if self._torch is None:
+            array = np.empty(shape, dtype)
+            return array, ctypes.addressof(ctypes.c_char.from_buffer(array))  # quicker than array.ctypes
+        tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)
+        return tensor, tensor.data_ptr()
+
+    def _make(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+        if self._kept is None:
+            return self._new(shape, dtype)
+        key = name, shape
+        if key not in self._kept:
+            self._kept[key] = self._new(shape, dtype)
+        return self._kept[key]
+
+    def fill(self, batch: "Batch", c_batch: Any) -> None:
+        if self._ids:
+            self._fill_ids(batch, c_batch)
+        if self._parts:
+            self._fill_parts(batch, c_batch)
+        if self._boundaries:
+            self._fill_boundaries(batch, c_batch)
+
+    def _fill_ids(self, batch: "Batch", c_batch: Any) -> None:
+        options, n_rows, length = self._options, batch.n_rows, c_batch.sequence_length
+        if not self._contiguous:
+            if options.format == _TOKENS and self._dtype != ("uint16" if c_batch.token_bytes == 2 else "uint32"):
+                raise ValueError(f"dtype is {self._dtype}, but the data have tokens of {c_batch.token_bytes} bytes")
+            whole, options.inputs = self._make("ids", (n_rows, length + 1), self._dtype)
+            batch.inputs = whole[:, :-1] if "inputs" in self._ids else None
+            batch.labels = whole[:, 1:] if "labels" in self._ids else None
+        elif len(self._ids) == 2:
+            both, address = self._make("ids", (2, n_rows, length), self._dtype)
+            options.inputs = address
+            options.labels = address + both.nbytes // 2
+            batch.inputs, batch.labels = both[0], both[1]
+        else:
+            ids, address = self._make("ids", (n_rows, length), self._dtype)
+            setattr(options, self._ids[0], address)
+            setattr(batch, self._ids[0], ids)
+        status = lib.tokmap_batch_gather(ctypes.byref(c_batch), *self._references)
+        if status:
+            check(status, self._detail)
+
+    def _fill_parts(self, batch: "Batch", c_batch: Any) -> None:
+        first_row = c_batch.rows[0]
+        for name in self._parts:
+            array, address = self._make(name, (batch.n_rows, c_batch.sequence_length), _PART_DTYPES[name])
+            ctypes.memmove(address, getattr(first_row, name), array.nbytes)
+            setattr(batch, name, array)
+
+    def _fill_boundaries(self, batch: "Batch", c_batch: Any) -> None:
+        length, parts = c_batch.sequence_length, []  # type: int, List[Array]
+        for i, row in enumerate(c_batch.rows[:batch.n_rows]):
+            n = row.n_documents + (row.n_tokens <= length)  # what a short row lacks counts as a document
+            begins = np.frombuffer(ctypes.string_at(row.cu_seqlens, 4 * n), np.int32)
+            parts.append(begins + np.int32(i * length))
+        parts.append(np.array([batch.n_rows * length], np.int32))
+        ends = np.concatenate(parts)
+        batch.max_seqlen = int(np.diff(ends).max())
+        array, address = self._make("cu_seqlens", ends.shape, "int32")
+        ctypes.memmove(address, ends.ctypes.data, ends.nbytes)
+        batch.cu_seqlens = array

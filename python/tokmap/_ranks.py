@@ -1,0 +1,41 @@
+"""Which rank this process is, if the caller does not say."""
+
+import logging
+import os
+import sys
+from typing import Optional, Tuple
+
+_log = logging.getLogger("tokmap")
+_logged = False
+
+# Of each launcher: what it is called, and where it states rank and number of ranks. Slurm sets SLURM_NTASKS
+# in the batch script too, which is one process, but the number of tasks of a step only under srun.
+_LAUNCHERS = (("torchrun", "RANK", "WORLD_SIZE"), ("Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
+              ("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"))
+
+
+def _discover() -> Tuple[int, int, str]:
+    torch = sys.modules.get("torch")
+    distributed = getattr(torch, "distributed", None)
+    if distributed is not None and distributed.is_available() and distributed.is_initialized():
+        return distributed.get_rank(), distributed.get_world_size(), "torch.distributed"
+    for name, rank, n_ranks in _LAUNCHERS:
+        found = os.environ.get(rank, ""), os.environ.get(n_ranks, "")
+        if found[0].isdigit() and found[1].isdigit() and int(found[0]) < int(found[1]):
+            return int(found[0]), int(found[1]), f"{name} ({rank}, {n_ranks})"
+    return 0, 1, "no launcher"
+
+
+def find_rank(rank: Optional[int], n_ranks: Optional[int]) -> Tuple[int, int]:
+    """(rank, n_ranks): the arguments, else what torch.distributed or the launcher says, which is logged once."""
+    global _logged
+    if (rank is None) != (n_ranks is None):
+        raise ValueError(f"rank is {rank} and n_ranks is {n_ranks}: give both, or neither")
+    if rank is not None and n_ranks is not None:
+        return rank, n_ranks
+    rank, n_ranks, source = _discover()
+    if not _logged and n_ranks > 1:
+        _logged = True
+        _log.info("rank %d of %d, from %s; set rank= and n_ranks= if ranks share their data, as in tensor "
+                  "parallelism", rank, n_ranks, source)
+    return rank, n_ranks

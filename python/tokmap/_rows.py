@@ -1,0 +1,65 @@
+"""The rows of a batch, as arrays that never change."""
+
+import ctypes
+import weakref
+from typing import Any, List, Optional
+
+import numpy as np
+
+from . import _lib
+from ._dataset import Array, Shard
+from ._lib import lib
+
+
+def _close(pointer: ctypes.c_void_p, shards: Any) -> None:
+    if pointer:
+        lib.tokmap_loader_close(pointer)
+
+
+class LoaderHandle:
+    """A loader of the library and the datasets of its sources. Closes it when nothing refers to it any longer;
+    not in __del__, because of objects that are collected together a dataset could go first."""
+
+    def __init__(self, shards: List[List[Shard]]) -> None:
+        self.pointer = ctypes.c_void_p()
+        self.shards = shards
+        weakref.finalize(self, _close, self.pointer, shards).atexit = False  # arrays may still exist
+
+
+def _copy(address: Optional[int], n: int, dtype: str) -> Optional[Array]:
+    if not address:
+        return None
+    return np.frombuffer(ctypes.string_at(address, n * np.dtype(dtype).itemsize), dtype)
+
+
+class Row:
+    """One sequence, and where it comes from.
+
+    tokens: sequence_length + 1 ids as stored, fewer at the end of a document within documents: a view of the
+    mapped file where that is possible, else a copy. It stays valid. source: the number of the source, dataset:
+    that of the dataset in it, epoch and window: of the source, first_token: in the dataset. cu_seqlens,
+    n_documents, longest_document, position_ids, document_ids and loss_mask: for this row, None or 0 if the
+    loader's outputs do not need them."""
+
+    __slots__ = ("tokens", "source", "dataset", "epoch", "window", "first_token", "cu_seqlens", "n_documents",
+                 "longest_document", "position_ids", "document_ids", "loss_mask")
+
+    def __init__(self, handle: LoaderHandle, row: Any, length: int) -> None:
+        (pointer, n_tokens, token_bytes, source, dataset, self.epoch, self.window, self.first_token, cu_seqlens,
+         self.n_documents, self.longest_document, position_ids, document_ids, loss_mask) = _lib.ROW.unpack(row)
+        self.source: int = source
+        self.dataset: int = dataset
+        shard = handle.shards[source][dataset]
+        first = (pointer - shard.address) // token_bytes
+        if 0 <= first <= len(shard.tokens) - n_tokens:
+            self.tokens: Any = shard.tokens[first:first + n_tokens]
+        else:
+            self.tokens = _copy(pointer, n_tokens, "<u2" if token_bytes == 2 else "<u4")
+        self.cu_seqlens = _copy(cu_seqlens, self.n_documents + 1, "<i4")
+        self.position_ids = _copy(position_ids, length, "<i4")
+        self.document_ids = _copy(document_ids, length, "<i4")
+        self.loss_mask: Any = _copy(loss_mask, length, "u1")
+
+    def __repr__(self) -> str:
+        return (f"<tokmap.Row: {len(self.tokens)} tokens from token {self.first_token} of dataset {self.dataset} "
+                f"of source {self.source}, epoch {self.epoch}>")

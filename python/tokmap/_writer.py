@@ -1,0 +1,101 @@
+"""tokmap.Writer - documents of ids into a dataset."""
+
+import ctypes
+import json
+import os
+import weakref
+from typing import Any, Iterable, Optional, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _lib
+from ._dataset import Path, encode_path
+from ._errors import check
+from ._lib import lib
+
+
+def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint32]:
+    array = ids if isinstance(ids, np.ndarray) else np.asarray(ids if hasattr(ids, "__array__") else list(ids))
+    if array.ndim != 1:
+        raise ValueError(f"a document has one dimension, this array has {array.ndim}")
+    if array.size == 0:
+        return np.empty(0, np.uint32)
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"ids are integers, these are {array.dtype.name}")
+    if array.dtype.kind == "i" and int(array.min()) < 0 or array.dtype.itemsize > 4 and int(array.max()) >= 2**32:
+        raise OverflowError(f"ids are 0 to 2^32 - 1, these are {array.min()} to {array.max()}")
+    return np.ascontiguousarray(array, np.uint32)
+
+
+class Writer:
+    """Writes a dataset, which becomes visible only when it is complete:
+
+        with tokmap.Writer("data/train", vocab_size=50257, eod_id=50256) as w:
+            for ids in documents:
+                w.document(ids)
+
+    Leaving the block finishes the dataset. After an exception nothing is left on the disk.
+
+    prefix      the path without .bin and .tmi
+    vocab_size  ids are below it; it decides whether a token takes 2 or 4 bytes
+    eod_id      the id that ends documents, if there is one: the documents contain it
+    replace     whether a dataset of this name may be replaced"""
+
+    def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, replace: bool = False) -> None:
+        if not 0 <= vocab_size < 2**64 or (eod_id is not None and not 0 <= eod_id < _lib.NO_ID):
+            raise ValueError(f"vocab_size {vocab_size}, eod_id {eod_id}: out of range")
+        options = _lib.WriterOptions(struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=vocab_size,
+                                     has_eod=eod_id is not None, eod_id=eod_id or 0, replace=int(replace))
+        pointer = ctypes.c_void_p()
+        self._call(lib.tokmap_writer_open, ctypes.byref(pointer), encode_path(prefix), ctypes.byref(options))
+        self._pointer = pointer
+        # At exit too: an unfinished dataset leaves nothing on the disk.
+        self._closer = weakref.finalize(self, lib.tokmap_writer_close, pointer)
+
+    @staticmethod
+    def _call(function: Any, *arguments: Any) -> None:
+        detail = _lib.ErrorDetail()
+        check(function(*arguments, ctypes.byref(detail)), detail)
+
+    def _open(self) -> ctypes.c_void_p:
+        if not self._closer.alive:
+            raise ValueError("the writer is closed")
+        return self._pointer
+
+    def document(self, ids: Union[Iterable[int], npt.NDArray[Any]]) -> None:
+        """Appends a document: an array or any iterable of ids. An array of uint32 is not converted."""
+        array = _as_ids(ids)
+        self._call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
+        self._call(lib.tokmap_writer_end_document, self._open())
+
+    def end_input(self, name: Path, input_bytes: int = 0, input_checksum: int = 0) -> None:
+        """Names the input file of all documents since the last call."""
+        for number in (input_bytes, input_checksum):
+            if not 0 <= number < 2**64:
+                raise ValueError(f"{number}: must be 0 to 2^64 - 1")
+        self._call(lib.tokmap_writer_end_source, self._open(), os.fsencode(name), input_bytes, input_checksum)
+
+    def metadata(self, value: Any) -> None:
+        """Stores a value that JSON can hold, for Dataset.metadata."""
+        text = json.dumps(value).encode()
+        self._call(lib.tokmap_writer_set_metadata, self._open(), text, len(text))
+
+    def finish(self) -> None:
+        """Makes the dataset visible. Without it, closing the writer removes what was written."""
+        try:
+            self._call(lib.tokmap_writer_finish, self._open())
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Discards the dataset, unless it is finished."""
+        self._closer()
+
+    def __enter__(self) -> "Writer":
+        return self
+
+    def __exit__(self, kind: Any, *exc: object) -> None:
+        if kind is None and self._closer.alive:
+            self.finish()
+        self.close()

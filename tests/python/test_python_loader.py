@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""tokmap.Loader: each window once, in the order of the C library, on any number of ranks; the arrays of batches,
+the state after each, what happens at the end, and what is refused."""
+
+import copy
+import gc
+import logging
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+
+from ref_protocol import run_in_folders
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
+sys.path.insert(0, str(ROOT / "python"))
+
+if os.environ.get("TOKMAP_SANITIZED"):
+    print("skip python_loader: a sanitized library cannot be loaded into Python")
+    sys.exit(77)
+try:
+    import numpy as np
+except ImportError:
+    print("skip python_loader: there is no NumPy for this Python")
+    sys.exit(77)
+import tokmap  # noqa: E402
+from tokmap import _ranks  # noqa: E402
+
+ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
+WAYS = ("map", "direct", "populate", "read")
+
+
+def raises(kind, function, *arguments, **named):
+    try:
+        function(*arguments, **named)
+    except kind as error:
+        return error
+    raise AssertionError(f"{kind.__name__} was not raised")
+
+
+def write_numbers(prefix, first, n_tokens, document):
+    with tokmap.Writer(prefix, vocab_size=65536) as w:
+        for i in range(0, n_tokens, document):
+            w.document(range(first + i, first + min(i + document, n_tokens)))
+
+
+def prepare(folder):
+    write_numbers(folder / "a", 0, 1001, 37)
+    write_numbers(folder / "b", 5000, 501, 50)
+
+
+def loader_of(folder, batch_rows=3, **options):
+    return tokmap.Loader([folder / "a", folder / "b"], 10, batch_rows, **{"seed": 7, **options})
+
+
+def each_window_comes_once_and_a_state_resumes(folder):
+    with loader_of(folder, outputs=ALL) as loader:
+        seen, samples = set(), []
+        for _ in range(50):
+            batch = next(loader)
+            for row in batch.rows:
+                first = (0, 5000)[row.dataset] + row.first_token
+                assert list(row.tokens) == list(range(first, first + 11))
+                assert row.cu_seqlens[0] == 0 and row.cu_seqlens[row.n_documents] == 10
+                seen.add((row.epoch, row.window))
+            samples += list(batch.sample_ids)
+            assert batch.state == loader.state() and loader.sample == batch.next_sample
+        assert seen == {(0, w) for w in range(150)} and samples == list(range(150))
+        assert loader.epoch == 1 and next(loader).rows[0].epoch == 1
+        state = batch.state
+        loader.restore(state)
+        assert loader.sample == 150 and loader.locate(151).window == next(loader).rows[1].window
+    wanted = [loader_of(folder).locate(150 + i).window for i in range(12)]
+    got = []
+    for rank in range(2):
+        again = loader_of(folder, batch_rows=6, rank=rank, n_ranks=2)
+        again.load_state_dict({"state": state.hex(), "sample": 150})
+        got += [row.window for row in next(again).rows]
+        assert again.sample == 162 and again.state_dict()["sample"] == 162
+    assert got == wanted
+    raises(tokmap.MismatchError, loader_of(folder, seed=8).restore, state)
+    raises(ValueError, again.restore, state[:-1])
+    raises(tokmap.DamagedError, again.restore, state[:-1] + bytes([state[-1] ^ 1]))
+    for io in WAYS:
+        other = loader_of(folder, batch_rows=12, io=io, look_ahead=2)
+        other.restore(state)
+        rows = next(other).rows
+        assert [row.window for row in rows] == wanted
+        assert rows[5].tokens[0] == (0, 5000)[rows[5].dataset] + rows[5].first_token
+        assert other.stats["io"] in (io, "populate")
+    write_numbers(folder / "empty", 0, 0, 1)  # a shard that has nothing
+    paths = [folder / "empty", folder / "a", folder / "empty", folder / "b"]
+    rows = [batch.rows[0] for _, batch in zip(range(150), tokmap.Loader(paths, 10))]
+    assert {row.dataset for row in rows} == {1, 3} and {len(row.tokens) for row in rows} == {11}
+
+
+def expect_arrays(batch, length, pad_id, mask_labels, ignore_index=-100):
+    """The arrays of a batch against its rows."""
+    begins, longest = [], 0
+    for r, row in enumerate(batch.rows):
+        tokens, n = row.tokens.tolist(), len(row.tokens) - 1
+        lacks = length - n
+        mask = row.loss_mask.tolist()
+        assert batch.inputs[r].tolist() == tokens[:-1] + [pad_id] * lacks
+        assert batch.labels[r].tolist() == [t if m or not mask_labels else ignore_index for t, m in
+                                            zip(tokens[1:], mask)] + [ignore_index] * lacks
+        for name in ("position_ids", "document_ids", "loss_mask"):
+            assert getattr(batch, name)[r].tolist() == getattr(row, name).tolist(), name
+        own = row.cu_seqlens.tolist()[:-1] + ([n] if lacks else [])
+        begins += [r * length + b for b in own]
+        longest = max(longest, row.longest_document, lacks)
+    assert batch.cu_seqlens.tolist() == begins + [batch.n_rows * length] and batch.max_seqlen == longest
+    assert dict(batch).keys() == set(ALL) and list(batch)[0] is batch.inputs is batch["inputs"] is batch[0]
+
+
+def arrays_hold_what_the_rows_say(folder):
+    for windows in ("concat", "within-document"):
+        for mask_labels in (False, True):
+            for dtype in ("int64", "int32", np.int32, np.dtype("int64")):
+                sources = [tokmap.Source(folder / "a", 0.5), tokmap.Source(folder / "b", 0.5, masked=True)]
+                loader = tokmap.Loader(sources, 10, 7, outputs=ALL, dtype=dtype, windows=windows, pad_id=77,
+                                       mask_labels=mask_labels)
+                kept = []
+                for _, batch in zip(range(30), loader):
+                    assert batch.inputs.dtype == batch.labels.dtype == np.dtype(dtype)
+                    assert batch.inputs.flags.c_contiguous and batch.labels.flags.c_contiguous
+                    assert all(array.flags.writeable for array in batch)
+                    expect_arrays(batch, 10, 77, mask_labels)
+                    kept.append((batch, [array.copy() for array in batch]))
+                for batch, arrays in kept:  # none was written again
+                    assert all((a == b).all() for a, b in zip(batch, arrays))
+
+
+def other_layouts_hold_the_same(folder):
+    for dtype in ("int32", "int64", "uint16"):
+        views, truth = loader_of(folder, contiguous=False, dtype=dtype), loader_of(folder)
+        for _, batch, wanted in zip(range(60), views, truth):
+            assert (batch.inputs == wanted.inputs).all() and (batch.labels == wanted.labels).all()
+            assert np.shares_memory(batch.inputs, batch.labels) and batch.inputs.dtype == dtype
+            assert batch.inputs.shape == batch.labels.shape == (3, 10)
+    only, reused, truth = loader_of(folder, outputs=["labels"]), loader_of(folder, reuse=True), loader_of(folder)
+    first = None
+    for _, a, b, wanted in zip(range(60), only, reused, truth):
+        inputs, labels = b
+        first = inputs if first is None else first
+        assert (a.labels == wanted.labels).all() and a.inputs is None and (labels == wanted.labels).all()
+        assert np.shares_memory(first, inputs)
+    bare = next(loader_of(folder, outputs=()))
+    assert list(bare) == [] and len(bare.rows) == 3
+    masked = tokmap.Loader(tokmap.Source(folder / "a", masked=True), 10, 2, mask_labels=True, ignore_index=-7)
+    assert (next(masked).labels == -7).all()
+
+
+def what_came_earlier_never_changes(folder):
+    for io in WAYS:
+        with tokmap.open(folder / "a") as a:
+            loader = tokmap.Loader(a, 10, 4, io=io, look_ahead=1, random_offset=True, outputs=ALL)
+        kept = []
+        for _ in range(40):  # the dataset is closed, the loader keeps it
+            batch = next(loader)
+            row = batch.rows[1]
+            kept.append((batch, row, row.tokens.tolist(), row.position_ids.tolist(), batch.state))
+        late = next(loader)
+        next(loader)
+        assert "before the next batch" in str(raises(ValueError, lambda: late.rows))
+        unasked = next(loader)
+        loader.close()
+        raises(ValueError, lambda: unasked.rows)
+        end = unasked.state
+        del loader
+        gc.collect()
+        for batch, row, tokens, positions, state in kept:
+            assert row.tokens.tolist() == tokens == [(row.first_token + i) % 1001 for i in range(11)], io
+            assert row.position_ids.tolist() == positions and batch.rows[1] is row and batch.state == state
+        other = tokmap.Loader(folder / "a", 10, 4, random_offset=True)
+        other.restore(end)
+        assert other.sample == unasked.next_sample
+
+
+def the_end_is_what_was_asked_for(folder):
+    truth = [row for batch in tokmap.Loader([folder / "a", folder / "b"], 10, 1, max_epochs=1, seed=3)
+             for row in batch.inputs.tolist()]
+    assert len(truth) == 150
+    for n_ranks in (1, 2, 3):
+        for rows in (1, 4, 7, 64):
+            for drop_last in (True, False):
+                got, ends = {}, set()
+                for rank in range(n_ranks):
+                    loader = tokmap.Loader([folder / "a", folder / "b"], 10, rows, max_epochs=1, seed=3, rank=rank,
+                                           n_ranks=n_ranks, drop_last=drop_last)
+                    batches = list(loader)
+                    assert len(batches) == len(loader), (n_ranks, rows, drop_last)
+                    for batch in batches:
+                        assert len(batch.rows if batch is batches[-1] and batch.n_rows < rows else batch.inputs) == \
+                            batch.n_rows
+                        got.update(zip(batch.sample_ids.tolist(), batch.inputs.tolist()))
+                    ends.add(loader.state())
+                    raises(StopIteration, next, loader)
+                    if batches and batches[-1].next_sample == loader.sample:
+                        assert batches[-1].state == loader.state()
+                    loader.seek(0)
+                    assert not batches or (next(loader).inputs == batches[0].inputs).all()
+                n = 150 if not drop_last else 150 // (rows * n_ranks) * rows * n_ranks
+                assert got == dict(enumerate(truth[:n])), (n_ranks, rows, drop_last)
+                assert len(ends) == 1
+    endless = loader_of(folder)
+    assert endless.n_samples is None
+    assert "max_epochs" in str(raises(TypeError, len, endless))
+
+
+def a_mixture_has_phases_and_ends_with_a_source(folder):
+    sources = [tokmap.Source(folder / "a", 0.5, max_epochs=1), tokmap.Source([folder / "b"], 0.5)]
+    loader = tokmap.Loader(sources, 10, phases={8: [0.25, 0.75]})
+    rows = [batch.rows[0].source for batch in loader]
+    assert rows.count(0) == 100 and len(rows) == loader.n_samples
+    assert rows[:8].count(0) == 4 and rows[8:28].count(0) == 5 and loader.epochs == [1, (len(rows) - 100) // 50]
+    pairs = tokmap.Loader([(folder / "a", 0.5), (str(folder / "b"), 0.5)], 10, max_epochs=1)
+    assert pairs.locate(5) == tokmap.Loader(sources, 10).locate(5)
+    weights = [0.25, 0.75]
+    loader = tokmap.Loader(sources, 10, phases={8: weights})
+    state, sources[0].weight, weights[0] = loader.state(), 5.0, 9.0
+    assert pickle.loads(pickle.dumps(loader)).state() == state  # what the loader was made of was copied
+
+
+def a_pickled_loader_continues_elsewhere(folder):
+    loader = loader_of(folder, outputs=ALL, rank=1, n_ranks=2)
+    next(loader)
+    for other in (pickle.loads(pickle.dumps(loader)), copy.copy(loader)):
+        loader.seek(6)
+        for _ in range(5):
+            mine, its = next(loader), next(other)
+            back = pickle.loads(pickle.dumps(its))
+            assert mine.state == its.state == back.state and mine.first_sample == back.first_sample
+            assert all((a == b).all() and (a == c).all() for a, b, c in zip(mine, its, back))
+            raises(ValueError, lambda: back.rows)
+
+
+RANKS = """
+import sys
+sys.path.insert(0, {python!r})
+import logging
+logging.basicConfig(level=logging.INFO, format="%(name)s %(message)s")
+import tokmap
+for _ in range(2):
+    loader = tokmap.Loader({path!r}, 10)
+print(loader.rank, loader.n_ranks, tokmap.Loader({path!r}, 10, rank=4, n_ranks=5).rank)
+"""
+
+
+def ranks_are_found(folder):
+    assert _ranks.find_rank(3, 7) == (3, 7)
+    raises(ValueError, _ranks.find_rank, 3, None)
+    raises(tokmap.ArgumentError, loader_of, folder, rank=3, n_ranks=3)
+    names = {name for _, *pair in _ranks._LAUNCHERS for name in pair} | {"SLURM_NTASKS"}
+    clean = {name: value for name, value in os.environ.items() if name not in names}
+    for found, expected in (({"RANK": "2", "WORLD_SIZE": "4"}, "2 4 4"), ({}, "0 1 4"),
+                            ({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "3"}, "1 3 4"),
+                            ({"SLURM_PROCID": "0", "SLURM_NTASKS": "3"}, "0 1 4"),  # a batch script
+                            ({"OMPI_COMM_WORLD_RANK": "5", "OMPI_COMM_WORLD_SIZE": "6"}, "5 6 4"),
+                            ({"RANK": "0", "WORLD_SIZE": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "3"},
+                             "0 2 4")):
+        script = RANKS.format(python=str(ROOT / "python"), path=str(folder / "a"))
+        done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                              env={**clean, **found})
+        assert done.stdout.strip() == expected, (found, done.stdout)
+        lines = done.stderr.splitlines()
+        assert len(lines) == (expected != "0 1 4"), lines  # said once
+        assert not lines or lines[0].startswith("tokmap rank "), lines
+
+
+def what_a_loader_cannot_take_is_refused(folder):
+    a = folder / "a"
+    for call in (lambda: tokmap.Loader(a, 2**32 + 16, 4), lambda: tokmap.Loader(a, 10, 2**32 + 1),
+                 lambda: tokmap.Loader(a, 10, 1, rank=0, n_ranks=2**32), lambda: loader_of(folder).seek(2**64 + 5),
+                 lambda: loader_of(folder).locate(2**64), lambda: tokmap.Loader(a, 10, seed=-1),
+                 lambda: tokmap.Loader(a, 10, dtype="int16"), lambda: tokmap.Loader(a, 10, dtype=float),
+                 lambda: tokmap.Loader(a, 10, dtype="uint16"),
+                 lambda: next(tokmap.Loader(a, 10, dtype="uint32", contiguous=False)),
+                 lambda: tokmap.Loader(a, 10, dtype="int32", ignore_index=2**31),
+                 lambda: tokmap.Loader(a, 10, pad_id=-1), lambda: tokmap.Loader(a, 10, framework="jax"),
+                 lambda: tokmap.Loader(a, 10, contiguous=False, mask_labels=True),
+                 lambda: tokmap.Loader(a, 10, contiguous=False, windows="within-document"),
+                 lambda: tokmap.Loader(a, 10, shuffle="x"), lambda: tokmap.Loader(a, 10, windows="x"),
+                 lambda: tokmap.Loader(a, 10, io="x"), lambda: tokmap.Loader(a, 10, io=True),
+                 lambda: tokmap.Loader(a, 10, outputs=["x"]), lambda: tokmap.Loader([], 10),
+                 lambda: tokmap.Loader(tokmap.Source(a, max_epochs=2**64), 10),
+                 lambda: tokmap.Loader(tokmap.Source(a, masked=True), 10), lambda: tokmap.Loader(a, 0),
+                 lambda: tokmap.Loader(a, 10, phases={8: [1, 2]}), lambda: tokmap.Loader(a, 2000),
+                 lambda: tokmap.Loader(a, 10, device="host", drop_last=False)):
+        raises(ValueError, call)
+    assert "'full', 'none', 'block'" in str(raises(ValueError, tokmap.Loader, a, 10, shuffle="x"))
+    raises(FileNotFoundError, tokmap.Loader, folder / "none", 10)
+    for bad in (5, [5], [(a, 1.0), a], None, [None]):
+        raises(TypeError, tokmap.Loader, bad, 10)
+    raises(TypeError, lambda: tokmap.Loader(a, 10, phases=[(100, [1.0])]))
+    raises(TypeError, lambda: tokmap.Loader(a, 10, outputs="loss_mask"))
+    reading = tokmap.Loader(a, 10, 4, io="read", look_ahead=1)
+    with open(folder / "a.bin", "r+b") as f:
+        f.truncate(0)
+    error = raises(OSError, lambda: [next(reading) for _ in range(9)])  # a few were read before
+    assert isinstance(error, tokmap.FileError) and error.file == str(folder / "a.bin")
+    reading.close()
+    raises(ValueError, next, reading)
+    assert "closed" in repr(reading)
+
+
+def a_child_process_is_told(folder):
+    loader = loader_of(folder)
+    next(loader)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            next(loader)
+        except tokmap.ForkedError as error:
+            os._exit(0 if isinstance(error, RuntimeError) else 3)
+        os._exit(2)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert next(loader).first_sample == 3
+
+
+logging.getLogger("tokmap").setLevel(logging.WARNING)
+sys.exit(run_in_folders("python_loader_", (
+    each_window_comes_once_and_a_state_resumes, arrays_hold_what_the_rows_say, other_layouts_hold_the_same,
+    what_came_earlier_never_changes, the_end_is_what_was_asked_for, a_mixture_has_phases_and_ends_with_a_source,
+    a_pickled_loader_continues_elsewhere, ranks_are_found, what_a_loader_cannot_take_is_refused,
+    a_child_process_is_told), prepare))
