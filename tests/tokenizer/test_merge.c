@@ -96,6 +96,30 @@ TEST(windows_are_joined_exactly)
     merge_scratch_free(&scratch);
 }
 
+/* Tokens of very different lengths, so that pieces are joined far from their beginning. */
+TEST(tokens_of_hundreds_of_symbols_are_joined_exactly)
+{
+    static uint32_t text[9000];
+    merge_pair pairs[40];
+    merge_scratch scratch = {0};
+    for (int round = 0; round < (check_long() ? 300 : 10); round++) {
+        const uint32_t n_long = 2 + any(9), rank = any(2) ? 100 : 0;
+        size_t n_pairs = 0;
+        for (uint32_t i = 0; i < n_long; i++, n_pairs++) /* runs of 2, 4, 8, ... */
+            pairs[n_pairs] = (merge_pair){i ? 9 + i : 0, i ? 9 + i : 0, rank + i, 10 + i};
+        for (uint32_t i = 0; i < 20; i++, n_pairs++)
+            pairs[n_pairs] = (merge_pair){any(20 + i), any(20 + i), 50 + i, 20 + i};
+        merge_table *t = merge_table_new(pairs, n_pairs);
+        const size_t n = 3000 + any(6000);
+        const uint32_t rare = 1 + any(600);
+        for (size_t k = 0; k < n; k++)
+            text[k] = any(rare) ? 0 : any(4);
+        CHECK(same_as_naive(t, &scratch, text, n));
+        merge_table_free(t);
+    }
+    merge_scratch_free(&scratch);
+}
+
 /* A chain in which each pair waits for its right neighbour. */
 TEST(a_run_whose_end_decides_its_beginning_is_exact)
 {
@@ -128,6 +152,28 @@ TEST(a_million_equal_symbols_take_no_time)
     const size_t left = merge_symbols(t, &scratch, text, n);
     CHECK(left == n / 256 + (size_t)__builtin_popcount((unsigned)(n % 256)));
     CHECK(scratch.n_bytes < (size_t)1 << 20);
+    merge_scratch_free(&scratch);
+    merge_table_free(t);
+    free(text);
+}
+
+/* If a piece began at the beginning each time, this would take hours. Pairs as above: a 2 takes all
+ * zeros before it, at once or one by one. */
+TEST(runs_whose_ends_decide_their_beginnings_take_linear_time)
+{
+    const size_t n = check_sanitized() ? 100000 : 300000;
+    uint32_t *text = malloc(n * sizeof *text);
+    const merge_pair pairs[] = {{0, 2, 0, 2}, {0, 0, 1, 1}, {1, 1, 2, 3}, {3, 3, 3, 4}};
+    merge_table *t = merge_table_new(pairs, 4);
+    merge_scratch scratch = {0};
+    static const size_t gaps[] = {7, 100, 5000, 99991};
+    for (size_t i = 0; i < sizeof gaps / sizeof *gaps; i++) {
+        for (size_t k = 0; k < n; k++)
+            text[k] = k % gaps[i] == gaps[i] - 1 ? 2 : 0;
+        const size_t rest = n % gaps[i];
+        CHECK_EQ(merge_symbols(t, &scratch, text, n),
+                 n / gaps[i] + rest / 8 + (size_t)__builtin_popcountll(rest % 8));
+    }
     merge_scratch_free(&scratch);
     merge_table_free(t);
     free(text);

@@ -9,7 +9,8 @@
 /* A lookup costs cache misses and branches that cannot be predicted. So a slot is one word with a
  * pair (42 bits) and its rank (22 bits; ranks are renumbered without gaps); four slots make a
  * bucket, which is searched without a branch; and few buckets overflow into the next one. The
- * result of a pair is needed less often and is stored elsewhere. */
+ * result of a pair is needed less often and is stored elsewhere. Most pairs of symbols do not
+ * merge; a filter, which is small enough for the caches, finds nine of ten of those. */
 #define SYMBOL_BITS 21
 #define RANK_BITS 22
 #define RANK_MASK (((uint64_t)1 << RANK_BITS) - 1)
@@ -17,12 +18,15 @@
 #define BUCKET 4
 #define BOUNDARY (((uint32_t)1 << SYMBOL_BITS) - 1) /* around a word: never merges */
 #define MAX_PROBES 1000
-#define DENSE 256 /* pairs of symbols below this, which is most of the first lookups */
+#define FILTER_BITS 12 /* for each pair, at least */
+#define DENSE 256      /* pairs of symbols below this, which is most of the first lookups */
 
 struct merge_table {
     uint64_t *slots; /* in each bucket the free ones are last */
     size_t n_slots;
     uint32_t n_buckets;
+    uint64_t *filter; /* a bit is set if a pair has its number */
+    unsigned filter_shift;
     uint32_t *dense;   /* DENSE x DENSE ranks */
     bool follows_rank; /* the result is first_result + rank; else: */
     uint32_t first_result;
@@ -36,11 +40,21 @@ static uint64_t pair_of(uint32_t left, uint32_t right)
     return (uint64_t)left << SYMBOL_BITS | right;
 }
 
+static uint64_t hash_pair(uint64_t pair)
+{
+    return pair * 0x9E3779B97F4A7C15u;
+}
+
 /* The first slot of the pair's bucket. */
 static size_t bucket_of(const merge_table *t, uint64_t pair)
 {
-    const uint64_t hash = (pair * 0x9E3779B97F4A7C15u) >> 32;
-    return (size_t)(hash * t->n_buckets >> 32) * BUCKET;
+    return (size_t)((hash_pair(pair) >> 32) * t->n_buckets >> 32) * BUCKET;
+}
+
+/* The pair's bit of the filter. */
+static size_t bit_of(const merge_table *t, uint64_t pair)
+{
+    return (size_t)(hash_pair(pair) >> t->filter_shift);
 }
 
 /* ---- New and free ---- */
@@ -79,6 +93,16 @@ static bool follow_rank(const merge_pair *pairs, size_t n_pairs)
     return n_pairs > 0;
 }
 
+static bool allocate_filter(merge_table *t, size_t n_pairs)
+{
+    size_t n_bits = 64;
+    while (n_bits < n_pairs * FILTER_BITS)
+        n_bits *= 2;
+    t->filter_shift = 64 - (unsigned)__builtin_ctzll(n_bits);
+    t->filter = calloc(n_bits / 64, sizeof *t->filter);
+    return t->filter != NULL;
+}
+
 static bool allocate_table(merge_table *t, const merge_pair *pairs, size_t n_pairs)
 {
     t->n_buckets = (uint32_t)(n_pairs * 5 / 2 / BUCKET + 16);
@@ -90,7 +114,7 @@ static bool allocate_table(merge_table *t, const merge_pair *pairs, size_t n_pai
     t->slots = big_memory_new(t->n_slots * sizeof *t->slots);
     t->dense = malloc(sizeof *t->dense * DENSE * DENSE);
     t->results = big_memory_new(t->n_results * sizeof *t->results);
-    if (!t->slots || !t->dense || !t->results)
+    if (!t->slots || !t->dense || !t->results || !allocate_filter(t, n_pairs))
         return false;
     memset(t->slots, 0xFF, t->n_slots * sizeof *t->slots);
     memset(t->dense, 0xFF, sizeof *t->dense * DENSE * DENSE);
@@ -102,11 +126,13 @@ static bool allocate_table(merge_table *t, const merge_pair *pairs, size_t n_pai
 static bool add_pair(merge_table *t, const merge_pair *p, uint32_t rank)
 {
     const uint64_t pair = pair_of(p->left, p->right);
+    const size_t bit = bit_of(t, pair);
     size_t i = bucket_of(t, pair), n_probes = 0;
     for (; t->slots[i] != FREE; i = i + 1 == t->n_slots ? 0 : i + 1)
         if (t->slots[i] >> RANK_BITS == pair || ++n_probes == MAX_PROBES)
             return n_probes < MAX_PROBES;
     t->slots[i] = pair << RANK_BITS | rank;
+    t->filter[bit / 64] |= (uint64_t)1 << bit % 64;
     t->results[t->by_slot ? i : rank] = p->result;
     if (p->left < DENSE && p->right < DENSE)
         t->dense[p->left * DENSE + p->right] = rank;
@@ -143,16 +169,19 @@ void merge_table_free(merge_table *t)
         return;
     big_memory_free(t->slots, t->n_slots * sizeof *t->slots);
     big_memory_free(t->results, t->n_results * sizeof *t->results);
+    free(t->filter);
     free(t->dense);
     free(t);
 }
 
 /* ---- Look up ---- */
 
-/* The rank of a pair, whose search begins at slot i. */
-static uint32_t rank_from(const merge_table *t, uint64_t pair, size_t i)
+static uint32_t rank_of(const merge_table *t, uint64_t pair)
 {
-    for (;; i = i + BUCKET == t->n_slots ? 0 : i + BUCKET) {
+    const size_t bit = bit_of(t, pair);
+    if ((t->filter[bit / 64] >> bit % 64 & 1) == 0)
+        return MERGE_NONE;
+    for (size_t i = bucket_of(t, pair);; i = i + BUCKET == t->n_slots ? 0 : i + BUCKET) {
         const uint64_t *slots = &t->slots[i];
         uint32_t rank = MERGE_NONE;
         for (size_t k = 0; k < BUCKET; k++) {
@@ -168,8 +197,7 @@ uint32_t merge_rank(const merge_table *t, uint32_t left, uint32_t right)
 {
     if ((left | right) < DENSE)
         return t->dense[left * DENSE + right];
-    const uint64_t pair = pair_of(left, right);
-    return rank_from(t, pair, bucket_of(t, pair));
+    return rank_of(t, pair_of(left, right));
 }
 
 uint32_t merge_result(const merge_table *t, uint32_t rank, uint32_t left, uint32_t right)
@@ -195,17 +223,15 @@ uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, u
 
 /* ---- Short words: search for the lowest rank again after each merge ---- */
 
-#define SHORT_SYMBOLS MERGE_LAST_MAX
-
 /* A word being merged, with its symbols at 1 to n. A symbol that was merged into the one before
  * keeps its place, but never gets a turn.
  *
  * A turn is rank << 32 | place: the smallest is the next merge. 64 bits also keep compilers from
  * searching with vectors, which would wait for the words just written. */
 typedef struct short_word {
-    uint64_t turns[SHORT_SYMBOLS + 4];
-    uint32_t symbols[SHORT_SYMBOLS + 4];
-    uint8_t next[SHORT_SYMBOLS + 4], prev[SHORT_SYMBOLS + 4];
+    uint64_t turns[MERGE_SHORT + 4];
+    uint32_t symbols[MERGE_SHORT + 4];
+    uint8_t next[MERGE_SHORT + 4], prev[MERGE_SHORT + 4];
 } short_word;
 
 /* MERGE_NONE gives a turn not less than NO_TURN. */
@@ -256,13 +282,11 @@ static void merge_pair_at(const merge_table *t, short_word *w, uint64_t turn)
     w->next[at] = (uint8_t)after;
     w->prev[after] = (uint8_t)at;
     w->turns[gone] = NO_TURN;
-    const uint64_t right = pair_of(symbol, w->symbols[after]);
-    const uint64_t left = pair_of(w->symbols[before], symbol);
-    w->turns[at] = turn_of(rank_from(t, right, bucket_of(t, right)), at);
-    w->turns[before] = turn_of(rank_from(t, left, bucket_of(t, left)), before);
+    w->turns[at] = turn_of(rank_of(t, pair_of(symbol, w->symbols[after])), at);
+    w->turns[before] = turn_of(rank_of(t, pair_of(w->symbols[before], symbol)), before);
 }
 
-static size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n)
+size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n, uint64_t *starts)
 {
     short_word w;
     const size_t n_turns = (n | 3) + 1;
@@ -270,8 +294,11 @@ static size_t merge_short(const merge_table *t, uint32_t *symbols, size_t n)
     for (uint64_t turn; (turn = smallest_turn(w.turns, n_turns)) < NO_TURN;)
         merge_pair_at(t, &w, turn);
     size_t n_left = 0;
-    for (size_t i = 1; i <= n; i = w.next[i])
+    *starts = 0;
+    for (size_t i = 1; i <= n; i = w.next[i]) {
         symbols[n_left++] = w.symbols[i];
+        *starts |= (uint64_t)1 << (i - 1);
+    }
     return n_left;
 }
 
@@ -293,9 +320,10 @@ bool merge_last(const merge_table *t, const uint32_t *symbols, size_t n, merge_p
 
 size_t merge_symbols(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n)
 {
+    uint64_t starts;
     if (n < 2)
         return n;
-    return n <= SHORT_SYMBOLS ? merge_short(t, symbols, n) : merge_long(t, s, symbols, n);
+    return n <= MERGE_SHORT ? merge_short(t, symbols, n, &starts) : merge_long(t, s, symbols, n);
 }
 
 void merge_scratch_free(merge_scratch *s)

@@ -1,9 +1,9 @@
 /* merge.h - byte pair merging: of all neighbours that may merge, merges the pair of the lowest
  * rank, and of equal ranks the leftmost, until none is left.
  *
- * Never quadratic: short words by scanning, longer ones with a heap, very long ones in windows that
- * are joined where two of them agree on a token. That is exact: a sequence of tokens is the result
- * for its text exactly if every two neighbours are the result for theirs (merge_long.c). */
+ * Never quadratic: short words by scanning, longer ones in pieces that are joined where two of them
+ * agree on a token. That is exact: a sequence of tokens is the result for its text exactly if every
+ * two neighbours are the result for theirs (merge_long.c). */
 #ifndef TOKMAP_MERGE_H
 #define TOKMAP_MERGE_H
 

@@ -1,9 +1,9 @@
-/* merge_long.c - merges words that are too long to scan.
+/* merge_long.c - merges words that are too long to scan, piece by piece: short pieces by scanning,
+ * longer ones with a heap.
  *
- * A window of symbols is merged with a heap: O(n log n). A word longer than a window is merged
- * window by window. The next window begins at a token of the one before, some way before its end,
- * and the two are joined at the first token that both have: before it the first window counts,
- * after it the second.
+ * The next piece begins at a token of the result so far, some way before its end, and the two are
+ * joined at the first token that both have: before it the result counts, after it the piece. If
+ * they have none, the next piece begins earlier.
  *
  * Why that is exact. In a merge of a text, what happens inside two neighbouring tokens of the
  * result is what happens when these two are merged alone, because nothing ever crosses their outer
@@ -11,38 +11,45 @@
  * for their own text. The first merge of the whole that crosses one of their boundaries would also
  * be the lowest and leftmost of its two neighbours, so it would happen when these two are merged
  * alone, which it does not. So a sequence is the result for its text exactly if every two
- * neighbours are; and in the joined sequence any two neighbours come from one window. */
+ * neighbours are; and in the joined sequence any two neighbours come from one piece.
+ *
+ * Why that is nearly linear. While more symbols were merged than twice the length of the result,
+ * each piece adds twice as much to it as the one before. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tokenizer/words/merge_word.h"
 
-#define WINDOW 4096
-#define OVERLAP 2 /* how many tokens before the end of a window the next one begins */
+#define OVERLAP                                                                                    \
+    2 /* how many tokens before the end of the result a piece begins, if that is enough */
 #define NONE UINT32_MAX
 
-/* A window being merged, and its tokens. */
-typedef struct window {
-    uint32_t *tokens, *starts; /* of the result; starts[n_tokens] is the end */
+/* A part of the word, and its tokens. */
+typedef struct piece {
+    size_t from, n_symbols;
+    uint32_t *tokens, *starts; /* starts[n_tokens] is the end; all are relative to `from` */
     size_t n_tokens;
-} window;
+} piece;
 
 typedef struct workspace {
-    size_t size;           /* the most symbols in a window */
+    size_t size;           /* the most symbols in a piece */
     uint32_t *next, *prev; /* of each remaining symbol */
     uint32_t *symbol;
     uint32_t *rank; /* of the pair of the symbol and the next one */
     uint64_t *heap; /* rank << 32 | place; stale ones are skipped */
     size_t n_heap;
-    window a, b;
+    piece piece;
 } workspace;
 
 /* Places the arrays in the scratch memory. */
-static bool prepare_workspace(workspace *w, merge_scratch *s, size_t size)
+static bool prepare_workspace(workspace *w, merge_scratch *s, size_t least)
 {
+    if (least <= w->size)
+        return true;
+    const size_t size = least > 2 * w->size ? least : 2 * w->size;
     /* A merge removes one heap entry and adds at most two; there are `size` entries at first. */
     const size_t n_bytes =
-        size * (4 * sizeof(uint32_t) + 3 * sizeof(uint64_t)) + 4 * (size + 1) * sizeof(uint32_t);
+        size * (4 * sizeof(uint32_t) + 3 * sizeof(uint64_t)) + 2 * (size + 1) * sizeof(uint32_t);
     if (s->n_bytes < n_bytes) {
         void *memory = realloc(s->memory, n_bytes);
         if (!memory)
@@ -56,10 +63,7 @@ static bool prepare_workspace(workspace *w, merge_scratch *s, size_t size)
     w->next = w->rank + size;
     w->prev = w->next + size;
     w->symbol = w->prev + size;
-    w->a.tokens = w->symbol + size;
-    w->a.starts = w->a.tokens + size + 1;
-    w->b.tokens = w->a.starts + size + 1;
-    w->b.starts = w->b.tokens + size + 1;
+    w->piece = (piece){.tokens = w->symbol + size, .starts = w->symbol + 2 * size + 1};
     return true;
 }
 
@@ -98,7 +102,7 @@ static uint64_t pop_merge(workspace *w)
     return top;
 }
 
-/* ---- A window ---- */
+/* ---- With a heap ---- */
 
 static void pair_up(const merge_table *t, workspace *w, uint32_t place)
 {
@@ -120,8 +124,8 @@ static void merge_at(const merge_table *t, workspace *w, uint32_t place)
         pair_up(t, w, w->prev[place]);
 }
 
-static void merge_window(const merge_table *t, workspace *w, const uint32_t *symbols, size_t n,
-                         window *out)
+static void merge_with_heap(const merge_table *t, workspace *w, const uint32_t *symbols, size_t n,
+                            piece *out)
 {
     memcpy(w->symbol, symbols, n * sizeof *symbols);
     for (size_t i = 0; i < n; i++) {
@@ -151,17 +155,86 @@ static void merge_window(const merge_table *t, workspace *w, const uint32_t *sym
     out->starts[out->n_tokens] = (uint32_t)n;
 }
 
-/* ---- Windows joined ---- */
+/* ---- Pieces ---- */
 
-/* The finished part of a long word; the symbols themselves stay until all is done. */
+static void merge_by_scanning(const merge_table *t, const uint32_t *symbols, size_t n, piece *out)
+{
+    uint64_t starts;
+    memcpy(out->tokens, symbols, n * sizeof *symbols);
+    out->n_tokens = merge_short(t, out->tokens, n, &starts);
+    for (size_t i = 0; i < out->n_tokens; i++) {
+        out->starts[i] = (uint32_t)__builtin_ctzll(starts);
+        starts &= starts - 1;
+    }
+    out->starts[out->n_tokens] = (uint32_t)n;
+}
+
+/* Merges symbols[from .. from + n). Returns how many had to be merged: in a run of one letter, or
+ * other repetitions, a piece is often equal to the one before. */
+static size_t merge_piece(const merge_table *t, workspace *w, const uint32_t *symbols, size_t from,
+                          size_t n)
+{
+    piece *p = &w->piece;
+    const bool same =
+        n == p->n_symbols && memcmp(symbols + from, symbols + p->from, n * sizeof *symbols) == 0;
+    p->from = from;
+    p->n_symbols = n;
+    if (same)
+        return 0;
+    if (n <= MERGE_SHORT)
+        merge_by_scanning(t, symbols + from, n, p);
+    else
+        merge_with_heap(t, w, symbols + from, n, p);
+    return n;
+}
+
+/* ---- The result ---- */
+
+/* The symbols themselves stay until all is done. */
 typedef struct row {
     uint32_t *tokens;
     size_t n_tokens, capacity;
+    uint64_t *starts; /* a bit for each symbol; the one at `end` is also set */
+    size_t end;
 } row;
 
-static bool append_tokens(row *r, const uint32_t *tokens, size_t n)
+static void flip_start(row *r, size_t at)
 {
-    if (!r->tokens || r->capacity - r->n_tokens < n) {
+    r->starts[at / 64] ^= (uint64_t)1 << at % 64;
+}
+
+static size_t next_start(const row *r, size_t at)
+{
+    size_t i = ++at / 64;
+    uint64_t bits = r->starts[i] >> at % 64 << at % 64;
+    while (bits == 0)
+        bits = r->starts[++i];
+    return i * 64 + (size_t)__builtin_ctzll(bits);
+}
+
+static size_t previous_start(const row *r, size_t at)
+{
+    size_t i = at / 64;
+    uint64_t bits = r->starts[i] & (((uint64_t)1 << at % 64) - 1);
+    while (bits == 0)
+        bits = r->starts[--i];
+    return i * 64 + 63 - (size_t)__builtin_clzll(bits);
+}
+
+static void remove_tokens(row *r, size_t n)
+{
+    r->n_tokens -= n;
+    for (; n > 0; n--) {
+        flip_start(r, r->end);
+        r->end = previous_start(r, r->end);
+    }
+}
+
+/* Appends the tokens of the piece from `first` on, which begins at the end of the row. */
+static bool append_tokens(row *r, const piece *p, size_t first)
+{
+    const size_t n = p->n_tokens - first;
+    if (r->capacity - r->n_tokens < n) {
         const size_t capacity = (r->n_tokens + n) * 2 + 64;
         uint32_t *grown = realloc(r->tokens, capacity * sizeof *grown);
         if (!grown)
@@ -169,101 +242,92 @@ static bool append_tokens(row *r, const uint32_t *tokens, size_t n)
         r->tokens = grown;
         r->capacity = capacity;
     }
-    memcpy(r->tokens + r->n_tokens, tokens, n * sizeof *tokens);
+    memcpy(r->tokens + r->n_tokens, p->tokens + first, n * sizeof *r->tokens);
     r->n_tokens += n;
+    for (size_t i = first + 1; i <= p->n_tokens; i++)
+        flip_start(r, p->from + p->starts[i]);
+    r->end = p->from + p->starts[p->n_tokens];
     return true;
 }
 
-typedef struct joint {
-    size_t from;       /* the token of a at which b begins */
-    size_t in_a, in_b; /* the first token that both have */
-} joint;
-
-static bool find_common(const window *a, const window *b, joint *at)
+/* The first token of the piece that the row has, too; false: there is none. *n_last: how many
+ * tokens the row has from the beginning of the piece on, and then from that token on. */
+static bool find_common(const row *r, const piece *p, size_t *n_last, size_t *first)
 {
-    const uint32_t offset = a->starts[at->from];
-    at->in_b = 0;
-    for (at->in_a = at->from; at->in_a < a->n_tokens; at->in_a++) {
-        const uint32_t start = a->starts[at->in_a] - offset;
-        const uint32_t end = a->starts[at->in_a + 1] - offset;
-        while (at->in_b < b->n_tokens && b->starts[at->in_b] < start)
-            at->in_b++;
-        if (at->in_b < b->n_tokens && b->starts[at->in_b] == start &&
-            b->starts[at->in_b + 1] == end)
+    size_t at = p->from;
+    for (size_t i = 0; i < p->n_tokens; i++) {
+        const size_t start = p->from + p->starts[i];
+        for (; *n_last > 0 && at < start; --*n_last)
+            at = next_start(r, at);
+        if (*n_last == 0)
+            return false;
+        *first = i;
+        if (at == start && next_start(r, at) == p->from + p->starts[i + 1])
             return true;
     }
     return false;
 }
 
-/* In a run of one letter, or other repetitions, a window is often equal to the one before. */
-static void copy_window(window *to, const window *from)
+/* ---- All ---- */
+
+typedef struct long_word {
+    const uint32_t *symbols;
+    size_t n;
+    size_t n_merged; /* of all pieces so far */
+    size_t size;     /* of a piece, without what it has in common with the result */
+    row result;
+} long_word;
+
+static size_t piece_size(const long_word *l, size_t from)
 {
-    memcpy(to->tokens, from->tokens, from->n_tokens * sizeof *to->tokens);
-    memcpy(to->starts, from->starts, (from->n_tokens + 1) * sizeof *to->starts);
-    to->n_tokens = from->n_tokens;
+    const size_t overlap = l->result.end - from;
+    const size_t n = 2 * overlap < l->size ? l->size : l->size + overlap;
+    return n < l->n - from ? n : l->n - from;
 }
 
-/* Merges the window after a, which begins at symbols[0], into b; false: they have no token in
- * common. */
-static bool next_window(const merge_table *t, workspace *w, const uint32_t *symbols, size_t left,
-                        joint *at)
+static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long_word *l)
 {
-    for (size_t back = OVERLAP; back < w->a.n_tokens; back *= 4) {
-        at->from = w->a.n_tokens - back;
-        const size_t start = w->a.starts[at->from];
-        const size_t n = left - start < w->size ? left - start : w->size;
-        if (n == w->size && memcmp(symbols, symbols + start, n * sizeof *symbols) == 0)
-            copy_window(&w->b, &w->a);
-        else
-            merge_window(t, w, symbols + start, n, &w->b);
-        if (find_common(&w->a, &w->b, at))
-            return true;
+    row *r = &l->result;
+    size_t from = r->end, n_back = 0;
+    for (size_t enough = OVERLAP;; enough *= 4) {
+        for (; n_back < enough && from > 0; n_back++)
+            from = previous_start(r, from);
+        const size_t n = piece_size(l, from);
+        if (!prepare_workspace(w, s, n))
+            return false;
+        l->n_merged += merge_piece(t, w, l->symbols, from, n);
+        size_t n_last = n_back, first = 0;
+        if (from > 0 && !find_common(r, &w->piece, &n_last, &first))
+            continue;
+        remove_tokens(r, n_last);
+        return append_tokens(r, &w->piece, first);
     }
-    return false;
 }
 
-typedef enum outcome {
-    MERGED,
-    NEEDS_LARGER_WINDOW,
-    NO_MEMORY
-} outcome;
-
-static outcome merge_windows(const merge_table *t, workspace *w, const uint32_t *symbols, size_t n,
-                             row *out)
+static bool merge_pieces(const merge_table *t, merge_scratch *s, long_word *l)
 {
-    size_t start = 0, first = 0; /* of window a; its tokens before `first` do not count */
-    out->n_tokens = 0;
-    merge_window(t, w, symbols, n < w->size ? n : w->size, &w->a);
-    while (start + w->a.starts[w->a.n_tokens] < n) {
-        joint at;
-        if (!next_window(t, w, symbols + start, n - start, &at) || at.in_a < first)
-            return NEEDS_LARGER_WINDOW;
-        if (!append_tokens(out, w->a.tokens + first, at.in_a - first))
-            return NO_MEMORY;
-        start += w->a.starts[at.from];
-        first = at.in_b;
-        const window a = w->a;
-        w->a = w->b;
-        w->b = a;
+    workspace w = {0};
+    while (l->result.end < l->n) {
+        if (!add_piece(t, &w, s, l))
+            return false;
+        if (l->n_merged > 2 * l->result.end)
+            l->size *= 2;
+        else if (l->size > MERGE_SHORT && l->n_merged < l->result.end + l->result.end / 2)
+            l->size /= 2;
     }
-    return append_tokens(out, w->a.tokens + first, w->a.n_tokens - first) ? MERGED : NO_MEMORY;
+    return true;
 }
 
 size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, size_t n)
 {
-    workspace w;
-    row out = {0};
-    outcome result = NO_MEMORY;
+    long_word l = {.symbols = symbols, .n = n, .size = MERGE_SHORT};
     if (n > UINT32_MAX / 2)
         return SIZE_MAX;
-    for (size_t size = WINDOW; prepare_workspace(&w, s, size); size *= 2) {
-        result = merge_windows(t, &w, symbols, n, &out);
-        if (result != NEEDS_LARGER_WINDOW)
-            break;
-        result = NO_MEMORY;
-    }
-    if (result == MERGED)
-        memcpy(symbols, out.tokens, out.n_tokens * sizeof *symbols);
-    free(out.tokens);
-    return result == MERGED ? out.n_tokens : SIZE_MAX;
+    l.result.starts = calloc(n / 64 + 1, sizeof *l.result.starts);
+    const bool merged = l.result.starts != NULL && (*l.result.starts = 1, merge_pieces(t, s, &l));
+    if (merged)
+        memcpy(symbols, l.result.tokens, l.result.n_tokens * sizeof *symbols);
+    free(l.result.starts);
+    free(l.result.tokens);
+    return merged ? l.result.n_tokens : SIZE_MAX;
 }
