@@ -24,7 +24,7 @@ Array = npt.NDArray[Any]
 class Document(NamedTuple):
     """Where a document is: its number, its first token, and how many tokens it has."""
 
-    index: int
+    number: int
     first_token: int
     n_tokens: int
 
@@ -53,7 +53,7 @@ def find_paths(path: Union[Path, Sequence[Path]]) -> List[str]:
     """The datasets that a user means with a path, a pattern, or a list of both."""
     if isinstance(path, (list, tuple)):
         return [one for item in path for one in find_paths(item)]
-    text = os.fsdecode(path)  # type: ignore[arg-type]
+    text: str = os.fsdecode(path)  # type: ignore[arg-type]  # it is no list here
     is_one = any(os.path.exists(text + end) for end in (".tmi", ""))
     if is_one or not glob.has_magic(text):
         return [text]
@@ -88,7 +88,7 @@ class Shard:
         lib.tokmap_dataset_tokens(self.handle.pointer, 0, 0, ctypes.byref(address))
         self.address: int = address.value or 0
         memory = (ctypes.c_char * (self.info.n_tokens * self.info.token_bytes)).from_address(self.address)
-        memory.handle = self.handle  # type: ignore[attr-defined]
+        memory.handle = self.handle
         self.tokens: Array = np.frombuffer(memory, "<u2" if self.info.token_bytes == 2 else "<u4")
         self.tokens.flags.writeable = False
 

@@ -3,6 +3,7 @@ and takes the capsules of other libraries."""
 
 import ctypes
 import sys
+from typing import Any, List
 from ctypes import c_char_p, c_int, c_int32, c_int64, c_uint8, c_uint16, c_uint64, c_void_p
 
 HOST, CUDA = 1, 2  # kinds of devices
@@ -31,14 +32,14 @@ _rename = _python.PyCapsule_SetName
 _rename.restype, _rename.argtypes = c_int, [ctypes.py_object, c_char_p]
 
 
-def take(capsule):
+def take(capsule: Any) -> Tensor:
     """Consumes a capsule. The caller has to delete the tensor."""
     address = _tensor_of(capsule, _NAME)
     _rename(capsule, _USED)
     return Tensor.from_address(address)
 
 
-def delete(tensor):
+def delete(tensor: Tensor) -> None:
     if tensor.deleter:
         _Deleter(tensor.deleter)(ctypes.addressof(tensor))
 
@@ -50,11 +51,11 @@ _probe = [object()]
 _ALONE = sys.getrefcount(_probe[0])
 
 
-def capsule(tensor):
+def capsule(tensor: Any) -> Any:
     return _new_capsule(tensor, _NAME, None)
 
 
-def sweep(capsules):
+def sweep(capsules: List[Any]) -> List[Any]:
     """Deletes the tensors that will never be consumed; returns the capsules that still may be."""
     left = []
     for i in range(len(capsules)):
@@ -67,10 +68,10 @@ def sweep(capsules):
     return left
 
 
-orphans = []  # capsules of deleted batches; any thread may add some
+orphans: List[Any] = []  # capsules of deleted batches; any thread may add some
 
 
-def sweep_orphans():
+def sweep_orphans() -> None:
     for _ in range(len(orphans)):
         try:
             orphans.extend(sweep([orphans.pop(0)]))

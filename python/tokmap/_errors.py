@@ -16,7 +16,8 @@ class Error(Exception):
         if status in _FILE_STATUSES and ": " in text and not text.startswith("state: "):
             self.file = text.partition(": ")[0]
         if isinstance(self, OSError):
-            self.errno, self.filename = errno or None, self.file
+            setattr(self, "errno", errno or None)  # plain assignments would declare them in this class
+            setattr(self, "filename", self.file)
 
     def __str__(self) -> str:
         return str(self.args[0])

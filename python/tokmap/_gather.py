@@ -71,7 +71,7 @@ class Gatherer:
     def _new(self, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
         """An array and its address."""
         if self._torch is None:
-            array = np.empty(shape, dtype)
+            array: Any = np.empty(shape, dtype)
             return array, ctypes.addressof(ctypes.c_char.from_buffer(array))  # quicker than array.ctypes
         tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)
         return tensor, tensor.data_ptr()

@@ -6,6 +6,7 @@ import os
 import struct
 from ctypes import (CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint8, c_uint32, c_uint64, c_void_p)
+from typing import Any
 
 
 class ErrorDetail(ctypes.Structure):
@@ -74,7 +75,7 @@ class Row(ctypes.Structure):
 
 # Unpacks all fields of a row at once, which is faster than one by one.
 _LETTERS = {c_void_p: "P", c_uint32: "I", c_uint64: "Q"}
-ROW = struct.Struct("".join(_LETTERS[kind] for _, kind in Row._fields_))
+ROW = struct.Struct("".join(_LETTERS[kind] for _, kind, *_bits in Row._fields_))
 
 
 class Batch(ctypes.Structure):
@@ -205,7 +206,7 @@ STAGE_SIGNATURES = {  # of tokmap_stage.h
 }
 
 
-def load():
+def load() -> Any:
     """Loads the file in TOKMAP_LIBRARY, else the installed library, else that of this checkout."""
     beside = os.path.join(os.path.dirname(__file__), "..", "..", "build", "libtokmap.so")
     path = os.environ.get("TOKMAP_LIBRARY") or ctypes.util.find_library("tokmap")

@@ -134,8 +134,9 @@ class Loader:
     device      a GPU, such as "cuda:0": batches are PyTorch tensors in its memory, copied there ahead of the
                 step by a Stage
     reuse       whether each batch is written into the arrays of the last one
-    pad_id      inputs that a shorter row lacks; ignore_index: labels that do not count
-    mask_labels whether labels whose loss_mask is 0 become ignore_index
+    pad_id      inputs that a shorter row lacks
+    ignore_index    labels that do not count: those that a shorter row lacks, and see mask_labels
+    mask_labels     whether labels whose loss_mask is 0 become ignore_index
     rank, n_ranks   by default what torch.distributed says, or else the environment of torchrun, Slurm or Open
                 MPI. Ranks that are to get the same data, as in tensor parallelism, must be given the same rank
     seed        of the order; the order does not depend on rank, n_ranks and batch_rows
@@ -147,7 +148,8 @@ class Loader:
     random_offset   whether the windows of each epoch begin at another token
     phases      {first_sample: [weight of each source, ...]}: new weights from that sample
     io          "auto", "map", "direct", "populate", "read": how to read; see tokmap_io in tokmap_loader.h
-    look_ahead  steps to read ahead; drop_behind: whether used rows leave the page cache
+    look_ahead  steps to read ahead; 0: the default of tokmap_loader.h
+    drop_behind     whether used rows leave the page cache, with "populate" and "read"
 
     n_samples: how many there are, or None."""
 

@@ -1,20 +1,21 @@
 """tokmap.Stage - copies the batches of a Loader to the memory of a GPU before the step needs them."""
 
 import ctypes
-import gc
-import os
 import re
 import sys
-import threading
 import weakref
 from collections import namedtuple
 from ctypes import c_uint8, c_void_p
+from typing import TYPE_CHECKING, Any, Dict, List, NamedTuple, Optional, Sequence, Tuple, Union
 
 from . import _dlpack, _lib
-from ._errors import ArgumentError, DeviceError, check
+from ._errors import DeviceError, check
 from ._gather import dtype_name
 from ._lib import lib
-from ._rows import Row
+from ._stage_core import Core, Edit, Log
+
+if TYPE_CHECKING:
+    from ._loader import Loader
 
 _OUTPUTS = {"inputs": 1, "labels": 2, "position_ids": 4, "document_ids": 8, "cu_seqlens": 16}
 _ROW_POSITIONS = 32
@@ -27,14 +28,14 @@ _NOT_PER_THREAD = ("stream is 2, each thread's own default stream: a batch may b
                    "thread, so use a stream that all threads share")
 
 
-def count_devices():
+def count_devices() -> int:
     """The number of GPUs; 0 also without a driver. The error of opening a Stage says what is missing."""
     n, detail = ctypes.c_uint32(), _lib.ErrorDetail()
     try:
         check(lib.tokmap_stage_count_devices(ctypes.byref(n), ctypes.byref(detail)), detail)
     except DeviceError:
         return 0
-    return n.value
+    return int(n.value)
 
 
 class DeviceArray:
@@ -43,20 +44,22 @@ class DeviceArray:
 
     shape, dtype; address: of the first number in device memory, valid until the batch is released."""
 
-    def __init__(self, batch, name, address):
+    def __init__(self, batch: "DeviceBatch", name: str, address: int) -> None:
         self._batch, self._name, self.address = batch, name, address
-        self.dtype = batch._stage._dtypes.get(name, "int32")
-        self.shape = ((batch._stage._n_boundaries,)
+        self.dtype: str = batch._stage._dtypes.get(name, "int32")
+        self.shape: Tuple[int, ...] = ((batch._stage._n_boundaries,)
                       if name == "cu_seqlens" else (batch.n_rows, batch.sequence_length))
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         return f"<tokmap.DeviceArray {self._name}: {self.dtype} {self.shape}>"
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> Tuple[int, int]:
+        """Kind and number of the device, as DLPack counts them."""
         device = self._batch._stage._device
         return (_dlpack.HOST, 0) if device == _HOST else (_dlpack.CUDA, device)
 
-    def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, *, stream: Optional[int] = None, max_version: Optional[Tuple[int, int]] = None,
+                   dl_device: Optional[Tuple[int, int]] = None, copy: Optional[bool] = None) -> Any:
         """`stream` waits for the batch, and the slot is reused only after the work that was queued in the
         stream before the tensor was deleted. None and 1 are the default stream, -1 is the stream of
         next. The capsule is of DLPack 0.8 for any max_version, as the protocol allows."""
@@ -67,7 +70,7 @@ class DeviceArray:
                               f"on {tuple(dl_device)}")
         return self._batch._export(self._name, self._check_stream(stream))
 
-    def _check_stream(self, stream):
+    def _check_stream(self, stream: Any) -> Optional[int]:
         on_host = self._batch._stage._device == _HOST
         if stream is None:
             return None if on_host else 0
@@ -92,9 +95,7 @@ class DeviceBatch:
     and until all tensors made from it are deleted.
 
     inputs, labels, position_ids, document_ids, cu_seqlens: DeviceArrays, or None if they are not among
-    the stage's outputs. cu_seqlens has the same length in every batch: from n_documents on it holds the
-    number of all inputs. max_seqlen is the longest document of the batch. state: 128 bytes, with which
-    restore() continues after this batch.
+    the stage's outputs.
 
     A tensor is safe to use in the stream for which it was made: PyTorch's current stream when
     batch.torch() or from_dlpack() is called. A batch may be used in up to four streams in this way. A
@@ -102,41 +103,89 @@ class DeviceBatch:
     first one (in PyTorch: first.wait_stream(other)). JAX does not tell in which stream it computes: let
     it copy the array, and wait for the copy before the array is deleted."""
 
-    def __init__(self, stage, stream):
-        self._stage, self._stream, self._capsules = stage, stream, []
-        self._c = _lib.StageBatch(struct_size=ctypes.sizeof(_lib.StageBatch))
+    def __init__(self, stage: "Stage", stream: int) -> None:
+        self._stage, self._stream = stage, stream
+        self._capsules: List[Any] = []
+        self._c: Any = _lib.StageBatch(struct_size=ctypes.sizeof(_lib.StageBatch))
         self._state = (c_uint8 * 128)()
 
-    state = property(lambda self: bytes(self._state))
-    n_rows = property(lambda self: self._c.n_rows)
-    sequence_length = property(lambda self: self._c.sequence_length)
-    n_documents = property(lambda self: self._c.n_documents)
-    max_seqlen = property(lambda self: self._c.max_seqlen)
-    first_sample = property(lambda self: self._c.first_sample)
-    step_sample = property(lambda self: self._c.step_sample)
+    @property
+    def state(self) -> bytes:
+        """128 bytes, with which restore() continues after this batch."""
+        return bytes(self._state)
 
-    def _array(self, name):
+    @property
+    def n_rows(self) -> int:
+        """Rows of the batch."""
+        return int(self._c.n_rows)
+
+    @property
+    def sequence_length(self) -> int:
+        """Inputs of a row."""
+        return int(self._c.sequence_length)
+
+    @property
+    def n_documents(self) -> int:
+        """Documents in cu_seqlens; the padding of a row counts as one."""
+        return int(self._c.n_documents)
+
+    @property
+    def max_seqlen(self) -> int:
+        """Inputs of the longest document."""
+        return int(self._c.max_seqlen)
+
+    @property
+    def first_sample(self) -> int:
+        """The number of the first row's sample."""
+        return int(self._c.first_sample)
+
+    @property
+    def step_sample(self) -> int:
+        """The first sample of the step, which belongs to rank 0."""
+        return int(self._c.step_sample)
+
+    def _array(self, name: str) -> Optional[DeviceArray]:
         address = getattr(self._c, name)
         return DeviceArray(self, name, address) if address else None
 
-    inputs = property(lambda self: self._array("inputs"))
-    labels = property(lambda self: self._array("labels"))
-    position_ids = property(lambda self: self._array("position_ids"))
-    document_ids = property(lambda self: self._array("document_ids"))
-    cu_seqlens = property(lambda self: self._array("cu_seqlens"))
+    @property
+    def inputs(self) -> Optional[DeviceArray]:
+        """Ids, n_rows x sequence_length."""
+        return self._array("inputs")
 
-    def __len__(self):
+    @property
+    def labels(self) -> Optional[DeviceArray]:
+        """The token after each input."""
+        return self._array("labels")
+
+    @property
+    def position_ids(self) -> Optional[DeviceArray]:
+        """The position of each input in its document, or in its row."""
+        return self._array("position_ids")
+
+    @property
+    def document_ids(self) -> Optional[DeviceArray]:
+        """The number of each input's document, from 0 in each row."""
+        return self._array("document_ids")
+
+    @property
+    def cu_seqlens(self) -> Optional[DeviceArray]:
+        """The first input of each document of the batch. It has the same length in every batch: from n_documents on,
+        it holds the number of all inputs."""
+        return self._array("cu_seqlens")
+
+    def __len__(self) -> int:
         return self.n_rows
 
-    def torch(self):
+    def torch(self) -> Any:
         """All outputs of the stage as PyTorch tensors without a copy, in a named tuple: for example
         `inputs, labels = batch.torch()`. PyTorch's current stream waits for the batch."""
-        from torch import from_dlpack
+        import torch
 
-        return self._stage._torch_batch(*(from_dlpack(self._array(name))
+        return self._stage._torch_batch(*(torch.utils.dlpack.from_dlpack(self._array(name))
                                           for name in self._stage.outputs))
 
-    def _export(self, name, stream):
+    def _export(self, name: str, stream: Optional[int]) -> Any:
         tensor = _lib.StageTensor(struct_size=ctypes.sizeof(_lib.StageTensor),
                                   output=_OUTPUTS[name],
                                   stream=self._stream if stream is None else stream)
@@ -149,7 +198,7 @@ class DeviceBatch:
         self._capsules.append(capsule)
         return capsule
 
-    def release(self, stream=None):
+    def release(self, stream: Any = None) -> None:
         """Declares that later work in the stream (None: that of next) does not use the batch. Tensors made
         from it stay valid."""
         stream = self._stream if stream is None else self._stage._find_stream(stream)
@@ -158,19 +207,19 @@ class DeviceBatch:
                 core.call(lib.tokmap_stage_release, ctypes.byref(self._c), stream)
                 self._let_go()
 
-    def _let_go(self):
+    def _let_go(self) -> None:
         self._c.id = 0
         _dlpack.orphans.extend(_dlpack.sweep(self._capsules))
         self._capsules = []
 
-    def __enter__(self):
+    def __enter__(self) -> "DeviceBatch":
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         if self._stage._core.pointer:
             self.release()
 
-    def __del__(self):
+    def __del__(self) -> None:
         core = self._stage._core
         if self._c.id and core.pointer:
             core.unreleased.append((self._c, self._stream))
@@ -179,157 +228,21 @@ class DeviceBatch:
             self._let_go()
 
 
-Filled = namedtuple("Filled", "n_rows sequence_length n_documents max_seqlen first_sample step_sample")
+class Filled(NamedTuple):
+    """What Stage.fill() wrote: the numbers of a DeviceBatch."""
+
+    n_rows: int
+    sequence_length: int
+    n_documents: int
+    max_seqlen: int
+    first_sample: int
+    step_sample: int
 
 
 # ---- The stage ----
 
 
-class _Lent:
-    """Replaces the handle of a Loader while a stage uses it."""
-
-    @property
-    def pointer(self):
-        raise ValueError("a stage uses this loader: close the stage first")
-
-
-class _Core:
-    """The open C stage, everything it needs, and the number of its running calls.
-
-    A thread that waits in C has released the interpreter, and other threads may then collect batches,
-    including the stage's own thread while it calls `edit`. So no lock is held during a call of C."""
-
-    def __init__(self, loader, log, edit):
-        self.pointer = c_void_p()
-        self.loader, self.loader_handle, self.lent = loader, None, _Lent()
-        self.user_edit, self.edit_error, self.replaced = edit, None, []
-        self.log = _lib.StageLog(self.on_log if log else 0)
-        self.edit = _lib.StageEdit(self.on_edit if edit else 0)
-        self.user_log, self.streams = log, {}
-        self.lock = threading.RLock()  # reentrant: a batch may be collected in a thread that holds it
-        self.n_users, self.pid = 0, os.getpid()
-        self.callback_thread = None
-        self.unreleased = []  # batches that nothing refers to any longer, and their streams
-
-    def __enter__(self):
-        with self.lock:
-            if not self.pointer:
-                raise ValueError("the stage is closed")
-            self.n_users += 1
-        return self
-
-    def __exit__(self, *exc):
-        with self.lock:
-            self.n_users -= 1
-
-    def call(self, function, *arguments):
-        detail = _lib.ErrorDetail()
-        status = function(self.pointer, *arguments, ctypes.byref(detail))
-        if status < 0 and self.edit_error is not None and detail.text.startswith(b"edit:"):
-            raise self.edit_error
-        check(status, detail)
-        return status
-
-    def release_all(self):
-        """A batch that cannot be released now, because its stream is being captured, is tried again with the
-        next step."""
-        try:
-            with self:
-                for _ in range(len(self.unreleased)):
-                    batch, stream = self.unreleased.pop(0)
-                    if lib.tokmap_stage_release(self.pointer, ctypes.byref(batch), stream, None):
-                        self.unreleased.append((batch, stream))
-        except (ValueError, IndexError):
-            pass  # closed meanwhile, or another thread does the same
-
-    def take(self, function, batch, stream):
-        """Calls next or fill. If all slots are held, collects garbage and tries again."""
-        _dlpack.sweep_orphans()
-        self.release_all()
-        try:
-            return self.call(function, ctypes.byref(batch), stream)
-        except ArgumentError:  # as when all slots are held
-            pass
-        gc.collect()
-        self.release_all()
-        return self.call(function, ctypes.byref(batch), stream)
-
-    def open(self, options):
-        detail = _lib.ErrorDetail()
-        pointer = c_void_p()
-        options.loader = self.loader._opened()
-        options.log, options.edit = self.log, self.edit
-        self.loader_handle = self.loader._handle
-        status = lib.tokmap_stage_open(ctypes.byref(pointer), ctypes.byref(options),
-                                      ctypes.byref(detail))
-        if status < 0:
-            self.forget()
-            check(status, detail)
-        self.loader._handle, self.pointer = self.lent, pointer
-        self.loader._turn += 1  # the rows of its batches are no longer valid
-
-    def close(self):
-        """False: another thread is in a call."""
-        if self.callback_thread == threading.get_ident():  # a thread cannot wait for its own end
-            threading.Thread(target=self.close).start()
-            return True
-        with self.lock:
-            if self.n_users > 0:
-                return False
-            pointer, self.pointer = self.pointer, None
-        if not pointer:
-            return True
-        if os.getpid() == self.pid:  # a forked child has nothing to close
-            lib.tokmap_stage_close(pointer)
-        if self.loader._handle is self.lent:
-            self.loader._handle = self.loader_handle
-        self.forget()
-        return True
-
-    def forget(self):
-        self.loader = self.loader_handle = self.log = self.edit = None
-        self.user_log = self.user_edit = None
-        self.replaced = []
-
-    def on_log(self, context, text):
-        self.callback_thread = threading.get_ident()
-        try:
-            self.user_log(text.decode(errors="replace"))
-        finally:
-            self.callback_thread = None
-
-    def on_edit(self, context, c_rows, batch):
-        self.callback_thread = threading.get_ident()
-        self.edit_error, replaced = None, []
-        try:
-            rows = [Row(self.loader_handle, c_rows[i], batch.contents.sequence_length)
-                    for i in range(batch.contents.n_rows)]
-            before = [(row.tokens, row.loss_mask) for row in rows]
-            self.user_edit(rows, batch.contents.first_sample)
-            for i, (row, (tokens, mask)) in enumerate(zip(rows, before)):
-                if row.tokens is not tokens:
-                    replaced.append(_copy(row.tokens, tokens.nbytes, tokens.itemsize, "tokens"))
-                    c_rows[i].tokens = ctypes.addressof(replaced[-1])
-                if row.loss_mask is not mask:
-                    replaced.append(_copy(row.loss_mask, batch.contents.sequence_length, 1,
-                                          "loss_mask"))
-                    c_rows[i].loss_mask = ctypes.addressof(replaced[-1])
-        except BaseException as error:
-            self.edit_error = error
-            c_rows[0].tokens = None  # C refuses this, and the error is raised with the step
-        finally:
-            self.replaced, self.callback_thread = replaced, None
-
-
-def _copy(buffer, n_bytes, item_bytes, name):
-    view = memoryview(buffer)
-    if view.nbytes != n_bytes or view.itemsize != item_bytes:
-        raise ValueError(f"edit: {name} has {view.nbytes} bytes, {view.itemsize} per item; it must "
-                         f"have {n_bytes}, {item_bytes} per item")
-    return (ctypes.c_char * n_bytes).from_buffer_copy(view.tobytes())
-
-
-def _device(device):
+def _device(device: Any) -> int:
     if isinstance(device, int) and not isinstance(device, bool):
         return _number("device", device, 2**31)
     if device in ("host", "cpu"):
@@ -340,20 +253,20 @@ def _device(device):
     return _HOST if found[1] else _number("device", int(found[2]), 2**31)
 
 
-def _width(name, dtype):
+def _width(name: str, dtype: Any) -> str:
     text = dtype_name(dtype, name)
     if text not in _WIDTHS:
         raise ValueError(f"{name} is {dtype!r}: must be int32 or int64")
     return text
 
 
-def _number(name, value, limit):
+def _number(name: str, value: int, limit: int) -> int:
     if not 0 <= value < limit:
         raise ValueError(f"{name} is {value}: must be 0 to {limit - 1}")
     return value
 
 
-def _buffer(buffer, n_bytes, name):
+def _buffer(buffer: Any, n_bytes: int, name: str) -> Any:
     """A buffer of bytes or integers that can be written."""
     view = memoryview(buffer)
     if view.readonly or not view.c_contiguous:
@@ -393,17 +306,18 @@ class Stage:
     A stage belongs to one thread at a time; batches and tensors may be deleted in any thread. It is closed
     when nothing refers to it or its batches any longer, and when the interpreter ends."""
 
-    def __init__(self, loader, device=0, outputs=("inputs", "labels"), *, positions="document",
-                 input_dtype="int32", label_dtype="int64", ignore_index=-100, pad_id=0,
-                 max_documents=0, n_slots=0, n_host_slots=0, thread=True, n_copiers=0, log=None,
-                 edit=None):
+    def __init__(self, loader: "Loader", device: Any = 0, outputs: Union[str, Sequence[str]] = ("inputs", "labels"),
+                 *, positions: str = "document", input_dtype: Any = "int32", label_dtype: Any = "int64",
+                 ignore_index: int = -100, pad_id: int = 0, max_documents: int = 0, n_slots: int = 0,
+                 n_host_slots: int = 0, thread: bool = True, n_copiers: int = 0, log: Log = None,
+                 edit: Edit = None) -> None:
         wanted = {outputs} if isinstance(outputs, str) else set(outputs)
         if not wanted or wanted - _OUTPUTS.keys():
             raise ValueError(f"outputs are {outputs!r}: must be some of {', '.join(_OUTPUTS)}")
         self._device = _device(device)
-        self.device = "host" if self._device == _HOST else self._device
+        self.device: Union[str, int] = "host" if self._device == _HOST else self._device
         self.outputs = tuple(name for name in _OUTPUTS if name in wanted)
-        self._torch_batch = namedtuple("TorchBatch", self.outputs)
+        self._torch_batch: Any = namedtuple("TorchBatch", self.outputs)  # type: ignore[misc]
         self._dtypes = {"inputs": _width("input_dtype", input_dtype),
                         "labels": _width("label_dtype", label_dtype)}
         self._max_documents = _number("max_documents", max_documents, 2**32)
@@ -422,7 +336,7 @@ class Stage:
             has_ignore_index=1,
             pad_id=_number("pad_id", pad_id, 2**32), max_documents=self._max_documents,
             no_thread=not thread, n_copiers=_number("n_copiers", n_copiers, 2**32))
-        self._core = _Core(loader, log, edit)
+        self._core = Core(loader, log, edit)
         self._core.open(options)
         info = self.stats
         self._n_inputs = info["n_rows"] * info["sequence_length"]
@@ -430,16 +344,16 @@ class Stage:
         # Not in __del__: of objects that are collected together, the loader could go first.
         weakref.finalize(self, self._core.close)
 
-    def __iter__(self):
+    def __iter__(self) -> "Stage":
         return self
 
-    def __next__(self):
+    def __next__(self) -> DeviceBatch:
         batch = self.next()
         if batch is None:
             raise StopIteration
         return batch
 
-    def next(self, stream=None):
+    def next(self, stream: Any = None) -> Optional[DeviceBatch]:
         """The next step, or None at the end. `stream` waits for it, not the host: a number (cudaStream_t), a
         torch.cuda.Stream, an object with __cuda_stream__, or None for PyTorch's current stream, which is
         the default stream if PyTorch is not in use."""
@@ -450,7 +364,7 @@ class Stage:
             core.call(lib.tokmap_stage_save, batch._state)
         return batch
 
-    def fill(self, *, stream=None, **targets):
+    def fill(self, *, stream: Any = None, **targets: Any) -> Optional[Filled]:
         """Writes the next step into the caller's memory, so that a CUDA graph finds it at the same addresses
         each time: stage.fill(inputs=x, labels=y). Targets are contiguous tensors on the stage's device
         of the output's type and size (anything with __dlpack__; on the host, any buffer), or addresses
@@ -468,7 +382,7 @@ class Stage:
                 return None
         return Filled(*(getattr(batch, name) for name in Filled._fields))
 
-    def _target(self, name, target):
+    def _target(self, name: str, target: Any) -> Tuple[int, Any]:
         """(address, an object that must live meanwhile)."""
         if isinstance(target, int) and not isinstance(target, bool):
             return target, None
@@ -489,7 +403,7 @@ class Stage:
         finally:
             _dlpack.delete(tensor)
 
-    def _check_tensor(self, name, tensor, n, width):
+    def _check_tensor(self, name: str, tensor: Any, n: int, width: int) -> int:
         device = ((_dlpack.HOST, tensor.device_id) if self._device == _HOST
                   else (_dlpack.CUDA, self._device))
         shape = [tensor.shape[i] for i in range(tensor.n_dimensions)]
@@ -505,9 +419,9 @@ class Stage:
         if expected != n or not contiguous:
             raise ValueError(f"{name}: the tensor has shape {tuple(shape)}; it must be contiguous and "
                              f"have {n} numbers")
-        return tensor.data + tensor.byte_offset
+        return int(tensor.data + tensor.byte_offset)
 
-    def _find_stream(self, stream):
+    def _find_stream(self, stream: Any) -> int:
         if stream is None:
             return self._current_stream()
         given = stream
@@ -527,21 +441,21 @@ class Stage:
         self._core.streams[stream] = given  # kept as long as the stage, because tensors may be deleted late
         return 0 if stream == _LEGACY else stream
 
-    def _current_stream(self):
+    def _current_stream(self) -> int:
         torch = sys.modules.get("torch")
         if self._device == _HOST or torch is None or not torch.cuda.is_initialized():
             return 0
         current = torch.cuda.current_stream(self._device)
         self._core.streams[current.cuda_stream] = current
-        return current.cuda_stream
+        return int(current.cuda_stream)
 
     @property
-    def sample(self):
+    def sample(self) -> int:
         """The first sample of the next step."""
         with self._core as core:
-            return lib.tokmap_stage_position(core.pointer)
+            return int(lib.tokmap_stage_position(core.pointer))
 
-    def state(self):
+    def state(self) -> bytes:
         """128 bytes, like Loader.state(). Batches that were returned count; those that the stage has prepared
         do not. If something takes batches ahead of the training step, save the `state` of the last batch
         that was trained on instead."""
@@ -550,40 +464,41 @@ class Stage:
             core.call(lib.tokmap_stage_save, state)
         return bytes(state)
 
-    def restore(self, state):
+    def restore(self, state: bytes) -> None:
         """Continues where the state of a stage or a loader was saved. Held batches stay valid."""
         if len(state) != 128:
             raise ValueError(f"a state has 128 bytes, this one has {len(state)}")
         with self._core as core:
             core.call(lib.tokmap_stage_restore, (c_uint8 * 128)(*state))
 
-    def seek(self, sample):
+    def seek(self, sample: int) -> None:
+        """The next step starts at this sample."""
         sample = _number("sample", sample, 2**64)
         with self._core as core:
             core.call(lib.tokmap_stage_seek, sample)
 
     @property
-    def stats(self):
+    def stats(self) -> Dict[str, Any]:
         """Memory ("device_bytes", "host_bytes", "pinned"), and how often and how long next waited
         ("n_waits", "ns_waited", "wait_p99_ns", ...)."""
         info = _lib.StageInfo(struct_size=ctypes.sizeof(_lib.StageInfo))
         with self._core as core:
             lib.tokmap_stage_get_info(core.pointer, ctypes.byref(info))
-        found = {name: getattr(info, name) for name, _ in info._fields_ if name != "struct_size"}
+        found = {name: getattr(info, name) for name, *_ in info._fields_ if name != "struct_size"}
         found["device"], found["pinned"] = self.device, bool(info.pinned)
         return found
 
-    def close(self):
+    def close(self) -> None:
         """Waits for the device and returns the loader. Tensors stay valid, batches do not."""
         _dlpack.sweep_orphans()
         if not self._core.close():
             raise ValueError("the stage is in use by another thread")
 
-    def __reduce__(self):
+    def __reduce__(self) -> Any:
         raise TypeError("a Stage cannot be copied or pickled: open another one, and restore() its state")
 
-    def __enter__(self):
+    def __enter__(self) -> "Stage":
         return self
 
-    def __exit__(self, *exc):
+    def __exit__(self, *exc: object) -> None:
         self.close()

@@ -104,8 +104,8 @@ def several_datasets_are_one_sequence(folder):
                 assert list(got) == flat[first:first + n] and not got.flags.writeable
         found = ds.find_document(first)
         assert found.first_token <= first < found.first_token + found.n_tokens
-        assert list(ds[found.index]) == flat[found.first_token:found.first_token + found.n_tokens]
-        assert ds.document(found.index) == found
+        assert list(ds[found.number]) == flat[found.first_token:found.first_token + found.n_tokens]
+        assert ds.document(found.number) == found
     assert [i.name for i in ds.inputs] == ["0.txt", "1.txt", "2.txt"] and ds.n_inputs == 3
     assert ds.inputs[-1].first_document == 5 and ds.inputs[-1].n_documents == 10
     for call in (lambda: np.asarray(ds), lambda: ds.metadata, lambda: ds.dataset_id):

@@ -29,7 +29,8 @@ if os.environ.get("TOKMAP_SANITIZED"):
     print("skip python_stage: a sanitized library cannot be loaded into Python")
     sys.exit(77)
 import tokmap  # noqa: E402
-from tokmap import _dlpack, _lib, _stage  # noqa: E402
+from tokmap import _dlpack, _lib, _stage_core  # noqa: E402
+from tokmap import _stage as stage_module  # noqa: E402
 
 LENGTH, ROWS = 23, 5
 ALL = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
@@ -141,7 +142,7 @@ def structs_are_those_of_the_header(folder):
     assert [int(line) for line in output.split()] == expected
     assert set(_lib.STAGE_SIGNATURES) == set(re.findall(r"\b(tokmap_stage_\w+)\(", header))
     flags = dict(re.findall(r"TOKMAP_STAGE_(\w+) = (\d+)", header))
-    for name, flag in {**_stage._OUTPUTS, "row_positions": _stage._ROW_POSITIONS}.items():
+    for name, flag in {**stage_module._OUTPUTS, "row_positions": stage_module._ROW_POSITIONS}.items():
         assert int(flags[name.upper()]) == flag, name
 
 
@@ -330,7 +331,7 @@ def collected_together_all_are_closed_in_their_order(folder):
         del things
         gc.collect()
     gc.collect()
-    assert not [t for t in gc.get_objects() if isinstance(t, _stage._Core)]
+    assert not [t for t in gc.get_objects() if isinstance(t, _stage_core.Core)]
 
 
 # ---- DLPack ----
