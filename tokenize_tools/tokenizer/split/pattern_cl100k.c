@@ -7,6 +7,7 @@
  * seed          with single digits and no newlines after other characters: Seed-Coder
  * k2_horizon    with marks and joiners as letters: K2-Horizon
  * jais2         blanks in powers of two: Jais 2
+ * k_exaone      with single digits, and words that contain spaces: K-EXAONE
  * cl100k_08     tiktoken's expression since 0.8, as Oniguruma reads it
  * cl100k_tiktoken  the same, as tiktoken reads it
  * o200k         words by case: o200k, harmony, Llama 4
@@ -30,6 +31,8 @@ static const family k2_horizon = {LETTERS | MARKS, OTHERS, .joiners = true,
                                   .contraction_first = true, .n_digits = 3};
 static const family jais2 = {LETTERS, OTHERS, .contraction_first = true, .powers = true,
                              .n_digits = 3};
+static const family k_exaone = {LETTERS,        OTHERS,           .contraction_first = true,
+                                .spaced = true, .one_tail = true, .n_digits = 1};
 static const family cl100k_08 = {LETTERS, OTHERS, .contraction_first = true, .trailing = true};
 static const family cl100k_tiktoken = {LETTERS, OTHERS, .contraction_first = true, .trailing = true,
                                        .n_digits = 3};
@@ -97,8 +100,20 @@ static size_t cased_end(const view *v, const family *f, size_t i)
     return after_caseless > start ? after_caseless : i;
 }
 
+/* (?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+ from a letter. */
+static size_t spaced_end(const view *v, size_t i)
+{
+    for (;; i++) {
+        i = skip_classes(v, i, LETTERS | MARKS);
+        if (char_at(v, i).code_point != ' ' || !is_of(char_at(v, i + 1), LETTERS))
+            return i;
+    }
+}
+
 static size_t letters_end(const view *v, const family *f, size_t i)
 {
+    if (f->spaced)
+        return spaced_end(v, i);
     size_t end = f->cased ? cased_end(v, f, i) : skip_letters(v, f, i, f->letters);
     return f->contraction_last ? end + contraction_at(v, end, true) : end;
 }
@@ -106,6 +121,8 @@ static size_t letters_end(const view *v, const family *f, size_t i)
 static size_t others_end(const view *v, const family *f, size_t i)
 {
     const size_t end = skip_classes(v, i, f->others);
+    if (f->one_tail)
+        return end + is_newline(char_at(v, end));
     return f->no_tail ? end : skip_newlines(v, end, f->slashes);
 }
 
@@ -293,6 +310,18 @@ const split_stage stage_jais2 = {
                      "\\s{512}(?!\\S)", "\\s{256}(?!\\S)", "\\s{128}(?!\\S)", "\\s{64}(?!\\S)",
                      "\\s{32}(?!\\S)", "\\s{16}(?!\\S)", "\\s{8}(?!\\S)", "\\s{4}(?!\\S)",
                      "\\s{1,2}(?!\\S)", "\\s{1}"}};
+
+/* A word is a whole sentence, so vector functions would not make it faster. */
+MATCH(k_exaone)
+const split_stage stage_k_exaone = {
+    .name = "k_exaone",
+    .alternatives = {REGEX_CONTRACTIONS,
+                     "[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?:\\x20\\p{L}\\p{M}*)*)+", "\\p{N}",
+                     "\\x20?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?", REGEX_NEWLINES, REGEX_BLANKS},
+    .everything = true,
+    .cuts = CUT_ANYWHERE & ~CUT_AT_SPACE,
+    .match = k_exaone_match,
+};
 
 MATCH(o200k)
 const split_stage stage_o200k = {

@@ -24,6 +24,7 @@
     row(GPT2, gpt2) row(CL100K, cl100k) row(CL100K_ANY_DIGITS, cl100k_any_digits)                  \
     row(CL100K_08, cl100k_08) row(NANOCHAT, nanochat) row(QWEN2, qwen2) row(QWEN35, qwen35)        \
     row(SEED, seed) row(K2_HORIZON, k2_horizon) row(JAIS2, jais2) row(O200K, o200k)                \
+    row(K_EXAONE, k_exaone)                                                                        \
     row(CL100K_TIKTOKEN, cl100k_tiktoken)                                                          \
     row(O200K_EACH_DIGIT, o200k_each_digit) row(TEKKEN, tekken) row(KIMI, kimi) row(BLOOM, bloom)  \
     row(DEEPSEEK, deepseek) row(SPARK, spark) row(NUMBERS, numbers) row(CJK, cjk)                  \
