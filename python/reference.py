@@ -113,7 +113,7 @@ def entry(name, value):
 def main():
     names = [name for name in tokmap.__all__]
     grouped = {name for _, group in GROUPS for name in group}
-    parts = [HEAD, documented(tokmap.__doc__, margin=False), ""]
+    parts = [HEAD, documented(ast.get_docstring(ast.parse(inspect.getsource(tokmap)), clean=False), margin=False), ""]
     for title, group in GROUPS:
         chosen = [name for name in group if name in names] or [n for n in names if n not in grouped and not group]
         if chosen:
