@@ -36,7 +36,7 @@ class Batch:
                  "n_rows", "first_sample", "next_sample", "_outputs", "_handle", "_loader", "_turn", "_state", "_rows")
 
     def __init__(self, loader: "Loader", n_rows: int, first_sample: int, next_sample: int) -> None:
-        self._loader, self._turn, self._handle = loader, loader._turn, loader._handle
+        self._loader, self._turn, self._handle = loader, loader._turn, loader._own_handle
         self._outputs = loader.outputs
         self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
         self._state: Optional[bytes] = None

@@ -188,7 +188,8 @@ class Loader:
             raise ValueError("contiguous=False needs windows='concat': rows within documents are padded, with "
                              "pad_id in inputs and ignore_index in labels")
         self._turn = 0  # changes whenever the rows of the last batch are no longer valid
-        self._handle: Any = self._open()
+        self._own_handle = self._open()
+        self._handle: Any = self._own_handle  # replaced while a stage uses the loader
         self._batch = _lib.Batch(struct_size=ctypes.sizeof(_lib.Batch))
         self._detail = _lib.ErrorDetail()
         self._references = ctypes.byref(self._batch), ctypes.byref(self._detail)
@@ -322,7 +323,7 @@ class Loader:
         self._turn += 1
 
     def _get_rows(self) -> List[Row]:
-        return [Row(self._handle, row, self.sequence_length) for row in self._batch.rows[:self._batch.n_rows]]
+        return [Row(self._own_handle, row, self.sequence_length) for row in self._batch.rows[:self._batch.n_rows]]
 
     def _next_on_device(self) -> Batch:
         staged = self._stage.next()
@@ -387,8 +388,7 @@ class Loader:
     def state(self) -> bytes:
         """128 bytes, the same on every rank. restore() continues after the last batch that was taken, which may be
         later than the last one that was trained on: Batch.state is the state after that batch."""
-        self._opened()
-        return save_at(self._handle, self.sample)
+        return save_at(self._own_handle, self.sample)
 
     def restore(self, state: bytes) -> None:
         """Continues where a state was taken. MismatchError: it was taken with other data, or with another sequence

@@ -11,7 +11,7 @@ import pickle
 import subprocess
 import sys
 
-from ref_protocol import run_in_folders
+from ref_protocol import Skip, run_in_folders
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
@@ -271,6 +271,86 @@ def ranks_are_found(folder):
         assert not lines or lines[0].startswith("tokmap rank "), lines
 
 
+PROCESSES = """
+import multiprocessing, sys
+sys.path.insert(0, {python!r})
+import tokmap
+
+def take(loader, n, queue):
+    queue.put([int(next(loader).inputs.sum()) for _ in range(n)])
+
+def read(ds, queue):
+    queue.put(int(ds[3].sum()))
+
+if __name__ == "__main__":
+    ds, loader = tokmap.open({path!r}), tokmap.Loader({path!r}, 10, 4)
+    wanted = [int(next(loader).inputs.sum()) for _ in range(5)]
+    loader.seek(0)
+    for method in ("spawn", "forkserver", "fork"):
+        context = multiprocessing.get_context(method)
+        queue = context.Queue()
+        calls = [(read, (ds, queue), int(ds[3].sum()))]
+        calls += [(take, (loader, 5, queue), wanted)] * (method != "fork")  # it cannot cross a fork
+        for function, arguments, expected in calls:
+            process = context.Process(target=function, args=arguments)
+            process.start()
+            assert queue.get() == expected
+            process.join()
+"""
+
+
+def other_processes_continue(folder):
+    script = folder / "processes.py"
+    script.write_text(PROCESSES.format(python=str(ROOT / "python"), path=str(folder / "a")))
+    done = subprocess.run([sys.executable, "-X", "dev", "-W", "error", script], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done.stderr
+
+
+ENDS = {
+    "everything": "ds = tokmap.open(P); view = ds[1]; l = tokmap.Loader(P, 10); b = next(l); r = b.rows",
+    "an unfinished writer": "w = tokmap.Writer(P + '-x', 100); w.document([1])",
+    "a circle": "l = tokmap.Loader(P, 10); l.circle = [l, next(l)]",
+    "kept by modules": "l = tokmap.Loader(P, 10); sys.keep = next(l); os.keep = tokmap.open(P)[0]; del l",
+    "a reading thread": "l = tokmap.Loader(P, 10, io='read'); b = next(l)",
+}
+
+
+def an_interpreter_ends_silently(folder):
+    for name, text in ENDS.items():
+        for first in ("import tokmap, os, sys", "import numpy, tokmap, os, sys"):
+            script = f"import sys; sys.path.insert(0, {str(ROOT / 'python')!r})\n{first}\nP = {str(folder / 'a')!r}\n{text}"
+            done = subprocess.run([sys.executable, "-X", "dev", "-W", "error", "-c", script], capture_output=True,
+                                  text=True)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), (name, done.stderr)
+    assert not list(folder.glob("a-x*"))
+
+
+def torch_gets_tensors(folder):
+    try:
+        import torch
+    except ImportError:
+        raise Skip("there is no torch for this Python") from None
+    for options in ({}, {"dtype": torch.int32}, {"reuse": True}, {"device": "cpu"}, {"device": torch.device("cpu")},
+                    {"contiguous": False}):
+        loader, truth = loader_of(folder, framework="torch", **options), loader_of(folder)
+        for _, batch, wanted in zip(range(60), loader, truth):
+            assert all(isinstance(x, torch.Tensor) for x in batch) and batch.state == wanted.state
+            assert batch.inputs.dtype == batch.labels.dtype == options.get("dtype", torch.int64)
+            assert batch.inputs.tolist() == wanted.inputs.tolist()
+            assert batch.labels.tolist() == wanted.labels.tolist()
+    for device in (None, "cpu"):
+        names = [name for name in ALL if name != "loss_mask" or device is None]
+        options = {"outputs": names, "windows": "within-document", "mask_labels": True}
+        loader, truth = loader_of(folder, framework="torch", device=device, **options), loader_of(folder, **options)
+        for _, batch, wanted in zip(range(60), loader, truth):
+            assert {n: batch[n].tolist() for n in names} == {n: wanted[n].tolist() for n in names}
+            assert batch.max_seqlen == wanted.max_seqlen and batch.first_sample == wanted.first_sample
+        assert loader.sample == truth.sample and loader.state() == truth.state()
+        loader.seek(0)
+        assert next(loader).first_sample == 0
+        loader.close()
+
+
 def what_a_loader_cannot_take_is_refused(folder):
     a = folder / "a"
     for call in (lambda: tokmap.Loader(a, 2**32 + 16, 4), lambda: tokmap.Loader(a, 10, 2**32 + 1),
@@ -326,4 +406,4 @@ sys.exit(run_in_folders("python_loader_", (
     each_window_comes_once_and_a_state_resumes, arrays_hold_what_the_rows_say, other_layouts_hold_the_same,
     what_came_earlier_never_changes, the_end_is_what_was_asked_for, a_mixture_has_phases_and_ends_with_a_source,
     a_pickled_loader_continues_elsewhere, ranks_are_found, what_a_loader_cannot_take_is_refused,
-    a_child_process_is_told), prepare))
+    a_child_process_is_told, other_processes_continue, an_interpreter_ends_silently, torch_gets_tensors), prepare))
