@@ -32,22 +32,22 @@ class Batch:
 
     n_rows: rows of this batch. first_sample: the number of the first row's sample; the others follow it."""
 
-    __slots__ = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens", "max_seqlen",
-                 "n_rows", "first_sample", "next_sample", "_outputs", "_handle", "_loader", "_turn", "_state", "_rows")
+    # What a batch does not have; in the class, because setting them in each batch takes a microsecond.
+    inputs: Any = None
+    labels: Any = None
+    position_ids: Any = None
+    document_ids: Any = None
+    loss_mask: Any = None
+    cu_seqlens: Any = None
+    max_seqlen: Optional[int] = None
+    _state: Optional[bytes] = None
+    _rows: Optional[List[Row]] = None
 
-    def __init__(self, loader: "Loader", n_rows: int, first_sample: int, next_sample: int) -> None:
-        self._loader, self._turn, self._handle = loader, loader._turn, loader._own_handle
-        self._outputs = loader.outputs
+    def __init__(self, loader: "Loader", turn: int, n_rows: int, first_sample: int, next_sample: int) -> None:
+        self._loader: Optional["Loader"] = loader
+        self._turn = turn
         self.n_rows, self.first_sample, self.next_sample = n_rows, first_sample, next_sample
-        self._state: Optional[bytes] = None
-        self._rows: Optional[List[Row]] = None
-        self.inputs: Any = None
-        self.labels: Any = None
-        self.position_ids: Any = None
-        self.document_ids: Any = None
-        self.loss_mask: Any = None
-        self.cu_seqlens: Any = None
-        self.max_seqlen: Optional[int] = None
+        self._outputs, self._handle = loader.outputs, loader._own_handle
 
     @property
     def state(self) -> bytes:
@@ -95,16 +95,13 @@ class Batch:
 
     def __reduce__(self) -> Tuple[Any, ...]:
         """Pickles the arrays and the state, for another process."""
-        values = {name: getattr(self, name) for name in self.__slots__ if name[0] != "_"}
+        values = {name: value for name, value in vars(self).items() if name[0] != "_"}
         return _rebuild, (values, self._outputs, self.state)
 
 
 def _rebuild(values: Dict[str, Any], outputs: Tuple[str, ...], state: bytes) -> Batch:
     batch = Batch.__new__(Batch)
-    for name, value in values.items():
-        setattr(batch, name, value)
-    batch._outputs, batch._state = outputs, state
-    batch._loader = batch._handle = batch._rows = None  # type: ignore[assignment]
+    vars(batch).update(values, _outputs=outputs, _state=state, _loader=None)
     return batch
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 _TOKENS, _I32, _I64, _ROWS_I32, _ROWS_I64 = range(5)
 _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROWS_I32, ("int64", False): _ROWS_I64,
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
+_batch_gather, _reference, _address, _from_buffer = (lib.tokmap_batch_gather, ctypes.byref, ctypes.addressof,
+                                                    ctypes.c_char.from_buffer)
 _PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
 
 
@@ -26,6 +28,11 @@ def dtype_name(dtype: Any, name: str = "dtype") -> str:
         raise ValueError(f"{name} is {dtype!r}: must be int32 or int64, or with contiguous=False the uint16 or uint32 "
                          "of the data")
     return found
+
+
+def _new_array(shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+    array: Any = np.empty(shape, dtype)
+    return array, _address(_from_buffer(array))  # quicker than array.ctypes
 
 
 class Gatherer:
@@ -58,25 +65,20 @@ class Gatherer:
         self._use(framework)
 
     def _use(self, framework: str) -> None:
-        if framework == "numpy":
-            self._torch = None
-        elif framework == "torch":
+        if framework == "torch":
             import torch
 
-            self._torch = torch
-            self._pinned = torch.cuda.is_available()
-        else:
+            self._torch, self._pinned = torch, torch.cuda.is_available()
+        elif framework != "numpy":
             raise ValueError(f"framework is {framework!r}: must be 'numpy' or 'torch'")
+        self._new = _new_array if framework == "numpy" else self._new_tensor
 
-    def _new(self, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
-        """An array and its address."""
-        if self._torch is None:
-            array: Any = np.empty(shape, dtype)
-            return array, ctypes.addressof(ctypes.c_char.from_buffer(array))  # quicker than array.ctypes
+    def _new_tensor(self, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
         tensor = self._torch.empty(shape, dtype=getattr(self._torch, dtype), pin_memory=self._pinned)
         return tensor, tensor.data_ptr()
 
     def _make(self, name: str, shape: Tuple[int, ...], dtype: str) -> Tuple[Any, int]:
+        """An array and its address."""
         if self._kept is None:
             return self._new(shape, dtype)
         key = name, shape
@@ -109,7 +111,7 @@ class Gatherer:
             ids, address = self._make("ids", (n_rows, length), self._dtype)
             setattr(options, self._ids[0], address)
             setattr(batch, self._ids[0], ids)
-        status = lib.tokmap_batch_gather(ctypes.byref(c_batch), *self._references)
+        status = _batch_gather(_reference(c_batch), *self._references)
         if status:
             check(status, self._detail)
 

@@ -18,6 +18,7 @@ _SHUFFLES = {"full": 0, "none": 1, "block": 2}
 _WINDOWS = {"concat": 0, "within-document": 1}
 _IO = {"auto": 0, "map": 1, "direct": 2, "populate": 3, "read": 4}
 _END = 1
+_next = lib.tokmap_loader_next
 _NO_LIMIT = 2**64 - 1
 
 Data = Union[Path, Dataset, Sequence[Union[Path, Dataset]]]
@@ -172,6 +173,7 @@ class Loader:
         arguments.update(sources=self._sources, phases=dict(self._phases), outputs=self.outputs, rank=self.rank,
                          n_ranks=self.n_ranks)
         self._arguments = arguments
+        self._to_next = (self.n_ranks - self.rank) * batch_rows  # from the first row to the next step
         self._lane, self._n_lanes = 0, 1  # of processes that take turns: tokmap.torch
         needed = set(self.outputs) | ({"loss_mask"} if mask_labels else set())
         if any(s.masked for s in self._sources) and "loss_mask" not in needed:
@@ -278,14 +280,15 @@ class Loader:
     def __next__(self) -> Batch:
         if self._stage is not None:
             return self._next_on_device()
-        self._turn += 1
+        self._turn = turn = self._turn + 1
         c_batch = self._batch
-        status = lib.tokmap_loader_next(self._opened(), *self._references)
-        if status == _END:
-            return self._last()
-        check(status, self._detail)
+        status = _next(self._opened(), *self._references)
+        if status:
+            if status == _END:
+                return self._last()
+            check(status, self._detail)
         first = c_batch.first_sample
-        batch = Batch(self, c_batch.n_rows, first, first + (self.n_ranks - self.rank) * self.batch_rows)
+        batch = Batch(self, turn, c_batch.n_rows, first, first + self._to_next)
         try:
             self._gatherer.fill(batch, c_batch)
         except BaseException:
@@ -306,7 +309,7 @@ class Loader:
             self._call(lib.tokmap_loader_seek, first)
             self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
             step_end = first_of_step + self.n_ranks * self.batch_rows
-            batch = Batch(self, n_rows, first, min(step_end, self.n_samples or 0))
+            batch = Batch(self, self._turn, n_rows, first, min(step_end, self.n_samples or 0))
             self._gatherer.fill(batch, self._batch)
             batch._rows = self._get_rows()
             self._take_turns(self._lane, self._n_lanes)
@@ -330,12 +333,11 @@ class Loader:
         if staged is None:
             raise StopIteration
         first = staged.first_sample
-        batch = Batch(self, staged.n_rows, first, first + (self.n_ranks - self.rank) * self.batch_rows)
+        batch = Batch(self, -1, staged.n_rows, first, first + self._to_next)  # its rows are those of the stage
         for name, tensor in staged.torch()._asdict().items():
             setattr(batch, name, tensor[:staged.n_documents + 1] if name == "cu_seqlens" else tensor)
         if "cu_seqlens" in self.outputs:
             batch.max_seqlen = staged.max_seqlen
-        batch._turn = -1  # its rows are those of the stage
         return batch
 
     def __len__(self) -> int:
