@@ -1,12 +1,12 @@
 """The C library through ctypes. tests/python/test_python.py compares these structs with the headers."""
 
 import ctypes
-import ctypes.util
-import os
 import struct
 from ctypes import (CFUNCTYPE, POINTER, c_char, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t,
                     c_uint8, c_uint32, c_uint64, c_void_p)
 from typing import Any
+
+from . import _native
 
 
 class ErrorDetail(ctypes.Structure):
@@ -207,15 +207,8 @@ STAGE_SIGNATURES = {  # of tokmap_stage.h
 
 
 def load() -> Any:
-    """Loads the file in TOKMAP_LIBRARY, else the installed library, else that of this checkout."""
-    beside = os.path.join(os.path.dirname(__file__), "..", "..", "build", "libtokmap.so")
-    path = os.environ.get("TOKMAP_LIBRARY") or ctypes.util.find_library("tokmap")
-    path = path or (beside if os.path.exists(beside) else "libtokmap.so.0")
-    try:
-        lib = ctypes.CDLL(path)
-    except OSError as error:
-        raise ImportError(f"tokmap: cannot load {path} ({error}). Install the library (`make install`, "
-                          "then `ldconfig`) or set TOKMAP_LIBRARY to the path of libtokmap.so") from None
+    """The library of the package, with the types of its functions."""
+    lib = _native.load("libtokmap.so")
     for name, (result, arguments) in {**SIGNATURES, **STAGE_SIGNATURES}.items():
         function = getattr(lib, name)
         function.restype, function.argtypes = result, arguments

@@ -1,0 +1,78 @@
+"""Finds the libraries and programs that belong to this package: those of the wheel, or of the checkout."""
+
+import ctypes
+import os
+import pathlib
+import sys
+import sysconfig
+from typing import List, Optional, Tuple
+
+_PACKAGE = pathlib.Path(os.path.abspath(__file__)).parent
+_VERSION_FILE = _PACKAGE / "version.txt"  # only in a wheel
+_CHECKOUT = None if _VERSION_FILE.exists() else _PACKAGE.parent.parent
+
+
+def _version() -> str:
+    if _CHECKOUT is None:
+        return _VERSION_FILE.read_text().strip()
+    header = (_CHECKOUT / "include/tokmap.h").read_text()
+    return header.split('TOKMAP_VERSION_TEXT "')[1].split('"')[0]
+
+
+VERSION = _version()
+_ADVICE = "run `make`" if _CHECKOUT else "install the package again"
+
+
+def _candidates(name: str) -> List[pathlib.Path]:
+    """Places of a library or program, best first: beside the library of TOKMAP_LIBRARY, so that all are of one
+    build; in the package; as `make` builds it in a checkout."""
+    chosen = os.environ.get("TOKMAP_LIBRARY")
+    beside = [pathlib.Path(chosen).with_name(name)] if chosen else []
+    return [*beside, _PACKAGE / name, *([_CHECKOUT / "build" / name] if _CHECKOUT else [])]
+
+
+def _find_library(file_name: str) -> Tuple[str, Optional[str]]:
+    """(the library to load, what chose it)"""
+    chosen = os.environ.get("TOKMAP_LIBRARY")
+    if chosen and file_name == "libtokmap.so":
+        return chosen, "TOKMAP_LIBRARY"
+    for path in _candidates(file_name):
+        if path.exists():
+            return str(path), None
+    return f"{file_name}.{VERSION.split('.')[0]}", "the system's libraries"
+
+
+def load(file_name: str) -> ctypes.CDLL:
+    """Loads libtokmap.so or libtokmap_tokenizer.so: from TOKMAP_LIBRARY, or the folder of that file; from
+    the package; as built in the checkout; as installed in the system. Raises ImportError if it cannot be
+    loaded or is of another version than the package."""
+    path, chosen_by = _find_library(file_name)
+    where = f"{path} ({chosen_by})" if chosen_by else path
+    advice = "set it to the path of libtokmap.so, or unset it" if chosen_by == "TOKMAP_LIBRARY" else _ADVICE
+    try:
+        library = ctypes.CDLL(path)
+        version = getattr(library, file_name[3:-3] + "_version")
+    except (OSError, AttributeError) as error:
+        raise ImportError(f"tokmap {VERSION}: cannot load {where}: {error}. To repair it, {advice}",
+                          path=path) from None
+    version.restype, version.argtypes = ctypes.c_char_p, []
+    found = version().decode(errors="replace")
+    if found != VERSION:
+        raise ImportError(f"tokmap {VERSION}: {where} is of version {found}. To repair it, {advice}", path=path)
+    return library
+
+
+def find_program(name: str) -> str:
+    """The path of the program `tokmap` or `tokbench`. Raises FileNotFoundError."""
+    site = _PACKAGE.parent
+    folders = [str(site / "bin")]  # of a --target folder; the next: PREFIX/lib/pythonX.Y/site-packages
+    if site.name in ("site-packages", "dist-packages"):
+        folders.append(str(site.parents[2] / "bin"))
+    folders += [sysconfig.get_path("scripts"), os.path.join(sys.prefix, "bin"),
+                sysconfig.get_path("scripts", os.name + "_user")]
+    paths = [*_candidates(name), *(pathlib.Path(folder, name) for folder in folders)]
+    for path in paths:
+        if path.is_file() and os.access(path, os.X_OK):
+            return str(path)
+    raise FileNotFoundError(f"the program {name} is missing: it is none of "
+                            f"{', '.join(map(str, dict.fromkeys(paths)))}. To repair it, {_ADVICE}")
