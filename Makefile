@@ -12,7 +12,7 @@ T = 60
 VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
 SONAME := libtokmap.so.$(firstword $(subst ., ,$(VERSION)))
 
-c_files = $(sort $(shell find $1 -name '*.c'))
+c_files = $(if $(wildcard $1),$(sort $(shell find $1 -name '*.c')))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(c_files))
 MAIN := $(BUILD)/obj/tokenize_tools/main.o
 program = $(BUILD)/$(basename $(notdir $1))
@@ -26,7 +26,7 @@ SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/chec
 	%/stand_in_driver.c %/stand_in_memory.c %/replay.c %/canary.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
-C_FILES := $(sort $(shell find include src tokenize_tools bench tests -name '*.[ch]'))
+C_FILES := $(sort $(shell find include src tokenize_tools bench $(wildcard tests) -name '*.[ch]'))
 MAN_PAGES := $(wildcard docs/man/*.[135])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
@@ -47,7 +47,7 @@ again = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(she
 # ---- Probes: compile and link two lines. ZSTD=no (or =yes) on the command line overrides one ----
 
 # Targets that build nothing themselves; some of them first install what a probe would miss.
-WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint
+WITHOUT_PROBES := help clean uninstall fmt demo test asan ubsan tsan fuzz lint wheel sdist
 ifneq ($(filter-out $(WITHOUT_PROBES),$(or $(MAKECMDGOALS),all)),)
 
 # What was found is remembered until compiler or flags change. What is missing is probed again each
@@ -151,7 +151,7 @@ INSIDES := $(BUILD)/libtests.a $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 $(foreach f,$(TEST_FILES) $(TOOL_FILES),$(eval $(call program,$f): $(BUILD)/obj/$(f:.c=.o)))
 $(TESTS): $(BUILD)/obj/tests/support/check.o
 # Its functions replace those of libc, only in the programs that link it.
-$(foreach f,$(shell grep -l 'support/fault' $(TEST_FILES)),$(call program,$f)): \
+$(foreach f,$(shell grep -l 'support/fault' /dev/null $(TEST_FILES)),$(call program,$f)): \
     $(BUILD)/obj/tests/support/faults.o
 $(TESTS) $(HELPERS): $(INSIDES)
 	$(call say,LINK,$@) $(LINK)
@@ -317,6 +317,17 @@ $(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
 	    -- $(FLAGS) >$@.log 2>&1 || { cat $@.log; exit 1; }
 	@$(CC) $(FLAGS) -MM -MP -MT $@ -MF $@.d $< && touch $@
 -include $(shell find $(BUILD)/lint -name '*.tidy.d' 2>/dev/null)
+
+# ---- Python package ----
+
+## wheel: build/tokmap-VERSION-py3-none-manylinux_*.whl, with all that it needs but glibc
+wheel:
+	@$(or $(PYTHON),python3) python/make_wheel.py $(BUILD)
+## sdist: build/tokmap-VERSION.tar.gz, from which pip compiles with make
+sdist:
+	@mkdir -p $(BUILD)
+	@$(or $(PYTHON),python3) python/build_backend.py sdist $(BUILD)
+.PHONY: wheel sdist
 
 # ---- Install ----
 

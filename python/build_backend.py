@@ -1,0 +1,196 @@
+"""Builds the package: the backend of `pip install ./python` (PEP 517), of `make wheel` and `make sdist`.
+
+A wheel holds the Python files, the libraries and the programs, which `make` compiles here."""
+
+import base64
+import gzip
+import hashlib
+import io
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import time
+import zipfile
+
+PYTHON = pathlib.Path(__file__).resolve().parent
+ROOT = PYTHON.parent
+PROGRAMS = ["tokmap", "tokbench"]
+SOURCES = ["CHANGELOG.md", "LICENSE", "Makefile", "README.md", "bench", "include", "python", "src",
+           "tokenize_tools"]
+
+
+# ---- Metadata ----
+
+
+def read_project():
+    """{table: {key: value}} of pyproject.toml, whose values are also JSON."""
+    tables = {}
+    for line in (PYTHON / "pyproject.toml").read_text().splitlines():
+        if line.startswith("["):
+            tables[line.strip("[]")] = table = {}
+        elif line.strip() and not line.startswith("#"):
+            key, value = line.split(" = ", 1)
+            table[key] = json.loads(value)
+    return tables
+
+
+def version():
+    header = ROOT / "include/tokmap.h"
+    if not header.exists():
+        sys.exit(f"tokmap: {ROOT} is not the source of tokmap: install from its checkout or sdist, with "
+                 "pip 21.3 or later, which builds in place")
+    return re.search(r'TOKMAP_VERSION_TEXT "(.*)"', header.read_text()).group(1)
+
+
+def licence_files(notices):
+    """{name: path}; notices: also for the libraries that a portable wheel contains."""
+    files = {"LICENSE": ROOT / "LICENSE"}
+    if notices:
+        files["THIRD_PARTY_NOTICES"] = PYTHON / "THIRD_PARTY_NOTICES"
+    return files
+
+
+def metadata(notices=False):
+    project, extras = (read_project()[t] for t in ("project", "project.optional-dependencies"))
+    others = " AND BSD-2-Clause AND BSD-3-Clause AND Zlib" if notices else ""
+    lines = ["Metadata-Version: 2.4", f"Name: {project['name']}", f"Version: {version()}",
+             f"Summary: {project['description']}", f"Requires-Python: {project['requires-python']}",
+             f"License-Expression: {project['license']}{others}"]
+    lines += [f"License-File: {name}" for name in licence_files(notices)]
+    lines += [f"Requires-Dist: {other}" for other in project["dependencies"]]
+    for extra, others in extras.items():
+        lines.append(f"Provides-Extra: {extra}")
+        lines += [f'Requires-Dist: {other}; extra == "{extra}"' for other in others]
+    lines.append("Description-Content-Type: text/markdown")
+    return "\n".join(lines) + "\n\n" + (ROOT / "README.md").read_text()
+
+
+def info_files(tag, notices=False):
+    """The files of the folder .dist-info, but for RECORD."""
+    files = {"METADATA": metadata(notices),
+             "WHEEL": f"Wheel-Version: 1.0\nGenerator: tokmap {version()}\nRoot-Is-Purelib: false\n"
+                      f"Tag: {tag}\n"}
+    for name, path in licence_files(notices).items():
+        files[f"licenses/{name}"] = path.read_text()
+    return {f"tokmap-{version()}.dist-info/{name}": text.encode() for name, text in files.items()}
+
+
+def native_tag():
+    return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
+
+
+# ---- Archives: sorted, without times and owners of this machine ----
+
+
+def epoch():
+    return max(int(os.environ.get("SOURCE_DATE_EPOCH", 0)), 315532800)  # 1980, the first year of zip
+
+
+def write_wheel(folder, tag, files):
+    """Writes {path: bytes} with its RECORD; returns the name of the wheel."""
+    name = f"tokmap-{version()}-{tag}.whl"
+    files, record = dict(sorted(files.items(), key=lambda item: (".dist-info/" in item[0], item[0]))), ""
+    for path, data in files.items():
+        digest = base64.urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+        record += f"{path},sha256={digest},{len(data)}\n"
+    own = f"tokmap-{version()}.dist-info/RECORD"
+    files[own] = f"{record}{own},,\n".encode()
+    with zipfile.ZipFile(pathlib.Path(folder, name), "w") as wheel:
+        for path, data in files.items():
+            entry = zipfile.ZipInfo(path, time.gmtime(epoch())[:6])
+            entry.create_system, entry.compress_type = 3, zipfile.ZIP_DEFLATED
+            entry.external_attr = (0o100755 if ".data/scripts/" in path else 0o100644) << 16
+            wheel.writestr(entry, data, compresslevel=9)
+    return name
+
+
+def write_sdist(folder, files):
+    """Writes {path: bytes}; returns the name of the archive."""
+    name = f"tokmap-{version()}"
+    with open(pathlib.Path(folder, name + ".tar.gz"), "wb") as out, \
+            gzip.GzipFile("", "wb", mtime=epoch(), fileobj=out) as packed, \
+            tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for path, data in sorted(files.items()):
+            entry = tarfile.TarInfo(f"{name}/{path}")
+            entry.size, entry.mtime, entry.mode = len(data), epoch(), 0o644
+            archive.addfile(entry, io.BytesIO(data))
+    return name + ".tar.gz"
+
+
+# ---- What they hold ----
+
+
+def python_files():
+    """The files of the package, and its version."""
+    files = {path.relative_to(PYTHON).as_posix(): path.read_bytes()
+             for path in (PYTHON / "tokmap").rglob("*") if path.suffix in (".py", ".pyi", ".typed")}
+    return {**files, "tokmap/version.txt": f"{version()}\n".encode()}
+
+
+def native_files(build):
+    files = {f"tokmap/{path.name}": path.read_bytes() for path in build.glob("libtokmap*.so")}
+    for name in PROGRAMS:
+        files[f"tokmap-{version()}.data/scripts/{name}"] = (build / name).read_bytes()
+    return files
+
+
+def make_environment():
+    """Without the options of a make that has called us."""
+    return {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
+
+
+def run_make(build, *variables):
+    """Compiles libraries and programs into the folder `build`; a variable is NAME=VALUE."""
+    command = ["make", f"-j{os.cpu_count()}", f"BUILD={build}", "all", *variables]
+    done = subprocess.run(command, cwd=ROOT, env=make_environment())
+    if done.returncode != 0:
+        sys.exit("tokmap: make failed: it needs a C compiler and xxHash (on Debian and Ubuntu: gcc make "
+                 "libxxhash-dev; libzstd-dev, zlib1g-dev and libisal-dev to read compressed text)")
+
+
+# ---- PEP 517 and PEP 660 ----
+
+
+def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
+    tag, build = native_tag(), ROOT / "build/wheel-native"
+    run_make(build, *([] if "CFLAGS" in os.environ else ["CFLAGS=-O3"]), "LDFLAGS=-s " + os.environ.get("LDFLAGS", ""))
+    return write_wheel(wheel_directory, tag, {**python_files(), **native_files(build), **info_files(tag)})
+
+
+def build_editable(wheel_directory, config_settings=None, metadata_directory=None):
+    """The package in place, with the libraries and programs of build/."""
+    tag = native_tag()
+    return write_wheel(wheel_directory, tag, {"tokmap.pth": f"{PYTHON}\n".encode(), **info_files(tag)})
+
+
+def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
+    for path, data in info_files(native_tag()).items():
+        out = pathlib.Path(metadata_directory, path)
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_bytes(data)
+    return f"tokmap-{version()}.dist-info"
+
+
+prepare_metadata_for_build_editable = prepare_metadata_for_build_wheel
+
+
+def build_sdist(sdist_directory, config_settings=None):
+    files = {}
+    for path in (path for name in SOURCES for path in [ROOT / name, *(ROOT / name).rglob("*")]):
+        inside = path.relative_to(ROOT)
+        if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in inside.parts):
+            files[inside.as_posix()] = path.read_bytes()
+    # The same project, seen from the root of the archive.
+    project = files["python/pyproject.toml"].decode()
+    files["pyproject.toml"] = project.replace('backend-path = ["."]', 'backend-path = ["python"]').encode()
+    files["PKG-INFO"] = metadata().encode()
+    return write_sdist(sdist_directory, files)
+
+
+if __name__ == "__main__":  # build_backend.py sdist|wheel FOLDER
+    print(pathlib.Path(sys.argv[2], {"sdist": build_sdist, "wheel": build_wheel}[sys.argv[1]](sys.argv[2])))

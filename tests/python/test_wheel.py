@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""The Python package as pip installs it: what the wheel holds, that it works in a clean environment of each
+CPython that is here, and what it says when the library is missing or of another version."""
+
+import csv
+import email
+import functools
+import hashlib
+import io
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from base64 import urlsafe_b64encode
+
+from ref_protocol import Skip, expect, expect_equal, run_tests
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+if os.environ.get("TOKMAP_SANITIZED"):
+    print("skip wheel: a sanitized library cannot be loaded into Python")
+    sys.exit(77)
+sys.path.insert(0, str(ROOT / "python"))
+import build_backend as backend  # noqa: E402
+
+VERSION = backend.version()
+PYTHONS = ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.13t", "3.14t"]
+ENVIRONMENT = {name: value for name, value in os.environ.items()
+               if name not in ("PYTHONPATH", "TOKMAP_LIBRARY", "PYTHONDONTWRITEBYTECODE")}
+
+
+def run(*command, check=True, **more):
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          cwd="/", env={**ENVIRONMENT, **more})
+    expect(done.returncode == 0 or not check, f"{command}: status {done.returncode}: {done.stdout[-2000:]}")
+    return done.stdout
+
+
+@functools.lru_cache(None)
+def shared_folder():
+    """For what several tests use; removed at the end."""
+    return tempfile.TemporaryDirectory()
+
+
+@functools.lru_cache(None)
+def wheel_of_this_build():
+    """What the backend makes of the programs and libraries that are tested."""
+    tag, folder = backend.native_tag(), pathlib.Path(shared_folder().name, "this build")
+    folder.mkdir()
+    files = {**backend.python_files(), **backend.native_files(BUILD), **backend.info_files(tag)}
+    return folder / backend.write_wheel(folder, tag, files)
+
+
+def environment(folder, python, *packages, options=()):
+    """A new virtual environment with these packages; returns its interpreter."""
+    try:
+        run(python, "-m", "venv", *options, folder)
+    except AssertionError as error:
+        raise Skip(f"no virtual environment: {str(error)[-200:]}")
+    python = pathlib.Path(folder, "bin/python")
+    run(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", *packages)
+    return python
+
+
+def can_import(python, module):
+    return run(python, "-c", f"import importlib.util; print(importlib.util.find_spec({module!r}) is not None)",
+               ).strip() == "True"
+
+
+# ---- What a wheel holds ----
+
+
+def files_and_their_record_agree(folder):
+    with zipfile.ZipFile(wheel_of_this_build()) as wheel:
+        names = wheel.namelist()
+        own = f"tokmap-{VERSION}.dist-info/RECORD"
+        rows = list(csv.reader(io.StringIO(wheel.read(own).decode())))
+        expect_equal([row[0] for row in rows], names, "the names in RECORD")
+        for name, digest, size in rows[:-1]:
+            data = wheel.read(name)
+            right = urlsafe_b64encode(hashlib.sha256(data).digest()).decode().rstrip("=")
+            expect_equal((digest, size), ("sha256=" + right, str(len(data))), name)
+        expect_equal(rows[-1], [own, "", ""], "the last line of RECORD")
+        scripts = [entry for entry in wheel.infolist() if ".data/scripts/" in entry.filename]
+        expect_equal([entry.filename.rpartition("/")[2] for entry in scripts], ["tokbench", "tokmap"], "programs")
+        expect(all(entry.external_attr >> 16 == 0o100755 for entry in scripts), "a program is not executable")
+        for name in ("tokmap/libtokmap.so", "tokmap/py.typed", "tokmap/__main__.py"):
+            expect(name in names, f"{name} is missing")
+
+
+def metadata_names_numpy_and_the_extras(folder):
+    with zipfile.ZipFile(wheel_of_this_build()) as wheel:
+        info = email.message_from_bytes(wheel.read(f"tokmap-{VERSION}.dist-info/METADATA"))
+        licences = [name for name in wheel.namelist() if "/licenses/" in name]
+    expect_equal((info["Name"], info["Version"]), ("tokmap", VERSION), "name and version")
+    needed = info.get_all("Requires-Dist")
+    expect_equal([line for line in needed if ";" not in line], ["numpy"], "hard requirements")
+    extras = set(info.get_all("Provides-Extra"))
+    expect_equal({re.search('extra == "(.*)"', line).group(1) for line in needed if ";" in line}, extras, "extras")
+    everything = next(line for line in needed if 'extra == "all"' in line)
+    expect_equal(set(re.search(r"\[(.*)\]", everything).group(1).split(",")), extras - {"all"}, "extra 'all'")
+    expect_equal(info.get_payload(decode=True).decode(), (ROOT / "README.md").read_text(), "description")
+    expect_equal([name.rpartition("/")[2] for name in licences], info.get_all("License-File"), "licences")
+
+
+def the_same_bytes_each_time(folder):
+    os.makedirs(folder / "again")
+    for build in (backend.build_sdist, backend.build_editable):
+        name = build(folder)
+        build(folder / "again")
+        expect((folder / name).read_bytes() == (folder / "again" / name).read_bytes(), f"two {name} differ")
+
+
+# ---- Installed ----
+
+
+def check_installed(python, folder):
+    """The package and its programs work in this environment."""
+    scripts = python.parent
+    (folder / "text.txt").write_text("one line\nand another\n")
+    expect(run(scripts / "tokmap", "--version").startswith(f"tokmap {VERSION}"), "tokmap --version")
+    expect(VERSION in run(scripts / "tokbench", "--version"), "tokbench --version")
+    expect_equal(run(python, "-m", "tokmap", "--help"), run(scripts / "tokmap", "--help"), "python -m tokmap")
+    run(python, "-m", "tokmap", "pack", "--lines", folder / "text.txt", "-o", folder / "text")
+    script = "ds = tokmap.open({0!r}); assert len(ds) == 2, len(ds); text = bytes(ds[0][:8].tolist()); " \
+        "assert text == b'one line', text; loader = tokmap.Loader(ds, 4, 1); rows = next(iter(loader))" \
+        .format(str(folder / "text"))
+    others = [name for name in ("torch", "numpy") if can_import(python, name)]
+    for imports in ["import tokmap"] + [f"import {name}, tokmap" for name in others] \
+            + [f"import tokmap, {name}" for name in others]:
+        strict = [] if "torch" in imports else ["-W", "error", "-X", "dev"]  # PyTorch itself warns
+        said = run(python, *strict, "-c", f"{imports}; {script}")
+        expect_equal(said, "", f"output of {imports!r}, also as the interpreter ends")
+
+
+@functools.lru_cache(None)
+def install_this_build():
+    """An environment with the wheel and the packages of the Python that runs the tests."""
+    python = environment(pathlib.Path(shared_folder().name, "venv"), sys.executable, wheel_of_this_build(),
+                         options=["--system-site-packages"])
+    if not can_import(python, "numpy"):
+        raise Skip("there is no NumPy for this Python")
+    return python
+
+
+def it_works_in_a_virtual_environment(folder):
+    check_installed(install_this_build(), folder)
+
+
+def a_wrong_or_missing_library_is_an_import_error(folder):
+    python = install_this_build()
+    fake = folder / "libtokmap.so"
+    (folder / "fake.c").write_text('const char *tokmap_version(void) { return "9.8.7"; }\n')
+    run(shutil.which("cc") or "cc", "-shared", "-fPIC", "-o", fake, folder / "fake.c")
+    package = next(python.parents[1].glob("lib/*/site-packages/tokmap"))
+
+    def refusal(**more):
+        said = run(python, "-c", "import tokmap", check=False, **more).strip().rsplit("\n", 1)[-1]
+        expect(said.startswith(f"ImportError: tokmap {VERSION}: "), said)
+        return said
+
+    said = refusal(TOKMAP_LIBRARY=str(fake))
+    expect(f"{fake} (TOKMAP_LIBRARY) is of version 9.8.7" in said and "unset" in said, said)
+    said = refusal(TOKMAP_LIBRARY="/nonexistent")
+    expect("cannot load /nonexistent (TOKMAP_LIBRARY)" in said and "unset" in said, said)
+    shutil.copy(fake, package / "libtokmap.so")
+    said = refusal()
+    expect(f"{package}/libtokmap.so is of version 9.8.7" in said and "install the package again" in said, said)
+    (package / "libtokmap.so").write_bytes(b"damaged")
+    said = refusal()
+    expect(f"cannot load {package}/libtokmap.so" in said and "install the package again" in said, said)
+    (package / "libtokmap.so").unlink()
+    said = run(python, "-c", "import tokmap", check=False).strip().rsplit("\n", 1)[-1]
+    expect(said == "" or "cannot load libtokmap.so.0 (the system's libraries)" in said, said)
+
+
+def programs_are_found_where_pip_puts_them(folder):
+    run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder / "here",
+        wheel_of_this_build())
+    script = "from tokmap._native import find_program; print(find_program('tokmap'))"
+    try:
+        said = run(sys.executable, "-c", script, PYTHONPATH=str(folder / "here"))
+    except AssertionError as error:
+        if "No module named 'numpy'" in str(error):
+            raise Skip("there is no NumPy for this Python")
+        raise
+    expect_equal(said.strip(), str(folder / "here/bin/tokmap"), "the program of a --target folder")
+    (folder / "here/bin/tokmap").unlink()
+    said = run(sys.executable, "-m", "tokmap", check=False, PYTHONPATH=str(folder / "here"))
+    expect("the program tokmap is missing" in said and "install the package again" in said, said)
+
+
+# ---- Compiled by pip, in every Python that is here ----
+
+
+@functools.lru_cache(None)
+def compiled_wheel():
+    """As pip makes it from an unpacked sdist, without a package index."""
+    folder = pathlib.Path(shared_folder().name)
+    sdist = backend.build_sdist(folder)
+    shutil.unpack_archive(folder / sdist, folder)
+    run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps", "-w", folder,
+        folder / f"tokmap-{VERSION}", CFLAGS="-O1")
+    wheel = folder / f"tokmap-{VERSION}-py3-none-linux_{os.uname().machine}.whl"
+    expect(wheel.exists(), f"{list(folder.iterdir())}")
+    return wheel
+
+
+def an_sdist_builds_without_an_index(_):
+    with zipfile.ZipFile(compiled_wheel()) as wheel, zipfile.ZipFile(wheel_of_this_build()) as other:
+        expect_equal(wheel.namelist(), other.namelist(), "files of the wheel")
+
+
+def find_python(version):
+    folders = [pathlib.Path(folder) for folder in os.environ["PATH"].split(":")]
+    folders += sorted(pathlib.Path.home().glob(f".pyenv/versions/{version.rstrip('t')}*/bin"))
+    for folder in folders:
+        path = folder / f"python{version}"
+        if path.exists() and subprocess.run([path, "-c", "import venv, ensurepip"], capture_output=True).returncode == 0:
+            return path
+    raise Skip(f"python{version} not found")
+
+
+def it_works_in(version, folder):
+    python = environment(folder / "venv", find_python(version), compiled_wheel())
+    said = run(python, "-m", "pip", "install", "--quiet", "--only-binary=:all:", "numpy", check=False)
+    if not can_import(python, "numpy"):
+        raise Skip(f"NumPy cannot be installed: {said[-200:]}")
+    check_installed(python, folder)
+
+
+def twine_and_check_wheel_contents_accept_it(folder):
+    wheel = compiled_wheel()
+    python = environment(folder / "venv", sys.executable)
+    said = run(python, "-m", "pip", "install", "--quiet", "twine", "check-wheel-contents", check=False)
+    if not can_import(python, "twine") or not can_import(python, "check_wheel_contents"):
+        raise Skip(f"they cannot be installed: {said[-200:]}")
+    said = run(python, "-m", "twine", "check", "--strict", wheel, wheel.with_name(f"tokmap-{VERSION}.tar.gz"))
+    expect(said.count("PASSED") == 2, said)
+    run(python, "-m", "check_wheel_contents", wheel)
+
+
+def main():
+    tests = {test.__name__: test for test in [
+        files_and_their_record_agree, metadata_names_numpy_and_the_extras, the_same_bytes_each_time,
+        it_works_in_a_virtual_environment, a_wrong_or_missing_library_is_an_import_error,
+        programs_are_found_where_pip_puts_them]}
+    if os.environ.get("TOKMAP_LONG"):
+        tests["an_sdist_builds_without_an_index"] = an_sdist_builds_without_an_index
+        tests["twine_and_check_wheel_contents_accept_it"] = twine_and_check_wheel_contents_accept_it
+        for version in PYTHONS:
+            tests["it_works_in_python" + version] = functools.partial(it_works_in, version)
+    else:
+        print("skip wheel_in_every_python: compiles and installs; make test runs it")
+
+    def in_folder(test):
+        with tempfile.TemporaryDirectory() as name:
+            return test(pathlib.Path(name))
+
+    return run_tests([("wheel_" + name, functools.partial(in_folder, test)) for name, test in tests.items()])
+
+
+if __name__ == "__main__":
+    status = main()
+    shared_folder().cleanup()
+    sys.exit(status)
