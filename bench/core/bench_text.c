@@ -84,7 +84,7 @@ static int cut_up(bench_text *text, const tokenizer *t)
         const size_t left = text->n_bytes - at;
         n = left;
         for (size_t size = PIECE_BYTES; size < left; size *= 2) {
-            const size_t cut = tokenizer_safe_cut(t, text->bytes + at, size);
+            const size_t cut = tokenizer_safe_cut(t, text->bytes + at, 0, size);
             n = cut > 0 ? cut : left;
             if (cut > 0)
                 break;

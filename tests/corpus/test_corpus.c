@@ -102,16 +102,19 @@ static void ended(void *context, const corpus_counts *counts)
 }
 
 /* Cuts before a space only. */
-static size_t cut_before_space(void *context, const uint8_t *text, size_t n_bytes)
+static size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched,
+                               size_t n_bytes)
 {
+    (void)n_searched;
     (void)context;
     while (n_bytes > 0 && (n_bytes == 1 || text[n_bytes - 1] != ' '))
         n_bytes--;
     return n_bytes ? n_bytes - 1 : 0;
 }
 
-static size_t cut_nowhere(void *context, const uint8_t *text, size_t n_bytes)
+static size_t cut_nowhere(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
+    (void)n_searched;
     (void)context;
     (void)text;
     (void)n_bytes;

@@ -22,8 +22,10 @@ static void require(bool condition)
         abort();
 }
 
-static size_t cut_before_space(void *context, const uint8_t *text, size_t n_bytes)
+static size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched,
+                               size_t n_bytes)
 {
+    (void)n_searched;
     (void)context;
     const uint8_t *space = n_bytes > 1 ? memrchr(text + 1, ' ', n_bytes - 1) : NULL;
     return space ? (size_t)(space - text) : 0;

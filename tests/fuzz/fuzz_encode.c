@@ -137,7 +137,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     must(text != NULL);
     memcpy(text, data + 1, n);
     must(encoder_encode(s->encoder, text, n, TEXT_FIRST, &ids) == TOKENIZE_OK);
-    const size_t cut = tokenizer_safe_cut(s->tokenizer, text, n);
+    const size_t cut = tokenizer_safe_cut(s->tokenizer, text, 0, n);
     must(cut <= n);
     must(encoder_encode(s->forgetful, text, cut, TEXT_FIRST, &others) == TOKENIZE_OK);
     must(encoder_encode(s->forgetful, text + cut, n - cut, 0, &others) == TOKENIZE_OK);

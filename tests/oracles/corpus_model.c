@@ -85,7 +85,7 @@ static bool model_can_be_cut(const model_document *d, const corpus_options *o)
         size_t n = model_fit(d, at, limit);
         if (at + n == d->n_bytes)
             return true;
-        size_t n_cut = o->safe_cut ? o->safe_cut(o->context, d->text + at, n) : n;
+        size_t n_cut = o->safe_cut ? o->safe_cut(o->context, d->text + at, 0, n) : n;
         if (n_cut == 0 && limit >= o->max_piece_bytes)
             return false;
         at += n_cut;

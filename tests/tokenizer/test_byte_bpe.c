@@ -418,7 +418,7 @@ TEST(safe_cuts_change_nothing)
             n += strlen(piece);
         }
         id_buffer whole = {0}, parts = {0};
-        const size_t cut = tokenizer_safe_cut(t, text, 1 + any((uint32_t)n));
+        const size_t cut = tokenizer_safe_cut(t, text, 0, 1 + any((uint32_t)n));
         CHECK(cut < n);
         n_cuts += cut > 0;
         CHECK_INT(encoder_encode(e, text, n, TEXT_FIRST, &whole), TOKENIZE_OK);

@@ -1,4 +1,7 @@
 /* test_char_bpe.c - BPE over characters, through the whole engine, against its definition. */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "support/check.h"
 
 #include "tokenizer/char_engine_case.h"
@@ -167,9 +170,12 @@ static long encode_in_parts(engine *g, const char *text, size_t n)
     unsigned flags = STRETCH_FIRST;
     long n_parts = 0;
     for (; n > 0; n_parts++) {
-        size_t part = 1 + naive_any(40);
-        part = part < n ? char_engine_cut(g->e, (const uint8_t *)text, part) : n;
-        part = part > 0 ? part : char_engine_cut(g->e, (const uint8_t *)text, n);
+        const size_t some = 1 + naive_any(40);
+        size_t part = some < n ? char_engine_cut(g->e, (const uint8_t *)text, 0, some) : n;
+        if (part == 0) {
+            part = char_engine_cut(g->e, (const uint8_t *)text, some, n);
+            CHECK_EQ(part, char_engine_cut(g->e, (const uint8_t *)text, 0, n));
+        }
         part = part > 0 ? part : n;
         encode(g, text, part, flags);
         flags = STRETCH_CONTINUES;
@@ -342,8 +348,33 @@ TEST(added_tokens_are_found_in_normalized_text)
     gives(&g, "a <y>b", STRETCH_SPECIALS_MATCH, "0 1 9 2");
     gives(&g, "a <y>b", STRETCH_SPECIALS_DROP, "0 1 2");
     CHECK_EQ(char_scratch_specials_seen(g.s), 3);
-    CHECK_EQ(char_engine_cut(g.e, (const uint8_t *)"ab <x>b", 7), 2);
+    CHECK_EQ(char_engine_cut(g.e, (const uint8_t *)"ab <x>b", 0, 7), 2);
     engine_end(&g);
+}
+
+/* The first page cannot be read. */
+TEST(text_that_was_searched_for_a_cut_is_not_read_again)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE), searched = page + 20;
+    uint8_t *pages =
+        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    engine g = {0};
+    CHECK(pages != MAP_FAILED);
+    sentencepiece_model(&g.m, MODEL_CHAR_BPE);
+    g.m.rule = MERGE_SCORED;
+    naive_add(&g.m, "a", TOKEN_NORMAL, 0);
+    naive_add(&g.m, "aa", TOKEN_NORMAL, -1);
+    naive_add(&g.m, "b", TOKEN_NORMAL, 0);
+    naive_add(&g.m, NAIVE_MARK, TOKEN_NORMAL, 0);
+    engine_start(&g, 1 << 14);
+    memset(pages, 'a', 2 * page);
+    CHECK_EQ(char_engine_cut(g.e, pages, 0, 2 * page), 0);
+    CHECK_INT(mprotect(pages, page, PROT_NONE), 0);
+    CHECK_EQ(char_engine_cut(g.e, pages, searched, 2 * page), 0);
+    memcpy(pages + searched, " b", 2);
+    CHECK_EQ(char_engine_cut(g.e, pages, searched, 2 * page), searched + 2);
+    engine_end(&g);
+    munmap(pages, 2 * page);
 }
 
 /* ---- Decoding ---- */

@@ -58,7 +58,7 @@ static size_t check_cuts(const model *m, const normalizer *z, const char *text, 
     size_t n_cuts = 0;
     append_words(&whole, z, m->split, NORMALIZE_FIRST, (text_span){bytes, n});
     for (size_t end = n; end > 0; end--) {
-        const size_t cut = text_cut(bytes, end, cuts);
+        const size_t cut = text_cut(bytes, 0, end, cuts);
         words parts = {.n = 0};
         if (cut == 0)
             break;

@@ -314,10 +314,13 @@ TEST(words_do_not_go_on_over_cuts)
                 text[j] = (uint8_t) "ab 1\nZ'"[random_below(7)];
         memset(text + n, 0xBF, TEXT_PADDING);
         const size_t limit = 1 + random_below((uint32_t)n);
-        n_cuts[k] += text_cut(text, limit, kinds[k]) > 0;
+        const bool found = text_cut(text, 0, limit, kinds[k]) > 0;
+        n_cuts[k] += found;
+        if (!found)
+            CHECK_EQ(text_cut(text, limit, n, kinds[k]), text_cut(text, 0, n, kinds[k]));
         for (size_t j = 0; split_known(j) != SPLIT_UNKNOWN; j++) {
             const split_pattern p = split_known(j);
-            const size_t cut = text_cut(text, limit, kinds[k] & split_cuts(p));
+            const size_t cut = text_cut(text, 0, limit, kinds[k] & split_cuts(p));
             if (cut > 0)
                 cut_is_safe(p, text, n, cut);
         }
@@ -467,6 +470,22 @@ TEST(nothing_is_read_beyond_the_padding)
             engines_agree(naive_patterns[e].pattern, at_end, n, NULL);
     }
     munmap(pages, 3 * page);
+}
+
+/* The first page cannot be read. */
+TEST(text_that_was_searched_for_a_cut_is_not_read_again)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *pages =
+        mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(pages != MAP_FAILED);
+    memset(pages, 'a', 2 * page);
+    CHECK_EQ(text_cut(pages, 0, 2 * page, CUT_ANYWHERE), 0);
+    CHECK_INT(mprotect(pages, page, PROT_NONE), 0);
+    CHECK_EQ(text_cut(pages, page + CUT_BYTES_AFTER, 2 * page, CUT_ANYWHERE), 0);
+    memcpy(pages + page + 5, " b", 2);
+    CHECK_EQ(text_cut(pages, page + CUT_BYTES_AFTER, 2 * page, CUT_ANYWHERE), page + 5);
+    munmap(pages, 2 * page);
 }
 
 /* If one of them were quadratic, this would take hours. */

@@ -232,7 +232,8 @@ TEST(a_scratch_may_take_a_sentence_in_parts)
             want.n = g.out.n;
             g.out.n = 0;
             for (; at < n; at += part) {
-                part = char_engine_cut(g.e, (const uint8_t *)text + at, n - at < 99 ? n - at : 99);
+                part =
+                    char_engine_cut(g.e, (const uint8_t *)text + at, 0, n - at < 99 ? n - at : 99);
                 n_cut += part > 0;
                 part = part > 0 ? part : n - at;
                 encode(&g, text + at, part, at == 0 ? STRETCH_FIRST : STRETCH_CONTINUES);

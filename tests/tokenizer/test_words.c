@@ -180,7 +180,7 @@ static void parts_are(const tokenizer *whole, encoder *e, const naive_text *t,
     uint8_t text[512 + TEXT_PADDING] = {0};
     id_buffer ids = {0};
     memcpy(text, t->bytes, t->n_bytes);
-    const size_t cut = tokenizer_safe_cut(whole, text, 1 + random_below((uint32_t)t->n_bytes));
+    const size_t cut = tokenizer_safe_cut(whole, text, 0, 1 + random_below((uint32_t)t->n_bytes));
     CHECK(cut < t->n_bytes);
     CHECK_INT(encoder_encode(e, text, cut, TEXT_FIRST, &ids), TOKENIZE_OK);
     CHECK_INT(encoder_encode(e, text + cut, t->n_bytes - cut, 0, &ids), TOKENIZE_OK);
@@ -337,7 +337,7 @@ TEST(words_of_bert_are_normalized)
     encodes_to(t, "a NEW x a new\tX", IDS(5, 6, 5, 6));
     CHECK(!tokenizer_takes_bytes(t));
     uint8_t text[8 + TEXT_PADDING] = "new\nx a";
-    CHECK_EQ(tokenizer_safe_cut(t, text, 7), 0);
+    CHECK_EQ(tokenizer_safe_cut(t, text, 0, 7), 0);
     tokenizer_free(t);
 }
 
@@ -363,7 +363,7 @@ TEST(safe_cuts_do_not_change_normalized_words)
         }
         memcpy(padded, text.bytes, text.n_bytes);
         CHECK_INT(encoder_encode(e, padded, text.n_bytes, TEXT_FIRST, &ids), TOKENIZE_OK);
-        n_cuts += tokenizer_safe_cut(t, padded, text.n_bytes) > 0;
+        n_cuts += tokenizer_safe_cut(t, padded, 0, text.n_bytes) > 0;
         parts_are(t, e, &text, ids.ids, ids.n);
         id_buffer_free(&ids);
     }

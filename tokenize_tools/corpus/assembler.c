@@ -39,7 +39,7 @@ bool assembler_next_batch(assembler *a, corpus_batch *batch)
     batch->n_bytes = a->n_carry;
     batch->n_ends = 0;
     a->n_carry = 0;
-    a->begin = 0;
+    a->begin = a->n_searched = 0;
     a->limit = limit;
     a->batch = batch;
     return true;
@@ -58,6 +58,7 @@ uint64_t assembler_document_bytes(const assembler *a)
 void assembler_begin_document(assembler *a)
 {
     a->begin = a->batch->n_bytes;
+    a->n_searched = 0;
     a->n_before = a->n_discard = 0;
     a->replacements = 0;
     a->may_cut = false;
@@ -177,7 +178,7 @@ static add_result make_room(assembler *a)
         return cut_batch(a, a->begin) ? ADD_FULL : ADD_NO_MEMORY;
     size_t at = batch->n_bytes;
     if (options->safe_cut)
-        at = options->safe_cut(options->context, batch->text, batch->n_bytes);
+        at = options->safe_cut(options->context, batch->text, a->n_searched, batch->n_bytes);
     if (at > 0 && !a->may_cut)
         return ADD_FIRST_CUT;
     if (at > 0) {
@@ -193,6 +194,7 @@ static add_result make_room(assembler *a)
                  "more than %zu bytes without a place to cut; raise --memory", max);
         return ADD_BAD;
     }
+    a->n_searched = batch->n_bytes;
     a->limit = a->limit < max / 2 ? a->limit * 2 : max;
     return reserve_bytes(&batch->text, &batch->capacity, a->limit) ? ADD_DONE : ADD_NO_MEMORY;
 }

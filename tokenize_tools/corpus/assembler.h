@@ -11,6 +11,7 @@ typedef struct assembler {
     const corpus_options *options;
     corpus_batch *batch;
     size_t limit;          /* current size limit of the batch */
+    size_t n_searched;     /* bytes of it without a place to cut */
     size_t begin;          /* of the current document, in the batch */
     uint64_t n_before;     /* bytes of its text before this batch */
     uint64_t n_discard;    /* bytes of it that were packed earlier and will be read again */

@@ -74,8 +74,9 @@ typedef struct corpus_options {
     bool read_ahead;               /* read and decompress in a separate thread */
     size_t read_bytes;             /* of one read; 0: 256 KiB */
     /* Returns the largest offset at which text[0 .. n_bytes) may be cut, or 0. The text ends with a
-     * complete character. NULL: anywhere between characters. */
-    size_t (*safe_cut)(void *context, const uint8_t *text, size_t n_bytes);
+     * complete character. For its first n_searched bytes the answer was 0. NULL: anywhere between
+     * characters. */
+    size_t (*safe_cut)(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
     /* ON_ERROR_COLLECT: a bad line or document, in pieces; last: this is the final one. */
     void (*collect)(void *context, const uint8_t *data, size_t n_bytes, bool last);
     /* Called for the first ten bad documents of each input: "FILE:LINE: byte N: reason". Lines

@@ -3,10 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_bytes)
+size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_searched,
+                               size_t n_bytes)
 {
     const pack_collector *c = context;
-    return tokenizer_safe_cut(c->tokenizer, text, n_bytes);
+    return tokenizer_safe_cut(c->tokenizer, text, n_searched, n_bytes);
 }
 
 void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, bool last)

@@ -36,7 +36,8 @@ typedef struct pack_record {
 } pack_record;
 
 /* The callbacks of corpus_options and pack_pipeline_options; the context is the collector. */
-size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_bytes);
+size_t pack_collector_safe_cut(void *context, const uint8_t *text, size_t n_searched,
+                               size_t n_bytes);
 void pack_collector_collect(void *context, const uint8_t *data, size_t n_bytes, bool last);
 void pack_collector_report(void *context, const char *text);
 void pack_collector_ended(void *context, const corpus_counts *counts);

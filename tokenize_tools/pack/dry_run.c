@@ -26,9 +26,9 @@ typedef struct sample {
 
 /* ---- Sample ---- */
 
-static size_t cut_text(void *context, const uint8_t *text, size_t n_bytes)
+static size_t cut_text(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
-    return tokenizer_safe_cut(context, text, n_bytes);
+    return tokenizer_safe_cut(context, text, n_searched, n_bytes);
 }
 
 /* The run itself will report and collect these. */

@@ -159,9 +159,10 @@ static bool encode_slice(encoder *e, stretch s, id_buffer *out)
 
 static bool encode_slices(encoder *e, stretch s, id_buffer *out)
 {
-    size_t size = SLICE_BYTES;
+    size_t size = SLICE_BYTES, searched = 0;
     while (s.n_bytes > size) {
-        const size_t cut = text_cut(s.text, size, e->t->cuts);
+        const size_t cut = text_cut(s.text, searched, size, e->t->cuts);
+        searched = cut == 0 ? size : 0;
         if (cut == 0) {
             size *= 2;
             continue;

@@ -134,11 +134,13 @@ static bool set_normalized(tokenizer *t, const model *m, model_error *err)
     return set;
 }
 
-size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes)
+size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_searched,
+                          size_t n_bytes)
 {
     if (t->builtin)
         return n_bytes;
-    return t->chars ? char_engine_cut(t->chars, text, n_bytes) : text_cut(text, n_bytes, t->cuts);
+    return t->chars ? char_engine_cut(t->chars, text, n_searched, n_bytes)
+                    : text_cut(text, n_searched, n_bytes, t->cuts);
 }
 
 bool tokenizer_in_order(const tokenizer *t)

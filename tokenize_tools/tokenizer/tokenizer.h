@@ -51,8 +51,9 @@ bool tokenizer_takes_bytes(const tokenizer *t);
 
 /* The largest offset at which the text may be cut: encoding the first part with TEXT_FIRST and then
  * the second without gives the ids of the whole text, whatever follows text[n_bytes]. 0: there is
- * none. */
-size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_bytes);
+ * none. n_searched: for the first n_searched bytes the answer was 0. */
+size_t tokenizer_safe_cut(const tokenizer *t, const uint8_t *text, size_t n_searched,
+                          size_t n_bytes);
 /* Whether the second part needs the state of the encoder after the first: with Unigram the best
  * result depends on rounded sums from the beginning of the document. If not, any encoder may take
  * it. */

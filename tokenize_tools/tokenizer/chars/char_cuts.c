@@ -96,6 +96,7 @@ void char_cuts_free(char_cuts *c)
 /* ---- Search ---- */
 
 #define N_AROUND NORMALIZER_CUT_CHARACTERS
+#define BYTES_AFTER ((N_AROUND - 2) * (size_t)4) /* a place, that decide on it */
 
 static bool is_known(const char_cuts *c, uint32_t character)
 {
@@ -127,28 +128,65 @@ static bool cuts_here(const char_cuts *c, const uint32_t around[N_AROUND])
     if (char_pairs_has(&c->pairs, around[1], around[2]) ||
         !normalizer_cuts(c->normalizer, &c->pairs, around, beside))
         return false;
-    return !char_pairs_has(&c->pairs, beside[0], beside[1]) && is_place(c, beside[1]) &&
+    return is_place(c, beside[1]) && !char_pairs_has(&c->pairs, beside[0], beside[1]) &&
            beside[0] != MARK && unicode_class_of(beside[0]) != CLASS_SPACE &&
            (c->n_known == 0 || n_known(c, beside) >= c->n_known);
 }
 
-size_t char_cuts_find(const char_cuts *c, const uint8_t *text, size_t n_bytes)
+static bool may_cut_ascii(const char_cuts *c, uint8_t left, uint8_t right)
+{
+    return (c->ascii[left][right / 64] >> right % 64 & 1) != 0;
+}
+
+void char_cuts_finish(char_cuts *c)
+{
+    const uint32_t letter = normalizer_neutral(c->normalizer, &c->pairs);
+    for (uint32_t left = 0; left < 128; left++)
+        for (uint32_t right = 0; right < 128; right++) {
+            const uint32_t around[N_AROUND] = {letter, left, right, letter, letter};
+            const bool cuts = letter == CHAR_ANY || cuts_here(c, around);
+            c->ascii[left][right / 64] |= (uint64_t)cuts << right % 64;
+        }
+}
+
+static bool is_inside(uint8_t byte)
+{
+    return (byte & 0xC0) == 0x80;
+}
+
+/* The characters around a place; two of them are before it. */
+static bool read_around(const uint8_t *text, size_t n_bytes, size_t place, uint32_t *around)
+{
+    for (size_t i = 2, end = place, at; i-- > 0; end = at) {
+        for (at = end; at > 0 && is_inside(text[--at]);)
+            ;
+        if (end == 0 || utf8_decode(text + at, end - at, &around[i]) != end - at)
+            return false;
+    }
+    for (size_t i = 2, at = place, length; i < N_AROUND; i++, at += length) {
+        length = utf8_decode(text + at, n_bytes - at, &around[i]);
+        if (length == 0)
+            return false;
+    }
+    bool has_nul = false;
+    for (size_t i = 0; i < N_AROUND; i++)
+        has_nul |= around[i] == 0;
+    return !has_nul;
+}
+
+size_t char_cuts_find(const char_cuts *c, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
     uint32_t around[N_AROUND];
-    size_t starts[N_AROUND], n_seen = 0;
+    const size_t last = n_searched < BYTES_AFTER ? 0 : n_searched - BYTES_AFTER;
     if (c->place == CUT_NOWHERE || c->pairs.all)
         return 0;
-    for (size_t at = n_bytes; at > 0;) {
-        const size_t end = at--;
-        while (at > 0 && (text[at] & 0xC0) == 0x80)
-            at--;
-        memmove(around + 1, around, sizeof around - sizeof *around);
-        memmove(starts + 1, starts, sizeof starts - sizeof *starts);
-        starts[0] = at;
-        const bool valid = utf8_decode(text + at, end - at, around) == end - at && around[0] != 0;
-        n_seen = valid ? n_seen + 1 : 0;
-        if (n_seen >= N_AROUND && cuts_here(c, around))
-            return starts[2];
+    for (size_t at = n_bytes < 2 ? 0 : n_bytes - 1; at > last; at--) {
+        const uint8_t left = text[at - 1], right = text[at];
+        const bool ascii = (left | right) < 0x80;
+        if (ascii ? !may_cut_ascii(c, left, right) : is_inside(right))
+            continue;
+        if (read_around(text, n_bytes, at, around) && cuts_here(c, around))
+            return at;
     }
     return 0;
 }

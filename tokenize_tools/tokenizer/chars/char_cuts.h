@@ -29,15 +29,20 @@ typedef struct char_cuts { /* starts as {0}, which finds no cut */
     const normalizer *normalizer;
     const char_bpe *bpe;
     const unigram *pieces;
+    /* Bits by the characters before and after: where ASCII may be cut at all. Most text is ASCII
+     * that may not, and checking a place takes a hundred times as long as skipping it. */
+    uint64_t ascii[128][2];
 } char_cuts;
 
-/* Adds the pairs of the tokens, the added tokens, and the normalizer, which must be set. Sort the
- * pairs after all were added. */
+/* Adds the pairs of the tokens, the added tokens, and the normalizer, which must be set. */
 void char_cuts_add_model(char_cuts *c, const model *m);
 /* Forbids cuts inside an added token and at its end. */
 void char_cuts_add_token(char_cuts *c, const added_token *token);
-/* The largest offset at which the text, in UTF-8, may be cut, or 0. */
-size_t char_cuts_find(const char_cuts *c, const uint8_t *text, size_t n_bytes);
+/* Call after the last pair was added, and when everything else is set. */
+void char_cuts_finish(char_cuts *c);
+/* The largest offset at which the text, in UTF-8, may be cut, or 0, as in its first n_searched
+ * bytes. */
+size_t char_cuts_find(const char_cuts *c, const uint8_t *text, size_t n_searched, size_t n_bytes);
 void char_cuts_free(char_cuts *c);
 
 #endif /* TOKMAP_CHAR_CUTS_H */

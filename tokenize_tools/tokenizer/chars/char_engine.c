@@ -217,7 +217,7 @@ static bool load_cuts(char_engine *e, const model *m, model_error *err)
     c->bpe = e->bpe;
     c->pieces = e->pieces;
     char_cuts_add_model(c, m);
-    char_pairs_sort(&c->pairs);
+    char_cuts_finish(c);
     return !c->pairs.no_memory || model_no_memory(err);
 }
 
@@ -264,9 +264,9 @@ void char_engine_free(char_engine *e)
     free(e);
 }
 
-size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_bytes)
+size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searched, size_t n_bytes)
 {
-    return char_cuts_find(&e->cuts, text, n_bytes);
+    return char_cuts_find(&e->cuts, text, n_searched, n_bytes);
 }
 
 bool char_engine_in_order(const char_engine *e)

@@ -17,7 +17,8 @@ void char_engine_free(char_engine *e);
 /* The largest offset at which the text may be cut, or 0. The part after the cut is encoded with
  * STRETCH_CONTINUES, by any scratch; if char_engine_in_order, by one with the sentence of the part
  * before. */
-size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_bytes);
+size_t char_engine_cut(const char_engine *e, const uint8_t *text, size_t n_searched,
+                       size_t n_bytes);
 bool char_engine_in_order(const char_engine *e);
 
 char_scratch *char_scratch_new(const char_engine *e, size_t cache_bytes);

@@ -340,7 +340,7 @@ static void run_blocks(map_run *r, size_t end)
 static void run_ascii(map_run *r, size_t end)
 {
     const size_t start = r->at;
-    if (r->m->regular)
+    if (r->m->regular && r->text.bytes[r->at] < 0x80)
         run_blocks(r, end);
     uint8_t *out = r->out->bytes + r->out->n_bytes;
     const uint8_t *in = r->text.bytes + r->at;

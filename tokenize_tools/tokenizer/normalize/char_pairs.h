@@ -10,17 +10,15 @@
 
 /* Starts as {0}. A blank and U+2581 are the same character here. */
 typedef struct char_pairs {
-    uint64_t *pairs;
-    size_t n, capacity;
-    bool all;       /* every pair is in the set */
-    bool no_memory; /* a pair could not be added */
+    uint64_t *slots;   /* a hash table, of which at most half is used */
+    size_t n, n_slots; /* a power of two */
+    bool all;          /* every pair is in the set */
+    bool no_memory;    /* a pair could not be added */
 } char_pairs;
 
 void char_pairs_add(char_pairs *p, uint32_t left, uint32_t right);
 /* Adds all neighbours in a text. Text that is not UTF-8 adds every pair. */
 void char_pairs_add_text(char_pairs *p, const uint8_t *text, size_t n_bytes);
-/* Sorts the pairs; call after the last one was added and before the first lookup. */
-void char_pairs_sort(char_pairs *p);
 /* Whether (left, right), (left, CHAR_ANY) or (CHAR_ANY, right) is in the set. */
 bool char_pairs_has(const char_pairs *p, uint32_t left, uint32_t right);
 void char_pairs_free(char_pairs *p);

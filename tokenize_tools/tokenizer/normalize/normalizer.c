@@ -295,6 +295,19 @@ bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_
         return sentencepiece_cuts(n, pairs, around, beside);
     return cut_steps(&n->list, around, beside);
 }
+
+/* Characters farther away only forbid cuts. */
+uint32_t normalizer_neutral(const normalizer *n, const char_pairs *pairs)
+{
+    uint32_t beside[2];
+    for (uint32_t c = 'a'; c <= 'z'; c++) {
+        const uint32_t around[NORMALIZER_CUT_CHARACTERS] = {c, c, c, c, c};
+        if (normalizer_cuts(n, pairs, around, beside))
+            return c;
+    }
+    return CHAR_ANY;
+}
+
 bool normalize_text(const normalizer *n, normalize_scratch *s, unsigned flags, text_span *span)
 {
     if (n->identity)

@@ -44,6 +44,9 @@ void normalizer_add_pairs(const normalizer *n, char_pairs *pairs);
 #define NORMALIZER_CUT_CHARACTERS 5
 bool normalizer_cuts(const normalizer *n, const char_pairs *pairs, const uint32_t *around,
                      uint32_t beside[2]);
+/* A letter: where normalizer_cuts allows a cut between two characters of ASCII, it also does if all
+ * others around it are this letter, with the same `beside`. CHAR_ANY: there is none. */
+uint32_t normalizer_neutral(const normalizer *n, const char_pairs *pairs);
 
 typedef list_scratch normalize_scratch; /* starts as {0}; one for each thread */
 void normalize_scratch_free(normalize_scratch *s);

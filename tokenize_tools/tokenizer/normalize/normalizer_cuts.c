@@ -26,9 +26,9 @@ bool cut_map(const charsmap *map, uint32_t *character)
 static bool occurs_in(const model_text *text, uint32_t character)
 {
     const uint8_t *bytes = (const uint8_t *)text->s;
-    uint32_t c;
     for (size_t at = 0, length; at < text->n_bytes; at += length) {
-        length = utf8_decode(bytes + at, text->n_bytes - at, &c);
+        uint32_t c = bytes[at];
+        length = c < 0x80 ? 1 : utf8_decode(bytes + at, text->n_bytes - at, &c);
         if (length == 0 || c == character)
             return true;
     }
@@ -70,6 +70,11 @@ static bool replace_all(const normalize_step *step, uint32_t *around)
 /* Whether there is a cluster boundary between any two of them, whatever is before them. */
 static bool are_clusters(const uint32_t *around)
 {
+    bool alone = true;
+    for (size_t i = 0; i < N && alone; i++)
+        alone = grapheme_is_alone(around[i]);
+    if (alone)
+        return true;
     uint8_t text[(N + 1) * 4];
     size_t lengths[N], n_bytes = utf8_encode(around[0], text);
     for (size_t i = 0; i < N; i++)

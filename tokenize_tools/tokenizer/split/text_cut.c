@@ -78,9 +78,10 @@ static size_t cut_here(const uint8_t *text, size_t n_bytes, size_t at, unsigned 
     return 0;
 }
 
-size_t text_cut(const uint8_t *text, size_t n_bytes, unsigned allowed)
+size_t text_cut(const uint8_t *text, size_t n_searched, size_t n_bytes, unsigned allowed)
 {
-    for (size_t at = n_bytes < 2 ? 0 : n_bytes - 2; at > 0; at--) {
+    const size_t last = n_searched < CUT_BYTES_AFTER ? 0 : n_searched - CUT_BYTES_AFTER;
+    for (size_t at = n_bytes < 2 ? 0 : n_bytes - 2; at > last; at--) {
         const size_t cut = cut_here(text, n_bytes, at, allowed);
         if (cut > 0)
             return cut;

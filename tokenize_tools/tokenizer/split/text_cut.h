@@ -17,7 +17,10 @@ enum {
     CUT_ANYWHERE = 31
 };
 
-/* The largest such place in a text, of the allowed kinds; 0: none. */
-size_t text_cut(const uint8_t *text, size_t n_bytes, unsigned allowed);
+/* The largest such place in a text, of the allowed kinds; 0: none, as in its first n_searched
+ * bytes. */
+size_t text_cut(const uint8_t *text, size_t n_searched, size_t n_bytes, unsigned allowed);
+/* A place is found when at most this many bytes after it are known. */
+#define CUT_BYTES_AFTER 16
 
 #endif /* TOKMAP_TEXT_CUT_H */

@@ -1,7 +1,5 @@
 #include "tokenizer/unicode/grapheme.h"
 
-#include <stdbool.h>
-
 #include "tokenizer/unicode/grapheme_tables.h"
 #include "text/utf8.h"
 
@@ -37,7 +35,9 @@ static uint32_t kind_of(uint32_t code_point)
 {
     if (code_point >= 0xAC00 && code_point < 0xD7A4)
         return (code_point - 0xAC00) % 28 == 0 ? HANGUL_LV : HANGUL_LVT;
-    size_t first = 0, end = grapheme_n_ranges;
+    const uint32_t block = code_point < 0x10000 ? code_point >> 8 : 0x100;
+    size_t first = grapheme_blocks[block];
+    size_t end = block < 0x100 ? grapheme_blocks[block + 1] + 1u : grapheme_n_ranges;
     while (end - first > 1) {
         const size_t middle = (first + end) / 2;
         if (grapheme_ranges[middle] >> 8 <= code_point)
@@ -46,6 +46,11 @@ static uint32_t kind_of(uint32_t code_point)
             end = middle;
     }
     return grapheme_ranges[first] & 0xFF;
+}
+
+bool grapheme_is_alone(uint32_t code_point)
+{
+    return kind_of(code_point) == OTHER;
 }
 
 /* What the rules need to know of the cluster so far. */

@@ -3,6 +3,7 @@
 #ifndef TOKMAP_GRAPHEME_H
 #define TOKMAP_GRAPHEME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,5 +11,7 @@
 
 /* The length of the cluster at text[0], which must be the start of one, in UTF-8; n_bytes > 0. */
 size_t grapheme_length(const uint8_t *text, size_t n_bytes);
+/* Whether it is a cluster of its own between any two such characters. */
+bool grapheme_is_alone(uint32_t code_point);
 
 #endif /* TOKMAP_GRAPHEME_H */

@@ -9,5 +9,7 @@
  * 0-3 Grapheme_Cluster_Break, 4-5 Indic_Conjunct_Break, 6 Extended_Pictographic. */
 extern const uint32_t grapheme_ranges[];
 extern const size_t grapheme_n_ranges;
+/* The range of the first code point of each 256, up to U+10000. */
+extern const uint16_t grapheme_blocks[];
 
 #endif /* TOKMAP_GRAPHEME_TABLES_H */
