@@ -302,16 +302,21 @@ static void cut_is_safe(split_pattern p, const uint8_t *text, size_t n_bytes, si
 
 TEST(words_do_not_go_on_over_cuts)
 {
-    static const unsigned kinds[] = {CUT_AT_SPACE, CUT_AT_NEWLINE, CUT_AT_STOP,
-                                     CUT_AT_DIGIT, CUT_ANYWHERE,   CUT_AT_SPACE | CUT_AT_WIDE};
+    static const unsigned kinds[] = {CUT_AT_SPACE,
+                                     CUT_AT_NEWLINE,
+                                     CUT_AT_STOP,
+                                     CUT_AT_DIGIT,
+                                     CUT_AT_SIGN,
+                                     CUT_ANYWHERE,
+                                     CUT_AT_SPACE | CUT_AT_WIDE};
     uint8_t text[300 + TEXT_PADDING];
-    size_t n_cuts[6] = {0};
+    size_t n_cuts[7] = {0};
     random_state = 3;
     for (int i = 0; i < (check_sanitized() ? 4000 : check_long() ? 400000 : 40000); i++) {
-        const size_t n = random_text(text, 60), k = random_below(6);
+        const size_t n = random_text(text, 60), k = random_below(7);
         for (size_t j = 0; j + 1 < n; j++) /* more of what cuts stand at */
             if (text[j] < 0x80 && text[j + 1] < 0x80 && random_below(6) == 0)
-                text[j] = (uint8_t) "ab 1\nZ'"[random_below(7)];
+                text[j] = (uint8_t) "ab 1\nZ'+/"[random_below(9)];
         memset(text + n, 0xBF, TEXT_PADDING);
         const size_t limit = 1 + random_below((uint32_t)n);
         const bool found = text_cut(text, 0, limit, kinds[k]) > 0;
@@ -325,7 +330,7 @@ TEST(words_do_not_go_on_over_cuts)
                 cut_is_safe(p, text, n, cut);
         }
     }
-    for (size_t k = 0; k < 6; k++)
+    for (size_t k = 0; k < 7; k++)
         CHECK(kinds[k] == CUT_AT_STOP || n_cuts[k] > (check_sanitized() ? 10 : 100));
 }
 

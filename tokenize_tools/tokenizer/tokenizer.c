@@ -55,6 +55,11 @@ static bool is_word(uint8_t c)
     return ((uint8_t)((c | 0x20) - 'a') < 26) || (uint8_t)(c - '0') < 10;
 }
 
+static bool is_sign(uint8_t c)
+{
+    return c == '+' || c == '/';
+}
+
 /* An added token must not cross a cut, end at it, or take a blank from its other side; nor begin at
  * it if the character before decides whether it is a single word. */
 static unsigned cuts_against(const added_token *a)
@@ -66,6 +71,8 @@ static unsigned cuts_against(const added_token *a)
         cuts |= CUT_AT_SPACE | CUT_AT_WIDE;
     if (a->single_word && n > 0 && (uint8_t)(s[0] - '0') < 10)
         cuts |= CUT_AT_DIGIT;
+    if (a->single_word && n > 0 && is_sign(s[0]))
+        cuts |= CUT_AT_SIGN;
     if (a->single_word && n > 0 && s[0] >= 0xE3)
         cuts |= CUT_AT_STOP;
     for (size_t i = 1; i < n; i++) {
@@ -77,13 +84,15 @@ static unsigned cuts_against(const added_token *a)
             cuts |= CUT_AT_NEWLINE;
         if ((uint8_t)(s[i] - '0') < 10 && is_word(s[i - 1]))
             cuts |= CUT_AT_DIGIT;
+        if (is_sign(s[i]) && is_word(s[i - 1]))
+            cuts |= CUT_AT_SIGN;
         if (s[i] >= 0xE3) /* may be the first byte of a stop or comma */
             cuts |= CUT_AT_STOP;
     }
     /* The text after a token is a new stretch, which may get a prefix; it does not continue the one
      * before. */
     if (n > 0 && is_word(s[n - 1]))
-        cuts |= CUT_AT_SPACE | CUT_AT_DIGIT;
+        cuts |= CUT_AT_SPACE | CUT_AT_DIGIT | CUT_AT_SIGN;
     if (n > 0 && s[n - 1] == '\n')
         cuts |= CUT_AT_NEWLINE | CUT_AT_WIDE;
     if (n > 0 && s[n - 1] >= 0x80)

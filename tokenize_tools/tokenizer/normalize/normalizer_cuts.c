@@ -208,7 +208,7 @@ static unsigned cuts_of_step(const normalize_step *step, bool drops_blanks)
     case NORMALIZE_NMT:
         return drops_blanks ? CUT_ANYWHERE : no_newline;
     case NORMALIZE_BERT:
-        return drops_blanks ? CUT_ANYWHERE : CUT_AT_SPACE | CUT_AT_DIGIT;
+        return drops_blanks ? CUT_ANYWHERE : CUT_AT_SPACE | CUT_AT_DIGIT | CUT_AT_SIGN;
     case NORMALIZE_STRIP: /* no part of the text ends with a blank */
         return step->right ? no_newline : CUT_ANYWHERE;
     case NORMALIZE_REPLACE:

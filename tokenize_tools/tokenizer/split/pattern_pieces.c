@@ -306,8 +306,9 @@ const split_stage stage_each_digit = {STAGE(each_digit, CUT_AT_DIGIT),
                                       .component = COMPONENT_EACH_DIGIT, .of_bytes = true};
 const split_stage stage_three_digits = {STAGE(three_digits, 0), .of_bytes = true,
                                         .alternatives = {"[0-9][0-9][0-9]"}};
-const split_stage stage_punctuation = {STAGE(punctuation, 0), .component = COMPONENT_PUNCTUATION};
-const split_stage stage_each_punctuation = {STAGE(each_punctuation, 0),
+const split_stage stage_punctuation = {STAGE(punctuation, CUT_AT_SIGN),
+                                       .component = COMPONENT_PUNCTUATION};
+const split_stage stage_each_punctuation = {STAGE(each_punctuation, CUT_AT_SIGN),
                                             .component = COMPONENT_EACH_PUNCTUATION};
 
 const split_list list_deepseek_llm = {.name = "deepseek_llm", .pattern = SPLIT_DEEPSEEK_LLM};

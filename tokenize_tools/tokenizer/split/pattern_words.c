@@ -114,7 +114,7 @@ const split_stage stage_whitespace_split = {
     .component = COMPONENT_WHITESPACE_SPLIT,
     .everything = true,
     .drops_blanks = true,
-    .cuts = CUT_ANYWHERE & ~(unsigned)(CUT_AT_DIGIT | CUT_AT_STOP),
+    .cuts = CUT_ANYWHERE & ~(unsigned)(CUT_AT_DIGIT | CUT_AT_STOP | CUT_AT_SIGN),
     .match = whitespace_split_match,
     SPLIT_VECTOR(whitespace_split),
 };

@@ -72,6 +72,8 @@ static size_t cut_here(const uint8_t *text, size_t n_bytes, size_t at, unsigned 
         return is_between_letters(text, n_bytes, at, allowed) ? at + 1 : 0;
     if (is_digit(text[at]) && (allowed & CUT_AT_DIGIT) != 0)
         return is_letter(text[at - 1]) ? at : 0;
+    if ((text[at] == '+' || text[at] == '/') && (allowed & CUT_AT_SIGN) != 0)
+        return is_letter_or_digit(text[at - 1]) && is_letter_or_digit(text[at + 1]) ? at : 0;
     if (text[at] >= 0xE3 && (allowed & CUT_AT_STOP) != 0 && at >= 3 && n_bytes - at >= 6)
         return is_stop(text + at) && is_ideograph(text + at - 3) && is_ideograph(text + at + 3) ? at
                                                                                                 : 0;

@@ -14,7 +14,8 @@ enum {
     CUT_AT_WIDE = 8,    /* the first two for letters of all scripts */
     CUT_AT_STOP = 4,    /* before an ideographic stop or comma between two CJK characters */
     CUT_AT_DIGIT = 16,  /* before the digit of "a1", ASCII; base64 has such places */
-    CUT_ANYWHERE = 31
+    CUT_AT_SIGN = 32,   /* before + or / between letters or digits, ASCII; base64 again */
+    CUT_ANYWHERE = 63
 };
 
 /* The largest such place in a text, of the allowed kinds; 0: none, as in its first n_searched
