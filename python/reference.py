@@ -17,7 +17,7 @@ HEAD = """<!-- Made by python/reference.py. Change the docstrings instead. -->
 """
 GROUPS = (
     ("Datasets", ("open", "Dataset", "Document", "Input", "Writer")),
-    ("Loading", ("Loader", "Source", "Sample", "Batch", "Row")),
+    ("Loading", ("Loader", "Source", "Batch", "Row", "Samples", "Sample")),
     ("GPUs", ("Stage", "DeviceBatch", "DeviceArray", "Filled", "count_devices")),
     ("Tokenizers", ("Tokenizer",)),
     ("Errors", ()),  # all others

@@ -21,6 +21,7 @@ from ._errors import (ArgumentError, DamagedError, DeviceError, Error, ExistsErr
 from ._lib import lib as _library
 from ._loader import Loader, Sample, Source
 from ._rows import Row
+from ._samples import Samples
 from ._stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
 from ._writer import Writer
 
@@ -28,5 +29,5 @@ __version__: str = _library.tokmap_version().decode()
 
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
            "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
-           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Sample", "Source", "Stage",
-           "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]
+           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Sample", "Samples", "Source",
+           "Stage", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]

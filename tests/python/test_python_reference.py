@@ -52,7 +52,8 @@ def mypy(*arguments):
     if importlib.util.find_spec("mypy") is None:
         raise Skip("there is no mypy for this Python")
     return subprocess.run([sys.executable, "-m", "mypy", "--strict", "--no-error-summary", "--cache-dir", BUILD / "mypy",
-                           *map(str, arguments)], capture_output=True, text=True, cwd=ROOT / "python").stdout
+                           # Frameworks may be missing here. make test-frameworks checks with them.
+                           "--ignore-missing-imports", "--allow-subclassing-any", *map(str, arguments)], capture_output=True, text=True, cwd=ROOT / "python").stdout
 
 
 def is_typed(folder):

@@ -1,0 +1,56 @@
+"""tokmap.Samples - the samples of a loader by their numbers, for samplers."""
+
+import os
+import threading
+from typing import Any, Dict
+
+from ._loader import Loader
+
+
+class Samples:
+    """A sequence of samples in the order of a Loader: samples[i] is sample number i as a dict of arrays, one for
+    each of the loader's outputs. For programs that have their own sampler. Number i is already shuffled, so take
+    them in their order.
+
+        samples = tokmap.Samples("data/train", sequence_length=1024, seed=1)
+        samples[7]["inputs"]
+
+    sources     a Loader, or what a Loader takes; then the other arguments are those of a Loader too. Ranks and
+                batch_rows do not matter. Without max_epochs it has one epoch
+
+    Threads may share it. Other processes get it by pickle or by fork."""
+
+    def __init__(self, sources: Any, sequence_length: int = 0, **options: Any) -> None:
+        if not isinstance(sources, Loader):
+            sources = Loader(sources, sequence_length, **{"max_epochs": 1, "io": "map", **options})
+        if sources.n_samples is None:
+            raise ValueError("this loader has no end, so its samples cannot be counted: set max_epochs")
+        self._n_samples: int = sources.n_samples
+        self._arguments = {**sources._arguments, "batch_rows": 1, "rank": 0, "n_ranks": 1}
+        self._open()
+
+    def _open(self) -> None:
+        self._loader, self._lock, self._process = Loader(**self._arguments), threading.Lock(), os.getpid()
+
+    def __getstate__(self) -> Dict[str, Any]:
+        return {"_n_samples": self._n_samples, "_arguments": self._arguments}
+
+    def __setstate__(self, state: Dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._open()
+
+    def __len__(self) -> int:
+        return self._n_samples
+
+    def __getitem__(self, sample: int) -> Dict[str, Any]:
+        if not 0 <= sample < self._n_samples:
+            raise IndexError(f"sample {sample}: there are {self._n_samples}")
+        if self._process != os.getpid():  # a loader does not work after a fork
+            self._open()
+        with self._lock:
+            self._loader.seek(sample)
+            batch = next(self._loader)
+        return {name: array if name == "cu_seqlens" else array[0] for name, array in dict(batch).items()}
+
+    def __repr__(self) -> str:
+        return f"<tokmap.Samples: {self._n_samples} of {self._loader.sequence_length} inputs>"

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""tokmap.torch in DataLoader, StatefulDataLoader and torch.distributed.checkpoint."""
+
+import sys
+
+from frameworks import need, take, write_text
+
+if __name__ == "__main__":
+    need("torch", "torch", "torchdata")
+import torch  # noqa: E402
+import torch.distributed.checkpoint as dcp  # noqa: E402
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler  # noqa: E402
+from torchdata.stateful_dataloader import StatefulDataLoader  # noqa: E402
+
+import tokmap  # noqa: E402
+import tokmap.torch  # noqa: E402
+from ref_protocol import run_in_folders  # noqa: E402
+
+OPTIONS = dict(sequence_length=64, batch_rows=4, seed=3)
+
+
+def dataset_of(folder, **options):
+    return tokmap.torch.IterableDataset(folder / "train", **{**OPTIONS, **options})
+
+
+def over(dataset, n_workers, kind=DataLoader, **options):
+    context = {"multiprocessing_context": options.pop("context", "fork")} if n_workers else {}
+    return kind(dataset, batch_size=None, num_workers=n_workers, **context, **options)
+
+
+def expect_same(got, wanted):
+    assert len(got) == len(wanted), (len(got), len(wanted))
+    for a, b in zip(got, wanted):
+        assert type(a["inputs"]) is torch.Tensor and a["inputs"].dtype == torch.int64
+        assert (a["inputs"].numpy() == b.inputs).all() and (a["labels"].numpy() == b.labels).all()
+        assert a["state"]["sample"] == b.next_sample and bytes.fromhex(a["state"]["state"]) == b.state
+
+
+def the_order_is_the_same_for_any_number_of_workers(folder):
+    for options in (dict(max_epochs=1), dict(max_epochs=2, drop_last=False), dict(rank=1, n_ranks=3, max_epochs=1),
+                    dict(rank=1, n_ranks=3, max_epochs=1, drop_last=False), {}):
+        truth = take(500, tokmap.Loader(folder / "train", **OPTIONS, **options))
+        dataset = dataset_of(folder, **options)
+        assert not options or len(dataset) == len(truth)
+        for n_workers in (0, 1, 2, 3, 5):
+            expect_same(take(500, over(dataset, n_workers)), truth)
+    loader = over(dataset, 2, context="spawn", persistent_workers=True)
+    for _ in range(2):  # each iteration begins at the same place
+        expect_same(take(20, loader), truth[:20])
+    try:
+        len(dataset)
+    except TypeError as error:
+        assert "max_epochs" in str(error)
+
+
+def all_outputs_pass_through_workers(folder):
+    outputs = ["inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens"]
+    truth = take(30, tokmap.Loader(folder / "train", **OPTIONS, outputs=outputs))
+    for n_workers in (0, 2):
+        for got, wanted in zip(over(dataset_of(folder, outputs=outputs), n_workers), truth):
+            assert list(got) == [*outputs, "max_seqlen", "state"] and got["max_seqlen"] == wanted.max_seqlen
+            assert all((got[name].numpy() == wanted[name]).all() for name in outputs)
+
+
+def the_state_of_a_batch_continues_after_it(folder):
+    truth = take(60, tokmap.Loader(folder / "train", **OPTIONS))
+    for before in (0, 1, 3):
+        batch = take(17, over(dataset_of(folder), before, **({"prefetch_factor": 4} if before else {})))[-1]
+        for after in (0, 1, 3):
+            dataset = dataset_of(folder)
+            dataset.load_state_dict(batch["state"])
+            expect_same(take(43, over(dataset, after)), truth[17:])
+        on_ranks = [take(2, over(dataset_of(folder, batch_rows=2, rank=rank, n_ranks=2), 0)) for rank in range(2)]
+        assert on_ranks[0][1]["state"] == on_ranks[1][1]["state"] == take(2, over(dataset_of(folder), 2))[1]["state"]
+
+
+def stateful_data_loader_is_exact(folder):
+    truth = take(60, tokmap.Loader(folder / "train", **OPTIONS))
+    capped = list(tokmap.Loader(folder / "train", **OPTIONS, max_epochs=1))
+    for n_workers in (0, 1, 2):
+        for n_before in (0, 1, 2, 7, 20):
+            loader = over(dataset_of(folder), n_workers, StatefulDataLoader)
+            expect_same(take(n_before, loader), truth[:n_before])
+            again = over(dataset_of(folder), n_workers, StatefulDataLoader)
+            again.load_state_dict(loader.state_dict())
+            expect_same(take(30, again), truth[n_before:n_before + 30])
+        loader = over(dataset_of(folder, max_epochs=1), n_workers, StatefulDataLoader)
+        take(len(capped) - 2, loader)
+        again = over(dataset_of(folder, max_epochs=1), n_workers, StatefulDataLoader)
+        again.load_state_dict(loader.state_dict())
+        expect_same(list(again), capped[-2:])
+        expect_same(list(again), capped)  # the next iteration
+
+
+def a_map_dataset_is_for_samplers(folder):
+    truth = [row for batch in tokmap.Loader(folder / "train", 64, 1, seed=3, max_epochs=1) for row in batch.inputs]
+    dataset = tokmap.torch.MapDataset(folder / "train", 64, seed=3)
+    assert len(dataset) == len(truth) and isinstance(dataset, torch.utils.data.Dataset)
+    for n_workers in (0, 1, 3):
+        for context in ("fork", "spawn")[:1 + (n_workers == 3)]:
+            with_context = {"multiprocessing_context": context} if n_workers else {}
+            batches = list(DataLoader(dataset, batch_size=8, num_workers=n_workers, **with_context))
+            assert torch.cat([batch["inputs"] for batch in batches]).tolist() == [row.tolist() for row in truth]
+    order = list(RandomSampler(dataset, generator=torch.Generator().manual_seed(1)))
+    batches = DataLoader(dataset, batch_size=1, sampler=order, num_workers=2)
+    assert [b["inputs"][0].tolist() for b in batches] == [truth[i].tolist() for i in order]
+    sampler = DistributedSampler(dataset, 3, 1, shuffle=False)
+    assert [b["inputs"][0].tolist() for b in DataLoader(dataset, sampler=sampler)] == [truth[i].tolist() for i in sampler]
+    assert dataset[0]["labels"][0] == truth[0][1]
+    for number in (-1, len(dataset)):
+        try:
+            dataset[number]
+        except IndexError:
+            continue
+        raise AssertionError(number)
+
+
+def run_rank(rank, n_ranks, folder, resumes, results):
+    """One rank of a run that saves after 3 steps, or resumes there."""
+    torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/init{n_ranks}", rank=rank,
+                                         world_size=n_ranks)
+    loader = tokmap.Loader(folder / "train", 64, 12 // n_ranks, seed=3, framework="torch")
+    assert (loader.rank, loader.n_ranks) == (rank, n_ranks)  # found
+    weights = torch.zeros(4)
+    if resumes:
+        state = {"loader": loader, "weights": weights}
+        dcp.load(state, checkpoint_id=folder / "checkpoint")
+        assert weights.tolist() == [7.0] * 4
+        dataset = dataset_of(folder, batch_rows=12 // n_ranks)
+        dcp.load({"loader": dataset}, checkpoint_id=folder / "of_a_batch")
+        assert next(iter(dataset))["state"]["sample"] == 48  # the state of a batch, not of what was read ahead
+    else:
+        for _ in range(3):
+            next(loader)
+        dcp.save({"loader": loader, "weights": weights + 7}, checkpoint_id=folder / "checkpoint")
+        batches = over(dataset_of(folder, batch_rows=12 // n_ranks), 2)
+        dcp.save({"loader": take(3, batches)[-1]["state"]}, checkpoint_id=folder / "of_a_batch")
+    got = [next(loader) for _ in range(4)]
+    results.put((rank, [(b.sample_ids.tolist(), b.inputs.tolist()) for b in got]))
+    torch.distributed.destroy_process_group()
+
+
+def a_distributed_checkpoint_resumes_on_other_ranks(folder):
+    truth = {int(s): row.tolist() for b in take(20, tokmap.Loader(folder / "train", 64, 12, seed=3))
+             for s, row in zip(b.sample_ids, b.inputs)}
+    context = torch.multiprocessing.get_context("spawn")
+    for n_ranks, resumes in ((2, False), (1, True), (3, True)):
+        results = context.SimpleQueue()
+        ranks = [context.Process(target=run_rank, args=(rank, n_ranks, folder, resumes, results))
+                 for rank in range(n_ranks)]
+        for process in ranks:
+            process.start()
+        for process in ranks:
+            process.join()
+            assert process.exitcode == 0, (n_ranks, process.exitcode)
+        got = {}
+        for _ in ranks:
+            for samples, rows in results.get()[1]:
+                got.update(zip(samples, rows))
+        assert got == {sample: truth[sample] for sample in range(36, 36 + 48)}, n_ranks
+
+
+if __name__ == "__main__":
+    tests = (
+        the_order_is_the_same_for_any_number_of_workers, all_outputs_pass_through_workers,
+        the_state_of_a_batch_continues_after_it, stateful_data_loader_is_exact, a_map_dataset_is_for_samplers,
+        a_distributed_checkpoint_resumes_on_other_ranks)
+    chosen = [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
+    sys.exit(run_in_folders("torch_", chosen, write_text))

@@ -1,0 +1,67 @@
+"""What the checks of this folder share: the package, a dataset, and a small GPT."""
+
+import importlib
+import itertools
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/oracles")]
+os.environ.setdefault("TOKMAP_LIBRARY", str(pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build")) / "libtokmap.so"))
+os.environ.update(TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu")
+
+EOD = 256
+
+
+def need(check, *names):
+    """Ends the check if a package is missing."""
+    for name in names:
+        try:
+            importlib.import_module(name)
+        except ImportError as error:
+            print(f"skip {check}: {error}")
+            sys.exit(77)
+
+
+def write_text(folder):
+    """The texts of docs/ as bytes, each with the id 256 at its end."""
+    import tokmap
+
+    with tokmap.Writer(folder / "train", vocab_size=257, eod_id=EOD) as w:
+        for path in sorted((ROOT / "docs").glob("*.md")):
+            w.document(list(path.read_bytes()[:4000]) + [EOD])
+            w.end_input(path.name)
+    with tokmap.Writer(folder / "val", vocab_size=257, eod_id=EOD) as w:
+        w.document(list((ROOT / "README.md").read_bytes()) + [EOD])
+
+
+def take(n, iterable):
+    return list(itertools.islice(iterable, n))
+
+
+def make_gpt(seed=0, width=32):
+    """A GPT of one block that takes ids and returns logits, and its optimizer."""
+    import torch
+
+    class Gpt(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed = torch.nn.Embedding(257, width)
+            self.block = torch.nn.TransformerEncoderLayer(width, 2, 2 * width, dropout=0.0, batch_first=True)
+            self.head = torch.nn.Linear(width, 257)
+
+        def forward(self, ids):
+            mask = torch.nn.Transformer.generate_square_subsequent_mask(ids.shape[1])
+            return self.head(self.block(self.embed(ids), mask, is_causal=True))
+
+    torch.manual_seed(seed)
+    torch.set_num_threads(1)
+    gpt = Gpt()
+    return gpt, torch.optim.AdamW(gpt.parameters(), 1e-3)
+
+
+def loss_of(gpt, inputs, labels):
+    import torch
+
+    return torch.nn.functional.cross_entropy(gpt(inputs).flatten(0, 1), labels.flatten())

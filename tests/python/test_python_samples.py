@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""tokmap.Samples, and loaders that take turns: what the drop-in pieces are built on. It needs NumPy alone."""
+
+import os
+import pathlib
+import pickle
+import sys
+import threading
+
+from ref_protocol import run_in_folders
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
+sys.path.insert(0, str(ROOT / "python"))
+
+if os.environ.get("TOKMAP_SANITIZED"):
+    print("skip python_samples: a sanitized library cannot be loaded into Python")
+    sys.exit(77)
+try:
+    import numpy as np
+except ImportError:
+    print("skip python_samples: there is no NumPy for this Python")
+    sys.exit(77)
+import tokmap  # noqa: E402
+
+OUTPUTS = ("inputs", "labels", "position_ids", "loss_mask")
+
+
+def prepare(folder):
+    with tokmap.Writer(folder / "a", vocab_size=65536) as w:
+        for i in range(0, 3001, 37):
+            w.document(range(i, min(i + 37, 3001)))
+
+
+def samples_are_the_rows_of_a_loader(folder):
+    loader = tokmap.Loader(folder / "a", 10, 4, outputs=OUTPUTS, seed=5, rank=1, n_ranks=3, max_epochs=2)
+    truth = list(tokmap.Loader(folder / "a", 10, 1, outputs=OUTPUTS, seed=5, max_epochs=2))
+    for samples in (tokmap.Samples(loader), pickle.loads(pickle.dumps(tokmap.Samples(loader))),
+                    tokmap.Samples(folder / "a", 10, outputs=OUTPUTS, seed=5, max_epochs=2)):
+        assert len(samples) == len(truth) == 600
+        for i in np.random.default_rng(1).permutation(600):
+            found = samples[int(i)]
+            assert list(found) == list(OUTPUTS)
+            assert all((found[name] == truth[i][name][0]).all() for name in OUTPUTS)
+    assert len(tokmap.Samples(folder / "a", 10)) == 300 and len(list(samples)) == 600
+    for number in (-1, 600):
+        try:
+            samples[number]
+        except IndexError as error:
+            assert "600" in str(error)
+            continue
+        raise AssertionError(number)
+    try:
+        tokmap.Samples(tokmap.Loader(folder / "a", 10))
+    except ValueError as error:
+        assert "max_epochs" in str(error)
+
+
+def threads_and_children_share_samples(folder):
+    samples = tokmap.Samples(folder / "a", 10, seed=5)
+    truth = [samples[i]["inputs"].tolist() for i in range(300)]
+    found = [None] * 300
+
+    def read(first):
+        for i in range(first, 300, 8):
+            found[i] = samples[i]["inputs"].tolist()
+
+    threads = [threading.Thread(target=read, args=(first,)) for first in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == truth
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if [samples[i]["inputs"].tolist() for i in range(300)] == truth else 1)
+    assert os.waitpid(pid, 0)[1] == 0
+
+
+def loaders_that_take_turns_have_all_batches(folder):
+    for options in (dict(max_epochs=1), dict(max_epochs=1, drop_last=False),
+                    dict(max_epochs=1, drop_last=False, rank=1, n_ranks=2)):
+        for first in (0, 8, 290):
+            def loader_of():
+                loader = tokmap.Loader(folder / "a", 10, 7, seed=5, **options)
+                loader.seek(first)
+                return loader
+
+            truth = list(loader_of())
+            for n_lanes in (1, 2, 3, 5):
+                lanes = [loader_of() for _ in range(n_lanes)]
+                for lane, loader in enumerate(lanes):
+                    loader._take_turns(lane, n_lanes)
+                batches = [list(loader) for loader in lanes]
+                assert sum(map(len, batches)) == len(truth)
+                for i, wanted in enumerate(truth):
+                    got = batches[i % n_lanes][i // n_lanes]
+                    assert (got.inputs == wanted.inputs).all() and got.state == wanted.state
+
+
+sys.exit(run_in_folders("python_samples_", (
+    samples_are_the_rows_of_a_loader, threads_and_children_share_samples,
+    loaders_that_take_turns_have_all_batches), prepare))
