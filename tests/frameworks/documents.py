@@ -1,0 +1,33 @@
+"""The code blocks of a document in docs/."""
+
+import os
+import re
+import subprocess
+import sys
+
+from frameworks import ROOT
+
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^## (.*?)$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(name):
+    """(title of the section, language, text) of each code block of docs/NAME."""
+    title = ""
+    for match in BLOCK.finditer((ROOT / "docs" / name).read_text()):
+        title = match[3] or title
+        if match[3] is None:
+            yield title, match[1], match[2]
+
+
+def environment():
+    """For programs that a document shows: the commands of the build, and the package."""
+    build = os.path.dirname(os.environ["TOKMAP_LIBRARY"])
+    path = os.pathsep.join([build, os.path.dirname(sys.executable), os.environ["PATH"]])
+    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "python")}
+
+
+def run(command, folder):
+    """Its output."""
+    done = subprocess.run(command, cwd=folder, env=environment(), text=True, capture_output=True)
+    assert done.returncode == 0, (command, done.stdout, done.stderr)
+    return done.stdout
