@@ -10,7 +10,8 @@ T = 60
 # ---- Lists: a new source file is found by its folder and name ----
 
 VERSION := $(shell sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' include/tokmap.h)
-SONAME := libtokmap.so.$(firstword $(subst ., ,$(VERSION)))
+MAJOR := $(firstword $(subst ., ,$(VERSION)))
+TOKENIZER := tokenize_tools/tokenizer/library
 
 c_files = $(if $(wildcard $1),$(sort $(shell find $1 -name '*.c')))
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(c_files))
@@ -25,20 +26,21 @@ SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
 	%/stand_in_driver.c %/stand_in_memory.c %/replay.c %/canary.c,$(call c_files,tests))
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
-PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a libtokmap.so tokmap tokbench)
+LIBRARIES := libtokmap.so libtokmap_tokenizer.so
+PRODUCTS := $(addprefix $(BUILD)/,libtokmap.a $(LIBRARIES) tokmap tokbench)
 C_FILES := $(sort $(shell find include src tokenize_tools bench $(wildcard tests) -name '*.[ch]'))
 MAN_PAGES := $(wildcard docs/man/*.[135])
 
 WARNINGS = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	-Wundef -Wvla -Wwrite-strings -Wformat=2 $(if $(WERROR),-Werror)
-# Headers are included by folder and name. Only tests may include headers of src/: the commands include
-# the public headers and their own.
-INSIDE_SRC := src/% tests/% bench/core/sparse_dataset.c
+# Headers are included by folder and name. Only tests and the library of tokenizers may include headers
+# of src/: the commands include the public headers and their own.
+INSIDE_SRC := src/% tests/% bench/core/sparse_dataset.c tokenize_tools/tokenizer/library/%
 FLAGS = -std=c11 -D_GNU_SOURCE -pthread -fPIC -fvisibility=hidden -I$(BUILD) -Iinclude \
 	$(if $(filter $(INSIDE_SRC),$<),-Isrc) $(if $(filter-out src/%,$<),-Itokenize_tools) \
 	$(if $(filter bench/%,$<),-Ibench) $(if $(filter tests/%,$<),-Itests) \
 	$(WARNINGS) $(CPPFLAGS) $(CFLAGS)
-LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) $(LIBS)
+LINK = $(CC) $(CFLAGS) -pthread -o $@ $(filter %.o,$^) $(filter %.a,$^) $(LDFLAGS) -Wl,--as-needed $(LIBS)
 
 say = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
 # For targets that call make again: in parallel, unless the user has set -j.
@@ -128,12 +130,15 @@ $(BUILD)/%.a:
 	@rm -f $@
 	$(call say,AR,$@) $(AR) qcs $@ $^
 
-# A sanitizer's own functions are undefined until the program is linked.
 $(BUILD)/libtokmap.so: $(call objects,src) src/libtokmap.map
-	$(call say,LINK,$@) $(LINK) -shared -Wl,-soname,$(SONAME) \
-	    -Wl,--version-script=src/libtokmap.map $(if $(findstring -fsanitize,$(CFLAGS)),,-Wl,-z,defs)
-	@mv $@ $@.$(VERSION) && ln -sf libtokmap.so.$(VERSION) $@ && \
-	    ln -sf libtokmap.so.$(VERSION) $(BUILD)/$(SONAME)
+# Of the archives, it takes only what its own files call.
+$(BUILD)/libtokmap_tokenizer.so: $(call objects,$(TOKENIZER)) $(BUILD)/libtools.a $(BUILD)/libtokmap.a \
+    $(TOKENIZER)/libtokmap_tokenizer.map
+# A sanitizer's own functions are undefined until the program is linked.
+$(BUILD)/%.so:
+	$(call say,LINK,$@) $(LINK) -shared -Wl,-soname,$(notdir $@).$(MAJOR) \
+	    -Wl,--version-script=$(filter %.map,$^) $(if $(findstring -fsanitize,$(CFLAGS)),,-Wl,-z,defs)
+	@mv $@ $@.$(VERSION) && ln -sf $(notdir $@).$(VERSION) $@ && ln -sf $(notdir $@).$(VERSION) $@.$(MAJOR)
 
 $(BUILD)/tokmap: $(MAIN) $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,LINK,$@) $(LINK)
@@ -143,7 +148,7 @@ $(BUILD)/tokbench: $(call objects,bench) $(BUILD)/libtools.a $(BUILD)/libtokmap.
 
 # Compiled like a user's program, with only the public headers.
 EXAMPLES := $(patsubst docs/examples/%.c,$(BUILD)/%,$(wildcard docs/examples/*.c))
-$(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtokmap.a
+$(EXAMPLES): $(BUILD)/%: docs/examples/%.c $(BUILD)/libtools.a $(BUILD)/libtokmap.a
 	$(call say,CC,$<) $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(CPPFLAGS) $(CFLAGS) -pthread -Iinclude -o $@ $^ \
 	    $(LDFLAGS) $(LIBS)
 
@@ -343,17 +348,19 @@ CMAKE_DIR = $(DESTDIR)$(LIBDIR)/cmake/tokmap
 COMPLETION = $(DEST)/share/bash-completion/completions/tokmap
 man_page = $(DEST)/share/man/man$(subst .,,$(suffix $1))/$(notdir $1)
 fill = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' \
-	-e 's|@SONAME@|$(SONAME)|'
+	-e 's|@MAJOR@|$(MAJOR)|'
 
 ## install: to PREFIX=/usr/local, below DESTDIR= if given
 install: all
 	install -d $(DEST)/bin $(DEST)/include $(CMAKE_DIR) $(DESTDIR)$(LIBDIR)/pkgconfig
 	install $(BUILD)/tokmap $(BUILD)/tokbench $(DEST)/bin
 	install -m 644 include/*.h $(DEST)/include
-	install -m 644 $(BUILD)/libtokmap.a $(BUILD)/libtokmap.so.$(VERSION) $(DESTDIR)$(LIBDIR)
-	ln -sf libtokmap.so.$(VERSION) $(DESTDIR)$(LIBDIR)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libtokmap.so
+	install -m 644 $(BUILD)/libtokmap.a $(DESTDIR)$(LIBDIR)
+	$(foreach so,$(LIBRARIES),install -m 644 $(BUILD)/$(so).$(VERSION) $(DESTDIR)$(LIBDIR) && \
+	    ln -sf $(so).$(VERSION) $(DESTDIR)$(LIBDIR)/$(so).$(MAJOR) && \
+	    ln -sf $(so).$(MAJOR) $(DESTDIR)$(LIBDIR)/$(so) &&) true
 	$(fill) src/tokmap.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tokmap.pc
+	$(fill) $(TOKENIZER)/tokmap_tokenizer.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/tokmap_tokenizer.pc
 	$(fill) src/tokmapConfig.cmake.in >$(CMAKE_DIR)/tokmapConfig.cmake
 	$(fill) src/tokmapConfigVersion.cmake.in >$(CMAKE_DIR)/tokmapConfigVersion.cmake
 	install -D -m 644 tokenize_tools/completion.bash $(COMPLETION)
@@ -364,7 +371,8 @@ install: all
 uninstall:
 	rm -f $(DEST)/bin/tokmap $(DEST)/bin/tokbench $(COMPLETION)
 	rm -f $(addprefix $(DEST)/,$(wildcard include/*.h))
-	rm -f $(DESTDIR)$(LIBDIR)/libtokmap.* $(DESTDIR)$(LIBDIR)/pkgconfig/tokmap.pc
+	rm -f $(DESTDIR)$(LIBDIR)/libtokmap.* $(DESTDIR)$(LIBDIR)/libtokmap_tokenizer.*
+	rm -f $(addprefix $(DESTDIR)$(LIBDIR)/pkgconfig/,tokmap.pc tokmap_tokenizer.pc)
 	rm -f $(foreach page,$(MAN_PAGES),$(call man_page,$(page)))
 	rm -rf $(CMAKE_DIR)
 

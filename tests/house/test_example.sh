@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The examples compile against the public headers alone. What write_dataset writes is what
-# `tokmap pack` writes, read_dataset prints it, and a training loop that was interrupted goes on
-# exactly where it stopped.
+# `tokmap pack` writes, read_dataset prints it, a training loop that was interrupted goes on
+# exactly where it stopped, and tokenize_lines prints the ids of `tokmap encode`.
 
 cd "$(dirname "$0")/../.." || exit 1
 build=${TOKMAP_BUILD:-build}
@@ -55,6 +55,15 @@ said=$("$build/read_dataset" "$work/lines" 22 2>&1)
 verdict refuses_a_token_behind_the_end "$([ $? = 1 ] && [[ $said == *"no document"* ]] || echo "$said")"
 said=$("$build/read_dataset" "$work/nothing" 2>&1)
 verdict names_what_is_missing "$([ $? = 1 ] && [[ $said == *"$work/nothing"* ]] || echo "$said")"
+
+# ---- Tokenize ----
+
+"$build/tokenize_lines" bytes <"$work/lines.txt" >"$work/ids" 2>&1
+sed 's/.*/"&"/' "$work/lines.txt" | "$build/tokmap" encode --tokenizer bytes 2>&1 | tr -d '[]' | tr ',' ' ' \
+    >"$work/expected"
+verdict prints_the_ids_that_encode_prints "$(diff "$work/expected" "$work/ids" | head -n 3)"
+said=$("$build/tokenize_lines" "$work/lines.txt" </dev/null 2>&1)
+verdict names_the_file_that_is_no_tokenizer "$([ $? = 1 ] && [[ $said == *"$work/lines.txt: "* ]] || echo "$said")"
 
 # ---- Train ----
 

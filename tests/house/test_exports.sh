@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The library exports the names of its headers and no other; each header compiles alone, and so does
+# Each library exports the names of its headers and no other; each header compiles alone, and so does
 # the example at its top.
 
 cd "$(dirname "$0")/../.." || exit 1
@@ -18,9 +18,9 @@ verdict() # name, file with what is wrong
     fi
 }
 
-header_names() # what a program can call, by the headers
+header_names() # headers: what a program can call
 {
-    grep -hv '^ *#' include/*.h | tr '\n' ' ' | grep -oE 'TOKMAP_API [^(]*\(' |
+    grep -hv '^ *#' "$@" | tr '\n' ' ' | grep -oE 'TOKMAP_API [^(]*\(' |
         grep -oE 'tokmap_[a-z0-9_]+\(' | tr -d '(' | sort
 }
 
@@ -29,7 +29,7 @@ if [ -n "$TOKMAP_SANITIZED" ]; then
 elif ! command -v nm >/dev/null; then
     echo "skip exports: nm not found (package binutils)"
 else
-    header_names >"$work/headers"
+    header_names include/*.h >"$work/headers"
     n_names=$(wc -l <"$work/headers")
     [ "$n_names" -gt 20 ] || echo "only $n_names names" >"$work/few"
     verdict headers_are_understood "$work/few"
@@ -39,10 +39,19 @@ else
     done <"$work/headers" >"$work/log"
     verdict the_man_page_names_all_calls "$work/log"
 
-    nm -D --defined-only "$build/libtokmap.so" |
-        awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort >"$work/shared"
-    diff "$work/headers" "$work/shared" >"$work/diff"
-    verdict shared_library_exports_the_header_names_only "$work/diff"
+    for library in libtokmap libtokmap_tokenizer; do
+        case $library in
+        libtokmap) header_names $(ls include/*.h | grep -v tokenizer) ;;
+        *) header_names include/tokmap_tokenizer.h ;;
+        esac >"$work/own"
+        nm -D --defined-only "$build/$library.so" |
+            awk '$2 != "A" { sub("@.*", "", $3); print $3 }' | sort >"$work/shared"
+        diff "$work/own" "$work/shared" >"$work/diff"
+        verdict "${library}_exports_the_header_names_only" "$work/diff"
+    done
+    readelf -d "$build/libtokmap_tokenizer.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+        grep -vE '^(libc|libxxhash|ld-linux.*)\.so' >"$work/needed"
+    verdict libtokmap_tokenizer_needs_nothing_but_xxhash "$work/needed"
 
     nm -g --defined-only "$build/libtokmap.a" | awk 'NF == 3 && $3 !~ /^tokmap_/' >"$work/foreign"
     verdict static_library_defines_only_tokmap_names "$work/foreign"

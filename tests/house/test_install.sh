@@ -40,6 +40,17 @@ int main(void)
 }
 END
 
+cat >"$work/tokenizer.c" <<'END'
+#include <tokmap_tokenizer.h>
+int main(void)
+{
+    tokmap_tokenizer *t;
+    const tokmap_status status = tokmap_tokenizer_open(&t, "bytes", NULL, NULL);
+    tokmap_tokenizer_close(t);
+    return status;
+}
+END
+
 prefix=$work/prefix
 said=$(make -j2 install BUILD="$work/build" PREFIX="$prefix" 2>&1)
 verdict make_install_works $? "$said"
@@ -55,6 +66,9 @@ if command -v pkg-config >/dev/null; then
         LD_LIBRARY_PATH=$prefix/lib "$work/program" && pkg-config --modversion tokmap)
     [ "$said" = "$version"$'\n'"$version" ]
     verdict a_program_builds_with_pkg_config $? "$said"
+    said=$(cc "$work/tokenizer.c" -o "$work/tokenizer" \
+        $(pkg-config --cflags --libs tokmap_tokenizer) 2>&1 && LD_LIBRARY_PATH=$prefix/lib "$work/tokenizer")
+    verdict a_program_with_a_tokenizer_builds_with_pkg_config $? "$said"
     said=$(cc "$work/program.c" -o "$work/program" $(pkg-config --cflags tokmap) \
         "$prefix/lib/libtokmap.a" -pthread \
         $(pkg-config --static --libs-only-l tokmap | sed 's/-ltokmap//') 2>&1 && "$work/program")
@@ -70,6 +84,7 @@ if command -v pkg-config >/dev/null; then
     fi
 else
     echo "skip a_program_builds_with_pkg_config: pkg-config not found"
+    echo "skip a_program_with_a_tokenizer_builds_with_pkg_config: pkg-config not found"
     echo "skip a_program_builds_with_the_static_library: pkg-config not found"
     echo "skip a_program_without_shared_libraries_builds_with_pkg_config: pkg-config not found"
 fi
@@ -87,6 +102,8 @@ add_executable(shared ../program.c)
 target_link_libraries(shared tokmap::tokmap)
 add_executable(static ../program.c)
 target_link_libraries(static tokmap::static)
+add_executable(tokenizer ../tokenizer.c)
+target_link_libraries(tokenizer tokmap::tokenizer)
 find_package(tokmap 9.9 CONFIG QUIET)
 if(tokmap_FOUND)
     message(FATAL_ERROR "version 9.9 was found")
@@ -94,7 +111,8 @@ endif()
 END
     made=$work/cmake/build
     said=$(cmake -S "$work/cmake" -B "$made" -DCMAKE_PREFIX_PATH="$work/stage/usr" 2>&1 &&
-        cmake --build "$made" 2>&1 && "$made/shared" && "$made/static")
+        cmake --build "$made" 2>&1 && "$made/shared" && "$made/static" &&
+        "$made/tokenizer")
     verdict a_program_builds_with_cmake $? "$said"
 else
     echo "skip a_program_builds_with_cmake: cmake not found"

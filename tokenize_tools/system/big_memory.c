@@ -3,11 +3,9 @@
 #include <stdint.h>
 #include <sys/mman.h>
 
-#define HUGE_PAGE ((size_t)2 << 20)
-
 static size_t round_to_pages(size_t n_bytes)
 {
-    const size_t unit = n_bytes < HUGE_PAGE ? 4096 : HUGE_PAGE;
+    const size_t unit = n_bytes < BIG_MEMORY_UNIT ? 4096 : BIG_MEMORY_UNIT;
     return (n_bytes + unit - 1) & ~(unit - 1);
 }
 
@@ -15,13 +13,13 @@ static size_t round_to_pages(size_t n_bytes)
 void *big_memory_new(size_t n_bytes)
 {
     const size_t size = round_to_pages(n_bytes);
-    const size_t mapped = size < HUGE_PAGE ? size : size + HUGE_PAGE;
+    const size_t mapped = size < BIG_MEMORY_UNIT ? size : size + BIG_MEMORY_UNIT;
     uint8_t *p = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
     if (mapped == size)
         return p;
-    uint8_t *start = p + (-(uintptr_t)p & (HUGE_PAGE - 1));
+    uint8_t *start = p + (-(uintptr_t)p & (BIG_MEMORY_UNIT - 1));
     if (start > p)
         munmap(p, (size_t)(start - p));
     if (start + size < p + mapped)

@@ -5,6 +5,9 @@
 
 #include <stddef.h>
 
+/* A huge page. The end of larger memory may be freed from a multiple of it on. */
+#define BIG_MEMORY_UNIT ((size_t)2 << 20)
+
 /* NULL: out of memory. */
 void *big_memory_new(size_t n_bytes);
 void big_memory_free(void *memory, size_t n_bytes);

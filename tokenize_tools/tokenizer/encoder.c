@@ -57,6 +57,11 @@ void encoder_free(encoder *e)
     free(e);
 }
 
+void encoder_set_specials(encoder *e, specials_policy specials)
+{
+    e->specials = specials;
+}
+
 encoder_state encoder_save(const encoder *e)
 {
     if (!e->t->in_order)

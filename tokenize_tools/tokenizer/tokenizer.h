@@ -3,8 +3,8 @@
  * A tokenizer does not change after it is made, so threads share it. Each thread has its own
  * encoder, with a cache of words. Ids never depend on the cache. Pure: the caller reads the
  * files. */
-#ifndef TOKMAP_TOKENIZER_H
-#define TOKMAP_TOKENIZER_H
+#ifndef TOKMAP_TOKENIZER_TOKENIZER_H
+#define TOKMAP_TOKENIZER_TOKENIZER_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -78,6 +78,8 @@ typedef struct encoder_options {
 
 encoder *encoder_new(const tokenizer *t, const encoder_options *options);
 void encoder_free(encoder *e);
+/* For the next text. */
+void encoder_set_specials(encoder *e, specials_policy specials);
 /* Appends the ids of the text. It has TEXT_PADDING readable bytes after it and is UTF-8, or any
  * bytes if tokenizer_takes_bytes. */
 tokenize_status encoder_encode(encoder *e, const uint8_t *text, size_t n_bytes, unsigned flags,
@@ -104,4 +106,4 @@ bool tokenizer_decodes(const tokenizer *t);
 bool tokenizer_decode(const tokenizer *t, const uint32_t *ids, size_t n_ids, model_text *text,
                       size_t *bad);
 
-#endif /* TOKMAP_TOKENIZER_H */
+#endif /* TOKMAP_TOKENIZER_TOKENIZER_H */

@@ -1,0 +1,228 @@
+/* library.c - a tokenizer of libtokmap_tokenizer: open, what it is, decode. */
+#include "tokenizer/library/library.h"
+#include "tokenizer/library/result_memory.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "base/status.h"
+#include "tokenizer/bytes/bytes_tokenizer.h"
+#include "tokenizer/file/stated_tokens.h"
+
+_Static_assert(TOKMAP_NO_ID == MODEL_NO_ID, "one value for both");
+
+const char *tokmap_tokenizer_version(void)
+{
+    return TOKMAP_VERSION_TEXT;
+}
+
+void tokmap_tokenizer_free(const void *memory)
+{
+    result_memory_free(memory);
+}
+
+/* ---- Errors ---- */
+
+/* Loaders name the options of the command line. Those of the library have the same names, without
+ * dashes before them. */
+static void rename_options(char *text)
+{
+    static const struct {
+        const char *option, *field;
+    } names[] = {{"--pattern", "pattern"}, {"--specials-file", "specials_file"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const size_t n_old = strlen(names[i].option), n_new = strlen(names[i].field);
+        for (char *p = text; (p = strstr(p, names[i].option)) != NULL; p += n_new) {
+            memcpy(p, names[i].field, n_new);
+            memmove(p + n_new, p + n_old, strlen(p + n_old) + 1);
+        }
+    }
+}
+
+static tokmap_status fail_open(tokmap_error *err, tokenizer_error *from, const char *path)
+{
+    if (from->no_memory)
+        return FAIL_MEMORY(err);
+    const size_t n_path = strlen(path);
+    if (strncmp(from->text, path, n_path) == 0)
+        rename_options(from->text + n_path);
+    const tokmap_status status = from->sys_errno ? TOKMAP_ERR_IO : TOKMAP_ERR_UNSUPPORTED;
+    FAIL_AT(err, status, from->file_offset, "%s", from->text);
+    if (err)
+        err->sys_errno = from->sys_errno; /* its text is already there */
+    return status;
+}
+
+/* ---- The tokens around documents ---- */
+
+typedef struct stated_role {
+    const char *name, *job;
+    uint32_t *id;
+    char **reason;
+} stated_role;
+
+/* The only token that is stated, or the reason why there is none. false: out of memory. */
+static bool find_stated(tokmap_tokenizer *t, const stated_role *role)
+{
+    stated_tokens tokens;
+    tokenizer_error err;
+    char list[STATED_TOKENS_LIST_BYTES], reason[sizeof err.text] = "";
+    *role->id = TOKMAP_NO_ID;
+    if (!stated_tokens_find(&tokens, role->name, &t->file, &err)) {
+        if (err.no_memory)
+            return false;
+        memcpy(reason, err.text, sizeof reason);
+    } else if (tokens.n == 1) {
+        *role->id = tokens.list[0].id;
+        t->eod_guessed = t->eod_guessed || tokens.guessed;
+        return true;
+    } else if (tokens.n == 0) {
+        snprintf(reason, sizeof reason, "the tokenizer %s does not say which token %s a document",
+                 t->file.name, role->job);
+    } else {
+        stated_tokens_list(&tokens, &t->file, list);
+        snprintf(reason, sizeof reason,
+                 "%s: more than one token may be the one that %s a document: %s", t->file.name,
+                 role->job, list);
+    }
+    *role->reason = strdup(reason);
+    return *role->reason != NULL;
+}
+
+static bool find_all_stated(tokmap_tokenizer *t)
+{
+    const stated_role eod = {"eos", "ends", &t->eod_id, &t->eod_reason};
+    const stated_role bos = {"bos", "begins", &t->bos_id, &t->bos_reason};
+    return find_stated(t, &eod) && find_stated(t, &bos);
+}
+
+/* ---- Open and close ---- */
+
+static tokmap_status take_options(tokmap_tokenizer_options *o,
+                                  const tokmap_tokenizer_options *options, const char *path,
+                                  tokmap_error *err)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_tokenizer_options, specials_file)};
+    *o = (tokmap_tokenizer_options)TOKMAP_INIT(tokmap_tokenizer_options);
+    const tokmap_status status =
+        options ? tokmap_i_take_options(o, options, &kind, err) : TOKMAP_OK;
+    if (!status && (o->pattern || o->specials_file) && strcmp(path, BYTES_TOKENIZER_NAME) == 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s works only with a tokenizer file, not with %s",
+                    o->pattern ? "pattern" : "specials_file", path);
+    return status;
+}
+
+tokmap_status tokmap_tokenizer_open(tokmap_tokenizer **out, const char *path,
+                                    const tokmap_tokenizer_options *options, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (out)
+        *out = NULL;
+    if (!out || !path)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s is NULL", out ? "path" : "out");
+    tokmap_tokenizer_options o;
+    const tokmap_status status = take_options(&o, options, path, err);
+    if (status)
+        return status;
+    tokmap_tokenizer *t = calloc(1, sizeof *t);
+    if (!t || !(t->path = strdup(path))) {
+        free(t);
+        return FAIL_MEMORY(err);
+    }
+    tokenizer_error why;
+    const tokenizer_choice choice = {t->path, o.pattern, o.specials_file};
+    bool opened = tokenizer_file_open(&t->file, &choice, &why);
+    t->file.pattern = NULL; /* the caller's */
+    if (opened)
+        opened = find_all_stated(t) || tokenizer_error_no_memory(&why);
+    if (!opened) {
+        tokmap_tokenizer_close(t);
+        return fail_open(err, &why, path);
+    }
+    *out = t;
+    return TOKMAP_OK;
+}
+
+void tokmap_tokenizer_close(tokmap_tokenizer *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < MAX_KEPT_KITS; i++)
+        tokmap_i_free_kit(t->kits[i]);
+    tokenizer_file_close(&t->file);
+    free(t->eod_reason);
+    free(t->bos_reason);
+    free(t->path);
+    free(t);
+}
+
+/* ---- Info ---- */
+
+tokmap_status tokmap_tokenizer_get_info(const tokmap_tokenizer *t, tokmap_tokenizer_info *info)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_tokenizer_info, bos_reason)};
+    if (!t)
+        return TOKMAP_ERR_ARGUMENT;
+    const tokenizer *own = t->file.tokenizer;
+    const tokmap_tokenizer_info full = {
+        .vocab_size = tokenizer_vocab_size(own),
+        .eod_id = t->eod_id,
+        .bos_id = t->bos_id,
+        .eod_is_guess = t->eod_guessed,
+        .takes_bytes = tokenizer_takes_bytes(own),
+        .decodes = tokenizer_decodes(own),
+        .family = tokenizer_family(own),
+        .unicode = tokenizer_unicode(own),
+        .eod_reason = t->eod_reason,
+        .bos_reason = t->bos_reason,
+    };
+    return tokmap_i_give_struct(info, &full, &kind, NULL);
+}
+
+tokmap_status tokmap_tokenizer_token(const tokmap_tokenizer *t, uint32_t id, tokmap_text *out)
+{
+    if (!t || !out)
+        return TOKMAP_ERR_ARGUMENT;
+    *out = (tokmap_text){0};
+    out->bytes = (const char *)tokenizer_token_bytes(t->file.tokenizer, id, &out->n_bytes);
+    return out->bytes ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT;
+}
+
+uint32_t tokmap_tokenizer_find(const tokmap_tokenizer *t, const char *bytes, size_t n_bytes)
+{
+    return t && bytes ? tokenizer_find(t->file.tokenizer, bytes, n_bytes) : TOKMAP_NO_ID;
+}
+
+/* ---- Decode ---- */
+
+tokmap_status tokmap_tokenizer_decode(const tokmap_tokenizer *t, const uint32_t *ids, size_t n_ids,
+                                      tokmap_text *out, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (out)
+        *out = (tokmap_text){0};
+    if (!t || !out || (!ids && n_ids > 0))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "a pointer is NULL");
+    if (!tokenizer_decodes(t->file.tokenizer))
+        return FAIL(err, TOKMAP_ERR_UNSUPPORTED, "%s: its decoder is not supported", t->path);
+    model_text text = {0};
+    size_t bad = SIZE_MAX;
+    if (!tokenizer_decode(t->file.tokenizer, ids, n_ids, &text, &bad)) {
+        if (bad == SIZE_MAX)
+            return FAIL_MEMORY(err);
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "id number %zu: the tokenizer %s has no token with the id %u", bad,
+                    t->file.name, (unsigned)ids[bad]);
+    }
+    char *bytes = result_memory_new(text.n_bytes + 1);
+    if (bytes) {
+        if (text.n_bytes > 0)
+            memcpy(bytes, text.s, text.n_bytes);
+        bytes[text.n_bytes] = '\0';
+        *out = (tokmap_text){bytes, text.n_bytes};
+    }
+    free(text.s);
+    return bytes ? TOKMAP_OK : FAIL_MEMORY(err);
+}

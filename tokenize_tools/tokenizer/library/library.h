@@ -1,0 +1,38 @@
+/* library.h - what the files of libtokmap_tokenizer share. Its other parts are those of the
+ * commands. */
+#ifndef TOKMAP_LIBRARY_H
+#define TOKMAP_LIBRARY_H
+
+#include <stdatomic.h>
+
+#include "tokenizer/file/tokenizer_file.h"
+#include "tokmap_tokenizer.h"
+
+/* What a thread needs to encode, kept for the next call: the caches are worth most. */
+typedef struct encode_kit {
+    encoder *encoder;
+    uint8_t *text; /* a copy, because encoders read TEXT_PADDING bytes after a text */
+    size_t capacity;
+    id_buffer ids;
+    bool broken; /* memory ran out inside the encoder */
+} encode_kit;
+
+#define MAX_KEPT_KITS 1024
+
+struct tokmap_tokenizer {
+    tokenizer_file file;
+    char *path;
+    uint32_t eod_id, bos_id;
+    bool eod_guessed;
+    char *eod_reason, *bos_reason; /* or NULL */
+    atomic_uint ids_per_kib;       /* of the last large call, to expect in the next */
+    /* Without a lock, so that a child that is forked while another thread takes one can go on. */
+    _Atomic(encode_kit *) kits[MAX_KEPT_KITS];
+};
+
+/* NULL: out of memory. */
+encode_kit *tokmap_i_take_kit(tokmap_tokenizer *t);
+void tokmap_i_return_kit(tokmap_tokenizer *t, encode_kit *kit);
+void tokmap_i_free_kit(encode_kit *kit);
+
+#endif /* TOKMAP_LIBRARY_H */
