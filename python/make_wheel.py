@@ -101,7 +101,8 @@ def platform_tag(wheel):
 
 def main(folder):
     need_program("cc", "gcc")
-    WORK.mkdir(parents=True, exist_ok=True)
+    for path in (WORK, pathlib.Path(folder)):
+        path.mkdir(parents=True, exist_ok=True)
     run(sys.executable, backend.ROOT / "bench/peers/install.py", VENV, backend.PYTHON / "wheel-requirements.txt")
     os.environ["ZIG_GLOBAL_CACHE_DIR"] = str(WORK / "zig")
     prepare_libraries()

@@ -62,8 +62,14 @@ def environment(folder, python, *packages, options=()):
     except AssertionError as error:
         raise Skip(f"no virtual environment: {str(error)[-200:]}")
     python = pathlib.Path(folder, "bin/python")
-    run(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", *packages)
+    if packages:
+        run(python, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", *packages)
     return python
+
+
+def need_pip():
+    if not can_import(sys.executable, "pip"):
+        raise Skip("there is no pip for this Python")
 
 
 def can_import(python, module):
@@ -179,6 +185,7 @@ def a_wrong_or_missing_library_is_an_import_error(folder):
 
 
 def programs_are_found_where_pip_puts_them(folder):
+    need_pip()
     run(sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--target", folder / "here",
         wheel_of_this_build())
     script = "from tokmap._native import find_program; print(find_program('tokmap'))"
@@ -200,6 +207,7 @@ def programs_are_found_where_pip_puts_them(folder):
 @functools.lru_cache(None)
 def compiled_wheel():
     """As pip makes it from an unpacked sdist, without a package index."""
+    need_pip()
     folder = pathlib.Path(shared_folder().name)
     sdist = backend.build_sdist(folder)
     shutil.unpack_archive(folder / sdist, folder)
@@ -215,6 +223,12 @@ def an_sdist_builds_without_an_index(_):
         expect_equal(wheel.namelist(), other.namelist(), "files of the wheel")
 
 
+def wheel_to_install():
+    """TOKMAP_WHEEL may name one of `make wheel`."""
+    chosen = os.environ.get("TOKMAP_WHEEL")
+    return pathlib.Path(chosen).resolve() if chosen else compiled_wheel()
+
+
 def find_python(version):
     folders = [pathlib.Path(folder) for folder in os.environ["PATH"].split(":")]
     folders += sorted(pathlib.Path.home().glob(f".pyenv/versions/{version.rstrip('t')}*/bin"))
@@ -226,7 +240,7 @@ def find_python(version):
 
 
 def it_works_in(version, folder):
-    python = environment(folder / "venv", find_python(version), compiled_wheel())
+    python = environment(folder / "venv", find_python(version), wheel_to_install())
     said = run(python, "-m", "pip", "install", "--quiet", "--only-binary=:all:", "numpy", check=False)
     if not can_import(python, "numpy"):
         raise Skip(f"NumPy cannot be installed: {said[-200:]}")
@@ -234,12 +248,12 @@ def it_works_in(version, folder):
 
 
 def twine_and_check_wheel_contents_accept_it(folder):
-    wheel = compiled_wheel()
+    wheel, sdist = wheel_to_install(), folder / backend.build_sdist(folder)
     python = environment(folder / "venv", sys.executable)
     said = run(python, "-m", "pip", "install", "--quiet", "twine", "check-wheel-contents", check=False)
     if not can_import(python, "twine") or not can_import(python, "check_wheel_contents"):
         raise Skip(f"they cannot be installed: {said[-200:]}")
-    said = run(python, "-m", "twine", "check", "--strict", wheel, wheel.with_name(f"tokmap-{VERSION}.tar.gz"))
+    said = run(python, "-m", "twine", "check", "--strict", wheel, sdist)
     expect(said.count("PASSED") == 2, said)
     run(python, "-m", "check_wheel_contents", wheel)
 
