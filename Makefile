@@ -334,6 +334,7 @@ $(BUILD)/lint/%.tidy: %.c .clang-tidy $(BUILD)/config.h
 
 ## wheel: build/tokmap-VERSION-py3-none-manylinux_*.whl, with all that it needs but glibc
 wheel:
+	@sh .ci/need wheel
 	@$(or $(PYTHON),python3) python/make_wheel.py $(BUILD)
 ## sdist: build/tokmap-VERSION.tar.gz, from which pip compiles with make
 sdist:
