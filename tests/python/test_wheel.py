@@ -33,17 +33,17 @@ ENVIRONMENT = {name: value for name, value in os.environ.items()
                if name not in ("PYTHONPATH", "TOKMAP_LIBRARY", "PYTHONDONTWRITEBYTECODE")}
 
 
-def run(*command, check=True, **more):
-    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          cwd="/", env={**ENVIRONMENT, **more})
-    expect(done.returncode == 0 or not check, f"{command}: status {done.returncode}: {done.stdout[-2000:]}")
-    return done.stdout
-
-
 @functools.lru_cache(None)
 def shared_folder():
-    """For what several tests use; removed at the end."""
+    """For what several tests use, and for temporary files that pip leaves; removed at the end."""
     return tempfile.TemporaryDirectory()
+
+
+def run(*command, check=True, **more):
+    done = subprocess.run(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          cwd="/", env={**ENVIRONMENT, "TMPDIR": shared_folder().name, **more})
+    expect(done.returncode == 0 or not check, f"{command}: status {done.returncode}: {done.stdout[-2000:]}")
+    return done.stdout
 
 
 @functools.lru_cache(None)
