@@ -152,7 +152,30 @@ TEST(a_million_equal_symbols_take_no_time)
     const size_t left = merge_symbols(t, &scratch, text, n);
     CHECK(left == n / 256 + (size_t)__builtin_popcount((unsigned)(n % 256)));
     CHECK(scratch.n_bytes < (size_t)1 << 20);
+    CHECK(scratch.n_merged < n / 10);
     merge_scratch_free(&scratch);
+    merge_table_free(t);
+    free(text);
+}
+
+/* Symbols are counted, because time depends on the machine. */
+TEST(long_words_of_any_kind_are_merged_about_once)
+{
+    const size_t n = 300000;
+    uint32_t *text = malloc(n * sizeof *text);
+    merge_pair pairs[60];
+    for (uint32_t i = 0; i < 60; i++)
+        pairs[i] = i < 8 ? (merge_pair){i ? 99 + i : 0, i ? 99 + i : 0, i, 100 + i}
+                         : (merge_pair){i / 8, i % 8, i, 100 + i};
+    merge_table *t = merge_table_new(pairs, 60);
+    for (uint32_t rare = 1; rare < 3000; rare *= 5) { /* runs of 0 are longer and longer */
+        merge_scratch scratch = {0};
+        for (size_t k = 0; k < n; k++)
+            text[k] = any(rare) ? 0 : any(8);
+        CHECK(merge_symbols(t, &scratch, text, n) < n);
+        CHECK(scratch.n_merged < n * 5 / 2);
+        merge_scratch_free(&scratch);
+    }
     merge_table_free(t);
     free(text);
 }

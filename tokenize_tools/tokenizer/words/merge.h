@@ -32,6 +32,7 @@ uint32_t merge_table_find(const merge_table *t, uint32_t left, uint32_t right, u
 typedef struct merge_scratch { /* starts as {0}; one for each thread */
     void *memory;
     size_t n_bytes;
+    size_t n_merged; /* symbols of all pieces of long words: what they cost */
 } merge_scratch;
 void merge_scratch_free(merge_scratch *s);
 

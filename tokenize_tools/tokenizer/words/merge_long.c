@@ -14,7 +14,7 @@
  * neighbours are; and in the joined sequence any two neighbours come from one piece.
  *
  * Why that is nearly linear. While more symbols were merged than twice the length of the result,
- * each piece adds twice as much to it as the one before. */
+ * each piece is twice as long as the one before. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -273,19 +273,22 @@ static bool find_common(const row *r, const piece *p, size_t *n_last, size_t *fi
 typedef struct long_word {
     const uint32_t *symbols;
     size_t n;
-    size_t n_merged; /* of all pieces so far */
-    size_t size;     /* of a piece, without what it has in common with the result */
+    size_t n_merged; /* symbols of all pieces so far */
+    size_t size;     /* of a piece: few different ones, so that equal pieces are found */
     row result;
 } long_word;
 
-static size_t piece_size(const long_word *l, size_t from)
+/* At least half of a piece is new. */
+static size_t piece_size(long_word *l, size_t from)
 {
-    const size_t overlap = l->result.end - from;
-    const size_t n = 2 * overlap < l->size ? l->size : l->size + overlap;
-    return n < l->n - from ? n : l->n - from;
+    while (l->size < 2 * (l->result.end - from))
+        l->size *= 2;
+    return l->size < l->n - from ? l->size : l->n - from;
 }
 
-static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long_word *l)
+/* *overlap: with what the result was before. */
+static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long_word *l,
+                      size_t *overlap)
 {
     row *r = &l->result;
     size_t from = r->end, n_back = 0;
@@ -299,6 +302,7 @@ static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long
         size_t n_last = n_back, first = 0;
         if (from > 0 && !find_common(r, &w->piece, &n_last, &first))
             continue;
+        *overlap = r->end - from;
         remove_tokens(r, n_last);
         return append_tokens(r, &w->piece, first);
     }
@@ -307,12 +311,13 @@ static bool add_piece(const merge_table *t, workspace *w, merge_scratch *s, long
 static bool merge_pieces(const merge_table *t, merge_scratch *s, long_word *l)
 {
     workspace w = {0};
+    size_t overlap;
     while (l->result.end < l->n) {
-        if (!add_piece(t, &w, s, l))
+        if (!add_piece(t, &w, s, l, &overlap))
             return false;
         if (l->n_merged > 2 * l->result.end)
             l->size *= 2;
-        else if (l->size > MERGE_SHORT && l->n_merged < l->result.end + l->result.end / 2)
+        else if (l->size > MERGE_SHORT && l->size > 16 * overlap)
             l->size /= 2;
     }
     return true;
@@ -324,9 +329,13 @@ size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, siz
     if (n > UINT32_MAX / 2)
         return SIZE_MAX;
     l.result.starts = calloc(n / 64 + 1, sizeof *l.result.starts);
-    const bool merged = l.result.starts != NULL && (*l.result.starts = 1, merge_pieces(t, s, &l));
+    if (!l.result.starts)
+        return SIZE_MAX;
+    *l.result.starts = 1;
+    const bool merged = merge_pieces(t, s, &l);
     if (merged)
         memcpy(symbols, l.result.tokens, l.result.n_tokens * sizeof *symbols);
+    s->n_merged += l.n_merged;
     free(l.result.starts);
     free(l.result.tokens);
     return merged ? l.result.n_tokens : SIZE_MAX;
