@@ -1,0 +1,72 @@
+"""tokmap.lightning - a DataModule whose checkpoints are exact although Lightning reads batches ahead."""
+
+from typing import Any, Dict, Mapping, Optional
+
+import lightning
+from torch.utils.data import DataLoader
+
+from .torch import IterableDataset
+
+
+class DataModule(lightning.LightningDataModule):
+    """The batches of a Loader for a Lightning Trainer.
+
+        data = tokmap.lightning.DataModule("data/train", sequence_length=1024, batch_rows=8, seed=1)
+        trainer.fit(model, data)
+        trainer.fit(model, data, ckpt_path="last.ckpt")     # continues after the last batch trained on
+
+    sources, sequence_length, batch_rows, options     those of a Loader. Ranks are those of the Trainer
+    validation   sources of the validation set, which is read once in the order of the data, or None
+    num_workers  processes that read; 0 is as fast unless the data are on a slow disk
+
+    training_step gets a dict with a tensor for each output of the loader. Without max_epochs the data have no end:
+    limit_train_batches of the Trainer decides how long its epochs are, and each continues where the last one
+    stopped."""
+
+    def __init__(self, sources: Any, sequence_length: int, batch_rows: int = 1, *, validation: Any = None,
+                 num_workers: int = 0, **options: Any) -> None:
+        super().__init__()
+        self._sources, self._validation, self._num_workers = sources, validation, num_workers
+        self._options = {"sequence_length": sequence_length, "batch_rows": batch_rows, **options}
+        self._dataset: Optional[IterableDataset] = None
+        self._before: Dict[str, Any] = {}  # the states before and after the batch that is trained on
+        self._after: Dict[str, Any] = {}
+
+    def _load(self, dataset: IterableDataset) -> "DataLoader[Dict[str, Any]]":
+        return DataLoader(dataset, batch_size=None, num_workers=self._num_workers)
+
+    def _make_dataset(self, sources: Any, **options: Any) -> IterableDataset:
+        found = self.trainer.distributed_sampler_kwargs if self.trainer is not None else None
+        ranks = {"rank": found["rank"], "n_ranks": found["num_replicas"]} if found else {}
+        return IterableDataset(sources, **{**ranks, **self._options, **options})
+
+    def train_dataloader(self) -> "DataLoader[Dict[str, Any]]":
+        """The training batches, after those that were trained on."""
+        self._dataset = self._make_dataset(self._sources)
+        if self._after:
+            self._dataset.load_state_dict(self._after)
+        return self._load(self._dataset)
+
+    def val_dataloader(self) -> Any:
+        """The validation batches, or none."""
+        if self._validation is None:
+            return []
+        return self._load(self._make_dataset(self._validation, max_epochs=1, shuffle="none"))
+
+    def on_before_batch_transfer(self, batch: Any, dataloader_idx: int) -> Any:
+        """Called by the Trainer for the batch that it trains on next."""
+        state = batch.pop("state")
+        if self._dataset is not None and self.trainer is not None and self.trainer.training:
+            self._before, self._after = self._dataset.state_dict(), state
+            self._dataset.load_state_dict(state)  # the next epoch of the Trainer begins there
+        return batch
+
+    def state_dict(self) -> Dict[str, Any]:
+        """The state after the last batch that was trained on. If the step of a batch failed, that before it."""
+        progress: Any = self.trainer.fit_loop.epoch_loop.batch_progress.current if self.trainer is not None else None
+        failed = progress is not None and progress.ready > progress.processed
+        return self._before if failed else self._after
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Training continues there."""
+        self._after = dict(state_dict)
