@@ -5,7 +5,7 @@ import json
 import sys
 import warnings
 
-from frameworks import loss_of, make_gpt, need, write_text
+from frameworks import loss_of, make_gpt, need, run_chosen
 
 if __name__ == "__main__":
     need("lightning", "torch", "lightning")
@@ -14,7 +14,6 @@ from lightning.pytorch.callbacks import ModelCheckpoint, OnExceptionCheckpoint  
 
 import tokmap  # noqa: E402
 import tokmap.lightning  # noqa: E402
-from ref_protocol import run_in_folders  # noqa: E402
 
 warnings.filterwarnings("ignore")
 OPTIONS = dict(sequence_length=32, batch_rows=4, seed=3)
@@ -106,5 +105,5 @@ def ranks_are_those_of_the_trainer(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(run_in_folders("lightning_", (losses_are_the_same_after_a_resume, a_step_that_failed_is_repeated,
-                                           ranks_are_those_of_the_trainer), write_text))
+    sys.exit(run_chosen("lightning_", (losses_are_the_same_after_a_resume, a_step_that_failed_is_repeated,
+                                       ranks_are_those_of_the_trainer)))

@@ -3,7 +3,7 @@
 
 import sys
 
-from frameworks import need, take, write_text
+from frameworks import need, run_chosen, take
 
 if __name__ == "__main__":
     need("torch", "torch", "torchdata")
@@ -14,7 +14,6 @@ from torchdata.stateful_dataloader import StatefulDataLoader  # noqa: E402
 
 import tokmap  # noqa: E402
 import tokmap.torch  # noqa: E402
-from ref_protocol import run_in_folders  # noqa: E402
 
 OPTIONS = dict(sequence_length=64, batch_rows=4, seed=3)
 
@@ -105,7 +104,8 @@ def a_map_dataset_is_for_samplers(folder):
     batches = DataLoader(dataset, batch_size=1, sampler=order, num_workers=2)
     assert [b["inputs"][0].tolist() for b in batches] == [truth[i].tolist() for i in order]
     sampler = DistributedSampler(dataset, 3, 1, shuffle=False)
-    assert [b["inputs"][0].tolist() for b in DataLoader(dataset, sampler=sampler)] == [truth[i].tolist() for i in sampler]
+    batches = DataLoader(dataset, sampler=sampler)
+    assert [b["inputs"][0].tolist() for b in batches] == [truth[i].tolist() for i in sampler]
     assert dataset[0]["labels"][0] == truth[0][1]
     for number in (-1, len(dataset)):
         try:
@@ -165,5 +165,4 @@ if __name__ == "__main__":
         the_order_is_the_same_for_any_number_of_workers, all_outputs_pass_through_workers,
         the_state_of_a_batch_continues_after_it, stateful_data_loader_is_exact, a_map_dataset_is_for_samplers,
         a_distributed_checkpoint_resumes_on_other_ranks)
-    chosen = [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
-    sys.exit(run_in_folders("torch_", chosen, write_text))
+    sys.exit(run_chosen("torch_", tests))

@@ -14,7 +14,7 @@ if __name__ == "__main__":
     need("types", "mypy", "torch")
 from ref_protocol import run_tests  # noqa: E402
 
-MODULES = ("torch", "lightning")
+MODULES = ("torch", "lightning", "huggingface")
 
 
 def code_lines(path):

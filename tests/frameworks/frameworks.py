@@ -8,7 +8,8 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/oracles")]
-os.environ.setdefault("TOKMAP_LIBRARY", str(pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build")) / "libtokmap.so"))
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+os.environ.setdefault("TOKMAP_LIBRARY", str(BUILD / "libtokmap.so"))
 os.environ.update(TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu")
 
 EOD = 256
@@ -34,6 +35,13 @@ def write_text(folder):
             w.end_input(path.name)
     with tokmap.Writer(folder / "val", vocab_size=257, eod_id=EOD) as w:
         w.document(list((ROOT / "README.md").read_bytes()) + [EOD])
+
+
+def run_chosen(prefix, tests):
+    """Runs the tests that the command line names, or all. Returns the exit status."""
+    from ref_protocol import run_in_folders
+
+    return run_in_folders(prefix, [t for t in tests if t.__name__ in sys.argv[1:] or not sys.argv[1:]], write_text)
 
 
 def take(n, iterable):

@@ -1,0 +1,34 @@
+"""tokmap.huggingface - a data set for the Trainer of transformers, and for accelerate."""
+
+from typing import Any, Dict
+
+import numpy as np
+
+from .torch import MapDataset
+
+
+class CausalLMDataset(MapDataset):
+    """Samples in the shape that causal language models of transformers expect: "input_ids" and "labels", each of
+    sequence_length tokens. The models shift labels themselves: label i belongs to input i, and label 0 does not
+    count (-100).
+
+        train = tokmap.huggingface.CausalLMDataset("data/train", sequence_length=1024, seed=1)
+        arguments = transformers.TrainingArguments(..., train_sampling_strategy="sequential")
+        transformers.Trainer(model, arguments, train_dataset=train).train(resume_from_checkpoint=True)
+
+    Samples are already shuffled, so a sequential sampler is enough. Trainer skips the samples that were trained
+    on without reading them. Options are those of a Loader. Without max_epochs it has one epoch. With
+    outputs=("inputs", "labels", "position_ids") models see the documents of a row as separate."""
+
+    def __init__(self, sources: Any, sequence_length: int, **options: Any) -> None:
+        super().__init__(sources, sequence_length - 1, **options)
+
+    def __getitem__(self, sample: int) -> Dict[str, Any]:
+        found = super().__getitem__(sample)
+        inputs, labels = found["inputs"], found["labels"]
+        # The last input predicts nothing: where its label is masked, any id will do.
+        row = {"input_ids": np.append(inputs, np.maximum(labels[-1:], 0)), "labels": np.insert(labels, 0, -100)}
+        if "position_ids" in found:
+            positions = found["position_ids"].astype(np.int64)
+            row["position_ids"] = np.append(positions, positions[-1] + 1)
+        return row

@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""tokmap.huggingface in Trainer, and tokmap in a loop with accelerate: losses after a resume are those of a run that
+was not stopped, and what was trained on is not read again."""
+
+import sys
+
+from frameworks import loss_of, make_gpt, need, run_chosen, take
+
+if __name__ == "__main__":
+    need("huggingface", "torch", "transformers", "accelerate")
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+import transformers  # noqa: E402
+from accelerate import Accelerator  # noqa: E402
+from torch.utils.data import DataLoader  # noqa: E402
+
+import tokmap  # noqa: E402
+import tokmap.huggingface  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+
+
+def model():
+    torch.manual_seed(1)
+    torch.set_num_threads(1)
+    return transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=257, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2))
+
+
+class Counted(tokmap.huggingface.CausalLMDataset):
+    n_read = 0
+
+    def __getitem__(self, sample):
+        self.n_read += 1
+        return super().__getitem__(sample)
+
+
+def train(folder, name, n_steps, resume=None, stop_at=None, **options):
+    data = Counted(folder / "train", sequence_length=33, seed=3)
+    arguments = transformers.TrainingArguments(
+        str(folder / name), max_steps=n_steps, per_device_train_batch_size=4, logging_steps=1, save_steps=5,
+        report_to=[], disable_tqdm=True, use_cpu=True, train_sampling_strategy="sequential", **options)
+
+    class Stop(transformers.TrainerCallback):
+        def on_step_end(self, args, state, control, **_):
+            control.should_training_stop |= state.global_step == stop_at
+
+    trainer = transformers.Trainer(model(), arguments, train_dataset=data, callbacks=[Stop()])
+    trainer.train(resume_from_checkpoint=resume)
+    entries = [entry for entry in trainer.state.log_history if "loss" in entry]
+    return {entry["step"]: (entry["loss"], entry["grad_norm"]) for entry in entries}, data.n_read
+
+
+def trainer_resumes_with_the_same_losses(folder):
+    for options in ({}, {"gradient_accumulation_steps": 2}):
+        truth, _ = train(folder, "a", 16, **options)
+        train(folder, "b", 16, stop_at=8, **options)
+        again, n_read = train(folder, "b", 16, str(folder / "b/checkpoint-5"), **options)
+        assert len(truth) == 16 and {step: truth[step] for step in range(6, 17)} == \
+            {step: again[step] for step in range(6, 17)}, options
+        assert n_read <= 13 * 4 * options.get("gradient_accumulation_steps", 1), n_read  # 11 steps, and a little ahead
+
+
+def rows_have_the_expected_shape(folder):
+    plain = tokmap.Samples(folder / "train", 32, seed=3)
+    data = tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3)
+    llama = model()
+    for i in range(20):
+        row, wanted = data[i], plain[i]
+        assert row["input_ids"].tolist() == [*wanted["inputs"], wanted["labels"][-1]] and row["labels"][0] == -100
+        assert row["labels"][1:].tolist() == wanted["labels"].tolist() and row["labels"].dtype == np.int64
+        logits = llama(torch.from_numpy(wanted["inputs"])[None]).logits[0]
+        expected = torch.nn.functional.cross_entropy(logits, torch.from_numpy(wanted["labels"]))
+        batch = transformers.default_data_collator([row])
+        torch.testing.assert_close(llama(**batch).loss, expected)  # the model shifts as we mean it
+
+
+def documents_of_a_row_are_separate(folder):
+    data = tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, mask_labels=True, shuffle="none",
+                                              outputs=("inputs", "labels", "position_ids"))
+    llama = model()
+    n = 0
+    for row in data:
+        starts = np.flatnonzero(row["position_ids"] == 0)
+        if 5 < starts[-1] < 28:
+            batch = transformers.default_data_collator([row])
+            whole = llama(input_ids=batch["input_ids"], position_ids=batch["position_ids"], use_cache=False).logits[0]
+            alone = llama(batch["input_ids"][:, starts[-1]:]).logits[0]
+            torch.testing.assert_close(whole[starts[-1]:], alone)
+            assert row["labels"][starts[-1]] == -100
+            n += 1
+    assert n > 3
+
+
+def accelerate_saves_and_loads_the_loader(folder):
+    def run(n_steps, load=None):
+        accelerator = Accelerator(cpu=True)
+        gpt, optimizer = accelerator.prepare(*make_gpt())
+        loader = tokmap.Loader(folder / "train", 32, 4, seed=3, framework="torch", rank=accelerator.process_index,
+                               n_ranks=accelerator.num_processes)
+        accelerator.register_for_checkpointing(loader)
+        if load:
+            accelerator.load_state(load)
+        losses = []
+        for batch in take(n_steps, loader):
+            loss = loss_of(gpt, batch.inputs, batch.labels)
+            accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+            losses.append(loss.item())
+        accelerator.save_state(str(folder / f"state{n_steps}"))
+        return losses
+
+    truth = run(15)
+    assert run(6) == truth[:6] and run(9, str(folder / "state6")) == truth[6:]
+
+
+def accelerate_skips_what_was_trained_on(folder):
+    data = Counted(folder / "train", sequence_length=33, seed=3)
+    accelerator = Accelerator(cpu=True)
+    loader = accelerator.prepare(DataLoader(data, batch_size=4))
+    truth = take(12, loader)
+    data.n_read = 0
+    got = take(7, accelerator.skip_first_batches(loader, 5))
+    assert data.n_read <= 8 * 4
+    assert all((a["input_ids"] == b["input_ids"]).all() for a, b in zip(got, truth[5:]))
+
+
+if __name__ == "__main__":
+    tests = (
+        rows_have_the_expected_shape, documents_of_a_row_are_separate, trainer_resumes_with_the_same_losses,
+        accelerate_saves_and_loads_the_loader, accelerate_skips_what_was_trained_on)
+    sys.exit(run_chosen("huggingface_", tests))

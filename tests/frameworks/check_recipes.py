@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""Runs each block of docs/recipes.md, and counts the lines that its user writes."""
+
+import importlib
+import os
+import re
+import sys
+import tempfile
+import pathlib
+
+from frameworks import loss_of, make_gpt, need, write_text
+
+if __name__ == "__main__":
+    need("recipes", "numpy")
+from documents import blocks, run  # noqa: E402
+from ref_protocol import Skip, run_tests  # noqa: E402
+
+N_BATCHES = 5
+
+
+class Enough(Exception):
+    """Ends a loop of a recipe."""
+
+
+def make_names():
+    """What the recipes take for granted."""
+    model, optimizer = make_gpt()
+    seen = []
+
+    def train(inputs, labels):
+        assert tuple(inputs.shape) == tuple(labels.shape) and inputs.shape[-1] == 64
+        assert (inputs[..., 1:] == labels[..., :-1]).all()
+        loss_of(model, inputs, labels).backward()
+        seen.append(inputs)
+        if len(seen) == N_BATCHES:
+            raise Enough
+
+    return {"model": model, "optimizer": optimizer, "train": train, "__name__": "recipe"}
+
+
+def make_module():
+    import lightning
+
+    class Module(lightning.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.gpt, self.optimizer = make_gpt()
+
+        def training_step(self, batch):
+            return loss_of(self.gpt, batch["inputs"], batch["labels"])
+
+        def validation_step(self, batch):
+            return loss_of(self.gpt, batch["inputs"], batch["labels"])
+
+        def configure_optimizers(self):
+            return self.optimizer
+
+    return {"module": Module()}
+
+
+def make_llama():
+    import transformers
+
+    return {"llama": transformers.LlamaForCausalLM(transformers.LlamaConfig(
+        vocab_size=257, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
+
+
+MORE_NAMES = {"Lightning": make_module, "HF Trainer": make_llama}
+
+
+def written_lines(text):
+    """Statements: no imports, comments, blank lines, and a statement of several lines is one."""
+    import ast
+
+    def count(body):
+        return sum(1 + sum(count(getattr(node, part, [])) for part in ("body", "orelse", "finalbody"))
+                   for node in body if not isinstance(node, (ast.Import, ast.ImportFrom)))
+
+    return count(ast.parse(text).body)
+
+
+def run_block(title, language, text, folder):
+    if language in ("sh", ""):
+        run(["bash", "-ec", text], folder)
+        return None
+    for package in re.findall(r"^(?:import|from) ([a-z_]+)", text, re.MULTILINE):
+        try:
+            importlib.import_module(package)
+        except ImportError as error:
+            raise Skip(str(error)) from None
+    names = {**make_names(), **MORE_NAMES.get(title, dict)()}
+    try:
+        exec(compile(text, title, "exec"), names)
+    except Enough:
+        pass
+    return written_lines(text)
+
+
+def run_section(title, parts):
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        (folder / "data").mkdir()
+        write_text(folder / "data")
+        before = os.getcwd()
+        os.chdir(folder)
+        try:
+            counts = [run_block(title, language, text, folder) for language, text in parts]
+        finally:
+            os.chdir(before)
+    return " + ".join(f"{n}" for n in counts if n) + " lines"
+
+
+if __name__ == "__main__":
+    sections = {}
+    for title, language, text in blocks("recipes.md"):
+        sections.setdefault(title, []).append((language, text))
+    chosen = {title: parts for title, parts in sections.items() if title in sys.argv[1:] or not sys.argv[1:]}
+    sys.exit(run_tests([(f"recipe: {title}", lambda title=title, parts=parts: run_section(title, parts))
+                        for title, parts in chosen.items()]))
