@@ -352,6 +352,20 @@ TEST(added_tokens_are_found_in_normalized_text)
     engine_end(&g);
 }
 
+TEST(control_pieces_do_not_forbid_cuts)
+{
+    for (int is_control = 0; is_control < 2; is_control++) {
+        engine g = {0};
+        sentencepiece_model(&g.m, MODEL_CHAR_BPE);
+        g.m.rule = MERGE_SCORED;
+        naive_add(&g.m, "1", TOKEN_NORMAL, 0);
+        naive_add(&g.m, "11", is_control ? TOKEN_CONTROL : TOKEN_NORMAL, -1);
+        engine_start(&g, 1 << 14);
+        CHECK_EQ(char_engine_cut(g.e, (const uint8_t *)"11111111", 0, 8), is_control ? 5 : 0);
+        engine_end(&g);
+    }
+}
+
 /* The first page cannot be read. */
 TEST(text_that_was_searched_for_a_cut_is_not_read_again)
 {

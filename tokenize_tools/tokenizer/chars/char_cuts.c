@@ -15,6 +15,8 @@ static void add_tokens(char_cuts *c, const model *m)
     char name[8];
     for (uint32_t id = 0; id < m->n_tokens; id++) {
         const uint8_t *bytes = model_token_bytes(m, id);
+        if (m->tokens[id].kind == TOKEN_CONTROL && m->rule != MERGE_LISTED)
+            continue; /* never in a text, unless it is an added token */
         if (m->tokens[id].kind == TOKEN_BYTE && m->tokens[id].n_bytes == 1) {
             if (m->kind != MODEL_UNIGRAM) /* in Unigram the text of its name matches */
                 continue;
