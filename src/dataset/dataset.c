@@ -105,20 +105,20 @@ static tokmap_status check_padding(const tokmap_dataset *ds, int fd, tokmap_erro
 
 static tokmap_status read_header(tokmap_dataset *ds, int fd, tokmap_error *err)
 {
-    const tokmap_i_input input = {ds->index_path, ds->index_stat.n_bytes};
+    const tokmap_i_index_file file = {ds->index_path, ds->index_stat.n_bytes};
     uint8_t bytes[TOKMAP_I_MAX_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES];
     size_t n_read = 0;
     const int error = tokmap_i_file_read(fd, bytes, TOKMAP_I_HEADER_BYTES, 0, &n_read);
     if (error)
         return FAIL_IO_AT(err, error, n_read, "%s: cannot read the header", ds->index_path);
-    tokmap_status status = tokmap_i_header_decode(bytes, n_read, &input, &ds->header, err);
+    tokmap_status status = tokmap_i_header_decode(bytes, n_read, &file, &ds->header, err);
     if (status)
         return status;
     const size_t table_bytes = (size_t)ds->header.n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
     status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path}, TOKMAP_I_HEADER_BYTES,
                                    table_bytes, bytes, err);
     if (!status)
-        status = tokmap_i_table_decode(bytes, &input, &ds->header, err);
+        status = tokmap_i_table_decode(bytes, &file, &ds->header, err);
     return status ? status : check_padding(ds, fd, err);
 }
 

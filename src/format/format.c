@@ -57,39 +57,39 @@ int tokmap_i_suffix_valid(const char *suffix)
 }
 
 /* Checks what is the same in all versions: is it an index, is it intact, is it too new. */
-static tokmap_status check_identity(const uint8_t *p, size_t n_bytes, const tokmap_i_input *input,
-                                    tokmap_error *err)
+static tokmap_status check_identity(const uint8_t *p, size_t n_bytes,
+                                    const tokmap_i_index_file *file, tokmap_error *err)
 {
     if (n_bytes < sizeof magic || memcmp(p, magic, sizeof magic) != 0)
-        return FAIL(err, TOKMAP_ERR_NOT_A_DATASET, "%s: not a tokmap index", input->name);
+        return FAIL(err, TOKMAP_ERR_NOT_A_DATASET, "%s: not a tokmap index", file->name);
     if (n_bytes < TOKMAP_I_HEADER_BYTES)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, n_bytes,
-                       "%s: damaged: the file has %zu bytes, but its header needs %d", input->name,
+                       "%s: damaged: the file has %zu bytes, but its header needs %d", file->name,
                        n_bytes, TOKMAP_I_HEADER_BYTES);
     if (load_le64(p + AT_HEADER_CHECKSUM) != tokmap_i_checksum(p, AT_HEADER_CHECKSUM))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_HEADER_CHECKSUM,
                        "%s: damaged: the header (bytes 0-255) does not match its checksum",
-                       input->name);
+                       file->name);
     if (load_le32(p + AT_BYTE_ORDER) != BYTE_ORDER_MARK)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_BYTE_ORDER,
-                       "%s: damaged: the byte-order mark is %08" PRIx32 ", not %08x", input->name,
+                       "%s: damaged: the byte-order mark is %08" PRIx32 ", not %08x", file->name,
                        load_le32(p + AT_BYTE_ORDER), BYTE_ORDER_MARK);
     const unsigned version = load_le16(p + AT_FORMAT_VERSION);
     const unsigned lowest_reader = load_le16(p + AT_LOWEST_READER);
     if (version == 0 || lowest_reader == 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_FORMAT_VERSION,
                        "%s: format %u, for readers of format %u or later: not a released version",
-                       input->name, version, lowest_reader);
+                       file->name, version, lowest_reader);
     if (lowest_reader > TOKMAP_I_FORMAT_VERSION)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_LOWEST_READER,
                        "%s: format %u needs a reader of format %u, this tokmap reads up to %d: use "
                        "a newer tokmap",
-                       input->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
+                       file->name, version, lowest_reader, TOKMAP_I_FORMAT_VERSION);
     if (load_le32(p + AT_MUST_UNDERSTAND) != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, AT_MUST_UNDERSTAND,
                        "%s: uses features (flags %08" PRIx32
                        ") that this tokmap does not know: use a newer one",
-                       input->name, load_le32(p + AT_MUST_UNDERSTAND));
+                       file->name, load_le32(p + AT_MUST_UNDERSTAND));
     return TOKMAP_OK;
 }
 
@@ -170,10 +170,10 @@ static const char *broken_rule(const uint8_t *p, const tokmap_i_header *h, uint6
 }
 
 tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
-                                     const tokmap_i_input *input, tokmap_i_header *header,
+                                     const tokmap_i_index_file *file, tokmap_i_header *header,
                                      tokmap_error *err)
 {
-    const tokmap_status status = check_identity(bytes, n_bytes, input, err);
+    const tokmap_status status = check_identity(bytes, n_bytes, file, err);
     if (status)
         return status;
     decode_fields(bytes, header);
@@ -182,16 +182,16 @@ tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
     if (what)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, offset,
                        "%s: damaged: the %s at byte %" PRIu64 " of the header is out of range",
-                       input->name, what, offset);
-    if (header->index_bytes != input->file_bytes)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(header->index_bytes, input->file_bytes),
+                       file->name, what, offset);
+    if (header->index_bytes != file->n_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(header->index_bytes, file->n_bytes),
                        "%s: damaged: the file has %" PRIu64 " bytes, its header says %" PRIu64,
-                       input->name, input->file_bytes, header->index_bytes);
+                       file->name, file->n_bytes, header->index_bytes);
     const uint64_t table_end =
         TOKMAP_I_HEADER_BYTES + (uint64_t)header->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
-    if (table_end > input->file_bytes)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, input->file_bytes,
-                       "%s: damaged: the section table does not fit into the file", input->name);
+    if (table_end > file->n_bytes)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, file->n_bytes,
+                       "%s: damaged: the section table does not fit into the file", file->name);
     return TOKMAP_OK;
 }
 
@@ -216,33 +216,33 @@ uint64_t tokmap_i_n_blocks(const tokmap_i_header *h)
     return div_up(h->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
 }
 
-static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i, const tokmap_i_input *input,
-                                 tokmap_error *err)
+static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
+                                 const tokmap_i_index_file *file, tokmap_error *err)
 {
     const tokmap_i_section *s = &h->sections[i];
     const uint64_t at = TOKMAP_I_HEADER_BYTES + (uint64_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
     if (s->kind == 0 || (i > 0 && s->kind <= h->sections[i - 1].kind))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at,
                        "%s: damaged: section %" PRIu32 " has kind %" PRIu32 ", out of order",
-                       input->name, i, s->kind);
+                       file->name, i, s->kind);
     const bool known = s->kind <= TOKMAP_I_METADATA;
     if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags == 0))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
                        "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
                        ", which it must not have",
-                       input->name, i, s->flags);
+                       file->name, i, s->flags);
     if (!known && s->flags != 0)
         return FAIL_AT(err, TOKMAP_ERR_VERSION, at,
                        "%s: has a section of kind %" PRIu32
                        " that this tokmap does not know: use a newer one",
-                       input->name, s->kind);
+                       file->name, s->kind);
     uint64_t end = 0;
     if (s->offset != tokmap_i_section_start(h, i) || !checked_add(s->offset, s->n_bytes, &end) ||
-        end > input->file_bytes)
+        end > file->n_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 8,
                        "%s: damaged: section %" PRIu32 " (offset %" PRIu64 ", size %" PRIu64
                        ") is not where it must be in the file",
-                       input->name, i, s->offset, s->n_bytes);
+                       file->name, i, s->offset, s->n_bytes);
     return TOKMAP_OK;
 }
 
@@ -273,48 +273,48 @@ static const char *wrong_size(const tokmap_i_header *h)
 }
 
 /* Kinds ascend without repeats, so the four known ones are present exactly if they come first. */
-static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_input *input,
+static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_index_file *file,
                                  tokmap_error *err)
 {
     for (uint32_t kind = TOKMAP_I_DOCUMENTS; kind <= TOKMAP_I_METADATA; kind++)
         if (h->sections[kind - 1].kind != kind)
             return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
-                           "%s: damaged: there is no section of kind %" PRIu32, input->name, kind);
+                           "%s: damaged: there is no section of kind %" PRIu32, file->name, kind);
     const tokmap_i_section *last = &h->sections[h->n_sections - 1];
-    if (last->offset + last->n_bytes != input->file_bytes)
+    if (last->offset + last->n_bytes != file->n_bytes)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, last->offset + last->n_bytes,
                        "%s: damaged: the last section ends at byte %" PRIu64
                        ", the file at byte %" PRIu64,
-                       input->name, last->offset + last->n_bytes, input->file_bytes);
+                       file->name, last->offset + last->n_bytes, file->n_bytes);
     const char *what = wrong_size(h);
     if (what)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
                        "%s: damaged: the size of the %s section does not match the counts",
-                       input->name, what);
+                       file->name, what);
     uint8_t id[16];
     dataset_id(h, id);
     if (memcmp(id, h->dataset_id, sizeof id) != 0)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, AT_DATASET_ID,
-                       "%s: damaged: the dataset id does not match the content", input->name);
+                       "%s: damaged: the dataset id does not match the content", file->name);
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_input *input,
+tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_index_file *file,
                                     tokmap_i_header *h, tokmap_error *err)
 {
     const size_t table_bytes = (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES;
     if (tokmap_i_checksum(bytes, table_bytes) != h->table_checksum)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,
-                       "%s: damaged: the section table does not match its checksum", input->name);
+                       "%s: damaged: the section table does not match its checksum", file->name);
     for (uint32_t i = 0; i < h->n_sections; i++) {
         const uint8_t *p = bytes + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
         h->sections[i] = (tokmap_i_section){load_le32(p), load_le32(p + 4), load_le64(p + 8),
                                             load_le64(p + 16), load_le64(p + 24)};
-        const tokmap_status status = check_entry(h, i, input, err);
+        const tokmap_status status = check_entry(h, i, file, err);
         if (status)
             return status;
     }
-    return check_whole(h, input, err);
+    return check_whole(h, file, err);
 }
 
 static void encode_table(const tokmap_i_header *h, uint8_t *bytes)

@@ -54,19 +54,19 @@ typedef struct tokmap_i_header {
 } tokmap_i_header;
 
 /* The file that is decoded: its name for messages and its real size. */
-typedef struct tokmap_i_input {
+typedef struct tokmap_i_index_file {
     const char *name;
-    uint64_t file_bytes;
-} tokmap_i_input;
+    uint64_t n_bytes;
+} tokmap_i_index_file;
 
 /* Decodes the header from the first n_bytes of the file (256, or all if it is shorter). Sections
  * stay empty. */
 tokmap_status tokmap_i_header_decode(const uint8_t *bytes, size_t n_bytes,
-                                     const tokmap_i_input *input, tokmap_i_header *header,
+                                     const tokmap_i_index_file *file, tokmap_i_header *header,
                                      tokmap_error *err);
 /* Decodes the section table, n_sections * 32 bytes; checks offsets, sizes that follow from counts,
  * and the dataset id. */
-tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_input *input,
+tokmap_status tokmap_i_table_decode(const uint8_t *bytes, const tokmap_i_index_file *file,
                                     tokmap_i_header *header, tokmap_error *err);
 
 /* Encodes header and table: 256 + n_sections * 32 bytes, without padding. Computes the dataset id

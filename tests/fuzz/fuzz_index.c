@@ -195,12 +195,12 @@ static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
 
 static void look_at_index(const uint8_t *index, size_t n_bytes)
 {
-    const tokmap_i_input input = {"fuzz", n_bytes};
+    const tokmap_i_index_file file = {"fuzz", n_bytes};
     tokmap_i_header h;
     tokmap_error err = {0};
-    tokmap_status status = tokmap_i_header_decode(index, MIN(n_bytes, TABLE), &input, &h, &err);
+    tokmap_status status = tokmap_i_header_decode(index, MIN(n_bytes, TABLE), &file, &h, &err);
     if (!status)
-        status = tokmap_i_table_decode(index + TABLE, &input, &h, &err);
+        status = tokmap_i_table_decode(index + TABLE, &file, &h, &err);
     require(status == err.status && (!status || err.text[0]));
     require(status == TOKMAP_OK || status == TOKMAP_ERR_NOT_A_DATASET ||
             status == TOKMAP_ERR_VERSION || status == TOKMAP_ERR_CORRUPT);
