@@ -213,7 +213,7 @@ typedef struct tokmap_dataset_info {
     size_t struct_size; /* sizeof(tokmap_dataset_info), set by the caller */
     uint64_t n_tokens;
     uint64_t n_documents; /* 0 also if document boundaries are not known */
-    uint64_t n_sources;
+    uint64_t n_inputs;
     uint64_t vocab_size;       /* 0: not known */
     uint64_t token_offset;     /* of the first token in the token file, in bytes */
     uint64_t token_file_bytes; /* size of the token file */
@@ -232,9 +232,9 @@ typedef struct tokmap_dataset_info {
 TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,
                                                  tokmap_dataset_info *info);
 
-/* A source is one input file and the documents that came from it. */
-typedef struct tokmap_source_info {
-    size_t struct_size; /* sizeof(tokmap_source_info), set by the caller */
+/* An input is one input file and the documents that came from it. */
+typedef struct tokmap_input_info {
+    size_t struct_size; /* sizeof(tokmap_input_info), set by the caller */
     const char *name;   /* any bytes but NUL, not terminated; valid until close */
     size_t name_bytes;
     uint64_t first_document;
@@ -243,12 +243,12 @@ typedef struct tokmap_source_info {
     uint64_t n_tokens;
     uint64_t input_bytes;    /* size of the input file; 0: not known */
     uint64_t input_checksum; /* XXH3-64 of the input file; 0: not known */
-} tokmap_source_info;
+} tokmap_input_info;
 
-/* Source number `index`. TOKMAP_ERR_ARGUMENT: there is no such source. TOKMAP_ERR_CORRUPT: its
+/* Input number `index`. TOKMAP_ERR_ARGUMENT: there is no such input. TOKMAP_ERR_CORRUPT: its
  * entry is damaged. */
-TOKMAP_API tokmap_status tokmap_dataset_get_source(const tokmap_dataset *ds, uint64_t index,
-                                                   tokmap_source_info *info);
+TOKMAP_API tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
+                                                  tokmap_input_info *info);
 
 /* The metadata: *n_bytes bytes of JSON, an object, not terminated, valid until close. The library
  * does not check that it is JSON. */

@@ -20,7 +20,7 @@
  *
  * The rules in tokmap.h hold here too.
  *
- * Write     open; append and end_document for each document; end_source after each input;
+ * Write     open; append and end_document for each document; end_input after each input;
  *           set_metadata; finish; close.
  * Resume    open with `resumable`; checkpoint from time to time. After a failure or a kill: open
  *           with TOKMAP_UNFINISHED_RESUME; read the note; append what is missing; finish; close.
@@ -36,7 +36,7 @@
  *           `unfinished` is TOKMAP_UNFINISHED_DISCARD. Only one writer at a time can write P:
  *           another one gets TOKMAP_ERR_LOCKED.
  * Status    After a failed call, every later call except close returns the same status.
- * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, and for each source 40
+ * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, and for each input 40
  *           bytes and its name; in finish, also 8 bytes for each 1,024 documents. Arrays may take
  *           twice as much while they grow. Resuming takes no more.
  * Threads   A writer is used by one thread at a time. */
@@ -125,19 +125,19 @@ TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *
  * boundaries. If it is called, finish fails when tokens follow the last end. */
 TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);
 
-/* Adds all tokens, documents and sources of ds, and verifies its checksums. Not inside a document.
+/* Adds all tokens, documents and inputs of ds, and verifies its checksums. Not inside a document.
  * Shares or copies the data within the file system where it can. TOKMAP_ERR_CORRUPT: ds is damaged.
  * TOKMAP_ERR_MISMATCH: ds has another token width, an id that is not below vocab_size, or tokens
  * without document boundaries; or it was replaced since it was opened. */
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
 
-/* Names the input of all documents since the last end_source. input_bytes and input_checksum (the
- * XXH3-64 of the input file) are 0 if not known. Finish fails when some documents have a source and
+/* Names the input of all documents since the last end_input. input_bytes and input_checksum (the
+ * XXH3-64 of the input file) are 0 if not known. Finish fails when some documents have an input and
  * others have none. */
-TOKMAP_API tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name,
-                                                  uint64_t input_bytes, uint64_t input_checksum,
-                                                  tokmap_error *err);
+TOKMAP_API tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name,
+                                                 uint64_t input_bytes, uint64_t input_checksum,
+                                                 tokmap_error *err);
 
 /* Sets the metadata: an object of JSON in UTF-8, which is copied and not checked. Without this call
  * it is "{}". */
@@ -175,7 +175,7 @@ typedef struct tokmap_checkpoint_info {
     uint64_t n_checkpoints; /* that P can be resumed from; 0: the fields below are 0 */
     uint64_t n_tokens;      /* at the checkpoint */
     uint64_t n_documents;   /* at the checkpoint */
-    uint64_t n_sources;     /* at the checkpoint */
+    uint64_t n_inputs;      /* at the checkpoint */
     uint64_t vocab_size;    /* as the writer was opened */
     uint32_t token_bytes;   /* as the writer was opened */
     uint32_t eod_id;        /* as the writer was opened; TOKMAP_NO_ID: none */

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
     if (status == TOKMAP_OK)
         status = write_documents(w, &err);
     if (status == TOKMAP_OK)
-        status = tokmap_writer_end_source(w, "standard input", 0, 0, &err);
+        status = tokmap_writer_end_input(w, "standard input", 0, 0, &err);
     if (status == TOKMAP_OK)
         status = tokmap_writer_set_metadata(w, metadata, strlen(metadata), &err);
     if (status == TOKMAP_OK)

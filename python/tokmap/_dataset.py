@@ -130,7 +130,7 @@ class Dataset:
                                  f"has tokens of {shard.info.token_bytes}: open them as two datasets")
         self._token_ends = list(itertools.accumulate(info.n_tokens for info in infos))
         self._document_ends = list(itertools.accumulate(info.n_documents for info in infos))
-        self._input_ends = list(itertools.accumulate(info.n_sources for info in infos))
+        self._input_ends = list(itertools.accumulate(info.n_inputs for info in infos))
         self.n_tokens: int = self._token_ends[-1]
         self.n_documents: int = self._document_ends[-1]
         self.n_inputs: int = self._input_ends[-1]
@@ -293,8 +293,8 @@ class Dataset:
             raise IndexError(f"input {index}: there are {self.n_inputs}")
         k = bisect.bisect_right(self._input_ends, index)
         before = self._input_ends[k - 1] if k else 0
-        found = shards[k].look_up(lib.tokmap_dataset_get_source, index - before,
-                                  _lib.Source(struct_size=ctypes.sizeof(_lib.Source)))
+        found = shards[k].look_up(lib.tokmap_dataset_get_input, index - before,
+                                  _lib.Input(struct_size=ctypes.sizeof(_lib.Input)))
         return Input(os.fsdecode(ctypes.string_at(found.name, found.name_bytes)),
                      (self._document_ends[k - 1] if k else 0) + found.first_document, found.n_documents,
                      self._first_token(k) + found.first_token, found.n_tokens, found.input_bytes,

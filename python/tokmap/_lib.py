@@ -16,7 +16,7 @@ class ErrorDetail(ctypes.Structure):
 
 class Info(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("n_tokens", c_uint64), ("n_documents", c_uint64),
-                ("n_sources", c_uint64), ("vocab_size", c_uint64), ("token_offset", c_uint64),
+                ("n_inputs", c_uint64), ("vocab_size", c_uint64), ("token_offset", c_uint64),
                 ("token_file_bytes", c_uint64), ("index_bytes", c_uint64),
                 ("documents_bytes", c_uint64), ("token_bytes", c_uint32), ("largest_id", c_uint32),
                 ("eod_id", c_uint32), ("format_version", c_uint32), ("lowest_reader", c_uint32),
@@ -27,7 +27,7 @@ class Document(ctypes.Structure):
     _fields_ = [("index", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64)]
 
 
-class Source(ctypes.Structure):
+class Input(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("name", c_void_p), ("name_bytes", c_size_t), ("first_document", c_uint64),
                 ("n_documents", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64),
                 ("input_bytes", c_uint64), ("input_checksum", c_uint64)]
@@ -157,7 +157,7 @@ SIGNATURES = {
     "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
     "tokmap_dataset_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
-    "tokmap_dataset_get_source": (c_int, [c_void_p, c_uint64, POINTER(Source)]),
+    "tokmap_dataset_get_input": (c_int, [c_void_p, c_uint64, POINTER(Input)]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tokmap_dataset_verify": (c_int, [c_void_p, POINTER(VerifyOptions), c_void_p,
                                       POINTER(ErrorDetail)]),
@@ -165,7 +165,7 @@ SIGNATURES = {
                                    POINTER(ErrorDetail)]),
     "tokmap_writer_append": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(ErrorDetail)]),
     "tokmap_writer_end_document": (c_int, [c_void_p, POINTER(ErrorDetail)]),
-    "tokmap_writer_end_source": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64,
+    "tokmap_writer_end_input": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64,
                                          POINTER(ErrorDetail)]),
     "tokmap_writer_set_metadata": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(ErrorDetail)]),
     "tokmap_writer_finish": (c_int, [c_void_p, POINTER(ErrorDetail)]),

@@ -74,7 +74,7 @@ class Writer:
         for number in (input_bytes, input_checksum):
             if not 0 <= number < 2**64:
                 raise ValueError(f"{number}: must be 0 to 2^64 - 1")
-        self._call(lib.tokmap_writer_end_source, self._open(), os.fsencode(name), input_bytes, input_checksum)
+        self._call(lib.tokmap_writer_end_input, self._open(), os.fsencode(name), input_bytes, input_checksum)
 
     def metadata(self, value: Any) -> None:
         """Stores a value that JSON can hold, for Dataset.metadata."""

@@ -126,23 +126,23 @@ static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err
 {
     const tokmap_i_header *h = &ds->header;
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
-    const tokmap_i_section *sources = tokmap_i_section_find(h, TOKMAP_I_SOURCES);
-    uint8_t count[TOKMAP_I_SOURCE_HEAD_BYTES];
+    const tokmap_i_section *inputs = tokmap_i_section_find(h, TOKMAP_I_INPUTS);
+    uint8_t count[TOKMAP_I_INPUT_HEAD_BYTES];
     const tokmap_status status = tokmap_i_read_exactly((tokmap_i_named_file){fd, ds->index_path},
-                                                       sources->offset, sizeof count, count, err);
+                                                       inputs->offset, sizeof count, count, err);
     if (status)
         return status;
-    const uint64_t n_sources = load_le64(count);
-    if (!tokmap_i_sources_fit(n_sources, sources->n_bytes))
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, sources->offset,
-                       "%s: damaged: %" PRIu64 " sources do not fit into their section",
-                       ds->index_path, n_sources);
+    const uint64_t n_inputs = load_le64(count);
+    if (!tokmap_i_inputs_fit(n_inputs, inputs->n_bytes))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, inputs->offset,
+                       "%s: damaged: %" PRIu64 " inputs do not fit into their section",
+                       ds->index_path, n_inputs);
     const int error = tokmap_i_map(fd, h->index_bytes, (const void **)&ds->index_map);
     if (error)
         return FAIL_IO(err, error, "%s: cannot map %" PRIu64 " bytes", ds->index_path,
                        h->index_bytes);
-    ds->sources = (tokmap_i_sources){ds->index_map + sources->offset, sources->n_bytes, n_sources,
-                                     h->n_documents, h->n_tokens};
+    ds->inputs = (tokmap_i_inputs){ds->index_map + inputs->offset, inputs->n_bytes, n_inputs,
+                                   h->n_documents, h->n_tokens};
     tokmap_i_documents_view(&ds->documents, ds->index_map + documents->offset, documents->n_bytes,
                             h->n_documents, h->n_tokens);
     return TOKMAP_OK;
@@ -283,7 +283,7 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
     tokmap_dataset_info full = {
         .n_tokens = h->n_tokens,
         .n_documents = h->n_documents,
-        .n_sources = ds->sources.n_sources,
+        .n_inputs = ds->inputs.n_inputs,
         .vocab_size = h->vocab_size,
         .token_offset = h->token_offset,
         .token_file_bytes = ds->token_file_bytes,
@@ -350,14 +350,14 @@ tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t to
     return tokmap_i_documents_find(&ds->documents, NULL, token, out);
 }
 
-tokmap_status tokmap_dataset_get_source(const tokmap_dataset *ds, uint64_t index,
-                                        tokmap_source_info *info)
+tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
+                                       tokmap_input_info *info)
 {
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_source_info, name)};
-    tokmap_source_info full;
-    if (index >= ds->sources.n_sources)
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_input_info, name)};
+    tokmap_input_info full;
+    if (index >= ds->inputs.n_inputs)
         return TOKMAP_ERR_ARGUMENT;
-    const tokmap_status status = tokmap_i_sources_get(&ds->sources, index, &full);
+    const tokmap_status status = tokmap_i_inputs_get(&ds->inputs, index, &full);
     return status ? status : tokmap_i_give_struct(info, &full, &kind, NULL);
 }
 

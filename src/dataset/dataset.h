@@ -7,7 +7,7 @@
 #include "format/document_index.h"
 #include "format/format.h"
 #include "system/platform.h"
-#include "format/source_table.h"
+#include "format/input_table.h"
 #include "tokmap.h"
 
 struct tokmap_dataset {
@@ -19,7 +19,7 @@ struct tokmap_dataset {
     uint64_t token_file_bytes;
     const uint8_t *index_map, *token_map; /* whole files */
     tokmap_i_documents documents;
-    tokmap_i_sources sources;
+    tokmap_i_inputs inputs;
 };
 
 /* Copies n_bytes from the token file; first_byte counts from the first token. TOKMAP_ERR_IO also if

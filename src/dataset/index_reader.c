@@ -48,7 +48,7 @@ tokmap_status tokmap_i_index_reader_checksum(tokmap_i_index_reader *r,
         done += n;
     }
     if (!status && tokmap_i_hasher_get(hasher) != section->checksum) {
-        static const char *const names[] = {"", "documents", "block checksums", "sources",
+        static const char *const names[] = {"", "documents", "block checksums", "inputs",
                                             "metadata"};
         status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset,
                          "%s: damaged: the %s section (%" PRIu64 " bytes from byte %" PRIu64

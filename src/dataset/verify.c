@@ -285,16 +285,16 @@ static bool check_sections(verify_job *job, bool *documents_sound)
     return true;
 }
 
-static bool check_sources(verify_job *job)
+static bool check_inputs(verify_job *job)
 {
-    const tokmap_i_section *section = tokmap_i_section_find(&job->ds->header, TOKMAP_I_SOURCES);
-    tokmap_i_sources sources = job->ds->sources;
+    const tokmap_i_section *section = tokmap_i_section_find(&job->ds->header, TOKMAP_I_INPUTS);
+    tokmap_i_inputs inputs = job->ds->inputs;
     tokmap_error err;
     uint8_t *bytes = NULL;
     if (tokmap_i_index_reader_load(&job->reader, section, &bytes, &err))
         return report_index(job, section, TOKMAP_DAMAGE_SECTION, &err);
-    sources.bytes = bytes;
-    const char *problem = tokmap_i_sources_check(&sources);
+    inputs.bytes = bytes;
+    const char *problem = tokmap_i_inputs_check(&inputs);
     free(bytes);
     if (!problem)
         return true;
@@ -328,7 +328,7 @@ static void check_largest(verify_job *job)
 static void check_all(verify_job *job)
 {
     bool documents_sound = false;
-    if (!check_sections(job, &documents_sound) || !check_sources(job)) {
+    if (!check_sections(job, &documents_sound) || !check_inputs(job)) {
         job->failure = TOKMAP_ERR_MEMORY;
         return;
     }

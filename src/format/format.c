@@ -265,8 +265,8 @@ static const char *wrong_size(const tokmap_i_header *h)
         return "documents";
     if (tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes != 8 * tokmap_i_n_blocks(h))
         return "block checksums";
-    if (tokmap_i_section_find(h, TOKMAP_I_SOURCES)->n_bytes < 8)
-        return "sources";
+    if (tokmap_i_section_find(h, TOKMAP_I_INPUTS)->n_bytes < 8)
+        return "inputs";
     if (tokmap_i_section_find(h, TOKMAP_I_METADATA)->n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
         return "metadata";
     return NULL;

@@ -26,7 +26,7 @@ enum {
 typedef enum tokmap_i_section_kind {
     TOKMAP_I_DOCUMENTS = 1,
     TOKMAP_I_CHECKSUMS = 2,
-    TOKMAP_I_SOURCES = 3,
+    TOKMAP_I_INPUTS = 3,
     TOKMAP_I_METADATA = 4
 } tokmap_i_section_kind;
 

@@ -6,7 +6,7 @@
 #include "format/document_index.h"
 #include "format/format.h"
 #include "base/hash.h"
-#include "format/source_table.h"
+#include "format/input_table.h"
 #include "tokmap_writer.h"
 
 static const uint8_t header_magic[8] = {0x89, 'T', 'M', 'J', '\r', '\n', 0x1a, '\n'};
@@ -28,7 +28,7 @@ enum {
     AT_N_DOCUMENTS = 24,
     AT_GROUP_START = 32,
     AT_N_WIDE = 40,
-    AT_N_SOURCES = 48,
+    AT_N_INPUTS = 48,
     AT_NAMES_BYTES = 56,
     AT_LARGEST_ID = 64,
     AT_NOTE_BYTES = 68,
@@ -39,7 +39,7 @@ enum {
     AT_HEAD_CHECKSUM = 104
 };
 enum {
-    FLAG_SOURCE_BEFORE_DOCUMENT = 1
+    FLAG_INPUT_BEFORE_DOCUMENT = 1
 };
 
 /* ---- Header ---- */
@@ -89,7 +89,7 @@ void tokmap_i_record_measure(const tokmap_i_journal_header *header,
     n[TOKMAP_I_OPEN_ENDS] = now->n_documents % TOKMAP_I_GROUP_DOCUMENTS * 8;
     n[TOKMAP_I_WIDE_ENDS] = (now->n_wide - before->n_wide) * TOKMAP_I_WIDE_BYTES;
     n[TOKMAP_I_BLOCKS] = (whole_blocks(header, now) - whole_blocks(header, before)) * 8;
-    n[TOKMAP_I_NEW_SOURCES] = (now->n_sources - before->n_sources) * TOKMAP_I_SOURCE_ENTRY_BYTES;
+    n[TOKMAP_I_NEW_INPUTS] = (now->n_inputs - before->n_inputs) * TOKMAP_I_INPUT_ENTRY_BYTES;
     n[TOKMAP_I_NAMES] = now->names_bytes - before->names_bytes;
     n[TOKMAP_I_NOTE] = now->note_bytes;
 }
@@ -127,11 +127,11 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     store_le64(p + AT_N_DOCUMENTS, now->n_documents);
     store_le64(p + AT_GROUP_START, now->group_start);
     store_le64(p + AT_N_WIDE, now->n_wide);
-    store_le64(p + AT_N_SOURCES, now->n_sources);
+    store_le64(p + AT_N_INPUTS, now->n_inputs);
     store_le64(p + AT_NAMES_BYTES, now->names_bytes);
     store_le32(p + AT_LARGEST_ID, now->largest_id);
     store_le32(p + AT_NOTE_BYTES, now->note_bytes);
-    store_le32(p + AT_FLAGS, now->source_before_document ? FLAG_SOURCE_BEFORE_DOCUMENT : 0);
+    store_le32(p + AT_FLAGS, now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0);
     store_le64(p + AT_ENDS_CHECKSUM, now->ends_checksum);
     store_le64(p + AT_BLOCK_CHECKSUM, now->block_checksum);
     store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
@@ -148,7 +148,7 @@ bool tokmap_i_record_is_head(const uint8_t *p)
 static bool within_limits(const tokmap_i_checkpoint *c)
 {
     return c->n_tokens <= TOKMAP_I_MAX_TOKENS && c->n_documents <= TOKMAP_I_MAX_DOCUMENTS &&
-           c->group_start <= c->n_tokens && c->n_sources <= TOKMAP_I_MAX_SOURCES &&
+           c->group_start <= c->n_tokens && c->n_inputs <= TOKMAP_I_MAX_INPUTS &&
            c->n_wide <= c->n_documents / TOKMAP_I_GROUP_DOCUMENTS &&
            c->note_bytes <= TOKMAP_MAX_NOTE_BYTES;
 }
@@ -158,9 +158,9 @@ static bool can_follow(const tokmap_i_checkpoint *before, const tokmap_i_checkpo
 {
     return now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
            now->group_start >= before->group_start && now->n_wide >= before->n_wide &&
-           now->n_sources >= before->n_sources && now->names_bytes >= before->names_bytes &&
+           now->n_inputs >= before->n_inputs && now->names_bytes >= before->names_bytes &&
            now->names_bytes - before->names_bytes <=
-               (now->n_sources - before->n_sources) * TOKMAP_I_MAX_SOURCE_NAME;
+               (now->n_inputs - before->n_inputs) * TOKMAP_I_MAX_INPUT_NAME;
 }
 
 const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal_header *header,
@@ -174,18 +174,18 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         .n_documents = load_le64(p + AT_N_DOCUMENTS),
         .group_start = load_le64(p + AT_GROUP_START),
         .n_wide = load_le64(p + AT_N_WIDE),
-        .n_sources = load_le64(p + AT_N_SOURCES),
+        .n_inputs = load_le64(p + AT_N_INPUTS),
         .names_bytes = load_le64(p + AT_NAMES_BYTES),
         .largest_id = load_le32(p + AT_LARGEST_ID),
         .note_bytes = load_le32(p + AT_NOTE_BYTES),
-        .source_before_document = (flags & FLAG_SOURCE_BEFORE_DOCUMENT) != 0,
+        .input_before_document = (flags & FLAG_INPUT_BEFORE_DOCUMENT) != 0,
         .ends_checksum = load_le64(p + AT_ENDS_CHECKSUM),
         .block_checksum = load_le64(p + AT_BLOCK_CHECKSUM),
         .checksum = load_le64(p + AT_HEAD_CHECKSUM),
     };
     if (load_le64(p + AT_PREVIOUS) != previous)
         return "this record does not follow the previous one";
-    if ((flags & ~(uint32_t)FLAG_SOURCE_BEFORE_DOCUMENT) != 0 || !within_limits(now))
+    if ((flags & ~(uint32_t)FLAG_INPUT_BEFORE_DOCUMENT) != 0 || !within_limits(now))
         return "a record has impossible counts";
     return can_follow(before, now) ? NULL : "a count in a record is lower than in the previous one";
 }

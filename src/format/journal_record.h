@@ -29,9 +29,9 @@ typedef struct tokmap_i_checkpoint {
     uint64_t n_tokens, n_documents;
     uint64_t group_start; /* first token of the group of documents that is being filled */
     uint64_t n_wide;      /* groups with wide ends */
-    uint64_t n_sources, names_bytes;
+    uint64_t n_inputs, names_bytes;
     uint32_t largest_id, note_bytes;
-    bool source_before_document;
+    bool input_before_document;
     uint64_t ends_checksum;  /* of the documents section written so far */
     uint64_t block_checksum; /* of the token bytes after the last whole block */
     uint64_t checksum;       /* of the head; the next record repeats it */
@@ -43,7 +43,7 @@ typedef enum tokmap_i_record_part {
     TOKMAP_I_OPEN_ENDS, /* u64, of the group that is being filled, relative to its start */
     TOKMAP_I_WIDE_ENDS, /* this and the next ones as the index stores them */
     TOKMAP_I_BLOCKS,
-    TOKMAP_I_NEW_SOURCES,
+    TOKMAP_I_NEW_INPUTS,
     TOKMAP_I_NAMES,
     TOKMAP_I_NOTE,
     TOKMAP_I_RECORD_PARTS

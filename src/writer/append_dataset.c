@@ -129,51 +129,51 @@ static tokmap_status append_documents(append_job *job, tokmap_error *err)
     return status ? status : tokmap_i_index_reader_documents(&job->reader, add_ends, job, err);
 }
 
-static tokmap_status add_source(append_job *job, const tokmap_source_info *s, tokmap_error *err)
+static tokmap_status add_input(append_job *job, const tokmap_input_info *info, tokmap_error *err)
 {
-    const tokmap_i_new_source source = {
-        .name = s->name,
-        .name_bytes = s->name_bytes,
-        .end_document = job->first_document + s->first_document + s->n_documents,
-        .end_token = job->first_token + s->first_token + s->n_tokens,
-        .input_bytes = s->input_bytes,
-        .input_checksum = s->input_checksum,
+    const tokmap_i_new_input input = {
+        .name = info->name,
+        .name_bytes = info->name_bytes,
+        .end_document = job->first_document + info->first_document + info->n_documents,
+        .end_token = job->first_token + info->first_token + info->n_tokens,
+        .input_bytes = info->input_bytes,
+        .input_checksum = info->input_checksum,
     };
-    return tokmap_i_writer_source(job->w, &source, err);
+    return tokmap_i_writer_input(job->w, &input, err);
 }
 
-/* A dataset without sources still gets an entry, because the table must cover its documents. So do
- * documents before it that have no source: they would otherwise count as part of its first
- * source. */
-static tokmap_status append_sources(append_job *job, tokmap_error *err)
+/* A dataset without inputs still gets an entry, because the table must cover its documents. So do
+ * documents before it that have no input: they would otherwise count as part of its first
+ * input. */
+static tokmap_status append_inputs(append_job *job, tokmap_error *err)
 {
     const tokmap_i_header *h = &job->ds->header;
-    const tokmap_i_section *section = tokmap_i_section_find(h, TOKMAP_I_SOURCES);
-    tokmap_i_sources sources = job->ds->sources;
+    const tokmap_i_section *section = tokmap_i_section_find(h, TOKMAP_I_INPUTS);
+    tokmap_i_inputs inputs = job->ds->inputs;
     uint8_t *bytes = NULL;
     tokmap_status status = tokmap_i_index_reader_checksum(&job->reader, section, err);
     if (!status)
         status = tokmap_i_index_reader_load(&job->reader, section, &bytes, err);
     if (status)
         return status;
-    sources.bytes = bytes;
-    const char *problem = tokmap_i_sources_check(&sources);
+    inputs.bytes = bytes;
+    const char *problem = tokmap_i_inputs_check(&inputs);
     if (problem)
         status = FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: %s",
                          job->ds->index_path, problem);
-    const tokmap_source_info unnamed_before = {.name = ""};
-    if (!status && job->w->source_end_document < job->first_document)
-        status = add_source(job, &unnamed_before, err);
-    for (uint64_t i = 0; !status && i < sources.n_sources; i++) {
-        tokmap_source_info source;
-        status = tokmap_i_sources_get(&sources, i, &source);
+    const tokmap_input_info unnamed_before = {.name = ""};
+    if (!status && job->w->input_end_document < job->first_document)
+        status = add_input(job, &unnamed_before, err);
+    for (uint64_t i = 0; !status && i < inputs.n_inputs; i++) {
+        tokmap_input_info input;
+        status = tokmap_i_inputs_get(&inputs, i, &input);
         if (!status)
-            status = add_source(job, &source, err);
+            status = add_input(job, &input, err);
     }
-    const tokmap_source_info unnamed = {
+    const tokmap_input_info unnamed = {
         .name = "", .n_documents = h->n_documents, .n_tokens = h->n_tokens};
-    if (!status && sources.n_sources == 0)
-        status = add_source(job, &unnamed, err);
+    if (!status && inputs.n_inputs == 0)
+        status = add_input(job, &unnamed, err);
     free(bytes);
     return status;
 }
@@ -195,7 +195,7 @@ static tokmap_status append_all(tokmap_writer *w, const tokmap_dataset *ds, tokm
         if (!status)
             status = append_documents(&job, err);
         if (!status)
-            status = append_sources(&job, err);
+            status = append_inputs(&job, err);
         tokmap_i_index_reader_close(&job.reader);
     }
     free(job.block);

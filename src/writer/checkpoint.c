@@ -7,7 +7,7 @@
 #include "base/base.h"
 #include "dataset/dataset.h"
 #include "system/platform.h"
-#include "format/source_table.h"
+#include "format/input_table.h"
 #include "base/status.h"
 #include "writer/writer.h"
 
@@ -62,7 +62,7 @@ static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t 
                                .n_tokens = w->n_tokens,
                                .largest_id = w->header.largest_id,
                                .note_bytes = (uint32_t)note_bytes,
-                               .source_before_document = w->source_before_document,
+                               .input_before_document = w->input_before_document,
                                .block_checksum = tokmap_i_hasher_get(w->hasher)};
     tokmap_i_record_parts parts = {.data[TOKMAP_I_NOTE] = note};
     tokmap_status status = sync_tokens(w, err);
@@ -110,16 +110,16 @@ static tokmap_status restore_counts(tokmap_writer *w, tokmap_error *err)
 {
     const tokmap_i_checkpoint *c = &w->journal.last;
     const tokmap_i_record_parts *parts = &w->journal.parts;
-    const uint64_t new_bytes = parts->n_bytes[TOKMAP_I_NEW_SOURCES];
+    const uint64_t new_bytes = parts->n_bytes[TOKMAP_I_NEW_INPUTS];
     w->n_tokens = c->n_tokens;
     w->header.largest_id = c->largest_id;
-    w->source_before_document = c->source_before_document;
-    w->n_sources = c->n_sources;
+    w->input_before_document = c->input_before_document;
+    w->n_inputs = c->n_inputs;
     if (new_bytes > 0) {
         const uint8_t *entry =
-            parts->data[TOKMAP_I_NEW_SOURCES] + new_bytes - TOKMAP_I_SOURCE_ENTRY_BYTES;
-        w->source_end_document = load_le64(entry);
-        w->source_end_token = load_le64(entry + 8);
+            parts->data[TOKMAP_I_NEW_INPUTS] + new_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
+        w->input_end_document = load_le64(entry);
+        w->input_end_token = load_le64(entry + 8);
     }
     w->note_bytes = (size_t)parts->n_bytes[TOKMAP_I_NOTE];
     memcpy(w->note, parts->data[TOKMAP_I_NOTE], w->note_bytes);
@@ -353,7 +353,7 @@ static void copy_info(const tokmap_i_journal *j, tokmap_checkpoint_info *info, v
 {
     info->n_tokens = j->last.n_tokens;
     info->n_documents = j->last.n_documents;
-    info->n_sources = j->last.n_sources;
+    info->n_inputs = j->last.n_inputs;
     info->vocab_size = j->header.vocab_size;
     info->token_bytes = j->header.token_bytes;
     info->eod_id = j->header.eod_id;

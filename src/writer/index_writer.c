@@ -8,7 +8,7 @@
 #include "format/document_index.h"
 #include "base/hash.h"
 #include "system/platform.h"
-#include "format/source_table.h"
+#include "format/input_table.h"
 #include "base/status.h"
 
 typedef struct bytes {
@@ -34,7 +34,7 @@ struct tokmap_i_index_writer {
     bytes wide_ends;                                 /* as stored */
     bytes level_1;                                   /* u64, of every 16th group; only in finish */
     bytes blocks;                                    /* checksums, u64 as stored */
-    bytes sources;                                   /* entries as stored */
+    bytes inputs;                                    /* entries as stored */
     bytes names;
 };
 
@@ -127,7 +127,7 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     free(w->wide_ends.data);
     free(w->level_1.data);
     free(w->blocks.data);
-    free(w->sources.data);
+    free(w->inputs.data);
     free(w->names.data);
     free(w);
 }
@@ -198,25 +198,24 @@ tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t che
     return append_u64(&w->blocks, checksum) ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
-tokmap_status tokmap_i_index_writer_source(tokmap_i_index_writer *w,
-                                           const tokmap_i_new_source *source, tokmap_error *err)
+tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
+                                          tokmap_error *err)
 {
-    if (source->name_bytes > TOKMAP_I_MAX_SOURCE_NAME ||
-        memchr(source->name, 0, source->name_bytes))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source name has more than %d bytes", w->path,
-                    TOKMAP_I_MAX_SOURCE_NAME);
-    if (w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES >= TOKMAP_I_MAX_SOURCES)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d sources", w->path,
-                    TOKMAP_I_MAX_SOURCES);
-    uint8_t *name = make_room(&w->names, source->name_bytes);
-    uint8_t *entry = make_room(&w->sources, TOKMAP_I_SOURCE_ENTRY_BYTES);
+    if (input->name_bytes > TOKMAP_I_MAX_INPUT_NAME || memchr(input->name, 0, input->name_bytes))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an input name has more than %d bytes", w->path,
+                    TOKMAP_I_MAX_INPUT_NAME);
+    if (w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES >= TOKMAP_I_MAX_INPUTS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d inputs", w->path,
+                    TOKMAP_I_MAX_INPUTS);
+    uint8_t *name = make_room(&w->names, input->name_bytes);
+    uint8_t *entry = make_room(&w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES);
     if (!name || !entry)
         return FAIL_MEMORY(err);
-    memcpy(name, source->name, source->name_bytes);
-    tokmap_i_source_entry_encode(&(tokmap_i_source_entry){source->end_document, source->end_token,
-                                                          source->input_bytes,
-                                                          source->input_checksum, w->names.n_bytes},
-                                 entry);
+    memcpy(name, input->name, input->name_bytes);
+    tokmap_i_input_entry_encode(&(tokmap_i_input_entry){input->end_document, input->end_token,
+                                                        input->input_bytes, input->input_checksum,
+                                                        w->names.n_bytes},
+                                entry);
     return TOKMAP_OK;
 }
 
@@ -351,7 +350,7 @@ tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_chec
     now->n_documents = w->n_documents;
     now->group_start = w->group_start;
     now->n_wide = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
-    now->n_sources = w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES;
+    now->n_inputs = w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES;
     now->names_bytes = w->names.n_bytes;
     now->ends_checksum = tokmap_i_hasher_get(w->hasher);
     return TOKMAP_OK;
@@ -370,7 +369,7 @@ void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts
     parts->data[TOKMAP_I_OPEN_ENDS] = w->open_ends;
     parts->data[TOKMAP_I_WIDE_ENDS] = last_bytes(&w->wide_ends, n[TOKMAP_I_WIDE_ENDS]);
     parts->data[TOKMAP_I_BLOCKS] = last_bytes(&w->blocks, n[TOKMAP_I_BLOCKS]);
-    parts->data[TOKMAP_I_NEW_SOURCES] = last_bytes(&w->sources, n[TOKMAP_I_NEW_SOURCES]);
+    parts->data[TOKMAP_I_NEW_INPUTS] = last_bytes(&w->inputs, n[TOKMAP_I_NEW_INPUTS]);
     parts->data[TOKMAP_I_NAMES] = last_bytes(&w->names, n[TOKMAP_I_NAMES]);
 }
 
@@ -389,7 +388,7 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
 {
     if (!append_part(&w->wide_ends, parts, TOKMAP_I_WIDE_ENDS) ||
         !append_part(&w->blocks, parts, TOKMAP_I_BLOCKS) ||
-        !append_part(&w->sources, parts, TOKMAP_I_NEW_SOURCES) ||
+        !append_part(&w->inputs, parts, TOKMAP_I_NEW_INPUTS) ||
         !append_part(&w->names, parts, TOKMAP_I_NAMES))
         return FAIL_MEMORY(err);
     w->n_documents = now->n_documents;
@@ -448,13 +447,13 @@ uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, ui
 
 /* ---- Finish ---- */
 
-static tokmap_status put_sources(tokmap_i_index_writer *w, tokmap_error *err)
+static tokmap_status put_inputs(tokmap_i_index_writer *w, tokmap_error *err)
 {
-    uint8_t head[TOKMAP_I_SOURCE_HEAD_BYTES];
-    store_le64(head, w->sources.n_bytes / TOKMAP_I_SOURCE_ENTRY_BYTES);
+    uint8_t head[TOKMAP_I_INPUT_HEAD_BYTES];
+    store_le64(head, w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES);
     tokmap_status status = put_bytes(w, head, sizeof head, err);
     if (!status)
-        status = put_bytes(w, w->sources.data, w->sources.n_bytes, err);
+        status = put_bytes(w, w->inputs.data, w->inputs.n_bytes, err);
     return status ? status : put_bytes(w, w->names.data, w->names.n_bytes, err);
 }
 
@@ -486,9 +485,9 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
     if (!status)
         status = end_section(w, h, TOKMAP_I_CHECKSUMS, err);
     if (!status)
-        status = put_sources(w, err);
+        status = put_inputs(w, err);
     if (!status)
-        status = end_section(w, h, TOKMAP_I_SOURCES, err);
+        status = end_section(w, h, TOKMAP_I_INPUTS, err);
     if (!status)
         status = put_bytes(w, metadata, metadata_bytes, err);
     if (!status)

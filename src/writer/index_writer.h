@@ -24,15 +24,15 @@ tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t 
 /* The next block of tokens has this checksum. */
 tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t checksum,
                                           tokmap_error *err);
-/* The next source, which covers all documents and tokens since the previous one. */
-typedef struct tokmap_i_new_source {
+/* The next input, which covers all documents and tokens since the previous one. */
+typedef struct tokmap_i_new_input {
     const char *name;
     size_t name_bytes;
     uint64_t end_document, end_token;
     uint64_t input_bytes, input_checksum;
-} tokmap_i_new_source;
-tokmap_status tokmap_i_index_writer_source(tokmap_i_index_writer *w,
-                                           const tokmap_i_new_source *source, tokmap_error *err);
+} tokmap_i_new_input;
+tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
+                                          tokmap_error *err);
 uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w);
 uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w);
 

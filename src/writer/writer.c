@@ -284,17 +284,17 @@ tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err)
     return status ? status : tokmap_i_writer_leave(w, end_document(w, &w->failure), err);
 }
 
-tokmap_status tokmap_i_writer_source(tokmap_writer *w, const tokmap_i_new_source *source,
-                                     tokmap_error *err)
+tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *input,
+                                    tokmap_error *err)
 {
-    w->n_sources++;
-    w->source_end_document = source->end_document;
-    w->source_end_token = source->end_token;
-    return tokmap_i_index_writer_source(w->index, source, err);
+    w->n_inputs++;
+    w->input_end_document = input->end_document;
+    w->input_end_token = input->end_token;
+    return tokmap_i_index_writer_input(w->index, input, err);
 }
 
-tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name, uint64_t input_bytes,
-                                       uint64_t input_checksum, tokmap_error *err)
+tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64_t input_bytes,
+                                      uint64_t input_checksum, tokmap_error *err)
 {
     const tokmap_status status = tokmap_i_writer_enter(w, err);
     if (status)
@@ -304,11 +304,11 @@ tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name, uint6
         tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
         return tokmap_i_writer_leave(w,
                                      FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
-                                          "%s: a source cannot end within a document",
+                                          "%s: an input cannot end within a document",
                                           w->names.index_path),
                                      err);
-    w->source_before_document |= n_documents == 0 && w->n_tokens > 0;
-    const tokmap_i_new_source source = {
+    w->input_before_document |= n_documents == 0 && w->n_tokens > 0;
+    const tokmap_i_new_input input = {
         .name = name,
         .name_bytes = strlen(name),
         .end_document = n_documents,
@@ -318,7 +318,7 @@ tokmap_status tokmap_writer_end_source(tokmap_writer *w, const char *name, uint6
         .input_bytes = input_bytes,
         .input_checksum = input_checksum,
     };
-    return tokmap_i_writer_leave(w, tokmap_i_writer_source(w, &source, &w->failure), err);
+    return tokmap_i_writer_leave(w, tokmap_i_writer_input(w, &input, &w->failure), err);
 }
 
 static tokmap_status set_metadata(tokmap_writer *w, const char *json, size_t n_bytes,
@@ -345,7 +345,7 @@ tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json, siz
                   : tokmap_i_writer_leave(w, set_metadata(w, json, n_bytes, &w->failure), err);
 }
 
-/* Checks that documents and sources cover all tokens. */
+/* Checks that documents and inputs cover all tokens. */
 static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
 {
     const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
@@ -355,14 +355,14 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
                     "%s: the last document ends at token %" PRIu64 " of %" PRIu64
                     ": end the last document too, or none",
                     w->names.token_path, last_end, w->n_tokens);
-    if (n_documents > 0 && w->source_before_document)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a source ended within the first document",
+    if (n_documents > 0 && w->input_before_document)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an input ended within the first document",
                     w->names.index_path);
-    if (w->n_sources > 0 &&
-        (w->source_end_document != n_documents || w->source_end_token != w->n_tokens))
+    if (w->n_inputs > 0 &&
+        (w->input_end_document != n_documents || w->input_end_token != w->n_tokens))
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: the last source ends at document %" PRIu64 " of %" PRIu64,
-                    w->names.index_path, w->source_end_document, n_documents);
+                    "%s: the last input ends at document %" PRIu64 " of %" PRIu64,
+                    w->names.index_path, w->input_end_document, n_documents);
     if (!w->names.writes_tokens && w->n_tokens != w->header.n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: only %" PRIu64 " of %" PRIu64 " tokens were scanned", w->names.token_path,

@@ -17,13 +17,13 @@ struct tokmap_writer {
     int token_fd;
     tokmap_i_header header;
     bool finished;
-    bool source_before_document; /* a source ended within the first document */
-    uint8_t *buffer;             /* TOKMAP_I_WRITE_BYTES: tokens to be written, or just read */
+    bool input_before_document; /* an input ended within the first document */
+    uint8_t *buffer;            /* TOKMAP_I_WRITE_BYTES: tokens to be written, or just read */
     size_t buffer_used;
     tokmap_i_hasher *hasher; /* of the current block */
     size_t hashed;           /* bytes of it so far */
     uint64_t n_tokens;       /* appended or scanned so far */
-    uint64_t n_sources, source_end_document, source_end_token;
+    uint64_t n_inputs, input_end_document, input_end_token;
     char *metadata;
     size_t metadata_bytes;
     bool resumable;
@@ -52,8 +52,8 @@ tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_
                                    tokmap_error *err);
 /* Writes the buffer to the token file. */
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
-tokmap_status tokmap_i_writer_source(tokmap_writer *w, const tokmap_i_new_source *source,
-                                     tokmap_error *err);
+tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *input,
+                                    tokmap_error *err);
 
 /* With the lock: looks for an unfinished dataset and resumes it at the wanted checkpoint. *resumed
  * stays false if there is none that can be resumed. */

@@ -247,7 +247,7 @@ quietly tokmap index --dtype u32 --eod 1 wide.bin
 # ---- info ----
 
 says info tokmap info d
-says info_sources tokmap info --sources --no-lengths d lines
+says info_inputs tokmap info --inputs --no-lengths d lines
 says info_lines tokmap info lines
 says info_empty tokmap info empty
 says info_borderless tokmap info borderless
@@ -293,7 +293,7 @@ patch_byte badindex.tmi $(($(wc -c <badindex.tmi) - 1)) 40
 says verify_damaged_metadata tokmap verify badindex
 says info_damaged_metadata tokmap info --no-lengths badindex
 says info_damaged_metadata_json bash -c \
-    'tokmap info --json badindex | sed "s/.*\"sources\"/...&/; s/.*\(\"metadata\"\)/...\1/"'
+    'tokmap info --json badindex | sed "s/.*\"inputs\"/...&/; s/.*\(\"metadata\"\)/...\1/"'
 head -c 6 d.bin >bad.bin
 says verify_truncated tokmap verify bad
 
@@ -335,7 +335,7 @@ says cat_closed_stdout bash -c 'tokmap cat d >&-'
 
 says merge tokmap merge d lines empty -o merged
 says merge_order tokmap cat --with-index merged
-says merge_keeps_sources tokmap info --sources --no-lengths merged
+says merge_keeps_inputs tokmap info --inputs --no-lengths merged
 says merge_metadata bash -c 'tokmap info --json merged | sed "s/.*\"metadata\"/\"metadata\"/"'
 says merge_is_sound tokmap verify merged
 says merge_again tokmap merge d lines -o merged

@@ -45,7 +45,7 @@ def names_of_files_are_escaped(folder):
                           [b"pack", b"--tokenizer", name, name, b"-o", b"p"],
                           [b"pack", b"--format", b"jsonl", name, b"-o", b"p"],
                           [b"pack", b"@" + name, b"-o", b"p"], [b"pack", b"--" + name],
-                          [b"info", b"--sources", at, at + b".j"], [b"info", b"--json", at], [b"info", at + b"x"],
+                          [b"info", b"--inputs", at, at + b".j"], [b"info", b"--json", at], [b"info", at + b"x"],
                           [b"verify", at, at + b"x"], [b"verify", b"--json", at, at + b"x"],
                           [b"cat", at], [b"cat", b"--text", at], [b"cat", b"--text", at + b"x"],
                           [b"merge", at, at, b"-o", at + b".m"], [b"merge", b"--json", at, at, b"-o", at + b".n"],

@@ -78,7 +78,7 @@ TEST(every_flip_in_u16_tokens_and_documents_is_caught)
     flip_shape(&SHAPE_TINY);
 }
 
-TEST(every_flip_in_u32_tokens_two_groups_and_sources_is_caught)
+TEST(every_flip_in_u32_tokens_two_groups_and_inputs_is_caught)
 {
     flip_shape(&SHAPE_WIDE_IDS);
 }

@@ -21,7 +21,7 @@ static void make(const char *prefix, uint64_t n_documents, uint64_t vocab_size)
         }
         CHECK_INT(tokmap_writer_end_document(w, &err), TOKMAP_OK);
     }
-    CHECK_INT(tokmap_writer_end_source(w, "one", 1, 2, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "one", 1, 2, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
     tokmap_writer_close(w);
 }
@@ -81,11 +81,11 @@ TEST(tokens_and_reads_keep_to_the_range)
     tokmap_document doc;
     CHECK_INT(tokmap_dataset_document(ds, 1000, &doc), TOKMAP_ERR_ARGUMENT);
     CHECK_INT(tokmap_dataset_find_document(ds, 2997, &doc), TOKMAP_ERR_ARGUMENT);
-    tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
-    CHECK_INT(tokmap_dataset_get_source(ds, 0, &source), TOKMAP_OK);
-    CHECK_INT(tokmap_dataset_get_source(ds, 1, &source), TOKMAP_ERR_ARGUMENT);
-    CHECK(source.name_bytes == 3 && memcmp(source.name, "one", 3) == 0);
-    CHECK_EQ(source.n_documents, 1000);
+    tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
+    CHECK_INT(tokmap_dataset_get_input(ds, 0, &input), TOKMAP_OK);
+    CHECK_INT(tokmap_dataset_get_input(ds, 1, &input), TOKMAP_ERR_ARGUMENT);
+    CHECK(input.name_bytes == 3 && memcmp(input.name, "one", 3) == 0);
+    CHECK_EQ(input.n_documents, 1000);
     tokmap_dataset_close(ds);
 }
 

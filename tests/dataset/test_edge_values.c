@@ -74,9 +74,9 @@ static void list_section_fields(const uint8_t *index, field_list *l)
     add_run(l, "level entry or wide end", levels, 8, (documents_end - levels) / 8);
     const size_t n_blocks = (size_t)load_le64(index + TABLE + 32 + 16) / 8;
     add_run(l, "block checksum", section_at(index, 1), 8, n_blocks < 3 ? n_blocks : 3);
-    const size_t sources = section_at(index, 2);
-    add_run(l, "n_sources", sources, 8, 1);
-    add_run(l, "source entry", sources + 8, 8, 5 * (size_t)load_le64(index + sources));
+    const size_t inputs = section_at(index, 2);
+    add_run(l, "n_inputs", inputs, 8, 1);
+    add_run(l, "input entry", inputs + 8, 8, 5 * (size_t)load_le64(index + inputs));
 }
 
 /* ---- Values, put in and made to fit ---- */

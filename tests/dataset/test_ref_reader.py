@@ -92,12 +92,12 @@ def test_hashes_against_module():
 
 
 def expect_same(ds, wanted, shape):
-    tokens, lengths, sources = wanted
+    tokens, lengths, inputs = wanted
     expect_equal(ds.n_tokens, len(tokens), "n_tokens")
     expect_equal(ds.n_documents, len(lengths), "n_documents")
     expect(list(ds.tokens) == tokens, "tokens differ")
     expect([end - first for first, end in ds.documents] == lengths, "documents differ")
-    expect_equal([tuple(s) for s in ds.sources], sources, "sources")
+    expect_equal([tuple(entry) for entry in ds.inputs], inputs, "inputs")
     expect_equal(ds.metadata_bytes, shape.metadata, "metadata")
     expect_equal(ds.eod_id, shape.eod, "eod_id")
     expect_equal(ds.vocab_size, shape.vocab, "vocab_size")
@@ -136,7 +136,7 @@ def write_shape(shape, prefix):
         *wanted[:2],
         vocab=shape.vocab,
         eod=shape.eod,
-        sources=wanted[2],
+        inputs=wanted[2],
         metadata=shape.metadata
     )
     return wanted
@@ -167,9 +167,9 @@ def wide_lengths():
 def test_every_bit_flip():
     prefix = path("flip")
     lengths = [3, 0, 4, 2]
-    sources = [(b"a.txt", 2, 3, 10, 11), (b"b", 4, 9, 0, 0)]
+    inputs = [(b"a.txt", 2, 3, 10, 11), (b"b", 4, 9, 0, 0)]
     ref_writer.write(
-        prefix, range(9), lengths, vocab=300, eod=8, sources=sources, metadata=b'{"a":[1,2]}'
+        prefix, range(9), lengths, vocab=300, eod=8, inputs=inputs, metadata=b'{"a":[1,2]}'
     )
     ref_reader.read(prefix)
     n_flips = n_caught = 0
@@ -275,7 +275,7 @@ def expect_info(prefix, ds):
         "dtype": ds.dtype,
         "n_tokens": ds.n_tokens,
         "n_documents": ds.n_documents,
-        "n_sources": ds.n_sources,
+        "n_inputs": ds.n_inputs,
         "vocab_size": ds.vocab_size,
         "largest_id": ds.largest_id,
         "eod_id": ds.eod_id,

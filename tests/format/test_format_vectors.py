@@ -115,7 +115,7 @@ def test_command(number, folder):
     call("tokmap", "verify", prefix)
     info = json.loads(call("tokmap", "info", "--json", prefix)[1])
     for key in (
-        "format_version", "dtype", "n_tokens", "n_documents", "n_sources", "vocab_size",
+        "format_version", "dtype", "n_tokens", "n_documents", "n_inputs", "vocab_size",
         "largest_id", "eod_id", "dataset_id", "token_offset", "token_bytes", "index_bytes",
         "token_file_bytes",
     ):  # fmt: skip

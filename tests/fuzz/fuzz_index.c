@@ -2,7 +2,7 @@
  * found lies inside the dataset.
  *
  * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes
- * sizes and offsets fit as well; 3 takes the rest as a documents section alone, 4 as a sources
+ * sizes and offsets fit as well; 3 takes the rest as a documents section alone, 4 as an inputs
  * section. */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,7 +13,7 @@
 #include "format/document_index.h"
 #include "format/format.h"
 #include "base/hash.h"
-#include "format/source_table.h"
+#include "format/input_table.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
@@ -152,45 +152,43 @@ static void look_at_documents(const tokmap_i_documents *docs)
         look_up(docs, (docs->n_tokens - 1) / 19 * i, sound);
 }
 
-static void look_at_sources(const tokmap_i_sources *s)
+static void look_at_inputs(const tokmap_i_inputs *table)
 {
-    const bool sound = tokmap_i_sources_check(s) == NULL;
+    const bool sound = tokmap_i_inputs_check(table) == NULL;
     uint64_t end_document = 0, end_token = 0, sum = 0;
-    for (uint64_t i = 0; i < s->n_sources; i++) {
-        tokmap_source_info source;
-        const tokmap_status status = tokmap_i_sources_get(s, i, &source);
+    for (uint64_t i = 0; i < table->n_inputs; i++) {
+        tokmap_input_info input;
+        const tokmap_status status = tokmap_i_inputs_get(table, i, &input);
         require(status == TOKMAP_OK || (status == TOKMAP_ERR_CORRUPT && !sound));
         if (status)
             continue;
-        require(source.first_document <= s->n_documents &&
-                source.n_documents <= s->n_documents - source.first_document);
-        require(source.first_token <= s->n_tokens &&
-                source.n_tokens <= s->n_tokens - source.first_token);
-        require(!sound ||
-                (source.first_document == end_document && source.first_token == end_token));
-        end_document = source.first_document + source.n_documents;
-        end_token = source.first_token + source.n_tokens;
-        for (size_t k = 0; k < source.name_bytes; k++)
-            sum += (uint8_t)source.name[k];
+        require(input.first_document <= table->n_documents &&
+                input.n_documents <= table->n_documents - input.first_document);
+        require(input.first_token <= table->n_tokens &&
+                input.n_tokens <= table->n_tokens - input.first_token);
+        require(!sound || (input.first_document == end_document && input.first_token == end_token));
+        end_document = input.first_document + input.n_documents;
+        end_token = input.first_token + input.n_tokens;
+        for (size_t k = 0; k < input.name_bytes; k++)
+            sum += (uint8_t)input.name[k];
     }
-    require(!sound || s->n_sources == 0 ||
-            (end_document == s->n_documents && end_token == s->n_tokens));
+    require(!sound || table->n_inputs == 0 ||
+            (end_document == table->n_documents && end_token == table->n_tokens));
     require(sum <= UINT64_MAX / 2);
 }
 
 static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
 {
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
-    const tokmap_i_section *sources = tokmap_i_section_find(h, TOKMAP_I_SOURCES);
+    const tokmap_i_section *inputs = tokmap_i_section_find(h, TOKMAP_I_INPUTS);
     tokmap_i_documents docs;
     tokmap_i_documents_view(&docs, index + documents->offset, documents->n_bytes, h->n_documents,
                             h->n_tokens);
     look_at_documents(&docs);
-    const tokmap_i_sources table = {index + sources->offset, sources->n_bytes,
-                                    load_le64(index + sources->offset), h->n_documents,
-                                    h->n_tokens};
-    if (tokmap_i_sources_fit(table.n_sources, table.n_bytes))
-        look_at_sources(&table);
+    const tokmap_i_inputs table = {index + inputs->offset, inputs->n_bytes,
+                                   load_le64(index + inputs->offset), h->n_documents, h->n_tokens};
+    if (tokmap_i_inputs_fit(table.n_inputs, table.n_bytes))
+        look_at_inputs(&table);
 }
 
 static void look_at_index(const uint8_t *index, size_t n_bytes)
@@ -235,18 +233,18 @@ static void look_at_documents_alone(const uint8_t *data, size_t n_bytes)
     free(section);
 }
 
-static void look_at_sources_alone(const uint8_t *data, size_t n_bytes)
+static void look_at_inputs_alone(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes < 20)
         return;
-    tokmap_i_sources s = {NULL, n_bytes - 12, load_le64(data + 12), load_le32(data), 0};
-    s.n_tokens = load_le64(data + 4) % (TOKMAP_I_MAX_TOKENS + 1);
-    uint8_t *section = malloc((size_t)s.n_bytes);
+    tokmap_i_inputs table = {NULL, n_bytes - 12, load_le64(data + 12), load_le32(data), 0};
+    table.n_tokens = load_le64(data + 4) % (TOKMAP_I_MAX_TOKENS + 1);
+    uint8_t *section = malloc((size_t)table.n_bytes);
     require(section != NULL);
-    memcpy(section, data + 12, (size_t)s.n_bytes);
-    s.bytes = section;
-    if (tokmap_i_sources_fit(s.n_sources, s.n_bytes))
-        look_at_sources(&s);
+    memcpy(section, data + 12, (size_t)table.n_bytes);
+    table.bytes = section;
+    if (tokmap_i_inputs_fit(table.n_inputs, table.n_bytes))
+        look_at_inputs(&table);
     free(section);
 }
 
@@ -260,7 +258,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (mode == 3)
         look_at_documents_alone(data, n_bytes);
     if (mode == 4)
-        look_at_sources_alone(data, n_bytes);
+        look_at_inputs_alone(data, n_bytes);
     if (mode >= 3)
         return 0;
     uint8_t *index = malloc(MAX(n_bytes, 1)); /* exactly as long as the file */

@@ -117,7 +117,7 @@ static void make_true_one(void)
     require(open_writer(&w, TOKMAP_UNFINISHED_REFUSE) == TOKMAP_OK);
     for (uint32_t k = 1; k <= N_CHECKPOINTS; k++) {
         add_documents(w, 50 * k);
-        require(tokmap_writer_end_source(w, "some name", k, k, NULL) == TOKMAP_OK);
+        require(tokmap_writer_end_input(w, "some name", k, k, NULL) == TOKMAP_OK);
         require(tokmap_writer_checkpoint(w, "a note", k, NULL) == TOKMAP_OK);
         tokens_at[k] = tokens_at[0];
         documents_at[k] = documents_at[0];
@@ -182,7 +182,7 @@ static void expect_dataset(uint64_t k)
     require(tokmap_dataset_open(&ds, prefix, NULL) == TOKMAP_OK);
     tokmap_dataset_get_info(ds, &info);
     require(info.n_tokens == tokens_at[k] && info.n_documents == documents_at[k] &&
-            info.n_sources == k);
+            info.n_inputs == k);
     require(tokmap_dataset_tokens(ds, 0, info.n_tokens, &is) == TOKMAP_OK);
     require(memcmp(is, tokens.bytes, 2 * info.n_tokens) == 0);
     require(tokmap_dataset_verify(ds, &one, NULL, NULL) == TOKMAP_OK);

@@ -15,15 +15,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 enum {
     MAX_TOKENS = 1200000, /* more than two blocks of 1 MiB, even of u16 */
     MAX_DOCUMENTS = 5000,
-    MAX_SOURCES = 64,
+    MAX_INPUTS = 64,
     MAX_LARGE = 2 /* appends of half a block and more in one input */
 };
 
-typedef struct model_source {
+typedef struct model_input {
     uint64_t end_document, end_token, input_bytes, input_checksum;
     size_t name_bytes;
     char name[256];
-} model_source;
+} model_input;
 
 /* What a dataset should hold. */
 typedef struct model {
@@ -32,11 +32,11 @@ typedef struct model {
     uint64_t n_tokens;
     uint64_t ends[MAX_DOCUMENTS];
     uint64_t n_documents;
-    model_source sources[MAX_SOURCES];
-    uint64_t n_sources;
+    model_input inputs[MAX_INPUTS];
+    uint64_t n_inputs;
     char metadata[64];
     size_t metadata_bytes;
-    bool borderless_source;
+    bool borderless_input;
 } model;
 
 typedef struct play {
@@ -88,7 +88,7 @@ static uint64_t last_end(const model *m)
 
 static uint64_t covered_documents(const model *m)
 {
-    return m->n_sources == 0 ? 0 : m->sources[m->n_sources - 1].end_document;
+    return m->n_inputs == 0 ? 0 : m->inputs[m->n_inputs - 1].end_document;
 }
 
 /* ---- Folder ---- */
@@ -142,17 +142,18 @@ static void compare_documents(const tokmap_dataset *ds, const model *m)
     }
 }
 
-static void compare_sources(const tokmap_dataset *ds, const model *m)
+static void compare_inputs(const tokmap_dataset *ds, const model *m)
 {
-    for (uint64_t i = 0; i < m->n_sources; i++) {
-        const model_source *wanted = &m->sources[i];
-        tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
-        require(tokmap_dataset_get_source(ds, i, &s) == TOKMAP_OK);
-        require(s.first_document + s.n_documents == wanted->end_document &&
-                s.first_token + s.n_tokens == wanted->end_token &&
-                s.input_bytes == wanted->input_bytes && s.input_checksum == wanted->input_checksum);
-        require(s.name_bytes == wanted->name_bytes &&
-                memcmp(s.name, wanted->name, s.name_bytes) == 0);
+    for (uint64_t i = 0; i < m->n_inputs; i++) {
+        const model_input *wanted = &m->inputs[i];
+        tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
+        require(tokmap_dataset_get_input(ds, i, &input) == TOKMAP_OK);
+        require(input.first_document + input.n_documents == wanted->end_document &&
+                input.first_token + input.n_tokens == wanted->end_token &&
+                input.input_bytes == wanted->input_bytes &&
+                input.input_checksum == wanted->input_checksum);
+        require(input.name_bytes == wanted->name_bytes &&
+                memcmp(input.name, wanted->name, input.name_bytes) == 0);
     }
 }
 
@@ -167,11 +168,11 @@ static void read_back(const char *path, const model *m)
     for (uint64_t i = 0; i < m->n_tokens; i++)
         largest = m->ids[i] > largest ? m->ids[i] : largest;
     require(info.n_tokens == m->n_tokens && info.n_documents == m->n_documents &&
-            info.n_sources == m->n_sources && info.vocab_size == m->vocab_size &&
+            info.n_inputs == m->n_inputs && info.vocab_size == m->vocab_size &&
             info.token_bytes == token_bytes(m) && info.largest_id == largest);
     compare_tokens(ds, m);
     compare_documents(ds, m);
-    compare_sources(ds, m);
+    compare_inputs(ds, m);
     const char *json;
     size_t n_bytes;
     json = tokmap_dataset_metadata(ds, &n_bytes);
@@ -196,8 +197,8 @@ static void open_writer(play *p)
     static const uint64_t vocabularies[] = {1, 300, 65536, 65537, 1ull << 31};
     memset(&now, 0, offsetof(model, ids));
     now.vocab_size = vocabularies[next_byte(p) % 5];
-    now.n_tokens = now.n_documents = now.n_sources = 0;
-    now.borderless_source = false;
+    now.n_tokens = now.n_documents = now.n_inputs = 0;
+    now.borderless_input = false;
     now.metadata_bytes = 2;
     strcpy(now.metadata, "{}");
     const tokmap_writer_options options = {
@@ -231,25 +232,27 @@ static void end_documents(play *p, int n)
             now.ends[now.n_documents++] = now.n_tokens;
 }
 
-static void end_source(play *p)
+static void end_input(play *p)
 {
     tokmap_error err;
-    if (now.n_sources == MAX_SOURCES)
+    if (now.n_inputs == MAX_INPUTS)
         return;
-    model_source *s = &now.sources[now.n_sources];
-    s->name_bytes = next_byte(p);
-    memset(s->name, 'a' + next_byte(p) % 26, s->name_bytes);
-    s->name[s->name_bytes] = 0;
-    s->end_document = now.n_documents;
-    s->end_token = now.n_documents > 0 ? last_end(&now) : now.n_tokens;
-    s->input_bytes = next_byte(p);
-    s->input_checksum = s->input_bytes * UINT64_C(0x0101010101010101);
+    model_input *input = &now.inputs[now.n_inputs];
+    input->name_bytes = next_byte(p);
+    memset(input->name, 'a' + next_byte(p) % 26, input->name_bytes);
+    input->name[input->name_bytes] = 0;
+    input->end_document = now.n_documents;
+    input->end_token = now.n_documents > 0 ? last_end(&now) : now.n_tokens;
+    input->input_bytes = next_byte(p);
+    input->input_checksum = input->input_bytes * UINT64_C(0x0101010101010101);
     const bool within = now.n_documents > 0 && last_end(&now) != now.n_tokens;
-    if (!agreed(p, tokmap_writer_end_source(p->w, s->name, s->input_bytes, s->input_checksum, &err),
+    if (!agreed(p,
+                tokmap_writer_end_input(p->w, input->name, input->input_bytes,
+                                        input->input_checksum, &err),
                 within ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err))
         return;
-    now.n_sources++;
-    now.borderless_source |= now.n_documents == 0 && now.n_tokens > 0;
+    now.n_inputs++;
+    now.borderless_input |= now.n_documents == 0 && now.n_tokens > 0;
 }
 
 static void set_metadata(play *p)
@@ -274,30 +277,30 @@ static tokmap_status append_refusal(void)
     return last_end(&now) == now.n_tokens ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT;
 }
 
-/* A source for documents that have none, so that those appended keep their own. */
-static void model_unnamed_source(uint64_t end_document, uint64_t end_token)
+/* An input for documents that have none, so that those appended keep their own. */
+static void model_unnamed_input(uint64_t end_document, uint64_t end_token)
 {
-    now.sources[now.n_sources++] =
-        (model_source){.end_document = end_document, .end_token = end_token};
+    now.inputs[now.n_inputs++] =
+        (model_input){.end_document = end_document, .end_token = end_token};
 }
 
 static void model_append(void)
 {
     const uint64_t first_document = now.n_documents, first_token = now.n_tokens;
     if (covered_documents(&now) < first_document)
-        model_unnamed_source(first_document, first_token);
+        model_unnamed_input(first_document, first_token);
     memcpy(now.ids + first_token, previous.ids, previous.n_tokens * sizeof previous.ids[0]);
     now.n_tokens += previous.n_tokens;
     for (uint64_t i = 0; i < previous.n_documents; i++)
         now.ends[now.n_documents++] = first_token + previous.ends[i];
-    for (uint64_t i = 0; i < previous.n_sources; i++) {
-        model_source *s = &now.sources[now.n_sources++];
-        *s = previous.sources[i];
-        s->end_document += first_document;
-        s->end_token += first_token;
+    for (uint64_t i = 0; i < previous.n_inputs; i++) {
+        model_input *input = &now.inputs[now.n_inputs++];
+        *input = previous.inputs[i];
+        input->end_document += first_document;
+        input->end_token += first_token;
     }
-    if (previous.n_sources == 0)
-        model_unnamed_source(now.n_documents, now.n_tokens);
+    if (previous.n_inputs == 0)
+        model_unnamed_input(now.n_documents, now.n_tokens);
 }
 
 static void append_previous(play *p)
@@ -305,7 +308,7 @@ static void append_previous(play *p)
     tokmap_error err;
     if (!p->has_previous || now.n_tokens + previous.n_tokens > MAX_TOKENS ||
         now.n_documents + previous.n_documents > MAX_DOCUMENTS ||
-        now.n_sources + previous.n_sources + 2 > MAX_SOURCES)
+        now.n_inputs + previous.n_inputs + 2 > MAX_INPUTS)
         return;
     tokmap_dataset *ds = NULL;
     require(tokmap_dataset_open(&ds, previous_prefix, NULL) == TOKMAP_OK);
@@ -316,8 +319,8 @@ static void append_previous(play *p)
 
 static tokmap_status finish_refusal(void)
 {
-    const model_source *last = now.n_sources ? &now.sources[now.n_sources - 1] : NULL;
-    if (now.n_documents > 0 && (last_end(&now) != now.n_tokens || now.borderless_source))
+    const model_input *last = now.n_inputs ? &now.inputs[now.n_inputs - 1] : NULL;
+    if (now.n_documents > 0 && (last_end(&now) != now.n_tokens || now.borderless_input))
         return TOKMAP_ERR_ARGUMENT;
     if (last && (last->end_document != now.n_documents || last->end_token != now.n_tokens))
         return TOKMAP_ERR_ARGUMENT;
@@ -358,7 +361,7 @@ static void act(play *p)
         end_documents(p, 1);
         break;
     case 2:
-        end_source(p);
+        end_input(p);
         break;
     case 3:
         set_metadata(p);

@@ -6,7 +6,7 @@ import struct
 import ref_writer
 from ref_reader import BLOCK_BYTES, Damaged, NewerFormat, NotADataset
 
-DOCUMENTS, BLOCKS, SOURCES, METADATA = 1, 2, 3, 4
+DOCUMENTS, BLOCKS, INPUTS, METADATA = 1, 2, 3, 4
 N_DOCUMENTS = 1030  # 17 groups, the last of 6 documents: two levels
 
 
@@ -18,7 +18,7 @@ def base_arguments():
         lengths=lengths,
         vocab=100,
         eod=99,
-        sources=[(b"ab", 30, sum(lengths[:30]), 1, 2), (b"c", N_DOCUMENTS, n_tokens, 3, 4)],
+        inputs=[(b"ab", 30, sum(lengths[:30]), 1, 2), (b"c", N_DOCUMENTS, n_tokens, 3, 4)],
         metadata=b'{"a": 1}',
     )
 
@@ -118,9 +118,9 @@ def header_faults(ds):
 
 def table_faults(ds):
     entry = {kind: 256 + 32 * (kind - 1) for kind in (1, 2, 3, 4)}
-    sources_at, sources_size, _ = ds.sections[SOURCES]
+    inputs_at, inputs_size, _ = ds.sections[INPUTS]
     metadata_at, metadata_size, _ = ds.sections[METADATA]
-    gap_at = sources_at + sources_size
+    gap_at = inputs_at + inputs_size
     return [
         ("section kind 0", put("I", entry[1], 0), Damaged, 256),
         ("section kinds fall", put("I", entry[2], 1), Damaged, 288),
@@ -166,25 +166,25 @@ def document_faults(ds):
 
 def other_faults(ds):
     blocks_at = ds.sections[BLOCKS][0]
-    at = ds.sections[SOURCES][0]
+    at = ds.sections[INPUTS][0]
     names_at = at + 8 + 80
     long_name = struct.pack("<Q5Q", 1, N_DOCUMENTS, ds.n_tokens, 0, 0, 4097) + b"x" * 4097
     return [
         ("block checksums too many", replace_section(BLOCKS, bytes(16)), Damaged, blocks_at),
         ("block checksums missing", replace_section(BLOCKS, b""), Damaged, blocks_at),
         ("block checksum", put("Q", blocks_at, 1), Damaged, 0),
-        ("sources shorter than 8 bytes", replace_section(SOURCES, b"\0" * 7), Damaged, at),
-        ("n_sources above the size", put("Q", at, 3), Damaged, None),
-        ("n_sources 2^64 - 1", put("Q", at, 2**64 - 1), Damaged, at),
-        ("bytes behind no sources", put("Q", at, 0), Damaged, at),
+        ("inputs shorter than 8 bytes", replace_section(INPUTS, b"\0" * 7), Damaged, at),
+        ("n_inputs above the size", put("Q", at, 3), Damaged, None),
+        ("n_inputs 2^64 - 1", put("Q", at, 2**64 - 1), Damaged, at),
+        ("bytes behind no inputs", put("Q", at, 0), Damaged, at),
         ("end_document falls", put("Q", at + 8, N_DOCUMENTS + 1), Damaged, at + 48),
         ("end_token falls", put("Q", at + 16, ds.n_tokens + 1), Damaged, at + 56),
         ("name_end falls", put("Q", at + 40, 4), Damaged, None),
-        ("end_document of the last source", put("Q", at + 48, N_DOCUMENTS - 1), Damaged, at),
-        ("end_token of the last source", put("Q", at + 56, ds.n_tokens - 1), Damaged, at),
-        ("name_end of the last source", put("Q", at + 80, 2), Damaged, at),
+        ("end_document of the last input", put("Q", at + 48, N_DOCUMENTS - 1), Damaged, at),
+        ("end_token of the last input", put("Q", at + 56, ds.n_tokens - 1), Damaged, at),
+        ("name_end of the last input", put("Q", at + 80, 2), Damaged, at),
         ("zero byte in a name", fill(names_at, b"\0"), Damaged, at + 40),
-        ("name of 4097 bytes", replace_section(SOURCES, long_name), Damaged, at + 40),
+        ("name of 4097 bytes", replace_section(INPUTS, long_name), Damaged, at + 40),
         ("largest_id does not occur", put("I", 84, 98), Damaged, 84),
     ]
 
@@ -197,9 +197,9 @@ def faults(ds):
 
 
 def harmless_changes(ds):
-    """The document counts neither the syntax of the metadata nor whether a source's end_token fits
+    """The document counts neither the syntax of the metadata nor whether an input's end_token fits
     its end_document among the checks."""
-    at = ds.sections[SOURCES][0]
+    at = ds.sections[INPUTS][0]
     changes = [
         ("format_version 2, lowest_reader 1", put("H", 12, 2)),
         ("may_ignore", put("I", 20, 2**32 - 1)),

@@ -22,8 +22,8 @@ from ref_xxh3 import r64, xxh3_64, xxh3_128
 
 MAGIC = b"\x89TMI\r\n\x1a\n"
 HEADER_BYTES = 256
-KIND_DOCUMENTS, KIND_BLOCKS, KIND_SOURCES, KIND_METADATA = 1, 2, 3, 4
-REQUIRED_KINDS = (KIND_DOCUMENTS, KIND_BLOCKS, KIND_SOURCES, KIND_METADATA)
+KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA = 1, 2, 3, 4
+REQUIRED_KINDS = (KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA)
 BLOCK_BYTES = 2**20
 NO_ID = 2**32 - 1
 WIDE = 2**32 - 1
@@ -38,7 +38,7 @@ HEADER_FIELDS = (
     ("header_checksum", 248, 8),
 )  # fmt: skip
 SUMMARY_FIELDS = (
-    "format_version", "dtype", "n_tokens", "n_documents", "n_sources", "vocab_size", "largest_id",
+    "format_version", "dtype", "n_tokens", "n_documents", "n_inputs", "vocab_size", "largest_id",
     "eod_id", "token_offset", "token_bytes", "token_suffix", "index_bytes", "token_file_bytes",
 )  # fmt: skip
 
@@ -58,13 +58,13 @@ class Damaged(Exception):
         self.offset = offset
 
 
-Source = namedtuple("Source", "name end_document end_token input_bytes input_checksum")
+Input = namedtuple("Input", "name end_document end_token input_bytes input_checksum")
 
 
 class Dataset:
     """Header fields under the names of the document, and:
 
-    documents   list of (first, end); sources   list of Source
+    documents   list of (first, end); inputs   list of Input
     metadata    the JSON object or None; metadata_bytes   as stored
     tokens      array, read when asked for
     """
@@ -78,8 +78,8 @@ class Dataset:
         return "u16" if self.token_bytes == 2 else "u32"
 
     @property
-    def n_sources(self):
-        return len(self.sources)
+    def n_inputs(self):
+        return len(self.inputs)
 
     @property
     def tokens(self):
@@ -110,10 +110,10 @@ class Dataset:
     def summary(self):
         summary = {name: getattr(self, name) for name in SUMMARY_FIELDS}
         summary["dataset_id"] = self.dataset_id.hex()
-        summary["sources"] = [s._asdict() for s in self.sources]
-        for source in summary["sources"]:
-            source["name"] = source["name"].decode("utf-8", "backslashreplace")
-            source["input_checksum"] = "%016x" % source["input_checksum"]
+        summary["inputs"] = [entry._asdict() for entry in self.inputs]
+        for entry in summary["inputs"]:
+            entry["name"] = entry["name"].decode("utf-8", "backslashreplace")
+            entry["input_checksum"] = "%016x" % entry["input_checksum"]
         summary["metadata"] = self.metadata
         return summary
 
@@ -152,7 +152,7 @@ def read(prefix, with_tokens=True):
         computed = xxh3_64(index[offset : offset + size])
         check(computed == checksum, "checksum of section %d" % kind, offset)
     read_documents(ds, section_bytes(ds, index, KIND_DOCUMENTS), check)
-    read_sources(ds, section_bytes(ds, index, KIND_SOURCES), check)
+    read_inputs(ds, section_bytes(ds, index, KIND_INPUTS), check)
     ds.metadata_bytes = section_bytes(ds, index, KIND_METADATA)
     ds.metadata = decode_metadata(ds.metadata_bytes)
     if with_tokens:
@@ -257,8 +257,8 @@ def check_sizes(ds, check):
     offset, size, blocks_checksum = ds.sections[KIND_BLOCKS]
     n_blocks = -(-ds.n_tokens * ds.token_bytes // BLOCK_BYTES)
     check(size == 8 * n_blocks, "size of the block checksums", offset)
-    offset, size, _ = ds.sections[KIND_SOURCES]
-    check(size >= 8, "size of the sources", offset)
+    offset, size, _ = ds.sections[KIND_INPUTS]
+    check(size >= 8, "size of the inputs", offset)
     offset, size, _ = ds.sections[KIND_METADATA]
     check(size <= 64 * 2**20, "size of the metadata", offset)
     identity = struct.pack(
@@ -327,15 +327,15 @@ def check_levels(ds, n_groups, check):
         at += 8 * len(level)
 
 
-def read_sources(ds, section, check):
-    base = ds.sections[KIND_SOURCES][0]
-    n_sources = r64(section)
-    check(n_sources <= 2**24, "n_sources", base)
-    check(8 + 40 * n_sources <= len(section), "sources end early", base)
-    names = section[8 + 40 * n_sources :]
-    ds.sources = []
+def read_inputs(ds, section, check):
+    base = ds.sections[KIND_INPUTS][0]
+    n_inputs = r64(section)
+    check(n_inputs <= 2**24, "n_inputs", base)
+    check(8 + 40 * n_inputs <= len(section), "inputs end early", base)
+    names = section[8 + 40 * n_inputs :]
+    ds.inputs = []
     last_document = last_token = last_name = 0
-    for i in range(n_sources):
+    for i in range(n_inputs):
         at = 8 + 40 * i
         entry = struct.unpack_from("<5Q", section, at)
         end_document, end_token, n_bytes, checksum, name_end = entry
@@ -343,13 +343,13 @@ def read_sources(ds, section, check):
         check(end_token >= last_token, "end_token falls", base + at + 8)
         check(last_name <= name_end <= len(names), "name_end", base + at + 32)
         name = names[last_name:name_end]
-        check(len(name) <= 4096 and b"\0" not in name, "name of a source", base + at + 32)
-        ds.sources.append(Source(name, end_document, end_token, n_bytes, checksum))
+        check(len(name) <= 4096 and b"\0" not in name, "name of an input", base + at + 32)
+        ds.inputs.append(Input(name, end_document, end_token, n_bytes, checksum))
         last_document, last_token, last_name = end_document, end_token, name_end
-    if n_sources > 0:
-        check(last_document == ds.n_documents, "end_document of the last source", base)
-        check(last_token == ds.n_tokens, "end_token of the last source", base)
-    check(last_name == len(names), "bytes after the names of the sources", base)
+    if n_inputs > 0:
+        check(last_document == ds.n_documents, "end_document of the last input", base)
+        check(last_token == ds.n_tokens, "end_token of the last input", base)
+    check(last_name == len(names), "bytes after the names of the inputs", base)
 
 
 def decode_metadata(section):

@@ -6,7 +6,7 @@ tool_make_dataset (tool_input) carry out alike.
     ("end",)                   end the document
     ("documents", n, length)   n documents of generated tokens
     ("varied", n, m)           n documents; document i of them has (i * i + i / 7) % m tokens
-    ("source", name, input_bytes, input_checksum)
+    ("input", name, input_bytes, input_checksum)
 """
 
 MIB = 2**20
@@ -30,7 +30,7 @@ def varied_length(i, m):
 
 
 def one_million():
-    return Shape([("varied", 10**6, 5), ("source", b"all", 1, 1)], eod=0)
+    return Shape([("varied", 10**6, 5), ("input", b"all", 1, 1)], eod=0)
 
 
 def group_boundary(n):
@@ -43,17 +43,17 @@ def around_block(n_bytes, token_bytes):
     return Shape([("documents", 1, n_tokens - 3), ("documents", 3, 1)], vocab)
 
 
-def many_sources():
+def many_inputs():
     steps = []
     for i in range(300):
-        steps += [("varied", i % 4, 7), ("source", b"part-%05d.jsonl" % i, i, i << 55)]
+        steps += [("varied", i % 4, 7), ("input", b"part-%05d.jsonl" % i, i, i << 55)]
     return Shape(steps)
 
 
 SHAPES = {
     "nothing": Shape([]),
     "no documents, tokens": Shape([("tokens", 1000)]),
-    "no documents, tokens, a source": Shape([("tokens", 10), ("source", b"raw", 20, 7)]),
+    "no documents, tokens, an input": Shape([("tokens", 10), ("input", b"raw", 20, 7)]),
     "one empty document": Shape([("end",)]),
     "only empty documents": Shape([("documents", 3, 0)]),
     "1025 empty documents": Shape([("documents", 1025, 0)]),
@@ -74,18 +74,18 @@ SHAPES = {
     "vocabulary 65537": Shape([("ids", 65536, 0, 65534), ("end",)], vocab=65537, eod=65536),
     "vocabulary 65537, small ids": Shape([("ids", 1, 0, 2), ("end",)], vocab=65537),
     "vocabulary 2^31": Shape([("ids", 2**31 - 1, 0), ("end",)], vocab=2**31, eod=2**31 - 1),
-    "one source": Shape([("documents", 7, 3), ("source", b"in.txt", 12345, 2**64 - 1)]),
-    "a source without documents": Shape([("source", b"empty.txt", 0, 0)]),
-    "many sources": many_sources(),
+    "one input": Shape([("documents", 7, 3), ("input", b"in.txt", 12345, 2**64 - 1)]),
+    "an input without documents": Shape([("input", b"empty.txt", 0, 0)]),
+    "many inputs": many_inputs(),
     "odd names": Shape(
         [
             ("documents", 1, 2),
-            ("source", b"", 0, 0),
+            ("input", b"", 0, 0),
             ("documents", 1, 2),
-            ("source", b"\xff\xfe/\x01\n\"\\", 2**64 - 1, 3),
-            ("source", bytes([1 + i % 255 for i in range(4096)]), 9, 9),
+            ("input", b"\xff\xfe/\x01\n\"\\", 2**64 - 1, 3),
+            ("input", bytes([1 + i % 255 for i in range(4096)]), 9, 9),
             ("documents", 2, 1),
-            ("source", "été".encode(), 0, 0),
+            ("input", "été".encode(), 0, 0),
         ]
     ),
     "metadata": Shape(
@@ -103,8 +103,8 @@ for token_bytes in (2, 4):
 
 
 def carry_out(shape):
-    """What a shape stands for: tokens, document lengths, sources as ref_writer wants them."""
-    tokens, lengths, sources = [], [], []
+    """What a shape stands for: tokens, document lengths, inputs as ref_writer wants them."""
+    tokens, lengths, inputs = [], [], []
     first = 0
 
     def generate(n):
@@ -123,15 +123,15 @@ def carry_out(shape):
             generate(arguments[0])
         elif verb == "end":
             end()
-        elif verb == "source":
+        elif verb == "input":
             name, n_bytes, checksum = arguments
-            sources.append((name, len(lengths), len(tokens), n_bytes, checksum))
+            inputs.append((name, len(lengths), len(tokens), n_bytes, checksum))
         else:
             n, size = arguments
             for i in range(n):
                 generate(size if verb == "documents" else varied_length(i, size))
                 end()
-    return tokens, lengths, sources
+    return tokens, lengths, inputs
 
 
 def tool_input(shape, prefix):
@@ -140,9 +140,9 @@ def tool_input(shape, prefix):
     lines = ["write %d %s %s" % (shape.vocab, eod, prefix)]
     lines.append("metadata " + shape.metadata.decode())
     for verb, *arguments in shape.steps:
-        if verb == "source":
+        if verb == "input":
             name, n_bytes, checksum = arguments
-            lines.append("source %d %d x%s" % (n_bytes, checksum, name.hex()))
+            lines.append("input %d %d x%s" % (n_bytes, checksum, name.hex()))
         else:
             lines.append(" ".join([verb] + [str(a) for a in arguments]))
     return "\n".join(lines) + "\n"

@@ -85,24 +85,24 @@ def zero_block_checksums_section(n_bytes):
     return part + (struct.pack("<Q", xxh3_64(bytes(rest))) if rest > 0 else b"")
 
 
-def sources_section(sources):
+def inputs_section(inputs):
     entries, names = b"", b""
-    for name, end_document, end_token, input_bytes, input_checksum in sources:
+    for name, end_document, end_token, input_bytes, input_checksum in inputs:
         names += name
         entries += struct.pack(
             "<5Q", end_document, end_token, input_bytes, input_checksum, len(names)
         )
-    return struct.pack("<Q", len(sources)) + entries + names
+    return struct.pack("<Q", len(inputs)) + entries + names
 
 
-def sources_of(lengths, parts):
-    """Sources from (name, n_documents, input_bytes, input_checksum)."""
-    sources = []
+def inputs_of(lengths, parts):
+    """Inputs from (name, n_documents, input_bytes, input_checksum)."""
+    inputs = []
     document = 0
     for name, n_documents, input_bytes, input_checksum in parts:
         document += n_documents
-        sources.append((name, document, sum(lengths[:document]), input_bytes, input_checksum))
-    return sources
+        inputs.append((name, document, sum(lengths[:document]), input_bytes, input_checksum))
+    return inputs
 
 
 # ---- The index ----
@@ -157,13 +157,13 @@ def write(
     *,
     vocab=None,
     eod=None,
-    sources=(),
+    inputs=(),
     metadata=b"{}",
     token_bytes=None,
     foreign=b"",
     suffix=".bin"
 ):
-    """lengths: tokens of each document, none for no boundaries. sources: as sources_of makes them.
+    """lengths: tokens of each document, none for no boundaries. inputs: as inputs_of makes them.
     foreign: the bytes before the first token. token_bytes must be given when vocab is not."""
     token_bytes = token_bytes or (2 if vocab <= 65536 else 4)
     if isinstance(tokens, Zeros):
@@ -176,7 +176,7 @@ def write(
         largest = max(tokens, default=0)
     if not isinstance(lengths, list):
         lengths = list(lengths)
-    sections = (documents_section(lengths), blocks, sources_section(sources), metadata)
+    sections = (documents_section(lengths), blocks, inputs_section(inputs), metadata)
     index = build_index(
         (len(tokens), len(lengths)),
         (largest, vocab, eod),
@@ -198,24 +198,24 @@ VECTORS = (
         dict(tokens=[], vocab=50257),
     ),
     (
-        "8.2 Two bytes a token, an empty document, a source",
+        "8.2 Two bytes a token, an empty document, an input",
         dict(
             tokens=[15496, 11, 995, 50256, 50256],
             lengths=[4, 0, 1],
             vocab=50257,
             eod=50256,
-            sources=[(b"hello.txt", 3, 5, 12, xxh3_64(b"Hello, world"))],
+            inputs=[(b"hello.txt", 3, 5, 12, xxh3_64(b"Hello, world"))],
             metadata=b'{"created_by": "by hand"}',
         ),
     ),
     (
-        "8.3 Four bytes a token, an adopted file with a foreign header, two sources",
+        "8.3 Four bytes a token, an adopted file with a foreign header, two inputs",
         dict(
             tokens=[69999, 0, 1, 65536, 258, 69999],
             lengths=[1, 5],
             vocab=70000,
             eod=69999,
-            sources=[(b"a", 1, 1, 0, 0), ("été".encode(), 2, 6, 0, 0)],
+            inputs=[(b"a", 1, 1, 0, 0), ("été".encode(), 2, 6, 0, 0)],
             foreign=b"foreign\n",
             suffix=".ds",
         ),

@@ -87,9 +87,9 @@ same slow_stdin_gives_what_the_file_gives "$(id_of --lines lines.txt)" \
     "$({ head -c 3 lines.txt; sleep 0.1; tail -c +4 lines.txt | head -c 5; sleep 0.1
         tail -c +9 lines.txt; } | id_of --lines -)"
 
-tokmap pack -q empty.txt -o source
-same source_checksum_is_the_xxh3_of_the_stored_bytes 2d06800538d394c2 \
-    "$(tokmap info --json source | sed 's/.*"input_xxh3": "\([0-9a-f]*\)".*/\1/')"
+tokmap pack -q empty.txt -o summed
+same input_checksum_is_the_xxh3_of_the_stored_bytes 2d06800538d394c2 \
+    "$(tokmap info --json summed | sed 's/.*"input_xxh3": "\([0-9a-f]*\)".*/\1/')"
 
 if [ -z "$TOKMAP_SANITIZED" ]; then
     (
@@ -147,7 +147,7 @@ tokmap pack -q corpus -o corpus/part-3 && tokmap pack -f corpus -o corpus/part-3
 same the_output_in_a_folder_is_no_input_of_it "$wanted" "$(texts corpus/part-3)"
 same and_that_is_reported "tokmap pack: corpus: left out 2 files of the output" "$(cat .err)"
 rm corpus/part-3.*
-same each_file_of_a_folder_is_a_source 4 "$(tokmap info --json folders >.json; json .json n_sources)"
+same each_file_of_a_folder_is_an_input 4 "$(tokmap info --json folders >.json; json .json n_inputs)"
 
 # ---- Only inputs and options count ----
 
@@ -219,7 +219,7 @@ same order_is_kept_in_a_split "$(texts parts-valid | cksum)" \
     "$(texts parts-valid | sort -t ' ' -k 3 -n | cksum)"
 tokmap pack -q --lines words.txt --split valid=0.000001 -o none_in
 same a_split_may_be_empty "0 1" \
-    "$(tokmap info --json none_in-valid >.json; echo "$(json .json n_tokens) $(json .json n_sources)")"
+    "$(tokmap info --json none_in-valid >.json; echo "$(json .json n_tokens) $(json .json n_inputs)")"
 same splits_are_sound 0 "$(tokmap verify -q parts parts-valid parts-test none_in-valid; echo $?)"
 
 same a_limit_of_documents_is_exact "$(head -n 777 many.txt)" \
@@ -229,8 +229,8 @@ n=$(($(wc -c <limited.bin) / 2))
 last=$(texts limited | tail -n 1 | wc -c)
 [ "$n" -ge 1000 ] && [ $((n - last)) -lt 1000 ]
 verdict a_limit_of_tokens_ends_with_the_document_that_reaches_it $? "$n tokens, the last has $last"
-same what_a_limit_left_out_is_no_source 1 \
-    "$(tokmap info --json limited >.json; json .json n_sources)"
+same what_a_limit_left_out_is_no_input 1 \
+    "$(tokmap info --json limited >.json; json .json n_inputs)"
 same a_limit_ends_an_endless_input 1000 \
     "$(yes 'and so on' 2>.err | tokmap pack -q --lines - --limit-docs 1000 -o endless &&
         texts endless | wc -l)"

@@ -41,16 +41,16 @@ const shape SHAPE_WIDE_IDS = {.name = "u32",
                               .vocab_size = 100000,
                               .n_tokens = 130,
                               .n_documents = 70,
-                              .n_sources = 3,
+                              .n_inputs = 3,
                               .metadata = "{\"created_by\": \"bad days\"}"};
 const shape SHAPE_NO_DOCUMENTS = {
-    .name = "no documents", .vocab_size = 65536, .n_tokens = 50, .n_sources = 2, .metadata = "{}"};
+    .name = "no documents", .vocab_size = 65536, .n_tokens = 50, .n_inputs = 2, .metadata = "{}"};
 const shape SHAPE_EMPTY = {.name = "empty", .vocab_size = 9, .metadata = "{}"};
 const shape SHAPE_ADOPTED = {.name = "adopted",
                              .vocab_size = 500,
                              .n_tokens = 90,
                              .n_documents = 66,
-                             .n_sources = 1,
+                             .n_inputs = 1,
                              .metadata = "{\"adopted_from\": {\"format\": \"none\"}}",
                              .token_offset = 24,
                              .adopted_suffix = ".ds"};
@@ -70,24 +70,24 @@ uint64_t shape_document_end(const shape *s, uint32_t document)
     return (uint64_t)s->n_tokens * (d + 1) / s->n_documents;
 }
 
-uint32_t shape_source_end(const shape *s, uint32_t source) /* document */
+uint32_t shape_input_end(const shape *s, uint32_t input) /* document */
 {
-    return (uint32_t)((uint64_t)s->n_documents * (source + 1) / s->n_sources);
+    return (uint32_t)((uint64_t)s->n_documents * (input + 1) / s->n_inputs);
 }
 
-uint64_t shape_source_end_token(const shape *s, uint32_t source)
+uint64_t shape_input_end_token(const shape *s, uint32_t input)
 {
-    const uint32_t document = shape_source_end(s, source);
+    const uint32_t document = shape_input_end(s, input);
     if (s->n_documents == 0)
-        return (uint64_t)s->n_tokens * (source + 1) / s->n_sources;
+        return (uint64_t)s->n_tokens * (input + 1) / s->n_inputs;
     return document == 0 ? 0 : shape_document_end(s, document - 1);
 }
 
-void shape_source_name(uint32_t source, char name[32])
+void shape_input_name(uint32_t input, char name[32])
 {
     name[0] = 0;
-    if (source % 3 != 1)
-        snprintf(name, 32, "input-%" PRIu32 ".txt", source);
+    if (input % 3 != 1)
+        snprintf(name, 32, "input-%" PRIu32 ".txt", input);
 }
 
 const char *with_suffix(const char *prefix, const char *suffix)
@@ -123,17 +123,17 @@ tokmap_status shape_append(const shape *s, tokmap_writer *w, uint64_t first, uin
     return status;
 }
 
-tokmap_status shape_end_source(tokmap_writer *w, uint32_t source, tokmap_error *err)
+tokmap_status shape_end_input(tokmap_writer *w, uint32_t input, tokmap_error *err)
 {
     char name[32];
-    shape_source_name(source, name);
-    return tokmap_writer_end_source(w, name, source + 10, source * UINT64_C(77777777777), err);
+    shape_input_name(input, name);
+    return tokmap_writer_end_input(w, name, input + 10, input * UINT64_C(77777777777), err);
 }
 
 tokmap_status shape_fill(const shape *s, tokmap_writer *w, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
-    uint32_t source = 0;
+    uint32_t input = 0;
     uint64_t first = 0;
     for (uint32_t d = 0; !status && d < s->n_documents; d++) {
         const uint64_t end = shape_document_end(s, d);
@@ -144,14 +144,14 @@ tokmap_status shape_fill(const shape *s, tokmap_writer *w, tokmap_error *err)
         if (!status && !s->adopted_suffix)
             status = tokmap_writer_end_document(w, err);
         first = end;
-        while (!status && source < s->n_sources && shape_source_end(s, source) == d + 1)
-            status = shape_end_source(w, source++, err);
+        while (!status && input < s->n_inputs && shape_input_end(s, input) == d + 1)
+            status = shape_end_input(w, input++, err);
     }
-    for (; !status && s->n_documents == 0 && source < s->n_sources; source++) {
-        status = shape_append(s, w, first, shape_source_end_token(s, source), err);
-        first = shape_source_end_token(s, source);
+    for (; !status && s->n_documents == 0 && input < s->n_inputs; input++) {
+        status = shape_append(s, w, first, shape_input_end_token(s, input), err);
+        first = shape_input_end_token(s, input);
         if (!status)
-            status = shape_end_source(w, source, err);
+            status = shape_end_input(w, input, err);
     }
     if (!status && s->n_documents == 0)
         status = shape_append(s, w, first, s->n_tokens, err);
@@ -270,23 +270,24 @@ const char *probe_documents(const tokmap_dataset *ds, const tokmap_dataset_info 
     return NULL;
 }
 
-const char *probe_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+const char *probe_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
-    for (uint64_t i = 0; i < info->n_sources; i++) {
-        const tokmap_status status = tokmap_dataset_get_source(ds, i, &s);
+    tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
+    for (uint64_t i = 0; i < info->n_inputs; i++) {
+        const tokmap_status status = tokmap_dataset_get_input(ds, i, &input);
         if (status == TOKMAP_ERR_CORRUPT)
             continue;
         if (status)
-            return "tokmap_dataset_get_source gave an odd status";
-        if (s.first_document > info->n_documents ||
-            s.n_documents > info->n_documents - s.first_document ||
-            s.first_token > info->n_tokens || s.n_tokens > info->n_tokens - s.first_token)
-            return "a source leaves the dataset";
-        touch(s.name, s.name_bytes);
+            return "tokmap_dataset_get_input gave an odd status";
+        if (input.first_document > info->n_documents ||
+            input.n_documents > info->n_documents - input.first_document ||
+            input.first_token > info->n_tokens ||
+            input.n_tokens > info->n_tokens - input.first_token)
+            return "an input leaves the dataset";
+        touch(input.name, input.name_bytes);
     }
-    if (tokmap_dataset_get_source(ds, info->n_sources, &s) != TOKMAP_ERR_ARGUMENT)
-        return "a source behind the end was not refused";
+    if (tokmap_dataset_get_input(ds, info->n_inputs, &input) != TOKMAP_ERR_ARGUMENT)
+        return "an input behind the end was not refused";
     return NULL;
 }
 
@@ -318,7 +319,7 @@ const char *probe(const tokmap_dataset *ds)
     touch(json, n_bytes);
     const char *problem = probe_documents(ds, &info);
     if (!problem)
-        problem = probe_sources(ds, &info);
+        problem = probe_inputs(ds, &info);
     return problem ? problem : probe_tokens(ds, &info);
 }
 
@@ -337,16 +338,16 @@ const char *probe_sound(const tokmap_dataset *ds)
         return "verify passed documents that do not cover the tokens";
     uint64_t end_document = 0;
     end = 0;
-    for (uint64_t i = 0; i < info.n_sources; i++) {
-        tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
-        if (tokmap_dataset_get_source(ds, i, &s) || s.first_token != end ||
-            s.first_document != end_document)
-            return "verify passed sources with gaps";
-        end += s.n_tokens;
-        end_document += s.n_documents;
+    for (uint64_t i = 0; i < info.n_inputs; i++) {
+        tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
+        if (tokmap_dataset_get_input(ds, i, &input) || input.first_token != end ||
+            input.first_document != end_document)
+            return "verify passed inputs with gaps";
+        end += input.n_tokens;
+        end_document += input.n_documents;
     }
-    if (info.n_sources > 0 && (end != info.n_tokens || end_document != info.n_documents))
-        return "verify passed sources that do not cover the dataset";
+    if (info.n_inputs > 0 && (end != info.n_tokens || end_document != info.n_documents))
+        return "verify passed inputs that do not cover the dataset";
     return NULL;
 }
 
@@ -366,15 +367,15 @@ static const char *compare_documents(const shape *s, const tokmap_dataset *ds)
             return "other documents";
         first = shape_document_end(s, d);
     }
-    for (uint32_t i = 0; i < s->n_sources; i++) {
-        tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
+    for (uint32_t i = 0; i < s->n_inputs; i++) {
+        tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
         char name[32];
-        shape_source_name(i, name);
-        if (tokmap_dataset_get_source(ds, i, &source) || source.name_bytes != strlen(name) ||
-            memcmp(source.name, name, strlen(name)) != 0 || source.input_bytes != i + 10 ||
-            source.first_document + source.n_documents != shape_source_end(s, i) ||
-            source.first_token + source.n_tokens != shape_source_end_token(s, i))
-            return "other sources";
+        shape_input_name(i, name);
+        if (tokmap_dataset_get_input(ds, i, &input) || input.name_bytes != strlen(name) ||
+            memcmp(input.name, name, strlen(name)) != 0 || input.input_bytes != i + 10 ||
+            input.first_document + input.n_documents != shape_input_end(s, i) ||
+            input.first_token + input.n_tokens != shape_input_end_token(s, i))
+            return "other inputs";
     }
     return NULL;
 }
@@ -384,7 +385,7 @@ const char *compare_content(const shape *s, const tokmap_dataset *ds)
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
     if (info.n_tokens != s->n_tokens || info.n_documents != s->n_documents ||
-        info.n_sources != s->n_sources || info.vocab_size != s->vocab_size ||
+        info.n_inputs != s->n_inputs || info.vocab_size != s->vocab_size ||
         info.token_offset != s->token_offset || info.token_bytes != shape_token_bytes(s))
         return "other counts or widths";
     file_bytes expected = shape_token_file(s);

@@ -9,7 +9,7 @@
  *     end                              end the document
  *     documents N LENGTH               N documents of generated ids (adopt: of the tokens there)
  *     varied N M                       N documents, document i of (i * i + i / 7) % M generated ids
- *     source INPUT_BYTES CHECKSUM xNAME_IN_HEX
+ *     input INPUT_BYTES CHECKSUM xNAME_IN_HEX
  *
  * The generated id of token i is the upper half of i * 0x9E3779B97F4A7C15, modulo VOCAB. */
 #include <inttypes.h>
@@ -150,7 +150,7 @@ static tokmap_status do_varied(maker *m, char *arguments)
     return status;
 }
 
-static tokmap_status do_source(maker *m, char *arguments)
+static tokmap_status do_input(maker *m, char *arguments)
 {
     uint64_t input_bytes = next_number(&arguments);
     uint64_t input_checksum = next_number(&arguments);
@@ -161,7 +161,7 @@ static tokmap_status do_source(maker *m, char *arguments)
          arguments += 2)
         name[n++] = (char)byte;
     name[n] = '\0';
-    return tokmap_writer_end_source(m->writer, name, input_bytes, input_checksum, &m->err);
+    return tokmap_writer_end_input(m->writer, name, input_bytes, input_checksum, &m->err);
 }
 
 static const struct {
@@ -170,7 +170,7 @@ static const struct {
 } VERBS[] = {
     {"write", do_write},   {"adopt", do_adopt}, {"metadata", do_metadata},   {"ids", do_ids},
     {"tokens", do_tokens}, {"end", do_end},     {"documents", do_documents}, {"varied", do_varied},
-    {"source", do_source},
+    {"input", do_input},
 };
 enum {
     N_VERBS = sizeof VERBS / sizeof *VERBS

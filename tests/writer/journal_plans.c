@@ -46,7 +46,7 @@ tokmap_status step(const plan *p, tokmap_writer *w, uint32_t i, tokmap_error *er
     for (uint64_t n = 1 + random % 150; !status && n > 0; n--)
         status = tokmap_writer_end_document(w, err);
     if (!status && (random % 3 == 0 || i + 1 == p->n_steps))
-        status = tokmap_writer_end_source(w, random % 2 ? "corpus/part.txt" : "", i, random, err);
+        status = tokmap_writer_end_input(w, random % 2 ? "corpus/part.txt" : "", i, random, err);
     return status;
 }
 

@@ -26,7 +26,7 @@ typedef struct plan {
 
 uint64_t mix(uint64_t a, uint64_t b);
 /* What a step does follows from its number alone; whether a document is open, from the ones
- * before it: every fourth step closes documents, and only those end sources. */
+ * before it: every fourth step closes documents, and only those end inputs. */
 tokmap_status step(const plan *p, tokmap_writer *w, uint32_t i, tokmap_error *err);
 
 /* ---- Notes ---- */

@@ -13,7 +13,7 @@ static shape NEW = {.name = "new",
                     .vocab_size = 60000,
                     .n_tokens = 530000,
                     .n_documents = 130,
-                    .n_sources = 2,
+                    .n_inputs = 2,
                     .metadata = "{\"a\": 1}"};
 /* More than the writer's buffer, so that some goes past the page cache. */
 static shape LARGE = {.name = "large",
@@ -31,7 +31,7 @@ static shape FOREIGN = {.name = "foreign",
                         .vocab_size = 60000,
                         .n_tokens = 530000,
                         .n_documents = 130,
-                        .n_sources = 2,
+                        .n_inputs = 2,
                         .metadata = "{}",
                         .token_offset = 256,
                         .adopted_suffix = ".bin"};

@@ -197,16 +197,16 @@ TEST(going_back_and_ending_earlier_leaves_nothing_of_the_rest)
     expect_sound(390, 130);
 }
 
-TEST(what_was_said_of_sources_before_a_checkpoint_counts_after_it)
+TEST(what_was_said_of_inputs_before_a_checkpoint_counts_after_it)
 {
     start();
     tokmap_writer *w = open_resuming(0);
     end_documents(w, 70);
-    CHECK_INT(tokmap_writer_end_source(w, "all", 1, 2, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "all", 1, 2, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, NULL, 0, NULL), TOKMAP_OK);
     tokmap_writer_close(w);
     w = open_resuming(0);
-    end_documents(w, 1); /* belongs to no source */
+    end_documents(w, 1); /* belongs to no input */
     CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
     w = open_resuming(0);
@@ -218,12 +218,12 @@ TEST(what_was_said_of_sources_before_a_checkpoint_counts_after_it)
     static const uint32_t id = 3;
     w = open_resuming(0);
     CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_end_source(w, "in the first document", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "in the first document", 0, 0, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, NULL, 0, NULL), TOKMAP_OK);
     tokmap_writer_close(w);
     w = open_resuming(0);
     CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_end_source(w, "the rest", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "the rest", 0, 0, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
 }
@@ -237,7 +237,7 @@ static files merge(const char *input, bool interrupted)
     tokmap_writer *w = open_resuming(0);
     CHECK_INT(tokmap_writer_append_dataset(w, ds, NULL), TOKMAP_OK);
     end_documents(w, 2);
-    CHECK_INT(tokmap_writer_end_source(w, "own", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "own", 0, 0, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_checkpoint(w, NULL, 0, NULL), TOKMAP_OK);
     if (interrupted) {
         CHECK_INT(tokmap_writer_append_dataset(w, ds, NULL), TOKMAP_OK);
@@ -258,7 +258,7 @@ TEST(a_merge_goes_on_between_two_datasets)
                          .vocab_size = 1000,
                          .n_tokens = 600001,
                          .n_documents = 333,
-                         .n_sources = 2,
+                         .n_inputs = 2,
                          .metadata = "{}"};
     const char *path = check_path("input");
     CHECK_INT(shape_write(&input, path, false, NULL), TOKMAP_OK);

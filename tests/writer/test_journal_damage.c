@@ -293,7 +293,7 @@ TEST(a_record_that_promises_more_than_the_file_holds_costs_no_memory)
     memcpy(head, last, 112);
     put(head + 8, field(last + 104, 8));
     put(head + 16, UINT64_C(1) << 48); /* tokens, and so blocks: 2^33 bytes of checksums */
-    put(head + 48, 1 << 24);           /* sources */
+    put(head + 48, 1 << 24);           /* inputs */
     put(head + 56, UINT64_C(60) << 30);
     put(head + 104, tokmap_i_checksum(head, 104));
     CHECK(getrlimit(RLIMIT_AS, &was) == 0);

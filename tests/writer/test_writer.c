@@ -148,7 +148,7 @@ TEST(an_id_out_of_range_is_named_and_the_writer_stays_failed)
     CHECK(!exists("i.bin") && !exists("i.tmi") && !exists("i.bin.partial"));
 }
 
-TEST(tokens_after_the_last_document_and_documents_after_the_last_source_are_errors)
+TEST(tokens_after_the_last_document_and_documents_after_the_last_input_are_errors)
 {
     tokmap_writer *w = begin("t", &plain);
     add(w, 3, 0);
@@ -158,35 +158,35 @@ TEST(tokens_after_the_last_document_and_documents_after_the_last_source_are_erro
     tokmap_writer_close(w);
     w = begin("t", &plain);
     add(w, 3, 0);
-    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "s", 0, 0, NULL), TOKMAP_OK);
     add(w, 0, 0);
     CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
 }
 
-TEST(a_source_cannot_end_within_a_document)
+TEST(an_input_cannot_end_within_a_document)
 {
     const uint32_t id = 1;
     tokmap_writer *w = begin("m", &plain);
     add(w, 3, 0);
     CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_ERR_ARGUMENT);
+    CHECK_INT(tokmap_writer_end_input(w, "s", 0, 0, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
     w = begin("m",
               &plain); /* the first document: only at the end does it show that there are any */
     CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
-    CHECK_INT(tokmap_writer_end_source(w, "s", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "s", 0, 0, NULL), TOKMAP_OK);
     add(w, 1, 0);
-    CHECK_INT(tokmap_writer_end_source(w, "t", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "t", 0, 0, NULL), TOKMAP_OK);
     CHECK_INT(tokmap_writer_finish(w, NULL), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
 }
 
-TEST(a_first_source_may_have_an_empty_name)
+TEST(a_first_input_may_have_an_empty_name)
 {
     tokmap_writer *w = begin("n", &plain);
     add(w, 3, 0);
-    CHECK_INT(tokmap_writer_end_source(w, "", 0, 0, NULL), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_end_input(w, "", 0, 0, NULL), TOKMAP_OK);
     finish(w);
     tokmap_dataset_close(open_sound("n"));
 }
@@ -241,15 +241,15 @@ TEST(merging_equals_writing_everything_at_once)
     static const uint32_t n_documents[PARTS] = {100, 0, 1000, 3};
     tokmap_writer *whole = begin("whole", &plain), *merged = begin("merged", &plain);
     for (int p = 0; p < PARTS; p++) {
-        char name[] = "part0", source[] = "source0";
-        name[4] = source[6] = (char)('0' + p);
+        char name[] = "part0", input[] = "input0";
+        name[4] = input[5] = (char)('0' + p);
         tokmap_writer *w = begin(name, &plain);
         for (uint32_t d = 0; d < n_documents[p]; d++) {
             add(w, d % 900, d);
             add(whole, d % 900, d);
         }
-        CHECK_INT(tokmap_writer_end_source(w, source, 5, 6, NULL), TOKMAP_OK);
-        CHECK_INT(tokmap_writer_end_source(whole, source, 5, 6, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_end_input(w, input, 5, 6, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_end_input(whole, input, 5, 6, NULL), TOKMAP_OK);
         finish(w);
         tokmap_dataset *ds = open_sound(name);
         tokmap_error err;

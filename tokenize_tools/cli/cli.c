@@ -200,8 +200,8 @@ static void print_result_json(const tokmap_dataset_info *info, const char *forma
     if (format)
         printf(", \"format\": \"%s\"", format);
     printf(", \"dtype\": \"u%u\", \"n_tokens\": %" PRIu64 ", \"n_documents\": %" PRIu64
-           ", \"n_sources\": %" PRIu64 ", \"dataset_id\": \"%s\"}\n",
-           8 * info->token_bytes, info->n_tokens, info->n_documents, info->n_sources,
+           ", \"n_inputs\": %" PRIu64 ", \"dataset_id\": \"%s\"}\n",
+           8 * info->token_bytes, info->n_tokens, info->n_documents, info->n_inputs,
            cli_hex(info->dataset_id).s);
 }
 

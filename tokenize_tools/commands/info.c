@@ -16,7 +16,7 @@
 #include "system/process.h"
 
 typedef struct info_options {
-    bool json, sources, no_lengths;
+    bool json, inputs, no_lengths;
 } info_options;
 
 /* Bucket 0 holds length 0, bucket b the lengths 2^(b-1) to 2^b - 1. Lengths reach 2^48. */
@@ -209,36 +209,37 @@ static void print_lengths(const length_table *table)
         print_bucket(table, b, most);
 }
 
-static void print_source(const tokmap_source_info *s, bool size_known)
+static void print_input(const tokmap_input_info *input, bool size_known)
 {
     char documents[64], tokens[64];
-    snprintf(documents, sizeof documents, "%" PRIu64 ":%" PRIu64, s->first_document,
-             s->first_document + s->n_documents);
-    snprintf(tokens, sizeof tokens, "%" PRIu64 ":%" PRIu64, s->first_token,
-             s->first_token + s->n_tokens);
-    printf("%17s %25s %12s  ", documents, tokens, size_known ? cli_bytes(s->input_bytes).s : "-");
-    cli_print_plain(stdout, s->name, s->name_bytes);
+    snprintf(documents, sizeof documents, "%" PRIu64 ":%" PRIu64, input->first_document,
+             input->first_document + input->n_documents);
+    snprintf(tokens, sizeof tokens, "%" PRIu64 ":%" PRIu64, input->first_token,
+             input->first_token + input->n_tokens);
+    printf("%17s %25s %12s  ", documents, tokens,
+           size_known ? cli_bytes(input->input_bytes).s : "-");
+    cli_print_plain(stdout, input->name, input->name_bytes);
     putchar('\n');
 }
 
-static int refuse_source(const tokmap_dataset_info *info, tokmap_status status, uint64_t index)
+static int refuse_input(const tokmap_dataset_info *info, tokmap_status status, uint64_t index)
 {
     tokmap_error err = {.status = status};
-    snprintf(err.text, sizeof err.text, "%.400s: damaged: the entry of source %" PRIu64,
+    snprintf(err.text, sizeof err.text, "%.400s: damaged: the entry of input %" PRIu64,
              info->index_path, index);
     return cli_fail(&err);
 }
 
-static int print_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static int print_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    if (info->n_sources)
-        printf("\n%17s %25s %12s  %s\n", "documents", "tokens", "input size", "source");
-    for (uint64_t i = 0; i < info->n_sources; i++) {
-        tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
-        tokmap_status status = tokmap_dataset_get_source(ds, i, &source);
+    if (info->n_inputs)
+        printf("\n%17s %25s %12s  %s\n", "documents", "tokens", "size", "input");
+    for (uint64_t i = 0; i < info->n_inputs; i++) {
+        tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
+        tokmap_status status = tokmap_dataset_get_input(ds, i, &input);
         if (status != TOKMAP_OK)
-            return refuse_source(info, status, i);
-        print_source(&source, source.input_bytes || source.input_checksum);
+            return refuse_input(info, status, i);
+        print_input(&input, input.input_bytes || input.input_checksum);
     }
     return CLI_OK;
 }
@@ -250,7 +251,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     print_key("tokens:");
     printf("%s, %s\n", cli_count(info->n_tokens).s, info->token_bytes == 2 ? "u16" : "u32");
     print_documents(info);
-    print_text_line("sources:", cli_count(info->n_sources).s);
+    print_text_line("inputs:", cli_count(info->n_inputs).s);
     print_ids(ds, info);
     print_tokenizer(ds);
     print_files(info);
@@ -264,7 +265,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
             return cli_fail(&err);
         print_lengths(&table);
     }
-    return options->sources ? print_sources(ds, info) : CLI_OK;
+    return options->inputs ? print_inputs(ds, info) : CLI_OK;
 }
 
 /* ---- For programs ---- */
@@ -302,7 +303,7 @@ static void print_json_header(const tokmap_dataset_info *info)
     print_json_string("dtype", info->token_bytes == 2 ? "u16" : "u32");
     print_json_number("n_tokens", info->n_tokens);
     print_json_number("n_documents", info->n_documents);
-    print_json_number("n_sources", info->n_sources);
+    print_json_number("n_inputs", info->n_inputs);
     print_json_number_or_null("vocab_size", info->vocab_size, info->vocab_size != 0);
     print_json_number("largest_id", info->largest_id);
     print_json_number_or_null("eod_id", info->eod_id, info->eod_id != TOKMAP_NO_ID);
@@ -336,33 +337,34 @@ static void print_json_lengths(const tokmap_dataset_info *info, const length_tab
     fputs("]}", stdout);
 }
 
-static int print_json_sources(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+static int print_json_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *info)
 {
-    print_json_key("sources");
+    print_json_key("inputs");
     putchar('[');
     tokmap_status status = TOKMAP_OK;
     uint64_t i = 0;
-    for (; i < info->n_sources; i++) {
-        tokmap_source_info s = TOKMAP_INIT(tokmap_source_info);
-        status = tokmap_dataset_get_source(ds, i, &s);
+    for (; i < info->n_inputs; i++) {
+        tokmap_input_info input = TOKMAP_INIT(tokmap_input_info);
+        status = tokmap_dataset_get_input(ds, i, &input);
         if (status != TOKMAP_OK)
             break;
         fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
-        json_text_print_string(stdout, s.name, s.name_bytes);
-        print_json_number("first_document", s.first_document);
-        print_json_number("n_documents", s.n_documents);
-        print_json_number("first_token", s.first_token);
-        print_json_number("n_tokens", s.n_tokens);
-        print_json_number_or_null("input_bytes", s.input_bytes, s.input_bytes || s.input_checksum);
+        json_text_print_string(stdout, input.name, input.name_bytes);
+        print_json_number("first_document", input.first_document);
+        print_json_number("n_documents", input.n_documents);
+        print_json_number("first_token", input.first_token);
+        print_json_number("n_tokens", input.n_tokens);
+        print_json_number_or_null("input_bytes", input.input_bytes,
+                                  input.input_bytes || input.input_checksum);
         print_json_key("input_xxh3");
-        if (s.input_checksum)
-            printf("\"%016" PRIx64 "\"", s.input_checksum);
+        if (input.input_checksum)
+            printf("\"%016" PRIx64 "\"", input.input_checksum);
         else
             fputs("null", stdout);
         putchar('}');
     }
     putchar(']');
-    return status == TOKMAP_OK ? CLI_OK : refuse_source(info, status, i);
+    return status == TOKMAP_OK ? CLI_OK : refuse_input(info, status, i);
 }
 
 static void print_json_metadata(const tokmap_dataset *ds)
@@ -396,8 +398,8 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
         if (err.status != TOKMAP_OK)
             code = cli_fail(&err);
     }
-    int sources_code = print_json_sources(ds, info);
-    code = code == CLI_OK ? sources_code : code;
+    int inputs_code = print_json_inputs(ds, info);
+    code = code == CLI_OK ? inputs_code : code;
     print_json_metadata(ds);
     puts("}");
     return code;
@@ -480,7 +482,7 @@ static int show_all(char **paths, size_t n_paths, const info_options *options)
 static const cli_option option_table[] = {
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line"},
-    {"sources", 0, CLI_FLAG, TARGET(sources),
+    {"inputs", 0, CLI_FLAG, TARGET(inputs),
      .help = "list the inputs that the dataset was made from (--json always does)"},
     {"no-lengths", 0, CLI_FLAG, TARGET(no_lengths),
      .help = "leave out the document lengths, for which the whole index must be read"},

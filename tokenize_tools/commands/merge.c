@@ -248,7 +248,7 @@ static const cli_manual manual = {
     .usage = "tokmap merge [OPTION]... A B... -o P",
     .about =
         "Joins the datasets A, B, ... in this order into the new dataset P, with their documents "
-        "and sources. Tokens are copied unchanged, and their checksums are verified. The datasets "
+        "and inputs. Tokens are copied unchanged, and their checksums are verified. The datasets "
         "must have the same dtype, vocabulary and end-of-document id, the same tokenizer where it "
         "is known, and known document boundaries. A dataset may be a pattern such as "
         "'shards/*'; its matches are taken in natural order.",

@@ -187,7 +187,7 @@ static const cli_manual manual = {
              "the index. An INPUT is a file, a folder (all files under it), a pattern such as "
              "'c/*.jsonl', @LIST (a file with an INPUT on each line, but not - or another list), "
              "or - for stdin. Files compressed with gzip or zstd are detected by their contents. "
-             "Each file becomes one source of the dataset. To resume an interrupted run, run the "
+             "Each file becomes one input of the dataset. To resume an interrupted run, run the "
              "same command again.",
     .options = option_table,
     .examples = "  tokmap pack book.txt notes.txt.zst -o data/train\n"

@@ -389,7 +389,7 @@ static int finish_index(adoption *a)
                  "{\"created_by\":\"tokmap %s\",\"adopted_from\":{\"format\":\"%s\"%s}}",
                  tokmap_version(), a->reader->name, begin);
     tokmap_error err;
-    if (tokmap_writer_end_source(a->writer, name, a->tokens.bytes.size, 0, &err) != TOKMAP_OK ||
+    if (tokmap_writer_end_input(a->writer, name, a->tokens.bytes.size, 0, &err) != TOKMAP_OK ||
         tokmap_writer_set_metadata(a->writer, metadata, (size_t)n_metadata, &err) != TOKMAP_OK ||
         tokmap_writer_finish(a->writer, &err) != TOKMAP_OK)
         return print_writer_error(&err);

@@ -237,8 +237,8 @@ static int end_input(pack_documents *d, uint64_t stored_bytes, uint64_t checksum
     const char *name = d->o.inputs->names[d->at.input];
     for (size_t i = 0; i < d->o.outputs->n; i++) {
         tokmap_error why;
-        if (tokmap_writer_end_source(d->o.outputs->list[i].writer, name, stored_bytes, checksum,
-                                     &why) != TOKMAP_OK)
+        if (tokmap_writer_end_input(d->o.outputs->list[i].writer, name, stored_bytes, checksum,
+                                    &why) != TOKMAP_OK)
             return pack_error_from_writer(err, &why);
     }
     d->at.input++;

@@ -187,14 +187,14 @@ char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes)
 
 /* ---- Report ---- */
 
-static void put_source(FILE *out, const tokmap_source_info *source)
+static void put_input(FILE *out, const tokmap_input_info *entry)
 {
     json_object o = begin_object(out);
     put_key(&o, "name");
-    json_text_print_string(out, source->name, source->name_bytes);
-    put_optional(&o, "input_bytes", source->input_bytes, 0);
-    put_number(&o, "n_documents", source->n_documents);
-    put_number(&o, "n_tokens", source->n_tokens);
+    json_text_print_string(out, entry->name, entry->name_bytes);
+    put_optional(&o, "input_bytes", entry->input_bytes, 0);
+    put_number(&o, "n_documents", entry->n_documents);
+    put_number(&o, "n_tokens", entry->n_tokens);
     putc('}', out);
 }
 
@@ -211,12 +211,12 @@ static void put_dataset(FILE *out, const tokmap_dataset *ds)
     put_string(&o, "dataset_id", cli_hex(info.dataset_id).s);
     put_key(&o, "inputs");
     putc('[', out);
-    for (uint64_t i = 0; i < info.n_sources; i++) {
-        tokmap_source_info source = TOKMAP_INIT(tokmap_source_info);
-        if (tokmap_dataset_get_source(ds, i, &source) != TOKMAP_OK)
+    for (uint64_t i = 0; i < info.n_inputs; i++) {
+        tokmap_input_info entry = TOKMAP_INIT(tokmap_input_info);
+        if (tokmap_dataset_get_input(ds, i, &entry) != TOKMAP_OK)
             break; /* damaged right after it was written */
         fputs(i ? ", " : "", out);
-        put_source(out, &source);
+        put_input(out, &entry);
     }
     fputs("]}", out);
 }
