@@ -232,7 +232,7 @@ typedef struct tokmap_dataset_info {
 TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,
                                                  tokmap_dataset_info *info);
 
-/* An input is one input file and the documents that came from it. */
+/* An input file of the dataset, and the documents that came from it. */
 typedef struct tokmap_input_info {
     size_t struct_size; /* sizeof(tokmap_input_info), set by the caller */
     const char *name;   /* any bytes but NUL, not terminated; valid until close */

@@ -20,7 +20,7 @@
  *
  * The rules in tokmap.h hold here too.
  *
- * Write     open; append and end_document for each document; end_input after each input;
+ * Write     open; append and end_document for each document; end_input after each input file;
  *           set_metadata; finish; close.
  * Resume    open with `resumable`; checkpoint from time to time. After a failure or a kill: open
  *           with TOKMAP_UNFINISHED_RESUME; read the note; append what is missing; finish; close.
@@ -132,9 +132,9 @@ TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_err
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
 
-/* Names the input of all documents since the last end_input. input_bytes and input_checksum (the
- * XXH3-64 of the input file) are 0 if not known. Finish fails when some documents have an input and
- * others have none. */
+/* Names the input file of all documents since the last end_input. input_bytes and input_checksum
+ * (its XXH3-64) are 0 if not known. Finish fails when some documents have an input file and others
+ * have none. */
 TOKMAP_API tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name,
                                                  uint64_t input_bytes, uint64_t input_checksum,
                                                  tokmap_error *err);

@@ -1,5 +1,5 @@
-/* input_table.h - the inputs section: which documents and tokens came from which input. Pure;
- * docs/FORMAT.md section 3.5. */
+/* input_table.h - the inputs section: which documents and tokens came from which input file.
+ * Pure; docs/FORMAT.md section 3.5. */
 #ifndef TOKMAP_INPUT_TABLE_H
 #define TOKMAP_INPUT_TABLE_H
 

@@ -142,9 +142,9 @@ static tokmap_status add_input(append_job *job, const tokmap_input_info *info, t
     return tokmap_i_writer_input(job->w, &input, err);
 }
 
-/* A dataset without inputs still gets an entry, because the table must cover its documents. So do
- * documents before it that have no input: they would otherwise count as part of its first
- * input. */
+/* A dataset that names no input files still gets an entry, because the table must cover its
+ * documents. So do documents before it that have none: they would otherwise count as part of its
+ * first input. */
 static tokmap_status append_inputs(append_job *job, tokmap_error *err)
 {
     const tokmap_i_header *h = &job->ds->header;

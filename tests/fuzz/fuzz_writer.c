@@ -277,7 +277,7 @@ static tokmap_status append_refusal(void)
     return last_end(&now) == now.n_tokens ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT;
 }
 
-/* An input for documents that have none, so that those appended keep their own. */
+/* An entry for documents that have no input, so that those appended keep their own. */
 static void model_unnamed_input(uint64_t end_document, uint64_t end_token)
 {
     now.inputs[now.n_inputs++] =

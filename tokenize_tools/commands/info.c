@@ -483,7 +483,7 @@ static const cli_option option_table[] = {
     {"json", 0, CLI_FLAG, TARGET(json),
      .help = "print a JSON object for each dataset, one per line"},
     {"inputs", 0, CLI_FLAG, TARGET(inputs),
-     .help = "list the inputs that the dataset was made from (--json always does)"},
+     .help = "list the input files that the dataset was made from (--json always does)"},
     {"no-lengths", 0, CLI_FLAG, TARGET(no_lengths),
      .help = "leave out the document lengths, for which the whole index must be read"},
     {NULL},

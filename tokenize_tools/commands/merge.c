@@ -248,10 +248,10 @@ static const cli_manual manual = {
     .usage = "tokmap merge [OPTION]... A B... -o P",
     .about =
         "Joins the datasets A, B, ... in this order into the new dataset P, with their documents "
-        "and inputs. Tokens are copied unchanged, and their checksums are verified. The datasets "
-        "must have the same dtype, vocabulary and end-of-document id, the same tokenizer where it "
-        "is known, and known document boundaries. A dataset may be a pattern such as "
-        "'shards/*'; its matches are taken in natural order.",
+        "and the names of their input files. Tokens are copied unchanged, and their checksums are "
+        "verified. The datasets must have the same dtype, vocabulary and end-of-document id, the "
+        "same tokenizer where it is known, and known document boundaries. A dataset may be a "
+        "pattern such as 'shards/*'; its matches are taken in natural order.",
     .options = option_table,
     .examples = "  tokmap merge data/a data/b data/c -o data/all\n"
                 "  tokmap merge shards/*.tmi --vocab-size 50257 -o data/train\n",
