@@ -664,7 +664,7 @@ def spm_bpe():
 
 # ---- tiktoken ----
 
-def tiktoken_file(name, pattern, option, specials, special_names=True):
+def tiktoken_file(name, pattern, option, specials, nfc=False):
     model = train(name, None, splits(pattern), bpe({}, []),
                   trainers.BpeTrainer(vocab_size=5000, show_progress=False, initial_alphabet=ALPHABET))
     order = sorted(model["vocab"], key=model["vocab"].get)
@@ -672,17 +672,18 @@ def tiktoken_file(name, pattern, option, specials, special_names=True):
     ranks = {bytes(table[c] for c in t): i for i, t in enumerate(order)}
     data = b"".join(base64.b64encode(t) + b" %d\n" % i for t, i in ranks.items())
     write(name, data, {}, file="x.tiktoken", reference="tiktoken", shape="byte", regex=pattern,
-          options=["--pattern", option], specials={s: len(ranks) + i for i, s in enumerate(specials)})
+          nfc=nfc, options=["--pattern", option], specials={s: len(ranks) + i for i, s in enumerate(specials)})
 
 
-def tiktoken_pairs(name, pattern, option):
+def tiktoken_pairs(name, pattern, option, nfc=False):
     """Ranks of all pairs of bytes, in no order."""
     rng = random.Random("pairs " + name)
     pairs = [bytes((a, b)) for a in range(256) for b in range(256)]
     rng.shuffle(pairs)
     ranks = [bytes([b]) for b in range(256)] + pairs
     data = b"".join(base64.b64encode(t) + b" %d\n" % i for i, t in enumerate(ranks))
-    write(name, data, {}, file="x.tiktoken", reference="tiktoken", shape="byte", regex=pattern, options=["--pattern", option])
+    write(name, data, {}, file="x.tiktoken", reference="tiktoken", shape="byte", regex=pattern, nfc=nfc,
+          options=["--pattern", option])
 
 
 def byte_chars():
@@ -711,19 +712,19 @@ def cl100k_08_tiktoken():
 
 
 def qwen35_tiktoken():
-    tiktoken_file("qwen35_tiktoken", QWEN35, "qwen3.5:any", [])
+    tiktoken_file("qwen35_tiktoken", QWEN35, "qwen3.5:any", [], nfc=True)
 
 
 def tiktoken_more():
     return {"kimi_tiktoken.pairs": (KIMI, "kimi:any"), "nanochat_tiktoken.pairs": (NANOCHAT, "nanochat:any"),
-            "cl100k_08_tiktoken.pairs": (CL100K_08, "cl100k_08:any"), "qwen35_tiktoken.pairs": (QWEN35, "qwen3.5:any"),
+            "cl100k_08_tiktoken.pairs": (CL100K_08, "cl100k_08:any"), "qwen35_tiktoken.pairs": (QWEN35, "qwen3.5:any", True),
             "gpt2_08_tiktoken.pairs": (GPT2_08, "gpt2:any"), "o200k_tiktoken.pairs": (O200K, "o200k:any")}
 
 
 SINGLES = {f.__name__: f for f in (openai_gpt, herbert, bpe_whitespace, bpe_whitespace_fused, bpe_plain, bpe_no_decoder, wordlevel, clip, clip_old, chatglm3, sarvam,
                                    gemma, gemma_cuts, nllb, seamless, spm_char, spm_char_fallback, spm_char_identity, spm_word, spm_word_flags, spm_word_suffix, spm_word_fallback,
                                    spm_unigram, spm_bpe, nanochat_tiktoken, kimi_tiktoken, cl100k_08_tiktoken, qwen35_tiktoken)}
-SINGLES.update({name: lambda name=name, p=p, o=o: tiktoken_pairs(name, p, o) for name, (p, o) in tiktoken_more().items()})
+SINGLES.update({name: lambda name=name, how=how: tiktoken_pairs(name, *how) for name, how in tiktoken_more().items()})
 
 
 def names():
