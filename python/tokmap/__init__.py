@@ -12,6 +12,8 @@
         batch.state                         # 128 bytes: loader.restore() continues after this batch
 
     tokmap.Loader([("data/web", 0.8), ("data/code", 0.2)], 4096, framework="torch", device="cuda:0")
+
+    ids, offsets = tokmap.Tokenizer("tokenizer.json").encode_batch(texts)   # with all processors
 """
 
 from ._batch import Batch
@@ -23,6 +25,7 @@ from ._loader import Loader, Sample, Source
 from ._rows import Row
 from ._samples import Samples
 from ._stage import DeviceArray, DeviceBatch, Filled, Stage, count_devices
+from ._tokenizer import Tokenizer
 from ._writer import Writer
 
 __version__: str = _library.tokmap_version().decode()
@@ -30,4 +33,4 @@ __version__: str = _library.tokmap_version().decode()
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
            "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
            "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Sample", "Samples", "Source",
-           "Stage", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]
+           "Stage", "Tokenizer", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]

@@ -1,0 +1,326 @@
+"""Text to token ids and back: the C library libtokmap_tokenizer through ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+import sys
+from ctypes import POINTER, byref, c_char_p, c_int, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _native
+from ._dataset import Path, encode_path
+from ._errors import check
+from ._lib import NO_ID, ErrorDetail
+
+Text = Union[str, bytes]
+_SPECIALS = ("text", "match", "error", "drop")
+
+
+class TokenizerOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("pattern", c_char_p), ("specials_file", c_char_p)]
+
+
+class TokenText(ctypes.Structure):
+    _fields_ = [("bytes", c_void_p), ("n_bytes", c_size_t)]
+
+
+class EncodeOptions(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("texts", c_void_p), ("n_texts", c_uint64), ("text_stride", c_uint32),
+                ("n_threads", c_uint32), ("specials", c_int)]
+
+
+class Encoding(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("ids", c_void_p), ("n_ids", c_uint64), ("offsets", c_void_p)]
+
+
+class TokenizerInfo(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("vocab_size", c_uint64), ("eod_id", c_uint32), ("bos_id", c_uint32),
+                ("eod_is_guess", c_int32), ("takes_bytes", c_int32), ("decodes", c_int32), ("family", c_char_p),
+                ("unicode", c_char_p), ("eod_reason", c_char_p), ("bos_reason", c_char_p)]
+
+
+# name: (result, arguments)
+TOKENIZER_SIGNATURES: Dict[str, Tuple[Any, List[Any]]] = {
+    "tokmap_tokenizer_version": (c_char_p, []),
+    "tokmap_tokenizer_open": (c_int, [POINTER(c_void_p), c_char_p, POINTER(TokenizerOptions), POINTER(ErrorDetail)]),
+    "tokmap_tokenizer_close": (None, [c_void_p]),
+    "tokmap_tokenizer_encode": (c_int, [c_void_p, POINTER(EncodeOptions), POINTER(Encoding), POINTER(ErrorDetail)]),
+    "tokmap_tokenizer_decode": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(TokenText), POINTER(ErrorDetail)]),
+    "tokmap_tokenizer_free": (None, [c_void_p]),
+    "tokmap_tokenizer_token": (c_int, [c_void_p, c_uint32, POINTER(TokenText)]),
+    "tokmap_tokenizer_find": (c_uint32, [c_void_p, c_char_p, c_size_t]),
+    "tokmap_tokenizer_get_info": (c_int, [c_void_p, POINTER(TokenizerInfo)]),
+}
+
+
+@functools.lru_cache(maxsize=None)
+def _library() -> Any:
+    """Loaded for the first tokenizer: who only reads tokens does not need it."""
+    library = _native.load("libtokmap_tokenizer.so")
+    for name, (result, arguments) in TOKENIZER_SIGNATURES.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+class _Memory:
+    """An array that the library has allocated, freed when nothing refers to it any longer."""
+
+    def __init__(self, address: int, n: int, kind: str) -> None:
+        self._free = _library().tokmap_tokenizer_free
+        self._address = address
+        self.__array_interface__ = {"data": (address, False), "shape": (n,), "typestr": kind, "version": 3}
+
+    def __del__(self) -> None:
+        self._free(self._address)
+
+
+class _Handle:
+    """Closes the C tokenizer when nothing refers to it any longer, a running call included."""
+
+    def __init__(self, path: bytes, options: TokenizerOptions) -> None:
+        self.pointer = c_void_p()
+        self._close = _library().tokmap_tokenizer_close
+        detail = ErrorDetail()
+        check(_library().tokmap_tokenizer_open(byref(self.pointer), path, byref(options), byref(detail)), detail)
+
+    def __del__(self) -> None:
+        if self.pointer:
+            self._close(self.pointer)
+
+
+def _data_offset() -> Optional[int]:
+    """Where CPython keeps the content of a bytes object, counted from its address; None: not there."""
+    probe, offset = b"0123456789", bytes.__basicsize__ - 1
+    if sys.implementation.name == "cpython" and ctypes.string_at(id(probe) + offset, len(probe)) == probe:
+        return offset
+    return None
+
+
+_DATA_OFFSET = _data_offset()
+_Table = NDArray[np.uint64]  # the address and the length of each text
+
+
+def _table_of_list(texts: Sequence[Text]) -> Tuple[_Table, Any]:
+    """The table, and what it points into."""
+    kinds = set(map(type, texts))
+    if kinds == {bytes}:
+        data: List[Any] = list(texts)  # a copy: another thread may change the caller's while the call runs
+    elif kinds == {str}:
+        data = list(map(str.encode, texts))  # type: ignore[arg-type]
+    else:
+        data = [_to_bytes(text) for text in texts]
+    table = np.empty((len(data), 2), np.uint64)
+    table[:, 1] = lengths = np.fromiter(map(len, data), np.int64, len(data))
+    if _DATA_OFFSET is not None:
+        table[:, 0] = np.fromiter(map(id, data), np.uint64, len(data)) + np.uint64(_DATA_OFFSET)
+        return table, data
+    joined = np.frombuffer(b"".join([*data, b"\0"]), np.uint8)
+    table[:, 0] = joined.ctypes.data + np.cumsum(lengths) - lengths
+    return table, joined
+
+
+def _table_of_buffer(buffer: Any, offsets: Any) -> Tuple[_Table, Any]:
+    data = np.frombuffer(buffer, np.uint8) if memoryview(buffer).nbytes else np.empty(0, np.uint8)
+    ends = np.asarray(offsets)
+    if ends.ndim != 1 or ends.dtype.kind not in "iu" or len(ends) == 0:
+        raise ValueError("offsets: must be a one-dimensional array of integers, one more than there are texts")
+    ends = ends.astype(np.int64, copy=False)
+    if ends[0] < 0 or ends[-1] > len(data) or bool((ends[1:] < ends[:-1]).any()):
+        raise ValueError(f"offsets: must not fall, and must be from 0 to the {len(data)} bytes of the buffer")
+    table = np.empty((len(ends) - 1, 2), np.uint64)
+    table[:, 0] = data.ctypes.data + ends[:-1]
+    table[:, 1] = ends[1:] - ends[:-1]
+    return table, data
+
+
+def _to_bytes(text: Any) -> bytes:
+    if isinstance(text, str):
+        return text.encode()
+    if isinstance(text, (bytes, bytearray, memoryview)):
+        return bytes(text)
+    raise TypeError(f"a text must be str or bytes, not {type(text).__name__}")
+
+
+def _to_ids(ids: Any) -> NDArray[np.uint32]:
+    array = np.asarray(ids)
+    if array.size == 0:
+        return np.empty(0, np.uint32)
+    if array.ndim != 1 or array.dtype.kind not in "iu":
+        raise TypeError("ids: must be a sequence or a one-dimensional array of integers")
+    if array.dtype != np.uint32 and (array.min() < 0 or array.max() > NO_ID):
+        raise ValueError("ids: must be 0 to 2^32 - 1")
+    return np.ascontiguousarray(array, np.uint32)
+
+
+def _id_or_none(number: int) -> Optional[int]:
+    return None if number == NO_ID else number
+
+
+def _text_or_none(text: Optional[bytes]) -> Optional[str]:
+    return None if text is None else text.decode(errors="replace")
+
+
+class Tokenizer:
+    """A tokenizer file: tokenizer.json, vocab.json (with merges.txt beside it), .tiktoken, tokenizer.model or
+    tekken.json; or "bytes", where each byte is its own id and 256 ends a document.
+
+        tokenizer = tokmap.Tokenizer("tokenizer.json")
+        tokenizer.encode("Hello")                           # a NumPy array of uint32
+        ids, offsets = tokenizer.encode_batch(texts)        # of all texts, with all processors
+        tokenizer.decode(ids[offsets[3]:offsets[4]])        # text number 3
+
+    The ids equal those of the reference implementation (tokenizers, tiktoken, sentencepiece), and those that
+    `tokmap pack` writes; a file for which that is not known is refused. No token is added before or after a
+    text. Any number of threads may use one tokenizer, and so may forked processes; calls release the GIL. It is
+    pickled by its path.
+
+    pattern          for files that contain only ranks, such as .tiktoken: "cl100k", "o200k", ... as in
+                     `tokmap pack --help`
+    specials_file    a JSON file with more special tokens: {"CONTENT": ID}"""
+
+    def __init__(self, file: Path, *, pattern: Optional[str] = None, specials_file: Optional[Path] = None) -> None:
+        self._file, self._pattern = os.fspath(file), pattern
+        self._specials_file = None if specials_file is None else os.fspath(specials_file)
+        options = TokenizerOptions(struct_size=ctypes.sizeof(TokenizerOptions),
+                                   pattern=None if pattern is None else encode_path(pattern),
+                                   specials_file=None if specials_file is None else encode_path(specials_file))
+        self._handle = _Handle(encode_path(file), options)
+        self._info = TokenizerInfo(struct_size=ctypes.sizeof(TokenizerInfo))  # its texts belong to the handle
+        _library().tokmap_tokenizer_get_info(self._handle.pointer, byref(self._info))
+
+    @property
+    def vocab_size(self) -> int:
+        """The largest id + 1, including added tokens."""
+        return int(self._info.vocab_size)
+
+    @property
+    def eod(self) -> Optional[int]:
+        """The id that ends a document, as `tokmap pack` chooses it. None: `eod_reason` says why."""
+        return _id_or_none(self._info.eod_id)
+
+    @property
+    def eod_reason(self) -> Optional[str]:
+        """Why `eod` is None, with the candidates if there are several."""
+        return _text_or_none(self._info.eod_reason)
+
+    @property
+    def eod_is_guess(self) -> bool:
+        """Whether no file says which token ends a document, and `eod` is a special token with a usual name."""
+        return bool(self._info.eod_is_guess)
+
+    @property
+    def bos(self) -> Optional[int]:
+        """The id that begins a document, or None. `tokmap pack` writes it only with --bos."""
+        return _id_or_none(self._info.bos_id)
+
+    @property
+    def family(self) -> str:
+        """The kind of tokenizer, such as "byte-level BPE"."""
+        return _text_or_none(self._info.family) or ""
+
+    @property
+    def unicode_version(self) -> Optional[str]:
+        """The version of the Unicode tables that take part, or None."""
+        return _text_or_none(self._info.unicode)
+
+    @property
+    def takes_bytes(self) -> bool:
+        """Whether texts may be bytes that are not UTF-8."""
+        return bool(self._info.takes_bytes)
+
+    def __repr__(self) -> str:
+        eod = "no eod" if self.eod is None else f"eod {self.eod}"
+        return f"<tokmap.Tokenizer {self._file!r}: {self.family}, {self.vocab_size} ids, {eod}>"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        def absolute(path: Optional[str]) -> Optional[str]:
+            return path if path in (None, "bytes") else os.path.abspath(str(path))
+
+        return _open_again, (absolute(self._file), self._pattern, absolute(self._specials_file))
+
+    def _encode(self, table: _Table, specials: str,
+                n_threads: int) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        if specials not in _SPECIALS:
+            raise ValueError(f"specials: {specials!r} is not one of {', '.join(_SPECIALS)}")
+        if not 0 <= n_threads <= 1024:
+            raise ValueError(f"n_threads: {n_threads} is not 0 to 1024")
+        handle, detail = self._handle, ErrorDetail()  # the handle stays while the call runs
+        options = EncodeOptions(ctypes.sizeof(EncodeOptions), table.ctypes.data, len(table), 16, n_threads,
+                                _SPECIALS.index(specials))
+        out = Encoding(ctypes.sizeof(Encoding))
+        check(_library().tokmap_tokenizer_encode(handle.pointer, byref(options), byref(out), byref(detail)), detail)
+        return (np.asarray(_Memory(out.ids, out.n_ids, "=u4")),
+                np.asarray(_Memory(out.offsets, len(table) + 1, "=i8")))
+
+    def encode(self, text: Text, *, specials: str = "text") -> NDArray[np.uint32]:
+        """The ids of a text, which is str or UTF-8.
+
+        specials    what to do with special tokens that are written in the text: "text" treats them as plain
+                    text, "match" replaces them with their ids, "error" raises MismatchError, "drop" leaves
+                    them out"""
+        table, keep = _table_of_list([text])
+        ids = self._encode(table, specials, 1)[0]
+        del keep  # until here the address is valid
+        return ids
+
+    def encode_batch(self, texts: Any, *, offsets: Any = None, specials: str = "text",
+                     n_threads: int = 0) -> Tuple[NDArray[np.uint32], NDArray[np.int64]]:
+        """The ids of many texts, one after another, and n + 1 offsets: those of text i are
+        ids[offsets[i]:offsets[i + 1]]. Python needs a part of the time to turn str into UTF-8: bytes are
+        faster, and one buffer is fastest.
+
+        texts        an iterable of str or bytes
+        offsets      then `texts` is one buffer of UTF-8 (bytes, a NumPy array, a memoryview) and text i is from
+                     offsets[i] to offsets[i + 1], as in Arrow's arrays of strings
+        specials     as in `encode`
+        n_threads    at most so many; 0: one for each processor of the process"""
+        if isinstance(texts, (str, bytes)) and offsets is None:
+            raise TypeError("texts: is one text; encode() takes one, encode_batch() a list")
+        if offsets is None:
+            table, keep = _table_of_list(texts if isinstance(texts, (list, tuple)) else list(texts))
+        else:
+            table, keep = _table_of_buffer(texts, offsets)
+        encoded = self._encode(table, specials, n_threads)
+        del keep  # until here the addresses are valid
+        return encoded
+
+    def decode_bytes(self, ids: Any) -> bytes:
+        """The text of the ids as UTF-8, which is not valid if they do not begin and end with whole characters.
+        Special tokens become their content."""
+        array = _to_ids(ids)
+        handle, detail, out = self._handle, ErrorDetail(), TokenText()
+        check(_library().tokmap_tokenizer_decode(handle.pointer, array.ctypes.data, len(array), byref(out),
+                                                 byref(detail)), detail)
+        try:
+            return ctypes.string_at(out.bytes, out.n_bytes)
+        finally:
+            _library().tokmap_tokenizer_free(out.bytes)
+
+    def decode(self, ids: Any, *, errors: str = "replace") -> str:
+        """The text of the ids. Special tokens become their content.
+
+        errors    what to do with bytes that are not whole characters, as in bytes.decode; by default they
+                  become U+FFFD"""
+        return self.decode_bytes(ids).decode(errors=errors)
+
+    def token(self, id: int) -> bytes:
+        """The bytes of one token, as the vocabulary has them. IndexError: there is no such id."""
+        out = TokenText()
+        if not 0 <= id < NO_ID or _library().tokmap_tokenizer_token(self._handle.pointer, id, byref(out)):
+            raise IndexError(f"there is no token with the id {id}")
+        return ctypes.string_at(out.bytes, out.n_bytes)
+
+    def find(self, token: Text) -> Optional[int]:
+        """The id of the token with this content, special tokens first; None: there is none."""
+        data = _to_bytes(token)
+        return _id_or_none(_library().tokmap_tokenizer_find(self._handle.pointer, data, len(data)))
+
+
+def _open_again(file: Path, pattern: Optional[str], specials_file: Optional[Path]) -> Tokenizer:
+    return Tokenizer(file, pattern=pattern, specials_file=specials_file)
