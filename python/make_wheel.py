@@ -49,9 +49,12 @@ def fetch_source(requirement):
 def build_xxhash(source):
     for header in source.glob("*.h"):
         shutil.copy(header, INCLUDE)
-    for name in ("xxhash", "xxh_x86dispatch"):
-        run(*COMPILER, "-O3", "-fPIC", "-c", source / f"{name}.c", "-o", WORK / f"{name}.o")
-    run("ar", "qcs", LIB / "libxxhash.a", WORK / "xxhash.o", WORK / "xxh_x86dispatch.o")
+    objects = [WORK / "xxhash.o", WORK / "xxh_x86dispatch.o"]
+    for file in objects:
+        run(*COMPILER, "-O3", "-fPIC", "-c", source / file.with_suffix(".c").name, "-o", file)
+    # One object: tokmap's weak references to the functions for AVX2 load none from an archive.
+    run("ld", "-r", "-o", WORK / "both.o", *objects)
+    run("ar", "qcs", LIB / "libxxhash.a", WORK / "both.o")
 
 
 def build_isal(source):
@@ -77,7 +80,7 @@ def copy_library(name, headers, package):
 
 
 def prepare_libraries():
-    for folder in (INCLUDE, LIB):
+    for folder in (INCLUDE, LIB, WORK / "make"):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
     xxhash, isal = map(fetch_source, SOURCES)
