@@ -35,8 +35,8 @@ REFUSED = {
     "nougat_regex": "Split: the regex [\\(\\)\\[",
     "seamless": "Replace: the regex [\\n\\r\\t] is not supported",
 }
-# Those whose documents cannot be cut: a space goes before each piece.
-UNCUT = ("prefix_digits", "prefix_whole")
+# Those whose documents have no place to cut, or few.
+UNCUT = ("prefix_digits", "prefix_whole", "spm_word", "spm_word_flags", "spm_word_suffix", "superbpe_2")
 
 
 # ---- References: (encode by policy, decode or None, marks) ----
