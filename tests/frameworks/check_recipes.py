@@ -8,7 +8,7 @@ import sys
 import tempfile
 import pathlib
 
-from frameworks import loss_of, make_gpt, need, write_text
+from frameworks import EOD, loss_of, make_gpt, need, write_text
 
 if __name__ == "__main__":
     need("recipes", "numpy")
@@ -65,7 +65,19 @@ def make_llama():
         vocab_size=257, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2))}
 
 
-MORE_NAMES = {"Lightning": make_module, "HF Trainer": make_llama}
+def make_config():
+    from megatron.core.datasets.gpt_dataset import GPTDatasetConfig
+
+    class Tokenizer:
+        vocab_size, eod, unique_identifiers = 257, EOD, {"class": "none"}
+
+    return {"config": GPTDatasetConfig(random_seed=1, sequence_length=64, blend=(["data/train"], None), split="1",
+                                       tokenizer=Tokenizer(), reset_position_ids=False, reset_attention_mask=False,
+                                       eod_mask_loss=True)}
+
+
+MORE_NAMES = {"Lightning": make_module, "HF Trainer": make_llama, "Megatron-core": make_config,
+              "nanoGPT": lambda: {"block_size": 64, "batch_size": 8, "device": "cpu"}}
 
 
 def written_lines(text):

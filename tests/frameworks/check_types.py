@@ -14,7 +14,7 @@ if __name__ == "__main__":
     need("types", "mypy", "torch")
 from ref_protocol import run_tests  # noqa: E402
 
-MODULES = ("torch", "lightning", "huggingface")
+MODULES = ("torch", "lightning", "huggingface", "megatron")
 
 
 def code_lines(path):

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+"""tokmap.megatron against the GPTDataset of megatron-core, over the same tokens."""
+
+import itertools
+import logging
+import subprocess
+import sys
+import warnings
+
+from frameworks import EOD, need, run_chosen
+
+if __name__ == "__main__":
+    need("megatron", "torch", "megatron.core")
+warnings.filterwarnings("ignore")
+logging.disable(logging.WARNING)
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig  # noqa: E402
+from megatron.core.datasets.utils import Split  # noqa: E402
+
+import tokmap  # noqa: E402
+import tokmap.megatron  # noqa: E402
+from documents import environment  # noqa: E402
+
+
+class Tokenizer:
+    vocab_size, eod = 257, EOD
+    unique_identifiers = {"class": "none"}
+
+
+def samples_are_those_of_megatron_core(folder):
+    """Megatron shuffles documents before it cuts windows, so for it the tokens are one document."""
+    tokens = np.array(tokmap.open(folder / "train").tokens(0, 9000))
+    tokens[np.random.default_rng(1).integers(0, 9000, 300)] = EOD  # short documents, some of which end together
+    with tokmap.Writer(folder / "one", vocab_size=257) as w:
+        w.document(tokens)
+    subprocess.run(["tokmap", "export", "--to", "megatron", folder / "one", "-o", folder / "exported"], check=True,
+                   env=environment(), stdout=subprocess.DEVNULL)
+    with tokmap.Writer(folder / "many", vocab_size=257, eod_id=EOD) as w:
+        ends = sorted({*np.flatnonzero(tokens == EOD) + 1, len(tokens)})
+        for first, end in zip([0, *ends], ends):
+            w.document(tokens[first:end])
+    names = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss", "create_attention_mask")
+    for flags in itertools.product((False, True), repeat=4):
+        config = GPTDatasetConfig(random_seed=1, sequence_length=32, blend=([str(folder / "exported")], None), split="1",
+                                  path_to_cache=str(folder / "cache"), tokenizer=Tokenizer(), **dict(zip(names, flags)))
+        low = GPTDataset.build_low_level_dataset(str(folder / "exported"), config)
+        truth = GPTDataset(low, str(folder / "exported"), np.arange(1, dtype=np.int32), None, Split.train, config)
+        mine = tokmap.megatron.GPTDataset(folder / "many", config, shuffle="none")
+        assert len(mine) == len(truth) == (len(tokens) - 1) // 32
+        for i, window in [(None, int(truth.shuffle_index[0])), *enumerate(truth.shuffle_index.tolist())]:
+            wanted, got = truth[i], mine[window]
+            if i is None:
+                got = {**got, "loss_mask": mine[None]["loss_mask"]}
+            assert list(got) == list(wanted)
+            for key, value in wanted.items():
+                assert got[key].dtype == value.dtype and got[key].shape == value.shape, key
+                assert torch.equal(got[key], value), (flags, i, key)
+    shuffled = tokmap.megatron.GPTDataset(folder / "many", config)
+    rows = [[row["tokens"].tolist() for row in dataset] for dataset in (shuffled, mine)]
+    assert rows[0] != rows[1] and sorted(rows[0]) == sorted(rows[1])
+
+
+if __name__ == "__main__":
+    sys.exit(run_chosen("megatron_", (samples_are_those_of_megatron_core,)))
