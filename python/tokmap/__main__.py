@@ -1,4 +1,4 @@
-"""python -m tokmap ARGUMENT...: the command `tokmap`."""
+"""python -m tokmap ARGUMENT...: the command `tokmap`, and `import`, which is written in Python."""
 
 import os
 import sys
@@ -7,7 +7,10 @@ from . import _native
 
 
 def main() -> None:
-    # Subcommands that are written in Python belong here, before the program.
+    if sys.argv[1:2] == ["import"]:
+        from ._importers import main as import_files
+
+        return import_files(sys.argv[2:])
     try:
         program = _native.find_program("tokmap")
     except FileNotFoundError as error:

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""python -m tokmap import without other packages: a tar of arrays, streams of packed rows, and what is missing."""
+
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tarfile
+
+from ref_protocol import run_in_folders
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
+sys.path.insert(0, str(ROOT / "python"))
+
+if os.environ.get("TOKMAP_SANITIZED"):
+    print("skip python_import: a sanitized library cannot be loaded into Python")
+    sys.exit(77)
+try:
+    import numpy as np
+except ImportError:
+    print("skip python_import: there is no NumPy for this Python")
+    sys.exit(77)
+import tokmap  # noqa: E402
+
+HIDE = "import sys; sys.modules.update(h5py=None, lmdb=None, tfrecord=None, datasets=None, pyarrow=None); "
+
+
+def run(*arguments):
+    script = HIDE + f"sys.argv[1:] = {list(map(str, arguments))!r}; from tokmap.__main__ import main; main()"
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "python")})
+
+
+def write_tar(path, arrays):
+    with tarfile.open(path, "w") as tar:
+        for i, array in enumerate(arrays):
+            file = io.BytesIO()
+            np.save(file, array)
+            for name, data in ((f"a.b/{i}.ids.npy", file.getvalue()), (f"a.b/{i}.txt", b"text")):
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+
+
+def tar_becomes_a_dataset(folder):
+    documents = [np.append(np.arange(n) % 9, 9) for n in range(300)]
+    write_tar(folder / "a.tar", documents)
+    done = run("import", "webdataset", folder / "a.tar", "-o", folder / "a", "--vocab-size", 10, "--field", "ids.npy")
+    assert done.returncode == 0 and done.stdout == done.stderr == "", done.stderr
+    ds = tokmap.open(folder / "a")
+    assert [d.tolist() for d in ds] == [d.tolist() for d in documents] and ds.inputs[0].name == str(folder / "a.tar")
+    packed = np.concatenate(documents)[:44_900].reshape(-1, 50)
+    write_tar(folder / "p.tar", packed)
+    done = run("import", "webdataset", folder / "p.tar", "-o", folder / "p", "--vocab-size", 10, "--field", "ids.npy",
+               "--stream", "--eod-id", 9)
+    assert done.returncode == 0, done.stderr
+    ds = tokmap.open(folder / "p")
+    assert np.array_equal(ds.tokens(), packed.ravel()) and [d.tolist() for d in ds[:-1]] == \
+        [d.tolist() for d in documents[:len(ds) - 1]]
+
+
+def missing_packages_are_named(folder):
+    (folder / "x").touch()
+    for kind in ("hdf5", "lmdb", "tfrecord", "datasets", "parquet"):
+        done = run("import", kind, folder / "x", "-o", folder / "new", "--vocab-size", 10)
+        assert done.returncode == 3 and f"pip install 'tokmap[{kind}]'" in done.stderr, (kind, done.stderr)
+        assert len(done.stderr.splitlines()) == 1 and not (folder / "new.tmi").exists()
+
+
+sys.exit(run_in_folders("python_import_", (tar_becomes_a_dataset, missing_packages_are_named)))
