@@ -1,6 +1,7 @@
 /* fuzz_splitter.c - two bytes: how often the text is repeated, and the bytes before it; the rest is
- * text. For all patterns, compares the vector engines with the scalar one, and that one with the
- * expressions if the text is short enough for a backtracking matcher. */
+ * text. For all patterns, and for a list of stages that depends on the text, compares the vector
+ * engines with the scalar one; and that one with the expressions, if the text is short enough for a
+ * backtracking matcher. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,20 +21,32 @@ static void compare(const uint64_t *got, const uint64_t *wanted, size_t n_bytes)
         abort();
 }
 
+static uint64_t scalar[MAX_WORDS], other[MAX_WORDS];
+
+static void compare_engines(split_pattern pattern, const uint8_t *text, size_t n_bytes)
+{
+    split_words(pattern, SIMD_SCALAR, text, n_bytes, scalar);
+    if (n_bytes > 0 && !(scalar[0] & 1))
+        abort();
+    for (int e = SIMD_BEST; e <= SIMD_AVX512; e++) {
+        if (e == SIMD_SCALAR || !simd_works((simd_level)e))
+            continue;
+        split_words(pattern, (simd_level)e, text, n_bytes, other);
+        compare(other, scalar, n_bytes);
+    }
+}
+
 static void split_all(const uint8_t *text, size_t n_bytes)
 {
-    static uint64_t scalar[MAX_WORDS], other[MAX_WORDS];
+    uint32_t hash = 2166136261U;
+    for (size_t i = 0; i < n_bytes; i++)
+        hash = (hash ^ text[i]) * 16777619U;
+    split_pattern list = SPLIT_NONE;
+    for (unsigned k = 0; k < 3; k++)
+        list = SPLIT_THEN(list, 1 + (hash >> 8 * (k + 1) & 0xFF) % (STAGE_N - 1), k);
+    compare_engines(list, text, n_bytes);
     for (int p = 0; p < naive_n_patterns; p++) {
-        split_pattern pattern = naive_patterns[p].pattern;
-        split_words(pattern, SIMD_SCALAR, text, n_bytes, scalar);
-        if (n_bytes > 0 && !(scalar[0] & 1))
-            abort();
-        for (int e = SIMD_BEST; e <= SIMD_AVX512; e++) {
-            if (e == SIMD_SCALAR || !simd_works((simd_level)e))
-                continue;
-            split_words(pattern, (simd_level)e, text, n_bytes, other);
-            compare(other, scalar, n_bytes);
-        }
+        compare_engines(naive_patterns[p].pattern, text, n_bytes);
         if (n_bytes <= MAX_NAIVE) {
             naive_words(p, text, n_bytes, other);
             compare(scalar, other, n_bytes);

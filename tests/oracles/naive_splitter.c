@@ -275,7 +275,7 @@ static uint32_t naive_fold(uint32_t c)
 static bool naive_is_word(uint32_t c)
 {
     const uint8_t class = unicode_word_pages[unicode_word_index[c >> 7]][c & 127];
-    return class == CLASS_LETTER || class == CLASS_MARK;
+    return class == CLASS_LETTER || class == CLASS_MARK || class == CLASS_NUMBER;
 }
 
 static bool naive_set_has(const naive_set *set, const naive_char *c)
@@ -289,8 +289,8 @@ static bool naive_set_has(const naive_set *set, const naive_char *c)
     found |= known && set->han && NAIVE_IS_IN(naive_han, code_point);
     if (set->but_han && NAIVE_IS_IN(naive_han, code_point))
         return false;
-    found |= known && set->hf_numeric && unicode_hf_numeric(code_point);
-    found |= known && set->hf_punctuation && unicode_hf_punctuation(code_point);
+    found |= known && set->hf_numeric && unicode_hf_is(HF_NUMBER, code_point);
+    found |= known && set->hf_punctuation && unicode_hf_is(HF_PUNCTUATION, code_point);
     found |= known && set->word && naive_is_word(code_point);
     return found != set->negated;
 }
@@ -519,6 +519,7 @@ const naive_pattern naive_patterns[] = {
      {NULL},
      false},
     {STAGE_BLOOM, {" ?[^(\\s|[.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c])]+"}, {NULL}, false},
+    {STAGE_LAST_BLANKS, {"\\s+$"}, {NULL}, false},
     {STAGE_CLIP, {CLIP_SPECIALS CLIP_OLD}, {NULL}, false},
     {STAGE_CLIP_OLD, {CLIP_OLD}, {NULL}, false},
     {SPLIT_CLIP_GPT2, {CLIP_SPECIALS CLIP_OLD, GPT2}, {NULL}, false},

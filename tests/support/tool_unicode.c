@@ -68,9 +68,9 @@ int main(int argc, char **argv)
         if (strcmp(what, "classes") == 0)
             putchar('0' + (int)unicode_class_of(c));
         else if (strcmp(what, "numeric") == 0)
-            putchar('0' + unicode_hf_numeric(c));
+            putchar('0' + unicode_hf_is(HF_NUMBER, c));
         else if (strcmp(what, "punctuation") == 0)
-            putchar('0' + unicode_hf_punctuation(c));
+            putchar('0' + unicode_hf_is(HF_PUNCTUATION, c));
         else
             return 2;
     }

@@ -113,6 +113,7 @@ static const char *const alphabet[] = {
     "!?.,-\"()/////",
     "!/\n/\r;",
     "$+<=>^`|~\u20ac\u00a9\u00a6",
+    "\u3000\u3000 \u3002!a\u3001\n\u1e00",
     "\u201c\u2014\u2026\u00ab\u3001\u3002\u00bf\u166d",
     "\U0001f600\U0001f44d\U0001f3fd\u200d\U0001f389",
     "\x01\x1c\x1f\x7f\u200b\ufeff\ufffd\ue000\U000e0041\u0378",
@@ -346,6 +347,27 @@ TEST(special_tokens_of_clip_are_words)
             n += append(text + n, units[random_below(sizeof units / sizeof *units)]);
         memset(text + n, 0xBF, TEXT_PADDING);
         check_text(text, n);
+    }
+}
+
+/* Each stage alone and after any others: the algebra of a stage has to respect all pieces. */
+TEST(stages_in_any_sequence_are_split_as_the_scalar_functions_do)
+{
+    static const uint32_t sizes[] = {6, 12, 24, 60, 70, 140, 300, 600};
+    uint8_t text[600 + TEXT_PADDING];
+    random_state = 7;
+    for (int i = 0; i < (check_sanitized() ? 60 : check_long() ? 20000 : 1000); i++) {
+        const size_t n = random_text(text, sizes[random_below(8)]);
+        if (i % 4 == 0)
+            damage(text, n, 8);
+        damage(text + n, TEXT_PADDING, 1);
+        for (unsigned last = STAGE_NONE + 1; last < STAGE_N; last++) {
+            const unsigned n_before = random_below(4);
+            split_pattern p = SPLIT_NONE;
+            for (unsigned k = 0; k < n_before; k++)
+                p = SPLIT_THEN(p, STAGE_NONE + 1 + random_below(STAGE_N - STAGE_NONE - 1), k);
+            engines_agree(SPLIT_THEN(p, last, n_before), text, n, NULL);
+        }
     }
 }
 

@@ -81,8 +81,8 @@ TEST(classes_have_the_sizes_of_unicode_16_and_ascii_its_places)
         CHECK(class <= CLASS_SYMBOL);
         CHECK(class == unicode_class_pages[unicode_class_index[c >> 7]][c & 127]);
         n[class]++;
-        n_numeric += unicode_hf_numeric(c);
-        n_punctuation += unicode_hf_punctuation(c);
+        n_numeric += unicode_hf_is(HF_NUMBER, c);
+        n_punctuation += unicode_hf_is(HF_PUNCTUATION, c);
     }
     CHECK_EQ(n[CLASS_UPPER] + n[CLASS_LOWER] + n[CLASS_LETTER], 141028);
     CHECK_EQ(n[CLASS_MARK], 2501);
@@ -102,12 +102,13 @@ TEST(classes_have_the_sizes_of_unicode_16_and_ascii_its_places)
 
 TEST(hf_tables_are_older_and_newer_where_they_should_be)
 {
-    CHECK(unicode_hf_numeric(0x11DE0) && unicode_class_of(0x11DE0) == CLASS_OTHER); /* Unicode 17 */
-    CHECK(unicode_hf_numeric(0xBD) && !unicode_hf_numeric('a'));
-    CHECK(unicode_hf_punctuation('$') && unicode_class_of('$') == CLASS_SYMBOL);
-    CHECK(!unicode_hf_punctuation(0x2E43) && unicode_class_of(0x2E43) == CLASS_PUNCTUATION);
-    CHECK(unicode_hf_punctuation(0x166D) && unicode_class_of(0x166D) == CLASS_SYMBOL);
-    CHECK(unicode_hf_punctuation(0x2019) && !unicode_hf_punctuation(0xA3));
+    CHECK(unicode_hf_is(HF_NUMBER, 0x11DE0) &&
+          unicode_class_of(0x11DE0) == CLASS_OTHER); /* Unicode 17 */
+    CHECK(unicode_hf_is(HF_NUMBER, 0xBD) && !unicode_hf_is(HF_NUMBER, 'a'));
+    CHECK(unicode_hf_is(HF_PUNCTUATION, '$') && unicode_class_of('$') == CLASS_SYMBOL);
+    CHECK(!unicode_hf_is(HF_PUNCTUATION, 0x2E43) && unicode_class_of(0x2E43) == CLASS_PUNCTUATION);
+    CHECK(unicode_hf_is(HF_PUNCTUATION, 0x166D) && unicode_class_of(0x166D) == CLASS_SYMBOL);
+    CHECK(unicode_hf_is(HF_PUNCTUATION, 0x2019) && !unicode_hf_is(HF_PUNCTUATION, 0xA3));
 }
 
 /* ---- UTF-8 ---- */

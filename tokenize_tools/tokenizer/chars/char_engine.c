@@ -359,7 +359,7 @@ static bool encode_between_punctuation(char_scratch *s, text_span text, id_buffe
     for (size_t at = 0; at < text.n_bytes;) {
         uint32_t c;
         const size_t length = utf8_decode(text.bytes + at, text.n_bytes - at, &c);
-        if (length > 0 && unicode_hf_punctuation(c)) {
+        if (length > 0 && unicode_hf_is(HF_PUNCTUATION, c)) {
             if (!encode_piece(s, (text_span){text.bytes + start, at - start}, out) ||
                 !encode_piece(s, (text_span){text.bytes + at, length}, out))
                 return false;

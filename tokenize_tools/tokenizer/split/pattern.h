@@ -27,8 +27,12 @@ enum {
 
 typedef struct view view; /* see splitter_scalar.h */
 
-/* Does the work of split_words. The processor must have the instructions. */
+/* Sets the bits of a stage, or of a list; those of the stages before are set, and that of byte 0.
+ * n_bytes > 0. The processor must have the instructions. */
 typedef void split_walker(split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
+typedef struct split_walkers {
+    split_walker *avx2, *avx512; /* NULL: the scalar function is used */
+} split_walkers;
 
 typedef struct split_stage {
     const char *name;
@@ -48,16 +52,17 @@ typedef struct split_stage {
     unsigned cuts;    /* the places of text_cut.h where it always starts a word */
     /* The end of the match at `start`, which may be empty; 0: none. */
     size_t (*match)(view *v, size_t start);
-    split_walker *avx2, *avx512; /* of the stage alone; NULL: the scalar function is used */
+    split_walkers first, after; /* as the first stage, and after others */
 } split_stage;
 
 extern const split_stage *const split_stages[STAGE_N];
 
-/* A pattern of several stages that has a name and vector functions. */
+/* A pattern of several stages that has a name. Its vector functions, if it has its own, do all
+ * stages at once, which is faster. */
 typedef struct split_list {
     const char *name;
     split_pattern pattern;
-    split_walker *avx2, *avx512;
+    split_walkers first;
 } split_list;
 
 static inline split_stage_id split_stage_at(split_pattern p, unsigned place)

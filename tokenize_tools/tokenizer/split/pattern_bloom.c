@@ -32,7 +32,7 @@ static size_t bloom_match(view *v, size_t i)
 
 /* ---- The same by masks ---- */
 
-SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     uint64_t visible = b->exists & ~b->blank, marks = 0;
     for (uint64_t left = visible & b->lead & ~(b->letter | b->number); left != 0;
@@ -51,11 +51,11 @@ SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next
         utf8_decode(next->bytes, 4, &after.code_point);
         word_after = is_in_word(after);
     }
-    uint64_t space = b->space & ahead(word, word_after, 1);
+    uint64_t space = b->space & ahead(word & ~p->begin, word_after & ~p->begin_after, 1);
     word |= space;
     uint64_t same = next_to(word, c->letter) & ~space;
     uint64_t other = b->exists & ~word;
-    uint64_t starts = (word & ~same) | (other & ~next_to(other, c->other));
+    uint64_t starts = (word & ~same) | (other & ~next_to(other, c->other)) | p->begin;
     c->letter = word;
     c->other = other;
     c->found = marks;
@@ -63,15 +63,15 @@ SPLITTER_INLINE uint64_t bloom_words(carry *c, const block *b, const block *next
 }
 
 /* Each number alone. */
-SPLITTER_INLINE uint64_t viking_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t viking_words(carry *c, const block *b, const block *next, const pieces *p)
 {
     uint64_t numbers = b->number | next_to(b->number, c->number);
     c->number = b->number;
-    return bloom_words(c, b, next) | (numbers & b->lead);
+    return bloom_words(c, b, next, p) | (numbers & b->lead);
 }
 
 SPLIT_WALKERS(bloom, 0)
-SPLIT_WALKERS(viking, WANT_HF_NUMERIC)
+SPLIT_LIST_WALKERS(viking, WANT_HF_NUMERIC)
 
 /* ---- The rows ---- */
 
@@ -83,4 +83,4 @@ const split_stage stage_bloom = {
     SPLIT_VECTOR(bloom),
 };
 
-const split_list list_viking = {"viking", SPLIT_VIKING, SPLIT_VECTOR(viking)};
+const split_list list_viking = {"viking", SPLIT_VIKING, SPLIT_LIST_VECTOR(viking)};

@@ -186,40 +186,27 @@ static size_t family_end(view *v, const family *f, size_t i)
 
 /* ---- The same by masks ---- */
 
-#define WORDS(x, like)                                                                             \
-    SPLITTER_INLINE uint64_t x##_words(carry *c, const block *b, const block *next)                \
+#define TWIN(x, like, wanted)                                                                      \
+    SPLITTER_INLINE uint64_t x##_words(carry *c, const block *b, const block *next,                \
+                                       const pieces *p)                                            \
     {                                                                                              \
-        return like(&x, c, b, next);                                                               \
-    }
-WORDS(cl100k, cl100k_like)
-WORDS(cl100k_any_digits, cl100k_like)
-WORDS(cl100k_08, cl100k_like)
-WORDS(cl100k_tiktoken, cl100k_like)
-WORDS(nanochat, cl100k_like)
-WORDS(qwen2, cl100k_like)
-WORDS(qwen35, cl100k_like) /* WANT_MARKS_AS_LETTERS puts the marks among the letters */
-WORDS(seed, cl100k_like)
-WORDS(jais2, cl100k_like)
-WORDS(k2_horizon, o200k_like)
-WORDS(o200k, o200k_like)
-WORDS(o200k_each_digit, o200k_like)
-WORDS(tekken, o200k_like)
-WORDS(kimi, o200k_like)
-
-SPLIT_WALKERS(cl100k, 0)
-SPLIT_WALKERS(cl100k_any_digits, 0)
-SPLIT_WALKERS(cl100k_08, 0)
-SPLIT_WALKERS(cl100k_tiktoken, 0)
-SPLIT_WALKERS(nanochat, 0)
-SPLIT_WALKERS(qwen2, 0)
-SPLIT_WALKERS(qwen35, WANT_MARKS_AS_LETTERS)
-SPLIT_WALKERS(seed, 0)
-SPLIT_WALKERS(jais2, 0)
-SPLIT_WALKERS(k2_horizon, WANT_CASE)
-SPLIT_WALKERS(o200k, WANT_CASE)
-SPLIT_WALKERS(o200k_each_digit, WANT_CASE)
-SPLIT_WALKERS(tekken, WANT_CASE)
-SPLIT_WALKERS(kimi, WANT_CASE)
+        return like##_pieces(&x, c, b, next, p);                                                   \
+    }                                                                                              \
+    SPLIT_WALKERS(x, wanted)
+TWIN(cl100k, cl100k, 0)
+TWIN(cl100k_any_digits, cl100k, 0)
+TWIN(cl100k_08, cl100k, 0)
+TWIN(cl100k_tiktoken, cl100k, 0)
+TWIN(nanochat, cl100k, 0)
+TWIN(qwen2, cl100k, 0)
+TWIN(qwen35, cl100k, WANT_MARKS_AS_LETTERS)
+TWIN(seed, cl100k, 0)
+TWIN(jais2, cl100k, 0)
+TWIN(k2_horizon, o200k, WANT_CASE | WANT_HIGH)
+TWIN(o200k, o200k, WANT_CASE)
+TWIN(o200k_each_digit, o200k, WANT_CASE)
+TWIN(tekken, o200k, WANT_CASE)
+TWIN(kimi, o200k, WANT_CASE | WANT_HIGH | WANT_HAN)
 
 /* ---- The rows ---- */
 

@@ -50,31 +50,33 @@ SPLITTER_INLINE bool may_have_special(const block *b, uint64_t starts)
     return false;
 }
 
-SPLITTER_INLINE uint64_t clip_like(carry *c, const block *b, const block *next, bool has_specials)
+SPLITTER_INLINE uint64_t clip_like(carry *c, const block *b, const block *next, bool has_specials,
+                                   const pieces *p)
 {
-    uint64_t visible = b->exists & ~b->blank, other = visible & ~(b->letter | b->number), joined;
+    uint64_t visible = b->exists & ~b->blank, other = visible & ~(b->letter | b->number);
     uint64_t same =
         (b->letter & next_to(b->letter, c->letter)) | (other & next_to(other, c->other));
-    uint64_t starts = (visible & ~same) | (b->blank & ~next_to(b->blank, c->blank));
+    uint64_t starts = (visible & ~same) | (b->blank & ~next_to(b->blank, c->blank)) | p->begin;
     uint64_t apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
-    uint64_t forced = first_contractions(c, b, apostrophes, false, &joined);
+    contractions found = first_contractions(c, b, apostrophes, false, p);
     if (has_specials)
         c->undecided |= may_have_special(b, starts & other & ~b->wide);
     c->letter = b->letter;
     c->other = other;
     c->blank = b->blank;
-    joined &= ~apostrophes;
-    return ((starts & ~joined) | forced) & b->lead;
+    found.joined &= ~apostrophes;
+    return ((starts & ~found.joined) | found.forced) & b->lead;
 }
 
-SPLITTER_INLINE uint64_t clip_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t clip_words(carry *c, const block *b, const block *next, const pieces *p)
 {
-    return clip_like(c, b, next, true);
+    return clip_like(c, b, next, true, p);
 }
 
-SPLITTER_INLINE uint64_t clip_old_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t clip_old_words(carry *c, const block *b, const block *next,
+                                        const pieces *p)
 {
-    return clip_like(c, b, next, false);
+    return clip_like(c, b, next, false, p);
 }
 
 SPLIT_WALKERS(clip, 0)
@@ -104,6 +106,6 @@ const split_stage stage_clip_old = {
 };
 
 /* GPT-2's expression changes only a special token that is written in the text. */
-const split_list list_clip_gpt2 = {"clip_gpt2", SPLIT_CLIP_GPT2, SPLIT_VECTOR(clip)};
+const split_list list_clip_gpt2 = {"clip_gpt2", SPLIT_CLIP_GPT2, SPLIT_LIST_VECTOR(clip)};
 const split_list list_clip_old_gpt2 = {"clip_old_gpt2", SPLIT_CLIP_OLD_GPT2,
-                                       SPLIT_VECTOR(clip_old)};
+                                       SPLIT_LIST_VECTOR(clip_old)};

@@ -50,9 +50,9 @@ static size_t spark_match(view *v, size_t i)
 /* ---- The same by masks ---- */
 
 /* [\r\n]|\s+(?!\S)|\s+ but for the last blank of a run: newlines at its beginning are words. */
-SPLITTER_INLINE uint64_t blanks_and_newlines(carry *c, const block *b)
+SPLITTER_INLINE uint64_t blanks_and_newlines(carry *c, const block *b, const pieces *p)
 {
-    uint64_t first = b->blank & ~next_to(b->blank, c->blank);
+    uint64_t first = b->blank & ~(next_to(b->blank, c->blank) & ~p->begin);
     uint64_t newlines = through(first | (next_to(0, c->tail) & b->newline), b->newline);
     uint64_t starts = first | newlines | (next_to(newlines, c->tail) & b->blank);
     c->blank = b->blank;
@@ -61,20 +61,18 @@ SPLITTER_INLINE uint64_t blanks_and_newlines(carry *c, const block *b)
 }
 
 SPLITTER_INLINE uint64_t deepseek_like(carry *c, const block *b, const block *next,
-                                       bool newline_tail)
+                                       bool newline_tail, const pieces *p)
 {
-    uint64_t letter = b->letter, number = b->number, cjk = b->cjk, blank = b->blank;
-    uint64_t unmatched = b->exists & ~(letter | number | blank | b->visible);
-    uint64_t number_before = next_to(number, c->number);
-    /* Inside a piece: not at its start. */
-    uint64_t inside = ~(number | number_before | (cjk ^ next_to(cjk, c->cjk)));
+    uint64_t letter = b->letter, blank = b->blank, inside = ~p->begin;
+    uint64_t unmatched = b->exists & ~(letter | blank | b->visible);
     uint64_t ascii_letter = letter & ~b->wide;
 
     uint64_t visible_words =
         b->visible & b->lead & ~(inside & next_to(b->visible | b->space, c->visible | c->space));
     /* ASCII letters there follow ASCII punctuation. */
-    uint64_t ascii_first = next_to(visible_words, c->other_first);
-    uint64_t ascii_word = through(ascii_first | (c->ascii_word >> 63), ascii_letter);
+    uint64_t ascii_first = next_to(visible_words & ~b->wide, c->other_first) & inside;
+    uint64_t ascii_word =
+        through(ascii_first | (next_to(0, c->ascii_word) & inside), ascii_letter & inside);
     uint64_t letter_before = next_to(letter, c->letter);
     uint64_t absorbing = unmatched | (blank & ~b->newline);
     uint64_t absorbed = inside & next_to(absorbing, c->absorbed);
@@ -82,36 +80,59 @@ SPLITTER_INLINE uint64_t deepseek_like(carry *c, const block *b, const block *ne
         letter & ~(inside & letter_before) & ~absorbed & ~(ascii_letter & ascii_first);
     starts |= letter & ~ascii_letter & next_to(ascii_word, c->ascii_word);
 
-    uint64_t then = letter | b->visible | unmatched, then_after = next->exists & ~next->blank;
-    then_after &= ~(next->number | next->cjk);
-    uint64_t last = followed_by(blank, then & ~cjk, then_after, b, next);
+    uint64_t then = b->exists & ~blank & inside;
+    uint64_t then_after = next->exists & ~next->blank & ~p->begin_after;
+    uint64_t last = followed_by(blank, then, then_after, b, next);
     if (newline_tail) {
         uint64_t tail =
-            through((inside & next_to(b->visible, c->visible)) | (c->tail >> 63), b->newline);
-        starts |= (last & ~b->newline) | blank_words(c, b, next, tail, &(pieces){0});
+            through(next_to(b->visible, c->visible) | (c->tail >> 63), b->newline & inside);
+        starts |= (last & ~b->newline) | blank_words(c, b, next, tail, p);
     } else {
-        starts |= last | blanks_and_newlines(c, b);
+        starts |= last | blanks_and_newlines(c, b, p);
     }
     starts |= unmatched & ~(inside & next_to(unmatched, c->other));
-    starts |= followed_by(unmatched & cjk, letter & cjk, next->letter & next->cjk, b, next);
-    starts |= followed_by(unmatched & ~cjk, letter & ~cjk, next->letter & ~next->cjk, b, next);
-    starts |= digit_groups(c, b, number & b->lead & ~number_before, 3);
+    starts |= followed_by(unmatched, letter & inside, next->letter & ~p->begin_after, b, next);
 
     c->letter = letter;
-    c->number = number;
-    c->cjk = cjk;
     c->visible = b->visible;
     c->space = b->space;
     c->other = unmatched;
-    c->other_first = visible_words;
+    c->other_first = visible_words & ~b->wide;
     c->ascii_word = ascii_word;
     c->absorbed = absorbing;
-    return (starts | visible_words) & b->lead;
+    return (starts | visible_words | p->begin) & b->lead;
 }
 
-SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t deepseek_words(carry *c, const block *b, const block *next,
+                                        const pieces *p)
 {
-    return deepseek_like(c, b, next, true);
+    return deepseek_like(c, b, next, true, p);
+}
+
+SPLITTER_INLINE uint64_t spark_words(carry *c, const block *b, const block *next, const pieces *p)
+{
+    return deepseek_like(c, b, next, false, p);
+}
+
+/* Groups of three numbers and runs of Chinese characters. */
+SPLITTER_INLINE pieces numbers_and_cjk(carry *c, const block *b, const block *next)
+{
+    uint64_t number_before = c->number;
+    pieces p = {.begin = edges(b->number, number_before) | edges(b->cjk, c->cjk),
+                .begin_after = edges(next->number, b->number) | edges(next->cjk, b->cjk)};
+    p.begin |= digit_groups(c, b, b->number & b->lead & ~next_to(b->number, number_before), 3);
+    p.begin &= b->lead;
+    c->number = b->number;
+    c->cjk = b->cjk;
+    return p;
+}
+
+SPLITTER_INLINE uint64_t deepseek3_words(carry *c, const block *b, const block *next,
+                                         const pieces *none)
+{
+    (void)none;
+    const pieces p = numbers_and_cjk(c, b, next);
+    return deepseek_words(c, b, next, &p);
 }
 
 /* Whether there are numbers of four bytes, of which Digits knows more. */
@@ -124,16 +145,20 @@ SPLITTER_INLINE bool has_high_number(const block *b)
 }
 
 /* Each number alone. */
-SPLITTER_INLINE uint64_t spark_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t spark_x2_words(carry *c, const block *b, const block *next,
+                                        const pieces *none)
 {
+    (void)none;
     uint64_t numbers = b->number | next_to(b->number, c->number);
-    uint64_t starts = deepseek_like(c, b, next, false);
+    const pieces p = numbers_and_cjk(c, b, next);
     c->undecided |= has_high_number(b) || has_high_number(next);
-    return starts | (numbers & b->lead);
+    return spark_words(c, b, next, &p) | (numbers & b->lead);
 }
 
-SPLIT_WALKERS(deepseek3, WANT_DEEPSEEK)
-SPLIT_WALKERS(spark, WANT_DEEPSEEK | WANT_HF_NUMERIC)
+SPLIT_WALKERS(deepseek, WANT_DEEPSEEK)
+SPLIT_WALKERS(spark, WANT_DEEPSEEK)
+SPLIT_LIST_WALKERS(deepseek3, WANT_DEEPSEEK)
+SPLIT_LIST_WALKERS(spark_x2, WANT_DEEPSEEK | WANT_HF_NUMERIC)
 
 /* ---- The rows ---- */
 
@@ -146,6 +171,7 @@ const split_stage stage_deepseek = {
                      "\\s*[\\r\\n]+", "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
     .match = deepseek_match,
+    SPLIT_VECTOR(deepseek),
 };
 
 const split_stage stage_spark = {
@@ -154,8 +180,9 @@ const split_stage stage_spark = {
                      "\\s+(?!\\S)|\\s+"},
     .cuts = CUT_ANYWHERE,
     .match = spark_match,
+    SPLIT_VECTOR(spark),
 };
 
-const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, SPLIT_VECTOR(deepseek3)};
+const split_list list_deepseek3 = {"deepseek3", SPLIT_DEEPSEEK3, SPLIT_LIST_VECTOR(deepseek3)};
 
-const split_list list_spark = {"spark_x2", SPLIT_SPARK, SPLIT_VECTOR(spark)};
+const split_list list_spark = {"spark_x2", SPLIT_SPARK, SPLIT_LIST_VECTOR(spark_x2)};

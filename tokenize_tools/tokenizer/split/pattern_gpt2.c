@@ -28,42 +28,23 @@ static size_t gpt2_match(view *v, size_t i)
 
 /* ---- The same by masks ---- */
 
-SPLITTER_INLINE uint64_t gpt2_like(carry *c, const block *b, const block *next, bool single_digits)
+SPLITTER_INLINE uint64_t gpt2_words(carry *c, const block *b, const block *next, const pieces *p)
 {
-    uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
-    uint64_t other = visible & ~(b->letter | b->number), number = b->number, joined;
-    uint64_t same =
-        (b->letter & next_to(b->letter, c->letter)) | (other & next_to(other, c->other));
-    uint64_t after_space = next_to(b->space, c->space);
-    if (single_digits) { /* a piece ends before each of them */
-        after_space &= ~number;
-        visible_after &= ~next->number;
-    } else {
-        same |= number & next_to(number, c->number);
-    }
-    uint64_t starts = visible & ~same & ~after_space;
+    uint64_t starts = gpt2_runs(c, b, next, 0, p);
     uint64_t apostrophes = starts & b->apostrophe & ahead(b->letter, next->letter, 1);
-    starts |= b->blank & ~next_to(b->blank, c->blank);
-    starts |=
-        followed_by(b->blank, single_digits ? visible & ~number : visible, visible_after, b, next);
-    uint64_t forced = first_contractions(c, b, apostrophes, false, &joined);
-    c->letter = b->letter;
-    c->other = other;
-    c->number = number;
-    c->space = b->space;
-    c->blank = b->blank;
-    joined &= ~apostrophes;
-    return ((starts & ~joined) | forced) & b->lead;
+    contractions found = first_contractions(c, b, apostrophes, false, p);
+    found.joined &= ~apostrophes;
+    return ((starts & ~found.joined) | found.forced) & b->lead;
 }
 
-SPLITTER_INLINE uint64_t gpt2_words(carry *c, const block *b, const block *next)
+/* Each number is a piece. */
+SPLITTER_INLINE uint64_t starcoder_words(carry *c, const block *b, const block *next,
+                                         const pieces *none)
 {
-    return gpt2_like(c, b, next, false);
-}
-
-SPLITTER_INLINE uint64_t starcoder_words(carry *c, const block *b, const block *next)
-{
-    return gpt2_like(c, b, next, true);
+    (void)none;
+    const pieces numbers = {.begin = b->number | next_to(b->number, c->number),
+                            .begin_after = next->number};
+    return gpt2_words(c, b, next, &numbers);
 }
 
 /* The last two splits work on bytes: runs of digits, then [0-9][0-9][0-9] in them. Groups of three
@@ -82,13 +63,15 @@ SPLITTER_INLINE uint64_t falcon_digits(carry *c, const block *b, const block *ne
         starts |= ascii_digit_groups(c, ascii, begins, 3);
     c->ascii_digits = ascii;
     c->high_digits = b->high_digits;
-    return starts;
+    return starts & b->exists;
 }
 
 /* Runs of punctuation are words of their own, so GPT-2's expression never sees an apostrophe with
  * letters after it, and there are no contractions. */
-SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *next,
+                                      const pieces *none)
 {
+    (void)none;
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
     uint64_t letter = b->letter, number = b->number, punctuation = b->punctuation;
     uint64_t other = visible & ~(letter | number | punctuation);
@@ -110,8 +93,8 @@ SPLITTER_INLINE uint64_t falcon_words(carry *c, const block *b, const block *nex
 }
 
 SPLIT_WALKERS(gpt2, 0)
-SPLIT_WALKERS(starcoder, WANT_HF_NUMERIC)
-SPLIT_WALKERS(falcon, WANT_FALCON)
+SPLIT_LIST_WALKERS(starcoder, WANT_HF_NUMERIC)
+SPLIT_LIST_WALKERS(falcon, WANT_FALCON)
 
 /* ---- The rows ---- */
 
@@ -131,5 +114,5 @@ const split_stage stage_gpt2 = {
     SPLIT_VECTOR(gpt2),
 };
 
-const split_list list_starcoder = {"starcoder", SPLIT_STARCODER, SPLIT_VECTOR(starcoder)};
-const split_list list_falcon = {"falcon", SPLIT_FALCON, SPLIT_VECTOR(falcon)};
+const split_list list_starcoder = {"starcoder", SPLIT_STARCODER, SPLIT_LIST_VECTOR(starcoder)};
+const split_list list_falcon = {"falcon", SPLIT_FALCON, SPLIT_LIST_VECTOR(falcon)};

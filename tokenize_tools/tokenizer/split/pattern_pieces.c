@@ -8,7 +8,8 @@
  * digits, each_digit, three_digits, punctuation, each_punctuation
  *                                      Digits and Punctuation, with ByteLevel */
 #include "tokenizer/split/pattern.h"
-#include "tokenizer/split/splitter_scalar.h"
+#include "tokenizer/split/splitter_pieces.h"
+#include "tokenizer/split/splitter_vector.h"
 #include "tokenizer/split/text_cut.h"
 
 typedef uint32_t range[2];
@@ -32,7 +33,7 @@ static bool is_in(const range *ranges, size_t n, uint32_t code_point)
 typedef bool is_in_class(character c);
 
 /* [X]+ */
-static size_t run_end(const view *v, size_t i, is_in_class *is_x)
+static size_t end_of_run(const view *v, size_t i, is_in_class *is_x)
 {
     for (character c = char_at(v, i); c.n_bytes > 0 && is_x(c); c = char_at(v, i))
         i += c.n_bytes;
@@ -41,7 +42,7 @@ static size_t run_end(const view *v, size_t i, is_in_class *is_x)
 
 static size_t run_match(const view *v, size_t i, is_in_class *is_x)
 {
-    return is_x(char_at(v, i)) ? run_end(v, i, is_x) : 0;
+    return is_x(char_at(v, i)) ? end_of_run(v, i, is_x) : 0;
 }
 
 /* [X] */
@@ -56,7 +57,7 @@ static size_t blank_run_match(const view *v, size_t i, is_in_class *is_x)
 {
     const character c = char_at(v, i), next = char_at(v, i + c.n_bytes);
     if (is_of(c, BLANKS) && next.n_bytes > 0 && is_x(next))
-        return run_end(v, i + c.n_bytes, is_x);
+        return end_of_run(v, i + c.n_bytes, is_x);
     return run_match(v, i, is_x);
 }
 
@@ -79,58 +80,39 @@ static bool is_in_cjk(character c)
 
 static bool is_in_old_cjk(character c)
 {
-    return (c.code_point >= 0x800 && c.code_point <= 0x9FA5) ||
-           (c.code_point >= 0xAC00 && c.code_point <= 0xD7FF);
+    return is_old_cjk(c.code_point);
 }
 
 static bool is_numeric(character c)
 {
     if (c.code_point < 0x80)
         return c.code_point >= '0' && c.code_point <= '9';
-    return c.code_point != UINT32_MAX && unicode_hf_numeric(c.code_point);
+    return c.code_point != UINT32_MAX && unicode_hf_is(HF_NUMBER, c.code_point);
 }
 
 static bool is_punctuation(character c)
 {
     if (c.code_point < 0x80)
         return is_of(c, VISIBLE);
-    return c.code_point != UINT32_MAX && unicode_hf_punctuation(c.code_point);
+    return c.code_point != UINT32_MAX && unicode_hf_is(HF_PUNCTUATION, c.code_point);
 }
 
-static bool is_deepseek_mark(character c)
+static bool is_of_deepseek(character c, unsigned classes)
 {
-    static const range ranges[] = {{0x21, 0x2F},     {0x3A, 0x7E},     {0x2018, 0x201F},
-                                   {0x3000, 0x3002}, {0xFF01, 0xFF0F}, {0xFF1A, 0xFF5E}};
-    return IS_IN(ranges, c.code_point);
+    if (c.code_point == UINT32_MAX)
+        return false;
+    const uint8_t *of_page = unicode_deepseek_pages[unicode_deepseek_index[c.code_point >> 7]];
+    return classes >> of_page[c.code_point & 127] & 1;
 }
 
 static bool is_deepseek_letter(character c)
 {
-    static const range ranges[] = {
-        {0x41, 0x5A},       {0x61, 0x7A},       {0xB5, 0xB5},       {0xC0, 0xD6},
-        {0xD8, 0xF6},       {0xF8, 0x1BA},      {0x1BC, 0x1BF},     {0x1C4, 0x293},
-        {0x295, 0x2AF},     {0x370, 0x373},     {0x376, 0x377},     {0x37B, 0x37D},
-        {0x37F, 0x37F},     {0x386, 0x386},     {0x388, 0x38A},     {0x38C, 0x38C},
-        {0x38E, 0x3A1},     {0x3A3, 0x3F5},     {0x3F7, 0x481},     {0x48A, 0x52F},
-        {0x531, 0x556},     {0x10A0, 0x10C5},   {0x13A0, 0x13F5},   {0x13F8, 0x13FD},
-        {0x1C90, 0x1CBA},   {0x1CBD, 0x1CBF},   {0x1D00, 0x1D2B},   {0x1D6B, 0x1D77},
-        {0x1D79, 0x1D9A},   {0x1E00, 0x1F15},   {0x1F18, 0x1F1D},   {0x1F20, 0x1F45},
-        {0x1F48, 0x1F4D},   {0x1F50, 0x1F57},   {0x1F59, 0x1F59},   {0x1F5B, 0x1F5B},
-        {0x1F5D, 0x1F5D},   {0x1F5F, 0x1F7D},   {0x1F80, 0x1FB4},   {0x1FB6, 0x1FBC},
-        {0x1FBE, 0x1FBE},   {0x1FC2, 0x1FC4},   {0x1FC6, 0x1FCC},   {0x1FD0, 0x1FD3},
-        {0x1FD6, 0x1FDB},   {0x1FE0, 0x1FEC},   {0x1FF2, 0x1FF4},   {0x1FF6, 0x1FFC},
-        {0x2102, 0x2102},   {0x2107, 0x2107},   {0x210A, 0x2113},   {0x2115, 0x2115},
-        {0x2119, 0x211D},   {0x2124, 0x2124},   {0x2126, 0x2126},   {0x2128, 0x2128},
-        {0x212A, 0x212D},   {0x212F, 0x2134},   {0x2139, 0x2139},   {0x213C, 0x213F},
-        {0x2145, 0x2149},   {0x214E, 0x214E},   {0x2183, 0x2184},   {0x2C00, 0x2C7B},
-        {0x2C7E, 0x2CE4},   {0x2CEB, 0x2CEE},   {0x2CF2, 0x2CF3},   {0xA640, 0xA66D},
-        {0xA680, 0xA69B},   {0xA722, 0xA76F},   {0xA771, 0xA787},   {0xA78B, 0xA78E},
-        {0xAB70, 0xABBF},   {0xFB00, 0xFB06},   {0xFB13, 0xFB17},   {0xFF21, 0xFF3A},
-        {0xFF41, 0xFF5A},   {0x10400, 0x1044F}, {0x104B0, 0x104D3}, {0x104D8, 0x104FB},
-        {0x10C80, 0x10CB2}, {0x10CC0, 0x10CF2}, {0x118A0, 0x118DF}, {0x1E900, 0x1E943}};
-    if (c.code_point < 0x80)
-        return is_of(c, LETTERS);
-    return IS_IN(ranges, c.code_point);
+    return is_of_deepseek(c, 1 << CLASS_UPPER | 1 << CLASS_LETTER);
+}
+
+static bool is_deepseek_mark(character c)
+{
+    return is_of_deepseek(c, 1 << CLASS_UPPER | 1 << CLASS_MARK | 1 << CLASS_PUNCTUATION);
 }
 
 static bool is_ascii_digit(character c)
@@ -196,14 +178,18 @@ static size_t lines_match(view *v, size_t i)
     }
 }
 
-/* Of a run of blanks the first one decides. */
+/* `$` is the end of a line too. Of a run of blanks the first one decides. */
 static size_t last_blanks_match(view *v, size_t i)
 {
     if (!is_of(char_at(v, i), BLANKS) || i < v->no_newline_before)
         return 0;
-    const size_t end = skip_classes(v, i, BLANKS);
+    size_t end = skip_classes(v, i, BLANKS);
     v->no_newline_before = end;
-    return end == v->n_bytes ? end : 0;
+    if (end == v->n_bytes)
+        return end;
+    while (end > i && v->text[end] != '\n')
+        end--;
+    return end > i ? end : 0;
 }
 
 static size_t blank_letters_match(view *v, size_t i)
@@ -253,10 +239,91 @@ static size_t each_punctuation_match(view *v, size_t i)
     return one_match(v, i, is_punctuation);
 }
 
+/* ---- The same by masks ---- */
+
+#define PIECES(x, words, wanted)                                                                   \
+    SPLITTER_INLINE uint64_t x##_words(carry *c, const block *b, const block *next,                \
+                                       const pieces *p)                                            \
+    {                                                                                              \
+        (void)next, (void)p;                                                                       \
+        return words;                                                                              \
+    }                                                                                              \
+    SPLIT_WALKERS(x, wanted)
+PIECES(digits, run_words(&c->number, b->number, b), WANT_HF_NUMERIC)
+PIECES(each_digit, one_words(&c->number, b->number, b), WANT_HF_NUMERIC)
+PIECES(punctuation, run_words(&c->punctuation, b->punctuation, b), WANT_FALCON)
+PIECES(each_punctuation, one_words(&c->punctuation, b->punctuation, b), WANT_FALCON)
+PIECES(newline, one_words(&c->newline, b->newline, b), 0)
+PIECES(cjk, run_words(&c->cjk, b->cjk, b), WANT_CJK)
+PIECES(old_cjk, run_words(&c->cjk, b->cjk, b), WANT_OLD_CJK)
+PIECES(numbers, number_groups(c, b, p), 0)
+PIECES(youtu, youtu_class_words(c, b), WANT_CJK | WANT_HIGH)
+
+SPLITTER_INLINE uint64_t keep_blank(carry *c, const block *b, uint64_t starts)
+{
+    c->blank = b->blank;
+    return starts;
+}
+#define BLANK_RUN(x, field, wanted)                                                                \
+    PIECES(x, keep_blank(c, b, blank_run_words(c, MASKS(field), b, next, p)), wanted)
+#define MASKS(field) ((class_masks){b->field, next->field, &c->field})
+BLANK_RUN(blank_letters, letter, 0)
+BLANK_RUN(blank_punctuation, punctuation, WANT_PUNCTUATION)
+BLANK_RUN(deepseek_letters, letter, WANT_OLD_DEEPSEEK)
+BLANK_RUN(deepseek_marks, punctuation, WANT_OLD_DEEPSEEK)
+PIECES(last_blanks, keep_blank(c, b, last_blank_words(c, b, next, p)), 0)
+
+SPLITTER_INLINE uint64_t lines_words(carry *c, const block *b, const block *next, const pieces *p)
+{
+    (void)next;
+    c->undecided |= (p->begin & b->newline) != 0; /* it may be between \r and \n */
+    return line_words(c, b);
+}
+SPLIT_WALKERS(lines, 0)
+
+/* Newlines, letters and marks with a blank before them, blanks at the end, Chinese characters, and
+ * each digit. Of the pieces of the next block, only what comes after a blank matters. */
+SPLITTER_INLINE uint64_t old_deepseek_words(carry *c, const block *b, const block *next,
+                                            bool last_blanks)
+{
+    const uint64_t blank_mark = b->blank & b->punctuation;
+    pieces p = {.begin = one_words(&c->newline, b->newline, b), .begin_after = b->newline >> 63};
+    p.begin |= blank_run_words(c, MASKS(letter), b, next, &p);
+    p.begin |= blank_run_words(c, MASKS(punctuation), b, next, &p);
+    if (last_blanks) {
+        /* A piece may begin at the next one, and blanks end where letters and marks begin. */
+        const uint64_t blank_mark_after = next->blank & next->punctuation;
+        c->undecided |= (blank_mark_after & 0x3F) != 0 && (b->blank & ~b->newline) >> 60 != 0;
+        p.begin_after = next->newline | next->letter | next->punctuation;
+        c->undecided |= blank_mark >> 63;
+        p.begin |= last_blank_words(c, b, next, &p);
+    }
+    c->blank = b->blank;
+    return p.begin | run_words(&c->cjk, b->cjk, b) | one_words(&c->number, b->number, b);
+}
+
+SPLITTER_INLINE uint64_t deepseek_llm_words(carry *c, const block *b, const block *next,
+                                            const pieces *none)
+{
+    (void)none;
+    return old_deepseek_words(c, b, next, true);
+}
+
+SPLITTER_INLINE uint64_t deepseek_coder_words(carry *c, const block *b, const block *next,
+                                              const pieces *none)
+{
+    (void)none;
+    return old_deepseek_words(c, b, next, false);
+}
+
+SPLIT_LIST_WALKERS(deepseek_llm, WANT_OLD_DEEPSEEK | WANT_OLD_CJK)
+SPLIT_LIST_WALKERS(deepseek_coder, WANT_PUNCTUATION | WANT_OLD_CJK | WANT_HF_NUMERIC)
+
 /* ---- The rows ---- */
 
 /* `places`: see text_cut.h. */
-#define STAGE(x, places) .name = #x, .cuts = (places), .match = x##_match
+#define STAGE(x, places) STAGE_SLOW(x, places), SPLIT_VECTOR(x)
+#define STAGE_SLOW(x, places) .name = #x, .cuts = (places), .match = x##_match
 
 const split_stage stage_numbers = {STAGE(numbers, CUT_AT_DIGIT), .alternatives = {"\\p{N}{1,3}"}};
 const split_stage stage_cjk = {STAGE(cjk, CUT_AT_STOP),
@@ -304,12 +371,14 @@ const split_stage stage_digits = {STAGE(digits, CUT_AT_DIGIT), .component = COMP
                                   .of_bytes = true};
 const split_stage stage_each_digit = {STAGE(each_digit, CUT_AT_DIGIT),
                                       .component = COMPONENT_EACH_DIGIT, .of_bytes = true};
-const split_stage stage_three_digits = {STAGE(three_digits, 0), .of_bytes = true,
+const split_stage stage_three_digits = {STAGE_SLOW(three_digits, 0), .of_bytes = true,
                                         .alternatives = {"[0-9][0-9][0-9]"}};
 const split_stage stage_punctuation = {STAGE(punctuation, CUT_AT_SIGN),
                                        .component = COMPONENT_PUNCTUATION};
 const split_stage stage_each_punctuation = {STAGE(each_punctuation, CUT_AT_SIGN),
                                             .component = COMPONENT_EACH_PUNCTUATION};
 
-const split_list list_deepseek_llm = {.name = "deepseek_llm", .pattern = SPLIT_DEEPSEEK_LLM};
-const split_list list_deepseek_coder = {.name = "deepseek_coder", .pattern = SPLIT_DEEPSEEK_CODER};
+const split_list list_deepseek_llm = {"deepseek_llm", SPLIT_DEEPSEEK_LLM,
+                                      SPLIT_LIST_VECTOR(deepseek_llm)};
+const split_list list_deepseek_coder = {"deepseek_coder", SPLIT_DEEPSEEK_CODER,
+                                        SPLIT_LIST_VECTOR(deepseek_coder)};

@@ -14,7 +14,7 @@
 /* ---- The definition: \x20?X+|\x20?Y|\s+(?!\S)|\s ---- */
 
 enum {
-    WORD = 1 << CLASS_LETTER | 1 << CLASS_MARK,
+    WORD = 1 << CLASS_LETTER | 1 << CLASS_MARK | 1 << CLASS_NUMBER,
     PUNCTUATION = 1 << CLASS_PUNCTUATION | 1 << CLASS_MARK,
     ANY = WORD | PUNCTUATION | 1 << CLASS_OTHER
 };
@@ -63,14 +63,15 @@ static size_t bert_match(view *v, size_t i)
 
 /* ---- The same by masks ---- */
 
-SPLITTER_INLINE uint64_t removing_words(carry *c, const block *b, const block *next, uint64_t first,
-                                        uint64_t second)
+SPLITTER_INLINE uint64_t removing_words(carry *c, const block *b, const block *next,
+                                        const uint64_t runs[2], const pieces *p)
 {
+    const uint64_t first = runs[0], second = runs[1];
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
     uint64_t same = (first & next_to(first, c->letter)) | (second & next_to(second, c->other));
     uint64_t starts = visible & ~same & ~next_to(b->space, c->space);
-    starts |= b->blank & ~next_to(b->blank, c->blank);
-    starts |= followed_by(b->blank, visible, visible_after, b, next);
+    starts |= (b->blank & ~next_to(b->blank, c->blank)) | p->begin;
+    starts |= followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
     c->letter = first;
     c->other = second;
     c->space = b->space;
@@ -78,19 +79,23 @@ SPLITTER_INLINE uint64_t removing_words(carry *c, const block *b, const block *n
     return starts & b->lead;
 }
 
-SPLITTER_INLINE uint64_t whitespace_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t whitespace_words(carry *c, const block *b, const block *next,
+                                          const pieces *p)
 {
-    return removing_words(c, b, next, b->letter, b->exists & ~(b->letter | b->blank));
+    return removing_words(c, b, next,
+                          (const uint64_t[]){b->letter, b->exists & ~(b->letter | b->blank)}, p);
 }
 
-SPLITTER_INLINE uint64_t whitespace_split_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t whitespace_split_words(carry *c, const block *b, const block *next,
+                                                const pieces *p)
 {
-    return removing_words(c, b, next, b->exists & ~b->blank, 0);
+    return removing_words(c, b, next, (const uint64_t[]){b->exists & ~b->blank, 0}, p);
 }
 
-SPLITTER_INLINE uint64_t bert_words(carry *c, const block *b, const block *next)
+SPLITTER_INLINE uint64_t bert_words(carry *c, const block *b, const block *next, const pieces *p)
 {
-    return removing_words(c, b, next, b->exists & ~(b->punctuation | b->blank), 0);
+    return removing_words(c, b, next,
+                          (const uint64_t[]){b->exists & ~(b->punctuation | b->blank), 0}, p);
 }
 
 SPLIT_WALKERS(whitespace, WANT_WORDS)

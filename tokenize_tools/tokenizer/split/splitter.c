@@ -71,7 +71,7 @@ unsigned split_cuts(split_pattern p)
     return cuts;
 }
 
-/* ---- One character at a time ---- */
+/* ---- One stage after the other ---- */
 
 static void split_piece(const split_stage *s, view *v, uint64_t *starts)
 {
@@ -85,8 +85,7 @@ static void split_piece(const split_stage *s, view *v, uint64_t *starts)
     }
 }
 
-/* Where the piece ends that begins before `at`. */
-static size_t next_start(const uint64_t *starts, size_t at, size_t end)
+size_t split_next_start(const uint64_t *starts, size_t at, size_t end)
 {
     while (at < end) {
         const uint64_t rest = starts[at / 64] >> at % 64;
@@ -98,43 +97,57 @@ static size_t next_start(const uint64_t *starts, size_t at, size_t end)
     return end;
 }
 
-void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts)
+/* All pieces of `whole`. */
+static void split_pieces(const split_stage *s, const view *whole, uint64_t *starts)
 {
     view v;
-    bool as_bytes = false;
+    for (size_t i = whole->begin; i < whole->n_bytes; i = v.n_bytes) {
+        v = *whole;
+        v.begin = i;
+        v.n_bytes = split_next_start(starts, i + 1, whole->n_bytes);
+        split_piece(s, &v, starts);
+    }
+}
+
+void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts)
+{
+    view whole = {.text = text, .begin = begin, .n_bytes = end};
     if (begin < end)
         split_set_bit(starts, begin);
     for (unsigned k = 0; split_stage_at(p, k); k++) {
         const split_stage *s = split_stages[split_stage_at(p, k)];
-        for (size_t i = begin; i < end; i = v.n_bytes) {
-            v = (view){.text = text, .begin = i, .as_bytes = as_bytes};
-            v.n_bytes = k == 0 ? end : next_start(starts, i + 1, end);
-            split_piece(s, &v, starts);
-        }
-        as_bytes |= s->component == COMPONENT_BYTE_LEVEL;
+        split_pieces(s, &whole, starts);
+        whole.as_bytes |= s->component == COMPONENT_BYTE_LEVEL;
     }
 }
 
-static void split_words_scalar(split_pattern p, const uint8_t *text, size_t n_bytes,
-                               uint64_t *starts)
+static split_walker *walker_of(const split_walkers *w, simd_level level)
 {
-    memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
-    split_range(p, text, 0, n_bytes, starts);
+    return level == SIMD_AVX512 ? w->avx512 : level == SIMD_AVX2 ? w->avx2 : NULL;
 }
 
 void split_words(split_pattern p, simd_level e, const uint8_t *text, size_t n_bytes,
                  uint64_t *starts)
 {
     const simd_level level = e == SIMD_BEST ? simd_best() : e;
-    const split_stage *alone = p < STAGE_N ? split_stages[p] : NULL;
     const split_list *list = p < STAGE_N ? NULL : find_list(p);
-    split_walker *walk = NULL;
-    if (level == SIMD_AVX512)
-        walk = alone ? alone->avx512 : list ? list->avx512 : NULL;
-    else if (level == SIMD_AVX2)
-        walk = alone ? alone->avx2 : list ? list->avx2 : NULL;
-    if (walk)
+    split_walker *walk = list ? walker_of(&list->first, level) : NULL;
+    memset(starts, 0, (n_bytes / 64 + 1) * sizeof *starts);
+    if (n_bytes == 0)
+        return;
+    split_set_bit(starts, 0);
+    if (walk) {
         walk(p, text, n_bytes, starts);
-    else
-        split_words_scalar(p, text, n_bytes, starts);
+        return;
+    }
+    view whole = {.text = text, .n_bytes = n_bytes};
+    for (unsigned k = 0; split_stage_at(p, k); k++) {
+        const split_stage *s = split_stages[split_stage_at(p, k)];
+        walk = whole.as_bytes ? NULL : walker_of(k == 0 ? &s->first : &s->after, level);
+        if (walk)
+            walk((split_pattern)split_stage_at(p, k), text, n_bytes, starts);
+        else
+            split_pieces(s, &whole, starts);
+        whole.as_bytes |= s->component == COMPONENT_BYTE_LEVEL;
+    }
 }

@@ -65,6 +65,12 @@ SPLITTER_INLINE uint64_t followed_by(uint64_t which, uint64_t then, uint64_t the
     return found | (four & ahead(then, then_after, 4));
 }
 
+/* The edges of runs of a class. */
+SPLITTER_INLINE uint64_t edges(uint64_t mask, uint64_t mask_before)
+{
+    return mask ^ next_to(mask, mask_before);
+}
+
 /* ---- What several patterns have ---- */
 
 /* \p{N}{1,n}: where groups start, with n = 2 or 3; n = 0: where runs start. `begins` are the starts
@@ -89,8 +95,10 @@ SPLITTER_INLINE uint64_t wide_digit_groups(carry *c, const block *b, uint64_t be
  * than n, so that none starts in the next block. */
 SPLITTER_INLINE uint64_t ascii_digit_groups(carry *c, uint64_t number, uint64_t begins, unsigned n)
 {
-    uint64_t groups = begins, last = number & number << 1 & (n == 3 ? number << 2 : number);
-    if (c->digits <= n && number & ~begins & 1 && run_end(number, 0, 0) > n - c->digits)
+    uint64_t groups = begins, same = number & ~begins;
+    uint64_t last = number & same << 1 & (n == 3 ? same << 2 : number);
+    if (c->digits <= n && same & 1 && run_end(same, 0, 0) >= n - c->digits &&
+        number >> (n - c->digits) & 1)
         groups |= bit(n - c->digits);
     for (uint64_t more = groups << n & last; more != 0; more = more << n & last)
         groups |= more;
@@ -107,12 +115,12 @@ SPLITTER_INLINE uint64_t digit_groups(carry *c, const block *b, uint64_t begins,
                                : ascii_digit_groups(c, b->number, begins, n);
 }
 
-/* The bytes of the characters that `is_in`, of several bytes each. *before: the result in the block
- * before. */
-SPLITTER_INLINE uint64_t found_bytes(uint64_t *before, const block *b, bool (*is_in)(uint32_t))
+/* The bytes of those characters of `among` that `is_in`. *before: the same, in the block before. */
+SPLITTER_INLINE uint64_t found_bytes(uint64_t *before, const block *b, uint64_t among,
+                                     bool (*is_in)(uint32_t))
 {
     uint64_t found = 0, inner = b->wide & ~b->lead;
-    for (uint64_t left = b->wide & b->lead; left != 0; left &= left - 1) {
+    for (uint64_t left = among & b->lead; left != 0; left &= left - 1) {
         uint32_t code_point;
         const unsigned i = lowest(left);
         if (utf8_decode(b->bytes + i, 4, &code_point) > 1 && is_in(code_point))
@@ -128,28 +136,20 @@ SPLITTER_INLINE uint64_t all_bytes(uint64_t first, uint64_t first_before, const 
     return first | through(next_to(first, first_before), b->wide & ~b->lead);
 }
 
-/* Where the pieces of the stages before begin, for the algebra of the last one: a character there
- * has no character before it. */
-typedef struct pieces {
-    uint64_t begin;       /* all bytes of the block that begin a piece: first bytes */
-    uint64_t begin_after; /* characters of the next block that begin one after a blank */
-    uint64_t numbers;     /* where words of digits start, for a family that does not group them */
-    bool apart;           /* some caseless letters are no letters, or begin a piece */
-} pieces;
-
 /* Of the blanks after a newline, those that start a word. \s*[\r\n]+ extends to the last newline of
  * the run, so a word starts only where no other newline follows in the run of blanks. */
 SPLITTER_INLINE uint64_t after_last_newline(carry *c, uint64_t candidates, const block *b,
                                             const block *next, const pieces *p)
 {
     uint64_t newline = b->newline & ~p->begin, newline_after = next->newline & ~p->begin_after;
-    uint64_t blank = b->blank & ~b->newline, blank_after = next->blank & ~next->newline;
+    uint64_t blank = b->blank & ~(b->newline | p->begin);
+    uint64_t blank_after = next->blank & ~(next->newline | p->begin_after);
     uint64_t ends = newline & blank << 1;
     uint64_t ends_after = newline_after & next_to(blank_after, blank);
     if (candidates == 0 || ((ends | ends_after) == 0 && blank_after != ~(uint64_t)0))
         return candidates;
     uint64_t found = candidates;
-    for (uint64_t left = candidates; left != 0; left &= left - 1) {
+    for (uint64_t left = candidates & ~p->begin; left != 0; left &= left - 1) {
         unsigned end = run_end(blank, blank_after, lowest(left));
         c->undecided |= end == 128;
         if (end < 128 && has_bit(newline, newline_after, end))
@@ -158,33 +158,46 @@ SPLITTER_INLINE uint64_t after_last_newline(carry *c, uint64_t candidates, const
     return found;
 }
 
-/* Records a contraction of n <= 3 bytes at byte i; its bytes are added to *joined. */
-SPLITTER_INLINE void join(carry *c, unsigned i, unsigned n, uint64_t *joined, uint64_t *forced)
+typedef struct contractions {
+    uint64_t forced; /* words start here, after a contraction */
+    uint64_t joined; /* the bytes of contractions */
+} contractions;
+
+/* Records a contraction of n <= 3 bytes at byte i. */
+SPLITTER_INLINE void join(carry *c, unsigned i, unsigned n, contractions *found)
 {
     uint64_t bytes = bit(n) - 1;
-    *joined |= bytes << i;
+    found->joined |= bytes << i;
     if (i + n < 64)
-        *forced |= bit(i + n);
+        found->forced |= bit(i + n);
     else
         c->forced |= bit(i + n - 64);
     if (i + n > 64)
         c->joined |= bytes >> (64 - i);
 }
 
-/* For each apostrophe that starts a word. Returns where words start after contractions. */
-SPLITTER_INLINE uint64_t first_contractions(carry *c, const block *b, uint64_t apostrophes,
-                                            bool any_case, uint64_t *joined)
+/* The length of the contraction that begins with the apostrophe at byte i, in its piece; or 0. */
+SPLITTER_INLINE unsigned contraction_of(const block *b, unsigned i, bool any_case, const pieces *p)
 {
-    uint64_t forced = c->forced;
-    *joined = c->joined;
+    unsigned n = (unsigned)split_contraction(b->bytes + i, 3, any_case);
+    for (unsigned k = 1; k < n; k++)
+        n = has_bit(p->begin, p->begin_after, i + k) ? 0 : n;
+    return n;
+}
+
+/* For each apostrophe that starts a word. */
+SPLITTER_INLINE contractions first_contractions(carry *c, const block *b, uint64_t apostrophes,
+                                                bool any_case, const pieces *p)
+{
+    contractions found = {c->forced, c->joined};
     c->forced = c->joined = 0;
     for (; apostrophes != 0; apostrophes &= apostrophes - 1) {
         unsigned i = lowest(apostrophes);
-        unsigned n = (unsigned)split_contraction(b->bytes + i, 3, any_case);
+        unsigned n = contraction_of(b, i, any_case, p);
         if (n > 0)
-            join(c, i, n, joined, &forced);
+            join(c, i, n, &found);
     }
-    return forced;
+    return found;
 }
 
 /* Words that start at blanks: the first blank of a run that is not in the tail of the word before,
@@ -199,6 +212,27 @@ SPLITTER_INLINE uint64_t blank_words(carry *c, const block *b, const block *next
     c->blank = b->blank;
     c->newline = b->newline;
     c->tail = tail;
+    return starts;
+}
+
+/* Runs of letters, of numbers and of others, with a space before them, but not before those that
+ * are `apart`; and \s+(?!\S)|\s+. */
+SPLITTER_INLINE uint64_t gpt2_runs(carry *c, const block *b, const block *next, uint64_t apart,
+                                   const pieces *p)
+{
+    uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
+    uint64_t other = visible & ~(b->letter | b->number);
+    uint64_t same = (b->letter & next_to(b->letter, c->letter)) |
+                    (other & next_to(other, c->other)) |
+                    (b->number & next_to(b->number, c->number));
+    uint64_t starts = visible & ~same & ~(next_to(b->space, c->space) & ~apart);
+    starts |= (b->blank & ~next_to(b->blank, c->blank)) | p->begin;
+    starts |= followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
+    c->letter = b->letter;
+    c->other = other;
+    c->number = b->number;
+    c->space = b->space;
+    c->blank = b->blank;
     return starts;
 }
 

@@ -132,10 +132,12 @@ TARGET_AVX2 SPLITTER_INLINE void begin_half(const uint8_t *p, wide_half *h)
     h->classes = both(in_range_avx2(h, all_letters_from, all_letters_to), all32(CLASS_LETTER));
 }
 
-TARGET_AVX2 SPLITTER_INLINE __m256i is_cjk_avx2(const wide_half *h)
+TARGET_AVX2 SPLITTER_INLINE __m256i is_cjk_avx2(const wide_half *h, unsigned wanted)
 {
     __m256i after = both(is32(h->first, 0xE9), is32(h->second, 0xBE)); /* 9FA6 to 9FBF */
     after = both(after, is_between32(h->last, 0xA6, 0xBF));
+    if (wanted & WANT_OLD_CJK)
+        return _mm256_andnot_si256(after, in_range_avx2(h, old_cjk_from, old_cjk_to));
     return _mm256_andnot_si256(after, in_range_avx2(h, cjk_from, cjk_to));
 }
 
@@ -193,6 +195,8 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
     bool ok = read_wide_avx2(r, p, b->wide, &w);
     uint64_t letters = mask_of(_mm256_cmpeq_epi8(low.classes, all32(CLASS_LETTER)),
                                _mm256_cmpeq_epi8(high.classes, all32(CLASS_LETTER)));
+    if (wanted & WANT_OLD_DEEPSEEK)
+        low.classes = high.classes = all32(CLASS_OTHER);
     ok = ok && paint_pages_avx2(p, b->wide & ~(letters | w.four), wanted, &low, &high);
     if (ok && w.four) {
         uint8_t buffer[64 + FOUR_MARGIN * 2];
@@ -207,8 +211,11 @@ TARGET_AVX2 SPLITTER_INLINE bytes64 classify_wide_avx2(text_reader *r, size_t at
         r->lead3 = w.lead3;
         r->lead4 = w.lead4;
         b->lead &= ~w.inner;
-        if (wanted & (WANT_DEEPSEEK | WANT_CJK))
-            b->cjk = mask_of(is_cjk_avx2(&low), is_cjk_avx2(&high));
+        if (wanted & (WANT_DEEPSEEK | WANT_CJK | WANT_OLD_CJK))
+            b->cjk = mask_of(is_cjk_avx2(&low, wanted), is_cjk_avx2(&high, wanted));
+        if (wanted & WANT_HAN)
+            b->cjk = letters & mask_of(is_between32(low.first, 0xE3, 0xE9),
+                                       is_between32(high.first, 0xE3, 0xE9));
         return (bytes64){low.classes, high.classes};
     }
     text_reader_paint(r, at, wanted, &painted);
@@ -240,12 +247,14 @@ TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wa
         [CLASS_NUMBER] = 16, [CLASS_SPACE] = 32, [CLASS_PUNCTUATION] = 64, [CLASS_SYMBOL] = 128,
     };
     bytes64 classes = classify_wide_avx2(r, at, wanted, b);
-    bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK | WANT_WORDS);
+    if (wanted & WANT_HIGH)
+        b->high = b->lead & mask_of(is_between32(load32(b->bytes), 0xE2, 0xFF),
+                                    is_between32(load32(b->bytes + 32), 0xE2, 0xFF));
     classes.low = _mm256_shuffle_epi8(table32(bits), classes.low);
     classes.high = _mm256_shuffle_epi8(table32(bits), classes.high);
-    b->letter |= any_of(classes, marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4);
+    b->letter |= any_of(classes, letter_bits(wanted));
     b->number |= any_of(classes, 16);
-    b->blank |= any_of(classes, 32);
+    b->blank |= any_of(classes, blank_bits(wanted));
     if (wanted & WANT_CASE) {
         b->upper |= any_of(classes, 1);
         b->caseless = any_of(classes, 4);
@@ -255,6 +264,10 @@ TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wa
         b->visible |= any_of(classes, 64 | 128);
     if (wanted & WANT_WORDS)
         b->punctuation |= any_of(classes, 64 | 8);
+    if (wanted & WANT_PUNCTUATION)
+        b->punctuation |= any_of(classes, 64);
+    if (wanted & WANT_OLD_DEEPSEEK)
+        b->punctuation |= any_of(classes, 64 | 8 | 1);
     if (wanted & WANT_FALCON) {
         __m256i low = load32(b->bytes), high = load32(b->bytes + 32);
         b->punctuation |= any_of(classes, 64);
@@ -263,6 +276,14 @@ TARGET_AVX2 SPLITTER_INLINE void add_wide(text_reader *r, size_t at, unsigned wa
 }
 
 /* ---- ASCII ---- */
+
+/* ASCII's symbols: $+<=>^`|~ */
+TARGET_AVX2 SPLITTER_INLINE __m256i is_symbol32(__m256i v)
+{
+    __m256i found = either(either(is32(v, '$'), is32(v, '+')), is_between32(v, '<', '>'));
+    found = either(found, either(is32(v, '^'), is32(v, '`')));
+    return either(found, either(is32(v, '|'), is32(v, '~')));
+}
 
 TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsigned wanted, block *b)
 {
@@ -281,16 +302,21 @@ TARGET_AVX2 SPLITTER_INLINE void classify_avx2(text_reader *r, size_t at, unsign
                          either(is32(high, '\n'), is32(high, '\r')));
     b->apostrophe = mask_of(is32(low, '\''), is32(high, '\''));
     b->upper = b->caseless = b->mark = b->slash = b->visible = b->cjk = 0;
-    b->punctuation = b->high_digits = 0;
+    b->punctuation = b->high_digits = b->high = 0;
     if (wanted & WANT_CASE) {
         b->upper = mask_of(is_between32(low, 'A', 'Z'), is_between32(high, 'A', 'Z'));
         b->slash = mask_of(is32(low, '/'), is32(high, '/'));
     }
-    if (wanted & (WANT_DEEPSEEK | WANT_FALCON | WANT_WORDS)) {
+    if (wanted & (WANT_DEEPSEEK | WANT_FALCON | WANT_WORDS | WANT_PUNCTUATION)) {
         b->visible = mask_of(is_between32(low, '!', '~'), is_between32(high, '!', '~'));
         b->visible &= ~(b->letter | b->number);
         b->punctuation = b->visible;
     }
+    if (wanted & WANT_PUNCTUATION)
+        b->punctuation &= ~mask_of(is_symbol32(low), is_symbol32(high));
+    if (wanted & WANT_OLD_DEEPSEEK)
+        b->punctuation = mask_of(is_between32(low, '!', '/'), is_between32(high, '!', '/')) |
+                         mask_of(is_between32(low, ':', '~'), is_between32(high, ':', '~'));
     if (wanted & WANT_WORDS)
         b->letter |= b->number | mask_of(is32(low, '_'), is32(high, '_'));
     if (b->wide != 0)

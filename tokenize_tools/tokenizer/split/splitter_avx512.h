@@ -101,11 +101,13 @@ TARGET_AVX512 SPLITTER_INLINE uint64_t in_range_avx512(const wide_block *w, cons
     return _mm512_mask_cmple_epu8_mask(above, w->second, _mm512_shuffle_epi8(table64(to), low));
 }
 
-TARGET_AVX512 SPLITTER_INLINE uint64_t is_cjk_avx512(const wide_block *w)
+TARGET_AVX512 SPLITTER_INLINE uint64_t is_cjk_avx512(const wide_block *w, unsigned wanted)
 {
     uint64_t after = _mm512_cmpeq_epi8_mask(w->first, all64(0xE9)); /* 9FA6 to 9FBF */
     after = _mm512_mask_cmpeq_epi8_mask(after, w->second, all64(0xBE));
     after = _mm512_mask_cmpgt_epu8_mask(after, w->last, all64(0xA5));
+    if (wanted & WANT_OLD_CJK)
+        return in_range_avx512(w, old_cjk_from, old_cjk_to) & ~after;
     return in_range_avx512(w, cjk_from, cjk_to) & ~after;
 }
 
@@ -117,7 +119,8 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_
     wide_block w;
     bool ok = read_wide_avx512(r, p, load64(p), b->wide, &w);
     uint64_t letters = in_range_avx512(&w, all_letters_from, all_letters_to);
-    classes = _mm512_mask_mov_epi8(classes, letters, all64(CLASS_LETTER));
+    classes = _mm512_mask_mov_epi8(classes, letters,
+                                   all64(wanted & WANT_OLD_DEEPSEEK ? CLASS_OTHER : CLASS_LETTER));
     ok = ok && paint_pages_avx512(p, b->wide & ~(letters | w.four), wanted, &w, &classes);
     if (ok && w.four) {
         uint8_t buffer[64 + FOUR_MARGIN * 2];
@@ -128,7 +131,9 @@ TARGET_AVX512 SPLITTER_INLINE __m512i classify_wide_avx512(text_reader *r, size_
     if (ok) {
         r->lead4 = w.lead4;
         b->lead &= ~is_inner64(load64(p));
-        b->cjk = wanted & (WANT_DEEPSEEK | WANT_CJK) ? is_cjk_avx512(&w) : 0;
+        b->cjk = wanted & (WANT_DEEPSEEK | WANT_CJK | WANT_OLD_CJK) ? is_cjk_avx512(&w, wanted) : 0;
+        if (wanted & WANT_HAN)
+            b->cjk = letters & _mm512_cmplt_epu8_mask(w.first, all64(0xEA));
         return classes;
     }
     painted_block painted;
@@ -148,24 +153,27 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
     };
     const uint8_t *p = text_reader_block(r, at);
     const uint8_t *ascii = wanted & WANT_WORDS ? unicode_word_pages[unicode_word_index[0]]
-                                               : unicode_class_pages[unicode_class_index[0]];
+                           : wanted & WANT_OLD_DEEPSEEK
+                               ? unicode_deepseek_pages[unicode_deepseek_index[0]]
+                               : unicode_class_pages[unicode_class_index[0]];
     __m512i v = load64(p);
     b->bytes = p;
     b->wide = _mm512_movepi8_mask(v);
     b->lead = b->exists;
     b->cjk = b->upper = b->caseless = b->mark = b->visible = 0;
-    b->punctuation = b->high_digits = 0;
+    b->punctuation = b->high_digits = b->high = 0;
     __m512i classes =
         _mm512_maskz_permutex2var_epi8(~b->wide, load64(ascii), v, load64(ascii + 64));
     if (b->wide != 0)
         classes = classify_wide_avx512(r, at, wanted, classes, b);
     else
         r->lead2 = r->lead3 = r->lead4 = 0;
+    if (wanted & WANT_HIGH)
+        b->high = _mm512_cmpge_epu8_mask(v, all64(0xE2)) & b->lead;
     classes = _mm512_shuffle_epi8(table64(bits), classes);
-    bool marks_too = wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK | WANT_WORDS);
-    b->letter = _mm512_test_epi8_mask(classes, all64(marks_too ? 1 | 2 | 4 | 8 : 1 | 2 | 4));
+    b->letter = _mm512_test_epi8_mask(classes, all64(letter_bits(wanted)));
     b->number = _mm512_test_epi8_mask(classes, all64(16));
-    b->blank = _mm512_test_epi8_mask(classes, all64(32));
+    b->blank = _mm512_test_epi8_mask(classes, all64(blank_bits(wanted)));
     b->newline = _mm512_cmpeq_epi8_mask(v, all64('\n')) | _mm512_cmpeq_epi8_mask(v, all64('\r'));
     b->space = _mm512_cmpeq_epi8_mask(v, all64(' '));
     b->apostrophe = _mm512_cmpeq_epi8_mask(v, all64('\''));
@@ -180,6 +188,10 @@ TARGET_AVX512 SPLITTER_INLINE void classify_avx512(text_reader *r, size_t at, un
         b->visible = _mm512_test_epi8_mask(classes, all64(64 | 128));
     if (wanted & WANT_WORDS)
         b->punctuation = _mm512_test_epi8_mask(classes, all64(64 | 8));
+    if (wanted & WANT_PUNCTUATION)
+        b->punctuation = _mm512_test_epi8_mask(classes, all64(64));
+    if (wanted & WANT_OLD_DEEPSEEK)
+        b->punctuation = _mm512_test_epi8_mask(classes, all64(64 | 8 | 1));
     if (wanted & WANT_FALCON) {
         b->punctuation = _mm512_test_epi8_mask(classes, all64(64)) | (b->visible & ~b->wide);
         b->high_digits = is_between64(v, 0xB2, 0xB3) | is_between64(v, 0xBC, 0xBE) |

@@ -15,6 +15,10 @@ const uint8_t all_letters_to[16] = {0,    0,    0,    0xBF, 0xBF, 0xBF, 0xBF, 0x
 const uint8_t cjk_from[16] = {NONE, NONE, NONE, 0x81, 0xB8, 0x80, 0x80, 0x80,
                               0x80, 0x80, NONE, NONE, NONE, NONE, NONE, NONE};
 const uint8_t cjk_to[16] = {0, 0, 0, 0x83, 0xBF, 0xBF, 0xBF, 0xBF, 0xBF, 0xBE, 0, 0, 0, 0, 0, 0};
+const uint8_t old_cjk_from[16] = {0xA0, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80,
+                                  0x80, 0x80, 0xB0, 0x80, 0x80, 0x80, NONE, NONE};
+const uint8_t old_cjk_to[16] = {0xBF, 0xBF, 0xBF, 0xBF, 0xBF, 0xBF, 0xBF, 0xBF,
+                                0xBF, 0xBE, 0xBF, 0xBF, 0xBF, 0x9F, 0,    0};
 
 const uint8_t *text_reader_edge(text_reader *r, size_t at)
 {
@@ -49,9 +53,11 @@ static unicode_class class_wanted(uint32_t code_point, unsigned wanted)
     unicode_class class = unicode_class_of(code_point);
     if (wanted & WANT_WORDS)
         return unicode_word_pages[unicode_word_index[code_point >> 7]][code_point & 127];
-    if (wanted & WANT_HF_NUMERIC && unicode_hf_numeric(code_point))
+    if (wanted & WANT_OLD_DEEPSEEK)
+        return unicode_deepseek_pages[unicode_deepseek_index[code_point >> 7]][code_point & 127];
+    if (wanted & WANT_HF_NUMERIC && unicode_hf_is(HF_NUMBER, code_point))
         return CLASS_NUMBER;
-    if (wanted & WANT_FALCON && unicode_hf_punctuation(code_point))
+    if (wanted & WANT_FALCON && unicode_hf_is(HF_PUNCTUATION, code_point))
         return CLASS_PUNCTUATION;
     return wanted & WANT_FALCON && class == CLASS_PUNCTUATION ? CLASS_SYMBOL : class;
 }
@@ -67,7 +73,9 @@ void text_reader_paint(text_reader *r, size_t at, unsigned wanted, painted_block
         n_bytes = utf8_decode(r->text + i, r->n_bytes - i, &code_point);
         if (n_bytes > 0)
             class = class_wanted(code_point, wanted);
-        bool cjk = n_bytes > 0 && is_cjk(code_point);
+        bool cjk = n_bytes > 0 && (wanted & WANT_HAN       ? false
+                                   : wanted & WANT_OLD_CJK ? is_old_cjk(code_point)
+                                                           : is_cjk(code_point));
         n_bytes += n_bytes == 0;
         if (i >= at)
             leads[n_bytes] |= (uint64_t)1 << (i - at);
@@ -101,7 +109,9 @@ bool text_reader_paint_fours(const text_reader *r, const uint8_t *p, unsigned wa
 void walk_begin(walk *w, split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts)
 {
     w->pattern = p;
-    w->view = (view){.text = text, .n_bytes = n_bytes};
+    w->view = (view){.text = text};
+    w->by_words_end = 0;
+    w->n_bytes_by_words = 64;
     w->reader.text = text;
     w->reader.n_bytes = n_bytes;
     w->reader.lead2 = w->reader.lead3 = w->reader.lead4 = 0;
@@ -120,34 +130,55 @@ static size_t next_cut(const walk *w, size_t begin, size_t at)
     return r->n_bytes;
 }
 
-static void set_zero(uint64_t *starts, size_t from, size_t to)
+/* The same as split_pieces() from `start` on, up to a place from `at` on where a word starts. */
+static size_t split_until(walk *w, const split_stage *s, size_t start, size_t at)
 {
-    while (from < to)
-        starts[from++] = 0;
+    const size_t n_bytes = w->reader.n_bytes;
+    view *v = &w->view;
+    const bool same_piece = start >= v->begin && start < v->n_bytes;
+    *v = (view){.text = v->text, .begin = start, .n_bytes = same_piece ? v->n_bytes : start};
+    for (size_t i = start; i < n_bytes;) {
+        if (i >= v->n_bytes)
+            *v = (view){.text = v->text,
+                        .begin = i,
+                        .n_bytes = split_next_start(w->starts, i + 1, n_bytes)};
+        const size_t end = s->match(v, i);
+        const bool starts_next = end > i && !s->merges_next;
+        if (end >= i && i >= at)
+            return i;
+        if (end >= i)
+            split_set_bit(w->starts, i);
+        i = end > i ? end : i + char_at(v, i).n_bytes;
+        if (starts_next && i < n_bytes)
+            split_set_bit(w->starts, i);
+        if (i >= at && (starts_next || i >= v->n_bytes))
+            return i;
+    }
+    return n_bytes;
+}
+
+/* Where the last word starts that is known, at most at the beginning of the block, unless the words
+ * up to a later place were found before. */
+static size_t last_start(const walk *w, size_t at)
+{
+    size_t k = at / 64;
+    if (w->by_words_end >= at)
+        return w->by_words_end;
+    while (k > 0 && w->starts[k - 1] == 0)
+        k--;
+    return k > 0 ? k * 64 - 1 - (size_t)__builtin_clzll(w->starts[k - 1]) : 0;
 }
 
 size_t walk_by_words(walk *w, size_t at)
 {
-    size_t n_bytes = w->reader.n_bytes, k = at / 64, start = 0;
-    size_t n_known = k + 1; /* elements of starts that are set */
-    while (k > 0 && w->starts[k - 1] == 0)
-        k--;
-    if (k > 0)
-        start = k * 64 - 1 - (size_t)__builtin_clzll(w->starts[k - 1]);
-    w->starts[at / 64] = 0;
-    if (w->pattern >= STAGE_N || !split_stages[w->pattern]->everything) {
-        const size_t end = next_cut(w, start, at + 64);
-        set_zero(w->starts, n_known, end / 64 + 1);
-        split_range(w->pattern, w->reader.text, start, end, w->starts);
-        return end;
+    const size_t start = last_start(w, at);
+    if (w->pattern >= STAGE_N) {
+        w->by_words_end = next_cut(w, start, at + 64);
+        split_range(w->pattern, w->reader.text, start, w->by_words_end, w->starts);
+        return w->by_words_end;
     }
-    while (start < at + 64 && start < n_bytes) {
-        w->starts[start / 64] |= (uint64_t)1 << start % 64;
-        start = split_stages[w->pattern]->match(&w->view, start);
-        if (n_known <= start / 64) {
-            set_zero(w->starts, n_known, start / 64 + 1);
-            n_known = start / 64 + 1;
-        }
-    }
-    return start;
+    /* Further each time, because a long run may be read to its end each time. */
+    w->n_bytes_by_words = at <= w->by_words_end ? w->n_bytes_by_words * 2 : 64;
+    w->by_words_end = split_until(w, split_stages[w->pattern], start, at + w->n_bytes_by_words);
+    return w->by_words_end;
 }

@@ -30,7 +30,8 @@ typedef struct block {
     uint64_t newline, space, apostrophe, slash;
     uint64_t upper, caseless, mark; /* WANT_CASE; caseless: Lm, Lo */
     uint64_t visible, cjk;          /* WANT_DEEPSEEK; visible: P, S */
-    uint64_t punctuation;           /* WANT_FALCON, WANT_WORDS: as unicode_hf_punctuation() says */
+    uint64_t punctuation;           /* WANT_FALCON, WANT_WORDS: HF_PUNCTUATION; and others */
+    uint64_t high;                  /* WANT_HIGH: first bytes of characters from U+2000 on */
     uint64_t high_digits;           /* WANT_FALCON: bytes that are numeric as characters */
 } block;
 
@@ -39,11 +40,29 @@ enum {
     WANT_CASE = 1,
     WANT_MARKS_AS_LETTERS = 2,
     WANT_DEEPSEEK = 4,
-    WANT_HF_NUMERIC = 8, /* number is what unicode_hf_numeric() says */
+    WANT_HF_NUMERIC = 8, /* number is HF_NUMBER */
     WANT_FALCON = 16,
-    WANT_WORDS = 32, /* letter is \w, as unicode_word_pages says */
-    WANT_CJK = 64    /* cjk without the rest of WANT_DEEPSEEK */
+    WANT_WORDS = 32,        /* letter is \w, as unicode_word_pages says */
+    WANT_CJK = 64,          /* cjk without the rest of WANT_DEEPSEEK */
+    WANT_OLD_CJK = 128,     /* cjk is that of DeepSeek-LLM */
+    WANT_PUNCTUATION = 256, /* punctuation is \p{P} */
+    WANT_HIGH = 1024,
+    WANT_HAN = 2048,        /* cjk is the most frequent Chinese characters */
+    WANT_OLD_DEEPSEEK = 512 /* letter, punctuation: the letters and marks of DeepSeek-LLM */
 };
+
+/* The classes whose characters are letters or blanks: bit 0 is CLASS_UPPER. */
+SPLITTER_INLINE unsigned letter_bits(unsigned wanted)
+{
+    if (wanted & WANT_WORDS)
+        return 1 | 2 | 4 | 8 | 16;
+    return wanted & (WANT_MARKS_AS_LETTERS | WANT_DEEPSEEK) ? 1 | 2 | 4 | 8 : 1 | 2 | 4;
+}
+
+SPLITTER_INLINE unsigned blank_bits(unsigned wanted)
+{
+    return wanted & WANT_OLD_DEEPSEEK ? 32 | 8 : 32;
+}
 
 /* Blocks at the ends of the text are read from a copy with zeros around it. */
 enum {
@@ -87,7 +106,7 @@ __attribute__((cold)) bool text_reader_paint_fours(const text_reader *r, const u
                                                    unsigned wanted, uint64_t lead4,
                                                    uint8_t *classes);
 
-/* Pages of 64 characters in which punctuation differs from unicode_hf_punctuation(). */
+/* Pages of 64 characters in which punctuation differs from HF_PUNCTUATION. */
 static inline bool differs_for_falcon(unsigned page)
 {
     return page == 0x61D >> 6 || page == 0x9FD >> 6 || page == 0xA76 >> 6 || page == 0xC77 >> 6 ||
@@ -103,16 +122,18 @@ SPLITTER_INLINE const uint8_t *text_page(unsigned first, unsigned second, unsign
         return NULL;
     if (wanted & WANT_WORDS)
         return unicode_word_pages[unicode_word_index[page >> 1]] + (page & 1) * 64;
+    if (wanted & WANT_OLD_DEEPSEEK)
+        return unicode_deepseek_pages[unicode_deepseek_index[page >> 1]] + (page & 1) * 64;
     if (wanted & WANT_FALCON && differs_for_falcon(page))
         return NULL;
     return unicode_class_pages[unicode_class_index[page >> 1]] + (page & 1) * 64;
 }
 
 /* For characters of three bytes, by the low half of the first byte: the range of second bytes in
- * which all are CLASS_LETTER, as most Chinese and Korean characters are; and the range of
- * DeepSeek's second split, which ends inside the last second byte. */
+ * which all are CLASS_LETTER, as most Chinese and Korean characters are; and the ranges of
+ * DeepSeek's CJK, new and old, which end inside the second byte of U+9FA5. */
 extern const uint8_t all_letters_from[16], all_letters_to[16];
-extern const uint8_t cjk_from[16], cjk_to[16];
+extern const uint8_t cjk_from[16], cjk_to[16], old_cjk_from[16], old_cjk_to[16];
 
 /* ---- The walk ---- */
 
@@ -139,13 +160,23 @@ typedef struct carry {
 } carry;
 
 typedef void classify_function(text_reader *r, size_t at, unsigned wanted, block *b);
-typedef uint64_t algebra_function(carry *c, const block *b, const block *next);
+/* Where the pieces of the stages before begin: a character there has none before it. */
+typedef struct pieces {
+    uint64_t begin;       /* first bytes of characters of the block */
+    uint64_t begin_after; /* the same of the next block; at least after a blank */
+    uint64_t numbers;     /* where words of digits start, for a family that does not group them */
+    bool apart;           /* some caseless letters are no letters, or begin a piece */
+} pieces;
+
+/* Returns where words start; no bits after the end of the text. */
+typedef uint64_t algebra_function(carry *c, const block *b, const block *next, const pieces *p);
 
 typedef struct walk {
     split_pattern pattern;
     view view;
     text_reader reader;
     uint64_t *starts;
+    size_t n_bytes_by_words, by_words_end; /* of the last walk_by_words() */
 } walk;
 
 void walk_begin(walk *w, split_pattern p, const uint8_t *text, size_t n_bytes, uint64_t *starts);
@@ -173,6 +204,7 @@ SPLITTER_INLINE void block_begin_at(block *b, unsigned offset)
     b->cjk &= keep;
     b->punctuation &= keep;
     b->high_digits &= keep;
+    b->high &= keep;
 }
 
 SPLITTER_INLINE void walk_read(walk *w, size_t at, unsigned wanted, classify_function *classify,
@@ -187,33 +219,32 @@ SPLITTER_INLINE void walk_read(walk *w, size_t at, unsigned wanted, classify_fun
     classify(&w->reader, at, wanted, b);
 }
 
-/* A block is split after the next one was read. */
-SPLITTER_INLINE void walk_blocks(walk *w, unsigned wanted, classify_function *classify,
+/* A block is split after the next one was read. `first`: no stage comes before. */
+SPLITTER_INLINE void walk_blocks(walk *w, unsigned wanted, bool first, classify_function *classify,
                                  algebra_function *algebra)
 {
     size_t n_bytes = w->reader.n_bytes, begin = 0;
     carry c = {0};
     block b = {0}, next;
-    uint64_t kept = 0; /* words of the block that are already known, all before `begin` */
-    w->starts[n_bytes / 64] = 0;
     for (size_t at = 0;; at += 64) { /* of the block that is read */
         walk_read(w, at, wanted, classify, &next);
         if (UNLIKELY(at <= begin)) {
             block_begin_at(&next, begin % 64);
         } else {
-            uint64_t starts = algebra(&c, &b, &next);
+            uint64_t *here = &w->starts[at / 64 - 1];
+            const pieces p = {.begin = first ? 0 : here[0],
+                              .begin_after = first || at >= n_bytes ? 0 : here[1]};
+            const uint64_t starts = algebra(&c, &b, &next, &p);
             if (UNLIKELY(c.undecided)) {
                 begin = walk_by_words(w, at - 64);
                 if (begin == n_bytes)
                     return;
                 at = begin / 64 * 64 - 64;
-                kept = w->starts[begin / 64];
                 c = (carry){0};
                 w->reader.lead2 = w->reader.lead3 = w->reader.lead4 = 0;
                 continue;
             }
-            w->starts[at / 64 - 1] = (starts & b.exists) | kept;
-            kept = 0;
+            *here |= starts;
         }
         if (at >= n_bytes)
             return;

@@ -58,9 +58,11 @@ SPLITTER_INLINE uint64_t number_words(carry *c, const block *b, int n_digits, co
     return starts;
 }
 
-/* Whether the text ends with blanks, in one of the two blocks. */
-SPLITTER_INLINE bool ends_with_blank(const block *b, const block *next)
+/* Whether the text ends with blanks, in one of the two blocks, or a piece does. */
+SPLITTER_INLINE bool ends_with_blank(const block *b, const block *next, const pieces *p)
 {
+    if ((p->begin & b->blank << 1) | (p->begin_after & next_to(next->blank, b->blank)))
+        return true;
     if (next->exists == ~(uint64_t)0)
         return false;
     return next->exists ? next->blank & (next->exists ^ next->exists >> 1)
@@ -69,21 +71,24 @@ SPLITTER_INLINE bool ends_with_blank(const block *b, const block *next)
 
 /* Groups of blanks before a word, for blanks that start a word: 512, 256 ... 1. Shorter runs than
  * three are split as without. */
-SPLITTER_INLINE uint64_t powers(carry *c, const block *b, const block *next, uint64_t starts)
+SPLITTER_INLINE uint64_t powers(carry *c, const block *b, const block *next, uint64_t starts,
+                                const pieces *p)
 {
-    uint64_t blank = b->blank & ~b->newline, blank_after = next->blank & ~next->newline;
+    uint64_t blank = b->blank & ~(b->newline | p->begin);
+    uint64_t blank_after = next->blank & ~(next->newline | p->begin_after);
     uint64_t found = c->groups;
     c->groups = 0;
-    uint64_t three = blank & ahead(blank, blank_after, 1) & ahead(blank, blank_after, 2);
+    uint64_t three =
+        (b->blank & ~b->newline) & ahead(blank, blank_after, 1) & ahead(blank, blank_after, 2);
     for (uint64_t left = starts & three; left != 0; left &= left - 1) {
-        unsigned i = lowest(left), end = run_end(blank, blank_after, i);
+        unsigned i = lowest(left), end = run_end(blank | bit(i), blank_after, i);
         if (end == 128 || b->wide & b->blank || next->wide & next->blank) {
             c->undecided = true;
             break;
         }
-        if (has_bit(b->newline, next->newline, end))
+        const bool at_end = !has_bit(b->exists & ~p->begin, next->exists & ~p->begin_after, end);
+        if (!at_end && has_bit(b->newline, next->newline, end))
             continue;
-        const bool at_end = !has_bit(b->exists, next->exists, end);
         while (i < end) {
             if (i < 64)
                 found |= bit(i);
@@ -102,7 +107,7 @@ SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b
                                        const pieces *p)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
-    uint64_t other = visible & ~(b->letter | b->number), absorbed, joined, tail = 0;
+    uint64_t other = visible & ~(b->letter | b->number), absorbed, tail = 0;
     if (!f->no_tail)
         tail = through(next_to(other, c->other) | (c->tail >> 63), b->newline & ~p->begin);
     uint64_t starts = other_words(c, b, other, &absorbed, p);
@@ -113,17 +118,12 @@ SPLITTER_INLINE uint64_t cl100k_pieces(const family *f, carry *c, const block *b
         followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
     uint64_t blanks = (last & ~b->newline) | blank_words(c, b, next, tail, p);
     if (f->powers)
-        blanks |= powers(c, b, next, blanks);
-    c->undecided |= f->trailing && ends_with_blank(b, next);
-    starts |= blanks | first_contractions(c, b, apostrophes, true, &joined);
-    c->letter = b->letter;
+        blanks |= powers(c, b, next, blanks, p);
+    c->undecided |= f->trailing && ends_with_blank(b, next, p);
     /* `joined` is not used: the letters of contractions are in `absorbed`. */
+    starts |= blanks | first_contractions(c, b, apostrophes, true, p).forced;
+    c->letter = b->letter;
     return (starts | p->begin) & b->lead;
-}
-
-SPLITTER_INLINE uint64_t cl100k_like(const family *f, carry *c, const block *b, const block *next)
-{
-    return cl100k_pieces(f, c, b, next, &(pieces){0});
 }
 
 /* Marks are letters, except inside a word of others. Such a word starts where a second other
@@ -153,9 +153,10 @@ SPLITTER_INLINE uint64_t cased_words(carry *c, const block *b, const block *next
     uint64_t lower_word = lower | through(seeds, caseless & ~p->begin);
     uint64_t starts = b->upper & next_to(lower_word, c->lower_word);
     uint64_t candidates = b->upper & b->lead & next_to(caseless, c->caseless) & ~starts & ~p->begin;
-    uint64_t letter_after = next->letter | next->mark;
+    uint64_t letter_after = (next->letter | next->mark) & ~p->begin_after;
     for (; candidates != 0; candidates &= candidates - 1) {
-        unsigned end = run_end(b->upper, next->upper, lowest(candidates));
+        unsigned end =
+            run_end(b->upper & ~p->begin, next->upper & ~p->begin_after, lowest(candidates));
         c->undecided |=
             end == 128 || (p->apart && end >= 64 && has_bit(0, next->caseless | next->mark, end));
         if (end < 128 && !has_bit(letter & ~p->begin, letter_after, end))
@@ -168,39 +169,40 @@ SPLITTER_INLINE uint64_t cased_words(carry *c, const block *b, const block *next
 
 /* For each apostrophe after a word of letters. A word starts after the contraction. If an
  * apostrophe is next, it starts that word and is not part of a contraction. */
-SPLITTER_INLINE uint64_t last_contractions(carry *c, const block *b, const block *next,
-                                           uint64_t apostrophes, uint64_t *joined)
+SPLITTER_INLINE contractions last_contractions(carry *c, const block *b, const block *next,
+                                               uint64_t apostrophes, const pieces *p)
 {
-    uint64_t forced = c->forced;
-    *joined = c->joined;
+    contractions found = {c->forced, c->joined};
     c->forced = c->joined = 0;
     for (; apostrophes != 0; apostrophes &= apostrophes - 1) {
         unsigned i = lowest(apostrophes);
-        unsigned n = (unsigned)split_contraction(b->bytes + i, 3, true);
-        if (n == 0 || forced >> i & 1)
+        unsigned n = contraction_of(b, i, true, p);
+        if (n == 0 || found.forced >> i & 1)
             continue;
-        join(c, i, n, joined, &forced);
+        join(c, i, n, &found);
         /* The word after it starts with a caseless letter, but `lower_word` is still set. */
         c->undecided |= has_bit(b->caseless | b->mark, next->caseless | next->mark, i + n);
     }
-    return forced;
+    return found;
 }
 
 SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b, const block *next,
                                       const pieces *p)
 {
     uint64_t visible = b->exists & ~b->blank, visible_after = next->exists & ~next->blank;
+    const pieces all = {p->begin, p->begin_after, p->numbers, p->apart || f->han};
     uint64_t letters = b->letter, mark = b->mark, slash = f->slashes ? b->slash : 0, han = 0;
     if (f->joiners)
-        mark |= found_bytes(&c->found, b, split_is_joiner);
+        mark |= found_bytes(&c->found, b, b->high & ~b->letter, split_is_joiner);
     if (f->han) {
         uint64_t han_before = c->found;
-        han = found_bytes(&c->found, b, split_is_han);
+        han = b->cjk | found_bytes(&c->found, b, b->high & ~b->cjk, split_is_han);
+        c->found = han;
         c->undecided |= (han & ~b->letter) != 0;
         letters &= ~han;
-        han &= ~next_to(han, han_before);
+        han &= ~(next_to(han, han_before) & ~p->begin);
     }
-    uint64_t other = visible & ~(b->letter | mark | b->number), absorbed, joined = 0;
+    uint64_t other = visible & ~(b->letter | mark | b->number), absorbed;
     uint64_t marks = marks_as_others(c, b, other, mark, p);
     uint64_t letter = letters | (mark & ~marks);
     other |= marks;
@@ -213,23 +215,18 @@ SPLITTER_INLINE uint64_t o200k_pieces(const family *f, carry *c, const block *b,
     uint64_t apostrophes = b->apostrophe & next_to(letter, c->letter) & ~p->begin;
     starts |= (letter & ~(next_to(letter, c->letter) & ~p->begin) & ~absorbed) | han;
     if (f->cased)
-        starts |= cased_words(c, b, next, letter, p);
+        starts |= cased_words(c, b, next, letter, &all);
     starts |= f->n_digits == 0 ? p->numbers : number_words(c, b, f->n_digits, p);
     uint64_t last =
         followed_by(b->blank, visible & ~p->begin, visible_after & ~p->begin_after, b, next);
     starts |= (last & ~b->newline) | blank_words(c, b, next, tail, p);
-    uint64_t forced = 0;
+    contractions found = {0};
     if (f->contraction_last)
-        forced = last_contractions(c, b, next, apostrophes, &joined);
+        found = last_contractions(c, b, next, apostrophes, p);
     if (f->contraction_first) /* their letters are in `absorbed` */
-        starts |= first_contractions(c, b, first_apostrophes, true, &joined), joined = 0;
+        starts |= first_contractions(c, b, first_apostrophes, true, p).forced;
     c->letter = letter;
-    return ((starts & ~joined) | forced | p->begin) & b->lead;
-}
-
-SPLITTER_INLINE uint64_t o200k_like(const family *f, carry *c, const block *b, const block *next)
-{
-    return o200k_pieces(f, c, b, next, &(pieces){.apart = f->han});
+    return ((starts & ~found.joined) | found.forced | p->begin) & b->lead;
 }
 
 #endif /* TOKMAP_SPLITTER_FAMILIES_H */

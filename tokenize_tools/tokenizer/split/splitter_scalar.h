@@ -77,6 +77,12 @@ static inline bool is_cjk(uint32_t code_point)
            (code_point >= 0x4E00 && code_point <= 0x9FA5);
 }
 
+static inline bool is_old_cjk(uint32_t code_point)
+{
+    return (code_point >= 0x800 && code_point <= 0x9FA5) ||
+           (code_point >= 0xAC00 && code_point <= 0xD7FF);
+}
+
 static inline character char_at(const view *v, size_t i)
 {
     const character end = {UINT32_MAX, CLASS_END, 0};
@@ -184,6 +190,9 @@ int split_youtu_class(uint32_t code_point);
 
 /* Whether it is in Oniguruma's \w. */
 bool split_is_word(character c);
+
+/* The first bit from `at` on; `end` if there is none before it. */
+size_t split_next_start(const uint64_t *starts, size_t at, size_t end);
 
 /* Splits [begin, end) as if it were a text; sets the bits in starts. */
 void split_range(split_pattern p, const uint8_t *text, size_t begin, size_t end, uint64_t *starts);

@@ -9,25 +9,37 @@
 #include "tokenizer/split/splitter_avx2.h"
 #include "tokenizer/split/splitter_avx512.h"
 
-#define SPLIT_WALKER(target, engine, x, wanted)                                                    \
-    target static void x##_##engine(split_pattern p, const uint8_t *text, size_t n_bytes,          \
-                                    uint64_t *starts)                                              \
+#define SPLIT_WALKER(target, engine, x, place, wanted)                                             \
+    target static void x##_##place##_##engine(split_pattern p, const uint8_t *text,                \
+                                              size_t n_bytes, uint64_t *starts)                    \
     {                                                                                              \
         walk w;                                                                                    \
         walk_begin(&w, p, text, n_bytes, starts);                                                  \
-        walk_blocks(&w, wanted, classify_##engine, x##_words);                                     \
+        walk_blocks(&w, wanted, PLACE_##place, classify_##engine, x##_words);                      \
     }
-/* Defines the walkers of pattern x. x_words is its algebra_function; `wanted` is what it needs of a
+#define SPLIT_TWINS(x, place, wanted)                                                              \
+    SPLIT_WALKER(TARGET_AVX2, avx2, x, place, wanted)                                              \
+    SPLIT_WALKER(TARGET_AVX512, avx512, x, place, wanted)
+enum {
+    PLACE_after, /* other stages */
+    PLACE_first
+};
+/* Defines the walkers of stage x. x_words is its algebra_function; `wanted` is what it needs of a
  * block. */
-#define SPLIT_WALKERS(x, wanted)                                                                   \
-    SPLIT_WALKER(TARGET_AVX2, avx2, x, wanted) SPLIT_WALKER(TARGET_AVX512, avx512, x, wanted)
-/* The fields of a split_definition that point to them. */
-#define SPLIT_VECTOR(x) .avx2 = x##_avx2, .avx512 = x##_avx512
+#define SPLIT_WALKERS(x, wanted) SPLIT_TWINS(x, first, wanted) SPLIT_TWINS(x, after, wanted)
+/* Of a list. */
+#define SPLIT_LIST_WALKERS(x, wanted) SPLIT_TWINS(x, first, wanted)
+/* The fields of a split_stage and of a split_list that point to them. */
+#define SPLIT_VECTOR(x)                                                                            \
+    .first = {x##_first_avx2, x##_first_avx512}, .after = {x##_after_avx2, x##_after_avx512}
+#define SPLIT_LIST_VECTOR(x) .first = {x##_first_avx2, x##_first_avx512}
 
 #else
 
 #define SPLIT_WALKERS(x, wanted)
-#define SPLIT_VECTOR(x) .avx2 = NULL, .avx512 = NULL
+#define SPLIT_LIST_WALKERS(x, wanted)
+#define SPLIT_VECTOR(x) .first = {NULL, NULL}
+#define SPLIT_LIST_VECTOR(x) .first = {NULL, NULL}
 
 #endif
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make_unicode_tables.py [VERSION] - writes unicode_tables.c, hf_tables.c, word_tables.c, nfc_tables.c
-and compatibility_tables.c beside itself.
+"""make_unicode_tables.py [VERSION] - writes unicode_tables.c, word_tables.c, deepseek_tables.c, hf_tables.c,
+nfc_tables.c and compatibility_tables.c beside itself.
 
 The classes are those of Unicode VERSION, 16.0.0 unless given (UNICODE_VERSION in unicode.h has to
 say the same), from the package of that version:
@@ -84,7 +84,35 @@ WORD_SYMBOLS = (
     (0x200C, 0x200D), (0x24B6, 0x24E9), (0x1F130, 0x1F149), (0x1F150, 0x1F169), (0x1F170, 0x1F189),
 )
 # As in unicode.h.
-WORD_OTHER, WORD_LETTER, WORD_CONNECTOR, WORD_SPACE, WORD_PUNCTUATION = 0, 3, 4, 6, 7
+WORD_OTHER, WORD_LETTER, WORD_CONNECTOR, WORD_DECIMAL, WORD_SPACE, WORD_PUNCTUATION = 0, 3, 4, 5, 6, 7
+
+# DeepSeek-LLM's expressions name their characters one by one: letters, and marks, which are the
+# rest of ASCII's visible characters, ASCII's letters too, and U+3000, which is a blank.
+DEEPSEEK_LETTERS = (
+    (0x41, 0x5A), (0x61, 0x7A), (0xB5, 0xB5), (0xC0, 0xD6), (0xD8, 0xF6), (0xF8, 0x1BA),
+    (0x1BC, 0x1BF), (0x1C4, 0x293), (0x295, 0x2AF), (0x370, 0x373), (0x376, 0x377), (0x37B, 0x37D),
+    (0x37F, 0x37F), (0x386, 0x386), (0x388, 0x38A), (0x38C, 0x38C), (0x38E, 0x3A1), (0x3A3, 0x3F5),
+    (0x3F7, 0x481), (0x48A, 0x52F), (0x531, 0x556), (0x10A0, 0x10C5), (0x13A0, 0x13F5),
+    (0x13F8, 0x13FD), (0x1C90, 0x1CBA), (0x1CBD, 0x1CBF), (0x1D00, 0x1D2B), (0x1D6B, 0x1D77),
+    (0x1D79, 0x1D9A), (0x1E00, 0x1F15), (0x1F18, 0x1F1D), (0x1F20, 0x1F45), (0x1F48, 0x1F4D),
+    (0x1F50, 0x1F57), (0x1F59, 0x1F59), (0x1F5B, 0x1F5B), (0x1F5D, 0x1F5D), (0x1F5F, 0x1F7D),
+    (0x1F80, 0x1FB4), (0x1FB6, 0x1FBC), (0x1FBE, 0x1FBE), (0x1FC2, 0x1FC4), (0x1FC6, 0x1FCC),
+    (0x1FD0, 0x1FD3), (0x1FD6, 0x1FDB), (0x1FE0, 0x1FEC), (0x1FF2, 0x1FF4), (0x1FF6, 0x1FFC),
+    (0x2102, 0x2102), (0x2107, 0x2107), (0x210A, 0x2113), (0x2115, 0x2115), (0x2119, 0x211D),
+    (0x2124, 0x2124), (0x2126, 0x2126), (0x2128, 0x2128), (0x212A, 0x212D), (0x212F, 0x2134),
+    (0x2139, 0x2139), (0x213C, 0x213F), (0x2145, 0x2149), (0x214E, 0x214E), (0x2183, 0x2184),
+    (0x2C00, 0x2C7B), (0x2C7E, 0x2CE4), (0x2CEB, 0x2CEE), (0x2CF2, 0x2CF3), (0xA640, 0xA66D),
+    (0xA680, 0xA69B), (0xA722, 0xA76F), (0xA771, 0xA787), (0xA78B, 0xA78E), (0xAB70, 0xABBF),
+    (0xFB00, 0xFB06), (0xFB13, 0xFB17), (0xFF21, 0xFF3A), (0xFF41, 0xFF5A), (0x10400, 0x1044F),
+    (0x104B0, 0x104D3), (0x104D8, 0x104FB), (0x10C80, 0x10CB2), (0x10CC0, 0x10CF2),
+    (0x118A0, 0x118DF), (0x1E900, 0x1E943),
+)
+DEEPSEEK_MARKS = (
+    (0x21, 0x2F), (0x3A, 0x7E), (0x2018, 0x201F), (0x3000, 0x3002), (0xFF01, 0xFF0F),
+    (0xFF1A, 0xFF5E),
+)
+# As in unicode.h.
+DEEPSEEK_BOTH, DEEPSEEK_LETTER, DEEPSEEK_BLANK_MARK, DEEPSEEK_NUMBER, DEEPSEEK_MARK = 1, 3, 4, 5, 7
 
 # Hugging Face's NFC: Unicode 9. Not yet assigned then, as far as it has a combining class or a
 # decomposition now. What was assigned keeps both for ever: the stability policy says so.
@@ -261,9 +289,11 @@ def hf_tables():
 
 def word_class_of(code_point):
     category = unicodedata2.category(chr(code_point))
-    word = (category[0] in "LM" or category in ("Nd", "Nl", "Pc")
+    word = (category[0] in "LM" or category in ("Nl", "Pc")
             or within(WORD_SYMBOLS, code_point))
     punctuation = hf_of(code_point) & 2
+    if category == "Nd":
+        return WORD_DECIMAL
     if word:
         return WORD_CONNECTOR if punctuation else WORD_LETTER
     if punctuation:
@@ -274,6 +304,20 @@ def word_class_of(code_point):
 def word_tables():
     text = paged("unicode_word", [word_class_of(c) for c in range(N_CODE_POINTS)])
     return text.replace("uint8_t unicode_word_index", "uint16_t unicode_word_index")
+
+
+def deepseek_class_of(code_point):
+    letter, mark = within(DEEPSEEK_LETTERS, code_point), within(DEEPSEEK_MARKS, code_point)
+    if code_point in SPACES:
+        return DEEPSEEK_BLANK_MARK if mark else CLASS_SPACE
+    if mark:
+        return DEEPSEEK_BOTH if letter else DEEPSEEK_MARK
+    return DEEPSEEK_LETTER if letter else DEEPSEEK_NUMBER * (hf_of(code_point) & 1)
+
+
+def deepseek_tables():
+    text = paged("unicode_deepseek", [deepseek_class_of(c) for c in range(N_CODE_POINTS)])
+    return text.replace("uint8_t unicode_deepseek_index", "uint16_t unicode_deepseek_index")
 
 
 # ---- NFC ----
@@ -409,6 +453,7 @@ def main():
     for name, its_version, header, text in (
         ("unicode_tables.c", version, "unicode.h", class_tables()),
         ("word_tables.c", version, "unicode.h", word_tables()),
+        ("deepseek_tables.c", version, "unicode.h", deepseek_tables()),
         ("hf_tables.c", "8 to 17", "hf_tables.h", hf_tables()),
         ("nfc_tables.c", NFC_VERSION, "nfc_tables.h", nfc_tables()),
         ("compatibility_tables.c", NFC_VERSION, "nfc_tables.h", compatibility_tables()),

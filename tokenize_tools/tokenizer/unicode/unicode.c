@@ -8,27 +8,26 @@ unicode_class unicode_class_of(uint32_t code_point)
     return (unicode_class)unicode_class_pages[page][code_point & 127];
 }
 
+static uint8_t word_class_of(uint32_t code_point)
+{
+    return unicode_word_pages[unicode_word_index[code_point >> 7]][code_point & 127];
+}
+
 bool unicode_is_word(uint32_t code_point)
 {
-    const uint8_t *page = unicode_word_pages[unicode_word_index[code_point >> 7]];
-    const uint8_t class = page[code_point & 127];
-    return class == CLASS_LETTER || class == CLASS_MARK;
+    const uint8_t class = word_class_of(code_point);
+    return class == CLASS_LETTER || class == CLASS_MARK || class == CLASS_NUMBER;
+}
+
+bool unicode_is_decimal(uint32_t code_point)
+{
+    return word_class_of(code_point) == CLASS_NUMBER;
 }
 
 bool unicode_hf_is(hf_class class, uint32_t code_point)
 {
     const uint64_t *page = unicode_hf_pages[unicode_hf_index[code_point >> 7]];
     return page[2 * class + (code_point >> 6 & 1)] >> (code_point & 63) & 1;
-}
-
-bool unicode_hf_numeric(uint32_t code_point)
-{
-    return unicode_hf_is(HF_NUMBER, code_point);
-}
-
-bool unicode_hf_punctuation(uint32_t code_point)
-{
-    return unicode_hf_is(HF_PUNCTUATION, code_point);
 }
 
 size_t unicode_lowercase(uint32_t code_point, uint32_t out[2])

@@ -43,15 +43,14 @@ typedef enum hf_class {
     HF_CONTROL      /* what BertNormalizer removes: Cc, Cf and Co of Unicode 8, and U+FFFD */
 } hf_class;
 bool unicode_hf_is(hf_class class, uint32_t code_point);
-bool unicode_hf_numeric(uint32_t code_point);
-bool unicode_hf_punctuation(uint32_t code_point);
 /* Lowercase, of Unicode 17. Returns how many code points. */
 size_t unicode_lowercase(uint32_t code_point, uint32_t out[2]);
 
 /* The same for Whitespace and BertPreTokenizer, which split by Rust's \w and by the punctuation of
  * Punctuation. Each code point has one of these classes:
  *
- * CLASS_LETTER       \w and not punctuation
+ * CLASS_NUMBER       \d, which is part of \w
+ * CLASS_LETTER       the rest of \w, if not punctuation
  * CLASS_MARK         \w and punctuation: connectors such as the underscore
  * CLASS_PUNCTUATION  punctuation and not \w
  * CLASS_SPACE        \s
@@ -60,6 +59,20 @@ extern const uint16_t unicode_word_index[0x110000 >> 7];
 extern const uint8_t unicode_word_pages[][128];
 /* Rust's \w: it also decides where an added token is a single word. */
 bool unicode_is_word(uint32_t code_point);
+/* \d, the same in all engines. */
+bool unicode_is_decimal(uint32_t code_point);
+
+/* The same for DeepSeek-LLM, whose expressions name their characters:
+ *
+ * CLASS_UPPER        letters that are marks too: ASCII's
+ * CLASS_LETTER       other letters
+ * CLASS_PUNCTUATION  other marks
+ * CLASS_MARK         a blank that is a mark too
+ * CLASS_SPACE        other blanks
+ * CLASS_NUMBER       HF_NUMBER
+ * CLASS_OTHER        the others */
+extern const uint16_t unicode_deepseek_index[0x110000 >> 7];
+extern const uint8_t unicode_deepseek_pages[][128];
 
 /* ---- NFC, as the reference tokenizers compute it ---- */
 
