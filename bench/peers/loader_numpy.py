@@ -68,6 +68,17 @@ class MemmapTuned(Memmap):
         return rows[:, :-1].astype(self.numpy.int64), rows[:, 1:].astype(self.numpy.int64)
 
 
+class MemmapTwoViews(MemmapTuned):
+    """One array of length + 1 columns, and two views of it."""
+
+    note = "one fancy index a batch; inputs and labels are views of one array"
+    equal_new = "tokmap-i64-two-views"
+
+    def take(self, windows):
+        rows = self.windows[windows].astype(self.numpy.int64)
+        return rows[:, :-1], rows[:, 1:]
+
+
 # ---- Hints that a careful user gives for a file that does not fit into memory ----
 
 
@@ -314,6 +325,7 @@ ADAPTERS = {
     "numpy-u16-willneed": MemmapWillNeed,
     "numpy-i64": Memmap,
     "numpy-i64-tuned": MemmapTuned,
+    "numpy-i64-two-views": MemmapTwoViews,
     **data_loaders(),
     "nanogpt": variant(NanoGpt, note="opens the map in each batch, as published"),
     "nanogpt-kept-open": variant(NanoGpt, keep_open=True, pages=("hot",)),

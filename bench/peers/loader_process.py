@@ -19,7 +19,7 @@ import loader_counts
 from loader_adapter import ADAPTERS as OWN
 from loader_adapter import COPY_IS_COMPLETE, NotSupported, open_flat
 
-MODULES = ("loader_numpy", "loader_megatron", "loader_streams", "loader_stores")
+MODULES = ("loader_tokmap", "loader_numpy", "loader_megatron", "loader_streams", "loader_stores")
 WARM_UP_SECONDS = 0.25
 LEAST_BATCHES = 3
 

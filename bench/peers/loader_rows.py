@@ -30,7 +30,7 @@ def ratio_rows(page, systems):
         equal = by_name.get(COLD_EQUAL if page == "cold" else EQUALS[work])
         rows += ratios_against(equal, page, system, "ratio")
         if page == "hot" and not system.name.startswith("tokmap") and not system.adapter.reuses:
-            equal_new = by_name.get(EQUALS_NEW.get(work))
+            equal_new = by_name.get(system.adapter.equal_new or EQUALS_NEW.get(work))
             rows += ratios_against(equal_new, page, system, "ratio_new")
     return rows
 
