@@ -12,6 +12,7 @@ from frameworks import EOD, loss_of, make_gpt, need, write_text
 
 if __name__ == "__main__":
     need("recipes", "numpy")
+import numpy as np  # noqa: E402
 from documents import blocks, run  # noqa: E402
 from ref_protocol import Skip, run_tests  # noqa: E402
 
@@ -24,10 +25,13 @@ class Enough(Exception):
 
 def make_names():
     """What the recipes take for granted."""
+    import torch
+
     model, optimizer = make_gpt()
     seen = []
 
     def train(inputs, labels):
+        inputs, labels = (torch.tensor(np.asarray(array)).long() for array in (inputs, labels))
         assert tuple(inputs.shape) == tuple(labels.shape) and inputs.shape[-1] == 64
         assert (inputs[..., 1:] == labels[..., :-1]).all()
         loss_of(model, inputs, labels).backward()
