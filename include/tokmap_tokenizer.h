@@ -22,7 +22,7 @@
  *     }
  *
  * The rules in tokmap.h hold here too. The calls are in a library of their own: link with
- * -ltokmap_tokenizer. It does not need libtokmap.
+ * -ltokmap_tokenizer. It does not need libtokmap, which has tokmap_status_text.
  *
  * Ids       Equal to those of the reference implementation (tokenizers, tiktoken, sentencepiece)
  *           for every text, and to those that `tokmap pack` writes. A file for which that is not

@@ -117,7 +117,7 @@ static const uint8_t *copy_text(encode_kit *kit, const uint8_t *text, size_t n_b
     }
     if (!kit->text)
         return NULL;
-    if (n_bytes > 0)
+    if (text)
         memcpy(kit->text, text, n_bytes);
     memset(kit->text + n_bytes, 0, TEXT_PADDING);
     return kit->text;

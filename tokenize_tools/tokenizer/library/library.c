@@ -210,7 +210,7 @@ tokmap_status tokmap_tokenizer_decode(const tokmap_tokenizer *t, const uint32_t 
     model_text text = {0};
     size_t bad = SIZE_MAX;
     if (!tokenizer_decode(t->file.tokenizer, ids, n_ids, &text, &bad)) {
-        if (bad == SIZE_MAX)
+        if (bad >= n_ids)
             return FAIL_MEMORY(err);
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "id number %zu: the tokenizer %s has no token with the id %u", bad,

@@ -11,7 +11,7 @@
 
 /* Before the memory. */
 typedef struct result_header {
-    _Alignas(64) size_t mapped_bytes; /* 0: malloced */
+    _Alignas(max_align_t) size_t mapped_bytes; /* 0: malloced */
 } result_header;
 
 void *result_memory_new(size_t n_bytes)
