@@ -1,11 +1,14 @@
 """tokmap.torch - datasets for torch.utils.data.DataLoader and torchdata's StatefulDataLoader."""
 
-from typing import Any, Dict, Iterator, Mapping
+from typing import Any, Dict, Iterable, Iterator, Mapping, TypeVar
 
+import torch.profiler
 import torch.utils.data
 
 from ._loader import Loader
 from ._samples import Samples
+
+T = TypeVar("T")
 
 
 class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
@@ -80,3 +83,15 @@ class Batches(Iterator[Dict[str, Any]]):
 
 class MapDataset(Samples, torch.utils.data.Dataset[Dict[str, Any]]):
     """tokmap.Samples as a map-style dataset: the samplers of DataLoader choose the samples."""
+
+
+def profiled(batches: Iterable[T], name: str = "tokmap.next") -> Iterator[T]:
+    """The same batches. Reading each is a range of this name in a trace of torch.profiler."""
+    iterator = iter(batches)
+    while True:
+        with torch.profiler.record_function(name):
+            try:
+                batch = next(iterator)
+            except StopIteration:
+                return
+        yield batch

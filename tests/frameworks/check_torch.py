@@ -115,6 +115,16 @@ def a_map_dataset_is_for_samplers(folder):
         raise AssertionError(number)
 
 
+def a_profile_has_a_range_for_each_batch(folder):
+    loader = tokmap.Loader(folder / "train", **OPTIONS, framework="torch", max_epochs=1)
+    truth = [batch.inputs.tolist() for batch in take(3, loader)]
+    loader.seek(0)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
+        assert [batch.inputs.tolist() for batch in take(3, tokmap.torch.profiled(loader, "reading"))] == truth
+    assert {event.key: event.count for event in profile.key_averages()}["reading"] == 3
+    assert len(list(tokmap.torch.profiled(loader))) == len(loader) - 3
+
+
 def run_rank(rank, n_ranks, folder, resumes, results):
     """One rank of a run that saves after 3 steps, or resumes there."""
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/init{n_ranks}", rank=rank,
@@ -164,5 +174,5 @@ if __name__ == "__main__":
     tests = (
         the_order_is_the_same_for_any_number_of_workers, all_outputs_pass_through_workers,
         the_state_of_a_batch_continues_after_it, stateful_data_loader_is_exact, a_map_dataset_is_for_samplers,
-        a_distributed_checkpoint_resumes_on_other_ranks)
+        a_profile_has_a_range_for_each_batch,         a_distributed_checkpoint_resumes_on_other_ranks)
     sys.exit(run_chosen("torch_", tests))
