@@ -234,7 +234,7 @@ static void remove_tokens(row *r, size_t n)
 static bool append_tokens(row *r, const piece *p, size_t first)
 {
     const size_t n = p->n_tokens - first;
-    if (r->capacity - r->n_tokens < n) {
+    if (!r->tokens || r->capacity - r->n_tokens < n) {
         const size_t capacity = (r->n_tokens + n) * 2 + 64;
         uint32_t *grown = realloc(r->tokens, capacity * sizeof *grown);
         if (!grown)
@@ -333,7 +333,7 @@ size_t merge_long(const merge_table *t, merge_scratch *s, uint32_t *symbols, siz
         return SIZE_MAX;
     *l.result.starts = 1;
     const bool merged = merge_pieces(t, s, &l);
-    if (merged)
+    if (merged && l.result.n_tokens > 0)
         memcpy(symbols, l.result.tokens, l.result.n_tokens * sizeof *symbols);
     s->n_merged += l.n_merged;
     free(l.result.starts);
