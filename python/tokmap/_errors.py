@@ -56,8 +56,8 @@ class MismatchError(Error, ValueError):
     """Things that do not belong together, such as an index and another token file, or a state and other data."""
 
 
-class UnsupportedError(Error, NotImplementedError):
-    """Known, but not in this build."""
+class UnsupportedError(Error, NotImplementedError, ValueError):
+    """Something that this version does not do, such as a tokenizer file whose ids it would not reproduce."""
 
 
 class ExistsError(Error, FileExistsError):

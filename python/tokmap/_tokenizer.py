@@ -94,31 +94,34 @@ class _Handle:
             self._close(self.pointer)
 
 
-def _data_offset() -> Optional[int]:
-    """Where CPython keeps the content of a bytes object, counted from its address; None: not there."""
-    probe, offset = b"0123456789", bytes.__basicsize__ - 1
-    if sys.implementation.name == "cpython" and ctypes.string_at(id(probe) + offset, len(probe)) == probe:
+def _data_offset(probe: Text, empty: Text) -> Optional[int]:
+    """Where CPython keeps the content of bytes, or of a str of ASCII, counted from the address of the object;
+    None: not there. The empty one ends with a NUL, which the others have behind their content."""
+    offset = sys.getsizeof(empty) - 1
+    if sys.implementation.name == "cpython" and ctypes.string_at(id(probe) + offset, 10) == b"0123456789":
         return offset
     return None
 
 
-_DATA_OFFSET = _data_offset()
+_BYTES_OFFSET, _ASCII_OFFSET = _data_offset(b"0123456789", b""), _data_offset("0123456789", "")
 _Table = NDArray[np.uint64]  # the address and the length of each text
 
 
 def _table_of_list(texts: Sequence[Text]) -> Tuple[_Table, Any]:
     """The table, and what it points into."""
-    kinds = set(map(type, texts))
-    if kinds == {bytes}:
-        data: List[Any] = list(texts)  # a copy: another thread may change the caller's while the call runs
+    data: List[Any] = list(texts)  # a copy: another thread may change the caller's while the call runs
+    kinds = set(map(type, data))
+    offset = _BYTES_OFFSET
+    if kinds == {str} and _ASCII_OFFSET is not None and all(map(str.isascii, data)):
+        offset = _ASCII_OFFSET
     elif kinds == {str}:
-        data = list(map(str.encode, texts))  # type: ignore[arg-type]
-    else:
-        data = [_to_bytes(text) for text in texts]
+        data = list(map(str.encode, data))
+    elif kinds != {bytes}:
+        data = [_to_bytes(text) for text in data]
     table = np.empty((len(data), 2), np.uint64)
     table[:, 1] = lengths = np.fromiter(map(len, data), np.int64, len(data))
-    if _DATA_OFFSET is not None:
-        table[:, 0] = np.fromiter(map(id, data), np.uint64, len(data)) + np.uint64(_DATA_OFFSET)
+    if offset is not None:
+        table[:, 0] = np.fromiter(map(id, data), np.uint64, len(data)) + np.uint64(offset)
         return table, data
     joined = np.frombuffer(b"".join([*data, b"\0"]), np.uint8)
     table[:, 0] = joined.ctypes.data + np.cumsum(lengths) - lengths
