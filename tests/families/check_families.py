@@ -36,7 +36,8 @@ REFUSED = {
     "seamless": "Replace: the regex [\\n\\r\\t] is not supported",
 }
 # Those whose documents have no place to cut, or few.
-UNCUT = ("prefix_digits", "prefix_whole", "spm_word", "spm_word_flags", "spm_word_suffix", "superbpe_2")
+UNCUT = ("prefix_digits", "prefix_whole", "single_word", "single_word_nfc", "spm_word", "spm_word_flags",
+         "spm_word_suffix", "superbpe_2")
 
 
 # ---- References: (encode by policy, decode or None, marks) ----
