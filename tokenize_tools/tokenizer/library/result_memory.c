@@ -33,7 +33,7 @@ void *result_memory_shrink(void *memory, size_t n_bytes)
     const size_t all_bytes = sizeof *header + n_bytes;
     if (header->mapped_bytes == 0) {
         result_header *smaller = realloc(header, all_bytes);
-        return (smaller ? smaller : header) + 1;
+        return (smaller ? smaller : header) + 1; /* cppcheck-suppress memleak */
     }
     const size_t kept_bytes = (all_bytes + BIG_MEMORY_UNIT - 1) & ~(BIG_MEMORY_UNIT - 1);
     if (kept_bytes < header->mapped_bytes) {
