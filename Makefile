@@ -236,11 +236,13 @@ test-tokenizers: $(BUILD)/tokmap
 	    $(BUILD)/peers-venv/bin/python tests/families/check_families.py --all $(or $(N),5000) $(or $(J),2)
 .PHONY: test-tokenizers
 
-## test-frameworks: tokmap in the frameworks that people train with; installs them first
-test-frameworks: $(BUILD)/libtokmap.so
+## test-frameworks: the wheel in the frameworks that people train with; installs them first
+test-frameworks: wheel
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/frameworks-venv tests/frameworks/requirements.txt
-	@TOKMAP_BUILD=$(abspath $(BUILD)) PYTHON=$(abspath $(BUILD))/frameworks-venv/bin/python JOBS=2 \
-	    TOKMAP_TIMEOUT=1200 bash tests/run.sh $(wildcard tests/frameworks/check_*.py)
+	@$(BUILD)/frameworks-venv/bin/python -m pip install --quiet --disable-pip-version-check --no-index --no-deps \
+	    --force-reinstall $(BUILD)/tokmap-$(VERSION)-py3-none-manylinux*.whl
+	@TOKMAP_INSTALLED=1 PYTHON=$(abspath $(BUILD))/frameworks-venv/bin/python JOBS=2 TOKMAP_TIMEOUT=1200 \
+	    bash tests/run.sh $(sort $(wildcard tests/frameworks/check_*.py))
 .PHONY: test-frameworks
 
 ## gpu-test: the stage and its kernel on the first GPU; skipped, with the reason, without one

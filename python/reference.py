@@ -2,11 +2,13 @@
 """reference.py - prints docs/python.md: every public name of the package, from its signature and docstring."""
 
 import ast
+import importlib
 import inspect
 import pathlib
 import re
 import sys
 import textwrap
+import types
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import tokmap  # noqa: E402
@@ -22,6 +24,28 @@ GROUPS = (
     ("Tokenizers", ("Tokenizer",)),
     ("Errors", ()),  # all others
 )
+DROP_INS = (
+    ("torch", ("IterableDataset", "MapDataset", "profiled")), ("lightning", ("DataModule",)),
+    ("huggingface", ("CausalLMDataset",)), ("megatron", ("GPTDataset",)),
+)
+
+
+class StandIn(types.ModuleType):
+    """A framework, so that the modules that need it can be imported without it."""
+
+    __path__ = []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return type(name, (), {"__class_getitem__": classmethod(lambda cls, key: cls)})
+
+
+for framework in ("torch", "torch.profiler", "torch.utils", "torch.utils.data", "lightning"):
+    sys.modules[framework] = StandIn(framework)
+    parent, _, child = framework.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], child, sys.modules[framework])
 
 
 def parameters_of(function):
@@ -97,12 +121,12 @@ def entry(name, value):
         bases = ", ".join(f"`{base.__name__}`" for base in value.__bases__)
         return "\n".join([*lines, f"{documented(value.__doc__)} Derives from {bases}.", ""])
     is_tuple = inspect.isclass(value) and issubclass(value, tuple)
-    function = value.__init__ if inspect.isclass(value) and "__init__" in vars(value) else value
+    function = value.__init__ if inspect.isclass(value) and not is_tuple else value
     own = name not in ("Batch", "Row", "DeviceBatch", "DeviceArray")  # made by the package
     if is_tuple:
         lines += ["```python", f"{name}({', '.join(value._fields)})", "```", ""]
     elif own:
-        lines += ["```python", signature(name, function), "```", ""]
+        lines += ["```python", signature(name.rpartition(".")[2], function), "```", ""]
     lines += [documented(value.__doc__), ""]
     for title, call, member in members(value) if inspect.isclass(value) and not is_tuple else ():
         lines += [f"#### {title}", ""] + (["```python", call, "```", ""] if call else [])
@@ -118,6 +142,10 @@ def main():
         chosen = [name for name in group if name in names] or [n for n in names if n not in grouped and not group]
         if chosen:
             parts += [f"## {title}", "", *(entry(name, getattr(tokmap, name)) for name in chosen)]
+    parts += ["## Frameworks", "", "[recipes.md](recipes.md) shows how to use these, and others without a module.", ""]
+    for module, names in DROP_INS:
+        found = importlib.import_module(f"tokmap.{module}")
+        parts += [entry(f"tokmap.{module}.{name}", getattr(found, name)) for name in names]
     print("\n".join(parts).strip())
 
 

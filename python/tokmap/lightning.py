@@ -17,7 +17,7 @@ class DataModule(lightning.LightningDataModule):
 
     sources, sequence_length, batch_rows, options     those of a Loader. Ranks are those of the Trainer
     validation   sources of the validation set, which is read once in the order of the data, or None
-    num_workers  processes that read; 0 is as fast unless the data are on a slow disk
+    num_workers  processes that read. The loader reads ahead by itself, so 0 is usually enough
 
     training_step gets a dict with a tensor for each output of the loader. Without max_epochs the data have no end:
     limit_train_batches of the Trainer decides how long its epochs are, and each continues where the last one

@@ -3,6 +3,7 @@
 
 import json
 import sys
+import tempfile
 import warnings
 
 from frameworks import loss_of, make_gpt, need, run_chosen
@@ -95,7 +96,9 @@ def ranks_are_those_of_the_trainer(folder):
                    default_root_dir=folder)
     data = tokmap.lightning.DataModule(folder / "train", 32, batch_rows=2, seed=3)
     keep = ModelCheckpoint(folder, "{step}", every_n_train_steps=6)
+    tempfile.tempdir = str(folder)  # its processes leave files behind
     lightning.Trainer(max_steps=6, devices=2, strategy="ddp_fork", callbacks=[keep], **options).fit(Ranks(), data)
+    tempfile.tempdir = None
     halves = [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
     rows = [row for i in range(0, 12, 2) for half in halves for row in half[i:i + 2]]
     assert rows == truth.rows[:24]

@@ -132,7 +132,7 @@ def run_section(title, parts):
             counts = [run_block(title, language, text, folder) for language, text in parts]
         finally:
             os.chdir(before)
-    return " + ".join(f"{n}" for n in counts if n) + " lines"
+    print(f"note {title}: {' + '.join(map(str, counts))} lines")
 
 
 if __name__ == "__main__":

@@ -2,17 +2,18 @@
 """mypy --strict of the whole package where the frameworks are installed, and what its drop-in modules are."""
 
 import importlib
+import importlib.metadata
 import inspect
 import io
+import re
 import subprocess
 import sys
 import tokenize
 
-from frameworks import ROOT, need
+from frameworks import ROOT, need, run_chosen
 
 if __name__ == "__main__":
     need("types", "mypy", "torch")
-from ref_protocol import run_tests  # noqa: E402
 
 MODULES = ("torch", "lightning", "huggingface", "megatron")
 
@@ -27,13 +28,48 @@ def code_lines(path):
     return len(lines)
 
 
-def the_package_is_typed():
+def the_package_is_typed(folder):
     done = subprocess.run([sys.executable, "-m", "mypy", "--strict", "-p", "tokmap"], cwd=ROOT / "python",
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-def each_module_is_short_and_documented():
+USER = """
+import lightning, torch, transformers
+from torch.utils.data import DataLoader
+import tokmap.torch, tokmap.huggingface, tokmap.lightning
+
+dataset = tokmap.torch.IterableDataset("data/train", sequence_length=64, batch_rows=8, seed=1)
+for batch in DataLoader(dataset, batch_size=None, num_workers=2):
+    inputs: torch.Tensor = batch["inputs"]
+    dataset.load_state_dict(batch["state"])
+for each in tokmap.torch.profiled(tokmap.Loader("data/train", 64)):
+    state: bytes = each.state
+n: int = len(tokmap.torch.MapDataset("data/train", 64)) + len(tokmap.huggingface.CausalLMDataset("data/train", 64))
+data: lightning.LightningDataModule = tokmap.lightning.DataModule("data/train", 64, batch_rows=8)
+"""
+
+
+def a_user_is_typed(folder):
+    (folder / "user.py").write_text(USER)
+    done = subprocess.run([sys.executable, "-m", "mypy", "--strict", folder / "user.py"], cwd=ROOT / "python",
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def the_versions_are_those_of_the_requirements(folder):
+    wanted = re.findall(r"^([\w-]+)==(\S+)$", (ROOT / "tests/frameworks/requirements.txt").read_text(), re.MULTILINE)
+    found = []
+    for name, version in wanted:
+        try:
+            found.append((name, importlib.metadata.version(name)))
+        except importlib.metadata.PackageNotFoundError:
+            continue  # the checks that need it skip
+        assert found[-1][1].split("+")[0] == version
+    print("note Python " + sys.version.split()[0] + "".join(f", {name} {version}" for name, version in found))
+
+
+def each_module_is_short_and_documented(folder):
     found = []
     for name in MODULES:
         path = ROOT / f"python/tokmap/{name}.py"
@@ -50,5 +86,5 @@ def each_module_is_short_and_documented():
 
 
 if __name__ == "__main__":
-    sys.exit(run_tests([("types_" + test.__name__, test) for test in
-                        (the_package_is_typed, each_module_is_short_and_documented)]))
+    sys.exit(run_chosen("types_", (the_versions_are_those_of_the_requirements, the_package_is_typed, a_user_is_typed,
+                                   each_module_is_short_and_documented)))

@@ -5,7 +5,7 @@ import re
 import subprocess
 import sys
 
-from frameworks import ROOT
+from frameworks import INSTALLED, ROOT
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$|^## (.*?)$", re.MULTILINE | re.DOTALL)
 
@@ -20,10 +20,12 @@ def blocks(name):
 
 
 def environment():
-    """For programs that a document shows: the commands of the build, and the package."""
-    build = os.path.dirname(os.environ["TOKMAP_LIBRARY"])
-    path = os.pathsep.join([build, os.path.dirname(sys.executable), os.environ["PATH"]])
-    return {**os.environ, "PATH": path, "PYTHONPATH": str(ROOT / "python")}
+    """For programs that a document shows: where they find commands and packages."""
+    folders = [os.path.dirname(sys.executable), os.environ["PATH"]]
+    if INSTALLED:
+        return {**os.environ, "PATH": os.pathsep.join(folders), "PYTHONPATH": ""}
+    folders.insert(0, os.environ.get("TOKMAP_BUILD", str(ROOT / "build")))
+    return {**os.environ, "PATH": os.pathsep.join(folders), "PYTHONPATH": str(ROOT / "python")}
 
 
 def run(command, folder):

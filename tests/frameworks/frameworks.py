@@ -7,10 +7,12 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tests/oracles")]
-BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
-os.environ.setdefault("TOKMAP_LIBRARY", str(BUILD / "libtokmap.so"))
-os.environ.update(TOKENIZERS_PARALLELISM="false", HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu")
+sys.path.insert(0, str(ROOT / "tests/oracles"))
+INSTALLED = "TOKMAP_INSTALLED" in os.environ  # the wheel, in this virtual environment; else the checkout
+if not INSTALLED:
+    sys.path.insert(0, str(ROOT / "python"))
+os.environ.update(TORCHINDUCTOR_CACHE_DIR=str(ROOT / "build/inductor"), TOKENIZERS_PARALLELISM="false",
+                  HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="", JAX_PLATFORMS="cpu")
 
 EOD = 256
 
