@@ -167,7 +167,7 @@ typedef struct contractions {
 SPLITTER_INLINE void join(carry *c, unsigned i, unsigned n, contractions *found)
 {
     uint64_t bytes = bit(n) - 1;
-    found->joined |= bytes << i;
+    found->joined |= bytes << i % 64;
     if (i + n < 64)
         found->forced |= bit(i + n);
     else
