@@ -340,6 +340,8 @@ def check_one(job):
 
 
 def check_all(names, n, jobs):
+    if not names:
+        sys.exit("%s has no families: run make_families.py first" % FILES)
     bad = []
     with multiprocessing.Pool(jobs) as pool:
         for name, good, lines in pool.imap(check_one, [(name, n) for name in names]):
