@@ -7,6 +7,14 @@ from typing import Any, Dict
 from ._loader import Loader
 
 
+def arguments_of(loader: Loader) -> Dict[str, Any]:
+    """Those of a loader whose batches are kept while it goes on."""
+    if loader._arguments["reuse"] or loader._arguments["device"] is not None:
+        raise ValueError("a data set for a framework cannot be combined with reuse=True or a device: batches are read "
+                         "ahead, and in other processes")
+    return loader._arguments
+
+
 class Samples:
     """A sequence of samples in the order of a Loader: samples[i] is sample number i as a dict of arrays, one for
     each of the loader's outputs. For programs that have their own sampler. Number i is already shuffled, so take
@@ -26,7 +34,7 @@ class Samples:
         if sources.n_samples is None:
             raise ValueError("this loader has no end, so its samples cannot be counted: set max_epochs")
         self._n_samples: int = sources.n_samples
-        self._arguments = {**sources._arguments, "batch_rows": 1, "rank": 0, "n_ranks": 1}
+        self._arguments = {**arguments_of(sources), "batch_rows": 1, "rank": 0, "n_ranks": 1}
         self._open()
 
     def _open(self) -> None:

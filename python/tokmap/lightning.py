@@ -21,7 +21,7 @@ class DataModule(lightning.LightningDataModule):
 
     training_step gets a dict with a tensor for each output of the loader. Without max_epochs the data have no end:
     limit_train_batches of the Trainer decides how long its epochs are, and each continues where the last one
-    stopped."""
+    stopped. With max_epochs=N, all N are one epoch of the Trainer."""
 
     def __init__(self, sources: Any, sequence_length: int, batch_rows: int = 1, *, validation: Any = None,
                  num_workers: int = 0, **options: Any) -> None:

@@ -6,7 +6,7 @@ import torch.profiler
 import torch.utils.data
 
 from ._loader import Loader
-from ._samples import Samples
+from ._samples import Samples, arguments_of
 
 T = TypeVar("T")
 
@@ -32,7 +32,7 @@ class IterableDataset(torch.utils.data.IterableDataset[Dict[str, Any]]):
     def __init__(self, sources: Any, sequence_length: int = 0, batch_rows: int = 1, **options: Any) -> None:
         if not isinstance(sources, Loader):
             sources = Loader(sources, sequence_length, batch_rows, **options)
-        self._arguments = {**sources._arguments, "framework": "torch"}  # a worker opens its own loader
+        self._arguments = {**arguments_of(sources), "framework": "torch"}  # a worker opens its own loader
         self._n_batches = None if sources.n_samples is None else len(sources)
         self._state: Dict[str, Any] = sources.state_dict()
 

@@ -46,10 +46,14 @@ def the_order_is_the_same_for_any_number_of_workers(folder):
     loader = over(dataset, 2, context="spawn", persistent_workers=True)
     for _ in range(2):  # each iteration begins at the same place
         expect_same(take(20, loader), truth[:20])
-    try:
-        len(dataset)
-    except TypeError as error:
-        assert "max_epochs" in str(error)
+    for call, kind, word in ((lambda: len(dataset), TypeError, "max_epochs"),
+                             (lambda: dataset_of(folder, reuse=True), ValueError, "reuse")):
+        try:
+            call()
+        except kind as error:
+            assert word in str(error)
+            continue
+        raise AssertionError(word)
 
 
 def all_outputs_pass_through_workers(folder):

@@ -51,10 +51,13 @@ def samples_are_the_rows_of_a_loader(folder):
             assert "600" in str(error)
             continue
         raise AssertionError(number)
-    try:
-        tokmap.Samples(tokmap.Loader(folder / "a", 10))
-    except ValueError as error:
-        assert "max_epochs" in str(error)
+    for options, word in ((dict(), "max_epochs"), (dict(max_epochs=1, reuse=True), "reuse")):
+        try:
+            tokmap.Samples(tokmap.Loader(folder / "a", 10, **options))
+        except ValueError as error:
+            assert word in str(error)
+            continue
+        raise AssertionError(word)
 
 
 def threads_and_children_share_samples(folder):
