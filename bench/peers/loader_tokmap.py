@@ -80,9 +80,36 @@ class TokmapLightning(TokmapDataLoader):
         return (batch for batch, _, _ in fetcher)
 
 
+class TokmapDali(Tokmap):
+    """The recipe for DALI: an external source of a pipeline on the CPU."""
+
+    packages = ("nvidia-dali-cuda130", "numpy")
+    imports = ("tokmap", "nvidia.dali", "numpy")
+    work = I64
+    reuses = False
+    pages = ("hot",)
+    note = "DALI copies each batch once more"
+
+    def batches(self):
+        from nvidia.dali import fn, pipeline_def
+
+        @pipeline_def(batch_size=self.rows, num_threads=1, device_id=None)
+        def make_pipeline():
+            read = {"source": lambda: tuple(next(self.loader)), "num_outputs": 2, "batch": True}
+            return tuple(fn.external_source(**read))
+
+        pipeline = make_pipeline()
+        while True:
+            yield tuple(output.as_array() for output in pipeline.run())
+
+    def tokens_of(self, batch):
+        return list(zip(*batch))
+
+
 ADAPTERS = {
     "tokmap-torch": TokmapTorch,
     "tokmap-dataloader-w0": TokmapDataLoader,
     "tokmap-dataloader-w2": variant(TokmapDataLoader, workers=2),
     "tokmap-lightning": TokmapLightning,
+    "tokmap-dali": TokmapDali,
 }
