@@ -18,6 +18,7 @@ _FORMATS = {("int32", True): _I32, ("int64", True): _I64, ("int32", False): _ROW
             ("uint16", False): _TOKENS, ("uint32", False): _TOKENS}
 _batch_gather, _reference, _address, _from_buffer = (lib.tokmap_batch_gather, ctypes.byref, ctypes.addressof,
                                                     ctypes.c_char.from_buffer)
+_COLUMNS = {"inputs": np.s_[:, :-1], "labels": np.s_[:, 1:]}  # of whole rows
 _PART_DTYPES = {"position_ids": "int32", "document_ids": "int32", "loss_mask": "uint8"}
 
 
@@ -63,6 +64,8 @@ class Gatherer:
         self._references = ctypes.byref(self._options), ctypes.byref(self._detail)
         self._kept: Optional[Dict[Tuple[Any, ...], Tuple[Any, int]]] = {} if reuse else None
         self._use(framework)
+        # Writes the outputs of a batch, and gives them to it.
+        self.fill = self._fill_ids if self._ids and not self._parts and not self._boundaries else self._fill_all
 
     def _use(self, framework: str) -> None:
         if framework == "torch":
@@ -86,7 +89,7 @@ class Gatherer:
             self._kept[key] = self._new(shape, dtype)
         return self._kept[key]
 
-    def fill(self, batch: "Batch", c_batch: Any) -> None:
+    def _fill_all(self, batch: "Batch", c_batch: Any) -> None:
         if self._ids:
             self._fill_ids(batch, c_batch)
         if self._parts:
@@ -100,8 +103,8 @@ class Gatherer:
             if options.format == _TOKENS and self._dtype != ("uint16" if c_batch.token_bytes == 2 else "uint32"):
                 raise ValueError(f"dtype is {self._dtype}, but the data have tokens of {c_batch.token_bytes} bytes")
             whole, options.inputs = self._make("ids", (n_rows, length + 1), self._dtype)
-            batch.inputs = whole[:, :-1] if "inputs" in self._ids else None
-            batch.labels = whole[:, 1:] if "labels" in self._ids else None
+            for name in self._ids:
+                setattr(batch, name, whole[_COLUMNS[name]])
         elif len(self._ids) == 2:
             both, address = self._make("ids", (2, n_rows, length), self._dtype)
             options.inputs = address

@@ -46,6 +46,14 @@ class Source:
         return f"tokmap.Source({self.datasets!r}, {self.weight!r})"
 
 
+class _Closed:
+    """In place of the handle of a loader that is closed."""
+
+    @property
+    def pointer(self) -> Any:
+        raise ValueError("the loader is closed")
+
+
 class Sample(NamedTuple):
     """Where a sample comes from: the number of its source, of the dataset in it, epoch and window of the source,
     its first token in the dataset, and how many tokens its row has."""
@@ -236,8 +244,6 @@ class Loader:
         return handle
 
     def _opened(self) -> ctypes.c_void_p:
-        if self._handle is None:
-            raise ValueError("the loader is closed")
         pointer: ctypes.c_void_p = self._handle.pointer
         return pointer
 
@@ -251,7 +257,7 @@ class Loader:
         """Frees the loader. Arrays and states of batches stay valid."""
         if self._stage is not None:
             self._stage.close()
-        self._handle = None
+        self._handle = _Closed()
         self._turn += 1
 
     def __enter__(self) -> "Loader":
@@ -265,7 +271,7 @@ class Loader:
         return _reopen, (self._arguments, self.sample)
 
     def __repr__(self) -> str:
-        if self._handle is None:
+        if isinstance(self._handle, _Closed):
             return "<tokmap.Loader: closed>"
         end = "no end" if self.n_samples is None else f"{self.n_samples} samples"
         ranks = "" if self.n_ranks == 1 else f", rank {self.rank} of {self.n_ranks}"
@@ -282,7 +288,7 @@ class Loader:
             return self._next_on_device()
         self._turn = turn = self._turn + 1
         c_batch = self._batch
-        status = _next(self._opened(), *self._references)
+        status = _next(self._handle.pointer, *self._references)
         if status:
             if status == _END:
                 return self._last()
