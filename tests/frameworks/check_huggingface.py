@@ -2,6 +2,9 @@
 """tokmap.huggingface in Trainer, and tokmap in a loop with accelerate: losses after a resume are those of a run that
 was not stopped, and what was trained on is not read again."""
 
+import json
+import pathlib
+import subprocess
 import sys
 
 from frameworks import loss_of, make_gpt, need, run_chosen, take
@@ -53,7 +56,7 @@ def train(folder, name, n_steps, resume=None, stop_at=None, **options):
 
 
 def trainer_resumes_with_the_same_losses(folder):
-    for options in ({}, {"gradient_accumulation_steps": 2}):
+    for options in ({}, {"gradient_accumulation_steps": 2}, {"dataloader_num_workers": 2}):
         truth, _ = train(folder, "a", 16, **options)
         train(folder, "b", 16, stop_at=8, **options)
         again, n_read = train(folder, "b", 16, str(folder / "b/checkpoint-5"), **options)
@@ -93,6 +96,41 @@ def documents_of_a_row_are_separate(folder):
     assert n > 3
 
 
+RANK = """
+import sys
+sys.path[:0] = {path!r}
+import check_huggingface as check
+check.run_rank({folder!r})
+"""
+
+
+def run_rank(folder):
+    """One of two ranks: trains for 6 steps, and writes down what it was given."""
+    rows = []
+
+    def collate(batch):
+        rows.append([row["input_ids"].tolist() for row in batch])
+        return transformers.default_data_collator(batch)
+
+    data = tokmap.huggingface.CausalLMDataset(pathlib.Path(folder) / "train", sequence_length=33, seed=3)
+    arguments = transformers.TrainingArguments(
+        f"{folder}/ranks", max_steps=6, per_device_train_batch_size=2, report_to=[], disable_tqdm=True, use_cpu=True,
+        ddp_backend="gloo", save_steps=6, train_sampling_strategy="sequential")
+    transformers.Trainer(model(), arguments, train_dataset=data, data_collator=collate).train()
+    pathlib.Path(folder, f"rank{arguments.process_index}.json").write_text(json.dumps(rows[:6]))
+
+
+def ranks_share_a_step(folder):
+    truth = take(24, tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3))
+    (folder / "rank.py").write_text(RANK.format(path=sys.path, folder=str(folder)))
+    done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
+                           folder / "rank.py"], capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr[-1500:]
+    ranks = [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
+    got = [row for step in zip(*ranks) for rows in step for row in rows]
+    assert got == [row["input_ids"].tolist() for row in truth]
+
+
 def accelerate_saves_and_loads_the_loader(folder):
     def run(n_steps, load=None):
         accelerator = Accelerator(cpu=True)
@@ -130,5 +168,5 @@ def accelerate_skips_what_was_trained_on(folder):
 if __name__ == "__main__":
     tests = (
         rows_have_the_expected_shape, documents_of_a_row_are_separate, trainer_resumes_with_the_same_losses,
-        accelerate_saves_and_loads_the_loader, accelerate_skips_what_was_trained_on)
+        ranks_share_a_step,         accelerate_saves_and_loads_the_loader, accelerate_skips_what_was_trained_on)
     sys.exit(run_chosen("huggingface_", tests))

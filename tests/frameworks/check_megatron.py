@@ -42,8 +42,9 @@ def samples_are_those_of_megatron_core(folder):
             w.document(tokens[first:end])
     names = ("reset_position_ids", "reset_attention_mask", "eod_mask_loss", "create_attention_mask")
     for flags in itertools.product((False, True), repeat=4):
-        config = GPTDatasetConfig(random_seed=1, sequence_length=32, blend=([str(folder / "exported")], None), split="1",
-                                  path_to_cache=str(folder / "cache"), tokenizer=Tokenizer(), **dict(zip(names, flags)))
+        config = GPTDatasetConfig(
+            random_seed=1, sequence_length=32, blend=([str(folder / "exported")], None), split="1",
+            path_to_cache=str(folder / "cache"), tokenizer=Tokenizer(), **dict(zip(names, flags)))
         low = GPTDataset.build_low_level_dataset(str(folder / "exported"), config)
         truth = GPTDataset(low, str(folder / "exported"), np.arange(1, dtype=np.int32), None, Split.train, config)
         mine = tokmap.megatron.GPTDataset(folder / "many", config, shuffle="none")
