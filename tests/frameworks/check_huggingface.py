@@ -124,7 +124,7 @@ def ranks_share_a_step(folder):
     truth = take(24, tokmap.huggingface.CausalLMDataset(folder / "train", sequence_length=33, seed=3))
     (folder / "rank.py").write_text(RANK.format(path=sys.path, folder=str(folder)))
     done = subprocess.run([sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2",
-                           folder / "rank.py"], capture_output=True, text=True, timeout=200)
+                           "--log-dir", folder / "log", folder / "rank.py"], capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr[-1500:]
     ranks = [json.loads((folder / f"rank{rank}.json").read_text()) for rank in range(2)]
     got = [row for step in zip(*ranks) for rows in step for row in rows]
