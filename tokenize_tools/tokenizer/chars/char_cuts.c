@@ -166,7 +166,7 @@ static bool read_around(const uint8_t *text, size_t n_bytes, size_t place, uint3
             return false;
     }
     for (size_t i = 2, at = place, length; i < N_AROUND; i++, at += length) {
-        length = utf8_decode(text + at, n_bytes - at, &around[i]);
+        length = at < n_bytes ? utf8_decode(text + at, n_bytes - at, &around[i]) : 0;
         if (length == 0)
             return false;
     }
