@@ -50,15 +50,21 @@ class Row:
         self.source: int = source
         self.dataset: int = dataset
         shard = handle.shards[source][dataset]
-        first = (pointer - shard.address) // token_bytes
-        if 0 <= first <= len(shard.tokens) - n_tokens:
-            self.tokens: Any = shard.tokens[first:first + n_tokens]
+        tokens, first = shard.tokens, (pointer - shard.address) // token_bytes
+        if 0 <= first <= len(tokens) - n_tokens:
+            self.tokens: Any = tokens[first:first + n_tokens]
         else:
             self.tokens = _copy(pointer, n_tokens, "<u2" if token_bytes == 2 else "<u4")
-        self.cu_seqlens = _copy(cu_seqlens, self.n_documents + 1, "<i4")
-        self.position_ids = _copy(position_ids, length, "<i4")
-        self.document_ids = _copy(document_ids, length, "<i4")
-        self.loss_mask: Any = _copy(loss_mask, length, "u1")
+        # One check for a row without them: a batch may have thousands of rows.
+        self.cu_seqlens: Optional[Array] = None
+        self.position_ids: Optional[Array] = None
+        self.document_ids: Optional[Array] = None
+        self.loss_mask: Any = None
+        if cu_seqlens or position_ids or document_ids or loss_mask:
+            self.cu_seqlens = _copy(cu_seqlens, self.n_documents + 1, "<i4")
+            self.position_ids = _copy(position_ids, length, "<i4")
+            self.document_ids = _copy(document_ids, length, "<i4")
+            self.loss_mask = _copy(loss_mask, length, "u1")
 
     def __repr__(self) -> str:
         return (f"<tokmap.Row: {len(self.tokens)} tokens from token {self.first_token} of dataset {self.dataset} "
