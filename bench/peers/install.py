@@ -57,7 +57,7 @@ def install_all(python, text, chosen=None):
     packages, options = wanted(text)
     failed = {}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as constraints:
-        constraints.write("\n".join(packages) + "\n")
+        constraints.write("".join(package + "\n" for package in packages if "==" in package))
         constraints.flush()
         for requirement in packages:
             name = requirement.split("==")[0]
