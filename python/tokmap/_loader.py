@@ -267,8 +267,9 @@ class Loader:
         self.close()
 
     def __reduce__(self) -> Tuple[Any, ...]:
-        """Pickles the options and the position, so that another process opens the same loader there."""
-        return _reopen, (self._arguments, self.sample)
+        """Pickles the options and the state, so that another process opens the same loader there. If the data were
+        replaced meanwhile, that raises MismatchError."""
+        return _reopen, (self._arguments, self.state())
 
     def __repr__(self) -> str:
         if isinstance(self._handle, _Closed):
@@ -304,21 +305,25 @@ class Loader:
 
     def _last(self) -> Batch:
         """The rows of this rank in a last step that is not complete."""
-        first_of_step = self.sample + self._lane * self.n_ranks * self.batch_rows
+        position = self.sample
+        first_of_step = position + self._lane * self.n_ranks * self.batch_rows
         left = max((self.n_samples or 0) - first_of_step, 0)
         if self.drop_last and left < self.n_ranks * self.batch_rows:
             raise StopIteration
         n_rows = min(max(left - self.rank * self.batch_rows, 0), self.batch_rows)
         if n_rows > 0:
             first = first_of_step + self.rank * self.batch_rows
-            self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
-            self._call(lib.tokmap_loader_seek, first)
-            self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
             step_end = first_of_step + self.n_ranks * self.batch_rows
             batch = Batch(self, self._turn, n_rows, first, min(step_end, self.n_samples or 0))
-            self._gatherer.fill(batch, self._batch)
-            batch._rows = self._get_rows()
-            self._take_turns(self._lane, self._n_lanes)
+            try:
+                self._call(lib.tokmap_loader_set_batch, 0, 1, n_rows)
+                self._call(lib.tokmap_loader_seek, first)
+                self._call(lib.tokmap_loader_next, ctypes.byref(self._batch))
+                self._gatherer.fill(batch, self._batch)
+                batch._rows = self._get_rows()
+            finally:  # also after an error: the next call tries this step again
+                self._take_turns(self._lane, self._n_lanes)
+                self._call(lib.tokmap_loader_seek, position)
         self._call(lib.tokmap_loader_seek, self.n_samples)
         if n_rows == 0:
             raise StopIteration
@@ -437,7 +442,7 @@ class Loader:
         return found
 
 
-def _reopen(arguments: Dict[str, Any], sample: int) -> Loader:
+def _reopen(arguments: Dict[str, Any], state: bytes) -> Loader:
     loader = Loader(**arguments)
-    loader.seek(sample)
+    loader.restore(state)
     return loader

@@ -211,6 +211,28 @@ def the_end_is_what_was_asked_for(folder):
     assert "max_epochs" in str(raises(TypeError, len, endless))
 
 
+def an_error_in_the_last_step_loses_nothing(folder):
+    """The end of the file cannot be read for a while."""
+    options = {"shuffle": "none", "max_epochs": 1, "drop_last": False, "io": "read", "look_ahead": 1}
+    truth = list(tokmap.Loader(folder / "a", 10, 9, **options))
+    loader = tokmap.Loader(folder / "a", 10, 9, **options)
+    data = (folder / "a.bin").read_bytes()
+    for batch in truth[:-1]:
+        assert (next(loader).inputs == batch.inputs).all()
+    state = loader.state()
+    with open(folder / "a.bin", "r+b") as f:
+        f.truncate(len(data) - 4)
+    for _ in range(3):
+        raises(tokmap.FileError, next, loader)
+        assert loader.state() == state
+    with open(folder / "a.bin", "r+b") as f:
+        f.write(data)
+    last = next(loader)
+    assert (last.inputs == truth[-1].inputs).all() and last.n_rows == truth[-1].n_rows == 1
+    assert last.state == truth[-1].state == loader.state()
+    raises(StopIteration, next, loader)
+
+
 def a_mixture_has_phases_and_ends_with_a_source(folder):
     sources = [tokmap.Source(folder / "a", 0.5, max_epochs=1), tokmap.Source([folder / "b"], 0.5)]
     loader = tokmap.Loader(sources, 10, phases={8: [0.25, 0.75]})
@@ -236,6 +258,11 @@ def a_pickled_loader_continues_elsewhere(folder):
             assert mine.state == its.state == back.state and mine.first_sample == back.first_sample
             assert all((a == b).all() and (a == c).all() for a, b, c in zip(mine, its, back))
             raises(ValueError, lambda: back.rows)
+    kept = pickle.dumps(loader)
+    for suffix in (".tmi", ".bin"):
+        (folder / ("b" + suffix)).unlink()
+    write_numbers(folder / "b", 7000, 501, 50)
+    raises(tokmap.MismatchError, pickle.loads, kept)  # the data were replaced
 
 
 RANKS = """
@@ -404,6 +431,7 @@ def a_child_process_is_told(folder):
 logging.getLogger("tokmap").setLevel(logging.WARNING)
 sys.exit(run_in_folders("python_loader_", (
     each_window_comes_once_and_a_state_resumes, arrays_hold_what_the_rows_say, other_layouts_hold_the_same,
-    what_came_earlier_never_changes, the_end_is_what_was_asked_for, a_mixture_has_phases_and_ends_with_a_source,
+    what_came_earlier_never_changes, the_end_is_what_was_asked_for, an_error_in_the_last_step_loses_nothing,
+    a_mixture_has_phases_and_ends_with_a_source,
     a_pickled_loader_continues_elsewhere, ranks_are_found, what_a_loader_cannot_take_is_refused,
     a_child_process_is_told, other_processes_continue, an_interpreter_ends_silently, torch_gets_tensors), prepare))
