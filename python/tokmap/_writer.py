@@ -28,6 +28,11 @@ def _as_ids(ids: Union[Iterable[int], npt.NDArray[Any]]) -> npt.NDArray[np.uint3
     return np.ascontiguousarray(array, np.uint32)
 
 
+def _close(pointer: ctypes.c_void_p, process: int) -> None:
+    if os.getpid() == process:  # a forked child must not remove what its parent writes
+        lib.tokmap_writer_close(pointer)
+
+
 class Writer:
     """Writes a dataset, which becomes visible only when it is complete:
 
@@ -51,7 +56,7 @@ class Writer:
         self._call(lib.tokmap_writer_open, ctypes.byref(pointer), encode_path(prefix), ctypes.byref(options))
         self._pointer = pointer
         # At exit too: an unfinished dataset leaves nothing on the disk.
-        self._closer = weakref.finalize(self, lib.tokmap_writer_close, pointer)
+        self._closer = weakref.finalize(self, _close, pointer, os.getpid())
 
     @staticmethod
     def _call(function: Any, *arguments: Any) -> None:

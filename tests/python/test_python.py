@@ -160,6 +160,12 @@ def a_failed_writer_leaves_nothing(folder):
     w = tokmap.Writer(folder / "n", 100)
     w.document([1])
     assert isinstance(raises(BlockingIOError, tokmap.Writer, folder / "n", 100), tokmap.LockedError)
+    pid = os.fork()
+    if pid == 0:
+        w.close()
+        os._exit(0)
+    os.waitpid(pid, 0)
+    assert list(folder.glob("n.*"))  # a child does not remove the files of its parent
     del w
     gc.collect()
     assert list(folder.glob("n.*")) == []
