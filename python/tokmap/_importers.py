@@ -44,6 +44,12 @@ def _check_rows(rows_hold_ids: bool, path: str, o: argparse.Namespace) -> None:
                        "documents end with an id")
 
 
+def _from_bytes(data: bytes, path: str, o: argparse.Namespace) -> Array:
+    if o.dtype is None:
+        raise _Refused(f"{path}: the ids are stored as bytes: say by --dtype which type they have")
+    return np.frombuffer(data, o.dtype)
+
+
 # ---- Readers: the rows of a file, each an array of ids ----
 
 def _read_hdf5(path: str, o: argparse.Namespace) -> Iterator[Array]:
@@ -63,7 +69,7 @@ def _read_lmdb(path: str, o: argparse.Namespace) -> Iterator[Array]:
     lmdb = _need("lmdb", "lmdb")
     with lmdb.open(path, readonly=True, lock=False, subdir=os.path.isdir(path)) as store, store.begin() as reading:
         for _, value in reading.cursor():
-            yield np.frombuffer(value, o.dtype)
+            yield _from_bytes(value, path, o)
 
 
 def _read_tfrecord(path: str, o: argparse.Namespace) -> Iterator[Array]:
@@ -72,7 +78,7 @@ def _read_tfrecord(path: str, o: argparse.Namespace) -> Iterator[Array]:
         features = pb2.Example.FromString(bytes(record)).features.feature
         feature = features[_choose(o.field, features, path)]
         if feature.HasField("bytes_list"):
-            yield np.frombuffer(b"".join(feature.bytes_list.value), o.dtype)
+            yield _from_bytes(b"".join(feature.bytes_list.value), path, o)
         else:
             yield np.array(feature.int64_list.value, np.int64)
 
@@ -84,18 +90,18 @@ def _read_webdataset(path: str, o: argparse.Namespace) -> Iterator[Array]:
         for member in itertools.chain(tar, [None]):
             own = member and member.name[:(member.name + ".").index(".", member.name.rfind("/") + 1)]
             if own != key and sample:
-                yield _decode(sample, _choose(o.field, sample, path), o.dtype)
+                yield _decode(sample, _choose(o.field, sample, path), path, o)
                 sample = {}
             key = own
             if member is not None and member.isfile():
                 sample[member.name[len(own or "") + 1:]] = tar.extractfile(member).read()  # type: ignore[union-attr]
 
 
-def _decode(sample: Dict[str, bytes], name: str, dtype: str) -> Array:
+def _decode(sample: Dict[str, bytes], name: str, path: str, o: argparse.Namespace) -> Array:
     if name.endswith("npy"):
         array: Array = np.load(io.BytesIO(sample[name]), allow_pickle=False)
         return array
-    return np.array(json.loads(sample[name])) if name.endswith("json") else np.frombuffer(sample[name], dtype)
+    return np.array(json.loads(sample[name])) if name.endswith("json") else _from_bytes(sample[name], path, o)
 
 
 def _read_datasets(path: str, o: argparse.Namespace) -> Iterator[Array]:
@@ -158,8 +164,9 @@ def _parse(arguments: Optional[List[str]]) -> argparse.Namespace:
     parser.add_argument("--eod-id", type=int, metavar="ID", help="the id that ends documents")
     parser.add_argument("--field", metavar="NAME", help="column, feature, HDF5 dataset or suffix in a tar that has "
                         "the ids [input_ids, tokens, or the only one]")
-    parser.add_argument("--dtype", choices=("uint16", "uint32", "int32", "int64"), default="uint16",
-                        help="of ids that are stored as bytes: in lmdb, tfrecord, webdataset [%(default)s]")
+    parser.add_argument("--dtype", choices=("uint16", "uint32", "int32", "int64"),
+                        help="of ids that are stored as bytes, as in lmdb; there is no default, because a wrong "
+                        "one gives wrong ids")
     parser.add_argument("--stream", action="store_true", help="rows are pieces of one stream, in which documents "
                         "end after --eod-id; without it, each row is a document")
     parser.add_argument("--replace", action="store_true", help="replace a dataset of this name")

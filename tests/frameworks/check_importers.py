@@ -70,7 +70,7 @@ def lmdb(folder):
         for i, ids in enumerate(DOCUMENTS):
             writing.put(b"%08d" % i, ids.astype("u2").tobytes())
     store.close()
-    expect(folder, DOCUMENTS, "lmdb", folder / "store")
+    expect(folder, DOCUMENTS, "lmdb", folder / "store", "--dtype", "uint16")
 
 
 def tfrecord(folder):
@@ -97,8 +97,8 @@ def webdataset(folder):
                 np.save(array, ids.astype("u2"))
                 out.write({"__key__": f"part.1/{i:06d}", "ids.npy": array.getvalue(), "raw": ids.astype("u2").tobytes(),
                            "json": {"n": len(ids)}, "list.json": ids.tolist()})
-    for field in ("ids.npy", "raw", "list.json"):
-        expect(folder, DOCUMENTS, "webdataset", folder / "a-0.tar", folder / "a-1.tar", "--field", field)
+    for field, *dtype in (("ids.npy",), ("raw", "--dtype", "uint16"), ("list.json",)):
+        expect(folder, DOCUMENTS, "webdataset", folder / "a-0.tar", folder / "a-1.tar", "--field", field, *dtype)
 
 
 def hf_datasets(folder):

@@ -52,6 +52,9 @@ def tar_becomes_a_dataset(folder):
     assert done.returncode == 0 and done.stdout == done.stderr == "", done.stderr
     ds = tokmap.open(folder / "a")
     assert [d.tolist() for d in ds] == [d.tolist() for d in documents] and ds.inputs[0].name == str(folder / "a.tar")
+    done = run("import", "webdataset", folder / "a.tar", "-o", folder / "b", "--vocab-size", 65536, "--field", "txt")
+    assert done.returncode == 3 and "--dtype" in done.stderr, done.stderr  # bytes of any type would be ids
+    assert not (folder / "b.tmi").exists()
     packed = np.concatenate(documents)[:44_900].reshape(-1, 50)
     write_tar(folder / "p.tar", packed)
     done = run("import", "webdataset", folder / "p.tar", "-o", folder / "p", "--vocab-size", 10, "--field", "ids.npy",
