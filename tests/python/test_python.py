@@ -6,30 +6,18 @@ import array
 import ctypes
 import gc
 import os
-import pathlib
 import pickle
 import random
 import re
 import subprocess
 import sys
 
+from package import ROOT, raises
 from ref_protocol import run_in_folders
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
-os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
-sys.path.insert(0, str(ROOT / "python"))
-
-if os.environ.get("TOKMAP_SANITIZED"):
-    print("skip python: a sanitized library cannot be loaded into Python")
-    sys.exit(77)
-try:
-    import numpy as np
-except ImportError:
-    print("skip python: there is no NumPy for this Python")
-    sys.exit(77)
-import tokmap  # noqa: E402
-from tokmap import _lib  # noqa: E402
+import numpy as np
+import tokmap
+from tokmap import _lib
 
 
 def make(prefix, vocab_size=50257):
@@ -41,14 +29,6 @@ def make(prefix, vocab_size=50257):
         w.end_input("input.txt", 11, 12)
         w.metadata({"key": "w\u00f6rd"})
     return documents
-
-
-def raises(kind, function, *arguments):
-    try:
-        function(*arguments)
-    except kind as error:
-        return error
-    raise AssertionError(f"{kind.__name__} was not raised")
 
 
 def written_documents_are_read_back(folder):

@@ -11,6 +11,7 @@ import subprocess
 import sys
 
 import test_python_stage as stage
+from package import BUILD, ROOT
 from ref_protocol import run_in_folders
 
 DRIVER = r"""
@@ -99,12 +100,12 @@ def events(what, stream):
 
 def run_on_device(folder, script, **environment):
     (folder / "fake.c").write_text(DRIVER)
-    src = stage.ROOT / "src"
+    src = ROOT / "src"
     subprocess.run([*stage.COMPILER, "-shared", "-fPIC", "-O1", "-w", "-D_GNU_SOURCE", "-I", src, "-I",
-                    stage.ROOT / "include", folder / "fake.c", src / "stage/expand.c", "-o",
+                    ROOT / "include", folder / "fake.c", src / "stage/expand.c", "-o",
                     folder / "libcuda.so.1"], check=True)
-    text = stage.BEGIN.format(python=str(stage.ROOT / "python"), folder=str(folder))
-    text += ON_DEVICE.format(tests=str(stage.ROOT / "tests/python"), build=str(stage.BUILD),
+    text = stage.BEGIN.format(python=str(ROOT / "python"), folder=str(folder))
+    text += ON_DEVICE.format(tests=str(ROOT / "tests/python"), build=str(BUILD),
                              folder=str(folder))
     done = subprocess.run([sys.executable, "-c", text + script], capture_output=True, text=True,
                           timeout=120, env={**os.environ, "LD_LIBRARY_PATH": str(folder),

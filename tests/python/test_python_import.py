@@ -3,27 +3,15 @@
 
 import io
 import os
-import pathlib
 import subprocess
 import sys
 import tarfile
 
+from package import ROOT
 from ref_protocol import run_in_folders
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
-os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
-sys.path.insert(0, str(ROOT / "python"))
-
-if os.environ.get("TOKMAP_SANITIZED"):
-    print("skip python_import: a sanitized library cannot be loaded into Python")
-    sys.exit(77)
-try:
-    import numpy as np
-except ImportError:
-    print("skip python_import: there is no NumPy for this Python")
-    sys.exit(77)
-import tokmap  # noqa: E402
+import numpy as np
+import tokmap
 
 HIDE = "import sys; sys.modules.update(h5py=None, lmdb=None, tfrecord=None, datasets=None, pyarrow=None); "
 

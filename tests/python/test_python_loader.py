@@ -6,39 +6,19 @@ import copy
 import gc
 import logging
 import os
-import pathlib
 import pickle
 import subprocess
 import sys
 
+from package import ROOT, raises
 from ref_protocol import Skip, run_in_folders
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
-os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
-sys.path.insert(0, str(ROOT / "python"))
-
-if os.environ.get("TOKMAP_SANITIZED"):
-    print("skip python_loader: a sanitized library cannot be loaded into Python")
-    sys.exit(77)
-try:
-    import numpy as np
-except ImportError:
-    print("skip python_loader: there is no NumPy for this Python")
-    sys.exit(77)
-import tokmap  # noqa: E402
-from tokmap import _ranks  # noqa: E402
+import numpy as np
+import tokmap
+from tokmap import _ranks
 
 ALL = ("inputs", "labels", "position_ids", "document_ids", "loss_mask", "cu_seqlens")
 WAYS = ("map", "direct", "populate", "read")
-
-
-def raises(kind, function, *arguments, **named):
-    try:
-        function(*arguments, **named)
-    except kind as error:
-        return error
-    raise AssertionError(f"{kind.__name__} was not raised")
 
 
 def write_numbers(prefix, first, n_tokens, document):

@@ -4,22 +4,13 @@ finds nothing in it, and finds the wrong lines in a user's program."""
 
 import importlib.util
 import inspect
-import os
-import pathlib
 import subprocess
 import sys
 
+from package import BUILD, ROOT
 from ref_protocol import Skip, run_in_folders
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
-os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
-sys.path.insert(0, str(ROOT / "python"))
-
-if os.environ.get("TOKMAP_SANITIZED") or importlib.util.find_spec("numpy") is None:
-    print("skip python_reference: needs NumPy, and a library without sanitizers")
-    sys.exit(77)
-import tokmap  # noqa: E402
+import tokmap
 
 USER = """
 import tokmap

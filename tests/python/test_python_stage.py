@@ -9,7 +9,6 @@ import copy
 import ctypes
 import gc
 import os
-import pathlib
 import pickle
 import re
 import subprocess
@@ -18,19 +17,13 @@ import threading
 import traceback
 import warnings
 
+from package import ROOT, raises
 from ref_protocol import Skip, run_in_folders
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
-os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
-sys.path.insert(0, str(ROOT / "python"))
-
-if os.environ.get("TOKMAP_SANITIZED"):
-    print("skip python_stage: a sanitized library cannot be loaded into Python")
-    sys.exit(77)
-import tokmap  # noqa: E402
-from tokmap import _dlpack, _lib, _stage_core  # noqa: E402
-from tokmap import _stage as stage_module  # noqa: E402
+import numpy as np
+import tokmap
+from tokmap import _dlpack, _lib, _stage_core
+from tokmap import _stage as stage_module
 
 LENGTH, ROWS = 23, 5
 ALL = ("inputs", "labels", "position_ids", "document_ids", "cu_seqlens")
@@ -43,14 +36,6 @@ def need(module):
         return __import__(module)
     except ImportError:
         raise Skip(f"there is no {module} for this Python") from None
-
-
-def raises(kind, function, *arguments, **named):
-    try:
-        function(*arguments, **named)
-    except kind as error:
-        return error
-    raise AssertionError(f"{kind.__name__} was not raised")
 
 
 def write(folder):

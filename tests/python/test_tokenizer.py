@@ -15,24 +15,15 @@ import subprocess
 import sys
 import threading
 
+from package import BUILD, ROOT, raises
 from ref_protocol import Skip, run_in_folders
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
 SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
-os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
-sys.path.insert(0, str(ROOT / "python"))
 
-if os.environ.get("TOKMAP_SANITIZED"):
-    print("skip tokenizer: a sanitized library cannot be loaded into Python")
-    sys.exit(77)
-try:
-    import numpy as np
-except ImportError:
-    print("skip tokenizer: there is no NumPy for this Python")
-    sys.exit(77)
-import tokmap  # noqa: E402
-from tokmap import _tokenizer  # noqa: E402
+import numpy as np
+SHARED = pathlib.Path(os.environ.get("TOKMAP_SHARED", ROOT.parent / "shared"))
+import tokmap
+from tokmap import _tokenizer
 
 PARTS = ["the ", "a", " in", "\n", "1234 ", "\u00e9", "\u4e00\u3002", "\U0001f600", "<|endoftext|>", "e\u0301", "  ", "\t", ".",
          "Hello", "\u0915\u094d"]
@@ -46,14 +37,6 @@ BY_FAMILY = {
     "mistral": ("mistral_v1.model", {}),
     "unigram": ("spm_test_unigram_en.model", {}),
 }
-
-
-def raises(kind, function, *arguments, **named):
-    try:
-        function(*arguments, **named)
-    except kind as error:
-        return error
-    raise AssertionError(f"{kind.__name__} was not raised")
 
 
 def random_texts(n, longest=200):

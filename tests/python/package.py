@@ -1,0 +1,32 @@
+"""What the tests of the package share: the package of this checkout with the library of the build, or a skip."""
+
+import os
+import pathlib
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = pathlib.Path(os.environ.get("TOKMAP_BUILD", ROOT / "build"))
+os.environ["TOKMAP_LIBRARY"] = str(BUILD / "libtokmap.so")
+sys.path.insert(0, str(ROOT / "python"))
+
+
+def _skip(why):
+    print(f"skip {pathlib.Path(sys.argv[0]).stem}: {why}")
+    sys.exit(77)
+
+
+if os.environ.get("TOKMAP_SANITIZED"):
+    _skip("a sanitized library cannot be loaded into Python")
+try:
+    import numpy  # noqa: F401
+except ImportError:
+    _skip("there is no NumPy for this Python")
+
+
+def raises(kind, function, *arguments, **named):
+    """The exception that the call raises, which is of this kind."""
+    try:
+        function(*arguments, **named)
+    except kind as error:
+        return error
+    raise AssertionError(f"{kind.__name__} was not raised")
