@@ -122,6 +122,22 @@ typedef struct tokmap_document {
     uint64_t n_tokens;
 } tokmap_document;
 
+/* A value that belongs to a document, such as its score or its language. */
+typedef enum tokmap_value_type {
+    TOKMAP_VALUE_NULL = 0,
+    TOKMAP_VALUE_INT64 = 1,
+    TOKMAP_VALUE_FLOAT64 = 2,
+    TOKMAP_VALUE_STRING = 3
+} tokmap_value_type;
+
+typedef struct tokmap_value {
+    tokmap_value_type type;
+    int64_t integer;  /* INT64 */
+    double real;      /* FLOAT64 */
+    const char *text; /* STRING: bytes, not terminated; UTF-8 unless the writer got others */
+    size_t text_bytes;
+} tokmap_value;
+
 /* ---- Open and close ---- */
 
 /* Opens and checks a dataset. `path` is its prefix P, or P.tmi, or the token file (P.bin). If a
