@@ -215,14 +215,23 @@ static step add_end(corpus *c, corpus_end end)
 
 /* ---- Bad documents ---- */
 
+#define SPOT_BYTES 320
+
+/* Describes a byte of the current document. */
+static const char *describe(const corpus *c, uint64_t offset, char spot[SPOT_BYTES])
+{
+    reader_describe(c->reader, c->place, offset, spot, SPOT_BYTES);
+    return spot;
+}
+
 static step fail_half_packed(corpus *c, const char *reason, uint64_t offset)
 {
+    char spot[SPOT_BYTES];
     return fail(c, 0,
-                "%.200s:%" PRIu64 ": byte %" PRIu64
-                ": %s; part of this document is already packed, because it is "
+                "%s: %s; part of this document is already packed, because it is "
                 "longer than %zu bytes and the input can be read only once; copy the input to a "
                 "file or raise --memory",
-                c->names[c->input], c->place.line + 1, offset, reason, c->options.max_piece_bytes);
+                describe(c, offset, spot), reason, c->options.max_piece_bytes);
 }
 
 /* The current input. */
@@ -251,12 +260,12 @@ static bool collect_document(corpus *c, const reader_raw *raw)
         return true;
     }
     if (!second_look_possible(c->names[c->input])) {
+        char spot[SPOT_BYTES];
         fail(c, 0,
-             "%.200s:%" PRIu64 ": byte %" PRIu64
-             ": a bad document of more than %zu bytes cannot be collected "
+             "%s: a bad document of more than %zu bytes cannot be collected "
              "from an input that can be read only once; copy the input to a file or raise "
              "--memory",
-             c->names[c->input], c->place.line + 1, raw->begin, c->options.max_piece_bytes);
+             describe(c, raw->begin, spot), c->options.max_piece_bytes);
         return false;
     }
     return open_second_look(c) && second_look_collect(c->look, raw->begin, raw->end, &c->error);
@@ -264,24 +273,21 @@ static bool collect_document(corpus *c, const reader_raw *raw)
 
 static void report_bad_document(corpus *c, const char *reason, uint64_t offset)
 {
-    char text[640];
+    char text[2 * SPOT_BYTES + 2], spot[SPOT_BYTES];
     if (!c->options.report || c->n_reported++ >= MAX_REPORTED)
         return;
-    snprintf(text, sizeof text, "%.200s:%" PRIu64 ": byte %" PRIu64 ": %s", c->names[c->input],
-             c->place.line + 1, offset, reason);
+    snprintf(text, sizeof text, "%s: %.*s", describe(c, offset, spot), SPOT_BYTES - 1, reason);
     c->options.report(c->options.context, text);
 }
 
 static step bad_document(corpus *c, const char *reason, uint64_t offset)
 {
     reader_raw raw;
-    char copy[320]; /* `reason` may point into the reader, which goes on */
+    char spot[SPOT_BYTES], copy[320]; /* `reason` may point into the reader, which goes on */
     snprintf(copy, sizeof copy, "%s", reason);
     if (c->options.on_error == ON_ERROR_FAIL)
-        return fail(c, 0,
-                    "%.200s:%" PRIu64 ": byte %" PRIu64
-                    ": %s (use --on-error skip to leave out such documents)",
-                    c->names[c->input], c->place.line + 1, offset, copy);
+        return fail(c, 0, "%s: %s (use --on-error skip to leave out such documents)",
+                    describe(c, offset, spot), copy);
     if (c->assembler.n_before + c->assembler.n_discard > 0)
         return fail_half_packed(c, copy, offset);
     assembler_drop(&c->assembler);
@@ -370,10 +376,9 @@ static step end_document(corpus *c)
     assembler *a = &c->assembler;
     uint64_t n_bytes = assembler_document_bytes(a);
     if (a->n_discard > 0) {
-        fail(c, 0,
-             "%.200s:%" PRIu64 ": byte %" PRIu64
-             ": has changed: the document is shorter than in the earlier run",
-             c->names[c->input], c->place.line + 1, c->place.offset);
+        char spot[SPOT_BYTES];
+        fail(c, 0, "%s: has changed: the document is shorter than in the earlier run",
+             describe(c, c->place.offset, spot));
         c->error.changed = true;
         return STEP_FAILED;
     }

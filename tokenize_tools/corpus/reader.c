@@ -1,85 +1,19 @@
 #include "corpus/reader.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "corpus/json_line.h"
-#include "corpus/window.h"
-#include "corpus/wrong_file.h"
-
-static const char byte_order_mark[] = "\xef\xbb\xbf";
-#define BOM_BYTES 3
-
-struct reader {
-    const corpus_options *options;
-    window window;
-    bool checked; /* wrong_file_find has passed */
-    corpus_format format;
-    const char *terminator; /* between documents */
-    size_t terminator_bytes;
-    uint64_t line; /* of the current document, else of the next one */
-    bool in_white; /* only white space so far in a line of JSON lines */
-
-    /* The current document, until the next one is asked for. */
-    bool at_hand, in_pieces;
-    bool complete; /* its end is in the window, n_bytes further on */
-    uint64_t offset;
-    size_t n_bytes, n_kept; /* in the window; those of the last text that come again */
-
-    /* JSON lines: */
-    json_line_path *path;
-    json_line_options json;
-    json_line_scanner *scanner;
-    uint8_t *decoded;
-    size_t n_decoded, decoded_capacity;
-    uint64_t wanted;
-    bool drop;
-    char reason[256];
-};
-
-/* ---- Open, close ---- */
-
-static bool prepare_json(reader *r, corpus_error *err)
-{
-    const char *field = r->options->field ? r->options->field : "text";
-    if (!json_line_path_fits(field)) {
-        *err = (corpus_error){0};
-        snprintf(err->text, sizeof err->text, "the field %.200s has more than %d parts", field,
-                 JSON_MAX_DEPTH);
-        return false;
-    }
-    r->path = json_line_path_new(field);
-    r->json.path = r->path;
-    r->scanner = r->path ? json_line_scanner_new(&r->json) : NULL;
-    return r->scanner != NULL || window_fail(&r->window, ENOMEM, err);
-}
-
-static void set_format(reader *r, corpus_format format)
-{
-    bool text = format == CORPUS_TEXT;
-    r->format = format;
-    r->terminator = text ? r->options->separator : "\n";
-    r->terminator_bytes = text ? r->options->separator_bytes : 1;
-}
+#include "corpus/reader_kind.h"
+#include "corpus/text_reader.h"
 
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                     corpus_error *err)
 {
-    reader *r = calloc(1, sizeof *r);
-    if (!r) {
-        *err = (corpus_error){.sys_errno = ENOMEM};
-        snprintf(err->text, sizeof err->text, "%.200s: %s", source->path, strerror(ENOMEM));
-        return NULL;
-    }
-    r->options = options;
-    set_format(r, options->format);
-    if (!window_open(&r->window, source, options, stop_fd, err) || !prepare_json(r, err)) {
-        reader_close(r);
-        return NULL;
-    }
+    window w;
+    reader *r = NULL;
+    if (window_open(&w, source, options, stop_fd, err))
+        r = text_reader_open(options, &w, err);
+    if (!r)
+        window_close(&w);
     return r;
 }
 
@@ -87,484 +21,51 @@ void reader_close(reader *r)
 {
     if (!r)
         return;
+    r->kind->close(r);
     window_close(&r->window);
-    json_line_scanner_free(r->scanner);
-    json_line_path_free(r->path);
-    free(r->decoded);
     free(r);
-}
-
-/* ---- JSON ---- */
-
-static bool reserve_decoded(reader *r, size_t n_bytes, corpus_error *err)
-{
-    if (n_bytes <= r->decoded_capacity)
-        return true;
-    uint8_t *decoded = realloc(r->decoded, n_bytes + n_bytes / 4);
-    if (!decoded)
-        return window_fail(&r->window, ENOMEM, err);
-    r->decoded = decoded;
-    r->decoded_capacity = n_bytes + n_bytes / 4;
-    return true;
-}
-
-static void set_reason(reader *r, json_line_status status, const json_line_result *result)
-{
-    const char *field = r->options->field ? r->options->field : "text";
-    if (status == JSON_LINE_MALFORMED)
-        snprintf(r->reason, sizeof r->reason, "not JSON: %s", result->reason);
-    else if (status == JSON_LINE_NO_FIELD)
-        snprintf(r->reason, sizeof r->reason, "%s: \"%.100s\"", result->reason, field);
-    else
-        snprintf(r->reason, sizeof r->reason, "%s", result->reason);
-}
-
-static reader_result json_bad(reader *r, json_line_status status, const json_line_result *result,
-                              reader_text *text)
-{
-    set_reason(r, status, result);
-    text->reason = r->reason;
-    text->bad_offset = r->offset + result->error_offset;
-    return READER_BAD;
-}
-
-static reader_result read_whole_json(reader *r, reader_text *text, corpus_error *err)
-{
-    json_line_result result;
-    if (!reserve_decoded(r, r->n_bytes + 1, err))
-        return READER_FAILED;
-    json_line_status status =
-        json_line_text(&r->json, window_text(&r->window), r->n_bytes, r->decoded, &result);
-    if (status != JSON_LINE_OK)
-        return json_bad(r, status, &result, text);
-    text->bytes = result.text;
-    text->n_bytes = result.n_bytes;
-    text->lone_surrogates = result.lone_surrogates;
-    return READER_TEXT;
-}
-
-/* ---- The format of an input ---- */
-
-static bool is_white(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static size_t bom_bytes(const window *w)
-{
-    bool found = w->offset == 0 && window_size(w) >= BOM_BYTES &&
-                 memcmp(window_text(w), byte_order_mark, BOM_BYTES) == 0;
-    return found ? BOM_BYTES : 0;
-}
-
-static bool fill_until(reader *r, size_t n_bytes, corpus_error *err)
-{
-    while (window_size(&r->window) < n_bytes && !r->window.at_end) {
-        if (!window_fill(&r->window, err))
-            return false;
-    }
-    return true;
-}
-
-/* Finds the first byte that is not white space; *at is max_piece_bytes if there is none before
- * that. */
-static bool find_black(reader *r, size_t *at, corpus_error *err)
-{
-    window *w = &r->window;
-    size_t max_bytes = r->options->max_piece_bytes;
-    if (!fill_until(r, BOM_BYTES, err))
-        return false;
-    for (*at = bom_bytes(w); *at < max_bytes; ++*at) {
-        if (!fill_until(r, *at + 1, err))
-            return false;
-        if (*at == window_size(w))
-            *at = max_bytes;
-        if (*at == max_bytes || !is_white(window_text(w)[*at]))
-            return true;
-    }
-    return true;
-}
-
-/* Finds the end of the line; max_piece_bytes and not `whole` if it is longer. */
-static bool find_line_end(reader *r, size_t from, size_t *at, bool *whole, corpus_error *err)
-{
-    window *w = &r->window;
-    size_t max_bytes = r->options->max_piece_bytes;
-    for (*at = from;;) {
-        const uint8_t *newline = memchr(window_text(w) + *at, '\n', window_size(w) - *at);
-        *at = newline ? (size_t)(newline - window_text(w)) : window_size(w);
-        *whole = *at <= max_bytes && (newline || w->at_end);
-        if (*whole)
-            return true;
-        if (*at > max_bytes) {
-            *at = max_bytes;
-            return true;
-        }
-        if (!window_fill(w, err))
-            return false;
-    }
-}
-
-static json_line_status parse_line(reader *r, size_t from, size_t n_bytes, bool whole,
-                                   json_line_result *result)
-{
-    const uint8_t *line = window_text(&r->window) + from;
-    if (whole)
-        return json_line_text(&r->json, line, n_bytes, r->decoded, result);
-    json_line_begin(r->scanner);
-    for (size_t at = 0; at < n_bytes;) {
-        json_line_fed fed = json_line_feed(r->scanner, line + at, n_bytes - at, r->decoded);
-        if (fed.malformed)
-            return json_line_end(r->scanner, result);
-        at += fed.n_bytes;
-    }
-    return JSON_LINE_OK; /* no error in the part that was read */
-}
-
-/* Refuses an input that is not meant to be packed as text. */
-static bool check_head(reader *r, corpus_error *err)
-{
-    const window *w = &r->window;
-    size_t wanted =
-        r->options->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
-    if (wanted > r->options->max_piece_bytes)
-        wanted = r->options->max_piece_bytes;
-    char text[256];
-    r->checked = true;
-    if (!fill_until(r, wanted, err))
-        return false;
-    const wrong_file_head head = {
-        .bytes = window_text(w),
-        .n_bytes = window_size(w) < wanted ? window_size(w) : wanted,
-        .whole = window_size(w) <= wanted && w->at_end,
-        .decompressed = stream_is_compressed(w->stream),
-    };
-    if (!wrong_file_find(&head, r->options, text, sizeof text))
-        return true;
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", w->name, text);
-    return false;
-}
-
-/* Decides by at most max_piece_bytes of the first line. */
-static bool decide_format(reader *r, corpus_error *err)
-{
-    size_t from, to;
-    bool whole;
-    json_line_result result;
-    if (!find_black(r, &from, err))
-        return false;
-    if (from >= r->options->max_piece_bytes || window_text(&r->window)[from] != '{') {
-        set_format(r, CORPUS_TEXT);
-        return true;
-    }
-    if (!find_line_end(r, from, &to, &whole, err) ||
-        !reserve_decoded(r, to - from + JSON_LINE_ROOM, err))
-        return false;
-    json_line_status status = parse_line(r, from, to - from, whole, &result);
-    if (status == JSON_LINE_OK) {
-        set_format(r, CORPUS_JSON_LINES);
-        return true;
-    }
-    set_reason(r, status, &result);
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text,
-             "%.200s: byte %" PRIu64
-             ": the first line begins with { but has no text in the expected field (%s): "
-             "use --field to name the field, or --format to name the format",
-             r->window.name, from + result.error_offset, r->reason);
-    return false;
-}
-
-/* Called before anything is taken from the input. */
-static bool begin_input(reader *r, corpus_error *err)
-{
-    return (r->checked || check_head(r, err)) &&
-           (r->format != CORPUS_AUTO || decide_format(r, err));
-}
-
-/* ---- Where documents end ---- */
-
-/* The current document and its terminator, which may be missing at the end of the input. */
-static size_t finished_bytes(const reader *r)
-{
-    size_t n_behind = window_size(&r->window) - r->n_bytes;
-    return r->n_bytes + (r->terminator_bytes < n_behind ? r->terminator_bytes : n_behind);
-}
-
-static void finish_document(reader *r)
-{
-    if (r->at_hand) {
-        window_consume(&r->window, finished_bytes(r));
-        r->line++;
-    }
-    r->at_hand = false;
-}
-
-static bool all_white(const reader *r, size_t n_bytes)
-{
-    const uint8_t *bytes = window_text(&r->window);
-    size_t i = 0;
-    while (i < n_bytes && is_white(bytes[i]))
-        i++;
-    return i == n_bytes;
-}
-
-/* An input that is one document is a document even if it is empty. */
-static bool nothing_left(const reader *r)
-{
-    bool one_document = r->format == CORPUS_TEXT && r->terminator_bytes == 0;
-    return r->window.at_end && window_size(&r->window) == 0 && !(one_document && r->line == 0);
-}
-
-/* Skips white space up to and including the end of the line. */
-static bool skip_white(reader *r, corpus_error *err)
-{
-    window *w = &r->window;
-    while (r->in_white) {
-        const uint8_t *bytes = window_text(w);
-        size_t n = 0;
-        while (n < window_size(w) && bytes[n] != '\n' && is_white(bytes[n]))
-            n++;
-        bool newline = n < window_size(w) && bytes[n] == '\n';
-        r->in_white = n == window_size(w) && !w->at_end;
-        r->line += newline;
-        window_consume(w, n + newline);
-        if (r->in_white && !window_fill(w, err))
-            return false;
-    }
-    return true;
-}
-
-/* READER_TEXT: *n_bytes is the length of the document if it is in the window, else SIZE_MAX. */
-static reader_result find_document(reader *r, size_t *n_bytes, corpus_error *err)
-{
-    window *w = &r->window;
-    size_t max_bytes = r->options->max_piece_bytes;
-    for (;;) {
-        if (!skip_white(r, err))
-            return READER_FAILED;
-        bool ends = window_find(w, r->terminator, r->terminator_bytes, n_bytes) || w->at_end;
-        if (nothing_left(r))
-            return READER_END;
-        bool is_long = *n_bytes > max_bytes;
-        if (!ends && !is_long) {
-            if (!window_fill(w, err))
-                return READER_FAILED;
-            continue;
-        }
-        /* If a line begins with more white space than a document may have bytes, it is skipped. */
-        size_t n_seen = is_long ? max_bytes : *n_bytes;
-        r->in_white = r->format == CORPUS_JSON_LINES && all_white(r, n_seen);
-        if (!r->in_white) {
-            *n_bytes = is_long ? SIZE_MAX : *n_bytes;
-            return READER_TEXT;
-        }
-        window_consume(w, n_seen);
-    }
-}
-
-/* ---- Documents in pieces ---- */
-
-static reader_result next_text_piece(reader *r, reader_text *text, corpus_error *err)
-{
-    window *w = &r->window;
-    window_consume(w, r->n_bytes - r->n_kept);
-    for (;;) {
-        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
-        if (r->complete || r->n_bytes > r->n_kept)
-            break;
-        if (!window_fill(w, err))
-            return READER_FAILED;
-    }
-    r->n_kept = 0;
-    text->bytes = window_text(w);
-    text->n_bytes = r->n_bytes;
-    text->last = r->complete;
-    return READER_TEXT;
-}
-
-/* Scans the part of the line that is in the window. Returns false if it is not JSON. */
-static bool feed_line(reader *r)
-{
-    window *w = &r->window;
-    uint64_t n_begun = json_line_n_begun(r->scanner);
-    json_line_fed fed =
-        json_line_feed(r->scanner, window_text(w), r->n_bytes, r->decoded + r->n_decoded);
-    window_consume(w, fed.n_bytes);
-    r->n_bytes -= fed.n_bytes;
-    if (r->wanted == 0 || n_begun == r->wanted)
-        r->n_decoded += fed.text_bytes;
-    if (fed.begins && (r->wanted == 0 || n_begun + 1 == r->wanted)) {
-        r->n_decoded = 0;
-        r->drop = true;
-    }
-    return !fed.malformed;
-}
-
-static reader_result end_json_pieces(reader *r, reader_text *text)
-{
-    json_line_result result;
-    json_line_status status = json_line_end(r->scanner, &result);
-    if (status != JSON_LINE_OK)
-        return json_bad(r, status, &result, text);
-    text->last = true;
-    text->lone_surrogates = result.lone_surrogates;
-    return READER_TEXT;
-}
-
-static void give_decoded(reader *r, reader_text *text)
-{
-    text->bytes = r->decoded;
-    text->n_bytes = r->n_decoded;
-    text->drop = r->drop;
-    r->drop = false;
-    r->n_kept = 0;
-}
-
-static reader_result next_json_piece(reader *r, reader_text *text, corpus_error *err)
-{
-    window *w = &r->window;
-    if (r->n_kept)
-        memmove(r->decoded, r->decoded + r->n_decoded - r->n_kept, r->n_kept);
-    r->n_decoded = r->n_kept;
-    while (r->n_decoded == r->n_kept && !r->drop) {
-        r->complete = window_find(w, "\n", 1, &r->n_bytes) || w->at_end;
-        if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
-            return READER_FAILED;
-        if (r->n_bytes > 0) {
-            if (!feed_line(r))
-                return end_json_pieces(r, text);
-        } else if (r->complete) {
-            give_decoded(r, text);
-            return end_json_pieces(r, text);
-        } else if (!window_fill(w, err)) {
-            return READER_FAILED;
-        }
-    }
-    give_decoded(r, text);
-    return READER_TEXT;
-}
-
-static reader_result next_piece(reader *r, reader_text *text, corpus_error *err)
-{
-    reader_result result = r->format == CORPUS_JSON_LINES ? next_json_piece(r, text, err)
-                                                          : next_text_piece(r, text, err);
-    r->in_pieces = !text->last;
-    return result;
-}
-
-/* ---- Documents ---- */
-
-static reader_result next_document(reader *r, reader_text *text, corpus_error *err)
-{
-    bool json = r->format == CORPUS_JSON_LINES;
-    finish_document(r);
-    if (json && r->window.offset == 0) {
-        if (!fill_until(r, BOM_BYTES, err))
-            return READER_FAILED;
-        window_consume(&r->window, bom_bytes(&r->window));
-    }
-    size_t n_bytes;
-    reader_result result = find_document(r, &n_bytes, err);
-    if (result != READER_TEXT)
-        return result;
-    r->at_hand = true;
-    r->offset = r->window.offset;
-    r->n_kept = 0;
-    r->in_pieces = n_bytes == SIZE_MAX;
-    r->complete = !r->in_pieces;
-    r->n_bytes = r->in_pieces ? 0 : n_bytes;
-    text->first = true;
-    if (r->in_pieces) {
-        r->wanted = 0;
-        r->drop = false;
-        r->n_decoded = 0;
-        json_line_begin(r->scanner);
-        return next_piece(r, text, err);
-    }
-    text->last = true;
-    if (json)
-        return read_whole_json(r, text, err);
-    text->bytes = window_text(&r->window);
-    text->n_bytes = r->n_bytes;
-    return READER_TEXT;
 }
 
 reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
 {
     *text = (reader_text){0};
-    if (!begin_input(r, err))
-        return READER_FAILED;
-    reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
-    text->offset = r->offset;
-    text->line = r->line;
-    return result;
+    return r->kind->next(r, text, err);
 }
 
 void reader_keep(reader *r, size_t n_bytes)
 {
-    r->n_kept = n_bytes;
+    r->kind->keep(r, n_bytes);
 }
 
 bool reader_skip(reader *r, reader_raw *raw, corpus_error *err)
 {
-    window *w = &r->window;
-    bool whole = r->complete && w->offset == r->offset;
-    *raw = (reader_raw){.bytes = whole ? window_text(w) : NULL, .begin = r->offset};
-    while (!r->complete) {
-        window_consume(w, r->n_bytes);
-        if (!window_fill(w, err))
-            return false;
-        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
-    }
-    raw->end = w->offset + r->n_bytes;
-    r->in_pieces = false;
-    return true;
+    return r->kind->skip(r, raw, err);
 }
 
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err)
 {
-    window *w = &r->window;
-    if (!begin_input(r, err))
-        return -1;
-    finish_document(r);
-    while (w->offset < to.offset && max_bytes > 0) {
-        if (window_size(w) == 0 && !window_fill(w, err))
-            return -1;
-        if (window_size(w) == 0) {
-            *err = (corpus_error){.changed = true};
-            snprintf(err->text, sizeof err->text,
-                     "%.200s: has changed: it ends at byte %" PRIu64
-                     ", but an earlier run read up to byte %" PRIu64,
-                     w->name, w->offset, to.offset);
-            return -1;
-        }
-        uint64_t n_bytes = to.offset - w->offset < max_bytes ? to.offset - w->offset : max_bytes;
-        n_bytes = n_bytes < window_size(w) ? n_bytes : window_size(w);
-        window_consume(w, (size_t)n_bytes);
-        max_bytes -= n_bytes;
-    }
-    r->line = to.line;
-    return w->offset >= to.offset;
+    return r->kind->seek(r, to, max_bytes, err);
 }
 
 reader_place reader_where(const reader *r)
 {
-    return (reader_place){.offset = r->window.offset + (r->at_hand ? finished_bytes(r) : 0),
-                          .line = r->line + r->at_hand};
+    return r->kind->where(r);
+}
+
+void reader_describe(const reader *r, reader_place place, uint64_t offset, char *text,
+                     size_t text_bytes)
+{
+    r->kind->describe(r, place, offset, text, text_bytes);
 }
 
 uint64_t reader_n_begun(const reader *r)
 {
-    return json_line_n_begun(r->scanner);
+    return r->kind->n_begun ? r->kind->n_begun(r) : 0;
 }
 
 void reader_want(reader *r, uint64_t n)
 {
-    r->wanted = n;
-    if (reader_n_begun(r) != n)
-        r->n_kept = 0;
+    r->kind->want(r, n);
 }
 
 corpus_format reader_format(const reader *r)
@@ -574,5 +75,5 @@ corpus_format reader_format(const reader *r)
 
 input_prefix reader_stored(const reader *r)
 {
-    return stream_stored(r->window.stream);
+    return r->kind->stored(r);
 }

@@ -1,4 +1,5 @@
-/* reader.h - the documents of one input, one after another; for corpus.c.
+/* reader.h - the documents of one input, one after another; for corpus.c. Each kind of file has a
+ * reader of its own (reader_kind.h), chosen by the first bytes of the input.
  *
  * A document of at most max_piece_bytes comes in one piece, after it was checked completely. A
  * longer one comes in pieces, so that memory stays bounded; then an error may show after part of
@@ -28,7 +29,9 @@ typedef struct reader_text {
     uint64_t bad_offset;
 } reader_text;
 
-typedef struct reader_place { /* start of the next document, or of the white space before it */
+/* The start of a document, or of the white space before it. What the numbers mean depends on the
+ * kind of file: text has its plain bytes and lines. */
+typedef struct reader_place {
     uint64_t offset, line;
 } reader_place;
 
@@ -60,6 +63,10 @@ reader_place reader_where(const reader *r);
  * the text of the n-th only, 0: of each. */
 uint64_t reader_n_begun(const reader *r);
 void reader_want(reader *r, uint64_t n);
+
+/* Describes a byte of the document at `place`, for messages: "FILE:3: byte 17". */
+void reader_describe(const reader *r, reader_place place, uint64_t offset, char *text,
+                     size_t text_bytes);
 
 corpus_format reader_format(const reader *r); /* CORPUS_AUTO until the first call */
 /* As stream_stored. */

@@ -1,0 +1,33 @@
+/* reader_kind.h - what a kind of file has to provide to be read by reader.h. */
+#ifndef TOKMAP_READER_KIND_H
+#define TOKMAP_READER_KIND_H
+
+#include "corpus/reader.h"
+#include "corpus/window.h"
+
+/* The functions have the meaning of those in reader.h with the same names. */
+typedef struct reader_kind {
+    void (*close)(reader *r); /* frees all but the reader itself and its window */
+    reader_result (*next)(reader *r, reader_text *text, corpus_error *err);
+    bool (*skip)(reader *r, reader_raw *raw, corpus_error *err);
+    int (*seek)(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err);
+    reader_place (*where)(const reader *r);
+    input_prefix (*stored)(const reader *r);
+    void (*describe)(const reader *r, reader_place place, uint64_t offset, char *text,
+                     size_t text_bytes);
+
+    /* NULL if documents always come in one piece: */
+    void (*keep)(reader *r, size_t n_bytes);
+    uint64_t (*n_begun)(const reader *r);
+    void (*want)(reader *r, uint64_t n);
+} reader_kind;
+
+/* The first member of the reader of every kind. */
+struct reader {
+    const reader_kind *kind;
+    const corpus_options *options;
+    corpus_format format; /* CORPUS_AUTO: not decided yet */
+    window window;        /* the plain bytes of the input */
+};
+
+#endif /* TOKMAP_READER_KIND_H */
