@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "corpus/input_codec.h"
+#include "corpus/tar_header.h"
 #include "text/utf8.h"
 
 /* ---- Magic numbers ---- */
@@ -113,32 +114,6 @@ static bool is_one_of(uint8_t byte, const char *bytes)
     return byte != 0 && strchr(bytes, byte) != NULL;
 }
 
-#define TAR_BLOCK_BYTES 512
-#define TAR_SUM_AT 148
-#define TAR_SUM_BYTES 8
-
-/* Recognized by the checksum of the first header, which every kind of tar has, in octal digits. Its
- * own field counts as blanks. */
-static bool is_tar(const uint8_t *b, size_t n)
-{
-    unsigned sum = 0, stored = 0;
-    size_t n_digits = 0;
-    if (n < TAR_BLOCK_BYTES)
-        return false;
-    for (size_t i = 0; i < TAR_BLOCK_BYTES; i++)
-        sum += i - TAR_SUM_AT < TAR_SUM_BYTES ? ' ' : b[i];
-    for (size_t i = TAR_SUM_AT; i < TAR_SUM_AT + TAR_SUM_BYTES; i++) {
-        bool digit = b[i] >= '0' && b[i] <= '7';
-        if (!digit && n_digits > 0)
-            break;
-        if (!digit && b[i] != ' ')
-            return false;
-        n_digits += digit;
-        stored = digit ? stored * 8 + (b[i] - '0') : stored;
-    }
-    return n_digits > 0 && stored == sum;
-}
-
 /* The two forms with a header of digits. */
 static bool is_cpio(const uint8_t *b, size_t n)
 {
@@ -192,7 +167,7 @@ static const known_file *find_known(const uint8_t *b, size_t n)
             (!k->in_text || has_control(b, n)))
             return k;
     }
-    if (is_tar(b, n))
+    if (n >= TAR_BLOCK_BYTES && tar_is_header(b))
         return &tar;
     if (is_cpio(b, n))
         return &cpio;
