@@ -1,9 +1,10 @@
-/* json_parts.h - what the reader (json_reader.c) and the scanner of lines (corpus/json_line.c)
- * share: white space, escapes, and numbers, one byte at a time. Pure. */
+/* json_parts.h - what all that read JSON share (json_reader.c, corpus/json_line.c,
+ * fields/where.c): white space, escapes and numbers. Pure. */
 #ifndef TOKMAP_JSON_PARTS_H
 #define TOKMAP_JSON_PARTS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define JSON_MAX_DEPTH 128
@@ -58,5 +59,8 @@ static inline bool json_number_may_end(json_number n)
 {
     return n == AFTER_ZERO || n == AFTER_DIGITS || n == AFTER_DECIMALS || n == AFTER_E_DIGITS;
 }
+
+/* Whether the number of n_bytes has no fraction and no exponent, and fits 64 bits. */
+bool json_whole_number(const char *number, size_t n_bytes, int64_t *value);
 
 #endif /* TOKMAP_JSON_PARTS_H */

@@ -1,0 +1,556 @@
+/* An expression becomes a list of tests. Each says which test comes next if it holds and if it does
+ * not, so that evaluation is a loop. While an expression is compiled, exits that are not known yet
+ * are EXIT_TRUE and EXIT_FALSE: `and` connects the true exits of its left side with its right side,
+ * `or` the false exits, and `not` exchanges the two. */
+#include "fields/where.h"
+
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/json_parts.h"
+#include "text/utf8.h"
+
+typedef enum comparison {
+    IS_EQUAL,
+    IS_UNEQUAL,
+    IS_LESS,
+    IS_LESS_OR_EQUAL,
+    IS_GREATER,
+    IS_GREATER_OR_EQUAL,
+    IS_NULL,
+    IS_NOT_NULL
+} comparison;
+
+typedef struct operand {
+    bool is_field;
+    size_t field;
+    tokmap_value literal;
+    size_t at; /* in the text */
+} operand;
+
+typedef struct test {
+    comparison comparison;
+    operand left, right;
+    size_t if_true, if_false;
+} test;
+
+#define EXIT_TRUE SIZE_MAX
+#define EXIT_FALSE (SIZE_MAX - 1)
+
+struct where {
+    size_t n_tests, capacity;
+    test *tests;
+    char *strings; /* of the literals; shorter than the text */
+};
+
+/* ---- Comparing ---- */
+
+typedef enum order {
+    LESS,
+    EQUAL,
+    GREATER,
+    NOT_COMPARABLE
+} order;
+
+static order order_reals(double a, double b)
+{
+    return a < b ? LESS : a > b ? GREATER : a == b ? EQUAL : NOT_COMPARABLE;
+}
+
+/* Without rounding a to a double. */
+static order order_mixed(int64_t a, double b)
+{
+    if (isnan(b))
+        return NOT_COMPARABLE;
+    if (b >= 0x1p63)
+        return LESS;
+    if (b < -0x1p63)
+        return GREATER;
+    const int64_t whole = (int64_t)b; /* without its fraction */
+    if (a != whole)
+        return a < whole ? LESS : GREATER;
+    return order_reals((double)whole, b); /* only the fraction is left to decide */
+}
+
+static order order_strings(const tokmap_value *a, const tokmap_value *b)
+{
+    const size_t n_bytes = a->text_bytes < b->text_bytes ? a->text_bytes : b->text_bytes;
+    const int c = n_bytes ? memcmp(a->text, b->text, n_bytes) : 0;
+    if (c)
+        return c < 0 ? LESS : GREATER;
+    return a->text_bytes < b->text_bytes ? LESS : a->text_bytes > b->text_bytes ? GREATER : EQUAL;
+}
+
+static order order_values(const tokmap_value *a, const tokmap_value *b)
+{
+    static const order opposite[] = {GREATER, EQUAL, LESS, NOT_COMPARABLE};
+    if (a->type == TOKMAP_VALUE_INT64 && b->type == TOKMAP_VALUE_INT64)
+        return a->integer < b->integer ? LESS : a->integer > b->integer ? GREATER : EQUAL;
+    if (a->type == TOKMAP_VALUE_INT64 && b->type == TOKMAP_VALUE_FLOAT64)
+        return order_mixed(a->integer, b->real);
+    if (a->type == TOKMAP_VALUE_FLOAT64 && b->type == TOKMAP_VALUE_INT64)
+        return opposite[order_mixed(b->integer, a->real)];
+    if (a->type == TOKMAP_VALUE_FLOAT64 && b->type == TOKMAP_VALUE_FLOAT64)
+        return order_reals(a->real, b->real);
+    if (a->type == TOKMAP_VALUE_STRING && b->type == TOKMAP_VALUE_STRING)
+        return order_strings(a, b);
+    return NOT_COMPARABLE;
+}
+
+static const tokmap_value *value_of(const operand *o, const tokmap_value *values)
+{
+    return o->is_field ? &values[o->field] : &o->literal;
+}
+
+static bool test_holds(const test *t, const tokmap_value *values)
+{
+    const tokmap_value *left = value_of(&t->left, values);
+    if (t->comparison == IS_NULL || t->comparison == IS_NOT_NULL)
+        return (left->type == TOKMAP_VALUE_NULL) == (t->comparison == IS_NULL);
+    const order o = order_values(left, value_of(&t->right, values));
+    if (o == NOT_COMPARABLE)
+        return false;
+    switch (t->comparison) {
+    case IS_EQUAL:
+        return o == EQUAL;
+    case IS_UNEQUAL:
+        return o != EQUAL;
+    case IS_LESS:
+        return o == LESS;
+    case IS_LESS_OR_EQUAL:
+        return o != GREATER;
+    case IS_GREATER:
+        return o == GREATER;
+    default:
+        return o != LESS;
+    }
+}
+
+bool where_holds(const where *w, const tokmap_value *values)
+{
+    size_t at = 0;
+    while (at < w->n_tests)
+        at = test_holds(&w->tests[at], values) ? w->tests[at].if_true : w->tests[at].if_false;
+    return at == EXIT_TRUE;
+}
+
+/* ---- Words of the expression ---- */
+
+typedef enum token_kind {
+    TOKEN_END,
+    TOKEN_OPEN,
+    TOKEN_CLOSE,
+    TOKEN_COMPARISON,
+    TOKEN_AND,
+    TOKEN_OR,
+    TOKEN_NOT,
+    TOKEN_IS,
+    TOKEN_NULL,
+    TOKEN_FIELD,
+    TOKEN_LITERAL
+} token_kind;
+
+typedef struct token {
+    token_kind kind;
+    size_t at;
+    comparison comparison; /* COMPARISON */
+    size_t name_at;        /* FIELD: in the text */
+    size_t name_bytes;
+    tokmap_value literal; /* LITERAL */
+} token;
+
+typedef struct parser {
+    const char *text;
+    size_t at; /* after `next` */
+    token next;
+    unsigned depth;
+    size_t n_strings; /* bytes of w->strings */
+    field_list *fields;
+    where *w;
+    field_error *err;
+} parser;
+
+#define FAIL(p, at, ...) field_fail((p)->err, (p)->text, at, __VA_ARGS__)
+
+static bool is_word_start(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (uint8_t)c >= 0x80;
+}
+
+static bool is_word_part(char c)
+{
+    return is_word_start(c) || (c >= '0' && c <= '9');
+}
+
+static tokmap_value integer_value(int64_t integer)
+{
+    return (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = integer};
+}
+
+static void read_word(parser *p, token *t)
+{
+    static const struct {
+        const char *word;
+        token_kind kind;
+        int64_t integer;
+    } words[] = {
+        {"and", TOKEN_AND, 0},       {"or", TOKEN_OR, 0},     {"not", TOKEN_NOT, 0},
+        {"is", TOKEN_IS, 0},         {"null", TOKEN_NULL, 0}, {"true", TOKEN_LITERAL, 1},
+        {"false", TOKEN_LITERAL, 0},
+    };
+    t->kind = TOKEN_FIELD;
+    t->name_at = p->at;
+    p->at += p->text[p->at] == '@';
+    while (is_word_part(p->text[p->at]) ||
+           (p->text[p->at] == '.' && is_word_start(p->text[p->at + 1])))
+        p->at++;
+    t->name_bytes = p->at - t->name_at;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i].word) == t->name_bytes &&
+            memcmp(p->text + t->name_at, words[i].word, t->name_bytes) == 0) {
+            t->kind = words[i].kind;
+            t->literal = integer_value(words[i].integer);
+        }
+    }
+}
+
+static bool read_quoted_name(parser *p, token *t)
+{
+    const char *end = strchr(p->text + p->at + 1, '`');
+    if (!end)
+        return FAIL(p, t->at, "a name without its closing `");
+    t->kind = TOKEN_FIELD;
+    t->name_at = p->at + 1;
+    t->name_bytes = (size_t)(end - p->text) - t->name_at;
+    p->at = (size_t)(end - p->text) + 1;
+    return true;
+}
+
+static bool read_number(parser *p, token *t)
+{
+    json_number n = NUMBER_BEGINS;
+    char *end;
+    while (json_number_step(&n, (uint8_t)p->text[p->at]))
+        p->at++;
+    if (!json_number_may_end(n))
+        return FAIL(p, p->at, "expected a digit");
+    if (is_word_part(p->text[p->at]) || p->text[p->at] == '.')
+        return FAIL(p, p->at, "expected the end of the number");
+    t->kind = TOKEN_LITERAL;
+    if (json_whole_number(p->text + t->at, p->at - t->at, &t->literal.integer)) {
+        t->literal.type = TOKMAP_VALUE_INT64;
+        return true;
+    }
+    t->literal =
+        (tokmap_value){.type = TOKMAP_VALUE_FLOAT64, .real = strtod(p->text + t->at, &end)};
+    return isfinite(t->literal.real) || FAIL(p, t->at, "a number that is too large");
+}
+
+/* The four digits of a \uXXXX at `text`. */
+static bool read_unit(const char *text, uint32_t *unit)
+{
+    *unit = 0;
+    for (int i = 0; i < 4; i++) {
+        const uint8_t value = json_hex_digits[(uint8_t)text[i]];
+        if (!value)
+            return false;
+        *unit = *unit << 4 | (value - 1u);
+    }
+    return true;
+}
+
+/* The escape at p->at, after its backslash. */
+static bool read_escape(parser *p, char *out, size_t *n_bytes)
+{
+    const char *text = p->text + p->at;
+    const uint8_t simple = *text == '\'' ? '\'' : json_simple_escapes[(uint8_t)*text];
+    uint32_t unit, low;
+    if (simple) {
+        *out = (char)simple;
+        *n_bytes = 1;
+        p->at++;
+        return true;
+    }
+    if (*text != 'u')
+        return FAIL(p, p->at - 1, "unknown escape");
+    if (!read_unit(text + 1, &unit))
+        return FAIL(p, p->at - 1, "\\u needs four hexadecimal digits");
+    p->at += 5;
+    if (unit >= 0xd800 && unit <= 0xdfff) {
+        if (unit > 0xdbff || text[5] != '\\' || text[6] != 'u' || !read_unit(text + 7, &low) ||
+            low < 0xdc00 || low > 0xdfff)
+            return FAIL(p, p->at - 6, "half of a surrogate pair");
+        unit = json_join_surrogates(unit, low);
+        p->at += 6;
+    }
+    *n_bytes = utf8_encode(unit, (uint8_t *)out);
+    return true;
+}
+
+static bool read_string(parser *p, token *t)
+{
+    const char quote = p->text[p->at++];
+    char *const begin = p->w->strings + p->n_strings;
+    char *out = begin;
+    while (p->text[p->at] != quote) {
+        size_t n_bytes = 1;
+        const char c = p->text[p->at];
+        if (!c)
+            return FAIL(p, t->at, "a string without its closing %c", quote);
+        if ((uint8_t)c < 0x20)
+            return FAIL(p, p->at, "a control character in a string");
+        p->at++;
+        if (c != '\\')
+            *out = c;
+        else if (!read_escape(p, out, &n_bytes))
+            return false;
+        out += n_bytes;
+    }
+    p->at++;
+    t->kind = TOKEN_LITERAL;
+    t->literal = (tokmap_value){
+        .type = TOKMAP_VALUE_STRING, .text = begin, .text_bytes = (size_t)(out - begin)};
+    p->n_strings += t->literal.text_bytes;
+    return true;
+}
+
+static bool read_comparison(parser *p, token *t)
+{
+    static const struct {
+        const char *sign;
+        comparison comparison;
+    } signs[] = {{"==", IS_EQUAL}, {"!=", IS_UNEQUAL},          {"<=", IS_LESS_OR_EQUAL},
+                 {"<", IS_LESS},   {">=", IS_GREATER_OR_EQUAL}, {">", IS_GREATER}};
+    for (size_t i = 0; i < sizeof signs / sizeof *signs; i++) {
+        const size_t n_bytes = strlen(signs[i].sign);
+        if (strncmp(p->text + p->at, signs[i].sign, n_bytes) == 0) {
+            t->kind = TOKEN_COMPARISON;
+            t->comparison = signs[i].comparison;
+            p->at += n_bytes;
+            return true;
+        }
+    }
+    if (p->text[p->at] == '=')
+        return FAIL(p, p->at, "unknown sign; equal is ==");
+    return FAIL(p, p->at, "unknown sign");
+}
+
+/* Reads the next token into p->next. */
+static bool advance(parser *p)
+{
+    while (json_is_space(p->text[p->at]))
+        p->at++;
+    const char c = p->text[p->at];
+    token *t = &p->next;
+    *t = (token){.at = p->at};
+    if (!c)
+        return true;
+    if (c == '(' || c == ')') {
+        t->kind = c == '(' ? TOKEN_OPEN : TOKEN_CLOSE;
+        p->at++;
+        return true;
+    }
+    if (is_word_start(c) || (c == '@' && is_word_start(p->text[p->at + 1]))) {
+        read_word(p, t);
+        return true;
+    }
+    if (c == '"' || c == '\'')
+        return read_string(p, t);
+    if (c == '`')
+        return read_quoted_name(p, t);
+    return c == '-' || is_word_part(c) ? read_number(p, t) : read_comparison(p, t);
+}
+
+/* ---- Parsing ---- */
+
+static bool read_operand(parser *p, operand *o)
+{
+    const token *t = &p->next;
+    *o = (operand){.is_field = t->kind == TOKEN_FIELD, .literal = t->literal, .at = t->at};
+    if (t->kind == TOKEN_NULL)
+        return FAIL(p, t->at, "null is not a value; use `is null`");
+    if (t->kind != TOKEN_FIELD && t->kind != TOKEN_LITERAL)
+        return FAIL(p, t->at, "expected a field, a number or a string");
+    if (o->is_field) {
+        size_t at;
+        const char *reason =
+            field_list_add(p->fields, p->text + t->name_at, t->name_bytes, &o->field, &at);
+        if (reason)
+            return FAIL(p, t->name_at + at, "%s", reason);
+    }
+    return advance(p);
+}
+
+/* After the `is`. */
+static bool read_is(parser *p, test *t)
+{
+    if (!t->left.is_field)
+        return FAIL(p, t->left.at, "expected a field before `is`");
+    if (!advance(p))
+        return false;
+    t->comparison = p->next.kind == TOKEN_NOT ? IS_NOT_NULL : IS_NULL;
+    if (t->comparison == IS_NOT_NULL && !advance(p))
+        return false;
+    t->right = t->left;
+    if (p->next.kind != TOKEN_NULL)
+        return FAIL(p, p->next.at, "expected `null`");
+    return advance(p);
+}
+
+static bool add_test(parser *p, const test *t)
+{
+    where *w = p->w;
+    if (w->n_tests == w->capacity) {
+        const size_t capacity = w->capacity * 2 + 8;
+        test *tests = realloc(w->tests, capacity * sizeof *tests);
+        if (!tests)
+            return FAIL(p, 0, "out of memory");
+        w->tests = tests;
+        w->capacity = capacity;
+    }
+    w->tests[w->n_tests++] = *t;
+    return true;
+}
+
+static bool parse_comparison(parser *p)
+{
+    test t = {.if_true = EXIT_TRUE, .if_false = EXIT_FALSE};
+    if (!read_operand(p, &t.left))
+        return false;
+    t.comparison = p->next.comparison;
+    if (p->next.kind == TOKEN_IS)
+        return read_is(p, &t) && add_test(p, &t);
+    if (p->next.kind != TOKEN_COMPARISON)
+        return FAIL(p, p->next.at, "expected a comparison: == != < <= > >= or `is`");
+    if (!advance(p) || !read_operand(p, &t.right))
+        return false;
+    if (!t.left.is_field && !t.right.is_field)
+        return FAIL(p, t.left.at, "a comparison of two values; one side is a field");
+    return add_test(p, &t);
+}
+
+/* Replaces exits of the tests from number `begin` on. */
+static void connect(where *w, size_t begin, size_t from, size_t to)
+{
+    for (test *t = w->tests + begin; t < w->tests + w->n_tests; t++) {
+        t->if_true = t->if_true == from ? to : t->if_true;
+        t->if_false = t->if_false == from ? to : t->if_false;
+    }
+}
+
+static void exchange_exits(where *w, size_t begin)
+{
+    for (test *t = w->tests + begin; t < w->tests + w->n_tests; t++) {
+        size_t *const exits[] = {&t->if_true, &t->if_false};
+        for (int i = 0; i < 2; i++) {
+            if (*exits[i] >= EXIT_FALSE)
+                *exits[i] = *exits[i] == EXIT_TRUE ? EXIT_FALSE : EXIT_TRUE;
+        }
+    }
+}
+
+static bool parse_or(parser *p);
+
+static bool parse_not(parser *p)
+{
+    const size_t begin = p->w->n_tests;
+    const token first = p->next;
+    if (first.kind != TOKEN_NOT && first.kind != TOKEN_OPEN)
+        return parse_comparison(p);
+    if (++p->depth > WHERE_MAX_DEPTH)
+        return FAIL(p, first.at, "nested more than %d levels deep", WHERE_MAX_DEPTH);
+    if (!advance(p) || !(first.kind == TOKEN_NOT ? parse_not(p) : parse_or(p)))
+        return false;
+    p->depth--;
+    if (first.kind == TOKEN_NOT) {
+        exchange_exits(p->w, begin);
+        return true;
+    }
+    if (p->next.kind != TOKEN_CLOSE)
+        return FAIL(p, p->next.at, "expected `and`, `or` or )");
+    return advance(p);
+}
+
+/* Only the exits of the last operand are still open: those of the others are connected. */
+static bool parse_chain(parser *p, bool (*parse)(parser *), token_kind kind, size_t exit)
+{
+    for (;;) {
+        const size_t begin = p->w->n_tests;
+        if (!parse(p))
+            return false;
+        if (p->next.kind != kind)
+            return true;
+        connect(p->w, begin, exit, p->w->n_tests);
+        if (!advance(p))
+            return false;
+    }
+}
+
+static bool parse_and(parser *p)
+{
+    return parse_chain(p, parse_not, TOKEN_AND, EXIT_TRUE);
+}
+
+static bool parse_or(parser *p)
+{
+    return parse_chain(p, parse_and, TOKEN_OR, EXIT_FALSE);
+}
+
+static bool parse(parser *p)
+{
+    if (!advance(p) || !parse_or(p))
+        return false;
+    return p->next.kind == TOKEN_END || FAIL(p, p->next.at, "expected `and`, `or` or the end");
+}
+
+/* ---- Expressions ---- */
+
+where *where_compile(const char *text, field_list *fields, field_error *err)
+{
+    parser p = {.text = text, .fields = fields, .err = err};
+    const size_t n_bytes = strlen(text);
+    const size_t n_valid = utf8_valid_prefix((const uint8_t *)text, n_bytes);
+    const bool fits = n_bytes <= WHERE_MAX_BYTES;
+    p.w = calloc(1, sizeof *p.w);
+    if (p.w && fits)
+        p.w->strings = malloc(n_bytes + 1);
+    const bool has_memory = p.w && (!fits || p.w->strings);
+    const bool ok = !has_memory         ? FAIL(&p, 0, "out of memory")
+                    : !fits             ? FAIL(&p, 0, "longer than %d bytes", WHERE_MAX_BYTES)
+                    : n_valid < n_bytes ? FAIL(&p, n_valid, "not UTF-8")
+                                        : parse(&p);
+    if (ok)
+        return p.w;
+    where_free(p.w);
+    return NULL;
+}
+
+void where_free(where *w)
+{
+    if (!w)
+        return;
+    free(w->tests);
+    free(w->strings);
+    free(w);
+}
+
+static tokmap_value_type type_of(const operand *o, const tokmap_value_type *types)
+{
+    return o->is_field ? types[o->field] : o->literal.type;
+}
+
+bool where_check_types(const where *w, const char *text, const tokmap_value_type *types,
+                       field_error *err)
+{
+    for (const test *t = w->tests; t < w->tests + w->n_tests; t++) {
+        const tokmap_value_type left = type_of(&t->left, types), right = type_of(&t->right, types);
+        const bool known = left != TOKMAP_VALUE_NULL && right != TOKMAP_VALUE_NULL;
+        if (known && (left == TOKMAP_VALUE_STRING) != (right == TOKMAP_VALUE_STRING))
+            return field_fail(err, text, t->left.at, "compares a %s with a %s",
+                              left == TOKMAP_VALUE_STRING ? "string" : "number",
+                              right == TOKMAP_VALUE_STRING ? "string" : "number");
+    }
+    return true;
+}

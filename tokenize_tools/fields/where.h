@@ -1,0 +1,47 @@
+/* where.h - the expression of --where: which documents to keep, by the values of their fields.
+ *
+ *     expression = and-part { "or" and-part }
+ *     and-part   = not-part { "and" not-part }
+ *     not-part   = "not" not-part | "(" expression ")" | comparison
+ *     comparison = operand ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand
+ *                | field "is" [ "not" ] "null"
+ *     operand    = field | number | string | "true" | "false"
+ *     field      = [ "@" ] word { "." word } | "`" any name "`"
+ *     word       = a letter, "_" or a character that is not ASCII; then these and digits
+ *     number     = as in JSON
+ *     string     = '"' characters '"' | "'" characters "'", with the escapes of JSON, and \'
+ *
+ * White space may stand between all of these. At least one operand of a comparison is a field.
+ * `true` is 1 and `false` 0, as in the values. Strings are compared by their bytes, and numbers
+ * exactly, also a whole number with a fraction; a literal that is not a whole number of 64 bits is
+ * the nearest double. A comparison is false, with != too, if a value is null or not a number (NaN),
+ * or if it compares a number with a string; `not` makes it true. Pure. */
+#ifndef TOKMAP_WHERE_H
+#define TOKMAP_WHERE_H
+
+#include <tokmap.h>
+
+#include "fields/field_list.h"
+
+enum {
+    WHERE_MAX_BYTES = 16384, /* of an expression */
+    WHERE_MAX_DEPTH = 64     /* of parentheses and `not` */
+};
+
+typedef struct where where;
+
+/* Adds the fields of the expression to the list, behind those that it has. NULL: *err says why, and
+ * the list may have more fields than before. */
+where *where_compile(const char *text, field_list *fields, field_error *err);
+void where_free(where *w);
+
+/* Whether to keep a document: values[i] belongs to fields->names[i]. */
+bool where_holds(const where *w, const tokmap_value *values);
+
+/* For inputs that know the types of their fields: types[i] is that of fields->names[i], or
+ * TOKMAP_VALUE_NULL if it is not known. false: the expression, compiled from `text`, compares a
+ * number with a string. */
+bool where_check_types(const where *w, const char *text, const tokmap_value_type *types,
+                       field_error *err);
+
+#endif /* TOKMAP_WHERE_H */
