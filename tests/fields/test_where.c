@@ -1,5 +1,5 @@
 /* test_where.c - expressions of --where: what holds, what is refused at which character, and the
- * limits. */
+ * limits. tests/fields/test_where.py compares random expressions with Python. */
 #include "fields/where.h"
 
 #include <float.h>

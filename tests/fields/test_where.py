@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+"""Expressions of --where against Python: its grammar reads them, a small evaluator decides."""
+
+import json
+import os
+import random
+import sys
+
+import ref_fields
+from ref_protocol import expect, expect_equal, run_tests
+
+LONG = "TOKMAP_LONG" in os.environ
+NAMES = ["score", "lang", "meta.n", "`meta.x-y`", "größe", "ok"]
+NUMBERS = ["0", "1", "-1", "3", "2.5", "9007199254740993", "9007199254740992.0", "9223372036854775807",
+           "9223372036854775808", "-9223372036854775808", "1e300", "0.1", "-0", "-0.0", "1e-3", "true", "false"]
+STRINGS = ['"en"', "'en'", "'de'", '""', "'e'", '"\\u00e4"', "'ä'", '"\\ud83d\\ude00"', "'it\\'s \"x\"'", '"it\'s"',
+           "'\\n'", "'and'"]
+VALUES = [None, True, False, 0, 1, -1, 3, 2.5, 9007199254740993, 9007199254740992.0, 2**63 - 1, 2**63, -(2**63), 1e300,
+          0.1, -0.0, 1e-3, "en", "de", "", "e", "ä", "\U0001f600", "it's \"x\"", "\n", "and", [], {}]
+
+
+def random_operand(rng):
+    return rng.choice((rng.choice(NAMES), rng.choice(NUMBERS), rng.choice(STRINGS)))
+
+
+def random_comparison(rng):
+    if rng.random() < 0.15:
+        return "%s %s null" % (rng.choice(NAMES), rng.choice(("is", "is not")))
+    sides = [rng.choice(NAMES), random_operand(rng)]
+    rng.shuffle(sides)
+    blank = rng.choice(("", " ", "\n"))
+    return blank.join((sides[0], rng.choice(("==", "!=", "<", "<=", ">", ">=")), sides[1]))
+
+
+def random_expression(rng, depth):
+    what = rng.random() if depth else 0
+    if what < 0.3:
+        return random_comparison(rng)
+    if what < 0.45:
+        return "not " + random_expression(rng, depth - 1)
+    if what < 0.6:
+        return "(%s)" % random_expression(rng, depth - 1)
+    word = rng.choice((" and ", " or "))
+    return word.join(random_expression(rng, depth - 1) for _ in range(rng.randrange(2, 4)))
+
+
+def random_document(rng):
+    document = {"score": rng.choice(VALUES), "lang": rng.choice(VALUES), "größe": rng.choice(VALUES),
+                "meta": {"n": rng.choice(VALUES), "x-y": rng.choice(VALUES)}, "ok": rng.choice(VALUES)}
+    for name in rng.sample(sorted(document), rng.choice((0, 0, 1, 2))):
+        del document[name]
+    return json.dumps(document, ensure_ascii=rng.random() < 0.5).encode()
+
+
+def mutate(rng, text):
+    for _ in range(rng.choice((1, 1, 2))):
+        at = rng.randrange(len(text) + 1)
+        piece = rng.choice(("", " ", "(", ")", " and ", " or ", " not ", "not", "==", "<", "=", "'", '"', "`", ".", "1",
+                            "e", "null", "is", "ä", "\\", "-", "true", rng.choice(NAMES)))
+        text = text[:at] + piece + text[at + rng.choice((0, 0, 1, 3)):]
+    return text
+
+
+def check_documents(text, lines, names, answers):
+    """Returns how many documents the expression keeps."""
+    tree = ref_fields.parse(text)
+    n_kept = 0
+    for line, (values, kept) in zip(lines, answers):
+        document = ref_fields.read_line(line)
+        wanted = {name: ref_fields.field_value(document, name) for name in names}
+        for name, value in zip(names, values):
+            expect(ref_fields.same(value, wanted[name]), "%r: %s of %r" % (text, name, line))
+        expect_equal(kept, ref_fields.holds(tree, wanted), "%r for %r" % (text, line))
+        n_kept += kept
+    return n_kept
+
+
+def compare(rng, texts, n_lines):
+    lines = [[random_document(rng) for _ in range(n_lines)] for _ in texts]
+    records = []
+    for text, some in zip(texts, lines):
+        records += [(b"M", b""), (b"W", text.encode())] + [(b"L", line) for line in some]
+    answers = ref_fields.tool_answers(records)
+    n_refused = n_kept = 0
+    for i, (text, some) in enumerate(zip(texts, lines)):
+        at = i * (2 + n_lines) + 1
+        if answers[at][0]:
+            n_kept += check_documents(text, some, answers[at][1], answers[at + 1 : at + 1 + n_lines])
+        else:
+            n_refused += 1
+            expect(1 <= answers[at][1] <= len(text) + 1 and answers[at][2], "%r: %r" % (text, answers[at]))
+    return n_refused, n_kept
+
+
+def test_random():
+    rng = random.Random(9)
+    texts = [random_expression(rng, 4) for _ in range(6000 if LONG else 1500)]
+    n_refused, n_kept = compare(rng, texts, 12)
+    expect_equal(n_refused, 0, "refused")
+    expect(len(texts) * 3 < n_kept < len(texts) * 9, "%d kept" % n_kept)
+    return "%d expressions, %d of %d documents kept" % (len(texts), n_kept, 12 * len(texts))
+
+
+def test_mutated():
+    rng = random.Random(10)
+    texts = [mutate(rng, random_expression(rng, 2)) for _ in range(30000 if LONG else 6000)]
+    n_refused, _ = compare(rng, texts, 3)
+    expect(len(texts) / 10 < n_refused < len(texts) * 0.95, "%d refused" % n_refused)
+    return "%d expressions, %d refused" % (len(texts), n_refused)
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests([
+        ("random_expressions_keep_what_python_keeps", test_random),
+        ("what_is_accepted_means_the_same_to_python", test_mutated),
+    ]))

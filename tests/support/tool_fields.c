@@ -1,0 +1,131 @@
+/* tool_fields - fields of JSON lines and the expressions of --where, for tests in Python.
+ *
+ * stdin is records: a letter, a length in 4 bytes, and that many bytes. `M` is the text of --meta
+ * and begins a new list, `W` an expression that adds its fields to the list; `L` is a line. The
+ * answer to M and W is the names with commas between them, or the character and the reason of the
+ * error: 0 or 1, for 1 the character in 4 bytes, the length in 4 bytes, the text. The answer to L
+ * is 0 if the line is not JSON, else 1, the value of each field, and whether the expression holds.
+ * A value is its type and 8 bytes, or for a string its length in 4 bytes and its bytes. Numbers are
+ * little-endian. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/json_fields.h"
+#include "corpus/json_line.h"
+#include "fields/where.h"
+
+#define PADDING 64
+
+static void put(uint64_t value, int n_bytes)
+{
+    for (int i = 0; i < n_bytes; i++)
+        putchar((int)(value >> 8 * i & 0xff));
+}
+
+static void put_error(const field_error *err)
+{
+    put(1, 1);
+    put(err->character, 4);
+    put(strlen(err->text), 4);
+    fputs(err->text, stdout);
+}
+
+static void put_names(const field_list *l)
+{
+    size_t n_bytes = 0;
+    for (size_t i = 0; i < l->n_fields; i++)
+        n_bytes += strlen(l->names[i]) + (i > 0);
+    put(0, 1);
+    put(n_bytes, 4);
+    for (size_t i = 0; i < l->n_fields; i++)
+        printf("%s%s", i ? "," : "", l->names[i]);
+}
+
+static void put_value(const tokmap_value *v)
+{
+    uint64_t bits = (uint64_t)v->integer;
+    put(v->type, 1);
+    if (v->type == TOKMAP_VALUE_FLOAT64)
+        memcpy(&bits, &v->real, sizeof bits);
+    if (v->type != TOKMAP_VALUE_STRING) {
+        put(bits, 8);
+        return;
+    }
+    put(v->text_bytes, 4);
+    fwrite(v->text, 1, v->text_bytes, stdout);
+}
+
+typedef struct state {
+    field_list list;
+    where *where;
+    json_fields *json; /* made for the first line after M or W */
+    json_line_path *path;
+} state;
+
+static void take_line(state *s, const uint8_t *line, size_t n_bytes, uint8_t *out)
+{
+    json_line_result r;
+    tokmap_value values[FIELD_LIST_MAX];
+    const json_line_options options = {.path = s->path};
+    if (json_line_text(&options, line, n_bytes, out, &r) == JSON_LINE_MALFORMED) {
+        put(0, 1);
+        return;
+    }
+    if (!s->json)
+        s->json = json_fields_new(&s->list);
+    if (!s->json || !json_fields_read(s->json, line, n_bytes, values))
+        exit(2);
+    put(1, 1);
+    for (size_t i = 0; i < s->list.n_fields; i++)
+        put_value(&values[i]);
+    put(!s->where || where_holds(s->where, values), 1);
+}
+
+static void take_text(state *s, char kind, const char *text)
+{
+    field_error err;
+    bool ok;
+    json_fields_free(s->json);
+    s->json = NULL;
+    where_free(s->where);
+    s->where = NULL;
+    if (kind == 'M') {
+        field_list_free(&s->list);
+        ok = !*text || field_list_parse(&s->list, text, &err);
+    } else {
+        s->where = where_compile(text, &s->list, &err);
+        ok = s->where != NULL;
+    }
+    if (ok) {
+        put_names(&s->list);
+    } else {
+        field_list_free(&s->list);
+        put_error(&err);
+    }
+}
+
+int main(void)
+{
+    state s = {.path = json_line_path_new("text")};
+    for (int kind; (kind = getchar()) != EOF;) {
+        size_t n_bytes = 0;
+        for (int i = 0; i < 4; i++)
+            n_bytes |= (size_t)getchar() << 8 * i;
+        uint8_t *text = malloc(n_bytes + PADDING), *out = malloc(n_bytes + 1);
+        if (!text || !out || fread(text, 1, n_bytes, stdin) != n_bytes)
+            return 2;
+        memset(text + n_bytes, kind == 'L' ? '"' : 0, PADDING);
+        if (kind == 'L')
+            take_line(&s, text, n_bytes, out);
+        else
+            take_text(&s, (char)kind, (const char *)text);
+        free(text);
+        free(out);
+    }
+    json_fields_free(s.json);
+    where_free(s.where);
+    field_list_free(&s.list);
+    json_line_path_free(s.path);
+    return fflush(stdout) == 0 ? 0 : 1;
+}
