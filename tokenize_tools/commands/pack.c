@@ -119,6 +119,8 @@ static const cli_option option_table[] = {
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
     {"field", 0, CLI_TEXT, TARGET(field), "PATH",
      .help = "for jsonl: the field that holds the text, such as meta.body [text]"},
+    {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",
+     .help = "pack only records for which EXPR holds, such as 'score >= 3 and lang == \"en\"'"},
     {"separator", 0, CLI_CALL, 0, "TEXT",
      .help = "for text: TEXT ends a document within a file; it may contain \\n, \\r, \\t, \\0 "
              "and \\\\ [none]",
@@ -225,6 +227,25 @@ static int find_prefix(pack_options *options)
     return code;
 }
 
+static int bad_field_text(const char *option, const field_error *err)
+{
+    if (err->character == 0)
+        return cli_no_memory();
+    return cli_usage("%s: character %zu: %s", option, err->character, err->text);
+}
+
+static int compile_fields(pack_options *options)
+{
+    field_error err;
+    if (options->meta && !field_list_parse(&options->fields, options->meta, &err))
+        return bad_field_text("--meta", &err);
+    options->n_kept = options->fields.n_fields;
+    if (!options->where_text)
+        return CLI_OK;
+    options->where = where_compile(options->where_text, &options->fields, &err);
+    return options->where ? CLI_OK : bad_field_text("--where", &err);
+}
+
 int pack_command(int argc, char **argv)
 {
     pack_options options = {
@@ -244,8 +265,12 @@ int pack_command(int argc, char **argv)
         if (code == CLI_OK)
             code = check_options(&options);
         if (code == CLI_OK)
+            code = compile_fields(&options);
+        if (code == CLI_OK)
             code = pack_run(&options, argv + optind, (size_t)(argc - optind));
     }
     free(options.separator);
+    field_list_free(&options.fields);
+    where_free(options.where);
     return code;
 }

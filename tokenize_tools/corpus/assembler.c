@@ -38,6 +38,7 @@ bool assembler_next_batch(assembler *a, corpus_batch *batch)
         memcpy(batch->text, a->carry, a->n_carry);
     batch->n_bytes = a->n_carry;
     batch->n_ends = 0;
+    batch->values_bytes = 0;
     a->n_carry = 0;
     a->begin = a->n_searched = 0;
     a->limit = limit;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "corpus/assembler.h"
+#include "corpus/batch.h"
 #include "corpus/reader.h"
 #include "corpus/second_look.h"
 #include "system/input_file.h"
@@ -15,6 +16,9 @@
 
 #define PADDING 64
 #define MAX_REPORTED 10 /* bad documents of an input */
+/* After so many records that are not documents, a batch is handed out even if it is empty, so that
+ * the caller can save the place. */
+#define MAX_LEFT_OUT 16384
 /* How much one call skips on the way to the place where reading resumes. */
 #define SEEK_BYTES ((uint64_t)64 * 1024 * 1024)
 
@@ -41,6 +45,9 @@ struct corpus {
     size_t whole_bytes;
     bool spoiled; /* its text is bad, unless its key appears again */
     bool resumes; /* the first document began in another process */
+
+    document_values values; /* of the current document */
+    unsigned n_left_out;    /* records in a row that were not documents */
 
     corpus_counts counts;
     uint64_t plain_bytes; /* of the inputs that have ended */
@@ -142,15 +149,9 @@ void corpus_close(corpus *c)
     reader_close(c->reader);
     second_look_free(c->look);
     assembler_free(&c->assembler);
+    document_values_free(&c->values);
     input_stop_close(&c->stop);
     free(c);
-}
-
-void corpus_batch_free(corpus_batch *b)
-{
-    free(b->text);
-    free(b->ends);
-    *b = (corpus_batch){0};
 }
 
 uint64_t corpus_stored_bytes(const corpus *c)
@@ -193,24 +194,16 @@ static int hand_out(corpus *c, corpus_batch *batch)
 
 static step add_end(corpus *c, corpus_end end)
 {
-    corpus_batch *batch = c->assembler.batch;
-    if (batch->n_ends == batch->ends_capacity) {
-        size_t capacity = batch->ends_capacity ? batch->ends_capacity * 2 : 64;
-        corpus_end *ends = realloc(batch->ends, capacity * sizeof *ends);
-        if (!ends)
-            return fail(c, ENOMEM, "%s", strerror(ENOMEM));
-        batch->ends = ends;
-        batch->ends_capacity = capacity;
-    }
-    end.at = batch->n_bytes;
-    batch->ends[batch->n_ends++] = end;
+    const corpus_batch *batch = c->assembler.batch;
+    if (!batch_add_end(c->assembler.batch, end))
+        return fail(c, ENOMEM, "%s", strerror(ENOMEM));
     if (c->options.ended) {
         const corpus_place now = place_now(c);
         c->options.ended(c->options.context, &now.counts);
     }
-    /* Limits the memory for empty documents too. */
-    size_t max_ends = c->options.batch_bytes / sizeof(corpus_end);
-    return batch->n_ends > max_ends ? STEP_FULL : STEP_ON;
+    /* Limits the memory for empty documents and for values too. */
+    const size_t n_bytes = batch->n_ends * sizeof(corpus_end) + batch->values_bytes;
+    return n_bytes > c->options.batch_bytes ? STEP_FULL : STEP_ON;
 }
 
 /* ---- Bad documents ---- */
@@ -280,6 +273,16 @@ static void report_bad_document(corpus *c, const char *reason, uint64_t offset)
     c->options.report(c->options.context, text);
 }
 
+/* The current record is not a document. */
+static step leave_out(corpus *c, uint64_t *count)
+{
+    ++*count;
+    c->counts.records++;
+    c->counts.input_records++;
+    c->open = c->has_text = false;
+    return ++c->n_left_out % MAX_LEFT_OUT ? STEP_ON : STEP_FULL;
+}
+
 static step bad_document(corpus *c, const char *reason, uint64_t offset)
 {
     reader_raw raw;
@@ -296,10 +299,8 @@ static step bad_document(corpus *c, const char *reason, uint64_t offset)
     if (c->options.on_error == ON_ERROR_COLLECT && !collect_document(c, &raw))
         return STEP_FAILED;
     report_bad_document(c, copy, offset);
-    c->counts.bad_documents++;
     c->counts.bad_bytes += raw.end - raw.begin;
-    c->open = c->has_text = false;
-    return STEP_ON;
+    return leave_out(c, &c->counts.bad_documents);
 }
 
 /* ---- Documents ---- */
@@ -309,7 +310,8 @@ static bool is_json(const corpus *c)
     return reader_format(c->reader) == CORPUS_JSON_LINES;
 }
 
-static void begin_document(corpus *c)
+/* false: out of memory. */
+static bool begin_document(corpus *c)
 {
     assembler *a = &c->assembler;
     assembler_begin_document(a);
@@ -322,6 +324,7 @@ static void begin_document(corpus *c)
     a->n_discard = c->resumes ? c->from.piece_offset : 0;
     /* A document that may turn out bad and have to be left out is checked before it is cut. */
     a->may_cut = c->resumes || (c->options.on_error == ON_ERROR_FAIL && (c->whole || !is_json(c)));
+    return !c->text.values || document_values_set(&c->values, c->text.values, c->options.n_kept);
 }
 
 /* A fast check that nearly all documents pass. */
@@ -382,6 +385,11 @@ static step end_document(corpus *c)
         c->error.changed = true;
         return STEP_FAILED;
     }
+    if (!batch_add_values(a->batch, &c->values))
+        return fail(c, ENOMEM, "%s", strerror(ENOMEM));
+    c->n_left_out = 0;
+    c->counts.records++;
+    c->counts.input_records++;
     c->counts.documents++;
     c->counts.empty_documents += n_bytes == 0;
     c->counts.text_bytes += n_bytes;
@@ -442,6 +450,19 @@ static step input_failed(corpus *c)
     return STEP_FAILED;
 }
 
+/* Compares the records that were read with the number that the input itself gives. */
+static step check_records(corpus *c)
+{
+    const uint64_t n = reader_n_records(c->reader);
+    if (n != READER_UNKNOWN && n != c->counts.input_records)
+        return fail(c, 0,
+                    "%.200s: has %" PRIu64 " records by its own account, but %" PRIu64
+                    " were read; the file is damaged, or this is a bug in tokmap",
+                    c->names[c->input], n, c->counts.input_records);
+    c->counts.input_records = 0;
+    return STEP_ON;
+}
+
 static step end_input(corpus *c)
 {
     const input_prefix stored = reader_stored(c->reader);
@@ -453,6 +474,8 @@ static step end_input(corpus *c)
         c->error.changed = true;
         return STEP_FAILED;
     }
+    if (check_records(c) == STEP_FAILED)
+        return STEP_FAILED;
     c->counts.stored_bytes += end.stored_bytes;
     c->plain_bytes += reader_where(c->reader).offset;
     reader_close(c->reader);
@@ -490,8 +513,12 @@ static step next_text(corpus *c)
         return input_failed(c);
     if (result == READER_END)
         return end_input(c);
-    if (c->text.first)
-        begin_document(c);
+    if (result == READER_NULL)
+        return leave_out(c, &c->counts.null_documents);
+    if (result == READER_FILTERED)
+        return leave_out(c, &c->counts.filtered_documents);
+    if (c->text.first && !begin_document(c))
+        return fail(c, ENOMEM, "%s", strerror(ENOMEM));
     if (result == READER_BAD)
         return bad_document(c, c->text.reason, c->text.bad_offset);
     if (c->text.drop && c->assembler.n_before > 0)

@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "corpus/input.h"
+#include "fields/where.h"
 
 typedef enum corpus_format {
     CORPUS_AUTO, /* JSON lines if the first line is an object that has the field, else text.
@@ -51,11 +52,15 @@ typedef enum corpus_on_error { /* a bad document: malformed JSON, no field, not 
 
 typedef struct corpus_counts { /* of documents that are complete or were left out */
     uint64_t documents, empty_documents;
-    uint64_t text_bytes;                       /* of documents, decoded and repaired */
-    uint64_t stored_bytes;                     /* of finished inputs, as stored */
-    uint64_t plain_bytes;                      /* decompressed bytes before the current place */
-    uint64_t bad_documents;                    /* skipped or collected */
-    uint64_t bad_bytes;                        /* of the lines of bad documents */
+    uint64_t text_bytes;         /* of documents, decoded and repaired */
+    uint64_t stored_bytes;       /* of finished inputs, as stored */
+    uint64_t plain_bytes;        /* decompressed bytes before the current place */
+    uint64_t records;            /* all that were read: those below and the documents */
+    uint64_t input_records;      /* those of the current input */
+    uint64_t null_documents;     /* records without a text */
+    uint64_t filtered_documents; /* left out by `where` */
+    uint64_t bad_documents;      /* skipped or collected */
+    uint64_t bad_bytes;          /* of the lines of bad documents */
     uint64_t repaired_documents, replacements; /* UTF8_REPLACE; lone surrogates too */
 } corpus_counts;
 
@@ -71,6 +76,9 @@ typedef struct corpus_options {
     size_t max_piece_bytes;        /* its largest size, where no cut is possible; 0: 16 MiB */
     uint64_t max_document_bytes;   /* of text; a longer document is bad; 0: no limit */
     const input_version *versions; /* the inputs must have these; NULL: any */
+    const field_list *fields;      /* wanted beside the text; NULL: none. Values of the first */
+    size_t n_kept;                 /* are handed out with the documents. */
+    const where *where;            /* decides by them which records are documents; NULL: all */
     bool read_ahead;               /* read and decompress in a separate thread */
     size_t read_bytes;             /* of one read; 0: 256 KiB */
     /* Returns the largest offset at which text[0 .. n_bytes) may be cut, or 0. The text ends with a
@@ -110,6 +118,10 @@ typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_ba
     size_t n_bytes, capacity;
     corpus_end *ends; /* in order; several may have the same `at` */
     size_t n_ends, ends_capacity;
+    /* The values of the first n_kept fields of each document that ends here, as value_bytes.h
+     * writes them. */
+    uint8_t *values;
+    size_t values_bytes, values_capacity;
     bool continues;     /* the first document began in the batch before */
     corpus_place after; /* where this batch ends */
 } corpus_batch;

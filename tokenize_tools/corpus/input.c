@@ -296,9 +296,9 @@ uint64_t input_stored_bytes(const input *in)
     return in->n_read;
 }
 
-bool input_is_compressed(const input *in)
+const char *input_codec_name(const input *in)
 {
-    return in->codec != NULL;
+    return in->codec ? in->codec->name : NULL;
 }
 
 uint64_t input_checksum(const input *in)

@@ -30,7 +30,8 @@ ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err);
 /* Stored bytes read so far, and their XXH3-64; at the end, of the whole input. */
 uint64_t input_stored_bytes(const input *in);
 uint64_t input_checksum(const input *in);
-bool input_is_compressed(const input *in);
+/* How the input is compressed: "gzip"; NULL: it is not. */
+const char *input_codec_name(const input *in);
 void input_close(input *in);
 
 /* Identifies one state of a regular file. It does not include the inode number, because file

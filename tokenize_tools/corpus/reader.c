@@ -1,6 +1,9 @@
 #include "corpus/reader.h"
 
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "corpus/reader_kind.h"
 #include "corpus/text_reader.h"
@@ -12,8 +15,18 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
     reader *r = NULL;
     if (window_open(&w, source, options, stop_fd, err))
         r = text_reader_open(options, &w, err);
-    if (!r)
+    if (!r) {
         window_close(&w);
+        return NULL;
+    }
+    if (options->fields) {
+        r->values = calloc(FIELD_LIST_MAX, sizeof *r->values);
+        if (!r->values) {
+            window_fail(&r->window, ENOMEM, err);
+            reader_close(r);
+            return NULL;
+        }
+    }
     return r;
 }
 
@@ -23,13 +36,27 @@ void reader_close(reader *r)
         return;
     r->kind->close(r);
     window_close(&r->window);
+    free(r->values);
     free(r);
+}
+
+static void set_row(reader *r, uint64_t row)
+{
+    const field_list *fields = r->options->fields;
+    const size_t i = field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW));
+    if (i < fields->n_fields)
+        r->values[i] = (tokmap_value){.type = TOKMAP_VALUE_INT64, .integer = (int64_t)row};
 }
 
 reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
 {
     *text = (reader_text){0};
-    return r->kind->next(r, text, err);
+    const reader_result result = r->kind->next(r, text, err);
+    if (result < READER_TEXT || !text->values)
+        return result;
+    set_row(r, text->line);
+    const bool wanted = !r->options->where || where_holds(r->options->where, text->values);
+    return wanted ? result : READER_FILTERED;
 }
 
 void reader_keep(reader *r, size_t n_bytes)
@@ -71,6 +98,20 @@ void reader_want(reader *r, uint64_t n)
 corpus_format reader_format(const reader *r)
 {
     return r->format;
+}
+
+uint64_t reader_n_records(const reader *r)
+{
+    return r->kind->n_records ? r->kind->n_records(r) : READER_UNKNOWN;
+}
+
+void reader_summarize(const reader *r, reader_summary *summary)
+{
+    const char *codec = r->window.stream ? stream_codec(r->window.stream) : NULL;
+    *summary = (reader_summary){.n_records = reader_n_records(r)};
+    snprintf(summary->codec, sizeof summary->codec, "%s", codec ? codec : "");
+    if (r->kind->summarize)
+        r->kind->summarize(r, summary);
 }
 
 input_prefix reader_stored(const reader *r)

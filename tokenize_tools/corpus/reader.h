@@ -8,12 +8,15 @@
 #define TOKMAP_READER_H
 
 #include "corpus/corpus.h"
+#include "tokmap.h"
 
 typedef enum reader_result {
     READER_FAILED = -1, /* the input cannot be read */
     READER_END,
     READER_TEXT,
-    READER_BAD /* not a document: skip it */
+    READER_NULL,     /* a record without a text */
+    READER_FILTERED, /* options->where does not hold */
+    READER_BAD       /* not a document: skip it */
 } reader_result;
 
 typedef struct reader_text {
@@ -24,6 +27,9 @@ typedef struct reader_text {
     bool drop;       /* discard its text so far: its key appeared again */
     uint64_t offset; /* start of the document, in the plain bytes */
     uint64_t line;
+    /* With `first`: of options->fields; valid until the next call. NULL: the record is too bad to
+     * have values. */
+    const tokmap_value *values;
     uint64_t lone_surrogates; /* with `last`: how many were replaced by U+FFFD */
     const char *reason;       /* READER_BAD; valid until the next call */
     uint64_t bad_offset;
@@ -69,6 +75,18 @@ void reader_describe(const reader *r, reader_place place, uint64_t offset, char 
                      size_t text_bytes);
 
 corpus_format reader_format(const reader *r); /* CORPUS_AUTO until the first call */
+/* How many records the input says that it has; READER_UNKNOWN: it does not say. */
+uint64_t reader_n_records(const reader *r);
+#define READER_UNKNOWN UINT64_MAX
+/* What --dry-run shows of an input. Empty and NULL members: there is nothing to say. */
+typedef struct reader_summary {
+    char codec[64], encodings[128], column[256];
+    const char *why_column; /* "named by --field" */
+    uint64_t n_records;     /* as reader_n_records */
+    uint64_t n_groups;      /* row groups; 0: the file has none */
+} reader_summary;
+/* After the first call of reader_next. */
+void reader_summarize(const reader *r, reader_summary *summary);
 /* As stream_stored. */
 input_prefix reader_stored(const reader *r);
 

@@ -5,7 +5,9 @@
 #include "corpus/reader.h"
 #include "corpus/window.h"
 
-/* The functions have the meaning of those in reader.h with the same names. */
+/* The functions have the meaning of those in reader.h with the same names. With the first text of a
+ * record, `next` fills r->values and sets text->values; FIELD_ROW and `where` are the business of
+ * reader.c. */
 typedef struct reader_kind {
     void (*close)(reader *r); /* frees all but the reader itself and its window */
     reader_result (*next)(reader *r, reader_text *text, corpus_error *err);
@@ -15,6 +17,9 @@ typedef struct reader_kind {
     input_prefix (*stored)(const reader *r);
     void (*describe)(const reader *r, reader_place place, uint64_t offset, char *text,
                      size_t text_bytes);
+
+    uint64_t (*n_records)(const reader *r);                      /* NULL: unknown */
+    void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
 
     /* NULL if documents always come in one piece: */
     void (*keep)(reader *r, size_t n_bytes);
@@ -28,6 +33,7 @@ struct reader {
     const corpus_options *options;
     corpus_format format; /* CORPUS_AUTO: not decided yet */
     window window;        /* the plain bytes of the input */
+    tokmap_value *values; /* of options->fields; those that `next` does not set are null */
 };
 
 #endif /* TOKMAP_READER_KIND_H */

@@ -111,7 +111,7 @@ bool second_look_check_whole(second_look *s, const reader_text *whole, second_lo
     return begin_document(s, err) && add_text(s, &text, report, err);
 }
 
-bool second_look_check(second_look *s, reader_place where, second_look_report *report,
+bool second_look_check(second_look *s, reader_place place, second_look_report *report,
                        corpus_error *err)
 {
     reader_text text = {0};
@@ -119,14 +119,14 @@ bool second_look_check(second_look *s, reader_place where, second_look_report *r
     *report = (second_look_report){.good = true};
     if (!s->reader)
         s->reader = reader_open(&s->source, &s->options, s->stop_fd, err);
-    if (!s->reader || reader_seek(s->reader, where, UINT64_MAX, err) < 0 || !begin_document(s, err))
+    if (!s->reader || reader_seek(s->reader, place, UINT64_MAX, err) < 0 || !begin_document(s, err))
         return false;
     while (!text.last) {
         reader_result result = reader_next(s->reader, &text, err);
         if (result == READER_FAILED)
             return false;
         if (result == READER_END)
-            return fail_changed(s, where.offset, err);
+            return fail_changed(s, place.offset, err);
         if (result == READER_BAD) {
             set_bad(report, text.reason, text.bad_offset);
             break;

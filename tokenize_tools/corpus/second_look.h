@@ -25,8 +25,8 @@ void second_look_free(second_look *s);
 /* Whether the input can be opened again: not a pipe, not stdin. */
 bool second_look_possible(const char *name);
 
-/* Checks the document that begins at `where`. false: the input cannot be read. */
-bool second_look_check(second_look *s, reader_place where, second_look_report *report,
+/* Checks the document that begins at `place`. false: the input cannot be read. */
+bool second_look_check(second_look *s, reader_place place, second_look_report *report,
                        corpus_error *err);
 /* The same for a document in one piece, without reading the input. */
 bool second_look_check_whole(second_look *s, const reader_text *whole, second_look_report *report,

@@ -180,9 +180,9 @@ input_prefix stream_stored(const stream *s)
     return s->ahead ? s->stored : stored_so_far(s);
 }
 
-bool stream_is_compressed(const stream *s)
+const char *stream_codec(const stream *s)
 {
-    return input_is_compressed(s->in);
+    return input_codec_name(s->in);
 }
 
 void stream_close(stream *s)

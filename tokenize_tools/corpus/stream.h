@@ -23,8 +23,8 @@ typedef struct stream stream;
 stream *stream_open(const input_source *source, const stream_options *options, input_error *err);
 /* Like input_read. */
 ssize_t stream_read(stream *s, void *buffer, size_t n_bytes, input_error *err);
-/* Like input_is_compressed. */
-bool stream_is_compressed(const stream *s);
+/* Like input_codec_name. */
+const char *stream_codec(const stream *s);
 /* The stored bytes behind the bytes returned so far, and their checksum; after the end, of the
  * whole input. */
 input_prefix stream_stored(const stream *s);

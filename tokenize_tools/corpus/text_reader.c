@@ -6,37 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "corpus/json_line.h"
-#include "corpus/window.h"
-#include "corpus/wrong_file.h"
-
-static const char byte_order_mark[] = "\xef\xbb\xbf";
-#define BOM_BYTES 3
-
-typedef struct text_reader {
-    reader base;
-    bool checked;           /* wrong_file_find has passed */
-    const char *terminator; /* between documents */
-    size_t terminator_bytes;
-    uint64_t line; /* of the current document, else of the next one */
-    bool in_white; /* only white space so far in a line of JSON lines */
-
-    /* The current document, until the next one is asked for. */
-    bool at_hand, in_pieces;
-    bool complete; /* its end is in the window, n_bytes further on */
-    uint64_t offset;
-    size_t n_bytes, n_kept; /* in the window; those of the last text that come again */
-
-    /* JSON lines: */
-    json_line_path *path;
-    json_line_options json;
-    json_line_scanner *scanner;
-    uint8_t *decoded;
-    size_t n_decoded, decoded_capacity;
-    uint64_t wanted;
-    bool drop;
-    char reason[256];
-} text_reader;
+#include "corpus/text_reader_parts.h"
 
 /* ---- Open, close ---- */
 
@@ -57,15 +27,10 @@ static bool prepare_json(text_reader *r, corpus_error *err)
     r->path = json_line_path_new(field);
     r->json.path = r->path;
     r->scanner = r->path ? json_line_scanner_new(&r->json) : NULL;
-    return r->scanner != NULL || window_fail(&r->base.window, ENOMEM, err);
-}
-
-static void set_format(text_reader *r, corpus_format format)
-{
-    bool text = format == CORPUS_TEXT;
-    r->base.format = format;
-    r->terminator = text ? r->base.options->separator : "\n";
-    r->terminator_bytes = text ? r->base.options->separator_bytes : 1;
+    if (r->base.options->fields)
+        r->fields = json_fields_new(r->base.options->fields);
+    const bool done = r->scanner && (r->fields || !r->base.options->fields);
+    return done || window_fail(&r->base.window, ENOMEM, err);
 }
 
 static void close_text(reader *base)
@@ -73,38 +38,16 @@ static void close_text(reader *base)
     text_reader *r = text_of(base);
     json_line_scanner_free(r->scanner);
     json_line_path_free(r->path);
+    json_fields_free(r->fields);
     free(r->decoded);
 }
 
 /* ---- JSON ---- */
 
-static bool reserve_decoded(text_reader *r, size_t n_bytes, corpus_error *err)
-{
-    if (n_bytes <= r->decoded_capacity)
-        return true;
-    uint8_t *decoded = realloc(r->decoded, n_bytes + n_bytes / 4);
-    if (!decoded)
-        return window_fail(&r->base.window, ENOMEM, err);
-    r->decoded = decoded;
-    r->decoded_capacity = n_bytes + n_bytes / 4;
-    return true;
-}
-
-static void set_reason(text_reader *r, json_line_status status, const json_line_result *result)
-{
-    const char *field = r->base.options->field ? r->base.options->field : "text";
-    if (status == JSON_LINE_MALFORMED)
-        snprintf(r->reason, sizeof r->reason, "not JSON: %s", result->reason);
-    else if (status == JSON_LINE_NO_FIELD)
-        snprintf(r->reason, sizeof r->reason, "%s: \"%.100s\"", result->reason, field);
-    else
-        snprintf(r->reason, sizeof r->reason, "%s", result->reason);
-}
-
 static reader_result json_bad(text_reader *r, json_line_status status,
                               const json_line_result *result, reader_text *text)
 {
-    set_reason(r, status, result);
+    text_reader_set_reason(r, status, result);
     text->reason = r->reason;
     text->bad_offset = r->offset + result->error_offset;
     return READER_BAD;
@@ -113,156 +56,24 @@ static reader_result json_bad(text_reader *r, json_line_status status,
 static reader_result read_whole_json(text_reader *r, reader_text *text, corpus_error *err)
 {
     json_line_result result;
-    if (!reserve_decoded(r, r->n_bytes + 1, err))
+    if (!text_reader_reserve(r, r->n_bytes + 1, err))
         return READER_FAILED;
     json_line_status status =
         json_line_text(&r->json, window_text(&r->base.window), r->n_bytes, r->decoded, &result);
+    if (r->fields && (status == JSON_LINE_OK || status == JSON_LINE_NO_FIELD)) {
+        if (!json_fields_read(r->fields, window_text(&r->base.window), r->n_bytes,
+                              r->base.values)) {
+            window_fail(&r->base.window, ENOMEM, err);
+            return READER_FAILED;
+        }
+        text->values = r->base.values;
+    }
     if (status != JSON_LINE_OK)
         return json_bad(r, status, &result, text);
     text->bytes = result.text;
     text->n_bytes = result.n_bytes;
     text->lone_surrogates = result.lone_surrogates;
     return READER_TEXT;
-}
-
-/* ---- The format of an input ---- */
-
-static bool is_white(uint8_t c)
-{
-    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
-}
-
-static size_t bom_bytes(const window *w)
-{
-    bool found = w->offset == 0 && window_size(w) >= BOM_BYTES &&
-                 memcmp(window_text(w), byte_order_mark, BOM_BYTES) == 0;
-    return found ? BOM_BYTES : 0;
-}
-
-static bool fill_until(text_reader *r, size_t n_bytes, corpus_error *err)
-{
-    while (window_size(&r->base.window) < n_bytes && !r->base.window.at_end) {
-        if (!window_fill(&r->base.window, err))
-            return false;
-    }
-    return true;
-}
-
-/* Finds the first byte that is not white space; *at is max_piece_bytes if there is none before
- * that. */
-static bool find_black(text_reader *r, size_t *at, corpus_error *err)
-{
-    window *w = &r->base.window;
-    size_t max_bytes = r->base.options->max_piece_bytes;
-    if (!fill_until(r, BOM_BYTES, err))
-        return false;
-    for (*at = bom_bytes(w); *at < max_bytes; ++*at) {
-        if (!fill_until(r, *at + 1, err))
-            return false;
-        if (*at == window_size(w))
-            *at = max_bytes;
-        if (*at == max_bytes || !is_white(window_text(w)[*at]))
-            return true;
-    }
-    return true;
-}
-
-/* Finds the end of the line; max_piece_bytes and not `whole` if it is longer. */
-static bool find_line_end(text_reader *r, size_t from, size_t *at, bool *whole, corpus_error *err)
-{
-    window *w = &r->base.window;
-    size_t max_bytes = r->base.options->max_piece_bytes;
-    for (*at = from;;) {
-        const uint8_t *newline = memchr(window_text(w) + *at, '\n', window_size(w) - *at);
-        *at = newline ? (size_t)(newline - window_text(w)) : window_size(w);
-        *whole = *at <= max_bytes && (newline || w->at_end);
-        if (*whole)
-            return true;
-        if (*at > max_bytes) {
-            *at = max_bytes;
-            return true;
-        }
-        if (!window_fill(w, err))
-            return false;
-    }
-}
-
-static json_line_status parse_line(text_reader *r, size_t from, size_t n_bytes, bool whole,
-                                   json_line_result *result)
-{
-    const uint8_t *line = window_text(&r->base.window) + from;
-    if (whole)
-        return json_line_text(&r->json, line, n_bytes, r->decoded, result);
-    json_line_begin(r->scanner);
-    for (size_t at = 0; at < n_bytes;) {
-        json_line_fed fed = json_line_feed(r->scanner, line + at, n_bytes - at, r->decoded);
-        if (fed.malformed)
-            return json_line_end(r->scanner, result);
-        at += fed.n_bytes;
-    }
-    return JSON_LINE_OK; /* no error in the part that was read */
-}
-
-/* Refuses an input that is not meant to be packed as text. */
-static bool check_head(text_reader *r, corpus_error *err)
-{
-    const window *w = &r->base.window;
-    size_t wanted =
-        r->base.options->format == CORPUS_AUTO ? WRONG_FILE_HEAD_BYTES : WRONG_FILE_ARCHIVE_BYTES;
-    if (wanted > r->base.options->max_piece_bytes)
-        wanted = r->base.options->max_piece_bytes;
-    char text[256];
-    r->checked = true;
-    if (!fill_until(r, wanted, err))
-        return false;
-    const wrong_file_head head = {
-        .bytes = window_text(w),
-        .n_bytes = window_size(w) < wanted ? window_size(w) : wanted,
-        .whole = window_size(w) <= wanted && w->at_end,
-        .decompressed = stream_is_compressed(w->stream),
-    };
-    if (!wrong_file_find(&head, r->base.options, text, sizeof text))
-        return true;
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text, "%.200s: %s", w->name, text);
-    return false;
-}
-
-/* Decides by at most max_piece_bytes of the first line. */
-static bool decide_format(text_reader *r, corpus_error *err)
-{
-    size_t from, to;
-    bool whole;
-    json_line_result result;
-    if (!find_black(r, &from, err))
-        return false;
-    if (from >= r->base.options->max_piece_bytes || window_text(&r->base.window)[from] != '{') {
-        set_format(r, CORPUS_TEXT);
-        return true;
-    }
-    if (!find_line_end(r, from, &to, &whole, err) ||
-        !reserve_decoded(r, to - from + JSON_LINE_ROOM, err))
-        return false;
-    json_line_status status = parse_line(r, from, to - from, whole, &result);
-    if (status == JSON_LINE_OK) {
-        set_format(r, CORPUS_JSON_LINES);
-        return true;
-    }
-    set_reason(r, status, &result);
-    *err = (corpus_error){0};
-    snprintf(err->text, sizeof err->text,
-             "%.200s: byte %" PRIu64
-             ": the first line begins with { but has no text in the expected field (%s): "
-             "use --field to name the field, or --format to name the format",
-             r->base.window.name, from + result.error_offset, r->reason);
-    return false;
-}
-
-/* Called before anything is taken from the input. */
-static bool begin_input(text_reader *r, corpus_error *err)
-{
-    return (r->checked || check_head(r, err)) &&
-           (r->base.format != CORPUS_AUTO || decide_format(r, err));
 }
 
 /* ---- Where documents end ---- */
@@ -287,7 +98,7 @@ static bool all_white(const text_reader *r, size_t n_bytes)
 {
     const uint8_t *bytes = window_text(&r->base.window);
     size_t i = 0;
-    while (i < n_bytes && is_white(bytes[i]))
+    while (i < n_bytes && text_is_white(bytes[i]))
         i++;
     return i == n_bytes;
 }
@@ -307,7 +118,7 @@ static bool skip_white(text_reader *r, corpus_error *err)
     while (r->in_white) {
         const uint8_t *bytes = window_text(w);
         size_t n = 0;
-        while (n < window_size(w) && bytes[n] != '\n' && is_white(bytes[n]))
+        while (n < window_size(w) && bytes[n] != '\n' && text_is_white(bytes[n]))
             n++;
         bool newline = n < window_size(w) && bytes[n] == '\n';
         r->in_white = n == window_size(w) && !w->at_end;
@@ -413,7 +224,7 @@ static reader_result next_json_piece(text_reader *r, reader_text *text, corpus_e
     r->n_decoded = r->n_kept;
     while (r->n_decoded == r->n_kept && !r->drop) {
         r->complete = window_find(w, "\n", 1, &r->n_bytes) || w->at_end;
-        if (!reserve_decoded(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
+        if (!text_reader_reserve(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
             return READER_FAILED;
         if (r->n_bytes > 0) {
             if (!feed_line(r))
@@ -444,9 +255,9 @@ static reader_result next_document(text_reader *r, reader_text *text, corpus_err
     bool json = r->base.format == CORPUS_JSON_LINES;
     finish_document(r);
     if (json && r->base.window.offset == 0) {
-        if (!fill_until(r, BOM_BYTES, err))
+        if (!text_reader_fill(r, TEXT_BOM_BYTES, err))
             return READER_FAILED;
-        window_consume(&r->base.window, bom_bytes(&r->base.window));
+        window_consume(&r->base.window, text_reader_bom_bytes(&r->base.window));
     }
     size_t n_bytes;
     reader_result result = find_document(r, &n_bytes, err);
@@ -459,6 +270,16 @@ static reader_result next_document(text_reader *r, reader_text *text, corpus_err
     r->complete = !r->in_pieces;
     r->n_bytes = r->in_pieces ? 0 : n_bytes;
     text->first = true;
+    if (r->in_pieces && json && r->fields) {
+        snprintf(r->reason, sizeof r->reason,
+                 "longer than %zu bytes, so its fields are not read; raise --memory",
+                 r->base.options->max_piece_bytes);
+        text->reason = r->reason;
+        text->bad_offset = r->offset;
+        return READER_BAD;
+    }
+    if (!json)
+        text->values = r->base.values;
     if (r->in_pieces) {
         r->wanted = 0;
         r->drop = false;
@@ -477,7 +298,7 @@ static reader_result next_document(text_reader *r, reader_text *text, corpus_err
 static reader_result next_text(reader *base, reader_text *text, corpus_error *err)
 {
     text_reader *r = text_of(base);
-    if (!begin_input(r, err))
+    if (!text_reader_begin(r, err))
         return READER_FAILED;
     reader_result result = r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
     text->offset = r->offset;
@@ -511,7 +332,7 @@ static int seek_place(reader *base, reader_place to, uint64_t max_bytes, corpus_
 {
     text_reader *r = text_of(base);
     window *w = &r->base.window;
-    if (!begin_input(r, err))
+    if (!text_reader_begin(r, err))
         return -1;
     finish_document(r);
     while (w->offset < to.offset && max_bytes > 0) {
@@ -587,7 +408,7 @@ reader *text_reader_open(const corpus_options *options, const window *w, corpus_
         return NULL;
     }
     r->base = (reader){.kind = &text_kind, .options = options, .window = *w};
-    set_format(r, options->format);
+    text_reader_set_format(r, options->format);
     if (prepare_json(r, err))
         return &r->base;
     close_text(&r->base);

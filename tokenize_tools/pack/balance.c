@@ -37,7 +37,12 @@ static int check_documents(const pack_balance *b, pack_error *err)
     /* A document with a special token counts as left out from that token on, but as read only at
      * its end. */
     const uint64_t n_left_out = packed->special_documents - packed->dropped;
-    int code = compare_counts("documents", read->documents, packed->documents + n_left_out, err);
+    int code = compare_counts("records", read->records,
+                              read->documents + read->bad_documents + read->null_documents +
+                                  read->filtered_documents,
+                              err);
+    if (code == CLI_OK)
+        code = compare_counts("documents", read->documents, packed->documents + n_left_out, err);
     if (code == CLI_OK)
         code = compare_counts("bytes of text", read->text_bytes, packed->text_bytes, err);
     if (code == CLI_OK)

@@ -57,13 +57,18 @@ static corpus_options options_of(const pack_plan_parts *parts)
     return options;
 }
 
-/* Finds the format of an input from its first line, or the reason to refuse it. */
-static int find_format(corpus_format *format, const pack_plan_parts *parts, size_t which)
+typedef struct seen_input {
+    corpus_format format;
+    reader_summary summary;
+} seen_input;
+
+/* Looks at the beginning of an input: what it is, or the reason to refuse it. */
+static int look_at(seen_input *seen, const pack_plan_parts *parts, size_t which)
 {
     const corpus_options options = options_of(parts);
     corpus_error err;
     reader_text text;
-    *format = options.format;
+    *seen = (seen_input){.format = options.format, .summary.n_records = READER_UNKNOWN};
     if (!parts->inputs->versions[which].known)
         return CLI_OK;
     const input_source source = {.path = parts->inputs->names[which]};
@@ -72,16 +77,17 @@ static int find_format(corpus_format *format, const pack_plan_parts *parts, size
         reader_close(r);
         return cli_input_failed(err.sys_errno, err.text);
     }
-    *format = reader_format(r);
+    seen->format = reader_format(r);
+    reader_summarize(r, &seen->summary);
     reader_close(r);
     return CLI_OK;
 }
 
-static int find_formats(corpus_format *formats, const pack_plan_parts *parts)
+static int look_at_all(seen_input *seen, const pack_plan_parts *parts)
 {
     int code = CLI_OK;
     for (size_t i = 0; i < parts->inputs->n && code == CLI_OK; i++)
-        code = find_format(&formats[i], parts, i);
+        code = look_at(&seen[i], parts, i);
     return code;
 }
 
@@ -132,7 +138,24 @@ static double stored_ratio(const char *name)
     return n_plain ? (double)n_stored / (double)n_plain : 1;
 }
 
-static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_t which)
+/* Of the tokens in an input whose beginning was encoded to n_tokens. */
+static double estimate_input(const pack_plan_parts *parts, size_t which,
+                             const reader_summary *summary, const corpus_place *sampled,
+                             uint64_t n_tokens)
+{
+    const uint64_t n_plain = sampled->counts.plain_bytes + sampled->piece_offset;
+    const uint64_t n_records = sampled->counts.records;
+    if (summary->n_records != READER_UNKNOWN && n_records > 0)
+        return (double)n_tokens / (double)n_records * (double)summary->n_records;
+    if (n_plain == 0)
+        return 0;
+    return (double)n_tokens / (double)n_plain *
+           ((double)parts->inputs->versions[which].n_bytes /
+            stored_ratio(parts->inputs->names[which]));
+}
+
+static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_t which,
+                      const reader_summary *summary)
 {
     corpus_error err;
     corpus_batch batch = {0};
@@ -146,18 +169,16 @@ static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_
         code = cli_input_failed(err.sys_errno, err.text);
     else if (n > 0 && !count_tokens(s, parts, e, &batch, &ids))
         code = cli_no_memory();
-    uint64_t n_plain = batch.after.counts.plain_bytes + batch.after.piece_offset;
     s->stored_bytes += n_stored;
-    if (n_plain)
-        s->estimated_tokens += (double)(s->tokens - tokens_before) / (double)n_plain *
-                               ((double)n_stored / stored_ratio(*name));
+    s->estimated_tokens +=
+        estimate_input(parts, which, summary, &batch.after, s->tokens - tokens_before);
     corpus_close(c);
     corpus_batch_free(&batch);
     id_buffer_free(&ids);
     return code;
 }
 
-static int take_sample(sample *s, const pack_plan_parts *parts)
+static int take_sample(sample *s, const pack_plan_parts *parts, const seen_input *seen)
 {
     const encoder_options options = {.specials = parts->options->specials};
     const pack_inputs *in = parts->inputs;
@@ -169,7 +190,7 @@ static int take_sample(sample *s, const pack_plan_parts *parts)
     for (size_t i = 0; i < n && code == CLI_OK; i++) {
         size_t which = i * in->n / n;
         if (in->versions[which].known)
-            code = sample_one(s, parts, e, which);
+            code = sample_one(s, parts, e, which, &seen[which].summary);
     }
     encoder_free(e);
     return code;
@@ -222,7 +243,27 @@ static void print_tokenizer(const pack_plan_parts *parts)
     putchar('\n');
 }
 
-static void print_inputs(const pack_plan_parts *parts, const corpus_format *formats)
+/* "parquet, snappy, PLAIN, 1,000 rows in 2 row groups, column text (the default)" */
+static void print_summary(const seen_input *seen)
+{
+    const reader_summary *s = &seen->summary;
+    printf(", %s", cli_word_name(pack_formats, seen->format));
+    if (*s->codec)
+        printf(", %s", s->codec);
+    if (*s->encodings)
+        printf(", %s", s->encodings);
+    if (s->n_records != READER_UNKNOWN)
+        printf(", %s", cli_count_of(s->n_records, "row").s);
+    if (s->n_groups)
+        printf(" in %s", cli_count_of(s->n_groups, "row group").s);
+    if (*s->column) {
+        fputs(", column ", stdout);
+        cli_print_plain(stdout, s->column, strlen(s->column));
+        printf(" (%s)", s->why_column);
+    }
+}
+
+static void print_inputs(const pack_plan_parts *parts, const seen_input *seen)
 {
     const pack_inputs *in = parts->inputs;
     print_heading("inputs:");
@@ -234,11 +275,12 @@ static void print_inputs(const pack_plan_parts *parts, const corpus_format *form
     for (size_t i = 0; i < in->n && i < MAX_LISTED; i++) {
         print_heading("");
         cli_print_plain(stdout, in->names[i], strlen(in->names[i]));
-        if (in->versions[i].known)
-            printf(", %s, %s\n", cli_word_name(pack_formats, formats[i]),
-                   cli_bytes(in->versions[i].n_bytes).s);
-        else
+        if (in->versions[i].known) {
+            print_summary(&seen[i]);
+            printf(", %s\n", cli_bytes(in->versions[i].n_bytes).s);
+        } else {
             puts(", can be read only once");
+        }
     }
     if (in->n > MAX_LISTED) {
         print_heading("");
@@ -271,7 +313,29 @@ static void print_estimate(const sample *s, const pack_plan_parts *parts)
     printf("about %s, %s\n", cli_count_of((uint64_t)tokens, "token").s, cli_bytes(n_bytes).s);
 }
 
-static void print_json(const sample *s, const pack_plan_parts *parts, const corpus_format *formats)
+static void print_json_text(const char *key, const char *text)
+{
+    if (!text || !*text)
+        return;
+    printf(", \"%s\": ", key);
+    json_text_print_string(stdout, text, strlen(text));
+}
+
+static void print_json_summary(const seen_input *seen)
+{
+    const reader_summary *s = &seen->summary;
+    printf(", \"format\": \"%s\"", cli_word_name(pack_formats, seen->format));
+    print_json_text("codec", s->codec);
+    print_json_text("encodings", s->encodings);
+    print_json_text("column", s->column);
+    print_json_text("column_reason", s->why_column);
+    if (s->n_records != READER_UNKNOWN)
+        printf(", \"records\": %" PRIu64, s->n_records);
+    if (s->n_groups)
+        printf(", \"row_groups\": %" PRIu64, s->n_groups);
+}
+
+static void print_json(const sample *s, const pack_plan_parts *parts, const seen_input *seen)
 {
     const pack_inputs *in = parts->inputs;
     fputs("{\"schema_version\": 1, \"output\": ", stdout);
@@ -294,7 +358,8 @@ static void print_json(const sample *s, const pack_plan_parts *parts, const corp
             printf(", \"input_bytes\": %" PRIu64, in->versions[i].n_bytes);
         else
             fputs(", \"input_bytes\": null", stdout);
-        printf(", \"format\": \"%s\"}", cli_word_name(pack_formats, formats[i]));
+        print_json_summary(&seen[i]);
+        putchar('}');
     }
     fputs("]}\n", stdout);
 }
@@ -302,22 +367,22 @@ static void print_json(const sample *s, const pack_plan_parts *parts, const corp
 int pack_dry_run(const pack_plan_parts *parts)
 {
     sample s = {0};
-    corpus_format *formats = calloc(parts->inputs->n, sizeof *formats);
-    if (!formats)
+    seen_input *seen = calloc(parts->inputs->n, sizeof *seen);
+    if (!seen)
         return cli_no_memory();
-    int code = find_formats(formats, parts);
+    int code = look_at_all(seen, parts);
     if (code == CLI_OK)
-        code = take_sample(&s, parts);
+        code = take_sample(&s, parts, seen);
     if (code == CLI_OK && parts->options->json) {
-        print_json(&s, parts, formats);
+        print_json(&s, parts, seen);
         code = cli_finish();
     } else if (code == CLI_OK) {
         print_outputs(parts);
         print_tokenizer(parts);
-        print_inputs(parts, formats);
+        print_inputs(parts, seen);
         print_estimate(&s, parts);
         code = cli_finish();
     }
-    free(formats);
+    free(seen);
     return code;
 }

@@ -42,6 +42,9 @@ corpus_options pack_corpus_options(const pack_options *o)
         .utf8 = o->utf8,
         .utf8_given = o->utf8_given,
         .on_error = o->on_error,
+        .fields = o->fields.n_fields ? &o->fields : NULL,
+        .n_kept = o->n_kept,
+        .where = o->where,
         .max_piece_bytes = o->memory / 8,
     };
 }

@@ -34,6 +34,10 @@ typedef struct pack_options {
     corpus_utf8 utf8;
     bool utf8_given;
     corpus_on_error on_error;
+    const char *meta, *where_text; /* --meta and --where, or NULL; compiled: */
+    field_list fields;
+    size_t n_kept; /* of the fields: those of --meta, which come first */
+    where *where;  /* or NULL */
 
     tokenizer_choice tokenizer;
     specials_policy specials;

@@ -241,7 +241,7 @@ static bool read_job(pack_pipeline *p)
     p->at_end = status != 1;
     if (status == 1) {
         slot->done = false;
-        slot->memory = memory_of(slot->job.batch.n_bytes);
+        slot->memory = memory_of(slot->job.batch.n_bytes) + slot->job.batch.values_bytes;
         p->in_flight += slot->memory;
         p->n_read++;
         condition_signal(&p->text);

@@ -76,6 +76,8 @@ static void put_options(FILE *out, const pack_options *o)
     put_word(out, "--format", cli_word_name(pack_formats, o->format));
     put_word(out, "--field", o->field);
     put_text(out, "--separator", o->separator, o->separator_bytes);
+    put_word(out, "--meta", o->meta);
+    put_word(out, "--where", o->where_text);
     put_word(out, "--utf8", cli_word_name(pack_utf8_words, o->utf8));
     put_word(out, "--bad-documents", o->bad_documents);
     put_number(out, "--memory", o->memory); /* decides how long a word may be */

@@ -29,6 +29,10 @@ void pack_report_notes(const pack_report *r)
                  r->bad_documents);
     else if (n_skipped)
         cli_warn("%s left out", cli_count_of(n_skipped, "bad document").s);
+    if (c->filtered_documents)
+        cli_warn("%s left out by --where", cli_count_of(c->filtered_documents, "document").s);
+    if (c->null_documents)
+        cli_warn("%s without a text left out", cli_count_of(c->null_documents, "record").s);
     if (c->replacements)
         cli_warn("not UTF-8: %s in %s, replaced by U+FFFD",
                  cli_count_of(c->replacements, "place").s,
@@ -130,6 +134,10 @@ static void put_options(json_object *in, const pack_plan_parts *plan)
         json_text_print_string(o.out, options->separator, options->separator_bytes);
     else
         fputs("null", o.out);
+    if (options->meta)
+        put_string(&o, "meta", options->meta);
+    if (options->where_text)
+        put_string(&o, "where", options->where_text);
     put_string(&o, "utf8", cli_word_name(pack_utf8_words, options->utf8));
     put_string(&o, "on_error", cli_word_name(pack_on_error_words, options->on_error));
     put_string(&o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
@@ -145,10 +153,13 @@ static void put_options(json_object *in, const pack_plan_parts *plan)
 static void put_care(json_object *o, const pack_counts *counts)
 {
     const corpus_counts *c = &counts->corpus;
+    put_number(o, "records", c->records);
+    put_number(o, "filtered_documents", c->filtered_documents);
+    put_number(o, "null_documents", c->null_documents);
     put_number(o, "empty_documents", c->empty_documents);
     put_number(o, "bad_documents", pack_counts_skipped(counts));
     put_number(o, "bad_bytes", c->bad_bytes);
-    put_number(o, "mended_documents", c->repaired_documents);
+    put_number(o, "repaired_documents", c->repaired_documents);
     put_number(o, "replacements", c->replacements);
     put_number(o, "specials_in_text", counts->packed.specials_seen);
 }

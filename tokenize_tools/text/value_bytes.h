@@ -1,0 +1,16 @@
+/* value_bytes.h - values of documents as bytes, so that they can be kept beside other data. */
+#ifndef TOKMAP_VALUE_BYTES_H
+#define TOKMAP_VALUE_BYTES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tokmap.h"
+
+size_t value_bytes_size(const tokmap_value *values, size_t n);
+/* Writes value_bytes_size bytes. */
+void value_bytes_put(uint8_t *to, const tokmap_value *values, size_t n);
+/* Reads n values; their text points into the bytes. Returns how many bytes they are. */
+size_t value_bytes_get(const uint8_t *from, tokmap_value *values, size_t n);
+
+#endif /* TOKMAP_VALUE_BYTES_H */
