@@ -174,6 +174,37 @@ TOKMAP_API tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint6
 TOKMAP_API tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
                                                       tokmap_document *out);
 
+/* ---- Use: values of documents ---- */
+
+/* A column: one value for each document. The arrays are those of Apache Arrow (Int64, Float64,
+ * LargeUtf8, Dictionary), little-endian, and begin at multiples of 64 bytes in the map. Their
+ * content is not checked: before use, compare codes with n_strings, and offsets with text_bytes.
+ * All pointers are valid until close. */
+typedef struct tokmap_meta_column {
+    size_t struct_size; /* sizeof(tokmap_meta_column), set by the caller */
+    const char *name;   /* UTF-8, not terminated */
+    size_t name_bytes;
+    tokmap_value_type type;  /* of all values that are not null; NULL if there are none */
+    uint32_t code_bytes;     /* STRING: size of a code; 0: document d has string d */
+    uint64_t n_nulls;        /* documents without a value */
+    uint64_t n_strings;      /* STRING: in `text`; n_documents if code_bytes is 0 */
+    const uint8_t *validity; /* bit d % 8 of byte d / 8: document d has a value; NULL: all have */
+    const void *values;      /* int64_t or double of each document; NULL for other types */
+    const void *codes;       /* of each document, u8 or u16; NULL if code_bytes is 0 */
+    const void *offsets;     /* STRING: n_strings + 1 u64: string i is from offsets[i] in `text` */
+    const char *text;        /* up to offsets[i + 1]; NULL for other types */
+    uint64_t text_bytes;
+} tokmap_meta_column;
+
+/* Column number `column`, below n_meta_columns of tokmap_dataset_info. TOKMAP_ERR_ARGUMENT: there
+ * is no such column. */
+TOKMAP_API tokmap_status tokmap_dataset_get_meta_column(const tokmap_dataset *ds, uint32_t column,
+                                                        tokmap_meta_column *out);
+/* The value of a document in a column. Text is valid until close. TOKMAP_ERR_ARGUMENT: there is no
+ * such column or document. TOKMAP_ERR_CORRUPT: its entry is damaged. */
+TOKMAP_API tokmap_status tokmap_dataset_meta(const tokmap_dataset *ds, uint32_t column,
+                                             uint64_t document, tokmap_value *out);
+
 /* ---- Use: verify ---- */
 
 typedef enum tokmap_damage_kind {
@@ -239,10 +270,11 @@ typedef struct tokmap_dataset_info {
     uint32_t largest_id;       /* in the tokens; 0 if there are none */
     uint32_t eod_id;           /* ends documents; TOKMAP_NO_ID: none does */
     uint32_t format_version;
-    uint32_t lowest_reader; /* version that a reader must know */
-    uint8_t dataset_id[16]; /* equal for equal tokens and documents */
-    const char *index_path; /* valid until close */
-    const char *token_path; /* valid until close */
+    uint32_t lowest_reader;  /* version that a reader must know */
+    uint8_t dataset_id[16];  /* equal for equal tokens and documents, whatever their values */
+    const char *index_path;  /* valid until close */
+    const char *token_path;  /* valid until close */
+    uint32_t n_meta_columns; /* columns of values of documents; 0: there are none */
 } tokmap_dataset_info;
 
 TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,

@@ -22,12 +22,15 @@
  *
  * Write     open; append and end_document for each document; end_input after each input file;
  *           set_metadata; finish; close.
+ * Values    Documents can have values, such as a score or a language, in named columns: after open
+ *           set_meta_columns; then add_meta before each end_document.
  * Resume    open with `resumable`; checkpoint from time to time. After a failure or a kill: open
  *           with TOKMAP_UNFINISHED_RESUME; read the note; append what is missing; finish; close.
  *           The files are the same as those of a writer that was never interrupted.
  * Adopt     adopt, for a token file that already exists; scan until TOKMAP_END, and add_document
  *           for each document; finish; close.
- * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial.
+ * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial, and
+ *           P.tmv.partial if documents have values.
  *           Finish flushes both to the disk, then gives them the names P.bin and P.tmi, in this
  *           order, then flushes the folder. If finish did not succeed, close removes the partial
  *           files, unless the writer can be resumed. When a dataset is replaced, the old one is
@@ -38,7 +41,8 @@
  * Status    After a failed call, every later call except close returns the same status.
  * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, and for each input 40
  *           bytes and its name; in finish, also 8 bytes for each 1,024 documents. Arrays may take
- *           twice as much while they grow. Resuming takes no more.
+ *           twice as much while they grow. Values take 2 MiB and the largest document's values, and
+ *           in finish up to 40 MiB if there are strings. Resuming takes no more.
  * Threads   A writer is used by one thread at a time. */
 #ifndef TOKMAP_WRITER_H
 #define TOKMAP_WRITER_H
@@ -125,10 +129,12 @@ TOKMAP_API tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *
  * boundaries. If it is called, finish fails when tokens follow the last end. */
 TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err);
 
-/* Adds all tokens, documents and inputs of ds, and verifies its checksums. Not inside a document.
- * Shares or copies the data within the file system where it can. TOKMAP_ERR_CORRUPT: ds is damaged.
- * TOKMAP_ERR_MISMATCH: ds has another token width, an id that is not below vocab_size, or tokens
- * without document boundaries; or it was replaced since it was opened. */
+/* Adds all tokens, documents, inputs and values of ds, and verifies its checksums. Not inside a
+ * document. Shares or copies the data within the file system where it can. The first dataset gives
+ * the columns of values, unless they are set; the next ones must have the same names, in any order.
+ * TOKMAP_ERR_CORRUPT: ds is damaged. TOKMAP_ERR_MISMATCH: ds has another token width, an id that is
+ * not below vocab_size, tokens without document boundaries, or other columns, or a column that does
+ * not go with what the writer has; or it was replaced since it was opened. */
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
 
@@ -143,6 +149,28 @@ TOKMAP_API tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *n
  * it is "{}". */
 TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char *json,
                                                     size_t n_bytes, tokmap_error *err);
+
+/* ---- Use: values of documents ---- */
+
+#define TOKMAP_MAX_META_COLUMNS 64
+#define TOKMAP_MAX_META_NAME_BYTES 255
+#define TOKMAP_MAX_META_STRING_BYTES 65536
+
+/* Gives the documents columns of values. The names are different, of 1 to 255 bytes of UTF-8. Call
+ * it once, before the first document ends; n_columns may be 0. After a resume, call it with the
+ * same names before the next document ends. TOKMAP_ERR_ARGUMENT: a name breaks a rule, or documents
+ * have ended without columns. TOKMAP_ERR_MISMATCH: the dataset that was resumed was begun with
+ * other columns. */
+TOKMAP_API tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const *names,
+                                                        uint32_t n_columns, tokmap_error *err);
+/* The values of the document that ends next, one for each column; they are copied. Without this
+ * call they are all null. A checkpoint within a document does not include them: after a resume,
+ * call it again. A column holds either numbers or strings, whichever comes first. If it has
+ * integers and a float64, all become float64. TOKMAP_ERR_ARGUMENT: a value is of the other sort; or
+ * a column that has a float64 has an integer that is not exact as float64; or a string is longer
+ * than TOKMAP_MAX_META_STRING_BYTES. err names the column and the document. */
+TOKMAP_API tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *values,
+                                                uint32_t n_values, tokmap_error *err);
 
 /* ---- Use: adopt ---- */
 

@@ -122,6 +122,37 @@ static tokmap_status read_header(tokmap_dataset *ds, int fd, tokmap_error *err)
     return status ? status : check_padding(ds, fd, err);
 }
 
+static tokmap_status read_directory(tokmap_dataset *ds, int fd, const tokmap_i_section *section,
+                                    uint8_t *bytes, tokmap_error *err)
+{
+    const tokmap_i_named_file file = {fd, ds->index_path};
+    tokmap_status status =
+        tokmap_i_read_exactly(file, section->offset, TOKMAP_I_META_HEAD_BYTES, bytes, err);
+    const uint64_t n_bytes = status ? 0 : tokmap_i_meta_directory_bytes(bytes);
+    if (!status && n_bytes <= section->n_bytes && n_bytes > 0)
+        status = tokmap_i_read_exactly(file, section->offset, (size_t)n_bytes, bytes, err);
+    const char *problem = status ? NULL : tokmap_i_meta_decode(bytes, ds->meta);
+    if (!problem)
+        return status;
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: values of documents: %s",
+                   ds->index_path, problem);
+}
+
+/* The names point into the copy, which is kept behind the columns. */
+static tokmap_status open_meta(tokmap_dataset *ds, int fd, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_META);
+    if (!section)
+        return TOKMAP_OK;
+    ds->meta = calloc(1, sizeof *ds->meta + TOKMAP_I_META_DIRECTORY_BYTES);
+    if (!ds->meta)
+        return FAIL_MEMORY(err);
+    ds->meta->n_documents = ds->header.n_documents;
+    ds->meta->section_bytes = section->n_bytes;
+    ds->meta->section = ds->index_map + section->offset;
+    return read_directory(ds, fd, section, (uint8_t *)(ds->meta + 1), err);
+}
+
 static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err)
 {
     const tokmap_i_header *h = &ds->header;
@@ -145,7 +176,7 @@ static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err
                                    h->n_documents, h->n_tokens};
     tokmap_i_documents_view(&ds->documents, ds->index_map + documents->offset, documents->n_bytes,
                             h->n_documents, h->n_tokens);
-    return TOKMAP_OK;
+    return open_meta(ds, fd, err);
 }
 
 static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
@@ -271,6 +302,7 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     tokmap_i_unmap(ds->token_map, ds->token_file_bytes);
     tokmap_i_file_close(ds->token_fd);
     tokmap_i_file_close(ds->index_fd);
+    free(ds->meta);
     free(ds->index_path);
     free(ds->token_path);
     free(ds);
@@ -296,6 +328,7 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
         .lowest_reader = h->lowest_reader,
         .index_path = ds->index_path,
         .token_path = ds->token_path,
+        .n_meta_columns = ds->meta ? ds->meta->n_columns : 0,
     };
     memcpy(full.dataset_id, h->dataset_id, sizeof full.dataset_id);
     return tokmap_i_give_struct(info, &full, &kind, NULL);

@@ -8,6 +8,7 @@
 #include "format/format.h"
 #include "system/platform.h"
 #include "format/input_table.h"
+#include "format/meta_section.h"
 #include "tokmap.h"
 
 struct tokmap_dataset {
@@ -20,6 +21,7 @@ struct tokmap_dataset {
     const uint8_t *index_map, *token_map; /* whole files */
     tokmap_i_documents documents;
     tokmap_i_inputs inputs;
+    tokmap_i_meta *meta; /* NULL: documents have no values */
 };
 
 /* Copies n_bytes from the token file; first_byte counts from the first token. TOKMAP_ERR_IO also if

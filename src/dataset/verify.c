@@ -9,7 +9,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
-#include "dataset/index_reader.h"
+#include "dataset/verify_meta.h"
 #include "base/status.h"
 #include "format/token_scan.h"
 #include "system/platform_thread.h"
@@ -262,14 +262,16 @@ static void report_block(verify_job *job, const bad_block *bad)
 
 /* ---- The whole ---- */
 
-static bool check_sections(verify_job *job, bool *documents_sound)
+/* sound: of each section, by its kind. */
+static bool check_sections(verify_job *job, bool sound[TOKMAP_I_META + 1])
 {
     const tokmap_i_header *h = &job->ds->header;
-    *documents_sound = true;
     for (uint32_t i = 0; i < h->n_sections; i++) {
         const tokmap_i_section *section = &h->sections[i];
         tokmap_error err;
         if (tokmap_i_index_reader_checksum(&job->reader, section, &err) == TOKMAP_OK) {
+            if (section->kind <= TOKMAP_I_META)
+                sound[section->kind] = true;
             job->report.bytes_read += section->n_bytes;
             if (section->kind == TOKMAP_I_CHECKSUMS &&
                 tokmap_i_index_reader_load(&job->reader, section, &job->checksums, &err) &&
@@ -277,8 +279,6 @@ static bool check_sections(verify_job *job, bool *documents_sound)
                 return false;
         } else if (!report_index(job, section, TOKMAP_DAMAGE_SECTION, &err)) {
             return false;
-        } else if (section->kind == TOKMAP_I_DOCUMENTS) {
-            *documents_sound = false;
         }
         report_progress(job, section->n_bytes);
     }
@@ -301,6 +301,15 @@ static bool check_inputs(verify_job *job)
     FAIL_AT(&err, TOKMAP_ERR_CORRUPT, section->offset, "%s: damaged: %s", job->ds->index_path,
             problem);
     return report_index(job, section, TOKMAP_DAMAGE_CONTENT, &err);
+}
+
+static bool check_values(verify_job *job)
+{
+    tokmap_error err;
+    if (tokmap_i_verify_meta(&job->reader, &err) == TOKMAP_OK)
+        return true;
+    return report_index(job, tokmap_i_section_find(&job->ds->header, TOKMAP_I_META),
+                        TOKMAP_DAMAGE_CONTENT, &err);
 }
 
 static bool check_documents(verify_job *job)
@@ -327,8 +336,9 @@ static void check_largest(verify_job *job)
 
 static void check_all(verify_job *job)
 {
-    bool documents_sound = false;
-    if (!check_sections(job, &documents_sound) || !check_inputs(job)) {
+    bool sound[TOKMAP_I_META + 1] = {false};
+    if (!check_sections(job, sound) || !check_inputs(job) ||
+        (sound[TOKMAP_I_META] && !check_values(job))) {
         job->failure = TOKMAP_ERR_MEMORY;
         return;
     }
@@ -338,7 +348,7 @@ static void check_all(verify_job *job)
         return;
     if (job->n_bad > 1)
         qsort(job->bad, job->n_bad, sizeof *job->bad, by_index);
-    if (documents_sound && !check_documents(job))
+    if (sound[TOKMAP_I_DOCUMENTS] && !check_documents(job))
         job->failure = TOKMAP_ERR_MEMORY;
     for (size_t i = job->n_end_found; i < job->n_bad; i++)
         job->bad[i].first_document = 0; /* not known: the documents end before their block */

@@ -5,6 +5,7 @@
 
 #include "base/base.h"
 #include "format/document_index.h"
+#include "format/meta_section.h"
 #include "base/hash.h"
 #include "base/status.h"
 
@@ -216,6 +217,12 @@ uint64_t tokmap_i_n_blocks(const tokmap_i_header *h)
     return div_up(h->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
 }
 
+/* The flags of a section of a known kind. */
+static uint32_t flags_of(uint32_t kind)
+{
+    return kind <= TOKMAP_I_METADATA ? SECTION_MUST_UNDERSTAND : 0;
+}
+
 static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
                                  const tokmap_i_index_file *file, tokmap_error *err)
 {
@@ -225,8 +232,8 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at,
                        "%s: damaged: section %" PRIu32 " has kind %" PRIu32 ", out of order",
                        file->name, i, s->kind);
-    const bool known = s->kind <= TOKMAP_I_METADATA;
-    if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags == 0))
+    const bool known = s->kind <= TOKMAP_I_META;
+    if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags != flags_of(s->kind)))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
                        "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
                        ", which it must not have",
@@ -257,7 +264,7 @@ static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
     tokmap_i_id128(record, sizeof record, id);
 }
 
-/* Sizes that follow from the counts. Every section must be present. */
+/* Sizes that follow from the counts. All sections but the values must be present. */
 static const char *wrong_size(const tokmap_i_header *h)
 {
     const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
@@ -269,6 +276,9 @@ static const char *wrong_size(const tokmap_i_header *h)
         return "inputs";
     if (tokmap_i_section_find(h, TOKMAP_I_METADATA)->n_bytes > TOKMAP_I_MAX_METADATA_BYTES)
         return "metadata";
+    const tokmap_i_section *meta = tokmap_i_section_find(h, TOKMAP_I_META);
+    if (meta && meta->n_bytes < TOKMAP_I_META_HEAD_BYTES)
+        return "values";
     return NULL;
 }
 
@@ -323,7 +333,7 @@ static void encode_table(const tokmap_i_header *h, uint8_t *bytes)
         uint8_t *p = bytes + (size_t)i * TOKMAP_I_SECTION_ENTRY_BYTES;
         const tokmap_i_section *s = &h->sections[i];
         store_le32(p, s->kind);
-        store_le32(p + 4, s->kind <= TOKMAP_I_METADATA ? SECTION_MUST_UNDERSTAND : 0);
+        store_le32(p + 4, flags_of(s->kind));
         store_le64(p + 8, s->offset);
         store_le64(p + 16, s->n_bytes);
         store_le64(p + 24, s->checksum);

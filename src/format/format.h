@@ -27,7 +27,8 @@ typedef enum tokmap_i_section_kind {
     TOKMAP_I_DOCUMENTS = 1,
     TOKMAP_I_CHECKSUMS = 2,
     TOKMAP_I_INPUTS = 3,
-    TOKMAP_I_METADATA = 4
+    TOKMAP_I_METADATA = 4,
+    TOKMAP_I_META = 5 /* values of documents; optional, and informative */
 } tokmap_i_section_kind;
 
 typedef struct tokmap_i_section {

@@ -35,8 +35,10 @@ enum {
     AT_FLAGS = 72,
     AT_ENDS_CHECKSUM = 80,
     AT_BLOCK_CHECKSUM = 88,
-    AT_PAYLOAD_CHECKSUM = 96,
-    AT_HEAD_CHECKSUM = 104
+    AT_VALUES_BYTES = 96,
+    AT_VALUES_CHECKSUM = 104,
+    AT_PAYLOAD_CHECKSUM = 112,
+    AT_HEAD_CHECKSUM = 120
 };
 enum {
     FLAG_INPUT_BEFORE_DOCUMENT = 1
@@ -134,6 +136,8 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     store_le32(p + AT_FLAGS, now->input_before_document ? FLAG_INPUT_BEFORE_DOCUMENT : 0);
     store_le64(p + AT_ENDS_CHECKSUM, now->ends_checksum);
     store_le64(p + AT_BLOCK_CHECKSUM, now->block_checksum);
+    store_le64(p + AT_VALUES_BYTES, now->values_bytes);
+    store_le64(p + AT_VALUES_CHECKSUM, now->values_checksum);
     store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
     now->checksum = tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
     store_le64(p + AT_HEAD_CHECKSUM, now->checksum);
@@ -153,12 +157,15 @@ static bool within_limits(const tokmap_i_checkpoint *c)
            c->note_bytes <= TOKMAP_MAX_NOTE_BYTES;
 }
 
-/* No count gets smaller, and names are not longer than the limit. */
+/* No count gets smaller, names are not longer than the limit, and values began before the first
+ * document ended. */
 static bool can_follow(const tokmap_i_checkpoint *before, const tokmap_i_checkpoint *now)
 {
     return now->n_tokens >= before->n_tokens && now->n_documents >= before->n_documents &&
            now->group_start >= before->group_start && now->n_wide >= before->n_wide &&
            now->n_inputs >= before->n_inputs && now->names_bytes >= before->names_bytes &&
+           now->values_bytes >= before->values_bytes &&
+           (now->values_bytes == 0 || before->values_bytes > 0 || before->n_documents == 0) &&
            now->names_bytes - before->names_bytes <=
                (now->n_inputs - before->n_inputs) * TOKMAP_I_MAX_INPUT_NAME;
 }
@@ -181,6 +188,8 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         .input_before_document = (flags & FLAG_INPUT_BEFORE_DOCUMENT) != 0,
         .ends_checksum = load_le64(p + AT_ENDS_CHECKSUM),
         .block_checksum = load_le64(p + AT_BLOCK_CHECKSUM),
+        .values_bytes = load_le64(p + AT_VALUES_BYTES),
+        .values_checksum = load_le64(p + AT_VALUES_CHECKSUM),
         .checksum = load_le64(p + AT_HEAD_CHECKSUM),
     };
     if (load_le64(p + AT_PREVIOUS) != previous)

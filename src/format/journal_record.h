@@ -11,9 +11,9 @@
 #include <stdint.h>
 
 enum {
-    TOKMAP_I_JOURNAL_VERSION = 1,
+    TOKMAP_I_JOURNAL_VERSION = 2,
     TOKMAP_I_JOURNAL_HEADER_BYTES = 64,
-    TOKMAP_I_RECORD_HEAD_BYTES = 112,
+    TOKMAP_I_RECORD_HEAD_BYTES = 128,
     TOKMAP_I_RECORD_ALIGNMENT = 8 /* record heads start at multiples of it */
 };
 
@@ -34,7 +34,9 @@ typedef struct tokmap_i_checkpoint {
     bool input_before_document;
     uint64_t ends_checksum;  /* of the documents section written so far */
     uint64_t block_checksum; /* of the token bytes after the last whole block */
-    uint64_t checksum;       /* of the head; the next record repeats it */
+    uint64_t values_bytes;   /* of the file of values; 0: documents have no values */
+    uint64_t values_checksum;
+    uint64_t checksum; /* of the head; the next record repeats it */
 } tokmap_i_checkpoint;
 
 /* The parts of the payload, in file order. All but the first and the last hold what is new since
@@ -72,7 +74,7 @@ uint64_t tokmap_i_record_payload_bytes(const tokmap_i_record_parts *parts);
 void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
                             const tokmap_i_record_parts *parts, uint8_t *bytes);
 
-/* Whether these 112 bytes are a head: magic and checksum. */
+/* Whether these 128 bytes are a head: magic and checksum. */
 bool tokmap_i_record_is_head(const uint8_t *bytes);
 /* Decodes a head. NULL if it can follow `before`; else what is wrong. */
 const char *tokmap_i_record_head_decode(const uint8_t *bytes, const tokmap_i_journal_header *header,

@@ -166,7 +166,7 @@ static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_er
                     " ends after the last of the %" PRIu64 " tokens in the file",
                     w->names.token_path, tokmap_i_index_writer_n_documents(w->index), n_tokens,
                     last_end, w->header.n_tokens);
-    return tokmap_i_index_writer_document(w->index, last_end + n_tokens, err);
+    return tokmap_i_writer_document(w, last_end + n_tokens, err);
 }
 
 tokmap_status tokmap_writer_add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)

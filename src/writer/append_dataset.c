@@ -39,7 +39,7 @@ static tokmap_status check_fit(const append_job *job, tokmap_error *err)
     if (h->n_tokens > 0 && h->n_documents == 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its document boundaries are not known",
                     job->ds->token_path);
-    if (tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
+    if (tokmap_i_index_writer_last_end(w->index) != w->n_tokens || (w->meta && w->meta->has_row))
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a document is still open", w->names.token_path);
     if (h->n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
@@ -184,6 +184,9 @@ static tokmap_status append_all(tokmap_writer *w, const tokmap_dataset *ds, tokm
     tokmap_status status = check_fit(&job, err);
     if (status)
         return status;
+    status = tokmap_i_writer_fit_columns(w, ds, err);
+    if (status)
+        return status;
     job.first_document = tokmap_i_index_writer_n_documents(w->index);
     job.first_token = w->n_tokens;
     job.block = malloc(TOKMAP_I_BLOCK_BYTES);
@@ -192,6 +195,8 @@ static tokmap_status append_all(tokmap_writer *w, const tokmap_dataset *ds, tokm
     status = tokmap_i_index_reader_open(&job.reader, ds, err);
     if (!status) {
         status = append_tokens(&job, err);
+        if (!status)
+            status = tokmap_i_writer_append_values(w, ds, err);
         if (!status)
             status = append_documents(&job, err);
         if (!status)

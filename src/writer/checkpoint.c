@@ -48,6 +48,17 @@ static tokmap_status own_journal(tokmap_writer *w, tokmap_error *err)
     return TOKMAP_OK;
 }
 
+static tokmap_status save_values(tokmap_writer *w, tokmap_i_checkpoint *now, tokmap_error *err)
+{
+    tokmap_i_meta_saved saved;
+    const tokmap_status status = tokmap_i_meta_writer_save(w->meta, &saved, err);
+    if (!status) {
+        now->values_bytes = saved.n_bytes;
+        now->values_checksum = saved.checksum;
+    }
+    return status;
+}
+
 /* The record is written last, because what it describes must be on the disk before it. */
 static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t note_bytes,
                                      tokmap_error *err)
@@ -68,6 +79,8 @@ static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t 
     tokmap_status status = sync_tokens(w, err);
     if (!status)
         status = tokmap_i_index_writer_save(w->index, &now, err);
+    if (!status && w->meta)
+        status = save_values(w, &now, err);
     if (!status && w->journal.fd < 0)
         status = begin_journal(w, err);
     if (status)
@@ -221,7 +234,19 @@ static tokmap_status check_tokens(tokmap_writer *w, tokmap_error *err)
     return status;
 }
 
-/* Opens and checks the tokens and the index. Then renames the tokens back to their partial name. */
+static tokmap_status open_values(tokmap_writer *w, tokmap_error *err)
+{
+    const tokmap_i_checkpoint *c = &w->journal.last;
+    const tokmap_i_meta_saved saved = {c->values_bytes, c->values_checksum, c->n_documents};
+    const tokmap_status status =
+        tokmap_i_meta_writer_resume(&w->meta, w->names.values, &saved, err);
+    if (!status)
+        tokmap_i_index_writer_set_meta(w->index, w->meta);
+    return status;
+}
+
+/* Opens and checks the tokens, the index and the values. Then renames the tokens back to their
+ * partial name. */
 static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_error *err)
 {
     const int error = tokmap_i_file_open_again(path, &w->token_fd);
@@ -230,6 +255,8 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
     tokmap_status status = check_tokens(w, err);
     if (!status)
         status = tokmap_i_index_writer_check(w->index, w->journal.last.ends_checksum, err);
+    if (!status && w->journal.last.values_bytes > 0)
+        status = open_values(w, err);
     if (status || strcmp(path, w->names.token_partial) == 0)
         return status;
     const int rename_error = tokmap_i_file_rename(path, w->names.token_partial);
@@ -242,23 +269,31 @@ static tokmap_status open_tokens(tokmap_writer *w, const char *path, tokmap_erro
  * second name, which may be a user's copy, is not cut. */
 static tokmap_status shorten_files(tokmap_writer *w, tokmap_error *err)
 {
-    tokmap_i_file_stat stat;
+    tokmap_i_file_stat stat, values = {.n_names = 1};
     int error = tokmap_i_file_stat_fd(w->token_fd, &stat);
     if (!error)
         error = tokmap_i_file_stat_fd(w->journal.fd, &w->names.journal_file);
+    if (!error && w->meta)
+        error = tokmap_i_file_stat_fd(w->meta->spool.fd, &values);
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", w->names.token_partial);
-    if (stat.n_names > 1 || w->names.journal_file.n_names > 1)
+    if (stat.n_names > 1 || w->names.journal_file.n_names > 1 || values.n_names > 1)
         return FAIL(err, TOKMAP_ERR_EXISTS,
                     "%s: has a second name (a hard link); remove one of the two to resume",
-                    stat.n_names > 1 ? w->names.token_partial : w->names.journal);
+                    stat.n_names > 1     ? w->names.token_partial
+                    : values.n_names > 1 ? w->names.values
+                                         : w->names.journal);
     tokmap_status status = tokmap_i_journal_cut(&w->journal, err);
     if (status)
         return status;
     error = tokmap_i_file_resize(w->token_fd, w->n_tokens * w->header.token_bytes);
     if (error)
         return FAIL_IO(err, error, "%s: cannot shorten", w->names.token_partial);
-    return tokmap_i_index_writer_cut(w->index, err);
+    status = tokmap_i_index_writer_cut(w->index, err);
+    if (!status && w->meta)
+        return tokmap_i_meta_writer_cut(w->meta, err);
+    tokmap_i_file_remove(w->names.values);
+    return status;
 }
 
 static tokmap_status nothing_to_resume(tokmap_writer *w, tokmap_error *err)

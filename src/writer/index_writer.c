@@ -5,19 +5,16 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "base/bytes.h"
 #include "format/document_index.h"
 #include "base/hash.h"
 #include "system/platform.h"
 #include "format/input_table.h"
 #include "base/status.h"
 
-typedef struct bytes {
-    uint8_t *data;
-    size_t n_bytes, capacity;
-} bytes;
-
 enum {
-    READ_BYTES = 64 << 10 /* whole groups */
+    READ_BYTES = 64 << 10, /* whole groups */
+    MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 1
 };
 
 struct tokmap_i_index_writer {
@@ -31,41 +28,28 @@ struct tokmap_i_index_writer {
     uint32_t n_in_group;
     uint64_t group_start, last_end, n_documents;
     uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
-    bytes wide_ends;                                 /* as stored */
-    bytes level_1;                                   /* u64, of every 16th group; only in finish */
-    bytes blocks;                                    /* checksums, u64 as stored */
-    bytes inputs;                                    /* entries as stored */
-    bytes names;
+    tokmap_i_bytes wide_ends;                        /* as stored */
+    tokmap_i_bytes level_1;                          /* u64, of every 16th group; only in finish */
+    tokmap_i_bytes blocks;                           /* checksums, u64 as stored */
+    tokmap_i_bytes inputs;                           /* entries as stored */
+    tokmap_i_bytes names;
+    uint32_t n_sections;
+    tokmap_i_meta_writer *meta; /* NULL: documents have no values */
 };
 
-/* Returns room for n_bytes more, or NULL. */
-static uint8_t *make_room(bytes *b, size_t n_bytes)
+static bool append_u64(tokmap_i_bytes *b, uint64_t value)
 {
-    if (!b->data || b->capacity - b->n_bytes < n_bytes) {
-        const size_t capacity = MAX(b->capacity * 2, b->n_bytes + n_bytes + 4096);
-        uint8_t *data = realloc(b->data, capacity);
-        if (!data)
-            return NULL;
-        b->data = data;
-        b->capacity = capacity;
-    }
-    b->n_bytes += n_bytes;
-    return b->data + b->n_bytes - n_bytes;
-}
-
-static bool append_u64(bytes *b, uint64_t value)
-{
-    uint8_t *p = make_room(b, 8);
+    uint8_t *p = tokmap_i_bytes_add(b, 8);
     if (p)
         store_le64(p, value);
     return p != NULL;
 }
 
 /* The offset of the first group. */
-static uint64_t documents_start(void)
+static uint64_t documents_start(const tokmap_i_index_writer *w)
 {
-    const tokmap_i_header four = {.n_sections = TOKMAP_I_MIN_SECTIONS};
-    return tokmap_i_section_start(&four, 0);
+    const tokmap_i_header counted = {.n_sections = w->n_sections};
+    return tokmap_i_section_start(&counted, 0);
 }
 
 tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char *path, int fd,
@@ -81,7 +65,8 @@ tokmap_status tokmap_i_index_writer_take(tokmap_i_index_writer **out, const char
     w->path = strdup(path);
     w->out = malloc(TOKMAP_I_WRITE_BYTES);
     w->hasher = tokmap_i_hasher_open();
-    w->written = documents_start();
+    w->n_sections = TOKMAP_I_MIN_SECTIONS;
+    w->written = documents_start(w);
     if (!w->path || !w->out || !w->hasher) {
         tokmap_i_index_writer_close(w);
         return FAIL_MEMORY(err);
@@ -168,7 +153,7 @@ static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
     uint8_t record[TOKMAP_I_GROUP_BYTES], wide[TOKMAP_I_WIDE_BYTES];
     const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
     if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide)) {
-        uint8_t *p = make_room(&w->wide_ends, sizeof wide);
+        uint8_t *p = tokmap_i_bytes_add(&w->wide_ends, sizeof wide);
         if (!p)
             return FAIL_MEMORY(err);
         memcpy(p, wide, sizeof wide);
@@ -207,8 +192,8 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
     if (w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES >= TOKMAP_I_MAX_INPUTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d inputs", w->path,
                     TOKMAP_I_MAX_INPUTS);
-    uint8_t *name = make_room(&w->names, input->name_bytes);
-    uint8_t *entry = make_room(&w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES);
+    uint8_t *name = tokmap_i_bytes_add(&w->names, input->name_bytes);
+    uint8_t *entry = tokmap_i_bytes_add(&w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES);
     if (!name || !entry)
         return FAIL_MEMORY(err);
     memcpy(name, input->name, input->name_bytes);
@@ -229,13 +214,22 @@ uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w)
     return w->last_end;
 }
 
+void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta)
+{
+    w->meta = meta;
+    if (w->n_sections > TOKMAP_I_MIN_SECTIONS)
+        return; /* resumed */
+    w->n_sections++;
+    w->written = documents_start(w);
+}
+
 /* ---- Reading back the ends of the groups ---- */
 
 static tokmap_status read_back(const tokmap_i_index_writer *w, uint64_t at, uint8_t *dst,
                                size_t n_bytes, tokmap_error *err)
 {
     size_t n_read;
-    const uint64_t offset = documents_start() + at;
+    const uint64_t offset = documents_start(w) + at;
     const int error = tokmap_i_file_read(w->fd, dst, n_bytes, offset, &n_read);
     if (error)
         return FAIL_IO_AT(err, error, offset, "%s: cannot read", w->path);
@@ -356,7 +350,7 @@ tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_chec
     return TOKMAP_OK;
 }
 
-static const uint8_t *last_bytes(const bytes *b, uint64_t n_bytes)
+static const uint8_t *last_bytes(const tokmap_i_bytes *b, uint64_t n_bytes)
 {
     return n_bytes == 0 ? NULL : b->data + b->n_bytes - n_bytes;
 }
@@ -373,10 +367,11 @@ void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts
     parts->data[TOKMAP_I_NAMES] = last_bytes(&w->names, n[TOKMAP_I_NAMES]);
 }
 
-static bool append_part(bytes *b, const tokmap_i_record_parts *parts, tokmap_i_record_part part)
+static bool append_part(tokmap_i_bytes *b, const tokmap_i_record_parts *parts,
+                        tokmap_i_record_part part)
 {
     const size_t n_bytes = (size_t)parts->n_bytes[part];
-    uint8_t *p = make_room(b, n_bytes);
+    uint8_t *p = tokmap_i_bytes_add(b, n_bytes);
     if (p && n_bytes > 0)
         memcpy(p, parts->data[part], n_bytes);
     return p != NULL;
@@ -391,6 +386,7 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
         !append_part(&w->inputs, parts, TOKMAP_I_NEW_INPUTS) ||
         !append_part(&w->names, parts, TOKMAP_I_NAMES))
         return FAIL_MEMORY(err);
+    w->n_sections = TOKMAP_I_MIN_SECTIONS + (now->values_bytes > 0);
     w->n_documents = now->n_documents;
     w->n_in_group = (uint32_t)(now->n_documents % TOKMAP_I_GROUP_DOCUMENTS);
     w->group_start = w->last_end = now->group_start;
@@ -417,7 +413,7 @@ tokmap_status tokmap_i_index_writer_check(tokmap_i_index_writer *w, uint64_t end
     const int error = tokmap_i_file_stat_fd(w->fd, &stat);
     if (error)
         return FAIL_IO(err, error, "%s: cannot read", w->path);
-    w->written = documents_start() + n_bytes;
+    w->written = documents_start(w) + n_bytes;
     if (n_bytes > 0 && stat.n_bytes < w->written)
         return fail_resume(w, err);
     uint8_t *piece = malloc(READ_BYTES);
@@ -467,11 +463,15 @@ static tokmap_status end_section(tokmap_i_index_writer *w, tokmap_i_header *h, u
     h->sections[i] =
         (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
     static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
-    const uint64_t padded =
-        kind == TOKMAP_I_METADATA ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
+    const uint64_t padded = kind == h->n_sections ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
     const tokmap_status status = put_bytes(w, zeros, (size_t)(padded - end), err);
     tokmap_i_hasher_reset(w->hasher);
     return status;
+}
+
+static tokmap_status put_values(void *context, const void *data, size_t n_bytes, tokmap_error *err)
+{
+    return put_bytes(context, data, n_bytes, err);
 }
 
 static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
@@ -492,6 +492,10 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
         status = put_bytes(w, metadata, metadata_bytes, err);
     if (!status)
         status = end_section(w, h, TOKMAP_I_METADATA, err);
+    if (!status && w->meta)
+        status = tokmap_i_meta_writer_put(w->meta, put_values, w, err);
+    if (!status && w->meta)
+        status = end_section(w, h, TOKMAP_I_META, err);
     return status ? status : flush_out(w, err);
 }
 
@@ -500,15 +504,16 @@ tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_he
                                            tokmap_error *err)
 {
     h->format_version = h->lowest_reader = TOKMAP_I_FORMAT_VERSION;
-    h->n_sections = TOKMAP_I_MIN_SECTIONS;
+    h->n_sections = w->n_sections;
     h->n_documents = w->n_documents;
     const tokmap_status status = put_sections(w, h, metadata, metadata_bytes, err);
     if (status)
         return status;
     h->index_bytes = w->written;
-    uint8_t head[TOKMAP_I_HEADER_BYTES + TOKMAP_I_MIN_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES];
+    uint8_t head[TOKMAP_I_HEADER_BYTES + MAX_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES +
+                 TOKMAP_I_SECTION_ALIGNMENT] = {0};
     tokmap_i_header_encode(h, head);
-    int error = tokmap_i_file_write(w->fd, head, sizeof head, 0);
+    int error = tokmap_i_file_write(w->fd, head, documents_start(w), 0);
     if (!error)
         error = tokmap_i_file_sync(w->fd);
     return error ? FAIL_IO(err, error, "%s: cannot write to the disk", w->path) : TOKMAP_OK;

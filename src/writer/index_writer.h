@@ -6,6 +6,7 @@
 
 #include "format/format.h"
 #include "format/journal_record.h"
+#include "writer/meta_writer.h"
 #include "tokmap.h"
 
 typedef struct tokmap_i_index_writer tokmap_i_index_writer;
@@ -33,6 +34,9 @@ typedef struct tokmap_i_new_input {
 } tokmap_i_new_input;
 tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
                                           tokmap_error *err);
+/* The index will have these values of documents. Before the first document ends, or directly after
+ * resuming at a checkpoint with values. */
+void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta);
 uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w);
 uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w);
 

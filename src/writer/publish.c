@@ -90,8 +90,9 @@ tokmap_status tokmap_i_names_make(tokmap_i_names *n, const char *prefix, size_t 
     n->index_partial = join_path(prefix, prefix_bytes, ".tmi", ".partial");
     n->index_replaced = join_path(prefix, prefix_bytes, ".tmi", ".replaced");
     n->journal = join_path(prefix, prefix_bytes, ".tmj", ".partial");
+    n->values = join_path(prefix, prefix_bytes, ".tmv", ".partial");
     if (!n->token_path || !n->bin_path || !n->token_partial || !n->token_replaced ||
-        !n->index_path || !n->index_partial || !n->index_replaced || !n->journal)
+        !n->index_path || !n->index_partial || !n->index_replaced || !n->journal || !n->values)
         return FAIL_MEMORY(err);
     return TOKMAP_OK;
 }
@@ -207,6 +208,7 @@ tokmap_status tokmap_i_names_discard(tokmap_i_names *n, tokmap_error *err)
     if (error && error != ENOENT)
         return FAIL_IO(err, error, "%s: cannot remove", n->journal);
     n->has_journal = false;
+    tokmap_i_file_remove(n->values);
     return TOKMAP_OK;
 }
 
@@ -342,6 +344,14 @@ static void drop_journal(tokmap_i_names *n)
     n->has_journal = false;
 }
 
+/* Before the journal and the partial names, which tell the next writer that this file is left
+ * over. */
+static void drop_values(const tokmap_i_names *n)
+{
+    if (tokmap_i_file_is(n->values, &n->values_file))
+        tokmap_i_file_remove(n->values);
+}
+
 static void remove_partials(tokmap_i_names *n)
 {
     /* Without the lock the files belong to another writer. */
@@ -349,6 +359,7 @@ static void remove_partials(tokmap_i_names *n)
         return;
     if (n->writes_tokens)
         tokmap_i_file_remove(n->token_partial);
+    tokmap_i_file_remove(n->values);
     tokmap_i_file_remove(n->index_partial);
     n->owns_partials = false;
 }
@@ -362,6 +373,7 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
     status = error ? FAIL_IO(err, error, "%s: cannot rename the old dataset", n->index_path)
                    : assign_names(n, err);
     if (!status) {
+        drop_values(n);
         drop_journal(n);
         if (n->replace)
             drop_replaced(n);
@@ -388,5 +400,6 @@ void tokmap_i_names_close(tokmap_i_names *n)
     free(n->index_partial);
     free(n->index_replaced);
     free(n->journal);
+    free(n->values);
     *n = (tokmap_i_names){0};
 }

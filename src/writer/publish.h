@@ -1,7 +1,8 @@
 /* publish.h - the file names of a dataset: which writer may write P, and how P becomes visible.
  *
  *     P.bin.partial,  P.tmi.partial    being written; the lock is on the second
- *     P.tmj.partial                    their journal, if they can be resumed
+ *     P.tmv.partial                    values of documents, until they are in the index
+ *     P.tmj.partial                    the journal, if they can be resumed
  *     P.bin.replaced, P.tmi.replaced   the old dataset, while a new one gets its names
  *
  * A dataset is complete or absent: final names are given last, tokens before index, each made
@@ -27,11 +28,13 @@ typedef struct tokmap_i_names {
     bool was_named;     /* the partial index already had its final name when it was locked */
     tokmap_i_file_stat journal_file; /* set by the caller with has_journal, and before publishing */
     tokmap_i_file_stat index_file; /* the locked file, whichever file is called index_partial now */
-    tokmap_i_file_stat token_file; /* set by the caller, after writing or opening it */
-    char *token_path;              /* P with its suffix; bin_path if tokens are written */
+    tokmap_i_file_stat values_file; /* set by the caller if there are values, before publishing */
+    tokmap_i_file_stat token_file;  /* set by the caller, after writing or opening it */
+    char *token_path;               /* P with its suffix; bin_path if tokens are written */
     char *bin_path, *token_partial, *token_replaced;
     char *index_path, *index_partial, *index_replaced;
     char *journal;
+    char *values;
 } tokmap_i_names;
 
 /* The length of the prefix of a path, which may end in .bin or .tmi. */

@@ -275,7 +275,7 @@ static tokmap_status end_document(tokmap_writer *w, tokmap_error *err)
     if (!w->names.writes_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; use tokmap_writer_add_document",
                     w->names.token_path);
-    return tokmap_i_index_writer_document(w->index, w->n_tokens, err);
+    return tokmap_i_writer_document(w, w->n_tokens, err);
 }
 
 tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err)
@@ -418,6 +418,8 @@ static tokmap_status finish_files(tokmap_writer *w, tokmap_error *err)
     if (!status)
         status =
             tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes, err);
+    if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->spool.fd, &w->names.values_file))
+        status = FAIL_IO(err, EIO, "%s: cannot read", w->names.values);
     if (!status && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
         status = FAIL_IO(err, EIO, "%s: cannot read", w->names.token_partial);
     if (!status)
@@ -448,6 +450,7 @@ void tokmap_writer_close(tokmap_writer *w)
         return;
     tokmap_i_names_close(&w->names);
     tokmap_i_index_writer_close(w->index);
+    tokmap_i_meta_writer_close(w->meta);
     tokmap_i_file_close(w->token_fd);
     tokmap_i_journal_close(&w->journal);
     tokmap_i_hasher_close(w->hasher);

@@ -24,6 +24,8 @@ struct tokmap_writer {
     size_t hashed;           /* bytes of it so far */
     uint64_t n_tokens;       /* appended or scanned so far */
     uint64_t n_inputs, input_end_document, input_end_token;
+    tokmap_i_meta_writer *meta; /* values of documents, or NULL */
+    bool meta_named;            /* the caller has said which columns there are */
     char *metadata;
     size_t metadata_bytes;
     bool resumable;
@@ -54,6 +56,20 @@ tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_
 tokmap_status tokmap_i_writer_flush(tokmap_writer *w, tokmap_error *err);
 tokmap_status tokmap_i_writer_input(tokmap_writer *w, const tokmap_i_new_input *input,
                                     tokmap_error *err);
+
+/* Creates P.tmv.partial for these columns, or compares them with those of the dataset that was
+ * resumed. */
+tokmap_status tokmap_i_writer_set_columns(tokmap_writer *w, const char *const *names,
+                                          uint32_t n_columns, tokmap_error *err);
+/* Checks that the columns of a dataset go with those of the writer, which takes them if it has no
+ * documents and no columns. */
+tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset *ds,
+                                          tokmap_error *err);
+/* Adds the values of all documents of a dataset whose columns fit. The caller adds the rest. */
+tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, const tokmap_dataset *ds,
+                                            tokmap_error *err);
+/* The next document ends at token `end`, with the values that were added. */
+tokmap_status tokmap_i_writer_document(tokmap_writer *w, uint64_t end, tokmap_error *err);
 
 /* With the lock: looks for an unfinished dataset and resumes it at the wanted checkpoint. *resumed
  * stays false if there is none that can be resumed. */

@@ -162,13 +162,13 @@ static void fit(uint8_t *bytes, size_t n_bytes)
         const uint64_t n_payload = tokmap_i_record_payload_bytes(&parts);
         if (n_payload > n_bytes - at - HEAD)
             break;
-        store_le64(head + 96, tokmap_i_checksum(head + HEAD, (size_t)n_payload));
-        store_le64(head + 104, now.checksum = tokmap_i_checksum(head, 104));
+        store_le64(head + 112, tokmap_i_checksum(head + HEAD, (size_t)n_payload));
+        store_le64(head + 120, now.checksum = tokmap_i_checksum(head, 120));
         before = now;
         at += HEAD + (size_t)n_payload;
     }
     if (n_bytes - at >= HEAD)
-        store_le64(bytes + at + 104, tokmap_i_checksum(bytes + at, 104));
+        store_le64(bytes + at + 120, tokmap_i_checksum(bytes + at, 120));
 }
 
 /* ---- What comes of it ---- */

@@ -1,14 +1,16 @@
 #include "writer/journal_plans.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 char prefix[600];
 
-const char *const all_suffixes[N_SUFFIXES] = {".bin",         ".tmi",         ".bin.partial",
-                                              ".tmi.partial", ".tmj.partial", ".bin.replaced",
-                                              ".tmi.replaced"};
+const char *const all_suffixes[N_SUFFIXES] = {".bin",          ".tmi",         ".bin.partial",
+                                              ".tmi.partial",  ".tmj.partial", ".bin.replaced",
+                                              ".tmi.replaced", ".tmv.partial"};
 
 void remove_all_of(const char *of)
 {
@@ -24,6 +26,35 @@ uint64_t mix(uint64_t a, uint64_t b)
     x ^= x >> 29;
     x *= UINT64_C(0xBF58476D1CE4E5B9);
     return x ^ x >> 32;
+}
+
+tokmap_status set_columns(const plan *p, tokmap_writer *w, tokmap_error *err)
+{
+    static const char *const names[] = {"score", "place", "page"};
+    return p->n_columns == 0 ? TOKMAP_OK
+                             : tokmap_writer_set_meta_columns(w, names, p->n_columns, err);
+}
+
+/* Numbers, words of which there are few, and words of which there are many; some are missing. */
+static tokmap_status add_values(const plan *p, tokmap_writer *w, tokmap_error *err)
+{
+    static const char *const places[] = {"", "here", "over there"};
+    const uint64_t document = tokmap_writer_n_documents(w), random = mix(p->seed, document);
+    char page[40];
+    snprintf(page, sizeof page, "page %" PRIu64, random % 100000);
+    tokmap_value v[3] = {{.type = random % 3 ? TOKMAP_VALUE_FLOAT64 : TOKMAP_VALUE_INT64,
+                          .integer = (int64_t)(random % 1000) - 500,
+                          .real = (double)(random % 1000) / 8},
+                         {.type = TOKMAP_VALUE_STRING, .text = places[random % 3]},
+                         {.type = TOKMAP_VALUE_STRING, .text = page}};
+    for (uint32_t i = 0; i < 3; i++) {
+        v[i].text_bytes = v[i].text ? strlen(v[i].text) : 0;
+        if (mix(random, i) % 5 == 0)
+            v[i].type = TOKMAP_VALUE_NULL;
+    }
+    return p->n_columns == 0 || document % 11 == 10
+               ? TOKMAP_OK
+               : tokmap_writer_add_meta(w, v, p->n_columns, err);
 }
 
 tokmap_status step(const plan *p, tokmap_writer *w, uint32_t i, tokmap_error *err)
@@ -43,8 +74,11 @@ tokmap_status step(const plan *p, tokmap_writer *w, uint32_t i, tokmap_error *er
     }
     if (i % 4 != 3 && i + 1 < p->n_steps)
         return status;
-    for (uint64_t n = 1 + random % 150; !status && n > 0; n--)
-        status = tokmap_writer_end_document(w, err);
+    for (uint64_t n = 1 + random % 150; !status && n > 0; n--) {
+        status = add_values(p, w, err);
+        if (!status)
+            status = tokmap_writer_end_document(w, err);
+    }
     if (!status && (random % 3 == 0 || i + 1 == p->n_steps))
         status = tokmap_writer_end_input(w, random % 2 ? "corpus/part.txt" : "", i, random, err);
     return status;
@@ -98,7 +132,7 @@ tokmap_status open_run(run *r, tokmap_writer **w, tokmap_error *err)
     const void *note = tokmap_writer_note(*w, &n_bytes);
     r->resumed_from = tokmap_writer_n_checkpoints(*w);
     r->started_at = read_note(r->plan, note, n_bytes);
-    return TOKMAP_OK;
+    return set_columns(r->plan, *w, err);
 }
 
 tokmap_status make_checkpoint(const run *r, tokmap_writer *w, uint32_t next_step, tokmap_error *err)
@@ -206,7 +240,8 @@ void expect_files(const files *all, const char *what)
 
 /* ---- A small work for many runs ---- */
 
-const plan SMALL = {.seed = 4, .n_steps = 23, .most_tokens = 300, .vocab_size = 70000};
+const plan SMALL = {
+    .seed = 4, .n_steps = 23, .most_tokens = 300, .vocab_size = 70000, .n_columns = 3};
 
 void start(void)
 {

@@ -9,7 +9,7 @@
 extern char prefix[600]; /* of the dataset at hand */
 
 enum {
-    N_SUFFIXES = 7
+    N_SUFFIXES = 8
 };
 extern const char *const all_suffixes[N_SUFFIXES];
 
@@ -22,9 +22,12 @@ typedef struct plan {
     uint32_t n_steps;
     uint32_t most_tokens; /* in a step */
     uint64_t vocab_size;
+    uint32_t n_columns; /* of values, up to 3 */
 } plan;
 
 uint64_t mix(uint64_t a, uint64_t b);
+/* Tells the writer which columns of values there are. */
+tokmap_status set_columns(const plan *p, tokmap_writer *w, tokmap_error *err);
 /* What a step does follows from its number alone; whether a document is open, from the ones
  * before it: every fourth step closes documents, and only those end inputs. */
 tokmap_status step(const plan *p, tokmap_writer *w, uint32_t i, tokmap_error *err);

@@ -59,7 +59,8 @@ TEST(a_dataset_resumed_many_times_is_that_of_one_go)
         const plan p = {.seed = seed,
                         .n_steps = 1 + (uint32_t)mix(seed, 5) % 40,
                         .most_tokens = 1 + (uint32_t)mix(seed, 6) % 3000,
-                        .vocab_size = seed % 2 ? 65536 : 65537};
+                        .vocab_size = seed % 2 ? 65536 : 65537,
+                        .n_columns = (uint32_t)(seed / 2 % 4)};
         interrupt_again_and_again(&p, seed);
     }
 }

@@ -32,10 +32,10 @@ static uint64_t walk_record(const patient *pt, uint64_t at, const uint8_t *befor
     static const uint8_t magic[8] = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1a, '\n'};
     const uint8_t *r = pt->journal->data + at, *header = pt->journal->data;
     const uint64_t width = field(header + 16, 4);
-    CHECK(pt->journal->n_bytes - at >= 112 && memcmp(r, magic, 8) == 0);
-    CHECK_EQ(field(r + 8, 8), before ? field(before + 104, 8) : field(header + 56, 8));
+    CHECK(pt->journal->n_bytes - at >= 128 && memcmp(r, magic, 8) == 0);
+    CHECK_EQ(field(r + 8, 8), before ? field(before + 120, 8) : field(header + 56, 8));
     CHECK_EQ(field(r + 76, 4), 0);
-    CHECK_EQ(field(r + 104, 8), tokmap_i_checksum(r, 104));
+    CHECK_EQ(field(r + 120, 8), tokmap_i_checksum(r, 120));
 #define NEW(offset) (field(r + (offset), 8) - (before ? field(before + (offset), 8) : 0))
     uint64_t n = field(r + 24, 8) % 64 * 8;
     n += NEW(40) * 512 + NEW(48) * 40 + NEW(56) + field(r + 68, 4);
@@ -43,15 +43,15 @@ static uint64_t walk_record(const patient *pt, uint64_t at, const uint8_t *befor
     n += (field(r + 16, 8) * width >> 20) * 8;
     n -= before ? (field(before + 16, 8) * width >> 20) * 8 : 0;
     n = (n + 7) / 8 * 8;
-    CHECK(n <= pt->journal->n_bytes - at - 112);
-    CHECK_EQ(field(r + 96, 8), tokmap_i_checksum(r + 112, (size_t)n));
-    return at + 112 + n;
+    CHECK(n <= pt->journal->n_bytes - at - 128);
+    CHECK_EQ(field(r + 112, 8), tokmap_i_checksum(r + 128, (size_t)n));
+    return at + 128 + n;
 }
 
 static void walk_journal(patient *pt)
 {
     static const uint8_t start_of_all[16] = {0x89, 'T', 'M', 'J', '\r', '\n', 0x1a, '\n',
-                                             4,    3,   2,   1,   1,    0,    0,    0};
+                                             4,    3,   2,   1,   2,    0,    0,    0};
     const uint8_t *header = pt->journal->data, *before = NULL;
     CHECK(pt->journal->n_bytes > 64 && memcmp(header, start_of_all, 16) == 0);
     CHECK_EQ(field(header + 56, 8), tokmap_i_checksum(header, 56));
@@ -285,17 +285,17 @@ TEST(a_record_that_promises_more_than_the_file_holds_costs_no_memory)
     struct rlimit was;
     tokmap_error err;
     run r = resume_last();
-    file_bytes longer = {malloc(pt.journal->n_bytes + 112), pt.journal->n_bytes + 112};
+    file_bytes longer = {malloc(pt.journal->n_bytes + 128), pt.journal->n_bytes + 128};
     CHECK(longer.data != NULL);
     memcpy(longer.data, pt.journal->data, pt.journal->n_bytes);
     uint8_t *head = longer.data + pt.journal->n_bytes;
     const uint8_t *last = longer.data + pt.ends[pt.n_records - 2];
-    memcpy(head, last, 112);
-    put(head + 8, field(last + 104, 8));
+    memcpy(head, last, 128);
+    put(head + 8, field(last + 120, 8));
     put(head + 16, UINT64_C(1) << 48); /* tokens, and so blocks: 2^33 bytes of checksums */
     put(head + 48, 1 << 24);           /* inputs */
     put(head + 56, UINT64_C(60) << 30);
-    put(head + 104, tokmap_i_checksum(head, 104));
+    put(head + 120, tokmap_i_checksum(head, 120));
     CHECK(getrlimit(RLIMIT_AS, &was) == 0);
     if (!check_sanitized())
         CHECK(setrlimit(RLIMIT_AS, &little) == 0);
@@ -314,7 +314,7 @@ TEST(a_journal_of_a_later_version_is_left_alone)
     admit(&pt);
     tokmap_error err;
     run r = resume_last();
-    pt.journal->data[12] = 2;
+    pt.journal->data[12] = 3;
     const uint64_t checksum = tokmap_i_checksum(pt.journal->data, 56);
     for (int i = 0; i < 8; i++)
         pt.journal->data[56 + i] = (uint8_t)(checksum >> (8 * i));
@@ -347,22 +347,29 @@ TEST(partial_files_that_do_not_hold_what_the_journal_says_are_refused)
     admit(&pt);
     const uint8_t *last = pt.journal->data + pt.ends[2];
     const size_t token_bytes = (size_t)field(last + 16, 8) * 4;
-    const size_t index_bytes = 384 + (size_t)(field(last + 24, 8) / 64) * 256;
-    CHECK(token_bytes > 0 && index_bytes > 384);
+    const size_t index_bytes = 448 + (size_t)(field(last + 24, 8) / 64) * 256;
+    CHECK(token_bytes > 0 && index_bytes > 448);
     for (size_t at = 0; at < token_bytes; at += 509) {
         damage_file(&pt, 2, at, false);
         damage_file(&pt, 2, at, true);
     }
     damage_file(&pt, 2, token_bytes - 1, true);
-    for (size_t at = 384; at < index_bytes; at += 13) {
+    for (size_t at = 448; at < index_bytes; at += 13) {
         damage_file(&pt, 3, at, false);
         damage_file(&pt, 3, at, true);
     }
     damage_file(&pt, 3, index_bytes - 1, true);
+    const size_t values_bytes = (size_t)field(last + 96, 8);
+    CHECK(values_bytes > 1000 && values_bytes <= pt.left.f[7].n_bytes);
+    for (size_t at = 0; at < values_bytes; at += 17) {
+        damage_file(&pt, 7, at, false);
+        damage_file(&pt, 7, at, true);
+    }
+    damage_file(&pt, 7, values_bytes - 1, true);
     /* Bytes after the checkpoint do not matter, nor the header that only finish writes. */
     tokmap_error err;
     run r = resume_last();
-    for (size_t i = 0; i < 384; i++)
+    for (size_t i = 0; i < 448; i++)
         pt.left.f[3].data[i] = (uint8_t)i;
     CHECK_INT(resume_with(&pt, *pt.journal, &r, &err), TOKMAP_OK);
     dismiss(&pt);

@@ -1,0 +1,29 @@
+/* bytes.h - bytes that grow. */
+#ifndef TOKMAP_BYTES_H
+#define TOKMAP_BYTES_H
+
+#include <stdlib.h>
+
+#include "base/base.h"
+
+typedef struct tokmap_i_bytes {
+    uint8_t *data; /* the owner frees it */
+    size_t n_bytes, capacity;
+} tokmap_i_bytes;
+
+/* Adds n_bytes, which the caller fills in. NULL when out of memory. */
+static inline uint8_t *tokmap_i_bytes_add(tokmap_i_bytes *b, size_t n_bytes)
+{
+    if (!b->data || b->capacity - b->n_bytes < n_bytes) {
+        const size_t capacity = MAX(b->capacity * 2, b->n_bytes + n_bytes + 4096);
+        uint8_t *data = realloc(b->data, capacity);
+        if (!data)
+            return NULL;
+        b->data = data;
+        b->capacity = capacity;
+    }
+    b->n_bytes += n_bytes;
+    return b->data + b->n_bytes - n_bytes;
+}
+
+#endif /* TOKMAP_BYTES_H */

@@ -1,0 +1,268 @@
+#include "format/meta_section.h"
+
+#include <string.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+
+/* Byte offsets of fields, in file order. */
+enum {
+    AT_N_COLUMNS = 0,
+    AT_NAMES_BYTES = 4,
+    AT_CHECKSUM = 8
+};
+enum {
+    AT_TYPE = 0,
+    AT_CODE_BYTES = 4,
+    AT_OFFSET = 8,
+    AT_N_NULLS = 16,
+    AT_N_STRINGS = 24,
+    AT_TEXT_BYTES = 32,
+    AT_NAME_END = 40
+};
+
+static const char no_text[1]; /* the text of an empty part, so that it is never NULL */
+
+/* ---- Names ---- */
+
+/* The size of the character of UTF-8 at p, 1 to 4; 0 if there is none, or if it is U+0000. */
+static size_t character_bytes(const uint8_t *p, size_t n_bytes)
+{
+    static const uint32_t least[5] = {0, 1, 0x80, 0x800, 0x10000};
+    const size_t n = p[0] < 0x80 ? 1 : p[0] < 0xc0 ? 0 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (p[0] == 0 || n == 0 || n > n_bytes || p[0] >= 0xf8)
+        return 0;
+    uint32_t c = n == 1 ? p[0] : p[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++) {
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+        c = c << 6 | (p[i] & 0x3f);
+    }
+    return c < least[n] || c > 0x10ffff || (c >= 0xd800 && c < 0xe000) ? 0 : n;
+}
+
+bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes)
+{
+    const uint8_t *p = (const uint8_t *)name;
+    if (n_bytes == 0 || n_bytes > TOKMAP_I_MAX_META_NAME)
+        return false;
+    for (size_t at = 0, n; at < n_bytes; at += n) {
+        n = character_bytes(p + at, n_bytes - at);
+        if (n == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_new_name(const tokmap_i_meta *m, uint32_t index)
+{
+    const tokmap_i_meta_column *c = &m->columns[index];
+    for (uint32_t i = 0; i < index; i++)
+        if (m->columns[i].name_bytes == c->name_bytes &&
+            memcmp(m->columns[i].name, c->name, c->name_bytes) == 0)
+            return false;
+    return true;
+}
+
+/* ---- Places ---- */
+
+static bool has_strings(const tokmap_i_meta_column *c)
+{
+    return c->type == TOKMAP_I_META_STRING || c->type == TOKMAP_I_META_DICTIONARY;
+}
+
+static void measure(tokmap_i_meta_column *c, uint64_t n_documents)
+{
+    const uint32_t width = c->type == TOKMAP_I_META_DICTIONARY ? c->code_bytes
+                           : c->type == TOKMAP_I_META_STRING   ? 0
+                                                               : 8;
+    const bool is_null = c->type == TOKMAP_I_META_NULL;
+    c->has[TOKMAP_I_META_VALIDITY] = !is_null && c->n_nulls > 0;
+    c->has[TOKMAP_I_META_VALUES] = !is_null && width > 0;
+    c->has[TOKMAP_I_META_OFFSETS] = c->has[TOKMAP_I_META_TEXT] = has_strings(c);
+    c->n_bytes[TOKMAP_I_META_VALIDITY] = div_up(n_documents, 8);
+    c->n_bytes[TOKMAP_I_META_VALUES] = width * n_documents;
+    c->n_bytes[TOKMAP_I_META_OFFSETS] = 8 * (c->n_strings + 1);
+    c->n_bytes[TOKMAP_I_META_TEXT] = c->text_bytes;
+    for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
+        if (!c->has[part])
+            c->n_bytes[part] = 0;
+}
+
+bool tokmap_i_meta_place(tokmap_i_meta *m)
+{
+    uint64_t end = TOKMAP_I_META_HEAD_BYTES + (uint64_t)m->n_columns * TOKMAP_I_META_ENTRY_BYTES;
+    for (uint32_t i = 0; i < m->n_columns; i++)
+        end += m->columns[i].name_bytes;
+    m->directory_bytes = end;
+    for (uint32_t i = 0; i < m->n_columns; i++) {
+        tokmap_i_meta_column *c = &m->columns[i];
+        measure(c, m->n_documents);
+        for (int part = 0; part < TOKMAP_I_META_PARTS; part++) {
+            c->at[part] = c->has[part] ? round_up(end, TOKMAP_I_META_ALIGNMENT) : 0;
+            if (c->has[part] && !checked_add(c->at[part], c->n_bytes[part], &end))
+                return false;
+            if (end > UINT64_MAX / 4)
+                return false;
+        }
+    }
+    m->section_bytes = end;
+    return true;
+}
+
+/* Where the first part begins; 0 if there is none. */
+static uint64_t column_offset(const tokmap_i_meta_column *c)
+{
+    for (int part = 0; part < TOKMAP_I_META_PARTS; part++)
+        if (c->has[part])
+            return c->at[part];
+    return 0;
+}
+
+/* ---- The directory ---- */
+
+uint64_t tokmap_i_meta_directory_bytes(const uint8_t *head)
+{
+    const uint64_t n_columns = load_le32(head + AT_N_COLUMNS);
+    const uint64_t names_bytes = load_le32(head + AT_NAMES_BYTES);
+    if (n_columns == 0 || n_columns > TOKMAP_I_MAX_META_COLUMNS ||
+        names_bytes > n_columns * TOKMAP_I_MAX_META_NAME)
+        return 0;
+    return TOKMAP_I_META_HEAD_BYTES + n_columns * TOKMAP_I_META_ENTRY_BYTES + names_bytes;
+}
+
+static bool counts_fit(const tokmap_i_meta_column *c, uint64_t n_documents)
+{
+    const bool codes = c->type == TOKMAP_I_META_DICTIONARY;
+    const uint64_t most = c->code_bytes == 1 ? 256 : TOKMAP_I_MAX_META_DICTIONARY;
+    if (c->type > TOKMAP_I_META_DICTIONARY)
+        return false;
+    if (codes ? c->code_bytes != 1 && c->code_bytes != 2 : c->code_bytes != 0)
+        return false;
+    if (c->type == TOKMAP_I_META_NULL ? c->n_nulls != n_documents : c->n_nulls >= n_documents)
+        return false;
+    if (codes)
+        return c->n_strings >= 1 && c->n_strings <= most;
+    if (c->type == TOKMAP_I_META_STRING)
+        return c->n_strings == n_documents;
+    return c->n_strings == 0 && c->text_bytes == 0;
+}
+
+const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *m)
+{
+    const uint64_t n_bytes = tokmap_i_meta_directory_bytes(bytes);
+    const uint64_t section_bytes = m->section_bytes;
+    if (n_bytes == 0 || n_bytes > section_bytes)
+        return "the number of columns is out of range";
+    if (load_le64(bytes + AT_CHECKSUM) !=
+        tokmap_i_checksum(bytes + TOKMAP_I_META_HEAD_BYTES,
+                          (size_t)n_bytes - TOKMAP_I_META_HEAD_BYTES))
+        return "the directory of columns does not match its checksum";
+    m->n_columns = load_le32(bytes + AT_N_COLUMNS);
+    const uint64_t names_bytes = load_le32(bytes + AT_NAMES_BYTES);
+    const uint8_t *entry = bytes + TOKMAP_I_META_HEAD_BYTES;
+    const char *names = (const char *)entry + m->n_columns * (size_t)TOKMAP_I_META_ENTRY_BYTES;
+    uint64_t name_start = 0;
+    for (uint32_t i = 0; i < m->n_columns; i++, entry += TOKMAP_I_META_ENTRY_BYTES) {
+        tokmap_i_meta_column *c = &m->columns[i];
+        const uint64_t name_end = load_le64(entry + AT_NAME_END);
+        if (name_end < name_start || name_end > names_bytes)
+            return "the name of a column is not where it must be";
+        *c = (tokmap_i_meta_column){
+            .type = load_le32(entry + AT_TYPE),
+            .code_bytes = load_le32(entry + AT_CODE_BYTES),
+            .n_nulls = load_le64(entry + AT_N_NULLS),
+            .n_strings = load_le64(entry + AT_N_STRINGS),
+            .text_bytes = load_le64(entry + AT_TEXT_BYTES),
+            .name = names + name_start,
+            .name_bytes = (size_t)(name_end - name_start),
+        };
+        name_start = name_end;
+        if (!tokmap_i_meta_name_valid(c->name, c->name_bytes) || !is_new_name(m, i))
+            return "the name of a column is not valid";
+        if (!counts_fit(c, m->n_documents))
+            return "the type or a count of a column is out of range";
+    }
+    if (name_start != names_bytes)
+        return "there are bytes after the name of the last column";
+    if (!tokmap_i_meta_place(m) || m->section_bytes != section_bytes)
+        return "the columns do not have the size of their section";
+    entry = bytes + TOKMAP_I_META_HEAD_BYTES;
+    for (uint32_t i = 0; i < m->n_columns; i++, entry += TOKMAP_I_META_ENTRY_BYTES)
+        if (load_le64(entry + AT_OFFSET) != column_offset(&m->columns[i]))
+            return "a column is not where it must be";
+    return NULL;
+}
+
+size_t tokmap_i_meta_encode(const tokmap_i_meta *m, uint8_t *bytes)
+{
+    uint8_t *entry = bytes + TOKMAP_I_META_HEAD_BYTES;
+    uint8_t *names = entry + m->n_columns * (size_t)TOKMAP_I_META_ENTRY_BYTES;
+    uint64_t name_end = 0;
+    for (uint32_t i = 0; i < m->n_columns; i++, entry += TOKMAP_I_META_ENTRY_BYTES) {
+        const tokmap_i_meta_column *c = &m->columns[i];
+        memcpy(names + name_end, c->name, c->name_bytes);
+        name_end += c->name_bytes;
+        store_le32(entry + AT_TYPE, c->type);
+        store_le32(entry + AT_CODE_BYTES, c->code_bytes);
+        store_le64(entry + AT_OFFSET, column_offset(c));
+        store_le64(entry + AT_N_NULLS, c->n_nulls);
+        store_le64(entry + AT_N_STRINGS, c->n_strings);
+        store_le64(entry + AT_TEXT_BYTES, c->text_bytes);
+        store_le64(entry + AT_NAME_END, name_end);
+    }
+    const size_t n_bytes = (size_t)(names - bytes) + (size_t)name_end;
+    store_le32(bytes + AT_N_COLUMNS, m->n_columns);
+    store_le32(bytes + AT_NAMES_BYTES, (uint32_t)name_end);
+    store_le64(bytes + AT_CHECKSUM, tokmap_i_checksum(bytes + TOKMAP_I_META_HEAD_BYTES,
+                                                      n_bytes - TOKMAP_I_META_HEAD_BYTES));
+    return n_bytes;
+}
+
+/* ---- Values ---- */
+
+static tokmap_status get_string(const tokmap_i_meta *m, const tokmap_i_meta_column *c,
+                                uint64_t index, tokmap_value *out)
+{
+    if (index >= c->n_strings)
+        return TOKMAP_ERR_CORRUPT;
+    const uint8_t *entry = m->section + c->at[TOKMAP_I_META_OFFSETS] + 8 * index;
+    const uint64_t start = load_le64(entry), end = load_le64(entry + 8);
+    if (start > end || end > c->text_bytes || end - start > TOKMAP_I_MAX_META_STRING)
+        return TOKMAP_ERR_CORRUPT;
+    const char *text = (const char *)m->section + c->at[TOKMAP_I_META_TEXT] + start;
+    *out = (tokmap_value){.type = TOKMAP_VALUE_STRING,
+                          .text = start == end ? no_text : text,
+                          .text_bytes = (size_t)(end - start)};
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_meta_get(const tokmap_i_meta *m, uint32_t column, uint64_t document,
+                                tokmap_value *out)
+{
+    const tokmap_i_meta_column *c = &m->columns[column];
+    const uint8_t *validity = m->section + c->at[TOKMAP_I_META_VALIDITY];
+    const uint8_t *values = m->section + c->at[TOKMAP_I_META_VALUES];
+    *out = (tokmap_value){.type = TOKMAP_VALUE_NULL};
+    if (c->type == TOKMAP_I_META_NULL ||
+        (c->has[TOKMAP_I_META_VALIDITY] && !(validity[document / 8] >> document % 8 & 1)))
+        return TOKMAP_OK;
+    if (c->type == TOKMAP_I_META_STRING)
+        return get_string(m, c, document, out);
+    if (c->type == TOKMAP_I_META_DICTIONARY)
+        return get_string(
+            m, c, c->code_bytes == 1 ? values[document] : load_le16(values + 2 * document), out);
+    const uint64_t bits = load_le64(values + 8 * document);
+    out->type = tokmap_i_meta_value_type(c);
+    memcpy(c->type == TOKMAP_I_META_INT64 ? (void *)&out->integer : (void *)&out->real, &bits,
+           sizeof bits);
+    return TOKMAP_OK;
+}
+
+tokmap_value_type tokmap_i_meta_value_type(const tokmap_i_meta_column *c)
+{
+    static const tokmap_value_type types[] = {TOKMAP_VALUE_NULL, TOKMAP_VALUE_INT64,
+                                              TOKMAP_VALUE_FLOAT64, TOKMAP_VALUE_STRING,
+                                              TOKMAP_VALUE_STRING};
+    return types[c->type];
+}

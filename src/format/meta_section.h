@@ -1,0 +1,83 @@
+/* meta_section.h - the section of values of documents: a directory of columns, and their parts.
+ *
+ * Pure: no files, no allocation. docs/FORMAT.md section 3.7. */
+#ifndef TOKMAP_META_SECTION_H
+#define TOKMAP_META_SECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/format_limits.h"
+#include "tokmap.h"
+
+enum {
+    TOKMAP_I_META_HEAD_BYTES = 16,
+    TOKMAP_I_META_ENTRY_BYTES = 48,
+    TOKMAP_I_META_ALIGNMENT = 64,
+    TOKMAP_I_META_DIRECTORY_BYTES = /* at most */
+        TOKMAP_I_META_HEAD_BYTES +
+        TOKMAP_I_MAX_META_COLUMNS * (TOKMAP_I_META_ENTRY_BYTES + TOKMAP_I_MAX_META_NAME)
+};
+
+typedef enum tokmap_i_meta_type {
+    TOKMAP_I_META_NULL = 0,
+    TOKMAP_I_META_INT64 = 1,
+    TOKMAP_I_META_FLOAT64 = 2,
+    TOKMAP_I_META_STRING = 3,
+    TOKMAP_I_META_DICTIONARY = 4
+} tokmap_i_meta_type;
+
+/* The parts of a column, in file order. */
+typedef enum tokmap_i_meta_part {
+    TOKMAP_I_META_VALIDITY,
+    TOKMAP_I_META_VALUES, /* numbers or codes */
+    TOKMAP_I_META_OFFSETS,
+    TOKMAP_I_META_TEXT,
+    TOKMAP_I_META_PARTS
+} tokmap_i_meta_part;
+
+/* A column, as its entry describes it, and where its parts are. */
+typedef struct tokmap_i_meta_column {
+    uint32_t type; /* tokmap_i_meta_type */
+    uint32_t code_bytes;
+    uint64_t n_nulls, n_strings, text_bytes;
+    const char *name; /* in the directory */
+    size_t name_bytes;
+    bool has[TOKMAP_I_META_PARTS];
+    uint64_t at[TOKMAP_I_META_PARTS]; /* from the start of the section */
+    uint64_t n_bytes[TOKMAP_I_META_PARTS];
+} tokmap_i_meta_column;
+
+typedef struct tokmap_i_meta {
+    uint32_t n_columns;
+    uint64_t n_documents;
+    uint64_t directory_bytes; /* with head and names */
+    uint64_t section_bytes;
+    const uint8_t *section; /* its bytes; set by the caller after decoding */
+    tokmap_i_meta_column columns[TOKMAP_I_MAX_META_COLUMNS];
+} tokmap_i_meta;
+
+/* Whether this can be the name of a column. */
+bool tokmap_i_meta_name_valid(const char *name, size_t n_bytes);
+
+/* The size of the directory that begins with these 16 bytes; 0 if it cannot be one. */
+uint64_t tokmap_i_meta_directory_bytes(const uint8_t *head);
+/* Decodes a whole directory. The caller has set n_documents and section_bytes. Names point into
+ * `bytes`. NULL if it is sound; else what is wrong. */
+const char *tokmap_i_meta_decode(const uint8_t *bytes, tokmap_i_meta *meta);
+
+/* Finds out where the parts are, from type, counts and names of the columns, and sets
+ * section_bytes. False if the section would be too large. */
+bool tokmap_i_meta_place(tokmap_i_meta *meta);
+/* Encodes the directory of columns that have been placed; returns its size. */
+size_t tokmap_i_meta_encode(const tokmap_i_meta *meta, uint8_t *bytes);
+
+/* The value of a document. column and document are in range. TOKMAP_ERR_CORRUPT: it would be
+ * outside its part. */
+tokmap_status tokmap_i_meta_get(const tokmap_i_meta *meta, uint32_t column, uint64_t document,
+                                tokmap_value *out);
+/* The type that users see. */
+tokmap_value_type tokmap_i_meta_value_type(const tokmap_i_meta_column *column);
+
+#endif /* TOKMAP_META_SECTION_H */

@@ -1,0 +1,283 @@
+#include "writer/meta_writer.h"
+
+#include <inttypes.h>
+
+#include "base/status.h"
+#include "format/meta_section.h"
+#include "system/platform.h"
+
+enum {
+    SHOWN_BYTES = 40 /* of a string in a message */
+};
+
+/* ---- Open and close ---- */
+
+static tokmap_status check_names(const char *path, const char *const *names, uint32_t n_columns,
+                                 tokmap_error *err)
+{
+    if (n_columns > TOKMAP_I_MAX_META_COLUMNS)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: %" PRIu32 " columns of values; the limit is %d",
+                    path, n_columns, TOKMAP_I_MAX_META_COLUMNS);
+    for (uint32_t i = 0; i < n_columns; i++) {
+        if (!names[i] || !tokmap_i_meta_name_valid(names[i], strlen(names[i])))
+            return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                        "%s: the name of column %" PRIu32 " is not 1 to 255 bytes of UTF-8: '%s'",
+                        path, i, names[i] ? names[i] : "");
+        for (uint32_t j = 0; j < i; j++)
+            if (strcmp(names[i], names[j]) == 0)
+                return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: there are two columns '%s'", path,
+                            names[i]);
+    }
+    return TOKMAP_OK;
+}
+
+static tokmap_i_meta_writer *new_writer(void)
+{
+    tokmap_i_meta_writer *w = calloc(1, sizeof *w);
+    if (w)
+        w->spool = TOKMAP_I_NO_META_SPOOL;
+    return w;
+}
+
+tokmap_status tokmap_i_meta_writer_open(tokmap_i_meta_writer **out, const char *path,
+                                        const char *const *names, uint32_t n_columns,
+                                        tokmap_error *err)
+{
+    *out = NULL;
+    tokmap_status status = check_names(path, names, n_columns, err);
+    if (status)
+        return status;
+    tokmap_i_meta_writer *w = new_writer();
+    if (!w)
+        return FAIL_MEMORY(err);
+    status = tokmap_i_meta_spool_create(&w->spool, path, names, n_columns, err);
+    if (status)
+        tokmap_i_meta_writer_close(w);
+    else
+        *out = w;
+    return status;
+}
+
+void tokmap_i_meta_writer_close(tokmap_i_meta_writer *w)
+{
+    if (!w)
+        return;
+    tokmap_i_meta_spool_close(&w->spool);
+    free(w->row_text.data);
+    free(w);
+}
+
+bool tokmap_i_meta_writer_has(const tokmap_i_meta_writer *w, const char *const *names,
+                              uint32_t n_columns)
+{
+    bool same = n_columns == w->spool.n_columns;
+    for (uint32_t i = 0; same && i < n_columns; i++)
+        same = names[i] && strcmp(names[i], w->spool.names[i]) == 0;
+    return same;
+}
+
+/* ---- Types ---- */
+
+static bool is_exact(int64_t value)
+{
+    const double d = (double)value;
+    return d < 0x1p63 && (int64_t)d == value;
+}
+
+static tokmap_status fail_sort(const tokmap_i_meta_writer *w, uint32_t column,
+                               const tokmap_value *v, tokmap_error *err)
+{
+    const tokmap_i_meta_state *c = &w->columns[column];
+    const int shown = (int)MIN(v->text_bytes, SHOWN_BYTES);
+    if (v->type == TOKMAP_VALUE_STRING)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: column '%s' is a number in document %" PRIu64 ", but the string '%.*s%s' "
+                    "in document %" PRIu64,
+                    w->spool.path, w->spool.names[column], c->first_document, shown, v->text,
+                    v->text_bytes > SHOWN_BYTES ? "..." : "", w->n_rows);
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "%s: column '%s' is a string in document %" PRIu64
+                ", but the number %.17g in document %" PRIu64,
+                w->spool.path, w->spool.names[column], c->first_document,
+                v->type == TOKMAP_VALUE_INT64 ? (double)v->integer : v->real, w->n_rows);
+}
+
+static tokmap_status fail_inexact(const tokmap_i_meta_writer *w, uint32_t column, tokmap_error *err)
+{
+    const tokmap_i_meta_state *c = &w->columns[column];
+    return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                "%s: column '%s' is %" PRId64 " in document %" PRIu64
+                ", which is not exact as a float64, and has a float64 in document %" PRIu64,
+                w->spool.path, w->spool.names[column], c->inexact, c->inexact_document,
+                c->first_real);
+}
+
+static tokmap_status check_value(const tokmap_i_meta_writer *w, uint32_t column,
+                                 const tokmap_value *v, tokmap_error *err)
+{
+    if ((uint32_t)v->type > TOKMAP_VALUE_STRING)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: column '%s', document %" PRIu64 ": there is no type %d", w->spool.path,
+                    w->spool.names[column], w->n_rows, (int)v->type);
+    if (v->type == TOKMAP_VALUE_STRING && v->text_bytes > TOKMAP_I_MAX_META_STRING)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: column '%s' has a string of %zu bytes in document %" PRIu64
+                    "; the limit is 64 KiB",
+                    w->spool.path, w->spool.names[column], v->text_bytes, w->n_rows);
+    if (v->type == TOKMAP_VALUE_STRING && !v->text && v->text_bytes > 0)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: column '%s', document %" PRIu64 ": text is NULL",
+                    w->spool.path, w->spool.names[column], w->n_rows);
+    return TOKMAP_OK;
+}
+
+/* The column gets this value in document n_rows. */
+static tokmap_status take_value(tokmap_i_meta_writer *w, uint32_t column, const tokmap_value *v,
+                                tokmap_error *err)
+{
+    tokmap_i_meta_state *c = &w->columns[column];
+    const tokmap_status status = check_value(w, column, v, err);
+    if (status)
+        return status;
+    c->n_nulls += v->type == TOKMAP_VALUE_NULL;
+    if (v->type == TOKMAP_VALUE_NULL)
+        return TOKMAP_OK;
+    const bool had_real = c->type == TOKMAP_VALUE_FLOAT64;
+    if (c->type == TOKMAP_VALUE_NULL)
+        c->first_document = w->n_rows;
+    else if ((c->type == TOKMAP_VALUE_STRING) != (v->type == TOKMAP_VALUE_STRING))
+        return fail_sort(w, column, v, err);
+    if (!had_real)
+        c->type =
+            v->type == TOKMAP_VALUE_FLOAT64 || c->type == TOKMAP_VALUE_NULL ? v->type : c->type;
+    if (v->type == TOKMAP_VALUE_STRING)
+        c->text_bytes += v->text_bytes;
+    if (v->type == TOKMAP_VALUE_FLOAT64 && !had_real)
+        c->first_real = w->n_rows;
+    if (v->type == TOKMAP_VALUE_INT64 && !c->has_inexact && !is_exact(v->integer)) {
+        c->has_inexact = true;
+        c->inexact = v->integer;
+        c->inexact_document = w->n_rows;
+    }
+    return c->type == TOKMAP_VALUE_FLOAT64 && c->has_inexact ? fail_inexact(w, column, err)
+                                                             : TOKMAP_OK;
+}
+
+/* ---- Rows ---- */
+
+tokmap_status tokmap_i_meta_writer_add(tokmap_i_meta_writer *w, const tokmap_value *values,
+                                       tokmap_error *err)
+{
+    if (w->has_row)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: document %" PRIu64 " has its values already",
+                    w->spool.path, w->n_rows);
+    size_t text_bytes = 0;
+    for (uint32_t i = 0; i < w->spool.n_columns; i++) {
+        const tokmap_status status = take_value(w, i, &values[i], err);
+        if (status)
+            return status;
+        w->row[i] = values[i];
+        text_bytes += values[i].type == TOKMAP_VALUE_STRING ? values[i].text_bytes : 0;
+    }
+    w->row_text.n_bytes = 0;
+    uint8_t *text = tokmap_i_bytes_add(&w->row_text, text_bytes);
+    if (!text)
+        return FAIL_MEMORY(err);
+    for (uint32_t i = 0; i < w->spool.n_columns; i++) {
+        if (values[i].type != TOKMAP_VALUE_STRING || values[i].text_bytes == 0)
+            continue;
+        memcpy(text, values[i].text, values[i].text_bytes);
+        w->row[i].text = (const char *)text;
+        text += values[i].text_bytes;
+    }
+    w->has_row = true;
+    return TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_meta_writer_end(tokmap_i_meta_writer *w, tokmap_error *err)
+{
+    static const tokmap_value null = {.type = TOKMAP_VALUE_NULL};
+    for (uint32_t i = 0; i < w->spool.n_columns; i++) {
+        if (!tokmap_i_meta_spool_add(&w->spool, i, w->has_row ? &w->row[i] : &null))
+            return FAIL_MEMORY(err);
+        w->columns[i].n_nulls += !w->has_row;
+    }
+    w->has_row = false;
+    w->n_rows++;
+    return tokmap_i_meta_spool_end_row(&w->spool, err);
+}
+
+/* ---- Checkpoints ---- */
+
+tokmap_status tokmap_i_meta_writer_save(tokmap_i_meta_writer *w, tokmap_i_meta_saved *saved,
+                                        tokmap_error *err)
+{
+    const tokmap_status status = tokmap_i_meta_spool_flush(&w->spool, err);
+    if (status)
+        return status;
+    const int error = tokmap_i_file_sync(w->spool.fd);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot write to the disk", w->spool.path);
+    *saved =
+        (tokmap_i_meta_saved){w->spool.n_bytes, tokmap_i_hasher_get(w->spool.hasher), w->n_rows};
+    return TOKMAP_OK;
+}
+
+/* Learns again what is known of a column. The caller makes the message. */
+static tokmap_status read_column(tokmap_i_meta_writer *w, uint32_t column, tokmap_error *err)
+{
+    tokmap_i_meta_cursor c = tokmap_i_meta_cursor_at(&w->spool, column);
+    tokmap_status status = TOKMAP_OK;
+    for (w->n_rows = 0; !status; w->n_rows += !status) {
+        tokmap_value value;
+        status = tokmap_i_meta_cursor_next(&c, &value, err);
+        if (!status && take_value(w, column, &value, err))
+            status = TOKMAP_ERR_CORRUPT;
+    }
+    free(c.segment.data);
+    return status == TOKMAP_END ? TOKMAP_OK : status;
+}
+
+static tokmap_status check_all(tokmap_i_meta_writer *w, const char *path,
+                               const tokmap_i_meta_saved *saved, tokmap_error *err)
+{
+    tokmap_i_file_stat stat = {0};
+    tokmap_status status = tokmap_i_meta_spool_open(&w->spool, path, saved->n_bytes, err);
+    if (!status && (tokmap_i_file_stat_fd(w->spool.fd, &stat) || stat.n_bytes < saved->n_bytes))
+        return TOKMAP_ERR_CORRUPT;
+    if (!status)
+        status = tokmap_i_meta_spool_hash(&w->spool, err);
+    if (!status && tokmap_i_hasher_get(w->spool.hasher) != saved->checksum)
+        status = TOKMAP_ERR_CORRUPT;
+    for (uint32_t i = 0; !status && i < w->spool.n_columns; i++) {
+        status = read_column(w, i, err);
+        if (!status && w->n_rows != saved->n_rows)
+            status = TOKMAP_ERR_CORRUPT;
+    }
+    return status;
+}
+
+tokmap_status tokmap_i_meta_writer_resume(tokmap_i_meta_writer **out, const char *path,
+                                          const tokmap_i_meta_saved *saved, tokmap_error *err)
+{
+    *out = NULL;
+    tokmap_i_meta_writer *w = new_writer();
+    if (!w)
+        return FAIL_MEMORY(err);
+    tokmap_status status = check_all(w, path, saved, err);
+    if (status == TOKMAP_ERR_CORRUPT || (status == TOKMAP_ERR_IO && !tokmap_i_file_exists(path)))
+        status = FAIL(err, TOKMAP_ERR_CORRUPT,
+                      "%s: does not match its journal: the unfinished dataset cannot be resumed; "
+                      "discard it to start over",
+                      path);
+    if (status)
+        tokmap_i_meta_writer_close(w);
+    else
+        *out = w;
+    return status;
+}
+
+tokmap_status tokmap_i_meta_writer_cut(tokmap_i_meta_writer *w, tokmap_error *err)
+{
+    const int error = tokmap_i_file_resize(w->spool.fd, w->spool.n_bytes);
+    return error ? FAIL_IO(err, error, "%s: cannot shorten", w->spool.path) : TOKMAP_OK;
+}
