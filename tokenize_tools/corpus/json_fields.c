@@ -143,16 +143,13 @@ static string scan_string(json_fields *f)
 
 static void skip_container(json_fields *f)
 {
-    size_t depth = 0;
+    static const int8_t levels[256] = {['{'] = 1, ['['] = 1, ['}'] = -1, [']'] = -1};
+    int64_t depth = 0;
     do {
-        const uint8_t c = *f->at;
-        if (c == '"') {
+        if (*f->at == '"')
             scan_string(f);
-            continue;
-        }
-        f->at++;
-        depth += c == '{' || c == '[';
-        depth -= c == '}' || c == ']';
+        else
+            depth += levels[*f->at++];
     } while (depth > 0 && f->at < f->end);
 }
 
