@@ -21,6 +21,13 @@ static void make_file(const char *name)
     fclose(f);
 }
 
+static void make_file_in(const char *folder, const char *name)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    make_file(path);
+}
+
 static void make_folder(const char *name)
 {
     CHECK(mkdir(check_path(name), 0755) == 0);
@@ -118,7 +125,61 @@ TEST(a_folder_is_all_its_files_in_natural_order)
     CHECK_STR(expand_one("d/b/"), "d/b/2 d/b/10 d/b/c/x ");
     CHECK_STR(said, "");
     CHECK_STR(refuse(check_path("d/e"), 0) + strlen(check_dir()),
-              "/d/e: the folder contains no files");
+              "/d/e: the folder contains no files to pack");
+}
+
+TEST(files_of_a_folder_that_only_describe_data_are_left_out)
+{
+    static const char *const described[] = {"README",
+                                            "readme.md",
+                                            "README.txt.gz",
+                                            "LICENSE",
+                                            "License.txt",
+                                            "a.jsonl.md5",
+                                            "a.jsonl.sha1",
+                                            "a.sha256",
+                                            "A.SHA512",
+                                            "part-0.crc",
+                                            "SHA256SUMS",
+                                            "md5sums.txt",
+                                            "sha1sum",
+                                            "SHA512SUM",
+                                            "checksums.txt",
+                                            "_SUCCESS",
+                                            "_metadata",
+                                            "_common_metadata",
+                                            "dataset_info.json",
+                                            "dataset_infos.json",
+                                            "dataset_dict.json",
+                                            "state.json"};
+    static const char *const data[] = {"README2.md",       "__init__.py", "_x.txt",
+                                       "ipsum.txt",        "licenses",    "my-state.json",
+                                       "readme_data.jsonl"};
+    const size_t n_described = sizeof described / sizeof *described;
+    make_folder("d");
+    make_folder("d/_f");
+    make_file("d/_f/1");
+    make_folder("e");
+    for (size_t i = 0; i < sizeof data / sizeof *data; i++)
+        make_file_in("d", data[i]);
+    CHECK_STR(expand_one("d"), "d/README2.md d/__init__.py d/_f/1 d/_x.txt d/ipsum.txt "
+                               "d/licenses d/my-state.json d/readme_data.jsonl ");
+    CHECK_STR(said, "");
+    for (size_t i = 0; i < n_described; i++)
+        make_file_in("e", described[i]);
+    CHECK_STR(refuse(check_path("e"), 0) + strlen(check_dir()),
+              "/e: the folder contains no files to pack");
+    for (size_t i = 0; i < n_described; i++)
+        make_file_in("d/_f", described[i]);
+    CHECK_STR(expand_one("d"), "d/README2.md d/__init__.py d/_f/1 d/_x.txt d/ipsum.txt "
+                               "d/licenses d/my-state.json d/readme_data.jsonl ");
+    CHECK_STR(said + strlen(check_dir()),
+              "/d: left out _f/A.SHA512, _f/LICENSE, _f/License.txt and 19 more, which only "
+              "describe data|");
+    /* What is named itself is packed. */
+    CHECK_STR(expand_one("e/_SUCCESS"), "e/_SUCCESS ");
+    CHECK_STR(expand_one("e/README*"), "e/README e/README.txt.gz ");
+    CHECK_STR(said, "");
 }
 
 TEST(links_are_followed_and_no_folder_is_read_twice)

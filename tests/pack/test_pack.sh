@@ -592,7 +592,7 @@ if reads zstd && command -v zstd >/dev/null; then
 fi
 
 mkdir folder
-refused an_empty_folder_is_refused "folder: the folder contains no files" folder
+refused an_empty_folder_is_refused "folder: the folder contains no files to pack" folder
 refused a_missing_file_is_refused "nothing: No such file" nothing
 
 # ---- Files that would be read and written, or written twice ----

@@ -1,6 +1,7 @@
 #include "corpus/input_list.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <glob.h>
 #include <search.h>
 #include <stdio.h>
@@ -114,12 +115,56 @@ void input_list_free(input_list *list)
 
 /* ---- Folders ---- */
 
+#define MAX_NAMED 3 /* files beside the data, in a message */
+
 typedef struct walk {
     input_list *list;
-    void *seen; /* a tree of file_id */
-    size_t n_hidden, n_special, n_again;
+    size_t root_bytes; /* of the path of the folder */
+    void *seen;        /* a tree of file_id */
+    size_t n_hidden, n_special, n_again, n_beside;
+    char beside[256]; /* the first names, with commas between them */
     corpus_error *err;
 } walk;
+
+/* Files that describe data, which corpora have beside it. */
+static bool is_beside_data(const char *name)
+{
+    static const char *const patterns[] = {
+        "README",
+        "README.*",
+        "LICENSE",
+        "LICENSE.*",
+        "*.md5",
+        "*.sha1",
+        "*.sha256",
+        "*.sha512",
+        "*.crc",
+        "MD5SUM*",
+        "SHA1SUM*",
+        "SHA256SUM*",
+        "SHA512SUM*",
+        "CHECKSUM*",
+        "dataset_info.json",
+        "dataset_infos.json",
+        "dataset_dict.json",
+        "state.json",
+    };
+    for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
+        if (fnmatch(patterns[i], name, FNM_CASEFOLD) == 0)
+            return true;
+    }
+    return name[0] == '_' && !strchr(name, '.');
+}
+
+static void leave_out_beside(walk *w, const char *path)
+{
+    const char *name = path + w->root_bytes;
+    const size_t n = strlen(w->beside);
+    while (*name == '/')
+        name++;
+    if (w->n_beside++ < MAX_NAMED)
+        snprintf(w->beside + n, sizeof w->beside - n, "%s%.80s", n ? ", " : "", name);
+}
 
 static bool see_folder(walk *w, const char *path, file_id folder, bool *again)
 {
@@ -168,6 +213,10 @@ static bool walk_entry(walk *w, const char *path)
         return fail_missing(w->err, path, sys_errno);
     if (facts.kind == FILE_FOLDER)
         return walk_folder(w, path, facts.id);
+    if (facts.kind == FILE_REGULAR && is_beside_data(strrchr(path, '/') + 1)) {
+        leave_out_beside(w, path);
+        return true;
+    }
     if (facts.kind == FILE_REGULAR)
         return append_name(w->list, strdup(path), w->err);
     w->n_special++;
@@ -207,6 +256,18 @@ static void report_left_out(const input_list *list, const char *path, size_t n, 
     list->report(list->context, text);
 }
 
+static void report_beside(const walk *w, const char *path)
+{
+    char text[640], more[32] = "";
+    if (w->n_beside == 0 || !w->list->report)
+        return;
+    if (w->n_beside > MAX_NAMED)
+        snprintf(more, sizeof more, " and %zu more", w->n_beside - MAX_NAMED);
+    snprintf(text, sizeof text, "%.300s: left out %s%s, which only describe%s data", path,
+             w->beside, more, w->n_beside == 1 ? "s" : "");
+    w->list->report(w->list->context, text);
+}
+
 static bool add_folder(input_list *list, const char *path, file_id folder, corpus_error *err)
 {
     static const noun hidden = {"hidden name (one that begins with a dot)",
@@ -215,7 +276,7 @@ static bool add_folder(input_list *list, const char *path, file_id folder, corpu
                                  "names that are neither a file nor a folder"};
     static const noun again = {"folder that was already listed through another link",
                                "folders that were already listed through another link"};
-    walk w = {.list = list, .err = err};
+    walk w = {.list = list, .root_bytes = strlen(path), .err = err};
     size_t n_names = list->n_names;
     bool ok = walk_folder(&w, path, folder);
     tdestroy(w.seen, free);
@@ -224,8 +285,9 @@ static bool add_folder(input_list *list, const char *path, file_id folder, corpu
     report_left_out(list, path, w.n_hidden, hidden);
     report_left_out(list, path, w.n_special, special);
     report_left_out(list, path, w.n_again, again);
+    report_beside(&w, path);
     if (list->n_names == n_names)
-        return fail(err, path, 0, "the folder contains no files");
+        return fail(err, path, 0, "the folder contains no files to pack");
     return true;
 }
 
