@@ -121,6 +121,9 @@ static const cli_option option_table[] = {
      .help = "for jsonl: the field that holds the text, such as meta.body [text]"},
     {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",
      .help = "pack only records for which EXPR holds, such as 'score >= 3 and lang == \"en\"'"},
+    {"meta", 0, CLI_TEXT, TARGET(meta), "FIELD,...",
+     .help = "keep these fields of each document in the dataset, such as score,lang; @row is the "
+             "number of the record in its input"},
     {"separator", 0, CLI_CALL, 0, "TEXT",
      .help = "for text: TEXT ends a document within a file; it may contain \\n, \\r, \\t, \\0 "
              "and \\\\ [none]",

@@ -8,6 +8,7 @@
 #include <xxhash.h>
 
 #include "cli/cli.h"
+#include "text/value_bytes.h"
 #include "tokenizer/file/special_place.h"
 
 struct pack_documents {
@@ -15,6 +16,7 @@ struct pack_documents {
     pack_position at;
     bool splits;         /* there are splits */
     size_t next_special; /* in job->specials */
+    size_t next_values;  /* in job->batch.values */
     uint64_t n_before;   /* text bytes of the current document, in earlier parts */
     bool may_drop;       /* a document may still be left out after it has begun */
     /* The beginning of a document that is held back: until its split is known or, with may_drop,
@@ -33,6 +35,7 @@ typedef struct document_part {
     size_t n_ids;
     bool special; /* its text contains a special token, and that is an error */
     bool last;
+    const tokmap_value *values; /* with `last`, of the fields that are kept */
 } document_part;
 
 pack_documents *pack_documents_new(const pack_documents_options *options)
@@ -172,10 +175,28 @@ static int append_ids(pack_documents *d, const uint32_t *ids, size_t n_ids, pack
     return CLI_OK;
 }
 
-static int end_document(pack_documents *d, pack_error *err)
+/* An error in the values of a document is one of its input. */
+static int add_values(const pack_documents *d, const tokmap_value *values, pack_error *err)
+{
+    const pack_output *out = &d->o.outputs->list[d->at.output];
+    const uint32_t n = (uint32_t)d->o.options->n_kept;
+    tokmap_error why;
+    if (n == 0 || tokmap_writer_add_meta(out->writer, values, n, &why) == TOKMAP_OK)
+        return CLI_OK;
+    if (why.status != TOKMAP_ERR_ARGUMENT)
+        return pack_error_from_writer(err, &why);
+    pack_error_set(err, CLI_INPUT, "%.300s: document %" PRIu64 ": --meta: %s",
+                   d->o.inputs->names[d->at.input], d->at.input_documents + 1, why.text);
+    err->start_over = true;
+    return CLI_INPUT;
+}
+
+static int end_document(pack_documents *d, const tokmap_value *values, pack_error *err)
 {
     pack_output *out = &d->o.outputs->list[d->at.output];
     tokmap_error why;
+    if (add_values(d, values, err) != CLI_OK)
+        return err->exit_code;
     if (tokmap_writer_end_document(out->writer, &why) != TOKMAP_OK)
         return pack_error_from_writer(err, &why);
     out->documents++;
@@ -198,7 +219,7 @@ static int write_part(pack_documents *d, const document_part *part, pack_error *
         code = append_ids(d, part->ids, part->n_ids, err);
     d->at.open = 1;
     if (code == CLI_OK && part->last)
-        code = end_document(d, err);
+        code = end_document(d, part->values, err);
     return code;
 }
 
@@ -268,6 +289,9 @@ static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_er
         return CLI_OK;
     bool special = d->next_special < job->n_specials && job->specials[d->next_special] == end;
     d->next_special += special;
+    tokmap_value values[FIELD_LIST_MAX];
+    if (last)
+        d->next_values += value_bytes_get(b->values + d->next_values, values, d->o.options->n_kept);
     document_part part = {
         .text = b->text + text_from,
         .n_bytes = text_to - text_from,
@@ -275,6 +299,7 @@ static int take_text(pack_documents *d, const pack_job *job, size_t end, pack_er
         .n_ids = ids_to - ids_from,
         .special = special,
         .last = last,
+        .values = values,
     };
     return take_part(d, &part, err);
 }
@@ -283,7 +308,7 @@ int pack_documents_take(pack_documents *d, const pack_job *job, size_t *n_ends, 
 {
     const corpus_batch *b = &job->batch;
     *n_ends = 0;
-    d->next_special = 0;
+    d->next_special = d->next_values = 0;
     for (size_t i = 0; i < b->n_ends; i++) {
         const corpus_end *end = &b->ends[i];
         int code = end->input ? end_input(d, end->stored_bytes, end->checksum, err)

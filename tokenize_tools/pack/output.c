@@ -137,11 +137,28 @@ static int open_output(pack_output *out, const pack_outputs_options *o)
     return open_writer(out, options, &complete);
 }
 
+static int set_columns(const pack_output *out, const pack_options *o)
+{
+    tokmap_error err;
+    if (!out->writer || o->n_kept == 0)
+        return CLI_OK;
+    const char *names[FIELD_LIST_MAX];
+    for (size_t i = 0; i < o->n_kept; i++)
+        names[i] = o->fields.names[i];
+    return tokmap_writer_set_meta_columns(out->writer, names, (uint32_t)o->n_kept, &err) ==
+                   TOKMAP_OK
+               ? CLI_OK
+               : cli_fail(&err);
+}
+
 int pack_outputs_open(pack_outputs *outputs, const pack_outputs_options *options)
 {
     int code = CLI_OK;
-    for (size_t i = 0; i < outputs->n && code == CLI_OK; i++)
+    for (size_t i = 0; i < outputs->n && code == CLI_OK; i++) {
         code = open_output(&outputs->list[i], options);
+        if (code == CLI_OK)
+            code = set_columns(&outputs->list[i], options->options);
+    }
     return code;
 }
 
