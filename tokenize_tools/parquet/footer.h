@@ -1,0 +1,111 @@
+/* footer.h - the footer of a Parquet file: its columns, and where their pages are.
+ *
+ * A file is "PAR1", pages, the footer, the footer's size in 4 bytes, and "PAR1" again. Each row
+ * group has for each column a chunk, which is a dictionary page or none and then data pages.
+ *
+ * Columns are the leaves of a tree; the dotted path of a leaf names it ("meta.score"). Memory is
+ * bounded by the size of the footer: 16 bytes for each of its bytes. */
+#ifndef TOKMAP_PARQUET_FOOTER_H
+#define TOKMAP_PARQUET_FOOTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    PARQUET_HEAD_BYTES = 4,
+    PARQUET_TAIL_BYTES = 8,
+    PARQUET_ERROR_BYTES = 384
+};
+#define PARQUET_MAX_FOOTER_BYTES ((uint64_t)256 << 20)
+
+typedef enum parquet_type { /* how values are stored */
+    PARQUET_BOOLEAN,
+    PARQUET_INT32,
+    PARQUET_INT64,
+    PARQUET_INT96,
+    PARQUET_FLOAT,
+    PARQUET_DOUBLE,
+    PARQUET_BYTE_ARRAY,
+    PARQUET_FIXED_BYTES
+} parquet_type;
+
+typedef enum parquet_kind { /* what they mean, as far as reading them depends on it */
+    PARQUET_PLAIN,          /* signed numbers, dates and times as numbers, booleans, bytes */
+    PARQUET_UNSIGNED,
+    PARQUET_TEXT,
+    PARQUET_DECIMAL,
+    PARQUET_OTHER /* interval, BSON, half floats and the like */
+} parquet_kind;
+
+typedef struct parquet_element { /* a column or a group of columns */
+    const uint8_t *name;
+    uint32_t name_bytes;
+    uint32_t parent; /* index; element 0 is the root */
+    uint32_t leaf;   /* index of the column among all columns, if it is one */
+    bool is_leaf;
+    uint8_t depth, max_definition, max_repetition;
+    parquet_type type;
+    parquet_kind kind;
+} parquet_element;
+
+typedef struct parquet_chunk {
+    uint64_t offset; /* of its first page */
+    uint64_t n_values;
+    uint64_t stored_bytes, plain_bytes;
+    uint32_t encodings; /* a bit for each */
+    uint8_t codec;
+    bool encrypted, external; /* external: in another file */
+} parquet_chunk;
+
+typedef struct parquet_row_group {
+    uint64_t first_row, n_rows;
+} parquet_row_group;
+
+typedef struct parquet_footer {
+    uint64_t n_rows;
+    parquet_element *elements;
+    size_t n_elements, n_leaves;
+    parquet_row_group *groups;
+    parquet_chunk *chunks; /* n_leaves for each row group */
+    size_t n_groups;
+    const uint8_t *created_by;
+    size_t created_by_bytes;
+} parquet_footer;
+
+typedef struct parquet_error {
+    char text[PARQUET_ERROR_BYTES]; /* one line */
+    bool no_memory;
+} parquet_error;
+
+/* Whether bytes at the start of a file are those of a Parquet file, possibly encrypted. */
+bool parquet_is_magic(const uint8_t *bytes, size_t n_bytes);
+/* Checks the first 4 and the last 8 bytes of a file and finds the size of the footer, which stands
+ * before the latter. False: *err says why. */
+bool parquet_find_footer(const uint8_t *head, const uint8_t *tail, uint64_t file_bytes,
+                         uint32_t *footer_bytes, parquet_error *err);
+/* Reads the footer, whose bytes must stay valid as long as *f. Frees what it took when it fails. */
+bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes,
+                         uint64_t file_bytes, parquet_error *err);
+void parquet_footer_free(parquet_footer *f);
+
+const parquet_chunk *parquet_chunk_of(const parquet_footer *f, size_t group,
+                                      const parquet_element *column);
+
+/* ---- Columns ---- */
+
+/* The column with this path, whose values can be a document's text. NULL: *err says why, and which
+ * columns there are. */
+const parquet_element *parquet_text_column(const parquet_footer *f, const char *path,
+                                           parquet_error *err);
+/* The same for a column of numbers, booleans or strings. */
+const parquet_element *parquet_value_column(const parquet_footer *f, const char *path,
+                                            parquet_error *err);
+/* Writes the dotted path, cut to n_bytes, with ? for bytes that are not plain ASCII text. */
+void parquet_path(const parquet_footer *f, const parquet_element *e, char *text, size_t n_bytes);
+/* "required string", "optional int64" */
+void parquet_type_text(const parquet_element *e, char *text, size_t n_bytes);
+/* "PLAIN, RLE_DICTIONARY" */
+void parquet_encodings_text(uint32_t encodings, char *text, size_t n_bytes);
+
+#endif /* TOKMAP_PARQUET_FOOTER_H */

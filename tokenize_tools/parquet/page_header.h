@@ -1,0 +1,55 @@
+/* page_header.h - the header before each page of a column chunk. */
+#ifndef TOKMAP_PARQUET_PAGE_HEADER_H
+#define TOKMAP_PARQUET_PAGE_HEADER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PARQUET_MAX_HEADER_BYTES ((size_t)16 << 20)
+
+typedef enum parquet_page_type {
+    PARQUET_PAGE_DATA,
+    PARQUET_PAGE_INDEX,
+    PARQUET_PAGE_DICTIONARY,
+    PARQUET_PAGE_DATA_V2
+} parquet_page_type;
+
+typedef enum parquet_encoding {
+    PARQUET_ENCODING_PLAIN = 0,
+    PARQUET_ENCODING_PLAIN_DICTIONARY = 2,
+    PARQUET_ENCODING_RLE = 3,
+    PARQUET_ENCODING_BIT_PACKED = 4,
+    PARQUET_ENCODING_DELTA_BINARY = 5,
+    PARQUET_ENCODING_DELTA_LENGTH = 6,
+    PARQUET_ENCODING_DELTA_BYTES = 7,
+    PARQUET_ENCODING_RLE_DICTIONARY = 8,
+    PARQUET_ENCODING_SPLIT = 9
+} parquet_encoding;
+
+typedef struct parquet_page_header {
+    parquet_page_type type;
+    uint32_t header_bytes; /* its own size */
+    uint32_t stored_bytes; /* of the page that follows */
+    uint32_t plain_bytes;  /* of the page, decompressed */
+    bool has_crc;
+    uint32_t crc;      /* CRC-32 of the stored page */
+    uint32_t n_values; /* with nulls */
+    uint8_t encoding;
+    uint8_t level_encoding; /* DATA: of the definition levels */
+    /* DATA_V2: levels before the values, never compressed. */
+    uint32_t repetition_bytes, definition_bytes;
+    bool is_compressed; /* the values; if the chunk has a codec */
+} parquet_page_header;
+
+typedef enum parquet_header_result {
+    PARQUET_HEADER_OK,
+    PARQUET_HEADER_SHORT, /* more bytes are needed */
+    PARQUET_HEADER_DAMAGED
+} parquet_header_result;
+
+/* DAMAGED: *why says why. */
+parquet_header_result parquet_page_header_read(parquet_page_header *h, const uint8_t *bytes,
+                                               size_t n_bytes, const char **why);
+
+#endif /* TOKMAP_PARQUET_PAGE_HEADER_H */

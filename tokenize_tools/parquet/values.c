@@ -1,0 +1,406 @@
+#include "parquet/values.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/little_endian.h"
+
+static bool fail(parquet_values *v, const char *why)
+{
+    v->why = why;
+    return false;
+}
+
+/* ---- One value ---- */
+
+static size_t size_of(parquet_type type)
+{
+    return type == PARQUET_INT32 || type == PARQUET_FLOAT ? 4 : 8;
+}
+
+static void set_text(tokmap_value *value, const uint8_t *bytes, size_t n_bytes)
+{
+    value->type = TOKMAP_VALUE_STRING;
+    value->text = (const char *)bytes;
+    value->text_bytes = n_bytes;
+}
+
+static void set_real(tokmap_value *value, double real)
+{
+    value->type = TOKMAP_VALUE_FLOAT64;
+    value->real = real;
+}
+
+/* Stored bits, of which the lower 32 count if the type has no more. */
+static bool set_number(parquet_values *v, uint64_t bits, tokmap_value *value)
+{
+    const bool is_unsigned = v->column->kind == PARQUET_UNSIGNED;
+    if (v->column->type == PARQUET_FLOAT) {
+        const uint32_t low = (uint32_t)bits;
+        float real;
+        memcpy(&real, &low, sizeof real);
+        set_real(value, real);
+        return true;
+    }
+    if (v->column->type == PARQUET_DOUBLE) {
+        double real;
+        memcpy(&real, &bits, sizeof real);
+        set_real(value, real);
+        return true;
+    }
+    if (v->column->type == PARQUET_INT32)
+        bits = is_unsigned ? (uint32_t)bits : (uint64_t)(int64_t)(int32_t)(uint32_t)bits;
+    else if (is_unsigned && bits > INT64_MAX)
+        return fail(v, "an unsigned number is above 2^63 - 1");
+    value->type = TOKMAP_VALUE_INT64;
+    value->integer = (int64_t)bits;
+    return true;
+}
+
+static bool set_stored_number(parquet_values *v, const uint8_t *at, tokmap_value *value)
+{
+    return set_number(v, size_of(v->column->type) == 4 ? le_get32(at) : le_get64(at), value);
+}
+
+static bool set_boolean(tokmap_value *value, bool is_true)
+{
+    value->type = TOKMAP_VALUE_INT64;
+    value->integer = is_true;
+    return true;
+}
+
+/* ---- PLAIN ---- */
+
+static const char past_end[] = "a value goes beyond its end";
+
+static bool take_plain_text(parquet_values *v, tokmap_value *value)
+{
+    if (v->end - v->at < 4)
+        return fail(v, past_end);
+    const uint32_t n_bytes = le_get32(v->at);
+    if (n_bytes > (size_t)(v->end - v->at) - 4)
+        return fail(v, past_end);
+    set_text(value, v->at + 4, n_bytes);
+    v->at += 4 + (size_t)n_bytes;
+    return true;
+}
+
+static bool take_plain_number(parquet_values *v, tokmap_value *value)
+{
+    const size_t n_bytes = size_of(v->column->type);
+    if ((size_t)(v->end - v->at) < n_bytes)
+        return fail(v, past_end);
+    v->at += n_bytes;
+    return set_stored_number(v, v->at - n_bytes, value);
+}
+
+static bool take_plain_boolean(parquet_values *v, tokmap_value *value)
+{
+    const uint32_t n = v->n_taken++;
+    if (n / 8 >= (size_t)(v->end - v->begin))
+        return fail(v, past_end);
+    v->at = v->begin + n / 8 + 1;
+    return set_boolean(value, v->begin[n / 8] >> n % 8 & 1);
+}
+
+/* ---- Dictionary ---- */
+
+size_t parquet_dictionary_bytes(const parquet_page_header *header)
+{
+    return (size_t)header->n_values * sizeof(uint32_t);
+}
+
+/* The offsets of all byte arrays, each of which begins with its length. */
+static const char *list_offsets(parquet_dictionary *d)
+{
+    size_t at = 0;
+    for (uint32_t i = 0; i < d->n_values; i++) {
+        if (d->n_bytes - at < 4 || le_get32(d->bytes + at) > d->n_bytes - at - 4)
+            return past_end;
+        d->offsets[i] = (uint32_t)at;
+        at += 4 + (size_t)le_get32(d->bytes + at);
+    }
+    return at == d->n_bytes ? NULL : "bytes follow its last value";
+}
+
+const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_element *column,
+                                     const parquet_page_header *header, const uint8_t *bytes)
+{
+    *d = (parquet_dictionary){
+        .bytes = bytes, .n_bytes = header->plain_bytes, .n_values = header->n_values};
+    if (header->encoding != PARQUET_ENCODING_PLAIN &&
+        header->encoding != PARQUET_ENCODING_PLAIN_DICTIONARY)
+        return "its dictionary has an unknown encoding";
+    if (column->type == PARQUET_BOOLEAN)
+        return "a column of booleans cannot have a dictionary";
+    d->given = true;
+    if (column->type != PARQUET_BYTE_ARRAY)
+        return d->n_bytes / size_of(column->type) >= d->n_values ? NULL : past_end;
+    if (d->n_bytes / 4 < d->n_values)
+        return past_end;
+    d->offsets = malloc(parquet_dictionary_bytes(header) + 1);
+    return d->offsets ? list_offsets(d) : "out of memory";
+}
+
+void parquet_dictionary_free(parquet_dictionary *d)
+{
+    free(d->offsets);
+    *d = (parquet_dictionary){0};
+}
+
+static bool take_from_dictionary(parquet_values *v, tokmap_value *value)
+{
+    const parquet_dictionary *d = v->dictionary;
+    uint32_t index;
+    if (!parquet_runs_next(&v->runs, &index))
+        return fail(v, past_end);
+    if (index >= d->n_values)
+        return fail(v, "a value is not in the dictionary");
+    if (!d->offsets)
+        return set_stored_number(v, d->bytes + index * size_of(v->column->type), value);
+    const uint8_t *at = d->bytes + d->offsets[index];
+    set_text(value, at + 4, le_get32(at));
+    return true;
+}
+
+static bool begin_indexes(parquet_values *v)
+{
+    if (!v->dictionary || !v->dictionary->given)
+        return fail(v, "it needs a dictionary, and its column chunk has none");
+    /* A page of nulls may have no indexes, and no width of them. */
+    const uint32_t width = v->at < v->end ? *v->at : 0;
+    if (width > 32)
+        return fail(v, "the width of its indexes is more than 32 bits");
+    v->at += v->at < v->end;
+    parquet_runs_begin(&v->runs, width, v->at, (size_t)(v->end - v->at));
+    v->at = v->end;
+    v->take = take_from_dictionary;
+    return true;
+}
+
+/* ---- RLE, for booleans ---- */
+
+static bool take_run(parquet_values *v, tokmap_value *value)
+{
+    uint32_t bit;
+    return parquet_runs_next(&v->runs, &bit) ? set_boolean(value, bit) : fail(v, past_end);
+}
+
+static bool begin_boolean_runs(parquet_values *v)
+{
+    v->take = take_run;
+    if (v->at == v->end)
+        return true; /* no values but nulls */
+    if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
+        return fail(v, past_end);
+    parquet_runs_begin(&v->runs, 1, v->at + 4, le_get32(v->at));
+    v->at = v->end;
+    return true;
+}
+
+/* ---- Deltas ---- */
+
+static bool take_delta(parquet_values *v, tokmap_value *value)
+{
+    uint64_t bits;
+    return parquet_delta_next(&v->numbers, &bits) ? set_number(v, bits, value) : fail(v, past_end);
+}
+
+static bool begin_delta(parquet_values *v)
+{
+    if (v->at < v->end && !parquet_delta_begin(&v->numbers, v->at, (size_t)(v->end - v->at)))
+        return fail(v, "the head of its deltas is malformed");
+    v->at = v->end;
+    v->take = take_delta;
+    return true;
+}
+
+/* Lengths, and then the bytes: *at is moved behind the lengths. */
+static bool begin_lengths(parquet_values *v, parquet_delta *lengths)
+{
+    if (!parquet_delta_begin(lengths, v->at, (size_t)(v->end - v->at)))
+        return fail(v, "the head of its lengths is malformed");
+    const uint8_t *end = parquet_delta_end(lengths);
+    if (!end)
+        return fail(v, "its lengths are malformed");
+    v->at = end;
+    return true;
+}
+
+static bool take_delta_length(parquet_values *v, tokmap_value *value)
+{
+    uint64_t n_bytes;
+    if (!parquet_delta_next(&v->numbers, &n_bytes) || n_bytes > (size_t)(v->end - v->at))
+        return fail(v, past_end);
+    set_text(value, v->at, (size_t)n_bytes);
+    v->at += n_bytes;
+    return true;
+}
+
+static bool begin_delta_length(parquet_values *v)
+{
+    v->take = take_delta_length;
+    return v->at == v->end || begin_lengths(v, &v->numbers);
+}
+
+static bool reserve_value(parquet_values *v, size_t n_bytes)
+{
+    if (n_bytes <= v->value_capacity)
+        return true;
+    uint8_t *value = realloc(v->value, n_bytes + n_bytes / 4 + 1);
+    if (!value)
+        return fail(v, "out of memory");
+    v->value = value;
+    v->value_capacity = n_bytes + n_bytes / 4 + 1;
+    return true;
+}
+
+/* A value is the beginning of the one before and a suffix; it is never longer than the page. */
+static bool take_delta_bytes(parquet_values *v, tokmap_value *value)
+{
+    uint64_t prefix, suffix;
+    if (!parquet_delta_next(&v->numbers, &prefix) || !parquet_delta_next(&v->suffixes, &suffix) ||
+        suffix > (size_t)(v->end - v->at))
+        return fail(v, past_end);
+    if (prefix > v->value_bytes)
+        return fail(v, "the prefix of a value is longer than the value before");
+    if (!reserve_value(v, (size_t)(prefix + suffix)))
+        return false;
+    if (suffix)
+        memcpy(v->value + prefix, v->at, (size_t)suffix);
+    v->value_bytes = (size_t)(prefix + suffix);
+    v->at += suffix;
+    set_text(value, v->value, v->value_bytes);
+    return true;
+}
+
+static bool begin_delta_bytes(parquet_values *v)
+{
+    v->take = take_delta_bytes;
+    v->value_bytes = 0;
+    return v->at == v->end || (begin_lengths(v, &v->numbers) && begin_lengths(v, &v->suffixes));
+}
+
+/* ---- BYTE_STREAM_SPLIT: the first bytes of all values, then the second ones ... ---- */
+
+static bool take_split(parquet_values *v, tokmap_value *value)
+{
+    const size_t size = size_of(v->column->type), n = (size_t)(v->end - v->begin) / size;
+    uint64_t bits = 0;
+    if (v->n_taken >= n)
+        return fail(v, past_end);
+    for (size_t i = 0; i < size; i++)
+        bits |= (uint64_t)v->begin[i * n + v->n_taken] << (8 * i);
+    v->n_taken++;
+    return set_number(v, bits, value);
+}
+
+/* ---- The page ---- */
+
+static bool begin_plain(parquet_values *v)
+{
+    v->take = v->column->type == PARQUET_BYTE_ARRAY ? take_plain_text
+              : v->column->type == PARQUET_BOOLEAN  ? take_plain_boolean
+                                                    : take_plain_number;
+    return true;
+}
+
+static bool begin_split(parquet_values *v)
+{
+    v->take = take_split;
+    v->at = v->end;
+    return (v->end - v->begin) % (ptrdiff_t)size_of(v->column->type) == 0 || fail(v, past_end);
+}
+
+static bool begin_encoding(parquet_values *v)
+{
+    const parquet_type type = v->column->type;
+    const bool is_text = type == PARQUET_BYTE_ARRAY;
+    const bool is_integer = type == PARQUET_INT32 || type == PARQUET_INT64;
+    const bool is_number = is_integer || type == PARQUET_FLOAT || type == PARQUET_DOUBLE;
+    if (v->encoding == PARQUET_ENCODING_PLAIN)
+        return begin_plain(v);
+    if (v->encoding == PARQUET_ENCODING_PLAIN_DICTIONARY ||
+        v->encoding == PARQUET_ENCODING_RLE_DICTIONARY)
+        return begin_indexes(v);
+    if (v->encoding == PARQUET_ENCODING_RLE && type == PARQUET_BOOLEAN)
+        return begin_boolean_runs(v);
+    if (v->encoding == PARQUET_ENCODING_DELTA_BINARY && is_integer)
+        return begin_delta(v);
+    if (v->encoding == PARQUET_ENCODING_DELTA_LENGTH && is_text)
+        return begin_delta_length(v);
+    if (v->encoding == PARQUET_ENCODING_DELTA_BYTES && is_text)
+        return begin_delta_bytes(v);
+    if (v->encoding == PARQUET_ENCODING_SPLIT && is_number)
+        return begin_split(v);
+    return fail(v, "its encoding cannot be read for a column of its type");
+}
+
+/* Version 1: a length and the levels; version 2: the header has the lengths. */
+static bool begin_levels(parquet_values *v, const parquet_page_header *h)
+{
+    const uint32_t max = v->column->max_definition;
+    uint32_t width = 0;
+    size_t n_bytes = h->definition_bytes;
+    v->has_levels = max > 0;
+    v->at += h->repetition_bytes;
+    if (h->type == PARQUET_PAGE_DATA && max > 0) {
+        if (h->level_encoding == PARQUET_ENCODING_BIT_PACKED)
+            return fail(v, "its definition levels are BIT_PACKED, which cannot be read");
+        if (h->level_encoding != PARQUET_ENCODING_RLE)
+            return fail(v, "its definition levels have an unknown encoding");
+        if (v->end - v->at < 4 || le_get32(v->at) > (size_t)(v->end - v->at) - 4)
+            return fail(v, "its definition levels go beyond its end");
+        n_bytes = le_get32(v->at);
+        v->at += 4;
+    }
+    while (max >> width)
+        width++;
+    parquet_runs_begin(&v->levels, width, v->at, n_bytes);
+    v->at += n_bytes;
+    return true;
+}
+
+bool parquet_values_begin(parquet_values *v, const parquet_element *column,
+                          const parquet_page_header *header, const uint8_t *bytes,
+                          const parquet_dictionary *dictionary)
+{
+    *v = (parquet_values){
+        .column = column,
+        .dictionary = dictionary,
+        .encoding = header->encoding,
+        .left = header->n_values,
+        .at = bytes,
+        .end = bytes + header->plain_bytes,
+        .value = v->value,
+        .value_capacity = v->value_capacity,
+    };
+    if (!begin_levels(v, header))
+        return false;
+    v->begin = v->at;
+    return begin_encoding(v);
+}
+
+int parquet_values_next(parquet_values *v, tokmap_value *value)
+{
+    uint32_t level;
+    *value = (tokmap_value){0};
+    if (v->left == 0)
+        return v->at == v->end ? 0 : -!fail(v, "bytes follow its last value");
+    v->left--;
+    if (v->has_levels) {
+        if (!parquet_runs_next(&v->levels, &level))
+            return -!fail(v, "its definition levels end too early");
+        if (level > v->column->max_definition)
+            return -!fail(v, "a definition level is too large");
+        if (level < v->column->max_definition)
+            return 1;
+    }
+    return v->take(v, value) ? 1 : -1;
+}
+
+void parquet_values_free(parquet_values *v)
+{
+    free(v->value);
+    *v = (parquet_values){0};
+}

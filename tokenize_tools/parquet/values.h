@@ -1,0 +1,56 @@
+/* values.h - the values of a data page, one after another, from its decompressed bytes.
+ *
+ * Nothing is allocated for them, except the current value where an encoding stores only what
+ * differs from the one before. Strings point into the page or the dictionary. */
+#ifndef TOKMAP_PARQUET_VALUES_H
+#define TOKMAP_PARQUET_VALUES_H
+
+#include "parquet/delta.h"
+#include "parquet/footer.h"
+#include "parquet/page_header.h"
+#include "parquet/runs.h"
+#include "tokmap.h"
+
+typedef struct parquet_dictionary { /* {0}: none */
+    const uint8_t *bytes;
+    size_t n_bytes;
+    uint32_t n_values;
+    uint32_t *offsets; /* of byte arrays */
+    bool given;
+} parquet_dictionary;
+
+/* The bytes must stay valid. NULL, or why it cannot be read. */
+const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_element *column,
+                                     const parquet_page_header *header, const uint8_t *bytes);
+void parquet_dictionary_free(parquet_dictionary *d);
+
+/* Memory for the table above: 4 bytes a value. */
+size_t parquet_dictionary_bytes(const parquet_page_header *header);
+
+typedef struct parquet_values {
+    const parquet_element *column;
+    const parquet_dictionary *dictionary;
+    uint8_t encoding;
+    uint32_t left;    /* values to come, with nulls */
+    uint32_t n_taken; /* without nulls */
+    bool has_levels;
+    parquet_runs levels;
+    const uint8_t *begin, *at, *end; /* of the values */
+    parquet_runs runs;
+    parquet_delta numbers, suffixes; /* numbers: also lengths and prefixes */
+    uint8_t *value;                  /* DELTA_BYTE_ARRAY: the last value */
+    size_t value_bytes, value_capacity;
+    bool (*take)(struct parquet_values *, tokmap_value *);
+    const char *why; /* after an error */
+} parquet_values;
+
+/* Begins with a page of these decompressed bytes (header->plain_bytes). *v is {0}, or that of the
+ * page before. False: v->why. */
+bool parquet_values_begin(parquet_values *v, const parquet_element *column,
+                          const parquet_page_header *header, const uint8_t *bytes,
+                          const parquet_dictionary *dictionary);
+/* 1: the next value, valid until the next call; 0: there are no more; -1: v->why. */
+int parquet_values_next(parquet_values *v, tokmap_value *value);
+void parquet_values_free(parquet_values *v);
+
+#endif /* TOKMAP_PARQUET_VALUES_H */
