@@ -1,0 +1,293 @@
+#!/usr/bin/env python3
+"""Columns of Parquet files as pyarrow, DuckDB and Polars write them: the values are those of these programs. The
+files in parquet/ are small, and are read without them."""
+
+import itertools
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+
+HERE = pathlib.Path(__file__).parent / "parquet"
+MEMORY = 64 << 20
+TOOL = program("tool_parquet")
+TEXTS = ["", "a", "The quick brown fox", "\u00e4\u6f22\U0001f600", "x" * 5000, "line\nbreak", "nul \0 inside", "prefix one",
+         "prefix one two", "prefix one two three"]
+
+
+def run(path, column, threads=0, memory=MEMORY, row=0):
+    return subprocess.run([TOOL, str(path), column, str(threads), str(memory), str(row)], stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+
+
+def parse(data):
+    """The values, and the checksum of what was read."""
+    values, at = [], 0
+    while data[at:at + 1] != b"e":
+        kind, at = data[at:at + 1], at + 1
+        if kind == b"n":
+            values.append(None)
+            continue
+        number, = struct.unpack_from("<q", data, at)
+        at += 8
+        if kind == b"s":
+            values.append(data[at:at + number])
+            at += number
+        else:
+            values.append(number if kind == b"i" else struct.unpack_from("<d", data, at - 8)[0])
+    return values, data[at + 1:]
+
+
+def read(path, column, **options):
+    done = run(path, column, **options)
+    expect(done.returncode == 0, "%s %s: %s" % (path, column, done.stderr.decode("utf-8", "replace")))
+    return parse(done.stdout)[0]
+
+
+def refused(path, column, *words, **options):
+    done = run(path, column, **options)
+    said = done.stderr.decode("utf-8", "replace")
+    expect_equal(done.returncode, 3, "status for %s" % path)
+    for word in words:
+        expect(word in said, "%r is not in: %s" % (word, said))
+    return said
+
+
+def need(name):
+    try:
+        return __import__(name)
+    except ImportError:
+        raise Skip("there is no Python package %s" % name)
+
+
+def arrow():
+    need("pyarrow")
+    import pyarrow
+    import pyarrow.parquet
+    return pyarrow, pyarrow.parquet
+
+
+def have_snappy():
+    return "HAVE_SNAPPY 1" in (pathlib.Path(TOOL).parent / "config.h").read_text()
+
+
+def plain(values):
+    """As the tool gives them: strings as bytes, booleans as numbers, times as stored."""
+    return [v.encode() if isinstance(v, str) else int(v) if isinstance(v, bool) else v for v in values]
+
+
+def texts(n, nulls):
+    out = [TEXTS[i * 7 % len(TEXTS)] + str(i % 50) for i in range(n)]
+    if nulls == "some":
+        out = [None if i % 3 == 1 or 40 < i < 90 else t for i, t in enumerate(out)]
+    return [None] * n if nulls == "all" else out
+
+
+# ---- Committed files ----
+
+
+def committed_files_have_their_values(folder):
+    names = sorted(HERE.glob("*.parquet"))
+    expect(len(names) >= 5, "there are committed files")
+    skipped = 0
+    for path in names:
+        if "snappy" in path.name and not have_snappy():
+            skipped += 1
+            continue
+        for column, values in json.loads(path.with_suffix(".json").read_text()).items():
+            for threads in (0, 3):
+                expect_equal(read(path, column, threads=threads), plain(values), "%s %s" % (path.name, column))
+    return "%d without snappy" % skipped if skipped else None
+
+
+def a_file_without_text_names_its_columns(folder):
+    said = refused(HERE / "numbers_plain.parquet", "?", 'no column "text"', "it has")
+    expect("meta.name" in said and "score" not in said, said)
+
+
+# ---- pyarrow ----
+
+
+def write(pa, pq, path, data, **options):
+    pq.write_table(pa.table(data), str(path), **options)
+    return path
+
+
+def pyarrow_writes_text(folder):
+    pa, pq = arrow()
+    codecs = [c for c in ("none", "snappy", "gzip", "zstd") if c != "snappy" or have_snappy()]
+    encodings = [None, "PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "dictionary"]
+    n = 0
+    for codec, encoding, version, nulls, size, crc in itertools.product(
+            codecs, encodings, ("1.0", "2.0"), ("no", "some", "all"), (500, 1 << 20), (True, False)):
+        values = texts(300, nulls)
+        options = {"compression": codec, "data_page_version": version, "data_page_size": size, "write_batch_size": 32,
+                   "write_page_checksum": crc, "dictionary_pagesize_limit": 2000 if encoding is None else 1 << 20,
+                   "use_dictionary": encoding in (None, "dictionary"), "row_group_size": 170}
+        if encoding not in (None, "dictionary"):
+            options["column_encoding"] = {"text": encoding}
+        path = write(pa, pq, folder / "a.parquet", {"id": list(range(300)), "text": pa.array(values, pa.string())}, **options)
+        expect_equal(read(path, "text"), plain(values), str(options))
+        expect_equal(read(path, "text", threads=2, row=173), plain(values[173:]), str(options))
+        n += 1
+    return "%d files" % n
+
+
+def pyarrow_writes_nested_columns(folder):
+    pa, pq = arrow()
+    leaf = [{"a": {"t": t}} if i % 5 else None if i % 2 else {"a": None} for i, t in enumerate(texts(200, "some"))]
+    want = [r and r["a"] and r["a"]["t"] for r in leaf]
+    kind = pa.struct([("a", pa.struct([("t", pa.large_string())]))])
+    required = pa.struct([pa.field("t", pa.binary(), nullable=False)])
+    for version, dictionary in itertools.product(("1.0", "2.0"), (True, False)):
+        schema = pa.schema([pa.field("meta", kind), pa.field("must", required, nullable=False), pa.field("a.b", pa.string()),
+                            pa.field("tags", pa.list_(pa.string())), pa.field("map", pa.map_(pa.string(), pa.string()))])
+        data = {"meta": leaf, "must": [{"t": t.encode()} for t in texts(200, "no")], "a.b": texts(200, "no"),
+                "tags": [["x"]] * 200, "map": [{"k": "v"}] * 200}
+        path = folder / "n.parquet"
+        pq.write_table(pa.table(data, schema=schema), str(path), data_page_version=version, use_dictionary=dictionary,
+                       data_page_size=700, write_batch_size=16, compression="zstd")
+        expect_equal(read(path, "meta.a.t"), plain(want), "optional groups")
+        expect_equal(read(path, "must.t"), plain(texts(200, "no")), "required groups")
+        expect_equal(read(path, "a.b"), plain(texts(200, "no")), "a dot in the name")
+    refused(path, "tags", "is a list or map", "it has meta.a.t, must.t, a.b")
+    refused(path, "tags.list.element", "is a list or map")
+    refused(path, "map", "is a list or map")
+    refused(path, "meta.a", "is a group of columns")
+    refused(path, "nothing", 'no column "nothing"')
+
+
+def pyarrow_writes_values(folder):
+    pa, pq = arrow()
+    n = 500
+    number = [(i * 2654435761) % (1 << 62) - (1 << 61) for i in range(n)]
+    columns = {
+        "i8": ([v % 256 - 128 for v in number], pa.int8()), "u8": ([v % 256 for v in number], pa.uint8()),
+        "i16": ([v % 65536 - 32768 for v in number], pa.int16()), "u16": ([v % 65536 for v in number], pa.uint16()),
+        "i32": ([v % (1 << 32) - (1 << 31) for v in number], pa.int32()), "u32": ([v % (1 << 32) for v in number], pa.uint32()),
+        "i64": (number, pa.int64()), "u64": ([abs(v) for v in number], pa.uint64()),
+        "f32": ([v / 4 for v in range(n)], pa.float32()), "f64": ([v / 7e9 for v in number], pa.float64()),
+        "b": ([v % 3 == 0 for v in number], pa.bool_()), "s": (texts(n, "no"), pa.large_string()),
+        "day": ([v % 20000 for v in number], pa.date32()), "us": ([v % (1 << 50) for v in number], pa.timestamp("us")),
+        "none": ([None] * n, pa.null()),
+    }
+    encodings = {"PLAIN": columns, "DELTA_BINARY_PACKED": ("i8", "u16", "i32", "u32", "i64", "u64", "day", "us"),
+                 "BYTE_STREAM_SPLIT": ("i32", "i64", "f32", "f64"), "RLE": ("b",), None: columns}
+    for nulls, version, codec in itertools.product((False, True), ("1.0", "2.0"), ("none", "zstd")):
+        schema = pa.schema([pa.field(name, kind) for name, (_, kind) in columns.items()])
+        want = {name: [None if nulls and i % 4 == 0 else v for i, v in enumerate(values)]
+                for name, (values, _) in columns.items()}
+        arrays = [pa.array(want[name], pa.int64() if kind in (pa.date32(), pa.timestamp("us")) else kind)
+                  if kind != pa.date32() else pa.array(want[name], pa.int32()) for name, (_, kind) in columns.items()]
+        table = pa.table([a.cast(f.type) for a, f in zip(arrays, schema)], schema=schema)
+        for encoding, names in encodings.items():
+            path = folder / "v.parquet"
+            options = {} if encoding is None else {"use_dictionary": False,
+                                                   "column_encoding": {name: encoding for name in names if name != "none"}}
+            pq.write_table(table.select(list(names)), str(path), data_page_version=version, data_page_size=600,
+                           write_batch_size=64, compression=codec, **options)
+            for name in names:
+                expect_equal(read(path, name), plain(want[name]), "%s %s %s" % (name, encoding, version))
+    path = write(pa, pq, folder / "u.parquet", {"u": pa.array([1 << 63], pa.uint64())})
+    refused(path, "u", "above 2^63 - 1", "row 0")
+    import decimal
+    path = write(pa, pq, folder / "w.parquet", {"d": pa.array([decimal.Decimal("1.5")]), "x": pa.array([b"ab"], pa.binary(2))})
+    refused(path, "d", "decimal")
+    refused(path, "x", "fixed-length bytes")
+
+
+def what_cannot_be_read_is_refused_by_name(folder):
+    pa, pq = arrow()
+    for codec in ("brotli", "lz4"):
+        path = write(pa, pq, folder / "c.parquet", {"text": ["a"] * 9}, compression=codec)
+        refused(path, "text", {"brotli": "brotli", "lz4": "lz4_raw"}[codec], "row group 0")
+    data = path.read_bytes()
+    path.write_bytes(data[:-4] + b"PARE")
+    refused(path, "text", "encrypted")
+    path.write_bytes(data[:-5])
+    refused(path, "text", "truncated", "PAR1")
+    path.write_bytes(data[:-8] + struct.pack("<I", 1 << 31) + b"PAR1")
+    refused(path, "text", "damaged footer")
+    path.write_bytes(b"")
+    refused(path, "text", "PAR1")
+    refused("-", "text", "stdin")
+    refused(folder, "text", "regular file")
+
+
+def memory_and_threads_do_not_change_values(folder):
+    pa, pq = arrow()
+    values = texts(20000, "some")
+    path = write(pa, pq, folder / "m.parquet", {"text": values}, data_page_size=4000, write_batch_size=32,
+                 row_group_size=7000, compression="zstd", use_dictionary=False)
+    whole = run(path, "text").stdout
+    for threads, memory in itertools.product((0, 1, 4), (1 << 15, 1 << 17, 1 << 24)):
+        expect(run(path, "text", threads=threads, memory=memory).stdout == whole, "%d threads, %d" % (threads, memory))
+    for row in (0, 1, 6999, 7000, 7001, 19999, 20000):
+        expect_equal(read(path, "text", row=row, threads=row % 3), plain(values[row:]), "row %d" % row)
+    said = refused(path, "text", "--memory", "row group 0, page 0", memory=1000)
+    needed = int(said.rsplit("--memory ", 1)[1].split("M")[0]) * 10**6
+    expect_equal(run(path, "text", memory=needed).returncode, 0, "with the memory that was asked for")
+
+
+def checksums_find_damage(folder):
+    pa, pq = arrow()
+    path = write(pa, pq, folder / "d.parquet", {"text": texts(2000, "no")}, data_page_size=4000, write_batch_size=32,
+                 write_page_checksum=True, compression="none", use_dictionary=False)
+    data = bytearray(path.read_bytes())
+    at = data.index(b"The quick", len(data) // 2)
+    data[at] ^= 1
+    path.write_bytes(data)
+    said = refused(path, "text", "CRC-32", "row group 0, page ", "byte ", "column text", threads=2)
+    expect(said.count("page") >= 1, said)
+
+
+# ---- Other writers ----
+
+
+def duckdb_writes_the_same(folder):
+    duckdb = need("duckdb")
+    want = texts(5000, "some")
+    codecs = ("uncompressed", "zstd", "gzip") + (("snappy",) if have_snappy() else ())
+    base = duckdb.connect()
+    base.execute("create table t (id bigint, text varchar, score double, ok boolean, meta struct(lang varchar))")
+    rows = [(i, t, i / 8, i % 2 == 0, {"lang": None if i % 7 == 0 else "l%d" % (i % 3)}) for i, t in enumerate(want)]
+    base.executemany("insert into t values (?, ?, ?, ?, ?)", rows)
+    for codec, version, size in itertools.product(codecs, ("v1", "v2"), (2048, 122880)):
+        path = folder / "d.parquet"
+        base.execute("copy (select * from t order by id) to '%s' (format parquet, compression %s, parquet_version %s, "
+                     "row_group_size %d)" % (path, codec, version, size))
+        told = "%s %s" % (codec, version)
+        expect_equal(read(path, "text", threads=2), plain(want), told)
+        expect_equal(read(path, "id"), [r[0] for r in rows], told)
+        expect_equal(read(path, "score"), [r[2] for r in rows], told)
+        expect_equal(read(path, "ok"), [int(r[3]) for r in rows], told)
+        expect_equal(read(path, "meta.lang"), plain([r[4]["lang"] for r in rows]), told)
+
+
+def polars_writes_the_same(folder):
+    polars = need("polars")
+    want = texts(5000, "some")
+    codecs = ("uncompressed", "zstd", "gzip") + (("snappy",) if have_snappy() else ())
+    frame = polars.DataFrame({"text": want, "id": list(range(5000)), "score": [i / 8 for i in range(5000)],
+                              "ok": [i % 2 == 0 for i in range(5000)],
+                              "meta": [{"lang": None if i % 7 == 0 else "l%d" % (i % 3)} for i in range(5000)]})
+    for codec, size in itertools.product(codecs, (1000, None)):
+        path = folder / "p.parquet"
+        frame.write_parquet(str(path), compression=codec, row_group_size=size, data_page_size=3000)
+        expect_equal(read(path, "text", threads=2), plain(want), codec)
+        expect_equal(read(path, "id"), list(range(5000)), codec)
+        expect_equal(read(path, "score"), [i / 8 for i in range(5000)], codec)
+        expect_equal(read(path, "ok"), [int(i % 2 == 0) for i in range(5000)], codec)
+        expect_equal(read(path, "meta.lang"), plain(frame["meta"].struct.field("lang").to_list()), codec)
+
+
+TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns, pyarrow_writes_text,
+         pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
+         memory_and_threads_do_not_change_values, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
+
+if __name__ == "__main__":
+    sys.exit(run_in_folders("", TESTS))

@@ -1,0 +1,100 @@
+/* fuzz_parquet_file.c - any bytes as a Parquet file: each column gives the same values or the same
+ * error with and without threads, from the start and from a row in the middle. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <xxhash.h>
+
+#include "corpus/parquet_column.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum {
+    MAX_ROWS = 100000
+};
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+typedef struct reading {
+    int result;
+    uint64_t n_values, sum, checksum;
+    uint64_t sum_from_middle; /* of the values from `middle` on */
+    corpus_error err;
+} reading;
+
+static uint64_t hash_of(const tokmap_value *v)
+{
+    uint64_t bits = (uint64_t)v->integer;
+    if (v->type == TOKMAP_VALUE_STRING)
+        return XXH3_64bits(v->text, v->text_bytes);
+    if (v->type == TOKMAP_VALUE_FLOAT64)
+        memcpy(&bits, &v->real, sizeof bits);
+    return bits * UINT64_C(0x9e3779b97f4a7c15) + v->type;
+}
+
+static reading read_column(const parquet_file *f, const parquet_element *e, unsigned n_threads,
+                           uint64_t row, uint64_t middle)
+{
+    const parquet_column_options options = {
+        .n_threads = n_threads, .memory_bytes = 1 << 22, .memory_option = 1 << 22};
+    reading r = {.n_values = row};
+    tokmap_value value;
+    parquet_column *c = parquet_column_open(f, e, row, &options, &r.err);
+    require(c != NULL);
+    while ((r.result = parquet_column_next(c, &value, &r.err)) > 0 && r.n_values < MAX_ROWS) {
+        r.sum = r.sum * 31 + hash_of(&value);
+        if (r.n_values++ >= middle)
+            r.sum_from_middle = r.sum_from_middle * 31 + hash_of(&value);
+    }
+    r.checksum = parquet_column_checksum(c);
+    require(r.result >= 0 || strlen(r.err.text) > 0);
+    parquet_column_close(c);
+    return r;
+}
+
+static void check_column(const parquet_file *f, const parquet_element *e)
+{
+    const uint64_t middle = f->footer.n_rows / 2;
+    const reading a = read_column(f, e, 0, 0, middle), b = read_column(f, e, 2, 0, middle);
+    require(a.result == b.result && a.n_values == b.n_values && a.sum == b.sum &&
+            a.checksum == b.checksum);
+    require(a.result >= 0 || strcmp(a.err.text, b.err.text) == 0);
+    require(a.result != 0 || a.n_values == f->footer.n_rows);
+    if (a.result != 0)
+        return;
+    const reading c = read_column(f, e, 0, middle, middle);
+    require(c.result == 0 && c.sum == a.sum_from_middle);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char name[64], path[512];
+    parquet_file f;
+    corpus_error err;
+    parquet_error why;
+    const int fd = memfd_create("fuzz", MFD_CLOEXEC);
+    require(fd >= 0 && write(fd, data, size) == (ssize_t)size);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    const input_source source = {.path = name};
+    if (parquet_file_open(&f, &source, &err)) {
+        for (size_t i = 1; i < f.footer.n_elements && i < 8; i++) {
+            parquet_path(&f.footer, &f.footer.elements[i], path, sizeof path);
+            const parquet_element *e = parquet_value_column(&f.footer, path, &why);
+            if (e)
+                check_column(&f, e);
+        }
+        parquet_file_close(&f);
+    } else {
+        require(strlen(err.text) > 0);
+    }
+    close(fd);
+    return 0;
+}

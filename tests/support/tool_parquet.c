@@ -1,0 +1,98 @@
+/* tool_parquet.c - prints the values of a column of a Parquet file, for test_parquet.py.
+ *
+ * usage: tool_parquet FILE COLUMN THREADS MEMORY ROW
+ *
+ * Each value from ROW on: n; i or d and eight bytes; or s, a length of eight bytes, and bytes. At
+ * the end e, and a checksum of eight bytes. MEMORY is in bytes. With COLUMN "?", prints the
+ * column that would be chosen for text. Errors go to stderr. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/parquet_column.h"
+
+static int complain(const char *text)
+{
+    fprintf(stderr, "%s\n", text);
+    return 3;
+}
+
+static void put(char type, uint64_t n)
+{
+    putchar(type);
+    fwrite(&n, sizeof n, 1, stdout);
+}
+
+static void print_value(const tokmap_value *v)
+{
+    uint64_t bits;
+    switch (v->type) {
+    case TOKMAP_VALUE_NULL:
+        putchar('n');
+        break;
+    case TOKMAP_VALUE_INT64:
+        put('i', (uint64_t)v->integer);
+        break;
+    case TOKMAP_VALUE_FLOAT64:
+        memcpy(&bits, &v->real, sizeof bits);
+        put('d', bits);
+        break;
+    case TOKMAP_VALUE_STRING:
+        put('s', v->text_bytes);
+        fwrite(v->text, 1, v->text_bytes, stdout);
+        break;
+    }
+}
+
+static int print_column(const parquet_file *f, const parquet_element *element, char **argv)
+{
+    const parquet_column_options options = {.n_threads = (unsigned)strtoul(argv[3], NULL, 10),
+                                            .memory_bytes = strtoull(argv[4], NULL, 10),
+                                            .memory_option = strtoull(argv[4], NULL, 10)};
+    corpus_error err;
+    tokmap_value value;
+    int result;
+    parquet_column *c =
+        parquet_column_open(f, element, strtoull(argv[5], NULL, 10), &options, &err);
+    if (!c)
+        return complain(err.text);
+    while ((result = parquet_column_next(c, &value, &err)) > 0)
+        print_value(&value);
+    if (result == 0)
+        put('e', parquet_column_checksum(c) + f->footer_checksum);
+    parquet_column_close(c);
+    return result < 0 ? complain(err.text) : 0;
+}
+
+static int print_choice(const parquet_file *f)
+{
+    parquet_error why;
+    char path[200], type[60];
+    const parquet_element *element = parquet_text_column(&f->footer, "text", &why);
+    if (!element)
+        return complain(why.text);
+    parquet_path(&f->footer, element, path, sizeof path);
+    parquet_type_text(element, type, sizeof type);
+    printf("%s: %s, %" PRIu64 " rows\n", path, type, f->footer.n_rows);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    parquet_file f;
+    corpus_error err;
+    parquet_error why;
+    if (argc != 6)
+        return 2;
+    const input_source source = {.path = argv[1]};
+    if (!parquet_file_open(&f, &source, &err))
+        return complain(err.text);
+    const bool choose = strcmp(argv[2], "?") == 0;
+    const parquet_element *element = choose ? NULL : parquet_value_column(&f.footer, argv[2], &why);
+    const int status = choose    ? print_choice(&f)
+                       : element ? print_column(&f, element, argv)
+                                 : complain(why.text);
+    parquet_file_close(&f);
+    return status;
+}

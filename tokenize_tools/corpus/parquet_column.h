@@ -1,0 +1,36 @@
+/* parquet_column.h - the values of one column of a Parquet file, in the order of the rows.
+ *
+ * The page is the unit of work: threads read, check and decompress pages ahead, as many as fit into
+ * memory; without threads, the caller does it page by page. The values, and errors with their
+ * place, are the same with any number of threads and any memory, except that a page needs enough
+ * memory for itself and the dictionary of its column chunk. */
+#ifndef TOKMAP_PARQUET_COLUMN_H
+#define TOKMAP_PARQUET_COLUMN_H
+
+#include "corpus/parquet_file.h"
+#include "parquet/values.h"
+
+typedef struct parquet_column_options {
+    unsigned n_threads;     /* 0: none */
+    uint64_t memory_bytes;  /* for pages; required */
+    uint64_t memory_option; /* the value of --memory that it follows from, for a message */
+} parquet_column_options;
+
+typedef struct parquet_column parquet_column;
+
+/* The file and the column must stay valid. Begins at a row; threads start with the first value. */
+parquet_column *parquet_column_open(const parquet_file *f, const parquet_element *column,
+                                    uint64_t row, const parquet_column_options *options,
+                                    corpus_error *err);
+void parquet_column_close(parquet_column *c);
+/* 1: the next value, valid until the next call; 0: the end; -1: an error. */
+int parquet_column_next(parquet_column *c, tokmap_value *value, corpus_error *err);
+/* The page of the last value, NULL before the first. */
+const parquet_page_place *parquet_column_page(const parquet_column *c);
+/* The sum of the checksums of all pages that were begun so far, with dictionaries; each counts from
+ * the first of its values that was returned. */
+uint64_t parquet_column_checksum(const parquet_column *c);
+/* How many pages were read alone, because they are larger than a quarter of the memory. */
+uint64_t parquet_column_n_large(const parquet_column *c);
+
+#endif /* TOKMAP_PARQUET_COLUMN_H */

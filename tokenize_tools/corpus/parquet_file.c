@@ -1,0 +1,438 @@
+#include "corpus/parquet_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "system/files.h"
+
+#define SCAN_BYTES ((size_t)8 * 1024)
+#define COLUMN_BYTES 120
+
+/* ---- Errors ---- */
+
+static bool fail(const parquet_file *f, int sys_errno, corpus_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static bool fail(const parquet_file *f, int sys_errno, corpus_error *err, const char *format, ...)
+{
+    char what[480];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    *err = (corpus_error){.sys_errno = sys_errno};
+    snprintf(err->text, sizeof err->text, "%.150s: %s%s%s", f->name, what, sys_errno ? ": " : "",
+             sys_errno ? strerror(sys_errno) : "");
+    return false;
+}
+
+bool parquet_file_refuse(const parquet_file *f, const char *text, corpus_error *err)
+{
+    return fail(f, 0, err, "%s", text);
+}
+
+static bool fail_changed(const parquet_file *f, const char *how, corpus_error *err)
+{
+    fail(f, 0, err, "has changed: %s", how);
+    err->changed = true;
+    return false;
+}
+
+/* ---- The file ---- */
+
+static bool same_version(const input_version *a, const input_version *b)
+{
+    return a->n_bytes == b->n_bytes && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
+}
+
+bool parquet_file_unchanged(const parquet_file *f, corpus_error *err)
+{
+    file_facts facts;
+    const int sys_errno = file_describe_open(f->fd, &facts);
+    if (sys_errno)
+        return fail(f, sys_errno, err, "cannot read");
+    const input_version now = input_version_of(&facts);
+    if (!now.known)
+        return fail_changed(f, "it is no longer a regular file", err);
+    return same_version(&now, &f->version) || fail_changed(f, "it was modified or replaced", err);
+}
+
+/* The bytes must be there: the size of the file was checked. */
+static bool read_at(const parquet_file *f, uint64_t offset, uint8_t *to, size_t n_bytes,
+                    corpus_error *err)
+{
+    size_t n_read;
+    const int sys_errno = file_read_at(f->fd, offset, to, n_bytes, &n_read);
+    if (sys_errno)
+        return fail(f, sys_errno, err, "byte %" PRIu64 ": cannot read", offset + n_read);
+    if (n_read < n_bytes)
+        return fail_changed(f, "it has become shorter", err);
+    return true;
+}
+
+/* The footer and its size count as one piece for the checksum. */
+static bool read_footer(parquet_file *f, corpus_error *err)
+{
+    uint8_t head[PARQUET_HEAD_BYTES] = {0}, tail[PARQUET_TAIL_BYTES] = {0};
+    uint32_t footer_bytes;
+    parquet_error why;
+    if (f->n_bytes >= sizeof head + sizeof tail &&
+        (!read_at(f, 0, head, sizeof head, err) ||
+         !read_at(f, f->n_bytes - sizeof tail, tail, sizeof tail, err)))
+        return false;
+    if (!parquet_find_footer(head, tail, f->n_bytes, &footer_bytes, &why))
+        return fail(f, 0, err, "%s", why.text);
+    f->data_end = f->n_bytes - sizeof tail - footer_bytes;
+    f->footer_bytes = malloc(footer_bytes + sizeof tail);
+    if (!f->footer_bytes)
+        return fail(f, ENOMEM, err, "its footer");
+    if (!read_at(f, f->data_end, f->footer_bytes, footer_bytes + sizeof tail, err))
+        return false;
+    f->footer_checksum =
+        XXH3_64bits_withSeed(f->footer_bytes, footer_bytes + sizeof tail, f->data_end);
+    if (!parquet_footer_read(&f->footer, f->footer_bytes, footer_bytes, f->data_end, &why))
+        return fail(f, why.no_memory ? ENOMEM : 0, err, "byte %" PRIu64 ": %s", f->data_end,
+                    why.text);
+    return true;
+}
+
+static bool open_file(parquet_file *f, const input_source *source, corpus_error *err)
+{
+    file_facts facts;
+    const input_version *wanted = source->version;
+    if (strcmp(source->path, "-") == 0)
+        return fail(f, 0, err, "Parquet cannot be read from stdin: copy it to a file");
+    const int sys_errno = file_open(source->path, &f->fd, &facts);
+    if (sys_errno)
+        return fail(f, sys_errno, err, "cannot open");
+    f->version = input_version_of(&facts);
+    if (!f->version.known)
+        return fail(f, 0, err, "Parquet can be read only from a regular file: copy it to one");
+    if (wanted && wanted->known && wanted->n_bytes != f->version.n_bytes)
+        return fail_changed(f, "it has another size", err);
+    if (wanted && wanted->known && !same_version(wanted, &f->version))
+        return fail_changed(f, "it was modified or replaced", err);
+    f->n_bytes = facts.n_bytes;
+    return true;
+}
+
+bool parquet_file_open(parquet_file *f, const input_source *source, corpus_error *err)
+{
+    *f = (parquet_file){.name = source->path, .fd = -1};
+    if (open_file(f, source, err) && read_footer(f, err))
+        return true;
+    parquet_file_close(f);
+    return false;
+}
+
+void parquet_file_close(parquet_file *f)
+{
+    file_close(f->fd);
+    parquet_footer_free(&f->footer);
+    free(f->footer_bytes);
+    f->footer_bytes = NULL;
+    f->fd = -1;
+}
+
+/* ---- Places ---- */
+
+bool parquet_page_is_dictionary(const parquet_page_place *at)
+{
+    return at->header.type == PARQUET_PAGE_DICTIONARY;
+}
+
+uint64_t parquet_page_end(const parquet_page_place *at)
+{
+    return at->offset + at->header.header_bytes + at->header.stored_bytes;
+}
+
+uint64_t parquet_page_use(const parquet_page_place *at)
+{
+    const parquet_page_header *h = &at->header;
+    uint64_t use = (uint64_t)h->header_bytes + h->stored_bytes + h->plain_bytes;
+    if (parquet_page_is_dictionary(at))
+        use += (uint64_t)h->n_values * sizeof(uint32_t);
+    else if (h->encoding == PARQUET_ENCODING_DELTA_BYTES)
+        use += h->plain_bytes; /* the current value may be as long as the page */
+    return use;
+}
+
+static void describe_page(const parquet_page_place *at, char *text, size_t n_bytes)
+{
+    if (parquet_page_is_dictionary(at))
+        snprintf(text, n_bytes, "row group %zu, dictionary page, byte %" PRIu64, at->group,
+                 at->offset);
+    else
+        snprintf(text, n_bytes, "row group %zu, page %" PRIu32 ", byte %" PRIu64, at->group,
+                 at->page, at->offset);
+}
+
+bool parquet_page_fail(const parquet_page_place *at, const char *why, corpus_error *err)
+{
+    char place[100], column[COLUMN_BYTES];
+    describe_page(at, place, sizeof place);
+    parquet_path(&at->file->footer, at->column, column, sizeof column);
+    return fail(at->file, 0, err, "%s: column %s: %s", place, column, why);
+}
+
+void parquet_row_describe(const parquet_page_place *at, uint64_t row, char *text, size_t n_bytes)
+{
+    char place[100];
+    describe_page(at, place, sizeof place);
+    snprintf(text, n_bytes, "%.150s: row %" PRIu64 " (%s)", at->file->name, row, place);
+}
+
+/* ---- Scanning ---- */
+
+void parquet_scan_begin(parquet_scan *s, const parquet_file *f, const parquet_element *column,
+                        uint64_t row)
+{
+    *s = (parquet_scan){.next = {.file = f, .column = column},
+                        .skip_rows = row,
+                        .bytes = s->bytes,
+                        .capacity = s->capacity};
+}
+
+void parquet_scan_free(parquet_scan *s)
+{
+    free(s->bytes);
+    *s = (parquet_scan){0};
+}
+
+/* Reads the file from the next header on. */
+static bool fill_scan(parquet_scan *s, size_t n_bytes, corpus_error *err)
+{
+    const parquet_file *f = s->next.file;
+    if (n_bytes > s->capacity) {
+        uint8_t *bytes = realloc(s->bytes, n_bytes);
+        if (!bytes)
+            return fail(f, ENOMEM, err, "the header of a page");
+        s->bytes = bytes;
+        s->capacity = n_bytes;
+    }
+    if (n_bytes > f->data_end - s->offset)
+        n_bytes = (size_t)(f->data_end - s->offset);
+    s->begin = s->offset;
+    s->n_bytes = n_bytes;
+    return read_at(f, s->offset, s->bytes, n_bytes, err);
+}
+
+/* Most headers are short, but one may have the smallest and largest value of its page. */
+static bool read_header(parquet_scan *s, corpus_error *err)
+{
+    parquet_page_header *h = &s->next.header;
+    const uint64_t data_end = s->next.file->data_end;
+    const char *why = "there are fewer pages than rows";
+    size_t wanted = SCAN_BYTES;
+    *h = (parquet_page_header){.type = PARQUET_PAGE_DATA};
+    if (s->offset >= data_end)
+        return parquet_page_fail(&s->next, why, err);
+    const bool inside = s->offset >= s->begin && s->offset < s->begin + s->n_bytes;
+    if (!inside && !fill_scan(s, wanted, err))
+        return false;
+    for (;;) {
+        const size_t from = (size_t)(s->offset - s->begin);
+        const parquet_header_result result =
+            parquet_page_header_read(h, s->bytes + from, s->n_bytes - from, &why);
+        if (result == PARQUET_HEADER_OK)
+            return true;
+        wanted *= from == 0 ? 4 : 1;
+        if (result == PARQUET_HEADER_DAMAGED || s->begin + s->n_bytes == data_end ||
+            wanted > PARQUET_MAX_HEADER_BYTES)
+            return parquet_page_fail(&s->next, why, err);
+        if (!fill_scan(s, wanted, err))
+            return false;
+    }
+}
+
+static bool begin_group(parquet_scan *s, corpus_error *err)
+{
+    parquet_page_place *next = &s->next;
+    const parquet_footer *footer = &next->file->footer;
+    const parquet_chunk *chunk = parquet_chunk_of(footer, next->group, next->column);
+    const parquet_row_group *group = &footer->groups[next->group];
+    const char *refused = parquet_codec_refused(chunk->codec);
+    char text[100];
+    *next = (parquet_page_place){.file = next->file,
+                                 .column = next->column,
+                                 .group = next->group,
+                                 .offset = chunk->offset,
+                                 .first_row = group->first_row};
+    s->offset = chunk->offset;
+    s->rows_left = group->n_rows;
+    if (chunk->encrypted)
+        return parquet_page_fail(next, "encrypted columns cannot be read", err);
+    if (chunk->external)
+        return parquet_page_fail(next, "its pages are in another file, which cannot be read", err);
+    if (chunk->n_values != group->n_rows)
+        return parquet_page_fail(next, "it has not as many values as there are rows", err);
+    snprintf(text, sizeof text, "%s cannot be read: %s", parquet_codec_name(chunk->codec),
+             refused ? refused : "");
+    return !refused || parquet_page_fail(next, text, err);
+}
+
+static const char *check_page(const parquet_scan *s)
+{
+    const parquet_page_header *h = &s->next.header;
+    const uint64_t there = s->next.file->data_end - s->offset;
+    if ((uint64_t)h->header_bytes + h->stored_bytes > there)
+        return "it goes beyond the end of the data";
+    if (h->type == PARQUET_PAGE_DICTIONARY && (s->next.page > 0 || s->next.dictionary_use > 0))
+        return "it is a second dictionary page, or not the first page";
+    if (h->type != PARQUET_PAGE_DICTIONARY && h->n_values > s->rows_left)
+        return "it has more values than there are rows";
+    return NULL;
+}
+
+/* Moves behind the page in s->next. */
+static void pass_page(parquet_scan *s)
+{
+    parquet_page_place *next = &s->next;
+    s->offset = parquet_page_end(next);
+    if (next->header.type == PARQUET_PAGE_DICTIONARY)
+        next->dictionary_use = parquet_page_use(next);
+    if (next->header.type != PARQUET_PAGE_DATA && next->header.type != PARQUET_PAGE_DATA_V2)
+        return;
+    next->end_before = s->offset;
+    next->first_row += next->header.n_values;
+    next->page++;
+    s->rows_left -= next->header.n_values;
+    if (s->rows_left == 0)
+        next->group++;
+}
+
+static bool is_skipped(const parquet_scan *s)
+{
+    const parquet_page_header *h = &s->next.header;
+    return h->type == PARQUET_PAGE_INDEX ||
+           (h->type != PARQUET_PAGE_DICTIONARY &&
+            (h->n_values == 0 || s->next.first_row + h->n_values <= s->skip_rows));
+}
+
+/* Goes to the next row group that has rows that are not left out. */
+static bool find_group(parquet_scan *s)
+{
+    const parquet_footer *footer = &s->next.file->footer;
+    for (; s->next.group < footer->n_groups; s->next.group++) {
+        const parquet_row_group *group = &footer->groups[s->next.group];
+        if (group->n_rows > 0 && group->first_row + group->n_rows > s->skip_rows)
+            return true;
+    }
+    return false;
+}
+
+int parquet_scan_next(parquet_scan *s, parquet_page_place *place, corpus_error *err)
+{
+    for (;;) {
+        if (s->rows_left == 0 && !find_group(s))
+            return 0;
+        if (s->rows_left == 0 && !begin_group(s, err))
+            return -1;
+        s->next.offset = s->offset;
+        if (!read_header(s, err))
+            return -1;
+        const char *wrong = check_page(s);
+        if (wrong)
+            return -!parquet_page_fail(&s->next, wrong, err);
+        *place = s->next;
+        const bool skipped = is_skipped(s);
+        pass_page(s);
+        if (!skipped)
+            return 1;
+    }
+}
+
+/* ---- Reading ---- */
+
+void parquet_page_reader_free(parquet_page_reader *r)
+{
+    parquet_codec_free(&r->codec);
+    free(r->stored);
+    *r = (parquet_page_reader){0};
+}
+
+void parquet_page_free(parquet_page *page)
+{
+    free(page->memory);
+    *page = (parquet_page){0};
+}
+
+static bool check_crc(const parquet_page_place *at, const uint8_t *stored, corpus_error *err)
+{
+    char why[100];
+    if (!at->header.has_crc)
+        return true;
+    const uint32_t crc = parquet_crc32(stored, at->header.stored_bytes);
+    snprintf(why, sizeof why, "damaged page: its CRC-32 is %08" PRIx32 ", and should be %08" PRIx32,
+             crc, at->header.crc);
+    return crc == at->header.crc || parquet_page_fail(at, why, err);
+}
+
+static bool decompress(parquet_page *page, const parquet_page_place *at, parquet_page_reader *r,
+                       const uint8_t *stored, corpus_error *err)
+{
+    const parquet_page_header *h = &at->header;
+    const size_t levels = h->repetition_bytes + h->definition_bytes;
+    const parquet_codec_job job = {
+        .codec = parquet_chunk_of(&at->file->footer, at->group, at->column)->codec,
+        .from = stored + levels,
+        .from_bytes = h->stored_bytes - levels,
+        .to = page->memory + levels,
+        .to_bytes = h->plain_bytes - levels,
+    };
+    char text[160];
+    memcpy(page->memory, stored, levels);
+    page->bytes = page->memory;
+    const char *why = parquet_decompress(&r->codec, &job);
+    snprintf(text, sizeof text, "damaged page: %s", why ? why : "");
+    return !why || parquet_page_fail(at, text, err);
+}
+
+static bool is_stored_plain(const parquet_page_place *at)
+{
+    const parquet_page_header *h = &at->header;
+    return parquet_chunk_of(&at->file->footer, at->group, at->column)->codec == 0 ||
+           !h->is_compressed;
+}
+
+/* r->stored, or memory that becomes the page's own if it is not compressed. */
+static uint8_t *memory_for_stored(parquet_page_reader *r, size_t n_bytes, bool plain)
+{
+    if (plain)
+        return malloc(n_bytes);
+    if (n_bytes > r->capacity) {
+        free(r->stored);
+        r->stored = malloc(n_bytes);
+        r->capacity = r->stored ? n_bytes : 0;
+    }
+    return r->stored;
+}
+
+bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet_page_reader *r,
+                       corpus_error *err)
+{
+    const parquet_page_header *h = &at->header;
+    const size_t n_bytes = (size_t)h->header_bytes + h->stored_bytes;
+    const bool plain = is_stored_plain(at);
+    uint8_t *stored = memory_for_stored(r, n_bytes, plain);
+    page->memory = plain ? stored : malloc((size_t)h->plain_bytes + 1);
+    if (!stored || !page->memory)
+        return fail(at->file, ENOMEM, err, "a page of %zu bytes", n_bytes);
+    if (!read_at(at->file, at->offset, stored, n_bytes, err))
+        return false;
+    page->checksum = XXH3_64bits_withSeed(stored, n_bytes, at->offset);
+    stored += h->header_bytes;
+    if (!check_crc(at, stored, err))
+        return false;
+    page->bytes = stored;
+    if (plain)
+        return h->stored_bytes == h->plain_bytes ||
+               parquet_page_fail(at, "its two sizes differ, but it is not compressed", err);
+    return decompress(page, at, r, stored, err);
+}
