@@ -81,6 +81,10 @@ typedef struct corpus_options {
     const where *where;            /* decides by them which records are documents; NULL: all */
     bool read_ahead;               /* read and decompress in a separate thread */
     size_t read_bytes;             /* of one read; 0: 256 KiB */
+    /* For files that are read in pages: threads that decompress, and the memory for pages (0: 64
+     * MiB), which follows from this value of --memory and is proportional to it. */
+    unsigned n_decoders;
+    uint64_t page_memory, memory_option;
     /* Returns the largest offset at which text[0 .. n_bytes) may be cut, or 0. The text ends with a
      * complete character. For its first n_searched bytes the answer was 0. NULL: anywhere between
      * characters. */

@@ -46,5 +46,7 @@ corpus_options pack_corpus_options(const pack_options *o)
         .n_kept = o->n_kept,
         .where = o->where,
         .max_piece_bytes = o->memory / 8,
+        .page_memory = o->memory / 4 * o->n_threads,
+        .memory_option = o->memory,
     };
 }

@@ -252,6 +252,7 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.batch_bytes = batch_bytes;
     options.versions = w->parts->inputs->versions;
     options.read_ahead = true;
+    options.n_decoders = (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
     options.safe_cut = pack_collector_safe_cut;
     options.collect = pack_collector_collect;
     options.report = pack_collector_report;
@@ -277,7 +278,7 @@ static pack_pipeline *start_pipeline(const pack_work *w, pack_collector *collect
         .bos_id = w->parts->tokens->bos_id,
         .eod_id = w->parts->tokens->eod_id,
         .batch_bytes = part < MAX_BATCH_BYTES ? part : MAX_BATCH_BYTES,
-        .job_memory = o->memory / 2 * o->n_threads,
+        .job_memory = o->memory / 4 * o->n_threads, /* as much is for pages of inputs */
         .after_read = pack_collector_after_read,
         .context = collector,
     };
