@@ -1,0 +1,207 @@
+#include "arrow/column.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "text/little_endian.h"
+
+/* ---- Sizes ---- */
+
+static bool is_large(arrow_type type)
+{
+    return type == ARROW_LARGE_BINARY || type == ARROW_LARGE_UTF8;
+}
+
+enum {
+    VIEW_BYTES = 16,
+    INLINE_BYTES = 12 /* the longest text that is in its view */
+};
+
+/* Of an element of the buffer after the validity, in bits. */
+static unsigned element_bits(const arrow_field *f)
+{
+    if (f->has_dictionary)
+        return f->index_bits;
+    if (f->type == ARROW_BOOL)
+        return 1;
+    if (arrow_is_view(f->type))
+        return VIEW_BYTES * 8;
+    return arrow_is_text(f) ? (is_large(f->type) ? 64 : 32) : f->bits;
+}
+
+bool arrow_has_offsets(const arrow_field *f)
+{
+    return !f->has_dictionary && arrow_is_text(f) && !arrow_is_view(f->type);
+}
+
+static const arrow_bytes *own_buffer(const arrow_column *c, size_t n)
+{
+    return &c->buffers[c->field->depth + n];
+}
+
+static uint64_t text_size(const arrow_column *c)
+{
+    return c->without_text ? c->text_bytes : own_buffer(c, 2)->n_bytes;
+}
+
+bool arrow_check_column(const arrow_column *c, arrow_error *err)
+{
+    const arrow_field *f = c->field;
+    if (!arrow_is_value(f))
+        return arrow_refuse(err, "a column of type %s", arrow_type_name(f));
+    const bool no_buffers = f->n_buffers == 0;
+    if (c->n_buffers < f->depth + f->n_buffers || c->n_rows > UINT64_MAX / 256)
+        return arrow_refuse(err, "damaged: a column without its buffers");
+    for (size_t i = 0; i <= f->depth && i < c->n_buffers; i++) {
+        if (c->buffers[i].n_bytes > 0 && c->buffers[i].n_bytes < (c->n_rows + 7) / 8)
+            return arrow_refuse(err, "damaged: the validity of a column is too short");
+    }
+    if (no_buffers || c->n_rows == 0)
+        return true;
+    const unsigned bits = element_bits(f);
+    const uint64_t n_elements = c->n_rows + arrow_has_offsets(f);
+    if (bits != 1 && bits != 8 && bits != 16 && bits != 32 && bits != 64 && bits != VIEW_BYTES * 8)
+        return arrow_refuse(err, "damaged: a column of numbers of %u bits", bits);
+    if (own_buffer(c, 1)->n_bytes < (n_elements * bits + 7) / 8)
+        return arrow_refuse(err, "damaged: the values of a column are too short");
+    if (f->has_dictionary && !c->dictionary)
+        return arrow_refuse(err, "uses the dictionary %" PRId64 ", which was not read before it",
+                            f->dictionary_id);
+    return true;
+}
+
+/* ---- Values ---- */
+
+static bool is_set(const uint8_t *bits, uint64_t index)
+{
+    return bits[index / 8] >> (index % 8) & 1;
+}
+
+bool arrow_is_null(const arrow_column *c, uint64_t row)
+{
+    if (c->field->n_buffers == 0)
+        return true;
+    for (size_t i = 0; i <= c->field->depth; i++) {
+        if (c->buffers[i].n_bytes > 0 && !is_set(c->buffers[i].bytes, row))
+            return true;
+    }
+    return false;
+}
+
+static int64_t read_integer(const uint8_t *p, uint64_t index, unsigned bits, bool is_unsigned)
+{
+    p += index * (bits / 8);
+    switch (bits) {
+    case 8:
+        return is_unsigned ? *p : (int8_t)*p;
+    case 16:
+        return is_unsigned ? le_get16(p) : (int16_t)le_get16(p);
+    case 32:
+        return is_unsigned ? (int64_t)le_get32(p) : (int32_t)le_get32(p);
+    default:
+        return (int64_t)le_get64(p);
+    }
+}
+
+static double read_float(const uint8_t *p, uint64_t index, unsigned bits)
+{
+    float single;
+    double number;
+    if (bits == 32) {
+        const uint32_t stored = le_get32(p + index * 4);
+        memcpy(&single, &stored, sizeof single);
+        return (double)single;
+    }
+    const uint64_t stored = le_get64(p + index * 8);
+    memcpy(&number, &stored, sizeof number);
+    return number;
+}
+
+bool arrow_find_text(const arrow_column *c, uint64_t row, arrow_extent *text, arrow_error *err)
+{
+    const uint8_t *offsets = own_buffer(c, 1)->bytes;
+    const unsigned bits = element_bits(c->field);
+    const int64_t from = read_integer(offsets, row, bits, false);
+    const int64_t to = read_integer(offsets, row + 1, bits, false);
+    if (from < 0 || to < from || (uint64_t)to > text_size(c))
+        return arrow_refuse(err, "damaged: the text is outside its buffer");
+    *text = (arrow_extent){.offset = (uint64_t)from, .n_bytes = (uint64_t)(to - from)};
+    return true;
+}
+
+/* The length, and then the text if it is short; else its first 4 bytes, its buffer, and its place
+ * there. */
+static bool read_view(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+{
+    const uint8_t *view = own_buffer(c, 1)->bytes + row * VIEW_BYTES;
+    const size_t n_bytes = le_get32(view), from = le_get32(view + 12);
+    const uint64_t n = le_get32(view + 8);
+    v->text = (const char *)view + 4;
+    v->text_bytes = n_bytes;
+    if (n_bytes <= INLINE_BYTES)
+        return true;
+    if (n >= c->n_buffers - c->field->depth - 2 || n_bytes > INT32_MAX || from > INT32_MAX)
+        return arrow_refuse(err, "damaged: the view of a text");
+    const arrow_bytes *buffer = own_buffer(c, 2 + (size_t)n);
+    if (from > buffer->n_bytes || n_bytes > buffer->n_bytes - from)
+        return arrow_refuse(err, "damaged: the text is outside its buffer");
+    v->text = (const char *)buffer->bytes + from;
+    return true;
+}
+
+static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+{
+    const arrow_dictionary *d = c->dictionary;
+    const int64_t index =
+        read_integer(own_buffer(c, 1)->bytes, row, c->field->index_bits, c->field->index_unsigned);
+    if (index < 0 || (uint64_t)index >= d->n_values)
+        return arrow_refuse(err,
+                            "damaged: the value %" PRId64 " of a dictionary of %" PRIu64 " values",
+                            index, d->n_values);
+    size_t from = 0, to = d->n_parts; /* the part is in [from, to) */
+    while (to - from > 1) {
+        const size_t middle = from + (to - from) / 2;
+        if (d->firsts[middle] <= (uint64_t)index)
+            from = middle;
+        else
+            to = middle;
+    }
+    return arrow_read_value(&d->parts[from], (uint64_t)index - d->firsts[from], v, err);
+}
+
+static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+{
+    arrow_extent text;
+    v->type = TOKMAP_VALUE_STRING;
+    if (arrow_is_view(c->field->type))
+        return read_view(c, row, v, err);
+    if (!arrow_find_text(c, row, &text, err))
+        return false;
+    v->text_bytes = (size_t)text.n_bytes;
+    v->text = text.n_bytes ? (const char *)own_buffer(c, 2)->bytes + text.offset : "";
+    return true;
+}
+
+bool arrow_read_value(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
+{
+    const arrow_field *f = c->field;
+    *v = (tokmap_value){.type = TOKMAP_VALUE_NULL};
+    if (arrow_is_null(c, row))
+        return true;
+    if (f->has_dictionary)
+        return read_indexed(c, row, v, err);
+    if (arrow_is_text(f))
+        return read_text(c, row, v, err);
+    const uint8_t *values = own_buffer(c, 1)->bytes;
+    if (f->type == ARROW_FLOAT) {
+        v->type = TOKMAP_VALUE_FLOAT64;
+        v->real = read_float(values, row, f->bits);
+        return true;
+    }
+    v->type = TOKMAP_VALUE_INT64;
+    v->integer = f->type == ARROW_BOOL ? is_set(values, row)
+                                       : read_integer(values, row, f->bits, f->is_unsigned);
+    return !(f->is_unsigned && v->integer < 0) ||
+           arrow_refuse(err, "the number %" PRIu64 " is too large for a signed number of 64 bits",
+                        (uint64_t)v->integer);
+}

@@ -1,0 +1,412 @@
+#include "arrow/schema.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "text/little_endian.h"
+
+#define MAX_DEPTH 64
+/* A field may be listed more than once, so the size of the metadata is no limit. */
+#define MAX_FIELDS ((size_t)1 << 18)
+
+bool arrow_refuse(arrow_error *err, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(err->text, sizeof err->text, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool check_damage(const flatbuffer *b, arrow_error *err)
+{
+    return !b->damage || arrow_refuse(err, "damaged metadata: %s (byte %zu of the metadata)",
+                                      b->damage, b->damage_at);
+}
+
+/* ---- Messages ---- */
+
+bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, arrow_error *err)
+{
+    *metadata_bytes = le_get32(prefix + 4);
+    if (le_get32(prefix) != UINT32_MAX)
+        return arrow_refuse(err, "no Arrow message begins here (Arrow before 0.15 is not read)");
+    return *metadata_bytes <= INT32_MAX ||
+           arrow_refuse(err, "damaged: a message with %zu bytes of metadata", *metadata_bytes);
+}
+
+enum { /* the slots of a Message */
+    MESSAGE_VERSION,
+    MESSAGE_KIND,
+    MESSAGE_HEADER,
+    MESSAGE_BODY_BYTES,
+    VERSION_4 = 3,
+    VERSION_5 = 4
+};
+
+bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_bytes, arrow_error *err)
+{
+    *m = (arrow_message){.buffer = {.bytes = metadata, .n_bytes = n_bytes}};
+    const flat_table root = flat_root(&m->buffer);
+    const int64_t version = flat_number(&root, MESSAGE_VERSION, 2, 0);
+    const int64_t body_bytes = flat_number(&root, MESSAGE_BODY_BYTES, 8, 0);
+    const int64_t kind = flat_number(&root, MESSAGE_KIND, 1, 0);
+    m->header = flat_child(&root, MESSAGE_HEADER);
+    if (!check_damage(&m->buffer, err))
+        return false;
+    if (version != VERSION_4 && version != VERSION_5)
+        return arrow_refuse(err, "version %" PRId64 " of Arrow's metadata, which is not read",
+                            version + 1);
+    if (kind < ARROW_SCHEMA || kind > ARROW_RECORDS || !m->header.buffer)
+        return arrow_refuse(err, "a message of kind %" PRId64 ", which is not read", kind);
+    if (body_bytes < 0)
+        return arrow_refuse(err, "damaged: a message of %" PRId64 " bytes", body_bytes);
+    m->kind = (arrow_kind)kind;
+    m->is_v4 = version == VERSION_4;
+    m->body_bytes = (uint64_t)body_bytes;
+    return true;
+}
+
+bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batches, arrow_error *err)
+{
+    const unsigned batches_slot = 3;
+    const size_t block_bytes = 24;
+    flatbuffer b = {.bytes = footer, .n_bytes = n_bytes};
+    const flat_table root = flat_root(&b);
+    *n_batches = flat_items(&root, batches_slot, block_bytes).n;
+    return check_damage(&b, err);
+}
+
+/* ---- Types ---- */
+
+typedef struct type_facts {
+    const char *name;
+    uint8_t n_buffers; /* with validity */
+} type_facts;
+
+static const type_facts types[] = {
+    [ARROW_NULL] = {"null", 0},
+    [ARROW_INT] = {"int", 2},
+    [ARROW_FLOAT] = {"float", 2},
+    [ARROW_BINARY] = {"binary", 3},
+    [ARROW_UTF8] = {"string", 3},
+    [ARROW_BOOL] = {"bool", 2},
+    [ARROW_DECIMAL] = {"decimal", 2},
+    [ARROW_DATE] = {"date", 2},
+    [ARROW_TIME] = {"time", 2},
+    [ARROW_TIMESTAMP] = {"timestamp", 2},
+    [ARROW_INTERVAL] = {"interval", 2},
+    [ARROW_LIST] = {"list", 2},
+    [ARROW_STRUCT] = {"struct", 1},
+    [ARROW_UNION] = {"union", 1},
+    [ARROW_FIXED_BINARY] = {"fixed_size_binary", 2},
+    [ARROW_FIXED_LIST] = {"fixed_size_list", 1},
+    [ARROW_MAP] = {"map", 2},
+    [ARROW_DURATION] = {"duration", 2},
+    [ARROW_LARGE_BINARY] = {"large_binary", 3},
+    [ARROW_LARGE_UTF8] = {"large_string", 3},
+    [ARROW_LARGE_LIST] = {"large_list", 2},
+    [ARROW_RUN_END] = {"run_end_encoded", 0},
+    [ARROW_BINARY_VIEW] = {"binary_view", 2},
+    [ARROW_UTF8_VIEW] = {"string_view", 2},
+    [ARROW_LIST_VIEW] = {"list_view", 3},
+    [ARROW_LARGE_LIST_VIEW] = {"large_list_view", 3},
+};
+#define N_TYPES (sizeof types / sizeof *types)
+
+static const char *number_name(const arrow_field *f)
+{
+    static const char *const names[4][3] = {{"int8", "uint8", "float"},
+                                            {"int16", "uint16", "halffloat"},
+                                            {"int32", "uint32", "float"},
+                                            {"int64", "uint64", "double"}};
+    const unsigned size = f->bits == 8 ? 0 : f->bits == 16 ? 1 : f->bits == 32 ? 2 : 3;
+    return names[size][f->type == ARROW_FLOAT ? 2 : f->is_unsigned];
+}
+
+bool arrow_is_view(arrow_type type)
+{
+    return type == ARROW_BINARY_VIEW || type == ARROW_UTF8_VIEW;
+}
+
+const char *arrow_type_name(const arrow_field *f)
+{
+    if (f->has_dictionary)
+        return arrow_is_text(f) ? "dictionary of string" : "dictionary";
+    return f->type == ARROW_INT || f->type == ARROW_FLOAT ? number_name(f) : types[f->type].name;
+}
+
+bool arrow_is_text(const arrow_field *f)
+{
+    return f->type == ARROW_BINARY || f->type == ARROW_UTF8 || f->type == ARROW_LARGE_BINARY ||
+           f->type == ARROW_LARGE_UTF8 || arrow_is_view(f->type);
+}
+
+static bool is_integer_size(unsigned bits)
+{
+    return bits == 8 || bits == 16 || bits == 32 || bits == 64;
+}
+
+bool arrow_is_value(const arrow_field *f)
+{
+    switch (f->type) {
+    case ARROW_NULL:
+    case ARROW_BOOL:
+        return true;
+    case ARROW_INT:
+    case ARROW_DATE:
+    case ARROW_TIME:
+    case ARROW_TIMESTAMP:
+    case ARROW_DURATION:
+        return is_integer_size(f->bits);
+    case ARROW_FLOAT:
+        return f->bits >= 32;
+    default:
+        return arrow_is_text(f);
+    }
+}
+
+/* ---- The schema ---- */
+
+enum { /* the slots of a Field */
+    FIELD_NAME,
+    FIELD_NULLABLE,
+    FIELD_TYPE,
+    FIELD_TYPE_TABLE,
+    FIELD_DICTIONARY,
+    FIELD_CHILDREN
+};
+
+enum { /* of a Schema, of a DictionaryEncoding */
+    SCHEMA_ENDIANNESS,
+    SCHEMA_FIELDS,
+    ENCODING_ID = 0,
+    ENCODING_INDEX_TYPE
+};
+
+/* The first slot of the table of a type is the width, the unit, the precision or the mode. */
+static unsigned read_bits(arrow_type type, const flat_table *t)
+{
+    switch (type) {
+    case ARROW_INT:
+        return (unsigned)flat_number(t, 0, 4, 0);
+    case ARROW_FLOAT: {
+        const int64_t precision = flat_number(t, 0, 2, 0);
+        return precision == 0 ? 16 : precision == 1 ? 32 : 64;
+    }
+    case ARROW_DATE:
+        return flat_number(t, 0, 2, 1) == 0 ? 32 : 64;
+    case ARROW_TIME:
+        return (unsigned)flat_number(t, 1, 4, 32);
+    case ARROW_TIMESTAMP:
+    case ARROW_DURATION:
+        return 64;
+    default:
+        return 0;
+    }
+}
+
+static void read_encoding(arrow_field *f, const flat_table *encoding)
+{
+    f->has_dictionary = encoding->buffer != NULL;
+    if (!f->has_dictionary)
+        return;
+    const flat_table index = flat_child(encoding, ENCODING_INDEX_TYPE);
+    f->dictionary_id = flat_number(encoding, ENCODING_ID, 8, 0);
+    f->index_bits = index.buffer ? read_bits(ARROW_INT, &index) : 32;
+    f->index_unsigned = index.buffer && !flat_number(&index, 1, 1, 0);
+}
+
+static size_t count_own_buffers(const arrow_schema *s, const arrow_field *f, const flat_table *type)
+{
+    if (f->has_dictionary)
+        return 2;
+    if (f->type != ARROW_UNION)
+        return types[f->type].n_buffers;
+    const bool dense = flat_number(type, 0, 2, 0) == 1;
+    return 1 + (size_t)dense + s->is_v4;
+}
+
+static arrow_field *add_field(arrow_schema *s)
+{
+    if (s->n_fields == s->capacity) {
+        const size_t capacity = s->capacity ? s->capacity * 2 : 16;
+        arrow_field *fields = realloc(s->fields, capacity * sizeof *fields);
+        if (!fields)
+            return NULL;
+        s->fields = fields;
+        s->capacity = capacity;
+    }
+    return &s->fields[s->n_fields++];
+}
+
+static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, arrow_error *err);
+
+static bool read_field(arrow_schema *s, const flat_table *t, size_t parent, arrow_error *err)
+{
+    const int64_t type = flat_number(t, FIELD_TYPE, 1, 0);
+    const flat_table type_table = flat_child(t, FIELD_TYPE_TABLE);
+    const flat_table encoding = flat_child(t, FIELD_DICTIONARY);
+    const flat_list name = flat_items(t, FIELD_NAME, 1);
+    const flat_list children = flat_items(t, FIELD_CHILDREN, 4);
+    arrow_field f = {.parent = parent, .type = (arrow_type)type};
+    f.depth = parent == ARROW_NO_FIELD ? 0 : s->fields[parent].depth + 1;
+    if (name.n)
+        f.name = (arrow_bytes){name.buffer->bytes + name.at, name.n};
+    if (type < ARROW_NULL || type >= (int64_t)N_TYPES)
+        return arrow_refuse(err, "the column %.*s has an unknown type (%" PRId64 ")",
+                            (int)(f.name.n_bytes < 100 ? f.name.n_bytes : 100),
+                            f.name.n_bytes ? (const char *)f.name.bytes : "", type);
+    f.bits = read_bits(f.type, &type_table);
+    f.is_unsigned = type == ARROW_INT && !flat_number(&type_table, 1, 1, 0);
+    read_encoding(&f, &encoding);
+    f.node = s->n_nodes++;
+    f.first_buffer = s->n_buffers;
+    f.n_views = s->n_views;
+    f.n_buffers = count_own_buffers(s, &f, &type_table);
+    s->n_buffers += f.n_buffers;
+    s->n_views += arrow_is_view(f.type) && !f.has_dictionary;
+    arrow_field *added = s->n_fields < MAX_FIELDS && f.depth < MAX_DEPTH ? add_field(s) : NULL;
+    if (!added)
+        return arrow_refuse(err, "too many columns, or too many levels of them");
+    *added = f;
+    /* The children of a dictionary are in its own batches. */
+    return f.has_dictionary || read_fields(s, &children, s->n_fields - 1, err);
+}
+
+static bool read_fields(arrow_schema *s, const flat_list *list, size_t parent, arrow_error *err)
+{
+    for (size_t i = 0; i < list->n; i++) {
+        const flat_table t = flat_item(list, i);
+        if (!check_damage(list->buffer, err) || !read_field(s, &t, parent, err))
+            return false;
+    }
+    return true;
+}
+
+bool arrow_read_schema(arrow_schema *s, const arrow_message *m, arrow_error *err)
+{
+    *s = (arrow_schema){.is_v4 = m->is_v4};
+    s->metadata = malloc(m->buffer.n_bytes);
+    if (!s->metadata)
+        return arrow_refuse(err, "not enough memory for the schema");
+    memcpy(s->metadata, m->buffer.bytes, m->buffer.n_bytes);
+    arrow_message copy;
+    if (!arrow_read_message(&copy, s->metadata, m->buffer.n_bytes, err))
+        return false;
+    if (flat_number(&copy.header, SCHEMA_ENDIANNESS, 2, 0) != 0)
+        return arrow_refuse(err, "is big-endian Arrow, which is not read; write it on a "
+                                 "little-endian machine");
+    const flat_list fields = flat_items(&copy.header, SCHEMA_FIELDS, 4);
+    return read_fields(s, &fields, ARROW_NO_FIELD, err) && check_damage(&copy.buffer, err);
+}
+
+void arrow_free_schema(arrow_schema *s)
+{
+    free(s->fields);
+    free(s->metadata);
+    *s = (arrow_schema){0};
+}
+
+arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage)
+{
+    *storage = *f;
+    storage->parent = ARROW_NO_FIELD;
+    storage->has_dictionary = false;
+    storage->n_buffers = types[f->type].n_buffers;
+    storage->depth = storage->node = storage->first_buffer = storage->n_views = 0;
+    return (arrow_schema){
+        .fields = storage, .n_fields = 1, .n_nodes = 1, .n_views = arrow_is_view(f->type)};
+}
+
+/* A name may contain dots, so the path is compared from its end. */
+static bool is_path_of(const arrow_schema *s, size_t field, const char *path)
+{
+    size_t n = strlen(path);
+    for (;;) {
+        const arrow_field *f = &s->fields[field];
+        const size_t name_bytes = f->name.n_bytes;
+        if (name_bytes > n ||
+            (name_bytes > 0 && memcmp(path + n - name_bytes, f->name.bytes, name_bytes) != 0))
+            return false;
+        n -= name_bytes;
+        if (f->parent == ARROW_NO_FIELD)
+            return n == 0;
+        if (s->fields[f->parent].type != ARROW_STRUCT || n == 0 || path[--n] != '.')
+            return false;
+        field = f->parent;
+    }
+}
+
+size_t arrow_find_field(const arrow_schema *s, const char *path, arrow_error *err)
+{
+    char columns[256];
+    size_t found = ARROW_NO_FIELD;
+    for (size_t i = 0; i < s->n_fields; i++) {
+        if (!is_path_of(s, i, path))
+            continue;
+        if (found != ARROW_NO_FIELD) {
+            arrow_refuse(err, "has two columns named \"%.100s\"", path);
+            return ARROW_NO_FIELD;
+        }
+        found = i;
+    }
+    if (found == ARROW_NO_FIELD) {
+        arrow_list_columns(s, columns, sizeof columns);
+        arrow_refuse(err, "has no column \"%.100s\"; there are: %s", path, columns);
+    }
+    return found;
+}
+
+/* Writes "a.b (type)"; false if there is not enough room. */
+static bool write_column(const arrow_schema *s, size_t field, char *text, size_t text_bytes)
+{
+    const arrow_field *f = &s->fields[field];
+    size_t chain[MAX_DEPTH], n_chain = 0, n = 0;
+    for (size_t i = field; i != ARROW_NO_FIELD; i = s->fields[i].parent)
+        chain[n_chain++] = i;
+    while (n_chain-- > 0) {
+        const arrow_bytes name = s->fields[chain[n_chain]].name;
+        if (name.n_bytes + 2 > text_bytes - n)
+            return false;
+        for (size_t i = 0; i < name.n_bytes; i++)
+            text[n++] = name.bytes[i] < ' ' || name.bytes[i] == 0x7F ? '?' : (char)name.bytes[i];
+        if (n_chain > 0)
+            text[n++] = '.';
+    }
+    const int added = snprintf(text + n, text_bytes - n, " (%s)", arrow_type_name(f));
+    return added >= 0 && (size_t)added < text_bytes - n;
+}
+
+/* Whether it is shown: structs are shown by their parts, and only they. */
+static bool is_shown(const arrow_schema *s, size_t field)
+{
+    const arrow_field *f = &s->fields[field];
+    for (size_t p = f->parent; p != ARROW_NO_FIELD; p = s->fields[p].parent) {
+        if (s->fields[p].type != ARROW_STRUCT)
+            return false;
+    }
+    return f->type != ARROW_STRUCT || f->has_dictionary;
+}
+
+void arrow_list_columns(const arrow_schema *s, char *text, size_t text_bytes)
+{
+    const size_t room_for_more = 5;
+    size_t n = 0;
+    snprintf(text, text_bytes, "none");
+    for (size_t i = 0; i < s->n_fields; i++) {
+        if (!is_shown(s, i))
+            continue;
+        const size_t comma = n ? 2 : 0;
+        if (text_bytes - n < comma + room_for_more + 2 ||
+            !write_column(s, i, text + n + comma, text_bytes - n - comma - room_for_more)) {
+            snprintf(text + n, text_bytes - n, "%s...", n ? ", " : "");
+            return;
+        }
+        memcpy(text + n, ", ", comma);
+        n += strlen(text + n);
+    }
+}

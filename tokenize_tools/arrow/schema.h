@@ -1,0 +1,152 @@
+/* schema.h - decodes the messages of Arrow's IPC format: which columns there are, and where a
+ * record batch keeps them. Pure: bytes in, a description out. */
+#ifndef TOKMAP_ARROW_SCHEMA_H
+#define TOKMAP_ARROW_SCHEMA_H
+
+#include "arrow/flatbuffer.h"
+
+/* Why something is refused: a phrase that follows the name and place of the input. */
+typedef struct arrow_error {
+    char text[512];
+} arrow_error;
+
+/* Sets the text and returns false. */
+bool arrow_refuse(arrow_error *err, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+typedef struct arrow_bytes {
+    const uint8_t *bytes;
+    size_t n_bytes;
+} arrow_bytes;
+
+/* ---- Messages ---- */
+
+#define ARROW_PREFIX_BYTES 8
+
+typedef enum arrow_kind { /* as stored */
+    ARROW_END = 0,
+    ARROW_SCHEMA = 1,
+    ARROW_DICTIONARY = 2,
+    ARROW_RECORDS = 3
+} arrow_kind;
+
+typedef struct arrow_message {
+    arrow_kind kind;
+    bool is_v4; /* by Arrow before 1.0 */
+    uint64_t body_bytes;
+    flatbuffer buffer;
+    flat_table header;
+} arrow_message;
+
+/* The bytes before a message: how many its metadata has, 0 at the end of the stream. */
+bool arrow_read_prefix(const uint8_t *prefix, size_t *metadata_bytes, arrow_error *err);
+/* The metadata must stay valid, and the message where it is. */
+bool arrow_read_message(arrow_message *m, const uint8_t *metadata, size_t n_bytes,
+                        arrow_error *err);
+
+/* The footer of a file: how many record batches are in it. */
+bool arrow_read_footer(const uint8_t *footer, size_t n_bytes, uint64_t *n_batches,
+                       arrow_error *err);
+
+/* ---- The schema ---- */
+
+typedef enum arrow_type { /* as stored */
+    ARROW_NULL = 1,
+    ARROW_INT,
+    ARROW_FLOAT,
+    ARROW_BINARY,
+    ARROW_UTF8,
+    ARROW_BOOL,
+    ARROW_DECIMAL,
+    ARROW_DATE,
+    ARROW_TIME,
+    ARROW_TIMESTAMP,
+    ARROW_INTERVAL,
+    ARROW_LIST,
+    ARROW_STRUCT,
+    ARROW_UNION,
+    ARROW_FIXED_BINARY,
+    ARROW_FIXED_LIST,
+    ARROW_MAP,
+    ARROW_DURATION,
+    ARROW_LARGE_BINARY,
+    ARROW_LARGE_UTF8,
+    ARROW_LARGE_LIST,
+    ARROW_RUN_END,
+    ARROW_BINARY_VIEW,
+    ARROW_UTF8_VIEW,
+    ARROW_LIST_VIEW,
+    ARROW_LARGE_LIST_VIEW
+} arrow_type;
+
+#define ARROW_NO_FIELD SIZE_MAX
+
+typedef struct arrow_field {
+    arrow_bytes name;
+    size_t parent; /* ARROW_NO_FIELD: a column */
+    size_t depth;
+    arrow_type type; /* of the values; with a dictionary, of those in it */
+    unsigned bits;   /* of a number */
+    bool is_unsigned;
+    bool has_dictionary;
+    int64_t dictionary_id;
+    unsigned index_bits; /* into the dictionary */
+    bool index_unsigned;
+    size_t node;         /* its number among the nodes of a record batch */
+    size_t n_buffers;    /* of its own, without the further ones of a view */
+    size_t first_buffer; /* without the further buffers of views: */
+    size_t n_views;      /* how many views are before it */
+} arrow_field;
+
+typedef struct arrow_schema {
+    arrow_field *fields; /* a parent comes before its children */
+    size_t n_fields, capacity;
+    size_t n_nodes, n_buffers, n_views;
+    bool is_v4;
+    uint8_t *metadata; /* the names are in here */
+} arrow_schema;
+
+/* arrow_free_schema also after a failure. */
+bool arrow_read_schema(arrow_schema *s, const arrow_message *m, arrow_error *err);
+void arrow_free_schema(arrow_schema *s);
+
+/* Finds a column, or a part of one by its dotted path. ARROW_NO_FIELD with a reason: there is none,
+ * or more than one. */
+size_t arrow_find_field(const arrow_schema *s, const char *path, arrow_error *err);
+/* "string", "dictionary of string" */
+const char *arrow_type_name(const arrow_field *f);
+/* "id (int64), text (string)", as many as there is room for. */
+void arrow_list_columns(const arrow_schema *s, char *text, size_t text_bytes);
+bool arrow_is_view(arrow_type type);
+/* Strings and bytes of any form. */
+bool arrow_is_text(const arrow_field *f);
+/* What can be a tokmap_value. */
+bool arrow_is_value(const arrow_field *f);
+
+/* ---- Record batches and dictionaries ---- */
+
+typedef struct arrow_extent {
+    uint64_t offset, n_bytes; /* in the body of a message */
+} arrow_extent;
+
+typedef struct arrow_batch {
+    uint64_t n_rows;
+    uint64_t body_bytes;
+    bool is_compressed; /* by zstd */
+    flat_list nodes, buffers, view_counts;
+    int64_t dictionary_id;
+    bool is_delta; /* adds to the dictionary; else replaces it */
+} arrow_batch;
+
+/* The message must stay valid. */
+bool arrow_read_batch(arrow_batch *b, const arrow_message *m, arrow_error *err);
+/* How many buffers hold a field of this batch. */
+bool arrow_count_buffers(const arrow_batch *b, const arrow_schema *s, size_t field, size_t *n,
+                         arrow_error *err);
+/* Where they are: first the validity of all that contain the field, from the outside, then that of
+ * the field, then its own. An absent buffer is empty. */
+bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, size_t field,
+                        arrow_extent *extents, arrow_error *err);
+/* A schema of one column for the values of a dictionary. Uses *storage; do not free it. */
+arrow_schema arrow_dictionary_schema(const arrow_field *f, arrow_field *storage);
+
+#endif /* TOKMAP_ARROW_SCHEMA_H */
