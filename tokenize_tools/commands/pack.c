@@ -118,7 +118,8 @@ static const cli_option option_table[] = {
      .words = pack_formats},
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
     {"field", 0, CLI_TEXT, TARGET(field), "PATH",
-     .help = "for jsonl: the field that holds the text, such as meta.body [text]"},
+     .help = "for jsonl: the field that holds the text, such as meta.body; for arrow: the column "
+             "[text]"},
     {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",
      .help = "pack only records for which EXPR holds, such as 'score >= 3 and lang == \"en\"'"},
     {"meta", 0, CLI_TEXT, TARGET(meta), "FIELD,...",
@@ -191,7 +192,8 @@ static const cli_manual manual = {
     .about = "Turns text into the dataset P, which is two files: P.bin holds the tokens, P.tmi is "
              "the index. An INPUT is a file, a folder (all files under it), a pattern such as "
              "'c/*.jsonl', @LIST (a file with an INPUT on each line, but not - or another list), "
-             "or - for stdin. Files compressed with gzip or zstd are detected by their contents. "
+             "or - for stdin. Files compressed with gzip or zstd, tar archives and Arrow files are "
+             "detected by their contents. "
              "Each file becomes one input of the dataset. To resume an interrupted run, run the "
              "same command again.",
     .options = option_table,

@@ -35,7 +35,8 @@ typedef enum corpus_format {
                     input that does not look like text: see wrong_file.h */
     CORPUS_TEXT, /* an input is one document, or several separated by `separator` */
     CORPUS_LINES,
-    CORPUS_JSON_LINES
+    CORPUS_JSON_LINES,
+    CORPUS_ARROW
 } corpus_format;
 
 typedef enum corpus_utf8 {

@@ -5,8 +5,44 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "corpus/arrow_reader.h"
 #include "corpus/reader_kind.h"
+#include "corpus/tar_header.h"
+#include "corpus/tar_reader.h"
 #include "corpus/text_reader.h"
+
+/* Tar is recognized whatever the format is: it holds files of that format. */
+static bool choose_tar(const corpus_options *options, const uint8_t *head, size_t n_bytes)
+{
+    (void)options;
+    return n_bytes >= TAR_BLOCK_BYTES && tar_is_header(head);
+}
+
+static bool choose_arrow(const corpus_options *options, const uint8_t *head, size_t n_bytes)
+{
+    return options->format == CORPUS_ARROW ||
+           (options->format == CORPUS_AUTO && arrow_is_magic(head, n_bytes));
+}
+
+/* The kinds of files that are read as a stream of plain bytes, by the first ones. What is of no
+ * other kind is text. */
+static const struct {
+    bool (*choose)(const corpus_options *options, const uint8_t *head, size_t n_bytes);
+    reader *(*open)(const corpus_options *options, const window *w, corpus_error *err);
+} stream_kinds[] = {{choose_arrow, arrow_reader_open}, {choose_tar, tar_reader_open}};
+
+static reader *open_stream(const corpus_options *options, window *w, corpus_error *err)
+{
+    while (window_size(w) < TAR_BLOCK_BYTES && !w->at_end) {
+        if (!window_fill(w, err))
+            return NULL;
+    }
+    for (size_t i = 0; i < sizeof stream_kinds / sizeof *stream_kinds; i++) {
+        if (stream_kinds[i].choose(options, window_text(w), window_size(w)))
+            return stream_kinds[i].open(options, w, err);
+    }
+    return text_reader_open(options, w, err);
+}
 
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                     corpus_error *err)
@@ -14,7 +50,7 @@ reader *reader_open(const input_source *source, const corpus_options *options, i
     window w;
     reader *r = NULL;
     if (window_open(&w, source, options, stop_fd, err))
-        r = text_reader_open(options, &w, err);
+        r = open_stream(options, &w, err);
     if (!r) {
         window_close(&w);
         return NULL;

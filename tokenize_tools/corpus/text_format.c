@@ -41,9 +41,10 @@ void text_reader_set_reason(text_reader *r, json_line_status status, const json_
         snprintf(r->reason, sizeof r->reason, "%s", result->reason);
 }
 
-size_t text_reader_bom_bytes(const window *w)
+size_t text_reader_bom_bytes(const text_reader *r)
 {
-    bool found = w->offset == 0 && window_size(w) >= TEXT_BOM_BYTES &&
+    const window *w = &r->base.window;
+    bool found = w->offset == r->begin && window_size(w) >= TEXT_BOM_BYTES &&
                  memcmp(window_text(w), byte_order_mark, TEXT_BOM_BYTES) == 0;
     return found ? TEXT_BOM_BYTES : 0;
 }
@@ -65,7 +66,7 @@ static bool find_black(text_reader *r, size_t *at, corpus_error *err)
     size_t max_bytes = r->base.options->max_piece_bytes;
     if (!text_reader_fill(r, TEXT_BOM_BYTES, err))
         return false;
-    for (*at = text_reader_bom_bytes(w); *at < max_bytes; ++*at) {
+    for (*at = text_reader_bom_bytes(r); *at < max_bytes; ++*at) {
         if (!text_reader_fill(r, *at + 1, err))
             return false;
         if (*at == window_size(w))

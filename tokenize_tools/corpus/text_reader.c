@@ -223,7 +223,7 @@ static reader_result next_json_piece(text_reader *r, reader_text *text, corpus_e
         memmove(r->decoded, r->decoded + r->n_decoded - r->n_kept, r->n_kept);
     r->n_decoded = r->n_kept;
     while (r->n_decoded == r->n_kept && !r->drop) {
-        r->complete = window_find(w, "\n", 1, &r->n_bytes) || w->at_end;
+        r->complete = window_find(w, r->terminator, r->terminator_bytes, &r->n_bytes) || w->at_end;
         if (!text_reader_reserve(r, r->n_decoded + r->n_bytes + JSON_LINE_ROOM, err))
             return READER_FAILED;
         if (r->n_bytes > 0) {
@@ -254,10 +254,10 @@ static reader_result next_document(text_reader *r, reader_text *text, corpus_err
 {
     bool json = r->base.format == CORPUS_JSON_LINES;
     finish_document(r);
-    if (json && r->base.window.offset == 0) {
+    if (json && r->base.window.offset == r->begin) {
         if (!text_reader_fill(r, TEXT_BOM_BYTES, err))
             return READER_FAILED;
-        window_consume(&r->base.window, text_reader_bom_bytes(&r->base.window));
+        window_consume(&r->base.window, text_reader_bom_bytes(r));
     }
     size_t n_bytes;
     reader_result result = find_document(r, &n_bytes, err);
@@ -399,6 +399,17 @@ static const reader_kind text_kind = {
     .n_begun = count_begun,
     .want = want_string,
 };
+
+void text_reader_restart(reader *base, corpus_format format, bool one_record)
+{
+    text_reader *r = text_of(base);
+    text_reader_set_format(r, format);
+    if (one_record)
+        r->terminator_bytes = 0;
+    r->begin = r->base.window.offset;
+    r->line = 0;
+    r->checked = r->in_white = r->at_hand = r->in_pieces = false;
+}
 
 reader *text_reader_open(const corpus_options *options, const window *w, corpus_error *err)
 {

@@ -9,6 +9,7 @@
 
 typedef struct text_reader {
     reader base;
+    uint64_t begin;         /* where the input begins: a member of an archive not at 0 */
     bool checked;           /* wrong_file_find has passed */
     const char *terminator; /* between documents */
     size_t terminator_bytes;
@@ -49,7 +50,7 @@ void text_reader_set_format(text_reader *r, corpus_format format);
 /* Fills the window until it has n_bytes or the input ends. */
 bool text_reader_fill(text_reader *r, size_t n_bytes, corpus_error *err);
 /* Of the byte order mark at the beginning of the window. */
-size_t text_reader_bom_bytes(const window *w);
+size_t text_reader_bom_bytes(const text_reader *r);
 /* Called before anything is taken from the input: refuses what is not text, and decides the
  * format. */
 bool text_reader_begin(text_reader *r, corpus_error *err);

@@ -1,10 +1,12 @@
 #include "corpus/window.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#define MIN_CAPACITY ((size_t)1024) /* to recognize a file by its beginning */
 #define READ_BYTES ((size_t)256 * 1024)
 
 bool window_fail(const window *w, int sys_errno, corpus_error *err)
@@ -28,9 +30,11 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
     stream_options how = {
         .ahead = options->read_ahead, .block_bytes = read_bytes, .stop_fd = stop_fd};
     input_error input_err;
-    *w = (window){.name = source->path};
+    *w = (window){.name = source->path, .limit = UINT64_MAX};
     /* Room for a whole document, its terminator, and bytes that show that a document is longer. */
     w->max_capacity = options->max_piece_bytes + options->separator_bytes + 16;
+    if (w->max_capacity < MIN_CAPACITY)
+        w->max_capacity = MIN_CAPACITY;
     w->capacity = read_bytes < w->max_capacity ? read_bytes : w->max_capacity;
     w->bytes = calloc(1, w->capacity + WINDOW_PADDING);
     if (!w->bytes)
@@ -57,22 +61,44 @@ static bool grow_window(window *w, corpus_error *err)
     return true;
 }
 
+/* The limit may be in what was read already. */
+static void set_end(window *w)
+{
+    const uint64_t n_shown = w->limit - w->offset;
+    const size_t n_filled = w->filled - w->begin;
+    w->end = n_shown < n_filled ? w->begin + (size_t)n_shown : w->filled;
+    w->at_end = w->limit != UINT64_MAX && n_shown <= n_filled;
+}
+
 bool window_fill(window *w, corpus_error *err)
 {
     input_error input_err;
-    if (w->end == w->capacity && w->begin > 0) {
+    if (w->limit - w->offset <= window_size(w)) {
+        w->at_end = true;
+        return true;
+    }
+    if (w->filled == w->capacity && w->begin > 0) {
         memmove(w->bytes, window_text(w), window_size(w));
-        w->end -= w->begin;
+        w->filled = window_size(w);
         w->begin = 0;
-    } else if (w->end == w->capacity && !grow_window(w, err)) {
+    } else if (w->filled == w->capacity && !grow_window(w, err)) {
         return false;
     }
-    ssize_t n = stream_read(w->stream, w->bytes + w->end, w->capacity - w->end, &input_err);
+    ssize_t n = stream_read(w->stream, w->bytes + w->filled, w->capacity - w->filled, &input_err);
     if (n < 0)
         return input_failed(&input_err, err);
-    w->at_end = n == 0;
-    w->end += (size_t)n;
-    return true;
+    w->filled += (size_t)n;
+    set_end(w);
+    if (n > 0)
+        return true;
+    w->at_end = true;
+    if (w->limit == UINT64_MAX)
+        return true;
+    *err = (corpus_error){0};
+    snprintf(err->text, sizeof err->text,
+             "%.200s: is truncated: the input ends at byte %" PRIu64 ", and this at byte %" PRIu64,
+             w->name, w->offset + window_size(w), w->limit);
+    return false;
 }
 
 void window_consume(window *w, size_t n_bytes)
@@ -80,8 +106,32 @@ void window_consume(window *w, size_t n_bytes)
     w->begin += n_bytes;
     w->offset += n_bytes;
     w->n_searched -= n_bytes < w->n_searched ? n_bytes : w->n_searched;
-    if (w->begin == w->end)
-        w->begin = w->end = 0;
+    if (w->begin == w->filled)
+        w->begin = w->end = w->filled = 0;
+}
+
+void window_limit(window *w, uint64_t n_bytes)
+{
+    w->limit = n_bytes < UINT64_MAX - w->offset ? w->offset + n_bytes : UINT64_MAX;
+    w->n_searched = 0;
+    set_end(w);
+}
+
+bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, corpus_error *err)
+{
+    for (*n_taken = 0; *n_taken < n_bytes;) {
+        if (window_size(w) == 0 && !w->at_end && !window_fill(w, err))
+            return false;
+        if (window_size(w) == 0 && w->at_end)
+            return true;
+        const uint64_t n_left = n_bytes - *n_taken;
+        const size_t n = n_left < window_size(w) ? (size_t)n_left : window_size(w);
+        if (dst && n > 0)
+            memcpy((uint8_t *)dst + *n_taken, window_text(w), n);
+        window_consume(w, n);
+        *n_taken += n;
+    }
+    return true;
 }
 
 bool window_find(window *w, const char *terminator, size_t terminator_bytes, size_t *n_bytes)

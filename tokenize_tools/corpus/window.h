@@ -10,8 +10,10 @@ typedef struct window {
     stream *stream;
     uint8_t *bytes; /* WINDOW_PADDING readable bytes follow `capacity` */
     size_t begin, end, capacity, max_capacity;
+    size_t filled;     /* `end`, or more if it is the limit */
     uint64_t offset;   /* of bytes[begin] in the plain bytes of the input */
-    bool at_end;       /* bytes[end] is the end of the input */
+    uint64_t limit;    /* the window ends here */
+    bool at_end;       /* bytes[end] is the end of the input, or the limit */
     size_t n_searched; /* after `begin`, where no terminator begins */
 } window;
 
@@ -33,6 +35,11 @@ static inline size_t window_size(const window *w)
     return w->end - w->begin;
 }
 void window_consume(window *w, size_t n_bytes);
+/* Makes the next n_bytes of the input all that the window shows: then it is at_end. An input that
+ * ends before that is damaged. UINT64_MAX: all that follows. */
+void window_limit(window *w, uint64_t n_bytes);
+/* Copies the next n_bytes, less at the end, to dst and consumes them. dst may be NULL. */
+bool window_take(window *w, void *dst, uint64_t n_bytes, uint64_t *n_taken, corpus_error *err);
 /* Whether the terminator is in the window. *n_bytes is the number of bytes before it; if it was not
  * found, those in which it cannot begin. No terminator: never found. */
 bool window_find(window *w, const char *terminator, size_t terminator_bytes, size_t *n_bytes);

@@ -1,0 +1,465 @@
+#include "corpus/arrow_columns.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* After a buffer: the text of a document is followed by readable bytes. */
+#define PADDING 64
+#define USUAL_HELD ((uint64_t)64 << 20)
+
+typedef struct dictionary {
+    int64_t id;
+    arrow_field field; /* of its values */
+    arrow_schema schema;
+    arrow_dictionary values;
+} dictionary;
+
+struct arrow_columns {
+    const corpus_options *options;
+    arrow_schema schema;
+    arrow_column *columns; /* the first one is the text */
+    size_t *fields;        /* in the schema */
+    size_t n_columns;
+    size_t *value_columns; /* for each of options->fields; SIZE_MAX: none */
+    bool text_is_value;
+    dictionary *dictionaries;
+    size_t n_dictionaries;
+
+    uint64_t n_held, max_held; /* bytes of buffers in memory */
+    uint64_t n_rows;
+    arrow_body body;
+    uint64_t text_begin; /* of the text that is not held, in the input */
+    uint64_t text_at;    /* taken of it */
+};
+
+/* A buffer that is wanted. */
+typedef struct needed {
+    arrow_extent extent;
+    arrow_column *column;
+    size_t which; /* of its buffers */
+} needed;
+
+/* ---- Which columns ---- */
+
+static size_t add_column(arrow_columns *c, size_t field)
+{
+    size_t i = 0;
+    while (i < c->n_columns && c->fields[i] != field)
+        i++;
+    if (i == c->n_columns) {
+        c->fields[i] = field;
+        c->columns[i].field = &c->schema.fields[field];
+        c->n_columns++;
+    }
+    return i;
+}
+
+static void add_dictionary(arrow_columns *c, const arrow_field *f)
+{
+    size_t i = 0;
+    while (i < c->n_dictionaries && c->dictionaries[i].id != f->dictionary_id)
+        i++;
+    if (!f->has_dictionary || i < c->n_dictionaries)
+        return;
+    dictionary *d = &c->dictionaries[c->n_dictionaries++];
+    d->id = f->dictionary_id;
+    d->schema = arrow_dictionary_schema(f, &d->field);
+}
+
+/* The column of a text or a field, which must have values of that kind. */
+static bool choose_column(arrow_columns *c, const char *name, bool is_text, size_t *column,
+                          arrow_error *err)
+{
+    const size_t field = arrow_find_field(&c->schema, name, err);
+    if (field == ARROW_NO_FIELD)
+        return false;
+    const arrow_field *f = &c->schema.fields[field];
+    if (is_text ? !arrow_is_text(f) : !arrow_is_value(f))
+        return arrow_refuse(err, "the column \"%.100s\" is of type %s, which is not read%s", name,
+                            arrow_type_name(f), is_text ? " as text" : "");
+    *column = add_column(c, field);
+    add_dictionary(c, f);
+    return true;
+}
+
+const char *arrow_columns_text_name(const arrow_columns *c)
+{
+    return c->options->field ? c->options->field : "text";
+}
+
+static bool choose_columns(arrow_columns *c, arrow_error *err)
+{
+    const field_list *fields = c->options->fields;
+    size_t column;
+    if (!choose_column(c, arrow_columns_text_name(c), true, &column, err)) {
+        const size_t n = strlen(err->text);
+        snprintf(err->text + n, sizeof err->text - n,
+                 "; use --field to name the column of the text");
+        return false;
+    }
+    for (size_t i = 0; fields && i < fields->n_fields; i++) {
+        c->value_columns[i] = SIZE_MAX;
+        if (strcmp(fields->names[i], FIELD_ROW) == 0)
+            continue;
+        if (!choose_column(c, fields->names[i], false, &c->value_columns[i], err))
+            return false;
+        c->text_is_value = c->text_is_value || c->value_columns[i] == 0;
+    }
+    return true;
+}
+
+arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s,
+                                 arrow_error *err)
+{
+    const size_t n_fields = options->fields ? options->fields->n_fields : 0;
+    arrow_columns *c = calloc(1, sizeof *c);
+    if (c) {
+        c->options = options;
+        c->schema = *s;
+        c->max_held = options->page_memory ? options->page_memory : USUAL_HELD;
+        c->columns = calloc(n_fields + 1, sizeof *c->columns);
+        c->fields = calloc(n_fields + 1, sizeof *c->fields);
+        c->value_columns = calloc(n_fields + 1, sizeof *c->value_columns);
+        c->dictionaries = calloc(n_fields + 1, sizeof *c->dictionaries);
+    }
+    bool done = c && c->columns && c->fields && c->value_columns && c->dictionaries;
+    if (!done)
+        arrow_refuse(err, "%s", strerror(ENOMEM));
+    if (done && choose_columns(c, err))
+        return c;
+    if (c)
+        c->schema = (arrow_schema){0};
+    arrow_columns_free(c);
+    return NULL;
+}
+
+/* ---- Buffers in memory ---- */
+
+static void free_buffers(arrow_columns *c, arrow_column *column)
+{
+    for (size_t i = 0; i < column->n_buffers; i++) {
+        if (column->buffers[i].bytes)
+            c->n_held -= column->buffers[i].n_bytes;
+        free((void *)(uintptr_t)column->buffers[i].bytes);
+    }
+    free(column->buffers);
+    column->buffers = NULL;
+    column->n_buffers = 0;
+}
+
+static void free_dictionary(arrow_columns *c, arrow_dictionary *d)
+{
+    for (size_t i = 0; i < d->n_parts; i++)
+        free_buffers(c, &d->parts[i]);
+    free(d->parts);
+    free(d->firsts);
+    *d = (arrow_dictionary){0};
+}
+
+void arrow_columns_free(arrow_columns *c)
+{
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n_columns; i++)
+        free_buffers(c, &c->columns[i]);
+    for (size_t i = 0; i < c->n_dictionaries; i++)
+        free_dictionary(c, &c->dictionaries[i].values);
+    arrow_body_close(&c->body);
+    arrow_free_schema(&c->schema);
+    free(c->columns);
+    free(c->fields);
+    free(c->value_columns);
+    free(c->dictionaries);
+    free(c);
+}
+
+/* ---- Reading buffers ---- */
+
+static bool refused(const window *w, const arrow_error *why, corpus_error *err)
+{
+    return arrow_fail(w, err, "%s", why->text);
+}
+
+static int by_offset(const void *a, const void *b)
+{
+    const uint64_t x = ((const needed *)a)->extent.offset, y = ((const needed *)b)->extent.offset;
+    return (x > y) - (x < y);
+}
+
+/* What to read of a record batch. */
+typedef struct request {
+    const arrow_batch *batch;
+    const arrow_schema *schema;
+    arrow_column *columns;
+    const size_t *fields;
+    size_t n_columns;
+    needed *needed;
+    size_t n_needed;
+} request;
+
+/* Lists the buffers of a column that are not empty. */
+static bool list_column(request *q, size_t which, arrow_extent *extents, arrow_error *err)
+{
+    arrow_column *column = &q->columns[which];
+    size_t n;
+    if (!arrow_count_buffers(q->batch, q->schema, q->fields[which], &n, err) ||
+        !arrow_find_buffers(q->batch, q->schema, q->fields[which], extents, err))
+        return false;
+    column->field = &q->schema->fields[q->fields[which]];
+    column->n_rows = q->batch->n_rows;
+    column->without_text = false;
+    column->buffers = calloc(n + 1, sizeof *column->buffers);
+    if (!column->buffers)
+        return arrow_refuse(err, "%s", strerror(ENOMEM));
+    column->n_buffers = n;
+    for (size_t i = 0; i < n; i++) {
+        if (extents[i].n_bytes > 0)
+            q->needed[q->n_needed++] = (needed){extents[i], column, i};
+    }
+    return true;
+}
+
+/* In the order of the input. */
+static bool list_buffers(request *q, arrow_error *err)
+{
+    size_t n_all = 0, n;
+    for (size_t i = 0; i < q->n_columns; i++) {
+        if (!arrow_count_buffers(q->batch, q->schema, q->fields[i], &n, err))
+            return false;
+        n_all += n;
+    }
+    arrow_extent *extents = calloc(n_all + 1, sizeof *extents);
+    q->needed = calloc(n_all + 1, sizeof *q->needed);
+    bool done = extents && q->needed;
+    if (!done)
+        arrow_refuse(err, "%s", strerror(ENOMEM));
+    for (size_t i = 0; i < q->n_columns && done; i++)
+        done = list_column(q, i, extents, err);
+    free(extents);
+    if (done)
+        qsort(q->needed, q->n_needed, sizeof *q->needed, by_offset);
+    return done;
+}
+
+static bool hold(arrow_columns *c, const needed *n, uint64_t n_bytes, corpus_error *err)
+{
+    uint8_t *bytes = malloc((size_t)n_bytes + PADDING);
+    if (!bytes)
+        return window_fail(c->body.window, ENOMEM, err);
+    memset(bytes + n_bytes, 0, PADDING);
+    n->column->buffers[n->which] = (arrow_bytes){bytes, (size_t)n_bytes};
+    c->n_held += n_bytes;
+    return arrow_body_take(&c->body, bytes, n_bytes, err);
+}
+
+static bool is_same(const arrow_extent *a, const arrow_extent *b)
+{
+    return a->offset == b->offset && a->n_bytes == b->n_bytes;
+}
+
+/* The buffer is that of the entry before: two columns are in the same struct. */
+static bool hold_again(arrow_columns *c, const needed *n, corpus_error *err)
+{
+    const arrow_bytes *same = &n[-1].column->buffers[n[-1].which];
+    uint8_t *bytes = malloc(same->n_bytes + PADDING);
+    if (!bytes)
+        return window_fail(c->body.window, ENOMEM, err);
+    memset(bytes, 0, same->n_bytes + PADDING);
+    if (same->n_bytes > 0)
+        memcpy(bytes, same->bytes, same->n_bytes);
+    n->column->buffers[n->which] = (arrow_bytes){bytes, same->n_bytes};
+    c->n_held += same->n_bytes;
+    return true;
+}
+
+/* Leaves the text in the input, if it is the last that is wanted. */
+static bool stays(const arrow_columns *c, const request *q, size_t which)
+{
+    const needed *n = &q->needed[which];
+    return n->column == c->columns && which + 1 == q->n_needed && !c->text_is_value &&
+           arrow_has_offsets(n->column->field) && n->which == n->column->field->depth + 2;
+}
+
+/* max_held is proportional to --memory. */
+static bool refuse_size(const arrow_columns *c, uint64_t n_bytes, corpus_error *err)
+{
+    const uint64_t mib = (uint64_t)1 << 20;
+    const double memory = (double)n_bytes * (double)c->options->memory_option / (double)c->max_held;
+    return arrow_fail(c->body.window, err,
+                      "reading it takes %" PRIu64 " MiB of memory, and %" PRIu64
+                      " MiB are allowed: use --memory %.0fM, or write smaller record batches",
+                      n_bytes / mib + 1, c->max_held / mib, memory / 1e6 + 1);
+}
+
+static bool read_buffers(arrow_columns *c, const request *q, corpus_error *err)
+{
+    uint64_t n_more = 0, n_bytes;
+    for (size_t i = 0; i < q->n_needed; i++) {
+        const needed *n = &q->needed[i];
+        if (i > 0 && is_same(&n->extent, &n[-1].extent)) {
+            if (n_more == 0 && !hold_again(c, n, err))
+                return false;
+            continue;
+        }
+        if (!arrow_body_begin(&c->body, &n->extent, &n_bytes, err))
+            return false;
+        if (stays(c, q, i)) {
+            n->column->without_text = true;
+            n->column->text_bytes = n_bytes;
+            c->text_begin = c->body.is_plain ? c->body.window->offset : 0;
+            c->text_at = 0;
+        } else if (n_more > 0 || n_bytes > c->max_held - c->n_held) {
+            /* Looks only how much there is. */
+            n_more = n_bytes < UINT64_MAX - n_more ? n_more + n_bytes : UINT64_MAX;
+        } else if (!hold(c, n, n_bytes, err)) {
+            return false;
+        }
+    }
+    if (n_more == 0)
+        return true;
+    return refuse_size(c, n_more < UINT64_MAX - c->n_held ? c->n_held + n_more : UINT64_MAX, err);
+}
+
+static bool read_columns(arrow_columns *c, request *q, corpus_error *err)
+{
+    arrow_error why;
+    bool done = list_buffers(q, &why) || refused(c->body.window, &why, err);
+    done = done && read_buffers(c, q, err);
+    free(q->needed);
+    for (size_t i = 0; i < q->n_columns && done; i++)
+        done = arrow_check_column(&q->columns[i], &why) || refused(c->body.window, &why, err);
+    return done;
+}
+
+static dictionary *find_dictionary(const arrow_columns *c, int64_t id)
+{
+    for (size_t i = 0; i < c->n_dictionaries; i++) {
+        if (c->dictionaries[i].id == id)
+            return &c->dictionaries[i];
+    }
+    return NULL;
+}
+
+static bool grow_dictionary(arrow_dictionary *d)
+{
+    arrow_column *parts = realloc(d->parts, (d->n_parts + 1) * sizeof *parts);
+    if (parts)
+        d->parts = parts;
+    uint64_t *firsts = realloc(d->firsts, (d->n_parts + 1) * sizeof *firsts);
+    if (firsts)
+        d->firsts = firsts;
+    return parts && firsts;
+}
+
+static bool read_dictionary(arrow_columns *c, const arrow_batch *b, corpus_error *err)
+{
+    static const size_t first_field = 0;
+    dictionary *d = find_dictionary(c, b->dictionary_id);
+    if (!d)
+        return true;
+    arrow_dictionary *values = &d->values;
+    if (!b->is_delta)
+        free_dictionary(c, values);
+    if (!grow_dictionary(values))
+        return window_fail(c->body.window, ENOMEM, err);
+    request q = {.batch = b,
+                 .schema = &d->schema,
+                 .columns = &values->parts[values->n_parts],
+                 .fields = &first_field,
+                 .n_columns = 1};
+    values->parts[values->n_parts] = (arrow_column){0};
+    values->firsts[values->n_parts++] = values->n_values;
+    if (!read_columns(c, &q, err))
+        return false;
+    values->n_values += b->n_rows;
+    return true;
+}
+
+static bool read_records(arrow_columns *c, const arrow_batch *b, corpus_error *err)
+{
+    request q = {.batch = b,
+                 .schema = &c->schema,
+                 .columns = c->columns,
+                 .fields = c->fields,
+                 .n_columns = c->n_columns};
+    for (size_t i = 0; i < c->n_columns; i++) {
+        const arrow_field *f = &c->schema.fields[c->fields[i]];
+        const dictionary *d = f->has_dictionary ? find_dictionary(c, f->dictionary_id) : NULL;
+        free_buffers(c, &c->columns[i]);
+        c->columns[i].dictionary = d && d->values.n_parts > 0 ? &d->values : NULL;
+    }
+    c->n_rows = b->n_rows;
+    return read_columns(c, &q, err);
+}
+
+bool arrow_columns_read(arrow_columns *c, const arrow_message *m, window *w, corpus_error *err)
+{
+    arrow_batch b;
+    arrow_error why;
+    if (!arrow_read_batch(&b, m, &why))
+        return refused(w, &why, err);
+    c->body.window = w;
+    c->body.begin = w->offset;
+    c->body.is_compressed = b.is_compressed;
+    return m->kind == ARROW_DICTIONARY ? read_dictionary(c, &b, err) : read_records(c, &b, err);
+}
+
+/* ---- The current record batch ---- */
+
+uint64_t arrow_columns_n_rows(const arrow_columns *c)
+{
+    return c->n_rows;
+}
+
+static bool refuse_row(const arrow_columns *c, uint64_t row, const arrow_error *why,
+                       corpus_error *err)
+{
+    return arrow_fail(c->body.window, err, "row %" PRIu64 ": %s", row, why->text);
+}
+
+bool arrow_columns_values(arrow_columns *c, uint64_t row, tokmap_value *values, corpus_error *err)
+{
+    arrow_error why;
+    for (size_t i = 0; c->options->fields && i < c->options->fields->n_fields; i++) {
+        const size_t column = c->value_columns[i];
+        if (column != SIZE_MAX && !arrow_read_value(&c->columns[column], row, &values[i], &why))
+            return refuse_row(c, row, &why, err);
+    }
+    return true;
+}
+
+bool arrow_columns_text(arrow_columns *c, uint64_t row, arrow_text *text, corpus_error *err)
+{
+    const arrow_column *column = c->columns;
+    arrow_error why;
+    *text = (arrow_text){.is_null = arrow_is_null(column, row)};
+    if (text->is_null)
+        return true;
+    if (column->without_text) {
+        arrow_extent extent;
+        if (!arrow_find_text(column, row, &extent, &why))
+            return refuse_row(c, row, &why, err);
+        if (extent.offset < c->text_at)
+            return arrow_fail(c->body.window, err, "row %" PRIu64 ": damaged: the texts overlap",
+                              row);
+        text->n_bytes = extent.n_bytes;
+        text->offset = c->text_begin ? c->text_begin + extent.offset : 0;
+        return arrow_columns_take(c, NULL, extent.offset - c->text_at, err);
+    }
+    tokmap_value value;
+    if (!arrow_read_value(column, row, &value, &why))
+        return refuse_row(c, row, &why, err);
+    text->is_null = value.type == TOKMAP_VALUE_NULL; /* in a dictionary */
+    text->bytes = (const uint8_t *)value.text;
+    text->n_bytes = value.text_bytes;
+    return true;
+}
+
+bool arrow_columns_take(arrow_columns *c, uint8_t *dst, uint64_t n_bytes, corpus_error *err)
+{
+    c->text_at += n_bytes;
+    return n_bytes == 0 || arrow_body_take(&c->body, dst, n_bytes, err);
+}

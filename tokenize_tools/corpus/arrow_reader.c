@@ -1,0 +1,471 @@
+#include "corpus/arrow_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/arrow_columns.h"
+#include "text/little_endian.h"
+
+#define PADDING 64
+#define PIECE_BYTES ((size_t)1 << 20)
+#define MIN_METADATA_BYTES ((size_t)1 << 20) /* that are always accepted */
+
+static const char file_magic[] = "ARROW1";
+enum {
+    MAGIC_BYTES = 6,
+    FILE_HEAD_BYTES = 8,
+    FOOTER_END_BYTES = 10 /* its size, and the magic again */
+};
+
+typedef struct arrow_reader {
+    reader base;
+    const char *name; /* of the input */
+    char label[240];  /* with the record batch, for messages */
+    bool begun, is_file, at_end;
+    uint8_t *metadata;
+    size_t metadata_capacity;
+    arrow_columns *columns; /* NULL: the schema has not been read */
+
+    /* The current record batch: */
+    bool in_batch;
+    uint64_t batch;             /* its number, of the next one if there is none */
+    uint64_t message_at, end;   /* where it begins and ends in the input */
+    uint64_t first_row, n_rows; /* first_row: of the next one if there is none */
+    uint64_t row;               /* in the batch; the next one */
+
+    /* The current document: */
+    arrow_text text;
+    uint64_t n_given; /* of its bytes */
+    bool in_pieces;
+    uint8_t *piece;
+    size_t piece_bytes, piece_capacity, n_kept;
+} arrow_reader;
+
+static arrow_reader *arrow_of(reader *base)
+{
+    return (arrow_reader *)base; /* the base is its first member */
+}
+
+bool arrow_is_magic(const uint8_t *bytes, size_t n_bytes)
+{
+    return n_bytes >= FILE_HEAD_BYTES &&
+           (memcmp(bytes, file_magic, MAGIC_BYTES + 1) == 0 || le_get32(bytes) == UINT32_MAX);
+}
+
+/* ---- Messages ---- */
+
+static bool reserve_metadata(arrow_reader *r, size_t n_bytes, corpus_error *err)
+{
+    window *w = &r->base.window;
+    const size_t max_bytes = r->base.options->max_piece_bytes > MIN_METADATA_BYTES
+                                 ? r->base.options->max_piece_bytes
+                                 : MIN_METADATA_BYTES;
+    if (n_bytes > max_bytes)
+        return arrow_fail(w, err, "metadata of %zu bytes; raise --memory if that is right",
+                          n_bytes);
+    if (n_bytes <= r->metadata_capacity)
+        return true;
+    uint8_t *metadata = realloc(r->metadata, n_bytes);
+    if (!metadata)
+        return window_fail(w, ENOMEM, err);
+    r->metadata = metadata;
+    r->metadata_capacity = n_bytes;
+    return true;
+}
+
+/* Sets the place that messages name: the input, or a part of it. */
+static void set_label(arrow_reader *r, const char *part)
+{
+    snprintf(r->label, sizeof r->label, "%.180s%s%.50s", r->name, *part ? ": " : "", part);
+    r->base.window.name = r->label;
+}
+
+static bool begin_schema(arrow_reader *r, const arrow_message *m, corpus_error *err)
+{
+    arrow_schema s;
+    arrow_error why;
+    if (r->columns)
+        return arrow_fail(&r->base.window, err, "damaged: a second schema");
+    if (arrow_read_schema(&s, m, &why))
+        r->columns = arrow_columns_new(r->base.options, &s, &why);
+    if (r->columns)
+        return true;
+    arrow_free_schema(&s);
+    *err = (corpus_error){0};
+    snprintf(err->text, sizeof err->text, "%.200s: %.400s", r->name, why.text);
+    return false;
+}
+
+static bool begin_batch(arrow_reader *r, const arrow_message *m, corpus_error *err)
+{
+    char part[50];
+    snprintf(part, sizeof part, "record batch %" PRIu64, r->batch);
+    set_label(r, part);
+    if (!arrow_columns_read(r->columns, m, &r->base.window, err))
+        return false;
+    r->in_batch = true;
+    r->n_rows = arrow_columns_n_rows(r->columns);
+    r->row = 0;
+    return true;
+}
+
+/* Goes on to the next message. */
+static bool leave_message(arrow_reader *r, corpus_error *err)
+{
+    window *w = &r->base.window;
+    if (!arrow_take(w, NULL, r->end - w->offset, err))
+        return false;
+    if (r->in_batch) {
+        r->in_batch = false;
+        r->batch++;
+        r->first_row += r->n_rows;
+    }
+    set_label(r, "");
+    return true;
+}
+
+/* Reads only how many rows there are. */
+static bool skip_batch(arrow_reader *r, const arrow_message *m, corpus_error *err)
+{
+    arrow_batch b;
+    arrow_error why;
+    if (!arrow_read_batch(&b, m, &why))
+        return arrow_fail(&r->base.window, err, "%s", why.text);
+    r->in_batch = true;
+    r->n_rows = b.n_rows;
+    return leave_message(r, err);
+}
+
+/* unloaded: a record batch before this offset in the input is skipped. */
+static bool take_message(arrow_reader *r, const arrow_message *m, uint64_t unloaded,
+                         corpus_error *err)
+{
+    window *w = &r->base.window;
+    r->end = w->offset + m->body_bytes;
+    if (r->end < w->offset)
+        return arrow_fail(w, err, "damaged: a message of %" PRIu64 " bytes", m->body_bytes);
+    if (m->kind != ARROW_SCHEMA && !r->columns)
+        return arrow_fail(w, err, "damaged: a message before the schema");
+    if (m->kind == ARROW_RECORDS)
+        return r->message_at < unloaded ? skip_batch(r, m, err) : begin_batch(r, m, err);
+    set_label(r, m->kind == ARROW_DICTIONARY ? "dictionary" : "");
+    if (m->kind == ARROW_SCHEMA ? !begin_schema(r, m, err)
+                                : !arrow_columns_read(r->columns, m, w, err))
+        return false;
+    return leave_message(r, err);
+}
+
+/* ---- The end ---- */
+
+/* A file continues with a footer that lists the record batches. */
+static bool check_footer(arrow_reader *r, corpus_error *err)
+{
+    window *w = &r->base.window;
+    size_t n = 0;
+    uint64_t n_batches;
+    arrow_error why;
+    while (!w->at_end || window_size(w) > 0) {
+        if (window_size(w) == 0 && !window_fill(w, err))
+            return false;
+        const size_t n_more = window_size(w);
+        if (!reserve_metadata(r, n + n_more, err))
+            return false;
+        if (n_more > 0)
+            memcpy(r->metadata + n, window_text(w), n_more);
+        window_consume(w, n_more);
+        n += n_more;
+    }
+    const uint8_t *end = r->metadata + n - FOOTER_END_BYTES;
+    if (n < FOOTER_END_BYTES || memcmp(end + 4, file_magic, MAGIC_BYTES) != 0 ||
+        le_get32(end) != n - FOOTER_END_BYTES)
+        return arrow_fail(w, err, "the footer is missing or damaged; the file may be truncated");
+    if (!arrow_read_footer(r->metadata, n - FOOTER_END_BYTES, &n_batches, &why))
+        return arrow_fail(w, err, "in the footer: %s", why.text);
+    return n_batches == r->batch ||
+           arrow_fail(w, err,
+                      "the footer lists %" PRIu64 " record batches, but %" PRIu64 " were read",
+                      n_batches, r->batch);
+}
+
+static bool end_input(arrow_reader *r, corpus_error *err)
+{
+    window *w = &r->base.window;
+    r->at_end = true;
+    if (!r->columns)
+        return arrow_fail(w, err, "damaged: there is no schema");
+    if (r->is_file)
+        return check_footer(r, err);
+    if (window_size(w) == 0 && !w->at_end && !window_fill(w, err))
+        return false;
+    return window_size(w) == 0 || arrow_fail(w, err, "data after the end of the stream");
+}
+
+/* ---- From message to message ---- */
+
+static bool begin_input(arrow_reader *r, corpus_error *err)
+{
+    window *w = &r->base.window;
+    r->begun = true;
+    while (window_size(w) < FILE_HEAD_BYTES && !w->at_end) {
+        if (!window_fill(w, err))
+            return false;
+    }
+    if (!arrow_is_magic(window_text(w), window_size(w)))
+        return arrow_fail(w, err, "is not Arrow");
+    r->is_file = memcmp(window_text(w), file_magic, MAGIC_BYTES) == 0;
+    return !r->is_file || arrow_take(w, NULL, FILE_HEAD_BYTES, err);
+}
+
+/* A stream may end without its end marker, between two messages. */
+static bool next_message(arrow_reader *r, uint64_t unloaded, corpus_error *err)
+{
+    window *w = &r->base.window;
+    uint8_t prefix[ARROW_PREFIX_BYTES];
+    uint64_t n_taken;
+    size_t metadata_bytes;
+    arrow_message m;
+    arrow_error why;
+    r->message_at = w->offset;
+    if (!window_take(w, prefix, sizeof prefix, &n_taken, err))
+        return false;
+    if (n_taken == 0 && !r->is_file)
+        return end_input(r, err);
+    if (n_taken < sizeof prefix)
+        return arrow_fail(w, err, "the input ends before a message; it is truncated");
+    if (!arrow_read_prefix(prefix, &metadata_bytes, &why))
+        return arrow_fail(w, err, "%s", why.text);
+    if (metadata_bytes == 0)
+        return end_input(r, err);
+    if (!reserve_metadata(r, metadata_bytes, err) ||
+        !arrow_take(w, r->metadata, metadata_bytes, err))
+        return false;
+    if (!arrow_read_message(&m, r->metadata, metadata_bytes, &why))
+        return arrow_fail(w, err, "%s", why.text);
+    return take_message(r, &m, unloaded, err);
+}
+
+/* Goes to the next row, or to the end. */
+static bool find_row(arrow_reader *r, corpus_error *err)
+{
+    if (!r->begun && !begin_input(r, err))
+        return false;
+    while (!r->at_end && !(r->in_batch && r->row < r->n_rows)) {
+        if (r->in_batch && !leave_message(r, err))
+            return false;
+        if (!next_message(r, 0, err))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Documents ---- */
+
+static bool reserve_piece(arrow_reader *r, size_t n_bytes, corpus_error *err)
+{
+    if (r->piece && n_bytes <= r->piece_capacity)
+        return true;
+    const size_t capacity = n_bytes + n_bytes / 4;
+    uint8_t *piece = realloc(r->piece, capacity + PADDING);
+    if (!piece)
+        return window_fail(&r->base.window, ENOMEM, err);
+    memset(piece + capacity, 0, PADDING);
+    r->piece = piece;
+    r->piece_capacity = capacity;
+    return true;
+}
+
+/* The next n_bytes of the document, after those that were kept. */
+static reader_result give_bytes(arrow_reader *r, size_t n_bytes, reader_text *text,
+                                corpus_error *err)
+{
+    const size_t n_kept = r->n_kept;
+    r->n_kept = 0;
+    text->n_bytes = n_kept + n_bytes;
+    if (r->text.bytes) {
+        text->bytes = r->text.bytes + (r->n_given - n_kept);
+    } else {
+        if (!reserve_piece(r, n_kept + n_bytes, err))
+            return READER_FAILED;
+        if (n_kept)
+            memmove(r->piece, r->piece + r->piece_bytes - n_kept, n_kept);
+        if (!arrow_columns_take(r->columns, r->piece + n_kept, n_bytes, err))
+            return READER_FAILED;
+        r->piece_bytes = text->n_bytes;
+        text->bytes = r->piece;
+    }
+    r->n_given += n_bytes;
+    text->last = r->n_given == r->text.n_bytes;
+    r->in_pieces = !text->last;
+    return READER_TEXT;
+}
+
+static reader_result next_piece(arrow_reader *r, reader_text *text, corpus_error *err)
+{
+    const size_t max_bytes = r->base.options->max_piece_bytes;
+    const size_t piece_bytes = max_bytes < PIECE_BYTES ? max_bytes : PIECE_BYTES;
+    const uint64_t n_left = r->text.n_bytes - r->n_given;
+    return give_bytes(r, n_left < piece_bytes ? (size_t)n_left : piece_bytes, text, err);
+}
+
+static reader_result next_document(arrow_reader *r, reader_text *text, corpus_error *err)
+{
+    if (!find_row(r, err))
+        return READER_FAILED;
+    if (r->at_end)
+        return READER_END;
+    if (!arrow_columns_text(r->columns, r->row, &r->text, err) ||
+        !arrow_columns_values(r->columns, r->row, r->base.values, err))
+        return READER_FAILED;
+    r->row++;
+    r->n_given = 0;
+    r->n_kept = 0;
+    text->first = true;
+    text->values = r->base.values;
+    if (r->text.is_null)
+        return READER_NULL;
+    if (r->text.n_bytes > r->base.options->max_piece_bytes)
+        return next_piece(r, text, err);
+    return give_bytes(r, (size_t)r->text.n_bytes, text, err);
+}
+
+static reader_result next_arrow(reader *base, reader_text *text, corpus_error *err)
+{
+    arrow_reader *r = arrow_of(base);
+    const reader_result result =
+        r->in_pieces ? next_piece(r, text, err) : next_document(r, text, err);
+    text->offset = r->message_at;
+    text->line = r->first_row + (r->row > 0 ? r->row - 1 : 0);
+    return result;
+}
+
+static void keep_arrow(reader *base, size_t n_bytes)
+{
+    arrow_of(base)->n_kept = n_bytes;
+}
+
+static bool skip_arrow(reader *base, reader_raw *raw, corpus_error *err)
+{
+    arrow_reader *r = arrow_of(base);
+    const bool in_piece = r->n_given == r->text.n_bytes && r->piece_bytes == r->n_given;
+    *raw = (reader_raw){.begin = r->text.offset, .end = r->text.offset + r->text.n_bytes};
+    if (r->text.bytes)
+        raw->bytes = r->text.bytes;
+    else if (in_piece)
+        raw->bytes = r->piece;
+    r->in_pieces = false;
+    return raw->bytes || r->text.offset || r->base.options->on_error != ON_ERROR_COLLECT ||
+           arrow_fail(&r->base.window, err,
+                      "row %" PRIu64 ": a bad document of more than %zu bytes in a compressed "
+                      "record batch cannot be collected; raise --memory",
+                      r->row - 1, r->base.options->max_piece_bytes);
+}
+
+/* ---- Places ---- */
+
+static int fail_changed(const arrow_reader *r, reader_place to, corpus_error *err)
+{
+    arrow_fail(&r->base.window, err,
+               "has changed: there is no record batch at byte %" PRIu64 " with the row %" PRIu64
+               ", which an earlier run read",
+               to.offset, to.line);
+    err->changed = true;
+    return -1;
+}
+
+static int seek_arrow(reader *base, reader_place to, uint64_t max_bytes, corpus_error *err)
+{
+    arrow_reader *r = arrow_of(base);
+    window *w = &base->window;
+    const uint64_t from = w->offset;
+    if (!r->begun && !begin_input(r, err))
+        return -1;
+    while (!r->at_end && (w->offset < to.offset || r->first_row < to.line)) {
+        if (r->in_batch && r->message_at == to.offset)
+            break;
+        if (r->in_batch && !leave_message(r, err))
+            return -1;
+        if (w->offset - from >= max_bytes)
+            return 0;
+        if (w->offset > to.offset)
+            return fail_changed(r, to, err);
+        if (!next_message(r, to.offset, err))
+            return -1;
+    }
+    const bool there = r->in_batch ? r->message_at == to.offset : w->offset == to.offset;
+    const uint64_t n_rows = r->in_batch ? r->n_rows : 0;
+    const bool at_start = to.offset == 0 && to.line == 0; /* before the first bytes of a file */
+    if (!at_start && (!there || to.line < r->first_row || to.line - r->first_row > n_rows))
+        return fail_changed(r, to, err);
+    r->row = at_start ? 0 : to.line - r->first_row;
+    return 1;
+}
+
+static reader_place place_of_arrow(const reader *base)
+{
+    const arrow_reader *r = (const arrow_reader *)base;
+    if (!r->in_batch)
+        return (reader_place){.offset = base->window.offset, .line = r->first_row};
+    return (reader_place){.offset = r->row < r->n_rows ? r->message_at : r->end,
+                          .line = r->first_row + r->row};
+}
+
+static void describe_arrow(const reader *base, reader_place place, uint64_t offset, char *text,
+                           size_t text_bytes)
+{
+    const arrow_reader *r = (const arrow_reader *)base;
+    snprintf(text, text_bytes,
+             "%.200s: record batch %" PRIu64 ", row %" PRIu64 ": byte %" PRIu64 " of the text",
+             r->name, r->batch, place.line - r->first_row,
+             offset > place.offset ? offset - place.offset : 0);
+}
+
+static input_prefix stored_of_arrow(const reader *base)
+{
+    return stream_stored(base->window.stream);
+}
+
+static void summarize_arrow(const reader *base, reader_summary *summary)
+{
+    const arrow_reader *r = (const arrow_reader *)base;
+    if (!r->columns)
+        return;
+    snprintf(summary->column, sizeof summary->column, "%s", arrow_columns_text_name(r->columns));
+    const bool is_default = strcmp(summary->column, "text") == 0;
+    summary->why_column = is_default ? "the default" : "named by --field";
+}
+
+static void close_arrow(reader *base)
+{
+    arrow_reader *r = arrow_of(base);
+    arrow_columns_free(r->columns);
+    free(r->metadata);
+    free(r->piece);
+}
+
+static const reader_kind arrow_reader_kind = {
+    .close = close_arrow,
+    .next = next_arrow,
+    .skip = skip_arrow,
+    .seek = seek_arrow,
+    .where = place_of_arrow,
+    .stored = stored_of_arrow,
+    .describe = describe_arrow,
+    .summarize = summarize_arrow,
+    .keep = keep_arrow,
+};
+
+reader *arrow_reader_open(const corpus_options *options, const window *w, corpus_error *err)
+{
+    arrow_reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        window_fail(w, ENOMEM, err);
+        return NULL;
+    }
+    r->base = (reader){
+        .kind = &arrow_reader_kind, .options = options, .format = CORPUS_ARROW, .window = *w};
+    r->name = w->name;
+    return &r->base;
+}

@@ -1,0 +1,372 @@
+#include "corpus/tar_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/tar_header.h"
+#include "corpus/text_reader.h"
+
+#define MAX_REPORTED 10 /* members of an archive */
+
+typedef struct tar_reader {
+    reader base;      /* its window is empty: */
+    reader *text;     /* reads the members, and has the window */
+    const char *name; /* of the archive */
+    char label[200];  /* the archive and the member, for messages */
+    tar_member member;
+    bool in_member, at_end;
+    uint64_t end;        /* of the member's data */
+    uint64_t n_left_out; /* members that hold no documents */
+} tar_reader;
+
+static tar_reader *tar_of(reader *base)
+{
+    return (tar_reader *)base; /* the base is its first member */
+}
+
+static window *window_of(tar_reader *t)
+{
+    return &t->text->window;
+}
+
+static bool fail(const tar_reader *t, uint64_t offset, corpus_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+static bool fail(const tar_reader *t, uint64_t offset, corpus_error *err, const char *format, ...)
+{
+    va_list args;
+    *err = (corpus_error){0};
+    int n = snprintf(err->text, sizeof err->text, "%.200s: byte %" PRIu64 ": ", t->name, offset);
+    va_start(args, format);
+    vsnprintf(err->text + n, sizeof err->text - (size_t)n, format, args);
+    va_end(args);
+    return false;
+}
+
+/* ---- Members that hold no documents ---- */
+
+static void report(const tar_reader *t, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void report(const tar_reader *t, const char *format, ...)
+{
+    char text[640];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (t->base.options->report)
+        t->base.options->report(t->base.options->context, text);
+}
+
+static const char *why_left_out(const tar_reader *t)
+{
+    static const char *const types[] = {"a hard link", "a symbolic link", "a device",
+                                        "a device",    "a folder",        "a pipe"};
+    const tar_member *m = &t->member;
+    if (m->type >= '1' && m->type <= '6')
+        return types[m->type - '1'];
+    if (m->kind == TAR_FILE && tar_document_kind(m->name) != TAR_NO_DOCUMENT)
+        return t->base.format == CORPUS_JSON_LINES ? "JSON is read from this archive"
+                                                   : "text is read from this archive";
+    return m->kind == TAR_FILE ? "neither text nor JSON by its name" : "not a file";
+}
+
+/* quietly: it was reported before. */
+static void leave_out(tar_reader *t, bool quietly)
+{
+    if (t->n_left_out++ < MAX_REPORTED && !quietly)
+        report(t, "%.200s: member %.300s is left out: %s", t->name, t->member.name,
+               why_left_out(t));
+}
+
+static void report_rest(const tar_reader *t)
+{
+    if (t->n_left_out > MAX_REPORTED)
+        report(t, "%.200s: %" PRIu64 " more members are left out", t->name,
+               t->n_left_out - MAX_REPORTED);
+}
+
+/* ---- From member to member ---- */
+
+/* false: the archive ends before that, or cannot be read. */
+static bool skip_bytes(tar_reader *t, uint64_t n_bytes, corpus_error *err)
+{
+    uint64_t n_taken;
+    window *w = window_of(t);
+    const uint64_t from = w->offset;
+    if (!window_take(w, NULL, n_bytes, &n_taken, err))
+        return false;
+    return n_taken == n_bytes ||
+           fail(t, w->offset, err,
+                "the archive is truncated: it ends in a member that goes on to "
+                "byte %" PRIu64,
+                from + n_bytes);
+}
+
+/* The data that describes the next member. */
+static bool take_extra(tar_reader *t, corpus_error *err)
+{
+    tar_member *m = &t->member;
+    window *w = window_of(t);
+    const uint64_t from = w->offset;
+    uint64_t n_taken;
+    uint8_t *data = malloc((size_t)m->data_bytes + 1);
+    if (!data)
+        return window_fail(w, ENOMEM, err);
+    bool done = window_take(w, data, m->data_bytes, &n_taken, err);
+    if (done && n_taken < m->data_bytes)
+        done = fail(t, w->offset, err, "the archive is truncated: it ends in a header");
+    const char *why = done ? tar_add_extra(m, data, (size_t)m->data_bytes) : NULL;
+    free(data);
+    if (why)
+        return fail(t, from, err, "%s", why);
+    return done && skip_bytes(t, tar_padding(m->data_bytes), err);
+}
+
+/* Reads a block. *n_taken is 0 at the end of the input. */
+static bool take_block(tar_reader *t, uint8_t *block, uint64_t *n_taken, corpus_error *err)
+{
+    window *w = window_of(t);
+    if (!window_take(w, block, TAR_BLOCK_BYTES, n_taken, err))
+        return false;
+    return *n_taken == 0 || *n_taken == TAR_BLOCK_BYTES ||
+           fail(t, w->offset, err, "the archive is truncated: it ends in a block");
+}
+
+/* After a block of zeros. tar pads archives with any number of them. */
+static bool check_end(tar_reader *t, corpus_error *err)
+{
+    window *w = window_of(t);
+    for (;;) {
+        const uint8_t *bytes = window_text(w);
+        size_t n = 0;
+        while (n < window_size(w) && bytes[n] == 0)
+            n++;
+        window_consume(w, n);
+        if (window_size(w) > 0)
+            return fail(t, w->offset, err,
+                        "data after the end of the archive; if archives were joined, unpack them "
+                        "with tar --ignore-zeros");
+        if (w->at_end)
+            return true;
+        if (!window_fill(w, err))
+            return false;
+    }
+}
+
+/* Reads headers up to that of a file, a folder and so on, or to the end of the archive. */
+static bool next_header(tar_reader *t, corpus_error *err)
+{
+    uint8_t block[TAR_BLOCK_BYTES];
+    window *w = window_of(t);
+    uint64_t n_taken;
+    do {
+        const uint64_t at = w->offset;
+        if (!take_block(t, block, &n_taken, err))
+            return false;
+        if (n_taken == 0)
+            return fail(t, at, err, "the archive is truncated: its end is missing");
+        const char *why = tar_read_header(&t->member, block);
+        if (why)
+            return fail(t, at, err, "%s", why);
+        if (t->member.kind == TAR_SPARSE)
+            return fail(t, at, err,
+                        "the member %.300s is stored as a sparse file, which is not read; make the "
+                        "archive without --sparse",
+                        t->member.name);
+        if (t->member.kind == TAR_EXTRA && !take_extra(t, err))
+            return false;
+    } while (t->member.kind == TAR_EXTRA);
+    return t->member.kind != TAR_ZEROS || check_end(t, err);
+}
+
+/* Whether this member is read. The first one that could be decides, unless the user did. */
+static bool is_wanted(tar_reader *t, tar_document kind)
+{
+    if (t->member.kind != TAR_FILE || kind == TAR_NO_DOCUMENT)
+        return false;
+    if (t->base.format == CORPUS_AUTO)
+        t->base.format = kind == TAR_TEXT ? CORPUS_TEXT : CORPUS_JSON_LINES;
+    return (kind == TAR_TEXT) == (t->base.format != CORPUS_JSON_LINES);
+}
+
+static void set_label(tar_reader *t)
+{
+    const int room = 90;
+    const char *name = t->member.name;
+    const size_t n = strlen(name);
+    const bool fits = n <= (size_t)room;
+    snprintf(t->label, sizeof t->label, "%.95s: member %s%.*s", t->name, fits ? "" : "...", room,
+             fits ? name : name + n - room);
+    window_of(t)->name = t->label;
+}
+
+/* Goes to the next member that is read, or to the end of the archive. */
+static bool next_member(tar_reader *t, bool quietly, corpus_error *err)
+{
+    window *w = window_of(t);
+    while (!t->at_end) {
+        if (!next_header(t, err))
+            return false;
+        if (t->member.kind == TAR_ZEROS) {
+            t->at_end = true;
+            break;
+        }
+        const tar_document kind = tar_document_kind(t->member.name);
+        const uint64_t n_bytes = t->member.data_bytes;
+        if (is_wanted(t, kind)) {
+            t->in_member = true;
+            t->end = w->offset + n_bytes;
+            set_label(t);
+            window_limit(w, n_bytes);
+            text_reader_restart(t->text, t->base.format, kind == TAR_JSON);
+            return true;
+        }
+        leave_out(t, quietly);
+        if (!skip_bytes(t, n_bytes + tar_padding(n_bytes), err))
+            return false;
+    }
+    if (!quietly)
+        report_rest(t);
+    return true;
+}
+
+/* Skips what is left of the member. */
+static bool leave_member(tar_reader *t, corpus_error *err)
+{
+    window *w = window_of(t);
+    const uint64_t next = t->end + tar_padding(t->member.data_bytes);
+    window_limit(w, UINT64_MAX);
+    w->name = t->name;
+    t->in_member = false;
+    return skip_bytes(t, next - w->offset, err);
+}
+
+/* ---- The reader ---- */
+
+static reader_result next_tar(reader *base, reader_text *text, corpus_error *err)
+{
+    tar_reader *t = tar_of(base);
+    t->text->values = base->values;
+    while (!t->at_end) {
+        if (!t->in_member && !next_member(t, false, err))
+            return READER_FAILED;
+        const reader_result result =
+            t->in_member ? t->text->kind->next(t->text, text, err) : READER_END;
+        if (result != READER_END)
+            return result;
+        if (t->in_member && !leave_member(t, err))
+            return READER_FAILED;
+    }
+    return READER_END;
+}
+
+static bool skip_tar(reader *base, reader_raw *raw, corpus_error *err)
+{
+    reader *text = tar_of(base)->text;
+    return text->kind->skip(text, raw, err);
+}
+
+/* A place is in a member, or at an end of the archive. */
+static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, corpus_error *err)
+{
+    tar_reader *t = tar_of(base);
+    window *w = window_of(t);
+    const uint64_t from = w->offset;
+    while (w->offset < to.offset || t->in_member) {
+        if (t->in_member && to.offset <= t->end)
+            return t->text->kind->seek(t->text, to, max_bytes, err);
+        if (t->in_member && !leave_member(t, err))
+            return -1;
+        if (w->offset - from >= max_bytes)
+            return 0;
+        if (!next_member(t, true, err))
+            return -1;
+        if (t->at_end && w->offset < to.offset) {
+            fail(t, w->offset, err,
+                 "has changed: it ends here, but an earlier run read up to byte %" PRIu64,
+                 to.offset);
+            err->changed = true;
+            return -1;
+        }
+    }
+    return 1;
+}
+
+static reader_place place_of_tar(const reader *base)
+{
+    const tar_reader *t = (const tar_reader *)base;
+    return t->in_member ? t->text->kind->where(t->text)
+                        : (reader_place){.offset = t->text->window.offset};
+}
+
+static void describe_tar(const reader *base, reader_place place, uint64_t offset, char *text,
+                         size_t text_bytes)
+{
+    const reader *inner = ((const tar_reader *)base)->text;
+    inner->kind->describe(inner, place, offset, text, text_bytes);
+}
+
+static input_prefix stored_of_tar(const reader *base)
+{
+    return stream_stored(((const tar_reader *)base)->text->window.stream);
+}
+
+static void keep_tar(reader *base, size_t n_bytes)
+{
+    reader *text = tar_of(base)->text;
+    text->kind->keep(text, n_bytes);
+}
+
+static uint64_t count_begun(const reader *base)
+{
+    const reader *text = ((const tar_reader *)base)->text;
+    return text->kind->n_begun(text);
+}
+
+static void want_string(reader *base, uint64_t n)
+{
+    reader *text = tar_of(base)->text;
+    text->kind->want(text, n);
+}
+
+static void close_tar(reader *base)
+{
+    reader *text = tar_of(base)->text;
+    text->values = NULL; /* they belong to the base */
+    reader_close(text);
+}
+
+static const reader_kind tar_kind_of_reader = {
+    .close = close_tar,
+    .next = next_tar,
+    .skip = skip_tar,
+    .seek = seek_tar,
+    .where = place_of_tar,
+    .stored = stored_of_tar,
+    .describe = describe_tar,
+    .keep = keep_tar,
+    .n_begun = count_begun,
+    .want = want_string,
+};
+
+reader *tar_reader_open(const corpus_options *options, const window *w, corpus_error *err)
+{
+    tar_reader *t = calloc(1, sizeof *t);
+    if (!t) {
+        window_fail(w, ENOMEM, err);
+        return NULL;
+    }
+    t->base = (reader){.kind = &tar_kind_of_reader, .options = options, .format = options->format};
+    t->base.window.name = t->name = w->name;
+    t->text = text_reader_open(options, w, err);
+    if (t->text)
+        return &t->base;
+    free(t);
+    return NULL;
+}
