@@ -392,6 +392,8 @@ tokmap_status tokmap_i_names_publish(tokmap_i_names *n, tokmap_error *err)
 void tokmap_i_names_close(tokmap_i_names *n)
 {
     remove_partials(n);
+    if (!n->has_journal) /* a rename may have ended the lock */
+        drop_values(n);
     free(n->token_path);
     free(n->bin_path);
     free(n->token_partial);

@@ -98,6 +98,11 @@ TEST(every_flip_in_an_adopted_dataset_is_caught)
     flip_shape(&SHAPE_ADOPTED);
 }
 
+TEST(every_flip_in_values_of_documents_is_caught)
+{
+    flip_shape(&SHAPE_VALUES);
+}
+
 /* The one place where a flip may stay: it is not ours. */
 TEST(a_foreign_header_is_neither_read_nor_checked)
 {

@@ -62,6 +62,22 @@ static size_t section_at(const uint8_t *index, unsigned section)
     return (size_t)load_le64(index + TABLE + 32 * (size_t)section + 8);
 }
 
+/* Of the directory of columns, and the numbers, codes and offsets behind it. */
+static void list_value_fields(const uint8_t *index, size_t values, field_list *l)
+{
+    const uint32_t n_columns = load_le32(index + values);
+    const size_t end = values + (size_t)load_le64(index + TABLE + 4 * 32 + 16);
+    add_run(l, "n_columns, names_bytes", values, 4, 2);
+    add_run(l, "directory checksum", values + 8, 8, 1);
+    for (uint32_t i = 0; i < n_columns; i++) {
+        const size_t entry = values + 16 + 48 * (size_t)i;
+        add_run(l, "type, code_bytes", entry, 4, 2);
+        add_run(l, "column entry", entry + 8, 8, 5);
+    }
+    const size_t parts = values + 16 + 48 * n_columns + load_le32(index + values + 4);
+    add_run(l, "part of a column", (parts + 7) / 8 * 8, 8, (end - parts) / 8 - 1);
+}
+
 /* The fields inside the sections of a sound index. */
 static void list_section_fields(const uint8_t *index, field_list *l)
 {
@@ -77,6 +93,8 @@ static void list_section_fields(const uint8_t *index, field_list *l)
     const size_t inputs = section_at(index, 2);
     add_run(l, "n_inputs", inputs, 8, 1);
     add_run(l, "input entry", inputs + 8, 8, 5 * (size_t)load_le64(index + inputs));
+    if (load_le32(index + 28) > 4)
+        list_value_fields(index, section_at(index, 4), l);
 }
 
 /* ---- Values, put in and made to fit ---- */
@@ -98,10 +116,27 @@ static void put_field(uint8_t *index, const field *f, uint64_t value)
         store_le64(p, value);
 }
 
+/* The checksum of the directory of columns. */
+static void fix_up_directory(uint8_t *index, size_t n_bytes, const field *f, uint64_t value)
+{
+    const uint64_t values = load_le64(index + TABLE + 4 * 32 + 8);
+    if (values >= n_bytes - 16)
+        return;
+    put_field(index, f, value);
+    const uint64_t directory_bytes =
+        48 * (uint64_t)load_le32(index + values) + load_le32(index + values + 4);
+    if (directory_bytes <= n_bytes - values - 16)
+        store_le64(index + values + 8,
+                   tokmap_i_checksum(index + values + 16, (size_t)directory_bytes));
+    put_field(index, f, value);
+}
+
 /* Checksums and id as docs/FORMAT.md has them, but for the one that is the field under test. */
 static void fix_up(uint8_t *index, size_t n_bytes, const field *f, uint64_t value)
 {
     const uint32_t n_sections = load_le32(index + 28);
+    if (n_sections == 5)
+        fix_up_directory(index, n_bytes, f, value);
     const bool table_fits = n_sections >= 2 && n_sections <= (n_bytes - TABLE) / 32;
     for (uint32_t i = 0; table_fits && i < n_sections && i < 32; i++) {
         uint8_t *entry = index + TABLE + 32 * (size_t)i;
@@ -314,6 +349,16 @@ TEST(section_values_of_an_adopted_file_are_refused_or_harmless)
 TEST(section_values_without_documents_are_refused_or_harmless)
 {
     try_shape(&SHAPE_NO_DOCUMENTS, false);
+}
+
+TEST(section_values_of_columns_are_refused_or_harmless)
+{
+    try_shape(&SHAPE_VALUES, false);
+}
+
+TEST(header_and_table_values_with_columns_are_refused_or_harmless)
+{
+    try_shape(&SHAPE_VALUES, true);
 }
 
 /* ---- Wide groups: more than 2^32 tokens, in a file that is one hole ---- */

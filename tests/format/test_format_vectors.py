@@ -56,7 +56,7 @@ def vectors_of(document):
     section = re.search(r"^## 8\. .*?(?=^## )", document, re.M | re.S).group(0)
     parts = re.split(r"^### (8\.\d .*)\n", section, flags=re.M)[1:]
     vectors = [Vector(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
-    expect_equal(len(vectors), 3, "number of vectors")
+    expect_equal(len(vectors), 4, "number of vectors")
     return vectors
 
 
@@ -120,6 +120,15 @@ def test_command(number, folder):
         "token_file_bytes",
     ):  # fmt: skip
         expect_equal(info.get(key), vector.seen[key], key)
+    for column in vector.seen.get("values", []):
+        shown = {c["name"]: c for c in info["meta"]}[column["name"]]
+        expect_equal(shown["type"], column["type"].replace("dictionary", "string"), "type")
+        expect_equal(shown["n_nulls"], column["values"].count(None), "n_nulls")
+    if "values" in vector.seen:
+        lines = call("tokmap", "cat", "--json", "--meta", prefix)[1].decode().splitlines()
+        rows = [json.loads(line)["meta"] for line in lines]
+        for column in vector.seen["values"]:
+            expect_equal([row[column["name"]] for row in rows], column["values"], column["name"])
     output = call("tokmap", "cat", "--json", prefix)[1].decode()
     wanted = [vector.seen["tokens"][first:end] for first, end in vector.seen["documents"]]
     expect_equal([json.loads(line) for line in output.splitlines()], wanted, "cat --json")
@@ -130,8 +139,8 @@ def test_document_has_vectors():
 
 
 def main():
-    tests = [("FORMAT.md holds three vectors", test_document_has_vectors)]
-    for i, name in enumerate(("vector 8.1", "vector 8.2", "vector 8.3")):
+    tests = [("FORMAT.md holds four vectors", test_document_has_vectors)]
+    for i, name in enumerate(("vector 8.1", "vector 8.2", "vector 8.3", "vector 8.4")):
         tests += [
             (name + ": ref_reader sees what FORMAT.md says", lambda i=i: test_reader(i, FOLDER)),
             (name + ": ref_writer writes its bytes", lambda i=i: test_writer(i)),

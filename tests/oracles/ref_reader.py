@@ -22,7 +22,7 @@ from ref_xxh3 import r64, xxh3_64, xxh3_128
 
 MAGIC = b"\x89TMI\r\n\x1a\n"
 HEADER_BYTES = 256
-KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA = 1, 2, 3, 4
+KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA, KIND_VALUES = 1, 2, 3, 4, 5
 REQUIRED_KINDS = (KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA)
 BLOCK_BYTES = 2**20
 NO_ID = 2**32 - 1
@@ -59,6 +59,9 @@ class Damaged(Exception):
 
 
 Input = namedtuple("Input", "name end_document end_token input_bytes input_checksum")
+# values: for each document None, int, float or bytes.
+Column = namedtuple("Column", "name type values")
+COLUMN_TYPES = ("null", "int64", "float64", "string", "dictionary")
 
 
 class Dataset:
@@ -66,6 +69,7 @@ class Dataset:
 
     documents   list of (first, end); inputs   list of Input
     metadata    the JSON object or None; metadata_bytes   as stored
+    values      list of Column
     tokens      array, read when asked for
     """
 
@@ -115,7 +119,16 @@ class Dataset:
             entry["name"] = entry["name"].decode("utf-8", "backslashreplace")
             entry["input_checksum"] = "%016x" % entry["input_checksum"]
         summary["metadata"] = self.metadata
+        if self.values:
+            summary["values"] = [
+                {"name": c.name, "type": c.type, "values": [shown_value(v) for v in c.values]}
+                for c in self.values
+            ]
         return summary
+
+
+def shown_value(value):
+    return value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else value
 
 
 def decode_numbers(data, size):
@@ -155,6 +168,9 @@ def read(prefix, with_tokens=True):
     read_inputs(ds, section_bytes(ds, index, KIND_INPUTS), check)
     ds.metadata_bytes = section_bytes(ds, index, KIND_METADATA)
     ds.metadata = decode_metadata(ds.metadata_bytes)
+    ds.values = []
+    if KIND_VALUES in ds.sections:
+        read_values(ds, section_bytes(ds, index, KIND_VALUES), check)
     if with_tokens:
         check_tokens(ds, section_bytes(ds, index, KIND_BLOCKS))
     return ds
@@ -223,6 +239,8 @@ def read_section_table(ds, index, check):
         check(flags & ~1 == 0, "reserved section flags", at + 4)
         if kind in REQUIRED_KINDS:
             check(flags == 1, "section %d must have flag bit 0" % kind, at + 4)
+        elif kind == KIND_VALUES:
+            check(flags == 0, "section 5 must not have flag bit 0", at + 4)
         elif flags & 1:
             raise NewerFormat("%s: unknown section %d" % (ds.index_path, kind))
         check(offset == round_up(end, 64), "section offset", at + 8)
@@ -350,6 +368,106 @@ def read_inputs(ds, section, check):
         check(last_document == ds.n_documents, "end_document of the last input", base)
         check(last_token == ds.n_tokens, "end_token of the last input", base)
     check(last_name == len(names), "bytes after the names of the inputs", base)
+
+
+class Parts:
+    """The parts of the columns, one after another, each at a multiple of 64."""
+
+    def __init__(self, section, end, check, base):
+        self.section, self.end, self.check, self.base = section, end, check, base
+
+    def next(self, n_bytes):
+        start = round_up(self.end, 64)
+        self.check(not any(self.section[self.end : start]), "zeros before a part", self.base)
+        self.check(start + n_bytes <= len(self.section), "a part ends late", self.base)
+        self.end = start + n_bytes
+        return self.section[start : self.end]
+
+
+def read_values(ds, section, check):
+    base = ds.sections[KIND_VALUES][0]
+    check(len(section) >= 16, "size of the values", base)
+    n_columns, names_bytes, checksum = struct.unpack_from("<IIQ", section)
+    check(1 <= n_columns <= 64, "n_columns", base)
+    names_at = 16 + 48 * n_columns
+    names = section[names_at : names_at + names_bytes]
+    check(len(names) == names_bytes, "names of columns end early", base)
+    check(xxh3_64(section[16 : names_at + names_bytes]) == checksum, "directory checksum", base + 8)
+    parts = Parts(section, names_at + names_bytes, check, base)
+    last_name = 0
+    for i in range(n_columns):
+        entry = struct.unpack_from("<IIQQQQQ", section, 16 + 48 * i)
+        name_end = entry[6]
+        check(last_name < name_end <= min(last_name + 255, names_bytes), "name_end", base)
+        try:
+            name = names[last_name:name_end].decode("utf-8")
+        except ValueError:
+            check(False, "name of a column", base)
+        check("\0" not in name, "name of a column", base)
+        check(all(name != column.name for column in ds.values), "two columns of one name", base)
+        check_column_entry(ds, entry, check)
+        column_type, _, offset = entry[:3]
+        first_part = round_up(parts.end, 64) if column_type != 0 else 0
+        check(offset == first_part, "offset of a column", base)
+        values = read_column(ds, entry, parts, check)
+        ds.values.append(Column(name, COLUMN_TYPES[column_type], values))
+        last_name = name_end
+    check(last_name == names_bytes, "bytes after the names of columns", base)
+    check(parts.end == len(section), "bytes after the last column", base)
+
+
+def check_column_entry(ds, entry, check):
+    base = ds.sections[KIND_VALUES][0]
+    column_type, code_bytes, _, n_nulls, n_strings, text_bytes, _ = entry
+    check(column_type <= 4, "type of a column", base)
+    check(code_bytes in (1, 2) if column_type == 4 else code_bytes == 0, "code_bytes", base)
+    if column_type == 0:
+        check(n_nulls == ds.n_documents, "n_nulls", base)
+    else:
+        check(n_nulls < ds.n_documents, "n_nulls", base)
+    if column_type == 3:
+        check(n_strings == ds.n_documents, "n_strings", base)
+    elif column_type == 4:
+        check(1 <= n_strings <= (256 if code_bytes == 1 else 65536), "n_strings", base)
+    else:
+        check(n_strings == 0 and text_bytes == 0, "strings of a column without strings", base)
+
+
+def read_column(ds, entry, parts, check):
+    base = ds.sections[KIND_VALUES][0]
+    column_type, code_bytes, _, n_nulls, n_strings, text_bytes, _ = entry
+    n = ds.n_documents
+    if column_type == 0:
+        return [None] * n
+    valid = [True] * n
+    if n_nulls > 0:
+        bits = parts.next(-(-n // 8))
+        valid = [bits[d // 8] >> d % 8 & 1 == 1 for d in range(n)]
+        rest = range(n, 8 * len(bits))
+        check(not any(bits[d // 8] >> d % 8 & 1 for d in rest), "bits after the last", base)
+    check(valid.count(False) == n_nulls, "n_nulls", base)
+    if column_type in (1, 2):
+        stored = parts.next(8 * n)
+        values = struct.unpack("<%d%s" % (n, "q" if column_type == 1 else "d"), stored)
+        for d in range(n):
+            check(valid[d] or not any(stored[8 * d : 8 * d + 8]), "a null that is not 0", base)
+    else:
+        codes = None
+        if column_type == 4:
+            stored = parts.next(code_bytes * n)
+            codes = struct.unpack("<%d%s" % (n, "B" if code_bytes == 1 else "H"), stored)
+        offsets = struct.unpack("<%dQ" % (n_strings + 1), parts.next(8 * (n_strings + 1)))
+        text = parts.next(text_bytes)
+        check(offsets[0] == 0 and offsets[-1] == text_bytes, "first or last offset", base)
+        for a, b in zip(offsets, offsets[1:]):
+            check(a <= b <= a + 65536, "offsets of strings", base)
+        strings = [text[a:b] for a, b in zip(offsets, offsets[1:])]
+        check(not codes or max(codes) < n_strings, "a code without a string", base)
+        for d in range(n):
+            empty = codes[d] == 0 if codes else strings[d] == b""
+            check(valid[d] or empty, "a null that is not empty", base)
+        values = [strings[code] for code in codes] if codes else strings
+    return [values[d] if valid[d] else None for d in range(n)]
 
 
 def decode_metadata(section):

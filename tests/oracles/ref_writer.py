@@ -105,6 +105,81 @@ def inputs_of(lengths, parts):
     return inputs
 
 
+def values_section(columns, n_documents):
+    """columns: list of (name, type or None, values), where a value is None, int, float or bytes. A
+    type is that of ref_reader.COLUMN_TYPES; None: the one that tokmap chooses."""
+    entries, names = b"", b""
+    columns = [column_parts(*column, n_documents) for column in columns]
+    end = 16 + 48 * len(columns) + sum(len(name) for name, *_ in columns)
+    parts = b""
+    for name, column_type, code_bytes, n_nulls, n_strings, column in columns:
+        names += name
+        at = 0
+        for i, part in enumerate(column):
+            gap = -end % 64
+            parts += bytes(gap) + part
+            at = end + gap if i == 0 else at
+            end += gap + len(part)
+        text_bytes = len(column[-1]) if column_type >= 3 else 0
+        entries += struct.pack(
+            "<IIQQQQQ", column_type, code_bytes, at, n_nulls, n_strings, text_bytes, len(names)
+        )
+    checksum = xxh3_64(entries + names)
+    return struct.pack("<IIQ", len(columns), len(names), checksum) + entries + names + parts
+
+
+def strings_parts(strings):
+    ends = [0]
+    for string in strings:
+        ends.append(ends[-1] + len(string))
+    return [little_endian(ends, 8), b"".join(strings)]
+
+
+def chosen_type(values, n_documents):
+    given = [v for v in values if v is not None]
+    if not given:
+        return "null"
+    if not isinstance(given[0], bytes):
+        return "float64" if any(isinstance(v, float) for v in given) else "int64"
+    different = list(dict.fromkeys(given))
+    code_bytes = 1 if len(different) <= 256 else 2
+    dictionary = code_bytes * n_documents + 8 * (len(different) + 1) + sum(map(len, different))
+    fits = len(different) <= 65536 and sum(map(len, different)) <= 2**24
+    plain = 8 * (n_documents + 1) + sum(map(len, given))
+    return "dictionary" if fits and dictionary < plain else "string"
+
+
+def column_parts(name, type_name, values, n_documents):
+    """(name, type, code_bytes, n_nulls, n_strings, parts)."""
+    assert len(values) == n_documents
+    type_name = type_name or chosen_type(values, n_documents)
+    column_type = ref_reader.COLUMN_TYPES.index(type_name)
+    n_nulls = values.count(None)
+    parts = []
+    if n_nulls > 0 and column_type > 0:
+        bits = sum(1 << d for d, v in enumerate(values) if v is not None)
+        parts.append(bits.to_bytes(-(-n_documents // 8), "little"))
+    code_bytes = n_strings = 0
+    if type_name == "int64":
+        parts.append(struct.pack("<%dq" % n_documents, *[v or 0 for v in values]))
+    elif type_name == "float64":
+        parts.append(struct.pack("<%dd" % n_documents, *[v or 0.0 for v in values]))
+    elif type_name == "string":
+        n_strings = n_documents
+        parts += strings_parts([v or b"" for v in values])
+    elif type_name == "dictionary":
+        different = {}
+        for v in values:
+            if v is not None:
+                different.setdefault(v, len(different))
+        n_strings = len(different)
+        code_bytes = 1 if n_strings <= 256 else 2
+        codes = [0 if v is None else different[v] for v in values]
+        parts.append(struct.pack("<%d%s" % (n_documents, " BH"[code_bytes]), *codes))
+        parts += strings_parts(list(different))
+    return name.encode(), column_type, code_bytes, n_nulls, n_strings, parts
+
+
 # ---- The index ----
 
 
@@ -136,11 +211,11 @@ def sign(index):
 
 def build_index(counts, ids, token_place, sections):
     """counts: n_tokens, n_documents. ids: largest, vocab or None, eod or None.
-    token_place: token_bytes, token_offset, suffix. sections: the bytes of kinds 1 to 4."""
+    token_place: token_bytes, token_offset, suffix. sections: the bytes of kinds 1 to 4 or 5."""
     n_tokens, n_documents = counts
     largest, vocab, eod = ids
     token_bytes, token_offset, suffix = token_place
-    table, body = lay_out([(kind + 1, 1, content) for kind, content in enumerate(sections)])
+    table, body = lay_out([(i + 1, int(i < 4), content) for i, content in enumerate(sections)])
     header = bytearray(256)
     struct.pack_into("<8sIHHIIII", header, 0, MAGIC, 0x01020304, 1, 1, 0, 0, 256, len(sections))
     struct.pack_into("<Q", header, 32, 256 + len(table) + len(body))
@@ -159,12 +234,13 @@ def write(
     eod=None,
     inputs=(),
     metadata=b"{}",
+    values=(),
     token_bytes=None,
     foreign=b"",
     suffix=".bin"
 ):
     """lengths: tokens of each document, none for no boundaries. inputs: as inputs_of makes them.
-    foreign: the bytes before the first token. token_bytes must be given when vocab is not."""
+    values: columns as values_section takes them. foreign: the bytes before the first token. token_bytes must be given when vocab is not."""
     token_bytes = token_bytes or (2 if vocab <= 65536 else 4)
     if isinstance(tokens, Zeros):
         blocks = zero_block_checksums_section(len(tokens) * token_bytes)
@@ -176,7 +252,9 @@ def write(
         largest = max(tokens, default=0)
     if not isinstance(lengths, list):
         lengths = list(lengths)
-    sections = (documents_section(lengths), blocks, inputs_section(inputs), metadata)
+    sections = [documents_section(lengths), blocks, inputs_section(inputs), metadata]
+    if values:
+        sections.append(values_section(values, len(lengths)))
     index = build_index(
         (len(tokens), len(lengths)),
         (largest, vocab, eod),
@@ -218,6 +296,22 @@ VECTORS = (
             inputs=[(b"a", 1, 1, 0, 0), ("été".encode(), 2, 6, 0, 0)],
             foreign=b"foreign\n",
             suffix=".ds",
+        ),
+    ),
+    (
+        "8.4 Values of documents: all types, with and without nulls",
+        dict(
+            tokens=[1, 2, 3, 4],
+            lengths=[1, 0, 2, 1],
+            vocab=5,
+            values=[
+                ("score", None, [0.5, None, -1.25, 3.0]),
+                ("year", None, [-1, 2**62 + 1, 0, 2026]),
+                ("lang", None, [b"en", b"de", b"en", b"en"]),
+                ("page", "string", ["é".encode(), b"", None, b"p4"]),
+                ("source", "dictionary", [b"web", None, b"web", b"books"]),
+                ("nothing", None, [None] * 4),
+            ],
         ),
     ),
 )

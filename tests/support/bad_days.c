@@ -55,8 +55,15 @@ const shape SHAPE_ADOPTED = {.name = "adopted",
                              .token_offset = 24,
                              .adopted_suffix = ".ds"};
 
+const shape SHAPE_VALUES = {.name = "values",
+                            .vocab_size = 300,
+                            .n_tokens = 70,
+                            .n_documents = 67,
+                            .metadata = "{}",
+                            .n_columns = SHAPE_MAX_COLUMNS};
+
 const shape *const SMALL_SHAPES[N_SMALL_SHAPES] = {
-    &SHAPE_TINY, &SHAPE_WIDE_IDS, &SHAPE_NO_DOCUMENTS, &SHAPE_EMPTY, &SHAPE_ADOPTED};
+    &SHAPE_TINY, &SHAPE_WIDE_IDS, &SHAPE_NO_DOCUMENTS, &SHAPE_EMPTY, &SHAPE_ADOPTED, &SHAPE_VALUES};
 
 uint32_t shape_id(const shape *s, uint64_t token)
 {
@@ -130,12 +137,60 @@ tokmap_status shape_end_input(tokmap_writer *w, uint32_t input, tokmap_error *er
     return tokmap_writer_end_input(w, name, input + 10, input * UINT64_C(77777777777), err);
 }
 
+/* An int64, a float64, a dictionary, strings and nothing; some of them with nulls. */
+static void make_values(uint32_t d, tokmap_value v[SHAPE_MAX_COLUMNS], char text[16])
+{
+    const tokmap_value values[SHAPE_MAX_COLUMNS] = {
+        {.type = TOKMAP_VALUE_INT64, .integer = -(int64_t)d},
+        {.type = d % 3 ? TOKMAP_VALUE_FLOAT64 : TOKMAP_VALUE_NULL, .real = d / 2.0},
+        {.type = d % 4 ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_NULL,
+         .text = d % 2 ? "odd" : "even",
+         .text_bytes = d % 2 ? 3 : 4},
+        {.type = TOKMAP_VALUE_STRING,
+         .text = text,
+         .text_bytes = (size_t)snprintf(text, 16, "%u", d * 7919)},
+        {.type = TOKMAP_VALUE_NULL}};
+    memcpy(v, values, sizeof values);
+}
+
+static tokmap_status add_values(const shape *s, tokmap_writer *w, uint32_t d, tokmap_error *err)
+{
+    char text[16];
+    tokmap_value v[SHAPE_MAX_COLUMNS];
+    make_values(d, v, text);
+    return s->n_columns == 0 ? TOKMAP_OK : tokmap_writer_add_meta(w, v, s->n_columns, err);
+}
+
+/* Whether the values of a document are those. */
+static bool values_match(const shape *s, const tokmap_dataset *ds, uint32_t d)
+{
+    char text[16];
+    tokmap_value v[SHAPE_MAX_COLUMNS], is;
+    make_values(d, v, text);
+    for (uint32_t i = 0; i < s->n_columns; i++) {
+        if (tokmap_dataset_meta(ds, i, d, &is) || is.type != v[i].type)
+            return false;
+        if (is.type == TOKMAP_VALUE_INT64 && is.integer != v[i].integer)
+            return false;
+        if (is.type == TOKMAP_VALUE_FLOAT64 && is.real != v[i].real)
+            return false;
+        if (is.type == TOKMAP_VALUE_STRING &&
+            (is.text_bytes != v[i].text_bytes || memcmp(is.text, v[i].text, is.text_bytes) != 0))
+            return false;
+    }
+    return true;
+}
+
 tokmap_status shape_fill(const shape *s, tokmap_writer *w, tokmap_error *err)
 {
-    tokmap_status status = TOKMAP_OK;
+    static const char *const names[] = {"number", "real", "word", "text", "none"};
+    tokmap_status status = tokmap_writer_set_meta_columns(w, names, s->n_columns, err);
     uint32_t input = 0;
     uint64_t first = 0;
     for (uint32_t d = 0; !status && d < s->n_documents; d++) {
+        status = add_values(s, w, d, err);
+        if (status)
+            break;
         const uint64_t end = shape_document_end(s, d);
         if (s->adopted_suffix)
             status = tokmap_writer_add_document(w, end - first, err);
@@ -309,6 +364,46 @@ const char *probe_tokens(const tokmap_dataset *ds, const tokmap_dataset_info *in
     return NULL;
 }
 
+static const char *probe_column(const tokmap_dataset *ds, const tokmap_dataset_info *info,
+                                uint32_t i)
+{
+    tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
+    if (tokmap_dataset_get_meta_column(ds, i, &column))
+        return "a column is refused";
+    touch(column.name, column.name_bytes);
+    touch(column.validity, column.validity ? (info->n_documents + 7) / 8 : 0);
+    touch(column.values, column.values ? 8 * info->n_documents : 0);
+    touch(column.codes, column.codes ? column.code_bytes * info->n_documents : 0);
+    touch(column.offsets, column.offsets ? 8 * (column.n_strings + 1) : 0);
+    touch(column.text, column.text_bytes);
+    for (uint64_t d = 0; d < info->n_documents; d += stride_for(info->n_documents, 2000)) {
+        tokmap_value value;
+        const tokmap_status status = tokmap_dataset_meta(ds, i, d, &value);
+        if (status != TOKMAP_ERR_CORRUPT && status != TOKMAP_OK)
+            return "tokmap_dataset_meta gave an odd status";
+        if (!status && value.type != TOKMAP_VALUE_NULL && value.type != column.type)
+            return "a value has another type than its column";
+        if (!status && value.type == TOKMAP_VALUE_STRING)
+            touch(value.text, value.text_bytes);
+    }
+    return NULL;
+}
+
+static const char *probe_values(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
+    tokmap_value value;
+    const char *problem = NULL;
+    for (uint32_t i = 0; !problem && i < info->n_meta_columns; i++)
+        problem = probe_column(ds, info, i);
+    if (!problem &&
+        (tokmap_dataset_get_meta_column(ds, info->n_meta_columns, &column) != TOKMAP_ERR_ARGUMENT ||
+         tokmap_dataset_meta(ds, 0, info->n_documents, &value) != TOKMAP_ERR_ARGUMENT ||
+         tokmap_dataset_meta(ds, info->n_meta_columns, 0, &value) != TOKMAP_ERR_ARGUMENT))
+        return "a value behind the end was not refused";
+    return problem;
+}
+
 const char *probe(const tokmap_dataset *ds)
 {
     tokmap_dataset_info info = {.struct_size = sizeof info};
@@ -320,6 +415,8 @@ const char *probe(const tokmap_dataset *ds)
     const char *problem = probe_documents(ds, &info);
     if (!problem)
         problem = probe_inputs(ds, &info);
+    if (!problem)
+        problem = probe_values(ds, &info);
     return problem ? problem : probe_tokens(ds, &info);
 }
 
@@ -414,6 +511,8 @@ const char *shape_compare(const shape *s, const char *prefix)
         return why;
     }
     const char *problem = compare_content(s, ds);
+    for (uint32_t d = 0; !problem && d < s->n_documents; d++)
+        problem = values_match(s, ds, d) ? NULL : "the values differ";
     if (!problem && verify_one_thread(ds, &err)) {
         snprintf(why, sizeof why, "%s", err.text);
         problem = why;
@@ -436,5 +535,6 @@ bool is_absent(const char *prefix)
 bool has_partials(const char *prefix)
 {
     return file_is_there(with_suffix(prefix, ".bin.partial")) ||
-           file_is_there(with_suffix(prefix, ".tmi.partial"));
+           file_is_there(with_suffix(prefix, ".tmi.partial")) ||
+           file_is_there(with_suffix(prefix, ".tmv.partial"));
 }

@@ -31,11 +31,14 @@ typedef struct shape {
     const char *metadata;
     uint32_t token_offset; /* with adopted_suffix: bytes of a foreign header */
     const char *adopted_suffix;
+    uint32_t n_columns; /* of values, up to SHAPE_MAX_COLUMNS */
 } shape;
 
-extern const shape SHAPE_TINY, SHAPE_WIDE_IDS, SHAPE_NO_DOCUMENTS, SHAPE_EMPTY, SHAPE_ADOPTED;
+extern const shape SHAPE_TINY, SHAPE_WIDE_IDS, SHAPE_NO_DOCUMENTS, SHAPE_EMPTY, SHAPE_ADOPTED,
+    SHAPE_VALUES;
 enum {
-    N_SMALL_SHAPES = 5 /* these */
+    N_SMALL_SHAPES = 6, /* these */
+    SHAPE_MAX_COLUMNS = 5
 };
 extern const shape *const SMALL_SHAPES[N_SMALL_SHAPES];
 

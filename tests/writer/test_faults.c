@@ -14,7 +14,8 @@ static shape NEW = {.name = "new",
                     .n_tokens = 530000,
                     .n_documents = 130,
                     .n_inputs = 2,
-                    .metadata = "{\"a\": 1}"};
+                    .metadata = "{\"a\": 1}",
+                    .n_columns = SHAPE_MAX_COLUMNS};
 /* More than the writer's buffer, so that some goes past the page cache. */
 static shape LARGE = {.name = "large",
                       .vocab_size = 60000,
@@ -49,8 +50,9 @@ struct scenario {
 static void remove_output(void)
 {
     static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
-    for (int i = 0; i < 6; i++)
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
+                                           ".tmv.partial"};
+    for (int i = 0; i < 7; i++)
         unlink(with_suffix(prefix, suffixes[i]));
 }
 

@@ -16,7 +16,8 @@ static const shape BIG = {.name = "big",
                           .n_tokens = 3000000,
                           .n_documents = 5000,
                           .n_inputs = 40,
-                          .metadata = "{\"a\": 1}"};
+                          .metadata = "{\"a\": 1}",
+                          .n_columns = SHAPE_MAX_COLUMNS};
 static const shape OTHER = {.name = "other",
                             .vocab_size = 70000,
                             .n_tokens = 5000,
@@ -72,8 +73,9 @@ static void expect_content(const shape *s, const char *what)
 static void remove_output(void)
 {
     static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
-    for (int i = 0; i < 6; i++)
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
+                                           ".tmv.partial"};
+    for (int i = 0; i < 7; i++)
         unlink(with_suffix(prefix, suffixes[i]));
 }
 

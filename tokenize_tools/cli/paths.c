@@ -7,8 +7,8 @@
 #include "cli/cli.h"
 
 const char *const path_dataset_suffixes[PATH_N_DATASET_SUFFIXES] = {
-    ".bin",         ".tmi",          ".bin.partial",  ".tmi.partial",
-    ".tmj.partial", ".bin.replaced", ".tmi.replaced",
+    ".bin",         ".tmi",         ".bin.partial",  ".tmi.partial",
+    ".tmv.partial", ".tmj.partial", ".bin.replaced", ".tmi.replaced",
 };
 
 bool path_ends_with(const char *path, const char *suffix)

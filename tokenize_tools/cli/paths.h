@@ -25,7 +25,7 @@ int path_prefix_bytes(const char *name);
 int path_output_prefix(char prefix[PATH_PREFIX_BYTES], const char *output, const char *suffix);
 
 /* The suffixes of all files of a dataset, those that only exist while it is written too. */
-#define PATH_N_DATASET_SUFFIXES 7
+#define PATH_N_DATASET_SUFFIXES 8
 extern const char *const path_dataset_suffixes[PATH_N_DATASET_SUFFIXES];
 
 #endif /* TOKMAP_PATHS_H */

@@ -12,6 +12,7 @@
 #include "commands/commands.h"
 #include "cli/options.h"
 #include "commands/open_failure.h"
+#include "commands/values_text.h"
 #include "text/json_text.h"
 #include "text/little_endian.h"
 #include "cli/paths.h"
@@ -34,7 +35,7 @@ typedef struct cat_options {
     const char *documents, *tokens;
     bool ids, json, text, raw;
     cat_form form; /* which of them */
-    bool with_index;
+    bool with_index, meta;
 } cat_options;
 
 typedef struct cat_state {
@@ -51,6 +52,7 @@ typedef struct cat_state {
     char *out;
     size_t n_out;
     bool first_on_line, ends_in_newline;
+    bool is_damaged; /* the values of a document */
 
     bool on_terminal; /* control characters are escaped */
     char held[3];     /* the beginning of a character, for a terminal */
@@ -146,6 +148,20 @@ static int put_text(cat_state *s, uint64_t first, size_t n_ids)
     return CLI_OK;
 }
 
+/* The values can be of any length, so they are printed past the buffer. */
+static bool begin_with_values(cat_state *s, uint64_t index)
+{
+    const bool json = s->options->form == CAT_JSON;
+    if (!write_out(s))
+        return false;
+    if (s->options->with_index)
+        printf(json ? "{\"document\": %" PRIu64 ", \"meta\": " : "%" PRIu64 "\t", index);
+    else if (json)
+        fputs("{\"meta\": ", stdout);
+    s->is_damaged = !values_print_row(stdout, s->ds, index);
+    return !s->is_damaged && fputs(json ? ", \"ids\": [" : "\t", stdout) >= 0;
+}
+
 static bool begin_document(cat_state *s, uint64_t index)
 {
     char text[64];
@@ -153,6 +169,8 @@ static bool begin_document(cat_state *s, uint64_t index)
     bool json = s->options->form == CAT_JSON;
     s->first_on_line = true;
     s->ends_in_newline = false;
+    if (s->options->meta)
+        return begin_with_values(s, index);
     if (s->options->with_index)
         n = snprintf(text, sizeof text,
                      json ? "{\"document\": %" PRIu64 ", \"ids\": [" : "%" PRIu64 "\t", index);
@@ -169,7 +187,8 @@ static bool end_document(cat_state *s)
         return false;
     switch (s->options->form) {
     case CAT_JSON:
-        return s->options->with_index ? put_bytes(s, "]}\n", 3) : put_bytes(s, "]\n", 2);
+        return s->options->with_index || s->options->meta ? put_bytes(s, "]}\n", 3)
+                                                          : put_bytes(s, "]\n", 2);
     case CAT_TEXT:
         return s->ends_in_newline || put_bytes(s, "\n", 1);
     case CAT_IDS:
@@ -240,11 +259,17 @@ static int print_tokens(cat_state *s, uint64_t first, uint64_t end)
     return CLI_OK;
 }
 
+static int refuse_values(const cat_state *s, uint64_t index)
+{
+    return cli_error(CLI_DATASET, "%s: damaged: the values of document %" PRIu64,
+                     s->info.index_path, index);
+}
+
 /* The part [first, end) of a document, as a line. */
 static int print_line(cat_state *s, uint64_t index, uint64_t first, uint64_t end)
 {
     if (!begin_document(s, index))
-        return cli_finish();
+        return s->is_damaged ? refuse_values(s, index) : cli_finish();
     int code = print_tokens(s, first, end);
     if (code != CLI_OK)
         return code;
@@ -326,8 +351,11 @@ static int print_asked(cat_state *s)
     const cat_options *options = s->options;
     const tokmap_dataset_info *info = &s->info;
     bool has_boundaries = info->n_documents || !info->n_tokens;
-    if (!has_boundaries && (options->documents || options->with_index))
+    if (!has_boundaries && (options->documents || options->with_index || options->meta))
         return cli_error(CLI_DATASET, "%s: the document boundaries are not known",
+                         info->index_path);
+    if (options->meta && info->n_meta_columns == 0)
+        return cli_error(CLI_DATASET, "%s: its documents have no values (--meta)",
                          info->index_path);
     if (options->tokens || !has_boundaries) {
         const char *range = options->tokens ? options->tokens : ":";
@@ -414,6 +442,10 @@ static const cli_option option_table[] = {
     {"with-index", 0, CLI_FLAG, TARGET(with_index),
      .help = "begin each line with the number of the document and a tab; with --json, each line is "
              "{\"document\": N, \"ids\": [...]}"},
+    {"meta", 0, CLI_FLAG, TARGET(meta),
+     .help =
+         "print the values of each document before it, as a JSON object and a tab; with --json, "
+         "each line is {\"meta\": {...}, \"ids\": [...]}"},
     {NULL},
 };
 #undef TARGET
@@ -444,6 +476,8 @@ static int check_options(cat_options *options)
                                     : CAT_IDS;
     if (options->raw && process_is_terminal(stdout))
         return cli_usage("--raw does not print to a terminal; redirect it to a file or a pipe");
+    if (options->raw && options->meta)
+        return cli_usage("--meta does not work with --raw, which has no lines");
     if (options->raw && options->with_index)
         return cli_usage("--with-index does not work with --raw, which has no lines");
     return CLI_OK;

@@ -11,6 +11,7 @@
 #include "commands/dataset_names.h"
 #include "cli/options.h"
 #include "commands/open_failure.h"
+#include "commands/values_text.h"
 #include "text/json_text.h"
 #include "cli/paths.h"
 #include "system/process.h"
@@ -244,6 +245,26 @@ static int print_inputs(const tokmap_dataset *ds, const tokmap_dataset_info *inf
     return CLI_OK;
 }
 
+static void print_columns(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    for (uint32_t i = 0; i < info->n_meta_columns; i++) {
+        tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
+        tokmap_dataset_get_meta_column(ds, i, &column);
+        print_key(i ? "" : "values:");
+        cli_print_plain(stdout, column.name, column.name_bytes);
+        if (column.type == TOKMAP_VALUE_NULL) {
+            puts(", no document has one");
+            continue;
+        }
+        printf(", %s", values_type_name(column.type));
+        if (column.code_bytes)
+            printf(", %s different", cli_count(column.n_strings).s);
+        if (column.n_nulls)
+            printf(", missing in %s", cli_count_of(column.n_nulls, "document").s);
+        putchar('\n');
+    }
+}
+
 static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info,
                        const info_options *options)
 {
@@ -252,6 +273,7 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
     printf("%s, %s\n", cli_count(info->n_tokens).s, info->token_bytes == 2 ? "u16" : "u32");
     print_documents(info);
     print_text_line("inputs:", cli_count(info->n_inputs).s);
+    print_columns(ds, info);
     print_ids(ds, info);
     print_tokenizer(ds);
     print_files(info);
@@ -367,6 +389,23 @@ static int print_json_inputs(const tokmap_dataset *ds, const tokmap_dataset_info
     return status == TOKMAP_OK ? CLI_OK : refuse_input(info, status, i);
 }
 
+static void print_json_columns(const tokmap_dataset *ds, const tokmap_dataset_info *info)
+{
+    print_json_key("meta");
+    putchar('[');
+    for (uint32_t i = 0; i < info->n_meta_columns; i++) {
+        tokmap_meta_column column = TOKMAP_INIT(tokmap_meta_column);
+        tokmap_dataset_get_meta_column(ds, i, &column);
+        fputs(i ? ", {\"name\": " : "{\"name\": ", stdout);
+        json_text_print_string(stdout, column.name, column.name_bytes);
+        print_json_string("type", values_type_name(column.type));
+        print_json_number("n_nulls", column.n_nulls);
+        print_json_number_or_null("n_distinct", column.n_strings, column.code_bytes != 0);
+        putchar('}');
+    }
+    putchar(']');
+}
+
 static void print_json_metadata(const tokmap_dataset *ds)
 {
     json_text_span metadata = get_metadata(ds);
@@ -400,6 +439,7 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
     }
     int inputs_code = print_json_inputs(ds, info);
     code = code == CLI_OK ? inputs_code : code;
+    print_json_columns(ds, info);
     print_json_metadata(ds);
     puts("}");
     return code;

@@ -9,6 +9,7 @@
 #include "commands/commands.h"
 #include "commands/dataset_list.h"
 #include "commands/dataset_names.h"
+#include "commands/values_text.h"
 #include "text/json_text.h"
 #include "system/memory_file.h"
 #include "system/output_file.h"
@@ -67,6 +68,47 @@ static int check_eod(const merge_input *a, const merge_input *b)
     return refuse_pair(a, b, what);
 }
 
+static bool get_column(const merge_input *input, uint32_t index, tokmap_meta_column *out)
+{
+    out->struct_size = sizeof *out;
+    return tokmap_dataset_get_meta_column(input->ds, index, out) == TOKMAP_OK;
+}
+
+/* The column of `input` with the name of `like`; false if there is none. */
+static bool find_column(const merge_input *input, const tokmap_meta_column *like,
+                        tokmap_meta_column *out)
+{
+    for (uint32_t i = 0; get_column(input, i, out); i++) {
+        if (out->name_bytes == like->name_bytes &&
+            memcmp(out->name, like->name, like->name_bytes) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* The columns of a must be in b, and hold numbers or strings in both. */
+static int check_columns(const merge_input *a, const merge_input *b)
+{
+    tokmap_meta_column in_a, in_b;
+    char what[512];
+    for (uint32_t i = 0; get_column(a, i, &in_a); i++) {
+        const bool found = find_column(b, &in_a, &in_b);
+        const bool any = found && in_a.type != TOKMAP_VALUE_NULL && in_b.type != TOKMAP_VALUE_NULL;
+        if (found &&
+            (!any || (in_a.type == TOKMAP_VALUE_STRING) == (in_b.type == TOKMAP_VALUE_STRING)))
+            continue;
+        if (found)
+            snprintf(what, sizeof what, "their column '%.*s' of values is %s and %s",
+                     (int)in_a.name_bytes, in_a.name, values_type_name(in_a.type),
+                     values_type_name(in_b.type));
+        else
+            snprintf(what, sizeof what, "only %.200s has a column '%.*s' of values",
+                     a->info.index_path, (int)in_a.name_bytes, in_a.name);
+        return refuse_pair(a, b, what);
+    }
+    return CLI_OK;
+}
+
 /* What dataset_list_open has not checked. */
 static int check_input(const merge_state *s, const merge_input *input)
 {
@@ -74,7 +116,10 @@ static int check_input(const merge_state *s, const merge_input *input)
         return refuse_input(input, "the document boundaries are not known");
     if (input->tokenizer.n_bytes && !json_text_same(input->tokenizer, s->tokenizer_from->tokenizer))
         return refuse_pair(s->tokenizer_from, input, "their tokenizers differ");
-    return check_eod(&s->inputs[0], input);
+    int code = check_eod(&s->inputs[0], input);
+    if (code == CLI_OK)
+        code = check_columns(&s->inputs[0], input);
+    return code == CLI_OK ? check_columns(input, &s->inputs[0]) : code;
 }
 
 static int choose_vocab_size(merge_state *s)
@@ -247,10 +292,12 @@ static const cli_option option_table[] = {
 static const cli_manual manual = {
     .usage = "tokmap merge [OPTION]... A B... -o P",
     .about =
-        "Joins the datasets A, B, ... in this order into the new dataset P, with their documents "
-        "and the names of their input files. Tokens are copied unchanged, and their checksums are "
+        "Joins the datasets A, B, ... in this order into the new dataset P, with their documents, "
+        "the names of their input files, and the values of the documents. Tokens are copied "
+        "unchanged, and their checksums are "
         "verified. The datasets must have the same dtype, vocabulary and end-of-document id, the "
-        "same tokenizer where it is known, and known document boundaries. A dataset may be a "
+        "same tokenizer where it is known, known document boundaries, and values in the same "
+        "columns. A dataset may be a "
         "pattern such as 'shards/*'; its matches are taken in natural order.",
     .options = option_table,
     .examples = "  tokmap merge data/a data/b data/c -o data/all\n"

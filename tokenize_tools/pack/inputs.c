@@ -89,9 +89,9 @@ static int check_inputs(pack_inputs *inputs, bool quiet)
  * writes. */
 static bool is_own_suffix(const char *suffix, const pack_options *options)
 {
-    static const char *const own[] = {".bin",         ".tmi",          ".bad",
-                                      ".bin.partial", ".tmi.partial",  ".tmj.partial",
-                                      ".bad.partial", ".bin.replaced", ".tmi.replaced"};
+    static const char *const own[] = {
+        ".bin",         ".tmi",         ".bad",         ".bin.partial",  ".tmi.partial",
+        ".tmv.partial", ".tmj.partial", ".bad.partial", ".bin.replaced", ".tmi.replaced"};
     for (size_t i = 0; i < options->n_splits && *suffix == '-'; i++) {
         size_t n = strlen(options->splits[i].name);
         if (strncmp(suffix + 1, options->splits[i].name, n) == 0 && suffix[1 + n] == '.')
