@@ -2,6 +2,7 @@
 """Columns of Parquet files as pyarrow, DuckDB and Polars write them: the values are those of these programs. The
 files in parquet/ are small, and are read without them."""
 
+import gzip
 import itertools
 import json
 import os
@@ -105,8 +106,50 @@ def committed_files_have_their_values(folder):
 
 
 def a_file_without_text_names_its_columns(folder):
-    said = refused(HERE / "numbers_plain.parquet", "?", 'no column "text"', "it has")
+    said = refused(HERE / "numbers_plain.parquet", "?", 'no column "text"', "use --field with one of meta.name")
     expect("meta.name" in said and "score" not in said, said)
+
+
+def packed(folder, *inputs, **options):
+    """The dataset id, the number of documents, and the message."""
+    out = folder / "out"
+    words = [word for name, value in options.items() for word in ("--" + name, str(value))]
+    done = subprocess.run([program("tokmap"), "pack", "--force", "--json", "--tokenizer", "bytes", *words, *map(str, inputs),
+                           "-o", str(out)], capture_output=True, timeout=100)
+    expect_equal(done.returncode, 0, "pack: %s" % done.stderr.decode())
+    said = json.loads(done.stdout)
+    return said["dataset_id"], said["n_documents"], done.stderr.decode()
+
+
+def pack_gives_the_ids_of_the_same_texts_as_jsonl(folder):
+    names = [p for p in sorted(HERE.glob("*.parquet")) if "numbers" not in p.name]
+    names = [p for p in names if "snappy" not in p.name or have_snappy()]
+    lines = folder / "same.jsonl"
+    texts = [json.loads(p.with_suffix(".json").read_text())["text"] for p in names]
+    lines.write_text("".join(json.dumps({"text": t}) + "\n" for some in texts for t in some if t is not None))
+    want, n_documents, _ = packed(folder, lines)
+    for threads in (1, 3):
+        got, n_same, message = packed(folder, *names, threads=threads)
+        expect_equal((got, n_same), (want, n_documents), "dataset id and documents with %d threads" % threads)
+    n_nulls = sum(map(len, texts)) - n_documents
+    expect("%d records without a text left out" % n_nulls in message, message)
+
+
+def parquet_on_stdin_or_compressed_is_refused_with_a_hint(folder):
+    data = (HERE / "duckdb.parquet").read_bytes()
+    (folder / "a.gz").write_bytes(gzip.compress(data))
+    for name, given in (("-", data), (str(folder / "a.gz"), b"")):
+        done = subprocess.run([program("tokmap"), "pack", "--tokenizer", "bytes", name, "-o", str(folder / "out")], input=given,
+                              capture_output=True)
+        expect_equal(done.returncode, 3, "exit code")
+        expect(b"is a Parquet file" in done.stderr and b"copy it to one" in done.stderr, done.stderr.decode())
+
+
+def a_dry_run_tells_the_column_and_how_it_is_stored(folder):
+    done = subprocess.run([program("tokmap"), "pack", "--dry-run", "--tokenizer", "bytes", str(HERE / "text_dictionary_gzip.parquet"),
+                           "-o", str(folder / "out")], capture_output=True)
+    for word in ("parquet, gzip, PLAIN, RLE_DICTIONARY, 20 rows in 2 row groups", "column text (the default)"):
+        expect(word in done.stdout.decode(), "%r is not in: %s%s" % (word, done.stdout.decode(), done.stderr.decode()))
 
 
 # ---- pyarrow ----
@@ -285,7 +328,9 @@ def polars_writes_the_same(folder):
         expect_equal(read(path, "meta.lang"), plain(frame["meta"].struct.field("lang").to_list()), codec)
 
 
-TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns, pyarrow_writes_text,
+TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns,
+         pack_gives_the_ids_of_the_same_texts_as_jsonl, parquet_on_stdin_or_compressed_is_refused_with_a_hint,
+         a_dry_run_tells_the_column_and_how_it_is_stored, pyarrow_writes_text,
          pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
          memory_and_threads_do_not_change_values, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
 

@@ -106,7 +106,7 @@ BINARY = {
     "SQLite database": [sqlite()],
     "NumPy array": [npy()],
     "Python pickle": [pickle.dumps([TEXT], protocol=n) for n in (2, 3, 4, 5)],
-    "Parquet file": [b"PAR1\x15\x04" + NULS],
+    "encrypted Parquet file": [b"PARE\x15\x04" + NULS],
     "ORC file": [b"ORC\x0a\x03\0\0\0" + NULS],
     "Avro file": [b"Obj\x01\x04\x16avro.schema" + NULS],
     "HDF5 file": [b"\x89HDF\r\n\x1a\n" + NULS],

@@ -118,8 +118,9 @@ static const cli_option option_table[] = {
      .words = pack_formats},
     {"lines", 0, CLI_CALL, 0, .help = "the same as --format lines", .call = choose_lines},
     {"field", 0, CLI_TEXT, TARGET(field), "PATH",
-     .help = "for jsonl: the field that holds the text, such as meta.body; for arrow: the column "
-             "[text]"},
+     .help =
+         "for jsonl, parquet and arrow: the field or column that holds the text, such as meta.body "
+         "[text]"},
     {"where", 0, CLI_TEXT, TARGET(where_text), "EXPR",
      .help = "pack only records for which EXPR holds, such as 'score >= 3 and lang == \"en\"'"},
     {"meta", 0, CLI_TEXT, TARGET(meta), "FIELD,...",

@@ -10,8 +10,8 @@
  * text before each separator, and the text after the last one unless it is empty. With
  * CORPUS_LINES, a line without its newline; a carriage return is kept, an empty line is an empty
  * document, and the last line needs no newline. With CORPUS_JSON_LINES, a string in the object on a
- * line. Skipped are blank lines, a byte order mark at the start of the input, and white space of
- * max_piece_bytes or more before a line.
+ * line; skipped are blank lines, a byte order mark at the start of the input, and white space of
+ * max_piece_bytes or more before a line. With CORPUS_PARQUET, the value of a column in a row.
  *
  * The documents do not depend on batch_bytes, read_bytes, read_ahead or the place where reading
  * resumed. max_piece_bytes decides only what is refused. Memory: the batches, and up to four times
@@ -36,7 +36,8 @@ typedef enum corpus_format {
     CORPUS_TEXT, /* an input is one document, or several separated by `separator` */
     CORPUS_LINES,
     CORPUS_JSON_LINES,
-    CORPUS_ARROW
+    CORPUS_ARROW,
+    CORPUS_PARQUET
 } corpus_format;
 
 typedef enum corpus_utf8 {
@@ -104,9 +105,9 @@ typedef struct corpus_options {
 typedef struct corpus_place {
     uint64_t input;        /* index */
     uint64_t plain_offset; /* in the decompressed input: start of the unfinished document, or
-                              else of the next one */
+                              else of the next one; with CORPUS_PARQUET, in the texts of all rows */
     uint64_t line;         /* of plain_offset, from 0; with CORPUS_TEXT the number of the
-                              document */
+                              document, with CORPUS_PARQUET of the row */
     uint64_t piece_offset; /* bytes of the unfinished document's text before this place; 0: none */
     input_prefix stored;   /* the part of this input that was read: it must begin with it again */
     corpus_counts counts;

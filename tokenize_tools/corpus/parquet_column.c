@@ -73,9 +73,9 @@ uint64_t parquet_column_checksum(const parquet_column *c)
     return c->checksum;
 }
 
-uint64_t parquet_column_n_large(const parquet_column *c)
+uint64_t parquet_column_dictionary_checksum(const parquet_column *c)
 {
-    return parquet_pages_n_large(c->pages);
+    return c->dictionary_page.checksum;
 }
 
 static int fail_value(const parquet_column *c, corpus_error *err)

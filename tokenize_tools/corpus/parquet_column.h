@@ -30,7 +30,7 @@ const parquet_page_place *parquet_column_page(const parquet_column *c);
 /* The sum of the checksums of all pages that were begun so far, with dictionaries; each counts from
  * the first of its values that was returned. */
 uint64_t parquet_column_checksum(const parquet_column *c);
-/* How many pages were read alone, because they are larger than a quarter of the memory. */
-uint64_t parquet_column_n_large(const parquet_column *c);
+/* The part of it that is the dictionary of the current page. */
+uint64_t parquet_column_dictionary_checksum(const parquet_column *c);
 
 #endif /* TOKMAP_PARQUET_COLUMN_H */

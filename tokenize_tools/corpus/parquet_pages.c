@@ -27,7 +27,6 @@ struct parquet_pages {
     uint64_t n_taken, n_handed_out; /* pages */
     uint64_t n_held;                /* handed out and not released, but for a dictionary */
     uint64_t in_use;                /* bytes of taken pages that were not released */
-    uint64_t n_large;
     parquet_page_reader reader; /* without threads */
     thread *threads;
     unsigned n_threads; /* that were started */
@@ -74,11 +73,6 @@ void parquet_pages_free(parquet_pages *p)
     free(p->threads);
     free(p->slots);
     free(p);
-}
-
-uint64_t parquet_pages_n_large(const parquet_pages *p)
-{
-    return p->n_large;
 }
 
 /* ---- Taking pages: with the mutex ---- */
@@ -128,7 +122,6 @@ static bool find_pending(parquet_pages *p)
         return p->has_pending;
     const int found = parquet_scan_next(&p->scan, &p->pending, &err);
     if (found > 0 && fits_at_all(p, &p->pending, &err)) {
-        p->n_large += parquet_page_use(&p->pending) > p->options.memory_bytes / 4;
         p->has_pending = true;
     } else if (found == 0) {
         p->at_end = true;

@@ -15,6 +15,5 @@ int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place 
                        corpus_error *err);
 /* Frees a page, whose memory counts as used until then. */
 void parquet_pages_release(parquet_pages *p, parquet_page *page, const parquet_page_place *place);
-uint64_t parquet_pages_n_large(const parquet_pages *p);
 
 #endif /* TOKMAP_PARQUET_PAGES_H */

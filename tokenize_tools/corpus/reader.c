@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "corpus/arrow_reader.h"
+#include "corpus/parquet_reader.h"
 #include "corpus/reader_kind.h"
 #include "corpus/tar_header.h"
 #include "corpus/tar_reader.h"
@@ -44,17 +45,26 @@ static reader *open_stream(const corpus_options *options, window *w, corpus_erro
     return text_reader_open(options, w, err);
 }
 
-reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
-                    corpus_error *err)
+static reader *open_window(const input_source *source, const corpus_options *options, int stop_fd,
+                           corpus_error *err)
 {
     window w;
     reader *r = NULL;
     if (window_open(&w, source, options, stop_fd, err))
         r = open_stream(options, &w, err);
-    if (!r) {
+    if (!r)
         window_close(&w);
+    return r;
+}
+
+reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
+                    corpus_error *err)
+{
+    reader *r = parquet_reader_chooses(source, options)
+                    ? parquet_reader_open(source, options, stop_fd, err)
+                    : open_window(source, options, stop_fd, err);
+    if (!r)
         return NULL;
-    }
     if (options->fields) {
         r->values = calloc(FIELD_LIST_MAX, sizeof *r->values);
         if (!r->values) {

@@ -13,7 +13,8 @@ typedef enum wrong_kind {
     ARCHIVE,
     COMPRESSED,
     UTF_16_OR_32,
-    BINARY
+    BINARY,
+    PARQUET /* of which the reader did not choose a regular file */
 } wrong_kind;
 
 typedef struct known_file {
@@ -50,8 +51,8 @@ static const known_file known_files[] = {
     {"UTF-32 text", UTF_16_OR_32, MAGIC("\0\0\xFE\xFF")},
     {"UTF-16 text", UTF_16_OR_32, MAGIC("\xFF\xFE")},
     {"UTF-16 text", UTF_16_OR_32, MAGIC("\xFE\xFF")},
-    {"a Parquet file", BINARY, MAGIC("PAR1\x15")},
-    {"a Parquet file", BINARY, MAGIC_WORD(0, "PARE")},
+    {"a Parquet file", PARQUET, MAGIC("PAR1\x15")},
+    {"an encrypted Parquet file", BINARY, MAGIC_WORD(0, "PARE")},
     {"an Arrow file", BINARY, MAGIC("ARROW1\0\0")},
     {"an Arrow stream", BINARY, MAGIC("\xFF\xFF\xFF\xFF")},
     {"a Feather file", BINARY, MAGIC_WORD(0, "FEA1")},
@@ -287,6 +288,11 @@ static bool refuse_known(const wrong_file_head *head, bool given, char *text, si
                  known->name);
     else if (known->kind == COMPRESSED)
         snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first, or " ANYWAY,
+                 known->name);
+    else if (known->kind == PARQUET)
+        snprintf(text, text_bytes,
+                 "is %s, which can be read only from a file that is not compressed; copy it to "
+                 "one, or " ANYWAY,
                  known->name);
     else if (known->kind == UTF_16_OR_32)
         snprintf(text, text_bytes, "is %s; convert it to UTF-8, or " ANYWAY, known->name);

@@ -4,13 +4,15 @@
 
 const cli_word pack_formats[] = {
     {"auto", CORPUS_AUTO,
-     "arrow by its first bytes; jsonl if the first line is a JSON object with the field, otherwise "
-     "text; refuses files that "
+     "parquet and arrow by their first bytes; jsonl if the first line is a JSON object with the "
+     "field, "
+     "otherwise text; refuses files that "
      "look like neither: archives, images, JSON arrays, UTF-16, ..."},
     {"text", CORPUS_TEXT, "each file is one document"},
     {"lines", CORPUS_LINES, "each line is one document"},
     {"jsonl", CORPUS_JSON_LINES, "each line is a JSON object; one field of it is the document"},
     {"arrow", CORPUS_ARROW, "Arrow IPC: each row is a document; one column of it is the text"},
+    {"parquet", CORPUS_PARQUET, "Parquet: each row is a document; one column of it is the text"},
     {NULL},
 };
 const cli_word pack_utf8_words[] = {

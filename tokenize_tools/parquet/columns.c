@@ -155,7 +155,8 @@ static void list_columns(const parquet_footer *f, bool (*fits)(const parquet_ele
     for (size_t i = 1; i < f->n_elements && l.n_bytes + 1 < l.capacity; i++) {
         if (!fits(&f->elements[i]))
             continue;
-        add_text(&l, n++ ? ", " : "; it has ");
+        const char *begin = fits == is_text ? "; use --field with one of " : "; it has ";
+        add_text(&l, n++ ? ", " : begin);
         add_path(&l, f, &f->elements[i]);
     }
     if (n == 0)

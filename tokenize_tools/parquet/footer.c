@@ -36,11 +36,6 @@ static bool is(const uint8_t *bytes, const char *magic)
     return memcmp(bytes, magic, 4) == 0;
 }
 
-bool parquet_is_magic(const uint8_t *bytes, size_t n_bytes)
-{
-    return n_bytes >= 4 && (is(bytes, "PAR1") || is(bytes, "PARE"));
-}
-
 bool parquet_find_footer(const uint8_t *head, const uint8_t *tail, uint64_t file_bytes,
                          uint32_t *footer_bytes, parquet_error *err)
 {

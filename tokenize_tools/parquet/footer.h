@@ -78,8 +78,6 @@ typedef struct parquet_error {
     bool no_memory;
 } parquet_error;
 
-/* Whether bytes at the start of a file are those of a Parquet file, possibly encrypted. */
-bool parquet_is_magic(const uint8_t *bytes, size_t n_bytes);
 /* Checks the first 4 and the last 8 bytes of a file and finds the size of the footer, which stands
  * before the latter. False: *err says why. */
 bool parquet_find_footer(const uint8_t *head, const uint8_t *tail, uint64_t file_bytes,

@@ -35,6 +35,12 @@ int input_stop_fd(const input_stop *stop)
     return stop->fds[STOP_READ];
 }
 
+bool input_stop_raised(int stop_fd)
+{
+    struct pollfd fd = {.fd = stop_fd, .events = POLLIN};
+    return poll(&fd, 1, 0) > 0;
+}
+
 /* Opening a named pipe would wait for a writer and ignore the stop: the first read waits. */
 int input_file_open(const char *path)
 {

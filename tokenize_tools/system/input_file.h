@@ -3,6 +3,7 @@
 #ifndef TOKMAP_INPUT_FILE_H
 #define TOKMAP_INPUT_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -17,6 +18,8 @@ void input_stop_raise(const input_stop *stop);
 void input_stop_close(input_stop *stop);
 /* The stop_fd of input_file_read. */
 int input_stop_fd(const input_stop *stop);
+/* Whether it was raised, by its stop_fd; -1: no. */
+bool input_stop_raised(int stop_fd);
 
 /* Opens a file; "-" is stdin. Does not wait for the other end of a pipe: the first read does. -1:
  * errno. */

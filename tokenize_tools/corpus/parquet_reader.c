@@ -1,0 +1,344 @@
+#include "corpus/parquet_reader.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/parquet_column.h"
+#include "system/files.h"
+#include "system/input_file.h"
+
+#define DEFAULT_MEMORY ((uint64_t)64 << 20)
+#define LEAST_MEMORY ((uint64_t)4 << 20)
+
+typedef struct parquet_reader {
+    reader base;
+    parquet_file file;
+    input_prefix prefix; /* of an earlier run; 0 bytes: none */
+    bool check_version;
+    int stop_fd;
+    const parquet_element *element;
+    parquet_column *column; /* NULL: not opened at `row` yet */
+    struct {
+        const parquet_element *element; /* NULL: FIELD_ROW */
+        parquet_column *column;
+    } fields[FIELD_LIST_MAX];
+
+    uint64_t row, offset; /* of the current row if `at_hand`, else of the next one */
+    bool at_hand, at_end;
+    const uint8_t *text;
+    size_t n_bytes;
+
+    uint64_t page_offset; /* of the page that was begun last, if `has_page` */
+    bool has_page;
+    input_prefix stored;
+    uint64_t counted; /* of the column's checksum, by the earlier run */
+} parquet_reader;
+
+static parquet_reader *parquet_of(reader *base)
+{
+    return (parquet_reader *)base; /* the base is its first member */
+}
+
+/* ---- Open, close ---- */
+
+bool parquet_reader_chooses(const input_source *source, const corpus_options *options)
+{
+    /* The first byte of a page header or of the footer follows. */
+    static const char magic[] = "PAR1\x15";
+    uint8_t head[sizeof magic - 1] = {0};
+    file_facts facts;
+    size_t n_read = 0;
+    int fd;
+    if (options->format == CORPUS_PARQUET)
+        return true;
+    if (options->format != CORPUS_AUTO || strcmp(source->path, "-") == 0 ||
+        !file_is_regular(source->path) || file_open(source->path, &fd, &facts) != 0)
+        return false;
+    file_read_at(fd, 0, head, sizeof head, &n_read);
+    file_close(fd);
+    return n_read == sizeof head && memcmp(head, magic, sizeof head) == 0;
+}
+
+static void close_columns(parquet_reader *r)
+{
+    parquet_column_close(r->column);
+    r->column = NULL;
+    for (size_t i = 0; i < FIELD_LIST_MAX; i++) {
+        parquet_column_close(r->fields[i].column);
+        r->fields[i].column = NULL;
+    }
+}
+
+static void close_parquet(reader *base)
+{
+    parquet_reader *r = parquet_of(base);
+    close_columns(r);
+    parquet_file_close(&r->file);
+}
+
+static bool choose_columns(parquet_reader *r, corpus_error *err)
+{
+    const field_list *fields = r->base.options->fields;
+    const char *field = r->base.options->field;
+    parquet_error why;
+    r->element = parquet_text_column(&r->file.footer, field ? field : "text", &why);
+    if (!r->element)
+        return parquet_file_refuse(&r->file, why.text, err);
+    for (size_t i = 0; fields && i < fields->n_fields; i++) {
+        if (strcmp(fields->names[i], FIELD_ROW) == 0)
+            continue;
+        r->fields[i].element = parquet_value_column(&r->file.footer, fields->names[i], &why);
+        if (!r->fields[i].element)
+            return parquet_file_refuse(&r->file, why.text, err);
+    }
+    return true;
+}
+
+/* The columns of fields take turns in the calling thread, and share the memory. */
+static bool open_columns(parquet_reader *r, corpus_error *err)
+{
+    const corpus_options *o = r->base.options;
+    parquet_column_options options = {
+        .n_threads = o->n_decoders,
+        .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
+    };
+    options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
+    r->column = parquet_column_open(&r->file, r->element, r->row, &options, err);
+    bool ok = r->column != NULL;
+    if (!o->fields)
+        return ok;
+    const uint64_t share = options.memory_bytes / 2 / o->fields->n_fields;
+    const uint64_t memory = share > LEAST_MEMORY ? share : LEAST_MEMORY;
+    options.memory_option =
+        (uint64_t)((double)options.memory_option * (double)memory / (double)options.memory_bytes);
+    options.memory_bytes = memory;
+    options.n_threads = 0;
+    for (size_t i = 0; ok && i < o->fields->n_fields; i++) {
+        if (!r->fields[i].element)
+            continue;
+        r->fields[i].column =
+            parquet_column_open(&r->file, r->fields[i].element, r->row, &options, err);
+        ok = r->fields[i].column != NULL;
+    }
+    return ok;
+}
+
+/* ---- Stored bytes ---- */
+
+static bool fail_changed(const parquet_reader *r, const char *how, corpus_error *err)
+{
+    parquet_file_refuse(&r->file, how, err);
+    err->changed = true;
+    return false;
+}
+
+/* Counts the page of the current row when it is begun. After a resume, the earlier run may have
+ * counted the first page with its dictionary, or the pages before it with their dictionary. */
+static bool count_page(parquet_reader *r, corpus_error *err)
+{
+    const parquet_page_place *page = parquet_column_page(r->column);
+    const uint64_t end = parquet_page_end(page);
+    if (!r->has_page && r->prefix.n_bytes > 0) {
+        if (r->prefix.n_bytes == end)
+            r->counted = parquet_column_checksum(r->column);
+        else if (page->end_before == r->prefix.n_bytes)
+            r->counted = parquet_column_dictionary_checksum(r->column);
+        else if (page->end_before)
+            return fail_changed(r, "has changed: its pages are not the ones that were packed", err);
+    }
+    r->has_page = true;
+    r->page_offset = page->offset;
+    r->stored.n_bytes = end;
+    return true;
+}
+
+static input_prefix stored_of_parquet(const reader *base)
+{
+    const parquet_reader *r = (const parquet_reader *)base;
+    const uint64_t before = r->prefix.n_bytes ? r->prefix.checksum : r->file.footer_checksum;
+    const uint64_t pages = r->column ? parquet_column_checksum(r->column) : 0;
+    return (input_prefix){.n_bytes = r->stored.n_bytes, .checksum = before + pages - r->counted};
+}
+
+/* ---- Rows ---- */
+
+static void finish_row(parquet_reader *r)
+{
+    if (!r->at_hand)
+        return;
+    r->row++;
+    r->offset += r->n_bytes;
+    r->at_hand = false;
+}
+
+static reader_result finish_input(parquet_reader *r, corpus_error *err)
+{
+    if (r->row != r->file.footer.n_rows) {
+        parquet_file_refuse(&r->file, "damaged: it has not as many rows as its footer says", err);
+        return READER_FAILED;
+    }
+    if (r->check_version && !parquet_file_unchanged(&r->file, err))
+        return READER_FAILED;
+    r->stored.n_bytes = r->file.n_bytes;
+    return READER_END;
+}
+
+static bool next_values(parquet_reader *r, corpus_error *err)
+{
+    const field_list *fields = r->base.options->fields;
+    for (size_t i = 0; i < fields->n_fields; i++) {
+        if (r->fields[i].element &&
+            parquet_column_next(r->fields[i].column, &r->base.values[i], err) <= 0)
+            return false;
+    }
+    return true;
+}
+
+static bool begin_page(parquet_reader *r, corpus_error *err)
+{
+    if (input_stop_raised(r->stop_fd)) {
+        *err = (corpus_error){.sys_errno = ECANCELED};
+        snprintf(err->text, sizeof err->text, "%.200s: %s", r->file.name, strerror(ECANCELED));
+        return false;
+    }
+    return count_page(r, err);
+}
+
+static reader_result next_row(reader *base, reader_text *text, corpus_error *err)
+{
+    parquet_reader *r = parquet_of(base);
+    tokmap_value value;
+    finish_row(r);
+    if (!r->column && !open_columns(r, err))
+        return READER_FAILED;
+    const int result = parquet_column_next(r->column, &value, err);
+    if (result <= 0)
+        return result < 0 ? READER_FAILED : finish_input(r, err);
+    const bool begins = !r->has_page || parquet_column_page(r->column)->offset != r->page_offset;
+    if ((begins && !begin_page(r, err)) || (base->options->fields && !next_values(r, err)))
+        return READER_FAILED;
+    r->at_hand = true;
+    r->text = (const uint8_t *)value.text;
+    r->n_bytes = value.text_bytes;
+    *text = (reader_text){.bytes = r->text,
+                          .n_bytes = r->n_bytes,
+                          .first = true,
+                          .last = true,
+                          .offset = r->offset,
+                          .line = r->row,
+                          .values = base->values};
+    return value.type == TOKMAP_VALUE_NULL ? READER_NULL : READER_TEXT;
+}
+
+static bool skip_row(reader *base, reader_raw *raw, corpus_error *err)
+{
+    (void)err;
+    const parquet_reader *r = parquet_of(base);
+    *raw = (reader_raw){.bytes = r->text, .begin = r->offset, .end = r->offset + r->n_bytes};
+    return true;
+}
+
+/* Goes there at once: row groups and pages before it are found by the footer and by headers. */
+static int seek_row(reader *base, reader_place to, uint64_t max_bytes, corpus_error *err)
+{
+    (void)max_bytes;
+    parquet_reader *r = parquet_of(base);
+    if (to.line > r->file.footer.n_rows)
+        return -!fail_changed(r, "has changed: it has fewer rows than an earlier run read", err);
+    close_columns(r);
+    r->row = to.line;
+    r->offset = to.offset;
+    r->at_hand = false;
+    return 1;
+}
+
+static reader_place place_of_parquet(const reader *base)
+{
+    const parquet_reader *r = (const parquet_reader *)base;
+    return (reader_place){.offset = r->offset + (r->at_hand ? r->n_bytes : 0),
+                          .line = r->row + r->at_hand};
+}
+
+/* ---- What it is ---- */
+
+static void describe_row(const reader *base, reader_place place, uint64_t offset, char *text,
+                         size_t text_bytes)
+{
+    const parquet_reader *r = (const parquet_reader *)base;
+    const parquet_page_place *page = r->column ? parquet_column_page(r->column) : NULL;
+    char row[280];
+    snprintf(row, sizeof row, "%.150s: row %" PRIu64, r->file.name, place.line);
+    if (page && place.line >= page->first_row &&
+        place.line - page->first_row < page->header.n_values)
+        parquet_row_describe(page, place.line, row, sizeof row);
+    snprintf(text, text_bytes, "%s: byte %" PRIu64 " of the text", row,
+             offset > place.offset ? offset - place.offset : 0);
+}
+
+static uint64_t count_rows(const reader *base)
+{
+    return ((const parquet_reader *)base)->file.footer.n_rows;
+}
+
+static void summarize_parquet(const reader *base, reader_summary *summary)
+{
+    const parquet_reader *r = (const parquet_reader *)base;
+    const parquet_footer *f = &r->file.footer;
+    const uint32_t levels = 1u << PARQUET_ENCODING_RLE | 1u << PARQUET_ENCODING_BIT_PACKED;
+    const char *field = base->options->field;
+    const bool is_default = !field || strcmp(field, "text") == 0;
+    uint32_t encodings = 0;
+    for (size_t i = 0; i < f->n_groups; i++)
+        encodings |= parquet_chunk_of(f, i, r->element)->encodings;
+    if (f->n_groups)
+        snprintf(summary->codec, sizeof summary->codec, "%s",
+                 parquet_codec_name(parquet_chunk_of(f, 0, r->element)->codec));
+    parquet_encodings_text(encodings & ~levels, summary->encodings, sizeof summary->encodings);
+    parquet_path(f, r->element, summary->column, sizeof summary->column);
+    summary->why_column = is_default ? "the default" : "named by --field";
+    summary->n_groups = f->n_groups;
+}
+
+static const reader_kind parquet_reader_kind = {
+    .close = close_parquet,
+    .next = next_row,
+    .skip = skip_row,
+    .seek = seek_row,
+    .where = place_of_parquet,
+    .stored = stored_of_parquet,
+    .describe = describe_row,
+    .n_records = count_rows,
+    .summarize = summarize_parquet,
+};
+
+reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
+                            corpus_error *err)
+{
+    parquet_reader *r = calloc(1, sizeof *r);
+    if (!r) {
+        *err = (corpus_error){.sys_errno = ENOMEM};
+        snprintf(err->text, sizeof err->text, "%.200s: %s", source->path, strerror(ENOMEM));
+        return NULL;
+    }
+    r->base = (reader){.kind = &parquet_reader_kind,
+                       .options = options,
+                       .format = CORPUS_PARQUET,
+                       .window = {.name = source->path}};
+    r->prefix = source->prefix;
+    r->stored = source->prefix;
+    r->check_version = source->version && source->version->known;
+    r->stop_fd = stop_fd;
+    bool ok = parquet_file_open(&r->file, source, err) && choose_columns(r, err);
+    /* A run that has read no page yet has counted the footer. */
+    if (ok && source->prefix.checksum && !source->prefix.n_bytes &&
+        source->prefix.checksum != r->file.footer_checksum)
+        ok = fail_changed(r, "has changed: its footer is not the one of the earlier run", err);
+    if (ok)
+        return &r->base;
+    parquet_file_close(&r->file);
+    free(r);
+    return NULL;
+}

@@ -1,0 +1,14 @@
+/* parquet_reader.h - the documents of a Parquet file: each row is one, and a column of strings is
+ * its text. */
+#ifndef TOKMAP_PARQUET_READER_H
+#define TOKMAP_PARQUET_READER_H
+
+#include "corpus/reader_kind.h"
+
+/* Whether an input is to be read as Parquet. The file is opened for its first bytes. */
+bool parquet_reader_chooses(const input_source *source, const corpus_options *options);
+/* The options of the reader interface. NULL: *err says why. */
+reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
+                            corpus_error *err);
+
+#endif /* TOKMAP_PARQUET_READER_H */
