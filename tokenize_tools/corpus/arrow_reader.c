@@ -17,7 +17,10 @@ static const char file_magic[] = "ARROW1";
 enum {
     MAGIC_BYTES = 6,
     FILE_HEAD_BYTES = 8,
-    FOOTER_END_BYTES = 10 /* its size, and the magic again */
+    FOOTER_END_BYTES = 10, /* its size, and the magic again */
+    /* A schema without a prefix begins with the offset of its root, others with their size. */
+    MAX_BARE_ROOT = 64,
+    MAX_BARE_TRIES = 16
 };
 
 typedef struct arrow_reader {
@@ -68,11 +71,12 @@ static bool reserve_metadata(arrow_reader *r, size_t n_bytes, corpus_error *err)
                           n_bytes);
     if (n_bytes <= r->metadata_capacity)
         return true;
-    uint8_t *metadata = realloc(r->metadata, n_bytes);
+    const size_t capacity = n_bytes + n_bytes / 4;
+    uint8_t *metadata = realloc(r->metadata, capacity);
     if (!metadata)
         return window_fail(w, ENOMEM, err);
     r->metadata = metadata;
-    r->metadata_capacity = n_bytes;
+    r->metadata_capacity = capacity;
     return true;
 }
 
@@ -219,6 +223,44 @@ static bool begin_input(arrow_reader *r, corpus_error *err)
     return !r->is_file || arrow_take(w, NULL, FILE_HEAD_BYTES, err);
 }
 
+static bool is_schema(const uint8_t *metadata, size_t n_bytes)
+{
+    arrow_message m;
+    arrow_schema s = {0};
+    arrow_error why;
+    const bool done = arrow_read_message(&m, metadata, n_bytes, &why) && m.kind == ARROW_SCHEMA &&
+                      arrow_read_schema(&s, &m, &why);
+    arrow_free_schema(&s);
+    return done;
+}
+
+/* Polars 2 writes the schema of a file without the prefix that says how long it is. It ends where
+ * the next message begins, and is whole then. On return, `prefix` is that of the next message. */
+static bool take_bare_schema(arrow_reader *r, uint8_t prefix[ARROW_PREFIX_BYTES], corpus_error *err)
+{
+    window *w = &r->base.window;
+    arrow_message m;
+    arrow_error why;
+    size_t n = 0;
+    unsigned n_tried = 0;
+    for (bool found = false; !found;) {
+        if (!reserve_metadata(r, n + ARROW_PREFIX_BYTES, err))
+            return false;
+        memcpy(r->metadata + n, prefix, ARROW_PREFIX_BYTES);
+        n += ARROW_PREFIX_BYTES;
+        if (!arrow_take(w, prefix, ARROW_PREFIX_BYTES, err))
+            return false;
+        if (le_get32(prefix) != UINT32_MAX)
+            continue;
+        found = is_schema(r->metadata, n);
+        if (!found && ++n_tried == MAX_BARE_TRIES)
+            return arrow_fail(w, err, "damaged: no schema at the beginning of the file");
+    }
+    r->message_at = w->offset - ARROW_PREFIX_BYTES;
+    return arrow_read_message(&m, r->metadata, n, &why) ? begin_schema(r, &m, err)
+                                                        : arrow_fail(w, err, "%s", why.text);
+}
+
 /* A stream may end without its end marker, between two messages. */
 static bool next_message(arrow_reader *r, uint64_t unloaded, corpus_error *err)
 {
@@ -235,6 +277,9 @@ static bool next_message(arrow_reader *r, uint64_t unloaded, corpus_error *err)
         return end_input(r, err);
     if (n_taken < sizeof prefix)
         return arrow_fail(w, err, "the input ends before a message; it is truncated");
+    if (r->is_file && !r->columns && le_get32(prefix) < MAX_BARE_ROOT &&
+        !take_bare_schema(r, prefix, err))
+        return false;
     if (!arrow_read_prefix(prefix, &metadata_bytes, &why))
         return arrow_fail(w, err, "%s", why.text);
     if (metadata_bytes == 0)

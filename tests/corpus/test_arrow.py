@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""Arrow files of pyarrow and Polars: tokmap pack writes the dataset of the same texts as JSON lines. The files in
+tests/fuzz/corpus/arrow are read without the packages that wrote them."""
+
+import gzip
+import json
+import pathlib
+import re
+import struct
+import subprocess
+import sys
+
+import arrow_writers
+from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+
+SEEDS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow"
+TEXTS = {"nested": arrow_writers.nested_texts(), "no_rows": [], "small_batches": arrow_writers.texts_of(12)}
+FIELDS = {"nested": "s.text"}
+
+
+def pack(folder, source, *options, data=None):
+    """Returns the exit status, what it says, and the id of the dataset."""
+    done = subprocess.run([program("tokmap"), "pack", "--force", source, "-o", folder / "out", *options], input=data,
+                          capture_output=True, timeout=100)
+    found = re.search(rb"id ([0-9a-f]{32})", done.stdout)
+    return done.returncode, done.stderr.decode(), found and found.group(1)
+
+
+def dataset_of(folder, texts):
+    """The id of the dataset of these texts."""
+    (folder / "texts.jsonl").write_text("".join(json.dumps({"text": t}) + "\n" for t in texts if t is not None))
+    code, message, name = pack(folder, folder / "texts.jsonl", "--format", "jsonl")
+    expect_equal((code, message), (0, ""), "pack of JSON lines")
+    return name
+
+
+def compare(folder, what, data, texts, *options, source="in.arrow"):
+    (folder / source).write_bytes(data)
+    n_null = sum(t is None for t in texts)
+    code, message, name = pack(folder, folder / source, *options)
+    expect_equal(code, 0, "%s: %s" % (what, message))
+    expect_equal(name, dataset_of(folder, texts), what)
+    expect_equal(re.findall(r"(\d+) records? without", message), [str(n_null)] if n_null else [], what)
+
+
+def refused(folder, data, *words, options=(), code=3):
+    (folder / "in.arrow").write_bytes(data)
+    got, message, _ = pack(folder, folder / "in.arrow", *options)
+    expect_equal(got, code, "exit status (%s)" % message)
+    for word in words:
+        expect(word in message, "%r is missing in: %s" % (word, message))
+
+
+def seed(name):
+    return (SEEDS / name).read_bytes()[4:]
+
+
+def seeds_have_their_texts(folder):
+    names = sorted(path.name for path in SEEDS.iterdir() if not path.name.startswith("found"))
+    expect(len(names) >= 12, "seeds are missing")
+    for name in names:
+        texts = TEXTS.get(name, arrow_writers.texts_of())
+        compare(folder, name, seed(name), texts, "--field", FIELDS.get(name, "text"))
+
+
+def files_of_the_real_writers_have_their_texts(folder):
+    for name, make, field, texts, _ in writers():
+        compare(folder, name, make(), texts, "--field", field)
+
+
+def writers():
+    try:
+        import polars  # noqa: F401
+        return arrow_writers.cases()
+    except ImportError as e:
+        raise Skip("%s is not installed" % e.name) from e
+
+
+def the_same_on_stdin_and_compressed(folder):
+    wanted = dataset_of(folder, arrow_writers.texts_of())
+    for name in ("stream", "file_zstd", "views"):
+        code, message, got = pack(folder, "-", data=seed(name))
+        expect_equal((code, got), (0, wanted), "%s on stdin: %s" % (name, message))
+        (folder / "in.arrow").write_bytes(gzip.compress(seed(name)))
+        code, message, got = pack(folder, folder / "in.arrow", "-j", "3")
+        expect_equal((code, got), (0, wanted), "%s.gz: %s" % (name, message))
+
+
+def fields_decide_which_rows_are_packed(folder):
+    rows = arrow_writers.columns()
+    rows = [{k: v[i] for k, v in rows.items()} for i in range(len(rows["id"]))]
+    for where, keeps in (
+        ("id >= 10 and id != 12", lambda r: r["id"] >= 10 and r["id"] != 12),
+        ("score > 2.5", lambda r: r["score"] is not None and r["score"] > 2.5),
+        ("flag == true or name == 'name 3'", lambda r: r["flag"] or r["name"] == "name 3"),
+        ("name is null", lambda r: r["name"] is None),
+        ("text != ''", lambda r: bool(r["text"])),
+        ("@row < 20", lambda r: r["id"] < 20),
+    ):
+        kept = [r for r in rows if keeps(r)]
+        wanted = dataset_of(folder, [r["text"] for r in kept])
+        for name in ("stream", "file", "stream_zstd", "views", "polars_file", "dictionary"):
+            (folder / "in.arrow").write_bytes(seed(name))
+            code, message, got = pack(folder, folder / "in.arrow", "--where", where)
+            expect_equal((code, got), (0, wanted), "%s --where %s: %s" % (name, where, message))
+
+
+def columns_that_cannot_be_read_are_named(folder):
+    data = seed("stream")
+    refused(folder, data, 'no column "body"', "id (int64), score (double), flag (bool), name (string), tags (list), "
+            "text (string)", "--field", options=["--field", "body"])
+    refused(folder, data, '"tags" is of type list', options=["--field", "tags"])
+    refused(folder, data, '"id" is of type int64', options=["--field", "id"])
+    refused(folder, data, 'no column "level"', options=["--where", "level > 1"])
+    refused(folder, data, '"tags" is of type list', options=["--where", "tags == 1"])
+    refused(folder, seed("nested"), 'no column "text"', "s.text (string)")
+
+
+def bad_texts_have_their_place(folder):
+    data = seed("stream").replace(b"Row 20 \xc3\xa4", b"Row 20 \xff\xff")
+    refused(folder, data, "in.arrow: record batch 1, row 4: byte 7 of the text", options=["--utf8", "error"])
+    (folder / "in.arrow").write_bytes(data)
+    code, message, _ = pack(folder, folder / "in.arrow", "--utf8", "error", "--on-error", "collect")
+    expect_equal(code, 0, message)
+    collected = [p for p in folder.iterdir() if "bad" in p.name or "collect" in p.name]
+    expect_equal(len(collected), 1, "files with what was collected: %s" % sorted(p.name for p in folder.iterdir()))
+    text = arrow_writers.texts_of()[20].encode()
+    count = data.count(b"Row 20 \xff\xff")
+    expect_equal(collected[0].read_bytes().rstrip(b"\n"), text.replace(b"Row 20 \xc3\xa4", b"Row 20 \xff\xff", count),
+                 "what was collected")
+
+
+def damaged_and_foreign_files_are_refused(folder):
+    stream, file = seed("stream"), seed("file")
+    refused(folder, file[:-1], "footer")
+    refused(folder, file[:-20], "footer")
+    refused(folder, file + b"x", "footer")
+    refused(folder, stream[:-3], "truncated")
+    refused(folder, stream[:3000], "truncated", "record batch")
+    refused(folder, stream + b"x", "data after the end of the stream")
+    refused(folder, stream + stream, "data after the end of the stream")
+    refused(folder, b"ARROW1\0\0" + struct.pack("<I", 100) + bytes(200), "Arrow before 0.15")
+    refused(folder, b"\xff\xff\xff\xff" + struct.pack("<I", 0x7FFFFFF8) + bytes(200), "metadata")
+    expect_equal(stream[-8:], b"\xff\xff\xff\xff\0\0\0\0", "the end of the stream")
+    (folder / "in.arrow").write_bytes(stream[:-8])
+    expect_equal(pack(folder, folder / "in.arrow")[2], dataset_of(folder, arrow_writers.texts_of()),
+                 "a stream without an end marker")
+
+
+def lz4_and_big_batches_are_refused_by_name(folder):
+    try:
+        import pyarrow as pa
+    except ImportError as e:
+        raise Skip("pyarrow is not installed") from e
+    refused(folder, arrow_writers.write(arrow_writers.table_of(), compression="lz4"), "lz4", "zstd or uncompressed")
+    big = pa.table({"text": pa.array(["x" * 100] * 400000, pa.string_view())})
+    refused(folder, arrow_writers.write(big, chunk=400000), "record batch 0", "use --memory",
+            options=["--memory", "8M", "-j", "1"])
+    texts = ["Row %d " % i * 20 for i in range(200000)]
+    for compression in (None, "zstd"):
+        big = pa.table({"text": texts, "id": list(range(len(texts)))})
+        compare(folder, "a batch of 30 MB", arrow_writers.write(big, chunk=len(texts), compression=compression), texts,
+                "--memory", "8M", "-j", "1")
+    long = ["x" * 5000000, "y", "\u00e4z" * 2000000]
+    for compression in (None, "zstd"):
+        compare(folder, "long texts", arrow_writers.write(pa.table({"text": long}), compression=compression), long,
+                "--memory", "8M")
+
+
+if __name__ == "__main__":
+    sys.exit(run_in_folders("", [
+        seeds_have_their_texts, files_of_the_real_writers_have_their_texts, the_same_on_stdin_and_compressed,
+        fields_decide_which_rows_are_packed, columns_that_cannot_be_read_are_named, bad_texts_have_their_place,
+        damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
+    ]))
