@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 import arrow_writers
-from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
+from ref_protocol import Skip, call, expect, expect_equal, program, run_in_folders
 
 SEEDS = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow"
 TEXTS = {"nested": arrow_writers.nested_texts(), "no_rows": [], "small_batches": arrow_writers.texts_of(12)}
@@ -105,6 +105,46 @@ def fields_decide_which_rows_are_packed(folder):
             expect_equal((code, got), (0, wanted), "%s --where %s: %s" % (name, where, message))
 
 
+def values_of_all_types_are_those_of_pyarrow(folder):
+    try:
+        import pyarrow as pa
+    except ImportError as e:
+        raise Skip("pyarrow is not installed") from e
+    numbers = [None if i % 4 == 1 else i for i in range(20)]
+    small = [pa.array(numbers, t) for t in (pa.int8(), pa.int16(), pa.int32(), pa.int64(), pa.uint8(), pa.uint16(),
+                                            pa.uint32(), pa.uint64(), pa.float32(), pa.float64())]
+    times = [pa.array(numbers, pa.int64()).cast(t) for t in (pa.timestamp("ns"), pa.timestamp("s", "UTC"), pa.time64("us"),
+                                                             pa.duration("ms"))]
+    times += [pa.array(numbers, pa.int32()).cast(t) for t in (pa.date32(), pa.time32("s"))]
+    words = pa.array([None if n is None else "w\u00f6rd %d" % (n % 3) for n in numbers])
+    strings = [words.cast(t) for t in (pa.large_string(), pa.string_view(), pa.binary())] + [words.dictionary_encode()]
+    others = [pa.array([None if n is None else n % 2 == 0 for n in numbers]), pa.nulls(20),
+              pa.array([-2**63, 2**63 - 1] * 10), pa.array([0.1, -1e300] * 10), pa.array([n for n in numbers]).dictionary_encode()]
+    data = {"c%d" % i: c for i, c in enumerate(small + times + strings + others)}
+    table = pa.table({"text": [str(i) for i in range(20)], **data})
+    wanted = []
+    for i in range(20):
+        row = {}
+        for name, column in data.items():
+            value = column[i].cast(pa.int64()).as_py() if column in times[:4] else column[i].as_py()
+            if column in times[4:]:
+                value = column[i].cast(pa.int32()).as_py()
+            row[name] = value.decode() if isinstance(value, bytes) else int(value) if isinstance(value, bool) else value
+        row["@row"] = i
+        wanted.append(row)
+    for options in ({}, {"file": True, "compression": "zstd"}):
+        (folder / "in.arrow").write_bytes(arrow_writers.write(table, chunk=7, **options))
+        code, message, _ = pack(folder, folder / "in.arrow", "--meta", ",".join(data) + ",@row")
+        expect_equal((code, message), (0, ""), "pack --meta")
+        lines = call("tokmap", "cat", "--meta", "--json", str(folder / "out"))[1].split(b"\n")[:-1]
+        got = [json.loads(line)["meta"] for line in lines]
+        for i, row in enumerate(wanted):
+            expect_equal({k: got[i].get(k) for k in row}, row, "row %d" % i)
+    large = pa.table({"text": ["a", "b"], "n": pa.array([1, 2**63], pa.uint64())})
+    refused(folder, arrow_writers.write(large), "record batch 0", "row 1", "9223372036854775808",
+            options=["--meta", "n"])
+
+
 def columns_that_cannot_be_read_are_named(folder):
     data = seed("stream")
     refused(folder, data, 'no column "body"', "id (int64), score (double), flag (bool), name (string), tags (list), "
@@ -156,10 +196,10 @@ def lz4_and_big_batches_are_refused_by_name(folder):
     big = pa.table({"text": pa.array(["x" * 100] * 400000, pa.string_view())})
     refused(folder, arrow_writers.write(big, chunk=400000), "record batch 0", "use --memory",
             options=["--memory", "8M", "-j", "1"])
-    texts = ["Row %d " % i * 20 for i in range(200000)]
+    texts = ["Row %d " % i * 20 for i in range(60000)]
     for compression in (None, "zstd"):
         big = pa.table({"text": texts, "id": list(range(len(texts)))})
-        compare(folder, "a batch of 30 MB", arrow_writers.write(big, chunk=len(texts), compression=compression), texts,
+        compare(folder, "a large batch", arrow_writers.write(big, chunk=len(texts), compression=compression), texts,
                 "--memory", "8M", "-j", "1")
     long = ["x" * 5000000, "y", "\u00e4z" * 2000000]
     for compression in (None, "zstd"):
@@ -170,6 +210,6 @@ def lz4_and_big_batches_are_refused_by_name(folder):
 if __name__ == "__main__":
     sys.exit(run_in_folders("", [
         seeds_have_their_texts, files_of_the_real_writers_have_their_texts, the_same_on_stdin_and_compressed,
-        fields_decide_which_rows_are_packed, columns_that_cannot_be_read_are_named, bad_texts_have_their_place,
+        fields_decide_which_rows_are_packed, values_of_all_types_are_those_of_pyarrow, columns_that_cannot_be_read_are_named, bad_texts_have_their_place,
         damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
     ]))

@@ -1,5 +1,5 @@
-/* test_reread.c - Arrow files and tar archives, the seeds of their fuzz targets: resuming after every
- * batch, and changed bytes. */
+/* test_reread.c - Arrow files and tar archives, the seeds of their fuzz targets: resuming after
+ * every batch, and changed bytes. */
 #include <dirent.h>
 
 #include "fuzz/reread.h"

@@ -120,6 +120,7 @@ def json_members_are_records_and_lines(folder):
     data = archive(m for m in json_members() if m[0].endswith(".json"))
     compare(folder, "--where", data, [t for i, t in enumerate(texts_of()) if i > 40 and i % 4 in (0, 3)],
             "--where", "id > 40")
+    compare(folder, "@row", archive(text_members()), texts_of()[7:31], "--where", "@row > 6 and @row < 31")
     expect(len(wanted) > 0, "nothing was compared")
 
 
@@ -172,6 +173,7 @@ def messages_name_the_member(folder):
     expect("in.tar: member x/b.jsonl:2: byte" in message, message)
     compare(folder, "collect", data, ["b", "a"], "--on-error", "collect")
     refused(folder, archive([("a.txt", "A"), ("pic.txt", b"\x89PNG\r\n\x1a\n" + bytes(100))]), "member pic.txt", "PNG image")
+    refused(folder, archive([("a.txt", archive([("b.txt", "B")]))]), "member a.txt", "a tar archive inside another")
     refused(folder, archive([("a.txt", b"A" * 5000 + b"\xff")]),
             "in.tar: member a.txt:1: byte", options=["--utf8", "error"])
 

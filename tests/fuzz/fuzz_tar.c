@@ -1,5 +1,5 @@
-/* fuzz_tar.c - any bytes as a tar archive, with the checksums of its headers set: no access outside,
- * and the documents do not depend on how they are read. */
+/* fuzz_tar.c - any bytes as a tar archive, with the checksums of its headers set: no access
+ * outside, and the documents do not depend on how they are read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -166,7 +166,7 @@ static corpus_place place_now(const corpus *c)
     corpus_place place = {.input = c->input, .counts = c->counts};
     reader_place at = {0};
     if (c->seeking)
-        at = (reader_place){c->from.plain_offset, c->from.line};
+        at = (reader_place){.offset = c->from.plain_offset, .line = c->from.line};
     else if (c->open)
         at = c->place;
     else if (c->reader)
@@ -317,7 +317,7 @@ static bool begin_document(corpus *c)
     assembler_begin_document(a);
     c->open = true;
     c->spoiled = false;
-    c->place = (reader_place){c->text.offset, c->text.line};
+    c->place = (reader_place){.offset = c->text.offset, .line = c->text.line};
     c->whole = c->text.last;
     c->whole_text = c->text.bytes;
     c->whole_bytes = c->text.n_bytes;
@@ -498,7 +498,7 @@ static step open_input(corpus *c)
 
 static step seek_place(corpus *c)
 {
-    reader_place to = {c->from.plain_offset, c->from.line};
+    reader_place to = {c->from.plain_offset, c->from.line, c->from.counts.input_records};
     int there = reader_seek(c->reader, to, SEEK_BYTES, &c->error);
     if (there < 0)
         return input_failed(c);

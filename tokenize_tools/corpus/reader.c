@@ -100,7 +100,7 @@ reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
     const reader_result result = r->kind->next(r, text, err);
     if (result < READER_TEXT || !text->values)
         return result;
-    set_row(r, text->line);
+    set_row(r, r->kind->row ? r->kind->row(r) : text->line);
     const bool wanted = !r->options->where || where_holds(r->options->where, text->values);
     return wanted ? result : READER_FILTERED;
 }

@@ -39,6 +39,7 @@ typedef struct reader_text {
  * kind of file: text has its plain bytes and lines. */
 typedef struct reader_place {
     uint64_t offset, line;
+    uint64_t n_records; /* of the input before it; for reader_seek */
 } reader_place;
 
 typedef struct reader_raw { /* the original bytes of a document */

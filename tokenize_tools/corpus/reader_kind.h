@@ -18,7 +18,8 @@ typedef struct reader_kind {
     void (*describe)(const reader *r, reader_place place, uint64_t offset, char *text,
                      size_t text_bytes);
 
-    uint64_t (*n_records)(const reader *r);                      /* NULL: unknown */
+    uint64_t (*row)(const reader *r);       /* the value of FIELD_ROW; NULL: that of the line */
+    uint64_t (*n_records)(const reader *r); /* NULL: unknown */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
 
     /* NULL if documents always come in one piece: */

@@ -19,7 +19,8 @@ typedef struct tar_reader {
     char label[200];  /* the archive and the member, for messages */
     tar_member member;
     bool in_member, at_end;
-    uint64_t end;        /* of the member's data */
+    uint64_t end; /* of the member's data */
+    uint64_t n_records;
     uint64_t n_left_out; /* members that hold no documents */
 } tar_reader;
 
@@ -258,6 +259,7 @@ static reader_result next_tar(reader *base, reader_text *text, corpus_error *err
             return READER_FAILED;
         const reader_result result =
             t->in_member ? t->text->kind->next(t->text, text, err) : READER_END;
+        t->n_records += result > READER_END && text->first;
         if (result != READER_END)
             return result;
         if (t->in_member && !leave_member(t, err))
@@ -278,6 +280,7 @@ static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, corpus_er
     tar_reader *t = tar_of(base);
     window *w = window_of(t);
     const uint64_t from = w->offset;
+    t->n_records = to.n_records;
     while (w->offset < to.offset || t->in_member) {
         if (t->in_member && to.offset <= t->end)
             return t->text->kind->seek(t->text, to, max_bytes, err);
@@ -323,6 +326,11 @@ static void keep_tar(reader *base, size_t n_bytes)
     text->kind->keep(text, n_bytes);
 }
 
+static uint64_t row_of_tar(const reader *base)
+{
+    return ((const tar_reader *)base)->n_records - 1;
+}
+
 static uint64_t count_begun(const reader *base)
 {
     const reader *text = ((const tar_reader *)base)->text;
@@ -333,6 +341,14 @@ static void want_string(reader *base, uint64_t n)
 {
     reader *text = tar_of(base)->text;
     text->kind->want(text, n);
+}
+
+static void summarize_tar(const reader *base, reader_summary *summary)
+{
+    const reader *text = ((const tar_reader *)base)->text;
+    const char *codec = stream_codec(text->window.stream);
+    snprintf(summary->codec, sizeof summary->codec, "tar%s%s", codec ? ", " : "",
+             codec ? codec : "");
 }
 
 static void close_tar(reader *base)
@@ -350,6 +366,8 @@ static const reader_kind tar_kind_of_reader = {
     .where = place_of_tar,
     .stored = stored_of_tar,
     .describe = describe_tar,
+    .row = row_of_tar,
+    .summarize = summarize_tar,
     .keep = keep_tar,
     .n_begun = count_begun,
     .want = want_string,

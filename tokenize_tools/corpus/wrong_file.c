@@ -283,6 +283,8 @@ static bool refuse_known(const wrong_file_head *head, bool given, char *text, si
     if (twice)
         snprintf(text, text_bytes, "is compressed twice, with %s inside; decompress it once first",
                  known->name);
+    else if (known == &tar) /* tar_reader.h reads the outer one */
+        snprintf(text, text_bytes, "is a tar archive inside another; unpack the outer one first");
     else if (known->kind == ARCHIVE)
         snprintf(text, text_bytes, "is %s, which tokmap does not read; unpack it first",
                  known->name);
