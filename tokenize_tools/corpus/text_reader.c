@@ -253,6 +253,7 @@ static reader_result next_piece(text_reader *r, reader_text *text, corpus_error 
 static reader_result next_document(text_reader *r, reader_text *text, corpus_error *err)
 {
     bool json = r->base.format == CORPUS_JSON_LINES;
+    window *w = &r->base.window;
     finish_document(r);
     if (json && r->base.window.offset == r->begin) {
         if (!text_reader_fill(r, TEXT_BOM_BYTES, err))
@@ -276,6 +277,8 @@ static reader_result next_document(text_reader *r, reader_text *text, corpus_err
                  r->base.options->max_piece_bytes);
         text->reason = r->reason;
         text->bad_offset = r->offset;
+        /* skip_document begins with what is in the window. */
+        r->complete = window_find(w, "\n", 1, &r->n_bytes) || w->at_end;
         return READER_BAD;
     }
     if (!json)

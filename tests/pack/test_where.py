@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+"""tokmap pack --where: the documents that Python keeps, the counts of the report, the same bytes for any number of
+threads, memory and kills."""
+
+import functools
+import gzip
+import json
+import os
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import time
+
+import pack_corpus
+import ref_fields
+import ref_protocol
+from ref_protocol import Skip, expect, expect_equal
+
+LONG = bool(os.environ.get("TOKMAP_LONG"))
+N_LINES = 30000
+USAGE, BAD_INPUT, OTHER_RUN = 2, 3, 5
+NAMES = ["score", "lang", "meta.n", "meta.x-y", "ok", "id", "missing", "text"]
+EXPRESSIONS = [
+    'score >= 3 and lang == "en"', "not score >= 3", "score != 3", "lang is null", "lang is not null and not lang < 'de'",
+    "@row < 1000 or @row >= 29990", "meta.n > score", "score == 2.5 or ok == true or lang == 'größe'", "missing == 1",
+    "missing is null", "text is not null and text < 'c'", "id > 9007199254740992 and id < 9007199254740994.0",
+    "(score < 2 or score > 4) and not (lang == 'en' or `meta.x-y` is null)",
+]
+
+
+def random_line(rng, i):
+    what = rng.random()
+    if what < 0.01:
+        return rng.choice(['{"score": 3', "not JSON", '{"text": "x"} x'])
+    if what < 0.02:
+        return rng.choice(["", " \t"])
+    words = ["word%d" % k for k in range(50)] + ["größe", "\n", "\U0001f600", '"', "\\"]
+    document = {"id": 2**53 + i - 100, "text": " ".join(rng.choices(words, k=rng.choice((0, 1, 5, 30)))),
+                "score": rng.choice((0, 1, 2, 2.5, 3, 4, 5, None, "3", [3])), "lang": rng.choice(("en", "de", "größe", None)),
+                "meta": rng.choice(({"n": rng.randrange(6), "x-y": 1}, {"n": 2.25}, 7)), "ok": rng.choice((True, False))}
+    for name in ("score", "lang", "meta", "ok", "text"):
+        if rng.random() < (0.01 if name == "text" else 0.1):
+            del document[name]
+    names = list(document)
+    rng.shuffle(names)
+    return json.dumps({name: document[name] for name in names}, ensure_ascii=rng.random() < 0.5)
+
+
+class Corpus:
+    """Two files of lines; what Python keeps of them."""
+
+    def __init__(self, folder):
+        rng = random.Random(12)
+        self.folder = folder
+        self.files = {"a.jsonl": ["{\"text\": \"first\", \"score\": 3}"] + [random_line(rng, i) for i in range(N_LINES)],
+                      "b.jsonl": ["{\"text\": \"first\"}"] + [random_line(rng, i) for i in range(N_LINES // 10)]}
+        for name, lines in self.files.items():
+            (folder / name).write_text("\n".join(lines) + "\n")
+        if pack_corpus.has_zlib():
+            self.files["c.gz"] = self.files["b.jsonl"]
+            (folder / "c.gz").write_bytes(gzip.compress((folder / "b.jsonl").read_bytes()))
+
+    @functools.cached_property
+    def records(self):
+        """The values of each line that is not blank, in order; None: not JSON."""
+        def read(row, line):
+            try:
+                document = ref_fields.read_line(line.encode())
+            except ValueError:
+                return None
+            return {"@row": row, **{name: ref_fields.field_value(document, name) for name in NAMES}}
+
+        return [read(row, line) for lines in self.files.values() for row, line in enumerate(lines) if line.strip()]
+
+    def expected(self, text):
+        """The kept texts, and the counts of the report."""
+        tree, texts = ref_fields.parse(text), []
+        counts = dict.fromkeys(("n_documents", "records", "filtered_documents", "bad_documents", "empty_documents"), 0)
+        for values in self.records:
+            counts["records"] += 1
+            if values is not None and not ref_fields.holds(tree, values):
+                counts["filtered_documents"] += 1
+            elif values is None or not isinstance(values["text"], bytes):
+                counts["bad_documents"] += 1
+            else:
+                texts.append(values["text"])
+                counts["n_documents"] += 1
+                counts["empty_documents"] += values["text"] == b""
+        return texts, counts
+
+    def start(self, out, text, *arguments, pause_ms="0"):
+        command = [ref_protocol.program("tokmap"), "pack", *self.files, "-o", out, "--where", text, *arguments]
+        return subprocess.Popen(command, cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, env={**os.environ, "TOKMAP_CHECKPOINT_MS": pause_ms})
+
+    def pack(self, out, text, *arguments, code=0):
+        run = self.start(out, text, *arguments)
+        said = "".join(run.communicate(timeout=300))
+        expect_equal(run.returncode, code, "exit status; it said " + said)
+        return said
+
+    def outputs(self, out):
+        return {path.name[len(out):]: path.read_bytes() for path in self.folder.glob(out + "[.-]*")}
+
+    def remove(self, out):
+        for path in self.folder.glob(out + "[.-]*"):
+            path.unlink()
+
+
+def tokens_of(texts):
+    """The ids of --tokenizer bytes."""
+    return b"".join(bytes(b for c in text for b in (c, 0)) + b"\x00\x01" for text in texts)
+
+
+def it_keeps_what_python_keeps(corpus):
+    for i, text in enumerate(EXPRESSIONS):
+        texts, counts = corpus.expected(text)
+        corpus.pack("o", text, "--on-error", "skip", "--report", "o.json", "-j", str(1 + i % 3))
+        expect(corpus.outputs("o")[".bin"] == tokens_of(texts), "other tokens for %s" % text)
+        report = json.loads((corpus.folder / "o.json").read_text())
+        expect_equal({name: report[name] for name in counts}, counts, text)
+        expect_equal(report["records"], sum(report[name] for name in (
+            "n_documents", "bad_documents", "filtered_documents", "null_documents")), "records of " + text)
+        expect_equal(report["options"]["where"], text, "the expression in the report")
+        corpus.remove("o")
+    return "%d expressions, %d records" % (len(EXPRESSIONS), len(corpus.records))
+
+
+def threads_and_memory_make_no_difference(corpus):
+    wanted = None
+    for arguments in (["-j", "1"], ["-j", "2", "--memory", "8M"], ["-j", "7"], ["-j", "7", "--memory", "300M"]):
+        corpus.pack("o", EXPRESSIONS[0], "--on-error", "collect", "--split", "v=0.2", *arguments)
+        got = corpus.outputs("o")
+        corpus.remove("o")
+        expect_equal(sorted(got), ["-v.bin", "-v.tmi", ".bad", ".bin", ".tmi"], "files")
+        expect(wanted in (None, got), "other bytes with %s" % arguments)
+        wanted = got
+
+
+def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
+    rng = random.Random(LONG)
+    n_killed = n_resumed = 0
+    arguments = ["--on-error", "collect", "--split", "v=0.2", "--memory", "8M"]
+    texts = [EXPRESSIONS[0], "@row > %d" % (N_LINES - 20), "score is not null"]
+    wanted = {}
+    for text in texts:
+        begin = time.monotonic()
+        corpus.pack("o", text, *arguments)
+        seconds = time.monotonic() - begin
+        wanted[text] = corpus.outputs("o")
+        corpus.remove("o")
+    while n_resumed < (100 if LONG else 6) and n_killed < 1000:
+        text = rng.choice(texts)
+        while True:
+            run = corpus.start("o", text, *arguments, "-j", rng.choice("127"))
+            try:
+                run.wait(rng.random() * 0.9 * seconds)
+            except subprocess.TimeoutExpired:
+                n_killed += 1
+            run.kill()
+            said = run.communicate()[1]
+            n_resumed += "resuming after" in said
+            if run.returncode == 0 or "already exists" in said:
+                break
+        got = {name: data for name, data in corpus.outputs("o").items() if not name.endswith(".partial")}
+        expect(got == wanted[text], "other bytes for %s" % text)
+        corpus.remove("o")
+    expect(n_resumed >= 6, "resumed only %d times" % n_resumed)
+    return "%d kills, resumed %d times" % (n_killed, n_resumed)
+
+
+def another_expression_does_not_resume(corpus):
+    for _ in range(50):
+        run = corpus.start("o", EXPRESSIONS[1], "--on-error", "skip", "-j", "1", "--memory", "8M")
+        pack_corpus.wait_for(run, lambda: pack_corpus.n_bytes(corpus.folder / "o.tmj.partial") > 0)
+        run.kill()
+        run.communicate()
+        if (corpus.folder / "o.tmj.partial").exists():
+            said = corpus.pack("o", EXPRESSIONS[2], "--on-error", "skip", "--memory", "8M", code=OTHER_RUN)
+            expect("--where was not score >= 3 and is now score != 3" in said, said)
+            corpus.remove("o")
+            return
+        corpus.remove("o")
+    raise Skip("it was always faster")
+
+
+def wrong_expressions_are_refused_at_their_character(corpus):
+    for text, character, reason in (
+            ('score >= 3 an lang == "en"', 12, "expected `and`, `or` or the end"),
+            ("größe = 1", 7, "unknown sign; equal is =="), (" ", 2, "expected a field, a number or a string"),
+            ("score == 'x", 10, "a string without its closing '")):
+        said = corpus.pack("o", text, code=USAGE)
+        expect("tokmap pack: --where: character %d: %s\n" % (character, reason) in said, said)
+    expect_equal(corpus.outputs("o"), {}, "files")
+
+
+def text_has_no_fields_but_its_row(corpus):
+    (corpus.folder / "t.txt").write_text("a\nb\n\nc\n")
+    run = functools.partial(subprocess.run, cwd=corpus.folder, capture_output=True, text=True)
+    tokmap = ref_protocol.program("tokmap")
+    for text, texts in (("@row == 1", [b"b"]), ("@row != 1", [b"a", b"", b"c"]), ("not @row < 9", [])):
+        done = run([tokmap, "pack", "--lines", "t.txt", "-o", "t", "--where", text])
+        expect_equal(done.returncode, 0, done.stderr)
+        expect(corpus.outputs("t")[".bin"] == tokens_of(texts), "other tokens for " + text)
+        for name in ("t.bin", "t.tmi"):
+            (corpus.folder / name).unlink()
+    for arguments in (["--lines"], ["--format", "text"]):
+        done = run([tokmap, "pack", *arguments, "t.txt", "-o", "t", "--where", "@row > 0 or score > 3"])
+        expect_equal(done.returncode, BAD_INPUT, done.stderr)
+        expect("t.txt" in done.stderr and "score" in done.stderr, done.stderr)
+
+
+def the_fields_of_a_long_line_need_memory(corpus):
+    line = json.dumps({"text": "word " * 500000, "score": 3})
+    (corpus.folder / "long.jsonl").write_text('{"text": "a", "score": 3}\n%s\n{"text": "b", "score": 3}\n' % line)
+    def pack(*arguments):
+        done = subprocess.run([ref_protocol.program("tokmap"), "pack", "long.jsonl", "-o", "l", "--where", "score == 3",
+                               *arguments], cwd=corpus.folder, capture_output=True, text=True, timeout=60)
+        size = len(corpus.outputs("l").get(".bin", b""))
+        corpus.remove("l")
+        return done.returncode, done.stderr, size
+
+    code, said, _ = pack("--memory", "8M")
+    expect(code != 0 and "long.jsonl:2: byte 26: longer than 1000000 bytes" in said and "raise --memory" in said, said)
+    expect_equal(pack("--memory", "8M", "--on-error", "skip")[2], 8, "bytes of tokens")
+    expect_equal(pack("--memory", "64M")[2], 8 + 2 * 2500001, "bytes of tokens")
+
+
+TESTS = [it_keeps_what_python_keeps, threads_and_memory_make_no_difference,
+         killed_at_any_moment_it_ends_with_the_same_bytes, another_expression_does_not_resume,
+         wrong_expressions_are_refused_at_their_character, text_has_no_fields_but_its_row,
+         the_fields_of_a_long_line_need_memory]
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        corpus = Corpus(pathlib.Path(name))
+        return ref_protocol.run_tests([(test.__name__, functools.partial(test, corpus)) for test in TESTS])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
