@@ -10,6 +10,7 @@ import pathlib
 import struct
 import subprocess
 import sys
+from random import Random
 
 from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
 
@@ -150,6 +151,41 @@ def a_dry_run_tells_the_column_and_how_it_is_stored(folder):
                            "-o", str(folder / "out")], capture_output=True)
     for word in ("parquet, gzip, PLAIN, RLE_DICTIONARY, 20 rows in 2 row groups", "column text (the default)"):
         expect(word in done.stdout.decode(), "%r is not in: %s%s" % (word, done.stdout.decode(), done.stderr.decode()))
+
+
+def damage(data, random):
+    """Changes, removes, adds or copies bytes in a few places."""
+    data, kind = bytearray(data), random.randrange(5)
+    for _ in range(random.choice((1, 1, 1, 2, 5))):
+        at, n = random.randrange(len(data)), random.randrange(1, 9)
+        if kind == 0:
+            data[at] ^= 1 << random.randrange(8)
+        elif kind == 1:
+            data[at] = random.randrange(256)
+        elif kind == 2:
+            del data[at:at + n]
+        elif kind == 3:
+            data[at:at] = bytes(random.randrange(256) for _ in range(n))
+        else:
+            source = random.randrange(len(data))
+            data[at:at + n] = data[source:source + n]
+    return bytes(data)
+
+
+def damaged_files_with_checksums_never_give_another_text(folder):
+    names = ["text_dictionary_gzip", "text_delta_bytes"] + ["text_plain_snappy"] * have_snappy()
+    counts, path = {0: 0, 3: 0}, folder / "damaged.parquet"
+    for seed in range(2000 if os.environ.get("TOKMAP_LONG") else 200):
+        random = Random(seed)
+        name = random.choice(names)
+        path.write_bytes(damage((HERE / (name + ".parquet")).read_bytes(), random))
+        done = run(path, "text", threads=seed % 3)
+        expect(done.returncode in counts, "%s, seed %d: status %d" % (name, seed, done.returncode))
+        counts[done.returncode] += 1
+        if done.returncode == 0:
+            want = json.loads((HERE / (name + ".json")).read_text())["text"]
+            expect_equal(parse(done.stdout)[0], plain(want), "%s, seed %d" % (name, seed))
+    return "%d refused, %d read" % (counts[3], counts[0])
 
 
 # ---- pyarrow ----
@@ -330,7 +366,8 @@ def polars_writes_the_same(folder):
 
 TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns,
          pack_gives_the_ids_of_the_same_texts_as_jsonl, parquet_on_stdin_or_compressed_is_refused_with_a_hint,
-         a_dry_run_tells_the_column_and_how_it_is_stored, pyarrow_writes_text,
+         a_dry_run_tells_the_column_and_how_it_is_stored,
+         damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
          pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
          memory_and_threads_do_not_change_values, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
 

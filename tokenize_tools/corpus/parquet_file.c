@@ -231,7 +231,7 @@ static bool read_header(parquet_scan *s, corpus_error *err)
     const char *why = "there are fewer pages than rows";
     size_t wanted = SCAN_BYTES;
     *h = (parquet_page_header){.type = PARQUET_PAGE_DATA};
-    if (s->offset >= data_end)
+    if (s->offset >= s->end)
         return parquet_page_fail(&s->next, why, err);
     const bool inside = s->offset >= s->begin && s->offset < s->begin + s->n_bytes;
     if (!inside && !fill_scan(s, wanted, err))
@@ -265,6 +265,8 @@ static bool begin_group(parquet_scan *s, corpus_error *err)
                                  .offset = chunk->offset,
                                  .first_row = group->first_row};
     s->offset = chunk->offset;
+    const uint64_t most = next->file->data_end - chunk->offset;
+    s->end = chunk->offset + (chunk->stored_bytes < most ? chunk->stored_bytes : most);
     s->rows_left = group->n_rows;
     if (chunk->encrypted)
         return parquet_page_fail(next, "encrypted columns cannot be read", err);
@@ -280,9 +282,8 @@ static bool begin_group(parquet_scan *s, corpus_error *err)
 static const char *check_page(const parquet_scan *s)
 {
     const parquet_page_header *h = &s->next.header;
-    const uint64_t there = s->next.file->data_end - s->offset;
-    if ((uint64_t)h->header_bytes + h->stored_bytes > there)
-        return "it goes beyond the end of the data";
+    if (parquet_page_end(&s->next) > s->end)
+        return "it goes beyond the end of its column chunk";
     if (h->type == PARQUET_PAGE_DICTIONARY && (s->next.page > 0 || s->next.dictionary_use > 0))
         return "it is a second dictionary page, or not the first page";
     if (h->type != PARQUET_PAGE_DICTIONARY && h->n_values > s->rows_left)
@@ -295,8 +296,12 @@ static void pass_page(parquet_scan *s)
 {
     parquet_page_place *next = &s->next;
     s->offset = parquet_page_end(next);
-    if (next->header.type == PARQUET_PAGE_DICTIONARY)
+    if (next->header.type == PARQUET_PAGE_DICTIONARY) {
         next->dictionary_use = parquet_page_use(next);
+        /* Old versions of parquet-mr do not count this header in the size of the chunk. */
+        const uint64_t more = next->header.header_bytes, most = next->file->data_end - s->end;
+        s->end += more < most ? more : most;
+    }
     if (next->header.type != PARQUET_PAGE_DATA && next->header.type != PARQUET_PAGE_DATA_V2)
         return;
     next->end_before = s->offset;

@@ -60,6 +60,7 @@ typedef struct parquet_scan {
     uint64_t rows_left;      /* of the row group; 0: it has not begun */
     uint64_t skip_rows;      /* data pages that end before or at this row are left out */
     uint64_t offset;         /* of the next header */
+    uint64_t end;            /* of the column chunk */
     uint8_t *bytes;          /* of the file, from `begin` on */
     uint64_t begin;
     size_t n_bytes, capacity;

@@ -27,7 +27,7 @@ struct parquet_pages {
     uint64_t n_taken, n_handed_out; /* pages */
     uint64_t n_held;                /* handed out and not released, but for a dictionary */
     uint64_t in_use;                /* bytes of taken pages that were not released */
-    parquet_page_reader reader; /* without threads */
+    parquet_page_reader reader;     /* without threads */
     thread *threads;
     unsigned n_threads; /* that were started */
     bool started;
