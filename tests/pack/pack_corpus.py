@@ -3,7 +3,10 @@ and how to wait for a run to get somewhere."""
 
 import functools
 import gzip
+import io
 import json
+import pathlib
+import tarfile
 import time
 
 import ref_protocol
@@ -28,7 +31,7 @@ def small_vocabulary():
 
 def write_inputs(folder, rng, scale):
     """A vocabulary.json, and inputs whose names are returned: lines of JSON with some bad ones, text, gzip where this
-    build reads it, text that is not UTF-8."""
+    build reads it, text that is not UTF-8, a tar archive and an Arrow file."""
     words = ["word%d" % i for i in range(300)] + ["Wort", "слово", "語", "<|endoftext|>", "\\n", "\\u00e9", "  "]
 
     def text(n):
@@ -53,7 +56,34 @@ def write_inputs(folder, rng, scale):
         with gzip.GzipFile(folder / "c.gz", "wb", mtime=0) as out:
             out.write("\n".join(lines(150 * scale, 70)).encode())
         names.insert(2, "c.gz")
-    return names
+    write_tar(folder / "f.tar", lines, text, scale)
+    write_arrow(folder / "g.arrow", [text(rng.choice([0, 1, 20, 900])) for _ in range(200 * scale)])
+    return names + ["f.tar", "g.arrow"]
+
+
+def write_tar(path, lines, text, scale):
+    """Lines of JSON, some of them bad, single records over several lines, and members that are left out."""
+    with tarfile.open(path, "w") as tar:
+        for i in range(30 * scale):
+            record = json.dumps({"id": i, "text": text(200)}, indent=1)
+            for name, data in (("%d.jsonl" % i, "\n".join(lines(10, 40))), ("%d.json" % i, record), ("%d.txt" % i, "no")):
+                member = tarfile.TarInfo(name)
+                member.size = len(data.encode())
+                tar.addfile(member, io.BytesIO(data.encode()))
+
+
+def write_arrow(path, texts):
+    """Without pyarrow, a small file that it wrote before."""
+    try:
+        import pyarrow as pa
+        import pyarrow.ipc as ipc
+    except ImportError:
+        seed = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "arrow" / "file"
+        path.write_bytes(seed.read_bytes()[4:])
+        return
+    table = pa.table({"text": texts, "id": list(range(len(texts)))})
+    with ipc.new_file(path, table.schema, options=ipc.IpcWriteOptions(compression="zstd" if has_zstd() else None)) as out:
+        out.write_table(table, max_chunksize=70)
 
 
 def n_bytes(path):

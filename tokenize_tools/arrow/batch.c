@@ -131,8 +131,8 @@ bool arrow_find_buffers(const arrow_batch *b, const arrow_schema *s, size_t fiel
                         arrow_extent *extents, arrow_error *err)
 {
     const arrow_field *f = &s->fields[field];
-    size_t n;
-    uint64_t first;
+    size_t n = 0;
+    uint64_t first = 0;
     if (!arrow_count_buffers(b, s, field, &n, err))
         return false;
     size_t at = f->depth;

@@ -171,7 +171,7 @@ static bool read_indexed(const arrow_column *c, uint64_t row, tokmap_value *v, a
 
 static bool read_text(const arrow_column *c, uint64_t row, tokmap_value *v, arrow_error *err)
 {
-    arrow_extent text;
+    arrow_extent text = {0};
     v->type = TOKMAP_VALUE_STRING;
     if (arrow_is_view(c->field->type))
         return read_view(c, row, v, err);
