@@ -164,11 +164,12 @@ TOKMAP_API tokmap_status tokmap_writer_set_metadata(tokmap_writer *w, const char
 TOKMAP_API tokmap_status tokmap_writer_set_meta_columns(tokmap_writer *w, const char *const *names,
                                                         uint32_t n_columns, tokmap_error *err);
 /* The values of the document that ends next, one for each column; they are copied. Without this
- * call they are all null. A checkpoint within a document does not include them: after a resume,
- * call it again. A column holds either numbers or strings, whichever comes first. If it has
- * integers and a float64, all become float64. TOKMAP_ERR_ARGUMENT: a value is of the other sort; or
- * a column that has a float64 has an integer that is not exact as float64; or a string is longer
- * than TOKMAP_MAX_META_STRING_BYTES. err names the column and the document. */
+ * call they are all null. Finish fails if the document does not end. A checkpoint within a document
+ * does not include its values: after a resume, call it again. A column holds either numbers or
+ * strings, whichever comes first. If it has integers and a float64, all become float64.
+ * TOKMAP_ERR_ARGUMENT: a value is of the other sort; or a column that has a float64 has an integer
+ * that is not exact as float64; or a string is longer than TOKMAP_MAX_META_STRING_BYTES. err names
+ * the column and the document. */
 TOKMAP_API tokmap_status tokmap_writer_add_meta(tokmap_writer *w, const tokmap_value *values,
                                                 uint32_t n_values, tokmap_error *err);
 

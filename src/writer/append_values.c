@@ -62,7 +62,7 @@ tokmap_status tokmap_i_writer_fit_columns(tokmap_writer *w, const tokmap_dataset
 {
     if (!w->meta && !ds->meta)
         return w->meta_named = true, TOKMAP_OK;
-    if (!w->meta && !w->meta_named)
+    if (!w->meta && !w->meta_named && tokmap_i_index_writer_n_documents(w->index) == 0)
         return take_columns(w, ds, err);
     for (uint32_t i = 0; w->meta && i < w->meta->spool.n_columns; i++) {
         const tokmap_status status = fit_column(w, ds, i, err);

@@ -355,6 +355,10 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
                     "%s: the last document ends at token %" PRIu64 " of %" PRIu64
                     ": end the last document too, or none",
                     w->names.token_path, last_end, w->n_tokens);
+    if (w->meta && w->meta->has_row)
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: document %" PRIu64 " has values, but has not ended", w->names.index_path,
+                    n_documents);
     if (n_documents > 0 && w->input_before_document)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an input ended within the first document",
                     w->names.index_path);

@@ -3,7 +3,7 @@
  *
  * The first byte decides: 0 takes the rest as it is; 1 makes all checksums fit first; 2 makes
  * sizes and offsets fit as well; 3 takes the rest as a documents section alone, 4 as an inputs
- * section. */
+ * section, 5 as a section of values. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,14 +14,15 @@
 #include "format/format.h"
 #include "base/hash.h"
 #include "format/input_table.h"
+#include "format/meta_section.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes);
 
 enum {
     TABLE = 256,
     ENTRY = 32,
-    N_SECTIONS = 4,
-    HEAD_BYTES = TABLE + N_SECTIONS * ENTRY,
+    MAX_SECTIONS = 5,
+    HEAD_BYTES = TABLE + MAX_SECTIONS * ENTRY,
     MAX_LOOKUPS = 300
 };
 
@@ -33,24 +34,25 @@ static void require(bool condition)
 
 /* ---- Making an index of arbitrary bytes ---- */
 
-/* Four sections one behind the other, of the sizes that the table asks for as far as there is
- * room. */
+/* Four or five sections one behind the other, of the sizes that the table asks for as far as there
+ * is room. */
 static void fit_places(uint8_t *index, size_t n_bytes)
 {
     static const uint8_t start[16] = {0x89, 'T', 'M', 'I', '\r', '\n', 0x1a, '\n',
                                       4,    3,   2,   1,   1,    0,    1};
+    const uint32_t n_sections = 4 + (load_le32(index + 28) & 1);
     memcpy(index, start, sizeof start);
     store_le32(index + 16, 0);
     store_le32(index + 24, TABLE);
-    store_le32(index + 28, N_SECTIONS);
+    store_le32(index + 28, n_sections);
     store_le64(index + 32, n_bytes);
-    size_t at = HEAD_BYTES;
-    for (uint32_t i = 0; i < N_SECTIONS; i++) {
+    size_t at = (size_t)round_up(TABLE + n_sections * ENTRY, 64);
+    for (uint32_t i = 0; i < n_sections; i++) {
         uint8_t *entry = index + TABLE + ENTRY * (size_t)i;
         const size_t room = n_bytes - MIN(at, n_bytes);
-        const size_t size = i == N_SECTIONS - 1 ? room : load_le16(entry + 16) % (room + 1);
+        const size_t size = i == n_sections - 1 ? room : load_le16(entry + 16) % (room + 1);
         store_le32(entry, i + 1);
-        store_le32(entry + 4, 1);
+        store_le32(entry + 4, i < 4);
         store_le64(entry + 8, at);
         store_le64(entry + 16, size);
         at = (size_t)round_up(at + size, 64);
@@ -177,6 +179,51 @@ static void look_at_inputs(const tokmap_i_inputs *table)
     require(sum <= UINT64_MAX / 2);
 }
 
+/* ---- Values ---- */
+
+static bool fit_directory(uint8_t *section, size_t n_bytes)
+{
+    const uint64_t n = n_bytes < 16 ? 0 : tokmap_i_meta_directory_bytes(section);
+    if (n == 0 || n > n_bytes)
+        return false;
+    store_le64(section + 8, tokmap_i_checksum(section + 16, (size_t)n - 16));
+    return true;
+}
+
+static void look_at_column(const tokmap_i_meta *meta, uint32_t i)
+{
+    const uint64_t stride = meta->n_documents / MAX_LOOKUPS + 1;
+    const tokmap_value_type type = tokmap_i_meta_value_type(&meta->columns[i]);
+    uint64_t sum = 0;
+    for (uint64_t d = 0; d < meta->n_documents; d += stride) {
+        tokmap_value v;
+        const tokmap_status status = tokmap_i_meta_get(meta, i, d, &v);
+        require(status == TOKMAP_OK || status == TOKMAP_ERR_CORRUPT);
+        if (status)
+            continue;
+        require(v.type == TOKMAP_VALUE_NULL || v.type == type);
+        require(v.type != TOKMAP_VALUE_STRING || v.text_bytes <= TOKMAP_I_MAX_META_STRING);
+        for (size_t k = 0; v.type == TOKMAP_VALUE_STRING && k < v.text_bytes; k++)
+            sum += (uint8_t)v.text[k];
+    }
+    require(sum <= UINT64_MAX / 2);
+}
+
+/* What decodes is encoded to the same bytes, and no value lies outside. */
+static void look_at_values(const uint8_t *section, uint64_t n_bytes, uint64_t n_documents)
+{
+    static tokmap_i_meta meta;
+    static uint8_t again[TOKMAP_I_META_DIRECTORY_BYTES];
+    meta =
+        (tokmap_i_meta){.n_documents = n_documents, .section_bytes = n_bytes, .section = section};
+    const uint64_t n = tokmap_i_meta_directory_bytes(section);
+    if (n == 0 || n > n_bytes || tokmap_i_meta_decode(section, &meta))
+        return;
+    require(tokmap_i_meta_encode(&meta, again) == n && memcmp(again, section, (size_t)n) == 0);
+    for (uint32_t i = 0; i < meta.n_columns; i++)
+        look_at_column(&meta, i);
+}
+
 static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
 {
     const tokmap_i_section *documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS);
@@ -189,6 +236,9 @@ static void look_at_sections(const uint8_t *index, const tokmap_i_header *h)
                                    load_le64(index + inputs->offset), h->n_documents, h->n_tokens};
     if (tokmap_i_inputs_fit(table.n_inputs, table.n_bytes))
         look_at_inputs(&table);
+    const tokmap_i_section *values = tokmap_i_section_find(h, TOKMAP_I_META);
+    if (values)
+        look_at_values(index + values->offset, values->n_bytes, h->n_documents);
 }
 
 static void look_at_index(const uint8_t *index, size_t n_bytes)
@@ -248,17 +298,32 @@ static void look_at_inputs_alone(const uint8_t *data, size_t n_bytes)
     free(section);
 }
 
+/* The number of documents first; then the section. */
+static void look_at_values_alone(const uint8_t *data, size_t n_bytes)
+{
+    if (n_bytes < 2 + 16)
+        return;
+    uint8_t *section = malloc(n_bytes - 2);
+    require(section != NULL);
+    memcpy(section, data + 2, n_bytes - 2);
+    if (fit_directory(section, n_bytes - 2))
+        look_at_values(section, n_bytes - 2, load_le16(data));
+    free(section);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
 {
     if (n_bytes == 0)
         return 0;
-    const uint8_t mode = data[0] % 5;
+    const uint8_t mode = data[0] % 6;
     data++;
     n_bytes--;
     if (mode == 3)
         look_at_documents_alone(data, n_bytes);
     if (mode == 4)
         look_at_inputs_alone(data, n_bytes);
+    if (mode == 5)
+        look_at_values_alone(data, n_bytes);
     if (mode >= 3)
         return 0;
     uint8_t *index = malloc(MAX(n_bytes, 1)); /* exactly as long as the file */
@@ -266,6 +331,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     memcpy(index, data, n_bytes);
     if (mode == 2 && n_bytes >= HEAD_BYTES)
         fit_places(index, n_bytes);
+    if (mode == 2 && n_bytes >= HEAD_BYTES && load_le32(index + 28) == 5) {
+        const uint64_t values = load_le64(index + TABLE + 4 * ENTRY + 8);
+        if (values < n_bytes)
+            fit_directory(index + values, n_bytes - (size_t)values);
+    }
     if (mode >= 1 && n_bytes >= TABLE)
         fit_checksums(index, n_bytes);
     look_at_index(index, n_bytes);

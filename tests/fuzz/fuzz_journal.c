@@ -3,7 +3,8 @@
  *
  * The first byte decides: 0 takes the rest as it is; 1 as edits of the true journal (u16 offset,
  * u8 to exclusive-or, ...; an odd one cuts the file there); 2 makes the header and all checksums
- * fit first, so that only counts and contents are wild. */
+ * fit first, so that only counts and contents are wild; 3 takes it as edits of the values beside
+ * the true journal; 4 makes all their checksums fit as well. */
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +37,7 @@ typedef struct stored {
 
 static char folder[64], prefix[80];
 static stored tokens = {.suffix = ".bin.partial"}, ends = {.suffix = ".tmi.partial"},
-              journal = {.suffix = ".tmj.partial"};
+              journal = {.suffix = ".tmj.partial"}, values = {.suffix = ".tmv.partial"};
 static uint64_t tokens_at[N_CHECKPOINTS + 1], documents_at[N_CHECKPOINTS + 1];
 
 static void require(bool condition)
@@ -56,9 +57,9 @@ static const char *path_of(const char *suffix)
 
 static void remove_files(void)
 {
-    static const char *const suffixes[] = {".bin", ".tmi", ".bin.partial", ".tmi.partial",
-                                           ".tmj.partial"};
-    for (int i = 0; i < 5; i++)
+    static const char *const suffixes[] = {".bin",         ".tmi",         ".bin.partial",
+                                           ".tmi.partial", ".tmj.partial", ".tmv.partial"};
+    for (int i = 0; i < 6; i++)
         unlink(path_of(suffixes[i]));
 }
 
@@ -99,7 +100,11 @@ static void add_documents(tokmap_writer *w, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t ids[3] = {i % 1000, 7, 999 - i % 1000};
+        const tokmap_value v[2] = {
+            {.type = i % 5 ? TOKMAP_VALUE_INT64 : TOKMAP_VALUE_NULL, .integer = i},
+            {.type = TOKMAP_VALUE_STRING, .text = "some words", .text_bytes = i % 11}};
         require(tokmap_writer_append(w, ids, i % 4, NULL) == TOKMAP_OK);
+        require(tokmap_writer_add_meta(w, v, 2, NULL) == TOKMAP_OK);
         require(tokmap_writer_end_document(w, NULL) == TOKMAP_OK);
         documents_at[0]++;
         tokens_at[0] += i % 4;
@@ -114,7 +119,9 @@ static void make_true_one(void)
     snprintf(prefix, sizeof prefix, "%s/p", folder);
     atexit(remove_folder);
     tokmap_writer *w;
+    static const char *const names[] = {"number", "words"};
     require(open_writer(&w, TOKMAP_UNFINISHED_REFUSE) == TOKMAP_OK);
+    require(tokmap_writer_set_meta_columns(w, names, 2, NULL) == TOKMAP_OK);
     for (uint32_t k = 1; k <= N_CHECKPOINTS; k++) {
         add_documents(w, 50 * k);
         require(tokmap_writer_end_input(w, "some name", k, k, NULL) == TOKMAP_OK);
@@ -126,19 +133,80 @@ static void make_true_one(void)
     load(&tokens);
     load(&ends);
     load(&journal);
+    load(&values);
     tokens_at[0] = documents_at[0] = 0;
+}
+
+/* ---- Values ---- */
+
+/* The head of the file, as docs/FORMAT.md section 9.4 has it; 0 if there is none. */
+static size_t values_head_bytes(const uint8_t *bytes, size_t n_bytes)
+{
+    size_t at = 16;
+    const uint64_t n_columns = load_le64(bytes + 8);
+    for (uint64_t i = 0; i < n_columns && at + 8 <= n_bytes; i++) {
+        const uint64_t n = load_le64(bytes + at);
+        if (n > n_bytes)
+            return 0;
+        at += 8 + (size_t)n;
+    }
+    return at + 8 <= n_bytes ? at + 8 : 0;
+}
+
+static void sign_head(uint8_t *head, size_t n_bytes, tokmap_i_hasher *hasher)
+{
+    store_le64(head + n_bytes - 8, tokmap_i_checksum(head, n_bytes - 8));
+    tokmap_i_hasher_add(hasher, head, n_bytes);
+}
+
+/* Makes the checksums of all heads and segments fit, as far as their sizes do. */
+static uint64_t fit_values(uint8_t *bytes, size_t n_bytes)
+{
+    tokmap_i_hasher *hasher = tokmap_i_hasher_open();
+    require(hasher != NULL);
+    size_t at = values_head_bytes(bytes, n_bytes);
+    const uint64_t n_columns = load_le64(bytes + 8);
+    if (at > 0)
+        sign_head(bytes, at, hasher);
+    while (at > 0 && n_columns <= 64 && n_bytes - at >= 16 + 16 * n_columns) {
+        uint8_t *head = bytes + at;
+        size_t end = at + 16 + 16 * (size_t)n_columns;
+        for (uint64_t i = 0; i < n_columns; i++) {
+            const uint64_t n = load_le64(head + 8 + 16 * i);
+            if (n > n_bytes - end)
+                break;
+            store_le64(head + 16 + 16 * i, tokmap_i_checksum(bytes + end, (size_t)n));
+            end += (size_t)n;
+        }
+        sign_head(head, 16 + 16 * (size_t)n_columns, hasher);
+        at = end;
+    }
+    const uint64_t checksum = tokmap_i_hasher_get(hasher);
+    tokmap_i_hasher_close(hasher);
+    return checksum;
+}
+
+/* The last record of the true journal, with another checksum of the values. */
+static void fit_last_record(uint8_t *bytes, uint64_t checksum)
+{
+    size_t last = HEADER;
+    for (size_t at = HEADER; at + HEAD <= journal.n_bytes; at += 8)
+        if (tokmap_i_record_is_head(bytes + at))
+            last = at;
+    store_le64(bytes + last + 104, checksum);
+    store_le64(bytes + last + 120, tokmap_i_checksum(bytes + last, 120));
 }
 
 /* ---- Journals ---- */
 
-static size_t edit(uint8_t *bytes, const uint8_t *data, size_t n_bytes)
+static size_t edit(const stored *s, uint8_t *bytes, const uint8_t *data, size_t n_bytes)
 {
-    size_t n = journal.n_bytes;
-    memcpy(bytes, journal.bytes, n);
+    size_t n = s->n_bytes;
+    memcpy(bytes, s->bytes, n);
     for (; n_bytes >= 3; data += 3, n_bytes -= 3)
-        bytes[load_le16(data) % journal.n_bytes] ^= data[2];
+        bytes[load_le16(data) % s->n_bytes] ^= data[2];
     if (n_bytes == 2)
-        n = load_le16(data) % journal.n_bytes;
+        n = load_le16(data) % s->n_bytes;
     return n;
 }
 
@@ -223,16 +291,27 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n_bytes)
     if (n_bytes == 0 || n_bytes > MAX_JOURNAL)
         return 0;
     size_t n = n_bytes - 1;
-    if (data[0] == 1)
-        n = edit(bytes, data + 1, n);
-    else
+    static uint8_t value_bytes[MAX_JOURNAL];
+    size_t n_values = values.n_bytes;
+    memcpy(value_bytes, values.bytes, n_values);
+    if (data[0] == 3 || data[0] == 4) {
+        n_values = edit(&values, value_bytes, data + 1, n);
+        n = journal.n_bytes;
+        memcpy(bytes, journal.bytes, n);
+    } else if (data[0] == 1) {
+        n = edit(&journal, bytes, data + 1, n);
+    } else {
         memcpy(bytes, data + 1, n);
+    }
+    if (data[0] == 4 && n_values == values.n_bytes)
+        fit_last_record(bytes, fit_values(value_bytes, n_values));
     if (data[0] == 2)
         fit(bytes, n);
     remove_files();
     store(tokens.suffix, tokens.bytes, tokens.n_bytes);
     store(ends.suffix, ends.bytes, ends.n_bytes);
     store(journal.suffix, bytes, n);
-    go_on(data[0] == 2);
+    store(values.suffix, value_bytes, n_values);
+    go_on(data[0] == 2 || data[0] == 4);
     return 0;
 }

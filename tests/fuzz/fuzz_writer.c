@@ -1,5 +1,6 @@
 /* fuzz_writer.c - any bytes as calls of the writer, in a folder of its own: each call answers
  * as a naive model says, and a finished dataset holds what the model holds. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,6 +26,17 @@ typedef struct model_input {
     char name[256];
 } model_input;
 
+/* A value: the number itself, a quarter of it as a double, or its digits. */
+typedef struct model_cell {
+    tokmap_value_type type;
+    int64_t number;
+} model_cell;
+
+/* What the values of a column have been. */
+typedef struct model_column {
+    bool strings, integers, reals, inexact;
+} model_column;
+
 /* What a dataset should hold. */
 typedef struct model {
     uint64_t vocab_size;
@@ -34,6 +46,10 @@ typedef struct model {
     uint64_t n_documents;
     model_input inputs[MAX_INPUTS];
     uint64_t n_inputs;
+    uint32_t columns;      /* bit 0: there is a column "a", bit 1: "b" */
+    bool columns_are_said; /* by a call */
+    model_column state[2];
+    model_cell cells[MAX_DOCUMENTS][2];
     char metadata[64];
     size_t metadata_bytes;
     bool borderless_input;
@@ -45,6 +61,8 @@ typedef struct play {
     tokmap_status failed; /* what every call but close repeats */
     int n_large;
     bool has_previous; /* a finished dataset, for append_dataset */
+    bool has_row;      /* values for the next document */
+    model_cell row[2];
 } play;
 
 static model now, previous;
@@ -96,8 +114,9 @@ static uint64_t covered_documents(const model *m)
 static void remove_folder(void)
 {
     static const char *const suffixes[] = {".bin",         ".tmi",          ".bin.partial",
-                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced"};
-    for (int i = 0; i < 6; i++) {
+                                           ".tmi.partial", ".bin.replaced", ".tmi.replaced",
+                                           ".tmv.partial"};
+    for (int i = 0; i < 7; i++) {
         unlink(path_of(prefix, suffixes[i]));
         unlink(path_of(previous_prefix, suffixes[i]));
     }
@@ -114,6 +133,48 @@ static void make_folder(void)
     snprintf(prefix, sizeof prefix, "%s/p", folder);
     snprintf(previous_prefix, sizeof previous_prefix, "%s/previous", folder);
     atexit(remove_folder);
+}
+
+/* ---- Values ---- */
+
+/* 2^53 + 1 and more are not exact as doubles. */
+static tokmap_value value_of(const model_cell *c, char text[24])
+{
+    const int n = snprintf(text, 24, "%" PRId64, c->number);
+    return (tokmap_value){.type = c->type,
+                          .integer = c->number,
+                          .real = (double)c->number / 4,
+                          .text = text,
+                          .text_bytes = c->number == 0 ? 0 : (size_t)n};
+}
+
+static model_cell next_cell(play *p)
+{
+    const uint8_t byte = next_byte(p), sort = byte & 7;
+    const tokmap_value_type type = sort < 2    ? TOKMAP_VALUE_NULL
+                                   : sort < 5  ? TOKMAP_VALUE_INT64
+                                   : sort == 5 ? TOKMAP_VALUE_FLOAT64
+                                               : TOKMAP_VALUE_STRING;
+    const int64_t number = byte >> 3 == 31 ? (INT64_C(1) << 53) + 1 : (byte >> 3) - 10;
+    return (model_cell){type, number};
+}
+
+/* False if the column does not take the value. */
+static bool take_cell(model_column *c, const model_cell *cell)
+{
+    c->strings |= cell->type == TOKMAP_VALUE_STRING;
+    c->integers |= cell->type == TOKMAP_VALUE_INT64;
+    c->reals |= cell->type == TOKMAP_VALUE_FLOAT64;
+    c->inexact |= cell->type == TOKMAP_VALUE_INT64 && cell->number > INT64_C(1) << 53;
+    return !(c->strings && (c->integers || c->reals)) && !(c->reals && c->inexact);
+}
+
+static tokmap_value_type type_of(const model_column *c)
+{
+    return c->strings    ? TOKMAP_VALUE_STRING
+           : c->reals    ? TOKMAP_VALUE_FLOAT64
+           : c->integers ? TOKMAP_VALUE_INT64
+                         : TOKMAP_VALUE_NULL;
 }
 
 /* ---- Reading back ---- */
@@ -157,6 +218,40 @@ static void compare_inputs(const tokmap_dataset *ds, const model *m)
     }
 }
 
+static void compare_column(const tokmap_dataset *ds, const model *m, uint32_t in_ds, int column)
+{
+    tokmap_meta_column info = {.struct_size = sizeof info};
+    require(tokmap_dataset_get_meta_column(ds, in_ds, &info) == TOKMAP_OK);
+    require(info.name_bytes == 1 && info.name[0] == 'a' + column);
+    require(info.type == type_of(&m->state[column]));
+    for (uint64_t d = 0; d < m->n_documents; d++) {
+        const model_cell *c = &m->cells[d][column];
+        char text[24];
+        const tokmap_value wanted = value_of(c, text);
+        tokmap_value is;
+        require(tokmap_dataset_meta(ds, in_ds, d, &is) == TOKMAP_OK);
+        require(is.type == (c->type == TOKMAP_VALUE_NULL ? c->type : info.type));
+        if (is.type == TOKMAP_VALUE_INT64)
+            require(is.integer == wanted.integer);
+        if (is.type == TOKMAP_VALUE_FLOAT64)
+            require(is.real ==
+                    (c->type == TOKMAP_VALUE_INT64 ? (double)wanted.integer : wanted.real));
+        if (is.type == TOKMAP_VALUE_STRING)
+            require(is.text_bytes == wanted.text_bytes &&
+                    memcmp(is.text, wanted.text, is.text_bytes) == 0);
+    }
+}
+
+static void compare_values(const tokmap_dataset *ds, const model *m)
+{
+    uint32_t n = 0;
+    for (int column = 0; column < 2; column++)
+        if (m->columns >> column & 1)
+            compare_column(ds, m, n++, column);
+    tokmap_meta_column info = {.struct_size = sizeof info};
+    require(tokmap_dataset_get_meta_column(ds, n, &info) == TOKMAP_ERR_ARGUMENT);
+}
+
 static void read_back(const char *path, const model *m)
 {
     tokmap_dataset *ds = NULL;
@@ -173,6 +268,7 @@ static void read_back(const char *path, const model *m)
     compare_tokens(ds, m);
     compare_documents(ds, m);
     compare_inputs(ds, m);
+    compare_values(ds, m);
     const char *json;
     size_t n_bytes;
     json = tokmap_dataset_metadata(ds, &n_bytes);
@@ -198,7 +294,9 @@ static void open_writer(play *p)
     memset(&now, 0, offsetof(model, ids));
     now.vocab_size = vocabularies[next_byte(p) % 5];
     now.n_tokens = now.n_documents = now.n_inputs = 0;
-    now.borderless_input = false;
+    now.borderless_input = now.columns_are_said = p->has_row = false;
+    now.columns = 0;
+    memset(now.state, 0, sizeof now.state);
     now.metadata_bytes = 2;
     strcpy(now.metadata, "{}");
     const tokmap_writer_options options = {
@@ -228,8 +326,58 @@ static void end_documents(play *p, int n)
 {
     tokmap_error err;
     for (int i = 0; i < n && now.n_documents < MAX_DOCUMENTS; i++)
-        if (agreed(p, tokmap_writer_end_document(p->w, &err), TOKMAP_OK, &err))
+        if (agreed(p, tokmap_writer_end_document(p->w, &err), TOKMAP_OK, &err)) {
+            for (int column = 0; column < 2; column++)
+                now.cells[now.n_documents][column] =
+                    p->has_row ? p->row[column] : (model_cell){TOKMAP_VALUE_NULL, 0};
+            p->has_row = false;
             now.ends[now.n_documents++] = now.n_tokens;
+        }
+}
+
+static void set_columns(play *p)
+{
+    tokmap_error err;
+    const char *names[2];
+    uint32_t n = 0;
+    const uint32_t columns = next_byte(p) & 3;
+    if (columns & 1)
+        names[n++] = "a";
+    if (columns & 2)
+        names[n++] = "b";
+    const bool bad = now.columns_are_said || (columns && now.n_documents > 0);
+    if (agreed(p, tokmap_writer_set_meta_columns(p->w, names, n, &err),
+               bad ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err)) {
+        now.columns = columns;
+        now.columns_are_said = true;
+    }
+}
+
+static void add_values(play *p)
+{
+    tokmap_error err;
+    tokmap_value values[3] = {{.type = TOKMAP_VALUE_NULL}};
+    char texts[2][24];
+    model_cell row[2] = {{TOKMAP_VALUE_NULL, 0}, {TOKMAP_VALUE_NULL, 0}};
+    model_column state[2] = {now.state[0], now.state[1]};
+    uint32_t n = 0;
+    bool fits = true;
+    for (int column = 0; column < 2; column++) {
+        if (!(now.columns >> column & 1))
+            continue;
+        row[column] = next_cell(p);
+        values[n++] = value_of(&row[column], texts[column]);
+        fits = take_cell(&state[column], &row[column]) && fits;
+    }
+    const uint32_t given = next_byte(p) == 255 ? n + 1 : n;
+    const bool bad = given != n || (n > 0 && (p->has_row || !fits));
+    if (agreed(p, tokmap_writer_add_meta(p->w, values, given, &err),
+               bad ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err) &&
+        n > 0) {
+        memcpy(p->row, row, sizeof row);
+        memcpy(now.state, state, sizeof state);
+        p->has_row = true;
+    }
 }
 
 static void end_input(play *p)
@@ -266,15 +414,33 @@ static void set_metadata(play *p)
     }
 }
 
-static tokmap_status append_refusal(void)
+/* Whether the values of the previous dataset can follow. */
+static bool values_fit(model_column state[2])
 {
+    const bool takes = now.n_documents == 0 && !now.columns_are_said;
+    if (now.columns != previous.columns && !takes)
+        return false;
+    for (int column = 0; column < 2; column++) {
+        state[column] = now.state[column];
+        for (uint64_t d = 0; d < previous.n_documents; d++)
+            if (!take_cell(&state[column], &previous.cells[d][column]))
+                return false;
+    }
+    return true;
+}
+
+static tokmap_status append_refusal(const play *p)
+{
+    model_column state[2];
     uint32_t largest = 0;
     for (uint64_t i = 0; i < previous.n_tokens; i++)
         largest = previous.ids[i] > largest ? previous.ids[i] : largest;
     if (token_bytes(&now) != token_bytes(&previous) ||
         (previous.n_tokens > 0 && (largest >= now.vocab_size || previous.n_documents == 0)))
         return TOKMAP_ERR_MISMATCH;
-    return last_end(&now) == now.n_tokens ? TOKMAP_OK : TOKMAP_ERR_ARGUMENT;
+    if (last_end(&now) != now.n_tokens || p->has_row)
+        return TOKMAP_ERR_ARGUMENT;
+    return values_fit(state) ? TOKMAP_OK : TOKMAP_ERR_MISMATCH;
 }
 
 /* An entry for documents that have no input, so that those appended keep their own. */
@@ -287,6 +453,13 @@ static void model_unnamed_input(uint64_t end_document, uint64_t end_token)
 static void model_append(void)
 {
     const uint64_t first_document = now.n_documents, first_token = now.n_tokens;
+    model_column state[2];
+    require(values_fit(state));
+    memcpy(now.state, state, sizeof state);
+    memcpy(now.cells[first_document], previous.cells[0],
+           previous.n_documents * sizeof now.cells[0]);
+    now.columns = previous.columns;
+    now.columns_are_said = true;
     if (covered_documents(&now) < first_document)
         model_unnamed_input(first_document, first_token);
     memcpy(now.ids + first_token, previous.ids, previous.n_tokens * sizeof previous.ids[0]);
@@ -312,15 +485,17 @@ static void append_previous(play *p)
         return;
     tokmap_dataset *ds = NULL;
     require(tokmap_dataset_open(&ds, previous_prefix, NULL) == TOKMAP_OK);
-    if (agreed(p, tokmap_writer_append_dataset(p->w, ds, &err), append_refusal(), &err))
+    if (agreed(p, tokmap_writer_append_dataset(p->w, ds, &err), append_refusal(p), &err))
         model_append();
     tokmap_dataset_close(ds);
 }
 
-static tokmap_status finish_refusal(void)
+static tokmap_status finish_refusal(const play *p)
 {
     const model_input *last = now.n_inputs ? &now.inputs[now.n_inputs - 1] : NULL;
     if (now.n_documents > 0 && (last_end(&now) != now.n_tokens || now.borderless_input))
+        return TOKMAP_ERR_ARGUMENT;
+    if (p->has_row)
         return TOKMAP_ERR_ARGUMENT;
     if (last && (last->end_document != now.n_documents || last->end_token != now.n_tokens))
         return TOKMAP_ERR_ARGUMENT;
@@ -331,13 +506,14 @@ static void close_writer(play *p)
 {
     tokmap_writer_close(p->w);
     p->w = NULL;
-    require(!there(path_of(prefix, ".bin.partial")) && !there(path_of(prefix, ".tmi.partial")));
+    require(!there(path_of(prefix, ".bin.partial")) && !there(path_of(prefix, ".tmi.partial")) &&
+            !there(path_of(prefix, ".tmv.partial")));
 }
 
 static void finish(play *p)
 {
     tokmap_error err;
-    const bool finished = agreed(p, tokmap_writer_finish(p->w, &err), finish_refusal(), &err);
+    const bool finished = agreed(p, tokmap_writer_finish(p->w, &err), finish_refusal(p), &err);
     close_writer(p);
     require(there(path_of(prefix, ".bin")) == finished);
     require(there(path_of(prefix, ".tmi")) == finished);
@@ -353,7 +529,7 @@ static void finish(play *p)
 
 static void act(play *p)
 {
-    switch (next_byte(p) % 10) {
+    switch (next_byte(p) % 12) {
     case 0:
         append(p, next_byte(p), false);
         break;
@@ -383,6 +559,12 @@ static void act(play *p)
         break;
     case 8:
         end_documents(p, next_byte(p));
+        break;
+    case 9:
+        set_columns(p);
+        break;
+    case 10:
+        add_values(p);
         break;
     default:
         if (next_byte(p) >= 250 && p->n_large++ < MAX_LARGE) /* seldom: it takes its time */

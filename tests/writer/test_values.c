@@ -396,6 +396,12 @@ TEST(calls_out_of_order_are_refused)
     tokmap_writer_close(w);
     w = open_writer("p", &err);
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_add_meta(w, &one, 1, &err), TOKMAP_OK);
+    CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_ERR_ARGUMENT);
+    CHECK(strstr(err.text, "document 0 has values, but has not ended"));
+    tokmap_writer_close(w);
+    w = open_writer("p", &err);
+    CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_OK);
     CHECK_INT(tokmap_writer_set_meta_columns(w, &name, 1, &err), TOKMAP_ERR_ARGUMENT);
     tokmap_writer_close(w);
 }
