@@ -13,7 +13,7 @@ from typing import (Any, Dict, Iterator, List, NamedTuple, Optional, Sequence, T
 import numpy as np
 import numpy.typing as npt
 
-from . import _lib
+from . import _lib, _meta
 from ._errors import DamagedError, check
 from ._lib import lib
 
@@ -283,6 +283,43 @@ class Dataset:
                 raise ValueError(f"the tokens are {tokens.dtype.name}: another dtype needs a copy")
             return tokens.astype(dtype)
         return tokens.copy() if copy else tokens
+
+    # ---- Values ----
+
+    def _columns(self) -> List[Dict[str, _meta.Column]]:
+        """The columns of each dataset, which all have the same names."""
+        shards = self._shards()
+        found = [_meta.columns_of(shard) for shard in shards]
+        for shard, columns in zip(shards, found):
+            for name in sorted(columns.keys() ^ found[0].keys()):
+                raise ValueError(f"only one of {shards[0].path} and {shard.path} has values {name!r}: ask each of "
+                                 "`shards`")
+        return found
+
+    @overload
+    def meta(self) -> Dict[str, str]: ...
+
+    @overload
+    def meta(self, name: str) -> Array: ...
+
+    def meta(self, name: Optional[str] = None) -> Union[Dict[str, str], Array]:
+        """Without a name: the names of the values that documents have, and their types: "int64", "float64", "str",
+        or "null" if no document has one. With a name: the values of all documents. Numbers are a read-only view of
+        the mapped file, as a masked array if some documents have none; those of several datasets are a copy.
+        Strings are an array of objects, with None where there is none."""
+        columns = self._columns()
+        if name is None:
+            types = {one: [shard[one].type for shard in columns] for one in columns[0]}
+            return {one: _meta.TYPE_NAMES[max(found)] for one, found in types.items()}
+        if name not in columns[0]:
+            names = ", ".join(map(repr, columns[0])) or "none"
+            raise KeyError(f"the documents have no values {name!r}: there are {names}")
+        return _meta.join([shard[name] for shard in columns])
+
+    def document_meta(self, index: int) -> Dict[str, Union[None, int, float, str]]:
+        """The values of document number `index`, by name; None where it has none."""
+        shard, found = self._find(index, index)
+        return {name: column.value(found.index) for name, column in _meta.columns_of(shard).items()}
 
     # ---- Inputs ----
 

@@ -20,7 +20,8 @@ class Info(ctypes.Structure):
                 ("token_file_bytes", c_uint64), ("index_bytes", c_uint64),
                 ("documents_bytes", c_uint64), ("token_bytes", c_uint32), ("largest_id", c_uint32),
                 ("eod_id", c_uint32), ("format_version", c_uint32), ("lowest_reader", c_uint32),
-                ("dataset_id", c_uint8 * 16), ("index_path", c_char_p), ("token_path", c_char_p)]
+                ("dataset_id", c_uint8 * 16), ("index_path", c_char_p), ("token_path", c_char_p),
+                ("n_meta_columns", c_uint32)]
 
 
 class Document(ctypes.Structure):
@@ -31,6 +32,18 @@ class Input(ctypes.Structure):
     _fields_ = [("struct_size", c_size_t), ("name", c_void_p), ("name_bytes", c_size_t), ("first_document", c_uint64),
                 ("n_documents", c_uint64), ("first_token", c_uint64), ("n_tokens", c_uint64),
                 ("input_bytes", c_uint64), ("input_checksum", c_uint64)]
+
+
+class MetaColumn(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("name", c_void_p), ("name_bytes", c_size_t), ("type", c_int),
+                ("code_bytes", c_uint32), ("n_nulls", c_uint64), ("n_strings", c_uint64), ("validity", c_void_p),
+                ("values", c_void_p), ("codes", c_void_p), ("offsets", c_void_p), ("text", c_void_p),
+                ("text_bytes", c_uint64)]
+
+
+class Value(ctypes.Structure):
+    _fields_ = [("type", c_int), ("integer", c_int64), ("real", c_double), ("text", c_void_p),
+                ("text_bytes", c_size_t)]
 
 
 class VerifyOptions(ctypes.Structure):
@@ -158,6 +171,8 @@ SIGNATURES = {
     "tokmap_dataset_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_get_input": (c_int, [c_void_p, c_uint64, POINTER(Input)]),
+    "tokmap_dataset_get_meta_column": (c_int, [c_void_p, c_uint32, POINTER(MetaColumn)]),
+    "tokmap_dataset_meta": (c_int, [c_void_p, c_uint32, c_uint64, POINTER(Value)]),
     "tokmap_dataset_metadata": (c_void_p, [c_void_p, POINTER(c_size_t)]),
     "tokmap_dataset_verify": (c_int, [c_void_p, POINTER(VerifyOptions), c_void_p,
                                       POINTER(ErrorDetail)]),
@@ -168,6 +183,8 @@ SIGNATURES = {
     "tokmap_writer_end_input": (c_int, [c_void_p, c_char_p, c_uint64, c_uint64,
                                          POINTER(ErrorDetail)]),
     "tokmap_writer_set_metadata": (c_int, [c_void_p, c_char_p, c_size_t, POINTER(ErrorDetail)]),
+    "tokmap_writer_set_meta_columns": (c_int, [c_void_p, POINTER(c_char_p), c_uint32, POINTER(ErrorDetail)]),
+    "tokmap_writer_add_meta": (c_int, [c_void_p, POINTER(Value), c_uint32, POINTER(ErrorDetail)]),
     "tokmap_writer_finish": (c_int, [c_void_p, POINTER(ErrorDetail)]),
     "tokmap_writer_close": (None, [c_void_p]),
     "tokmap_loader_open": (c_int, [POINTER(c_void_p), POINTER(LoaderOptions),

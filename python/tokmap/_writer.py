@@ -4,12 +4,12 @@ import ctypes
 import json
 import os
 import weakref
-from typing import Any, Iterable, Optional, Union
+from typing import Any, Iterable, Mapping, Optional, Sequence, Union
 
 import numpy as np
 import numpy.typing as npt
 
-from . import _lib
+from . import _lib, _meta
 from ._dataset import Path, encode_path
 from ._errors import check
 from ._lib import lib
@@ -45,9 +45,11 @@ class Writer:
     prefix      the path without .bin and .tmi
     vocab_size  ids are below it; it decides whether a token takes 2 or 4 bytes
     eod_id      the id that ends documents, if there is one: the documents contain it
-    replace     whether a dataset of this name may be replaced"""
+    replace     whether a dataset of this name may be replaced
+    meta        names of values that documents can have, such as ["score", "lang"]"""
 
-    def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, replace: bool = False) -> None:
+    def __init__(self, prefix: Path, vocab_size: int, eod_id: Optional[int] = None, replace: bool = False,
+                 meta: Sequence[str] = ()) -> None:
         if not 0 <= vocab_size < 2**64 or (eod_id is not None and not 0 <= eod_id < _lib.NO_ID):
             raise ValueError(f"vocab_size {vocab_size}, eod_id {eod_id}: out of range")
         options = _lib.WriterOptions(struct_size=ctypes.sizeof(_lib.WriterOptions), vocab_size=vocab_size,
@@ -57,6 +59,12 @@ class Writer:
         self._pointer = pointer
         # At exit too: an unfinished dataset leaves nothing on the disk.
         self._closer = weakref.finalize(self, _close, pointer, os.getpid())
+        self._columns = list(meta)
+        try:
+            self._call(lib.tokmap_writer_set_meta_columns, pointer, _meta.name_array(meta), len(self._columns))
+        except BaseException:
+            self.close()
+            raise
 
     @staticmethod
     def _call(function: Any, *arguments: Any) -> None:
@@ -68,10 +76,15 @@ class Writer:
             raise ValueError("the writer is closed")
         return self._pointer
 
-    def document(self, ids: Union[Iterable[int], npt.NDArray[Any]]) -> None:
-        """Appends a document: an array or any iterable of ids. An array of uint32 is not converted."""
+    def document(self, ids: Union[Iterable[int], npt.NDArray[Any]], meta: Optional[Mapping[str, Any]] = None) -> None:
+        """Appends a document: an array or any iterable of ids. An array of uint32 is not converted. meta: its
+        values by name, ints, floats or strings; a name that is left out has none, which is what None means too.
+        A name has either numbers or strings; ints become floats if there is a float too."""
         array = _as_ids(ids)
+        row = _meta.row_of(self._columns, meta or {})
         self._call(lib.tokmap_writer_append, self._open(), array.ctypes.data, array.size)
+        if meta:
+            self._call(lib.tokmap_writer_add_meta, self._open(), row, len(self._columns))
         self._call(lib.tokmap_writer_end_document, self._open())
 
     def end_input(self, name: Path, input_bytes: int = 0, input_checksum: int = 0) -> None:

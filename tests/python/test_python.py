@@ -196,6 +196,7 @@ def structs_are_those_of_the_headers(folder):
                       ("tokmap.h", "tokmap_writer.h", "tokmap_loader.h"))
     names = {"ErrorDetail": "tokmap_error", "Info": "tokmap_dataset_info",
              "Document": "tokmap_document", "Input": "tokmap_input_info",
+             "MetaColumn": "tokmap_meta_column", "Value": "tokmap_value",
              "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options",
              "LoaderSource": "tokmap_loader_source", "LoaderPhase": "tokmap_loader_phase",
              "LoaderOptions": "tokmap_loader_options", "Row": "tokmap_row", "Batch": "tokmap_batch",

@@ -23,7 +23,8 @@ for batch in loader:
     state: bytes = batch.state
     loader.restore(state)
 with tokmap.Writer("x", vocab_size=10) as w:
-    w.document([1, 2])
+    w.document([1, 2], meta={"score": 0.5})
+print(ds.meta("score").mean(), ds.meta()["score"].upper(), ds.document_meta(0).get("score"))
 try:
     loader.load_state_dict({"state": "00"})
 except tokmap.MismatchError as error:

@@ -1,0 +1,159 @@
+"""Values of documents: the columns of a dataset as NumPy arrays, and rows for the writer."""
+
+import ctypes
+from typing import Any, Dict, List, Mapping, Optional, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _lib
+from ._errors import DamagedError
+from ._lib import lib
+
+Array = npt.NDArray[Any]
+Value = Union[None, int, float, str]
+NULL, INT64, FLOAT64, STRING = range(4)
+TYPE_NAMES = ("null", "int64", "float64", "str")
+
+
+class Column:
+    """A column of one dataset."""
+
+    def __init__(self, shard: Any, index: int) -> None:
+        self.handle, self.path, self.n_documents = shard.handle, shard.path, int(shard.info.n_documents)
+        self.index = index
+        self.info = _lib.MetaColumn(struct_size=ctypes.sizeof(_lib.MetaColumn))
+        lib.tokmap_dataset_get_meta_column(self.handle.pointer, index, ctypes.byref(self.info))
+        self.name = ctypes.string_at(self.info.name, self.info.name_bytes).decode()
+        self.type: int = self.info.type
+
+    def _view(self, address: Optional[int], dtype: str, n: int) -> Array:
+        """n numbers of the map, which lives as long as the array."""
+        if n == 0:
+            return np.empty(0, dtype)
+        memory: Any = (ctypes.c_char * (n * np.dtype(dtype).itemsize)).from_address(address or 0)
+        memory.handle = self.handle
+        view: Array = np.frombuffer(memory, dtype)
+        view.flags.writeable = False
+        return view
+
+    def is_null(self) -> Array:
+        """For each document whether it has no value."""
+        if self.type == NULL:
+            return np.ones(self.n_documents, bool)
+        if not self.info.validity:
+            return np.zeros(self.n_documents, bool)
+        bits = self._view(self.info.validity, "u1", (self.n_documents + 7) // 8)
+        null: Array = np.unpackbits(bits, count=self.n_documents, bitorder="little") == 0
+        return null
+
+    def numbers(self, dtype: "np.dtype[Any]") -> Array:
+        """A view of the numbers, if they are of this type; else a copy."""
+        if self.type == NULL:
+            return np.zeros(self.n_documents, dtype)
+        view = self._view(self.info.values, "<i8" if self.type == INT64 else "<f8", self.n_documents)
+        return view if view.dtype == dtype else view.astype(dtype)
+
+    def strings(self) -> Array:
+        """The strings as objects, None where there is none."""
+        found = np.full(self.n_documents, None, object)
+        if self.type == NULL:
+            return found
+        offsets = self._view(self.info.offsets, "<u8", self.info.n_strings + 1)
+        if (np.diff(offsets.astype(np.int64)) < 0).any() or offsets[0] != 0 or offsets[-1] != self.info.text_bytes:
+            raise self._damaged()
+        text = ctypes.string_at(self.info.text, self.info.text_bytes)
+        ends: List[int] = offsets.tolist()
+        strings = np.empty(len(ends) - 1, object)
+        strings[:] = [decode(text[a:b]) for a, b in zip(ends, ends[1:])]
+        if self.info.code_bytes:
+            codes = self._view(self.info.codes, f"<u{self.info.code_bytes}", self.n_documents)
+            if self.n_documents and int(codes.max()) >= len(strings):
+                raise self._damaged()
+            strings = strings[codes]
+        valid = ~self.is_null()
+        found[valid] = strings[valid]
+        return found
+
+    def value(self, document: int) -> Value:
+        found = _lib.Value()
+        if lib.tokmap_dataset_meta(self.handle.pointer, self.index, document, ctypes.byref(found)):
+            raise self._damaged()
+        if found.type == STRING:
+            return decode(ctypes.string_at(found.text, found.text_bytes) if found.text_bytes else b"")
+        number: Value = (None, found.integer, found.real)[found.type]
+        return number
+
+    def _damaged(self) -> DamagedError:
+        return DamagedError(f"{self.path}: damaged: the values of column {self.name!r}", -6)
+
+
+def decode(text: bytes) -> str:
+    return text.decode("utf-8", "surrogateescape")
+
+
+def columns_of(shard: Any) -> Dict[str, Column]:
+    columns = [Column(shard, i) for i in range(shard.info.n_meta_columns)]
+    return {column.name: column for column in columns}
+
+
+def join(columns: Sequence[Column]) -> Array:
+    """A column of several datasets as one array."""
+    types = {column.type for column in columns} - {NULL}
+    if STRING in types and len(types) > 1:
+        raise ValueError(f"column {columns[0].name!r} has numbers in one dataset and strings in another: "
+                         "ask each of `shards`")
+    if not types or STRING in types:
+        strings = [column.strings() for column in columns]
+        return strings[0] if len(strings) == 1 else np.concatenate(strings)
+    dtype = np.dtype("<f8" if FLOAT64 in types else "<i8")
+    numbers = [column.numbers(dtype) for column in columns]
+    joined = numbers[0] if len(numbers) == 1 else np.concatenate(numbers)
+    joined.flags.writeable = False
+    if not any(column.info.n_nulls for column in columns):
+        return joined
+    mask = np.concatenate([column.is_null() for column in columns])
+    return np.ma.MaskedArray(joined, mask)
+
+
+# ---- Writing ----
+
+
+def name_array(names: Sequence[str]) -> Any:
+    if isinstance(names, str):
+        raise TypeError("meta is a list of names, not one string")
+    encoded = [name.encode() for name in names]
+    if any(b"\0" in name for name in encoded):
+        raise ValueError("a name cannot contain a zero byte")
+    return (ctypes.c_char_p * len(encoded))(*encoded)
+
+
+def value_of(name: str, value: Any) -> _lib.Value:
+    """The value as the library takes it; `keep` holds its text."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None:
+        return _lib.Value(type=NULL)
+    if isinstance(value, int):
+        if not -2**63 <= value < 2**63:
+            raise OverflowError(f"{name}: {value} does not fit into 64 bits")
+        return _lib.Value(type=INT64, integer=value)
+    if isinstance(value, float):
+        return _lib.Value(type=FLOAT64, real=value)
+    if isinstance(value, str):
+        text = value.encode("utf-8", "surrogateescape")
+        found = _lib.Value(type=STRING, text=ctypes.cast(ctypes.c_char_p(text), ctypes.c_void_p), text_bytes=len(text))
+        found.keep = text
+        return found
+    raise TypeError(f"{name}: a value is an int, a float, a string or None, not a {type(value).__name__}")
+
+
+def row_of(names: Sequence[str], values: Mapping[str, Any]) -> Any:
+    """The values of a document in the order of the columns; what is missing is null."""
+    unknown = [name for name in values if name not in names]
+    if unknown:
+        raise KeyError(f"there is no column {unknown[0]!r}: the columns are {', '.join(map(repr, names)) or 'none'}")
+    found = [value_of(name, values.get(name)) for name in names]
+    row: Any = (_lib.Value * len(names))(*found)
+    row.keep = found
+    return row
