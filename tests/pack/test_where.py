@@ -75,8 +75,8 @@ class Corpus:
         return [read(row, line) for lines in self.files.values() for row, line in enumerate(lines) if line.strip()]
 
     def expected(self, text):
-        """The kept texts, and the counts of the report."""
-        tree, texts = ref_fields.parse(text), []
+        """The records of the documents that are kept, and the counts of the report."""
+        tree, kept = ref_fields.parse(text), []
         counts = dict.fromkeys(("n_documents", "records", "filtered_documents", "bad_documents", "empty_documents"), 0)
         for values in self.records:
             counts["records"] += 1
@@ -85,10 +85,10 @@ class Corpus:
             elif values is None or not isinstance(values["text"], bytes):
                 counts["bad_documents"] += 1
             else:
-                texts.append(values["text"])
+                kept.append(values)
                 counts["n_documents"] += 1
                 counts["empty_documents"] += values["text"] == b""
-        return texts, counts
+        return kept, counts
 
     def start(self, out, text, *arguments, pause_ms="0"):
         command = [ref_protocol.program("tokmap"), "pack", *self.files, "-o", out, "--where", text, *arguments]
@@ -116,9 +116,9 @@ def tokens_of(texts):
 
 def it_keeps_what_python_keeps(corpus):
     for i, text in enumerate(EXPRESSIONS):
-        texts, counts = corpus.expected(text)
+        kept, counts = corpus.expected(text)
         corpus.pack("o", text, "--on-error", "skip", "--report", "o.json", "-j", str(1 + i % 3))
-        expect(corpus.outputs("o")[".bin"] == tokens_of(texts), "other tokens for %s" % text)
+        expect(corpus.outputs("o")[".bin"] == tokens_of(r["text"] for r in kept), "other tokens for " + text)
         report = json.loads((corpus.folder / "o.json").read_text())
         expect_equal({name: report[name] for name in counts}, counts, text)
         expect_equal(report["records"], sum(report[name] for name in (
@@ -128,47 +128,61 @@ def it_keeps_what_python_keeps(corpus):
     return "%d expressions, %d records" % (len(EXPRESSIONS), len(corpus.records))
 
 
-def threads_and_memory_make_no_difference(corpus):
+def same_bytes_for_threads_and_memory(corpus, *arguments):
     wanted = None
-    for arguments in (["-j", "1"], ["-j", "2", "--memory", "8M"], ["-j", "7"], ["-j", "7", "--memory", "300M"]):
-        corpus.pack("o", EXPRESSIONS[0], "--on-error", "collect", "--split", "v=0.2", *arguments)
+    for machine in (["-j", "1"], ["-j", "2", "--memory", "8M"], ["-j", "7"], ["-j", "7", "--memory", "300M"]):
+        corpus.pack("o", EXPRESSIONS[0], "--on-error", "collect", "--split", "v=0.2", *machine, *arguments)
         got = corpus.outputs("o")
         corpus.remove("o")
         expect_equal(sorted(got), ["-v.bin", "-v.tmi", ".bad", ".bin", ".tmi"], "files")
-        expect(wanted in (None, got), "other bytes with %s" % arguments)
+        expect(wanted in (None, got), "other bytes with %s" % machine)
         wanted = got
 
 
-def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
-    rng = random.Random(LONG)
+def threads_and_memory_make_no_difference(corpus):
+    same_bytes_for_threads_and_memory(corpus)
+
+
+def kill_until_it_ends(corpus, rng, run_again):
+    """Starts runs with 1, 2 or 7 threads and kills them, until one ends. Returns how many were killed, and how many
+    went on where another was killed."""
     n_killed = n_resumed = 0
-    arguments = ["--on-error", "collect", "--split", "v=0.2", "--memory", "8M"]
-    texts = [EXPRESSIONS[0], "@row > %d" % (N_LINES - 20), "score is not null"]
-    wanted = {}
+    while True:
+        run = run_again(rng.choice("127"))
+        try:
+            run.wait(rng.random() * 0.9 * corpus.seconds)
+        except subprocess.TimeoutExpired:
+            n_killed += 1
+        run.kill()
+        said = run.communicate()[1]
+        n_resumed += "resuming after" in said
+        if run.returncode == 0 or "already exists" in said:
+            return n_killed, n_resumed
+
+
+def same_bytes_after_kills(corpus, texts, *arguments):
+    rng, wanted = random.Random(LONG), {}
+    n_killed = n_resumed = 0
     for text in texts:
         begin = time.monotonic()
         corpus.pack("o", text, *arguments)
-        seconds = time.monotonic() - begin
+        corpus.seconds = time.monotonic() - begin
         wanted[text] = corpus.outputs("o")
         corpus.remove("o")
     while n_resumed < (100 if LONG else 6) and n_killed < 1000:
         text = rng.choice(texts)
-        while True:
-            run = corpus.start("o", text, *arguments, "-j", rng.choice("127"))
-            try:
-                run.wait(rng.random() * 0.9 * seconds)
-            except subprocess.TimeoutExpired:
-                n_killed += 1
-            run.kill()
-            said = run.communicate()[1]
-            n_resumed += "resuming after" in said
-            if run.returncode == 0 or "already exists" in said:
-                break
+        killed, resumed = kill_until_it_ends(corpus, rng, lambda j: corpus.start("o", text, *arguments, "-j", j))
+        n_killed, n_resumed = n_killed + killed, n_resumed + resumed
         got = {name: data for name, data in corpus.outputs("o").items() if not name.endswith(".partial")}
         expect(got == wanted[text], "other bytes for %s" % text)
         corpus.remove("o")
     expect(n_resumed >= 6, "resumed only %d times" % n_resumed)
     return "%d kills, resumed %d times" % (n_killed, n_resumed)
+
+
+def killed_at_any_moment_it_ends_with_the_same_bytes(corpus):
+    texts = [EXPRESSIONS[0], "@row > %d" % (N_LINES - 20), "score is not null"]
+    return same_bytes_after_kills(corpus, texts, "--on-error", "collect", "--split", "v=0.2", "--memory", "8M")
 
 
 def another_expression_does_not_resume(corpus):
@@ -234,11 +248,16 @@ TESTS = [it_keeps_what_python_keeps, threads_and_memory_make_no_difference,
          the_fields_of_a_long_line_need_memory]
 
 
-def main():
+def main(tests):
     with tempfile.TemporaryDirectory() as name:
         corpus = Corpus(pathlib.Path(name))
-        return ref_protocol.run_tests([(test.__name__, functools.partial(test, corpus)) for test in TESTS])
+
+        def run(test):
+            corpus.remove("o")
+            return test(corpus)
+
+        return ref_protocol.run_tests([(test.__name__, functools.partial(run, test)) for test in tests])
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(TESTS))
