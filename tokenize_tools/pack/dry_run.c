@@ -143,10 +143,12 @@ static double estimate_input(const pack_plan_parts *parts, size_t which,
                              const reader_summary *summary, const corpus_place *sampled,
                              uint64_t n_tokens)
 {
-    const uint64_t n_plain = sampled->counts.plain_bytes + sampled->piece_offset;
+    uint64_t n_plain = sampled->counts.plain_bytes + sampled->piece_offset;
     const uint64_t n_records = sampled->counts.records;
     if (summary->n_records != READER_UNKNOWN && n_records > 0)
         return (double)n_tokens / (double)n_records * (double)summary->n_records;
+    if (n_plain < sampled->counts.text_bytes) /* the place is the start of a record batch */
+        n_plain = sampled->counts.text_bytes;
     if (n_plain == 0)
         return 0;
     return (double)n_tokens / (double)n_plain *
