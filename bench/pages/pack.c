@@ -8,6 +8,7 @@
 #include "commands/commands.h"
 #include "corpus/corpus.h"
 #include "corpus/input.h"
+#include "corpus/reader.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokmap_writer.h"
 
@@ -42,11 +43,12 @@ static int print_failure(const char *text)
 
 /* ---- Stages: each does all of its work once; 0, or a message ---- */
 
-static int decompress_text(subject *s)
+/* For plain bytes, which the reader takes as they are read. */
+static int decompress_bytes(const char *name)
 {
     static uint8_t buffer[READ_BYTES];
     input_error err;
-    input *in = input_open(s->options->text, &err);
+    input *in = input_open(name, &err);
     ssize_t n = in ? 1 : -1;
     while (n > 0)
         n = input_read(in, buffer, sizeof buffer, &err);
@@ -55,9 +57,39 @@ static int decompress_text(subject *s)
     return n < 0 ? print_failure(err.text) : 0;
 }
 
+/* For files that are read by column; one thread. */
+static int decode_column(reader *r)
+{
+    reader_text text;
+    corpus_error err;
+    reader_result got;
+    do
+        got = reader_next(r, &text, &err);
+    while (got > READER_END);
+    return got == READER_FAILED ? print_failure(err.text) : 0;
+}
+
+static int read_text(subject *s)
+{
+    static const corpus_options options;
+    const input_source source = {.path = s->options->text};
+    reader_text text;
+    corpus_error err;
+    reader *r = reader_open(&source, &options, -1, &err);
+    if (!r || reader_next(r, &text, &err) == READER_FAILED) {
+        reader_close(r);
+        return print_failure(err.text);
+    }
+    const corpus_format format = reader_format(r);
+    const bool columns = format == CORPUS_PARQUET || format == CORPUS_ARROW;
+    const int code = columns ? decode_column(r) : 0;
+    reader_close(r);
+    return columns ? code : decompress_bytes(s->options->text);
+}
+
 static corpus *open_corpus(subject *s, corpus_error *err)
 {
-    const corpus_options options = {.read_ahead = true};
+    const corpus_options options = {.read_ahead = true, .n_decoders = 1};
     return corpus_open(&s->options->text, 1, &options, NULL, err);
 }
 
@@ -183,8 +215,8 @@ static int keep_text(subject *s)
     return got < 0 ? print_failure(err.text) : 0;
 }
 
-static int (*const stages[N_STAGES + 1])(subject *s) = {decompress_text, take_documents,
-                                                        encode_text, write_ids, pack_text};
+static int (*const stages[N_STAGES + 1])(subject *s) = {read_text, take_documents, encode_text,
+                                                        write_ids, pack_text};
 
 static int measure_stages(subject *s, bench_report *report)
 {
