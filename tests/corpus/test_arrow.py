@@ -170,6 +170,27 @@ def bad_texts_have_their_place(folder):
                  "what was collected")
 
 
+def long_bad_texts_are_collected_or_refused(folder):
+    try:
+        import pyarrow as pa
+    except ImportError as e:
+        raise Skip("pyarrow is not installed") from e
+    bad = b"x" * 3000000 + b"\xff" + b"y" * 3000000
+    collect = ["--memory", "8M", "--utf8", "error", "--on-error", "collect"]
+    for text_type, compression in ((pa.binary(), None), (pa.binary_view(), "zstd")):
+        data = arrow_writers.write(pa.table({"text": pa.array([b"a", bad, b"b"], text_type)}), compression=compression)
+        compare(folder, "skip", data, ["a", "b"], *collect[:-1], "skip")
+        compare(folder, "collect", data, ["a", "b"], *collect, "-j", "8")
+        collected = [p for p in folder.iterdir() if "bad" in p.name]
+        expect_equal([p.read_bytes().rstrip(b"\n") == bad for p in collected], [True], "collected")
+    data = arrow_writers.write(pa.table({"text": pa.array([b"a", bad, b"b"])}), compression="zstd")
+    compare(folder, "skip", data, ["a", "b"], *collect[:-1], "skip")
+    refused(folder, data, "row 1", "cannot be collected; raise --memory", options=collect)
+    code, message, _ = pack(folder, "-", *collect[:-1], "skip", data=data)
+    expect_equal(code, 3, message)
+    expect("part of this document is already packed" in message, message)
+
+
 def damaged_and_foreign_files_are_refused(folder):
     stream, file = seed("stream"), seed("file")
     refused(folder, file[:-1], "footer")
@@ -211,5 +232,5 @@ if __name__ == "__main__":
     sys.exit(run_in_folders("", [
         seeds_have_their_texts, files_of_the_real_writers_have_their_texts, the_same_on_stdin_and_compressed,
         fields_decide_which_rows_are_packed, values_of_all_types_are_those_of_pyarrow, columns_that_cannot_be_read_are_named, bad_texts_have_their_place,
-        damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
+        long_bad_texts_are_collected_or_refused, damaged_and_foreign_files_are_refused, lz4_and_big_batches_are_refused_by_name,
     ]))
