@@ -11,8 +11,9 @@
  * CORPUS_LINES, a line without its newline; a carriage return is kept, an empty line is an empty
  * document, and the last line needs no newline. With CORPUS_JSON_LINES, a string in the object on a
  * line; skipped are blank lines, a byte order mark at the start of the input, and white space of
- * max_piece_bytes or more before a line. With CORPUS_PARQUET and CORPUS_ARROW, the value of a column
- * in a row. In a tar archive, each member that its name says is text or JSON is read like an input.
+ * max_piece_bytes or more before a line. With CORPUS_PARQUET and CORPUS_ARROW, the value of a
+ * column in a row. In a tar archive, each member whose name ends like that of text or JSON is an
+ * input.
  *
  * The documents do not depend on batch_bytes, read_bytes, read_ahead or the place where reading
  * resumed. max_piece_bytes decides only what is refused. Memory: the batches, and up to four times
