@@ -71,7 +71,6 @@ HAVE_XXH_DISPATCH := $(call have,XXH_DISPATCH,xxh_x86dispatch.h,XXH3_64bits_disp
 HAVE_ZSTD := $(call have,ZSTD,zstd.h,ZSTD_decompressStream,-lzstd)
 HAVE_ZLIB := $(call have,ZLIB,zlib.h,inflate,-lz)
 HAVE_ISAL := $(call have,ISAL,isa-l/igzip_lib.h,isal_inflate,-lisal)
-HAVE_SNAPPY := $(call have,SNAPPY,snappy-c.h,snappy_uncompress,-lsnappy)
 HAVE_NVCC := $(or $(filter yes no,$(NVCC)),\
 	$(shell PATH="$$PATH:/usr/local/cuda/bin"; command -v nvcc >/dev/null && echo yes || echo no))
 
@@ -79,9 +78,9 @@ ifneq ($(HAVE_XXHASH),yes)
     $(error xxHash is required and was not found: install the package libxxhash-dev)
 endif
 LIBS := -lxxhash -ldl $(if $(filter yes,$(HAVE_ZSTD)),-lzstd) $(if $(filter yes,$(HAVE_ZLIB)),-lz) \
-	$(if $(filter yes,$(HAVE_ISAL)),-lisal) $(if $(filter yes,$(HAVE_SNAPPY)),-lsnappy)
+	$(if $(filter yes,$(HAVE_ISAL)),-lisal)
 
-FOUND := $(foreach p,XXHASH XXH_DISPATCH ZSTD ZLIB ISAL SNAPPY,$(if $($p),,$(HAVE_$p:yes=$p)))
+FOUND := $(foreach p,XXHASH XXH_DISPATCH ZSTD ZLIB ISAL,$(if $($p),,$(HAVE_$p:yes=$p)))
 endif
 
 # Objects depend on this file, which changes when a flag or the result of a probe changes.
@@ -90,7 +89,7 @@ $(BUILD)/config.h: FORCE
 	@printf '%s\n' 'OLD_KEY := $(CONFIG_KEY)' 'OLD_FOUND := $(filter-out no,$(FOUND))' \
 	    >$(@D)/config.mk
 	@{ echo '/* $(CONFIG_KEY) */'; printf '\043define HAVE_%s\n' \
-	    $(foreach p,XXH_DISPATCH ZSTD ZLIB ISAL SNAPPY NVCC,'$(call number,$p)'); } >$@.new
+	    $(foreach p,XXH_DISPATCH ZSTD ZLIB ISAL NVCC,'$(call number,$p)'); } >$@.new
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 FORCE:
 
@@ -109,8 +108,6 @@ all: $(PRODUCTS)
 	    why,ZLIB,zlib1g-dev)$(if $(filter yes,$(HAVE_ISAL)),,: .gz input is refused))')
 	$(call part,ISA-L,$(HAVE_ISAL),'$(if $(filter yes,$(HAVE_ISAL)),reads .gz input instead of \
 	    zlib,$(call why,ISAL,libisal-dev))')
-	$(call part,snappy,$(HAVE_SNAPPY),'$(if $(filter yes,$(HAVE_SNAPPY)),reads Parquet with snappy,$(call \
-	    why,SNAPPY,libsnappy-dev): Parquet with snappy is refused)')
 	$(call part,CUDA,yes,'batches on a GPU if a driver is found at run time$(if $(filter \
 	    yes,$(HAVE_NVCC)),; nvcc found: make ptx works)')
 

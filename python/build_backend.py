@@ -150,7 +150,7 @@ def run_make(build, *variables):
     done = subprocess.run(command, cwd=ROOT, env=make_environment())
     if done.returncode != 0:
         sys.exit("tokmap: make failed: it needs a C compiler and xxHash (on Debian and Ubuntu: gcc make "
-                 "libxxhash-dev; libzstd-dev, zlib1g-dev, libisal-dev and libsnappy-dev to read compressed text)")
+                 "libxxhash-dev; libzstd-dev, zlib1g-dev and libisal-dev to read compressed text)")
 
 
 # ---- PEP 517 and PEP 660 ----

@@ -73,10 +73,6 @@ def arrow():
     return pyarrow, pyarrow.parquet
 
 
-def have_snappy():
-    return "HAVE_SNAPPY 1" in (pathlib.Path(TOOL).parent / "config.h").read_text()
-
-
 def plain(values):
     """As the tool gives them: strings as bytes, booleans as numbers, times as stored."""
     return [v.encode() if isinstance(v, str) else int(v) if isinstance(v, bool) else v for v in values]
@@ -95,15 +91,10 @@ def texts(n, nulls):
 def committed_files_have_their_values(folder):
     names = sorted(HERE.glob("*.parquet"))
     expect(len(names) >= 5, "there are committed files")
-    skipped = 0
     for path in names:
-        if "snappy" in path.name and not have_snappy():
-            skipped += 1
-            continue
         for column, values in json.loads(path.with_suffix(".json").read_text()).items():
             for threads in (0, 3):
                 expect_equal(read(path, column, threads=threads), plain(values), "%s %s" % (path.name, column))
-    return "%d without snappy" % skipped if skipped else None
 
 
 def a_file_without_text_names_its_columns(folder):
@@ -124,7 +115,6 @@ def packed(folder, *inputs, **options):
 
 def pack_gives_the_ids_of_the_same_texts_as_jsonl(folder):
     names = [p for p in sorted(HERE.glob("*.parquet")) if "numbers" not in p.name]
-    names = [p for p in names if "snappy" not in p.name or have_snappy()]
     lines = folder / "same.jsonl"
     texts = [json.loads(p.with_suffix(".json").read_text())["text"] for p in names]
     lines.write_text("".join(json.dumps({"text": t}) + "\n" for some in texts for t in some if t is not None))
@@ -173,7 +163,7 @@ def damage(data, random):
 
 
 def damaged_files_with_checksums_never_give_another_text(folder):
-    names = ["text_dictionary_gzip", "text_delta_bytes"] + ["text_plain_snappy"] * have_snappy()
+    names = ["text_dictionary_gzip", "text_delta_bytes", "text_plain_snappy"]
     counts, path = {0: 0, 3: 0}, folder / "damaged.parquet"
     for seed in range(2000 if os.environ.get("TOKMAP_LONG") else 200):
         random = Random(seed)
@@ -198,7 +188,7 @@ def write(pa, pq, path, data, **options):
 
 def pyarrow_writes_text(folder):
     pa, pq = arrow()
-    codecs = [c for c in ("none", "snappy", "gzip", "zstd") if c != "snappy" or have_snappy()]
+    codecs = ["none", "snappy", "gzip", "zstd"]
     encodings = [None, "PLAIN", "DELTA_LENGTH_BYTE_ARRAY", "DELTA_BYTE_ARRAY", "dictionary"]
     n = 0
     for codec, encoding, version, nulls, size, crc in itertools.product(
@@ -330,7 +320,7 @@ def checksums_find_damage(folder):
 def duckdb_writes_the_same(folder):
     duckdb = need("duckdb")
     want = texts(5000, "some")
-    codecs = ("uncompressed", "zstd", "gzip") + (("snappy",) if have_snappy() else ())
+    codecs = ("uncompressed", "zstd", "gzip", "snappy")
     base = duckdb.connect()
     base.execute("create table t (id bigint, text varchar, score double, ok boolean, meta struct(lang varchar))")
     rows = [(i, t, i / 8, i % 2 == 0, {"lang": None if i % 7 == 0 else "l%d" % (i % 3)}) for i, t in enumerate(want)]
@@ -350,7 +340,7 @@ def duckdb_writes_the_same(folder):
 def polars_writes_the_same(folder):
     polars = need("polars")
     want = texts(5000, "some")
-    codecs = ("uncompressed", "zstd", "gzip") + (("snappy",) if have_snappy() else ())
+    codecs = ("uncompressed", "zstd", "gzip", "snappy")
     frame = polars.DataFrame({"text": want, "id": list(range(5000)), "score": [i / 8 for i in range(5000)],
                               "ok": [i % 2 == 0 for i in range(5000)],
                               "meta": [{"lang": None if i % 7 == 0 else "l%d" % (i % 3)} for i in range(5000)]})

@@ -9,7 +9,7 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d "${TMPDIR:-/tmp}/tokmap_build_XXXXXX") || exit 1
 trap 'rm -rf "$work"' EXIT
 cd "$root" || exit 1
-unset CC CPPFLAGS LDFLAGS ZSTD ZLIB ISAL SNAPPY XXHASH
+unset CC CPPFLAGS LDFLAGS ZSTD ZLIB ISAL XXHASH
 export CFLAGS=-O0
 status=0
 
@@ -41,15 +41,14 @@ END
     chmod +x "$work/cc"
 }
 
-said=$(make -j2 BUILD="$work/small" ZSTD=no ZLIB=no ISAL=no SNAPPY=no 2>&1)
-says "$said" '^ *zstd +no +disabled by ZSTD=no' '^ *zlib +no +disabled by ZLIB=no' \
-    '^ *snappy +no +disabled by SNAPPY=no' '^ *xxHash +yes'
+said=$(make -j2 BUILD="$work/small" ZSTD=no ZLIB=no ISAL=no 2>&1)
+says "$said" '^ *zstd +no +disabled by ZSTD=no' '^ *zlib +no +disabled by ZLIB=no' '^ *xxHash +yes'
 verdict parts_left_out_are_named $? "$said"
 said=$("$work/small/tokmap" --version 2>&1)
 says "$said" '^zstd +not in this build' '^zlib +not in this build'
 verdict tokmap_works_without_the_optional_parts $? "$said"
 said=$(ldd "$work/small/tokmap" "$work/small/libtokmap.so")
-! says "$said" 'libzstd|libz\.|libisal|libsnappy'
+! says "$said" 'libzstd|libz\.|libisal'
 verdict it_is_linked_to_none_of_them $? "$said"
 
 probe()

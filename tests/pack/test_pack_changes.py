@@ -291,8 +291,8 @@ def build_mutant(folder, changes):
                         "-I" + str(ROOT / "include"), "-I" + str(ROOT / "tokenize_tools"),
                         "-I" + str((ROOT / name).parent), "-c", str(source), "-o", objects[-1]], check=True)
     libraries = (build / "config.h").read_text()
-    names = {"ZSTD": "zstd", "ZLIB": "z", "ISAL": "isal", "SNAPPY": "snappy"}
-    found = ["-l" + name for part, name in names.items() if "HAVE_%s 1" % part in libraries]
+    found = ["-l" + {"ZSTD": "zstd", "ZLIB": "z", "ISAL": "isal"}[part] for part in ("ZSTD", "ZLIB", "ISAL")
+             if "HAVE_%s 1" % part in libraries]
     program = folder / "tokmap"
     subprocess.run([*compiler, "-pthread", "-o", str(program), str(build / "obj/tokenize_tools/main.o"), *objects,
                     str(build / "libtools.a"), str(build / "libtokmap.a"), "-lxxhash", "-ldl", *found], check=True)

@@ -5,6 +5,7 @@
 #include "parquet/footer.h"
 #include "parquet/page_header.h"
 #include "parquet/runs.h"
+#include "parquet/snappy.h"
 #include "parquet/thrift.h"
 #include "parquet/values.h"
 #include "support/check.h"
@@ -399,6 +400,74 @@ TEST(damaged_compressed_data_is_refused)
     CHECK_STR(parquet_codec_name(4), "brotli");
     CHECK(parquet_codec_refused(4) && parquet_codec_refused(200) && !parquet_codec_refused(0));
     parquet_codec_free(&c);
+}
+
+/* ---- Snappy ---- */
+
+static void add_literal(bytes *b, bytes *plain, size_t n)
+{
+    const size_t n_extra = n <= 60 ? 0 : n <= 256 ? 1 + below(4) : 2 + below(3);
+    add(b, (n_extra ? 59 + n_extra : n - 1) << 2);
+    for (size_t i = 0; i < n_extra; i++)
+        add(b, (n - 1) >> 8 * i);
+    for (size_t i = 0; i < n; i++) {
+        add(b, any());
+        add(plain, b->data[b->n - 1]);
+    }
+}
+
+static void add_copy(bytes *b, bytes *plain)
+{
+    const size_t distance = 1 + below(below(2) ? plain->n : plain->n < 20 ? plain->n : 20);
+    const unsigned kind = 1 + (unsigned)below(3);
+    const bool is_short = kind == 1 && distance < 2048;
+    const size_t n = is_short ? 4 + below(8) : 1 + below(64);
+    if (is_short) {
+        add(b, 1 | (n - 4) << 2 | distance >> 8 << 5);
+        add(b, distance);
+    } else {
+        add(b, (kind == 3 ? 3 : 2) | (n - 1) << 2);
+        for (unsigned i = 0; i < (kind == 3 ? 4 : 2); i++)
+            add(b, (uint64_t)distance >> 8 * i);
+    }
+    for (size_t i = 0; i < n; i++)
+        add(plain, plain->data[plain->n - distance]);
+}
+
+/* In memory of the exact sizes, so that a sanitizer sees a step outside. */
+static bool read_exactly(const bytes *b, const bytes *plain, size_t n_bytes)
+{
+    uint8_t *from = malloc(b->n), *to = malloc(n_bytes + 1);
+    memcpy(from, b->data, b->n);
+    const bool ok = snappy_read(from, b->n, to + 1, n_bytes);
+    CHECK(!ok || (n_bytes == plain->n && memcmp(to + 1, plain->data, n_bytes) == 0));
+    free(from);
+    free(to);
+    return ok;
+}
+
+TEST(snappy_is_that_of_a_naive_encoder)
+{
+    static bytes b, plain, body;
+    for (int round = 0; round < 5000; round++) {
+        b.n = plain.n = body.n = 0;
+        for (uint64_t n = below(40), i = 0; i < n; i++) {
+            if (plain.n == 0 || below(2))
+                add_literal(&body, &plain, 1 + below(below(4) ? 70 : 700));
+            else
+                add_copy(&body, &plain);
+        }
+        add_varint(&b, plain.n);
+        for (size_t i = 0; i < body.n; i++)
+            add(&b, body.data[i]);
+        CHECK(read_exactly(&b, &plain, plain.n));
+        CHECK(!read_exactly(&b, &plain, plain.n + 1));
+        CHECK(plain.n == 0 || !read_exactly(&b, &plain, plain.n - 1));
+        const size_t was = b.n;
+        b.n = below(was);
+        CHECK(!read_exactly(&b, &plain, plain.n) || plain.n == 0);
+        b.n = was;
+    }
 }
 
 /* ---- Values ---- */

@@ -5,15 +5,13 @@
 #include <string.h>
 
 #include "config.h"
+#include "parquet/snappy.h"
 #include "text/little_endian.h"
 #if HAVE_ISAL
 #include <isa-l/crc.h>
 #include <isa-l/igzip_lib.h>
 #elif HAVE_ZLIB
 #include <zlib.h>
-#endif
-#if HAVE_SNAPPY
-#include <snappy-c.h>
 #endif
 #if HAVE_ZSTD
 #include <zstd.h>
@@ -30,23 +28,12 @@ static const char *copy_plain(parquet_codec *c, const parquet_codec_job *job)
     return NULL;
 }
 
-#if HAVE_SNAPPY
 static const char *read_snappy(parquet_codec *c, const parquet_codec_job *job)
 {
     (void)c;
-    const char *from = (const char *)job->from;
-    size_t n_bytes = 0;
-    if (snappy_uncompressed_length(from, job->from_bytes, &n_bytes) != SNAPPY_OK)
-        return "damaged snappy data";
-    if (n_bytes != job->to_bytes)
-        return "its snappy data has another size than its header says";
-    if (snappy_uncompress(from, job->from_bytes, (char *)job->to, &n_bytes) != SNAPPY_OK)
-        return "damaged snappy data";
-    return NULL;
+    return snappy_read(job->from, job->from_bytes, job->to, job->to_bytes) ? NULL
+                                                                           : "damaged snappy data";
 }
-#else
-#define read_snappy NULL
-#endif
 
 #if HAVE_ZSTD
 static const char *read_zstd(parquet_codec *c, const parquet_codec_job *job)
@@ -172,7 +159,7 @@ static const struct codec {
     const char *(*read)(parquet_codec *, const parquet_codec_job *);
 } codecs[] = {
     {"uncompressed", NULL, copy_plain},
-    {"snappy", "this build has no snappy", read_snappy},
+    {"snappy", NULL, read_snappy},
     {"gzip", "this build has no zlib or ISA-L", read_gzip},
     {"lzo", "this codec is not supported", NULL},
     {"brotli", "this codec is not supported", NULL},

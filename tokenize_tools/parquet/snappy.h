@@ -1,0 +1,12 @@
+/* snappy.h - decompresses snappy data: a length, and then literals and copies of earlier output. */
+#ifndef TOKMAP_PARQUET_SNAPPY_H
+#define TOKMAP_PARQUET_SNAPPY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Whether the data is complete and has exactly to_bytes bytes. */
+bool snappy_read(const uint8_t *from, size_t from_bytes, uint8_t *to, size_t to_bytes);
+
+#endif /* TOKMAP_PARQUET_SNAPPY_H */
