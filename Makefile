@@ -279,7 +279,12 @@ bench-loaders: $(PRODUCTS)
 	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/loader-peers-venv bench/peers/loader-requirements.txt
 	@$(BUILD)/loader-peers-venv/bin/python bench/peers/loaders.py --tokmap $(BUILD)/tokmap \
 	    --tokbench $(BUILD)/tokbench --out $(BUILD)/loaders.json $(LOADER_ARGS)
-.PHONY: bench-peers bench-tokenizers bench-loaders
+## bench-parquet: packing and decoding of Parquet beside gigatoken and pyarrow (ARGS='--parquet F --tokenizer F')
+bench-parquet: $(BUILD)/tokbench $(BUILD)/tokmap
+	@$(or $(PYTHON),python3) bench/peers/install.py $(BUILD)/peers-venv
+	@$(BUILD)/peers-venv/bin/python bench/peers/parquet.py --tokmap $(BUILD)/tokmap \
+	    --tokbench $(BUILD)/tokbench $(ARGS)
+.PHONY: bench-peers bench-tokenizers bench-loaders bench-parquet
 
 ## bench-gpu: tests and measurements on a GPU (ARGS='--out FILE')
 bench-gpu: $(PRODUCTS) $(BUILD)/test_gpu
