@@ -1,0 +1,247 @@
+#include "base/content_hash.h"
+
+#include "base/base.h"
+#include "base/content_hash_tables.h"
+
+#if defined __x86_64__
+#include <immintrin.h>
+#endif
+
+/* Polynomials are reflected: the lowest bit of a word is the coefficient of the highest power. So
+ * the product of two words without carries is the product of the polynomials times x, which the
+ * constants make up for. */
+
+typedef struct modulus {
+    uint64_t polynomial; /* without x^64 */
+    const uint64_t (*tables)[256];
+    uint64_t move_64[2], move_256[2]; /* x^575 and x^511; x^2111 and x^2047 */
+} modulus;
+
+static const modulus moduli[2] = {
+    {0x9a6c9329ac4bc9b5,
+     content_hash_tables[0],
+     {0x0c32cdb31e18a84a, 0x62242240ace5045a},
+     {0x37ccd3e14069cabc, 0xa043808c0f782663}},
+    {0x95ac9329ac4bc9b5,
+     content_hash_tables[1],
+     {0xaf86efb16d9ab4fb, 0xf49784a634f014e4},
+     {0x9a8908341a6d6d52, 0x9471a5389095fe44}},
+};
+
+/* ---- 4 bytes at a time ---- */
+
+static void add_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
+{
+    uint64_t a = crc[0], b = crc[1];
+    const uint64_t(*t)[256] = content_hash_tables[0], (*u)[256] = content_hash_tables[1];
+    size_t at = 0;
+    for (; at + 4 <= n_bytes; at += 4) {
+        const uint32_t word = load_le32(p + at), v = word ^ (uint32_t)a, w = word ^ (uint32_t)b;
+        a = a >> 32 ^ t[3][v & 255] ^ t[2][v >> 8 & 255] ^ t[1][v >> 16 & 255] ^ t[0][v >> 24];
+        b = b >> 32 ^ u[3][w & 255] ^ u[2][w >> 8 & 255] ^ u[1][w >> 16 & 255] ^ u[0][w >> 24];
+    }
+    for (; at < n_bytes; at++) {
+        a = a >> 8 ^ t[0][(a ^ p[at]) & 255];
+        b = b >> 8 ^ u[0][(b ^ p[at]) & 255];
+    }
+    crc[0] = a;
+    crc[1] = b;
+}
+
+/* ---- With multiplication without carries ---- */
+
+/* A register holds a part of the sequence, and a group of registers the remainder so far: as many
+ * bytes as the group has. A step multiplies the remainder by the power of x that moves it forward
+ * by its own length, with one product for each half of 16 bytes, and adds the next bytes. At the
+ * end the group is a sequence as short as itself. */
+
+#if defined __x86_64__
+
+enum {
+    GROUP_128 = 4 * 16,
+    GROUP_512 = 4 * 64
+};
+
+#define CLMUL __attribute__((target("pclmul,sse4.1")))
+#define VCLMUL __attribute__((target("vpclmulqdq,avx512f")))
+
+/* One remainder of a multiple of 4 bytes. */
+static uint64_t reduce(const uint64_t (*t)[256], const uint8_t *p, size_t n_bytes)
+{
+    uint64_t crc = 0;
+    for (size_t at = 0; at < n_bytes; at += 4) {
+        const uint32_t v = load_le32(p + at) ^ (uint32_t)crc;
+        crc = crc >> 32 ^ t[3][v & 255] ^ t[2][v >> 8 & 255] ^ t[1][v >> 16 & 255] ^ t[0][v >> 24];
+    }
+    return crc;
+}
+
+CLMUL static inline __m128i move_128(__m128i l, __m128i by)
+{
+    return _mm_xor_si128(_mm_clmulepi64_si128(l, by, 0x00), _mm_clmulepi64_si128(l, by, 0x11));
+}
+
+/* n_bytes is a multiple of GROUP_128, and not 0. */
+CLMUL static uint64_t fold_128(const modulus *m, uint64_t crc, const uint8_t *p, size_t n_bytes)
+{
+    const __m128i by = _mm_loadu_si128((const __m128i *)m->move_64);
+    __m128i group[4];
+    for (int i = 0; i < 4; i++)
+        group[i] = _mm_loadu_si128((const __m128i *)p + i);
+    group[0] = _mm_xor_si128(group[0], _mm_cvtsi64_si128((long long)crc));
+    for (size_t at = GROUP_128; at < n_bytes; at += GROUP_128) {
+        for (int i = 0; i < 4; i++) {
+            const __m128i next = _mm_loadu_si128((const __m128i *)(p + at) + i);
+            group[i] = _mm_xor_si128(move_128(group[i], by), next);
+        }
+    }
+    return reduce(m->tables, (const uint8_t *)group, sizeof group);
+}
+
+VCLMUL static inline __m512i move_512(__m512i l, __m512i by)
+{
+    return _mm512_xor_si512(_mm512_clmulepi64_epi128(l, by, 0x00),
+                            _mm512_clmulepi64_epi128(l, by, 0x11));
+}
+
+/* n_bytes is a multiple of GROUP_512, and not 0. */
+VCLMUL static uint64_t fold_512(const modulus *m, uint64_t crc, const uint8_t *p, size_t n_bytes)
+{
+    const __m512i by = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)m->move_256));
+    __m512i group[4];
+    for (int i = 0; i < 4; i++)
+        group[i] = _mm512_loadu_si512(p + 64 * i);
+    group[0] =
+        _mm512_xor_si512(group[0], _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)crc)));
+    for (size_t at = GROUP_512; at < n_bytes; at += GROUP_512) {
+        for (int i = 0; i < 4; i++) {
+            const __m512i next = _mm512_loadu_si512(p + at + 64 * i);
+            group[i] = _mm512_xor_si512(move_512(group[i], by), next);
+        }
+    }
+    return fold_128(m, 0, (const uint8_t *)group, sizeof group);
+}
+
+static bool has_clmul(void)
+{
+    return __builtin_cpu_supports("pclmul") && __builtin_cpu_supports("sse4.1");
+}
+
+static bool has_vclmul(void)
+{
+    return has_clmul() && __builtin_cpu_supports("vpclmulqdq") && __builtin_cpu_supports("avx512f");
+}
+
+/* Adds as much from the front as the engine can; returns how much. */
+static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
+                         tokmap_i_content_engine engine)
+{
+    const bool wide = engine == CONTENT_512 && n_bytes >= GROUP_512 && has_vclmul();
+    const size_t group = wide ? GROUP_512 : GROUP_128, n = n_bytes / group * group;
+    if (n == 0 || engine == CONTENT_SCALAR || !has_clmul())
+        return 0;
+    for (int k = 0; k < 2; k++)
+        crc[k] = wide ? fold_512(&moduli[k], crc[k], p, n) : fold_128(&moduli[k], crc[k], p, n);
+    return n;
+}
+
+#else
+
+static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
+                         tokmap_i_content_engine engine)
+{
+    (void)crc, (void)p, (void)n_bytes, (void)engine;
+    return 0;
+}
+
+#endif
+
+/* ---- All of it ---- */
+
+void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes)
+{
+    store_le64(bytes, h->crc[0]);
+    store_le64(bytes + 8, h->crc[1]);
+}
+
+tokmap_i_content_hash tokmap_i_content_hash_load(const uint8_t *bytes, uint64_t n_bytes)
+{
+    return (tokmap_i_content_hash){{load_le64(bytes), load_le64(bytes + 8)}, n_bytes};
+}
+
+void tokmap_i_content_hash_add_with(tokmap_i_content_hash *h, const void *data, size_t n_bytes,
+                                    tokmap_i_content_engine engine)
+{
+    const uint8_t *p = data;
+    size_t at = 0;
+    for (size_t n = 1; n > 0; at += n) /* large groups, and small ones for the rest */
+        n = fold_bytes(h->crc, p + at, n_bytes - at, engine);
+    add_bytes(h->crc, p + at, n_bytes - at);
+    h->n_bytes += n_bytes;
+}
+
+void tokmap_i_content_hash_add(tokmap_i_content_hash *h, const void *data, size_t n_bytes)
+{
+    tokmap_i_content_hash_add_with(h, data, n_bytes, CONTENT_512);
+}
+
+void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *tokens, size_t n_tokens,
+                                      unsigned token_bytes)
+{
+    enum {
+        N_AT_ONCE = 2048
+    };
+    uint32_t wide[N_AT_ONCE];
+    const uint8_t *p = tokens;
+    if (token_bytes == sizeof *wide) {
+        tokmap_i_content_hash_add(h, tokens, n_tokens * token_bytes);
+        return;
+    }
+    for (; n_tokens >= N_AT_ONCE; n_tokens -= N_AT_ONCE, p += 2 * (size_t)N_AT_ONCE) {
+        for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant number, for the compiler */
+            wide[i] = TO_LE32((uint32_t)load_le16(p + 2 * i));
+        tokmap_i_content_hash_add(h, wide, sizeof wide);
+    }
+    for (size_t i = 0; i < n_tokens; i++)
+        wide[i] = TO_LE32((uint32_t)load_le16(p + 2 * i));
+    tokmap_i_content_hash_add(h, wide, n_tokens * sizeof *wide);
+}
+
+/* ---- Joining ---- */
+
+/* crc * x. */
+static uint64_t shift_bit(const modulus *m, uint64_t crc)
+{
+    return (crc >> 1) ^ (m->polynomial & (0 - (crc & 1)));
+}
+
+/* a * b. */
+static uint64_t multiply_mod(const modulus *m, uint64_t a, uint64_t b)
+{
+    uint64_t product = 0;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        product = shift_bit(m, product);
+        product ^= a & (0 - (b & 1)); /* the highest power of b comes first */
+        b >>= 1;
+    }
+    return product;
+}
+
+/* crc * x^(8 * n_bytes). */
+static uint64_t shift_bytes(const modulus *m, uint64_t crc, uint64_t n_bytes)
+{
+    uint64_t power = UINT64_C(1) << 55; /* x^8 */
+    for (; n_bytes > 0; n_bytes >>= 1) {
+        if (n_bytes & 1)
+            crc = multiply_mod(m, crc, power);
+        power = multiply_mod(m, power, power);
+    }
+    return crc;
+}
+
+void tokmap_i_content_hash_join(tokmap_i_content_hash *h, const tokmap_i_content_hash *next)
+{
+    for (int k = 0; k < 2; k++)
+        h->crc[k] = shift_bytes(&moduli[k], h->crc[k], next->n_bytes) ^ next->crc[k];
+    h->n_bytes += next->n_bytes;
+}

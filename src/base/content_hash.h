@@ -1,0 +1,40 @@
+/* content_hash.h - a hash of a sequence that can be joined: the hash of A followed by B follows
+ * from the hashes and lengths of A and B.
+ *
+ * It is two remainders of the sequence as a polynomial over GF(2), modulo two primitive polynomials
+ * of degree 64: CRC-64 with the polynomials of CRC-64/NVME and CRC-64/REDIS, both reflected, both
+ * starting at 0 and without a final XOR. docs/FORMAT.md says what is hashed. It finds accidents, as
+ * a random function of 128 bits would; it does not resist an attacker. */
+#ifndef TOKMAP_CONTENT_HASH_H
+#define TOKMAP_CONTENT_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct tokmap_i_content_hash { /* starts as {0}: the hash of nothing */
+    uint64_t crc[2];
+    uint64_t n_bytes;
+} tokmap_i_content_hash;
+
+/* The two remainders in 16 bytes; the length is known from elsewhere. */
+void tokmap_i_content_hash_store(const tokmap_i_content_hash *h, uint8_t *bytes);
+tokmap_i_content_hash tokmap_i_content_hash_load(const uint8_t *bytes, uint64_t n_bytes);
+
+/* Adds bytes to the end. */
+void tokmap_i_content_hash_add(tokmap_i_content_hash *h, const void *data, size_t n_bytes);
+/* Adds tokens of 2 or 4 bytes, little-endian, as if each had 4. */
+void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *tokens, size_t n_tokens,
+                                      unsigned token_bytes);
+/* Adds a sequence by its hash. */
+void tokmap_i_content_hash_join(tokmap_i_content_hash *h, const tokmap_i_content_hash *next);
+
+/* For tests: the same with one engine, or the next smaller one that this machine has. */
+typedef enum tokmap_i_content_engine {
+    CONTENT_SCALAR,
+    CONTENT_128,
+    CONTENT_512
+} tokmap_i_content_engine;
+void tokmap_i_content_hash_add_with(tokmap_i_content_hash *h, const void *data, size_t n_bytes,
+                                    tokmap_i_content_engine engine);
+
+#endif /* TOKMAP_CONTENT_HASH_H */
