@@ -35,7 +35,8 @@ typedef struct verify_job {
     const tokmap_dataset *ds;
     tokmap_verify_options options;
     tokmap_i_index_reader reader;
-    uint8_t *checksums; /* as stored; NULL if their section is damaged */
+    uint8_t *checksums;                  /* as stored; NULL if their section is damaged */
+    tokmap_i_content_hash *block_hashes; /* NULL: not all blocks are checked */
     uint64_t n_blocks, token_bytes_total;
     atomic_uint_fast64_t next_block;
     tokmap_i_mutex mutex; /* for all below */
@@ -43,6 +44,8 @@ typedef struct verify_job {
     size_t n_bad, bad_capacity;
     size_t n_first_found, n_end_found; /* of bad, found so far in the pass over the documents */
     uint64_t n_documents_passed;
+    uint64_t last_end;                    /* of the documents that were passed, */
+    tokmap_i_content_hash documents_hash; /* and the hash of their lengths */
     uint32_t largest_id;
     uint64_t bytes_done, bytes_total;
     tokmap_status failure; /* an error that ended the check */
@@ -91,6 +94,7 @@ typedef struct block_reader {
     uint8_t *buffer; /* PIECE_BYTES */
     tokmap_i_hasher *hasher;
     uint32_t largest_id;
+    tokmap_i_content_hash hash;
 } block_reader;
 
 static size_t block_bytes(const verify_job *job, uint64_t block)
@@ -103,6 +107,7 @@ static void check_piece(block_reader *r, size_t n_bytes, uint32_t token_bytes)
     for (size_t done = 0; done < n_bytes; done += SLICE_BYTES) {
         const size_t n = MIN(n_bytes - done, SLICE_BYTES);
         tokmap_i_hasher_add(r->hasher, r->buffer + done, n);
+        tokmap_i_content_hash_add_tokens(&r->hash, r->buffer + done, n / token_bytes, token_bytes);
         const uint32_t largest =
             tokmap_i_largest_id(r->buffer + done, n / token_bytes, token_bytes);
         r->largest_id = MAX(r->largest_id, largest);
@@ -115,6 +120,7 @@ static tokmap_status read_block(const verify_job *job, block_reader *r, uint64_t
     const size_t n_bytes = block_bytes(job, block);
     tokmap_i_hasher_reset(r->hasher);
     r->largest_id = 0;
+    r->hash = (tokmap_i_content_hash){0};
     for (size_t done = 0; done < n_bytes;) {
         const size_t n = MIN(n_bytes - done, PIECE_BYTES);
         const tokmap_status status = tokmap_i_dataset_read_bytes(
@@ -159,6 +165,8 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     } else {
         sound = true;
     }
+    if (job->block_hashes)
+        job->block_hashes[block] = r->hash;
     tokmap_i_mutex_lock(&job->mutex);
     if (!sound)
         note_bad(job, &bad);
@@ -183,7 +191,7 @@ static bool is_sampled(const verify_job *job, uint64_t block)
 static void check_blocks(void *context)
 {
     verify_job *job = context;
-    block_reader r = {malloc(PIECE_BYTES), tokmap_i_hasher_open(), 0};
+    block_reader r = {malloc(PIECE_BYTES), tokmap_i_hasher_open(), 0, {{0, 0}, 0}};
     if (r.buffer && r.hasher) {
         uint64_t block;
         while ((block = atomic_fetch_add(&job->next_block, 1)) < job->n_blocks)
@@ -206,6 +214,20 @@ static int by_index(const void *a, const void *b)
 
 /* ---- The documents in bad blocks ---- */
 
+static void hash_lengths(verify_job *job, const uint64_t *ends, uint32_t n_ends)
+{
+    uint8_t lengths[8 * TOKMAP_I_GROUP_DOCUMENTS];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < n_ends; i++) {
+        store_le64(lengths + 8 * (size_t)n++, ends[i] - job->last_end);
+        job->last_end = ends[i];
+        if (n == TOKMAP_I_GROUP_DOCUMENTS || i + 1 == n_ends) {
+            tokmap_i_content_hash_add(&job->documents_hash, lengths, 8 * (size_t)n);
+            n = 0;
+        }
+    }
+}
+
 static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_t n_ends,
                                     tokmap_error *err)
 {
@@ -222,6 +244,7 @@ static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_
                               job->ds->header.n_tokens))
             job->bad[job->n_end_found++].end_document = document + 1;
     }
+    hash_lengths(job, ends, n_ends);
     job->n_documents_passed += n_ends;
     return TOKMAP_OK;
 }
@@ -334,6 +357,30 @@ static void check_largest(verify_job *job)
     report_damage(job, &damage);
 }
 
+static bool same_hash(const tokmap_i_content_hash *a, const tokmap_i_content_hash *b)
+{
+    return a->crc[0] == b->crc[0] && a->crc[1] == b->crc[1];
+}
+
+/* The hashes of which the dataset id is made. */
+static void check_hashes(verify_job *job)
+{
+    const tokmap_i_header *h = &job->ds->header;
+    tokmap_i_content_hash tokens = {0};
+    if (job->report.n_damages > 0 || !job->block_hashes)
+        return;
+    for (uint64_t i = 0; i < job->n_blocks; i++)
+        tokmap_i_content_hash_join(&tokens, &job->block_hashes[i]);
+    const bool tokens_differ = !same_hash(&tokens, &h->tokens_hash);
+    if (!tokens_differ && same_hash(&job->documents_hash, &h->documents_hash))
+        return;
+    tokmap_damage damage = {.kind = TOKMAP_DAMAGE_CONTENT};
+    FAIL(&damage.error, TOKMAP_ERR_CORRUPT,
+         "%s: damaged: the hash of the %s in its header is not theirs", job->ds->index_path,
+         tokens_differ ? "tokens" : "document lengths");
+    report_damage(job, &damage);
+}
+
 static void check_all(verify_job *job)
 {
     bool sound[TOKMAP_I_META + 1] = {false};
@@ -355,6 +402,7 @@ static void check_all(verify_job *job)
     for (size_t i = 0; i < job->n_bad; i++)
         report_block(job, &job->bad[i]);
     check_largest(job);
+    check_hashes(job);
 }
 
 static tokmap_status take_options(verify_job *job, const tokmap_verify_options *options,
@@ -414,6 +462,13 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     /* tokmap_dataset_open has read and checked the header, the table and the zeros between
      * sections. */
     job.bytes_done = job.report.bytes_read = ds->header.index_bytes - section_bytes(&job);
+    if (job.options.sample >= 1) {
+        job.block_hashes = calloc(MAX(job.n_blocks, 1), sizeof *job.block_hashes);
+        if (!job.block_hashes) {
+            tokmap_i_index_reader_close(&job.reader);
+            return FAIL_MEMORY(err);
+        }
+    }
     tokmap_i_mutex_init(&job.mutex);
     check_all(&job);
     tokmap_i_mutex_free(&job.mutex);
@@ -429,6 +484,7 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     }
     tokmap_i_index_reader_close(&job.reader);
     free(job.checksums);
+    free(job.block_hashes);
     free(job.bad);
     return status;
 }

@@ -32,7 +32,9 @@ enum {
     AT_EOD_ID = 96,
     AT_RESERVED_1 = 100,
     AT_TOKEN_SUFFIX = 104,
-    AT_RESERVED_2 = 120,
+    AT_TOKENS_HASH = 120,
+    AT_DOCUMENTS_HASH = 136,
+    AT_RESERVED_2 = 152,
     AT_IGNORABLE = 176,
     AT_TABLE_CHECKSUM = 240,
     AT_HEADER_CHECKSUM = 248
@@ -104,6 +106,8 @@ static void decode_fields(const uint8_t *p, tokmap_i_header *h)
     memcpy(h->dataset_id, p + AT_DATASET_ID, sizeof h->dataset_id);
     h->n_tokens = load_le64(p + AT_N_TOKENS);
     h->n_documents = load_le64(p + AT_N_DOCUMENTS);
+    h->tokens_hash = tokmap_i_content_hash_load(p + AT_TOKENS_HASH, 4 * h->n_tokens);
+    h->documents_hash = tokmap_i_content_hash_load(p + AT_DOCUMENTS_HASH, 8 * h->n_documents);
     h->token_offset = load_le64(p + AT_TOKEN_OFFSET);
     h->token_bytes = load_le32(p + AT_TOKEN_BYTES);
     h->largest_id = load_le32(p + AT_LARGEST_ID);
@@ -255,12 +259,11 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
 
 static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
 {
-    uint8_t record[40];
-    store_le64(record, h->token_bytes);
-    store_le64(record + 8, h->n_tokens);
-    store_le64(record + 16, h->n_documents);
-    store_le64(record + 24, tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->checksum);
-    store_le64(record + 32, tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->checksum);
+    uint8_t record[48];
+    store_le64(record, h->n_tokens);
+    store_le64(record + 8, h->n_documents);
+    tokmap_i_content_hash_store(&h->tokens_hash, record + 16);
+    tokmap_i_content_hash_store(&h->documents_hash, record + 32);
     tokmap_i_id128(record, sizeof record, id);
 }
 
@@ -362,6 +365,8 @@ void tokmap_i_header_encode(tokmap_i_header *h, uint8_t *bytes)
     store_le64(bytes + AT_VOCAB_SIZE, h->vocab_size);
     store_le32(bytes + AT_EOD_ID, h->eod_id);
     memcpy(bytes + AT_TOKEN_SUFFIX, h->token_suffix, sizeof h->token_suffix);
+    tokmap_i_content_hash_store(&h->tokens_hash, bytes + AT_TOKENS_HASH);
+    tokmap_i_content_hash_store(&h->documents_hash, bytes + AT_DOCUMENTS_HASH);
     store_le64(bytes + AT_TABLE_CHECKSUM,
                tokmap_i_checksum(table, (size_t)h->n_sections * TOKMAP_I_SECTION_ENTRY_BYTES));
     store_le64(bytes + AT_HEADER_CHECKSUM, tokmap_i_checksum(bytes, AT_HEADER_CHECKSUM));

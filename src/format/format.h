@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/content_hash.h"
 #include "format/format_limits.h"
 #include "tokmap.h"
 
@@ -45,6 +46,7 @@ typedef struct tokmap_i_header {
     uint64_t index_bytes;
     uint8_t dataset_id[16];
     uint64_t n_tokens, n_documents;
+    tokmap_i_content_hash tokens_hash, documents_hash;
     uint64_t token_offset;
     uint32_t token_bytes, largest_id;
     uint64_t vocab_size;

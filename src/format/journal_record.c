@@ -37,8 +37,10 @@ enum {
     AT_BLOCK_CHECKSUM = 88,
     AT_VALUES_BYTES = 96,
     AT_VALUES_CHECKSUM = 104,
-    AT_PAYLOAD_CHECKSUM = 112,
-    AT_HEAD_CHECKSUM = 120
+    AT_TOKENS_HASH = 112,
+    AT_DOCUMENTS_HASH = 128,
+    AT_PAYLOAD_CHECKSUM = 144,
+    AT_HEAD_CHECKSUM = 152
 };
 enum {
     FLAG_INPUT_BEFORE_DOCUMENT = 1
@@ -138,6 +140,8 @@ void tokmap_i_record_encode(tokmap_i_checkpoint *now, uint64_t previous,
     store_le64(p + AT_BLOCK_CHECKSUM, now->block_checksum);
     store_le64(p + AT_VALUES_BYTES, now->values_bytes);
     store_le64(p + AT_VALUES_CHECKSUM, now->values_checksum);
+    tokmap_i_content_hash_store(&now->tokens_hash, p + AT_TOKENS_HASH);
+    tokmap_i_content_hash_store(&now->documents_hash, p + AT_DOCUMENTS_HASH);
     store_le64(p + AT_PAYLOAD_CHECKSUM, tokmap_i_checksum(payload, (size_t)(end - payload)));
     now->checksum = tokmap_i_checksum(p, AT_HEAD_CHECKSUM);
     store_le64(p + AT_HEAD_CHECKSUM, now->checksum);
@@ -192,6 +196,9 @@ const char *tokmap_i_record_head_decode(const uint8_t *p, const tokmap_i_journal
         .values_checksum = load_le64(p + AT_VALUES_CHECKSUM),
         .checksum = load_le64(p + AT_HEAD_CHECKSUM),
     };
+    const uint64_t n_grouped = now->n_documents - now->n_documents % TOKMAP_I_GROUP_DOCUMENTS;
+    now->tokens_hash = tokmap_i_content_hash_load(p + AT_TOKENS_HASH, 4 * now->n_tokens);
+    now->documents_hash = tokmap_i_content_hash_load(p + AT_DOCUMENTS_HASH, 8 * n_grouped);
     if (load_le64(p + AT_PREVIOUS) != previous)
         return "this record does not follow the previous one";
     if ((flags & ~(uint32_t)FLAG_INPUT_BEFORE_DOCUMENT) != 0 || !within_limits(now))

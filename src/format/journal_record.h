@@ -10,10 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/content_hash.h"
+
 enum {
     TOKMAP_I_JOURNAL_VERSION = 2,
     TOKMAP_I_JOURNAL_HEADER_BYTES = 64,
-    TOKMAP_I_RECORD_HEAD_BYTES = 128,
+    TOKMAP_I_RECORD_HEAD_BYTES = 160,
     TOKMAP_I_RECORD_ALIGNMENT = 8 /* record heads start at multiples of it */
 };
 
@@ -36,7 +38,9 @@ typedef struct tokmap_i_checkpoint {
     uint64_t block_checksum; /* of the token bytes after the last whole block */
     uint64_t values_bytes;   /* of the file of values; 0: documents have no values */
     uint64_t values_checksum;
-    uint64_t checksum; /* of the head; the next record repeats it */
+    tokmap_i_content_hash tokens_hash;
+    tokmap_i_content_hash documents_hash; /* of the lengths of documents in full groups */
+    uint64_t checksum;                    /* of the head; the next record repeats it */
 } tokmap_i_checkpoint;
 
 /* The parts of the payload, in file order. All but the first and the last hold what is new since

@@ -103,9 +103,16 @@ static tokmap_status append_tokens(append_job *job, tokmap_error *err)
     uint8_t *checksums = NULL;
     if (!status)
         status = tokmap_i_index_reader_load(&job->reader, section, &checksums, err);
+    tokmap_i_content_hash expected = job->w->header.tokens_hash;
+    tokmap_i_content_hash_join(&expected, &job->ds->header.tokens_hash);
     for (uint64_t i = 0; !status && i < section->n_bytes / 8; i++)
         status = append_block(job, i, load_le64(checksums + 8 * i), err);
     free(checksums);
+    const tokmap_i_content_hash *now = &job->w->header.tokens_hash;
+    if (!status && (now->crc[0] != expected.crc[0] || now->crc[1] != expected.crc[1]))
+        status = FAIL(err, TOKMAP_ERR_CORRUPT,
+                      "%s: damaged: the hash of the tokens in its header is not theirs",
+                      job->ds->index_path);
     return status;
 }
 

@@ -72,6 +72,7 @@ static tokmap_status save_checkpoint(tokmap_writer *w, const void *note, size_t 
     tokmap_i_checkpoint now = {.sequence = w->journal.last.sequence + 1,
                                .n_tokens = w->n_tokens,
                                .largest_id = w->header.largest_id,
+                               .tokens_hash = w->header.tokens_hash,
                                .note_bytes = (uint32_t)note_bytes,
                                .input_before_document = w->input_before_document,
                                .block_checksum = tokmap_i_hasher_get(w->hasher)};
@@ -126,6 +127,7 @@ static tokmap_status restore_counts(tokmap_writer *w, tokmap_error *err)
     const uint64_t new_bytes = parts->n_bytes[TOKMAP_I_NEW_INPUTS];
     w->n_tokens = c->n_tokens;
     w->header.largest_id = c->largest_id;
+    w->header.tokens_hash = c->tokens_hash;
     w->input_before_document = c->input_before_document;
     w->n_inputs = c->n_inputs;
     if (new_bytes > 0) {

@@ -27,6 +27,7 @@ struct tokmap_i_index_writer {
     uint64_t group_ends[TOKMAP_I_GROUP_DOCUMENTS];
     uint32_t n_in_group;
     uint64_t group_start, last_end, n_documents;
+    tokmap_i_content_hash documents_hash;            /* of the lengths in full groups */
     uint8_t open_ends[8 * TOKMAP_I_GROUP_DOCUMENTS]; /* as stored in a checkpoint */
     tokmap_i_bytes wide_ends;                        /* as stored */
     tokmap_i_bytes level_1;                          /* u64, of every 16th group; only in finish */
@@ -151,6 +152,10 @@ static tokmap_status put_bytes(tokmap_i_index_writer *w, const void *data, size_
 static tokmap_status end_group(tokmap_i_index_writer *w, tokmap_error *err)
 {
     uint8_t record[TOKMAP_I_GROUP_BYTES], wide[TOKMAP_I_WIDE_BYTES];
+    uint8_t lengths[8 * TOKMAP_I_GROUP_DOCUMENTS];
+    for (uint32_t i = 0; i < w->n_in_group; i++)
+        store_le64(lengths + 8 * (size_t)i, w->group_ends[i] - (i ? w->group_ends[i - 1] : 0));
+    tokmap_i_content_hash_add(&w->documents_hash, lengths, 8 * (size_t)w->n_in_group);
     const uint64_t wide_index = w->wide_ends.n_bytes / TOKMAP_I_WIDE_BYTES;
     if (tokmap_i_group_encode(w->group_ends, w->n_in_group, wide_index, record, wide)) {
         uint8_t *p = tokmap_i_bytes_add(&w->wide_ends, sizeof wide);
@@ -347,6 +352,7 @@ tokmap_status tokmap_i_index_writer_save(tokmap_i_index_writer *w, tokmap_i_chec
     now->n_inputs = w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES;
     now->names_bytes = w->names.n_bytes;
     now->ends_checksum = tokmap_i_hasher_get(w->hasher);
+    now->documents_hash = w->documents_hash;
     return TOKMAP_OK;
 }
 
@@ -388,6 +394,7 @@ tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
         return FAIL_MEMORY(err);
     w->n_sections = TOKMAP_I_MIN_SECTIONS + (now->values_bytes > 0);
     w->n_documents = now->n_documents;
+    w->documents_hash = now->documents_hash;
     w->n_in_group = (uint32_t)(now->n_documents % TOKMAP_I_GROUP_DOCUMENTS);
     w->group_start = w->last_end = now->group_start;
     for (uint32_t i = 0; i < w->n_in_group; i++) {
@@ -510,6 +517,7 @@ tokmap_status tokmap_i_index_writer_finish(tokmap_i_index_writer *w, tokmap_i_he
     if (status)
         return status;
     h->index_bytes = w->written;
+    h->documents_hash = w->documents_hash;
     uint8_t head[TOKMAP_I_HEADER_BYTES + MAX_SECTIONS * TOKMAP_I_SECTION_ENTRY_BYTES +
                  TOKMAP_I_SECTION_ALIGNMENT] = {0};
     tokmap_i_header_encode(h, head);

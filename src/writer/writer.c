@@ -187,6 +187,8 @@ tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_
     while (n_bytes > 0) {
         const size_t n = MIN(n_bytes, TOKMAP_I_BLOCK_BYTES - w->hashed);
         tokmap_i_hasher_add(w->hasher, p, n);
+        tokmap_i_content_hash_add_tokens(&w->header.tokens_hash, p, n / w->header.token_bytes,
+                                         w->header.token_bytes);
         w->hashed += n;
         p += n;
         n_bytes -= n;

@@ -167,7 +167,7 @@ TEST(newer_damaged_and_foreign_are_told_apart_with_the_place)
         {104, 1, 'b', TOKMAP_ERR_CORRUPT, 104},
         {105, 1, '/', TOKMAP_ERR_CORRUPT, 104},
         {119, 1, 'n', TOKMAP_ERR_CORRUPT, 104},
-        {175, 1, 1, TOKMAP_ERR_CORRUPT, 120},
+        {175, 1, 1, TOKMAP_ERR_CORRUPT, 152},
         {240, 8, 0, TOKMAP_ERR_CORRUPT, 256},
     };
     store(&SHAPE_WIDE_IDS);

@@ -127,8 +127,9 @@ TEST(same_content_has_the_same_id_and_other_boundaries_another)
     make(check_path("i1"), 100, 1000);
     make(check_path("i2"), 100, 50257); /* the vocabulary is not content */
     make(check_path("i3"), 99, 1000);
-    tokmap_dataset_info info[3];
-    for (int i = 0; i < 3; i++) {
+    make(check_path("i4"), 100, 70000); /* nor is the width of a token */
+    tokmap_dataset_info info[4];
+    for (int i = 0; i < 4; i++) {
         char name[] = "i1";
         name[1] = (char)('1' + i);
         tokmap_dataset *ds = open_ok(check_path(name));
@@ -137,6 +138,8 @@ TEST(same_content_has_the_same_id_and_other_boundaries_another)
         tokmap_dataset_close(ds);
     }
     CHECK(memcmp(info[0].dataset_id, info[1].dataset_id, 16) == 0);
+    CHECK_EQ(info[3].token_bytes, 4);
+    CHECK(memcmp(info[0].dataset_id, info[3].dataset_id, 16) == 0);
     CHECK(memcmp(info[0].dataset_id, info[2].dataset_id, 16) != 0);
 }
 

@@ -26,24 +26,59 @@ enum {
 };
 
 static const field HEADER_FIELDS[] = {
-    {"magic", 0, 8},          {"byte_order", 8, 4},       {"format_version", 12, 2},
-    {"lowest_reader", 14, 2}, {"must_understand", 16, 4}, {"may_ignore", 20, 4},
-    {"header_bytes", 24, 4},  {"n_sections", 28, 4},      {"index_bytes", 32, 8},
-    {"dataset_id", 40, 8},    {"dataset_id", 48, 8},      {"n_tokens", 56, 8},
-    {"n_documents", 64, 8},   {"token_offset", 72, 8},    {"token_bytes", 80, 4},
-    {"largest_id", 84, 4},    {"vocab_size", 88, 8},      {"eod_id", 96, 4},
-    {"reserved", 100, 4},     {"token_suffix", 104, 8},   {"token_suffix", 112, 8},
-    {"reserved", 120, 8},     {"reserved", 128, 8},       {"reserved", 136, 8},
-    {"reserved", 144, 8},     {"reserved", 152, 8},       {"reserved", 160, 8},
-    {"reserved", 168, 8},     {"ignorable", 176, 8},      {"ignorable", 200, 8},
-    {"ignorable", 232, 8},    {"table_checksum", 240, 8}, {"header_checksum", 248, 8},
-    {"kind 1", 256, 4},       {"flags 1", 260, 4},        {"offset 1", 264, 8},
-    {"size 1", 272, 8},       {"checksum 1", 280, 8},     {"kind 2", 288, 4},
-    {"flags 2", 292, 4},      {"offset 2", 296, 8},       {"size 2", 304, 8},
-    {"checksum 2", 312, 8},   {"kind 3", 320, 4},         {"flags 3", 324, 4},
-    {"offset 3", 328, 8},     {"size 3", 336, 8},         {"checksum 3", 344, 8},
-    {"kind 4", 352, 4},       {"flags 4", 356, 4},        {"offset 4", 360, 8},
-    {"size 4", 368, 8},       {"checksum 4", 376, 8},
+    {"magic", 0, 8},
+    {"byte_order", 8, 4},
+    {"format_version", 12, 2},
+    {"lowest_reader", 14, 2},
+    {"must_understand", 16, 4},
+    {"may_ignore", 20, 4},
+    {"header_bytes", 24, 4},
+    {"n_sections", 28, 4},
+    {"index_bytes", 32, 8},
+    {"dataset_id", 40, 8},
+    {"dataset_id", 48, 8},
+    {"n_tokens", 56, 8},
+    {"n_documents", 64, 8},
+    {"token_offset", 72, 8},
+    {"token_bytes", 80, 4},
+    {"largest_id", 84, 4},
+    {"vocab_size", 88, 8},
+    {"eod_id", 96, 4},
+    {"reserved", 100, 4},
+    {"token_suffix", 104, 8},
+    {"token_suffix", 112, 8},
+    {"tokens_hash", 120, 8},
+    {"tokens_hash", 128, 8},
+    {"documents_hash", 136, 8},
+    {"documents_hash", 144, 8},
+    {"reserved", 152, 8},
+    {"reserved", 160, 8},
+    {"reserved", 168, 8},
+    {"ignorable", 176, 8},
+    {"ignorable", 200, 8},
+    {"ignorable", 232, 8},
+    {"table_checksum", 240, 8},
+    {"header_checksum", 248, 8},
+    {"kind 1", 256, 4},
+    {"flags 1", 260, 4},
+    {"offset 1", 264, 8},
+    {"size 1", 272, 8},
+    {"checksum 1", 280, 8},
+    {"kind 2", 288, 4},
+    {"flags 2", 292, 4},
+    {"offset 2", 296, 8},
+    {"size 2", 304, 8},
+    {"checksum 2", 312, 8},
+    {"kind 3", 320, 4},
+    {"flags 3", 324, 4},
+    {"offset 3", 328, 8},
+    {"size 3", 336, 8},
+    {"checksum 3", 344, 8},
+    {"kind 4", 352, 4},
+    {"flags 4", 356, 4},
+    {"offset 4", 360, 8},
+    {"size 4", 368, 8},
+    {"checksum 4", 376, 8},
 };
 
 typedef struct field_list {
@@ -146,11 +181,9 @@ static void fix_up(uint8_t *index, size_t n_bytes, const field *f, uint64_t valu
         put_field(index, f, value);
     }
     if (table_fits) {
-        uint8_t record[40];
-        store_le64(record, load_le32(index + 80));
-        memcpy(record + 8, index + 56, 16);
-        memcpy(record + 24, index + TABLE + 24, 8);
-        memcpy(record + 32, index + TABLE + 32 + 24, 8);
+        uint8_t record[48];
+        memcpy(record, index + 56, 16);
+        memcpy(record + 16, index + 120, 32);
         tokmap_i_id128(record, sizeof record, index + 40);
         put_field(index, f, value);
         store_le64(index + 240, tokmap_i_checksum(index + TABLE, 32 * (size_t)n_sections));

@@ -438,12 +438,6 @@ static void break_documents(const char *prefix, size_t group)
     const uint64_t offset = load_le64(entry + 8), size = load_le64(entry + 16);
     store_le32(f.data + offset + 256 * group + 4, 0xfffffffe);
     store_le64(entry + 24, tokmap_i_checksum(f.data + offset, (size_t)size));
-    uint8_t record[40];
-    store_le64(record, 2);
-    memcpy(record + 8, f.data + 56, 16);
-    memcpy(record + 24, entry + 24, 8);
-    memcpy(record + 32, entry + 32 + 24, 8);
-    tokmap_i_id128(record, sizeof record, f.data + 40);
     store_le64(f.data + 240, tokmap_i_checksum(f.data + 256, 128));
     store_le64(f.data + 248, tokmap_i_checksum(f.data, 248));
     CHECK(file_store(with_suffix(prefix, ".tmi"), f.data, f.n_bytes));

@@ -69,11 +69,9 @@ static void fit_checksums(uint8_t *index, size_t n_bytes)
             if (offset <= n_bytes && size <= n_bytes - offset)
                 store_le64(entry + 24, tokmap_i_checksum(index + offset, (size_t)size));
         }
-        uint8_t record[40];
-        store_le64(record, load_le32(index + 80));
-        memcpy(record + 8, index + 56, 16);
-        memcpy(record + 24, index + TABLE + 24, 8);
-        memcpy(record + 32, index + TABLE + ENTRY + 24, 8);
+        uint8_t record[48];
+        memcpy(record, index + 56, 16);
+        memcpy(record + 16, index + 120, 32);
         tokmap_i_id128(record, sizeof record, index + 40);
         store_le64(index + 240, tokmap_i_checksum(index + TABLE, (size_t)n_sections * ENTRY));
     }

@@ -194,7 +194,7 @@ static void fit_last_record(uint8_t *bytes, uint64_t checksum)
         if (tokmap_i_record_is_head(bytes + at))
             last = at;
     store_le64(bytes + last + 104, checksum);
-    store_le64(bytes + last + 120, tokmap_i_checksum(bytes + last, 120));
+    store_le64(bytes + last + 152, tokmap_i_checksum(bytes + last, 152));
 }
 
 /* ---- Journals ---- */
@@ -230,13 +230,13 @@ static void fit(uint8_t *bytes, size_t n_bytes)
         const uint64_t n_payload = tokmap_i_record_payload_bytes(&parts);
         if (n_payload > n_bytes - at - HEAD)
             break;
-        store_le64(head + 112, tokmap_i_checksum(head + HEAD, (size_t)n_payload));
-        store_le64(head + 120, now.checksum = tokmap_i_checksum(head, 120));
+        store_le64(head + 144, tokmap_i_checksum(head + HEAD, (size_t)n_payload));
+        store_le64(head + 152, now.checksum = tokmap_i_checksum(head, 152));
         before = now;
         at += HEAD + (size_t)n_payload;
     }
     if (n_bytes - at >= HEAD)
-        store_le64(bytes + at + 120, tokmap_i_checksum(bytes + at, 120));
+        store_le64(bytes + at + 152, tokmap_i_checksum(bytes + at, 152));
 }
 
 /* ---- What comes of it ---- */

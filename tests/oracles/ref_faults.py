@@ -107,7 +107,9 @@ def header_faults(ds):
         ("eod_id at vocab_size", put("I", 96, 100), Damaged, 96),
         ("eod_id does not fit", both(put("I", 96, 65536), put("Q", 88, 0)), Damaged, 96),
         ("reserved bytes", fill(100, b"\0\0\0\1"), Damaged, 100),
-        ("last reserved byte", fill(175, b"\1"), Damaged, 120),
+        ("tokens_hash", put("Q", 128, 12345), Damaged, 120),
+        ("documents_hash", put("Q", 136, 12345), Damaged, 136),
+        ("last reserved byte", fill(175, b"\1"), Damaged, 152),
     ]
     bad_suffixes = (b"", b".", b"bin", b".tmi", b".b/n", b".b\0n", b".b\x80", b".123456789012345", b".x.tmi",
                     b".partial")
@@ -206,7 +208,7 @@ def harmless_changes(ds):
         ("ignorable bytes", fill(176, b"\xff" * 64)),
         ("vocab_size not known", put("Q", 88, 0)),
         ("eod_id none", put("I", 96, 2**32 - 1)),
-        ("an unknown section", append_section(5, 0, b"new")),
+        ("an unknown section", append_section(6, 0, b"new")),
         ("an unknown section of no bytes", append_section(2**32 - 1, 0, b"")),
         ("end_token beside a document boundary", put("Q", at + 16, 1)),
     ]

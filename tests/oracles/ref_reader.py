@@ -18,6 +18,7 @@ import sys
 from collections import namedtuple
 from itertools import islice
 
+from ref_content import ContentHash
 from ref_xxh3 import r64, xxh3_64, xxh3_128
 
 MAGIC = b"\x89TMI\r\n\x1a\n"
@@ -188,6 +189,7 @@ def read_header(ds, index, check):
     for name, offset, size in HEADER_FIELDS:
         setattr(ds, name, int.from_bytes(index[offset : offset + size], "little"))
     ds.dataset_id = index[40:56]
+    ds.tokens_hash, ds.documents_hash = index[120:136], index[136:152]
     check(xxh3_64(index[:248]) == ds.header_checksum, "header checksum", 248)
 
     check(ds.byte_order == 0x01020304, "byte order", 8)
@@ -222,7 +224,7 @@ def read_header(ds, index, check):
     check(not suffix.endswith((b".tmi", b".partial")), "token_suffix", 104)
     ds.token_suffix = suffix.decode("ascii")
     ds.token_path = ds.prefix + ds.token_suffix
-    check(not any(index[120:176]), "reserved bytes", 120)
+    check(not any(index[152:176]), "reserved bytes", 152)
 
 
 def read_section_table(ds, index, check):
@@ -266,22 +268,20 @@ def check_sizes(ds, check):
     n_groups = -(-ds.n_documents // 64)
     ds.ends_bytes = 256 * n_groups
     ds.levels_bytes = sum(8 * round_up(n, 16) for n in level_sizes(n_groups))
-    offset, size, documents_checksum = ds.sections[KIND_DOCUMENTS]
+    offset, size, _ = ds.sections[KIND_DOCUMENTS]
     wide_bytes = size - ds.ends_bytes - ds.levels_bytes
     check(wide_bytes >= 0 and wide_bytes % 512 == 0, "size of the documents", offset)
     check(n_groups > 0 or size == 0, "documents where there are none", offset)
     check(wide_bytes <= 512 * n_groups, "more wide groups than groups", offset)
 
-    offset, size, blocks_checksum = ds.sections[KIND_BLOCKS]
+    offset, size, _ = ds.sections[KIND_BLOCKS]
     n_blocks = -(-ds.n_tokens * ds.token_bytes // BLOCK_BYTES)
     check(size == 8 * n_blocks, "size of the block checksums", offset)
     offset, size, _ = ds.sections[KIND_INPUTS]
     check(size >= 8, "size of the inputs", offset)
     offset, size, _ = ds.sections[KIND_METADATA]
     check(size <= 64 * 2**20, "size of the metadata", offset)
-    identity = struct.pack(
-        "<5Q", ds.token_bytes, ds.n_tokens, ds.n_documents, documents_checksum, blocks_checksum
-    )
+    identity = struct.pack("<2Q", ds.n_tokens, ds.n_documents) + ds.tokens_hash + ds.documents_hash
     check(xxh3_128(identity) == ds.dataset_id, "dataset id", 40)
 
 
@@ -329,9 +329,16 @@ def read_documents(ds, section, check):
             last = end
         start += last
     check(len(ds.wide_ends) == 64 * n_wide, "number of wide groups", wide_at)
+    check_documents_hash(ds, check)
     if n_groups > 0:
         check(start == ds.n_tokens, "the last document does not end at n_tokens", base)
     check_levels(ds, n_groups, check)
+
+
+def check_documents_hash(ds, check):
+    content = ContentHash()
+    content.add_lengths(end - first for first, end in ds.documents)
+    check(content.stored() == ds.documents_hash, "hash of the document lengths", 136)
 
 
 def check_levels(ds, n_groups, check):
@@ -483,6 +490,7 @@ def check_tokens(ds, section):
     zero_block = bytes(BLOCK_BYTES)
     zero_checksum = None
     largest = 0
+    content = ContentHash()
     with open(ds.token_path, "rb") as f:
         f.seek(ds.token_offset)
         left = ds.n_tokens * ds.token_bytes
@@ -494,11 +502,16 @@ def check_tokens(ds, section):
                 # Tests use sparse files of many GB; one such block is like another.
                 zero_checksum = zero_checksum or xxh3_64(block)
                 checksum = zero_checksum
+                content.add_zeros(len(block) // ds.token_bytes * 4)
             else:
                 checksum = xxh3_64(block)
-                largest = max(largest, max(decode_numbers(block, ds.token_bytes)))
+                tokens = decode_numbers(block, ds.token_bytes)
+                largest = max(largest, max(tokens))
+                content.add_tokens(tokens)
             if checksum != expected:
                 raise Damaged("checksum of block %d" % i, ds.token_path, at)
+    if content.stored() != ds.tokens_hash:
+        raise Damaged("hash of the tokens", ds.index_path, 120)
     if largest != ds.largest_id:
         raise Damaged("largest_id is not the largest id, %d" % largest, ds.index_path, 84)
 

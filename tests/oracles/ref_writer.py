@@ -16,6 +16,7 @@ import tempfile
 
 import ref_reader
 from ref_reader import BLOCK_BYTES, FILL, MAGIC, NO_ID, WIDE, round_up
+from ref_content import ContentHash
 from ref_xxh3 import xxh3_64, xxh3_128
 
 
@@ -202,15 +203,25 @@ def sign(index):
     for at in range(256, min(256 + 32 * n_sections, len(index) - 31), 32):
         offset, size = struct.unpack_from("<QQ", index, at + 8)
         struct.pack_into("<Q", index, at + 24, xxh3_64(index[offset : offset + size]))
-    identity = index[80:84] + bytes(4) + index[56:72] + index[280:288] + index[312:320]
-    index[40:56] = xxh3_128(identity)
+    index[40:56] = xxh3_128(index[56:72] + index[120:152])
     struct.pack_into("<Q", index, 240, xxh3_64(index[256 : 256 + 32 * n_sections]))
     struct.pack_into("<Q", index, 248, xxh3_64(index[:248]))
     return bytes(index)
 
 
-def build_index(counts, ids, token_place, sections):
-    """counts: n_tokens, n_documents. ids: largest, vocab or None, eod or None.
+def hashes_of(tokens, lengths):
+    """Of the tokens, and of the lengths of documents, as the header has them."""
+    of_tokens, of_lengths = ContentHash(), ContentHash()
+    if isinstance(tokens, Zeros):
+        of_tokens.add_zeros(4 * len(tokens))
+    else:
+        of_tokens.add_tokens(tokens)
+    of_lengths.add_lengths(lengths)
+    return of_tokens.stored() + of_lengths.stored()
+
+
+def build_index(counts, ids, token_place, hashes, sections):
+    """counts: n_tokens, n_documents. hashes: from hashes_of. ids: largest, vocab or None, eod or None.
     token_place: token_bytes, token_offset, suffix. sections: the bytes of kinds 1 to 4 or 5."""
     n_tokens, n_documents = counts
     largest, vocab, eod = ids
@@ -222,6 +233,7 @@ def build_index(counts, ids, token_place, sections):
     struct.pack_into("<QQQ", header, 56, n_tokens, n_documents, token_offset)
     struct.pack_into("<IIQ", header, 80, token_bytes, largest, vocab or 0)
     struct.pack_into("<I4x16s", header, 96, NO_ID if eod is None else eod, suffix.encode("ascii"))
+    header[120:152] = hashes
     return sign(bytes(header) + table + body)
 
 
@@ -259,6 +271,7 @@ def write(
         (len(tokens), len(lengths)),
         (largest, vocab, eod),
         (token_bytes, len(foreign), suffix),
+        hashes_of(tokens, lengths),
         sections,
     )
     with open(prefix + suffix, "wb") as f:

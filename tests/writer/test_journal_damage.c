@@ -32,10 +32,10 @@ static uint64_t walk_record(const patient *pt, uint64_t at, const uint8_t *befor
     static const uint8_t magic[8] = {0x89, 'T', 'M', 'R', '\r', '\n', 0x1a, '\n'};
     const uint8_t *r = pt->journal->data + at, *header = pt->journal->data;
     const uint64_t width = field(header + 16, 4);
-    CHECK(pt->journal->n_bytes - at >= 128 && memcmp(r, magic, 8) == 0);
-    CHECK_EQ(field(r + 8, 8), before ? field(before + 120, 8) : field(header + 56, 8));
+    CHECK(pt->journal->n_bytes - at >= 160 && memcmp(r, magic, 8) == 0);
+    CHECK_EQ(field(r + 8, 8), before ? field(before + 152, 8) : field(header + 56, 8));
     CHECK_EQ(field(r + 76, 4), 0);
-    CHECK_EQ(field(r + 120, 8), tokmap_i_checksum(r, 120));
+    CHECK_EQ(field(r + 152, 8), tokmap_i_checksum(r, 152));
 #define NEW(offset) (field(r + (offset), 8) - (before ? field(before + (offset), 8) : 0))
     uint64_t n = field(r + 24, 8) % 64 * 8;
     n += NEW(40) * 512 + NEW(48) * 40 + NEW(56) + field(r + 68, 4);
@@ -43,9 +43,9 @@ static uint64_t walk_record(const patient *pt, uint64_t at, const uint8_t *befor
     n += (field(r + 16, 8) * width >> 20) * 8;
     n -= before ? (field(before + 16, 8) * width >> 20) * 8 : 0;
     n = (n + 7) / 8 * 8;
-    CHECK(n <= pt->journal->n_bytes - at - 128);
-    CHECK_EQ(field(r + 112, 8), tokmap_i_checksum(r + 128, (size_t)n));
-    return at + 128 + n;
+    CHECK(n <= pt->journal->n_bytes - at - 160);
+    CHECK_EQ(field(r + 144, 8), tokmap_i_checksum(r + 160, (size_t)n));
+    return at + 160 + n;
 }
 
 static void walk_journal(patient *pt)
@@ -285,17 +285,17 @@ TEST(a_record_that_promises_more_than_the_file_holds_costs_no_memory)
     struct rlimit was;
     tokmap_error err;
     run r = resume_last();
-    file_bytes longer = {malloc(pt.journal->n_bytes + 128), pt.journal->n_bytes + 128};
+    file_bytes longer = {malloc(pt.journal->n_bytes + 160), pt.journal->n_bytes + 160};
     CHECK(longer.data != NULL);
     memcpy(longer.data, pt.journal->data, pt.journal->n_bytes);
     uint8_t *head = longer.data + pt.journal->n_bytes;
     const uint8_t *last = longer.data + pt.ends[pt.n_records - 2];
-    memcpy(head, last, 128);
-    put(head + 8, field(last + 120, 8));
+    memcpy(head, last, 160);
+    put(head + 8, field(last + 152, 8));
     put(head + 16, UINT64_C(1) << 48); /* tokens, and so blocks: 2^33 bytes of checksums */
     put(head + 48, 1 << 24);           /* inputs */
     put(head + 56, UINT64_C(60) << 30);
-    put(head + 120, tokmap_i_checksum(head, 120));
+    put(head + 152, tokmap_i_checksum(head, 152));
     CHECK(getrlimit(RLIMIT_AS, &was) == 0);
     if (!check_sanitized())
         CHECK(setrlimit(RLIMIT_AS, &little) == 0);
