@@ -12,7 +12,7 @@
 
 typedef struct parquet_column_options {
     unsigned n_threads;     /* 0: none */
-    uint64_t memory_bytes;  /* for pages; required */
+    uint64_t memory_bytes;  /* for pages; one alone, with its dictionary, may take twice this */
     uint64_t memory_option; /* the value of --memory that it follows from, for a message */
 } parquet_column_options;
 

@@ -102,7 +102,7 @@ static void take_error(parquet_pages *p, const corpus_error *err)
 static bool fits_at_all(const parquet_pages *p, const parquet_page_place *place, corpus_error *err)
 {
     const uint64_t use = parquet_page_use(place) + place->dictionary_use;
-    const uint64_t have = p->options.memory_bytes, mib = (uint64_t)1 << 20;
+    const uint64_t have = p->options.memory_bytes * 2, mib = (uint64_t)1 << 20;
     char why[200];
     if (use <= have)
         return true;
