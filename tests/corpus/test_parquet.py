@@ -12,6 +12,7 @@ import subprocess
 import sys
 from random import Random
 
+import ref_thrift
 from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
 
 HERE = pathlib.Path(__file__).parent / "parquet"
@@ -141,6 +142,67 @@ def a_dry_run_tells_the_column_and_how_it_is_stored(folder):
                            "-o", str(folder / "out")], capture_output=True)
     for word in ("parquet, gzip, PLAIN, RLE_DICTIONARY, 20 rows in 2 row groups", "column text (the default)"):
         expect(word in done.stdout.decode(), "%r is not in: %s%s" % (word, done.stdout.decode(), done.stderr.decode()))
+
+
+def edit_footer(data, edit):
+    """The file with a footer that was changed, and in which field numbers take more bytes."""
+    size, = struct.unpack("<I", data[-8:-4])
+    footer = ref_thrift.Reader(data[-8 - size:-8]).struct()
+    edit(footer)
+    encoded = ref_thrift.encode(ref_thrift.STRUCT, footer)
+    return data[:-8 - size] + encoded + struct.pack("<I", len(encoded)) + b"PAR1"
+
+
+def chunks_of(footer):
+    """The column chunks, and their metadata."""
+    for group in footer[4][1][1]:
+        for chunk in group[1][1][1]:
+            yield chunk, chunk[3][1]
+
+
+def what_a_footer_may_leave_out_or_get_wrong(folder):
+    data, path = (HERE / "text_dictionary_gzip.parquet").read_bytes(), folder / "edited.parquet"
+    want = plain(json.loads((HERE / "text_dictionary_gzip.json").read_text())["text"])
+    integer = ref_thrift.I64
+
+    def no_dictionary_offset(chunk, meta):
+        meta[9] = meta.pop(11)  # the dictionary page is the first of the data pages
+
+    def dictionary_offset_of_0(chunk, meta):
+        meta[9], meta[11] = meta[11], (integer, 0)
+
+    def dictionary_header_not_counted(chunk, meta):
+        meta[7] = (integer, meta[7][1] - 9)
+
+    for change in (lambda chunk, meta: None, no_dictionary_offset, dictionary_offset_of_0, dictionary_header_not_counted):
+        path.write_bytes(edit_footer(data, lambda footer: [change(*pair) for pair in chunks_of(footer)]))
+        expect_equal(read(path, "text", threads=2), want, getattr(change, "__name__", "change"))
+
+    def set_field(number, kind, value, of_meta=True):
+        return lambda footer: [pair[of_meta].__setitem__(number, (kind, value)) for pair in chunks_of(footer)]
+
+    def set_rows(footer):
+        footer[3] = (integer, 21)
+
+    def set_group_rows(footer):
+        footer[3] = (integer, 30)
+        for group in footer[4][1][1]:
+            group[3] = (integer, 15)
+
+    for edit, words in ((set_field(1, ref_thrift.BINARY, b"other.parquet", False), ["in another file"]),
+                        (set_field(8, ref_thrift.STRUCT, {}, False), ["encrypted"]),
+                        (set_field(4, ref_thrift.I32, 3), ["lzo cannot be read"]),
+                        (set_field(4, ref_thrift.I32, 77), ["unknown cannot be read"]),
+                        (set_field(5, integer, 13), ["not as many values"]),
+                        (set_field(5, integer, -1), ["damaged footer"]),
+                        (set_field(7, integer, 1 << 40), ["damaged footer"]),
+                        (set_field(9, integer, len(data)), ["damaged footer"]),
+                        (set_field(1, ref_thrift.I32, 2), ["another type"]),
+                        (set_rows, ["not have as many rows"]), (set_group_rows, ["not as many values"]),
+                        (lambda footer: footer.pop(4), ["damaged footer"]),
+                        (lambda footer: footer[2][1][1].pop(), ["schema is incomplete"])):
+        path.write_bytes(edit_footer(data, edit))
+        refused(path, "text", *words)
 
 
 def damage(data, random):
@@ -357,7 +419,7 @@ def polars_writes_the_same(folder):
 TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns,
          pack_gives_the_ids_of_the_same_texts_as_jsonl, parquet_on_stdin_or_compressed_is_refused_with_a_hint,
          a_dry_run_tells_the_column_and_how_it_is_stored,
-         damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
+         what_a_footer_may_leave_out_or_get_wrong, damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
          pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
          memory_and_threads_do_not_change_values, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
 
