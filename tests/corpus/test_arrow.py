@@ -6,6 +6,7 @@ import gzip
 import json
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -90,9 +91,13 @@ def the_same_on_stdin_and_compressed(folder):
     for name in ("stream", "file_zstd", "views"):
         code, message, got = pack(folder, "-", data=seed(name))
         expect_equal((code, got), (0, wanted), "%s on stdin: %s" % (name, message))
-        (folder / "in.arrow").write_bytes(gzip.compress(seed(name)))
-        code, message, got = pack(folder, folder / "in.arrow", "-j", "3")
-        expect_equal((code, got), (0, wanted), "%s.gz: %s" % (name, message))
+        compressed = {"gz": gzip.compress(seed(name))}
+        if shutil.which("zstd"):
+            compressed["zst"] = subprocess.run(["zstd", "-c"], input=seed(name), capture_output=True).stdout
+        for suffix, data in compressed.items():
+            (folder / "in.arrow").write_bytes(data)
+            code, message, got = pack(folder, folder / "in.arrow", "-j", "3")
+            expect_equal((code, got), (0, wanted), "%s.%s: %s" % (name, suffix, message))
 
 
 def fields_decide_which_rows_are_packed(folder):

@@ -290,12 +290,12 @@ TEST(known_types_are_checked)
     const tokmap_value_type last[] = {TOKMAP_VALUE_STRING, TOKMAP_VALUE_INT64,
                                       TOKMAP_VALUE_FLOAT64};
     const tokmap_value_type first[] = {TOKMAP_VALUE_INT64, TOKMAP_VALUE_NULL, TOKMAP_VALUE_NULL};
-    CHECK(where_check_types(w, text, unknown, &err));
-    CHECK(where_check_types(w, text, right, &err));
-    CHECK(!where_check_types(w, text, last, &err));
+    CHECK(where_check_types(w, unknown, &err));
+    CHECK(where_check_types(w, right, &err));
+    CHECK(!where_check_types(w, last, &err));
     CHECK_STR(err.text, "compares a number with a string");
     CHECK_EQ(err.character, 48);
-    CHECK(!where_check_types(w, text, first, &err));
+    CHECK(!where_check_types(w, first, &err));
     CHECK_EQ(err.character, 1);
     where_free(w);
     field_list_free(&l);

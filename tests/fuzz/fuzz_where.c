@@ -68,7 +68,7 @@ static void check_results(const where *w, const field_list *l, const char *text,
     check_form("not ($)", text, values, !holds);
     check_form("($)and($)", text, values, holds);
     check_form("($)or not($)", text, values, true);
-    require(where_check_types(w, text, types, &err) || err.character > 0);
+    require(where_check_types(w, types, &err) || err.character > 0);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

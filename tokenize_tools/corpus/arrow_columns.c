@@ -90,6 +90,21 @@ const char *arrow_columns_text_name(const arrow_columns *c)
     return c->options->field ? c->options->field : "text";
 }
 
+static bool check_where(const arrow_columns *c, arrow_error *err)
+{
+    tokmap_value_type types[FIELD_LIST_MAX];
+    field_error why;
+    if (!c->options->where)
+        return true;
+    for (size_t i = 0; i < c->options->fields->n_fields; i++) {
+        const size_t column = c->value_columns[i];
+        const bool text = column != SIZE_MAX && arrow_is_text(c->columns[column].field);
+        types[i] = text ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_INT64;
+    }
+    return where_check_types(c->options->where, types, &why) ||
+           arrow_refuse(err, "--where: character %zu: %s", why.character, why.text);
+}
+
 static bool choose_columns(arrow_columns *c, arrow_error *err)
 {
     const field_list *fields = c->options->fields;
@@ -108,7 +123,7 @@ static bool choose_columns(arrow_columns *c, arrow_error *err)
             return false;
         c->text_is_value = c->text_is_value || c->value_columns[i] == 0;
     }
-    return true;
+    return check_where(c, err);
 }
 
 arrow_columns *arrow_columns_new(const corpus_options *options, const arrow_schema *s,

@@ -79,6 +79,25 @@ static void close_parquet(reader *base)
     parquet_file_close(&r->file);
 }
 
+static bool check_where(parquet_reader *r, corpus_error *err)
+{
+    const corpus_options *o = r->base.options;
+    tokmap_value_type types[FIELD_LIST_MAX];
+    field_error why;
+    char text[sizeof why.text + 64];
+    if (!o->where)
+        return true;
+    for (size_t i = 0; i < o->fields->n_fields; i++) {
+        const parquet_element *e = r->fields[i].element;
+        const bool bytes = e && (e->type == PARQUET_BYTE_ARRAY || e->type == PARQUET_FIXED_BYTES);
+        types[i] = bytes ? TOKMAP_VALUE_STRING : TOKMAP_VALUE_INT64;
+    }
+    if (where_check_types(o->where, types, &why))
+        return true;
+    snprintf(text, sizeof text, "--where: character %zu: %s", why.character, why.text);
+    return parquet_file_refuse(&r->file, text, err);
+}
+
 static bool choose_columns(parquet_reader *r, corpus_error *err)
 {
     const field_list *fields = r->base.options->fields;
@@ -94,7 +113,7 @@ static bool choose_columns(parquet_reader *r, corpus_error *err)
         if (!r->fields[i].element)
             return parquet_file_refuse(&r->file, why.text, err);
     }
-    return true;
+    return check_where(r, err);
 }
 
 /* The columns of fields take turns in the calling thread, and share the memory. */

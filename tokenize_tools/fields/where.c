@@ -43,6 +43,7 @@ struct where {
     size_t n_tests, capacity;
     test *tests;
     char *strings; /* of the literals; shorter than the text */
+    char *text;
 };
 
 /* ---- Comparing ---- */
@@ -514,9 +515,11 @@ where *where_compile(const char *text, field_list *fields, field_error *err)
     const size_t n_valid = utf8_valid_prefix((const uint8_t *)text, n_bytes);
     const bool fits = n_bytes <= WHERE_MAX_BYTES;
     p.w = calloc(1, sizeof *p.w);
-    if (p.w && fits)
-        p.w->strings = malloc(n_bytes + 1);
-    const bool has_memory = p.w && (!fits || p.w->strings);
+    if (p.w) {
+        p.w->strings = malloc(fits ? n_bytes + 1 : 1);
+        p.w->text = strndup(text, WHERE_MAX_BYTES);
+    }
+    const bool has_memory = p.w && p.w->strings && p.w->text;
     const bool ok = !has_memory         ? FAIL(&p, 0, "out of memory")
                     : !fits             ? FAIL(&p, 0, "longer than %d bytes", WHERE_MAX_BYTES)
                     : n_valid < n_bytes ? FAIL(&p, n_valid, "not UTF-8")
@@ -533,6 +536,7 @@ void where_free(where *w)
         return;
     free(w->tests);
     free(w->strings);
+    free(w->text);
     free(w);
 }
 
@@ -541,14 +545,13 @@ static tokmap_value_type type_of(const operand *o, const tokmap_value_type *type
     return o->is_field ? types[o->field] : o->literal.type;
 }
 
-bool where_check_types(const where *w, const char *text, const tokmap_value_type *types,
-                       field_error *err)
+bool where_check_types(const where *w, const tokmap_value_type *types, field_error *err)
 {
     for (const test *t = w->tests; t < w->tests + w->n_tests; t++) {
         const tokmap_value_type left = type_of(&t->left, types), right = type_of(&t->right, types);
         const bool known = left != TOKMAP_VALUE_NULL && right != TOKMAP_VALUE_NULL;
         if (known && (left == TOKMAP_VALUE_STRING) != (right == TOKMAP_VALUE_STRING))
-            return field_fail(err, text, t->left.at, "compares a %s with a %s",
+            return field_fail(err, w->text, t->left.at, "compares a %s with a %s",
                               left == TOKMAP_VALUE_STRING ? "string" : "number",
                               right == TOKMAP_VALUE_STRING ? "string" : "number");
     }

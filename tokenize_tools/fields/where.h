@@ -39,9 +39,7 @@ void where_free(where *w);
 bool where_holds(const where *w, const tokmap_value *values);
 
 /* For inputs that know the types of their fields: types[i] is that of fields->names[i], or
- * TOKMAP_VALUE_NULL if it is not known. false: the expression, compiled from `text`, compares a
- * number with a string. */
-bool where_check_types(const where *w, const char *text, const tokmap_value_type *types,
-                       field_error *err);
+ * TOKMAP_VALUE_NULL if it is not known. false: the expression compares a number with a string. */
+bool where_check_types(const where *w, const tokmap_value_type *types, field_error *err);
 
 #endif /* TOKMAP_WHERE_H */

@@ -189,7 +189,7 @@ static bool read_schema(parquet_footer *f, thrift *t, uint8_t type, parquet_erro
     const thrift_list list = thrift_begin_list(t, type);
     if (f->elements)
         return refuse(err, "damaged footer: it has two schemas");
-    f->elements = malloc((list.n ? list.n : 1) * sizeof *f->elements);
+    f->elements = calloc(list.n ? list.n : 1, sizeof *f->elements);
     if (!f->elements)
         return no_memory(err);
     for (uint32_t i = 0; i < list.n && !t->why && thrift_is_struct(t, list.type); i++) {
@@ -318,7 +318,7 @@ typedef struct groups { /* what is being read */
 static bool grow(groups *g, parquet_error *err)
 {
     parquet_footer *f = g->f;
-    if (f->n_groups < g->capacity)
+    if (f->groups && f->n_groups < g->capacity)
         return true;
     const size_t capacity = g->capacity ? g->capacity * 2 : 1;
     parquet_row_group *const row_groups = realloc(f->groups, capacity * sizeof *row_groups);
@@ -369,16 +369,17 @@ static void read_row_group(groups *g, thrift *t)
     }
     if (n_rows < 0 || !has_chunks)
         fail(t, "a row group is incomplete");
-    const parquet_row_group *before = f->n_groups ? &f->groups[f->n_groups - 1] : NULL;
-    const uint64_t first = before ? before->first_row + before->n_rows : 0;
-    if ((uint64_t)n_rows > INT64_MAX - first)
+    if ((uint64_t)n_rows > INT64_MAX - f->n_rows)
         fail(t, "its row groups have too many rows");
-    f->groups[f->n_groups] = (parquet_row_group){first, (uint64_t)n_rows};
+    if (t->why)
+        return;
+    f->groups[f->n_groups++] = (parquet_row_group){f->n_rows, (uint64_t)n_rows};
+    f->n_rows += (uint64_t)n_rows;
 }
 
 static bool list_types(const parquet_footer *f, parquet_type **types, parquet_error *err)
 {
-    *types = malloc((f->n_leaves + 1) * sizeof **types);
+    *types = calloc(f->n_leaves + 1, sizeof **types);
     for (size_t i = 0; *types && i < f->n_elements; i++) {
         if (f->elements[i].is_leaf)
             (*types)[f->elements[i].leaf] = f->elements[i].type;
@@ -403,7 +404,6 @@ static bool read_row_groups(groups *g, thrift *t, uint8_t type, parquet_error *e
         ok = grow(g, err);
         if (ok)
             read_row_group(g, t);
-        f->n_groups += ok && !t->why;
     }
     free(types);
     return ok;
@@ -444,13 +444,10 @@ bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes
     bool ok = read_file(&g, &t, &n_rows, err);
     if (ok && !t.why && (!f->elements || !f->groups))
         t.why = "it has no schema or no row groups";
-    const parquet_row_group *last = f->n_groups ? &f->groups[f->n_groups - 1] : NULL;
-    const uint64_t sum = last ? last->first_row + last->n_rows : 0;
-    if (ok && !t.why && (n_rows < 0 || (uint64_t)n_rows != sum))
+    if (ok && !t.why && (n_rows < 0 || (uint64_t)n_rows != f->n_rows))
         t.why = "its row groups do not have as many rows as the file";
     if (ok && t.why)
         ok = refuse(err, "damaged footer: %s", t.why);
-    f->n_rows = sum;
     if (!ok)
         parquet_footer_free(f);
     return ok;

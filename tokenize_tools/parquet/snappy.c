@@ -25,8 +25,9 @@ typedef struct output {
 /* A copy that is near the end, or that overlaps what it writes and so repeats `distance` bytes. */
 static void copy_bytes(uint8_t *to, size_t distance, size_t n_bytes)
 {
+    const uint8_t *from = to - distance;
     for (size_t i = 0; i < n_bytes; i++)
-        to[i] = to[i - distance];
+        to[i] = from[i];
 }
 
 static bool copy(output *o, size_t distance, size_t n_bytes)

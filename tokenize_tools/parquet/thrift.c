@@ -120,7 +120,9 @@ thrift_bytes thrift_binary(thrift *t, uint8_t type)
     const uint64_t n = read_varint(t);
     const uint8_t *data = t->at;
     skip_bytes(t, n);
-    return t->why ? (thrift_bytes){0} : (thrift_bytes){data, (size_t)n};
+    if (t->why)
+        return (thrift_bytes){0};
+    return (thrift_bytes){data, (size_t)n};
 }
 
 thrift_list thrift_begin_list(thrift *t, uint8_t type)
@@ -132,7 +134,9 @@ thrift_list thrift_begin_list(thrift *t, uint8_t type)
     /* An element has at least one byte. */
     if (n > (uint64_t)(t->end - t->at) || n > UINT32_MAX)
         fail_short(t);
-    return t->why ? (thrift_list){0} : (thrift_list){head & 15, (uint32_t)n};
+    if (t->why)
+        return (thrift_list){0};
+    return (thrift_list){head & 15, (uint32_t)n};
 }
 
 bool thrift_is_struct(thrift *t, uint8_t type)

@@ -242,9 +242,68 @@ def the_fields_of_a_long_line_need_memory(corpus):
     expect_equal(pack("--memory", "64M")[2], 8 + 2 * 2500001, "bytes of tokens")
 
 
+def make_columns(corpus):
+    """Files with the records as columns, and the records as they are in them."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise Skip("pyarrow is not installed")
+    records = [dict(record) for record in corpus.records if record]
+    for row, record in enumerate(records):
+        record["@row"] = row
+        for name in ("text", "lang"):
+            record[name] = record[name].decode() if record[name] is not None else None
+        for name in ("score", "meta.n", "meta.x-y"):
+            record[name] = float(record[name]) if isinstance(record[name], (int, float)) else None
+        record["ok"] = None if record["ok"] is None else bool(record["ok"])
+    columns = {name: [record[name] for record in records] for name in ("text", "id", "score", "lang", "ok")}
+    columns["missing"] = pyarrow.array([None] * len(records), pyarrow.int32())
+    columns["meta"] = [{"n": record["meta.n"], "x-y": record["meta.x-y"]} for record in records]
+    table = pyarrow.table(columns)
+    pyarrow.parquet.write_table(table, corpus.folder / "c.parquet", row_group_size=7000, data_page_size=4096,
+                                compression="zstd" if pack_corpus.has_zstd() else "none")
+    with pyarrow.ipc.new_stream(str(corpus.folder / "c.arrows"), table.schema) as out:
+        out.write_table(table, max_chunksize=5000)
+    for record in records:
+        for name in ("text", "lang"):
+            record[name] = record[name].encode() if record[name] is not None else None
+    return ["c.parquet", "c.arrows"], records
+
+
+def columns_have_the_documents_that_python_keeps(corpus):
+    names, records = make_columns(corpus)
+    for i, text in enumerate(EXPRESSIONS):
+        tree = ref_fields.parse(text)
+        wanted = [record for record in records if ref_fields.holds(tree, record)]
+        texts = [record["text"] for record in wanted if record["text"] is not None]
+        counts = {"n_documents": len(texts), "records": len(records), "null_documents": len(wanted) - len(texts),
+                  "filtered_documents": len(records) - len(wanted), "bad_documents": 0}
+        for name in names:
+            corpus.remove("o")
+            subprocess.run([ref_protocol.program("tokmap"), "pack", "-q", name, "-o", "o", "--where", text, "--report",
+                            "o.json", "-j", str(1 + i % 3)], cwd=corpus.folder, check=True)
+            expect(corpus.outputs("o")[".bin"] == tokens_of(texts), "%s: other tokens for %s" % (name, text))
+            report = json.loads((corpus.folder / "o.json").read_text())
+            expect_equal({name: report[name] for name in counts}, counts, "%s: %s" % (name, text))
+    return "%d records" % len(records)
+
+
+def columns_of_another_type_are_refused_at_their_character(corpus):
+    numbers = pathlib.Path(__file__).resolve().parents[1] / "corpus/parquet/numbers_plain.parquet"
+    for text, said in (("score > 0 or 'x' == score", "character 14: compares a string with a number"),
+                       ("meta.name < @row", "character 1: compares a string with a number")):
+        done = subprocess.run([ref_protocol.program("tokmap"), "pack", numbers, "--field", "meta.name", "-o", "o",
+                               "--where", text], cwd=corpus.folder, capture_output=True, text=True)
+        expect_equal(done.returncode, BAD_INPUT, done.stderr)
+        expect("numbers_plain.parquet: --where: " + said in done.stderr, done.stderr)
+    expect_equal(corpus.outputs("o"), {}, "files")
+
+
 TESTS = [it_keeps_what_python_keeps, threads_and_memory_make_no_difference,
          killed_at_any_moment_it_ends_with_the_same_bytes, another_expression_does_not_resume,
          wrong_expressions_are_refused_at_their_character, text_has_no_fields_but_its_row,
+         columns_have_the_documents_that_python_keeps, columns_of_another_type_are_refused_at_their_character,
          the_fields_of_a_long_line_need_memory]
 
 

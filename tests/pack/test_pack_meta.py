@@ -9,7 +9,7 @@ import sys
 import ref_protocol
 import ref_reader
 from ref_protocol import expect, expect_equal
-from test_where import BAD_INPUT, EXPRESSIONS, USAGE, main, same_bytes_after_kills, same_bytes_for_threads_and_memory
+from test_pack_where import BAD_INPUT, EXPRESSIONS, USAGE, main, same_bytes_after_kills, same_bytes_for_threads_and_memory
 
 NAMES = ["meta.n", "lang", "@row", "id", "missing", "text", "ok"]
 TYPES = ["float64", "dictionary", "int64", "int64", "null", "dictionary", "int64"]
