@@ -47,6 +47,20 @@ static void report(void *context, const char *text)
     require(strlen(text) > 0 && strlen(text) < 640);
 }
 
+/* The fields and the expression of MODEL_WHERE. */
+static void choose_where(corpus_options *o)
+{
+    static field_list fields;
+    static where *w;
+    field_error err;
+    if (!w)
+        w = where_compile(MODEL_WHERE, &fields, &err);
+    require(w != NULL);
+    o->fields = &fields;
+    o->where = w;
+    o->n_kept = 1;
+}
+
 static corpus_options choose_options(const uint8_t *d)
 {
     static const size_t sizes[] = {4, 7, 16, 50, 200, 1000, 1 << 15, 1 << 20};
@@ -70,6 +84,8 @@ static corpus_options choose_options(const uint8_t *d)
     o.separator_bytes = o.separator ? strlen(o.separator) : 0;
     if (o.max_piece_bytes < o.batch_bytes)
         o.max_piece_bytes = o.batch_bytes;
+    if (d[1] & 64)
+        choose_where(&o);
     return o;
 }
 
@@ -90,7 +106,8 @@ static bool read_plain(const char *name, uint8_t *plain, size_t *n_plain)
 /* The model knows only text. */
 static bool is_of_another_target(const uint8_t *plain, size_t n_plain)
 {
-    return arrow_is_magic(plain, n_plain) || (n_plain >= TAR_BLOCK_BYTES && tar_is_header(plain));
+    return arrow_is_magic(plain, n_plain) || (n_plain >= 4 && memcmp(plain, "PAR1", 4) == 0) ||
+           (n_plain >= TAR_BLOCK_BYTES && tar_is_header(plain));
 }
 
 typedef struct reading {
@@ -104,17 +121,27 @@ typedef struct reading {
 static const model_document *good_document(const model *m, size_t n)
 {
     for (size_t i = 0; i < m->n_documents; i++) {
-        if (!m->documents[i].bad && n-- == 0)
+        if (!m->documents[i].bad && !m->documents[i].filtered && n-- == 0)
             return &m->documents[i];
     }
     return NULL;
+}
+
+/* Whether the document after the first n, those aside that are left out, is bad. */
+static bool is_bad(const model *m, size_t n)
+{
+    for (size_t i = 0; i < m->n_documents; i++) {
+        if (!m->documents[i].filtered && n-- == 0)
+            return m->documents[i].bad;
+    }
+    return false;
 }
 
 /* The next n_bytes of text belong to the n-th good document, and end it or not. */
 static void compare(reading *r, const model *m, const uint8_t *text, size_t n_bytes, bool ends)
 {
     const model_document *d = good_document(m, r->n_documents);
-    if (r->stops && !ends && r->n_documents < m->n_documents && m->documents[r->n_documents].bad)
+    if (r->stops && !ends && is_bad(m, r->n_documents))
         return;
     require(d && r->at + n_bytes <= d->n_bytes);
     require(n_bytes == 0 || memcmp(d->text + r->at, text, n_bytes) == 0);
@@ -167,10 +194,15 @@ static void check_counts(const corpus_counts *c, const model *m, size_t n_plain)
         const model_document *d = &m->documents[i];
         e.bad_documents += d->bad;
         e.bad_bytes += d->bad ? d->end - d->begin : 0;
-        e.documents += !d->bad;
-        e.text_bytes += d->bad ? 0 : d->n_bytes;
-        e.replacements += d->bad ? 0 : d->replacements;
+        e.filtered_documents += d->filtered;
+        if (d->bad || d->filtered)
+            continue;
+        e.documents++;
+        e.text_bytes += d->n_bytes;
+        e.replacements += d->replacements;
     }
+    require(c->filtered_documents == e.filtered_documents && c->null_documents == 0);
+    require(c->records == m->n_documents);
     require(c->bad_documents == e.bad_documents && c->bad_bytes == e.bad_bytes);
     require(c->documents == e.documents && c->text_bytes == e.text_bytes);
     require(c->replacements == e.replacements && c->plain_bytes == n_plain);
@@ -197,14 +229,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t n_stored = size - OPTION_BYTES;
         bool compressed = n_stored != n_plain || memcmp(plain, data + OPTION_BYTES, n_plain) != 0;
         model m = corpus_model_read(&o, plain, n_plain, compressed);
-        size_t n_bad = 0;
-        for (size_t i = 0; i < m.n_documents; i++)
+        size_t n_bad = 0, n_filtered = 0;
+        for (size_t i = 0; i < m.n_documents; i++) {
             n_bad += m.documents[i].bad;
+            n_filtered += m.documents[i].filtered;
+        }
         reading all = {0}, rest = {0};
         read_documents(&all, name, &o, &m, NULL);
         bool fails = m.format == CORPUS_AUTO || (o.on_error == ON_ERROR_FAIL && n_bad > 0);
         require((all.result < 0) == fails);
-        require(fails || all.n_documents + n_bad == m.n_documents);
+        require(fails || all.n_documents + n_bad + n_filtered == m.n_documents);
         if (!fails) {
             check_counts(&all.last.counts, &m, n_plain);
             read_documents(&rest, name, &o, &m, &all.places[data[5] % all.n_places]);

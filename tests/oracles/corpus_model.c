@@ -114,28 +114,63 @@ static oracle_result model_json(const char *field, const uint8_t *line, size_t n
     return oracle_read(parts, n_parts, line, n_bytes);
 }
 
+/* Compares a string with `text` by bytes; *order is as from memcmp. False: the field is none. */
+static bool model_compare(const char *field, const uint8_t *line, size_t n_bytes, const char *text,
+                          int *order)
+{
+    oracle_result r = model_json(field, line, n_bytes);
+    const size_t n = r.n_bytes < strlen(text) ? r.n_bytes : strlen(text);
+    bool found = r.status == JSON_LINE_OK;
+    if (found) {
+        *order = memcmp(r.text, text, n);
+        *order = *order ? *order : (r.n_bytes > n) - (strlen(text) > n);
+    }
+    free(r.text);
+    return found;
+}
+
+static bool model_keeps(const uint8_t *line, size_t n_bytes, uint64_t row)
+{
+    int order;
+    if (model_compare("a.b", line, n_bytes, "x", &order) && order == 0)
+        return true;
+    return !(model_compare("text", line, n_bytes, "m", &order) && order < 0) && row != 2;
+}
+
+static void model_add(model *m, model_document d)
+{
+    if (m->n_documents == m->capacity) {
+        m->capacity = m->capacity ? m->capacity * 2 : 64;
+        m->documents = realloc(m->documents, m->capacity * sizeof *m->documents);
+    }
+    m->documents[m->n_documents++] = d;
+}
+
 static void model_take(model *m, const corpus_options *o, const uint8_t *plain, model_document d)
 {
     d.n_bytes = d.end - d.begin;
     if (m->format == CORPUS_JSON_LINES) {
         oracle_result r = model_json(o->field, plain + d.begin, d.n_bytes);
+        bool is_long = o->fields && d.n_bytes > o->max_piece_bytes;
+        bool is_object = r.status == JSON_LINE_OK || r.status == JSON_LINE_NO_FIELD;
+        d.filtered =
+            o->fields && !is_long && is_object && !model_keeps(plain + d.begin, d.n_bytes, d.line);
         d.text = r.text;
         d.n_bytes = r.status == JSON_LINE_OK ? r.n_bytes : 0;
         d.bad = r.status != JSON_LINE_OK || (o->utf8 == UTF8_ERROR && r.lone_surrogates > 0);
+        d.bad = (d.bad || is_long) && !d.filtered;
         d.replacements = r.status == JSON_LINE_OK ? r.lone_surrogates : 0;
         d.again = r.n_strings > 1;
     } else {
         d.text = malloc(d.n_bytes + 1);
         memcpy(d.text, plain + d.begin, d.n_bytes);
     }
-    model_repair(&d, o);
-    d.bad = d.bad || (o->max_document_bytes && d.n_bytes > o->max_document_bytes);
-    d.bad = d.bad || !model_can_be_cut(&d, o);
-    if (m->n_documents == m->capacity) {
-        m->capacity = m->capacity ? m->capacity * 2 : 64;
-        m->documents = realloc(m->documents, m->capacity * sizeof *m->documents);
+    if (!d.filtered) {
+        model_repair(&d, o);
+        d.bad = d.bad || (o->max_document_bytes && d.n_bytes > o->max_document_bytes);
+        d.bad = d.bad || !model_can_be_cut(&d, o);
     }
-    m->documents[m->n_documents++] = d;
+    model_add(m, d);
 }
 
 static size_t model_white(const uint8_t *text, size_t n)
@@ -170,11 +205,13 @@ static corpus_format model_format(const corpus_options *o, const uint8_t *plain,
     size_t n_seen = n < o->max_piece_bytes ? n : o->max_piece_bytes;
     if (model_is_refused(o, plain, n, compressed))
         return CORPUS_AUTO;
+    if (o->fields && o->format != CORPUS_AUTO && o->format != CORPUS_JSON_LINES)
+        return CORPUS_AUTO; /* text has no fields */
     if (o->format != CORPUS_AUTO)
         return o->format;
     from += model_white(plain + from, n - from);
     if (from >= n_seen || plain[from] != '{')
-        return CORPUS_TEXT;
+        return o->fields ? CORPUS_AUTO : CORPUS_TEXT;
     const uint8_t *end = memchr(plain + from, '\n', n_seen - from);
     size_t n_line = end ? (size_t)(end - plain) - from : n_seen - from;
     oracle_result r = model_json(o->field, plain + from, n_line);

@@ -12,6 +12,7 @@ typedef struct model_document {
     size_t begin, end; /* in the input, the terminator aside */
     uint64_t line;
     bool bad, again; /* again: its key appears more than once */
+    bool filtered;   /* left out by MODEL_WHERE */
     uint8_t *text;
     size_t n_bytes;
     uint64_t replacements;
@@ -22,6 +23,9 @@ typedef struct model {
     model_document *documents;
     size_t n_documents, capacity;
 } model;
+
+/* The expression that the model knows, if the options have fields. */
+#define MODEL_WHERE "a.b == 'x' or not text < 'm' and @row != 2"
 
 /* compressed: it is stored so. */
 model corpus_model_read(const corpus_options *o, const uint8_t *plain, size_t n, bool compressed);
