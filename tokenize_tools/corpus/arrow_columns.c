@@ -94,7 +94,7 @@ static bool check_where(const arrow_columns *c, arrow_error *err)
 {
     tokmap_value_type types[FIELD_LIST_MAX];
     field_error why;
-    if (!c->options->where)
+    if (!c->options->fields || !c->options->where)
         return true;
     for (size_t i = 0; i < c->options->fields->n_fields; i++) {
         const size_t column = c->value_columns[i];

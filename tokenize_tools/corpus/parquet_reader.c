@@ -85,7 +85,7 @@ static bool check_where(parquet_reader *r, corpus_error *err)
     tokmap_value_type types[FIELD_LIST_MAX];
     field_error why;
     char text[sizeof why.text + 64];
-    if (!o->where)
+    if (!o->fields || !o->where)
         return true;
     for (size_t i = 0; i < o->fields->n_fields; i++) {
         const parquet_element *e = r->fields[i].element;
