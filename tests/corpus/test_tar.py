@@ -142,6 +142,8 @@ def other_members_are_named_and_counted(folder):
     expect_equal(len(lines), 11, message)
     expect("member 00.jpg is left out: neither text nor JSON by its name" in lines[0], message)
     expect("5 more members are left out" in lines[10], message)
+    data = archive([("d/", (tarfile.DIRTYPE, "")), ("d/a.txt", "A")])
+    expect_equal(compare(folder, "a folder", data, ["A"]), "", "notes about a folder")
 
 
 def archives_of_gnu_tar_have_their_texts(folder):

@@ -66,20 +66,30 @@ static void report(const tar_reader *t, const char *format, ...)
 
 static const char *why_left_out(const tar_reader *t)
 {
-    static const char *const types[] = {"a hard link", "a symbolic link", "a device",
-                                        "a device",    "a folder",        "a pipe"};
     const tar_member *m = &t->member;
-    if (m->type >= '1' && m->type <= '6')
-        return types[m->type - '1'];
+    if (m->type == '1' || m->type == '2')
+        return m->type == '1' ? "a hard link" : "a symbolic link";
+    if (m->type == '6')
+        return "a pipe";
+    if (m->type == '3' || m->type == '4')
+        return "a device";
     if (m->kind == TAR_FILE && tar_document_kind(m->name) != TAR_NO_DOCUMENT)
         return t->base.format == CORPUS_JSON_LINES ? "JSON is read from this archive"
                                                    : "text is read from this archive";
     return m->kind == TAR_FILE ? "neither text nor JSON by its name" : "not a file";
 }
 
-/* quietly: it was reported before. */
+static bool is_folder(const tar_member *m)
+{
+    const size_t n = strlen(m->name);
+    return m->type == '5' || (m->kind == TAR_OTHER && n > 0 && m->name[n - 1] == '/');
+}
+
+/* quietly: it was reported before. Folders are not worth a word: they hold nothing. */
 static void leave_out(tar_reader *t, bool quietly)
 {
+    if (is_folder(&t->member))
+        return;
     if (t->n_left_out++ < MAX_REPORTED && !quietly)
         report(t, "%.200s: member %.300s is left out: %s", t->name, t->member.name,
                why_left_out(t));
@@ -87,9 +97,10 @@ static void leave_out(tar_reader *t, bool quietly)
 
 static void report_rest(const tar_reader *t)
 {
+    const uint64_t n = t->n_left_out - MAX_REPORTED;
     if (t->n_left_out > MAX_REPORTED)
-        report(t, "%.200s: %" PRIu64 " more members are left out", t->name,
-               t->n_left_out - MAX_REPORTED);
+        report(t, "%.200s: %" PRIu64 " more member%s left out", t->name, n,
+               n == 1 ? " is" : "s are");
 }
 
 /* ---- From member to member ---- */
@@ -104,7 +115,7 @@ static bool skip_bytes(tar_reader *t, uint64_t n_bytes, corpus_error *err)
         return false;
     return n_taken == n_bytes ||
            fail(t, w->offset, err,
-                "the archive is truncated: it ends in a member that goes on to "
+                "the archive is truncated: it ends in a member that continues to "
                 "byte %" PRIu64,
                 from + n_bytes);
 }
