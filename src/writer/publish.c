@@ -348,7 +348,7 @@ static void drop_journal(tokmap_i_names *n)
  * over. */
 static void drop_values(const tokmap_i_names *n)
 {
-    if (tokmap_i_file_is(n->values, &n->values_file))
+    if (n->values && tokmap_i_file_is(n->values, &n->values_file))
         tokmap_i_file_remove(n->values);
 }
 

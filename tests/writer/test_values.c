@@ -1,5 +1,8 @@
 /* test_values - values of documents: what is written is read, in the form that the format asks for.
  * A table in memory is the model. */
+#include <sys/resource.h>
+#include <sys/wait.h>
+
 #include "support/bad_days.h"
 #include "support/check.h"
 
@@ -101,8 +104,8 @@ static tokmap_status add_documents(tokmap_writer *w, const table *t, uint32_t fi
             row[i] = (tokmap_value){c->type, c->integer, c->real, c->text, c->text_bytes};
             any |= c->type != TOKMAP_VALUE_NULL;
         }
-        const uint32_t id = d % 1000;
-        status = tokmap_writer_append(w, &id, d % 3, err);
+        const uint32_t ids[2] = {d % 1000, 7};
+        status = tokmap_writer_append(w, ids, d % 3, err);
         if (!status && (any || d % 2))
             status = tokmap_writer_add_meta(w, row, t->n_columns, err);
         if (!status)
@@ -456,6 +459,65 @@ TEST(datasets_with_other_columns_are_not_appended)
     write_one("a", "x", integer((INT64_C(1) << 53) + 1));
     write_one("b", "x", real(0.5));
     expect_merge(bad, "column 'x' is 9007199254740993 in document 0, which is not exact");
+}
+
+/* ---- Many documents ---- */
+
+/* Few words, which become a dictionary; many words; integers; reals with nulls. */
+static tokmap_status add_one_of_many(tokmap_writer *w, uint32_t d, tokmap_error *err)
+{
+    static const char *const words[] = {"en", "de", "fr", "zh", "ja"};
+    char url[40];
+    snprintf(url, sizeof url, "https://example.org/%u", d * 2654435761u);
+    const tokmap_value row[] = {string(words[mixed(d, 1) % 5]), string(url), integer(d),
+                                d % 3 ? real(d / 4.0) : (tokmap_value){.type = TOKMAP_VALUE_NULL}};
+    const tokmap_status status = tokmap_writer_add_meta(w, row, 4, err);
+    return status ? status : tokmap_writer_end_document(w, err);
+}
+
+static void write_many(uint32_t n)
+{
+    static const char *const names[] = {"lang", "url", "number", "score"};
+    tokmap_error err;
+    tokmap_writer *w = open_writer("p", &err);
+    tokmap_status status = w ? tokmap_writer_set_meta_columns(w, names, 4, &err) : TOKMAP_ERR_IO;
+    for (uint32_t d = 0; !status && d < n; d++)
+        status = add_one_of_many(w, d, &err);
+    if (!status)
+        status = tokmap_writer_finish(w, &err);
+    tokmap_writer_close(w);
+    _exit(status ? 1 : 0);
+}
+
+TEST(memory_does_not_grow_with_documents)
+{
+    const uint32_t n = check_long() ? 10000000 : 1000000;
+    const char *folder = check_dir(); /* made before the fork */
+    struct rusage used;
+    int status;
+    if (check_sanitized())
+        SKIP("sanitizers take memory of their own");
+    const pid_t child = fork();
+    if (child == 0)
+        write_many(n);
+    CHECK(folder && wait4(child, &status, 0, &used) == child && status == 0);
+    printf("note %u documents: %ld MiB\n", n, used.ru_maxrss >> 10);
+    CHECK(used.ru_maxrss < 48 << 10);
+    tokmap_dataset *ds;
+    tokmap_value v;
+    tokmap_error err;
+    CHECK_INT(tokmap_dataset_open(&ds, check_path("p"), &err), TOKMAP_OK);
+    if (tokmap_dataset_verify(ds, NULL, NULL, &err))
+        CHECK_FAIL("%s", err.text);
+    for (uint32_t d = 0; d < n; d += 4999) {
+        char url[40];
+        snprintf(url, sizeof url, "https://example.org/%u", d * 2654435761u);
+        CHECK_INT(tokmap_dataset_meta(ds, 1, d, &v), TOKMAP_OK);
+        CHECK(v.text_bytes == strlen(url) && memcmp(v.text, url, v.text_bytes) == 0);
+        CHECK(tokmap_dataset_meta(ds, 2, d, &v) == TOKMAP_OK && v.integer == d);
+        CHECK(tokmap_dataset_meta(ds, 3, d, &v) == TOKMAP_OK && (d % 3 == 0 || v.real == d / 4.0));
+    }
+    tokmap_dataset_close(ds);
 }
 
 TEST(an_adopted_file_can_have_values)
