@@ -105,7 +105,7 @@ static tokmap_status append_row(tokmap_writer *w, const tokmap_dataset *ds, cons
 tokmap_status tokmap_i_writer_append_values(tokmap_writer *w, const tokmap_dataset *ds,
                                             tokmap_error *err)
 {
-    uint32_t from[TOKMAP_I_MAX_META_COLUMNS];
+    uint32_t from[TOKMAP_I_MAX_META_COLUMNS] = {0};
     tokmap_i_index_reader reader;
     if (!w->meta)
         return TOKMAP_OK;

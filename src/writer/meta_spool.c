@@ -316,8 +316,9 @@ tokmap_status tokmap_i_meta_spool_hash(tokmap_i_meta_spool *s, tokmap_error *err
     for (uint64_t at = s->head_bytes; !status && at < s->n_bytes;) {
         chunk c;
         status = read_chunk(s, at, 0, &c, err);
-        if (!status)
-            tokmap_i_hasher_add(s->hasher, c.head, chunk_head_bytes(s));
+        if (status)
+            break;
+        tokmap_i_hasher_add(s->hasher, c.head, chunk_head_bytes(s));
         at = c.end;
     }
     return status;

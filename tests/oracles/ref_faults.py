@@ -4,7 +4,8 @@ that very fault can find it; and harmless changes that a reader must accept."""
 import struct
 
 import ref_writer
-from ref_reader import BLOCK_BYTES, Damaged, NewerFormat, NotADataset
+from ref_reader import BLOCK_BYTES, Damaged, NewerFormat, NotADataset, round_up
+from ref_xxh3 import xxh3_64
 
 DOCUMENTS, BLOCKS, INPUTS, METADATA = 1, 2, 3, 4
 N_DOCUMENTS = 1030  # 17 groups, the last of 6 documents: two levels
@@ -191,11 +192,109 @@ def other_faults(ds):
     ]
 
 
+VALUES = [
+    ("int", "int64", [d if d % 4 else None for d in range(N_DOCUMENTS)]),
+    ("float", "float64", [d / 2 for d in range(N_DOCUMENTS)]),
+    ("text", "string", [b"%d" % d if d % 5 else None for d in range(N_DOCUMENTS)]),
+    ("word", "dictionary", [[b"a", None, b"", b"bc"][d % 4] for d in range(N_DOCUMENTS)]),
+    ("null", "null", [None] * N_DOCUMENTS),
+]
+NAMES_AT = 16 + 48 * len(VALUES)
+
+
+def values(*plants):
+    """A section of values with these faults; the checksum of its directory is right."""
+    section = bytearray(ref_writer.values_section(VALUES, N_DOCUMENTS))
+    for plant in plants:
+        plant(section)
+    n_columns, names_bytes = struct.unpack_from("<II", section)
+    directory = section[16 : 16 + 48 * n_columns + names_bytes]
+    struct.pack_into("<Q", section, 8, xxh3_64(bytes(directory)))
+    return append_section(5, 0, bytes(section))
+
+
+def parts_of(column):
+    """Where the parts of a column of VALUES begin in the section."""
+    at = NAMES_AT + sum(len(name) for name, _, _ in VALUES)
+    for i in range(column + 1):
+        *_, parts = ref_writer.column_parts(*VALUES[i], N_DOCUMENTS)
+        found = []
+        for part in parts:
+            found.append(round_up(at, 64))
+            at = found[-1] + len(part)
+    return found
+
+
+def value_faults():
+    good = ref_writer.values_section(VALUES, N_DOCUMENTS)
+    entry = [16 + 48 * i for i in range(len(VALUES))]
+    ints, floats, texts, words = (parts_of(i) for i in range(4))
+
+    def rename(to):
+        return fill(NAMES_AT, to)
+
+    wrong = [
+        ("no columns", put("I", 0, 0)),
+        ("65 columns", put("I", 0, 65)),
+        ("names_bytes", put("I", 4, 1)),
+        ("type 5", put("I", entry[0], 5)),
+        ("type int64 of strings", put("I", entry[2], 1)),
+        ("null type with values", put("I", entry[0], 0)),
+        ("code_bytes 3", put("I", entry[3] + 4, 3)),
+        ("code_bytes 2 of codes of 1", put("I", entry[3] + 4, 2)),
+        ("code_bytes of numbers", put("I", entry[0] + 4, 1)),
+        ("offset", put("Q", entry[1] + 8, floats[0] + 64)),
+        ("offset of a null column", put("Q", entry[4] + 8, 64)),
+        ("n_nulls all", put("Q", entry[0] + 16, N_DOCUMENTS)),
+        ("n_nulls 0", put("Q", entry[0] + 16, 0)),
+        ("n_nulls one more", put("Q", entry[0] + 16, 259)),
+        ("n_nulls 2^63", put("Q", entry[0] + 16, 2**63)),
+        ("n_nulls of a null column", put("Q", entry[4] + 16, 5)),
+        ("n_strings of strings", put("Q", entry[2] + 24, N_DOCUMENTS - 1)),
+        ("n_strings of numbers", put("Q", entry[0] + 24, 1)),
+        ("n_strings 0", put("Q", entry[3] + 24, 0)),
+        ("n_strings 257 with codes of 1", put("Q", entry[3] + 24, 257)),
+        ("text_bytes 2^64 - 1", put("Q", entry[2] + 32, 2**64 - 1)),
+        ("text_bytes one less", put("Q", entry[2] + 32, len(b"".join(v or b"" for v in VALUES[2][2])) - 1)),
+        ("text_bytes of numbers", put("Q", entry[0] + 32, 1)),
+        ("name_end falls", put("Q", entry[1] + 40, 2)),
+        ("an empty name", put("Q", entry[0] + 40, 0)),
+        ("the last name_end", put("Q", entry[4] + 40, 1)),
+        ("a name with a zero byte", rename(b"i\0t")),
+        ("a name that is not UTF-8", rename(b"i\xfft")),
+        ("a name that is a surrogate", rename(b"\xed\xa0\x80")),
+        ("a name twice", fill(NAMES_AT + 8, b"word")),
+        ("a byte before a part", fill(ints[0] - 1, b"\1")),
+        ("bits after the last document", fill(ints[0] + 128, bytes([good[ints[0] + 128] | 0x80]))),
+        ("one null more than n_nulls", both(fill(ints[0], bytes([good[ints[0]] & ~2])), put("Q", ints[1] + 8, 0))),
+        ("a null that is not 0", put("Q", ints[1], 1)),
+        ("a null that has a string", put("Q", texts[1] + 8, 1)),
+        ("a null with a code", fill(words[1] + 1, b"\1")),
+        ("a code without a string", fill(words[1], b"\3")),
+        ("offsets fall", put("Q", texts[1] + 8 * 40, 2**32)),
+        ("the first offset", put("Q", words[2], 1)),
+        ("the last offset", put("Q", words[2] + 8 * 3, 1)),
+    ]
+    found = [("values: " + name, values(plant), Damaged, None) for name, plant in wrong]
+    text = b"x" * 65537
+    column = [("long", "string", [text] + [b""] * (N_DOCUMENTS - 1))]
+    long = ref_writer.values_section(column, N_DOCUMENTS)
+    return found + [
+        ("values: flag bit 0", append_section(5, 1, good), Damaged, None),
+        ("values: 15 bytes", append_section(5, 0, good[:15]), Damaged, None),
+        ("values: cut short", append_section(5, 0, good[:-1]), Damaged, None),
+        ("values: a byte more", append_section(5, 0, good + b"\0"), Damaged, None),
+        ("values: a string of 65537 bytes", append_section(5, 0, long), Damaged, None),
+        ("values: directory checksum", append_section(5, 0, good[:8] + b"\0" * 8 + good[16:]), Damaged, None),
+    ]
+
+
 def faults(ds):
     """(name, function that plants it into a bytearray, exception, offset or None) for the base.
     No exception: the document says that it is refused, and not as which of the three kinds."""
     assert BLOCK_BYTES > ds.n_tokens * ds.token_bytes
-    return header_faults(ds) + table_faults(ds) + document_faults(ds) + other_faults(ds)
+    return (header_faults(ds) + table_faults(ds) + document_faults(ds) + other_faults(ds)
+            + value_faults())
 
 
 def harmless_changes(ds):
@@ -208,7 +307,8 @@ def harmless_changes(ds):
         ("ignorable bytes", fill(176, b"\xff" * 64)),
         ("vocab_size not known", put("Q", 88, 0)),
         ("eod_id none", put("I", 96, 2**32 - 1)),
-        ("an unknown section", append_section(6, 0, b"new")),
+        ("an unknown section", append_section(9, 0, b"new")),
+        ("values of documents", values()),
         ("an unknown section of no bytes", append_section(2**32 - 1, 0, b"")),
         ("end_token beside a document boundary", put("Q", at + 16, 1)),
     ]
