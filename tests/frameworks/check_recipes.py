@@ -2,9 +2,12 @@
 """Runs each block of docs/recipes.md, and counts the lines that its user writes."""
 
 import importlib
+import io
+import json
 import os
 import re
 import sys
+import tarfile
 import tempfile
 import pathlib
 
@@ -14,6 +17,7 @@ if __name__ == "__main__":
     need("recipes", "numpy")
 import numpy as np  # noqa: E402
 from documents import blocks, run  # noqa: E402
+from pack_corpus import small_vocabulary  # noqa: E402
 from ref_protocol import Skip, run_tests  # noqa: E402
 
 N_BATCHES = 5
@@ -88,8 +92,32 @@ def make_rows():
     return {}
 
 
-MORE_NAMES = {"Lightning": make_module, "HF Trainer": make_llama, "Megatron-core": make_config,
-              "Files of other libraries": make_rows,
+def make_corpora():
+    """fineweb/ with a README, dclm/ compressed, shards/ with texts and what belongs to them."""
+    import pyarrow
+    import pyarrow.parquet
+
+    texts = ["This is text %d. " % i * 5 for i in range(60)]
+    for folder in ("fineweb", "dclm", "shards"):
+        os.mkdir(folder)
+    pathlib.Path("tokenizer.json").write_text(small_vocabulary())
+    pathlib.Path("fineweb/README.md").write_text("not data")
+    pyarrow.parquet.write_table(pyarrow.table({
+        "text": texts, "url": ["https://example.org/%d" % i for i in range(60)], "language": ["en", "de"] * 30,
+        "language_score": [i / 60 for i in range(60)]}), "fineweb/000.parquet")
+    lines = "".join(json.dumps({"text": text}) + "\n" for text in texts).encode()
+    pathlib.Path("dclm/0.jsonl.zst").write_bytes(pyarrow.compress(lines, "zstd", asbytes=True))
+    with tarfile.open("shards/0.tar", "w") as archive:
+        for i, text in enumerate(texts):
+            for name, data in (("%d.jpg" % i, b"\xff\xd8"), ("%d.txt" % i, text.encode())):
+                member = tarfile.TarInfo(name)
+                member.size = len(data)
+                archive.addfile(member, io.BytesIO(data))
+    return {}
+
+
+MORE_NAMES = {"Public corpora": make_corpora, "Lightning": make_module, "HF Trainer": make_llama,
+              "Megatron-core": make_config, "Files of other libraries": make_rows,
               "nanoGPT": lambda: {"block_size": 64, "batch_size": 8, "device": "cpu"}}
 
 

@@ -7,7 +7,7 @@ import pathlib
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/oracles"))
+sys.path[:0] = [str(ROOT / "tests/oracles"), str(ROOT / "tests/pack")]
 INSTALLED = "TOKMAP_INSTALLED" in os.environ  # the wheel, in this virtual environment; else the checkout
 if not INSTALLED:
     sys.path.insert(0, str(ROOT / "python"))
