@@ -17,6 +17,7 @@ LONG = bool(os.environ.get("TOKMAP_LONG"))
 SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
 MOST = 10**6 if LONG else 60
 SHARED = pathlib.Path(__file__).resolve().parents[3] / "shared" / "vocab"
+PARQUET = pathlib.Path(__file__).resolve().parents[1] / "corpus" / "parquet"
 LINES = b'{"text": "one \\u00e4 two"}\n{"text": "three"}\n' * 20
 
 
@@ -85,6 +86,13 @@ def without_memory_a_pack_ends_with_75_or_is_whole(folder):
     sweep(folder, "pack", "-q", "-j", "2", "--on-error", "collect", "--split", "v=0.5", "--format", "jsonl", "a.jsonl",
           "-o", "out")
     sweep(folder, "pack", "--dry-run", "a.jsonl", "-o", "out")
+
+
+def without_memory_a_pack_of_parquet_ends_with_75_or_is_whole(folder):
+    for name in ("text_dictionary_gzip", "text_delta_bytes", "text_mixed_v2", "text_delta_length_zstd"):
+        sweep(folder, "pack", "-q", "-j", "1", str(PARQUET / (name + ".parquet")), "-o", "out")
+    sweep(folder, "pack", "-q", "-j", "2", "--field", "meta.name", "--meta", "score,real", "--where", "meta.n != 7",
+          str(PARQUET / "numbers_packed.parquet"), "-o", "out")
 
 
 def without_memory_other_commands_do_too(folder):
@@ -172,6 +180,7 @@ def a_pipe_whose_writer_comes_late_is_read(folder):
 
 TESTS = [
     without_memory_a_pack_ends_with_75_or_is_whole,
+    without_memory_a_pack_of_parquet_ends_with_75_or_is_whole,
     without_memory_other_commands_do_too,
     without_memory_a_vocabulary_is_not_called_wrong,
     little_address_space_is_75,

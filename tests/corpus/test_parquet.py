@@ -47,8 +47,14 @@ def parse(data):
 
 def read(path, column, **options):
     done = run(path, column, **options)
+    skip_if_small(done)
     expect(done.returncode == 0, "%s %s: %s" % (path, column, done.stderr.decode("utf-8", "replace")))
     return parse(done.stdout)[0]
+
+
+def skip_if_small(done):
+    if b"this build has no" in done.stderr:
+        raise Skip(done.stderr.decode().strip())
 
 
 def refused(path, column, *words, **options):
@@ -109,6 +115,7 @@ def packed(folder, *inputs, **options):
     words = [word for name, value in options.items() for word in ("--" + name, str(value))]
     done = subprocess.run([program("tokmap"), "pack", "--force", "--json", "--tokenizer", "bytes", *words, *map(str, inputs),
                            "-o", str(out)], capture_output=True, timeout=100)
+    skip_if_small(done)
     expect_equal(done.returncode, 0, "pack: %s" % done.stderr.decode())
     said = json.loads(done.stdout)
     return said["dataset_id"], said["n_documents"], done.stderr.decode()
@@ -133,6 +140,7 @@ def parquet_on_stdin_or_compressed_is_refused_with_a_hint(folder):
     for name, given in (("-", data), (str(folder / "a.gz"), b"")):
         done = subprocess.run([program("tokmap"), "pack", "--tokenizer", "bytes", name, "-o", str(folder / "out")], input=given,
                               capture_output=True)
+        skip_if_small(done)
         expect_equal(done.returncode, 3, "exit code")
         expect(b"is a Parquet file" in done.stderr and b"copy it to one" in done.stderr, done.stderr.decode())
 
@@ -140,6 +148,7 @@ def parquet_on_stdin_or_compressed_is_refused_with_a_hint(folder):
 def a_dry_run_tells_the_column_and_how_it_is_stored(folder):
     done = subprocess.run([program("tokmap"), "pack", "--dry-run", "--tokenizer", "bytes", str(HERE / "text_dictionary_gzip.parquet"),
                            "-o", str(folder / "out")], capture_output=True)
+    skip_if_small(done)
     for word in ("parquet, gzip, PLAIN, RLE_DICTIONARY, 20 rows in 2 row groups", "column text (the default)"):
         expect(word in done.stdout.decode(), "%r is not in: %s%s" % (word, done.stdout.decode(), done.stderr.decode()))
 

@@ -83,6 +83,10 @@ static int fail_value(const parquet_column *c, corpus_error *err)
     char spot[320], column[100];
     parquet_row_describe(&c->place, c->row, spot, sizeof spot);
     parquet_path(&c->file->footer, c->column, column, sizeof column);
+    if (c->values.why == parquet_no_memory) {
+        no_memory(c->file, err);
+        return -1;
+    }
     *err = (corpus_error){0};
     snprintf(err->text, sizeof err->text, "%s: column %s: damaged page: %s", spot, column,
              c->values.why);

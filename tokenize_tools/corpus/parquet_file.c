@@ -178,6 +178,8 @@ bool parquet_page_fail(const parquet_page_place *at, const char *why, corpus_err
     char place[100], column[COLUMN_BYTES];
     describe_page(at, place, sizeof place);
     parquet_path(&at->file->footer, at->column, column, sizeof column);
+    if (why == parquet_no_memory)
+        return fail(at->file, ENOMEM, err, "%s: column %s", place, column);
     return fail(at->file, 0, err, "%s: column %s: %s", place, column, why);
 }
 
@@ -396,7 +398,7 @@ static bool decompress(parquet_page *page, const parquet_page_place *at, parquet
     page->bytes = page->memory;
     const char *why = parquet_decompress(&r->codec, &job);
     snprintf(text, sizeof text, "damaged page: %s", why ? why : "");
-    return !why || parquet_page_fail(at, text, err);
+    return !why || parquet_page_fail(at, why == parquet_no_memory ? why : text, err);
 }
 
 static bool is_stored_plain(const parquet_page_place *at)

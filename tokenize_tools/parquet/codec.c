@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "parquet/footer.h"
 #include "parquet/snappy.h"
 #include "text/little_endian.h"
 #if HAVE_ISAL
@@ -15,9 +16,8 @@
 #endif
 #if HAVE_ZSTD
 #include <zstd.h>
+#include <zstd_errors.h>
 #endif
-
-static const char no_memory[] = "out of memory";
 
 static const char *copy_plain(parquet_codec *c, const parquet_codec_job *job)
 {
@@ -41,9 +41,11 @@ static const char *read_zstd(parquet_codec *c, const parquet_codec_job *job)
     if (!c->zstd)
         c->zstd = ZSTD_createDCtx();
     if (!c->zstd)
-        return no_memory;
+        return parquet_no_memory;
     const size_t n =
         ZSTD_decompressDCtx(c->zstd, job->to, job->to_bytes, job->from, job->from_bytes);
+    if (ZSTD_getErrorCode(n) == ZSTD_error_memory_allocation)
+        return parquet_no_memory;
     if (ZSTD_isError(n))
         return ZSTD_getErrorName(n);
     return n == job->to_bytes ? NULL : "its zstd data has another size than its header says";
@@ -61,8 +63,10 @@ static void free_zstd(void *zstd)
 }
 #endif
 
+#if HAVE_ISAL || HAVE_ZLIB
 static const char damaged_gzip[] = "damaged gzip data";
 static const char short_gzip[] = "its gzip data has another size than its header says";
+#endif
 
 #if HAVE_ISAL
 /* A page may have several members, like a file. */
@@ -72,7 +76,7 @@ static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
         c->gzip = malloc(sizeof(struct inflate_state));
     struct inflate_state *z = c->gzip;
     if (!z)
-        return no_memory;
+        return parquet_no_memory;
     isal_inflate_init(z);
     z->next_in = (uint8_t *)(uintptr_t)job->from; /* the field is not const */
     z->avail_in = (uint32_t)job->from_bytes;
@@ -104,7 +108,7 @@ static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
     z_stream *z = c->gzip ? c->gzip : calloc(1, sizeof *z);
     if (!z || (!c->gzip && inflateInit2(z, 15 + 16) != Z_OK)) {
         free(z);
-        return no_memory;
+        return parquet_no_memory;
     }
     c->gzip = z;
     z->next_in = (Bytef *)(uintptr_t)job->from; /* zlib may be built without const */
@@ -117,7 +121,7 @@ static const char *read_gzip(parquet_codec *c, const parquet_codec_job *job)
         if (result == Z_BUF_ERROR || result == Z_OK)
             return short_gzip;
         if (result != Z_STREAM_END)
-            return result == Z_MEM_ERROR ? no_memory : damaged_gzip;
+            return result == Z_MEM_ERROR ? parquet_no_memory : damaged_gzip;
     }
     return z->avail_out == 0 ? NULL : short_gzip;
 }

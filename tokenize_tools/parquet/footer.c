@@ -9,6 +9,8 @@
 #include "parquet/thrift.h"
 #include "text/little_endian.h"
 
+const char parquet_no_memory[] = "out of memory";
+
 static bool refuse(parquet_error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -24,7 +26,7 @@ static bool refuse(parquet_error *err, const char *format, ...)
 
 static bool no_memory(parquet_error *err)
 {
-    refuse(err, "out of memory");
+    refuse(err, "%s", parquet_no_memory);
     err->no_memory = true;
     return false;
 }

@@ -73,6 +73,9 @@ typedef struct parquet_footer {
     size_t created_by_bytes;
 } parquet_footer;
 
+/* The reason that functions of this room return when memory is short: compare the pointer. */
+extern const char parquet_no_memory[];
+
 typedef struct parquet_error {
     char text[PARQUET_ERROR_BYTES]; /* one line */
     bool no_memory;

@@ -139,7 +139,7 @@ const char *parquet_dictionary_begin(parquet_dictionary *d, const parquet_elemen
     if (d->n_bytes / 4 < d->n_values)
         return past_end;
     d->offsets = malloc(parquet_dictionary_bytes(header) + 1);
-    return d->offsets ? list_offsets(d) : "out of memory";
+    return d->offsets ? list_offsets(d) : parquet_no_memory;
 }
 
 void parquet_dictionary_free(parquet_dictionary *d)
@@ -249,7 +249,7 @@ static bool reserve_value(parquet_values *v, size_t n_bytes)
         return true;
     uint8_t *value = realloc(v->value, n_bytes + n_bytes / 4 + 1);
     if (!value)
-        return fail(v, "out of memory");
+        return fail(v, parquet_no_memory);
     v->value = value;
     v->value_capacity = n_bytes + n_bytes / 4 + 1;
     return true;
