@@ -104,22 +104,44 @@ VCLMUL static inline __m512i move_512(__m512i l, __m512i by)
                             _mm512_clmulepi64_epi128(l, by, 0x11));
 }
 
-/* n_bytes is a multiple of GROUP_512, and not 0. */
-VCLMUL static uint64_t fold_512(const modulus *m, uint64_t crc, const uint8_t *p, size_t n_bytes)
+/* The 64 bytes at `at`. narrow: 32 bytes are stored for them, as numbers of 16 bits. */
+VCLMUL static inline __m512i load_512(const uint8_t *p, size_t at, bool narrow)
 {
-    const __m512i by = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)m->move_256));
-    __m512i group[4];
+    if (narrow)
+        return _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(p + at / 2)));
+    return _mm512_loadu_si512(p + at);
+}
+
+/* Both remainders of a multiple of GROUP_512, and not 0; narrow: half as many bytes are stored. */
+VCLMUL static inline void fold_512(uint64_t crc[2], const uint8_t *p, size_t n_bytes, bool narrow)
+{
+    __m512i group[2][4], by[2];
     for (int i = 0; i < 4; i++)
-        group[i] = _mm512_loadu_si512(p + 64 * i);
-    group[0] =
-        _mm512_xor_si512(group[0], _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)crc)));
+        group[0][i] = group[1][i] = load_512(p, 64 * (size_t)i, narrow);
+    for (int k = 0; k < 2; k++) {
+        const __m512i before = _mm512_zextsi128_si512(_mm_cvtsi64_si128((long long)crc[k]));
+        by[k] = _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)moduli[k].move_256));
+        group[k][0] = _mm512_xor_si512(group[k][0], before);
+    }
     for (size_t at = GROUP_512; at < n_bytes; at += GROUP_512) {
         for (int i = 0; i < 4; i++) {
-            const __m512i next = _mm512_loadu_si512(p + at + 64 * i);
-            group[i] = _mm512_xor_si512(move_512(group[i], by), next);
+            const __m512i next = load_512(p, at + 64 * (size_t)i, narrow);
+            group[0][i] = _mm512_xor_si512(move_512(group[0][i], by[0]), next);
+            group[1][i] = _mm512_xor_si512(move_512(group[1][i], by[1]), next);
         }
     }
-    return fold_128(m, 0, (const uint8_t *)group, sizeof group);
+    for (int k = 0; k < 2; k++)
+        crc[k] = fold_128(&moduli[k], 0, (const uint8_t *)group[k], sizeof group[k]);
+}
+
+VCLMUL static void fold_wide(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
+{
+    fold_512(crc, p, n_bytes, false);
+}
+
+VCLMUL static void fold_narrow(uint64_t crc[2], const uint8_t *p, size_t n_bytes)
+{
+    fold_512(crc, p, n_bytes, true);
 }
 
 static bool has_clmul(void)
@@ -140,8 +162,19 @@ static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
     const size_t group = wide ? GROUP_512 : GROUP_128, n = n_bytes / group * group;
     if (n == 0 || engine == CONTENT_SCALAR || !has_clmul())
         return 0;
-    for (int k = 0; k < 2; k++)
-        crc[k] = wide ? fold_512(&moduli[k], crc[k], p, n) : fold_128(&moduli[k], crc[k], p, n);
+    if (wide)
+        fold_wide(crc, p, n);
+    for (int k = 0; k < 2 && !wide; k++)
+        crc[k] = fold_128(&moduli[k], crc[k], p, n);
+    return n;
+}
+
+/* The same for tokens of 2 bytes, in tokens. */
+static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
+{
+    const size_t n = has_vclmul() ? n_tokens / (GROUP_512 / 4) * (GROUP_512 / 4) : 0;
+    if (n > 0)
+        fold_narrow(crc, p, 4 * n);
     return n;
 }
 
@@ -151,6 +184,12 @@ static size_t fold_bytes(uint64_t crc[2], const uint8_t *p, size_t n_bytes,
                          tokmap_i_content_engine engine)
 {
     (void)crc, (void)p, (void)n_bytes, (void)engine;
+    return 0;
+}
+
+static size_t fold_tokens(uint64_t crc[2], const uint8_t *p, size_t n_tokens)
+{
+    (void)crc, (void)p, (void)n_tokens;
     return 0;
 }
 
@@ -197,6 +236,10 @@ void tokmap_i_content_hash_add_tokens(tokmap_i_content_hash *h, const void *toke
         tokmap_i_content_hash_add(h, tokens, n_tokens * token_bytes);
         return;
     }
+    const size_t n_folded = fold_tokens(h->crc, p, n_tokens);
+    h->n_bytes += sizeof *wide * n_folded;
+    p += 2 * n_folded;
+    n_tokens -= n_folded;
     for (; n_tokens >= N_AT_ONCE; n_tokens -= N_AT_ONCE, p += 2 * (size_t)N_AT_ONCE) {
         for (size_t i = 0; i < N_AT_ONCE; i++) /* a constant number, for the compiler */
             wide[i] = TO_LE32((uint32_t)load_le16(p + 2 * i));
