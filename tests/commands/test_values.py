@@ -92,6 +92,23 @@ def merge_keeps_values(folder):
         expect_equal(again, column, "column")
 
 
+def many_datasets_are_merged(folder):
+    wanted = {"number": [], "word": []}
+    paths = []
+    for i in range(150):
+        n = i % 4
+        numbers = [None if i % 7 == 0 else i + k / 2 if i % 5 == 0 else i + k for k in range(n)]
+        words = [b"word %d" % (i * 31 % 40) if (i + k) % 3 else None for k in range(n)]
+        paths.append(make(folder / ("part-%03d" % i), [("number", None, numbers), ("word", None, words)], range(n)))
+        wanted["number"] += numbers
+        wanted["word"] += words
+    said("merge", "-q", *paths, "-o", folder / "all")
+    said("verify", folder / "all")
+    columns = {c.name: c for c in ref_reader.read(str(folder / "all")).values}
+    expect_equal({name: c.values for name, c in columns.items()}, wanted, "values")
+    expect_equal([c.type for c in columns.values()], ["float64", "dictionary"], "types")
+
+
 def merge_refuses_other_columns(folder):
     a = make(folder / "a", COLUMNS[:2])
     out = folder / "m"
@@ -118,7 +135,7 @@ def verify_names_damaged_values(folder):
 
 
 TESTS = [cat_prints_each_value, info_lists_the_columns, cat_refuses_what_it_cannot_print, merge_keeps_values,
-         merge_refuses_other_columns, verify_names_damaged_values]
+         many_datasets_are_merged, merge_refuses_other_columns, verify_names_damaged_values]
 
 if __name__ == "__main__":
     sys.exit(run_in_folders("", TESTS))

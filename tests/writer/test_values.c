@@ -461,6 +461,75 @@ TEST(datasets_with_other_columns_are_not_appended)
     expect_merge(bad, "column 'x' is 9007199254740993 in document 0, which is not exact");
 }
 
+/* ---- Resuming ---- */
+
+static tokmap_writer *open_resumable(tokmap_unfinished unfinished)
+{
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = 1000,
+                                           .resumable = 1,
+                                           .unfinished = unfinished};
+    tokmap_writer *w;
+    tokmap_error err;
+    if (tokmap_writer_open(&w, check_path("r"), &options, &err))
+        CHECK_FAIL("%s", err.text);
+    return w;
+}
+
+/* Two documents, a checkpoint within the third, whose values are given before it. */
+static void leave_unfinished(const char *const *names, uint32_t n)
+{
+    const tokmap_value row[] = {integer(1), string("s")};
+    tokmap_writer *w = open_resumable(TOKMAP_UNFINISHED_DISCARD);
+    CHECK_INT(tokmap_writer_set_meta_columns(w, names, n, NULL), TOKMAP_OK);
+    for (int d = 0; d < 3; d++) {
+        const uint32_t id = 5;
+        CHECK_INT(tokmap_writer_append(w, &id, 1, NULL), TOKMAP_OK);
+        CHECK_INT(tokmap_writer_add_meta(w, row, n, NULL), TOKMAP_OK);
+        if (d < 2)
+            CHECK_INT(tokmap_writer_end_document(w, NULL), TOKMAP_OK);
+    }
+    CHECK_INT(tokmap_writer_checkpoint(w, "", 0, NULL), TOKMAP_OK);
+    tokmap_writer_close(w);
+    CHECK(file_is_there(with_suffix(check_path("r"), ".tmv.partial")) == (n > 0));
+}
+
+static void expect_resume(const char *const *names, uint32_t n, const char *words)
+{
+    tokmap_error err = {.status = TOKMAP_OK};
+    tokmap_writer *w = open_resumable(TOKMAP_UNFINISHED_RESUME);
+    tokmap_status status = names ? tokmap_writer_set_meta_columns(w, names, n, &err) : TOKMAP_OK;
+    if (!status)
+        status = tokmap_writer_end_document(w, &err);
+    CHECK_INT(status, words ? TOKMAP_ERR_MISMATCH : TOKMAP_OK);
+    if (words && !strstr(err.text, words))
+        CHECK_FAIL("%s", err.text);
+    if (!words)
+        CHECK_INT(tokmap_writer_finish(w, &err), TOKMAP_OK);
+    tokmap_writer_close(w);
+}
+
+TEST(a_dataset_is_resumed_with_the_columns_that_it_was_begun_with)
+{
+    static const char *const ab[] = {"a", "b"}, *const ba[] = {"b", "a"};
+    leave_unfinished(ab, 2);
+    expect_resume(ba, 2, "was begun with these columns of values: a, b;");
+    expect_resume(ab, 1, "was begun with these columns of values: a, b;");
+    expect_resume(NULL, 0, "was begun with these columns of values: a, b;");
+    expect_resume(ab, 2, NULL);
+    tokmap_dataset *ds;
+    tokmap_value v;
+    CHECK_INT(tokmap_dataset_open(&ds, check_path("r"), NULL), TOKMAP_OK);
+    CHECK(tokmap_dataset_meta(ds, 1, 1, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_STRING);
+    CHECK(tokmap_dataset_meta(ds, 1, 2, &v) == TOKMAP_OK && v.type == TOKMAP_VALUE_NULL);
+    tokmap_dataset_close(ds);
+    unlink(with_suffix(check_path("r"), ".tmi"));
+    unlink(with_suffix(check_path("r"), ".bin"));
+    leave_unfinished(ab, 0);
+    expect_resume(ab, 1, "was begun with these columns of values: none;");
+    expect_resume(ab, 0, NULL);
+}
+
 /* ---- Many documents ---- */
 
 /* Few words, which become a dictionary; many words; integers; reals with nulls. */
