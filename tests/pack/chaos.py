@@ -43,6 +43,7 @@ class World:
         ["--limit-tokens", "400000"],
         ["--tokenizer", "vocabulary.json", "--split", "v=0.1", "--split", "t=0.3"],
         ["--tokenizer", "vocabulary.json", "--specials", "error", "--split", "v=0.5"],
+        ["--where", "id >= 20 or @row < 5", "--meta", "id,@row", "--split", "v=0.3"],
     ]
 
     def __init__(self, folder, number, rng):
@@ -50,6 +51,8 @@ class World:
         folder.mkdir()
         self.names = pack_corpus.write_inputs(folder, rng, 1)
         options = self.OPTIONS[number % len(self.OPTIONS)]
+        if "--where" in options:
+            self.names = pack_corpus.with_fields(self.names)
         on_error = "skip" if number % 2 or "error" in options else "collect"
         self.options = [*options, "--memory", "8M", "--on-error", on_error]
         self.originals = {name: ((folder / name).read_bytes(), (folder / name).stat()) for name in self.names}

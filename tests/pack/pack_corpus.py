@@ -31,7 +31,8 @@ def small_vocabulary():
 
 def write_inputs(folder, rng, scale):
     """A vocabulary.json, and inputs whose names are returned: lines of JSON with some bad ones, text, gzip where this
-    build reads it, text that is not UTF-8, a tar archive and an Arrow file."""
+    build reads it, text that is not UTF-8, a tar archive, an Arrow and a Parquet
+    file."""
     words = ["word%d" % i for i in range(300)] + ["Wort", "слово", "語", "<|endoftext|>", "\\n", "\\u00e9", "  "]
 
     def text(n):
@@ -58,7 +59,18 @@ def write_inputs(folder, rng, scale):
         names.insert(2, "c.gz")
     write_tar(folder / "f.tar", lines, text, scale)
     write_arrow(folder / "g.arrow", [text(rng.choice([0, 1, 20, 900])) for _ in range(200 * scale)])
-    return names + ["f.tar", "g.arrow"]
+    write_parquet(folder / "h.parquet", [text(rng.choice([0, 1, 20, 900])) for _ in range(200 * scale)])
+    return names + ["f.tar", "g.arrow", "h.parquet"]
+
+
+def with_fields(names):
+    """The inputs whose records have an id."""
+    try:
+        import pyarrow  # noqa: F401
+        columns = (".arrow", ".parquet")
+    except ImportError:
+        columns = ()
+    return [name for name in names if name.endswith((".jsonl", ".gz", ".tar", *columns))]
 
 
 def write_tar(path, lines, text, scale):
@@ -84,6 +96,22 @@ def write_arrow(path, texts):
     table = pa.table({"text": texts, "id": list(range(len(texts)))})
     with ipc.new_file(path, table.schema, options=ipc.IpcWriteOptions(compression="zstd" if has_zstd() else None)) as out:
         out.write_table(table, max_chunksize=70)
+
+
+def write_parquet(path, texts):
+    """One row group of many small pages; some texts are missing, and some are not UTF-8. Without pyarrow, a small file
+    that it wrote before."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        seed = pathlib.Path(__file__).resolve().parents[1] / "fuzz" / "corpus" / "parquet_file" / "text_mixed_v2.parquet"
+        path.write_bytes(seed.read_bytes())
+        return
+    stored = [None if i % 29 == 3 else text.encode() + b"\xff" * (i % 31 == 4) for i, text in enumerate(texts)]
+    table = pa.table({"id": list(range(len(texts))), "text": pa.array(stored, pa.binary())})
+    pq.write_table(table, path, data_page_size=2000, write_batch_size=10, write_page_checksum=True,
+                   compression="zstd" if has_zstd() else "snappy")
 
 
 def n_bytes(path):
