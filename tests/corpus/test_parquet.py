@@ -153,6 +153,28 @@ def a_dry_run_tells_the_column_and_how_it_is_stored(folder):
         expect(word in done.stdout.decode(), "%r is not in: %s%s" % (word, done.stdout.decode(), done.stderr.decode()))
 
 
+def pack_refuses(path, *words):
+    done = subprocess.run([program("tokmap"), "pack", "--force", "--tokenizer", "bytes", str(path), "-o", str(path) + ".out"],
+                          capture_output=True, timeout=100)
+    skip_if_small(done)
+    said = done.stderr.decode()
+    expect_equal(done.returncode, 3, "exit code for %s: %s" % (path.name, said))
+    for word in words:
+        expect(word in said, "%r is not in: %s" % (word, said))
+
+
+def joined_and_cut_files_are_refused(folder):
+    datas = [p.read_bytes() for p in sorted(HERE.glob("*.parquet")) if "numbers" not in p.name]
+    path = folder / "a.parquet"
+    for first, second in itertools.product(datas, datas):
+        path.write_bytes(first + second)
+        same = first == second
+        pack_refuses(path, *(["byte %d: another Parquet file begins here" % len(first)] if same else [path.name]))
+    for n_bytes in (4, 5, 11, 12, len(datas[0]) // 2, len(datas[0]) - 1):
+        path.write_bytes(datas[0][:n_bytes])
+        pack_refuses(path, "truncated Parquet file")
+
+
 def edit_footer(data, edit):
     """The file with a footer that was changed, and in which field numbers take more bytes."""
     size, = struct.unpack("<I", data[-8:-4])
@@ -427,7 +449,7 @@ def polars_writes_the_same(folder):
 
 TESTS = [committed_files_have_their_values, a_file_without_text_names_its_columns,
          pack_gives_the_ids_of_the_same_texts_as_jsonl, parquet_on_stdin_or_compressed_is_refused_with_a_hint,
-         a_dry_run_tells_the_column_and_how_it_is_stored,
+         a_dry_run_tells_the_column_and_how_it_is_stored, joined_and_cut_files_are_refused,
          what_a_footer_may_leave_out_or_get_wrong, damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
          pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
          memory_and_threads_do_not_change_values, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]

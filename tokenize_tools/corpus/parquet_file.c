@@ -10,9 +10,11 @@
 #include <xxhash.h>
 
 #include "system/files.h"
+#include "text/little_endian.h"
 
 #define SCAN_BYTES ((size_t)8 * 1024)
 #define COLUMN_BYTES 120
+#define FIRST_OF_FOOTER 0x15 /* the field of the version */
 
 /* ---- Errors ---- */
 
@@ -76,15 +78,54 @@ static bool read_at(const parquet_file *f, uint64_t offset, uint8_t *to, size_t 
     return true;
 }
 
+/* "PAR1" twice, after the size of a footer that begins as footers do. */
+static bool is_seam(const parquet_file *f, const uint8_t *at, uint64_t offset)
+{
+    uint8_t first = 0;
+    size_t n_read;
+    const uint64_t footer_bytes = le_get32(at - 4);
+    if (memcmp(at, "PAR1PAR1", 8) != 0 || footer_bytes > offset - 4)
+        return false;
+    return file_read_at(f->fd, offset - 4 - footer_bytes, &first, 1, &n_read) == 0 && n_read == 1 &&
+           first == FIRST_OF_FOOTER;
+}
+
+/* If files were joined by cat, the offsets in the last footer are those in the last file, and mean
+ * pages of the first one. Indexes may stand between the pages and the footer. */
+static bool check_joined(const parquet_file *f, corpus_error *err)
+{
+    enum {
+        OVERLAP = 11 /* the size of a footer, and "PAR1" twice, but for a byte */
+    };
+    uint8_t bytes[SCAN_BYTES + OVERLAP];
+    uint64_t at = parquet_footer_pages_end(&f->footer);
+    while (at < f->data_end) {
+        const uint64_t n_left = f->data_end - at;
+        const size_t n = n_left < sizeof bytes ? (size_t)n_left : sizeof bytes;
+        if (!read_at(f, at, bytes, n, err))
+            return false;
+        for (size_t i = 4; i + 8 <= n; i++) {
+            if (bytes[i] == 'P' && is_seam(f, bytes + i, at + i))
+                return fail(f, 0, err,
+                            "byte %" PRIu64 ": another Parquet file begins here; files joined by "
+                            "cat cannot be read, so pack each of them",
+                            at + i + 4);
+        }
+        at += n > SCAN_BYTES ? SCAN_BYTES : n;
+    }
+    return true;
+}
+
 /* The footer and its size count as one piece for the checksum. */
 static bool read_footer(parquet_file *f, corpus_error *err)
 {
     uint8_t head[PARQUET_HEAD_BYTES] = {0}, tail[PARQUET_TAIL_BYTES] = {0};
     uint32_t footer_bytes;
     parquet_error why;
+    if (f->n_bytes >= sizeof head && !read_at(f, 0, head, sizeof head, err))
+        return false;
     if (f->n_bytes >= sizeof head + sizeof tail &&
-        (!read_at(f, 0, head, sizeof head, err) ||
-         !read_at(f, f->n_bytes - sizeof tail, tail, sizeof tail, err)))
+        !read_at(f, f->n_bytes - sizeof tail, tail, sizeof tail, err))
         return false;
     if (!parquet_find_footer(head, tail, f->n_bytes, &footer_bytes, &why))
         return fail(f, 0, err, "%s", why.text);
@@ -99,7 +140,7 @@ static bool read_footer(parquet_file *f, corpus_error *err)
     if (!parquet_footer_read(&f->footer, f->footer_bytes, footer_bytes, f->data_end, &why))
         return fail(f, why.no_memory ? ENOMEM : 0, err, "byte %" PRIu64 ": %s", f->data_end,
                     why.text);
-    return true;
+    return check_joined(f, err);
 }
 
 static bool open_file(parquet_file *f, const input_source *source, corpus_error *err)

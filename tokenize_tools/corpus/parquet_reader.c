@@ -46,7 +46,7 @@ static parquet_reader *parquet_of(reader *base)
 
 bool parquet_reader_chooses(const input_source *source, const corpus_options *options)
 {
-    /* The first byte of a page header or of the footer follows. */
+    /* The first byte of a page header or of the footer follows, unless the file was cut. */
     static const char magic[] = "PAR1\x15";
     uint8_t head[sizeof magic - 1] = {0};
     file_facts facts;
@@ -59,7 +59,7 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
         return false;
     file_read_at(fd, 0, head, sizeof head, &n_read);
     file_close(fd);
-    return n_read == sizeof head && memcmp(head, magic, sizeof head) == 0;
+    return n_read >= PARQUET_HEAD_BYTES && memcmp(head, magic, n_read) == 0;
 }
 
 static void close_columns(parquet_reader *r)

@@ -468,3 +468,13 @@ const parquet_chunk *parquet_chunk_of(const parquet_footer *f, size_t group,
 {
     return &f->chunks[group * f->n_leaves + column->leaf];
 }
+
+uint64_t parquet_footer_pages_end(const parquet_footer *f)
+{
+    uint64_t end = PARQUET_HEAD_BYTES;
+    for (size_t i = 0; i < f->n_groups * f->n_leaves; i++) {
+        const uint64_t chunk_end = f->chunks[i].offset + f->chunks[i].stored_bytes;
+        end = chunk_end > end ? chunk_end : end;
+    }
+    return end;
+}

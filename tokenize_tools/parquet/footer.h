@@ -89,6 +89,8 @@ bool parquet_find_footer(const uint8_t *head, const uint8_t *tail, uint64_t file
 bool parquet_footer_read(parquet_footer *f, const uint8_t *bytes, size_t n_bytes,
                          uint64_t file_bytes, parquet_error *err);
 void parquet_footer_free(parquet_footer *f);
+/* Where the last chunk ends. */
+uint64_t parquet_footer_pages_end(const parquet_footer *f);
 
 const parquet_chunk *parquet_chunk_of(const parquet_footer *f, size_t group,
                                       const parquet_element *column);

@@ -21,7 +21,7 @@ static size_t size_of(parquet_type type)
 static void set_text(tokmap_value *value, const uint8_t *bytes, size_t n_bytes)
 {
     value->type = TOKMAP_VALUE_STRING;
-    value->text = (const char *)bytes;
+    value->text = bytes ? (const char *)bytes : "";
     value->text_bytes = n_bytes;
 }
 
