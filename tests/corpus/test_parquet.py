@@ -17,13 +17,12 @@ from ref_protocol import Skip, expect, expect_equal, program, run_in_folders
 
 HERE = pathlib.Path(__file__).parent / "parquet"
 MEMORY = 64 << 20
-TOOL = program("tool_parquet")
 TEXTS = ["", "a", "The quick brown fox", "\u00e4\u6f22\U0001f600", "x" * 5000, "line\nbreak", "nul \0 inside", "prefix one",
          "prefix one two", "prefix one two three"]
 
 
 def run(path, column, threads=0, memory=MEMORY, row=0):
-    return subprocess.run([TOOL, str(path), column, str(threads), str(memory), str(row)], stdout=subprocess.PIPE,
+    return subprocess.run([program("tool_parquet"), str(path), column, str(threads), str(memory), str(row)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE)
 
 
@@ -395,6 +394,19 @@ def memory_and_threads_do_not_change_values(folder):
     expect_equal(run(path, "text", memory=needed).returncode, 0, "with the memory that was asked for")
 
 
+def large_pages_are_read_alone_and_counted(folder):
+    pa, pq = arrow()
+    path = folder / "large.parquet"
+    data = {"text": ["%d " % i * 100000 for i in range(12)]}
+    pq.write_table(pa.table(data), path, data_page_size=1 << 20, write_batch_size=3, compression="none",
+                   use_dictionary=False)
+    want = packed(folder, path, memory="256M", threads=2)
+    expect("read alone" not in want[2], want[2])
+    got = packed(folder, path, memory="24M", threads=2)
+    expect_equal(got[:2], want[:2], "dataset id and documents")
+    expect("1 page did not fit the memory for pages and was read alone" in got[2], got[2])
+
+
 def checksums_find_damage(folder):
     pa, pq = arrow()
     path = write(pa, pq, folder / "d.parquet", {"text": texts(2000, "no")}, data_page_size=4000, write_batch_size=32,
@@ -452,7 +464,7 @@ TESTS = [committed_files_have_their_values, a_file_without_text_names_its_column
          a_dry_run_tells_the_column_and_how_it_is_stored, joined_and_cut_files_are_refused,
          what_a_footer_may_leave_out_or_get_wrong, damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
          pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
-         memory_and_threads_do_not_change_values, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
+         memory_and_threads_do_not_change_values, large_pages_are_read_alone_and_counted, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
 
 if __name__ == "__main__":
     sys.exit(run_in_folders("", TESTS))

@@ -78,6 +78,11 @@ uint64_t parquet_column_dictionary_checksum(const parquet_column *c)
     return c->dictionary_page.checksum;
 }
 
+uint64_t parquet_column_n_large(const parquet_column *c)
+{
+    return parquet_pages_n_large(c->pages);
+}
+
 static int fail_value(const parquet_column *c, corpus_error *err)
 {
     char spot[320], column[100];

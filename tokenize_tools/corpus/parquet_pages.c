@@ -27,6 +27,7 @@ struct parquet_pages {
     uint64_t n_taken, n_handed_out; /* pages */
     uint64_t n_held;                /* handed out and not released, but for a dictionary */
     uint64_t in_use;                /* bytes of taken pages that were not released */
+    uint64_t n_large;               /* pages that were taken alone */
     parquet_page_reader reader;     /* without threads */
     thread *threads;
     unsigned n_threads; /* that were started */
@@ -84,6 +85,7 @@ static slot *take_slot(parquet_pages *p, const parquet_page_place *place)
     s->place = *place;
     s->ready = s->failed = false;
     p->in_use += parquet_page_use(place);
+    p->n_large += parquet_page_use(place) > p->options.memory_bytes;
     return s;
 }
 
@@ -235,6 +237,14 @@ int parquet_pages_next(parquet_pages *p, parquet_page *page, parquet_page_place 
     }
     mutex_unlock(&p->mutex);
     return result;
+}
+
+uint64_t parquet_pages_n_large(parquet_pages *p)
+{
+    mutex_lock(&p->mutex);
+    const uint64_t n = p->n_large;
+    mutex_unlock(&p->mutex);
+    return n;
 }
 
 void parquet_pages_release(parquet_pages *p, parquet_page *page, const parquet_page_place *place)

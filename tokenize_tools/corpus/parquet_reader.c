@@ -193,6 +193,21 @@ static void finish_row(parquet_reader *r)
     r->at_hand = false;
 }
 
+/* Such pages are slow, because nothing is read ahead of them. */
+static void report_large_pages(const parquet_reader *r)
+{
+    const corpus_options *o = r->base.options;
+    const uint64_t n = r->column ? parquet_column_n_large(r->column) : 0;
+    char text[400];
+    if (n == 0 || !o->report)
+        return;
+    snprintf(text, sizeof text,
+             "%.200s: %" PRIu64 " page%s did not fit the memory for pages and %s read alone; a "
+             "larger --memory is faster",
+             r->file.name, n, n == 1 ? "" : "s", n == 1 ? "was" : "were");
+    o->report(o->context, text);
+}
+
 static reader_result finish_input(parquet_reader *r, corpus_error *err)
 {
     if (r->row != r->file.footer.n_rows) {
@@ -201,6 +216,7 @@ static reader_result finish_input(parquet_reader *r, corpus_error *err)
     }
     if (r->check_version && !parquet_file_unchanged(&r->file, err))
         return READER_FAILED;
+    report_large_pages(r);
     r->stored.n_bytes = r->file.n_bytes;
     return READER_END;
 }
