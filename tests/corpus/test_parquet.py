@@ -354,8 +354,11 @@ def pyarrow_writes_values(folder):
             for name in names:
                 expect_equal(read(path, name), plain(want[name]), "%s %s %s" % (name, encoding, version))
     path = write(pa, pq, folder / "u.parquet", {"u": pa.array([1 << 63], pa.uint64())})
-    refused(path, "u", "above 2^63 - 1", "row 0")
+    expect("damaged" not in refused(path, "u", "above 2^63 - 1", "row 0"), "a large number is no damage")
     import decimal
+    pq.write_table(pa.table([pa.array(["a"]), pa.array(["b"])], names=["text", "text"]), str(folder / "t.parquet"))
+    said = refused(folder / "t.parquet", "?", 'two columns "text", which cannot be told apart')
+    expect("use --field" not in said, said)
     path = write(pa, pq, folder / "w.parquet", {"d": pa.array([decimal.Decimal("1.5")]), "x": pa.array([b"ab"], pa.binary(2))})
     refused(path, "d", "decimal")
     refused(path, "x", "fixed-length bytes")
@@ -405,6 +408,29 @@ def large_pages_are_read_alone_and_counted(folder):
     got = packed(folder, path, memory="24M", threads=2)
     expect_equal(got[:2], want[:2], "dataset id and documents")
     expect("1 page did not fit the memory for pages and was read alone" in got[2], got[2])
+
+
+def the_memory_that_a_message_names_is_enough(folder):
+    pa, pq = arrow()
+    random = Random(1)
+    long = ["%d" % random.randrange(1 << 60) * 50 for _ in range(40000)]
+    for options in ({"use_dictionary": False, "data_page_size": 1 << 30, "write_batch_size": 1 << 20},
+                    {"dictionary_pagesize_limit": 1 << 30}):
+        path = write(pa, pq, folder / "m.parquet", {"text": ["a"] * len(long), "m": long, "n": [1] * len(long)}, **options)
+        memory = 8000000
+        for tries in range(3):
+            done = subprocess.run([program("tokmap"), "pack", "--force", "-q", "--threads", "1", "--memory", str(memory),
+                                   "--tokenizer", "bytes", "--meta", "@row", "--where", "n == 1 and m != ''", str(path), "-o",
+                                   str(folder / "out")], capture_output=True, timeout=100)
+            if done.returncode == 0:
+                break
+            said = done.stderr.decode()
+            expect("column m: reading it takes" in said, said)
+            named = int(said.split("use --memory ")[1].split("M")[0]) * 1000000
+            expect(named > memory, "more than %d: %s" % (memory, said))
+            memory = named
+        # A dictionary that does not fit is found before the page that needs it.
+        expect_equal((done.returncode, tries), (0, 1 + ("use_dictionary" not in options)), "exit code, and failed runs")
 
 
 def checksums_find_damage(folder):
@@ -464,7 +490,8 @@ TESTS = [committed_files_have_their_values, a_file_without_text_names_its_column
          a_dry_run_tells_the_column_and_how_it_is_stored, joined_and_cut_files_are_refused,
          what_a_footer_may_leave_out_or_get_wrong, damaged_files_with_checksums_never_give_another_text, pyarrow_writes_text,
          pyarrow_writes_nested_columns, pyarrow_writes_values, what_cannot_be_read_is_refused_by_name,
-         memory_and_threads_do_not_change_values, large_pages_are_read_alone_and_counted, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
+         memory_and_threads_do_not_change_values, large_pages_are_read_alone_and_counted,
+         the_memory_that_a_message_names_is_enough, checksums_find_damage, duckdb_writes_the_same, polars_writes_the_same]
 
 if __name__ == "__main__":
     sys.exit(run_in_folders("", TESTS))

@@ -86,6 +86,7 @@ def wrong_names_are_refused_at_their_character(corpus):
 def numbers_and_strings_in_one_column_are_refused(corpus):
     said = corpus.pack("o", "score is not null", "--meta", "ok,score", "--on-error", "skip", code=BAD_INPUT)
     expect("'score' is a number in document" in said and "but the string '3' in document" in said, said)
+    expect("leave the column out of --meta" in said and ".partial" not in said, said)
     corpus.remove("o")
 
 

@@ -129,10 +129,11 @@ static bool open_columns(parquet_reader *r, corpus_error *err)
     bool ok = r->column != NULL;
     if (!o->fields)
         return ok;
-    const uint64_t share = options.memory_bytes / 2 / o->fields->n_fields;
+    const uint64_t share = options.memory_bytes / 2 / o->fields->n_fields + 1;
     const uint64_t memory = share > LEAST_MEMORY ? share : LEAST_MEMORY;
+    /* Their share grows with --memory, but it has a least size. */
     options.memory_option =
-        (uint64_t)((double)options.memory_option * (double)memory / (double)options.memory_bytes);
+        (uint64_t)((double)options.memory_option * (double)memory / (double)share);
     options.memory_bytes = memory;
     options.n_threads = 0;
     for (size_t i = 0; ok && i < o->fields->n_fields; i++) {

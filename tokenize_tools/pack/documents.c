@@ -185,8 +185,14 @@ static int add_values(const pack_documents *d, const tokmap_value *values, pack_
         return CLI_OK;
     if (why.status != TOKMAP_ERR_ARGUMENT)
         return pack_error_from_writer(err, &why);
-    pack_error_set(err, CLI_INPUT, "%.300s: document %" PRIu64 ": --meta: %s",
-                   d->o.inputs->names[d->at.input], d->at.input_documents + 1, why.text);
+    /* The writer names a file of this run first. */
+    const char *column = strstr(why.text, "column '");
+    pack_error_set(err, CLI_INPUT,
+                   "%.200s: --meta: %s; documents are counted in the dataset, and %" PRIu64
+                   " of this input are before it; leave the column out of --meta, or pack this "
+                   "input into another dataset",
+                   d->o.inputs->names[d->at.input], column ? column : why.text,
+                   d->at.input_documents);
     err->start_over = true;
     return CLI_INPUT;
 }

@@ -128,15 +128,19 @@ static void refuse(parquet_error *err, const char *format, ...)
     va_end(args);
 }
 
-static const parquet_element *find(const parquet_footer *f, const char *path, parquet_error *err)
+/* NULL: there is none, or two. */
+static const parquet_element *find(const parquet_footer *f, const char *path, bool *twice,
+                                   parquet_error *err)
 {
     const parquet_element *found = NULL;
+    *twice = false;
     for (size_t i = 1; i < f->n_elements; i++) {
         const parquet_element *e = &f->elements[i];
         if (!has_path(f, e, path))
             continue;
         if (found) {
-            refuse(err, "it has two columns \"%.100s\"", path);
+            refuse(err, "it has two columns \"%.100s\", which cannot be told apart", path);
+            *twice = true;
             return NULL;
         }
         found = e;
@@ -175,8 +179,9 @@ static bool is_list(const parquet_footer *f, const parquet_element *e)
 static const parquet_element *choose(const parquet_footer *f, const char *path,
                                      bool (*fits)(const parquet_element *), parquet_error *err)
 {
-    const parquet_element *e = find(f, path, err);
-    if (e && fits(e))
+    bool twice;
+    const parquet_element *e = find(f, path, &twice, err);
+    if (twice || (e && fits(e)))
         return e;
     const char *what = fits == is_text ? "text" : "a value";
     if (e && is_list(f, e))

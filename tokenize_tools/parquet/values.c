@@ -13,6 +13,8 @@ static bool fail(parquet_values *v, const char *why)
 
 /* ---- One value ---- */
 
+const char parquet_too_large[] = "an unsigned number is above 2^63 - 1, which cannot be read";
+
 static size_t size_of(parquet_type type)
 {
     return type == PARQUET_INT32 || type == PARQUET_FLOAT ? 4 : 8;
@@ -51,7 +53,7 @@ static bool set_number(parquet_values *v, uint64_t bits, tokmap_value *value)
     if (v->column->type == PARQUET_INT32)
         bits = is_unsigned ? (uint32_t)bits : (uint64_t)(int64_t)(int32_t)(uint32_t)bits;
     else if (is_unsigned && bits > INT64_MAX)
-        return fail(v, "an unsigned number is above 2^63 - 1");
+        return fail(v, parquet_too_large);
     value->type = TOKMAP_VALUE_INT64;
     value->integer = (int64_t)bits;
     return true;
