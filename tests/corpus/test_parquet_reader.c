@@ -1,8 +1,11 @@
 /* test_parquet_reader.c - the rows of Parquet files as documents of a corpus: from any place on
  * they are the same, with any number of threads. */
 #include "corpus/corpus.h"
+#include "corpus/input.h"
 #include "fields/where.h"
 #include "support/check.h"
+#include "system/files.h"
+#include "system/input_file.h"
 
 #define FOLDER "tests/corpus/parquet/"
 
@@ -139,6 +142,48 @@ TEST(a_place_of_another_file_is_refused)
     other.versions = &version;
     read_all(&rest, names[0], &other, NULL);
     CHECK(rest.result < 0 && rest.err.changed);
+}
+
+static void copy_file(const char *from, const char *to)
+{
+    char bytes[8192];
+    FILE *in = fopen(from, "rb"), *out = fopen(to, "wb");
+    CHECK(in && out);
+    const size_t n_bytes = fread(bytes, 1, sizeof bytes, in);
+    CHECK(n_bytes > 0 && n_bytes < sizeof bytes);
+    CHECK_EQ(fwrite(bytes, 1, n_bytes, out), n_bytes);
+    fclose(in);
+    fclose(out);
+}
+
+/* Its pages look damaged then. */
+TEST(a_file_that_is_written_to_has_changed)
+{
+    static const char zeros[1000];
+    static reading r;
+    const char *name = check_path("written.parquet");
+    corpus_options o = {.batch_bytes = 4, .max_piece_bytes = 16};
+    if (!readable(names[0], &o, &r))
+        SKIP("it cannot be read");
+    copy_file(names[0], name);
+    file_facts facts;
+    int fd;
+    CHECK_INT(file_open(name, &fd, &facts), 0);
+    file_close(fd);
+    const input_version version = input_version_of(&facts);
+    o.versions = &version;
+    corpus_batch batch = {0};
+    corpus *c = corpus_open(&name, 1, &o, NULL, &r.err);
+    CHECK(c && corpus_read(c, &batch, &r.err) > 0);
+    FILE *f = fopen(name, "r+b");
+    CHECK(f && fseek(f, 4, SEEK_SET) == 0 && fwrite(zeros, 1, sizeof zeros, f) == sizeof zeros);
+    CHECK(fseek(f, 0, SEEK_END) == 0 && fputc(0, f) == 0 && fclose(f) == 0);
+    while ((r.result = corpus_read(c, &batch, &r.err)) > 0) {
+    }
+    CHECK(r.result < 0 && r.err.changed && strstr(r.err.text, "it was modified or replaced"));
+    corpus_batch_free(&batch);
+    corpus_close(c);
+    remove(name);
 }
 
 TEST(fields_of_a_row_decide_and_are_kept)

@@ -243,9 +243,9 @@ static bool begin_page(parquet_reader *r, corpus_error *err)
     return count_page(r, err);
 }
 
-static reader_result next_row(reader *base, reader_text *text, corpus_error *err)
+static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error *err)
 {
-    parquet_reader *r = parquet_of(base);
+    const reader *base = &r->base;
     tokmap_value value;
     finish_row(r);
     if (!r->column && !open_columns(r, err))
@@ -267,6 +267,18 @@ static reader_result next_row(reader *base, reader_text *text, corpus_error *err
                           .line = r->row,
                           .values = base->values};
     return value.type == TOKMAP_VALUE_NULL ? READER_NULL : READER_TEXT;
+}
+
+/* A file that was written to while it is read looks damaged. */
+static reader_result next_row(reader *base, reader_text *text, corpus_error *err)
+{
+    parquet_reader *r = parquet_of(base);
+    corpus_error changed = {0};
+    const reader_result result = read_row(r, text, err);
+    if (result == READER_FAILED && r->check_version && !err->sys_errno && !err->changed &&
+        !parquet_file_unchanged(&r->file, &changed))
+        *err = changed;
+    return result;
 }
 
 static bool skip_row(reader *base, reader_raw *raw, corpus_error *err)
