@@ -134,6 +134,10 @@ TEST(a_place_of_another_file_is_refused)
     read_all(&rest, names[0], &o, &place);
     CHECK(rest.result < 0 && rest.err.changed);
     place = whole.places[whole.n_places / 3];
+    place.stored.checksum ^= 1; /* of a file of the same size and time, with other pages */
+    read_all(&rest, names[0], &o, &place);
+    CHECK(rest.result < 0 && rest.err.changed);
+    place = whole.places[whole.n_places / 3];
     place.stored.n_bytes += 7;
     read_all(&rest, names[0], &o, &place);
     CHECK(rest.result < 0 && rest.err.changed);

@@ -484,3 +484,24 @@ bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet
                parquet_page_fail(at, "its two sizes differ, but it is not compressed", err);
     return decompress(page, at, r, stored, err);
 }
+
+bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, corpus_error *err)
+{
+    uint8_t bytes[SCAN_BYTES];
+    const uint64_t end = parquet_page_end(at);
+    XXH3_state_t *state = XXH3_createState();
+    bool ok = state && XXH3_64bits_reset_withSeed(state, at->offset) == XXH_OK;
+    if (!ok)
+        fail(at->file, ENOMEM, err, "the checksum of a page");
+    for (uint64_t from = at->offset; ok && from < end;) {
+        const size_t n = end - from < sizeof bytes ? (size_t)(end - from) : sizeof bytes;
+        ok = read_at(at->file, from, bytes, n, err);
+        if (ok)
+            XXH3_64bits_update(state, bytes, n);
+        from += n;
+    }
+    if (ok)
+        *checksum = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return ok;
+}

@@ -91,5 +91,7 @@ typedef struct parquet_page { /* start with {0} */
 bool parquet_page_read(parquet_page *page, const parquet_page_place *at, parquet_page_reader *r,
                        corpus_error *err);
 void parquet_page_free(parquet_page *page);
+/* Only the checksum of such a page, in little memory. */
+bool parquet_page_checksum(const parquet_page_place *at, uint64_t *checksum, corpus_error *err);
 
 #endif /* TOKMAP_PARQUET_FILE_H */

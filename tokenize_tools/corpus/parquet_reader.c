@@ -155,6 +155,55 @@ static bool fail_changed(const parquet_reader *r, const char *how, corpus_error 
     return false;
 }
 
+static bool stopped(const parquet_reader *r, corpus_error *err)
+{
+    if (!input_stop_raised(r->stop_fd))
+        return false;
+    *err = (corpus_error){.sys_errno = ECANCELED};
+    snprintf(err->text, sizeof err->text, "%.200s: %s", r->file.name, strerror(ECANCELED));
+    return true;
+}
+
+/* Adds up the pages of the text that an earlier run read. 0: there is no page that ends there. */
+static int sum_pages(const parquet_reader *r, parquet_scan *scan, uint64_t *sum, corpus_error *err)
+{
+    uint64_t dictionary = 0, checksum = 0;
+    parquet_page_place page;
+    for (;;) {
+        const int found = stopped(r, err) ? -1 : parquet_scan_next(scan, &page, err);
+        if (found < 0 || (found > 0 && !parquet_page_checksum(&page, &checksum, err)))
+            return -1;
+        if (found == 0)
+            return r->prefix.n_bytes == r->file.n_bytes;
+        if (parquet_page_is_dictionary(&page)) {
+            dictionary = checksum;
+            continue;
+        }
+        *sum += checksum + dictionary;
+        dictionary = 0;
+        if (parquet_page_end(&page) == r->prefix.n_bytes)
+            return 1;
+    }
+}
+
+/* What an earlier run counted must still be there: the footer, and the pages of the text. */
+static bool check_prefix(const parquet_reader *r, corpus_error *err)
+{
+    parquet_scan scan = {0};
+    uint64_t sum = r->file.footer_checksum;
+    int result = 1;
+    if (r->prefix.n_bytes > 0) {
+        parquet_scan_begin(&scan, &r->file, r->element, 0);
+        result = sum_pages(r, &scan, &sum, err);
+        parquet_scan_free(&scan);
+    }
+    if (result < 0)
+        return false;
+    return (result > 0 && sum == r->prefix.checksum) ||
+           fail_changed(r, "has changed: its footer or pages are not the ones that were packed",
+                        err);
+}
+
 /* Counts the page of the current row when it is begun. After a resume, the earlier run may have
  * counted the first page with its dictionary, or the pages before it with their dictionary. */
 static bool count_page(parquet_reader *r, corpus_error *err)
@@ -235,12 +284,7 @@ static bool next_values(parquet_reader *r, corpus_error *err)
 
 static bool begin_page(parquet_reader *r, corpus_error *err)
 {
-    if (input_stop_raised(r->stop_fd)) {
-        *err = (corpus_error){.sys_errno = ECANCELED};
-        snprintf(err->text, sizeof err->text, "%.200s: %s", r->file.name, strerror(ECANCELED));
-        return false;
-    }
-    return count_page(r, err);
+    return !stopped(r, err) && count_page(r, err);
 }
 
 static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error *err)
@@ -380,10 +424,8 @@ reader *parquet_reader_open(const input_source *source, const corpus_options *op
     r->check_version = source->version && source->version->known;
     r->stop_fd = stop_fd;
     bool ok = parquet_file_open(&r->file, source, err) && choose_columns(r, err);
-    /* A run that has read no page yet has counted the footer. */
-    if (ok && source->prefix.checksum && !source->prefix.n_bytes &&
-        source->prefix.checksum != r->file.footer_checksum)
-        ok = fail_changed(r, "has changed: its footer is not the one of the earlier run", err);
+    if (ok && (source->prefix.checksum || source->prefix.n_bytes))
+        ok = check_prefix(r, err);
     if (ok)
         return &r->base;
     parquet_file_close(&r->file);
