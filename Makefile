@@ -22,6 +22,8 @@ TOOL_FILES := $(wildcard tests/support/tool_*.c)
 TESTS := $(foreach f,$(TEST_FILES),$(call program,$f))
 HELPERS := $(foreach f,$(TOOL_FILES),$(call program,$f))
 SCRIPTS := $(wildcard tests/*/test_*.sh tests/*/test_*.py)
+# They start first, so that none runs alone at the end.
+LONGEST := tests/order/test_order.py tests/tokenizer/test_splitter.py
 # What tests share: all files of tests/ that are no program of their own.
 SHARED_FILES = $(filter-out $(TEST_FILES) $(TOOL_FILES) tests/fuzz/fuzz_% %/check.c %/faults.c \
 	%/stand_in_driver.c %/stand_in_memory.c %/replay.c %/canary.c,$(call c_files,tests))
@@ -193,7 +195,8 @@ demo:
 
 ## check: unit tests, corpus replay, command tests; under a minute
 check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(NO_MEMORY) $(FUZZ:%=$(BUILD)/replay_%)
-	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(SCRIPTS)
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(LONGEST) $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) \
+	    $(filter-out $(LONGEST),$(SCRIPTS))
 
 ## test: everything, including long variants; installs missing packages first
 test:
