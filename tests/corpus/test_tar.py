@@ -146,6 +146,16 @@ def other_members_are_named_and_counted(folder):
     expect_equal(compare(folder, "a folder", data, ["A"]), "", "notes about a folder")
 
 
+def an_archive_without_text_or_json_is_refused(folder):
+    (folder / "images.tar").write_bytes(archive([("a.jpg", "x"), ("b.csv", "y")]))
+    done = subprocess.run([program("tokmap"), "pack", "-q", str(folder / "images.tar"), "-o", str(folder / "none")],
+                          capture_output=True, text=True)
+    expect_equal(done.returncode, 3, done.stderr)
+    expect("no member of this archive is text or JSON by its name" in done.stderr, done.stderr)
+    compare(folder, "capital letters", archive([("A.TXT", "A"), ("b.jpg", "x")]), ["A"])
+    compare(folder, "no members", archive([("d", (tarfile.DIRTYPE, ""))]), [])
+
+
 def archives_of_gnu_tar_have_their_texts(folder):
     if not shutil.which("tar"):
         raise Skip("there is no tar")
@@ -222,6 +232,7 @@ if __name__ == "__main__":
     sys.exit(run_in_folders("", [
         archives_of_all_formats_have_their_texts, json_members_are_records_and_lines,
         the_first_member_or_the_format_decides, other_members_are_named_and_counted,
+        an_archive_without_text_or_json_is_refused,
         archives_of_gnu_tar_have_their_texts, messages_name_the_member, damaged_archives_are_refused,
         long_members_come_in_pieces,
     ]))

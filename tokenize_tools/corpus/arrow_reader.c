@@ -261,6 +261,18 @@ static bool take_bare_schema(arrow_reader *r, uint8_t prefix[ARROW_PREFIX_BYTES]
                                                         : arrow_fail(w, err, "%s", why.text);
 }
 
+/* The format allows it, but a writer that was interrupted leaves the same. */
+static void report_missing_end(const arrow_reader *r)
+{
+    const corpus_options *o = r->base.options;
+    char text[320];
+    snprintf(text, sizeof text,
+             "%.200s: the stream has no end marker; its writer may have been interrupted",
+             r->base.window.name);
+    if (o->report)
+        o->report(o->context, text);
+}
+
 /* A stream may end without its end marker, between two messages. */
 static bool next_message(arrow_reader *r, uint64_t unloaded, corpus_error *err)
 {
@@ -273,8 +285,10 @@ static bool next_message(arrow_reader *r, uint64_t unloaded, corpus_error *err)
     r->message_at = w->offset;
     if (!window_take(w, prefix, sizeof prefix, &n_taken, err))
         return false;
-    if (n_taken == 0 && !r->is_file)
+    if (n_taken == 0 && !r->is_file) {
+        report_missing_end(r);
         return end_input(r, err);
+    }
     if (n_taken < sizeof prefix)
         return arrow_fail(w, err, "the input ends before a message; it is truncated");
     if (r->is_file && !r->columns && le_get32(prefix) < MAX_BARE_ROOT &&

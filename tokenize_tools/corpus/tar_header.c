@@ -1,6 +1,7 @@
 #include "corpus/tar_header.h"
 
 #include <string.h>
+#include <strings.h>
 
 /* The fields of a header; the same in all forms. */
 enum {
@@ -94,7 +95,7 @@ static void read_name(tar_member *m, const uint8_t *block)
 static bool ends_with(const char *name, const char *suffix)
 {
     size_t n_name = strlen(name), n_suffix = strlen(suffix);
-    return n_name > n_suffix && strcmp(name + n_name - n_suffix, suffix) == 0;
+    return n_name > n_suffix && strcasecmp(name + n_name - n_suffix, suffix) == 0;
 }
 
 tar_document tar_document_kind(const char *name)

@@ -21,7 +21,7 @@ typedef struct tar_reader {
     bool in_member, at_end;
     uint64_t end; /* of the member's data */
     uint64_t n_records;
-    uint64_t n_left_out; /* members that hold no documents */
+    uint64_t n_read, n_left_out; /* members */
 } tar_reader;
 
 static tar_reader *tar_of(reader *base)
@@ -233,6 +233,7 @@ static bool next_member(tar_reader *t, bool quietly, corpus_error *err)
         const uint64_t n_bytes = t->member.data_bytes;
         if (is_wanted(t, kind)) {
             t->in_member = true;
+            t->n_read++;
             t->end = w->offset + n_bytes;
             set_label(t);
             window_limit(w, n_bytes);
@@ -245,7 +246,11 @@ static bool next_member(tar_reader *t, bool quietly, corpus_error *err)
     }
     if (!quietly)
         report_rest(t);
-    return true;
+    /* Otherwise an archive of .csv or .txt.gz would be lost without an error. */
+    return t->n_read > 0 || t->n_left_out == 0 ||
+           fail(t, w->offset, err,
+                "no member of this archive is text or JSON by its name (.txt, .text, .md, .json, "
+                ".jsonl, .ndjson); unpack it to pack other files");
 }
 
 /* Skips what is left of the member. */
