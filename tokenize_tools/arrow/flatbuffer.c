@@ -100,7 +100,9 @@ int64_t flat_number(const flat_table *t, unsigned slot, size_t n_bytes, int64_t 
 flat_table flat_child(const flat_table *t, unsigned slot)
 {
     const size_t at = find_field(t, slot, 4);
-    return at == SIZE_MAX ? (flat_table){0} : read_table(t->buffer, follow(t->buffer, at));
+    if (at == SIZE_MAX)
+        return (flat_table){0};
+    return read_table(t->buffer, follow(t->buffer, at));
 }
 
 flat_list flat_items(const flat_table *t, unsigned slot, size_t item_bytes)

@@ -128,7 +128,7 @@ static bool finish(arrow_body *b, corpus_error *err)
 
 bool arrow_body_take(arrow_body *b, uint8_t *dst, uint64_t n_bytes, corpus_error *err)
 {
-    uint8_t unwanted[4096];
+    uint8_t unwanted[4096] = {0};
     if (b->is_plain) {
         b->n_left -= n_bytes;
         return arrow_take(b->window, dst, n_bytes, err);

@@ -285,7 +285,9 @@ static bool hold_again(arrow_columns *c, const needed *n, corpus_error *err)
     memset(bytes, 0, same->n_bytes + PADDING);
     if (same->n_bytes > 0)
         memcpy(bytes, same->bytes, same->n_bytes);
-    n->column->buffers[n->which] = (arrow_bytes){bytes, same->n_bytes};
+    arrow_bytes *to = &n->column->buffers[n->which];
+    to->bytes = bytes;
+    to->n_bytes = same->n_bytes;
     c->n_held += same->n_bytes;
     return true;
 }
