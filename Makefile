@@ -195,14 +195,21 @@ demo:
 
 ## check: unit tests, corpus replay, command tests; under a minute
 check: $(PRODUCTS) $(TESTS) $(HELPERS) $(EXAMPLES) $(STAND_IN) $(NO_MEMORY) $(FUZZ:%=$(BUILD)/replay_%)
-	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(LONGEST) $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) \
-	    $(filter-out $(LONGEST),$(SCRIPTS))
+	@TOKMAP_BUILD=$(abspath $(BUILD)) bash tests/run.sh $(filter-out $(ONE_THREAD), \
+	    $(LONGEST) $(TESTS) $(FUZZ:%=$(BUILD)/replay_%) $(filter-out $(LONGEST),$(SCRIPTS)))
 
 ## test: everything, including long variants; installs missing packages first
 test:
 	@sh .ci/need test
 	@$(again) all
 	@TOKMAP_LONG=1 PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check
+
+# What runs in one thread has no races: these take ten minutes of TSan.
+ifeq ($(TOKMAP_SANITIZED),tsan)
+    ONE_THREAD := $(addprefix $(BUILD)/,test_splitter test_input test_merge test_normalizer_cuts test_unicode \
+	test_char_map test_char_cuts test_unigram test_bit_flips test_edge_values) \
+	tests/tokenizer/test_splitter.py tests/tokenizer/test_golden.py tests/dataset/test_ref_reader.py
+endif
 
 SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all
 sanitized_check = @TOKMAP_SANITIZED=$@ $(again) check BUILD=$(BUILD)/$@ CFLAGS='$(SANITIZED) $1'
