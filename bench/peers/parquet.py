@@ -82,9 +82,13 @@ def measure(file, rounds):
             values["gigatoken"].append(megabytes / seconds_of(file.encode)[0])
         values["tokmap decodes"].append(file.decode())
         values["pyarrow decodes"].append(megabytes / seconds_of(file.decode_with_pyarrow)[0])
-    return {"file": file.path.name, "text_megabytes": round(megabytes, 1), "same_ids": same,
-            "rows": [{"name": name, "unit": "MB/s", "median": round(statistics.median(v), 1),
-                      "values": [round(x, 1) for x in v]} for name, v in values.items() if v]}
+    page = file.path.stem
+    rows = [{"page": page, "name": name, "unit": "MB/s", "median": round(statistics.median(v), 1),
+             "values": [round(x, 1) for x in v]} for name, v in values.items() if v]
+    print("%s: %.0f MB of text, %s" % (page, megabytes, "equal ids" if same else "gigatoken's IDS DIFFER"))
+    for row in rows:
+        print("  %-16s %8.1f MB/s  %s" % (row["name"], row["median"], row["values"]))
+    return rows
 
 
 def main():
@@ -101,15 +105,10 @@ def main():
     os.environ[THREADS] = str(arguments.jobs)  # before gigatoken is imported
     result = {"schema": 1, "command": "parquet.py --jobs %d --rounds %d" % (arguments.jobs, arguments.rounds),
               "machine": {"architecture": platform.machine(), "kernel": platform.release(),
-                          "processors": os.cpu_count()}, "files": []}
+                          "processors": os.cpu_count()}, "rows": []}
     with tempfile.TemporaryDirectory(dir=arguments.dir) as folder:
         for path in arguments.parquet:
-            measured = measure(File(path, arguments, pathlib.Path(folder)), arguments.rounds)
-            result["files"].append(measured)
-            print("%s: %.0f MB of text, %s" % (path.name, measured["text_megabytes"],
-                                               "equal ids" if measured["same_ids"] else "gigatoken's IDS DIFFER"))
-            for row in measured["rows"]:
-                print("  %-16s %8.1f MB/s  %s" % (row["name"], row["median"], row["values"]))
+            result["rows"] += measure(File(path, arguments, pathlib.Path(folder)), arguments.rounds)
     if arguments.out:
         arguments.out.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
     return 0
