@@ -104,8 +104,9 @@ def main():
     arguments = parser.parse_args()
     os.environ[THREADS] = str(arguments.jobs)  # before gigatoken is imported
     result = {"schema": 1, "command": "parquet.py --jobs %d --rounds %d" % (arguments.jobs, arguments.rounds),
-              "machine": {"architecture": platform.machine(), "kernel": platform.release(),
-                          "processors": os.cpu_count()}, "rows": []}
+              "machine": {"cpu": platform.processor() or platform.machine(), "processors": os.cpu_count(),
+                          "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
+                          "kernel": platform.release(), "architecture": platform.machine()}, "rows": []}
     with tempfile.TemporaryDirectory(dir=arguments.dir) as folder:
         for path in arguments.parquet:
             result["rows"] += measure(File(path, arguments, pathlib.Path(folder)), arguments.rounds)
