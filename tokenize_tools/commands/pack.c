@@ -193,8 +193,8 @@ static const cli_manual manual = {
     .about = "Turns text into the dataset P, which is two files: P.bin holds the tokens, P.tmi is "
              "the index. An INPUT is a file, a folder (all files under it), a pattern such as "
              "'c/*.jsonl', @LIST (a file with an INPUT on each line, but not - or another list), "
-             "or - for stdin. Files compressed with gzip or zstd, tar archives and Arrow files are "
-             "detected by their contents. "
+             "or - for stdin. Files compressed with gzip or zstd, tar archives, Parquet and Arrow "
+             "files are detected by their contents. "
              "Each file becomes one input of the dataset. To resume an interrupted run, run the "
              "same command again.",
     .options = option_table,

@@ -51,6 +51,7 @@ struct corpus {
 
     corpus_counts counts;
     uint64_t plain_bytes; /* of the inputs that have ended */
+    uint64_t n_records;   /* of these, as their readers counted them */
     bool failed;
     corpus_error error;
 };
@@ -129,6 +130,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
         c->input = from->input < n_names ? (size_t)from->input : n_names;
         c->counts = from->counts;
         c->plain_bytes = from->counts.plain_bytes - from->plain_offset;
+        c->n_records = from->counts.records - from->counts.input_records;
         c->seeking = c->input < n_names;
         c->resumes = from->piece_offset > 0;
     }
@@ -182,6 +184,11 @@ static corpus_place place_now(const corpus *c)
     else if (c->open)
         place.piece_offset = c->assembler.n_before + c->assembler.n_discard;
     place.counts.plain_bytes = c->plain_bytes + at.offset;
+    /* The readers' own count, for the balance: the unfinished document is not in it. */
+    if (c->reader && !c->seeking)
+        place.counts.records = c->n_records + reader_n_read(c->reader) - c->open;
+    else if (!c->seeking)
+        place.counts.records = c->n_records;
     return place;
 }
 
@@ -277,7 +284,6 @@ static void report_bad_document(corpus *c, const char *reason, uint64_t offset)
 static step leave_out(corpus *c, uint64_t *count)
 {
     ++*count;
-    c->counts.records++;
     c->counts.input_records++;
     c->open = c->has_text = false;
     return ++c->n_left_out % MAX_LEFT_OUT ? STEP_ON : STEP_FULL;
@@ -388,7 +394,6 @@ static step end_document(corpus *c)
     if (!batch_add_values(a->batch, &c->values))
         return fail(c, ENOMEM, "%s", strerror(ENOMEM));
     c->n_left_out = 0;
-    c->counts.records++;
     c->counts.input_records++;
     c->counts.documents++;
     c->counts.empty_documents += n_bytes == 0;
@@ -454,6 +459,7 @@ static step input_failed(corpus *c)
 static step check_records(corpus *c)
 {
     const uint64_t n = reader_n_records(c->reader);
+    c->n_records += reader_n_read(c->reader);
     if (n != READER_UNKNOWN && n != c->counts.input_records)
         return fail(c, 0,
                     "%.200s: has %" PRIu64 " records by its own account, but %" PRIu64

@@ -1,9 +1,9 @@
 /* corpus.h - reads the documents of all inputs, in order, as batches of text.
  *
- * Plain, gzip and zstd inputs are recognized by their first bytes (input.h). The format (text,
- * lines or JSON lines) is an option or, with CORPUS_AUTO, follows from the first line of each
- * input. Inputs are read in the given order, documents in the order of the input. A document that
- * does not fit into a batch is cut where the caller allows it. Nothing is dropped silently:
+ * Compressed inputs (input.h), tar archives, Parquet and Arrow are recognized by their first bytes.
+ * The format is an option or, with CORPUS_AUTO, follows from these bytes or from the first line of
+ * each input. Inputs are read in the given order, documents in the order of the input. A document
+ * that does not fit into a batch is cut where the caller allows it. Nothing is dropped silently:
  * everything that is left out or repaired is counted and reported.
  *
  * What a document is: with CORPUS_TEXT, the whole input, even if it is empty; with a separator, the
@@ -32,9 +32,9 @@
 #include "fields/where.h"
 
 typedef enum corpus_format {
-    CORPUS_AUTO, /* JSON lines if the first line is an object that has the field, else text.
-                    Refused are a first line that begins with { but is not such an object, and
-                    input that does not look like text: see wrong_file.h */
+    CORPUS_AUTO, /* Parquet or Arrow by the first bytes; JSON lines if the first line is an object
+                    that has the field; else text. Refused are a first line that begins with { but
+                    is not such an object, and input that does not look like text: wrong_file.h */
     CORPUS_TEXT, /* an input is one document, or several separated by `separator` */
     CORPUS_LINES,
     CORPUS_JSON_LINES,
@@ -80,8 +80,8 @@ typedef struct corpus_options {
     size_t max_piece_bytes;        /* its largest size, where no cut is possible; 0: 16 MiB */
     uint64_t max_document_bytes;   /* of text; a longer document is bad; 0: no limit */
     const input_version *versions; /* the inputs must have these; NULL: any */
-    const field_list *fields;      /* wanted beside the text; NULL: none. Values of the first */
-    size_t n_kept;                 /* are handed out with the documents. */
+    const field_list *fields;      /* to be read beside the text; NULL: none */
+    size_t n_kept;                 /* so many of them, the first, are handed out with documents */
     const where *where;            /* decides by them which records are documents; NULL: all */
     bool read_ahead;               /* read and decompress in a separate thread */
     size_t read_bytes;             /* of one read; 0: 256 KiB */
@@ -95,8 +95,9 @@ typedef struct corpus_options {
     size_t (*safe_cut)(void *context, const uint8_t *text, size_t n_searched, size_t n_bytes);
     /* ON_ERROR_COLLECT: a bad line or document, in pieces; last: this is the final one. */
     void (*collect)(void *context, const uint8_t *data, size_t n_bytes, bool last);
-    /* Called for the first ten bad documents of each input: "FILE:LINE: byte N: reason". Lines
-     * count from 1, bytes from 0 in the decompressed input. */
+    /* Called with a line for the user: for the first ten bad documents of each input ("FILE:LINE:
+     * byte N: reason"; lines count from 1, bytes from 0 in the decompressed input), and for what
+     * else is left out or remarkable. */
     void (*report)(void *context, const char *text);
     /* Called after each end in a batch, with the counts up to it. May be NULL. */
     void (*ended)(void *context, const corpus_counts *counts);
@@ -118,7 +119,7 @@ typedef struct corpus_place {
 typedef struct corpus_end {          /* the end of a document or of an input */
     size_t at;                       /* offset in the batch's text */
     bool input;                      /* an input ends, with the values below */
-    uint64_t stored_bytes, checksum; /* of the input; XXH3-64 */
+    uint64_t stored_bytes, checksum; /* of the input; docs/FORMAT.md section 3.5 */
 } corpus_end;
 
 typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_batch_free frees it */

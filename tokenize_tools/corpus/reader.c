@@ -98,6 +98,7 @@ reader_result reader_next(reader *r, reader_text *text, corpus_error *err)
 {
     *text = (reader_text){0};
     const reader_result result = r->kind->next(r, text, err);
+    r->n_read += result >= READER_TEXT && text->first;
     if (result < READER_TEXT || !text->values)
         return result;
     set_row(r, r->kind->row ? r->kind->row(r) : text->line);
@@ -117,6 +118,7 @@ bool reader_skip(reader *r, reader_raw *raw, corpus_error *err)
 
 int reader_seek(reader *r, reader_place to, uint64_t max_bytes, corpus_error *err)
 {
+    r->n_read = to.n_records;
     return r->kind->seek(r, to, max_bytes, err);
 }
 
@@ -144,6 +146,11 @@ void reader_want(reader *r, uint64_t n)
 corpus_format reader_format(const reader *r)
 {
     return r->format;
+}
+
+uint64_t reader_n_read(const reader *r)
+{
+    return r->n_read;
 }
 
 uint64_t reader_n_records(const reader *r)

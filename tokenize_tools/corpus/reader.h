@@ -79,6 +79,8 @@ corpus_format reader_format(const reader *r); /* CORPUS_AUTO until the first cal
 /* How many records the input says that it has; READER_UNKNOWN: it does not say. */
 uint64_t reader_n_records(const reader *r);
 #define READER_UNKNOWN UINT64_MAX
+/* How many were read so far, with those before the place of reader_seek. */
+uint64_t reader_n_read(const reader *r);
 /* What --dry-run shows of an input. Empty and NULL members: there is nothing to say. */
 typedef struct reader_summary {
     char codec[64], encodings[128], column[256];

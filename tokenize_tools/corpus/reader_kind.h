@@ -34,6 +34,7 @@ struct reader {
     const corpus_options *options;
     corpus_format format; /* CORPUS_AUTO: not decided yet */
     window window;        /* the plain bytes of the input */
+    uint64_t n_read;      /* records so far; reader.c counts them */
     tokmap_value *values; /* of options->fields; those that `next` does not set are null */
 };
 

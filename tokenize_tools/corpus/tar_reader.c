@@ -19,8 +19,7 @@ typedef struct tar_reader {
     char label[200];  /* the archive and the member, for messages */
     tar_member member;
     bool in_member, at_end;
-    uint64_t end; /* of the member's data */
-    uint64_t n_records;
+    uint64_t end;                /* of the member's data */
     uint64_t n_read, n_left_out; /* members */
 } tar_reader;
 
@@ -275,7 +274,6 @@ static reader_result next_tar(reader *base, reader_text *text, corpus_error *err
             return READER_FAILED;
         const reader_result result =
             t->in_member ? t->text->kind->next(t->text, text, err) : READER_END;
-        t->n_records += result > READER_END && text->first;
         if (result != READER_END)
             return result;
         if (t->in_member && !leave_member(t, err))
@@ -296,7 +294,6 @@ static int seek_tar(reader *base, reader_place to, uint64_t max_bytes, corpus_er
     tar_reader *t = tar_of(base);
     window *w = window_of(t);
     const uint64_t from = w->offset;
-    t->n_records = to.n_records;
     while (w->offset < to.offset || t->in_member) {
         if (t->in_member && to.offset <= t->end)
             return t->text->kind->seek(t->text, to, max_bytes, err);
@@ -344,7 +341,7 @@ static void keep_tar(reader *base, size_t n_bytes)
 
 static uint64_t row_of_tar(const reader *base)
 {
-    return ((const tar_reader *)base)->n_records - 1;
+    return base->n_read - 1;
 }
 
 static uint64_t count_begun(const reader *base)
