@@ -46,7 +46,7 @@ static void ignore_bytes(void *context, const uint8_t *data, size_t n_bytes, boo
     (void)last;
 }
 
-static corpus_options options_of(const pack_plan_parts *parts)
+static corpus_options options_of(const pack_parts *parts)
 {
     corpus_options options = pack_corpus_options(parts->options);
     options.batch_bytes = SAMPLE_BYTES;
@@ -63,7 +63,7 @@ typedef struct seen_input {
 } seen_input;
 
 /* Looks at the beginning of an input: what it is, or the reason to refuse it. */
-static int look_at(seen_input *seen, const pack_plan_parts *parts, size_t which)
+static int look_at(seen_input *seen, const pack_parts *parts, size_t which)
 {
     const corpus_options options = options_of(parts);
     corpus_error err;
@@ -83,7 +83,7 @@ static int look_at(seen_input *seen, const pack_plan_parts *parts, size_t which)
     return CLI_OK;
 }
 
-static int look_at_all(seen_input *seen, const pack_plan_parts *parts)
+static int look_at_all(seen_input *seen, const pack_parts *parts)
 {
     int code = CLI_OK;
     for (size_t i = 0; i < parts->inputs->n && code == CLI_OK; i++)
@@ -92,8 +92,8 @@ static int look_at_all(seen_input *seen, const pack_plan_parts *parts)
 }
 
 /* false: out of memory. */
-static bool count_tokens(sample *s, const pack_plan_parts *parts, encoder *e,
-                         const corpus_batch *batch, id_buffer *ids)
+static bool count_tokens(sample *s, const pack_parts *parts, encoder *e, const corpus_batch *batch,
+                         id_buffer *ids)
 {
     size_t from = 0;
     unsigned around =
@@ -139,9 +139,8 @@ static double stored_ratio(const char *name)
 }
 
 /* Of the tokens in an input whose beginning was encoded to n_tokens. */
-static double estimate_input(const pack_plan_parts *parts, size_t which,
-                             const reader_summary *summary, const corpus_place *sampled,
-                             uint64_t n_tokens)
+static double estimate_input(const pack_parts *parts, size_t which, const reader_summary *summary,
+                             const corpus_place *sampled, uint64_t n_tokens)
 {
     uint64_t n_plain = sampled->counts.plain_bytes + sampled->piece_offset;
     const uint64_t n_records = sampled->counts.records;
@@ -156,7 +155,7 @@ static double estimate_input(const pack_plan_parts *parts, size_t which,
             stored_ratio(parts->inputs->names[which]));
 }
 
-static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_t which,
+static int sample_one(sample *s, const pack_parts *parts, encoder *e, size_t which,
                       const reader_summary *summary)
 {
     corpus_error err;
@@ -180,7 +179,7 @@ static int sample_one(sample *s, const pack_plan_parts *parts, encoder *e, size_
     return code;
 }
 
-static int take_sample(sample *s, const pack_plan_parts *parts, const seen_input *seen)
+static int take_sample(sample *s, const pack_parts *parts, const seen_input *seen)
 {
     const encoder_options options = {.specials = parts->options->specials};
     const pack_inputs *in = parts->inputs;
@@ -205,7 +204,7 @@ static void print_heading(const char *heading)
     printf("%-12s", heading);
 }
 
-static void print_outputs(const pack_plan_parts *parts)
+static void print_outputs(const pack_parts *parts)
 {
     const pack_options *o = parts->options;
     print_heading("output:");
@@ -228,7 +227,7 @@ static void print_token(const char *role, uint32_t id)
         printf(", %" PRIu32 " %s a document", id, role);
 }
 
-static void print_tokenizer(const pack_plan_parts *parts)
+static void print_tokenizer(const pack_parts *parts)
 {
     const tokenizer_file *t = parts->tokenizer;
     const char *unicode = tokenizer_unicode(t->tokenizer);
@@ -265,7 +264,7 @@ static void print_summary(const seen_input *seen)
     }
 }
 
-static void print_inputs(const pack_plan_parts *parts, const seen_input *seen)
+static void print_inputs(const pack_parts *parts, const seen_input *seen)
 {
     const pack_inputs *in = parts->inputs;
     print_heading("inputs:");
@@ -297,7 +296,7 @@ static double estimate_tokens(const sample *s, const pack_inputs *in)
     return s->estimated_tokens * ((double)in->total_bytes / (double)s->stored_bytes);
 }
 
-static void print_estimate(const sample *s, const pack_plan_parts *parts)
+static void print_estimate(const sample *s, const pack_parts *parts)
 {
     print_heading("sample:");
     printf("%s, %s, %s of text", cli_count_of(s->inputs, "file").s,
@@ -337,7 +336,7 @@ static void print_json_summary(const seen_input *seen)
         printf(", \"row_groups\": %" PRIu64, s->n_groups);
 }
 
-static void print_json(const sample *s, const pack_plan_parts *parts, const seen_input *seen)
+static void print_json(const sample *s, const pack_parts *parts, const seen_input *seen)
 {
     const pack_inputs *in = parts->inputs;
     fputs("{\"schema_version\": 1, \"output\": ", stdout);
@@ -366,7 +365,7 @@ static void print_json(const sample *s, const pack_plan_parts *parts, const seen
     fputs("]}\n", stdout);
 }
 
-int pack_dry_run(const pack_plan_parts *parts)
+int pack_dry_run(const pack_parts *parts)
 {
     sample s = {0};
     seen_input *seen = calloc(parts->inputs->n, sizeof *seen);

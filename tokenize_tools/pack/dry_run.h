@@ -2,9 +2,9 @@
 #ifndef TOKMAP_PACK_DRY_RUN_H
 #define TOKMAP_PACK_DRY_RUN_H
 
-#include "pack/plan.h"
+#include "pack/facts.h"
 
 /* Reads the beginning of some of the inputs; writes nothing. Returns an exit code. */
-int pack_dry_run(const pack_plan_parts *parts);
+int pack_dry_run(const pack_parts *parts);
 
 #endif /* TOKMAP_PACK_DRY_RUN_H */

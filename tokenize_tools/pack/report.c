@@ -39,7 +39,7 @@ void pack_report_notes(const pack_report *r)
                  cli_count_of(c->repaired_documents, "document").s);
     if (n_specials)
         cli_warn("%s written in the text: %s", cli_count_of(n_specials, "special token").s,
-                 fate[r->plan->options->specials]);
+                 fate[r->parts->options->specials]);
 }
 
 /* ---- JSON ---- */
@@ -122,9 +122,9 @@ static void put_splits(json_object *in, const pack_options *options)
 }
 
 /* Options that decide what is in the dataset. */
-static void put_options(json_object *in, const pack_plan_parts *plan)
+static void put_options(json_object *in, const pack_parts *parts)
 {
-    const pack_options *options = plan->options;
+    const pack_options *options = parts->options;
     put_key(in, "options");
     json_object o = begin_object(in->out);
     put_string(&o, "format", cli_word_name(pack_formats, options->format));
@@ -141,8 +141,8 @@ static void put_options(json_object *in, const pack_plan_parts *plan)
     put_string(&o, "utf8", cli_word_name(pack_utf8_words, options->utf8));
     put_string(&o, "on_error", cli_word_name(pack_on_error_words, options->on_error));
     put_string(&o, "specials", cli_word_name(tokenizer_specials_words, options->specials));
-    put_optional(&o, "eod", plan->tokens->eod_id, MODEL_NO_ID);
-    put_optional(&o, "bos", plan->tokens->bos_id, MODEL_NO_ID);
+    put_optional(&o, "eod", parts->tokens->eod_id, MODEL_NO_ID);
+    put_optional(&o, "bos", parts->tokens->bos_id, MODEL_NO_ID);
     put_optional(&o, "limit_docs", options->limit_documents, PACK_NO_LIMIT);
     put_optional(&o, "limit_tokens", options->limit_tokens, PACK_NO_LIMIT);
     put_splits(&o, options);
@@ -173,8 +173,8 @@ static void put_metadata(FILE *out, const pack_report *r, size_t which)
     json_object o = begin_object(out);
     snprintf(text, sizeof text, "tokmap %s", tokmap_version());
     put_string(&o, "created_by", text);
-    put_tokenizer(&o, r->plan->tokenizer);
-    put_options(&o, r->plan);
+    put_tokenizer(&o, r->parts->tokenizer);
+    put_options(&o, r->parts);
     if (split)
         put_string(&o, "split", split->name);
     put_key(&o, "counts");
@@ -251,7 +251,7 @@ static int put_datasets(json_object *o, const pack_outputs *outputs)
 
 static void put_work(json_object *o, const pack_report *r)
 {
-    put_number(o, "threads", r->plan->options->n_threads);
+    put_number(o, "threads", r->parts->options->n_threads);
     put_key(o, "resumed");
     fputs(r->resumed ? "true" : "false", o->out);
     put_key(o, "seconds");
@@ -265,8 +265,8 @@ static int put_report(FILE *out, const pack_report *r)
     json_object o = begin_object(out);
     put_number(&o, "schema_version", 1);
     put_string(&o, "version", tokmap_version());
-    put_tokenizer(&o, r->plan->tokenizer);
-    put_options(&o, r->plan);
+    put_tokenizer(&o, r->parts->tokenizer);
+    put_options(&o, r->parts);
     put_number(&o, "n_documents", r->counts->packed.documents);
     put_number(&o, "n_tokens", r->counts->packed.tokens);
     put_number(&o, "text_bytes", c->text_bytes);

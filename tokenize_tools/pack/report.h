@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 #include "system/output_file.h"
-#include "pack/plan.h"
+#include "pack/facts.h"
 #include "pack/progress.h"
 
 typedef struct pack_report {
-    const pack_plan_parts *plan;
+    const pack_parts *parts;
     const pack_counts *counts;
     const pack_outputs *outputs;
     const char *bad_documents; /* the file with the bad documents, or NULL */

@@ -12,7 +12,7 @@ _Static_assert(sizeof(pack_note) % sizeof(uint64_t) == 0, "a note is an array of
 
 /* ---- Notes ---- */
 
-size_t pack_note_encode(const pack_note *note, const pack_plan *plan,
+size_t pack_note_encode(const pack_note *note, const pack_facts *facts,
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES])
 {
     uint64_t values[N_VALUES];
@@ -20,14 +20,14 @@ size_t pack_note_encode(const pack_note *note, const pack_plan *plan,
     values[0] = N_VALUES;
     for (size_t i = 0; i < N_VALUES; i++)
         le_put(bytes + 8 * i, values[i], 8);
-    if (!plan)
+    if (!facts)
         return sizeof values;
     size_t n = TOKMAP_MAX_NOTE_BYTES - sizeof values;
-    if (plan->n_bytes < n)
-        n = plan->n_bytes;
-    while (n > 0 && plan->text[n - 1] != '\n')
+    if (facts->n_bytes < n)
+        n = facts->n_bytes;
+    while (n > 0 && facts->text[n - 1] != '\n')
         n--;
-    memcpy(bytes + sizeof values, plan->text, n);
+    memcpy(bytes + sizeof values, facts->text, n);
     return sizeof values + n;
 }
 
@@ -47,7 +47,7 @@ static bool decode_note(pack_note *note, const uint8_t *bytes, size_t n_bytes)
 typedef struct resume_search {
     const pack_outputs *outputs;
     const pack_options *options;
-    const pack_plan *plan;
+    const pack_facts *facts;
     uint64_t n_checkpoints; /* of P */
     uint8_t *note;          /* room for one */
 } resume_search;
@@ -77,8 +77,8 @@ static int refuse_run(const resume_search *s, const char *why)
     return code;
 }
 
-/* The plan of that run is in its first note. */
-static int refuse_other_plan(const resume_search *s)
+/* The facts of that run are in its first note. */
+static int refuse_other_facts(const resume_search *s)
 {
     tokmap_checkpoint_info info;
     char difference[PACK_DIFFERENCE_BYTES] = "it was not made by tokmap pack";
@@ -86,8 +86,8 @@ static int refuse_other_plan(const resume_search *s)
     if (code != CLI_OK)
         return code;
     if (info.note_bytes > sizeof(pack_note))
-        pack_plan_difference(s->plan, (const char *)s->note + sizeof(pack_note),
-                             info.note_bytes - sizeof(pack_note), difference);
+        pack_facts_difference(s->facts, (const char *)s->note + sizeof(pack_note),
+                              info.note_bytes - sizeof(pack_note), difference);
     return refuse_run(s, difference);
 }
 
@@ -166,7 +166,7 @@ static int take_note(pack_resume *from, const resume_search *s, uint64_t common,
     if (code != CLI_OK)
         return code;
     if (!decode_note(&from->note, s->note, info.note_bytes))
-        return refuse_other_plan(s);
+        return refuse_other_facts(s);
     if (some_named && !from->note.finishing)
         return fail_damaged(s, 0, "one output has its name, but others lost their last checkpoint");
     for (size_t i = 0; i < s->outputs->n && code == CLI_OK; i++)
@@ -199,8 +199,8 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
     if (s->n_checkpoints == 0)
         return check_none(s);
     if (!decode_note(&from->note, s->note, info.note_bytes) ||
-        from->note.plan_hash != s->plan->hash)
-        return refuse_other_plan(s);
+        from->note.facts_hash != s->facts->hash)
+        return refuse_other_facts(s);
     from->discard = true;
     code = find_common(s, from->note.finishing, &from->checkpoint, &some_named);
     if (code != CLI_OK || from->checkpoint == 0)
@@ -209,12 +209,12 @@ static int find_checkpoint(pack_resume *from, resume_search *s)
 }
 
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
-                     const pack_plan *plan)
+                     const pack_facts *facts)
 {
     *from = (pack_resume){.discard = options->restart};
     if (options->restart)
         return CLI_OK;
-    resume_search s = {.outputs = outputs, .options = options, .plan = plan};
+    resume_search s = {.outputs = outputs, .options = options, .facts = facts};
     s.note = malloc(TOKMAP_MAX_NOTE_BYTES);
     if (!s.note)
         return cli_no_memory();

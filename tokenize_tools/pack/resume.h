@@ -5,13 +5,13 @@
 #include "pack/bad_file.h"
 #include "pack/documents.h"
 #include "pack/output.h"
-#include "pack/plan.h"
+#include "pack/facts.h"
 
 /* What a checkpoint records. Only u64 members: it is stored as an array of them. */
 typedef struct pack_note {
     uint64_t n_values; /* of this struct; other versions have other numbers */
-    uint64_t plan_hash;
-    uint64_t on_error;       /* not part of the plan */
+    uint64_t facts_hash;
+    uint64_t on_error;       /* not part of the facts */
     uint64_t finishing;      /* everything is packed; only the names are missing */
     uint64_t limited;        /* a limit was reached */
     uint64_t encoded_tokens; /* made by the encoders */
@@ -21,8 +21,8 @@ typedef struct pack_note {
     uint64_t tokens[PACK_MAX_SPLITS + 1], documents[PACK_MAX_SPLITS + 1]; /* of each output */
 } pack_note;
 
-/* The note as it is stored. In the first checkpoint, as many lines of the plan as fit follow it. */
-size_t pack_note_encode(const pack_note *note, const pack_plan *plan,
+/* The note as it is stored. In the first checkpoint, as many lines of the facts as fit follow. */
+size_t pack_note_encode(const pack_note *note, const pack_facts *facts,
                         uint8_t bytes[TOKMAP_MAX_NOTE_BYTES]);
 
 typedef struct pack_resume {
@@ -34,6 +34,6 @@ typedef struct pack_resume {
 /* Looks for unfinished work. That of a different run is refused, unless --restart is given. Returns
  * an exit code, and prints the error. */
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
-                     const pack_plan *plan);
+                     const pack_facts *facts);
 
 #endif /* TOKMAP_PACK_RESUME_H */

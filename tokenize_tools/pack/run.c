@@ -19,8 +19,8 @@ typedef struct pack_session {
     pack_inputs inputs;
     tokenizer_file tokenizer;
     pack_tokens tokens;
-    pack_plan_parts parts;
-    pack_plan plan;
+    pack_parts parts;
+    pack_facts facts;
     pack_outputs outputs;
     pack_resume from;
     char bad_path[PATH_PREFIX_BYTES + 8];
@@ -34,7 +34,7 @@ typedef struct pack_session {
 static pack_report report_of(const pack_session *s, const pack_counts *counts)
 {
     return (pack_report){
-        .plan = &s->parts,
+        .parts = &s->parts,
         .counts = counts,
         .outputs = &s->outputs,
         .bad_documents = s->bad_file && s->work.bad_mark.n_bytes ? s->bad_path : NULL,
@@ -179,12 +179,12 @@ static void print_start(const pack_session *s)
 static int open_outputs(pack_session *s)
 {
     pack_outputs_init(&s->outputs, s->options);
-    int code = pack_resume_find(&s->from, &s->outputs, s->options, &s->plan);
+    int code = pack_resume_find(&s->from, &s->outputs, s->options, &s->facts);
     if (code != CLI_OK)
         return code;
     s->work = (pack_work){
         .parts = &s->parts,
-        .plan = &s->plan,
+        .facts = &s->facts,
         .outputs = &s->outputs,
         .resumable = !s->inputs.once,
         .from = &s->from,
@@ -208,7 +208,7 @@ static int open_outputs(pack_session *s)
 static int run_session(pack_session *s)
 {
     pack_error err;
-    if (!pack_plan_make(&s->plan, &s->parts))
+    if (!pack_facts_make(&s->facts, &s->parts))
         return cli_no_memory();
     process_catch_interrupts();
     int code = open_outputs(s);
@@ -244,7 +244,7 @@ static void close_all(pack_session *s)
 {
     pack_outputs_close(&s->outputs);
     pack_work_end(&s->work);
-    pack_plan_free(&s->plan);
+    pack_facts_free(&s->facts);
     if (s->bad_file)
         pack_bad_file_close(s->bad_file, true);
     free(s->bad_file);
@@ -270,7 +270,7 @@ int pack_run(const pack_options *options, char **names, size_t n_names)
         return cli_no_memory();
     s->options = options;
     s->report.fd = -1;
-    s->parts = (pack_plan_parts){options, &s->tokenizer, &s->tokens, &s->inputs};
+    s->parts = (pack_parts){options, &s->tokenizer, &s->tokens, &s->inputs};
     int code = pack_inputs_find(&s->inputs, names, n_names, options);
     if (code == CLI_OK)
         code = open_tokenizer(s);

@@ -45,7 +45,7 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     if (code != CLI_OK)
         return code;
     pack_note note = {
-        .plan_hash = w->plan->hash,
+        .facts_hash = w->facts->hash,
         .on_error = (uint64_t)w->parts->options->on_error,
         .finishing = finishing,
         .limited = w->limited,
@@ -62,7 +62,7 @@ int pack_work_checkpoint(pack_work *w, bool finishing, pack_error *err)
     if (!bytes)
         return pack_error_no_memory(err);
     bool first = !pack_outputs_keep(w->outputs);
-    size_t n_bytes = pack_note_encode(&note, first ? w->plan : NULL, bytes);
+    size_t n_bytes = pack_note_encode(&note, first ? w->facts : NULL, bytes);
     code = pack_outputs_checkpoint(w->outputs, bytes, n_bytes, err);
     free(bytes);
     return code;

@@ -9,14 +9,14 @@
 
 #include "pack/bad_file.h"
 #include "pack/documents.h"
-#include "pack/plan.h"
+#include "pack/facts.h"
 #include "pack/progress.h"
 #include "pack/resume.h"
 
 /* The caller sets the first part; the rest is the state of the work. */
 typedef struct pack_work {
-    const pack_plan_parts *parts;
-    const pack_plan *plan;
+    const pack_parts *parts;
+    const pack_facts *facts;
     pack_outputs *outputs; /* open */
     bool resumable;
     const pack_resume *from;

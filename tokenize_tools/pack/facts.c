@@ -1,4 +1,4 @@
-#include "pack/plan.h"
+#include "pack/facts.h"
 
 #include "system/memory_file.h"
 
@@ -56,7 +56,7 @@ static void put_id(FILE *out, const char *name, uint32_t id)
     put_number(out, name, id == MODEL_NO_ID ? UINT64_MAX : id);
 }
 
-static void put_tokenizer(FILE *out, const pack_plan_parts *parts)
+static void put_tokenizer(FILE *out, const pack_parts *parts)
 {
     const tokenizer_file *t = parts->tokenizer;
     put_word(out, "version", tokmap_version());
@@ -99,9 +99,9 @@ static void put_inputs(FILE *out, const pack_inputs *inputs)
     }
 }
 
-bool pack_plan_make(pack_plan *plan, const pack_plan_parts *parts)
+bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
 {
-    *plan = (pack_plan){0};
+    *facts = (pack_facts){0};
     memory_file text;
     FILE *out = memory_file_open(&text);
     if (!out)
@@ -111,16 +111,16 @@ bool pack_plan_make(pack_plan *plan, const pack_plan_parts *parts)
     put_inputs(out, parts->inputs);
     if (!memory_file_close(out, &text))
         return false;
-    plan->text = text.text;
-    plan->n_bytes = text.n_bytes;
-    plan->hash = XXH3_64bits(plan->text, plan->n_bytes);
+    facts->text = text.text;
+    facts->n_bytes = text.n_bytes;
+    facts->hash = XXH3_64bits(facts->text, facts->n_bytes);
     return true;
 }
 
-void pack_plan_free(pack_plan *plan)
+void pack_facts_free(pack_facts *facts)
 {
-    free(plan->text);
-    plan->text = NULL;
+    free(facts->text);
+    facts->text = NULL;
 }
 
 /* ---- Difference ---- */
@@ -179,10 +179,10 @@ static void next_line(const char **text, const char *end, char line[LINE_BYTES])
     *text = newline ? newline + 1 : end;
 }
 
-void pack_plan_difference(const pack_plan *plan, const char *then, size_t n_then,
-                          char difference[PACK_DIFFERENCE_BYTES])
+void pack_facts_difference(const pack_facts *facts, const char *then, size_t n_then,
+                           char difference[PACK_DIFFERENCE_BYTES])
 {
-    const char *now = plan->text, *end_then = then + n_then, *end_now = now + plan->n_bytes;
+    const char *now = facts->text, *end_then = then + n_then, *end_now = now + facts->n_bytes;
     char line_then[LINE_BYTES], line_now[LINE_BYTES];
     do {
         next_line(&then, end_then, line_then);
