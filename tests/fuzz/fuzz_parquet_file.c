@@ -47,7 +47,8 @@ static reading read_column(const parquet_file *f, const parquet_element *e, unsi
         .n_threads = n_threads, .memory_bytes = 1 << 22, .memory_option = 1 << 22};
     reading r = {.n_values = row};
     tokmap_value value;
-    parquet_column *c = parquet_column_open(f, e, row, &options, &r.err);
+    const parquet_rows rows = {.begin = row, .end = f->footer.n_rows};
+    parquet_column *c = parquet_column_open(f, e, rows, &options, &r.err);
     require(c != NULL);
     while ((r.result = parquet_column_next(c, &value, &r.err)) > 0 && r.n_values < MAX_ROWS) {
         r.sum = r.sum * 31 + hash_of(&value);

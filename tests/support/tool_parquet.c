@@ -53,8 +53,8 @@ static int print_column(const parquet_file *f, const parquet_element *element, c
     corpus_error err;
     tokmap_value value;
     int result;
-    parquet_column *c =
-        parquet_column_open(f, element, strtoull(argv[5], NULL, 10), &options, &err);
+    const parquet_rows rows = {.begin = strtoull(argv[5], NULL, 10), .end = f->footer.n_rows};
+    parquet_column *c = parquet_column_open(f, element, rows, &options, &err);
     if (!c)
         return complain(err.text);
     while ((result = parquet_column_next(c, &value, &err)) > 0)

@@ -9,6 +9,7 @@
 
 #include "corpus/assembler.h"
 #include "corpus/batch.h"
+#include "corpus/corpus_part.h"
 #include "corpus/reader.h"
 #include "corpus/second_look.h"
 #include "system/input_file.h"
@@ -25,11 +26,14 @@
 struct corpus {
     const char *const *names;
     size_t n_names;
-    corpus_options options;
-    input_stop stop; /* ends all reading */
+    corpus_options options; /* format: of the current input, if a part of it is read */
+    corpus_format format;   /* as asked for */
+    input_stop stop;        /* ends all reading */
 
     size_t input;
     reader *reader;    /* NULL: not open */
+    input_part part;   /* that is read of it */
+    bool is_part;      /* false: all of it */
     second_look *look; /* NULL: not needed so far */
     bool seeking;      /* to `from` */
     corpus_place from;
@@ -79,19 +83,20 @@ static step fail(corpus *c, int sys_errno, const char *format, ...)
     return STEP_FAILED;
 }
 
-static const char *wrong_options(const corpus_options *o)
+static const char *wrong_options(const corpus_options *o, size_t n_names)
 {
     if (o->on_error == ON_ERROR_COLLECT && !o->collect)
         return "there is no collect function";
     if (o->separator && o->separator_bytes == 0)
         return "the separator is empty";
-    return NULL;
+    return corpus_part_wrong(o, n_names);
 }
 
 static void set_options(corpus *c, const corpus_options *options)
 {
     corpus_options *o = &c->options;
     *o = *options;
+    c->format = options->format;
     o->separator_bytes = o->separator ? o->separator_bytes : 0;
     o->batch_bytes = o->batch_bytes ? o->batch_bytes : (size_t)1024 * 1024;
     o->max_piece_bytes = o->max_piece_bytes ? o->max_piece_bytes : (size_t)16 * 1024 * 1024;
@@ -104,11 +109,17 @@ static void set_options(corpus *c, const corpus_options *options)
     c->assembler.options = o;
 }
 
+/* Whether the place is in its input, and not before it. */
+static bool was_begun(const corpus_place *p)
+{
+    return p->plain_offset || p->line || p->piece_offset || p->stored.n_bytes || p->stored.checksum;
+}
+
 corpus *corpus_open(const char *const *names, size_t n_names, const corpus_options *options,
                     const corpus_place *from, corpus_error *err)
 {
     corpus *c = calloc(1, sizeof *c);
-    const char *wrong = wrong_options(options);
+    const char *wrong = wrong_options(options, n_names);
     *err = (corpus_error){.sys_errno = wrong ? EINVAL : ENOMEM};
     snprintf(err->text, sizeof err->text, "%s", wrong ? wrong : strerror(ENOMEM));
     if (wrong || !c) {
@@ -131,7 +142,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
         c->counts = from->counts;
         c->plain_bytes = from->counts.plain_bytes - from->plain_offset;
         c->n_records = from->counts.records - from->counts.input_records;
-        c->seeking = c->input < n_names;
+        c->seeking = c->input < n_names && was_begun(from);
         c->resumes = from->piece_offset > 0;
     }
     *err = (corpus_error){0};
@@ -239,6 +250,7 @@ static input_source source_now(const corpus *c)
 {
     const input_version *versions = c->options.versions;
     return (input_source){.path = c->names[c->input],
+                          .part = c->is_part ? &c->part : NULL,
                           .version = versions ? &versions[c->input] : NULL};
 }
 
@@ -472,8 +484,7 @@ static step check_records(corpus *c)
 static step end_input(corpus *c)
 {
     const input_prefix stored = reader_stored(c->reader);
-    const corpus_end end = {
-        .input = true, .stored_bytes = stored.n_bytes, .checksum = stored.checksum};
+    corpus_end end = {.input = true, .stored_bytes = stored.n_bytes, .checksum = stored.checksum};
     if (c->resumes) {
         fail(c, 0, "%.200s: has changed: the document that was being packed is missing",
              c->names[c->input]);
@@ -482,7 +493,9 @@ static step end_input(corpus *c)
     }
     if (check_records(c) == STEP_FAILED)
         return STEP_FAILED;
-    c->counts.stored_bytes += end.stored_bytes;
+    if (c->is_part && !corpus_part_end(c->names[c->input], &end, &c->error))
+        return STEP_FAILED;
+    c->counts.stored_bytes += stored.n_bytes;
     c->plain_bytes += reader_where(c->reader).offset;
     reader_close(c->reader);
     second_look_free(c->look);
@@ -495,11 +508,18 @@ static step end_input(corpus *c)
 
 static step open_input(corpus *c)
 {
+    c->is_part = corpus_part_find(&c->options, c->n_names, c->input, &c->part);
+    c->options.format = c->is_part ? c->options.formats[c->input] : c->format;
     input_source source = source_now(c);
     if (c->seeking)
         source.prefix = c->from.stored;
     c->reader = reader_open(&source, &c->options, input_stop_fd(&c->stop), &c->error);
-    return c->reader ? STEP_ON : input_failed(c);
+    if (!c->reader)
+        return input_failed(c);
+    /* The bytes before a part are in its offsets, and were not read. */
+    if (c->is_part && !c->seeking)
+        c->plain_bytes -= reader_where(c->reader).offset;
+    return STEP_ON;
 }
 
 static step seek_place(corpus *c)

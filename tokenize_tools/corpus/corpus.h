@@ -15,6 +15,10 @@
  * column in a row. In a tar archive, each member whose name ends like that of text or JSON is an
  * input.
  *
+ * An input can be read in parts, even by several processes: together these give the documents,
+ * values and counts of the whole. A part is read without what lies before it, so messages about
+ * lines in it give only their bytes.
+ *
  * The documents do not depend on batch_bytes, read_bytes, read_ahead or the place where reading
  * resumed. max_piece_bytes decides only what is refused. Memory: the batches, and up to four times
  * max_piece_bytes; twice that after a document longer than max_piece_bytes, which is read twice:
@@ -57,7 +61,7 @@ typedef enum corpus_on_error { /* a bad document: malformed JSON, no field, not 
 typedef struct corpus_counts { /* of documents that are complete or were left out */
     uint64_t documents, empty_documents;
     uint64_t text_bytes;         /* of documents, decoded and repaired */
-    uint64_t stored_bytes;       /* of finished inputs, as stored */
+    uint64_t stored_bytes;       /* of finished inputs and parts of inputs, as stored */
     uint64_t plain_bytes;        /* decompressed bytes before the current place */
     uint64_t records;            /* all that were read: those below and the documents */
     uint64_t input_records;      /* those of the current input */
@@ -80,11 +84,17 @@ typedef struct corpus_options {
     size_t max_piece_bytes;        /* its largest size, where no cut is possible; 0: 16 MiB */
     uint64_t max_document_bytes;   /* of text; a longer document is bad; 0: no limit */
     const input_version *versions; /* the inputs must have these; NULL: any */
-    const field_list *fields;      /* to be read beside the text; NULL: none */
-    size_t n_kept;                 /* so many of them, the first, are handed out with documents */
-    const where *where;            /* decides by them which records are documents; NULL: all */
-    bool read_ahead;               /* read and decompress in a separate thread */
-    size_t read_bytes;             /* of one read; 0: 256 KiB */
+    /* A part of the inputs: `begin` is in the first one, and `end`, where the next part begins, in
+     * the last one. For an input of which a part is read, formats[i] must be its format, as
+     * cutter.h tells it. An input is cut only where cutter.h allows it. */
+    corpus_cut begin, end;
+    bool has_end;                 /* false: up to the end of the last input */
+    const corpus_format *formats; /* of all inputs; NULL: no input is cut */
+    const field_list *fields;     /* to be read beside the text; NULL: none */
+    size_t n_kept;                /* so many of them, the first, are handed out with documents */
+    const where *where;           /* decides by them which records are documents; NULL: all */
+    bool read_ahead;              /* read and decompress in a separate thread */
+    size_t read_bytes;            /* of one read; 0: 256 KiB */
     /* For files that are read in pages: threads that decompress, and the memory for pages (0: 64
      * MiB), which follows from this value of --memory and is proportional to it. */
     unsigned n_decoders;
@@ -109,8 +119,8 @@ typedef struct corpus_place {
     uint64_t input;        /* index */
     uint64_t plain_offset; /* in the decompressed input: start of the unfinished document, or
                               else of the next one; with CORPUS_PARQUET, in the texts of all rows */
-    uint64_t line;         /* of plain_offset, from 0; with CORPUS_TEXT the number of the
-                              document, with CORPUS_PARQUET of the row */
+    uint64_t line;         /* of plain_offset, from 0 in the input or its part; with CORPUS_TEXT
+                              the number of the document, with CORPUS_PARQUET of the row */
     uint64_t piece_offset; /* bytes of the unfinished document's text before this place; 0: none */
     input_prefix stored;   /* the part of this input that was read: it must begin with it again */
     corpus_counts counts;
@@ -119,7 +129,8 @@ typedef struct corpus_place {
 typedef struct corpus_end {          /* the end of a document or of an input */
     size_t at;                       /* offset in the batch's text */
     bool input;                      /* an input ends, with the values below */
-    uint64_t stored_bytes, checksum; /* of the input; docs/FORMAT.md section 3.5 */
+    uint64_t stored_bytes, checksum; /* of the whole input; docs/FORMAT.md section 3.5. checksum
+                                        is 0 if only a part of it was read */
 } corpus_end;
 
 typedef struct corpus_batch { /* start with {0}; reused for each read; corpus_batch_free frees it */

@@ -20,6 +20,8 @@ struct input {
     int fd, stop_fd;
     const char *name;
     input_version version;
+    uint64_t begin;            /* of the part that is read */
+    uint64_t part_bytes;       /* UINT64_MAX: the whole file is read */
     input_prefix prefix;       /* still to be compared; 0 bytes: none */
     const input_codec *codecs; /* to choose from */
     size_t n_codecs;
@@ -45,7 +47,7 @@ static ssize_t fail(const input *in, int sys_errno, input_error *err, const char
     va_end(args);
     err->sys_errno = sys_errno;
     err->changed = false;
-    err->offset = in->n_read - in->buffers.in_bytes;
+    err->offset = in->begin + in->n_read - in->buffers.in_bytes;
     if (sys_errno)
         snprintf(err->text, sizeof err->text, "%.200s: %s: %s", in->name, what,
                  strerror(sys_errno));
@@ -112,7 +114,12 @@ static bool check_length(const input *in, input_error *err)
     const uint64_t expected = in->version.n_bytes;
     if (in->at_end && !check_version(in, err))
         return false;
-    if (in->version.known && (in->n_read > expected || (in->at_end && in->n_read < expected)))
+    const bool part = in->part_bytes != UINT64_MAX;
+    if (part && in->at_end && in->n_read < in->part_bytes)
+        return fail_changed(in, err, "it now ends here, and was to be read up to byte %" PRIu64,
+                            in->begin + in->part_bytes);
+    if (!part && in->version.known &&
+        (in->n_read > expected || (in->at_end && in->n_read < expected)))
         return fail_changed(in, err, "it had %" PRIu64 " bytes, but %s were read", expected,
                             in->n_read > expected ? "more" : "fewer");
     if (in->at_end && in->prefix.n_bytes > 0)
@@ -150,7 +157,9 @@ static bool fill_buffer(input *in, size_t wanted, input_error *err)
     in->buffers.in = in->stored;
     while (!in->at_end && in->buffers.in_bytes < wanted) {
         uint8_t *to = in->stored + in->buffers.in_bytes;
-        ssize_t n = input_file_read(in->fd, in->stop_fd, to, STORED_BYTES - in->buffers.in_bytes);
+        const size_t room = STORED_BYTES - in->buffers.in_bytes;
+        const uint64_t left = in->part_bytes - in->n_read;
+        ssize_t n = input_file_read(in->fd, in->stop_fd, to, left < room ? (size_t)left : room);
         if (n < 0) {
             fail(in, errno, err, "cannot read");
             return false;
@@ -193,6 +202,27 @@ static bool choose_codec(input *in, input_error *err)
     return in->codec_state != NULL;
 }
 
+/* Goes to the beginning of a part. */
+static bool begin_part(input *in, const input_part *part, input_error *err)
+{
+    file_facts facts;
+    int sys_errno = file_describe_open(in->fd, &facts);
+    if (!sys_errno && facts.kind != FILE_REGULAR)
+        return fail(in, 0, err, "only a regular file can be read in parts") == 0;
+    const uint64_t end = part->has_end ? part->end.offset : facts.n_bytes;
+    if (!sys_errno && (part->begin.offset > end || end > facts.n_bytes))
+        return fail_changed(in, err,
+                            "it has %" PRIu64 " bytes, and not the part that is to be read",
+                            facts.n_bytes);
+    if (!sys_errno)
+        sys_errno = input_file_skip_to(in->fd, part->begin.offset);
+    if (sys_errno)
+        return fail(in, sys_errno, err, "cannot read") == 0;
+    in->begin = part->begin.offset;
+    in->part_bytes = end - part->begin.offset;
+    return true;
+}
+
 input *input_open_with(const input_source *source, const input_options *options, input_error *err)
 {
     const char *path = source->path;
@@ -215,10 +245,12 @@ input *input_open_with(const input_source *source, const input_options *options,
     in->stop_fd = options->stop_fd;
     in->buffers.in = in->stored;
     in->between_frames = true;
+    in->part_bytes = UINT64_MAX;
     in->fd = input_file_open(path);
     if (in->fd < 0)
         fail(in, errno, err, "cannot open");
-    if (in->fd < 0 || !check_version(in, err) || !choose_codec(in, err)) {
+    const bool opened = in->fd >= 0 && check_version(in, err);
+    if (!opened || !(source->part ? begin_part(in, source->part, err) : choose_codec(in, err))) {
         input_close(in);
         return NULL;
     }

@@ -27,7 +27,7 @@ typedef struct input_error {
 input *input_open(const char *path, input_error *err);
 /* Reads up to n_bytes > 0 bytes. Returns the number read, 0 at the end, -1 on an error. */
 ssize_t input_read(input *in, void *buffer, size_t n_bytes, input_error *err);
-/* Stored bytes read so far, and their XXH3-64; at the end, of the whole input. */
+/* Stored bytes read so far, and their XXH3-64; at the end, of the whole input or part. */
 uint64_t input_stored_bytes(const input *in);
 uint64_t input_checksum(const input *in);
 /* How the input is compressed: "gzip"; NULL: it is not. */
@@ -46,12 +46,26 @@ typedef struct input_prefix {
     uint64_t n_bytes, checksum; /* of stored bytes; XXH3-64 */
 } input_prefix;
 
+/* A place where an input may be cut (cutter.h), and one of its parts begins. {0}: its start. */
+typedef struct corpus_cut {
+    uint64_t
+        offset;   /* in the stored bytes: of a line; with Parquet, of the page that `row` begins */
+    uint64_t row; /* with Parquet, in the file; else 0 */
+} corpus_cut;
+
+/* A part of a regular file, which is read as it is stored. */
+typedef struct input_part {
+    corpus_cut begin, end;
+    bool has_end; /* false: up to the end of the file */
+} input_part;
+
 /* What to open, and which version is required: opening or reading another one fails with `changed`,
  * at the latest at the end of the prefix and of the input. */
 typedef struct input_source {
     const char *path;             /* "-" is stdin */
     const input_version *version; /* NULL or not known: any */
-    input_prefix prefix;          /* the file must begin with it; 0 bytes: none */
+    const input_part *part;       /* NULL: all of it */
+    input_prefix prefix;          /* the file or part must begin with it; 0 bytes: none */
 } input_source;
 
 struct input_codec; /* input_codec.h */

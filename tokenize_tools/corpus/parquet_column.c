@@ -29,11 +29,11 @@ static bool no_memory(const parquet_file *f, corpus_error *err)
 }
 
 parquet_column *parquet_column_open(const parquet_file *f, const parquet_element *column,
-                                    uint64_t row, const parquet_column_options *options,
+                                    parquet_rows rows, const parquet_column_options *options,
                                     corpus_error *err)
 {
     parquet_column *c = calloc(1, sizeof *c);
-    parquet_pages *pages = c ? parquet_pages_new(f, column, row, options) : NULL;
+    parquet_pages *pages = c ? parquet_pages_new(f, column, rows, options) : NULL;
     if (!pages) {
         free(c);
         no_memory(f, err);
@@ -42,7 +42,7 @@ parquet_column *parquet_column_open(const parquet_file *f, const parquet_element
     c->file = f;
     c->column = column;
     c->pages = pages;
-    c->row = row;
+    c->row = rows.begin;
     return c;
 }
 

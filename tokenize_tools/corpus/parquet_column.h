@@ -18,9 +18,11 @@ typedef struct parquet_column_options {
 
 typedef struct parquet_column parquet_column;
 
-/* The file and the column must stay valid. Begins at a row; threads start with the first value. */
+/* The file and the column must stay valid. Begins at the first of the rows; only pages with some of
+ * them are read, but their last page may give values after them. Threads start with the first
+ * value. */
 parquet_column *parquet_column_open(const parquet_file *f, const parquet_element *column,
-                                    uint64_t row, const parquet_column_options *options,
+                                    parquet_rows rows, const parquet_column_options *options,
                                     corpus_error *err);
 void parquet_column_close(parquet_column *c);
 /* 1: the next value, valid until the next call; 0: the end; -1: an error. */

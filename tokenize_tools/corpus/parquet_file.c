@@ -234,10 +234,10 @@ void parquet_row_describe(const parquet_page_place *at, uint64_t row, char *text
 /* ---- Scanning ---- */
 
 void parquet_scan_begin(parquet_scan *s, const parquet_file *f, const parquet_element *column,
-                        uint64_t row)
+                        parquet_rows rows)
 {
     *s = (parquet_scan){.next = {.file = f, .column = column},
-                        .skip_rows = row,
+                        .rows = rows,
                         .bytes = s->bytes,
                         .capacity = s->capacity};
 }
@@ -360,16 +360,18 @@ static bool is_skipped(const parquet_scan *s)
     const parquet_page_header *h = &s->next.header;
     return h->type == PARQUET_PAGE_INDEX ||
            (h->type != PARQUET_PAGE_DICTIONARY &&
-            (h->n_values == 0 || s->next.first_row + h->n_values <= s->skip_rows));
+            (h->n_values == 0 || s->next.first_row + h->n_values <= s->rows.begin));
 }
 
-/* Goes to the next row group that has rows that are not left out. */
+/* Goes to the next row group that has rows that are wanted. */
 static bool find_group(parquet_scan *s)
 {
     const parquet_footer *footer = &s->next.file->footer;
     for (; s->next.group < footer->n_groups; s->next.group++) {
         const parquet_row_group *group = &footer->groups[s->next.group];
-        if (group->n_rows > 0 && group->first_row + group->n_rows > s->skip_rows)
+        if (group->first_row >= s->rows.end)
+            return false;
+        if (group->n_rows > 0 && group->first_row + group->n_rows > s->rows.begin)
             return true;
     }
     return false;
@@ -378,9 +380,10 @@ static bool find_group(parquet_scan *s)
 int parquet_scan_next(parquet_scan *s, parquet_page_place *place, corpus_error *err)
 {
     for (;;) {
-        if (s->rows_left == 0 && !find_group(s))
+        const bool begins = s->rows_left == 0;
+        if (begins ? !find_group(s) : s->next.first_row >= s->rows.end)
             return 0;
-        if (s->rows_left == 0 && !begin_group(s, err))
+        if (begins && !begin_group(s, err))
             return -1;
         s->next.offset = s->offset;
         if (!read_header(s, err))
@@ -393,6 +396,33 @@ int parquet_scan_next(parquet_scan *s, parquet_page_place *place, corpus_error *
         pass_page(s);
         if (!skipped)
             return 1;
+    }
+}
+
+/* Leaves the row groups whose column chunk ends before the byte. */
+static void pass_groups(parquet_scan *s, uint64_t offset)
+{
+    if (s->rows_left > 0 && s->end <= offset) {
+        s->rows_left = 0;
+        s->next.group++;
+    }
+    while (s->rows_left == 0 && find_group(s)) {
+        const parquet_chunk *chunk =
+            parquet_chunk_of(&s->next.file->footer, s->next.group, s->next.column);
+        if (chunk->offset + chunk->stored_bytes > offset)
+            return;
+        s->next.group++;
+    }
+}
+
+int parquet_scan_find(parquet_scan *s, uint64_t offset, parquet_page_place *place,
+                      corpus_error *err)
+{
+    for (;;) {
+        pass_groups(s, offset);
+        const int result = parquet_scan_next(s, place, err);
+        if (result <= 0 || (!parquet_page_is_dictionary(place) && place->offset >= offset))
+            return result;
     }
 }
 

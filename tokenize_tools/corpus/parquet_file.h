@@ -55,10 +55,14 @@ bool parquet_page_fail(const parquet_page_place *at, const char *why, corpus_err
 /* Describes a row of the file: "FILE: row 17 (row group 2, page 3, byte 123)" */
 void parquet_row_describe(const parquet_page_place *at, uint64_t row, char *text, size_t n_bytes);
 
+typedef struct parquet_rows { /* of a file, from 0 */
+    uint64_t begin, end;
+} parquet_rows;
+
 typedef struct parquet_scan {
     parquet_page_place next; /* without header */
     uint64_t rows_left;      /* of the row group; 0: it has not begun */
-    uint64_t skip_rows;      /* data pages that end before or at this row are left out */
+    parquet_rows rows;       /* data pages without any of these are left out */
     uint64_t offset;         /* of the next header */
     uint64_t end;            /* of the column chunk */
     uint8_t *bytes;          /* of the file, from `begin` on */
@@ -66,12 +70,16 @@ typedef struct parquet_scan {
     size_t n_bytes, capacity;
 } parquet_scan;
 
-/* The file and the column must stay valid. Begins with the page of this row. */
+/* The file and the column must stay valid. Finds the pages with these rows. */
 void parquet_scan_begin(parquet_scan *s, const parquet_file *f, const parquet_element *column,
-                        uint64_t row);
-/* 1: the next data or dictionary page; 0: the end of the file; -1: an error. A dictionary page
+                        parquet_rows rows);
+/* 1: the next data or dictionary page; 0: the end of the rows; -1: an error. A dictionary page
  * comes before the first data page of its row group that is not left out. */
 int parquet_scan_next(parquet_scan *s, parquet_page_place *place, corpus_error *err);
+/* The next data page that begins at or after this byte of the file. Column chunks before it are not
+ * read. */
+int parquet_scan_find(parquet_scan *s, uint64_t offset, parquet_page_place *place,
+                      corpus_error *err);
 void parquet_scan_free(parquet_scan *s);
 
 typedef struct parquet_page_reader { /* what a thread needs to read pages; start with {0} */

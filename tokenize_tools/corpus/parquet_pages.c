@@ -34,8 +34,8 @@ struct parquet_pages {
     bool started;
 };
 
-parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *column, uint64_t row,
-                                 const parquet_column_options *options)
+parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *column,
+                                 parquet_rows rows, const parquet_column_options *options)
 {
     parquet_pages *p = calloc(1, sizeof *p);
     if (!p)
@@ -47,7 +47,7 @@ parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *c
     mutex_init(&p->mutex);
     condition_init(&p->room);
     condition_init(&p->ready);
-    parquet_scan_begin(&p->scan, f, column, row);
+    parquet_scan_begin(&p->scan, f, column, rows);
     if (p->slots && p->threads)
         return p;
     parquet_pages_free(p);

@@ -6,8 +6,8 @@
 
 typedef struct parquet_pages parquet_pages;
 
-parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *column, uint64_t row,
-                                 const parquet_column_options *options);
+parquet_pages *parquet_pages_new(const parquet_file *f, const parquet_element *column,
+                                 parquet_rows rows, const parquet_column_options *options);
 void parquet_pages_free(parquet_pages *p);
 /* Moves the next page to *page, for parquet_pages_release. Before it waits for a page, the caller
  * must have released all but a dictionary of the same row group. 1, 0 at the end, or -1. */

@@ -16,7 +16,9 @@
 typedef struct parquet_reader {
     reader base;
     parquet_file file;
-    input_prefix prefix; /* of an earlier run; 0 bytes: none */
+    input_part part;     /* to be read; {0}: all */
+    parquet_rows rows;   /* that it has */
+    input_prefix prefix; /* of an earlier run, to a byte of the file; 0 bytes: none */
     bool check_version;
     int stop_fd;
     const parquet_element *element;
@@ -33,8 +35,9 @@ typedef struct parquet_reader {
 
     uint64_t page_offset; /* of the page that was begun last, if `has_page` */
     bool has_page;
-    input_prefix stored;
-    uint64_t counted; /* of the column's checksum, by the earlier run */
+    uint64_t stored_end; /* up to which the file was read, in its pages of texts */
+    uint64_t counted;    /* of the column's checksum, by the earlier run */
+    parquet_scan cuts;   /* for places to cut, once one was asked for */
 } parquet_reader;
 
 static parquet_reader *parquet_of(reader *base)
@@ -76,6 +79,7 @@ static void close_parquet(reader *base)
 {
     parquet_reader *r = parquet_of(base);
     close_columns(r);
+    parquet_scan_free(&r->cuts);
     parquet_file_close(&r->file);
 }
 
@@ -120,12 +124,13 @@ static bool choose_columns(parquet_reader *r, corpus_error *err)
 static bool open_columns(parquet_reader *r, corpus_error *err)
 {
     const corpus_options *o = r->base.options;
+    const parquet_rows rows = {.begin = r->row, .end = r->rows.end};
     parquet_column_options options = {
         .n_threads = o->n_decoders,
         .memory_bytes = o->page_memory ? o->page_memory : DEFAULT_MEMORY,
     };
     options.memory_option = o->memory_option ? o->memory_option : options.memory_bytes;
-    r->column = parquet_column_open(&r->file, r->element, r->row, &options, err);
+    r->column = parquet_column_open(&r->file, r->element, rows, &options, err);
     bool ok = r->column != NULL;
     if (!o->fields)
         return ok;
@@ -140,7 +145,7 @@ static bool open_columns(parquet_reader *r, corpus_error *err)
         if (!r->fields[i].element)
             continue;
         r->fields[i].column =
-            parquet_column_open(&r->file, r->fields[i].element, r->row, &options, err);
+            parquet_column_open(&r->file, r->fields[i].element, rows, &options, err);
         ok = r->fields[i].column != NULL;
     }
     return ok;
@@ -153,6 +158,12 @@ static bool fail_changed(const parquet_reader *r, const char *how, corpus_error 
     parquet_file_refuse(&r->file, how, err);
     err->changed = true;
     return false;
+}
+
+/* Where the part ends in the file. */
+static uint64_t end_of_part(const parquet_reader *r)
+{
+    return r->part.has_end ? r->part.end.offset : r->file.n_bytes;
 }
 
 static bool stopped(const parquet_reader *r, corpus_error *err)
@@ -174,7 +185,7 @@ static int sum_pages(const parquet_reader *r, parquet_scan *scan, uint64_t *sum,
         if (found < 0 || (found > 0 && !parquet_page_checksum(&page, &checksum, err)))
             return -1;
         if (found == 0)
-            return r->prefix.n_bytes == r->file.n_bytes;
+            return r->prefix.n_bytes == end_of_part(r);
         if (parquet_page_is_dictionary(&page)) {
             dictionary = checksum;
             continue;
@@ -193,7 +204,7 @@ static bool check_prefix(const parquet_reader *r, corpus_error *err)
     uint64_t sum = r->file.footer_checksum;
     int result = 1;
     if (r->prefix.n_bytes > 0) {
-        parquet_scan_begin(&scan, &r->file, r->element, 0);
+        parquet_scan_begin(&scan, &r->file, r->element, r->rows);
         result = sum_pages(r, &scan, &sum, err);
         parquet_scan_free(&scan);
     }
@@ -209,7 +220,9 @@ static bool check_prefix(const parquet_reader *r, corpus_error *err)
 static bool count_page(parquet_reader *r, corpus_error *err)
 {
     const parquet_page_place *page = parquet_column_page(r->column);
-    const uint64_t end = parquet_page_end(page);
+    const uint64_t end = parquet_page_end(page), begin = r->part.begin.offset;
+    if (!r->has_page && r->row == r->rows.begin && begin && page->offset != begin)
+        return fail_changed(r, "has changed: the page of its first row is at another place", err);
     if (!r->has_page && r->prefix.n_bytes > 0) {
         if (r->prefix.n_bytes == end)
             r->counted = parquet_column_checksum(r->column);
@@ -220,7 +233,7 @@ static bool count_page(parquet_reader *r, corpus_error *err)
     }
     r->has_page = true;
     r->page_offset = page->offset;
-    r->stored.n_bytes = end;
+    r->stored_end = end;
     return true;
 }
 
@@ -229,7 +242,8 @@ static input_prefix stored_of_parquet(const reader *base)
     const parquet_reader *r = (const parquet_reader *)base;
     const uint64_t before = r->prefix.n_bytes ? r->prefix.checksum : r->file.footer_checksum;
     const uint64_t pages = r->column ? parquet_column_checksum(r->column) : 0;
-    return (input_prefix){.n_bytes = r->stored.n_bytes, .checksum = before + pages - r->counted};
+    return (input_prefix){.n_bytes = r->stored_end - r->part.begin.offset,
+                          .checksum = before + pages - r->counted};
 }
 
 /* ---- Rows ---- */
@@ -260,14 +274,14 @@ static void report_large_pages(const parquet_reader *r)
 
 static reader_result finish_input(parquet_reader *r, corpus_error *err)
 {
-    if (r->row != r->file.footer.n_rows) {
+    if (r->row != r->rows.end) {
         parquet_file_refuse(&r->file, "damaged: it has not as many rows as its footer says", err);
         return READER_FAILED;
     }
     if (r->check_version && !parquet_file_unchanged(&r->file, err))
         return READER_FAILED;
     report_large_pages(r);
-    r->stored.n_bytes = r->file.n_bytes;
+    r->stored_end = end_of_part(r);
     return READER_END;
 }
 
@@ -294,7 +308,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error
     finish_row(r);
     if (!r->column && !open_columns(r, err))
         return READER_FAILED;
-    const int result = parquet_column_next(r->column, &value, err);
+    const int result = r->row < r->rows.end ? parquet_column_next(r->column, &value, err) : 0;
     if (result <= 0)
         return result < 0 ? READER_FAILED : finish_input(r, err);
     const bool begins = !r->has_page || parquet_column_page(r->column)->offset != r->page_offset;
@@ -338,8 +352,8 @@ static int seek_row(reader *base, reader_place to, uint64_t max_bytes, corpus_er
 {
     (void)max_bytes;
     parquet_reader *r = parquet_of(base);
-    if (to.line > r->file.footer.n_rows)
-        return -!fail_changed(r, "has changed: it has fewer rows than an earlier run read", err);
+    if (to.line < r->rows.begin || to.line > r->rows.end)
+        return -!fail_changed(r, "has changed: it has not the rows that an earlier run read", err);
     close_columns(r);
     r->row = to.line;
     r->offset = to.offset;
@@ -372,7 +386,8 @@ static void describe_row(const reader *base, reader_place place, uint64_t offset
 
 static uint64_t count_rows(const reader *base)
 {
-    return ((const parquet_reader *)base)->file.footer.n_rows;
+    const parquet_reader *r = (const parquet_reader *)base;
+    return r->rows.end - r->rows.begin;
 }
 
 static void summarize_parquet(const reader *base, reader_summary *summary)
@@ -406,6 +421,40 @@ static const reader_kind parquet_reader_kind = {
     .summarize = summarize_parquet,
 };
 
+/* ---- Parts ---- */
+
+int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, corpus_error *err)
+{
+    parquet_reader *r = parquet_of(base);
+    parquet_page_place page;
+    int result;
+    if (!r->cuts.next.file)
+        parquet_scan_begin(&r->cuts, &r->file, r->element, r->rows);
+    do
+        result = parquet_scan_find(&r->cuts, at_least, &page, err);
+    while (result > 0 && page.first_row == 0);
+    if (result > 0)
+        *cut = (corpus_cut){.offset = page.offset, .row = page.first_row};
+    return result;
+}
+
+/* Finds the rows that are read. */
+static bool begin_part(parquet_reader *r, const input_part *part, corpus_error *err)
+{
+    const uint64_t n_rows = r->file.footer.n_rows;
+    if (part)
+        r->part = *part;
+    r->rows = (parquet_rows){.begin = r->part.begin.row,
+                             .end = r->part.has_end ? r->part.end.row : n_rows};
+    if (r->rows.begin > r->rows.end || r->rows.end > n_rows)
+        return fail_changed(r, "has changed: it has not the rows that are to be read", err);
+    r->row = r->rows.begin;
+    r->stored_end = r->part.begin.offset + r->prefix.n_bytes;
+    if (r->prefix.n_bytes)
+        r->prefix.n_bytes = r->stored_end;
+    return true;
+}
+
 reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                             corpus_error *err)
 {
@@ -420,10 +469,10 @@ reader *parquet_reader_open(const input_source *source, const corpus_options *op
                        .format = CORPUS_PARQUET,
                        .window = {.name = source->path}};
     r->prefix = source->prefix;
-    r->stored = source->prefix;
     r->check_version = source->version && source->version->known;
     r->stop_fd = stop_fd;
-    bool ok = parquet_file_open(&r->file, source, err) && choose_columns(r, err);
+    bool ok = parquet_file_open(&r->file, source, err) && choose_columns(r, err) &&
+              begin_part(r, source->part, err);
     if (ok && (source->prefix.checksum || source->prefix.n_bytes))
         ok = check_prefix(r, err);
     if (ok)

@@ -11,4 +11,7 @@ bool parquet_reader_chooses(const input_source *source, const corpus_options *op
 reader *parquet_reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                             corpus_error *err);
 
+/* As corpus_cutter_next, with the reader of a whole file. */
+int parquet_reader_next_cut(reader *base, uint64_t at_least, corpus_cut *cut, corpus_error *err);
+
 #endif /* TOKMAP_PARQUET_READER_H */

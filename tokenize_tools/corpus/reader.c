@@ -38,7 +38,8 @@ static reader *open_stream(const corpus_options *options, window *w, corpus_erro
         if (!window_fill(w, err))
             return NULL;
     }
-    for (size_t i = 0; i < sizeof stream_kinds / sizeof *stream_kinds; i++) {
+    /* What begins in the middle of a file says nothing about it. */
+    for (size_t i = 0; !w->part && i < sizeof stream_kinds / sizeof *stream_kinds; i++) {
         if (stream_kinds[i].choose(options, window_text(w), window_size(w)))
             return stream_kinds[i].open(options, w, err);
     }
@@ -131,6 +132,11 @@ void reader_describe(const reader *r, reader_place place, uint64_t offset, char 
                      size_t text_bytes)
 {
     r->kind->describe(r, place, offset, text, text_bytes);
+}
+
+bool reader_is_archive(const reader *r)
+{
+    return r->kind->is_archive;
 }
 
 uint64_t reader_n_begun(const reader *r)

@@ -49,7 +49,8 @@ typedef struct reader_raw { /* the original bytes of a document */
 
 typedef struct reader reader;
 
-/* The path and the options must stay valid until the reader is closed. stop_fd: see stream.h. */
+/* The path, the part and the options must stay valid until the reader is closed. The format of a
+ * part, by options->format: lines, JSON lines or Parquet. stop_fd: see stream.h. */
 reader *reader_open(const input_source *source, const corpus_options *options, int stop_fd,
                     corpus_error *err);
 void reader_close(reader *r);
@@ -76,7 +77,8 @@ void reader_describe(const reader *r, reader_place place, uint64_t offset, char 
                      size_t text_bytes);
 
 corpus_format reader_format(const reader *r); /* CORPUS_AUTO until the first call */
-/* How many records the input says that it has; READER_UNKNOWN: it does not say. */
+bool reader_is_archive(const reader *r);      /* its members have this format */
+/* How many records the input or part says that it has; READER_UNKNOWN: it does not say. */
 uint64_t reader_n_records(const reader *r);
 #define READER_UNKNOWN UINT64_MAX
 /* How many were read so far, with those before the place of reader_seek. */

@@ -22,6 +22,8 @@ typedef struct reader_kind {
     uint64_t (*n_records)(const reader *r); /* NULL: unknown */
     void (*summarize)(const reader *r, reader_summary *summary); /* NULL: the codec is all */
 
+    bool is_archive;
+
     /* NULL if documents always come in one piece: */
     void (*keep)(reader *r, size_t n_bytes);
     uint64_t (*n_begun)(const reader *r);

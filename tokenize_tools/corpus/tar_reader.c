@@ -381,6 +381,7 @@ static const reader_kind tar_kind_of_reader = {
     .describe = describe_tar,
     .row = row_of_tar,
     .summarize = summarize_tar,
+    .is_archive = true,
     .keep = keep_tar,
     .n_begun = count_begun,
     .want = want_string,

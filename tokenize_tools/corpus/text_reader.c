@@ -368,8 +368,12 @@ static reader_place place_now(const reader *base)
 static void describe_place(const reader *base, reader_place place, uint64_t offset, char *text,
                            size_t text_bytes)
 {
-    snprintf(text, text_bytes, "%.200s:%" PRIu64 ": byte %" PRIu64, base->window.name,
-             place.line + 1, offset);
+    const window *w = &base->window;
+    if (w->part && w->part->begin.offset > 0) /* the lines before it were not counted */
+        snprintf(text, text_bytes, "%.200s: byte %" PRIu64, w->name, offset);
+    else
+        snprintf(text, text_bytes, "%.200s:%" PRIu64 ": byte %" PRIu64, w->name, place.line + 1,
+                 offset);
 }
 
 static uint64_t count_begun(const reader *base)
@@ -422,6 +426,7 @@ reader *text_reader_open(const corpus_options *options, const window *w, corpus_
         return NULL;
     }
     r->base = (reader){.kind = &text_kind, .options = options, .window = *w};
+    r->checked = w->part != NULL;
     text_reader_set_format(r, options->format);
     if (prepare_json(r, err))
         return &r->base;

@@ -10,7 +10,7 @@
 typedef struct text_reader {
     reader base;
     uint64_t begin;         /* where the input begins: a member of an archive not at 0 */
-    bool checked;           /* wrong_file_find has passed */
+    bool checked;           /* wrong_file_find has passed, or this is a part */
     const char *terminator; /* between documents */
     size_t terminator_bytes;
     uint64_t line; /* of the current document, else of the next one */

@@ -30,7 +30,10 @@ bool window_open(window *w, const input_source *source, const corpus_options *op
     stream_options how = {
         .ahead = options->read_ahead, .block_bytes = read_bytes, .stop_fd = stop_fd};
     input_error input_err;
-    *w = (window){.name = source->path, .limit = UINT64_MAX};
+    *w = (window){.name = source->path,
+                  .part = source->part,
+                  .offset = source->part ? source->part->begin.offset : 0,
+                  .limit = UINT64_MAX};
     /* Room for a whole document, its terminator, and bytes that show that a document is longer. */
     w->max_capacity = options->max_piece_bytes + options->separator_bytes + 16;
     if (w->max_capacity < MIN_CAPACITY)

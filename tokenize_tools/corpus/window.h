@@ -6,7 +6,8 @@
 #include "corpus/stream.h"
 
 typedef struct window {
-    const char *name; /* of the input */
+    const char *name;       /* of the input */
+    const input_part *part; /* that is read; NULL: all of it */
     stream *stream;
     uint8_t *bytes; /* WINDOW_PADDING readable bytes follow `capacity` */
     size_t begin, end, capacity, max_capacity;

@@ -72,6 +72,13 @@ ssize_t input_file_read(int fd, int stop_fd, void *to, size_t n_bytes)
     return n;
 }
 
+int input_file_skip_to(int fd, uint64_t offset)
+{
+    if (offset > INT64_MAX)
+        return EOVERFLOW;
+    return lseek(fd, (off_t)offset, SEEK_SET) < 0 ? errno : 0;
+}
+
 void input_file_close(int fd)
 {
     if (fd > STDIN_FILENO)

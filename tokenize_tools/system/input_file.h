@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 typedef struct input_stop {
@@ -27,6 +28,8 @@ int input_file_open(const char *path);
 /* Reads up to n_bytes. Returns the number read, 0 at the end, -1 with errno after an error:
  * ECANCELED after the stop was raised. stop_fd is -1 if there is none. */
 ssize_t input_file_read(int fd, int stop_fd, void *to, size_t n_bytes);
+/* Goes to an offset of a file, not of a pipe. 0 or an errno value. */
+int input_file_skip_to(int fd, uint64_t offset);
 /* Does not close stdin, and ignores -1. */
 void input_file_close(int fd);
 

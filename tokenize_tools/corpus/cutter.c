@@ -1,0 +1,135 @@
+#include "corpus/cutter.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/parquet_reader.h"
+#include "corpus/reader.h"
+#include "system/files.h"
+
+#define BLOCK_BYTES ((size_t)64 * 1024)
+
+struct corpus_cutter {
+    const char *name;
+    corpus_options options;
+    reader *reader;
+    corpus_cutter_info info;
+    corpus_cut last; /* the place that was found last, else the start */
+    int fd;          /* of text that can be cut, else -1 */
+    uint64_t n_bytes;
+    uint8_t block[BLOCK_BYTES];
+};
+
+static int fail(const corpus_cutter *c, int sys_errno, corpus_error *err)
+{
+    *err = (corpus_error){.sys_errno = sys_errno};
+    snprintf(err->text, sizeof err->text, "%.200s: %s", c->name, strerror(sys_errno));
+    return -1;
+}
+
+static bool has_row_field(const field_list *fields)
+{
+    return fields && field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW)) < fields->n_fields;
+}
+
+/* Whether the input can be cut at newlines; then it is opened for that. */
+static bool open_text(corpus_cutter *c, corpus_error *err)
+{
+    file_facts facts;
+    const corpus_format format = c->info.format;
+    if ((format != CORPUS_LINES && format != CORPUS_JSON_LINES) || c->info.is_archive ||
+        *c->info.codec || has_row_field(c->options.fields) || !file_is_regular(c->name))
+        return true;
+    const int sys_errno = file_open(c->name, &c->fd, &facts);
+    if (sys_errno)
+        return fail(c, sys_errno, err) == 0;
+    c->n_bytes = facts.n_bytes;
+    c->info.can_be_cut = true;
+    return true;
+}
+
+static bool describe_input(corpus_cutter *c, corpus_error *err)
+{
+    reader_summary summary;
+    if (reader_seek(c->reader, (reader_place){0}, 0, err) < 0) /* decides the format */
+        return false;
+    reader_summarize(c->reader, &summary);
+    c->info.format = reader_format(c->reader);
+    c->info.is_archive = reader_is_archive(c->reader);
+    c->info.can_be_cut = c->info.format == CORPUS_PARQUET;
+    snprintf(c->info.codec, sizeof c->info.codec, "%s", summary.codec);
+    return open_text(c, err);
+}
+
+corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *options,
+                                  corpus_error *err)
+{
+    const input_source source = {.path = name, .version = options->versions};
+    corpus_cutter *c = calloc(1, sizeof *c);
+    if (!c) {
+        *err = (corpus_error){.sys_errno = ENOMEM};
+        snprintf(err->text, sizeof err->text, "%.200s: %s", name, strerror(ENOMEM));
+        return NULL;
+    }
+    c->name = name;
+    c->fd = -1;
+    c->options = *options;
+    c->options.read_ahead = false;
+    c->reader = reader_open(&source, &c->options, -1, err);
+    if (c->reader && describe_input(c, err))
+        return c;
+    corpus_cutter_close(c);
+    return NULL;
+}
+
+void corpus_cutter_close(corpus_cutter *c)
+{
+    if (!c)
+        return;
+    reader_close(c->reader);
+    file_close(c->fd);
+    free(c);
+}
+
+corpus_cutter_info corpus_cutter_describe(const corpus_cutter *c)
+{
+    return c->info;
+}
+
+/* The first line that begins at or after a byte; the end of the file does not count. */
+static int find_line(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, corpus_error *err)
+{
+    for (uint64_t at = at_least - 1; at < c->n_bytes;) {
+        size_t n_read;
+        const int sys_errno = file_read_at(c->fd, at, c->block, BLOCK_BYTES, &n_read);
+        if (sys_errno)
+            return fail(c, sys_errno, err);
+        if (n_read == 0)
+            break;
+        const uint8_t *newline = memchr(c->block, '\n', n_read);
+        if (newline) {
+            cut->offset = at + (uint64_t)(newline - c->block) + 1;
+            return cut->offset < c->n_bytes;
+        }
+        at += n_read;
+    }
+    return 0;
+}
+
+int corpus_cutter_next(corpus_cutter *c, uint64_t at_least, corpus_cut *cut, corpus_error *err)
+{
+    corpus_cut found = {0};
+    int result = 0;
+    if (at_least <= c->last.offset)
+        at_least = c->last.offset + 1;
+    if (c->info.format == CORPUS_PARQUET)
+        result = parquet_reader_next_cut(c->reader, at_least, &found, err);
+    else if (c->info.can_be_cut)
+        result = find_line(c, at_least, &found, err);
+    if (result > 0)
+        *cut = c->last = found;
+    return result;
+}
