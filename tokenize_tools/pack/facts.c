@@ -1,7 +1,5 @@
 #include "pack/facts.h"
 
-#include "system/memory_file.h"
-
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,22 +7,12 @@
 
 #include <xxhash.h>
 
+#include "system/memory_file.h"
+#include "text/line_text.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 #include "tokmap.h"
 
 /* ---- Text ---- */
-
-/* Escapes control characters, so that the text stays on one line. */
-static void put_escaped(FILE *out, const char *s, size_t n_bytes)
-{
-    for (size_t i = 0; i < n_bytes; i++) {
-        unsigned char c = (unsigned char)s[i];
-        if (c < 0x20 || c == '\\' || c == 0x7f)
-            fprintf(out, "\\x%02x", c);
-        else
-            putc(c, out);
-    }
-}
 
 static void put_text(FILE *out, const char *name, const char *value, size_t n_bytes)
 {
@@ -34,7 +22,7 @@ static void put_text(FILE *out, const char *name, const char *value, size_t n_by
     else if (n_bytes == 4 && memcmp(value, "none", 4) == 0)
         fputs("\\x6eone", out); /* the word "none" itself */
     else
-        put_escaped(out, value, n_bytes);
+        line_text_print(out, value, n_bytes);
     putc('\n', out);
 }
 
@@ -94,7 +82,7 @@ static void put_inputs(FILE *out, const pack_inputs *inputs)
     for (size_t i = 0; i < inputs->n; i++) {
         fprintf(out, "input %" PRIu64 " %" PRIu64 " ", inputs->versions[i].n_bytes,
                 inputs->versions[i].mtime_ns);
-        put_escaped(out, inputs->names[i], strlen(inputs->names[i]));
+        line_text_print(out, inputs->names[i], strlen(inputs->names[i]));
         putc('\n', out);
     }
 }

@@ -1,0 +1,62 @@
+/* fuzz_plan.c - any bytes as a plan: refused at one of its lines, or printed as they were. The
+ * checksum at the end is first made right, or hardly any input would be a plan. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "plan/plan_file.h"
+
+#define CHECKSUM_BYTES 26 /* of its line */
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static void check_cells(const plan_file *plan)
+{
+    char prefix[PATH_PREFIX_BYTES];
+    size_t next = 0;
+    for (size_t i = 0; i < plan->n_cells; i++) {
+        plan_part part = plan_file_part(plan, i);
+        require(part.first_input <= next && part.first_input + (part.begin_offset > 0) >= next);
+        require(part.end_input > part.first_input && part.end_input <= plan->n_inputs);
+        next = part.end_input;
+        plan_file_cell_prefix(plan, i, "valid", prefix);
+        require(strlen(prefix) < sizeof prefix - 1);
+    }
+    require(next == plan->n_inputs);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    plan_file plan = {0};
+    plan_error err;
+    char *text = malloc(size + 1), line[CHECKSUM_BYTES + 1];
+    require(text != NULL);
+    if (size)
+        memcpy(text, data, size);
+    if (size >= CHECKSUM_BYTES && data[0] % 4) {
+        size_t n = size - CHECKSUM_BYTES;
+        snprintf(line, sizeof line, "checksum %016" PRIx64 "\n", XXH3_64bits(text, n));
+        memcpy(text + n, line, CHECKSUM_BYTES);
+    }
+    if (plan_file_parse(&plan, text, size, &err)) {
+        size_t n;
+        char *printed = plan_file_print(&plan, &n);
+        require(printed && n == size && memcmp(printed, text, n) == 0);
+        check_cells(&plan);
+        free(printed);
+    } else {
+        require(err.line > 0 && err.text[0]);
+    }
+    plan_file_free(&plan);
+    free(text);
+    return 0;
+}

@@ -1,0 +1,107 @@
+"""Plans of packs in cells, as docs/FORMAT.md section 11 specifies them. Standard library only."""
+
+import re
+
+import ref_xxh3
+
+NAME = rb"[a-z0-9-]{1,32}"
+NUMBER = rb"0|[1-9][0-9]{0,19}"
+LINES = (  # word, least, most, pattern of the rest
+    (b"folder", 1, 1, rb"(/.*)"),
+    (b"cells", 1, 1, rb"(.+)"),
+    (b"cell-size", 1, 1, rb"(%s)" % NUMBER),
+    (b"option", 0, 256, rb"(%s)(?: (.+))?" % NAME),
+    (b"fact", 0, 256, rb"([^\x00-\x1f\x7f]*)"),
+    (b"input", 1, 2**24, rb"(%s) (%s) (%s) (.+)" % (NUMBER, NUMBER, NAME)),
+    (b"cell", 1, 2**20, rb"(%s) (%s) (%s)" % (NUMBER, NUMBER, NUMBER)),
+    (b"checksum", 1, 1, rb"([0-9a-f]{16})"),
+)
+
+
+class Refused(Exception):
+    pass
+
+
+def require(condition, why):
+    if not condition:
+        raise Refused(why)
+
+
+def number(digits):
+    value = int(digits)
+    require(value < 2**64, "too large")
+    return value
+
+
+def escape(text):
+    out = bytearray()
+    for i, c in enumerate(text):
+        if c < 0x20 or c in b"\x7f\\" or (c == 0x20 and i + 1 == len(text)):
+            out += b"\\x%02x" % c
+        else:
+            out.append(c)
+    return bytes(out)
+
+
+def unescape(line):
+    text = re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), line)
+    require(escape(text) == line and 0 < len(text) <= 4096 and 0 not in text, "not a text")
+    return text
+
+
+def read_lines(data):
+    """{word: the groups of each of its lines}"""
+    require(data.endswith(b"\n") and b"\0" not in data, "not lines")
+    lines = data[:-1].split(b"\n")
+    require(lines.pop(0) == b"tokmap plan 1", "not a plan")
+    found, at = {word: [] for word, *_ in LINES}, 0
+    for line in lines:
+        word = line.partition(b" ")[0]
+        while at < len(LINES) and LINES[at][0] != word:
+            at += 1
+        require(at < len(LINES), "a line that is not in its place")
+        match = re.fullmatch(LINES[at][3], line[len(word) + 1:], re.DOTALL)
+        require(match and b" " in line, "a malformed line")
+        found[word].append(match.groups())
+    for word, least, most, _ in LINES:
+        require(least <= len(found[word]) <= most, "too few or too many")
+    return found
+
+
+def check_cells(cells, inputs):
+    require(cells[0] == (0, 0, 0), "the first cell")
+    for which, offset, row in cells:
+        require(which < len(inputs), "no such input")
+        require(offset < inputs[which][0] or offset == 0, "after the end")
+        require(offset or not row, "a row without an offset")
+    for a, b in zip(cells, cells[1:]):
+        require(a[0] < b[0] or (a[0] == b[0] and a[1] < b[1] and a[2] <= b[2]), "order")
+
+
+def read_plan(data):
+    """The plan as a dict of bytes and numbers; raises Refused."""
+    found = read_lines(data)
+    plan = {
+        "folder": unescape(found[b"folder"][0][0]),
+        "cells_folder": unescape(found[b"cells"][0][0]),
+        "cell_size": number(found[b"cell-size"][0][0]),
+        "options": [(name, value and unescape(value)) for name, value in found[b"option"]],
+        "facts": [fact for fact, in found[b"fact"]],
+        "inputs": [(number(size), number(time), form, unescape(name))
+                   for size, time, form, name in found[b"input"]],
+        "cells": [tuple(map(number, cell)) for cell in found[b"cell"]],
+        "hash": found[b"checksum"][0][0].decode(),
+    }
+    require(plan["cell_size"] > 0, "the size of cells")
+    require(len(plan["folder"]) + len(plan["cells_folder"]) <= 4000, "the folders")
+    check_cells(plan["cells"], plan["inputs"])
+    before = data[:data[:-1].rindex(b"\n") + 1]
+    require("%016x" % ref_xxh3.xxh3_64(before) == plan["hash"], "the checksum")
+    return plan
+
+
+def cell_prefix(plan, cell, split=None):
+    folder = plan["cells_folder"]
+    if not folder.startswith(b"/"):
+        folder = plan["folder"] + b"/" + folder
+    return b"%s/%06d%s" % (folder, cell, b"-" + split if split else b"")

@@ -1,0 +1,96 @@
+/* tool_plan - parses plans, for tests in Python.
+ *
+ * stdin is plans, each with its length in 4 bytes before it. The answer to each is 0, or 1 and what
+ * it says: the number of texts in 4 bytes, and the texts, each with its length in 4 bytes. They are
+ * the two folders, the size of cells, the hash; for each option its name and its value, or nothing;
+ * the facts; for each input its four values; for each cell its three numbers and its prefix, also
+ * with the split "s". Numbers are little-endian, and decimal in texts. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan_file.h"
+
+static void put(uint64_t value, int n_bytes)
+{
+    for (int i = 0; i < n_bytes; i++)
+        putchar((int)(value >> 8 * i & 0xff));
+}
+
+static void put_text(const char *text)
+{
+    put(strlen(text), 4);
+    fputs(text, stdout);
+}
+
+static void put_number(uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    put_text(text);
+}
+
+static void put_cell(const plan_file *plan, size_t which)
+{
+    const plan_cell *c = &plan->cells[which];
+    char prefix[PATH_PREFIX_BYTES];
+    put_number(c->input);
+    put_number(c->offset);
+    put_number(c->row);
+    plan_file_cell_prefix(plan, which, NULL, prefix);
+    put_text(prefix);
+    plan_file_cell_prefix(plan, which, "s", prefix);
+    put_text(prefix);
+}
+
+static void put_plan(const plan_file *plan)
+{
+    char hash[24];
+    put(1, 1);
+    put(4 + 2 * plan->n_options + plan->n_facts + 4 * plan->n_inputs + 5 * plan->n_cells, 4);
+    put_text(plan->folder);
+    put_text(plan->cells_folder);
+    put_number(plan->cell_bytes);
+    snprintf(hash, sizeof hash, "%016" PRIx64, plan->hash);
+    put_text(hash);
+    for (size_t i = 0; i < plan->n_options; i++) {
+        put_text(plan->options[i].name);
+        put_text(plan->options[i].value ? plan->options[i].value : "");
+    }
+    for (size_t i = 0; i < plan->n_facts; i++)
+        put_text(plan->facts[i]);
+    for (size_t i = 0; i < plan->n_inputs; i++) {
+        put_number(plan->inputs[i].n_bytes);
+        put_number(plan->inputs[i].mtime_ns);
+        put_text(plan->inputs[i].format);
+        put_text(plan->inputs[i].name);
+    }
+    for (size_t i = 0; i < plan->n_cells; i++)
+        put_cell(plan, i);
+}
+
+static bool read_all(void *to, size_t n_bytes)
+{
+    return fread(to, 1, n_bytes, stdin) == n_bytes;
+}
+
+int main(void)
+{
+    uint8_t head[4];
+    while (read_all(head, sizeof head)) {
+        size_t n = head[0] | head[1] << 8 | head[2] << 16 | (size_t)head[3] << 24;
+        char *text = malloc(n ? n : 1);
+        plan_file plan = {0};
+        plan_error err;
+        if (!text || !read_all(text, n))
+            return 2;
+        if (plan_file_parse(&plan, text, n, &err))
+            put_plan(&plan);
+        else
+            put(0, 1);
+        plan_file_free(&plan);
+        free(text);
+    }
+    return 0;
+}

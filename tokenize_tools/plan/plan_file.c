@@ -1,0 +1,121 @@
+#include "plan/plan_file.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <xxhash.h>
+
+#include "system/memory_file.h"
+#include "text/line_text.h"
+
+void plan_file_free(plan_file *plan)
+{
+    free(plan->options);
+    free(plan->facts);
+    free(plan->inputs);
+    free(plan->cells);
+    free(plan->memory);
+    *plan = (plan_file){0};
+}
+
+const char *plan_file_option(const plan_file *plan, const char *name)
+{
+    const char *value = NULL;
+    for (size_t i = 0; i < plan->n_options; i++) {
+        if (strcmp(plan->options[i].name, name) == 0)
+            value = plan->options[i].value;
+    }
+    return value;
+}
+
+/* ---- Print ---- */
+
+static void put_value(FILE *out, const char *value)
+{
+    putc(' ', out);
+    line_text_print(out, value, strlen(value));
+}
+
+static void put_line(FILE *out, const char *word, const char *value)
+{
+    fputs(word, out);
+    put_value(out, value);
+    putc('\n', out);
+}
+
+static void put_options(FILE *out, const plan_file *plan)
+{
+    for (size_t i = 0; i < plan->n_options; i++) {
+        const plan_option *o = &plan->options[i];
+        fprintf(out, "option %s", o->name);
+        if (o->value)
+            put_value(out, o->value);
+        putc('\n', out);
+    }
+}
+
+static void put_plan(FILE *out, const plan_file *plan)
+{
+    fputs("tokmap plan 1\n", out);
+    put_line(out, "folder", plan->folder);
+    put_line(out, "cells", plan->cells_folder);
+    fprintf(out, "cell-size %" PRIu64 "\n", plan->cell_bytes);
+    put_options(out, plan);
+    for (size_t i = 0; i < plan->n_facts; i++)
+        fprintf(out, "fact %s\n", plan->facts[i]);
+    for (size_t i = 0; i < plan->n_inputs; i++) {
+        const plan_input *in = &plan->inputs[i];
+        fprintf(out, "input %" PRIu64 " %" PRIu64 " %s", in->n_bytes, in->mtime_ns, in->format);
+        put_value(out, in->name);
+        putc('\n', out);
+    }
+    for (size_t i = 0; i < plan->n_cells; i++) {
+        const plan_cell *c = &plan->cells[i];
+        fprintf(out, "cell %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", c->input, c->offset, c->row);
+    }
+}
+
+char *plan_file_print(plan_file *plan, size_t *n_bytes)
+{
+    memory_file text;
+    FILE *out = memory_file_open(&text);
+    if (!out)
+        return NULL;
+    put_plan(out, plan);
+    fflush(out);
+    plan->hash = text.text ? XXH3_64bits(text.text, text.n_bytes) : 0;
+    fprintf(out, "checksum %016" PRIx64 "\n", plan->hash);
+    if (!memory_file_close(out, &text))
+        return NULL;
+    *n_bytes = text.n_bytes;
+    return text.text;
+}
+
+/* ---- Cells ---- */
+
+plan_part plan_file_part(const plan_file *plan, size_t cell)
+{
+    const plan_cell *begin = &plan->cells[cell];
+    plan_part part = {.first_input = (size_t)begin->input,
+                      .end_input = plan->n_inputs,
+                      .begin_offset = begin->offset,
+                      .begin_row = begin->row};
+    if (cell + 1 == plan->n_cells)
+        return part;
+    const plan_cell *end = &plan->cells[cell + 1];
+    part.end_input = (size_t)end->input + (end->offset > 0);
+    part.end_offset = end->offset;
+    part.end_row = end->row;
+    return part;
+}
+
+void plan_file_cell_prefix(const plan_file *plan, size_t cell, const char *split,
+                           char prefix[PATH_PREFIX_BYTES])
+{
+    /* The parser has checked the length of the folders. */
+    bool absolute = *plan->cells_folder == '/';
+    snprintf(prefix, PATH_PREFIX_BYTES, "%s%s%s/%06zu%s%.32s", absolute ? "" : plan->folder,
+             absolute ? "" : "/", plan->cells_folder, cell, split ? "-" : "", split ? split : "");
+}

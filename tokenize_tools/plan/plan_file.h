@@ -1,0 +1,86 @@
+/* plan_file.h - the plan of a pack in cells: a text file that says which inputs are packed with
+ * which options, and where the cells begin. docs/FORMAT.md section 11 specifies it.
+ *
+ * `tokmap plan` writes it; pack, status and join read it. Printing what was parsed gives the same
+ * bytes. Pure. */
+#ifndef TOKMAP_PLAN_FILE_H
+#define TOKMAP_PLAN_FILE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/paths.h"
+
+#define PLAN_MAX_INPUTS ((size_t)1 << 24)
+#define PLAN_MAX_CELLS ((size_t)1 << 20) /* as many as a dataset may have segments */
+#define PLAN_MAX_OPTIONS 256
+#define PLAN_MAX_FACTS 256
+#define PLAN_MAX_TEXT_BYTES 4096 /* of a path or a value */
+#define PLAN_MAX_FILE_BYTES ((size_t)1 << 32)
+
+typedef struct plan_option {
+    const char *name;  /* without dashes */
+    const char *value; /* NULL: it takes none */
+} plan_option;
+
+typedef struct plan_input {
+    uint64_t n_bytes, mtime_ns; /* when the plan was made */
+    const char *format;         /* a word of --format, or "tar" */
+    const char *name;
+} plan_input;
+
+/* Where a cell begins; it ends where the next one begins, the last one at the end of the inputs. */
+typedef struct plan_cell {
+    uint64_t input;
+    uint64_t offset, row; /* as in corpus_cut (corpus/input.h); 0: at the start of the input */
+} plan_cell;
+
+typedef struct plan_file {
+    const char *folder;       /* relative names are looked up there; begins with / */
+    const char *cells_folder; /* for the datasets of the cells */
+    uint64_t cell_bytes;      /* --cell-size */
+    plan_option *options;
+    size_t n_options;
+    const char **facts; /* lines: what the options and the tokenizer come to (pack/facts.h) */
+    size_t n_facts;
+    plan_input *inputs;
+    size_t n_inputs;
+    plan_cell *cells;
+    size_t n_cells;
+    uint64_t hash; /* identifies the plan: the checksum of its text */
+    char *memory;  /* of the texts above, if they were parsed */
+} plan_file;
+
+typedef struct plan_error {
+    size_t line; /* from 1; 0: out of memory */
+    char text[256];
+} plan_error;
+
+/* Start with {0}; plan_file_free frees it, also after a failure. */
+bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, plan_error *err);
+/* The text of a plan whose members but `hash` and `memory` are set; sets the hash. Malloced; NULL:
+ * out of memory. */
+char *plan_file_print(plan_file *plan, size_t *n_bytes);
+void plan_file_free(plan_file *plan);
+
+/* The value of the last option of this name, or NULL. */
+const char *plan_file_option(const plan_file *plan, const char *name);
+
+/* ---- Cells ---- */
+
+/* The inputs of a cell, [first, end). The first one begins, and the last one ends, at these places
+ * in it. */
+typedef struct plan_part {
+    size_t first_input, end_input;
+    uint64_t begin_offset, begin_row;
+    uint64_t end_offset, end_row; /* 0: at its end */
+} plan_part;
+
+plan_part plan_file_part(const plan_file *plan, size_t cell);
+/* The prefix of the dataset of a cell, /FOLDER/DIR/000042, or with the name of a split
+ * /FOLDER/DIR/000042-valid; split NULL: none. */
+void plan_file_cell_prefix(const plan_file *plan, size_t cell, const char *split,
+                           char prefix[PATH_PREFIX_BYTES]);
+
+#endif /* TOKMAP_PLAN_FILE_H */
