@@ -1,0 +1,139 @@
+#include "plan/cell_state.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "plan/cell_metadata.h"
+#include "system/files.h"
+#include "tokmap.h"
+
+#define PATH_BYTES (PATH_PREFIX_BYTES + 32)
+
+/* ---- Names ---- */
+
+plan_splits plan_file_splits(const plan_file *plan)
+{
+    plan_splits splits = {0};
+    for (size_t i = 0; i < plan->n_options && splits.n < PLAN_MAX_SPLITS; i++) {
+        const plan_option *o = &plan->options[i];
+        size_t n = o->value ? strcspn(o->value, "=") : 0;
+        if (strcmp(o->name, "split") != 0 || n == 0 || n >= sizeof *splits.names)
+            continue;
+        memcpy(splits.names[splits.n++], o->value, n);
+    }
+    return splits;
+}
+
+bool plan_file_collects(const plan_file *plan)
+{
+    const char *word = plan_file_option(plan, "on-error");
+    return word && strcmp(word, "collect") == 0;
+}
+
+/* ---- One dataset ---- */
+
+typedef struct cell_search {
+    const plan_file *plan;
+    size_t cell;
+    cell_report *report;
+    char prefix[PATH_PREFIX_BYTES]; /* of the dataset that is looked at */
+} cell_search;
+
+static bool find(cell_search *s, cell_state state, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+static bool find(cell_search *s, cell_state state, const char *format, ...)
+{
+    va_list args;
+    s->report->state = state;
+    va_start(args, format);
+    vsnprintf(s->report->why, sizeof s->report->why, format, args);
+    va_end(args);
+    return false;
+}
+
+static bool has_file(const cell_search *s, const char *suffix)
+{
+    char path[PATH_BYTES];
+    snprintf(path, sizeof path, "%s%s", s->prefix, suffix);
+    return file_name_exists(path);
+}
+
+/* What the metadata says. */
+static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metadata *m)
+{
+    size_t n_bytes;
+    const char *json = tokmap_dataset_metadata(ds, &n_bytes);
+    if (!cell_metadata_read(m, json, n_bytes))
+        return find(s, CELL_FOREIGN, "%.400s.tmi: was not packed for a plan", s->prefix);
+    if (m->hash != s->plan->hash)
+        return find(s, CELL_FOREIGN, "%.400s.tmi: was packed for another plan (%016" PRIx64 ")",
+                    s->prefix, m->hash);
+    if (m->cell != s->cell)
+        return find(s, CELL_FOREIGN, "%.400s.tmi: is cell %06" PRIu64 " of this plan", s->prefix,
+                    m->cell);
+    return true;
+}
+
+static bool check_open(cell_search *s, const tokmap_dataset *ds, cell_metadata *m)
+{
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    size_t n = strlen(s->prefix);
+    if (!check_metadata(s, ds, m))
+        return false;
+    if (strncmp(info.token_path, s->prefix, n) != 0 || strcmp(info.token_path + n, ".bin") != 0)
+        return find(s, CELL_FOREIGN, "%.400s.tmi: is the index of another file", s->prefix);
+    s->report->n_tokens += info.n_tokens;
+    s->report->n_documents += info.n_documents;
+    return true;
+}
+
+static bool check_dataset(cell_search *s, cell_metadata *m)
+{
+    char path[PATH_BYTES];
+    tokmap_dataset *ds;
+    tokmap_error err;
+    snprintf(path, sizeof path, "%s.tmi", s->prefix);
+    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+        return find(s, CELL_DAMAGED, "%.511s", err.text);
+    bool ok = check_open(s, ds, m);
+    tokmap_dataset_close(ds);
+    return ok;
+}
+
+/* ---- All of them ---- */
+
+static void check_done(cell_search *s)
+{
+    cell_metadata m;
+    const plan_splits splits = plan_file_splits(s->plan);
+    s->report->state = CELL_DONE;
+    if (!check_dataset(s, &m))
+        return;
+    bool has_bad = plan_file_collects(s->plan) && cell_counts_value(&m.counts, "bad_documents");
+    if (has_bad && !has_file(s, ".bad")) {
+        find(s, CELL_DAMAGED, "%.400s.bad: is missing", s->prefix);
+        return;
+    }
+    for (size_t i = 0; i < splits.n; i++) {
+        plan_file_cell_prefix(s->plan, s->cell, splits.names[i], s->prefix);
+        if (!check_dataset(s, &m))
+            return;
+    }
+}
+
+void cell_look(const plan_file *plan, size_t cell, cell_report *report)
+{
+    cell_search s = {.plan = plan, .cell = cell, .report = report};
+    *report = (cell_report){.state = CELL_ABSENT};
+    plan_file_cell_prefix(plan, cell, NULL, s.prefix);
+    if (has_file(&s, ".tmi"))
+        check_done(&s);
+    else if (has_file(&s, ".tmi.partial") || has_file(&s, ".tmj.partial"))
+        report->state = CELL_UNFINISHED;
+    else if (has_file(&s, ".bin"))
+        find(&s, CELL_FOREIGN, "%.400s.bin: has no index", s.prefix);
+}

@@ -1,0 +1,38 @@
+/* cell_state.h - what has become of a cell: looks at the files of its datasets, reads only their
+ * heads and metadata, and prints nothing. */
+#ifndef TOKMAP_CELL_STATE_H
+#define TOKMAP_CELL_STATE_H
+
+#include "plan/plan_file.h"
+
+typedef enum cell_state {
+    CELL_ABSENT,
+    CELL_UNFINISHED, /* a task packs it, or was interrupted */
+    CELL_DONE,       /* all its datasets are complete */
+    CELL_FOREIGN,    /* a dataset has its name, but was not packed for this cell of this plan */
+    CELL_DAMAGED     /* a file is damaged or missing */
+} cell_state;
+
+typedef struct cell_report {
+    cell_state state;
+    uint64_t n_tokens, n_documents; /* CELL_DONE: of all its datasets */
+    char why[512];                  /* CELL_FOREIGN, CELL_DAMAGED: one line; names the file */
+} cell_report;
+
+void cell_look(const plan_file *plan, size_t cell, cell_report *report);
+
+/* ---- Names ---- */
+
+#define PLAN_MAX_SPLITS 16
+
+typedef struct plan_splits {
+    char names[PLAN_MAX_SPLITS][33];
+    size_t n;
+} plan_splits;
+
+/* The names of the splits that the options of the plan ask for. */
+plan_splits plan_file_splits(const plan_file *plan);
+/* Whether bad documents are collected, in DIR/000042.bad. */
+bool plan_file_collects(const plan_file *plan);
+
+#endif /* TOKMAP_CELL_STATE_H */

@@ -1,0 +1,33 @@
+#include "plan/plan_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "system/files.h"
+#include "system/protected.h"
+
+static int parse(plan_file *plan, const char *path, const whole_file *file)
+{
+    plan_error err;
+    if (plan_file_parse(plan, (const char *)file->data, file->n_bytes, &err))
+        return CLI_OK;
+    if (err.line == 0)
+        return cli_no_memory();
+    return cli_error(CLI_INPUT, "%s:%zu: %s", path, err.line, err.text);
+}
+
+int plan_read(plan_file *plan, const char *path)
+{
+    whole_file file;
+    const int error = file_read_whole(path, PLAN_MAX_FILE_BYTES, &file);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: %s", path, strerror(error));
+    if (!file.data)
+        return cli_error(CLI_INPUT, "%s: there is no such plan", path);
+    int code = path_protect(&file.facts, "a plan");
+    if (code == CLI_OK)
+        code = parse(plan, path, &file);
+    free(file.data);
+    return code;
+}
