@@ -83,6 +83,7 @@ extern "C" {
 typedef enum tokmap_status {
     TOKMAP_OK = 0,
     TOKMAP_END = 1,                /* nothing is left */
+    TOKMAP_IN_PIECES = 2,          /* not in one piece of memory */
     TOKMAP_ERR_ARGUMENT = -1,      /* the caller broke a rule of the header */
     TOKMAP_ERR_MEMORY = -2,        /* out of memory */
     TOKMAP_ERR_IO = -3,            /* a system call failed: see sys_errno */
@@ -156,7 +157,8 @@ TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
 
 /* Points *tokens to n_tokens tokens in the map, from token number `first` on: little-endian numbers
  * of token_bytes, aligned to token_bytes. Read-only, valid until close. Reads nothing from the
- * file. TOKMAP_ERR_ARGUMENT: the range is not inside the dataset. */
+ * file. TOKMAP_ERR_ARGUMENT: the range is not inside the dataset. TOKMAP_IN_PIECES: the range is
+ * not in one map; copy it with tokmap_dataset_read. */
 TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first,
                                                uint64_t n_tokens, const void **tokens);
 

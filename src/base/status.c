@@ -22,6 +22,8 @@ const char *tokmap_status_text(tokmap_status status)
         return "success";
     case TOKMAP_END:
         return "no more data";
+    case TOKMAP_IN_PIECES:
+        return "not in one piece of memory";
     case TOKMAP_ERR_ARGUMENT:
         return "invalid argument";
     case TOKMAP_ERR_MEMORY:

@@ -2,6 +2,7 @@
 #ifndef TOKMAP_DATASET_H
 #define TOKMAP_DATASET_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "format/document_index.h"
@@ -11,30 +12,38 @@
 #include "format/meta_section.h"
 #include "tokmap.h"
 
+/* A file that holds consecutive tokens of the dataset. See token_files.h. */
+typedef struct tokmap_i_token_file {
+    const char *path;
+    uint64_t first_token, n_tokens; /* of the dataset */
+    uint64_t token_offset;          /* of its first token, in bytes */
+    uint64_t first_block;           /* of its first block of tokens, among those of the dataset */
+    _Atomic(const uint8_t *) map;   /* the whole file; NULL: not mapped */
+    atomic_int fd;                  /* -1: not open */
+} tokmap_i_token_file;
+
+/* How many token files keep a map or a descriptor; those that never give it up do not count. */
+typedef struct tokmap_i_files_kept {
+    atomic_uint n_maps, n_fds;
+} tokmap_i_files_kept;
+
 struct tokmap_dataset {
     char *index_path, *token_path;
     tokmap_i_header header;
-    int token_fd;
     int index_fd;                  /* -1 without documents */
     tokmap_i_file_stat index_stat; /* to recognize the index when it is opened again */
-    uint64_t token_file_bytes;
-    const uint8_t *index_map, *token_map; /* whole files */
+    tokmap_i_token_file *files;    /* in the order of their tokens */
+    uint64_t n_files;
+    tokmap_i_files_kept *kept; /* behind a pointer: calls that use files change it */
+    uint64_t token_file_bytes; /* of all files */
+    const uint8_t *index_map;  /* the whole file */
     tokmap_i_documents documents;
     tokmap_i_inputs inputs;
-    tokmap_i_meta *meta; /* NULL: documents have no values */
+    tokmap_i_meta *meta;           /* NULL: documents have no values */
+    tokmap_i_token_file only_file; /* of a flat dataset */
+    tokmap_i_files_kept kept_here;
 };
 
-/* Copies n_bytes from the token file; first_byte counts from the first token. TOKMAP_ERR_IO also if
- * the file has become shorter. */
-tokmap_status tokmap_i_dataset_read_bytes(const tokmap_dataset *ds, uint64_t first_byte,
-                                          size_t n_bytes, void *dst, tokmap_error *err);
-/* An open file and its name for messages. */
-typedef struct tokmap_i_named_file {
-    int fd;
-    const char *name;
-} tokmap_i_named_file;
-tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
-                                    void *dst, tokmap_error *err);
 /* Opens the index file again, to read it without the map. Fails if it is another file now. */
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err);
 

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/status.h"
+#include "dataset/token_files.h"
 
 enum {
     BLOCK_BYTES = 4096,

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "base/hash.h"
 #include "base/status.h"
+#include "dataset/token_files.h"
 
 tokmap_status tokmap_i_index_reader_open(tokmap_i_index_reader *r, const tokmap_dataset *ds,
                                          tokmap_error *err)

@@ -9,6 +9,7 @@
 
 #include "base/base.h"
 #include "base/hash.h"
+#include "dataset/token_files.h"
 #include "dataset/verify_meta.h"
 #include "base/status.h"
 #include "format/token_scan.h"
@@ -25,6 +26,7 @@ enum {
 /* A block with a problem. */
 typedef struct bad_block {
     uint64_t index;
+    tokmap_i_token_piece piece;
     tokmap_damage_kind kind;
     int sys_errno;
     uint64_t at_byte; /* of the token file, where reading failed */
@@ -37,7 +39,7 @@ typedef struct verify_job {
     tokmap_i_index_reader reader;
     uint8_t *checksums;                  /* as stored; NULL if their section is damaged */
     tokmap_i_content_hash *block_hashes; /* NULL: not all blocks are checked */
-    uint64_t n_blocks, token_bytes_total;
+    uint64_t n_blocks;
     atomic_uint_fast64_t next_block;
     tokmap_i_mutex mutex; /* for all below */
     bad_block *bad;
@@ -97,11 +99,6 @@ typedef struct block_reader {
     tokmap_i_content_hash hash;
 } block_reader;
 
-static size_t block_bytes(const verify_job *job, uint64_t block)
-{
-    return (size_t)MIN(job->token_bytes_total - block * TOKMAP_I_BLOCK_BYTES, TOKMAP_I_BLOCK_BYTES);
-}
-
 static void check_piece(block_reader *r, size_t n_bytes, uint32_t token_bytes)
 {
     for (size_t done = 0; done < n_bytes; done += SLICE_BYTES) {
@@ -114,23 +111,35 @@ static void check_piece(block_reader *r, size_t n_bytes, uint32_t token_bytes)
     }
 }
 
-static tokmap_status read_block(const verify_job *job, block_reader *r, uint64_t block,
-                                tokmap_error *err)
+static tokmap_status read_pieces(block_reader *r, tokmap_i_named_file file,
+                                 const tokmap_i_token_piece *block, uint32_t token_bytes,
+                                 tokmap_error *err)
 {
-    const size_t n_bytes = block_bytes(job, block);
-    tokmap_i_hasher_reset(r->hasher);
-    r->largest_id = 0;
-    r->hash = (tokmap_i_content_hash){0};
-    for (size_t done = 0; done < n_bytes;) {
-        const size_t n = MIN(n_bytes - done, PIECE_BYTES);
-        const tokmap_status status = tokmap_i_dataset_read_bytes(
-            job->ds, block * TOKMAP_I_BLOCK_BYTES + done, n, r->buffer, err);
+    for (uint64_t done = 0; done < block->n_bytes;) {
+        const size_t n = (size_t)MIN(block->n_bytes - done, PIECE_BYTES);
+        const tokmap_status status =
+            tokmap_i_read_exactly(file, block->first_byte + done, n, r->buffer, err);
         if (status)
             return status;
-        check_piece(r, n, job->ds->header.token_bytes);
+        check_piece(r, n, token_bytes);
         done += n;
     }
     return TOKMAP_OK;
+}
+
+static tokmap_status read_block(const verify_job *job, block_reader *r,
+                                const tokmap_i_token_piece *block, tokmap_error *err)
+{
+    tokmap_i_named_file file;
+    tokmap_i_hasher_reset(r->hasher);
+    r->largest_id = 0;
+    r->hash = (tokmap_i_content_hash){0};
+    tokmap_status status = tokmap_i_token_file_borrow(job->ds, block->file, &file, err);
+    if (status)
+        return status;
+    status = read_pieces(r, file, block, job->ds->header.token_bytes, err);
+    tokmap_i_token_file_give_back(block->file, &file);
+    return status;
 }
 
 static void note_bad(verify_job *job, const bad_block *bad)
@@ -151,8 +160,9 @@ static void note_bad(verify_job *job, const bad_block *bad)
 static void check_block(verify_job *job, block_reader *r, uint64_t block)
 {
     tokmap_error err;
-    const tokmap_status status = read_block(job, r, block, &err);
-    bad_block bad = {.index = block};
+    const tokmap_i_token_piece piece = tokmap_i_block_piece(job->ds, block);
+    const tokmap_status status = read_block(job, r, &piece, &err);
+    bad_block bad = {.index = block, .piece = piece};
     bool sound = false;
     if (status) {
         bad.kind = TOKMAP_DAMAGE_UNREADABLE;
@@ -172,8 +182,8 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
         note_bad(job, &bad);
     job->largest_id = MAX(job->largest_id, r->largest_id);
     job->report.n_blocks_checked++;
-    job->report.bytes_read += status ? 0 : block_bytes(job, block);
-    report_progress(job, block_bytes(job, block));
+    job->report.bytes_read += status ? 0 : piece.n_bytes;
+    report_progress(job, piece.n_bytes);
     tokmap_i_mutex_unlock(&job->mutex);
 }
 
@@ -228,20 +238,23 @@ static void hash_lengths(verify_job *job, const uint64_t *ends, uint32_t n_ends)
     }
 }
 
+static uint64_t end_token_of(const bad_block *bad)
+{
+    return bad->piece.first_token + bad->piece.n_tokens;
+}
+
 static tokmap_status pass_documents(void *context, const uint64_t *ends, uint32_t n_ends,
                                     tokmap_error *err)
 {
     (void)err;
     verify_job *job = context;
-    const uint64_t tokens_in_block = TOKMAP_I_BLOCK_BYTES / job->ds->header.token_bytes;
     for (uint32_t i = 0; i < n_ends; i++) {
         const uint64_t document = job->n_documents_passed + i;
         while (job->n_first_found < job->n_bad &&
-               ends[i] > job->bad[job->n_first_found].index * tokens_in_block)
+               ends[i] > job->bad[job->n_first_found].piece.first_token)
             job->bad[job->n_first_found++].first_document = document;
         while (job->n_end_found < job->n_first_found &&
-               ends[i] >= MIN((job->bad[job->n_end_found].index + 1) * tokens_in_block,
-                              job->ds->header.n_tokens))
+               ends[i] >= end_token_of(&job->bad[job->n_end_found]))
             job->bad[job->n_end_found++].end_document = document + 1;
     }
     hash_lengths(job, ends, n_ends);
@@ -260,26 +273,24 @@ static const char *what_is_bad(const bad_block *bad)
 
 static void report_block(verify_job *job, const bad_block *bad)
 {
-    const tokmap_i_header *h = &job->ds->header;
-    const uint64_t first_token = bad->index * (TOKMAP_I_BLOCK_BYTES / h->token_bytes);
-    const uint64_t first_byte = h->token_offset + bad->index * TOKMAP_I_BLOCK_BYTES;
-    const size_t n_bytes = block_bytes(job, bad->index);
+    const tokmap_i_token_piece *piece = &bad->piece;
     tokmap_damage damage = {
         .kind = bad->kind,
         .block_index = bad->index,
-        .first_byte = first_byte,
-        .n_bytes = n_bytes,
-        .first_token = first_token,
-        .n_tokens = n_bytes / h->token_bytes,
+        .first_byte = piece->first_byte,
+        .n_bytes = piece->n_bytes,
+        .first_token = piece->first_token,
+        .n_tokens = piece->n_tokens,
         .first_document = bad->first_document,
         .n_documents = bad->end_document - bad->first_document,
     };
     const bool unreadable = bad->kind == TOKMAP_DAMAGE_UNREADABLE;
     tokmap_i_fail(&damage.error,
                   (tokmap_i_cause){unreadable ? TOKMAP_ERR_IO : TOKMAP_ERR_CORRUPT, bad->sys_errno,
-                                   unreadable ? bad->at_byte : first_byte},
-                  "%s: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 ") %s", job->ds->token_path,
-                  bad->index, first_byte, first_byte + n_bytes - 1, what_is_bad(bad));
+                                   unreadable ? bad->at_byte : piece->first_byte},
+                  "%s: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64 ") %s", piece->file->path,
+                  bad->index, piece->first_byte, piece->first_byte + piece->n_bytes - 1,
+                  what_is_bad(bad));
     report_damage(job, &damage);
 }
 
@@ -438,7 +449,7 @@ static uint64_t bytes_to_read(const verify_job *job)
 {
     uint64_t n_bytes = job->ds->header.index_bytes;
     for (uint64_t block = 0; block < job->n_blocks; block++)
-        n_bytes += is_sampled(job, block) ? block_bytes(job, block) : 0;
+        n_bytes += is_sampled(job, block) ? tokmap_i_block_piece(job->ds, block).n_bytes : 0;
     return n_bytes;
 }
 
@@ -457,7 +468,6 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
     if (status)
         return status;
     job.n_blocks = job.report.n_blocks = tokmap_i_n_blocks(&ds->header);
-    job.token_bytes_total = ds->header.n_tokens * ds->header.token_bytes;
     job.bytes_total = bytes_to_read(&job);
     /* tokmap_dataset_open has read and checked the header, the table and the zeros between
      * sections. */

@@ -4,6 +4,7 @@
 
 #include "base/base.h"
 #include "base/status.h"
+#include "dataset/token_files.h"
 
 /* Documents are checked in runs, whose validity, values and offsets are read together. */
 enum {

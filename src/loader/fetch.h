@@ -14,7 +14,7 @@
 #ifndef TOKMAP_FETCH_H
 #define TOKMAP_FETCH_H
 
-#include "dataset/dataset.h"
+#include "dataset/token_files.h"
 #include "loader/latency.h"
 
 typedef enum tokmap_i_fetch_kind {

@@ -2,7 +2,7 @@
 #ifndef TOKMAP_FETCH_PAGES_H
 #define TOKMAP_FETCH_PAGES_H
 
-#include "dataset/dataset.h"
+#include "dataset/token_files.h"
 
 /* Consecutive tokens. */
 typedef struct tokmap_i_token_range {

@@ -128,7 +128,7 @@ static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int
     if (error)
         return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, ds->token_path, at);
     tokmap_i_file_stat stat;
-    if (tokmap_i_file_stat_fd(ds->token_fd, &stat) == 0)
+    if (tokmap_i_file_stat_fd(atomic_load(&ds->files->fd), &stat) == 0)
         at = MIN(read->begin + read->n_done, stat.n_bytes);
     return FAIL_IO_AT(err, 0, at,
                       "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
@@ -241,7 +241,8 @@ static tokmap_status open_file(tokmap_i_ring *r, uint32_t i, tokmap_error *err)
 {
     const tokmap_dataset *ds = r->o.datasets[i];
     direct_file *file = &r->files[i];
-    const int error = tokmap_i_file_open_direct(ds->token_fd, &file->fd, &file->alignment);
+    const int error =
+        tokmap_i_file_open_direct(atomic_load(&ds->files->fd), &file->fd, &file->alignment);
     if (error)
         return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0,
                           "%s: cannot be read past the page cache", ds->token_path);

@@ -77,14 +77,15 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
 
 /* ---- Rows ---- */
 
-/* Copies a row that wraps around to token 0, without the map. */
+/* Copies a row that is not in one piece of memory, without the map. It may wrap around to token
+ * 0. */
 static tokmap_status join_row(const tokmap_dataset *ds, const tokmap_row *row, uint8_t *to,
                               tokmap_error *err)
 {
-    const uint64_t n_left = ds->header.n_tokens - row->first_token;
-    const size_t n_end = (size_t)n_left * row->token_bytes;
-    const tokmap_status status = tokmap_dataset_read(ds, row->first_token, n_left, to, err);
-    return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_left, to + n_end, err);
+    const uint64_t n_end = MIN(row->n_tokens, ds->header.n_tokens - row->first_token);
+    const tokmap_status status = tokmap_dataset_read(ds, row->first_token, n_end, to, err);
+    to += n_end * row->token_bytes;
+    return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_end, to, err);
 }
 
 /* The read-ahead thread located this row at another place than the caller. */
@@ -108,10 +109,9 @@ static tokmap_status point_row(tokmap_loader *l, uint32_t i, const tokmap_i_fetc
         row->tokens = fetched->tokens;
         return TOKMAP_OK;
     }
-    if (row->n_tokens <= ds->header.n_tokens - row->first_token) {
-        row->tokens = ds->token_map + ds->header.token_offset + row->first_token * row->token_bytes;
+    row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
+    if (row->tokens)
         return TOKMAP_OK;
-    }
     uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
     row->tokens = to;
     return join_row(ds, row, to, err);
@@ -134,7 +134,8 @@ static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,
                               .window = at.window,
                               .first_token = at.first_token};
     status = point_row(l, i, fetched, err);
-    if (!status && tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
+    if (!status && l->parts.wanted != 0 &&
+        tokmap_i_row_parts_fill(&l->parts, i, ds, s->masked, &l->rows[i]))
         status = tokmap_i_index_cache_fail(l->parts.index, ds, err);
     return status;
 }

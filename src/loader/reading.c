@@ -73,6 +73,17 @@ static bool open_plan(tokmap_loader *l)
 
 /* ---- The choice ---- */
 
+static bool is_cached(const tokmap_dataset *ds, uint64_t token)
+{
+    const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, token, 1);
+    tokmap_i_named_file file;
+    if (tokmap_i_token_file_borrow(ds, piece.file, &file, NULL))
+        return false;
+    const bool is = tokmap_i_file_is_cached(file.fd, piece.first_byte);
+    tokmap_i_token_file_give_back(piece.file, &file);
+    return is;
+}
+
 static bool is_in_memory(const tokmap_i_read_plan *p)
 {
     uint64_t n_bytes = 0, random = TOKMAP_I_GOLDEN;
@@ -88,8 +99,7 @@ static bool is_in_memory(const tokmap_i_read_plan *p)
                 break;
             at -= h->n_tokens * h->token_bytes;
         }
-        n_cached += tokmap_i_file_is_cached(p->datasets[d]->token_fd,
-                                            p->datasets[d]->header.token_offset + at);
+        n_cached += is_cached(p->datasets[d], at / p->datasets[d]->header.token_bytes);
     }
     return n_cached >= PLACES - 1;
 }

@@ -172,8 +172,6 @@ tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const t
 {
     const uint32_t n_inputs = row->n_tokens - 1;
     const size_t at = (size_t)i * p->length;
-    if (p->wanted == 0)
-        return TOKMAP_OK;
     boundaries b = {.cu = p->cu_seqlens + at + i, .index = p->index};
     const tokmap_status status = find_boundaries(&b, ds, row);
     if (status)

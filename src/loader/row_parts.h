@@ -21,7 +21,7 @@ bool tokmap_i_row_parts_open(tokmap_i_row_parts *p, uint32_t wanted, uint32_t le
 void tokmap_i_row_parts_close(tokmap_i_row_parts *p);
 size_t tokmap_i_row_parts_bytes(const tokmap_i_row_parts *p, uint32_t n_rows);
 
-/* Fills in the document parts of row number i, in which the position of the tokens is set. masked:
+/* Some part is wanted. Fills in the document parts of row number i, whose place is set. masked:
  * none of its labels counts. After an error, tokmap_i_index_cache_fail fills in the details. */
 tokmap_status tokmap_i_row_parts_fill(tokmap_i_row_parts *p, uint32_t i, const tokmap_dataset *ds,
                                       bool masked, tokmap_row *row);

@@ -20,13 +20,20 @@ typedef struct copying {
     tokmap_error err;
 } copying;
 
-/* Whether a row points into the map; then *first_byte is its offset from the first token. */
-static bool is_mapped(const tokmap_dataset *ds, const tokmap_row *row, uint64_t *first_byte)
+/* Whether a row, which the loader took from `first_token` of the dataset, points into the map of
+ * that token's file. Then *piece is what it points to. */
+static bool is_mapped(const tokmap_dataset *ds, uint64_t first_token, const tokmap_row *row,
+                      tokmap_i_token_piece *piece)
 {
-    const uint8_t *begin = ds->token_map + ds->header.token_offset, *tokens = row->tokens;
-    if (tokens < begin || tokens >= ds->token_map + ds->token_file_bytes)
+    tokmap_i_token_file *file = tokmap_i_file_of_token(ds, first_token);
+    const uint8_t *map = atomic_load_explicit(&file->map, memory_order_acquire);
+    const uint8_t *tokens = row->tokens;
+    if (!map || tokens < map + file->token_offset ||
+        tokens >= map + tokmap_i_token_file_bytes(ds, file))
         return false;
-    *first_byte = (uint64_t)(tokens - begin);
+    *piece = (tokmap_i_token_piece){.file = file,
+                                    .first_byte = (uint64_t)(tokens - map),
+                                    .n_bytes = (uint64_t)row->n_tokens * row->token_bytes};
     return true;
 }
 
@@ -37,13 +44,13 @@ static tokmap_status copy_row(const copying *c, uint32_t r, tokmap_error *err)
     const tokmap_stage *s = c->stage;
     const tokmap_row *row = &c->rows[r];
     const tokmap_i_loader_source *source = &s->loader->sources[s->rows[r].source];
+    const tokmap_dataset *ds = source->datasets[s->rows[r].dataset];
     const size_t n_bytes = (size_t)row->n_tokens * row->token_bytes;
     const size_t row_bytes = (s->shape.length + (size_t)1) * s->shape.token_bytes;
     uint8_t *to = c->image ? tokmap_i_image_tokens(c->image, r) : s->tokens + r * row_bytes;
-    uint64_t first_byte;
-    if (is_mapped(source->datasets[s->rows[r].dataset], row, &first_byte))
-        return tokmap_i_dataset_read_bytes(source->datasets[s->rows[r].dataset], first_byte,
-                                           n_bytes, to, err);
+    tokmap_i_token_piece piece;
+    if (is_mapped(ds, s->rows[r].first_token, row, &piece))
+        return tokmap_i_token_piece_read(ds, &piece, to, err);
     memcpy(to, row->tokens, n_bytes);
     return TOKMAP_OK;
 }

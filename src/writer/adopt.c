@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
-#include "dataset/dataset.h"
+#include "dataset/token_files.h"
 #include "base/status.h"
 #include "format/token_scan.h"
 #include "writer/writer.h"

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "dataset/index_reader.h"
+#include "dataset/token_files.h"
 #include "system/platform.h"
 #include "base/status.h"
 #include "format/token_scan.h"
@@ -46,17 +47,26 @@ static tokmap_status check_fit(const append_job *job, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status write_block(append_job *job, uint64_t from_byte, size_t n_bytes,
+static bool copy_block(append_job *job, const tokmap_i_token_piece *block, uint64_t to_byte)
+{
+    tokmap_i_named_file from;
+    if (!job->copy_in_place || tokmap_i_token_file_borrow(job->ds, block->file, &from, NULL))
+        return false;
+    const tokmap_i_copy copy = {from.fd, job->w->token_fd, block->first_byte, to_byte,
+                                block->n_bytes};
+    job->copy_in_place = tokmap_i_file_copy(&copy) == 0;
+    tokmap_i_token_file_give_back(block->file, &from);
+    return job->copy_in_place;
+}
+
+static tokmap_status write_block(append_job *job, const tokmap_i_token_piece *block,
                                  tokmap_error *err)
 {
     tokmap_writer *w = job->w;
     const uint64_t to_byte = w->n_tokens * w->header.token_bytes;
-    const tokmap_i_copy copy = {job->ds->token_fd, w->token_fd,
-                                job->ds->header.token_offset + from_byte, to_byte, n_bytes};
-    if (job->copy_in_place && tokmap_i_file_copy(&copy) == 0)
+    if (copy_block(job, block, to_byte))
         return TOKMAP_OK;
-    job->copy_in_place = false;
-    const int error = tokmap_i_file_write(w->token_fd, job->block, n_bytes, to_byte);
+    const int error = tokmap_i_file_write(w->token_fd, job->block, (size_t)block->n_bytes, to_byte);
     return error ? FAIL_IO_AT(err, error, to_byte, "%s: cannot write", w->names.token_partial)
                  : TOKMAP_OK;
 }
@@ -66,31 +76,28 @@ static tokmap_status append_block(append_job *job, uint64_t block_index, uint64_
 {
     const tokmap_i_header *h = &job->ds->header;
     tokmap_writer *w = job->w;
-    const uint64_t first_byte = block_index * TOKMAP_I_BLOCK_BYTES;
-    const size_t n_bytes =
-        (size_t)MIN(h->n_tokens * h->token_bytes - first_byte, TOKMAP_I_BLOCK_BYTES);
-    tokmap_status status =
-        tokmap_i_dataset_read_bytes(job->ds, first_byte, n_bytes, job->block, err);
+    const tokmap_i_token_piece block = tokmap_i_block_piece(job->ds, block_index);
+    tokmap_status status = tokmap_i_token_piece_read(job->ds, &block, job->block, err);
     if (status)
         return status;
-    if (tokmap_i_checksum(job->block, n_bytes) != checksum)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset + first_byte,
+    if (tokmap_i_checksum(job->block, (size_t)block.n_bytes) != checksum)
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, block.first_byte,
                        "%s: damaged: block %" PRIu64 " (bytes %" PRIu64 "-%" PRIu64
                        ") does not match its checksum",
-                       job->ds->token_path, block_index, h->token_offset + first_byte,
-                       h->token_offset + first_byte + n_bytes - 1);
-    const size_t n_tokens = n_bytes / h->token_bytes;
-    const uint32_t largest = tokmap_i_largest_id(job->block, n_tokens, h->token_bytes);
+                       block.file->path, block_index, block.first_byte,
+                       block.first_byte + block.n_bytes - 1);
+    const uint32_t largest =
+        tokmap_i_largest_id(job->block, (size_t)block.n_tokens, h->token_bytes);
     if (largest > h->largest_id)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset + first_byte,
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, block.first_byte,
                        "%s: damaged: block %" PRIu64 " has id %" PRIu32
                        ", above the largest id in its header",
-                       job->ds->token_path, block_index, largest);
+                       block.file->path, block_index, largest);
     w->header.largest_id = MAX(w->header.largest_id, largest);
-    status = write_block(job, first_byte, n_bytes, err);
+    status = write_block(job, &block, err);
     if (!status)
-        status = tokmap_i_writer_hash(w, job->block, n_bytes, err);
-    w->n_tokens += n_tokens;
+        status = tokmap_i_writer_hash(w, job->block, (size_t)block.n_bytes, err);
+    w->n_tokens += block.n_tokens;
     return status;
 }
 

@@ -33,10 +33,10 @@ fi
 
 # A planted call: the order of samples opens a dataset.
 mkdir -p "$work/obj/src/order" "$work/obj/src/dataset"
-cp "$build/obj/src/dataset/dataset.o" "$work/obj/src/dataset/"
-echo 'int tokmap_i_dataset_read_bytes(void); int planted(void); int planted(void) { return tokmap_i_dataset_read_bytes(); }' |
+cp "$build/obj/src/dataset/token_files.o" "$work/obj/src/dataset/"
+echo 'int tokmap_i_token_piece_read(void); int planted(void); int planted(void) { return tokmap_i_token_piece_read(); }' |
     ${CC:-cc} -c -x c - -o "$work/obj/src/order/permute.o"
-if "$python" tests/house/rooms.py "$work" | grep -q '^src/order/permute.c calls tokmap_i_dataset_read_bytes: src/dataset is not below'; then
+if "$python" tests/house/rooms.py "$work" | grep -q '^src/order/permute.c calls tokmap_i_token_piece_read: src/dataset is not below'; then
     echo "ok a_planted_call_upward_is_found"
 else
     echo "FAIL a_planted_call_upward_is_found: nothing says so"

@@ -456,7 +456,7 @@ static uint64_t n_cached(const tokmap_dataset *ds)
     const size_t n_pages = (size_t)div_up(ds->token_file_bytes, page);
     uint64_t n = 0;
     CHECK(n_pages <= sizeof pages);
-    CHECK_INT(mincore((void *)ds->token_map, ds->token_file_bytes, pages), 0);
+    CHECK_INT(mincore((void *)ds->files->map, ds->token_file_bytes, pages), 0);
     for (size_t i = 0; i < n_pages; i++)
         n += pages[i] & 1;
     return n;
@@ -466,9 +466,9 @@ static uint64_t n_cached(const tokmap_dataset *ds)
 static void make_cold(fetch_case *c)
 {
     const tokmap_dataset *ds = c->datasets[0];
-    tokmap_i_map_forget(ds->token_map, ds->token_file_bytes);
-    fsync(ds->token_fd);
-    tokmap_i_file_forget(ds->token_fd, 0, ds->token_file_bytes);
+    tokmap_i_map_forget(ds->files->map, ds->token_file_bytes);
+    fsync(ds->files->fd);
+    tokmap_i_file_forget(ds->files->fd, 0, ds->token_file_bytes);
     if (n_cached(ds) > 0) {
         ahead_close(c);
         SKIP("this file system keeps files in memory");
@@ -508,7 +508,7 @@ static bool is_cached(const tokmap_dataset *ds, tokmap_i_fetch_row row)
     const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     const uint64_t offset = ds->header.token_offset + row.first_token * ds->header.token_bytes;
     unsigned char there;
-    CHECK_INT(mincore((void *)(ds->token_map + offset / page * page), 1, &there), 0);
+    CHECK_INT(mincore((void *)(ds->files->map + offset / page * page), 1, &there), 0);
     return there & 1;
 }
 
@@ -563,7 +563,7 @@ TEST(a_page_is_said_to_be_cached_when_it_is)
 {
     fetch_case c = {.seed = 15, .max_tokens = 10};
     ahead_add(&c, 4000000, 2);
-    const int fd = c.datasets[0]->token_fd;
+    const int fd = c.datasets[0]->files->fd;
     uint8_t byte;
     int n_said = 0;
     make_cold(&c);

@@ -141,6 +141,7 @@ int cli_exit_code(const tokmap_error *err)
         return CLI_EXISTS;
     case TOKMAP_ERR_ARGUMENT:
         return CLI_USAGE;
+    case TOKMAP_IN_PIECES:  /* is not an error, */
     case TOKMAP_ERR_FORKED: /* no command forks, */
     case TOKMAP_ERR_DEVICE: /* or uses a GPU */
         break;

@@ -1,4 +1,5 @@
-#include "dataset/dataset.h"
+/* open.c - opens and closes a dataset. */
+#include "dataset/token_files.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -49,35 +50,6 @@ static tokmap_status find_prefix(const char *path, size_t *prefix_bytes, tokmap_
         *prefix_bytes = (size_t)(dot - path);
     free(index_path);
     return TOKMAP_OK;
-}
-
-tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
-                                    void *dst, tokmap_error *err)
-{
-    size_t n_read = 0;
-    const int error = tokmap_i_file_read(file.fd, dst, n_bytes, offset, &n_read);
-    if (error)
-        return FAIL_IO_AT(err, error, offset + n_read, "%s: cannot read at byte %" PRIu64,
-                          file.name, offset + n_read);
-    if (n_read == n_bytes)
-        return TOKMAP_OK;
-    tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
-    (void)tokmap_i_file_stat_fd(file.fd, &stat);
-    const uint64_t end = MIN(offset + n_read, stat.n_bytes); /* it may end before `offset` */
-    return FAIL_IO_AT(err, 0, end,
-                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
-                      file.name, end);
-}
-
-static tokmap_status open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
-                               tokmap_error *err)
-{
-    int error = tokmap_i_file_open(path, fd);
-    if (!error)
-        error = tokmap_i_file_stat_fd(*fd, stat);
-    if (error == EINVAL)
-        return FAIL_IO(err, error, "%s: not a regular file", path);
-    return error ? FAIL_IO(err, error, "%s: cannot open", path) : TOKMAP_OK;
 }
 
 /* The bytes before each section must be zero, so that no changed byte of the index goes
@@ -182,7 +154,7 @@ static tokmap_status view_sections(tokmap_dataset *ds, int fd, tokmap_error *err
 static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
 {
     int fd = -1;
-    tokmap_status status = open_file(ds->index_path, &fd, &ds->index_stat, err);
+    tokmap_status status = tokmap_i_open_file(ds->index_path, &fd, &ds->index_stat, err);
     if (!status)
         status = read_header(ds, fd, err);
     if (!status)
@@ -209,26 +181,26 @@ static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_fi
     return status;
 }
 
+/* Of a flat dataset: its only file is open and mapped until it is closed. */
 static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
 {
     const tokmap_i_header *h = &ds->header;
+    tokmap_i_token_file *file = &ds->only_file;
     tokmap_i_file_stat stat;
-    tokmap_status status = open_file(ds->token_path, &ds->token_fd, &stat, err);
+    int fd = -1;
+    *file = (tokmap_i_token_file){
+        .path = ds->token_path, .n_tokens = h->n_tokens, .token_offset = h->token_offset, .fd = -1};
+    ds->files = file;
+    ds->n_files = 1;
+    ds->token_file_bytes = tokmap_i_token_file_bytes(ds, file);
+    tokmap_status status = tokmap_i_open_file(file->path, &fd, &stat, err);
+    atomic_store(&file->fd, fd);
     if (!status)
         status = refuse_replaced(ds, &stat, err);
-    if (status)
-        return status;
-    ds->token_file_bytes = h->token_offset + h->n_tokens * h->token_bytes;
-    if (stat.n_bytes != ds->token_file_bytes)
-        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(stat.n_bytes, ds->token_file_bytes),
-                       "%s: has %" PRIu64 " bytes, but its index %s says %" PRIu64
-                       "; it was shortened or changed, or belongs to another index",
-                       ds->token_path, stat.n_bytes, ds->index_path, ds->token_file_bytes);
-    const int error =
-        tokmap_i_map(ds->token_fd, ds->token_file_bytes, (const void **)&ds->token_map);
-    return error ? FAIL_IO(err, error, "%s: cannot map %" PRIu64 " bytes", ds->token_path,
-                           ds->token_file_bytes)
-                 : TOKMAP_OK;
+    if (!status)
+        status = tokmap_i_token_file_check(ds, file, &stat, err);
+    const uint8_t *map;
+    return status ? status : tokmap_i_token_file_map(ds, file, &map, err);
 }
 
 static tokmap_status open_at(tokmap_dataset *ds, const char *path, tokmap_error *err)
@@ -256,7 +228,7 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, tokmap_error 
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
-    const tokmap_status status = open_file(ds->index_path, fd, &stat, err);
+    const tokmap_status status = tokmap_i_open_file(ds->index_path, fd, &stat, err);
     if (status)
         return status;
     const bool same_file =
@@ -284,7 +256,8 @@ tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap
     tokmap_dataset *ds = calloc(1, sizeof *ds);
     if (!ds)
         return FAIL_MEMORY(err);
-    ds->token_fd = ds->index_fd = -1;
+    ds->index_fd = -1;
+    ds->kept = &ds->kept_here;
     const tokmap_status status = open_at(ds, path, err);
     if (status) {
         tokmap_dataset_close(ds);
@@ -299,104 +272,10 @@ void tokmap_dataset_close(tokmap_dataset *ds)
     if (!ds)
         return;
     tokmap_i_unmap(ds->index_map, ds->header.index_bytes);
-    tokmap_i_unmap(ds->token_map, ds->token_file_bytes);
-    tokmap_i_file_close(ds->token_fd);
+    tokmap_i_token_files_close(ds);
     tokmap_i_file_close(ds->index_fd);
     free(ds->meta);
     free(ds->index_path);
     free(ds->token_path);
     free(ds);
-}
-
-tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_info *info)
-{
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_dataset_info, n_tokens)};
-    const tokmap_i_header *h = &ds->header;
-    tokmap_dataset_info full = {
-        .n_tokens = h->n_tokens,
-        .n_documents = h->n_documents,
-        .n_inputs = ds->inputs.n_inputs,
-        .vocab_size = h->vocab_size,
-        .token_offset = h->token_offset,
-        .token_file_bytes = ds->token_file_bytes,
-        .index_bytes = h->index_bytes,
-        .documents_bytes = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes,
-        .token_bytes = h->token_bytes,
-        .largest_id = h->largest_id,
-        .eod_id = h->eod_id,
-        .format_version = h->format_version,
-        .lowest_reader = h->lowest_reader,
-        .index_path = ds->index_path,
-        .token_path = ds->token_path,
-        .n_meta_columns = ds->meta ? ds->meta->n_columns : 0,
-    };
-    memcpy(full.dataset_id, h->dataset_id, sizeof full.dataset_id);
-    return tokmap_i_give_struct(info, &full, &kind, NULL);
-}
-
-static bool range_inside(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens)
-{
-    return first <= ds->header.n_tokens && n_tokens <= ds->header.n_tokens - first;
-}
-
-tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
-                                    const void **tokens)
-{
-    if (!range_inside(ds, first, n_tokens))
-        return TOKMAP_ERR_ARGUMENT;
-    *tokens = ds->token_map + ds->header.token_offset + first * ds->header.token_bytes;
-    return TOKMAP_OK;
-}
-
-tokmap_status tokmap_i_dataset_read_bytes(const tokmap_dataset *ds, uint64_t first_byte,
-                                          size_t n_bytes, void *dst, tokmap_error *err)
-{
-    return tokmap_i_read_exactly((tokmap_i_named_file){ds->token_fd, ds->token_path},
-                                 ds->header.token_offset + first_byte, n_bytes, dst, err);
-}
-
-tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
-                                  void *dst, tokmap_error *err)
-{
-    tokmap_i_error_clear(err);
-    if (!range_inside(ds, first, n_tokens))
-        return FAIL(err, TOKMAP_ERR_ARGUMENT,
-                    "%s: has %" PRIu64 " tokens; cannot read %" PRIu64 " from token %" PRIu64,
-                    ds->token_path, ds->header.n_tokens, n_tokens, first);
-    return tokmap_i_dataset_read_bytes(ds, first * ds->header.token_bytes,
-                                       (size_t)(n_tokens * ds->header.token_bytes), dst, err);
-}
-
-tokmap_status tokmap_dataset_document(const tokmap_dataset *ds, uint64_t index,
-                                      tokmap_document *out)
-{
-    if (index >= ds->header.n_documents)
-        return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_documents_get(&ds->documents, index, out);
-}
-
-tokmap_status tokmap_dataset_find_document(const tokmap_dataset *ds, uint64_t token,
-                                           tokmap_document *out)
-{
-    if (token >= ds->header.n_tokens || ds->header.n_documents == 0)
-        return TOKMAP_ERR_ARGUMENT;
-    return tokmap_i_documents_find(&ds->documents, NULL, token, out);
-}
-
-tokmap_status tokmap_dataset_get_input(const tokmap_dataset *ds, uint64_t index,
-                                       tokmap_input_info *info)
-{
-    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_input_info, name)};
-    tokmap_input_info full;
-    if (index >= ds->inputs.n_inputs)
-        return TOKMAP_ERR_ARGUMENT;
-    const tokmap_status status = tokmap_i_inputs_get(&ds->inputs, index, &full);
-    return status ? status : tokmap_i_give_struct(info, &full, &kind, NULL);
-}
-
-const char *tokmap_dataset_metadata(const tokmap_dataset *ds, size_t *n_bytes)
-{
-    const tokmap_i_section *s = tokmap_i_section_find(&ds->header, TOKMAP_I_METADATA);
-    *n_bytes = (size_t)s->n_bytes;
-    return (const char *)ds->index_map + s->offset;
 }

@@ -1,0 +1,271 @@
+#include "dataset/token_files.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/base.h"
+#include "base/status.h"
+
+static tokmap_status fail_read(tokmap_i_named_file file, int error, uint64_t at, tokmap_error *err)
+{
+    if (error)
+        return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, file.name, at);
+    tokmap_i_file_stat stat = {.n_bytes = UINT64_MAX};
+    (void)tokmap_i_file_stat_fd(file.fd, &stat);
+    const uint64_t end = MIN(at, stat.n_bytes); /* it may end before the first byte to read */
+    return FAIL_IO_AT(err, 0, end,
+                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
+                      file.name, end);
+}
+
+static inline tokmap_status read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
+                                         void *dst, tokmap_error *err)
+{
+    size_t n_read = 0;
+    const int error = tokmap_i_file_read(file.fd, dst, n_bytes, offset, &n_read);
+    if (!error && n_read == n_bytes)
+        return TOKMAP_OK;
+    return fail_read(file, error, offset + n_read, err);
+}
+
+tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
+                                    void *dst, tokmap_error *err)
+{
+    return read_exactly(file, offset, n_bytes, dst, err);
+}
+
+tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block)
+{
+    tokmap_i_token_file *file = ds->files;
+    for (uint64_t n = ds->n_files; n > 1;) {
+        const uint64_t half = n / 2;
+        file += file[half].first_block <= block ? half : 0;
+        n -= half;
+    }
+    const uint64_t block_tokens = TOKMAP_I_BLOCK_BYTES / ds->header.token_bytes;
+    const uint64_t in_file = (block - file->first_block) * block_tokens;
+    const uint64_t n = MIN(file->n_tokens - in_file, block_tokens);
+    return (tokmap_i_token_piece){
+        .file = file,
+        .first_token = file->first_token + in_file,
+        .n_tokens = n,
+        .first_byte = file->token_offset + in_file * ds->header.token_bytes,
+        .n_bytes = n * ds->header.token_bytes,
+    };
+}
+
+/* ---- Opening ---- */
+
+tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
+                                 tokmap_error *err)
+{
+    int error = tokmap_i_file_open(path, fd);
+    if (!error)
+        error = tokmap_i_file_stat_fd(*fd, stat);
+    if (error == EINVAL)
+        return FAIL_IO(err, error, "%s: not a regular file", path);
+    return error ? FAIL_IO(err, error, "%s: cannot open", path) : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i_token_file *file,
+                                        const tokmap_i_file_stat *stat, tokmap_error *err)
+{
+    const uint64_t n_bytes = tokmap_i_token_file_bytes(ds, file);
+    if (stat->n_bytes == n_bytes)
+        return TOKMAP_OK;
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, MIN(stat->n_bytes, n_bytes),
+                   "%s: has %" PRIu64 " bytes, but its index %s says %" PRIu64
+                   "; it was shortened or changed, or belongs to another index",
+                   file->path, stat->n_bytes, ds->index_path, n_bytes);
+}
+
+static tokmap_status open_checked(const tokmap_dataset *ds, const tokmap_i_token_file *file,
+                                  int *fd, tokmap_error *err)
+{
+    tokmap_i_file_stat stat;
+    tokmap_status status = tokmap_i_open_file(file->path, fd, &stat, err);
+    if (!status)
+        status = tokmap_i_token_file_check(ds, file, &stat, err);
+    if (!status)
+        return TOKMAP_OK;
+    tokmap_i_file_close(*fd);
+    *fd = -1;
+    return status;
+}
+
+/* Whether one more file may keep what n_kept counts. A thread that then keeps nothing calls
+ * give_up. */
+static bool take_one(const tokmap_dataset *ds, atomic_uint *n_kept, unsigned most)
+{
+    const bool any_number = ds->n_files <= most; /* however many threads come for one file */
+    if (!any_number && atomic_load_explicit(n_kept, memory_order_relaxed) >= most)
+        return false;
+    if (atomic_fetch_add_explicit(n_kept, 1, memory_order_relaxed) < most || any_number)
+        return true;
+    atomic_fetch_sub_explicit(n_kept, 1, memory_order_relaxed);
+    return false;
+}
+
+static void give_up(atomic_uint *n_kept)
+{
+    atomic_fetch_sub_explicit(n_kept, 1, memory_order_relaxed);
+}
+
+/* ---- Descriptors ---- */
+
+/* Keeps the descriptor for later reads, or closes it if another thread has kept one. Returns the
+ * one to use. */
+static int keep_fd(const tokmap_dataset *ds, tokmap_i_token_file *file, int fd)
+{
+    int kept = -1;
+    if (!take_one(ds, &ds->kept->n_fds, TOKMAP_I_MOST_FDS) ||
+        atomic_compare_exchange_strong(&file->fd, &kept, fd))
+        return fd;
+    give_up(&ds->kept->n_fds);
+    tokmap_i_file_close(fd);
+    return kept;
+}
+
+tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_token_file *file,
+                                         tokmap_i_named_file *out, tokmap_error *err)
+{
+    *out = (tokmap_i_named_file){atomic_load_explicit(&file->fd, memory_order_acquire), file->path};
+    if (out->fd >= 0)
+        return TOKMAP_OK;
+    const tokmap_status status = open_checked(ds, file, &out->fd, err);
+    if (!status)
+        out->fd = keep_fd(ds, file, out->fd);
+    return status;
+}
+
+/* A number that is in use is that of no other descriptor, so the comparison is safe. */
+void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *lent)
+{
+    if (lent->fd != atomic_load_explicit(&file->fd, memory_order_relaxed))
+        tokmap_i_file_close(lent->fd);
+}
+
+/* ---- Maps ---- */
+
+/* Like keep_fd. */
+static const uint8_t *keep_map(const tokmap_dataset *ds, tokmap_i_token_file *file,
+                               const uint8_t *map)
+{
+    const uint8_t *kept = NULL;
+    if (atomic_compare_exchange_strong(&file->map, &kept, map))
+        return map;
+    give_up(&ds->kept->n_maps);
+    tokmap_i_unmap(map, tokmap_i_token_file_bytes(ds, file));
+    return kept;
+}
+
+/* Opens the file for the map alone, if it has no descriptor: a map needs none. */
+static tokmap_status map_file(const tokmap_dataset *ds, const tokmap_i_token_file *file,
+                              const uint8_t **map, tokmap_error *err)
+{
+    const int kept = atomic_load_explicit(&file->fd, memory_order_acquire);
+    int fd = kept;
+    const tokmap_status status = kept < 0 ? open_checked(ds, file, &fd, err) : TOKMAP_OK;
+    if (status)
+        return status;
+    const uint64_t n_bytes = tokmap_i_token_file_bytes(ds, file);
+    const int error = tokmap_i_map(fd, n_bytes, (const void **)map);
+    if (kept < 0)
+        tokmap_i_file_close(fd);
+    return error ? FAIL_IO(err, error, "%s: cannot map %" PRIu64 " bytes", file->path, n_bytes)
+                 : TOKMAP_OK;
+}
+
+tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_file *file,
+                                      const uint8_t **map, tokmap_error *err)
+{
+    *map = atomic_load_explicit(&file->map, memory_order_acquire);
+    if (*map)
+        return TOKMAP_OK;
+    if (!take_one(ds, &ds->kept->n_maps, TOKMAP_I_MOST_MAPS))
+        return TOKMAP_IN_PIECES;
+    const tokmap_status status = map_file(ds, file, map, err);
+    if (status)
+        give_up(&ds->kept->n_maps);
+    else
+        *map = keep_map(ds, file, *map);
+    return status;
+}
+
+/* ---- Tokens ---- */
+
+static tokmap_status open_and_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
+                                   void *dst, tokmap_error *err)
+{
+    tokmap_i_named_file from;
+    tokmap_status status = tokmap_i_token_file_borrow(ds, piece->file, &from, err);
+    if (status)
+        return status;
+    status = read_exactly(from, piece->first_byte, (size_t)piece->n_bytes, dst, err);
+    tokmap_i_token_file_give_back(piece->file, &from);
+    return status;
+}
+
+static inline tokmap_status read_piece(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
+                                       void *dst, tokmap_error *err)
+{
+    const int fd = atomic_load_explicit(&piece->file->fd, memory_order_acquire);
+    if (fd < 0)
+        return open_and_read(ds, piece, dst, err);
+    return read_exactly((tokmap_i_named_file){fd, piece->file->path}, piece->first_byte,
+                        (size_t)piece->n_bytes, dst, err);
+}
+
+tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
+                                        void *dst, tokmap_error *err)
+{
+    return read_piece(ds, piece, dst, err);
+}
+
+static bool range_inside(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens)
+{
+    return first <= ds->header.n_tokens && n_tokens <= ds->header.n_tokens - first;
+}
+
+tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
+                                    const void **tokens)
+{
+    if (!range_inside(ds, first, n_tokens))
+        return TOKMAP_ERR_ARGUMENT;
+    const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, first, n_tokens);
+    if (piece.n_tokens < n_tokens)
+        return TOKMAP_IN_PIECES;
+    const uint8_t *map;
+    const tokmap_status status = tokmap_i_token_file_map(ds, piece.file, &map, NULL);
+    if (!status)
+        *tokens = map + piece.first_byte;
+    return status;
+}
+
+tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first, uint64_t n_tokens,
+                                  void *dst, tokmap_error *err)
+{
+    tokmap_i_error_clear(err);
+    if (!range_inside(ds, first, n_tokens))
+        return FAIL(err, TOKMAP_ERR_ARGUMENT,
+                    "%s: has %" PRIu64 " tokens; cannot read %" PRIu64 " from token %" PRIu64,
+                    ds->token_path, ds->header.n_tokens, n_tokens, first);
+    tokmap_status status = TOKMAP_OK;
+    for (uint8_t *to = dst; n_tokens > 0 && !status;) {
+        const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, first, n_tokens);
+        status = read_piece(ds, &piece, to, err);
+        to += piece.n_bytes;
+        first += piece.n_tokens;
+        n_tokens -= piece.n_tokens;
+    }
+    return status;
+}
+
+void tokmap_i_token_files_close(tokmap_dataset *ds)
+{
+    for (uint64_t i = 0; i < ds->n_files; i++) {
+        tokmap_i_token_file *file = &ds->files[i];
+        tokmap_i_unmap(atomic_load(&file->map), tokmap_i_token_file_bytes(ds, file));
+        tokmap_i_file_close(atomic_load(&file->fd));
+    }
+}

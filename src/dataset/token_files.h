@@ -1,0 +1,114 @@
+/* token_files.h - the files that hold the tokens of a dataset: which one holds a token, its map and
+ * its descriptor.
+ *
+ * A flat dataset has one file, which open opens and maps. The files of a joined dataset are opened
+ * and mapped when they are first used, without a lock: threads that come at the same time each open
+ * the file, one keeps what it has, and the others close theirs. Nothing that is kept is given up
+ * before the dataset is closed, so pointers into maps stay valid. The first
+ * TOKMAP_I_MOST_MAPS files that are mapped keep their map, and the first TOKMAP_I_MOST_FDS that are
+ * read keep their descriptor. Other files are opened for each read. */
+#ifndef TOKMAP_TOKEN_FILES_H
+#define TOKMAP_TOKEN_FILES_H
+
+#include "dataset/dataset.h"
+
+enum {
+    TOKMAP_I_MOST_MAPS = 1024,
+    TOKMAP_I_MOST_FDS = 256
+};
+
+/* An open file and its name for messages. */
+typedef struct tokmap_i_named_file {
+    int fd;
+    const char *name;
+} tokmap_i_named_file;
+tokmap_status tokmap_i_read_exactly(tokmap_i_named_file file, uint64_t offset, size_t n_bytes,
+                                    void *dst, tokmap_error *err);
+
+/* Consecutive tokens in one file. */
+typedef struct tokmap_i_token_piece {
+    tokmap_i_token_file *file;
+    uint64_t first_token, n_tokens; /* of the dataset */
+    uint64_t first_byte, n_bytes;   /* of the file */
+} tokmap_i_token_piece;
+
+/* The file that holds a token. The dataset must have that token, or exactly one file. */
+static inline tokmap_i_token_file *tokmap_i_file_of_token(const tokmap_dataset *ds, uint64_t token)
+{
+    tokmap_i_token_file *file = ds->files;
+    for (uint64_t n = ds->n_files; n > 1;) {
+        const uint64_t half = n / 2;
+        file += file[half].first_token <= token ? half : 0;
+        n -= half;
+    }
+    return file;
+}
+
+/* Where the token is in its file. */
+static inline uint64_t tokmap_i_byte_of_token(const tokmap_dataset *ds,
+                                              const tokmap_i_token_file *file, uint64_t token)
+{
+    return file->token_offset + (token - file->first_token) * ds->header.token_bytes;
+}
+
+/* Tokens that are in the map of one file already; NULL otherwise. The range is inside the dataset
+ * and not empty, unless there is exactly one file. */
+static inline const uint8_t *tokmap_i_mapped_tokens(const tokmap_dataset *ds, uint64_t first,
+                                                    uint64_t n_tokens)
+{
+    const tokmap_i_token_file *file = tokmap_i_file_of_token(ds, first);
+    const uint8_t *map = atomic_load_explicit(&file->map, memory_order_acquire);
+    const uint64_t in_file = first - file->first_token;
+    if (!map || n_tokens > file->n_tokens - in_file)
+        return NULL;
+    return map + file->token_offset + in_file * ds->header.token_bytes;
+}
+
+/* The beginning of a range of tokens: what of it is in the file that holds its first token. The
+ * range is inside the dataset and not empty, unless there is exactly one file. */
+static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds, uint64_t first,
+                                                        uint64_t n_tokens)
+{
+    tokmap_i_token_file *file = tokmap_i_file_of_token(ds, first);
+    const uint64_t n_left = file->first_token + file->n_tokens - first;
+    const uint64_t n = n_tokens < n_left ? n_tokens : n_left;
+    return (tokmap_i_token_piece){file, first, n, tokmap_i_byte_of_token(ds, file, first),
+                                  n * ds->header.token_bytes};
+}
+
+/* Block number `block` of the tokens, the one of that block checksum. The dataset must have it. */
+tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block);
+
+/* The size that the file must have. */
+static inline uint64_t tokmap_i_token_file_bytes(const tokmap_dataset *ds,
+                                                 const tokmap_i_token_file *file)
+{
+    return file->token_offset + file->n_tokens * ds->header.token_bytes;
+}
+
+/* Sets *map to the map of the whole file, which is made if need be and valid until the dataset is
+ * closed. TOKMAP_IN_PIECES: as many others as possible have one; nothing is wrong.
+ * TOKMAP_ERR_IO, TOKMAP_ERR_CORRUPT: the file cannot be opened, or has another size. */
+tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_file *file,
+                                      const uint8_t **map, tokmap_error *err);
+/* Lends a descriptor of the file, which is opened if need be. Errors as above. Give it back in any
+ * case but an error. */
+tokmap_status tokmap_i_token_file_borrow(const tokmap_dataset *ds, tokmap_i_token_file *file,
+                                         tokmap_i_named_file *out, tokmap_error *err);
+void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_named_file *lent);
+
+/* Copies the bytes of a piece, without the map. TOKMAP_ERR_IO also if the file has become
+ * shorter. */
+tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
+                                        void *dst, tokmap_error *err);
+
+/* Opens a regular file for reading. */
+tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
+                                 tokmap_error *err);
+/* TOKMAP_ERR_CORRUPT unless the file has the size that it must have. */
+tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i_token_file *file,
+                                        const tokmap_i_file_stat *stat, tokmap_error *err);
+/* Unmaps and closes what is kept. */
+void tokmap_i_token_files_close(tokmap_dataset *ds);
+
+#endif /* TOKMAP_TOKEN_FILES_H */
