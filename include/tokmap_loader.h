@@ -32,8 +32,10 @@
  * Memory    The datasets belong to the caller, and must stay open until the loader is closed. The
  *           other arrays in the options are copied by open. Rows and everything that a batch points
  *           to are valid until the next call of next, seek, restore, set_batch or close. Rows point
- *           into the map of the dataset; with DIRECT and READ, into the loader's memory. With
- *           random_offset, a row that joins the end of a dataset to its beginning is a copy.
+ *           into the maps of the datasets; with DIRECT and READ, into the loader's memory. A row
+ *           that is not in one map is a copy: one that joins the end of a dataset to its beginning
+ *           (random_offset), and in a joined dataset one that crosses token files, or that is in a
+ *           file without a map.
  * Reading   If the data are not in memory, a thread of the loader reads the rows of the next steps
  *           in advance: see tokmap_io. It changes no file and locks nothing, so read-only media and
  *           any number of readers work.
@@ -46,7 +48,9 @@
  * fork      In a child process, a loader of the parent returns TOKMAP_ERR_FORKED. close frees the
  *           child's memory and does not affect the parent.
  * Errors    If data cannot be read, next returns TOKMAP_ERR_IO for the step that needs them; err
- *           names the file and the offset. After an error the position is unchanged: next may be
+ *           names the file and the offset. A joined dataset opens its token files when they are
+ *           needed, so then next names one that is missing, or that has another size than the index
+ *           says (TOKMAP_ERR_CORRUPT). After an error the position is unchanged: next may be
  *           called again, and save works.
  * SIGBUS    Only threads of the caller can get it. Accessing a row in a map raises it if the token
  *           file was shortened (MAP, POPULATE) or cannot be read (MAP). If a file now ends inside a
@@ -90,13 +94,15 @@ typedef enum tokmap_io {
     TOKMAP_IO_AUTO = 0,
     TOKMAP_IO_MAP = 1, /* use the map; nothing is read in advance */
     /* io_uring and O_DIRECT into memory of the loader: for each row read in advance, its tokens and
-     * 4 to 16 KiB more. Where this does not work, POPULATE is used. */
+     * 4 to 16 KiB more. Where this does not work, and with more than 256 token files in a joined
+     * dataset, POPULATE is used. */
     TOKMAP_IO_DIRECT = 2,
     /* Bring pages of the map into memory and check them, up to 8 steps before they are needed. With
      * TOKMAP_SHUFFLE_BLOCK and up to 8 ranks, read the blocks of the next group whole; then the
-     * page cache needs room for two groups. */
+     * page cache needs room for two groups. With more than 1,024 token files in a joined dataset,
+     * READ is used. */
     TOKMAP_IO_POPULATE = 3,
-    TOKMAP_IO_READ = 4 /* pread into memory of the loader */
+    TOKMAP_IO_READ = 4 /* pread into memory of the loader; blocks as with POPULATE */
 } tokmap_io;
 
 /* One corpus of a mixture. */
@@ -200,7 +206,8 @@ TOKMAP_API void tokmap_loader_close(tokmap_loader *l);
 
 /* The rows of this rank for the next step. TOKMAP_END: a source with max_epochs does not have
  * enough windows left for the whole step, of all ranks; err says which source. TOKMAP_ERR_CORRUPT:
- * a document index is damaged (row_parts, windows within documents). */
+ * a document index is damaged (row_parts, windows within documents), or a token file of a joined
+ * dataset has the wrong size. */
 TOKMAP_API tokmap_status tokmap_loader_next(tokmap_loader *l, tokmap_batch *batch,
                                             tokmap_error *err);
 

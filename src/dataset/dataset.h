@@ -22,9 +22,11 @@ typedef struct tokmap_i_token_file {
     atomic_int fd;                  /* -1: not open */
 } tokmap_i_token_file;
 
-/* How many token files keep a map or a descriptor; those that never give it up do not count. */
+/* How many token files keep a map or a descriptor; those that never give it up do not count. And
+ * whether those that will be kept are going to be read in random order. */
 typedef struct tokmap_i_files_kept {
     atomic_uint n_maps, n_fds;
+    atomic_bool random_maps, random_fds;
 } tokmap_i_files_kept;
 
 struct tokmap_dataset {

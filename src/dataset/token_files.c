@@ -118,8 +118,11 @@ static void give_up(atomic_uint *n_kept)
 static int keep_fd(const tokmap_dataset *ds, tokmap_i_token_file *file, int fd)
 {
     int kept = -1;
-    if (!take_one(ds, &ds->kept->n_fds, TOKMAP_I_MOST_FDS) ||
-        atomic_compare_exchange_strong(&file->fd, &kept, fd))
+    if (!take_one(ds, &ds->kept->n_fds, TOKMAP_I_MOST_FDS))
+        return fd;
+    if (atomic_load_explicit(&ds->kept->random_fds, memory_order_relaxed))
+        tokmap_i_file_expect_random(fd, true);
+    if (atomic_compare_exchange_strong(&file->fd, &kept, fd))
         return fd;
     give_up(&ds->kept->n_fds);
     tokmap_i_file_close(fd);
@@ -152,6 +155,8 @@ static const uint8_t *keep_map(const tokmap_dataset *ds, tokmap_i_token_file *fi
                                const uint8_t *map)
 {
     const uint8_t *kept = NULL;
+    if (atomic_load_explicit(&ds->kept->random_maps, memory_order_relaxed))
+        tokmap_i_map_expect_random(map, tokmap_i_token_file_bytes(ds, file), true);
     if (atomic_compare_exchange_strong(&file->map, &kept, map))
         return map;
     give_up(&ds->kept->n_maps);
@@ -190,6 +195,20 @@ tokmap_status tokmap_i_token_file_map(const tokmap_dataset *ds, tokmap_i_token_f
     else
         *map = keep_map(ds, file, *map);
     return status;
+}
+
+void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool random)
+{
+    atomic_store(mapped ? &ds->kept->random_maps : &ds->kept->random_fds, random);
+    for (uint64_t i = 0; i < ds->n_files; i++) {
+        const tokmap_i_token_file *file = &ds->files[i];
+        const uint8_t *map = mapped ? atomic_load(&file->map) : NULL;
+        const int fd = mapped ? -1 : atomic_load(&file->fd);
+        if (map)
+            tokmap_i_map_expect_random(map, tokmap_i_token_file_bytes(ds, file), random);
+        if (fd >= 0)
+            tokmap_i_file_expect_random(fd, random);
+    }
 }
 
 /* ---- Tokens ---- */

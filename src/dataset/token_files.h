@@ -79,6 +79,11 @@ static inline tokmap_i_token_piece tokmap_i_first_piece(const tokmap_dataset *ds
 /* Block number `block` of the tokens, the one of that block checksum. The dataset must have it. */
 tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t block);
 
+static inline bool tokmap_i_dataset_is_joined(const tokmap_dataset *ds)
+{
+    return ds->files != &ds->only_file;
+}
+
 /* The size that the file must have. */
 static inline uint64_t tokmap_i_token_file_bytes(const tokmap_dataset *ds,
                                                  const tokmap_i_token_file *file)
@@ -101,6 +106,10 @@ void tokmap_i_token_file_give_back(tokmap_i_token_file *file, const tokmap_i_nam
  * shorter. */
 tokmap_status tokmap_i_token_piece_read(const tokmap_dataset *ds, const tokmap_i_token_piece *piece,
                                         void *dst, tokmap_error *err);
+
+/* Tells the system how all files will be read, also those that are opened later: through maps or by
+ * reads, in random order or not. */
+void tokmap_i_token_files_expect(const tokmap_dataset *ds, bool mapped, bool random);
 
 /* Opens a regular file for reading. */
 tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,

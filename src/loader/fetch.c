@@ -88,12 +88,9 @@ static step *step_at(const tokmap_i_fetch *f, uint64_t i)
 
 /* ---- Rows ---- */
 
-static uint32_t ranges_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
-                          tokmap_i_token_range ranges[2])
+static tokmap_i_token_range range_of(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row)
 {
-    const tokmap_dataset *ds = f->datasets[row->dataset];
-    return tokmap_i_pages_split((tokmap_i_token_range){ds, row->first_token, row->n_tokens},
-                                ranges);
+    return (tokmap_i_token_range){f->datasets[row->dataset], row->first_token, row->n_tokens};
 }
 
 static tokmap_status check_row(const tokmap_i_fetch *f, const tokmap_i_fetch_row *row,
@@ -111,44 +108,31 @@ static tokmap_status check_row(const tokmap_i_fetch *f, const tokmap_i_fetch_row
 static void begin_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
 {
     const tokmap_i_fetch_row *row = &step_at(f, i)->rows[r];
-    tokmap_i_token_range ranges[2];
     if (f->o.kind == TOKMAP_I_FETCH_DIRECT) {
         const tokmap_i_ring_row start = {(uint32_t)(i % f->n_slots), r, row->dataset, row->n_tokens,
                                          row->first_token};
         tokmap_i_ring_start(f->ring, &start);
-        return;
+    } else if (!f->o.ahead) {
+        tokmap_i_pages_will_need(range_of(f, row));
     }
-    const uint32_t n = f->o.ahead ? 0 : ranges_of(f, row, ranges);
-    for (uint32_t k = 0; k < n; k++)
-        tokmap_i_pages_will_need(ranges[k]);
 }
 
 static tokmap_status copy_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
 {
     step *s = step_at(f, i);
-    tokmap_i_token_range ranges[2];
-    const uint32_t n = ranges_of(f, &s->rows[r], ranges);
-    uint8_t *to = tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r);
-    tokmap_status status = TOKMAP_OK;
-    s->rows[r].tokens = to;
-    for (uint32_t k = 0; k < n && !status; k++) {
-        const uint64_t n_bytes = ranges[k].n_tokens * ranges[k].dataset->header.token_bytes;
-        status = tokmap_dataset_read(ranges[k].dataset, ranges[k].first_token, ranges[k].n_tokens,
-                                     to, &s->err);
-        to += n_bytes;
-        atomic_fetch_add_explicit(&f->bytes_read, n_bytes, memory_order_relaxed);
-    }
-    return status;
+    tokmap_i_fetch_row *row = &s->rows[r];
+    const uint32_t token_bytes = f->datasets[row->dataset]->header.token_bytes;
+    void *to = tokmap_i_ring_place(f->ring, (uint32_t)(i % f->n_slots), r);
+    row->tokens = to;
+    atomic_fetch_add_explicit(&f->bytes_read, (uint64_t)row->n_tokens * token_bytes,
+                              memory_order_relaxed);
+    return tokmap_i_pages_read(range_of(f, row), to, &s->err);
 }
 
 static tokmap_status bring_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
 {
     step *s = step_at(f, i);
-    tokmap_i_token_range ranges[2];
-    s->rows[r].tokens = NULL;
-    if (ranges_of(f, &s->rows[r], ranges) > 1)
-        return TOKMAP_OK;
-    return tokmap_i_pages_bring(ranges[0], &s->rows[r].tokens, &s->err);
+    return tokmap_i_pages_bring(range_of(f, &s->rows[r]), &s->rows[r].tokens, &s->err);
 }
 
 /* Once all rows are in memory, checks that no file has become shorter. Neighbouring rows of one
@@ -156,24 +140,12 @@ static tokmap_status bring_row(tokmap_i_fetch *f, uint64_t i, uint32_t r)
 static tokmap_status check_rows(tokmap_i_fetch *f, uint64_t i)
 {
     step *s = step_at(f, i);
-    uint64_t file_bytes = 0;
+    tokmap_i_size_seen seen = {NULL, 0};
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t r = 0; r < s->n_rows && !status; r++) {
-        tokmap_i_token_range ranges[2];
-        if (r > 0 && s->rows[r].dataset != s->rows[r - 1].dataset)
-            file_bytes = 0;
-        if (ranges_of(f, &s->rows[r], ranges) == 1)
-            status = tokmap_i_pages_check(ranges[0], &file_bytes, &s->err);
-    }
+    for (uint32_t r = 0; r < s->n_rows && !status; r++)
+        if (s->rows[r].tokens)
+            status = tokmap_i_pages_check(range_of(f, &s->rows[r]), &seen, &s->err);
     return status;
-}
-
-static void forget_row(tokmap_i_fetch *f, const tokmap_i_fetch_row *row)
-{
-    tokmap_i_token_range ranges[2];
-    const uint32_t n = ranges_of(f, row, ranges);
-    for (uint32_t k = 0; k < n; k++)
-        tokmap_i_pages_forget(ranges[k], f->o.kind == TOKMAP_I_FETCH_POPULATE);
 }
 
 /* ---- Steps, in the thread, without the lock ---- */
@@ -199,10 +171,10 @@ static tokmap_status plan_step(tokmap_i_fetch *f, uint64_t i, uint64_t sample, u
 
 static tokmap_status finish_step(tokmap_i_fetch *f, uint64_t i)
 {
-    const uint32_t n_rows = step_at(f, i)->n_rows;
+    step *s = step_at(f, i);
     const bool copies = f->o.kind == TOKMAP_I_FETCH_READ;
     tokmap_status status = TOKMAP_OK;
-    for (uint32_t r = 0; r < n_rows && !status && !atomic_load(&f->hurry); r++)
+    for (uint32_t r = 0; r < s->n_rows && !status && !atomic_load(&f->hurry); r++)
         status = copies ? copy_row(f, i, r) : bring_row(f, i, r);
     if (!status && !copies && !atomic_load(&f->hurry))
         status = check_rows(f, i);
@@ -231,7 +203,7 @@ static bool drop_step(tokmap_i_fetch *f)
     tokmap_i_mutex_unlock(&f->mutex);
     const step *s = step_at(f, f->n_dropped);
     for (uint32_t r = 0; r < s->n_rows; r++)
-        forget_row(f, &s->rows[r]);
+        tokmap_i_pages_forget(range_of(f, &s->rows[r]), f->o.kind == TOKMAP_I_FETCH_POPULATE);
     tokmap_i_mutex_lock(&f->mutex);
     f->n_dropped++;
     return true;
@@ -388,7 +360,7 @@ static void announce_order(tokmap_i_fetch *f, bool random)
 {
     f->expects = random;
     for (uint32_t i = 0; i < f->o.n_datasets && f->o.kind != TOKMAP_I_FETCH_DIRECT; i++)
-        tokmap_i_pages_expect(f->datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
+        tokmap_i_token_files_expect(f->datasets[i], f->o.kind == TOKMAP_I_FETCH_POPULATE, random);
 }
 
 void tokmap_i_fetch_restart(tokmap_i_fetch *f, uint64_t first, uint64_t stride, uint32_t n_rows)

@@ -29,8 +29,8 @@ typedef struct tokmap_i_fetch_row {
     uint32_t dataset; /* index in the list of the options */
     uint32_t n_tokens;
     uint64_t first_token;
-    const void *tokens; /* set by the fetch; with POPULATE NULL for a row that wraps around to token
-                           0, which was not checked: copy it with tokmap_dataset_read */
+    const void *tokens; /* set by the fetch; with POPULATE NULL for a row that is not in the map of
+                           one file, which was not checked: copy it with tokmap_i_pages_read */
 } tokmap_i_fetch_row;
 
 /* Fills in the n_rows rows of a step, the first of which is sample `sample`. Called only in the
@@ -57,8 +57,8 @@ typedef struct tokmap_i_fetch_options {
 typedef struct tokmap_i_fetch tokmap_i_fetch;
 
 /* TOKMAP_ERR_UNSUPPORTED: DIRECT does not work here (a file system without O_DIRECT, no io_uring,
- * limits); err says why, and another kind may work. TOKMAP_ERR_IO: no thread can be started, for
- * any kind. DIRECT holds a descriptor for each dataset that has tokens, and one more. */
+ * too many token files, limits); err says why, and another kind may work. TOKMAP_ERR_IO: no thread
+ * can be started, for any kind. DIRECT holds a descriptor for each token file, and one more. */
 tokmap_status tokmap_i_fetch_open(tokmap_i_fetch **out, const tokmap_i_fetch_options *o,
                                   tokmap_error *err);
 /* Waits for reads in flight, not for planned ones. */

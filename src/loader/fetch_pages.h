@@ -4,26 +4,33 @@
 
 #include "dataset/token_files.h"
 
-/* Consecutive tokens. */
+/* Consecutive tokens of a dataset. They may be in several files, and wrap around to token 0. */
 typedef struct tokmap_i_token_range {
     const tokmap_dataset *dataset;
     uint64_t first_token, n_tokens;
 } tokmap_i_token_range;
 
-/* Splits a range that may wrap around to token 0 into one or two that do not; returns how many. */
-uint32_t tokmap_i_pages_split(tokmap_i_token_range r, tokmap_i_token_range ranges[2]);
+/* Takes what is in the file of the first token off a range that is not empty. */
+tokmap_i_token_piece tokmap_i_pages_take(tokmap_i_token_range *r);
 
-/* Announces how tokens will be read: through the map or by reads, in random order or not. */
-void tokmap_i_pages_expect(const tokmap_dataset *ds, bool mapped, bool random);
+/* The size that a token file was found to have. */
+typedef struct tokmap_i_size_seen {
+    const tokmap_i_token_file *file; /* NULL: none yet */
+    uint64_t n_bytes;
+} tokmap_i_size_seen;
+
 /* Starts to read what is not in memory. Reports no errors: bring or a read will find them. */
 void tokmap_i_pages_will_need(tokmap_i_token_range r);
-/* Waits until the range is in the map, and sets *tokens to its place there. TOKMAP_ERR_IO, with the
- * byte, if it cannot be read. Call check afterwards. */
+/* Waits until the range is in the map, and sets *tokens to its place there; to NULL, without
+ * waiting, if it is not in the map of one file. TOKMAP_ERR_IO, with the byte, if it cannot be read.
+ * Call check afterwards. */
 tokmap_status tokmap_i_pages_bring(tokmap_i_token_range r, const void **tokens, tokmap_error *err);
-/* TOKMAP_ERR_IO if the file has become too short for the range. *file_bytes is the size of the
- * file, or 0 to have this call set it; it is then valid for other ranges of the file that were
- * brought in before this call. */
-tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, uint64_t *file_bytes, tokmap_error *err);
+/* TOKMAP_ERR_IO if the file of a range that was brought has become too short for it. If *seen has
+ * the size of this file, the file is not asked again, so that must be later than bring. */
+tokmap_status tokmap_i_pages_check(tokmap_i_token_range r, tokmap_i_size_seen *seen,
+                                   tokmap_error *err);
+/* Copies the range, without the map. */
+tokmap_status tokmap_i_pages_read(tokmap_i_token_range r, void *to, tokmap_error *err);
 /* Drops the pages of the range. */
 void tokmap_i_pages_forget(tokmap_i_token_range r, bool mapped);
 

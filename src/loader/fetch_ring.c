@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "loader/fetch_pages.h"
 #include "system/platform_memory.h"
 #include "system/platform_thread.h"
 #include "system/platform_uring.h"
@@ -30,17 +31,18 @@ enum {
 typedef struct direct_file {
     int fd; /* -1: not open */
     uint32_t alignment;
+    const tokmap_i_token_file *file;
 } direct_file;
 
 /* A row that is being read. */
 typedef struct row_read {
-    uint32_t dataset, n_tokens;
-    uint64_t begin;     /* offset in the file at which the reads begin */
-    uint32_t skip;      /* bytes from there to the row */
-    uint32_t n_bytes;   /* of the row, up to the end of the tokens */
-    uint32_t n_at_zero; /* tokens after the wrap to token 0 */
-    uint32_t n_done;    /* bytes read so far, from `begin` */
+    uint32_t file;    /* of its first token, among `files` */
+    uint64_t begin;   /* offset in the file at which the reads begin */
+    uint32_t skip;    /* bytes from there to the row */
+    uint32_t n_bytes; /* of the row, as far as it is in that file */
+    uint32_t n_done;  /* bytes read so far, from `begin` */
     uint32_t n_tries;
+    tokmap_i_token_range rest; /* what of the row is not in that file */
 } row_read;
 
 struct tokmap_i_ring {
@@ -49,7 +51,8 @@ struct tokmap_i_ring {
     uint8_t *places;
     uint64_t memory_bytes, place_bytes;
     /* Only for direct reads: */
-    direct_file *files; /* of each dataset */
+    direct_file *files;   /* of all datasets, in order */
+    uint32_t *first_file; /* of each dataset, and then the number of all */
     tokmap_i_uring uring;
     row_read *reads;   /* of each place */
     uint32_t *waiting; /* places whose reads have not started, a ring buffer too */
@@ -65,7 +68,8 @@ void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row)
 uint64_t tokmap_i_ring_bytes(const tokmap_i_ring *r)
 {
     const uint64_t read_bytes = sizeof *r->reads + sizeof *r->waiting;
-    return sizeof *r + r->memory_bytes + (r->files ? r->o.n_datasets * sizeof *r->files : 0) +
+    const uint64_t n_files = r->first_file ? r->first_file[r->o.n_datasets] : 0;
+    return sizeof *r + r->memory_bytes + n_files * (sizeof *r->files + sizeof *r->first_file) +
            (r->reads ? r->n_places * read_bytes : 0);
 }
 
@@ -88,17 +92,17 @@ static void put_back(tokmap_i_ring *r, uint32_t place)
 
 void tokmap_i_ring_start(tokmap_i_ring *r, const tokmap_i_ring_row *row)
 {
-    const tokmap_i_header *h = &r->o.datasets[row->dataset]->header;
+    const tokmap_dataset *ds = r->o.datasets[row->dataset];
     const uint32_t place = row->slot * r->o.max_rows + row->row;
-    const uint64_t offset = h->token_offset + row->first_token * h->token_bytes;
-    const uint64_t n = MIN(row->n_tokens, h->n_tokens - row->first_token);
-    const uint64_t begin = offset & ~(uint64_t)(r->files[row->dataset].alignment - 1);
-    r->reads[place] = (row_read){.dataset = row->dataset,
-                                 .n_tokens = row->n_tokens,
+    tokmap_i_token_range rest = {ds, row->first_token, row->n_tokens};
+    const tokmap_i_token_piece p = tokmap_i_pages_take(&rest);
+    const uint32_t file = r->first_file[row->dataset] + (uint32_t)(p.file - ds->files);
+    const uint64_t begin = p.first_byte & ~(uint64_t)(r->files[file].alignment - 1);
+    r->reads[place] = (row_read){.file = file,
                                  .begin = begin,
-                                 .skip = (uint32_t)(offset - begin),
-                                 .n_bytes = (uint32_t)(n * h->token_bytes),
-                                 .n_at_zero = (uint32_t)(row->n_tokens - n)};
+                                 .skip = (uint32_t)(p.first_byte - begin),
+                                 .n_bytes = (uint32_t)p.n_bytes,
+                                 .rest = rest};
     put_back(r, place);
 }
 
@@ -107,7 +111,7 @@ static void put_reads(tokmap_i_ring *r)
     while (r->n_waiting > 0 && r->n_in_flight < MAX_READS) {
         const uint32_t place = r->waiting[r->first_waiting++ % r->n_places];
         const row_read *read = &r->reads[place];
-        const direct_file *file = &r->files[read->dataset];
+        const direct_file *file = &r->files[read->file];
         const uint64_t n_bytes = round_up((uint64_t)read->skip + read->n_bytes, file->alignment);
         const tokmap_i_uring_read put = {file->fd, (uint32_t)(n_bytes - read->n_done),
                                          read->begin + read->n_done,
@@ -123,25 +127,26 @@ static void put_reads(tokmap_i_ring *r)
 static tokmap_status fail_read(const tokmap_i_ring *r, const row_read *read, int error,
                                tokmap_error *err)
 {
-    const tokmap_dataset *ds = r->o.datasets[read->dataset];
+    const direct_file *file = &r->files[read->file];
+    const char *path = file->file->path;
     uint64_t at = MAX(read->begin + read->n_done, read->begin + read->skip);
     if (error)
-        return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, ds->token_path, at);
+        return FAIL_IO_AT(err, error, at, "%s: cannot read at byte %" PRIu64, path, at);
     tokmap_i_file_stat stat;
-    if (tokmap_i_file_stat_fd(atomic_load(&ds->files->fd), &stat) == 0)
+    if (tokmap_i_file_stat_fd(file->fd, &stat) == 0)
         at = MIN(read->begin + read->n_done, stat.n_bytes);
     return FAIL_IO_AT(err, 0, at,
-                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use",
-                      ds->token_path, at);
+                      "%s: the file ends at byte %" PRIu64 "; it was shortened while in use", path,
+                      at);
 }
 
-/* Reads the tokens after the wrap to token 0, through the page cache. Such rows are rare, or the
- * data is small. */
-static tokmap_status add_from_zero(const tokmap_i_ring *r, uint32_t place, tokmap_error *err)
+/* Reads what is not in the file of the first token, through the page cache. Such rows are rare, or
+ * the files are small. */
+static tokmap_status add_rest(const tokmap_i_ring *r, uint32_t place, tokmap_error *err)
 {
     const row_read *read = &r->reads[place];
     uint8_t *to = r->places + place * r->place_bytes + read->skip + read->n_bytes;
-    return tokmap_dataset_read(r->o.datasets[read->dataset], 0, read->n_at_zero, to, err);
+    return tokmap_i_pages_read(read->rest, to, err);
 }
 
 static bool is_asked_again(int error)
@@ -155,7 +160,7 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
                      tokmap_error *err)
 {
     row_read *read = &r->reads[place];
-    const uint32_t alignment = r->files[read->dataset].alignment;
+    const uint32_t alignment = r->files[read->file].alignment;
     const uint32_t before = read->n_done, wanted = read->skip + read->n_bytes;
     r->n_in_flight--;
     *out = (tokmap_i_ring_result){.slot = place / r->o.max_rows, .row = place % r->o.max_rows};
@@ -179,8 +184,8 @@ static bool end_read(tokmap_i_ring *r, uint32_t place, int32_t result, tokmap_i_
     }
     if (read->n_done < wanted)
         out->status = fail_read(r, read, result < 0 ? -result : 0, err);
-    else if (read->n_at_zero > 0)
-        out->status = add_from_zero(r, place, err);
+    else
+        out->status = add_rest(r, place, err);
     out->tokens = r->places + place * r->place_bytes + read->skip;
     return true;
 }
@@ -237,30 +242,52 @@ void tokmap_i_ring_drain(tokmap_i_ring *r)
 
 /* ---- Open and close ---- */
 
-static tokmap_status open_file(tokmap_i_ring *r, uint32_t i, tokmap_error *err)
+static tokmap_status open_file(const tokmap_dataset *ds, tokmap_i_token_file *file,
+                               direct_file *out, tokmap_error *err)
 {
-    const tokmap_dataset *ds = r->o.datasets[i];
-    direct_file *file = &r->files[i];
-    const int error =
-        tokmap_i_file_open_direct(atomic_load(&ds->files->fd), &file->fd, &file->alignment);
-    if (error)
+    tokmap_i_named_file lent;
+    out->file = file;
+    const tokmap_status status = tokmap_i_token_file_borrow(ds, file, &lent, err);
+    const int error = status ? 0 : tokmap_i_file_open_direct(lent.fd, &out->fd, &out->alignment);
+    if (!status)
+        tokmap_i_token_file_give_back(file, &lent);
+    if (status || error)
         return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, error, 0,
-                          "%s: cannot be read past the page cache", ds->token_path);
+                          "%s: cannot be read past the page cache", file->path);
     return TOKMAP_OK;
+}
+
+/* Numbers the files of all datasets. */
+static tokmap_status count_files(tokmap_i_ring *r, tokmap_error *err)
+{
+    r->first_file = calloc(r->o.n_datasets + 1ull, sizeof *r->first_file);
+    if (!r->first_file)
+        return FAIL_MEMORY(err);
+    for (uint32_t d = 0; d < r->o.n_datasets; d++) {
+        const tokmap_dataset *ds = r->o.datasets[d];
+        if (ds->n_files > TOKMAP_I_MOST_FDS)
+            return FAIL(err, TOKMAP_ERR_UNSUPPORTED,
+                        "%s: %" PRIu64 " token files; at most %d can be read past the page cache",
+                        ds->index_path, ds->n_files, TOKMAP_I_MOST_FDS);
+        r->first_file[d + 1] = r->first_file[d] + (uint32_t)ds->n_files;
+    }
+    r->files = calloc(r->first_file[r->o.n_datasets] + 1ull, sizeof *r->files);
+    return r->files ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
 /* Opens the files first, because the size of a place depends on their alignment. */
 static tokmap_status open_files(tokmap_i_ring *r, tokmap_error *err)
 {
-    tokmap_status status = TOKMAP_OK;
-    r->files = calloc(r->o.n_datasets, sizeof *r->files);
-    if (!r->files)
-        return FAIL_MEMORY(err);
-    for (uint32_t i = 0; i < r->o.n_datasets; i++)
-        r->files[i] = (direct_file){-1, 1};
-    for (uint32_t i = 0; i < r->o.n_datasets && !status; i++)
-        if (r->o.datasets[i]->header.n_tokens > 0)
-            status = open_file(r, i, err);
+    tokmap_status status = count_files(r, err);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < r->first_file[r->o.n_datasets]; i++)
+        r->files[i] = (direct_file){.fd = -1, .alignment = 1};
+    for (uint32_t d = 0; d < r->o.n_datasets && !status; d++) {
+        const tokmap_dataset *ds = r->o.datasets[d];
+        for (uint32_t k = 0; k < ds->n_files && ds->header.n_tokens > 0 && !status; k++)
+            status = open_file(ds, &ds->files[k], &r->files[r->first_file[d] + k], err);
+    }
     return status;
 }
 
@@ -270,11 +297,11 @@ static tokmap_status take_places(tokmap_i_ring *r, tokmap_error *err)
     const uint32_t page = tokmap_i_page_bytes();
     uint64_t row_bytes = 0;
     uint32_t alignment = 1;
-    for (uint32_t i = 0; i < r->o.n_datasets; i++) {
+    for (uint32_t d = 0; d < r->o.n_datasets; d++)
         row_bytes =
-            MAX(row_bytes, (uint64_t)r->o.max_tokens * r->o.datasets[i]->header.token_bytes);
-        alignment = r->o.direct ? MAX(alignment, r->files[i].alignment) : 1;
-    }
+            MAX(row_bytes, (uint64_t)r->o.max_tokens * r->o.datasets[d]->header.token_bytes);
+    for (uint32_t i = 0; r->o.direct && i < r->first_file[r->o.n_datasets]; i++)
+        alignment = MAX(alignment, r->files[i].alignment);
     if (row_bytes > MAX_ROW_BYTES || n_places > UINT32_MAX)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%" PRIu64 " rows of %" PRIu64 " bytes to read ahead",
                     n_places, row_bytes);
@@ -305,35 +332,37 @@ static tokmap_status take_reads(tokmap_i_ring *r, tokmap_error *err)
     return TOKMAP_OK;
 }
 
-static tokmap_status try_file(tokmap_i_ring *r, uint32_t i, tokmap_error *err)
+static tokmap_status try_file(tokmap_i_ring *r, uint32_t dataset, const tokmap_i_token_file *file,
+                              tokmap_error *err)
 {
-    const tokmap_i_header *h = &r->o.datasets[i]->header;
+    const uint64_t n_tokens = MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), file->n_tokens);
     const tokmap_i_ring_row row = {
-        .dataset = i, .n_tokens = (uint32_t)MIN(MIN(TRIAL_TOKENS, r->o.max_tokens), h->n_tokens)};
+        .dataset = dataset, .n_tokens = (uint32_t)n_tokens, .first_token = file->first_token};
     tokmap_i_ring_result result = {0};
     tokmap_error cause;
     tokmap_i_ring_start(r, &row);
     if (!tokmap_i_ring_take(r, true, &result, &cause) || !result.status)
         return TOKMAP_OK;
     return FAIL_CAUSE(err, TOKMAP_ERR_UNSUPPORTED, cause.sys_errno, cause.file_offset,
-                      "%s: cannot be read by io_uring past the page cache",
-                      r->o.datasets[i]->token_path);
+                      "%s: cannot be read by io_uring past the page cache", file->path);
 }
 
-/* A file system may accept the flag and refuse the reads, so this tries one read of each file. */
+/* A file system may accept the flag and refuse the reads, so this tries one read of each. */
 static tokmap_status try_files(tokmap_i_ring *r, tokmap_error *err)
 {
     tokmap_status status = TOKMAP_OK;
     bool any = false;
     uint64_t device = 0;
-    for (uint32_t i = 0; i < r->o.n_datasets && !status; i++) {
+    for (uint32_t i = 0, d = 0; i < r->first_file[r->o.n_datasets] && !status; i++) {
         tokmap_i_file_stat stat;
+        while (r->first_file[d + 1] <= i)
+            d++;
         if (r->files[i].fd < 0 || tokmap_i_file_stat_fd(r->files[i].fd, &stat) != 0 ||
             (any && stat.device == device))
             continue;
         any = true;
         device = stat.device;
-        status = try_file(r, i, err);
+        status = try_file(r, d, r->files[i].file, err);
     }
     atomic_store_explicit(&r->bytes_read, 0, memory_order_relaxed);
     return status;
@@ -367,10 +396,11 @@ void tokmap_i_ring_close(tokmap_i_ring *r)
     if (!r)
         return;
     tokmap_i_uring_close(&r->uring);
-    for (uint32_t i = 0; r->files && i < r->o.n_datasets; i++)
+    for (uint32_t i = 0; r->files && i < r->first_file[r->o.n_datasets]; i++)
         tokmap_i_file_close(r->files[i].fd);
     tokmap_i_memory_give_back(r->memory, (size_t)r->memory_bytes);
     free(r->files);
+    free(r->first_file);
     free(r->reads);
     free(r->waiting);
     free(r);

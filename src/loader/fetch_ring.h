@@ -27,7 +27,7 @@ void tokmap_i_ring_close(tokmap_i_ring *r);
  * dataset. */
 void *tokmap_i_ring_place(const tokmap_i_ring *r, uint32_t slot, uint32_t row);
 
-/* A row to be read into a slot. Its tokens may wrap around to token 0 of the dataset. */
+/* A row to be read into a slot. Its tokens may be in several files, and wrap around to token 0. */
 typedef struct tokmap_i_ring_row {
     uint32_t slot, row;
     uint32_t dataset, n_tokens;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "loader/fetch_pages.h"
 #include "base/status.h"
 
 tokmap_status tokmap_i_loader_check_fork(const tokmap_loader *l, tokmap_error *err)
@@ -77,17 +78,6 @@ tokmap_status tokmap_loader_locate(tokmap_loader *l, uint64_t sample, tokmap_sam
 
 /* ---- Rows ---- */
 
-/* Copies a row that is not in one piece of memory, without the map. It may wrap around to token
- * 0. */
-static tokmap_status join_row(const tokmap_dataset *ds, const tokmap_row *row, uint8_t *to,
-                              tokmap_error *err)
-{
-    const uint64_t n_end = MIN(row->n_tokens, ds->header.n_tokens - row->first_token);
-    const tokmap_status status = tokmap_dataset_read(ds, row->first_token, n_end, to, err);
-    to += n_end * row->token_bytes;
-    return status ? status : tokmap_dataset_read(ds, 0, row->n_tokens - n_end, to, err);
-}
-
 /* The read-ahead thread located this row at another place than the caller. */
 static tokmap_status fail_plan(const tokmap_loader *l, const tokmap_dataset *ds, tokmap_error *err)
 {
@@ -97,7 +87,27 @@ static tokmap_status fail_plan(const tokmap_loader *l, const tokmap_dataset *ds,
                 ds->index_path);
 }
 
-/* Points the row to its tokens: where they were read, or in the map. */
+/* For a row whose tokens are not in a map yet: makes the map of its file, or copies them. */
+static tokmap_status map_or_copy(tokmap_loader *l, uint32_t i, const tokmap_dataset *ds,
+                                 bool may_map, tokmap_error *err)
+{
+    tokmap_row *row = &l->rows[i];
+    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, row->first_token, row->n_tokens);
+    const uint8_t *map = NULL;
+    tokmap_status status = TOKMAP_IN_PIECES;
+    if (may_map && p.n_tokens == row->n_tokens)
+        status = tokmap_i_token_file_map(ds, p.file, &map, err);
+    if (status != TOKMAP_IN_PIECES) {
+        row->tokens = status ? NULL : map + p.first_byte;
+        return status;
+    }
+    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
+    row->tokens = to;
+    return tokmap_i_pages_read((tokmap_i_token_range){ds, row->first_token, row->n_tokens}, to,
+                               err);
+}
+
+/* Points the row to its tokens: where they were read, in a map, or to a copy. */
 static tokmap_status point_row(tokmap_loader *l, uint32_t i, const tokmap_i_fetch_row *fetched,
                                tokmap_error *err)
 {
@@ -105,16 +115,9 @@ static tokmap_status point_row(tokmap_loader *l, uint32_t i, const tokmap_i_fetc
     const tokmap_dataset *ds = l->sources[row->source].datasets[row->dataset];
     if (fetched && (fetched->first_token != row->first_token || fetched->n_tokens != row->n_tokens))
         return fail_plan(l, ds, err);
-    if (fetched && fetched->tokens) {
-        row->tokens = fetched->tokens;
-        return TOKMAP_OK;
-    }
-    row->tokens = tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
-    if (row->tokens)
-        return TOKMAP_OK;
-    uint8_t *to = l->joined + i * ((size_t)l->length + 1) * l->token_bytes;
-    row->tokens = to;
-    return join_row(ds, row, to, err);
+    row->tokens =
+        fetched ? fetched->tokens : tokmap_i_mapped_tokens(ds, row->first_token, row->n_tokens);
+    return row->tokens ? TOKMAP_OK : map_or_copy(l, i, ds, !fetched, err);
 }
 
 static tokmap_status fill_row(tokmap_loader *l, uint32_t i, uint64_t sample,

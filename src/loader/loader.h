@@ -32,6 +32,7 @@ struct tokmap_loader {
     tokmap_shuffle shuffle;
     tokmap_windows windows;
     bool random_offset;
+    bool has_joined;                      /* a dataset is joined */
     uint64_t block_windows, group_blocks; /* 0 without block shuffle */
 
     tokmap_i_loader_source *sources;
@@ -55,7 +56,7 @@ struct tokmap_loader {
     tokmap_row *rows;
     uint32_t row_stride; /* of the rows that are lent */
     uint8_t *lent;       /* copies of the rows, row_stride apart; NULL: rows are lent themselves */
-    uint8_t *joined;     /* for each row, room for tokens that wrap around to token 0 */
+    uint8_t *joined;     /* for each row, room for tokens that are not in one piece of memory */
     tokmap_i_row_parts parts;
     atomic_bool is_staged; /* a stage uses it */
 };

@@ -214,6 +214,7 @@ static tokmap_status set_datasets(tokmap_loader *l, const tokmap_loader_options 
         if (status)
             return status;
         l->largest_id = MAX(l->largest_id, s->datasets[d]->header.largest_id);
+        l->has_joined |= tokmap_i_dataset_is_joined(s->datasets[d]);
     }
     s->masked = from->masked != 0;
     s->token_bytes = s->datasets[0]->header.token_bytes;
@@ -357,10 +358,10 @@ static tokmap_status open_rows(tokmap_loader *l, uint32_t n_rows, uint32_t row_p
     l->lent = l->row_stride == sizeof *l->rows ? NULL : malloc((size_t)n_rows * l->row_stride);
     l->joined = NULL;
     l->parts = (tokmap_i_row_parts){0};
-    if (l->random_offset)
+    const bool joins = l->random_offset || l->has_joined;
+    if (joins)
         l->joined = malloc(n_rows * ((size_t)l->length + 1) * l->token_bytes);
-    if (!l->rows || (l->row_stride != sizeof *l->rows && !l->lent) ||
-        (l->random_offset && !l->joined) ||
+    if (!l->rows || (l->row_stride != sizeof *l->rows && !l->lent) || (joins && !l->joined) ||
         !tokmap_i_row_parts_open(&l->parts, row_parts, l->length, n_rows))
         return FAIL_MEMORY(err);
     l->parts.index = l->sampler.index;

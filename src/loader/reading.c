@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/base.h"
+#include "dataset/token_files.h"
 #include "loader/loader.h"
 #include "system/platform_memory.h"
 #include "base/status.h"
@@ -73,15 +74,16 @@ static bool open_plan(tokmap_loader *l)
 
 /* ---- The choice ---- */
 
+/* Not true of a file that cannot be opened: the row that needs it says why. */
 static bool is_cached(const tokmap_dataset *ds, uint64_t token)
 {
-    const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, token, 1);
+    const tokmap_i_token_piece p = tokmap_i_first_piece(ds, token, 1);
     tokmap_i_named_file file;
-    if (tokmap_i_token_file_borrow(ds, piece.file, &file, NULL))
+    if (tokmap_i_token_file_borrow(ds, p.file, &file, NULL))
         return false;
-    const bool is = tokmap_i_file_is_cached(file.fd, piece.first_byte);
-    tokmap_i_token_file_give_back(piece.file, &file);
-    return is;
+    const bool cached = tokmap_i_file_is_cached(file.fd, p.first_byte);
+    tokmap_i_token_file_give_back(p.file, &file);
+    return cached;
 }
 
 static bool is_in_memory(const tokmap_i_read_plan *p)
@@ -187,20 +189,32 @@ static tokmap_status try_fetch(tokmap_loader *l, tokmap_error *err)
         .max_tokens = l->length + 1,
         .drop_behind = l->drop_behind,
         .plan = plan_rows,
-        .ahead = l->io == TOKMAP_IO_POPULATE && l->plan.ahead.counts ? read_blocks_ahead : NULL,
+        .ahead = l->io != TOKMAP_IO_DIRECT && l->plan.ahead.counts ? read_blocks_ahead : NULL,
         .context = &l->plan,
     };
     return tokmap_i_fetch_open(&l->fetch, &o, err);
 }
 
+/* Without, POPULATE would read most rows only when they are needed. */
+static bool has_maps_for_all(const tokmap_i_read_plan *p)
+{
+    for (uint32_t d = 0; d < p->n_datasets; d++)
+        if (p->datasets[d]->n_files > TOKMAP_I_MOST_MAPS)
+            return false;
+    return true;
+}
+
 tokmap_status tokmap_i_loader_open_fetch(tokmap_loader *l, tokmap_error *err)
 {
+    const tokmap_io by_pages = has_maps_for_all(&l->plan) ? TOKMAP_IO_POPULATE : TOKMAP_IO_READ;
     if (l->io == TOKMAP_IO_MAP)
         return TOKMAP_OK;
+    if (l->io == TOKMAP_IO_POPULATE)
+        l->io = by_pages;
     const tokmap_status status = try_fetch(l, err);
     if (status != TOKMAP_ERR_UNSUPPORTED)
         return status;
-    l->io = TOKMAP_IO_POPULATE; /* works on every system */
+    l->io = by_pages; /* works on every system */
     return try_fetch(l, err);
 }
 

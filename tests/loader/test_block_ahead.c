@@ -230,13 +230,14 @@ TEST(the_loader_asks_for_blocks_and_not_for_rows)
                                .batch_rows = 4,
                                .shuffle = TOKMAP_SHUFFLE_BLOCK,
                                .block_windows = 32,
-                               .group_blocks = 4,
-                               .io = TOKMAP_IO_POPULATE};
-    for (uint32_t ranks = 1; ranks <= 9; ranks += 8) {
+                               .group_blocks = 4};
+    for (int i = 0; i < 4; i++) {
+        const uint32_t ranks = i % 2 ? 9 : 1;
         tokmap_loader *l;
         tokmap_error err;
         forget_seen();
         o.n_ranks = ranks;
+        o.io = i < 2 ? TOKMAP_IO_POPULATE : TOKMAP_IO_READ;
         seen.armed = true;
         CHECK_INT(tokmap_loader_open(&l, &o, &err), TOKMAP_OK);
         for (int step = 0; step < 20; step++) {
