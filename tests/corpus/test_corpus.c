@@ -14,6 +14,7 @@
 
 #include "support/check.h"
 #include "oracles/corpus_model.h"
+#include "support/random_input.h"
 #include "support/stored.h"
 
 static uint64_t random_state;
@@ -25,8 +26,7 @@ static bool same_bytes(const void *a, const void *b, size_t n_bytes)
 
 static uint32_t random_below(uint32_t n)
 {
-    random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-    return (uint32_t)((random_state >> 32) * n >> 32);
+    return random_input_below(&random_state, n);
 }
 
 /* ---- What reading gives ---- */
@@ -365,139 +365,6 @@ static void check_all(const got *g, const model *m, const char *name, const stor
 
 /* ---- Random inputs ---- */
 
-typedef struct bytes {
-    uint8_t *bytes;
-    size_t n_bytes, capacity;
-} bytes;
-
-static void add(bytes *b, const char *text, size_t n)
-{
-    b->bytes = grown(b->bytes, &b->capacity, b->n_bytes + n, 1);
-    memcpy(b->bytes + b->n_bytes, text, n);
-    b->n_bytes += n;
-}
-
-static void add_text(bytes *b, const char *text)
-{
-    add(b, text, strlen(text));
-}
-
-#define ADD_ONE_OF(b, list)                                                                        \
-    add_text(b, (list)[random_below((uint32_t)(sizeof(list) / sizeof *(list)))])
-
-static void add_words(bytes *b, const char *const *words, size_t n_words, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        add_text(b, words[random_below((uint32_t)n_words)]);
-}
-
-/* The number of words of a document: mostly few. */
-static uint32_t random_length(void)
-{
-    static const uint32_t limits[] = {1, 3, 8, 8, 30, 30, 100, 400};
-    return random_below(limits[random_below(8)]);
-}
-
-static void make_text(bytes *b, bool lines)
-{
-    static const char *const words[] = {"a",
-                                        " ",
-                                        "word",
-                                        " and",
-                                        "\xc3\xa4",
-                                        "\xe2\x82\xac",
-                                        "\xf0\x9f\x98\x80",
-                                        "\x80",
-                                        "\xc3",
-                                        "\xe2\x82",
-                                        "\xf0\x9f\x98",
-                                        "\xed\xa0\x80",
-                                        "\xff",
-                                        "\xc0\xaf",
-                                        "\r",
-                                        "long-long-long-word",
-                                        "\x01",
-                                        "{\"",
-                                        "--",
-                                        "|",
-                                        " ",
-                                        " x"};
-    static const char *const clean[] = {"word", " and", " the", "\xc3\xa4", "\xe2\x82\xac ", " "};
-    for (uint32_t n = random_below(12); n > 0; n--) {
-        if (random_below(3))
-            add_words(b, clean, sizeof clean / sizeof *clean, random_length());
-        else
-            add_words(b, words, sizeof words / sizeof *words, random_length());
-        if (random_below(20) == 0)
-            add(b, "\0", 1);
-        if (n > 1 || random_below(2))
-            add_text(b, lines ? "\n" : random_below(2) ? "--|" : "\n");
-    }
-}
-
-static void make_json_line(bytes *b)
-{
-    static const char *const words[] = {
-        "a",    " word",    "\\n",  "\\u00e4", "\\ud83d\\ude00", "\\ud83d", "\\ude00", "\xc3\xa4",
-        "\xff", "\xe2\x82", "\\\"", " ",       " longer-word",   "\\u0000"};
-    static const char *const before[] = {"{\"text\":\"",
-                                         "{\"id\": 1, \"text\" : \"",
-                                         "  {\"text\":\"",
-                                         "\t\t\r                      {\"text\":\"",
-                                         "{\"a\":{\"text\":\"no\"},\"text\":\"",
-                                         "{\"text\":1,\"text\":\""};
-    static const char *const after[] = {"\"}",
-                                        "\"}",
-                                        "\"}\r",
-                                        "\",\"x\":[1,2,{\"text\":0}]} ",
-                                        "\", \"text\": \"again and again\"}",
-                                        "\",\"text\":null}",
-                                        "\"",
-                                        "\"}}",
-                                        "\"}, ",
-                                        ""};
-    static const char *const wrong[] = {"",
-                                        "  \t\r",
-                                        "nonsense",
-                                        "[]",
-                                        "{}",
-                                        "{\"text\":[]}",
-                                        "\"text\"",
-                                        "{\"text\":\"a\tb\"}",
-                                        "{\"text\":\"\\x\"}",
-                                        "{\"text\":\"a\",}"};
-    if (random_below(6) == 0) {
-        ADD_ONE_OF(b, wrong);
-        return;
-    }
-    bool clean = random_below(2);
-    ADD_ONE_OF(b, before);
-    add_words(b, words, clean ? 4 : sizeof words / sizeof *words, random_length());
-    add_text(b, after[random_below(random_below(3) ? 4 : sizeof after / sizeof *after)]);
-}
-
-static bytes make_input(corpus_format format)
-{
-    bytes b = {0};
-    add(&b, "", 0);
-    if (random_below(12) == 0)
-        return b;
-    if (random_below(8) == 0)
-        add_text(&b, "\xef\xbb\xbf");
-    if (format == CORPUS_AUTO)
-        format = random_below(2) ? CORPUS_JSON_LINES : CORPUS_TEXT;
-    if (format != CORPUS_JSON_LINES) {
-        make_text(&b, format == CORPUS_LINES);
-        return b;
-    }
-    for (uint32_t n = random_below(12); n > 0; n--) {
-        make_json_line(&b);
-        if (n > 1 || random_below(2))
-            add_text(&b, random_below(10) ? "\n" : "\n\n \n");
-    }
-    return b;
-}
-
 static corpus_options random_options(void)
 {
     static const size_t batches[] = {4, 5, 16, 64, 1000, 1 << 16};
@@ -558,7 +425,7 @@ static void check_random_input(tally *t)
     char path[64];
     const char *name = path;
     corpus_options o = random_options();
-    bytes plain = make_input(o.format);
+    input_bytes plain = random_input(&random_state, o.format);
     stored_form form = (stored_form)random_below(STORED_FORMS);
     stored s = stored_make(form, plain.bytes, plain.n_bytes, 1 + random_below(3));
     if (!s.bytes) {
@@ -635,7 +502,7 @@ static bool check_random_pipe(void)
     char path[64];
     const char *name = path;
     corpus_options o = random_options();
-    bytes plain = make_input(o.format);
+    input_bytes plain = random_input(&random_state, o.format);
     model m = corpus_model_read(&o, plain.bytes, plain.n_bytes, false);
     CHECK(plain.n_bytes < 65536);
     int fd = make_pipe(path, plain.bytes, plain.n_bytes);
@@ -826,9 +693,9 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
 {
     char paths[2][64];
     const char *names[2] = {paths[0], paths[1]};
-    bytes b = {0};
+    input_bytes b = {0};
     for (int i = 0; i < 15; i++)
-        add_text(&b, "{\"text\":}\n");
+        input_bytes_add_text(&b, "{\"text\":}\n");
     int fds[2] = {make_file(paths[0], b.bytes, b.n_bytes), make_file(paths[1], b.bytes, b.n_bytes)};
     corpus_options o = plain_options();
     o.format = CORPUS_JSON_LINES;
@@ -848,11 +715,11 @@ TEST(only_the_first_ten_bad_lines_of_an_input_are_told_and_all_are_counted)
 
 TEST(broken_inputs_are_errors_after_the_documents_before_them)
 {
-    bytes b = {0};
+    input_bytes b = {0};
     for (int i = 0; i < 3000; i++) {
         char line[64];
         snprintf(line, sizeof line, "{\"text\":\"%d %u\"}\n", i, random_below(1u << 30));
-        add_text(&b, line);
+        input_bytes_add_text(&b, line);
     }
     for (int form = STORED_GZIP; form <= STORED_ZSTD; form++) {
         for (int what = 0; what < 2; what++) {

@@ -1,0 +1,18 @@
+/* random_input.h - random inputs of a corpus: text, lines and JSON lines, good and bad. */
+#ifndef TOKMAP_RANDOM_INPUT_H
+#define TOKMAP_RANDOM_INPUT_H
+
+#include "corpus/corpus.h"
+
+typedef struct input_bytes { /* start with {0}; free(bytes) frees it */
+    uint8_t *bytes;
+    size_t n_bytes, capacity;
+} input_bytes;
+void input_bytes_add(input_bytes *b, const void *bytes, size_t n);
+void input_bytes_add_text(input_bytes *b, const char *text);
+
+uint32_t random_input_below(uint64_t *random, uint32_t n);
+/* CORPUS_AUTO: text or JSON lines. */
+input_bytes random_input(uint64_t *random, corpus_format format);
+
+#endif /* TOKMAP_RANDOM_INPUT_H */
