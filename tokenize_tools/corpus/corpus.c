@@ -9,9 +9,10 @@
 
 #include "corpus/assembler.h"
 #include "corpus/batch.h"
-#include "corpus/corpus_part.h"
+#include "corpus/corpus_options.h"
 #include "corpus/reader.h"
 #include "corpus/second_look.h"
+#include "system/files.h"
 #include "system/input_file.h"
 #include "text/utf8.h"
 
@@ -83,32 +84,6 @@ static step fail(corpus *c, int sys_errno, const char *format, ...)
     return STEP_FAILED;
 }
 
-static const char *wrong_options(const corpus_options *o, size_t n_names)
-{
-    if (o->on_error == ON_ERROR_COLLECT && !o->collect)
-        return "there is no collect function";
-    if (o->separator && o->separator_bytes == 0)
-        return "the separator is empty";
-    return corpus_part_wrong(o, n_names);
-}
-
-static void set_options(corpus *c, const corpus_options *options)
-{
-    corpus_options *o = &c->options;
-    *o = *options;
-    c->format = options->format;
-    o->separator_bytes = o->separator ? o->separator_bytes : 0;
-    o->batch_bytes = o->batch_bytes ? o->batch_bytes : (size_t)1024 * 1024;
-    o->max_piece_bytes = o->max_piece_bytes ? o->max_piece_bytes : (size_t)16 * 1024 * 1024;
-    /* One character must fit. */
-    o->batch_bytes = o->batch_bytes < 4 ? 4 : o->batch_bytes;
-    if (o->max_piece_bytes < o->batch_bytes)
-        o->max_piece_bytes = o->batch_bytes;
-    if (o->max_piece_bytes > SIZE_MAX / 8) /* so that sums with it do not overflow */
-        o->max_piece_bytes = SIZE_MAX / 8;
-    c->assembler.options = o;
-}
-
 /* Whether the place is in its input, and not before it. */
 static bool was_begun(const corpus_place *p)
 {
@@ -119,7 +94,7 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
                     const corpus_place *from, corpus_error *err)
 {
     corpus *c = calloc(1, sizeof *c);
-    const char *wrong = wrong_options(options, n_names);
+    const char *wrong = corpus_options_wrong(options, n_names);
     *err = (corpus_error){.sys_errno = wrong ? EINVAL : ENOMEM};
     snprintf(err->text, sizeof err->text, "%s", wrong ? wrong : strerror(ENOMEM));
     if (wrong || !c) {
@@ -135,7 +110,9 @@ corpus *corpus_open(const char *const *names, size_t n_names, const corpus_optio
     }
     c->names = names;
     c->n_names = n_names;
-    set_options(c, options);
+    c->options = corpus_options_complete(options);
+    c->format = options->format;
+    c->assembler.options = &c->options;
     if (from) {
         c->from = *from;
         c->input = from->input < n_names ? (size_t)from->input : n_names;
@@ -481,6 +458,18 @@ static step check_records(corpus *c)
     return STEP_ON;
 }
 
+/* Sets what is known of the whole input at the end of its part. */
+static step describe_whole(corpus *c, corpus_end *end)
+{
+    file_facts facts;
+    const int sys_errno = file_describe_input(c->names[c->input], &facts);
+    if (sys_errno)
+        return fail(c, sys_errno, "%.200s: %s", c->names[c->input], strerror(sys_errno));
+    end->stored_bytes = facts.n_bytes;
+    end->checksum = 0; /* not known */
+    return STEP_ON;
+}
+
 static step end_input(corpus *c)
 {
     const input_prefix stored = reader_stored(c->reader);
@@ -493,7 +482,7 @@ static step end_input(corpus *c)
     }
     if (check_records(c) == STEP_FAILED)
         return STEP_FAILED;
-    if (c->is_part && !corpus_part_end(c->names[c->input], &end, &c->error))
+    if (c->is_part && describe_whole(c, &end) == STEP_FAILED)
         return STEP_FAILED;
     c->counts.stored_bytes += stored.n_bytes;
     c->plain_bytes += reader_where(c->reader).offset;
@@ -508,7 +497,7 @@ static step end_input(corpus *c)
 
 static step open_input(corpus *c)
 {
-    c->is_part = corpus_part_find(&c->options, c->n_names, c->input, &c->part);
+    c->is_part = corpus_options_part(&c->options, c->n_names, c->input, &c->part);
     c->options.format = c->is_part ? c->options.formats[c->input] : c->format;
     input_source source = source_now(c);
     if (c->seeking)

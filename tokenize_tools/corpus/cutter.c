@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "corpus/corpus_options.h"
 #include "corpus/parquet_reader.h"
 #include "corpus/reader.h"
 #include "system/files.h"
@@ -30,18 +31,13 @@ static int fail(const corpus_cutter *c, int sys_errno, corpus_error *err)
     return -1;
 }
 
-static bool has_row_field(const field_list *fields)
-{
-    return fields && field_list_find(fields, FIELD_ROW, strlen(FIELD_ROW)) < fields->n_fields;
-}
-
-/* Whether the input can be cut at newlines; then it is opened for that. */
+/* Finds whether the input can be cut at newlines; then it is opened for that. */
 static bool open_text(corpus_cutter *c, corpus_error *err)
 {
     file_facts facts;
     const corpus_format format = c->info.format;
     if ((format != CORPUS_LINES && format != CORPUS_JSON_LINES) || c->info.is_archive ||
-        *c->info.codec || has_row_field(c->options.fields) || !file_is_regular(c->name))
+        *c->info.codec || corpus_options_want_row(&c->options) || !file_is_regular(c->name))
         return true;
     const int sys_errno = file_open(c->name, &c->fd, &facts);
     if (sys_errno)
@@ -76,7 +72,7 @@ corpus_cutter *corpus_cutter_open(const char *name, const corpus_options *option
     }
     c->name = name;
     c->fd = -1;
-    c->options = *options;
+    c->options = corpus_options_complete(options);
     c->options.read_ahead = false;
     c->reader = reader_open(&source, &c->options, -1, err);
     if (c->reader && describe_input(c, err))

@@ -1,0 +1,616 @@
+/* test_corpus_parts.c - inputs that are cut and read in parts: the parts together give what the
+ * whole gives. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "corpus/cutter.h"
+#include "oracles/corpus_model.h"
+#include "support/check.h"
+#include "support/part_reading.h"
+#include "support/stored.h"
+#include "system/files.h"
+
+static uint64_t random_state = 1;
+
+static uint32_t random_below(uint32_t n)
+{
+    return random_input_below(&random_state, n);
+}
+
+/* A file without a folder, whose name may be opened any number of times. */
+static int make_file(char name[64], const void *bytes, size_t n_bytes)
+{
+    int fd = memfd_create("input", MFD_CLOEXEC);
+    CHECK(fd >= 0 && write(fd, bytes, n_bytes) == (ssize_t)n_bytes);
+    snprintf(name, 64, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+static size_t cut_before_space(void *context, const uint8_t *text, size_t n_searched,
+                               size_t n_bytes)
+{
+    (void)n_searched;
+    (void)context;
+    while (n_bytes > 0 && (n_bytes == 1 || text[n_bytes - 1] != ' '))
+        n_bytes--;
+    return n_bytes ? n_bytes - 1 : 0;
+}
+
+/* ---- Random inputs ---- */
+
+static void add_fields(corpus_options *o)
+{
+    static field_list fields;
+    static where *kept;
+    field_error err;
+    if (!kept) {
+        CHECK(field_list_parse(&fields, "id,a.text", &err));
+        kept = where_compile("not id == 2", &fields, &err);
+        CHECK(kept != NULL);
+    }
+    o->fields = &fields;
+    o->n_kept = 2;
+    o->where = random_below(2) ? kept : NULL;
+}
+
+static corpus_options random_options(void)
+{
+    static const size_t batches[] = {4, 5, 16, 64, 1000, 1 << 16};
+    static const size_t pieces[] = {4, 20, 33, 100, 1000, 1 << 16};
+    static const size_t reads[] = {1, 2, 3, 7, 64, 4096};
+    static const corpus_format formats[] = {CORPUS_AUTO,       CORPUS_LINES,      CORPUS_LINES,
+                                            CORPUS_JSON_LINES, CORPUS_JSON_LINES, CORPUS_TEXT};
+    corpus_options o = {
+        .format = formats[random_below(6)],
+        .utf8 = (corpus_utf8)random_below(3),
+        .on_error = (corpus_on_error)random_below(3),
+        .batch_bytes = batches[random_below(6)],
+        .max_piece_bytes = pieces[random_below(6)],
+        .max_document_bytes = random_below(6) ? 0 : 40,
+        .read_bytes = reads[random_below(6)],
+        .read_ahead = random_below(8) == 0,
+        .safe_cut = random_below(2) ? cut_before_space : NULL,
+    };
+    if (o.max_piece_bytes < o.batch_bytes)
+        o.max_piece_bytes = o.batch_bytes;
+    if (o.format == CORPUS_JSON_LINES && random_below(4) == 0)
+        add_fields(&o);
+    return o;
+}
+
+static void check_model(const part_reading *all, const corpus_options *o, const input_bytes *plain)
+{
+    const uint64_t *ends = (const uint64_t *)(const void *)all->ends.bytes;
+    model m = corpus_model_read(o, plain->bytes, plain->n_bytes, false);
+    size_t n = 0, at = 0;
+    for (size_t i = 0; i < m.n_documents; i++) {
+        const model_document *d = &m.documents[i];
+        if (d->bad)
+            continue;
+        CHECK(n < all->ends.n_bytes / sizeof *ends);
+        CHECK_EQ(ends[n] - at, d->n_bytes);
+        CHECK(d->n_bytes == 0 || memcmp(all->text.bytes + at, d->text, d->n_bytes) == 0);
+        at = ends[n++];
+    }
+    CHECK_EQ(n, all->ends.n_bytes / sizeof *ends);
+    corpus_model_free(&m);
+}
+
+typedef struct tally {
+    uint64_t corpora, parts, cut, resumed, failed;
+} tally;
+
+static void check_random_corpus(tally *t)
+{
+    char paths[4][64];
+    const char *names[4];
+    input_bytes plain[4];
+    int fds[4];
+    part_reading all;
+    const corpus_options o = random_options();
+    const size_t n = 1 + random_below(random_below(2) ? 4 : 1);
+    for (size_t i = 0; i < n; i++) {
+        plain[i] = random_input(&random_state, o.format);
+        const bool packed = n > 1 && random_below(4) == 0;
+        stored s =
+            stored_make(packed ? STORED_GZIP : STORED_PLAIN, plain[i].bytes, plain[i].n_bytes, 1);
+        if (!s.bytes)
+            s = stored_make(STORED_PLAIN, plain[i].bytes, plain[i].n_bytes, 1);
+        fds[i] = make_file(paths[i], s.bytes, s.n_bytes);
+        names[i] = paths[i];
+        free(s.bytes);
+    }
+    const char *why = part_reading_compare(&all, names, n, &o, &random_state);
+    if (why)
+        CHECK_FAIL("corpus %" PRIu64 ": %s", t->corpora, why);
+    if (n == 1 && all.n_parts && all.result == 0 && !o.fields)
+        check_model(&all, &o, &plain[0]);
+    t->corpora++;
+    t->parts += all.n_parts;
+    t->cut += all.n_cut;
+    t->resumed += all.n_resumed;
+    t->failed += all.result < 0;
+    part_reading_free(&all);
+    for (size_t i = 0; i < n; i++) {
+        close(fds[i]);
+        free(plain[i].bytes);
+    }
+}
+
+TEST(the_parts_of_random_corpora_give_what_the_whole_gives)
+{
+    tally t = {0};
+    const int n = check_sanitized() ? 1000 : check_long() ? 40000 : 6000;
+    for (int i = 0; i < n; i++)
+        check_random_corpus(&t);
+    printf("note %" PRIu64 " corpora in %" PRIu64 " parts, %" PRIu64
+           " of which begin in an input, %" PRIu64 " resumed, %" PRIu64 " failed\n",
+           t.corpora, t.parts, t.cut, t.resumed, t.failed);
+    CHECK(t.cut > t.corpora / 2 && t.failed > 50);
+}
+
+/* ---- Places ---- */
+
+/* Of a cutter that is asked for all places, step by step: those that a loop over the bytes finds. */
+static void check_places(const char *name, const uint8_t *bytes, size_t n, uint64_t distance)
+{
+    const corpus_options o = {.format = CORPUS_LINES};
+    corpus_error err;
+    corpus_cut cut = {0};
+    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    CHECK(c != NULL && corpus_cutter_describe(c).can_be_cut);
+    for (uint64_t before = 0;;) {
+        uint64_t want = before + (distance ? distance : 1);
+        while (want < n && bytes[want - 1] != '\n')
+            want++;
+        const int result = corpus_cutter_next(c, before + distance, &cut, &err);
+        CHECK_INT(result, want < n);
+        if (result == 0)
+            break;
+        CHECK_EQ(cut.offset, want);
+        CHECK_EQ(cut.row, 0);
+        before = cut.offset;
+    }
+    corpus_cutter_close(c);
+}
+
+TEST(files_of_lines_are_cut_where_lines_begin)
+{
+    static uint8_t bytes[300000];
+    char name[64];
+    for (int i = 0; i < 40; i++) {
+        const uint32_t rare = 1 + random_below(i % 4 ? 100 : 100000);
+        const size_t n = random_below(sizeof bytes);
+        for (size_t k = 0; k < n; k++)
+            bytes[k] = random_below(rare) ? 'x' : '\n';
+        /* Newlines at the borders of the blocks that are read. */
+        for (size_t k = 65535; k < n; k += 65536)
+            bytes[k - random_below(2)] = '\n';
+        const int fd = make_file(name, bytes, n);
+        check_places(name, bytes, n, 0);
+        check_places(name, bytes, n, 1 + random_below(70000));
+        close(fd);
+    }
+}
+
+TEST(what_cannot_be_cut_says_so)
+{
+    static const char lines[] = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":\"c\"}\n";
+    static field_list row;
+    field_error why;
+    CHECK(field_list_parse(&row, "@row", &why));
+    const struct {
+        corpus_options options;
+        stored_form form;
+        corpus_format format;
+        const char *codec;
+        bool can_be_cut;
+    } rows[] = {
+        {{.format = CORPUS_AUTO}, STORED_PLAIN, CORPUS_JSON_LINES, "", true},
+        {{.format = CORPUS_LINES}, STORED_PLAIN, CORPUS_LINES, "", true},
+        {{.format = CORPUS_AUTO, .fields = &row}, STORED_PLAIN, CORPUS_JSON_LINES, "", false},
+        {{.format = CORPUS_TEXT}, STORED_PLAIN, CORPUS_TEXT, "", false},
+        {{.format = CORPUS_TEXT, .separator = "\n", .separator_bytes = 1},
+         STORED_PLAIN,
+         CORPUS_TEXT,
+         "",
+         false},
+        {{.format = CORPUS_AUTO}, STORED_GZIP, CORPUS_JSON_LINES, "gzip", false},
+        {{.format = CORPUS_LINES}, STORED_ZSTD, CORPUS_LINES, "zstd", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char name[64];
+        corpus_error err;
+        corpus_cut cut;
+        stored s = stored_make(rows[i].form, (const uint8_t *)lines, sizeof lines - 1, 1);
+        if (!s.bytes)
+            continue;
+        const int fd = make_file(name, s.bytes, s.n_bytes);
+        corpus_cutter *c = corpus_cutter_open(name, &rows[i].options, &err);
+        CHECK(c != NULL);
+        const corpus_cutter_info info = corpus_cutter_describe(c);
+        CHECK_INT(info.format, rows[i].format);
+        CHECK_STR(info.codec, rows[i].codec);
+        CHECK_INT(info.can_be_cut, rows[i].can_be_cut);
+        CHECK_INT(corpus_cutter_next(c, 1, &cut, &err), rows[i].can_be_cut);
+        corpus_cutter_close(c);
+        close(fd);
+        free(s.bytes);
+    }
+}
+
+/* A tar archive with one member. */
+static int make_tar(char name[64])
+{
+    static uint8_t tar[2048];
+    memset(tar, 0, sizeof tar);
+    memcpy(tar, "a.jsonl", 7);
+    memcpy(tar + 100, "0000644\0000000000\0000000000\00000000000015\00000000000000\0        0", 57);
+    memcpy(tar + 257, "ustar\00000", 8);
+    uint32_t sum = 0;
+    for (size_t i = 0; i < 512; i++)
+        sum += tar[i];
+    snprintf((char *)tar + 148, 8, "%06o", sum);
+    memcpy(tar + 512, "{\"text\":\"a\"}\n", 13);
+    return make_file(name, tar, sizeof tar);
+}
+
+TEST(archives_and_pipes_are_not_cut)
+{
+    corpus_options o = {.format = CORPUS_LINES};
+    corpus_error err;
+    corpus_cut cut;
+    char name[64];
+    int fd = make_tar(name);
+    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    CHECK(c && corpus_cutter_describe(c).is_archive && !corpus_cutter_describe(c).can_be_cut);
+    CHECK_INT(corpus_cutter_next(c, 1, &cut, &err), 0);
+    corpus_cutter_close(c);
+    close(fd);
+    int ends[2];
+    CHECK(pipe(ends) == 0 && write(ends[1], "a\nb\n", 4) == 4);
+    close(ends[1]);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", ends[0]);
+    c = corpus_cutter_open(name, &o, &err);
+    CHECK(c && !corpus_cutter_describe(c).can_be_cut);
+    corpus_cutter_close(c);
+    close(ends[0]);
+    const char *missing = check_path("missing");
+    CHECK(!corpus_cutter_open(missing, &o, &err) && err.sys_errno == ENOENT);
+    o.format = CORPUS_AUTO;
+    fd = make_file(name, "{\"id\":1}\n", 9);
+    CHECK(!corpus_cutter_open(name, &o, &err) && strstr(err.text, "name the field"));
+    close(fd);
+}
+
+/* ---- One part ---- */
+
+/* Reads a part of a file of lines to "document|document|", or the error. */
+static const char *read_lines(const char *name, corpus_options o, uint64_t begin, uint64_t end)
+{
+    static char said[1000];
+    const corpus_format formats[] = {o.format};
+    corpus_batch b = {0};
+    corpus_error err;
+    int result;
+    size_t n = 0;
+    o.formats = formats;
+    o.begin.offset = begin;
+    o.has_end = end != UINT64_MAX;
+    o.end.offset = o.has_end ? end : 0;
+    o.n_decoders = 0;
+    corpus *c = corpus_open(&name, 1, &o, NULL, &err);
+    result = c ? 1 : -1;
+    while (result > 0 && (result = corpus_read(c, &b, &err)) > 0) {
+        size_t at = 0;
+        for (size_t i = 0; i < b.n_ends; i++) {
+            CHECK(n + b.ends[i].at - at + 2 < sizeof said);
+            memcpy(said + n, b.text + at, b.ends[i].at - at);
+            n += b.ends[i].at - at;
+            at = b.ends[i].at;
+            if (!b.ends[i].input)
+                said[n++] = '|';
+        }
+    }
+    said[n] = 0;
+    if (result < 0)
+        snprintf(said, sizeof said, "%s%s", err.changed ? "changed: " : "",
+                 strncmp(err.text, name, strlen(name)) ? err.text : err.text + strlen(name));
+    corpus_close(c);
+    corpus_batch_free(&b);
+    return said;
+}
+
+TEST(the_ends_of_parts_are_ends_of_lines)
+{
+    static const char bytes[] = "\xef\xbb\xbf"
+                                "a\r\n\n \t\nb\n\n\nlast";
+    static const char json[] = "\xef\xbb\xbf{\"text\":\"a\"}\r\n\n \t\n{\"text\":\"b\"}\n  \n";
+    char name[64];
+    const corpus_options lines = {.format = CORPUS_LINES};
+    const corpus_options records = {.format = CORPUS_JSON_LINES};
+    int fd = make_file(name, bytes, sizeof bytes - 1);
+    CHECK_STR(read_lines(name, lines, 0, UINT64_MAX), "\xef\xbb\xbf"
+                                                      "a\r|| \t|b|||last|");
+    CHECK_STR(read_lines(name, lines, 0, 6), "\xef\xbb\xbf"
+                                             "a\r|");
+    CHECK_STR(read_lines(name, lines, 6, 7), "|");
+    CHECK_STR(read_lines(name, lines, 7, 10), " \t|");
+    CHECK_STR(read_lines(name, lines, 10, 14), "b|||");
+    CHECK_STR(read_lines(name, lines, 14, UINT64_MAX), "last|");
+    CHECK_STR(read_lines(name, lines, 14, 18), "last|");
+    CHECK_STR(read_lines(name, lines, 7, 7), "");
+    CHECK_STR(read_lines(name, lines, 18, 18), "");
+    CHECK_STR(read_lines(name, lines, 18, UINT64_MAX), "");
+    CHECK_STR(read_lines(name, lines, 0, 0), "");
+    close(fd);
+    fd = make_file(name, json, sizeof json - 1);
+    CHECK_STR(read_lines(name, records, 0, UINT64_MAX), "a|b|");
+    CHECK_STR(read_lines(name, records, 0, 17), "a|");
+    CHECK_STR(read_lines(name, records, 17, 18), "");
+    CHECK_STR(read_lines(name, records, 18, 21), "");
+    CHECK_STR(read_lines(name, records, 21, 34), "b|");
+    CHECK_STR(read_lines(name, records, 34, UINT64_MAX), "");
+    close(fd);
+    /* A byte order mark is white space only at the start of the input. */
+    fd = make_file(name, "\n\xef\xbb\xbf{\"text\":\"a\"}\n", 17);
+    CHECK(strstr(read_lines(name, records, 1, UINT64_MAX), "byte 1: not JSON: expected a value"));
+    close(fd);
+}
+
+TEST(what_looks_like_another_format_in_the_middle_is_lines)
+{
+    static const char bytes[] = "a\n\x1f\x8b\x08\x00 b\nc\n\x28\xb5\x2f\xfd d\nPAR1\x15\nARROW1\n";
+    char name[64];
+    const corpus_options o = {.format = CORPUS_LINES, .utf8 = UTF8_RAW};
+    const int fd = make_file(name, bytes, sizeof bytes - 1);
+    CHECK_STR(read_lines(name, o, 11, 18), "\x28\xb5\x2f\xfd d|");
+    CHECK_STR(read_lines(name, o, 18, 24), "PAR1\x15|");
+    CHECK_STR(read_lines(name, o, 24, UINT64_MAX), "ARROW1|");
+    CHECK_INT(memcmp(read_lines(name, o, 2, 9), "\x1f\x8b\x08\0 b|", 7), 0);
+    close(fd);
+}
+
+TEST(messages_of_a_part_name_the_byte_and_no_line)
+{
+    static const char bytes[] = "{\"text\":\"a\"}\n{\"text\":\"b\"}\n{\"text\":7}\n";
+    char name[64];
+    const corpus_options o = {.format = CORPUS_JSON_LINES};
+    const int fd = make_file(name, bytes, sizeof bytes - 1);
+    static const char why[] = "the field is not a string: \"text\" (use --on-error skip to leave "
+                              "out such documents)";
+    char said[200];
+    snprintf(said, sizeof said, ": byte 34: %s", why);
+    CHECK_STR(read_lines(name, o, 13, UINT64_MAX), said);
+    CHECK_STR(read_lines(name, o, 26, UINT64_MAX), said);
+    snprintf(said, sizeof said, ":3: byte 34: %s", why);
+    CHECK_STR(read_lines(name, o, 0, 37), said);
+    close(fd);
+}
+
+TEST(parts_of_a_file_that_has_changed_are_refused)
+{
+    char name[64];
+    const int fd = make_file(name, "one\ntwo\nthree\n", 14);
+    corpus_options o = {.format = CORPUS_LINES};
+    static const char has[] = "changed: : byte 0: has changed: it has 14 bytes, and not the part "
+                              "that is to be read";
+    CHECK_STR(read_lines(name, o, 15, UINT64_MAX), has);
+    CHECK_STR(read_lines(name, o, 4, 15), has);
+    file_facts facts;
+    CHECK_INT(file_describe(name, &facts), 0);
+    input_version version = input_version_of(&facts);
+    o.versions = &version;
+    CHECK_STR(read_lines(name, o, 4, 8), "two|");
+    version.n_bytes++;
+    CHECK(strstr(read_lines(name, o, 4, 8), "has changed: it had 15 bytes and now has 14"));
+    close(fd);
+}
+
+/* It becomes shorter after it was opened. */
+TEST(a_part_that_ends_too_early_has_changed)
+{
+    static char bytes[600000];
+    char path[64];
+    const char *name = path;
+    memset(bytes, 'x', sizeof bytes);
+    for (size_t i = 99; i < sizeof bytes; i += 100)
+        bytes[i] = '\n';
+    const int fd = make_file(path, bytes, sizeof bytes);
+    const corpus_format format = CORPUS_LINES;
+    const corpus_options o = {.format = format,
+                              .formats = &format,
+                              .begin = {.offset = 100},
+                              .end = {.offset = 500000},
+                              .has_end = true,
+                              .batch_bytes = 1000};
+    corpus_batch b = {0};
+    corpus_error err;
+    int result;
+    corpus *c = corpus_open(&name, 1, &o, NULL, &err);
+    CHECK(c && corpus_read(c, &b, &err) > 0);
+    CHECK_INT(ftruncate(fd, 400000), 0);
+    while ((result = corpus_read(c, &b, &err)) > 0) {
+    }
+    CHECK(result < 0 && err.changed);
+    CHECK(strstr(err.text, "byte 400000: has changed: it now ends here, and was to be read up to "
+                           "byte 500000"));
+    corpus_close(c);
+    corpus_batch_free(&b);
+    close(fd);
+}
+
+TEST(parts_that_make_no_sense_are_refused)
+{
+    static field_list row;
+    field_error why;
+    CHECK(field_list_parse(&row, "id,@row", &why));
+    static const corpus_format lines[2] = {CORPUS_LINES, CORPUS_JSON_LINES};
+    static const corpus_format text[2] = {CORPUS_TEXT, CORPUS_AUTO};
+    static const char *const names[2] = {"a", "b"};
+    const corpus_options wrong[] = {
+        {.begin = {.offset = 7}},
+        {.begin = {.offset = 7}, .formats = text},
+        {.end = {.offset = 7}, .has_end = true, .formats = text},
+        {.begin = {.offset = 7}, .formats = lines, .fields = &row},
+        {.end = {.offset = 7}, .has_end = true, .formats = lines, .fields = &row},
+    };
+    corpus_error err;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        CHECK(!corpus_open(names, 2, &wrong[i], NULL, &err));
+        CHECK_INT(err.sys_errno, EINVAL);
+    }
+    corpus_options o = {
+        .begin = {.offset = 7}, .end = {.offset = 6}, .has_end = true, .formats = lines};
+    CHECK(!corpus_open(names, 1, &o, NULL, &err) && err.sys_errno == EINVAL);
+    corpus *c = corpus_open(names, 2, &o, NULL, &err); /* the end is in the other input */
+    CHECK(c != NULL);
+    corpus_close(c);
+}
+
+/* ---- How much is read ---- */
+
+/* Bytes that this process has read so far. */
+static uint64_t n_read_so_far(void)
+{
+    unsigned long long n = 0;
+    FILE *f = fopen("/proc/self/io", "r");
+    if (!f || fscanf(f, "rchar: %llu", &n) != 1)
+        SKIP("/proc/self/io cannot be read");
+    fclose(f);
+    return n;
+}
+
+TEST(what_lies_before_and_behind_a_part_is_not_read)
+{
+    enum {
+        LINE = 64,
+        N = 1 << 20
+    };
+    const char *name = check_path("many.txt");
+    FILE *f = fopen(name, "wb");
+    for (int i = 0; f && i < N; i++)
+        fprintf(f, "%0*d\n", LINE - 1, i);
+    CHECK(f && fclose(f) == 0);
+    const corpus_options o = {.format = CORPUS_LINES};
+    const uint64_t middle = (uint64_t)LINE * (N / 2);
+    const uint64_t before = n_read_so_far();
+    char want[LINE + 2];
+    snprintf(want, sizeof want, "%0*d|", LINE - 1, N / 2);
+    CHECK_STR(read_lines(name, o, middle, middle + LINE), want);
+    CHECK(n_read_so_far() - before < 4096);
+    corpus_error err;
+    corpus_cut cut;
+    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    CHECK(c && corpus_cutter_next(c, middle + 1, &cut, &err) > 0);
+    CHECK_EQ(cut.offset, middle + LINE);
+    corpus_cutter_close(c);
+    CHECK(n_read_so_far() - before < 1 << 20);
+}
+
+/* ---- Parquet ---- */
+
+#define FOLDER "tests/corpus/parquet/"
+
+static const char *const parquet_names[] = {
+    FOLDER "text_delta_bytes.parquet",
+    FOLDER "text_dictionary_gzip.parquet",
+    FOLDER "text_mixed_v2.parquet",
+    FOLDER "text_delta_length_zstd.parquet",
+    FOLDER "text_plain_snappy.parquet",
+    FOLDER "polars.parquet",
+    FOLDER "duckdb.parquet",
+};
+#define N_PARQUET (sizeof parquet_names / sizeof *parquet_names)
+
+static void check_readable(const char *name)
+{
+    corpus_error err;
+    const corpus_options o = {0};
+    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    if (!c && err.sys_errno == ENOENT)
+        SKIP("%s cannot be opened from this folder", name);
+    if (!c && strstr(err.text, "this build has no"))
+        SKIP("%s", err.text);
+    CHECK(c && corpus_cutter_describe(c).can_be_cut);
+    CHECK_INT(corpus_cutter_describe(c).format, CORPUS_PARQUET);
+    corpus_cutter_close(c);
+}
+
+TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
+{
+    static field_list row;
+    field_error field_why;
+    static const char lines[] = "{\"text\":\"one\"}\n{}\n{\"text\":\"two words\"}\n";
+    char paths[2][64];
+    uint64_t n_cut = 0;
+    CHECK(field_list_parse(&row, "@row", &field_why));
+    for (size_t i = 0; i < N_PARQUET; i++)
+        check_readable(parquet_names[i]);
+    const int fds[] = {make_tar(paths[0]), make_file(paths[1], lines, sizeof lines - 1)};
+    for (int i = 0; i < 2000; i++) {
+        part_reading all;
+        const char *names[4];
+        const size_t n = 1 + random_below(4);
+        for (size_t k = 0; k < n; k++)
+            names[k] =
+                random_below(4) ? parquet_names[random_below(N_PARQUET)] : paths[k > 0 ? 0 : 1];
+        const corpus_options o = {
+            .batch_bytes = random_below(2) ? 4 : 1000,
+            .max_piece_bytes = random_below(2) ? 16 : 1000,
+            .max_document_bytes = random_below(4) ? 0 : 8,
+            .on_error = (corpus_on_error)random_below(3),
+            .n_decoders = random_below(3),
+            .fields = random_below(2) ? &row : NULL,
+        };
+        corpus_options with_row = o;
+        with_row.n_kept = o.fields ? 1 : 0;
+        const char *why = part_reading_compare(&all, names, n, &with_row, &random_state);
+        if (why)
+            CHECK_FAIL("%s and %zu more: %s", names[0], n - 1, why);
+        n_cut += all.n_cut;
+        part_reading_free(&all);
+    }
+    close(fds[0]);
+    close(fds[1]);
+    printf("note %" PRIu64 " parts begin in an input\n", n_cut);
+    CHECK(n_cut > 1000);
+}
+
+static const char *read_rows(const char *name, corpus_cut begin, corpus_cut end)
+{
+    static corpus_error err;
+    const corpus_format format = CORPUS_PARQUET;
+    const corpus_options o = {.formats = &format, .begin = begin, .end = end, .has_end = true};
+    corpus_batch b = {0};
+    corpus *c = corpus_open(&name, 1, &o, NULL, &err);
+    int result = c ? 1 : -1;
+    while (result > 0)
+        result = corpus_read(c, &b, &err);
+    corpus_close(c);
+    corpus_batch_free(&b);
+    return result < 0 ? err.text : "";
+}
+
+TEST(a_part_of_other_pages_or_rows_is_refused)
+{
+    const char *name = parquet_names[0];
+    const corpus_options o = {0};
+    corpus_error err;
+    corpus_cut first, second;
+    check_readable(name);
+    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    CHECK(c && corpus_cutter_next(c, 1, &first, &err) > 0 &&
+          corpus_cutter_next(c, first.offset + 1, &second, &err) > 0);
+    corpus_cutter_close(c);
+    CHECK_STR(read_rows(name, first, second), "");
+    CHECK_STR(read_rows(name, second, second), "");
+    corpus_cut wrong = first;
+    wrong.offset--;
+    CHECK(strstr(read_rows(name, wrong, second), "the page of its first row is at another place"));
+    wrong = second;
+    wrong.row = 21;
+    CHECK(strstr(read_rows(name, first, wrong), "it has not the rows that are to be read"));
+}

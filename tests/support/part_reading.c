@@ -1,0 +1,397 @@
+#include "support/part_reading.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "corpus/cutter.h"
+
+#define MAX_INPUTS 8
+#define MAX_PLACES 64
+
+static size_t n_ends(const part_reading *r)
+{
+    return r->ends.n_bytes / sizeof(uint64_t);
+}
+
+static const uint64_t *ends_of(const part_reading *r)
+{
+    return (const uint64_t *)(const void *)r->ends.bytes;
+}
+
+/* Of complete documents. */
+static size_t complete_bytes(const part_reading *r)
+{
+    return n_ends(r) ? (size_t)ends_of(r)[n_ends(r) - 1] : 0;
+}
+
+void part_reading_free(part_reading *r)
+{
+    free(r->text.bytes);
+    free(r->ends.bytes);
+    free(r->inputs.bytes);
+    free(r->values.bytes);
+    free(r->collected.bytes);
+    free(r->reports.bytes);
+}
+
+/* ---- One part ---- */
+
+typedef struct part {
+    const char *const *names; /* of all inputs */
+    size_t begin, n;          /* those of the part */
+    corpus_options options;
+} part;
+
+/* A place after a batch, and how much was read before it. */
+typedef struct part_place {
+    corpus_place place;
+    size_t text, ends, values;
+} part_place;
+
+typedef struct one_reading {
+    part_reading r;
+    part_place places[MAX_PLACES];
+    size_t n_places;
+    corpus_place last;
+    const char *cut; /* the name of the input that is entered in its middle */
+    const char *why; /* not NULL: what is wrong */
+} one_reading;
+
+/* Removes the number of the line from "NAME:7: byte", and what depends on the part. */
+static bool remove_line(char *text)
+{
+    char *end = strstr(text, "; documents read before it");
+    char *at = strstr(text, ": byte ");
+    if (end)
+        *end = 0;
+    if (!at)
+        return false;
+    char *digits = at;
+    while (digits > text && isdigit((unsigned char)digits[-1]))
+        digits--;
+    if (digits == at || digits == text || digits[-1] != ':')
+        return false;
+    memmove(digits - 1, at, strlen(at) + 1);
+    return true;
+}
+
+static void take_message(one_reading *o, char *text)
+{
+    const size_t n = o->cut ? strlen(o->cut) : 0;
+    const bool here = o->cut && strncmp(text, o->cut, n) == 0 && text[n] == ':';
+    if (remove_line(text) && here)
+        o->why = "a message names a line of a part of which the beginning was not read";
+}
+
+static void report(void *context, const char *text)
+{
+    one_reading *o = context;
+    char copy[700];
+    snprintf(copy, sizeof copy, "%s", text);
+    if (!strstr(copy, ": byte "))
+        return; /* about the whole input */
+    take_message(o, copy);
+    input_bytes_add_text(&o->r.reports, copy);
+    input_bytes_add_text(&o->r.reports, "\n");
+}
+
+static void collect(void *context, const uint8_t *data, size_t n_bytes, bool last)
+{
+    one_reading *o = context;
+    input_bytes_add(&o->r.collected, data, n_bytes);
+    if (last)
+        input_bytes_add_text(&o->r.collected, "\n");
+}
+
+static void take_batch(one_reading *o, const corpus_batch *b)
+{
+    part_reading *r = &o->r;
+    for (size_t i = 0; i < b->n_ends; i++) {
+        const uint64_t end = r->text.n_bytes + b->ends[i].at;
+        if (b->ends[i].input)
+            input_bytes_add(&r->inputs, &b->ends[i], sizeof b->ends[i]);
+        else
+            input_bytes_add(&r->ends, &end, sizeof end);
+    }
+    input_bytes_add(&r->text, b->text, b->n_bytes);
+    if (b->values_bytes)
+        input_bytes_add(&r->values, b->values, b->values_bytes);
+    o->last = b->after;
+    r->counts = b->after.counts;
+    if (o->n_places < MAX_PLACES)
+        o->places[o->n_places++] = (part_place){.place = b->after,
+                                                .text = r->text.n_bytes,
+                                                .ends = n_ends(r),
+                                                .values = r->values.n_bytes};
+}
+
+static void read_one(one_reading *o, const part *p, const corpus_place *from)
+{
+    corpus_batch b = {0};
+    corpus_options options = p->options;
+    memset(o, 0, sizeof *o);
+    options.context = o;
+    options.report = report;
+    options.collect = collect;
+    options.ended = NULL;
+    if (options.begin.offset && !options.begin.row)
+        o->cut = p->names[p->begin];
+    corpus *c = corpus_open(p->names + p->begin, p->n, &options, from, &o->r.err);
+    o->r.result = -1;
+    while (c && (o->r.result = corpus_read(c, &b, &o->r.err)) > 0)
+        take_batch(o, &b);
+    if (o->r.result == 0 && corpus_stored_bytes(c) != o->r.counts.stored_bytes && o->n_places)
+        o->why = "the stored bytes of progress are not those of the counts";
+    take_message(o, o->r.err.text);
+    corpus_close(c);
+    corpus_batch_free(&b);
+}
+
+/* ---- Comparing ---- */
+
+static bool same(const input_bytes *a, size_t from, const input_bytes *b)
+{
+    const size_t n = a->n_bytes - from;
+    return n == b->n_bytes && (n == 0 || memcmp(a->bytes + from, b->bytes, n) == 0);
+}
+
+/* Reads the rest of a part from a random place on. */
+static const char *compare_rest(const one_reading *o, const part *p, uint64_t *random)
+{
+    static one_reading rest;
+    const char *why = NULL;
+    if (o->r.result < 0 || o->n_places == 0)
+        return NULL;
+    const part_place *place = &o->places[random_input_below(random, (uint32_t)o->n_places)];
+    read_one(&rest, p, &place->place);
+    const part_reading *r = &rest.r;
+    if (r->result != 0)
+        why = "a part cannot be resumed";
+    else if (!same(&o->r.text, place->text, &r->text) ||
+             !same(&o->r.values, place->values, &r->values) ||
+             n_ends(&o->r) - place->ends != n_ends(r))
+        why = "a part that is resumed gives other documents";
+    for (size_t i = 0; !why && i < n_ends(r); i++) {
+        if (ends_of(r)[i] + place->text != ends_of(&o->r)[place->ends + i])
+            why = "a part that is resumed gives other ends";
+    }
+    if (!why && rest.n_places && memcmp(&rest.last, &o->last, sizeof rest.last) != 0)
+        why = "a part that is resumed ends at another place";
+    why = why ? why : rest.why;
+    part_reading_free(&rest.r);
+    return why;
+}
+
+/* Appends a part. Of a failed one, only complete documents are compared. */
+static void append(part_reading *all, const part_reading *r)
+{
+    const uint64_t before = all->text.n_bytes;
+    const size_t n = r->result < 0 ? complete_bytes(r) : r->text.n_bytes;
+    for (size_t i = 0; i < n_ends(r); i++) {
+        const uint64_t end = before + ends_of(r)[i];
+        input_bytes_add(&all->ends, &end, sizeof end);
+    }
+    input_bytes_add(&all->text, r->text.bytes, n);
+    input_bytes_add(&all->inputs, r->inputs.bytes, r->inputs.n_bytes);
+    input_bytes_add(&all->values, r->values.bytes, r->values.n_bytes);
+    input_bytes_add(&all->collected, r->collected.bytes, r->collected.n_bytes);
+    input_bytes_add(&all->reports, r->reports.bytes, r->reports.n_bytes);
+    all->result = r->result;
+    all->err = r->err;
+    corpus_counts *sum = &all->counts;
+    const corpus_counts *c = &r->counts;
+    sum->documents += c->documents;
+    sum->empty_documents += c->empty_documents;
+    sum->text_bytes += c->text_bytes;
+    sum->stored_bytes += c->stored_bytes;
+    sum->plain_bytes += c->plain_bytes;
+    sum->records += c->records;
+    sum->null_documents += c->null_documents;
+    sum->filtered_documents += c->filtered_documents;
+    sum->bad_documents += c->bad_documents;
+    sum->bad_bytes += c->bad_bytes;
+    sum->repaired_documents += c->repaired_documents;
+    sum->replacements += c->replacements;
+}
+
+/* Of an input, the whole reports ten bad documents, and each part as many. */
+static bool same_reports(const part_reading *whole, const part_reading *all)
+{
+    const char *line = (const char *)whole->reports.bytes;
+    const char *const end = line + whole->reports.n_bytes;
+    const char *at = (const char *)all->reports.bytes;
+    const char *const at_end = at + all->reports.n_bytes;
+    if (whole->counts.bad_documents <= 10)
+        return same(&whole->reports, 0, &all->reports);
+    while (line < end) {
+        const char *next = (const char *)memchr(line, '\n', (size_t)(end - line)) + 1;
+        at = memmem(at, (size_t)(at_end - at), line, (size_t)(next - line));
+        if (!at)
+            return false;
+        at += next - line;
+        line = next;
+    }
+    return true;
+}
+
+/* Each part reports the end of the inputs that it reads. */
+static bool same_inputs(const part_reading *whole, const part_reading *all, const size_t *n_parts)
+{
+    const corpus_end *want = (const corpus_end *)(const void *)whole->inputs.bytes;
+    const corpus_end *got = (const corpus_end *)(const void *)all->inputs.bytes;
+    const corpus_end *end = got + all->inputs.n_bytes / sizeof *got;
+    for (size_t i = 0; i < whole->inputs.n_bytes / sizeof *want; i++) {
+        for (size_t p = 0; p < n_parts[i]; p++, got++) {
+            const uint64_t checksum = n_parts[i] > 1 ? 0 : want[i].checksum;
+            if (got >= end || got->stored_bytes != want[i].stored_bytes ||
+                got->checksum != checksum)
+                return false;
+        }
+    }
+    return got == end;
+}
+
+static const char *compare(const part_reading *whole, const part_reading *all,
+                           const size_t *n_parts)
+{
+    corpus_counts counts = whole->counts;
+    counts.input_records = 0;
+    if (whole->result != all->result)
+        return "the whole or a part fails";
+    if (whole->result < 0 && strcmp(whole->err.text, all->err.text) != 0)
+        return "other messages of failure";
+    if (!same(&whole->ends, 0, &all->ends))
+        return "other ends of documents";
+    if (complete_bytes(whole) &&
+        memcmp(whole->text.bytes, all->text.bytes, complete_bytes(whole)) != 0)
+        return "other text";
+    if (!same(&whole->values, 0, &all->values) || !same(&whole->collected, 0, &all->collected))
+        return "other values or collected documents";
+    if (!same_reports(whole, all))
+        return "other bad documents are reported";
+    if (whole->result < 0)
+        return NULL;
+    if (memcmp(&counts, &all->counts, sizeof counts) != 0)
+        return "other counts";
+    return same_inputs(whole, all, n_parts) ? NULL : "other ends of inputs";
+}
+
+/* ---- Parts ---- */
+
+typedef struct cuts {
+    uint64_t *random;
+    input_bytes starts;         /* cut_place: of parts */
+    size_t n_parts[MAX_INPUTS]; /* that read some of each input */
+    corpus_format formats[MAX_INPUTS];
+} cuts;
+
+typedef struct cut_place {
+    size_t input;
+    corpus_cut cut;
+} cut_place;
+
+static uint64_t next_distance(uint64_t *random)
+{
+    static const uint32_t limits[] = {1, 2, 10, 100, 1000, 100000};
+    return random_input_below(random, limits[random_input_below(random, 6)]);
+}
+
+/* Finds the places in an input; some of them begin parts. */
+static const char *cut_input(cuts *c, const char *name, size_t which, const corpus_options *options,
+                             corpus_error *err)
+{
+    cut_place place = {.input = which};
+    corpus_cut before = {0};
+    int result = 0;
+    corpus_cutter *cutter = corpus_cutter_open(name, options, err);
+    if (!cutter)
+        return "it cannot be opened to be cut";
+    const corpus_cutter_info info = corpus_cutter_describe(cutter);
+    c->formats[which] = info.format;
+    c->n_parts[which] = 1;
+    for (;;) {
+        const uint64_t at_least = before.offset + next_distance(c->random);
+        result = corpus_cutter_next(cutter, at_least, &place.cut, err);
+        if (result <= 0)
+            break;
+        if (!info.can_be_cut || place.cut.offset < at_least || place.cut.offset <= before.offset ||
+            place.cut.row < before.row)
+            break;
+        before = place.cut;
+        if (random_input_below(c->random, 3) == 0)
+            continue;
+        input_bytes_add(&c->starts, &place, sizeof place);
+        c->n_parts[which]++;
+    }
+    corpus_cutter_close(cutter);
+    return result > 0   ? "a place to cut is not where it was asked for"
+           : result < 0 ? "places to cut cannot be found"
+                        : NULL;
+}
+
+static part make_part(const cuts *c, size_t n_names, const corpus_options *options,
+                      const cut_place *begin, const cut_place *end)
+{
+    part p = {.begin = begin->input, .options = *options};
+    p.options.begin = begin->cut;
+    p.options.formats = c->formats + begin->input;
+    p.n = n_names - begin->input;
+    if (end) {
+        p.options.has_end = end->cut.offset > 0;
+        p.options.end = end->cut;
+        p.n = end->input - begin->input + p.options.has_end;
+    }
+    return p;
+}
+
+static const char *read_parts(part_reading *all, const cuts *c, const char *const *names,
+                              size_t n_names, const corpus_options *options)
+{
+    static one_reading o;
+    const cut_place *starts = (const cut_place *)(const void *)c->starts.bytes;
+    const size_t n = c->starts.n_bytes / sizeof *starts;
+    const char *why = NULL;
+    for (size_t i = 0; !why && i < n && all->result == 0; i++) {
+        part p = make_part(c, n_names, options, &starts[i], i + 1 < n ? &starts[i + 1] : NULL);
+        p.names = names;
+        read_one(&o, &p, NULL);
+        append(all, &o.r);
+        all->n_parts++;
+        all->n_cut += starts[i].cut.offset > 0;
+        all->n_resumed += o.n_places > 0;
+        why = o.why ? o.why : compare_rest(&o, &p, c->random);
+        part_reading_free(&o.r);
+    }
+    return why;
+}
+
+const char *part_reading_compare(part_reading *all, const char *const *names, size_t n_names,
+                                 const corpus_options *options, uint64_t *random)
+{
+    static one_reading whole;
+    cuts c = {.random = random};
+    corpus_error err;
+    const char *why = NULL;
+    memset(all, 0, sizeof *all);
+    if (n_names > MAX_INPUTS)
+        return "too many inputs";
+    read_one(&whole, &(part){.names = names, .n = n_names, .options = *options}, NULL);
+    for (size_t i = 0; i < n_names && !why; i++) {
+        const cut_place start = {.input = i};
+        if (i == 0 || random_input_below(random, 2))
+            input_bytes_add(&c.starts, &start, sizeof start);
+        why = cut_input(&c, names[i], i, options, &err);
+    }
+    if (why && whole.r.result < 0)
+        why = NULL; /* neither can be read */
+    else if (!why)
+        why = read_parts(all, &c, names, n_names, options);
+    if (!why && all->n_parts)
+        why = compare(&whole.r, all, c.n_parts);
+    why = why ? why : whole.why;
+    part_reading_free(&whole.r);
+    free(c.starts.bytes);
+    return why;
+}
