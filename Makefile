@@ -204,11 +204,15 @@ test:
 	@$(again) all
 	@TOKMAP_LONG=1 PYTHON=$$(sh .ci/python $(abspath $(BUILD))) $(again) check
 
-# What runs in one thread has no races: these take ten minutes of TSan.
+# What runs in one thread has no races, and TSan is slow.
 ifeq ($(TOKMAP_SANITIZED),tsan)
-    ONE_THREAD := $(addprefix $(BUILD)/,test_splitter test_input test_merge test_normalizer_cuts test_unicode \
-	test_char_map test_char_cuts test_unigram test_bit_flips test_edge_values) \
-	tests/tokenizer/test_splitter.py tests/tokenizer/test_golden.py tests/dataset/test_ref_reader.py
+    ONE_THREAD := $(foreach f,$(filter tests/format/% tests/order/% tests/writer/%,$(TEST_FILES)),$(call program,$f)) \
+	$(addprefix $(BUILD)/,test_splitter test_input test_normalizer_cuts test_unicode test_char_map test_char_cuts \
+	test_unigram test_bit_flips test_edge_values test_model_files test_added_tokens test_gather test_reread \
+	test_json_line) \
+	$(wildcard tests/order/*.py) $(addprefix tests/,tokenizer/test_splitter.py tokenizer/test_golden.py \
+	dataset/test_ref_reader.py corpus/test_json_line.py bench/test_tokbench.py bench/test_report.py \
+	foreign/test_foreign.py stage/test_ptx.py)
 endif
 
 SANITIZED = -O2 -g -fno-omit-frame-pointer -fno-sanitize-recover=all

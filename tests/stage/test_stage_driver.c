@@ -544,8 +544,9 @@ static pthread_t caller;
 
 static void copy_slowly(fake_call call)
 {
-    if (call == FAKE_COPY_IN && !pthread_equal(pthread_self(), caller)) {
-        gate = 1;
+    int closed = 0;
+    if (call == FAKE_COPY_IN && !pthread_equal(pthread_self(), caller) &&
+        atomic_compare_exchange_strong(&gate, &closed, 1)) {
         while (gate == 1)
             usleep(100);
     }
@@ -575,9 +576,9 @@ TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
         for (int k = 0; i == 0 && gate == 0 && k < 10000; k++)
             usleep(100); /* the thread is in the copy, or all of it was queued by the caller */
     }
-    fake.hook = NULL;
     gate = 2;
     end(&c);
+    fake.hook = NULL; /* not before: the thread may be reading it */
     case_close();
 }
 
