@@ -153,7 +153,7 @@ TEST(the_parts_of_random_corpora_give_what_the_whole_gives)
 
 /* ---- Places ---- */
 
-/* Of a cutter that is asked for all places, step by step: those that a loop over the bytes finds. */
+/* A cutter that is asked for all places gives those that a loop over the bytes finds. */
 static void check_places(const char *name, const uint8_t *bytes, size_t n, uint64_t distance)
 {
     const corpus_options o = {.format = CORPUS_LINES};

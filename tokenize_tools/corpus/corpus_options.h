@@ -1,4 +1,4 @@
-/* corpus_options.h - checks the options of corpus.h and completes them; for corpus.c and cutter.c. */
+/* corpus_options.h - checks and completes the options of corpus.h; for corpus.c and cutter.c. */
 #ifndef TOKMAP_CORPUS_OPTIONS_H
 #define TOKMAP_CORPUS_OPTIONS_H
 
