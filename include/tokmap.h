@@ -150,6 +150,11 @@ typedef struct tokmap_value {
  * the call. */
 TOKMAP_API tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path,
                                              tokmap_error *err);
+/* The same, but the token file is only opened when its tokens are first used. A call that uses them
+ * then fails if it is missing or has another size. For programs that look at many datasets and read
+ * no tokens. */
+TOKMAP_API tokmap_status tokmap_dataset_open_index(tokmap_dataset **out, const char *path,
+                                                   tokmap_error *err);
 /* Pointers that other calls returned for this dataset are invalid afterwards. */
 TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
 

@@ -181,18 +181,23 @@ static tokmap_status refuse_replaced(const tokmap_dataset *ds, const tokmap_i_fi
     return status;
 }
 
+/* Of a flat dataset. */
+static void list_only_file(tokmap_dataset *ds)
+{
+    const tokmap_i_header *h = &ds->header;
+    ds->only_file = (tokmap_i_token_file){
+        .path = ds->token_path, .n_tokens = h->n_tokens, .token_offset = h->token_offset, .fd = -1};
+    ds->files = &ds->only_file;
+    ds->n_files = 1;
+    ds->token_file_bytes = tokmap_i_token_file_bytes(ds, ds->files);
+}
+
 /* Of a flat dataset: its only file is open and mapped until it is closed. */
 static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
 {
-    const tokmap_i_header *h = &ds->header;
-    tokmap_i_token_file *file = &ds->only_file;
+    tokmap_i_token_file *file = ds->files;
     tokmap_i_file_stat stat;
     int fd = -1;
-    *file = (tokmap_i_token_file){
-        .path = ds->token_path, .n_tokens = h->n_tokens, .token_offset = h->token_offset, .fd = -1};
-    ds->files = file;
-    ds->n_files = 1;
-    ds->token_file_bytes = tokmap_i_token_file_bytes(ds, file);
     tokmap_status status = tokmap_i_open_file(file->path, &fd, &stat, err);
     atomic_store(&file->fd, fd);
     if (!status)
@@ -203,7 +208,8 @@ static tokmap_status open_tokens(tokmap_dataset *ds, tokmap_error *err)
     return status ? status : tokmap_i_token_file_map(ds, file, &map, err);
 }
 
-static tokmap_status open_at(tokmap_dataset *ds, const char *path, tokmap_error *err)
+static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_only,
+                             tokmap_error *err)
 {
     size_t prefix_bytes = 0;
     tokmap_status status = find_prefix(path, &prefix_bytes, err);
@@ -222,7 +228,8 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, tokmap_error 
     if (*rest && strcmp(rest, ".tmi") != 0 && strcmp(rest, ds->header.token_suffix) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its index %s belongs to %s", path,
                     ds->index_path, ds->token_path);
-    return open_tokens(ds, err);
+    list_only_file(ds);
+    return index_only ? TOKMAP_OK : open_tokens(ds, err);
 }
 
 tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tokmap_error *err)
@@ -245,26 +252,38 @@ tokmap_status tokmap_i_dataset_open_index(const tokmap_dataset *ds, int *fd, tok
     return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was replaced since it was opened", ds->index_path);
 }
 
-tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap_error *err)
+static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool index_only,
+                                  tokmap_error *err)
 {
+    const char *call = index_only ? "tokmap_dataset_open_index" : "tokmap_dataset_open";
     tokmap_i_error_clear(err);
     if (!out)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_dataset_open: out is NULL");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: out is NULL", call);
     *out = NULL;
     if (!path || !*path)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_dataset_open: path is NULL or empty");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: path is NULL or empty", call);
     tokmap_dataset *ds = calloc(1, sizeof *ds);
     if (!ds)
         return FAIL_MEMORY(err);
     ds->index_fd = -1;
     ds->kept = &ds->kept_here;
-    const tokmap_status status = open_at(ds, path, err);
+    const tokmap_status status = open_at(ds, path, index_only, err);
     if (status) {
         tokmap_dataset_close(ds);
         return status;
     }
     *out = ds;
     return TOKMAP_OK;
+}
+
+tokmap_status tokmap_dataset_open(tokmap_dataset **out, const char *path, tokmap_error *err)
+{
+    return open_dataset(out, path, false, err);
+}
+
+tokmap_status tokmap_dataset_open_index(tokmap_dataset **out, const char *path, tokmap_error *err)
+{
+    return open_dataset(out, path, true, err);
 }
 
 void tokmap_dataset_close(tokmap_dataset *ds)
