@@ -29,6 +29,9 @@
  *           The files are the same as those of a writer that was never interrupted.
  * Adopt     adopt, for a token file that already exists; scan until TOKMAP_END, and add_document
  *           for each document; finish; close.
+ * Join      open_joined; join for each dataset; finish; close. The result is an index alone, whose
+ *           tokens stay in the token files of those datasets: nothing is copied, and only their
+ *           indexes are read.
  * Files     A dataset is complete or absent. The writer fills P.bin.partial and P.tmi.partial, and
  *           P.tmv.partial if documents have values.
  *           Finish flushes both to the disk, then gives them the names P.bin and P.tmi, in this
@@ -39,10 +42,11 @@
  *           `unfinished` is TOKMAP_UNFINISHED_DISCARD. Only one writer at a time can write P:
  *           another one gets TOKMAP_ERR_LOCKED.
  * Status    After a failed call, every later call except close returns the same status.
- * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, and for each input 40
- *           bytes and its name; in finish, also 8 bytes for each 1,024 documents. Arrays may take
- *           twice as much while they grow. Values take 2 MiB and the largest document's values, and
- *           in finish up to 40 MiB if there are strings. Resuming takes no more.
+ * Memory    4 MiB (6 MiB in append_dataset), 8 bytes for each MiB of tokens, for each input 40
+ *           bytes and its name, and for each token file that is joined 24 bytes and its path; in
+ *           finish, also 8 bytes for each 1,024 documents. Arrays may take twice as much while they
+ *           grow. Values take 2 MiB and the largest document's values, and in finish up to 40 MiB
+ *           if there are strings. Resuming takes no more.
  * Threads   A writer is used by one thread at a time. */
 #ifndef TOKMAP_WRITER_H
 #define TOKMAP_WRITER_H
@@ -75,6 +79,12 @@ typedef struct tokmap_writer_options {
     tokmap_unfinished unfinished;
     uint64_t resume_checkpoint; /* with RESUME: number of the checkpoint, from 1; 0: the last */
 } tokmap_writer_options;
+
+typedef struct tokmap_join_options {
+    size_t struct_size;      /* sizeof(tokmap_join_options) */
+    int32_t continues_input; /* 1: the first input of the dataset is the rest of the last one before
+                                it: they become one, with the size of the larger and no checksum */
+} tokmap_join_options;
 
 typedef struct tokmap_adopt_options {
     size_t struct_size;    /* sizeof(tokmap_adopt_options) */
@@ -111,6 +121,13 @@ TOKMAP_API tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *to
                                              const tokmap_adopt_options *options,
                                              tokmap_error *err);
 
+/* Opens a writer of a joined dataset: an index P.tmi over the token files of other datasets, and no
+ * P.bin. The options and errors are those of tokmap_writer_open, but it cannot be resumed. With
+ * `replace`, a P.bin that exists is removed. */
+TOKMAP_API tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
+                                                   const tokmap_writer_options *options,
+                                                   tokmap_error *err);
+
 /* Makes the dataset durable and visible. Afterwards only close may be called.
  * TOKMAP_ERR_EXISTS: a file of this name was created meanwhile. TOKMAP_ERR_CORRUPT: the partial
  * index does not contain what was written to it. TOKMAP_ERR_MISMATCH: a partial file was removed or
@@ -137,6 +154,17 @@ TOKMAP_API tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_err
  * not go with what the writer has; or it was replaced since it was opened. */
 TOKMAP_API tokmap_status tokmap_writer_append_dataset(tokmap_writer *w, const tokmap_dataset *ds,
                                                       tokmap_error *err);
+
+/* Adds all tokens, documents, inputs and values of ds to a joined dataset. The tokens stay where
+ * they are: the token files of ds must be kept as long as the result, and are found by their paths
+ * from the folder of P, so all can be moved together. Nothing of them is read: open ds with
+ * tokmap_dataset_open_index, and verify the result if they may be damaged. Its index is read, and
+ * its checksums are verified. options may be NULL. TOKMAP_ERR_CORRUPT, TOKMAP_ERR_MISMATCH: as for
+ * tokmap_writer_append_dataset; also TOKMAP_ERR_MISMATCH: an input that is to continue has another
+ * name. TOKMAP_ERR_ARGUMENT: the token file of ds is P.bin; a path from P has more than 4,096
+ * bytes; there are more than 2^20 token files; or there is no input to continue. */
+TOKMAP_API tokmap_status tokmap_writer_join(tokmap_writer *w, const tokmap_dataset *ds,
+                                            const tokmap_join_options *options, tokmap_error *err);
 
 /* Names the input file of all documents since the last end_input. input_bytes and input_checksum
  * (its XXH3-64) are 0 if not known. Finish fails when some documents have an input file and others

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -248,17 +249,35 @@ int tokmap_i_file_sync(int fd)
     return result ? errno : 0;
 }
 
-int tokmap_i_folder_sync(const char *path)
+/* On the caller's stack: the last step of a writer must not run out of memory. */
+static int find_folder(const char *path, char folder[PATH_MAX])
 {
     const char *slash = strrchr(path, '/');
-    char folder[PATH_MAX] = "."; /* on the stack: this last step must not run out of memory */
-    if (slash) {
-        const size_t n_bytes = slash == path ? 1 : (size_t)(slash - path);
-        if (n_bytes >= sizeof folder)
-            return ENAMETOOLONG;
-        memcpy(folder, path, n_bytes);
-        folder[n_bytes] = 0;
-    }
+    const size_t n_bytes = !slash || slash == path ? 1 : (size_t)(slash - path);
+    if (n_bytes >= PATH_MAX)
+        return ENAMETOOLONG;
+    memcpy(folder, slash ? path : ".", n_bytes);
+    folder[n_bytes] = 0;
+    return 0;
+}
+
+int tokmap_i_folder_resolve(const char *path, char **out)
+{
+    char folder[PATH_MAX];
+    *out = NULL;
+    const int error = find_folder(path, folder);
+    if (error)
+        return error;
+    *out = realpath(folder, NULL);
+    return *out ? 0 : errno;
+}
+
+int tokmap_i_folder_sync(const char *path)
+{
+    char folder[PATH_MAX];
+    const int folder_error = find_folder(path, folder);
+    if (folder_error)
+        return folder_error;
     const int fd = open_retrying(folder, O_RDONLY | O_DIRECTORY);
     if (fd < 0)
         return errno;

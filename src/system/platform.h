@@ -62,6 +62,8 @@ typedef struct tokmap_i_copy {
 int tokmap_i_file_copy(const tokmap_i_copy *copy);
 
 int tokmap_i_file_sync(int fd);
+/* The absolute path of the folder of `path`, without links; the caller frees it. */
+int tokmap_i_folder_resolve(const char *path, char **out);
 /* Makes names in the folder of `path` durable. */
 int tokmap_i_folder_sync(const char *path);
 /* Gives a file a second name; EEXIST if the name is taken. Some file systems have no links. */

@@ -87,6 +87,7 @@ tokmap_status tokmap_writer_adopt(tokmap_writer **out, const char *token_path,
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
         return FAIL_MEMORY(err);
+    w->names.output = TOKMAP_I_OUTPUT_ADOPTED;
     w->names.replace = o.replace != 0;
     w->header.token_offset = o.token_offset;
     w->header.n_tokens = o.n_tokens;
@@ -118,15 +119,16 @@ static tokmap_status refuse_id(const tokmap_writer *w, size_t n_tokens, tokmap_e
 static tokmap_status scan_tokens(tokmap_writer *w, size_t *n_tokens, tokmap_error *err)
 {
     const uint32_t width = w->header.token_bytes;
-    if (w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: tokmap_writer_scan is only for adopted files",
-                    w->names.token_path);
+    tokmap_status status =
+        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_ADOPTED, "tokmap_writer_scan", err);
+    if (status)
+        return status;
     *n_tokens = (size_t)MIN(w->header.n_tokens - w->n_tokens, TOKMAP_I_BLOCK_BYTES / width);
     if (*n_tokens == 0)
         return TOKMAP_END;
-    tokmap_status status = tokmap_i_read_exactly(
-        (tokmap_i_named_file){w->token_fd, w->names.token_path},
-        w->header.token_offset + w->n_tokens * width, *n_tokens * width, w->buffer, err);
+    status = tokmap_i_read_exactly((tokmap_i_named_file){w->token_fd, w->names.token_path},
+                                   w->header.token_offset + w->n_tokens * width, *n_tokens * width,
+                                   w->buffer, err);
     if (status)
         return status;
     const uint32_t largest = tokmap_i_largest_id(w->buffer, *n_tokens, width);
@@ -157,9 +159,10 @@ tokmap_status tokmap_writer_scan(tokmap_writer *w, const void **tokens, size_t *
 static tokmap_status add_document(tokmap_writer *w, uint64_t n_tokens, tokmap_error *err)
 {
     const uint64_t last_end = tokmap_i_index_writer_last_end(w->index);
-    if (w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is not adopted; use tokmap_writer_end_document",
-                    w->names.token_path);
+    const tokmap_status status =
+        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_ADOPTED, "tokmap_writer_add_document", err);
+    if (status)
+        return status;
     if (n_tokens > w->header.n_tokens - last_end)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: document %" PRIu64 " of %" PRIu64 " tokens from token %" PRIu64

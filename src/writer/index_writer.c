@@ -14,7 +14,7 @@
 
 enum {
     READ_BYTES = 64 << 10, /* whole groups */
-    MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 1
+    MAX_SECTIONS = TOKMAP_I_MIN_SECTIONS + 2
 };
 
 struct tokmap_i_index_writer {
@@ -34,8 +34,10 @@ struct tokmap_i_index_writer {
     tokmap_i_bytes blocks;                           /* checksums, u64 as stored */
     tokmap_i_bytes inputs;                           /* entries as stored */
     tokmap_i_bytes names;
-    uint32_t n_sections;
-    tokmap_i_meta_writer *meta; /* NULL: documents have no values */
+    bool is_joined;
+    tokmap_i_segment_list segments;
+    uint32_t n_sections, n_ended; /* sections that the index will have, and has */
+    tokmap_i_meta_writer *meta;   /* NULL: documents have no values */
 };
 
 static bool append_u64(tokmap_i_bytes *b, uint64_t value)
@@ -43,6 +45,14 @@ static bool append_u64(tokmap_i_bytes *b, uint64_t value)
     uint8_t *p = tokmap_i_bytes_add(b, 8);
     if (p)
         store_le64(p, value);
+    return p != NULL;
+}
+
+static bool append_bytes(tokmap_i_bytes *b, const void *data, size_t n_bytes)
+{
+    uint8_t *p = tokmap_i_bytes_add(b, n_bytes);
+    if (p && n_bytes > 0)
+        memcpy(p, data, n_bytes);
     return p != NULL;
 }
 
@@ -115,6 +125,7 @@ void tokmap_i_index_writer_close(tokmap_i_index_writer *w)
     free(w->blocks.data);
     free(w->inputs.data);
     free(w->names.data);
+    tokmap_i_segment_list_free(&w->segments);
     free(w);
 }
 
@@ -188,6 +199,12 @@ tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t che
     return append_u64(&w->blocks, checksum) ? TOKMAP_OK : FAIL_MEMORY(err);
 }
 
+tokmap_status tokmap_i_index_writer_blocks(tokmap_i_index_writer *w, const uint8_t *checksums,
+                                           size_t n_bytes, tokmap_error *err)
+{
+    return append_bytes(&w->blocks, checksums, n_bytes) ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
 tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
                                           tokmap_error *err)
 {
@@ -197,16 +214,51 @@ tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap
     if (w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES >= TOKMAP_I_MAX_INPUTS)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than %d inputs", w->path,
                     TOKMAP_I_MAX_INPUTS);
-    uint8_t *name = tokmap_i_bytes_add(&w->names, input->name_bytes);
     uint8_t *entry = tokmap_i_bytes_add(&w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES);
-    if (!name || !entry)
+    if (!entry || !append_bytes(&w->names, input->name, input->name_bytes))
         return FAIL_MEMORY(err);
-    memcpy(name, input->name, input->name_bytes);
     tokmap_i_input_entry_encode(&(tokmap_i_input_entry){input->end_document, input->end_token,
                                                         input->input_bytes, input->input_checksum,
                                                         w->names.n_bytes},
                                 entry);
     return TOKMAP_OK;
+}
+
+/* The end of the name of the last input but `back`. */
+static uint64_t name_end(const tokmap_i_index_writer *w, size_t back)
+{
+    const size_t after = (back + 1) * TOKMAP_I_INPUT_ENTRY_BYTES;
+    return w->inputs.n_bytes < after ? 0
+                                     : load_le64(w->inputs.data + w->inputs.n_bytes - after + 32);
+}
+
+const char *tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, size_t *name_bytes)
+{
+    const uint64_t first = name_end(w, 1);
+    *name_bytes = (size_t)(name_end(w, 0) - first);
+    return w->inputs.n_bytes == 0 ? NULL : (const char *)w->names.data + first;
+}
+
+void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input)
+{
+    uint8_t *last = w->inputs.data + w->inputs.n_bytes - TOKMAP_I_INPUT_ENTRY_BYTES;
+    tokmap_i_input_entry_encode(
+        &(tokmap_i_input_entry){input->end_document, input->end_token,
+                                MAX(load_le64(last + 16), input->input_bytes), 0, name_end(w, 0)},
+        last);
+}
+
+void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w)
+{
+    w->is_joined = true;
+    w->n_sections++;
+    w->written = documents_start(w);
+}
+
+tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
+                                            const tokmap_i_new_segment *segment, tokmap_error *err)
+{
+    return tokmap_i_segment_list_add(&w->segments, w->path, segment, err);
 }
 
 uint64_t tokmap_i_index_writer_n_documents(const tokmap_i_index_writer *w)
@@ -222,7 +274,7 @@ uint64_t tokmap_i_index_writer_last_end(const tokmap_i_index_writer *w)
 void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta)
 {
     w->meta = meta;
-    if (w->n_sections > TOKMAP_I_MIN_SECTIONS)
+    if (w->n_sections > TOKMAP_I_MIN_SECTIONS + (uint32_t)w->is_joined)
         return; /* resumed */
     w->n_sections++;
     w->written = documents_start(w);
@@ -376,11 +428,7 @@ void tokmap_i_index_writer_tails(tokmap_i_index_writer *w, tokmap_i_record_parts
 static bool append_part(tokmap_i_bytes *b, const tokmap_i_record_parts *parts,
                         tokmap_i_record_part part)
 {
-    const size_t n_bytes = (size_t)parts->n_bytes[part];
-    uint8_t *p = tokmap_i_bytes_add(b, n_bytes);
-    if (p && n_bytes > 0)
-        memcpy(p, parts->data[part], n_bytes);
-    return p != NULL;
+    return append_bytes(b, parts->data[part], (size_t)parts->n_bytes[part]);
 }
 
 tokmap_status tokmap_i_index_writer_restore(tokmap_i_index_writer *w,
@@ -450,27 +498,30 @@ uint64_t tokmap_i_index_writer_block_checksum(const tokmap_i_index_writer *w, ui
 
 /* ---- Finish ---- */
 
-static tokmap_status put_inputs(tokmap_i_index_writer *w, tokmap_error *err)
+/* A number of entries, the entries, and their names. */
+static tokmap_status put_table(tokmap_i_index_writer *w, const tokmap_i_bytes *entries,
+                               size_t entry_bytes, const tokmap_i_bytes *names, tokmap_error *err)
 {
-    uint8_t head[TOKMAP_I_INPUT_HEAD_BYTES];
-    store_le64(head, w->inputs.n_bytes / TOKMAP_I_INPUT_ENTRY_BYTES);
+    uint8_t head[8];
+    store_le64(head, entries->n_bytes / entry_bytes);
     tokmap_status status = put_bytes(w, head, sizeof head, err);
     if (!status)
-        status = put_bytes(w, w->inputs.data, w->inputs.n_bytes, err);
-    return status ? status : put_bytes(w, w->names.data, w->names.n_bytes, err);
+        status = put_bytes(w, entries->data, entries->n_bytes, err);
+    return status ? status : put_bytes(w, names->data, names->n_bytes, err);
 }
 
 /* Ends the current section, which began at the end of the previous one, and pads up to the next. */
 static tokmap_status end_section(tokmap_i_index_writer *w, tokmap_i_header *h, uint32_t kind,
                                  tokmap_error *err)
 {
-    const uint32_t i = kind - 1;
+    const uint32_t i = w->n_ended++;
     const uint64_t start = tokmap_i_section_start(h, i);
     const uint64_t end = w->written + w->out_used;
     h->sections[i] =
         (tokmap_i_section){kind, 0, start, end - start, tokmap_i_hasher_get(w->hasher)};
     static const uint8_t zeros[TOKMAP_I_SECTION_ALIGNMENT];
-    const uint64_t padded = kind == h->n_sections ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
+    const uint64_t padded =
+        w->n_ended == h->n_sections ? end : round_up(end, TOKMAP_I_SECTION_ALIGNMENT);
     const tokmap_status status = put_bytes(w, zeros, (size_t)(padded - end), err);
     tokmap_i_hasher_reset(w->hasher);
     return status;
@@ -492,7 +543,7 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
     if (!status)
         status = end_section(w, h, TOKMAP_I_CHECKSUMS, err);
     if (!status)
-        status = put_inputs(w, err);
+        status = put_table(w, &w->inputs, TOKMAP_I_INPUT_ENTRY_BYTES, &w->names, err);
     if (!status)
         status = end_section(w, h, TOKMAP_I_INPUTS, err);
     if (!status)
@@ -503,6 +554,11 @@ static tokmap_status put_sections(tokmap_i_index_writer *w, tokmap_i_header *h,
         status = tokmap_i_meta_writer_put(w->meta, put_values, w, err);
     if (!status && w->meta)
         status = end_section(w, h, TOKMAP_I_META, err);
+    if (!status && w->is_joined)
+        status = put_table(w, &w->segments.entries, TOKMAP_I_SEGMENT_ENTRY_BYTES,
+                           &w->segments.names, err);
+    if (!status && w->is_joined)
+        status = end_section(w, h, TOKMAP_I_SEGMENTS, err);
     return status ? status : flush_out(w, err);
 }
 

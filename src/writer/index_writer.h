@@ -7,6 +7,7 @@
 #include "format/format.h"
 #include "format/journal_record.h"
 #include "writer/meta_writer.h"
+#include "writer/segment_list.h"
 #include "tokmap.h"
 
 typedef struct tokmap_i_index_writer tokmap_i_index_writer;
@@ -25,6 +26,9 @@ tokmap_status tokmap_i_index_writer_document(tokmap_i_index_writer *w, uint64_t 
 /* The next block of tokens has this checksum. */
 tokmap_status tokmap_i_index_writer_block(tokmap_i_index_writer *w, uint64_t checksum,
                                           tokmap_error *err);
+/* The checksums of many, as the format stores them. */
+tokmap_status tokmap_i_index_writer_blocks(tokmap_i_index_writer *w, const uint8_t *checksums,
+                                           size_t n_bytes, tokmap_error *err);
 /* The next input, which covers all documents and tokens since the previous one. */
 typedef struct tokmap_i_new_input {
     const char *name;
@@ -34,6 +38,17 @@ typedef struct tokmap_i_new_input {
 } tokmap_i_new_input;
 tokmap_status tokmap_i_index_writer_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input,
                                           tokmap_error *err);
+/* The last input, which must exist, goes on to the end of `input`; it keeps its name. The checksum
+ * of the two together is not known. */
+void tokmap_i_index_writer_extend_input(tokmap_i_index_writer *w, const tokmap_i_new_input *input);
+/* The name of the last input; NULL if there is none. */
+const char *tokmap_i_index_writer_last_input(const tokmap_i_index_writer *w, size_t *name_bytes);
+
+/* The index is that of a joined dataset. Before anything else. */
+void tokmap_i_index_writer_set_joined(tokmap_i_index_writer *w);
+tokmap_status tokmap_i_index_writer_segment(tokmap_i_index_writer *w,
+                                            const tokmap_i_new_segment *segment, tokmap_error *err);
+
 /* The index will have these values of documents. Before the first document ends, or directly after
  * resuming at a checkpoint with values. */
 void tokmap_i_index_writer_set_meta(tokmap_i_index_writer *w, tokmap_i_meta_writer *meta);

@@ -6,6 +6,7 @@
 
 #include "system/platform.h"
 #include "base/status.h"
+#include "dataset/dataset.h"
 
 static char *join_path(const char *prefix, size_t prefix_bytes, const char *suffix,
                        const char *more)
@@ -19,9 +20,20 @@ static char *join_path(const char *prefix, size_t prefix_bytes, const char *suff
     return path;
 }
 
+static bool writes_tokens(const tokmap_i_names *n)
+{
+    return n->output == TOKMAP_I_OUTPUT_NEW;
+}
+
+/* Whether a file P.bin belongs to the dataset that is written, or must not exist beside it. */
+static bool owns_bin(const tokmap_i_names *n)
+{
+    return n->output != TOKMAP_I_OUTPUT_ADOPTED;
+}
+
 /* The token file of the dataset that has our index name, if it is another file than ours: v1.npy
- * and v1.bin would share v1.tmi. NULL if it is ours, or if there is no such dataset. The caller
- * frees it. */
+ * and v1.bin would share v1.tmi. NULL if it is ours, or if there is no such dataset, or if it is
+ * joined and has none. The caller frees it. */
 static char *other_tokens(const tokmap_i_names *n)
 {
     tokmap_dataset *ds;
@@ -30,7 +42,8 @@ static char *other_tokens(const tokmap_i_names *n)
         return NULL;
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
-    if (strcmp(info.token_path, n->token_path) != 0)
+    if (!tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS) &&
+        strcmp(info.token_path, n->token_path) != 0)
         path = strdup(info.token_path);
     tokmap_dataset_close(ds);
     return path;
@@ -59,7 +72,7 @@ static tokmap_status refuse_index(const tokmap_i_names *n, tokmap_error *err)
 static tokmap_status refuse_existing(const tokmap_i_names *n, tokmap_error *err)
 {
     const tokmap_status status = refuse_index(n, err);
-    if (status || !n->writes_tokens)
+    if (status || !owns_bin(n))
         return status;
     if (tokmap_i_file_is_folder(n->token_path))
         return FAIL_IO(err, EISDIR, "%s: cannot write", n->token_path);
@@ -163,7 +176,7 @@ static int set_aside(const tokmap_i_names *n)
     int error = move_file(n->index_path, n->index_replaced);
     if (!error)
         error = tokmap_i_folder_sync(n->index_path);
-    if (!error && n->writes_tokens)
+    if (!error && owns_bin(n))
         error = move_file(n->token_path, n->token_replaced);
     return error;
 }
@@ -227,7 +240,7 @@ static int clear_leftovers(tokmap_i_names *n)
     }
     const bool replacing =
         tokmap_i_file_exists(n->index_replaced) || tokmap_i_file_exists(n->token_replaced);
-    if ((n->writes_tokens || replacing) && tokmap_i_file_same(n->bin_path, n->token_partial))
+    if ((owns_bin(n) || replacing) && tokmap_i_file_same(n->bin_path, n->token_partial))
         tokmap_i_file_remove(n->bin_path);
     return replacing ? put_back(n) : 0;
 }
@@ -269,7 +282,7 @@ static int name_index(tokmap_i_names *n)
     int error = tokmap_i_file_link(n->index_partial, n->index_path);
     if (error == 0 || error == EEXIST)
         return error;
-    if (n->writes_tokens) /* the rename ends the lock */
+    if (owns_bin(n)) /* the rename ends the lock */
         tokmap_i_file_remove(n->token_partial);
     error = tokmap_i_file_rename(n->index_partial, n->index_path);
     n->owns_partials = error != 0;
@@ -301,7 +314,7 @@ static tokmap_status check_file(const char *path, const tokmap_i_file_stat *file
 static tokmap_status check_partials(const tokmap_i_names *n, tokmap_error *err)
 {
     const tokmap_status status = check_file(n->index_partial, &n->index_file, err);
-    return status || !n->writes_tokens ? status : check_file(n->token_partial, &n->token_file, err);
+    return status || !writes_tokens(n) ? status : check_file(n->token_partial, &n->token_file, err);
 }
 
 static tokmap_status fail_name(int error, const char *path, tokmap_error *err)
@@ -320,17 +333,17 @@ static tokmap_status sync_name(const char *path, tokmap_error *err)
 /* If a name cannot be made durable, it is removed: it might otherwise disappear in a power cut. */
 static tokmap_status assign_names(tokmap_i_names *n, tokmap_error *err)
 {
-    int error = n->writes_tokens ? name_tokens(n) : 0;
+    int error = writes_tokens(n) ? name_tokens(n) : 0;
     if (error)
         return fail_name(error, n->token_path, err);
-    tokmap_status status = n->writes_tokens ? sync_name(n->token_path, err) : TOKMAP_OK;
+    tokmap_status status = writes_tokens(n) ? sync_name(n->token_path, err) : TOKMAP_OK;
     if (!status) {
         error = name_index(n);
         status = error ? fail_name(error, n->index_path, err) : sync_name(n->index_path, err);
         if (status && !error && !remove_final_name(n, n->index_path, n->index_partial))
             return status;
     }
-    if (status && n->writes_tokens)
+    if (status && writes_tokens(n))
         remove_final_name(n, n->token_path, n->token_partial);
     return status;
 }
@@ -357,7 +370,7 @@ static void remove_partials(tokmap_i_names *n)
     /* Without the lock the files belong to another writer. */
     if (!n->owns_partials || n->has_journal || !tokmap_i_file_is(n->index_partial, &n->index_file))
         return;
-    if (n->writes_tokens)
+    if (owns_bin(n))
         tokmap_i_file_remove(n->token_partial);
     tokmap_i_file_remove(n->values);
     tokmap_i_file_remove(n->index_partial);

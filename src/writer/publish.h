@@ -19,18 +19,25 @@
 #include "system/platform.h"
 #include "tokmap.h"
 
+/* What a writer makes. */
+typedef enum tokmap_i_output {
+    TOKMAP_I_OUTPUT_NEW,     /* P.bin and P.tmi */
+    TOKMAP_I_OUTPUT_ADOPTED, /* P.tmi, for a token file that exists; P.bin may be another file */
+    TOKMAP_I_OUTPUT_JOINED   /* P.tmi without P.bin; an existing P.bin is replaced by nothing */
+} tokmap_i_output;
+
 typedef struct tokmap_i_names {
-    bool writes_tokens; /* set by the caller: false if the token file is adopted */
-    bool replace;       /* set by the caller */
-    bool resume;        /* set by the caller: P may be left from a killed writer */
-    bool owns_partials; /* it holds the lock */
-    bool has_journal;   /* so partial names are kept; the caller sets it for a new one */
-    bool was_named;     /* the partial index already had its final name when it was locked */
+    tokmap_i_output output; /* set by the caller */
+    bool replace;           /* set by the caller */
+    bool resume;            /* set by the caller: P may be left from a killed writer */
+    bool owns_partials;     /* it holds the lock */
+    bool has_journal;       /* so partial names are kept; the caller sets it for a new one */
+    bool was_named;         /* the partial index already had its final name when it was locked */
     tokmap_i_file_stat journal_file; /* set by the caller with has_journal, and before publishing */
     tokmap_i_file_stat index_file; /* the locked file, whichever file is called index_partial now */
     tokmap_i_file_stat values_file; /* set by the caller if there are values, before publishing */
     tokmap_i_file_stat token_file;  /* set by the caller, after writing or opening it */
-    char *token_path;               /* P with its suffix; bin_path if tokens are written */
+    char *token_path;               /* P with its suffix; bin_path unless adopted */
     char *bin_path, *token_partial, *token_replaced;
     char *index_path, *index_partial, *index_replaced;
     char *journal;

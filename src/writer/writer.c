@@ -61,10 +61,13 @@ static tokmap_status begin_new(tokmap_writer *w, const char *prefix, tokmap_erro
     const size_t prefix_bytes = tokmap_i_prefix_bytes(prefix);
     if (prefix_bytes == 0 || prefix[prefix_bytes - 1] == '/')
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "'%s' is a folder, not a dataset", prefix);
-    w->names.writes_tokens = true;
     const tokmap_status status = tokmap_i_writer_begin(w, prefix, prefix_bytes, ".bin", err);
     if (status || w->token_fd >= 0)
         return status;
+    if (w->names.output == TOKMAP_I_OUTPUT_JOINED) {
+        tokmap_i_index_writer_set_joined(w->index);
+        return tokmap_i_relative_path_open(&w->paths, w->names.index_path, err);
+    }
     const int error = tokmap_i_file_create(w->names.token_partial, &w->token_fd);
     return error ? FAIL_IO(err, error, "%s: cannot create", w->names.token_partial) : TOKMAP_OK;
 }
@@ -131,14 +134,17 @@ static tokmap_status take_options(tokmap_i_header *h, const tokmap_writer_option
     return TOKMAP_OK;
 }
 
-tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
-                                 const tokmap_writer_options *options, tokmap_error *err)
+static tokmap_status open_output(tokmap_writer **out, const char *prefix,
+                                 const tokmap_writer_options *options, tokmap_i_output output,
+                                 tokmap_error *err)
 {
     static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_writer_options, token_bytes)};
     tokmap_writer_options o;
     tokmap_i_error_clear(err);
     if (!out || !prefix)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "tokmap_writer_open: an argument is NULL");
+        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: an argument is NULL",
+                    output == TOKMAP_I_OUTPUT_NEW ? "tokmap_writer_open"
+                                                  : "tokmap_writer_open_joined");
     *out = NULL;
     tokmap_status status = tokmap_i_take_options(&o, options, &kind, err);
     if (status)
@@ -146,9 +152,12 @@ tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
     tokmap_writer *w = tokmap_i_writer_new();
     if (!w)
         return FAIL_MEMORY(err);
+    w->names.output = output;
     status = take_options(&w->header, &o, err);
     if (!status)
         status = take_resume_options(w, &o, err);
+    if (!status && w->resumable && output == TOKMAP_I_OUTPUT_JOINED)
+        status = FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: a joined dataset cannot be resumed", prefix);
     if (!status)
         status = begin_new(w, prefix, err);
     if (status) {
@@ -157,6 +166,29 @@ tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
     }
     *out = w;
     return TOKMAP_OK;
+}
+
+tokmap_status tokmap_writer_open(tokmap_writer **out, const char *prefix,
+                                 const tokmap_writer_options *options, tokmap_error *err)
+{
+    return open_output(out, prefix, options, TOKMAP_I_OUTPUT_NEW, err);
+}
+
+tokmap_status tokmap_writer_open_joined(tokmap_writer **out, const char *prefix,
+                                        const tokmap_writer_options *options, tokmap_error *err)
+{
+    return open_output(out, prefix, options, TOKMAP_I_OUTPUT_JOINED, err);
+}
+
+tokmap_status tokmap_i_writer_allow(const tokmap_writer *w, tokmap_i_output output,
+                                    const char *call, tokmap_error *err)
+{
+    static const char *const opened_by[] = {"tokmap_writer_open", "tokmap_writer_adopt",
+                                            "tokmap_writer_open_joined"};
+    return w->names.output == output
+               ? TOKMAP_OK
+               : FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: was opened with %s, but %s is for %s",
+                      w->names.index_path, opened_by[w->names.output], call, opened_by[output]);
 }
 
 tokmap_status tokmap_i_writer_enter(tokmap_writer *w, tokmap_error *err)
@@ -247,12 +279,10 @@ static tokmap_status append_some(tokmap_writer *w, const uint32_t *ids, size_t n
 static tokmap_status append_ids(tokmap_writer *w, const uint32_t *ids, size_t n_tokens,
                                 tokmap_error *err)
 {
-    if (!w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted, so nothing can be appended to it",
-                    w->names.token_path);
-    if (n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
+    tokmap_status status =
+        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_NEW, "tokmap_writer_append", err);
+    if (!status && n_tokens > TOKMAP_I_MAX_TOKENS - w->n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: more than 2^48 tokens", w->names.token_path);
-    tokmap_status status = TOKMAP_OK;
     while (!status && n_tokens > 0) {
         const size_t tokens_in_piece = TOKMAP_I_WRITE_BYTES / w->header.token_bytes;
         const size_t room = tokens_in_piece - w->n_tokens % tokens_in_piece;
@@ -274,10 +304,9 @@ tokmap_status tokmap_writer_append(tokmap_writer *w, const uint32_t *ids, size_t
 
 static tokmap_status end_document(tokmap_writer *w, tokmap_error *err)
 {
-    if (!w->names.writes_tokens)
-        return FAIL(err, TOKMAP_ERR_ARGUMENT, "%s: is adopted; use tokmap_writer_add_document",
-                    w->names.token_path);
-    return tokmap_i_writer_document(w, w->n_tokens, err);
+    const tokmap_status status =
+        tokmap_i_writer_allow(w, TOKMAP_I_OUTPUT_NEW, "tokmap_writer_end_document", err);
+    return status ? status : tokmap_i_writer_document(w, w->n_tokens, err);
 }
 
 tokmap_status tokmap_writer_end_document(tokmap_writer *w, tokmap_error *err)
@@ -302,8 +331,14 @@ tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64
     if (status)
         return status;
     const uint64_t n_documents = tokmap_i_index_writer_n_documents(w->index);
-    if (n_documents > 0 && w->names.writes_tokens &&
-        tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
+    if (w->names.output == TOKMAP_I_OUTPUT_JOINED)
+        return tokmap_i_writer_leave(w,
+                                     FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
+                                          "%s: is joined, so the datasets say what the inputs are",
+                                          w->names.index_path),
+                                     err);
+    const bool adopted = w->names.output == TOKMAP_I_OUTPUT_ADOPTED;
+    if (n_documents > 0 && !adopted && tokmap_i_index_writer_last_end(w->index) != w->n_tokens)
         return tokmap_i_writer_leave(w,
                                      FAIL(&w->failure, TOKMAP_ERR_ARGUMENT,
                                           "%s: an input cannot end within a document",
@@ -314,9 +349,9 @@ tokmap_status tokmap_writer_end_input(tokmap_writer *w, const char *name, uint64
         .name = name,
         .name_bytes = strlen(name),
         .end_document = n_documents,
-        .end_token = n_documents > 0          ? tokmap_i_index_writer_last_end(w->index)
-                     : w->names.writes_tokens ? w->n_tokens
-                                              : w->header.n_tokens,
+        .end_token = n_documents > 0 ? tokmap_i_index_writer_last_end(w->index)
+                     : adopted       ? w->header.n_tokens
+                                     : w->n_tokens,
         .input_bytes = input_bytes,
         .input_checksum = input_checksum,
     };
@@ -369,7 +404,7 @@ static tokmap_status check_complete(const tokmap_writer *w, tokmap_error *err)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: the last input ends at document %" PRIu64 " of %" PRIu64,
                     w->names.index_path, w->input_end_document, n_documents);
-    if (!w->names.writes_tokens && w->n_tokens != w->header.n_tokens)
+    if (w->names.output == TOKMAP_I_OUTPUT_ADOPTED && w->n_tokens != w->header.n_tokens)
         return FAIL(err, TOKMAP_ERR_ARGUMENT,
                     "%s: only %" PRIu64 " of %" PRIu64 " tokens were scanned", w->names.token_path,
                     w->n_tokens, w->header.n_tokens);
@@ -388,8 +423,9 @@ static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, t
         return FAIL_AT(err, TOKMAP_ERR_MISMATCH, MIN(stat.n_bytes, expected),
                        "%s: has %" PRIu64 " bytes now, not %" PRIu64 ": another process changed it",
                        path, stat.n_bytes, expected);
-    if (!w->names.writes_tokens && (stat.modified_ns != w->names.token_file.modified_ns ||
-                                    !tokmap_i_file_is(path, &w->names.token_file)))
+    if (w->names.output == TOKMAP_I_OUTPUT_ADOPTED &&
+        (stat.modified_ns != w->names.token_file.modified_ns ||
+         !tokmap_i_file_is(path, &w->names.token_file)))
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: was changed or replaced while it was read",
                     path);
     return TOKMAP_OK;
@@ -398,13 +434,15 @@ static tokmap_status check_unchanged(const tokmap_writer *w, const char *path, t
 static tokmap_status finish_tokens(tokmap_writer *w, tokmap_error *err)
 {
     w->header.n_tokens = w->n_tokens;
+    if (w->names.output == TOKMAP_I_OUTPUT_JOINED)
+        return TOKMAP_OK;
     if (w->hashed > 0) {
         const tokmap_status status =
             tokmap_i_index_writer_block(w->index, tokmap_i_hasher_get(w->hasher), err);
         if (status)
             return status;
     }
-    if (!w->names.writes_tokens)
+    if (w->names.output == TOKMAP_I_OUTPUT_ADOPTED)
         return check_unchanged(w, w->names.token_path, err);
     tokmap_status status = tokmap_i_writer_flush(w, err);
     if (!status)
@@ -426,7 +464,7 @@ static tokmap_status finish_files(tokmap_writer *w, tokmap_error *err)
             tokmap_i_index_writer_finish(w->index, &w->header, w->metadata, w->metadata_bytes, err);
     if (!status && w->meta && tokmap_i_file_stat_fd(w->meta->spool.fd, &w->names.values_file))
         status = FAIL_IO(err, EIO, "%s: cannot read", w->names.values);
-    if (!status && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
+    if (!status && w->token_fd >= 0 && tokmap_i_file_stat_fd(w->token_fd, &w->names.token_file))
         status = FAIL_IO(err, EIO, "%s: cannot read", w->names.token_partial);
     if (!status)
         status = tokmap_i_names_publish(&w->names, err);
@@ -460,6 +498,7 @@ void tokmap_writer_close(tokmap_writer *w)
     tokmap_i_file_close(w->token_fd);
     tokmap_i_journal_close(&w->journal);
     tokmap_i_hasher_close(w->hasher);
+    tokmap_i_relative_path_close(&w->paths);
     free(w->note);
     free(w->buffer);
     free(w->metadata);

@@ -1,5 +1,5 @@
-/* writer.h - what writer.c (a new token file), adopt.c (an existing one), append_dataset.c and
- * checkpoint.c share. */
+/* writer.h - what the files of this room share: writer.c (a new token file), adopt.c (an existing
+ * one), join.c (those of other datasets), append_dataset.c, checkpoint.c, values.c. */
 #ifndef TOKMAP_WRITER_INTERNAL_H
 #define TOKMAP_WRITER_INTERNAL_H
 
@@ -9,6 +9,7 @@
 #include "writer/index_writer.h"
 #include "writer/journal.h"
 #include "writer/publish.h"
+#include "writer/relative_path.h"
 #include "tokmap_writer.h"
 
 struct tokmap_writer {
@@ -24,8 +25,9 @@ struct tokmap_writer {
     size_t hashed;           /* bytes of it so far */
     uint64_t n_tokens;       /* appended or scanned so far */
     uint64_t n_inputs, input_end_document, input_end_token;
-    tokmap_i_meta_writer *meta; /* values of documents, or NULL */
-    bool meta_named;            /* the caller has said which columns there are */
+    tokmap_i_meta_writer *meta;   /* values of documents, or NULL */
+    bool meta_named;              /* the caller has said which columns there are */
+    tokmap_i_relative_path paths; /* of token files, if the output is joined */
     char *metadata;
     size_t metadata_bytes;
     bool resumable;
@@ -49,6 +51,9 @@ tokmap_status tokmap_i_writer_begin(tokmap_writer *w, const char *prefix, size_t
 /* Every public call uses these: enter repeats an old failure, leave remembers a new one. */
 tokmap_status tokmap_i_writer_enter(tokmap_writer *w, tokmap_error *err);
 tokmap_status tokmap_i_writer_leave(tokmap_writer *w, tokmap_status status, tokmap_error *err);
+/* TOKMAP_ERR_ARGUMENT unless the output is of this kind, which this call is for. */
+tokmap_status tokmap_i_writer_allow(const tokmap_writer *w, tokmap_i_output output,
+                                    const char *call, tokmap_error *err);
 /* Adds token bytes to the checksums of their blocks. */
 tokmap_status tokmap_i_writer_hash(tokmap_writer *w, const void *data, size_t n_bytes,
                                    tokmap_error *err);

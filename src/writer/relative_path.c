@@ -1,0 +1,98 @@
+#include "writer/relative_path.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "system/platform.h"
+
+static const char *name_in(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* How much the two have in common, up to the end of a name. "/" is one without names. */
+static size_t common_bytes(const char *a, const char *b)
+{
+    size_t common = 0;
+    for (size_t i = 0;; i++) {
+        const bool a_ends = a[i] == 0 || a[i] == '/', b_ends = b[i] == 0 || b[i] == '/';
+        if (a_ends && b_ends)
+            common = i;
+        if (a[i] != b[i] || a[i] == 0)
+            return common;
+    }
+}
+
+char *tokmap_i_relative_way(const char *from, const char *to)
+{
+    from += strcmp(from, "/") == 0; /* so that each name comes after a slash */
+    to += strcmp(to, "/") == 0;
+    const size_t common = common_bytes(from, to);
+    const char *down = to + common;
+    size_t n_up = 0;
+    for (const char *p = from + common; *p; p++)
+        n_up += *p == '/';
+    char *way = malloc(3 * n_up + strlen(down) + 2);
+    if (!way)
+        return NULL;
+    char *end = way;
+    for (size_t i = 0; i < n_up; i++, end += 3)
+        memcpy(end, "../", 3);
+    *end = 0;
+    if (*down) {
+        strcpy(end, down + 1);
+        strcat(end, "/");
+    }
+    return way;
+}
+
+tokmap_status tokmap_i_relative_path_open(tokmap_i_relative_path *r, const char *path,
+                                          tokmap_error *err)
+{
+    const int error = tokmap_i_folder_resolve(path, &r->base);
+    return error ? FAIL_IO(err, error, "%s: cannot find its folder", path) : TOKMAP_OK;
+}
+
+static tokmap_status change_folder(tokmap_i_relative_path *r, const char *path, tokmap_error *err)
+{
+    char *real;
+    const int error = tokmap_i_folder_resolve(path, &real);
+    if (error)
+        return FAIL_IO(err, error, "%s: cannot find its folder", path);
+    free(r->way);
+    free(r->folder);
+    r->way = tokmap_i_relative_way(r->base, real);
+    r->folder = strndup(path, (size_t)(name_in(path) - path));
+    free(real);
+    return r->way && r->folder ? TOKMAP_OK : FAIL_MEMORY(err);
+}
+
+tokmap_status tokmap_i_relative_path_name(tokmap_i_relative_path *r, const char *path, char **out,
+                                          tokmap_error *err)
+{
+    const char *name = name_in(path);
+    const size_t folder_bytes = (size_t)(name - path);
+    *out = NULL;
+    if (!r->folder || !r->way || strlen(r->folder) != folder_bytes ||
+        memcmp(r->folder, path, folder_bytes) != 0) {
+        const tokmap_status status = change_folder(r, path, err);
+        if (status)
+            return status;
+    }
+    *out = malloc(strlen(r->way) + strlen(name) + 1);
+    if (!*out)
+        return FAIL_MEMORY(err);
+    strcpy(*out, r->way);
+    strcat(*out, name);
+    return TOKMAP_OK;
+}
+
+void tokmap_i_relative_path_close(tokmap_i_relative_path *r)
+{
+    free(r->base);
+    free(r->folder);
+    free(r->way);
+}
