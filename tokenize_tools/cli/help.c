@@ -43,7 +43,7 @@ static int find_text_column(const cli_option *options)
     char text[128];
     int column = 0;
     for (const cli_option *o = options; o->name; o++) {
-        int n = o->kind == CLI_SECTION ? 0 : format_option(o, text, sizeof text) + 2;
+        int n = o->help ? format_option(o, text, sizeof text) + 2 : 0;
         column = n > column && n <= MAX_TEXT_COLUMN ? n : column;
     }
     return column;
@@ -91,7 +91,7 @@ static void print_options(FILE *out, const cli_option *options)
     for (const cli_option *o = options; o->name; o++) {
         if (o->kind == CLI_SECTION)
             fprintf(out, "\n%s:\n", o->name);
-        else
+        else if (o->help)
             print_option(out, o, column);
     }
     print_option(out, &help, column);

@@ -7,12 +7,12 @@
 #include "cli/cli.h"
 
 enum {
-    MAX_OPTIONS = 64,
-    FIRST_VALUE = 256 /* getopt_long returns this and the row; below it are letters */
+    FIRST_VALUE = 256, /* getopt_long returns this and the row; below it are letters */
+    MAX_SETTINGS = 1024
 };
 
-static const cli_option *current;
-static uint64_t given; /* a bit for each row */
+static cli_setting settings[MAX_SETTINGS];
+static size_t n_settings;
 
 /* ---- Values ---- */
 
@@ -75,29 +75,58 @@ static int take_number(const cli_option *option, const char *text, uint64_t *tar
                      option->lowest ? " above 0" : "");
 }
 
-static int take_option(const cli_option *option, void *options)
+static int take_value(const cli_option *option, const char *value, void *options)
 {
     void *target = (char *)options + option->target;
-    given |= UINT64_C(1) << (option - current);
-    if (option->placeholder && !*optarg)
+    if (option->placeholder && !*value)
         return cli_usage("option --%s needs a value", option->name);
     switch (option->kind) {
     case CLI_FLAG:
         *(bool *)target = true;
         break;
     case CLI_TEXT:
-        *(const char **)target = optarg;
+        *(const char **)target = value;
         break;
     case CLI_WORD:
-        return take_word(option, optarg, target);
+        return take_word(option, value, target);
     case CLI_NUMBER:
-        return take_number(option, optarg, target);
+        return take_number(option, value, target);
     case CLI_CALL:
-        return option->call(options, optarg);
+        return option->call(options, value);
     case CLI_SECTION:
         break;
     }
     return CLI_OK;
+}
+
+static int take_option(const cli_option *option, void *options)
+{
+    if (n_settings == MAX_SETTINGS)
+        return cli_usage("more than %d options are given", MAX_SETTINGS);
+    settings[n_settings++] = (cli_setting){option, option->placeholder ? optarg : NULL};
+    return take_value(option, optarg, options);
+}
+
+static const cli_option *find_by_name(const cli_option *const *tables, const char *name)
+{
+    for (; *tables; tables++) {
+        for (const cli_option *o = *tables; o->name; o++) {
+            if (o->kind != CLI_SECTION && strcmp(o->name, name) == 0)
+                return o;
+        }
+    }
+    return NULL;
+}
+
+int cli_set_option(const cli_option *const *tables, const char *name, const char *value,
+                   void *target)
+{
+    const cli_option *option = find_by_name(tables, name);
+    if (!option)
+        return cli_usage("unknown option --%s", name);
+    if (!option->placeholder != !value)
+        return cli_usage("option --%s %s", name, value ? "takes no value" : "needs a value");
+    return take_value(option, value, target);
 }
 
 /* ---- The command line ---- */
@@ -120,8 +149,8 @@ static int refuse_option(int returned, char **argv)
 }
 
 typedef struct getopt_table {
-    struct option longs[MAX_OPTIONS + 1];
-    char letters[2 * MAX_OPTIONS + 3];
+    struct option longs[CLI_MAX_OPTIONS + 1];
+    char letters[2 * CLI_MAX_OPTIONS + 3];
 } getopt_table;
 
 /* Rows of `longs` have the numbers of the table's rows; a section becomes a name that no argument
@@ -178,8 +207,7 @@ static int check_operands(const cli_manual *manual, int n, char **operands)
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target)
 {
     getopt_table table;
-    current = manual->options;
-    given = 0;
+    n_settings = 0;
     opterr = 0;
     fill_getopt_table(&table, manual->options);
     for (int c; (c = getopt_long(argc, argv, table.letters, table.longs, NULL)) != -1;) {
@@ -195,11 +223,29 @@ int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *tar
     return check_operands(manual, argc - optind, argv + optind);
 }
 
+const cli_setting *cli_get_settings(size_t *n)
+{
+    *n = n_settings;
+    return settings;
+}
+
 bool cli_is_given(const char *name)
 {
-    for (const cli_option *o = current; o->name; o++) {
-        if (strcmp(o->name, name) == 0)
-            return given >> (o - current) & 1;
+    for (size_t i = 0; i < n_settings; i++) {
+        if (strcmp(settings[i].option->name, name) == 0)
+            return true;
     }
     return false;
+}
+
+const cli_option *cli_join_options(cli_option joined[CLI_MAX_OPTIONS + 1],
+                                   const cli_option *const *tables)
+{
+    size_t n = 0;
+    for (; *tables; tables++) {
+        for (const cli_option *o = *tables; o->name && n < CLI_MAX_OPTIONS; o++)
+            joined[n++] = *o;
+    }
+    joined[n] = (cli_option){NULL};
+    return joined;
 }

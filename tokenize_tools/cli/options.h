@@ -32,7 +32,8 @@ typedef struct cli_option {
     cli_kind kind;
     size_t target;                      /* offset in the struct of options */
     const char *placeholder;            /* what --help calls the value; NULL: there is none */
-    const char *help;                   /* ends with the default in brackets */
+    const char *help;                   /* ends with the default in brackets; NULL: not listed,
+                                           because `call` refuses it with a reason */
     const cli_word *words;              /* of CLI_WORD; of others: listed in --help */
     const cli_word *(*get_words)(void); /* in place of `words`, for those of a table elsewhere */
     uint64_t lowest, highest;           /* of CLI_NUMBER; highest 0: no limit */
@@ -60,6 +61,23 @@ enum {
 int cli_parse_options(const cli_manual *manual, int argc, char **argv, void *target);
 /* Whether cli_parse_options has seen the option. */
 bool cli_is_given(const char *name);
+
+/* An option as it was given. */
+typedef struct cli_setting {
+    const cli_option *option;
+    const char *value; /* NULL: it takes none */
+} cli_setting;
+/* Those that cli_parse_options has seen, in their order. */
+const cli_setting *cli_get_settings(size_t *n);
+/* Sets an option of one of the tables, the last of which is NULL, as the command line does; value
+ * NULL: none. Returns an exit code, and prints the error. */
+int cli_set_option(const cli_option *const *tables, const char *name, const char *value,
+                   void *target);
+/* Makes one table of several, the last of which is NULL. */
+#define CLI_MAX_OPTIONS 64
+const cli_option *cli_join_options(cli_option joined[CLI_MAX_OPTIONS + 1],
+                                   const cli_option *const *tables);
+
 /* The words of an option, or NULL. */
 const cli_word *cli_get_words(const cli_option *option);
 /* "auto, text or lines" */
