@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "text/json_text.h"
-#include "system/memory_file.h"
+#include "system/files.h"
 #include "system/process.h"
+#include "text/json_text.h"
 #include "tokenizer/choice/tokenizer_choice.h"
 
 /* ---- Notes ---- */
@@ -259,7 +259,7 @@ static void put_work(json_object *o, const pack_report *r)
     put_number(o, "peak_memory_bytes", process_peak_bytes());
 }
 
-static int put_report(FILE *out, const pack_report *r)
+int pack_report_print(FILE *out, const pack_report *r)
 {
     const corpus_counts *c = &r->counts->corpus;
     json_object o = begin_object(out);
@@ -276,23 +276,47 @@ static int put_report(FILE *out, const pack_report *r)
     put_string(&o, "bad_documents_file", r->bad_documents);
     put_work(&o, r);
     int code = put_datasets(&o, r->outputs);
-    fputs("}\n", out);
+    putc('}', out);
     return code;
 }
 
-int pack_report_write(const pack_report *r, output_file *file)
+/* ---- The file of --report ---- */
+
+int pack_report_begin(pack_report_file *file, const pack_options *options)
 {
-    memory_file json;
-    FILE *out = memory_file_open(&json);
-    if (!out)
-        return cli_no_memory();
-    int code = put_report(out, r);
-    if (!memory_file_close(out, &json) && code == CLI_OK)
-        code = cli_no_memory();
+    const char *path = options->report;
+    *file = (pack_report_file){.out.fd = -1};
+    if (!path)
+        return CLI_OK;
+    if (!options->force && file_name_exists(path))
+        return cli_error(CLI_EXISTS,
+                         "%s: already exists; replace it with --force, or name another file with "
+                         "--report",
+                         path);
+    int code = output_name(&file->out, path, "", options->force);
     if (code == CLI_OK)
-        code = output_write(file, json.text, json.n_bytes);
+        code = output_begin(&file->out);
+    if (code != CLI_OK)
+        return code;
+    file->text_file = memory_file_open(&file->text);
+    if (file->text_file)
+        return CLI_OK;
+    output_close(&file->out);
+    return cli_no_memory();
+}
+
+int pack_report_end(pack_report_file *file, int code)
+{
+    if (!file->text_file)
+        return code;
+    putc('\n', file->text_file);
+    if (!memory_file_close(file->text_file, &file->text))
+        code = code == CLI_OK ? cli_no_memory() : code;
     if (code == CLI_OK)
-        code = output_place(file);
-    free(json.text);
+        code = output_write(&file->out, file->text.text, file->text.n_bytes);
+    if (code == CLI_OK)
+        code = output_place(&file->out);
+    output_close(&file->out);
+    free(file->text.text);
     return code;
 }

@@ -5,10 +5,12 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
-#include "system/output_file.h"
 #include "pack/facts.h"
 #include "pack/progress.h"
+#include "system/memory_file.h"
+#include "system/output_file.h"
 
 typedef struct pack_report {
     const pack_parts *parts;
@@ -24,8 +26,21 @@ void pack_report_notes(const pack_report *r);
 /* The metadata of output `which`: malloced JSON, which depends only on inputs and options. NULL:
  * out of memory. */
 char *pack_report_metadata(const pack_report *r, size_t which, size_t *n_bytes);
-/* Writes the file of --report, which was begun before, and gives it its name. Returns an exit code,
- * and prints the error. */
-int pack_report_write(const pack_report *r, output_file *file);
+/* Prints a JSON object. Returns an exit code, and prints the error. */
+int pack_report_print(FILE *out, const pack_report *r);
+
+/* ---- The file of --report ---- */
+
+typedef struct pack_report_file {
+    output_file out;
+    memory_file text;
+    FILE *text_file; /* to print the report to; NULL: there is no --report */
+} pack_report_file;
+
+/* Called before the work, so that hours of it do not end with a report that cannot be written. Both
+ * return an exit code, and print the error. */
+int pack_report_begin(pack_report_file *file, const pack_options *options);
+/* Called after a successful begin. Writes the file if `code` is CLI_OK, else returns it. */
+int pack_report_end(pack_report_file *file, int code);
 
 #endif /* TOKMAP_PACK_REPORT_H */

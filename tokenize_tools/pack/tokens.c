@@ -96,7 +96,8 @@ static void include_id(pack_tokens *tokens, uint32_t id, const token_role *role,
                  wider ? ", and each token takes 4 bytes instead of 2" : "");
 }
 
-int pack_tokens_choose(pack_tokens *tokens, const pack_options *options, const tokenizer_file *file)
+static int choose_tokens(pack_tokens *tokens, const pack_options *options,
+                         const tokenizer_file *file)
 {
     const token_role ends = {"--eod", "ends", "eos", options->quiet};
     const token_role begins = {"--bos", "begins", "bos", options->quiet};
@@ -108,5 +109,17 @@ int pack_tokens_choose(pack_tokens *tokens, const pack_options *options, const t
         include_id(tokens, tokens->eod_id, &ends, file);
         include_id(tokens, tokens->bos_id, &begins, file);
     }
+    return code;
+}
+
+int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_options *options)
+{
+    int code = tokenizer_choice_open(file, &options->tokenizer);
+    if (code == CLI_OK)
+        code = choose_tokens(tokens, options, file);
+    if (code == CLI_OK && options->utf8 == UTF8_RAW && !tokenizer_takes_bytes(file->tokenizer))
+        code =
+            cli_usage("--utf8 raw: %s encodes characters, not bytes; use --utf8 replace or error",
+                      file->name);
     return code;
 }

@@ -12,8 +12,8 @@ typedef struct pack_tokens {
     uint64_t vocab_size;     /* of all ids, including these two */
 } pack_tokens;
 
-/* Resolves the words of the options to ids. Returns an exit code, and prints the error. */
-int pack_tokens_choose(pack_tokens *tokens, const pack_options *options,
-                       const tokenizer_file *file);
+/* Opens the tokenizer that the options name, and resolves the words of the options to ids. Returns
+ * an exit code, and prints the error; then too the file must be closed. */
+int pack_tokens_open(pack_tokens *tokens, tokenizer_file *file, const pack_options *options);
 
 #endif /* TOKMAP_PACK_TOKENS_H */

@@ -1,6 +1,7 @@
 #include "system/process.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -62,6 +63,13 @@ void process_catch_interrupts(void)
 bool process_is_interrupted(void)
 {
     return interrupted != 0;
+}
+
+void process_share_heap(void)
+{
+#ifdef M_ARENA_MAX
+    mallopt(M_ARENA_MAX, 1);
+#endif
 }
 
 unsigned process_processors(void)

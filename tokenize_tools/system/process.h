@@ -16,6 +16,10 @@ bool process_begin(void);
 void process_catch_interrupts(void);
 bool process_is_interrupted(void);
 
+/* All threads allocate from one heap. For threads that allocate their buffers once, a heap for each
+ * would not be faster, but would reserve 64 MiB of address space each, which may be limited. */
+void process_share_heap(void);
+
 /* The number of processors that this process may use; at least 1. */
 unsigned process_processors(void);
 /* The peak memory of the process. */

@@ -1,0 +1,14 @@
+/* session.h - packs inputs into a dataset and its splits: finds what an interrupted run left,
+ * works, and gives the outputs their names. */
+#ifndef TOKMAP_PACK_SESSION_H
+#define TOKMAP_PACK_SESSION_H
+
+#include <stdio.h>
+
+#include "pack/facts.h"
+
+/* report: gets the report as a JSON object (report.h); NULL: none. Returns an exit code, and prints
+ * the error, or the results. */
+int pack_session_run(const pack_parts *parts, FILE *report);
+
+#endif /* TOKMAP_PACK_SESSION_H */
