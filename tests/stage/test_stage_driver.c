@@ -559,13 +559,14 @@ TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
     tokmap_stage_batch b;
     case_open();
     begin(FAKE_EAGER, 9);
-    case_open_stage(&c, (tokmap_stage_options){.n_slots = 8});
     caller = pthread_self();
+    gate = 2;
+    fake.hook = copy_slowly; /* while no other thread can read it */
+    case_open_stage(&c, (tokmap_stage_options){.n_slots = 8});
     while (n_queued(&c) < 7)
         usleep(100);
     case_next(&c, &b, NULL);
     gate = 0;
-    fake.hook = copy_slowly;
     case_release(&c, &b, NULL);
     for (int i = 0; i < 5; i++) {
         case_next(&c, &b, NULL);
@@ -578,7 +579,7 @@ TEST(nobody_waits_while_a_copy_is_queued_in_another_thread)
     }
     gate = 2;
     end(&c);
-    fake.hook = NULL; /* not before: the thread may be reading it */
+    fake.hook = NULL;
     case_close();
 }
 
