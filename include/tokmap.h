@@ -40,10 +40,14 @@
  *           took and sets *out to NULL.
  * Threads   A tokmap_dataset does not change after open: any number of threads may use it at the
  *           same time. Close it once, when no call is running.
+ * Joined    The tokens of a joined dataset are in several files, its segments, one after another.
+ *           All calls treat them as one sequence of tokens, except that tokmap_dataset_tokens
+ *           returns TOKMAP_IN_PIECES for a range that is not in one map.
  * fork      A child process may use a dataset of its parent.
- * Damage    Open takes constant time and checks everything that can be checked without reading the
- *           data. Only tokmap_dataset_verify reads and checks every byte. Until then a damaged file
- *           may yield wrong tokens or an error, but the library never reads outside the file.
+ * Damage    Open takes constant time (of a joined dataset it reads the list of segments) and checks
+ *           everything that can be checked without reading the data. Only tokmap_dataset_verify
+ *           reads and checks every byte. Until then a damaged file may yield wrong tokens or an
+ *           error, but the library never reads outside the file.
  * SIGBUS    Accessing a mapped page raises SIGBUS if the system cannot provide it, because the file
  *           was shortened or the disk failed. tokmap never shortens a file. tokmap_dataset_read and
  *           tokmap_dataset_verify do not use the map and return TOKMAP_ERR_IO instead. */
@@ -143,7 +147,9 @@ typedef struct tokmap_value {
 
 /* Opens and checks a dataset. `path` is its prefix P, or P.tmi, or the token file (P.bin). If a
  * path is both a prefix and another form, it is the prefix: where a.bin.tmi exists, a.bin means
- * a.bin.bin. An open dataset holds up to two maps and two file descriptors.
+ * a.bin.bin. An open dataset holds up to two maps and two file descriptors. The token files of a
+ * joined dataset are opened when they are first used, from the folder of P.tmi as it was at open:
+ * up to 1,024 of them stay mapped, and up to 256 stay open.
  * TOKMAP_ERR_NOT_A_DATASET, TOKMAP_ERR_VERSION, TOKMAP_ERR_CORRUPT: the index is no index, newer
  * than this library, or damaged.
  * TOKMAP_ERR_MISMATCH: the index belongs to another token file, or the dataset was replaced during
@@ -162,13 +168,17 @@ TOKMAP_API void tokmap_dataset_close(tokmap_dataset *ds);
 
 /* Points *tokens to n_tokens tokens in the map, from token number `first` on: little-endian numbers
  * of token_bytes, aligned to token_bytes. Read-only, valid until close. Reads nothing from the
- * file. TOKMAP_ERR_ARGUMENT: the range is not inside the dataset. TOKMAP_IN_PIECES: the range is
- * not in one map; copy it with tokmap_dataset_read. */
+ * file. TOKMAP_ERR_ARGUMENT: the range is not inside the dataset.
+ * Of a joined dataset also: TOKMAP_IN_PIECES: the range is in more than one segment, or its segment
+ * is not mapped because 1,024 others are; copy it with tokmap_dataset_read. TOKMAP_ERR_IO,
+ * TOKMAP_ERR_CORRUPT: the token file cannot be opened or mapped, or has another size;
+ * tokmap_dataset_read of the same range says which. */
 TOKMAP_API tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first,
                                                uint64_t n_tokens, const void **tokens);
 
 /* Copies n_tokens * token_bytes bytes to dst, without the map. TOKMAP_ERR_IO: the file is too short
- * or cannot be read; file_offset is the place in the token file. */
+ * or cannot be opened or read; file_offset is the place in the token file that err.text names.
+ * TOKMAP_ERR_CORRUPT: the token file of a segment has another size than it must have. */
 TOKMAP_API tokmap_status tokmap_dataset_read(const tokmap_dataset *ds, uint64_t first,
                                              uint64_t n_tokens, void *dst, tokmap_error *err);
 
@@ -224,7 +234,7 @@ typedef enum tokmap_damage_kind {
 typedef struct tokmap_damage {
     size_t struct_size; /* set by the library: its sizeof */
     tokmap_damage_kind kind;
-    uint64_t block_index;    /* number of the block, if n_tokens is not 0 */
+    uint64_t block_index;    /* number of the (first) block, if n_tokens is not 0 */
     uint64_t first_byte;     /* of the block or section, in the file that error.text names */
     uint64_t n_bytes;        /* of the block or section */
     uint64_t first_token;    /* of the block */
@@ -253,6 +263,8 @@ typedef struct tokmap_verify_report {
 } tokmap_verify_report;
 
 /* Reads and checks every byte. With a sample, it reads only some token blocks, but the whole index.
+ * The blocks of a joined dataset are counted through all segments. A token file that is missing or
+ * has another size is one damage, for all its blocks, and the rest is checked.
  * options and report may be NULL. TOKMAP_OK: everything that was read is intact.
  * TOKMAP_ERR_CORRUPT: damage was found, and err describes the first one. TOKMAP_ERR_IO: the only
  * damage is bytes that the system could not read. TOKMAP_ERR_MISMATCH: the index was replaced
@@ -270,7 +282,7 @@ typedef struct tokmap_dataset_info {
     uint64_t n_inputs;
     uint64_t vocab_size;       /* 0: not known */
     uint64_t token_offset;     /* of the first token in the token file, in bytes */
-    uint64_t token_file_bytes; /* size of the token file */
+    uint64_t token_file_bytes; /* size of the token file; of all of them if there are segments */
     uint64_t index_bytes;      /* size of the index file */
     uint64_t documents_bytes;  /* size of the documents section in the index file */
     uint32_t token_bytes;      /* 2 or 4 */
@@ -280,12 +292,28 @@ typedef struct tokmap_dataset_info {
     uint32_t lowest_reader;  /* version that a reader must know */
     uint8_t dataset_id[16];  /* equal for equal tokens and documents, whatever their values */
     const char *index_path;  /* valid until close */
-    const char *token_path;  /* valid until close */
+    const char *token_path;  /* valid until close; of a joined dataset, index_path */
     uint32_t n_meta_columns; /* columns of values of documents; 0: there are none */
+    uint64_t n_segments;     /* token files of a joined dataset; 0: one token file, or no tokens */
 } tokmap_dataset_info;
 
 TOKMAP_API tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds,
                                                  tokmap_dataset_info *info);
+
+/* A segment of a joined dataset: consecutive tokens, which are in one file. */
+typedef struct tokmap_segment_info {
+    size_t struct_size; /* sizeof(tokmap_segment_info), set by the caller */
+    const char *path;   /* of the token file, from the folder of P.tmi; valid until close */
+    size_t path_bytes;  /* without the NUL that ends it */
+    uint64_t first_token;
+    uint64_t n_tokens;
+    uint64_t token_offset; /* of the first token in the token file, in bytes */
+} tokmap_segment_info;
+
+/* Segment number `index`, below n_segments of tokmap_dataset_info. TOKMAP_ERR_ARGUMENT: there is no
+ * such segment. */
+TOKMAP_API tokmap_status tokmap_dataset_get_segment(const tokmap_dataset *ds, uint64_t index,
+                                                    tokmap_segment_info *info);
 
 /* An input file of the dataset, and the documents that came from it. */
 typedef struct tokmap_input_info {

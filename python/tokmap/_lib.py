@@ -21,7 +21,12 @@ class Info(ctypes.Structure):
                 ("documents_bytes", c_uint64), ("token_bytes", c_uint32), ("largest_id", c_uint32),
                 ("eod_id", c_uint32), ("format_version", c_uint32), ("lowest_reader", c_uint32),
                 ("dataset_id", c_uint8 * 16), ("index_path", c_char_p), ("token_path", c_char_p),
-                ("n_meta_columns", c_uint32)]
+                ("n_meta_columns", c_uint32), ("n_segments", c_uint64)]
+
+
+class Segment(ctypes.Structure):
+    _fields_ = [("struct_size", c_size_t), ("path", c_char_p), ("path_bytes", c_size_t), ("first_token", c_uint64),
+                ("n_tokens", c_uint64), ("token_offset", c_uint64)]
 
 
 class Document(ctypes.Structure):
@@ -168,6 +173,8 @@ SIGNATURES = {
     "tokmap_dataset_close": (None, [c_void_p]),
     "tokmap_dataset_get_info": (c_int, [c_void_p, POINTER(Info)]),
     "tokmap_dataset_tokens": (c_int, [c_void_p, c_uint64, c_uint64, POINTER(c_void_p)]),
+    "tokmap_dataset_read": (c_int, [c_void_p, c_uint64, c_uint64, c_void_p, POINTER(ErrorDetail)]),
+    "tokmap_dataset_get_segment": (c_int, [c_void_p, c_uint64, POINTER(Segment)]),
     "tokmap_dataset_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_find_document": (c_int, [c_void_p, c_uint64, POINTER(Document)]),
     "tokmap_dataset_get_input": (c_int, [c_void_p, c_uint64, POINTER(Input)]),

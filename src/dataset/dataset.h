@@ -30,12 +30,17 @@ typedef struct tokmap_i_files_kept {
 } tokmap_i_files_kept;
 
 struct tokmap_dataset {
-    char *index_path, *token_path;
+    char *index_path;
+    char *token_path; /* of a joined dataset, the path of its index */
     tokmap_i_header header;
     int index_fd;                  /* -1 without documents */
     tokmap_i_file_stat index_stat; /* to recognize the index when it is opened again */
-    tokmap_i_token_file *files;    /* in the order of their tokens */
+    bool is_joined;
+    int folder_fd;              /* of the index of a joined dataset, or -1 */
+    tokmap_i_token_file *files; /* in the order of their tokens */
     uint64_t n_files;
+    char *paths;               /* those of the files of a joined dataset */
+    size_t folder_bytes;       /* of each of these, what stands before the name in the index */
     tokmap_i_files_kept *kept; /* behind a pointer: calls that use files change it */
     uint64_t token_file_bytes; /* of all files */
     const uint8_t *index_map;  /* the whole file */

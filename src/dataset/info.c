@@ -26,6 +26,7 @@ tokmap_status tokmap_dataset_get_info(const tokmap_dataset *ds, tokmap_dataset_i
         .index_path = ds->index_path,
         .token_path = ds->token_path,
         .n_meta_columns = ds->meta ? ds->meta->n_columns : 0,
+        .n_segments = ds->is_joined ? ds->n_files : 0,
     };
     memcpy(full.dataset_id, h->dataset_id, sizeof full.dataset_id);
     return tokmap_i_give_struct(info, &full, &kind, NULL);

@@ -1,5 +1,5 @@
 /* open.c - opens and closes a dataset. */
-#include "dataset/token_files.h"
+#include "dataset/segments.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -159,6 +159,8 @@ static tokmap_status open_index(tokmap_dataset *ds, tokmap_error *err)
         status = read_header(ds, fd, err);
     if (!status)
         status = view_sections(ds, fd, err);
+    if (!status && tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS))
+        status = tokmap_i_segments_open(ds, (tokmap_i_named_file){fd, ds->index_path}, err);
     if (!status && ds->header.n_documents > 0)
         ds->index_fd = fd;
     else
@@ -221,13 +223,21 @@ static tokmap_status open_at(tokmap_dataset *ds, const char *path, bool index_on
     status = open_index(ds, err);
     if (status)
         return status;
-    ds->token_path = join_path(path, prefix_bytes, ds->header.token_suffix);
+    const char *rest = path + prefix_bytes;
+    const bool by_prefix = *rest == 0 || strcmp(rest, ".tmi") == 0;
+    if (ds->is_joined && !by_prefix)
+        return FAIL(err, TOKMAP_ERR_MISMATCH,
+                    "%s: its index %s is that of a joined dataset, whose tokens are in other files",
+                    path, ds->index_path);
+    ds->token_path =
+        join_path(path, prefix_bytes, ds->is_joined ? ".tmi" : ds->header.token_suffix);
     if (!ds->token_path)
         return FAIL_MEMORY(err);
-    const char *rest = path + prefix_bytes;
-    if (*rest && strcmp(rest, ".tmi") != 0 && strcmp(rest, ds->header.token_suffix) != 0)
+    if (!by_prefix && strcmp(rest, ds->header.token_suffix) != 0)
         return FAIL(err, TOKMAP_ERR_MISMATCH, "%s: its index %s belongs to %s", path,
                     ds->index_path, ds->token_path);
+    if (ds->is_joined)
+        return TOKMAP_OK;
     list_only_file(ds);
     return index_only ? TOKMAP_OK : open_tokens(ds, err);
 }
@@ -265,7 +275,7 @@ static tokmap_status open_dataset(tokmap_dataset **out, const char *path, bool i
     tokmap_dataset *ds = calloc(1, sizeof *ds);
     if (!ds)
         return FAIL_MEMORY(err);
-    ds->index_fd = -1;
+    ds->index_fd = ds->folder_fd = -1;
     ds->kept = &ds->kept_here;
     const tokmap_status status = open_at(ds, path, index_only, err);
     if (status) {
@@ -292,6 +302,7 @@ void tokmap_dataset_close(tokmap_dataset *ds)
         return;
     tokmap_i_unmap(ds->index_map, ds->header.index_bytes);
     tokmap_i_token_files_close(ds);
+    tokmap_i_segments_close(ds);
     tokmap_i_file_close(ds->index_fd);
     free(ds->meta);
     free(ds->index_path);

@@ -56,15 +56,22 @@ tokmap_i_token_piece tokmap_i_block_piece(const tokmap_dataset *ds, uint64_t blo
 
 /* ---- Opening ---- */
 
+/* error: of opening it. */
+static tokmap_status stat_opened(int error, tokmap_i_named_file file, tokmap_i_file_stat *stat,
+                                 tokmap_error *err)
+{
+    if (!error)
+        error = tokmap_i_file_stat_fd(file.fd, stat);
+    if (error == EINVAL)
+        return FAIL_IO(err, error, "%s: not a regular file", file.name);
+    return error ? FAIL_IO(err, error, "%s: cannot open", file.name) : TOKMAP_OK;
+}
+
 tokmap_status tokmap_i_open_file(const char *path, int *fd, tokmap_i_file_stat *stat,
                                  tokmap_error *err)
 {
-    int error = tokmap_i_file_open(path, fd);
-    if (!error)
-        error = tokmap_i_file_stat_fd(*fd, stat);
-    if (error == EINVAL)
-        return FAIL_IO(err, error, "%s: not a regular file", path);
-    return error ? FAIL_IO(err, error, "%s: cannot open", path) : TOKMAP_OK;
+    const int error = tokmap_i_file_open(path, fd);
+    return stat_opened(error, (tokmap_i_named_file){*fd, path}, stat, err);
 }
 
 tokmap_status tokmap_i_token_file_check(const tokmap_dataset *ds, const tokmap_i_token_file *file,
@@ -83,7 +90,8 @@ static tokmap_status open_checked(const tokmap_dataset *ds, const tokmap_i_token
                                   int *fd, tokmap_error *err)
 {
     tokmap_i_file_stat stat;
-    tokmap_status status = tokmap_i_open_file(file->path, fd, &stat, err);
+    const int error = tokmap_i_file_open_from(ds->folder_fd, file->path + ds->folder_bytes, fd);
+    tokmap_status status = stat_opened(error, (tokmap_i_named_file){*fd, file->path}, &stat, err);
     if (!status)
         status = tokmap_i_token_file_check(ds, file, &stat, err);
     if (!status)
@@ -251,6 +259,10 @@ tokmap_status tokmap_dataset_tokens(const tokmap_dataset *ds, uint64_t first, ui
 {
     if (!range_inside(ds, first, n_tokens))
         return TOKMAP_ERR_ARGUMENT;
+    if (ds->is_joined && n_tokens == 0) { /* there may be no file */
+        *tokens = ds->index_map;
+        return TOKMAP_OK;
+    }
     const tokmap_i_token_piece piece = tokmap_i_first_piece(ds, first, n_tokens);
     if (piece.n_tokens < n_tokens)
         return TOKMAP_IN_PIECES;

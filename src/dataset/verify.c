@@ -23,7 +23,7 @@ enum {
     DEFAULT_MAX_THREADS = 16
 };
 
-/* A block with a problem. */
+/* A block with a problem, or all blocks of a file that cannot be opened. */
 typedef struct bad_block {
     uint64_t index;
     tokmap_i_token_piece piece;
@@ -31,6 +31,7 @@ typedef struct bad_block {
     int sys_errno;
     uint64_t at_byte; /* of the token file, where reading failed */
     uint64_t first_document, end_document;
+    tokmap_error *err; /* NULL, or why the file cannot be opened */
 } bad_block;
 
 typedef struct verify_job {
@@ -38,6 +39,7 @@ typedef struct verify_job {
     tokmap_verify_options options;
     tokmap_i_index_reader reader;
     uint8_t *checksums;                  /* as stored; NULL if their section is damaged */
+    bool *missing;                       /* NULL, or which files cannot be opened */
     tokmap_i_content_hash *block_hashes; /* NULL: not all blocks are checked */
     uint64_t n_blocks;
     atomic_uint_fast64_t next_block;
@@ -157,10 +159,21 @@ static void note_bad(verify_job *job, const bad_block *bad)
     job->bad[job->n_bad++] = *bad;
 }
 
+static void skip_block(verify_job *job, const tokmap_i_token_piece *block)
+{
+    tokmap_i_mutex_lock(&job->mutex);
+    report_progress(job, block->n_bytes);
+    tokmap_i_mutex_unlock(&job->mutex);
+}
+
 static void check_block(verify_job *job, block_reader *r, uint64_t block)
 {
     tokmap_error err;
     const tokmap_i_token_piece piece = tokmap_i_block_piece(job->ds, block);
+    if (job->missing && job->missing[piece.file - job->ds->files]) {
+        skip_block(job, &piece);
+        return;
+    }
     const tokmap_status status = read_block(job, r, &piece, &err);
     bad_block bad = {.index = block, .piece = piece};
     bool sound = false;
@@ -185,6 +198,44 @@ static void check_block(verify_job *job, block_reader *r, uint64_t block)
     job->report.bytes_read += status ? 0 : piece.n_bytes;
     report_progress(job, piece.n_bytes);
     tokmap_i_mutex_unlock(&job->mutex);
+}
+
+static void note_missing(verify_job *job, uint64_t i, const tokmap_error *err)
+{
+    tokmap_i_token_file *file = &job->ds->files[i];
+    const bad_block bad = {
+        .index = file->first_block,
+        .piece = tokmap_i_first_piece(job->ds, file->first_token, file->n_tokens),
+        .kind =
+            err->status == TOKMAP_ERR_CORRUPT ? TOKMAP_DAMAGE_CONTENT : TOKMAP_DAMAGE_UNREADABLE,
+        .err = malloc(sizeof *err),
+    };
+    if (!bad.err || err->status == TOKMAP_ERR_MEMORY) {
+        free(bad.err);
+        job->failure = TOKMAP_ERR_MEMORY;
+        return;
+    }
+    *bad.err = *err;
+    job->missing[i] = true;
+    note_bad(job, &bad);
+}
+
+/* Opens each token file, so that one which is missing is one damage, and not one for each of its
+ * blocks. The file of a flat dataset is open. */
+static void check_files(verify_job *job)
+{
+    const tokmap_dataset *ds = job->ds;
+    job->missing = calloc((size_t)MAX(ds->n_files, 1), sizeof *job->missing);
+    if (!job->missing)
+        job->failure = TOKMAP_ERR_MEMORY;
+    for (uint64_t i = 0; i < ds->n_files && !job->failure; i++) {
+        tokmap_i_named_file file;
+        tokmap_error err;
+        if (tokmap_i_token_file_borrow(ds, &ds->files[i], &file, &err))
+            note_missing(job, i, &err);
+        else
+            tokmap_i_token_file_give_back(&ds->files[i], &file);
+    }
 }
 
 /* The first block is always sampled, so that no sample is empty. */
@@ -284,6 +335,11 @@ static void report_block(verify_job *job, const bad_block *bad)
         .first_document = bad->first_document,
         .n_documents = bad->end_document - bad->first_document,
     };
+    if (bad->err) {
+        damage.error = *bad->err;
+        report_damage(job, &damage);
+        return;
+    }
     const bool unreadable = bad->kind == TOKMAP_DAMAGE_UNREADABLE;
     tokmap_i_fail(&damage.error,
                   (tokmap_i_cause){unreadable ? TOKMAP_ERR_IO : TOKMAP_ERR_CORRUPT, bad->sys_errno,
@@ -297,14 +353,14 @@ static void report_block(verify_job *job, const bad_block *bad)
 /* ---- The whole ---- */
 
 /* sound: of each section, by its kind. */
-static bool check_sections(verify_job *job, bool sound[TOKMAP_I_META + 1])
+static bool check_sections(verify_job *job, bool sound[TOKMAP_I_SEGMENTS + 1])
 {
     const tokmap_i_header *h = &job->ds->header;
     for (uint32_t i = 0; i < h->n_sections; i++) {
         const tokmap_i_section *section = &h->sections[i];
         tokmap_error err;
         if (tokmap_i_index_reader_checksum(&job->reader, section, &err) == TOKMAP_OK) {
-            if (section->kind <= TOKMAP_I_META)
+            if (section->kind <= TOKMAP_I_SEGMENTS)
                 sound[section->kind] = true;
             job->report.bytes_read += section->n_bytes;
             if (section->kind == TOKMAP_I_CHECKSUMS &&
@@ -394,13 +450,15 @@ static void check_hashes(verify_job *job)
 
 static void check_all(verify_job *job)
 {
-    bool sound[TOKMAP_I_META + 1] = {false};
+    bool sound[TOKMAP_I_SEGMENTS + 1] = {false};
     if (!check_sections(job, sound) || !check_inputs(job) ||
         (sound[TOKMAP_I_META] && !check_values(job))) {
         job->failure = TOKMAP_ERR_MEMORY;
         return;
     }
-    if (job->checksums)
+    if (job->ds->is_joined)
+        check_files(job);
+    if (job->checksums && !job->failure)
         tokmap_i_run_threads(job->options.n_threads, check_blocks, job);
     if (job->failure)
         return;
@@ -493,6 +551,9 @@ tokmap_status tokmap_dataset_verify(const tokmap_dataset *ds, const tokmap_verif
         err->status = status;
     }
     tokmap_i_index_reader_close(&job.reader);
+    for (size_t i = 0; i < job.n_bad; i++)
+        free(job.bad[i].err);
+    free(job.missing);
     free(job.checksums);
     free(job.block_hashes);
     free(job.bad);

@@ -6,6 +6,7 @@
 #include "base/base.h"
 #include "format/document_index.h"
 #include "format/meta_section.h"
+#include "format/segments_section.h"
 #include "base/hash.h"
 #include "base/status.h"
 
@@ -218,13 +219,15 @@ const tokmap_i_section *tokmap_i_section_find(const tokmap_i_header *h, tokmap_i
 
 uint64_t tokmap_i_n_blocks(const tokmap_i_header *h)
 {
+    if (tokmap_i_section_find(h, TOKMAP_I_SEGMENTS))
+        return tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes / 8;
     return div_up(h->n_tokens * h->token_bytes, TOKMAP_I_BLOCK_BYTES);
 }
 
 /* The flags of a section of a known kind. */
 static uint32_t flags_of(uint32_t kind)
 {
-    return kind <= TOKMAP_I_METADATA ? SECTION_MUST_UNDERSTAND : 0;
+    return kind == TOKMAP_I_META ? 0 : SECTION_MUST_UNDERSTAND;
 }
 
 static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
@@ -236,7 +239,7 @@ static tokmap_status check_entry(const tokmap_i_header *h, uint32_t i,
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at,
                        "%s: damaged: section %" PRIu32 " has kind %" PRIu32 ", out of order",
                        file->name, i, s->kind);
-    const bool known = s->kind <= TOKMAP_I_META;
+    const bool known = s->kind <= TOKMAP_I_SEGMENTS;
     if ((s->flags & ~(uint32_t)SECTION_MUST_UNDERSTAND) || (known && s->flags != flags_of(s->kind)))
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at + 4,
                        "%s: damaged: section %" PRIu32 " has flags %08" PRIx32
@@ -267,13 +270,20 @@ static void dataset_id(const tokmap_i_header *h, uint8_t id[16])
     tokmap_i_id128(record, sizeof record, id);
 }
 
-/* Sizes that follow from the counts. All sections but the values must be present. */
+/* The block checksums of a joined dataset: their number follows from the sizes of the segments. */
+static bool checksums_fit(const tokmap_i_header *h)
+{
+    const uint64_t n_bytes = tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes;
+    return n_bytes % 8 == 0 && n_bytes / 8 == tokmap_i_n_blocks(h);
+}
+
+/* Sizes that follow from the counts. All sections but the last two must be present. */
 static const char *wrong_size(const tokmap_i_header *h)
 {
     const uint64_t documents = tokmap_i_section_find(h, TOKMAP_I_DOCUMENTS)->n_bytes;
     if (!tokmap_i_documents_size_valid(h->n_documents, documents))
         return "documents";
-    if (tokmap_i_section_find(h, TOKMAP_I_CHECKSUMS)->n_bytes != 8 * tokmap_i_n_blocks(h))
+    if (!checksums_fit(h))
         return "block checksums";
     if (tokmap_i_section_find(h, TOKMAP_I_INPUTS)->n_bytes < 8)
         return "inputs";
@@ -282,6 +292,9 @@ static const char *wrong_size(const tokmap_i_header *h)
     const tokmap_i_section *meta = tokmap_i_section_find(h, TOKMAP_I_META);
     if (meta && meta->n_bytes < TOKMAP_I_META_HEAD_BYTES)
         return "values";
+    const tokmap_i_section *segments = tokmap_i_section_find(h, TOKMAP_I_SEGMENTS);
+    if (segments && segments->n_bytes < TOKMAP_I_SEGMENTS_HEAD_BYTES)
+        return "segments";
     return NULL;
 }
 
@@ -299,6 +312,11 @@ static tokmap_status check_whole(const tokmap_i_header *h, const tokmap_i_index_
                        "%s: damaged: the last section ends at byte %" PRIu64
                        ", the file at byte %" PRIu64,
                        file->name, last->offset + last->n_bytes, file->n_bytes);
+    if (tokmap_i_section_find(h, TOKMAP_I_SEGMENTS) &&
+        (h->token_offset != 0 || strcmp(h->token_suffix, ".bin") != 0))
+        return FAIL_AT(err, TOKMAP_ERR_CORRUPT, h->token_offset ? AT_TOKEN_OFFSET : AT_TOKEN_SUFFIX,
+                       "%s: damaged: the header of a joined dataset names a token file",
+                       file->name);
     const char *what = wrong_size(h);
     if (what)
         return FAIL_AT(err, TOKMAP_ERR_CORRUPT, TOKMAP_I_HEADER_BYTES,

@@ -81,7 +81,7 @@ const tokmap_i_section *tokmap_i_section_find(const tokmap_i_header *header,
                                               tokmap_i_section_kind kind);
 /* Where section number i must start, given the sections before it. */
 uint64_t tokmap_i_section_start(const tokmap_i_header *header, uint32_t section_index);
-/* Number of block checksums. */
+/* Number of block checksums. Of a joined dataset it is known from the section table alone. */
 uint64_t tokmap_i_n_blocks(const tokmap_i_header *header);
 /* Dot, then letters, digits, '.', '_', '-'; 2 to 15 bytes; does not end in .tmi or .partial. */
 int tokmap_i_suffix_valid(const char *suffix);

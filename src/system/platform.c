@@ -36,10 +36,8 @@ static int open_retrying(const char *path, int flags)
     return fd;
 }
 
-/* O_NONBLOCK: to open a pipe would wait for its other end. */
-static int open_regular(const char *path, int flags, int *fd)
+static int keep_regular(int *fd)
 {
-    *fd = open_retrying(path, flags | O_NONBLOCK);
     if (*fd < 0)
         return errno;
     struct stat st;
@@ -53,9 +51,26 @@ static int open_regular(const char *path, int flags, int *fd)
     return error;
 }
 
+/* O_NONBLOCK: to open a pipe would wait for its other end. */
+static int open_regular(const char *path, int flags, int *fd)
+{
+    *fd = open_retrying(path, flags | O_NONBLOCK);
+    return keep_regular(fd);
+}
+
 int tokmap_i_file_open(const char *path, int *fd)
 {
     return open_regular(path, O_RDONLY, fd);
+}
+
+int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd)
+{
+    if (folder_fd < 0)
+        return tokmap_i_file_open(path, fd);
+    do {
+        *fd = openat(folder_fd, path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    } while (*fd < 0 && errno == EINTR);
+    return keep_regular(fd);
 }
 
 int tokmap_i_file_open_again(const char *path, int *fd)
@@ -270,6 +285,17 @@ int tokmap_i_folder_resolve(const char *path, char **out)
         return error;
     *out = realpath(folder, NULL);
     return *out ? 0 : errno;
+}
+
+int tokmap_i_folder_open(const char *path, int *fd)
+{
+    char folder[PATH_MAX];
+    *fd = -1;
+    const int error = find_folder(path, folder);
+    if (error)
+        return error;
+    *fd = open_retrying(folder, O_PATH | O_DIRECTORY);
+    return *fd < 0 ? errno : 0;
 }
 
 int tokmap_i_folder_sync(const char *path)

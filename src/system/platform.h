@@ -23,6 +23,11 @@ typedef struct tokmap_i_file_stat {
 
 /* Opens a regular file for reading; EISDIR for a folder, EINVAL for a pipe, socket or device. */
 int tokmap_i_file_open(const char *path, int *fd);
+/* The folder of `path`, to open files from it also if the process changes its folder, or the folder
+ * its name. */
+int tokmap_i_folder_open(const char *path, int *fd);
+/* Like tokmap_i_file_open, by a path from such a folder; a negative one is that of the process. */
+int tokmap_i_file_open_from(int folder_fd, const char *path, int *fd);
 /* Creates a file. An existing one is removed first, not emptied: it may have another name, or
  * another process may be reading it. */
 int tokmap_i_file_create(const char *path, int *fd);

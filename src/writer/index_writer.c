@@ -7,6 +7,7 @@
 #include "base/base.h"
 #include "base/bytes.h"
 #include "format/document_index.h"
+#include "format/segments_section.h"
 #include "base/hash.h"
 #include "system/platform.h"
 #include "format/input_table.h"

@@ -1,7 +1,7 @@
 #include "writer/segment_list.h"
 
 #include "base/status.h"
-#include "format/format.h"
+#include "format/segments_section.h"
 
 tokmap_status tokmap_i_segment_list_add(tokmap_i_segment_list *list, const char *index_path,
                                         const tokmap_i_new_segment *segment, tokmap_error *err)

@@ -6,10 +6,6 @@
 #include "base/bytes.h"
 #include "tokmap.h"
 
-enum {
-    TOKMAP_I_SEGMENT_ENTRY_BYTES = 24
-};
-
 typedef struct tokmap_i_segment_list {
     tokmap_i_bytes entries, names; /* as stored */
 } tokmap_i_segment_list;

@@ -83,29 +83,41 @@ static long fault_after(bool hit, long result)
         return fault_fails(hit) ? -1 : (int)fault_after(hit, syscall(__VA_ARGS__));                \
     } while (0)
 
-static int fault_open(const char *path, int flags, mode_t mode)
+static int fault_open(int folder_fd, const char *path, int flags, mode_t mode)
 {
     if (fault.open_hook)
         fault.open_hook(path);
-    FAULT_CALL(FAULT_OPEN, SYS_openat, AT_FDCWD, path, flags, mode);
+    FAULT_CALL(FAULT_OPEN, SYS_openat, folder_fd, path, flags, mode);
 }
+
+#define FAULT_OPEN_MODE(flags)                                                                     \
+    va_list args;                                                                                  \
+    va_start(args, flags);                                                                         \
+    const mode_t mode = (flags)&O_CREAT ? va_arg(args, mode_t) : 0;                                \
+    va_end(args)
 
 int open(const char *path, int flags, ...)
 {
-    va_list args;
-    va_start(args, flags);
-    const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
-    va_end(args);
-    return fault_open(path, flags, mode);
+    FAULT_OPEN_MODE(flags);
+    return fault_open(AT_FDCWD, path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
 {
-    va_list args;
-    va_start(args, flags);
-    const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
-    va_end(args);
-    return fault_open(path, flags, mode);
+    FAULT_OPEN_MODE(flags);
+    return fault_open(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int folder_fd, const char *path, int flags, ...)
+{
+    FAULT_OPEN_MODE(flags);
+    return fault_open(folder_fd, path, flags, mode);
+}
+
+int openat64(int folder_fd, const char *path, int flags, ...)
+{
+    FAULT_OPEN_MODE(flags);
+    return fault_open(folder_fd, path, flags, mode);
 }
 
 static ssize_t fault_pread(int fd, void *dst, size_t n_bytes, off_t offset)

@@ -1,0 +1,129 @@
+#include "dataset/segments.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "base/status.h"
+#include "format/segments_section.h"
+
+static tokmap_status fail_at(const tokmap_dataset *ds, uint64_t at, const char *problem,
+                             tokmap_error *err)
+{
+    return FAIL_AT(err, TOKMAP_ERR_CORRUPT, at, "%s: damaged: %s", ds->index_path, problem);
+}
+
+/* Reads the section into new memory, and checks it. */
+static tokmap_status read_section(const tokmap_dataset *ds, tokmap_i_named_file index,
+                                  tokmap_i_segments *segments, tokmap_error *err)
+{
+    const tokmap_i_section *section = tokmap_i_section_find(&ds->header, TOKMAP_I_SEGMENTS);
+    uint8_t *bytes = malloc((size_t)section->n_bytes);
+    if (!bytes)
+        return FAIL_MEMORY(err);
+    *segments = (tokmap_i_segments){.bytes = bytes,
+                                    .n_bytes = section->n_bytes,
+                                    .n_tokens = ds->header.n_tokens,
+                                    .token_bytes = ds->header.token_bytes};
+    const tokmap_status status =
+        tokmap_i_read_exactly(index, section->offset, (size_t)section->n_bytes, bytes, err);
+    if (status)
+        return status;
+    if (tokmap_i_checksum(bytes, (size_t)section->n_bytes) != section->checksum)
+        return fail_at(ds, section->offset, "the segments do not match their checksum", err);
+    uint64_t at = 0;
+    const char *problem = tokmap_i_segments_check(segments, &at);
+    return problem ? fail_at(ds, section->offset + at, problem, err) : TOKMAP_OK;
+}
+
+/* A path is the folder of the index, as the caller named it, and a name. */
+static tokmap_status take_memory(tokmap_dataset *ds, const tokmap_i_segments *segments,
+                                 tokmap_error *err)
+{
+    const char *slash = strrchr(ds->index_path, '/');
+    ds->folder_bytes = slash ? (size_t)(slash - ds->index_path) + 1 : 0;
+    ds->n_files = segments->n_segments;
+    ds->files = calloc((size_t)MAX(ds->n_files, 1), sizeof *ds->files);
+    ds->paths = malloc((size_t)(segments->names_bytes + ds->n_files * (ds->folder_bytes + 1)) + 1);
+    if (ds->files && ds->paths)
+        return TOKMAP_OK;
+    ds->n_files = 0;
+    return FAIL_MEMORY(err);
+}
+
+/* Returns the place after the path. */
+static char *put_path(const tokmap_dataset *ds, const tokmap_i_segment *segment, char *to)
+{
+    memcpy(to, ds->index_path, ds->folder_bytes);
+    memcpy(to + ds->folder_bytes, segment->name, segment->name_bytes);
+    to += ds->folder_bytes + segment->name_bytes;
+    *to = 0;
+    return to + 1;
+}
+
+static tokmap_status list_files(tokmap_dataset *ds, const tokmap_i_segments *segments,
+                                tokmap_error *err)
+{
+    tokmap_status status = take_memory(ds, segments, err);
+    char *path = ds->paths;
+    uint64_t n_blocks = 0;
+    for (uint64_t i = 0; !status && i < ds->n_files; i++) {
+        const tokmap_i_segment segment = tokmap_i_segments_get(segments, i);
+        tokmap_i_token_file *file = &ds->files[i];
+        *file = (tokmap_i_token_file){.path = path,
+                                      .first_token = segment.first_token,
+                                      .n_tokens = segment.n_tokens,
+                                      .token_offset = segment.token_offset,
+                                      .first_block = n_blocks,
+                                      .fd = -1};
+        path = put_path(ds, &segment, path);
+        n_blocks += div_up(file->n_tokens * ds->header.token_bytes, TOKMAP_I_BLOCK_BYTES);
+        ds->token_file_bytes += tokmap_i_token_file_bytes(ds, file);
+    }
+    if (!status && n_blocks != tokmap_i_n_blocks(&ds->header))
+        return fail_at(ds, tokmap_i_section_find(&ds->header, TOKMAP_I_CHECKSUMS)->offset,
+                       "the size of the block checksums section does not match the segments", err);
+    return status;
+}
+
+tokmap_status tokmap_i_segments_open(tokmap_dataset *ds, tokmap_i_named_file index,
+                                     tokmap_error *err)
+{
+    tokmap_i_segments segments = {0};
+    tokmap_status status = read_section(ds, index, &segments, err);
+    if (!status)
+        status = list_files(ds, &segments, err);
+    free((void *)segments.bytes);
+    if (status)
+        return status;
+    ds->is_joined = true;
+    const int error = tokmap_i_folder_open(ds->index_path, &ds->folder_fd);
+    return error ? FAIL_IO(err, error, "%s: cannot open its folder", ds->index_path) : TOKMAP_OK;
+}
+
+void tokmap_i_segments_close(tokmap_dataset *ds)
+{
+    tokmap_i_file_close(ds->folder_fd);
+    free(ds->paths);
+    if (ds->files != &ds->only_file)
+        free(ds->files);
+}
+
+tokmap_status tokmap_dataset_get_segment(const tokmap_dataset *ds, uint64_t index,
+                                         tokmap_segment_info *info)
+{
+    static const tokmap_i_struct_kind kind = {STRUCT_KIND(tokmap_segment_info, token_offset)};
+    if (!ds->is_joined || index >= ds->n_files)
+        return TOKMAP_ERR_ARGUMENT;
+    const tokmap_i_token_file *file = &ds->files[index];
+    const char *path = file->path + ds->folder_bytes;
+    const tokmap_segment_info full = {
+        .path = path,
+        .path_bytes = strlen(path),
+        .first_token = file->first_token,
+        .n_tokens = file->n_tokens,
+        .token_offset = file->token_offset,
+    };
+    return tokmap_i_give_struct(info, &full, &kind, NULL);
+}

@@ -1,0 +1,38 @@
+/* segments_section.h - the segments section of a joined dataset: which files hold the tokens.
+ * Pure; docs/FORMAT.md section 3.8. */
+#ifndef TOKMAP_SEGMENTS_SECTION_H
+#define TOKMAP_SEGMENTS_SECTION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "format/format_limits.h"
+
+enum {
+    TOKMAP_I_SEGMENTS_HEAD_BYTES = 8,
+    TOKMAP_I_SEGMENT_ENTRY_BYTES = 24
+};
+
+/* A section in memory. */
+typedef struct tokmap_i_segments {
+    const uint8_t *bytes;
+    uint64_t n_bytes; /* at least TOKMAP_I_SEGMENTS_HEAD_BYTES */
+    uint64_t n_tokens;
+    uint32_t token_bytes;
+    uint64_t n_segments, names_bytes; /* set by check */
+} tokmap_i_segments;
+
+typedef struct tokmap_i_segment {
+    const char *name; /* not terminated */
+    size_t name_bytes;
+    uint64_t first_token, n_tokens;
+    uint64_t token_offset;
+} tokmap_i_segment;
+
+/* NULL if the whole section is valid; else what is wrong, and *at is the byte of the section. */
+const char *tokmap_i_segments_check(tokmap_i_segments *segments, uint64_t *at);
+/* Of a section that was checked; index < n_segments. */
+tokmap_i_segment tokmap_i_segments_get(const tokmap_i_segments *segments, uint64_t index);
+
+#endif /* TOKMAP_SEGMENTS_SECTION_H */

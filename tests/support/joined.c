@@ -1,0 +1,165 @@
+#include "support/joined.h"
+
+#include "base/base.h"
+#include "base/hash.h"
+#include "support/bad_days.h"
+#include "support/check.h"
+
+enum {
+    TABLE = 256,
+    ENTRY = 32,
+    BLOCK = 1 << 20
+};
+
+/* Bytes that grow. */
+typedef struct heap {
+    uint8_t *data;
+    size_t n_bytes;
+} heap;
+
+static uint8_t *add(heap *h, size_t n_bytes)
+{
+    h->data = realloc(h->data, h->n_bytes + n_bytes + 1);
+    CHECK(h->data != NULL);
+    uint8_t *at = h->data + h->n_bytes;
+    memset(at, 0, n_bytes);
+    h->n_bytes += n_bytes;
+    return at;
+}
+
+static void add_u64(heap *h, uint64_t x)
+{
+    store_le64(add(h, 8), x);
+}
+
+static void add_bytes(heap *h, const void *bytes, size_t n_bytes)
+{
+    memcpy(add(h, n_bytes), bytes, n_bytes);
+}
+
+static const char *in_folder_of(const char *prefix, const char *name)
+{
+    static char path[5000];
+    const char *slash = strrchr(prefix, '/');
+    snprintf(path, sizeof path, "%.*s%s", slash ? (int)(slash - prefix) + 1 : 0, prefix, name);
+    return path;
+}
+
+/* The token file of a part, and its block checksums. */
+static void store_tokens(const char *path, const joined_part *part, const uint8_t *tokens,
+                         uint32_t token_bytes, heap *checksums)
+{
+    const size_t n_bytes = (size_t)part->n_tokens * token_bytes;
+    heap file = {0};
+    memset(add(&file, part->token_offset), 0xee, part->token_offset);
+    add_bytes(&file, tokens, n_bytes);
+    CHECK(file_store(path, file.data, file.n_bytes));
+    free(file.data);
+    for (size_t at = 0; at < n_bytes; at += BLOCK)
+        add_u64(checksums, tokmap_i_checksum(tokens + at, MIN(n_bytes - at, BLOCK)));
+}
+
+static heap segments_section(const joined_part *parts, size_t n_parts)
+{
+    heap s = {0};
+    uint64_t end_token = 0, name_end = 0;
+    add_u64(&s, n_parts);
+    for (size_t i = 0; i < n_parts; i++) {
+        add_u64(&s, end_token += parts[i].n_tokens);
+        add_u64(&s, parts[i].token_offset);
+        add_u64(&s, name_end += strlen(parts[i].name));
+    }
+    for (size_t i = 0; i < n_parts; i++)
+        add_bytes(&s, parts[i].name, strlen(parts[i].name));
+    return s;
+}
+
+/* Adds a section behind the others, and its entry in the table. */
+static void add_section(heap *index, uint32_t i, uint32_t kind, const uint8_t *bytes,
+                        size_t n_bytes)
+{
+    add(index, (64 - index->n_bytes % 64) % 64);
+    const size_t offset = index->n_bytes;
+    add_bytes(index, bytes, n_bytes);
+    uint8_t *entry = index->data + TABLE + ENTRY * (size_t)i;
+    store_le32(entry, kind);
+    store_le32(entry + 4, kind != 5);
+    store_le64(entry + 8, offset);
+    store_le64(entry + 16, n_bytes);
+    store_le64(entry + 24, tokmap_i_checksum(bytes, n_bytes));
+}
+
+/* The index of the flat dataset with other block checksums and a section more. */
+static heap joined_index(const file_bytes *flat, const heap *checksums, const heap *segments)
+{
+    const uint32_t n_sections = load_le32(flat->data + 28);
+    heap index = {0};
+    add_bytes(&index, flat->data, TABLE);
+    add(&index, ENTRY * (size_t)(n_sections + 1));
+    for (uint32_t i = 0; i < n_sections; i++) {
+        const uint8_t *entry = flat->data + TABLE + ENTRY * (size_t)i;
+        const uint32_t kind = load_le32(entry);
+        const uint8_t *bytes = flat->data + load_le64(entry + 8);
+        if (kind == 2)
+            add_section(&index, i, kind, checksums->data, checksums->n_bytes);
+        else
+            add_section(&index, i, kind, bytes, (size_t)load_le64(entry + 16));
+    }
+    add_section(&index, n_sections, 6, segments->data, segments->n_bytes);
+    uint8_t *h = index.data;
+    store_le32(h + 28, n_sections + 1);
+    store_le64(h + 32, index.n_bytes);
+    store_le64(h + 72, 0);
+    memset(h + 104, 0, 16);
+    memcpy(h + 104, ".bin", 4);
+    store_le64(h + 240, tokmap_i_checksum(h + TABLE, ENTRY * (size_t)(n_sections + 1)));
+    store_le64(h + 248, tokmap_i_checksum(h, 248));
+    return index;
+}
+
+void joined_store(const char *flat, const char *prefix, const joined_part *parts, size_t n_parts)
+{
+    file_bytes index = file_load(with_suffix(flat, ".tmi"));
+    CHECK(index.data != NULL);
+    char suffix[17] = "";
+    memcpy(suffix, index.data + 104, 16);
+    file_bytes tokens = file_load(with_suffix(flat, suffix));
+    CHECK(tokens.data != NULL);
+    const uint32_t token_bytes = load_le32(index.data + 80);
+    const uint8_t *from = tokens.data + load_le64(index.data + 72);
+    heap checksums = {0};
+    add(&checksums, 0);
+    for (size_t i = 0; i < n_parts; i++) {
+        store_tokens(in_folder_of(prefix, parts[i].name), &parts[i], from, token_bytes, &checksums);
+        from += parts[i].n_tokens * token_bytes;
+    }
+    CHECK(from == tokens.data + tokens.n_bytes);
+    heap segments = segments_section(parts, n_parts);
+    heap joined = joined_index(&index, &checksums, &segments);
+    CHECK(file_store(with_suffix(prefix, ".tmi"), joined.data, joined.n_bytes));
+    free(joined.data);
+    free(segments.data);
+    free(checksums.data);
+    free(tokens.data);
+    free(index.data);
+}
+
+void joined_store_even(const char *flat, const char *prefix, const char *name, uint64_t n_tokens)
+{
+    static joined_part parts[1 << 16];
+    file_bytes index = file_load(with_suffix(flat, ".tmi"));
+    CHECK(index.data != NULL);
+    uint64_t n_left = load_le64(index.data + 56);
+    size_t n = 0;
+    for (; n_left > 0; n++) {
+        char *file = malloc(strlen(name) + 20);
+        CHECK(file != NULL && n < sizeof parts / sizeof parts[0]);
+        sprintf(file, "%s-%04zu.bin", name, n);
+        parts[n] = (joined_part){file, MIN(n_left, n_tokens), 0};
+        n_left -= parts[n].n_tokens;
+    }
+    joined_store(flat, prefix, parts, n);
+    for (size_t i = 0; i < n; i++)
+        free((char *)parts[i].name);
+    free(index.data);
+}
