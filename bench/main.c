@@ -192,9 +192,7 @@ static int check_surroundings(const bench_options *options)
         cli_warn("--data: %s", err.text);
         return 1;
     }
-    tokmap_dataset_info info = {.struct_size = sizeof info};
-    tokmap_dataset_get_info(ds, &info);
-    const int code = path_protect_dataset(&info);
+    const int code = path_protect_dataset(ds);
     tokmap_dataset_close(ds);
     return code ? 1 : CLI_GO_ON;
 }

@@ -17,18 +17,27 @@ DOCUMENT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", 
 
 
 class Vector:
-    """heading; seen: the JSON line; files: bytes by suffix."""
+    """heading; seen: the JSON line; files: bytes by name, which begins with P or is that of a segment."""
 
     def __init__(self, heading, text):
         self.heading = heading
         self.seen = json.loads(re.search(r"^```json\n(.*)\n```$", text, re.M).group(1))
-        dumps = re.findall(r"^`P(\.[^`]*)`\n\n```hex\n(.*?)^```$", text, re.M | re.S)
-        self.files = {suffix: decode_dump(dump) for suffix, dump in dumps}
+        dumps = re.findall(r"^`([^`]*)`\n\n```hex\n(.*?)^```$", text, re.M | re.S)
+        self.files = {name: decode_dump(dump) for name, dump in dumps}
 
-    def write(self, prefix):
-        for suffix, data in self.files.items():
-            with open(prefix + suffix, "wb") as f:
+    def write(self, folder):
+        for name, data in self.files.items():
+            path = os.path.join(folder, name)
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as f:
                 f.write(data)
+
+    def first_token_byte(self, name):
+        """The bytes before it do not matter."""
+        for segment in self.seen.get("segments", []):
+            if segment["name"] == name:
+                return segment["token_offset"]
+        return 0 if name == "P.tmi" else self.seen["token_offset"]
 
 
 def decode_dump(text):
@@ -56,7 +65,7 @@ def vectors_of(document):
     section = re.search(r"^## 8\. .*?(?=^## )", document, re.M | re.S).group(0)
     parts = re.split(r"^### (8\.\d .*)\n", section, flags=re.M)[1:]
     vectors = [Vector(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
-    expect_equal(len(vectors), 4, "number of vectors")
+    expect_equal(len(vectors), 5, "number of vectors")
     return vectors
 
 
@@ -67,13 +76,15 @@ def load():
 
 def seen_by_reader(vector, folder):
     prefix = os.path.join(folder, "P")
-    vector.write(prefix)
+    vector.write(folder)
     return json.loads(ref_writer.what_a_reader_sees(ref_reader.read(prefix)))
 
 
 def test_reader(number, folder):
     vector = load()[number]
-    expect_equal(sorted(vector.files), sorted([".tmi", vector.seen["token_suffix"]]), "files")
+    segments = [segment["name"] for segment in vector.seen.get("segments", [])]
+    files = ["P.tmi"] + (segments or ["P" + vector.seen["token_suffix"]])
+    expect_equal(sorted(vector.files), sorted(files), "files")
     expect_equal(seen_by_reader(vector, folder), vector.seen, "what ref_reader sees")
 
 
@@ -90,20 +101,19 @@ def test_every_byte_matters(number, folder):
     vector = load()[number]
     prefix = os.path.join(folder, "P")
     n_changed = 0
-    for suffix, good in vector.files.items():
-        vector.write(prefix)
-        first = 0 if suffix == ".tmi" else vector.seen["token_offset"]
-        for at in range(first, len(good)):
+    for name, good in vector.files.items():
+        vector.write(folder)
+        for at in range(vector.first_token_byte(name), len(good)):
             bad = bytearray(good)
             bad[at] ^= 1 << at % 8
-            with open(prefix + suffix, "wb") as f:
+            with open(os.path.join(folder, name), "wb") as f:
                 f.write(bad)
             try:
                 ref_reader.read(prefix)
             except (NotADataset, NewerFormat, Damaged):
                 n_changed += 1
             else:
-                raise AssertionError("byte %d of P%s does not matter" % (at, suffix))
+                raise AssertionError("byte %d of %s does not matter" % (at, name))
     return "%d bytes" % n_changed
 
 
@@ -111,7 +121,7 @@ def test_command(number, folder):
     program("tokmap")
     vector = load()[number]
     prefix = os.path.join(folder, "P")
-    vector.write(prefix)
+    vector.write(folder)
     call("tokmap", "verify", prefix)
     info = json.loads(call("tokmap", "info", "--json", prefix)[1])
     for key in (
@@ -129,6 +139,13 @@ def test_command(number, folder):
         rows = [json.loads(line)["meta"] for line in lines]
         for column in vector.seen["values"]:
             expect_equal([row[column["name"]] for row in rows], column["values"], column["name"])
+    first = 0
+    for shown, segment in zip(info["segments"], vector.seen.get("segments", [])):
+        wanted = {"token_file": segment["name"], "first_token": first,
+                  "n_tokens": segment["end_token"] - first, "token_offset": segment["token_offset"]}
+        expect_equal(shown, wanted, "segment")
+        first = segment["end_token"]
+    expect_equal(len(info["segments"]), len(vector.seen.get("segments", [])), "segments")
     output = call("tokmap", "cat", "--json", prefix)[1].decode()
     wanted = [vector.seen["tokens"][first:end] for first, end in vector.seen["documents"]]
     expect_equal([json.loads(line) for line in output.splitlines()], wanted, "cat --json")
@@ -139,8 +156,8 @@ def test_document_has_vectors():
 
 
 def main():
-    tests = [("FORMAT.md holds four vectors", test_document_has_vectors)]
-    for i, name in enumerate(("vector 8.1", "vector 8.2", "vector 8.3", "vector 8.4")):
+    tests = [("FORMAT.md holds five vectors", test_document_has_vectors)]
+    for i, name in enumerate("vector 8.%d" % n for n in range(1, 6)):
         tests += [
             (name + ": ref_reader sees what FORMAT.md says", lambda i=i: test_reader(i, FOLDER)),
             (name + ": ref_writer writes its bytes", lambda i=i: test_writer(i)),

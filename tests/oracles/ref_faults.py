@@ -289,12 +289,68 @@ def value_faults():
     ]
 
 
+def segments(content):
+    return append_section(6, 1, content)
+
+
+def segment_faults(ds):
+    """The base as a joined dataset of one segment, its own token file."""
+    n_tokens = ds.n_tokens
+
+    def of(*entries):
+        """Of (end_token, token_offset, name)."""
+        names = b""
+        section = struct.pack("<Q", len(entries))
+        for end, offset, name in entries:
+            names += name
+            section += struct.pack("<3Q", end, offset, len(names))
+        return section + names
+
+    good = of((n_tokens, 0, b"fault.bin"))
+    two = [(5, 0, b"a"), (n_tokens, 0, b"b")]
+    wrong = [
+        ("7 bytes", good[:7]),
+        ("no segments", of()),
+        ("n_segments above the size", struct.pack("<Q", 3) + good[8:]),
+        ("n_segments 2^64 - 1", struct.pack("<Q", 2**64 - 1) + good[8:]),
+        ("n_segments 2^20 + 1", struct.pack("<Q", 2**20 + 1) + bytes(24 * (2**20 + 1))),
+        ("an empty segment", of((0, 0, b"a"), (n_tokens, 0, b"b"))),
+        ("end_token falls", of((n_tokens + 1, 0, b"a"), (n_tokens, 0, b"b"))),
+        ("end_token twice", of((n_tokens, 0, b"a"), (n_tokens, 0, b"b"))),
+        ("tokens without a segment", of((n_tokens - 1, 0, b"fault.bin"))),
+        ("too many tokens", of((n_tokens + 1, 0, b"fault.bin"))),
+        ("an odd token_offset", of((n_tokens, 1, b"fault.bin"))),
+        ("token_offset above the limit", of((n_tokens, 2**30 + 2, b"fault.bin"))),
+        ("an empty name", of((n_tokens, 0, b""))),
+        ("a name of 4097 bytes", of((n_tokens, 0, b"x" * 4097))),
+        ("a name with a zero byte", of((n_tokens, 0, b"fault\0bin"))),
+        ("an absolute name", of((n_tokens, 0, b"/fault.bin"))),
+        ("name_end falls", good[:24] + struct.pack("<Q", 2**64 - 1) + good[32:]),
+        ("name_end of the last", good[:24] + struct.pack("<Q", 3) + good[32:]),
+        ("a byte after the names", good + b"x"),
+        ("a name cut short", good[:-1]),
+        ("one block checksum for two segments", of(*two)),
+    ]
+    found = [("segments: " + name, segments(content), Damaged, None) for name, content in wrong]
+    return found + [
+        ("segments: flag bit 0 not set", append_section(6, 0, good), Damaged, 388),
+        ("segments: token_offset in the header",
+         both(segments(good), put("Q", 72, 2)), Damaged, 72),
+        ("segments: another suffix", both(segments(good), fill(104, b".dat")), Damaged, 104),
+    ]
+
+
+def harmless_segments(ds):
+    section = struct.pack("<Q3Q", 1, ds.n_tokens, 0, 11) + b"./fault.bin"
+    return segments(section)
+
+
 def faults(ds):
     """(name, function that plants it into a bytearray, exception, offset or None) for the base.
     No exception: the document says that it is refused, and not as which of the three kinds."""
     assert BLOCK_BYTES > ds.n_tokens * ds.token_bytes
     return (header_faults(ds) + table_faults(ds) + document_faults(ds) + other_faults(ds)
-            + value_faults())
+            + value_faults() + segment_faults(ds))
 
 
 def harmless_changes(ds):
@@ -309,6 +365,7 @@ def harmless_changes(ds):
         ("eod_id none", put("I", 96, 2**32 - 1)),
         ("an unknown section", append_section(9, 0, b"new")),
         ("values of documents", values()),
+        ("one segment", harmless_segments(ds)),
         ("an unknown section of no bytes", append_section(2**32 - 1, 0, b"")),
         ("end_token beside a document boundary", put("Q", at + 16, 1)),
     ]

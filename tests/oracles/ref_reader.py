@@ -23,7 +23,7 @@ from ref_xxh3 import r64, xxh3_64, xxh3_128
 
 MAGIC = b"\x89TMI\r\n\x1a\n"
 HEADER_BYTES = 256
-KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA, KIND_VALUES = 1, 2, 3, 4, 5
+KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA, KIND_VALUES, KIND_SEGMENTS = 1, 2, 3, 4, 5, 6
 REQUIRED_KINDS = (KIND_DOCUMENTS, KIND_BLOCKS, KIND_INPUTS, KIND_METADATA)
 BLOCK_BYTES = 2**20
 NO_ID = 2**32 - 1
@@ -62,6 +62,10 @@ class Damaged(Exception):
 Input = namedtuple("Input", "name end_document end_token input_bytes input_checksum")
 # values: for each document None, int, float or bytes.
 Column = namedtuple("Column", "name type values")
+# Of a joined dataset. name: as stored.
+Segment = namedtuple("Segment", "name end_token token_offset")
+# A token file: its path, and its tokens [first, end) of the dataset.
+File = namedtuple("File", "path first end token_offset")
 COLUMN_TYPES = ("null", "int64", "float64", "string", "dictionary")
 
 
@@ -71,6 +75,8 @@ class Dataset:
     documents   list of (first, end); inputs   list of Input
     metadata    the JSON object or None; metadata_bytes   as stored
     values      list of Column
+    segments    list of Segment, or None if the dataset is not a joined one
+    files       list of File
     tokens      array, read when asked for
     """
 
@@ -88,9 +94,12 @@ class Dataset:
 
     @property
     def tokens(self):
-        with open(self.token_path, "rb") as f:
-            f.seek(self.token_offset)
-            return decode_numbers(f.read(self.n_tokens * self.token_bytes), self.token_bytes)
+        stored = b""
+        for file in self.files:
+            with open(file.path, "rb") as f:
+                f.seek(file.token_offset)
+                stored += f.read((file.end - file.first) * self.token_bytes)
+        return decode_numbers(stored, self.token_bytes)
 
     def find_document(self, token):
         """(document, first, end) of a token, from the stored levels alone."""
@@ -125,6 +134,10 @@ class Dataset:
                 {"name": c.name, "type": c.type, "values": [shown_value(v) for v in c.values]}
                 for c in self.values
             ]
+        if self.segments is not None:
+            summary["segments"] = [segment._asdict() for segment in self.segments]
+            for segment in summary["segments"]:
+                segment["name"] = os.fsdecode(segment["name"])
         return summary
 
 
@@ -160,8 +173,9 @@ def read(prefix, with_tokens=True):
 
     read_header(ds, index, check)
     read_section_table(ds, index, check)
+    list_files(ds, index, check)
     check_sizes(ds, check)
-    check_token_file_size(ds)
+    check_token_file_sizes(ds)
     for kind, (offset, size, checksum) in ds.sections.items():
         computed = xxh3_64(index[offset : offset + size])
         check(computed == checksum, "checksum of section %d" % kind, offset)
@@ -239,7 +253,7 @@ def read_section_table(ds, index, check):
         at = HEADER_BYTES + 32 * i
         check(kind > last_kind, "section kinds do not rise from 1", at)
         check(flags & ~1 == 0, "reserved section flags", at + 4)
-        if kind in REQUIRED_KINDS:
+        if kind in REQUIRED_KINDS or kind == KIND_SEGMENTS:
             check(flags == 1, "section %d must have flag bit 0" % kind, at + 4)
         elif kind == KIND_VALUES:
             check(flags == 0, "section 5 must not have flag bit 0", at + 4)
@@ -254,6 +268,55 @@ def read_section_table(ds, index, check):
     for kind in REQUIRED_KINDS:
         check(kind in ds.sections, "section %d is missing" % kind, HEADER_BYTES)
     check(end == ds.index_bytes, "the last section does not end at index_bytes", 32)
+
+
+def list_files(ds, index, check):
+    ds.segments = None
+    ds.files = [File(ds.prefix + ds.token_suffix, 0, ds.n_tokens, ds.token_offset)]
+    if KIND_SEGMENTS not in ds.sections:
+        return
+    check(ds.token_offset == 0, "token_offset of a joined dataset", 72)
+    check(ds.token_suffix == ".bin", "token_suffix of a joined dataset", 104)
+    read_segments(ds, section_bytes(ds, index, KIND_SEGMENTS), check)
+    folder = os.path.dirname(ds.index_path)
+    ds.files = []
+    first = 0
+    for name, end, token_offset in ds.segments:
+        ds.files.append(File(os.path.join(folder, os.fsdecode(name)), first, end, token_offset))
+        first = end
+
+
+def read_segments(ds, section, check):
+    base, _, checksum = ds.sections[KIND_SEGMENTS]
+    check(len(section) >= 8, "size of the segments", base)
+    check(xxh3_64(section) == checksum, "checksum of the segments", base)
+    n_segments = r64(section)
+    check(n_segments <= 2**20, "n_segments", base)
+    check(8 + 24 * n_segments <= len(section), "segments end early", base)
+    names = section[8 + 24 * n_segments :]
+    ds.segments = []
+    last_token = last_name = 0
+    for i in range(n_segments):
+        at = base + 8 + 24 * i
+        end_token, token_offset, name_end = struct.unpack_from("<3Q", section, 8 + 24 * i)
+        check(last_token < end_token <= ds.n_tokens, "end_token of a segment", at)
+        check(token_offset <= 2**30 and token_offset % ds.token_bytes == 0, "token_offset", at)
+        check(last_name < name_end <= len(names), "name_end of a segment", at)
+        name = names[last_name:name_end]
+        check(len(name) <= 4096 and b"\0" not in name, "name of a segment", at)
+        check(name[:1] != b"/", "name of a segment is no relative path", at)
+        ds.segments.append(Segment(name, end_token, token_offset))
+        last_token, last_name = end_token, name_end
+    check(last_token == ds.n_tokens, "end_token of the last segment", base)
+    check(last_name == len(names), "bytes after the names of the segments", base)
+
+
+def blocks_of(ds):
+    """Of each block: the file, and its tokens [first, end) of the dataset."""
+    block_tokens = BLOCK_BYTES // ds.token_bytes
+    for file in ds.files:
+        for first in range(file.first, file.end, block_tokens):
+            yield file, first, min(first + block_tokens, file.end)
 
 
 def level_sizes(n_groups):
@@ -275,7 +338,7 @@ def check_sizes(ds, check):
     check(wide_bytes <= 512 * n_groups, "more wide groups than groups", offset)
 
     offset, size, _ = ds.sections[KIND_BLOCKS]
-    n_blocks = -(-ds.n_tokens * ds.token_bytes // BLOCK_BYTES)
+    n_blocks = sum(-(-(file.end - file.first) * ds.token_bytes // BLOCK_BYTES) for file in ds.files)
     check(size == 8 * n_blocks, "size of the block checksums", offset)
     offset, size, _ = ds.sections[KIND_INPUTS]
     check(size >= 8, "size of the inputs", offset)
@@ -285,12 +348,14 @@ def check_sizes(ds, check):
     check(xxh3_128(identity) == ds.dataset_id, "dataset id", 40)
 
 
-def check_token_file_size(ds):
-    ds.token_file_bytes = os.stat(ds.token_path).st_size
-    expected = ds.token_offset + ds.n_tokens * ds.token_bytes
-    if ds.token_file_bytes != expected:
-        at = min(expected, ds.token_file_bytes)
-        raise Damaged("size is not %d" % expected, ds.token_path, at)
+def check_token_file_sizes(ds):
+    ds.token_file_bytes = 0
+    for file in ds.files:
+        n_bytes = os.stat(file.path).st_size
+        expected = file.token_offset + (file.end - file.first) * ds.token_bytes
+        if n_bytes != expected:
+            raise Damaged("size is not %d" % expected, file.path, min(expected, n_bytes))
+        ds.token_file_bytes += n_bytes
 
 
 def read_documents(ds, section, check):
@@ -486,30 +551,33 @@ def decode_metadata(section):
     return metadata if isinstance(metadata, dict) else None
 
 
+def read_block(ds, file, first, end):
+    with open(file.path, "rb") as f:
+        f.seek(file.token_offset + (first - file.first) * ds.token_bytes)
+        return f.read((end - first) * ds.token_bytes)
+
+
 def check_tokens(ds, section):
     zero_block = bytes(BLOCK_BYTES)
     zero_checksum = None
     largest = 0
     content = ContentHash()
-    with open(ds.token_path, "rb") as f:
-        f.seek(ds.token_offset)
-        left = ds.n_tokens * ds.token_bytes
-        for i, expected in enumerate(decode_numbers(section, 8)):
-            at = f.tell()
-            block = f.read(min(left, BLOCK_BYTES))
-            left -= len(block)
-            if block == zero_block:
-                # Tests use sparse files of many GB; one such block is like another.
-                zero_checksum = zero_checksum or xxh3_64(block)
-                checksum = zero_checksum
-                content.add_zeros(len(block) // ds.token_bytes * 4)
-            else:
-                checksum = xxh3_64(block)
-                tokens = decode_numbers(block, ds.token_bytes)
-                largest = max(largest, max(tokens))
-                content.add_tokens(tokens)
-            if checksum != expected:
-                raise Damaged("checksum of block %d" % i, ds.token_path, at)
+    expected = decode_numbers(section, 8)
+    for i, (file, first, end) in enumerate(blocks_of(ds)):
+        block = read_block(ds, file, first, end)
+        if block == zero_block:
+            # Tests use sparse files of many GB; one such block is like another.
+            zero_checksum = zero_checksum or xxh3_64(block)
+            checksum = zero_checksum
+            content.add_zeros(len(block) // ds.token_bytes * 4)
+        else:
+            checksum = xxh3_64(block)
+            tokens = decode_numbers(block, ds.token_bytes)
+            largest = max(largest, max(tokens))
+            content.add_tokens(tokens)
+        if checksum != expected[i]:
+            at = file.token_offset + (first - file.first) * ds.token_bytes
+            raise Damaged("checksum of block %d" % i, file.path, at)
     if content.stored() != ds.tokens_hash:
         raise Damaged("hash of the tokens", ds.index_path, 120)
     if largest != ds.largest_id:

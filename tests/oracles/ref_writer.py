@@ -181,6 +181,17 @@ def column_parts(name, type_name, values, n_documents):
     return name.encode(), column_type, code_bytes, n_nulls, n_strings, parts
 
 
+def segments_section(segments):
+    """segments: (name, number of tokens, bytes before the first token), as write takes them."""
+    entries, names = b"", b""
+    end = 0
+    for name, n_tokens, foreign in segments:
+        end += n_tokens
+        names += name
+        entries += struct.pack("<3Q", end, len(foreign), len(names))
+    return struct.pack("<Q", len(segments)) + entries + names
+
+
 # ---- The index ----
 
 
@@ -222,11 +233,11 @@ def hashes_of(tokens, lengths):
 
 def build_index(counts, ids, token_place, hashes, sections):
     """counts: n_tokens, n_documents. hashes: from hashes_of. ids: largest, vocab or None, eod or None.
-    token_place: token_bytes, token_offset, suffix. sections: the bytes of kinds 1 to 4 or 5."""
+    token_place: token_bytes, token_offset, suffix. sections: (kind, bytes) in ascending order."""
     n_tokens, n_documents = counts
     largest, vocab, eod = ids
     token_bytes, token_offset, suffix = token_place
-    table, body = lay_out([(i + 1, int(i < 4), content) for i, content in enumerate(sections)])
+    table, body = lay_out([(kind, int(kind != 5), content) for kind, content in sections])
     header = bytearray(256)
     struct.pack_into("<8sIHHIIII", header, 0, MAGIC, 0x01020304, 1, 1, 0, 0, 256, len(sections))
     struct.pack_into("<Q", header, 32, 256 + len(table) + len(body))
@@ -249,10 +260,12 @@ def write(
     values=(),
     token_bytes=None,
     foreign=b"",
-    suffix=".bin"
+    suffix=".bin",
+    segments=None
 ):
     """lengths: tokens of each document, none for no boundaries. inputs: as inputs_of makes them.
-    values: columns as values_section takes them. foreign: the bytes before the first token. token_bytes must be given when vocab is not."""
+    values: columns as values_section takes them. foreign: the bytes before the first token. token_bytes must be given when vocab is not.
+    segments: None, or those of a joined dataset, as segments_section takes them."""
     token_bytes = token_bytes or (2 if vocab <= 65536 else 4)
     if isinstance(tokens, Zeros):
         blocks = zero_block_checksums_section(len(tokens) * token_bytes)
@@ -264,9 +277,14 @@ def write(
         largest = max(tokens, default=0)
     if not isinstance(lengths, list):
         lengths = list(lengths)
-    sections = [documents_section(lengths), blocks, inputs_section(inputs), metadata]
+    if segments is not None:
+        blocks = write_segments(os.path.dirname(prefix), segments, stored, token_bytes)
+    kinds = [documents_section(lengths), blocks, inputs_section(inputs), metadata]
+    sections = [(i + 1, content) for i, content in enumerate(kinds)]
     if values:
-        sections.append(values_section(values, len(lengths)))
+        sections.append((5, values_section(values, len(lengths))))
+    if segments is not None:
+        sections.append((6, segments_section(segments)))
     index = build_index(
         (len(tokens), len(lengths)),
         (largest, vocab, eod),
@@ -274,11 +292,28 @@ def write(
         hashes_of(tokens, lengths),
         sections,
     )
-    with open(prefix + suffix, "wb") as f:
-        f.write(foreign + stored)
-        f.truncate(len(foreign) + len(tokens) * token_bytes)
+    if segments is None:
+        with open(prefix + suffix, "wb") as f:
+            f.write(foreign + stored)
+            f.truncate(len(foreign) + len(tokens) * token_bytes)
     with open(prefix + ".tmi", "wb") as f:
         f.write(index)
+
+
+def write_segments(folder, segments, stored, token_bytes):
+    """Writes the token files. Returns the block checksums."""
+    blocks = b""
+    at = 0
+    for name, n_tokens, foreign in segments:
+        tokens = stored[at : at + n_tokens * token_bytes]
+        at += len(tokens)
+        path = os.path.join(folder, os.fsdecode(name))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(foreign + tokens)
+        blocks += block_checksums_section(tokens)
+    assert at == len(stored)
+    return blocks
 
 
 # ---- Vectors for the document ----
@@ -327,6 +362,17 @@ VECTORS = (
             ],
         ),
     ),
+    (
+        "8.5 A joined dataset of two token files",
+        dict(
+            tokens=[15496, 11, 995, 50256, 50256],
+            lengths=[4, 1],
+            vocab=50257,
+            eod=50256,
+            inputs=[(b"hello.txt", 1, 4, 0, 0), (b"nothing.txt", 2, 5, 0, 0)],
+            segments=[(b"cells/000000.bin", 4, b""), ("été.npy".encode(), 1, b"foreign\n")],
+        ),
+    ),
 )
 
 
@@ -359,9 +405,10 @@ def vector_text(heading, arguments):
         write(prefix, **arguments)
         ds = ref_reader.read(prefix)
         parts = ["### " + heading, "", "```json", what_a_reader_sees(ds), "```"]
-        for suffix in (".tmi", ds.token_suffix):
-            with open(prefix + suffix, "rb") as f:
-                parts += ["", "`P%s`" % suffix, "", "```hex", hex_dump(f.read()), "```"]
+        for path in [ds.index_path] + [file.path for file in ds.files]:
+            with open(path, "rb") as f:
+                name = os.path.relpath(path, folder)
+                parts += ["", "`%s`" % name, "", "```hex", hex_dump(f.read()), "```"]
     return "\n".join(parts) + "\n"
 
 

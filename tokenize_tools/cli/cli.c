@@ -177,6 +177,11 @@ int cli_fail(const tokmap_error *err)
     return cli_exit_code(err);
 }
 
+bool cli_is_joined(const tokmap_dataset_info *info)
+{
+    return strcmp(info->token_path, info->index_path) == 0;
+}
+
 /* ---- stdout ---- */
 
 int cli_finish(void)

@@ -24,6 +24,8 @@ enum {
 void cli_begin(const char *program, const char *command);
 /* Prints a library error, and a hint if there is one; returns its exit code. */
 int cli_fail(const tokmap_error *err);
+/* Whether it is a joined dataset, whose tokens are in other files. */
+bool cli_is_joined(const tokmap_dataset_info *info);
 /* A sentence that says what to do, or NULL. */
 const char *cli_hint(const tokmap_error *err);
 int cli_exit_code(const tokmap_error *err);

@@ -408,7 +408,7 @@ static int print_dataset(const char *path, const cat_options *options)
     if (!s.stored || !s.ids || !s.out)
         code = cli_no_memory();
     if (code == CLI_OK)
-        code = path_protect_dataset(&s.info);
+        code = path_protect_dataset(ds);
     if (code == CLI_OK)
         code = path_check_stdout();
     if (code == CLI_OK && options->form == CAT_TEXT)

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/cli.h"
@@ -53,7 +54,50 @@ typedef struct export_job {
     uint64_t n_shards; /* 0: not in shards */
 } export_job;
 
+/* ---- Copying tokens ---- */
+
+/* Of a joined dataset: reads them from all its files. */
+static int copy_segments(export_job *job, output_file *out, uint64_t first, uint64_t n_tokens)
+{
+    enum {
+        PIECE_BYTES = 1 << 20
+    };
+    uint8_t *buffer = malloc(PIECE_BYTES);
+    tokmap_error err;
+    int code = buffer ? CLI_OK : cli_no_memory();
+    while (code == CLI_OK && n_tokens > 0) {
+        const uint64_t most = PIECE_BYTES / job->info.token_bytes;
+        const uint64_t n = n_tokens < most ? n_tokens : most;
+        const size_t n_bytes = (size_t)n * job->info.token_bytes;
+        code = tokmap_dataset_read(job->ds, first, n, buffer, &err) == TOKMAP_OK
+                   ? output_write(out, buffer, n_bytes)
+                   : cli_fail(&err);
+        first += n;
+        n_tokens -= n;
+        job->tokens.n_copied += n_bytes;
+        cli_progress_update(&job->progress, job->tokens.n_copied, job->tokens.n_to_copy);
+    }
+    cli_progress_clear(&job->progress);
+    free(buffer);
+    return code;
+}
+
+static int copy_tokens(export_job *job, output_file *out, uint64_t first, uint64_t n_tokens)
+{
+    const uint32_t token_bytes = job->info.token_bytes;
+    if (cli_is_joined(&job->info))
+        return copy_segments(job, out, first, n_tokens);
+    return output_copy(out, &job->tokens, job->info.token_offset + first * token_bytes,
+                       n_tokens * token_bytes);
+}
+
 /* ---- Sharing the token file ---- */
+
+/* A joined dataset has none that could be shared. */
+static bool is_own_file(const export_job *job, const char *path)
+{
+    return !cli_is_joined(&job->info) && file_is(path, job->tokens_facts.id);
+}
 
 /* What even --force must not replace. */
 static int check_replaceable(const export_job *job, const char *prefix)
@@ -62,7 +106,7 @@ static int check_replaceable(const export_job *job, const char *prefix)
     snprintf(path, sizeof path, "%s.bin", prefix);
     if (!file_name_exists(path))
         return CLI_OK;
-    if (file_is(path, job->tokens_facts.id))
+    if (is_own_file(job, path))
         return cli_error(CLI_EXISTS,
                          "%s: is the token file of the dataset itself; choose another -o", path);
     snprintf(path, sizeof path, "%s.tmi", prefix);
@@ -92,14 +136,13 @@ static int remove_file(const char *path)
  * abandons out. */
 static int export_tokens(export_job *job, output_file *out)
 {
-    uint64_t offset = job->info.token_offset;
     int code;
-    if (offset == 0) {
+    if (job->info.token_offset == 0 && !cli_is_joined(&job->info)) {
         code = output_share(out, &job->tokens, &job->way);
     } else {
         code = output_begin(out);
         if (code == CLI_OK)
-            code = output_copy(out, &job->tokens, offset, job->info.token_file_bytes - offset);
+            code = copy_tokens(job, out, 0, job->info.n_tokens);
         if (code == CLI_OK)
             code = output_place(out);
     }
@@ -161,7 +204,7 @@ static int export_megatron(export_job *job)
     output_file bin = {.fd = -1}, idx = {.fd = -1};
     char path[4096 + 8];
     snprintf(path, sizeof path, "%s.bin", job->prefix);
-    bool has_bin = job->info.token_offset == 0 && file_is(path, job->tokens_facts.id);
+    bool has_bin = job->info.token_offset == 0 && is_own_file(job, path);
     int code = check_megatron(job);
     if (code == CLI_OK && !has_bin)
         code = name_bin(job, job->prefix, &bin);
@@ -192,8 +235,7 @@ static int write_llmc(export_job *job, output_file *out, uint64_t first, uint64_
     if (code == CLI_OK)
         code = output_write(out, header, sizeof header);
     if (code == CLI_OK)
-        code = output_copy(out, &job->tokens, job->info.token_offset + first * token_bytes,
-                           n_tokens * token_bytes);
+        code = copy_tokens(job, out, first, n_tokens);
     return code == CLI_OK ? output_place(out) : code;
 }
 
@@ -376,10 +418,12 @@ static int (*const exporters[])(export_job *job) = {
 static int open_tokens(export_job *job)
 {
     const char *path = job->info.token_path;
-    const int error = file_open(path, &job->tokens.fd, &job->tokens_facts);
     job->tokens.path = path;
     job->tokens.progress = &job->progress;
     job->tokens.n_to_copy = job->info.n_tokens * job->info.token_bytes;
+    if (cli_is_joined(&job->info))
+        return CLI_OK;
+    const int error = file_open(path, &job->tokens.fd, &job->tokens_facts);
     if (error)
         return cli_error(cli_errno_exit_code(error), "%s: cannot open: %s", path, strerror(error));
     if (job->tokens_facts.n_bytes != job->info.token_file_bytes)
@@ -397,9 +441,7 @@ static int run_export(export_job *job)
     cli_progress_begin(&job->progress, "export", job->quiet);
     int code = open_tokens(job);
     if (code == CLI_OK)
-        code = path_protect_name(job->info.index_path, "an input");
-    if (code == CLI_OK)
-        code = path_protect(&job->tokens_facts, "an input");
+        code = path_protect_dataset(job->ds);
     if (code == CLI_OK)
         code = exporters[job->to](job);
     if (code == CLI_OK)

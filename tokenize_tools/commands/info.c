@@ -12,12 +12,13 @@
 #include "cli/options.h"
 #include "commands/open_failure.h"
 #include "commands/values_text.h"
+#include "commands/segments_text.h"
 #include "text/json_text.h"
 #include "cli/paths.h"
 #include "system/process.h"
 
 typedef struct info_options {
-    bool json, inputs, no_lengths;
+    bool json, inputs, segments, no_lengths;
 } info_options;
 
 /* Bucket 0 holds length 0, bucket b the lengths 2^(b-1) to 2^b - 1. Lengths reach 2^48. */
@@ -138,8 +139,13 @@ static void print_documents(const tokmap_dataset_info *info)
 
 static void print_files(const tokmap_dataset_info *info)
 {
-    print_key("token file:");
-    cli_print_plain(stdout, info->token_path, strlen(info->token_path));
+    if (cli_is_joined(info)) {
+        print_key("segments:");
+        fputs(cli_count_of(info->n_segments, "token file").s, stdout);
+    } else {
+        print_key("token file:");
+        cli_print_plain(stdout, info->token_path, strlen(info->token_path));
+    }
     printf(", %s", cli_bytes(info->token_file_bytes).s);
     if (info->token_offset)
         printf(", tokens start at byte %s", cli_count(info->token_offset).s);
@@ -287,6 +293,8 @@ static int print_table(const tokmap_dataset *ds, const tokmap_dataset_info *info
             return cli_fail(&err);
         print_lengths(&table);
     }
+    if (options->segments)
+        segments_print_table(ds, info->n_segments);
     return options->inputs ? print_inputs(ds, info) : CLI_OK;
 }
 
@@ -440,6 +448,8 @@ static int print_json(const tokmap_dataset *ds, const tokmap_dataset_info *info,
     int inputs_code = print_json_inputs(ds, info);
     code = code == CLI_OK ? inputs_code : code;
     print_json_columns(ds, info);
+    print_json_key("segments");
+    segments_print_json(ds, info->n_segments);
     print_json_metadata(ds);
     puts("}");
     return code;
@@ -524,6 +534,8 @@ static const cli_option option_table[] = {
      .help = "print a JSON object for each dataset, one per line"},
     {"inputs", 0, CLI_FLAG, TARGET(inputs),
      .help = "list the input files that the dataset was made from (--json always does)"},
+    {"segments", 0, CLI_FLAG, TARGET(segments),
+     .help = "list the token files of a joined dataset (--json always does)"},
     {"no-lengths", 0, CLI_FLAG, TARGET(no_lengths),
      .help = "leave out the document lengths, for which the whole index must be read"},
     {NULL},

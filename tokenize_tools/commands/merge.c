@@ -163,7 +163,7 @@ static int check_output_apart(const merge_state *s)
 {
     int code = CLI_OK;
     for (size_t i = 0; i < s->n_inputs && code == CLI_OK; i++)
-        code = path_protect_dataset(&s->inputs[i].info);
+        code = path_protect_dataset(s->inputs[i].ds);
     return code == CLI_OK ? path_check_dataset(s->prefix) : code;
 }
 

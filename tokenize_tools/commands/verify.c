@@ -12,6 +12,10 @@
 #include "text/json_text.h"
 #include "cli/paths.h"
 
+enum {
+    BLOCK_BYTES = 1 << 20
+};
+
 typedef struct verify_command_options {
     uint64_t n_threads, seed;
     double sample;
@@ -38,11 +42,25 @@ static bool is_block(const tokmap_damage *d)
     return d->n_tokens > 0;
 }
 
+static void print_range(const tokmap_damage *d)
+{
+    printf("; tokens %" PRIu64 "-%" PRIu64, d->first_token, d->first_token + d->n_tokens - 1);
+    if (d->n_documents)
+        printf(", documents %" PRIu64 "-%" PRIu64, d->first_document,
+               d->first_document + d->n_documents - 1);
+    putchar('\n');
+}
+
 static void print_damage(const verify_view *view, const tokmap_damage *d)
 {
     if (!is_block(d)) {
         cli_print_plain(stdout, d->error.text, strlen(d->error.text));
         putchar('\n');
+        return;
+    }
+    if (cli_is_joined(&view->info)) { /* the message names the file */
+        cli_print_plain(stdout, d->error.text, strlen(d->error.text));
+        print_range(d);
         return;
     }
     cli_print_plain(stdout, view->info.token_path, strlen(view->info.token_path));
@@ -57,11 +75,7 @@ static void print_damage(const verify_view *view, const tokmap_damage *d)
         printf("cannot be read: %s", strerror(d->error.sys_errno));
     else
         fputs("cannot be read: the file is too short", stdout);
-    printf("; tokens %" PRIu64 "-%" PRIu64, d->first_token, d->first_token + d->n_tokens - 1);
-    if (d->n_documents)
-        printf(", documents %" PRIu64 "-%" PRIu64, d->first_document,
-               d->first_document + d->n_documents - 1);
-    putchar('\n');
+    print_range(d);
 }
 
 static const char *const kind_names[] = {
@@ -93,7 +107,8 @@ static void on_damage(void *context, const tokmap_damage *d)
     else
         print_damage(view, d);
     view->n_damages++;
-    view->n_bad_blocks += is_block(d);
+    if (is_block(d))
+        view->n_bad_blocks += (d->n_bytes + BLOCK_BYTES - 1) / BLOCK_BYTES; /* of a file: all */
     view->n_unreadable += d->error.sys_errno != 0;
 }
 

@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/cli.h"
 #include "cli/paths.h"
@@ -38,10 +39,34 @@ int path_protect_name(const char *path, const char *what)
     return file_describe_input(path, &facts) == 0 ? path_protect(&facts, what) : CLI_OK;
 }
 
-int path_protect_dataset(const tokmap_dataset_info *info)
+/* Its path is counted from the folder of the index. */
+static int protect_segment(const char *index_path, const tokmap_segment_info *segment)
 {
-    int code = path_protect_name(info->token_path, "an input");
-    return code == CLI_OK ? path_protect_name(info->index_path, "an input") : code;
+    const char *slash = strrchr(index_path, '/');
+    const size_t n_folder = slash ? (size_t)(slash - index_path) + 1 : 0;
+    char *path = malloc(n_folder + segment->path_bytes + 1);
+    if (!path)
+        return cli_no_memory();
+    memcpy(path, index_path, n_folder);
+    memcpy(path + n_folder, segment->path, segment->path_bytes + 1);
+    const int code = path_protect_name(path, "an input");
+    free(path);
+    return code;
+}
+
+int path_protect_dataset(const tokmap_dataset *ds)
+{
+    tokmap_dataset_info info = TOKMAP_INIT(tokmap_dataset_info);
+    tokmap_dataset_get_info(ds, &info);
+    int code = path_protect_name(info.token_path, "an input");
+    if (code == CLI_OK)
+        code = path_protect_name(info.index_path, "an input");
+    for (uint64_t i = 0; i < info.n_segments && code == CLI_OK; i++) {
+        tokmap_segment_info segment = TOKMAP_INIT(tokmap_segment_info);
+        tokmap_dataset_get_segment(ds, i, &segment);
+        code = protect_segment(info.index_path, &segment);
+    }
+    return code;
 }
 
 static int check_apart(file_id id, const char *name)

@@ -12,8 +12,8 @@
 int path_protect(const file_facts *facts, const char *what);
 /* The same by name, - for stdin; ignores a name that does not exist. */
 int path_protect_name(const char *path, const char *what);
-/* Protects both files of an input that is a dataset. */
-int path_protect_dataset(const tokmap_dataset_info *info);
+/* Protects all files of an input that is a dataset. */
+int path_protect_dataset(const tokmap_dataset *ds);
 /* CLI_USAGE with a message if the path leads to a protected file. */
 int path_check_output(const char *path);
 /* The same for all files of the dataset `prefix`, including its temporary files. */
