@@ -23,6 +23,8 @@
 
 static const tokmap_command commands[] = {
     {"pack", "turn text into a dataset", pack_command},
+    {"plan", "cut a pack into cells, which many processes can pack", plan_command},
+    {"status", "show how far the tasks of a plan are", status_command},
     {"index", "make a dataset from a token file of another program, in place", index_command},
     {"info", "show what a dataset contains", info_command},
     {"verify", "check every byte of a dataset", verify_command},

@@ -45,7 +45,7 @@ def escape(text):
 
 def unescape(line):
     text = re.sub(rb"\\x([0-9a-f]{2})", lambda m: bytes([int(m[1], 16)]), line)
-    require(escape(text) == line and 0 < len(text) <= 4096 and 0 not in text, "not a text")
+    require(escape(text) == line and 0 < len(text) <= 16384 and 0 not in text, "not a text")
     return text
 
 

@@ -146,7 +146,7 @@ TEST(wrong_first_lines_are_refused)
     refused("tokmap plan 2\n", 1, "another version");
     refused("tokmap plans\n", 1, "not a plan");
     refused("tokmap plan 1\nfolder data\n", 2, "\"folder /...\" expected");
-    refused("tokmap plan 1\nfolder /a\ncells \n", 3, "1 to 4096");
+    refused("tokmap plan 1\nfolder /a\ncells \n", 3, "1 to 16384");
     refused("tokmap plan 1\nfolder /a\nfolder /a\n", 3, "cells DIR");
     refused("tokmap plan 1\nfolder /a\ncells b\ncell-size 0\n", 4, "above 0");
     refused("tokmap plan 1\nfolder /a\ncells b\ncell-size 01\n", 4, "whole number");
@@ -158,7 +158,7 @@ TEST(wrong_first_lines_are_refused)
 TEST(wrong_lines_are_refused)
 {
     body_refused("option A b\n", 5, "option NAME");
-    body_refused("option a \n", 5, "1 to 4096");
+    body_refused("option a \n", 5, "1 to 16384");
     body_refused("option a b \n", 5, "must be written");
     body_refused("option a \\x41\n", 5, "must be written");
     body_refused("option a \\x0A\n", 5, "must be written");

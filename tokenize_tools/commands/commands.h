@@ -16,6 +16,8 @@ int index_command(int argc, char **argv);
 int export_command(int argc, char **argv);
 int merge_command(int argc, char **argv);
 int pack_command(int argc, char **argv);
+int plan_command(int argc, char **argv);
+int status_command(int argc, char **argv);
 int encode_command(int argc, char **argv);
 int decode_command(int argc, char **argv);
 

@@ -1,5 +1,6 @@
 /* pack.c - tokmap pack: the options and what they mean. */
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,8 @@
 #include "commands/commands.h"
 #include "pack/option_rows.h"
 #include "pack/run.h"
+#include "pack/task.h"
+#include "system/process.h"
 
 #define MAX_THREADS 1024
 
@@ -20,6 +23,11 @@ static int choose_resume(void *options, const char *value)
 
 /* ---- Options ---- */
 
+typedef struct pack_arguments {
+    pack_options pack;
+    const char *plan, *task; /* or NULL */
+} pack_arguments;
+
 #define TARGET(field) offsetof(pack_options, field)
 static const cli_option bad_documents_row[] = {
     {"bad-documents", 0, CLI_TEXT, TARGET(bad_documents), "FILE",
@@ -28,8 +36,7 @@ static const cli_option bad_documents_row[] = {
 };
 static const cli_option output_row[] = {
     {.name = "Output"},
-    {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write",
-     .is_required = true},
+    {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write"},
     {NULL},
 };
 static const cli_option other_rows[] = {
@@ -51,6 +58,14 @@ static const cli_option other_rows[] = {
      .help = "print the result as JSON, one line for each dataset"},
     {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no progress, notes or result"},
 
+    {.name = "Plan"},
+    {"plan", 0, CLI_TEXT, offsetof(pack_arguments, plan), "FILE",
+     .help = "pack the cells of a plan, which 'tokmap plan' writes; it has the inputs, the output "
+             "and all options that decide what is written"},
+    {"task", 0, CLI_TEXT, offsetof(pack_arguments, task), "I/N",
+     .help = "with --plan: pack share I of N shares of the cells, from 0; auto: as Slurm, Open MPI "
+             "or PMI have numbered this process [0/1]"},
+
     {.name = "Resources"},
     {"threads", 'j', CLI_NUMBER, TARGET(n_threads), "N",
      .help = "number of encoding threads; the result does not depend on it [one per processor]",
@@ -64,7 +79,8 @@ static const cli_option *const tables[] = {
 static cli_option option_table[CLI_MAX_OPTIONS + 1];
 
 static const cli_manual manual = {
-    .usage = "tokmap pack [OPTION]... INPUT... -o P",
+    .usage = "tokmap pack [OPTION]... INPUT... -o P\n"
+             "       tokmap pack --plan FILE [--task I/N] [OPTION]...",
     .about = "Turns text into the dataset P, which is two files: P.bin holds the tokens, P.tmi is "
              "the index. An INPUT is a file, a folder (all files under it), a pattern such as "
              "'c/*.jsonl', @LIST (a file with an INPUT on each line, but not - or another list), "
@@ -77,8 +93,6 @@ static const cli_manual manual = {
                 "  tokmap pack 'corpus/*.jsonl.zst' --tokenizer tokenizer.json \\\n"
                 "      --split valid=0.005 -o data/web\n"
                 "  zcat corpus.gz | tokmap pack --lines - -o data/train\n",
-    .operand = "input",
-    .n_least = 1,
 };
 
 static int find_prefix(pack_options *options)
@@ -94,19 +108,81 @@ static int find_prefix(pack_options *options)
     return code;
 }
 
+static int run_plain(pack_arguments *args, char **names, size_t n_names)
+{
+    if (args->task)
+        return cli_usage("--task works only with --plan");
+    if (n_names == 0)
+        return cli_usage("no input given");
+    if (!args->pack.output)
+        return cli_usage("option --output P is required");
+    int code = find_prefix(&args->pack);
+    if (code == CLI_OK)
+        code = pack_options_check(&args->pack);
+    return code == CLI_OK ? pack_run(&args->pack, names, n_names) : code;
+}
+
+/* ---- Plans ---- */
+
+static int check_with_plan(size_t n_names)
+{
+    static const char *const allowed[] = {"plan",    "task",   "threads", "memory", "force",
+                                          "restart", "resume", "report",  "json",   "quiet"};
+    size_t n;
+    const cli_setting *settings = cli_get_settings(&n);
+    if (n_names > 0)
+        return cli_usage("--plan: the plan has the inputs; none can be named here");
+    for (size_t i = 0; i < n; i++) {
+        const char *name = settings[i].option->name;
+        size_t k = 0;
+        while (k < sizeof allowed / sizeof *allowed && strcmp(allowed[k], name) != 0)
+            k++;
+        if (k == sizeof allowed / sizeof *allowed)
+            return cli_usage("--%s does not work with --plan%s", name,
+                             pack_option_decides(name) ? ", which has this option" : "");
+    }
+    return CLI_OK;
+}
+
+/* The task works in the folder of the plan. */
+static int make_absolute(const char **path, char buffer[PATH_PREFIX_BYTES])
+{
+    if (!*path || **path == '/')
+        return CLI_OK;
+    const int error = process_folder(buffer, PATH_PREFIX_BYTES);
+    size_t n = error ? 0 : strlen(buffer);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
+    if (n + 1 + strlen(*path) >= PATH_PREFIX_BYTES)
+        return cli_usage("--report: the path is too long");
+    snprintf(buffer + n, PATH_PREFIX_BYTES - n, "/%s", *path);
+    *path = buffer;
+    return CLI_OK;
+}
+
+static int run_task(pack_arguments *args, size_t n_names)
+{
+    char report[PATH_PREFIX_BYTES];
+    pack_task_options options = {
+        .options = &args->pack, .plan = args->plan, .memory_given = cli_is_given("memory")};
+    int code = check_with_plan(n_names);
+    if (code == CLI_OK)
+        code = pack_task_number_parse(&options.task, args->task ? args->task : "0/1");
+    if (code == CLI_OK)
+        code = make_absolute(&args->pack.report, report);
+    return code == CLI_OK ? pack_task_run(&options) : code;
+}
+
 int pack_command(int argc, char **argv)
 {
-    pack_options options = pack_options_new();
+    pack_arguments args = {.pack = pack_options_new()};
     cli_join_options(option_table, tables);
-    int code = cli_parse_options(&manual, argc, argv, &options);
+    int code = cli_parse_options(&manual, argc, argv, &args);
     if (code == CLI_GO_ON) {
-        options.utf8_given = cli_is_given("utf8");
-        code = find_prefix(&options);
-        if (code == CLI_OK)
-            code = pack_options_check(&options);
-        if (code == CLI_OK)
-            code = pack_run(&options, argv + optind, (size_t)(argc - optind));
+        const size_t n_names = (size_t)(argc - optind);
+        args.pack.utf8_given = cli_is_given("utf8");
+        code = args.plan ? run_task(&args, n_names) : run_plain(&args, argv + optind, n_names);
     }
-    pack_options_free(&options);
+    pack_options_free(&args.pack);
     return code;
 }

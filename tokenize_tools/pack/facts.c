@@ -87,6 +87,12 @@ static void put_inputs(FILE *out, const pack_inputs *inputs)
     }
 }
 
+void pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES])
+{
+    snprintf(text, PACK_CELL_FACTS_BYTES, "plan %016" PRIx64 "\ncell %zu\n", cell->plan_hash,
+             cell->number);
+}
+
 bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
 {
     *facts = (pack_facts){0};
@@ -94,9 +100,15 @@ bool pack_facts_make(pack_facts *facts, const pack_parts *parts)
     FILE *out = memory_file_open(&text);
     if (!out)
         return false;
+    if (parts->cell) {
+        char cell[PACK_CELL_FACTS_BYTES];
+        pack_cell_facts(parts->cell, cell);
+        fputs(cell, out);
+    }
     put_tokenizer(out, parts);
     put_options(out, parts->options);
-    put_inputs(out, parts->inputs);
+    if (parts->inputs)
+        put_inputs(out, parts->inputs);
     if (!memory_file_close(out, &text))
         return false;
     facts->text = text.text;

@@ -1,7 +1,8 @@
 /* facts.h - everything that decides the bytes that a run writes, as text. It shows whether a run
  * may resume an earlier one, and if not, why.
  *
- * One line for each option, "NAME VALUE", then one for each input. Time, threads, memory and output
+ * For a cell, the plan and its number; one line for each option, "NAME VALUE", then one for each
+ * input. Time, threads, memory and output
  * options are not part of it. */
 #ifndef TOKMAP_PACK_FACTS_H
 #define TOKMAP_PACK_FACTS_H
@@ -22,13 +23,22 @@ typedef struct pack_facts {
     uint64_t hash;
 } pack_facts;
 
+typedef struct pack_cell {
+    uint64_t plan_hash;
+    size_t number;
+} pack_cell;
+
 typedef struct pack_parts {
     const pack_options *options;
     const tokenizer_file *tokenizer;
     const pack_tokens *tokens;
-    const pack_inputs *inputs;
+    const pack_inputs *inputs; /* NULL: none, in the facts of a plan */
+    const pack_cell *cell;     /* NULL: a plain pack */
 } pack_parts;
 
+/* The first lines of the facts of a cell, which no other cell has. */
+#define PACK_CELL_FACTS_BYTES 64
+void pack_cell_facts(const pack_cell *cell, char text[PACK_CELL_FACTS_BYTES]);
 /* false: out of memory. */
 bool pack_facts_make(pack_facts *facts, const pack_parts *parts);
 void pack_facts_free(pack_facts *facts);

@@ -19,18 +19,14 @@ typedef struct named_file {
     const char *name;
 } named_file;
 
-static int check_input(input_version *version, named_file *file, const char *name)
+int pack_input_describe(const char *name, file_facts *facts)
 {
-    file_facts facts;
-    const int error = file_describe_input(name, &facts);
+    const int error = file_describe_input(name, facts);
     if (error)
         return cli_error(cli_errno_exit_code(error), "%s: %s", name, strerror(error));
-    if (facts.kind == FILE_FOLDER)
+    if (facts->kind == FILE_FOLDER)
         return cli_error(CLI_INPUT, "%s: is a folder", name);
-    if (strcmp(name, "-") != 0)
-        *version = input_version_of(&facts);
-    *file = (named_file){facts.id, name};
-    return path_protect(&facts, "an input");
+    return path_protect(facts, "an input");
 }
 
 static int check_each(pack_inputs *inputs, named_file *files)
@@ -42,9 +38,13 @@ static int check_each(pack_inputs *inputs, named_file *files)
         if (is_stdin && stdin_used)
             return cli_usage("stdin (-) can be read only once");
         stdin_used = stdin_used || is_stdin;
-        int code = check_input(&inputs->versions[i], &files[i], name);
+        file_facts facts;
+        int code = pack_input_describe(name, &facts);
         if (code != CLI_OK)
             return code;
+        if (!is_stdin)
+            inputs->versions[i] = input_version_of(&facts);
+        files[i] = (named_file){facts.id, name};
         inputs->total_bytes += inputs->versions[i].n_bytes;
         if (!inputs->versions[i].known && !inputs->once)
             inputs->once = is_stdin ? "stdin" : name;
@@ -104,12 +104,43 @@ static bool is_own_suffix(const char *suffix, const pack_options *options)
     return false;
 }
 
+/* Whether a file is directly in the folder of the cells. */
+static bool is_in_cells(const char *name, const pack_options *options)
+{
+    char path[PATH_PREFIX_BYTES + 8];
+    snprintf(path, sizeof path, "%s/x", options->cells_folder);
+    return file_in_same_folder(name, path);
+}
+
+/* Whether it is the plan, unfinished or not, or in the folder of the cells. */
+static bool is_own_of_plan(const char *name, const pack_options *options)
+{
+    const char *base = path_last_part(options->output), *last = path_last_part(name);
+    size_t n = strlen(base);
+    bool named = strncmp(last, base, n) == 0 && (!last[n] || strcmp(last + n, ".partial") == 0);
+    return is_in_cells(name, options) || (named && file_in_same_folder(name, options->output));
+}
+
 static bool is_own(const char *name, const pack_options *options)
 {
+    if (options->cells_folder)
+        return is_own_of_plan(name, options);
     const char *base = path_last_part(options->prefix), *last = path_last_part(name);
     size_t n = strlen(base);
     return strncmp(last, base, n) == 0 && is_own_suffix(last + n, options) &&
            file_in_same_folder(name, options->prefix);
+}
+
+static int check_not_in_cells(const pack_inputs *inputs, const pack_options *options)
+{
+    if (!options->cells_folder || !file_exists(options->cells_folder))
+        return CLI_OK;
+    for (size_t i = 0; i < inputs->n; i++) {
+        if (is_in_cells(inputs->names[i], options))
+            return cli_usage("%s: an input must not be in the folder of the cells, %s",
+                             inputs->names[i], options->cells_folder);
+    }
+    return CLI_OK;
 }
 
 /* ---- All ---- */
@@ -163,7 +194,10 @@ int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
     inputs->names = (const char *const *)files->names;
     inputs->n = files->n_names;
     inputs->versions = calloc(inputs->n, sizeof *inputs->versions);
-    return inputs->versions ? check_inputs(inputs, options->quiet) : cli_no_memory();
+    if (!inputs->versions)
+        return cli_no_memory();
+    int code = check_inputs(inputs, options->quiet);
+    return code == CLI_OK ? check_not_in_cells(inputs, options) : code;
 }
 
 void pack_inputs_free(pack_inputs *inputs)

@@ -15,7 +15,11 @@ typedef struct pack_inputs {
     size_t n;
     uint64_t total_bytes; /* 0: unknown */
     const char *once;     /* the first one that cannot be read again, or NULL */
-    input_list files;     /* owns the names */
+    /* Of a cell: where it begins in its first input, and ends in its last one. */
+    corpus_cut begin, end;
+    bool has_end;                 /* false: at the end of its last input */
+    const corpus_format *formats; /* of each input, as corpus_options takes them; else NULL */
+    input_list files;             /* owns the names of a plain pack */
 } pack_inputs;
 
 /* Finds the files that the arguments stand for and checks each, so that a wrong name is reported
@@ -23,6 +27,9 @@ typedef struct pack_inputs {
  * folders and patterns. Returns an exit code, and prints the error. */
 int pack_inputs_find(pack_inputs *inputs, char **arguments, size_t n_arguments,
                      const pack_options *options);
+/* Describes and protects one input, which may be stdin. Returns an exit code, and prints the
+ * error. */
+int pack_input_describe(const char *name, file_facts *facts);
 void pack_inputs_free(pack_inputs *inputs);
 
 #endif /* TOKMAP_PACK_INPUTS_H */

@@ -163,6 +163,17 @@ const cli_option pack_memory_row[] = {
 const cli_option *const pack_deciding_rows[] = {pack_document_rows, pack_token_rows, pack_split_row,
                                                 pack_memory_row, NULL};
 
+bool pack_option_decides(const char *name)
+{
+    for (const cli_option *const *rows = pack_deciding_rows; *rows; rows++) {
+        for (const cli_option *o = *rows; o->name; o++) {
+            if (o->kind != CLI_SECTION && strcmp(o->name, name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
 /* ---- All ---- */
 
 pack_options pack_options_new(void)

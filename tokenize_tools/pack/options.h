@@ -24,6 +24,7 @@ typedef struct pack_split {
 typedef struct pack_options {
     const char *output;
     char prefix[PATH_PREFIX_BYTES]; /* of the output */
+    const char *cells_folder;       /* of a plan, which is the output; or NULL */
     const char *report;             /* or NULL */
     const char *bad_documents;      /* or NULL: P.bad */
 

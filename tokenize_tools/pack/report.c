@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "plan/cell_metadata.h"
 #include "system/files.h"
 #include "system/process.h"
 #include "text/json_text.h"
@@ -181,6 +182,8 @@ static void put_metadata(FILE *out, const pack_report *r, size_t which)
     json_object counts = begin_object(out);
     put_care(&counts, r->counts);
     putc('}', out);
+    if (r->parts->cell)
+        cell_metadata_print_plan(out, r->parts->cell->plan_hash, r->parts->cell->number);
     putc('}', out);
 }
 

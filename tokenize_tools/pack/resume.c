@@ -222,3 +222,22 @@ int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_
     free(s.note);
     return code;
 }
+
+/* ---- Unfinished work, from outside ---- */
+
+bool pack_resume_peek(const char *index_path, const char *facts, pack_note *note, bool *same)
+{
+    uint8_t *bytes = malloc(TOKMAP_MAX_NOTE_BYTES);
+    tokmap_checkpoint_info info = {.struct_size = sizeof info};
+    const size_t n = strlen(facts);
+    bool found = bytes &&
+                 tokmap_writer_get_checkpoint(index_path, 0, &info, bytes, NULL) == TOKMAP_OK &&
+                 info.n_checkpoints > 0;
+    *same = found && decode_note(note, bytes, info.note_bytes);
+    if (found)
+        found = tokmap_writer_get_checkpoint(index_path, 1, &info, bytes, NULL) == TOKMAP_OK;
+    *same = found && *same && info.note_bytes >= sizeof(pack_note) + n &&
+            memcmp(bytes + sizeof(pack_note), facts, n) == 0;
+    free(bytes);
+    return found;
+}

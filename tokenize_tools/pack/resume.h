@@ -36,4 +36,8 @@ typedef struct pack_resume {
 int pack_resume_find(pack_resume *from, const pack_outputs *outputs, const pack_options *options,
                      const pack_facts *facts);
 
+/* The last checkpoint of an unfinished dataset, and whether the facts of the run that made it begin
+ * with this text. False: there is no checkpoint that can be read. */
+bool pack_resume_peek(const char *index_path, const char *facts, pack_note *note, bool *same);
+
 #endif /* TOKMAP_PACK_RESUME_H */

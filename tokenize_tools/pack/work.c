@@ -247,10 +247,15 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
                            pack_error *err)
 {
     const pack_options *o = w->parts->options;
+    const pack_inputs *inputs = w->parts->inputs;
     bool limited = o->limit_documents != PACK_NO_LIMIT || o->limit_tokens != PACK_NO_LIMIT;
     corpus_options options = pack_corpus_options(o);
     options.batch_bytes = batch_bytes;
-    options.versions = w->parts->inputs->versions;
+    options.versions = inputs->versions;
+    options.begin = inputs->begin;
+    options.end = inputs->end;
+    options.has_end = inputs->has_end;
+    options.formats = inputs->formats;
     options.read_ahead = true;
     options.n_decoders = (unsigned)(1 + o->n_threads / 8); /* they are much faster than encoders */
     options.safe_cut = pack_collector_safe_cut;
@@ -259,7 +264,6 @@ static corpus *open_corpus(const pack_work *w, pack_collector *collector, size_t
     options.ended = limited ? pack_collector_ended : NULL;
     options.context = collector;
     corpus_error why;
-    const pack_inputs *inputs = w->parts->inputs;
     corpus *c = corpus_open(inputs->names, inputs->n, &options,
                             w->from->checkpoint ? &w->place : NULL, &why);
     if (!c)

@@ -128,11 +128,15 @@ static void check_done(cell_search *s)
 void cell_look(const plan_file *plan, size_t cell, cell_report *report)
 {
     cell_search s = {.plan = plan, .cell = cell, .report = report};
+    char path[PATH_BYTES];
+    file_facts facts;
     *report = (cell_report){.state = CELL_ABSENT};
     plan_file_cell_prefix(plan, cell, NULL, s.prefix);
-    if (has_file(&s, ".tmi"))
+    snprintf(path, sizeof path, "%s.tmi", s.prefix);
+    if (file_describe_name(path, &facts) == 0) {
+        report->done_ns = facts.mtime_ns;
         check_done(&s);
-    else if (has_file(&s, ".tmi.partial") || has_file(&s, ".tmj.partial"))
+    } else if (has_file(&s, ".tmi.partial") || has_file(&s, ".tmj.partial"))
         report->state = CELL_UNFINISHED;
     else if (has_file(&s, ".bin"))
         find(&s, CELL_FOREIGN, "%.400s.bin: has no index", s.prefix);

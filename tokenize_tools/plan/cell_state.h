@@ -16,6 +16,7 @@ typedef enum cell_state {
 typedef struct cell_report {
     cell_state state;
     uint64_t n_tokens, n_documents; /* CELL_DONE: of all its datasets */
+    uint64_t done_ns;               /* CELL_DONE: when; since 1970 */
     char why[512];                  /* CELL_FOREIGN, CELL_DAMAGED: one line; names the file */
 } cell_report;
 

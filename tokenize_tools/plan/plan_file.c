@@ -20,6 +20,14 @@ void plan_file_free(plan_file *plan)
     *plan = (plan_file){0};
 }
 
+#define LONGEST_CELL_NAME 64 /* a number, the name of a split, a suffix */
+
+bool plan_file_folders_fit(const plan_file *plan)
+{
+    return strlen(plan->folder) + strlen(plan->cells_folder) + LONGEST_CELL_NAME <=
+           PATH_PREFIX_BYTES;
+}
+
 const char *plan_file_option(const plan_file *plan, const char *name)
 {
     const char *value = NULL;
@@ -109,6 +117,18 @@ plan_part plan_file_part(const plan_file *plan, size_t cell)
     part.end_offset = end->offset;
     part.end_row = end->row;
     return part;
+}
+
+uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell)
+{
+    const plan_part part = plan_file_part(plan, cell);
+    uint64_t n_bytes = 0;
+    for (size_t i = part.first_input; i < part.end_input; i++) {
+        bool last = i + 1 == part.end_input && part.end_offset > 0;
+        uint64_t begin = i == part.first_input ? part.begin_offset : 0;
+        n_bytes += (last ? part.end_offset : plan->inputs[i].n_bytes) - begin;
+    }
+    return n_bytes;
 }
 
 void plan_file_cell_prefix(const plan_file *plan, size_t cell, const char *split,

@@ -16,7 +16,7 @@
 #define PLAN_MAX_CELLS ((size_t)1 << 20) /* as many as a dataset may have segments */
 #define PLAN_MAX_OPTIONS 256
 #define PLAN_MAX_FACTS 256
-#define PLAN_MAX_TEXT_BYTES 4096 /* of a path or a value */
+#define PLAN_MAX_TEXT_BYTES 16384 /* of a path or a value */
 #define PLAN_MAX_FILE_BYTES ((size_t)1 << 32)
 
 typedef struct plan_option {
@@ -64,6 +64,8 @@ bool plan_file_parse(plan_file *plan, const char *text, size_t n_bytes, plan_err
 char *plan_file_print(plan_file *plan, size_t *n_bytes);
 void plan_file_free(plan_file *plan);
 
+/* Whether the paths of cells are short enough; the parser checks it. */
+bool plan_file_folders_fit(const plan_file *plan);
 /* The value of the last option of this name, or NULL. */
 const char *plan_file_option(const plan_file *plan, const char *name);
 
@@ -78,6 +80,8 @@ typedef struct plan_part {
 } plan_part;
 
 plan_part plan_file_part(const plan_file *plan, size_t cell);
+/* The bytes of its inputs, as they are stored. */
+uint64_t plan_file_cell_bytes(const plan_file *plan, size_t cell);
 /* The prefix of the dataset of a cell, /FOLDER/DIR/000042, or with the name of a split
  * /FOLDER/DIR/000042-valid; split NULL: none. */
 void plan_file_cell_prefix(const plan_file *plan, size_t cell, const char *split,

@@ -10,7 +10,6 @@
 #include "text/line_text.h"
 
 #define FIRST_LINE "tokmap plan 1"
-#define LONGEST_CELL_NAME 64 /* a number, the name of a split, a suffix */
 
 typedef struct plan_parser {
     plan_file *plan;
@@ -160,7 +159,7 @@ static bool parse_folders(plan_parser *p)
         return fail(p, "\"cells DIR\" expected");
     if (!take_text(p, rest, "the folder of the cells", &plan->cells_folder))
         return false;
-    if (strlen(plan->folder) + strlen(plan->cells_folder) + LONGEST_CELL_NAME > PATH_PREFIX_BYTES)
+    if (!plan_file_folders_fit(plan))
         return fail(p, "the path of the folder of the cells is too long");
     if (!next_line(p))
         return false;

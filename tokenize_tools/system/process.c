@@ -1,5 +1,6 @@
 #include "system/process.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <sched.h>
@@ -63,6 +64,16 @@ void process_catch_interrupts(void)
 bool process_is_interrupted(void)
 {
     return interrupted != 0;
+}
+
+int process_folder(char *path, size_t n_bytes)
+{
+    return getcwd(path, n_bytes) ? 0 : errno;
+}
+
+int process_enter_folder(const char *path)
+{
+    return chdir(path) == 0 ? 0 : errno;
 }
 
 void process_share_heap(void)

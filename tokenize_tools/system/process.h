@@ -3,6 +3,7 @@
 #define TOKMAP_PROCESS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -15,6 +16,11 @@ bool process_begin(void);
  * the same kind ends the process at once. Ignored signals (nohup) stay ignored. */
 void process_catch_interrupts(void);
 bool process_is_interrupted(void);
+
+/* The absolute path of the current folder; and makes another one the current folder. 0 or an errno
+ * value. */
+int process_folder(char *path, size_t n_bytes);
+int process_enter_folder(const char *path);
 
 /* All threads allocate from one heap. For threads that allocate their buffers once, a heap for each
  * would not be faster, but would reserve 64 MiB of address space each, which may be limited. */

@@ -1,0 +1,469 @@
+#!/usr/bin/env python3
+"""tokmap plan and tokmap pack --plan: the cells of a plan are the same for any number of tasks, in any order, with
+tasks that are killed, and together they are what a plain pack writes."""
+
+import fcntl
+import json
+import os
+import pathlib
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pack_corpus
+import ref_plan
+import ref_protocol
+from ref_protocol import Skip, expect, expect_equal
+
+SANITIZED = bool(os.environ.get("TOKMAP_SANITIZED"))
+LONG = bool(os.environ.get("TOKMAP_LONG"))
+NUMBERS = (1, 2, 7, 64) if LONG and not SANITIZED else (1, 7)
+ENGINES = ("SLURM_", "OMPI_", "PMI_", "PMIX_")
+
+
+def environment(**variables):
+    env = {name: value for name, value in os.environ.items() if not name.startswith(ENGINES)}
+    return {**env, "TOKMAP_CHECKPOINT_MS": "1", **variables}
+
+
+def call(folder, *arguments, code=0, **variables):
+    """Runs tokmap in the folder; what it said."""
+    done = subprocess.run([ref_protocol.program("tokmap"), *arguments], cwd=folder, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, errors="replace", timeout=300, env=environment(**variables))
+    expect_equal(done.returncode, code, "exit status of %s; it said %s" % (arguments, done.stdout + done.stderr))
+    return done.stdout + done.stderr
+
+
+def dataset_id(folder, prefix):
+    return json.loads(call(folder, "info", "--json", prefix))["dataset_id"]
+
+
+def cell_files(folder, cells="cells"):
+    return {path.name: path.read_bytes() for path in (folder / cells).iterdir() if path.suffix != ".lock"}
+
+
+def metadata_text(index):
+    """The metadata in the bytes of an index."""
+    n_sections = int.from_bytes(index[28:32], "little")
+    for at in range(256, 256 + 32 * n_sections, 32):
+        if int.from_bytes(index[at:at + 4], "little") == 4:
+            offset, size = (int.from_bytes(index[i:i + 8], "little") for i in (at + 8, at + 16))
+            return index[offset:offset + size].decode()
+    raise AssertionError("no metadata")
+
+
+def joined_metadata(texts, plan_hash):
+    """The metadata of a plain pack, from those of the cells in order."""
+    sums, heads = {}, set()
+    for i, text in enumerate(texts):
+        whole = json.loads(text)
+        expect_equal(whole.pop("plan"), {"hash": plan_hash, "cell": i}, "the plan in the metadata")
+        for name, value in whole.pop("counts").items():
+            sums[name] = sums.get(name, 0) + value
+        heads.add(text[:text.index(', "counts": {')])
+    expect_equal(len(heads), 1, "different metadata of cells")
+    return '%s, "counts": %s}' % (heads.pop(), json.dumps(sums))
+
+
+class Work:
+    """A plan, and what a plain pack of the same inputs writes."""
+
+    def __init__(self, folder, inputs, options, cell_bytes):
+        self.folder, self.rng = folder, random.Random(17)
+        call(folder, "pack", *inputs, *options, "-o", "flat")
+        call(folder, "plan", *inputs, *options, "--cells", "cells", "-o", "run.plan", "--cell-size", str(cell_bytes))
+        self.plan = ref_plan.read_plan((folder / "run.plan").read_bytes())
+        self.n_cells = len(self.plan["cells"])
+        self.splits = [""] + ["-" + value.decode().split("=")[0] for name, value in self.plan["options"] if name == b"split"]
+
+    def start(self, task, n):
+        return subprocess.Popen(
+            [ref_protocol.program("tokmap"), "pack", "--plan", str(self.folder / "run.plan"), "--task",
+             "%d/%d" % (task, n), "-q", "-j", "2"], cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True, env=environment())
+
+    def pack(self, n, n_kills):
+        """All tasks in random order, two at a time, until each has succeeded; the first ones are killed."""
+        todo = self.rng.sample(range(n), n)
+        while todo:
+            runs = [(task, self.start(task, n)) for task in todo[:2]]
+            todo = todo[2:]
+            for task, run in runs:
+                if n_kills > 0:
+                    time.sleep(self.rng.uniform(0.005, 0.25))
+                    run.kill()
+                    n_kills -= run.wait() == -signal.SIGKILL
+                said = run.communicate(timeout=300)[1]
+                expect(run.returncode in (0, 75, -signal.SIGKILL), "exit %d: %s" % (run.returncode, said))
+                if run.returncode != 0 or self.rng.random() < 0.1:
+                    todo.insert(self.rng.randrange(len(todo) + 1), task)
+
+    def check_whole(self):
+        """The cells together are the plain pack."""
+        files = cell_files(self.folder)
+        for split in self.splits:
+            names = ["%06d%s" % (i, split) for i in range(self.n_cells)]
+            call(self.folder, "merge", *("cells/%s.tmi" % name for name in names), "-q", "-o", "merged" + split, "--force")
+            flat, merged = "flat" + split, "merged" + split
+            expect_equal(dataset_id(self.folder, merged), dataset_id(self.folder, flat), "dataset id of " + flat)
+            expect((self.folder / (merged + ".bin")).read_bytes() == (self.folder / (flat + ".bin")).read_bytes(), flat)
+            if b"meta" in dict(self.plan["options"]):
+                expect_equal(call(self.folder, "cat", merged, "--meta"), call(self.folder, "cat", flat, "--meta"), "values")
+            texts = [metadata_text(files[name + ".tmi"]) for name in names]
+            expect_equal(joined_metadata(texts, self.plan["hash"]),
+                         metadata_text((self.folder / (flat + ".tmi")).read_bytes()), "metadata")
+        bad = b"".join(files.get("%06d.bad" % i, b"") for i in range(self.n_cells))
+        flat_bad = self.folder / "flat.bad"
+        expect(bad == (flat_bad.read_bytes() if flat_bad.exists() else b""), "bad documents")
+
+    def check_numbers(self, n_kills=4):
+        wanted = None
+        for n in NUMBERS:
+            shutil.rmtree(self.folder / "cells", ignore_errors=True)
+            self.pack(n, n_kills)
+            files = cell_files(self.folder)
+            expect(not any("partial" in name or "replaced" in name for name in files), "left: %s" % sorted(files))
+            if wanted is None:
+                self.check_whole()
+                wanted = files
+            expect(files == wanted, "with %d tasks, cells differ: %s" % (
+                n, sorted(name for name in {**files, **wanted} if files.get(name) != wanted.get(name))))
+        return "%d cells" % self.n_cells
+
+
+def write_corpus(folder, scale=2):
+    return pack_corpus.write_inputs(folder, random.Random(5), scale)
+
+
+# ---- The same for any number of tasks ----
+
+
+def a_mixed_folder_is_the_same_for_any_number_of_tasks(folder):
+    names = write_corpus(folder)
+    options = ["--on-error", "collect", "--split", "v=0.1", "--split", "t=0.3", "--tokenizer", "vocabulary.json",
+               "--memory", "8M"]
+    work = Work(folder, names, options, 60000)
+    expect(work.n_cells >= 15, "%d cells" % work.n_cells)
+    return work.check_numbers()
+
+
+def fields_are_the_same_for_any_number_of_tasks(folder):
+    names = pack_corpus.with_fields(write_corpus(folder))
+    options = ["--on-error", "skip", "--meta", "id", "--where", "id >= 20 or id < 5", "--split", "v=0.5"]
+    return Work(folder, names, options, 60000).check_numbers()
+
+
+def rows_are_the_same_for_any_number_of_tasks(folder):
+    names = pack_corpus.with_fields(write_corpus(folder))
+    work = Work(folder, names, ["--on-error", "collect", "--meta", "@row,id", "--where", "@row > 3"], 40000)
+    cut = {name for (which, offset, _) in work.plan["cells"] if offset for name in [work.plan["inputs"][which][2]]}
+    expect(cut <= {b"parquet"}, "@row is wanted, but these were cut: %s" % cut)
+    return work.check_numbers()
+
+
+def compressed_lines_are_the_same_for_any_number_of_tasks(folder):
+    if not (shutil.which("zstd") and pack_corpus.has_zstd()):
+        raise Skip("zstd is not installed")
+    (folder / "in").mkdir()
+    (folder / "in/deep").mkdir()
+    rng = random.Random(8)
+    for i in range(12):
+        name = "in/%s%d.jsonl" % ("deep/" if i % 2 else "", i)
+        lines = [json.dumps({"text": "word " * rng.randrange(300)}) for _ in range(rng.randrange(60))]
+        (folder / name).write_text("\n".join(lines))
+        if i % 3:
+            subprocess.run(["zstd", "-q", "--rm", name], cwd=folder, check=True)
+    return Work(folder, ["in"], ["--split", "v=0.2"], 9000).check_numbers()
+
+
+# ---- The plan ----
+
+
+def expected_cells(inputs, cell_bytes):
+    """The rule again: inputs are (size, the offsets where it may be cut)."""
+    cells, used = [(0, 0)], 0
+    for i, (size, cuts) in enumerate(inputs):
+        if used + size > cell_bytes and used > 0 and not (cuts and used < cell_bytes):
+            cells.append((i, 0))
+            used = 0
+        begin = 0
+        while cuts and size - begin > cell_bytes - used:
+            place = next((cut for cut in cuts if cut >= begin + cell_bytes - used and cut > begin), None)
+            if place is None:
+                break
+            cells.append((i, place))
+            begin, used = place, 0
+        used += size - begin
+    return cells
+
+
+def cells_are_filled_in_order(folder):
+    rng = random.Random(9)
+    for trial in range(12):
+        inputs, names = [], []
+        for i in range(rng.randrange(1, 9)):
+            name = "%d-%d" % (trial, i)
+            if rng.random() < 0.3:
+                data = b"x" * rng.choice((1, 500, 5000))
+                inputs.append((len(data), []))
+            else:
+                lines = [b'{"text": "%s"}\n' % (b"y" * rng.choice((0, 3, 100, 1500))) for _ in range(rng.randrange(60))]
+                data = b"".join(lines)
+                ends = [sum(map(len, lines[:k + 1])) for k in range(len(lines))]
+                inputs.append((len(data), [end for end in ends if end < len(data)] or [0][:len(data) == 0]))
+            (folder / name).write_bytes(data)
+            names.append(name)
+        size = rng.choice((100, 1000, 3000))
+        call(folder, "plan", "-q", *names, "--cells", "c", "-o", "plan", "-f", "--cell-size", str(size))
+        plan = ref_plan.read_plan((folder / "plan").read_bytes())
+        sizes = [(size, [] if form == b"text" else cuts) for (_, _, form, _), (size, cuts) in zip(plan["inputs"], inputs)]
+        expect_equal([cell[:2] for cell in plan["cells"]], expected_cells(sizes, size), "cells of trial %d" % trial)
+
+
+def the_order_of_the_file_system_makes_no_difference(folder):
+    texts = []
+    for name, order in (("one", range(20)), ("two", range(19, -1, -1))):
+        (folder / name / "in").mkdir(parents=True)
+        for i in order:
+            path = folder / name / "in" / ("%d.txt" % i)
+            path.write_text("text " * i)
+            os.utime(path, ns=(10**18, 10**18))
+        for _ in range(2):  # the second one must not find the files of the first
+            call(folder / name, "plan", "in", "--cells", "in/cells", "-o", "in/plan", "--cell-size", "100", "--force")
+            call(folder / name, "pack", "--plan", "in/plan", "--task", "0/2", "-q")
+        texts.append((folder / name / "in/plan").read_text().split("\n"))
+    different = [(a, b) for a, b in zip(*texts) if a != b]
+    expect_equal([a.split(" ")[0] for a, _ in different], ["folder", "checksum"], "lines that differ")
+
+
+def what_cannot_be_planned_is_refused(folder):
+    (folder / "a.txt").write_text("text")
+    os.mkfifo(folder / "pipe")
+    for arguments, said in [(["-"], "can be read by several processes"), (["pipe"], "can be read by several processes"),
+                            (["a.txt", "--limit-docs", "3"], "no limit"), (["a.txt", "--limit-tokens", "3"], "no limit"),
+                            (["a.txt", "--bad-documents", "x"], "folder of the cells"), (["a.txt", "--cells", "."], "must not be"),
+                            (["a.txt", "--field", "\\" * 20000], "longer than")]:
+        got = call(folder, "plan", "--cells", "cells", "-o", "plan", *arguments, code=2)
+        expect(said in got, "%s: it said %s" % (arguments, got))
+    expect_equal(sorted(path.name for path in folder.iterdir()), ["a.txt", "pipe"], "files")
+    call(folder, "plan", "a.txt", "--cells", "cells", "-o", "a.txt", "--force", code=2)
+    call(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan")
+    call(folder, "plan", "a.txt", "--cells", "cells", "-o", "plan", code=5)
+    for arguments in (["a.txt"], ["-o", "x"], ["--field", "x"], ["--split", "v=0.5"], ["--dry-run"], ["--task", "1/1"],
+                      ["--task", "0/0"], ["--task", "x"], ["--task", "-1/2"], ["--task", "0/4294967297"], ["--memory", "9M"]):
+        call(folder, "pack", "--plan", "plan", *arguments, code=2)
+    call(folder, "pack", "a.txt", "-o", "x", "--task", "0/1", code=2)
+    call(folder, "pack", "--plan", "plan", "--memory", "64M")
+
+
+# ---- Tasks ----
+
+
+def small_work(folder, cell_bytes=2000, options=()):
+    for i in range(6):
+        (folder / ("%d.jsonl" % i)).write_text("".join('{"text": "%d %s"}\n' % (k, "word " * (k % 40)) for k in range(30)))
+    return Work(folder, ["*.jsonl"], ["--split", "v=0.3", *options], cell_bytes)
+
+
+def pack_all(folder, *arguments, **keywords):
+    return call(folder, "pack", "--plan", "run.plan", *arguments, **keywords)
+
+
+def changes_are_named_before_anything_is_written(folder):
+    (folder / "vocabulary.json").write_text(pack_corpus.small_vocabulary())
+    small_work(folder, options=["--tokenizer", "vocabulary.json"])
+    changes = {"3.jsonl: has changed": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
+               "3.jsonl: was modified": lambda path: os.utime(path, (1, 1)),
+               "3.jsonl: No such file": lambda path: path.unlink()}
+    path = folder / "3.jsonl"
+    data, times = path.read_bytes(), (path.stat().st_atime_ns, path.stat().st_mtime_ns)
+    for said, change in changes.items():
+        change(path)
+        got = pack_all(folder, code=3 if "No such" in said else 4)
+        expect(said in got, got)
+        expect(not (folder / "cells").exists(), "something was written")
+        path.write_bytes(data)
+        os.utime(path, ns=times)
+    vocabulary = (folder / "vocabulary.json").read_text()
+    (folder / "vocabulary.json").write_text(vocabulary.replace('"12"', '"zz"').replace('"1", "2"', '"z", "z"') + " ")
+    got = pack_all(folder, code=4)
+    expect("checksum of the tokenizer was" in got and not (folder / "cells").exists(), got)
+    (folder / "vocabulary.json").write_text(vocabulary)
+    text = (folder / "run.plan").read_text()
+    (folder / "run.plan").write_text(text.replace("cell-size 2000", "cell-size 2001"))
+    expect("run.plan:%d: wrong checksum" % text.count("\n") in pack_all(folder, code=3), "an edited plan")
+    (folder / "run.plan").write_text(text)
+    pack_all(folder)
+    # Tasks that need not read it do not mind.
+    path.unlink()
+    pack_all(folder)
+
+
+def cells_that_are_not_of_the_plan_are_named(folder):
+    work = small_work(folder)
+    pack_all(folder, "-q")
+    wanted = cell_files(folder)
+    call(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "other", "-o", "other.plan", "--cell-size", "2000")
+    call(folder, "pack", "--plan", "other.plan", "-q")
+    other, cells = folder / "other", folder / "cells"
+    damages = {
+        "000002.tmi: was packed for another plan": lambda: copy_cell(other, "000002", cells, "000002"),
+        "000002.tmi: is cell 000001 of this plan": lambda: copy_cell(cells, "000001", cells, "000002"),
+        "000002-v.tmi: is cell 000001 of this plan": lambda: copy_cell(cells, "000001-v", cells, "000002-v"),
+        "000002.tmi: was not packed for a plan": lambda: call(folder, "pack", "1.jsonl", "-o", "cells/000002", "-qf"),
+        "000002.bin": lambda: (cells / "000002.bin").unlink(),
+        "000002-v.tmi": lambda: (cells / "000002-v.tmi").unlink(),
+        "000002.tmi": lambda: (cells / "000002.tmi").write_bytes(wanted["000002.tmi"][:-1]),
+    }
+    for said, damage in damages.items():
+        damage()
+        got = pack_all(folder, code=4)
+        expect(said in got, "%s: it said %s" % (said, got))
+        status = json.loads(call(folder, "status", "--json", "run.plan", code=4))
+        expect_equal([failure["cell"] for failure in status["failures"]], [2], "failures")
+        expect(said in status["failures"][0]["why"], status["failures"][0]["why"])
+        pack_all(folder, "--force", "-q")
+        expect(cell_files(folder) == wanted, "%s: the files after --force" % said)
+    expect_equal(work.n_cells, len([name for name in wanted if re.fullmatch(r"\d+\.tmi", name)]), "cells")
+
+
+def copy_cell(source, a, target, b):
+    for suffix in (".bin", ".tmi"):
+        shutil.copy(source / (a + suffix), target / (b + suffix))
+
+
+def unfinished_cells_of_another_plan_are_named(folder):
+    small_work(folder, 10**6)
+    call(folder, "plan", "*.jsonl", "--split", "v=0.3", "--bos", "7", "--cells", "cells", "-o", "other.plan")
+    for _ in range(40):
+        run = subprocess.Popen([ref_protocol.program("tokmap"), "pack", "-q", "--plan", "other.plan"], cwd=folder,
+                               env=environment(TOKMAP_CHECKPOINT_MS="0"))
+        pack_corpus.wait_for(run, lambda: pack_corpus.n_bytes(folder / "cells/000000.tmj.partial") > 2000)
+        run.kill()
+        if run.wait() == -signal.SIGKILL and not (folder / "cells/000000.tmi").exists():
+            break
+        shutil.rmtree(folder / "cells")
+    else:
+        raise Skip("too fast to be killed")
+    expect("an unfinished run of another plan" in pack_all(folder, code=4), "refused")
+    expect_equal(json.loads(call(folder, "status", "--json", "run.plan", code=4))["failed"]["cells"], 1, "failed")
+    expect_equal(json.loads(call(folder, "status", "--json", "other.plan"))["unfinished"]["cells"], 1, "unfinished")
+    pack_all(folder, "--force", "-q")
+    expect_equal(dataset_id(folder, "cells/000000"), dataset_id(folder, "flat"), "dataset id")
+
+
+def a_cell_that_another_process_packs_is_left_to_it(folder):
+    work = small_work(folder)
+    (folder / "cells").mkdir()
+    with open(folder / "cells/000001.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        got = pack_all(folder, code=75)
+        expect("cell 000001: being packed by another process" in got, got)
+        status = json.loads(call(folder, "status", "--json", "run.plan"))
+        expect_equal((status["done"]["cells"], status["left"]["cells"]), (work.n_cells - 1, 1), "done and left")
+    expect("1 cell packed, %d done before" % (work.n_cells - 1) in pack_all(folder), "the second time")
+    work.check_whole()
+    expect(not list((folder / "cells").glob("*.lock")), "a lock is left")
+
+
+def tasks_that_are_repeated_at_once_do_no_harm(folder):
+    work = small_work(folder)
+    runs = [work.start(0, 1) for _ in range(6)]
+    codes = {run.returncode for run in runs if run.communicate(timeout=300)}
+    expect(codes <= {0, 75}, "exits %s" % codes)
+    pack_all(folder, "-q")
+    work.check_whole()
+
+
+def a_signal_ends_a_task_that_then_goes_on(folder):
+    write_corpus(folder, 4)
+    work = Work(folder, ["a.jsonl", "d.jsonl"], ["--on-error", "skip", "--tokenizer", "vocabulary.json"], 300000)
+    for _ in range(20):
+        run = work.start(0, 1)
+        time.sleep(work.rng.uniform(0.01, 0.1))
+        run.send_signal(signal.SIGTERM)
+        said = run.communicate(timeout=300)[1]
+        expect(run.returncode in (0, 75, -signal.SIGTERM), "exit %d: %s" % (run.returncode, said))
+    pack_all(folder, "-q")
+    work.check_whole()
+
+
+def automatic_tasks_follow_the_engine(folder):
+    small_work(folder)
+    array = {"SLURM_ARRAY_TASK_ID": "5", "SLURM_ARRAY_TASK_MIN": "3", "SLURM_ARRAY_TASK_COUNT": "4"}
+    slurm, mpi = {"SLURM_PROCID": "1", "SLURM_NTASKS": "8"}, {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "5"}
+    for variables, task in [(array, "2/4"), (slurm, "1/8"), (mpi, "3/5"), ({"PMI_RANK": "0", "PMI_SIZE": "2"}, "0/2"),
+                            ({**slurm, **mpi}, "3/5"), ({**slurm, **array}, "2/4"),
+                            ({**array, "SLURM_ARRAY_TASK_STEP": "2"}, "1/4")]:
+        expect("task %s:" % task in pack_all(folder, "--task", "auto", **variables), str(variables))
+    for variables in ({}, {"SLURM_PROCID": "1"}, {**array, "SLURM_ARRAY_TASK_ID": "2"}, {**array, "SLURM_ARRAY_TASK_ID": "9"},
+                      {**slurm, "SLURM_PROCID": "8"}, {**slurm, "SLURM_PROCID": "1k"}, {**slurm, "SLURM_NTASKS": "0"}):
+        expect("--task auto" in pack_all(folder, "--task", "auto", code=2, **variables), str(variables))
+
+
+def reports_have_all_cells(folder):
+    work = small_work(folder)
+    reports = []
+    for i in range(3):
+        pack_all(folder, "--task", "%d/3" % i, "--report", "report%d" % i, "-q")
+        reports.append(json.loads((folder / ("report%d" % i)).read_text()))
+    flat = json.loads(call(folder, "info", "--json", "flat")), json.loads(call(folder, "info", "--json", "flat-v"))
+    cells = [cell for report in reports for cell in report["cells"]]
+    expect_equal(len(cells), work.n_cells, "cells")
+    for name in ("n_documents", "n_tokens"):
+        expect_equal(sum(cell[name] for cell in cells), sum(one[name] for one in flat), name)
+    expect_equal({report["plan"] for report in reports}, {work.plan["hash"]}, "plan")
+    expect_equal([report["task"] for report in reports], [0, 1, 2], "tasks")
+
+
+def the_status_says_how_far_the_work_is(folder):
+    work = small_work(folder)
+    status = json.loads(call(folder, "status", "--json", "run.plan"))
+    total = sum(size for size, *_ in work.plan["inputs"])
+    nothing = {"cells": 0, "input_bytes": 0}
+    expect_equal((status["all"], status["left"], status["done"]),
+                 ({"cells": work.n_cells, "input_bytes": total},) * 2 + (nothing,), "before")
+    expect_equal((status["bytes_per_second"], status["seconds_left"]), (None, None), "rate before")
+    pack_all(folder, "--task", "0/2", "-q")
+    done = sorted((folder / "cells").glob("??????.tmi"))
+    for i, path in enumerate(done):
+        os.utime(path, (1000 + 10 * i, 1000 + 10 * i))
+    status = json.loads(call(folder, "status", "--json", "run.plan"))
+    expect_equal(status["done"]["cells"], len(done), "done")
+    expect_equal(status["done"]["input_bytes"] + status["left"]["input_bytes"], total, "bytes")
+    expect(0.7 < status["bytes_per_second"] / 200 < 1.4, "2,000 bytes in 10 s, but %s" % status["bytes_per_second"])
+    expect(0.7 < status["seconds_left"] * 200 / status["left"]["input_bytes"] < 1.4, "%s" % status["seconds_left"])
+    pack_all(folder, "-q")
+    status = json.loads(call(folder, "status", "--json", "run.plan"))
+    flat = json.loads(call(folder, "info", "--json", "flat")), json.loads(call(folder, "info", "--json", "flat-v"))
+    expect_equal(status["n_tokens"], sum(one["n_tokens"] for one in flat), "tokens")
+    expect_equal(status["seconds_left"], None, "time left at the end")
+    call(folder, "status", "missing.plan", code=3)
+    call(folder, "status", "0.jsonl", code=3)
+
+
+TESTS = [
+    a_mixed_folder_is_the_same_for_any_number_of_tasks,
+    fields_are_the_same_for_any_number_of_tasks,
+    rows_are_the_same_for_any_number_of_tasks,
+    compressed_lines_are_the_same_for_any_number_of_tasks,
+    cells_are_filled_in_order,
+    the_order_of_the_file_system_makes_no_difference,
+    what_cannot_be_planned_is_refused,
+    changes_are_named_before_anything_is_written,
+    cells_that_are_not_of_the_plan_are_named,
+    unfinished_cells_of_another_plan_are_named,
+    a_cell_that_another_process_packs_is_left_to_it,
+    tasks_that_are_repeated_at_once_do_no_harm,
+    a_signal_ends_a_task_that_then_goes_on,
+    automatic_tasks_follow_the_engine,
+    reports_have_all_cells,
+    the_status_says_how_far_the_work_is,
+]
+
+if __name__ == "__main__":
+    sys.exit(ref_protocol.run_in_folders("", TESTS))

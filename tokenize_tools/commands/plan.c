@@ -1,0 +1,240 @@
+/* plan.c - tokmap plan: cuts a pack into cells, and writes the plan. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "commands/commands.h"
+#include "pack/option_rows.h"
+#include "pack/planner.h"
+#include "plan/plan_file.h"
+#include "system/output_file.h"
+#include "system/process.h"
+#include "text/json_text.h"
+
+#define DEFAULT_CELL_BYTES ((uint64_t)1000000000)
+
+typedef struct plan_options {
+    pack_options pack;
+    uint64_t cell_bytes;
+} plan_options;
+
+/* ---- Options ---- */
+
+static int refuse_limit(void *options, const char *value)
+{
+    (void)options;
+    (void)value;
+    return cli_usage("a plan has no limit of documents or tokens: a cell does not know how many "
+                     "the cells before it have");
+}
+
+static int refuse_bad_documents(void *options, const char *value)
+{
+    (void)options;
+    (void)value;
+    return cli_usage("--bad-documents: bad documents are collected in the folder of the cells, and "
+                     "'tokmap join -o P' saves them to P.bad");
+}
+
+#define TARGET(field) offsetof(plan_options, field)
+static const cli_option plan_rows[] = {
+    {.name = "Plan"},
+    {"cells", 0, CLI_TEXT, TARGET(pack.cells_folder), "DIR",
+     .help = "the folder for the datasets of the cells", .is_required = true},
+    {"output", 'o', CLI_TEXT, TARGET(pack.output), "FILE", .help = "the plan to write",
+     .is_required = true},
+    {"cell-size", 0, CLI_NUMBER, TARGET(cell_bytes), "SIZE",
+     .help = "fill a cell with about this many bytes of inputs, as they are stored [1G]",
+     .lowest = 1},
+    {"force", 'f', CLI_FLAG, TARGET(pack.force), .help = "replace a plan that already exists"},
+    {"json", 0, CLI_FLAG, TARGET(pack.json), .help = "print the result as JSON"},
+    {"quiet", 'q', CLI_FLAG, TARGET(pack.quiet), .help = "print no notes or result"},
+    {"limit-docs", 0, CLI_CALL, 0, "N", .call = refuse_limit},
+    {"limit-tokens", 0, CLI_CALL, 0, "N", .call = refuse_limit},
+    {"bad-documents", 0, CLI_CALL, 0, "FILE", .call = refuse_bad_documents},
+    {NULL},
+};
+static const cli_option division_heading[] = {{.name = "Division"}, {NULL}};
+static const cli_option resources_heading[] = {{.name = "Resources"}, {NULL}};
+static const cli_option *const tables[] = {
+    plan_rows,      pack_document_rows, pack_token_rows, division_heading,
+    pack_split_row, resources_heading,  pack_memory_row, NULL};
+static cli_option option_table[CLI_MAX_OPTIONS + 1];
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap plan [OPTION]... INPUT... --cells DIR -o FILE",
+    .about =
+        "Plans a pack that many processes do together, on one machine or on many: cuts the inputs "
+        "into cells, and writes down the cells, the inputs with their sizes and times, and the "
+        "options. 'tokmap pack --plan FILE --task I/N' packs a share of the cells; the result does "
+        "not depend on N. 'tokmap join' makes one dataset of them. Files of lines and JSON lines "
+        "that are not compressed are cut at line ends, Parquet files at pages; other files are "
+        "not cut. An INPUT is what 'tokmap pack' takes, but not stdin.",
+    .options = option_table,
+    .examples = "  tokmap plan corpus --tokenizer tokenizer.json --cells cells -o run.plan\n"
+                "  for i in 0 1 2 3; do tokmap pack --plan run.plan --task $i/4 -j 4 & done; wait\n"
+                "  tokmap join run.plan -o data/web\n",
+    .operand = "input",
+    .n_least = 1,
+};
+
+/* ---- The plan ---- */
+
+/* Records the options that decide what is written, as they were given. */
+static int take_options(plan_file *plan)
+{
+    size_t n;
+    const cli_setting *settings = cli_get_settings(&n);
+    plan->options = calloc(n ? n : 1, sizeof *plan->options);
+    if (!plan->options)
+        return cli_no_memory();
+    for (size_t i = 0; i < n; i++) {
+        const cli_setting *s = &settings[i];
+        if (!pack_option_decides(s->option->name))
+            continue;
+        if (s->value && strlen(s->value) > PLAN_MAX_TEXT_BYTES)
+            return cli_usage("--%s: the value is longer than %d bytes", s->option->name,
+                             PLAN_MAX_TEXT_BYTES);
+        plan->options[plan->n_options++] = (plan_option){s->option->name, s->value};
+    }
+    return plan->n_options <= PLAN_MAX_OPTIONS ? CLI_OK : cli_usage("too many options");
+}
+
+/* The lines of the text, which is changed. */
+static int take_facts(plan_file *plan, char *text)
+{
+    plan->facts = calloc(PLAN_MAX_FACTS, sizeof *plan->facts);
+    if (!plan->facts)
+        return cli_no_memory();
+    for (char *newline; (newline = strchr(text, '\n')) != NULL; text = newline + 1) {
+        *newline = '\0';
+        plan->facts[plan->n_facts++] = text;
+    }
+    return CLI_OK;
+}
+
+static int write_plan(plan_file *plan, const plan_options *options)
+{
+    output_file out;
+    size_t n_bytes;
+    char *text = plan_file_print(plan, &n_bytes);
+    if (!text)
+        return cli_no_memory();
+    int code = output_name(&out, options->pack.output, "", options->pack.force);
+    if (code == CLI_OK)
+        code = output_begin(&out);
+    if (code == CLI_OK)
+        code = output_write(&out, text, n_bytes);
+    if (code == CLI_OK)
+        code = output_place(&out);
+    if (code == CLI_OK)
+        output_keep(&out);
+    else
+        output_close(&out);
+    free(text);
+    return code;
+}
+
+static int print_result(const pack_planner *p, const plan_options *options)
+{
+    const plan_file *plan = p->plan;
+    if (options->pack.json) {
+        fputs("{\"plan\": ", stdout);
+        json_text_print_string(stdout, options->pack.output, strlen(options->pack.output));
+        printf(", \"hash\": \"%016" PRIx64 "\", \"n_inputs\": %zu, \"n_cells\": %zu, "
+               "\"input_bytes\": %" PRIu64 ", \"largest_cell_bytes\": %" PRIu64 "}\n",
+               plan->hash, plan->n_inputs, plan->n_cells, p->input_bytes, p->largest_cell);
+    } else if (!options->pack.quiet) {
+        printf("%s: %s of %s, %s; the largest has %s\n", options->pack.output,
+               cli_count_of(plan->n_inputs, "input").s, cli_bytes(p->input_bytes).s,
+               cli_count_of(plan->n_cells, "cell").s, cli_bytes(p->largest_cell).s);
+    }
+    return cli_finish();
+}
+
+static int check_inputs(const pack_inputs *inputs)
+{
+    if (!inputs->once)
+        return CLI_OK;
+    return cli_usage("%s: a plan needs files, which can be read by several processes and again",
+                     inputs->once);
+}
+
+static int check_folders(plan_file *plan, const plan_options *options)
+{
+    static char folder[PATH_PREFIX_BYTES];
+    const int error = process_folder(folder, sizeof folder);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "the current folder: %s", strerror(error));
+    plan->folder = folder;
+    plan->cells_folder = options->pack.cells_folder;
+    return plan_file_folders_fit(plan) ? CLI_OK
+                                       : cli_usage("--cells: the path of the folder is too long");
+}
+
+static int make_plan(const plan_options *options, const pack_parts *parts)
+{
+    plan_file plan = {.cell_bytes = options->cell_bytes};
+    pack_planner planner = {.parts = parts, .plan = &plan};
+    pack_facts facts = {0};
+    int code = check_folders(&plan, options);
+    if (code == CLI_OK)
+        code = take_options(&plan);
+    if (code == CLI_OK && !pack_facts_make(&facts, &(pack_parts){.options = parts->options,
+                                                                 .tokenizer = parts->tokenizer,
+                                                                 .tokens = parts->tokens}))
+        code = cli_no_memory();
+    if (code == CLI_OK)
+        code = take_facts(&plan, facts.text);
+    if (code == CLI_OK)
+        code = pack_planner_run(&planner);
+    if (code == CLI_OK)
+        code = write_plan(&plan, options);
+    if (code == CLI_OK)
+        code = print_result(&planner, options);
+    pack_facts_free(&facts);
+    plan_file_free(&plan);
+    return code;
+}
+
+static int run(plan_options *options, char **names, size_t n_names)
+{
+    pack_inputs inputs = {0};
+    tokenizer_file tokenizer_of = {0};
+    pack_tokens tokens;
+    const pack_parts parts = {.options = &options->pack,
+                              .tokenizer = &tokenizer_of,
+                              .tokens = &tokens,
+                              .inputs = &inputs};
+    int code = path_check_all((char **)&options->pack.output, 1);
+    if (code == CLI_OK)
+        code = pack_options_check(&options->pack);
+    if (code == CLI_OK)
+        code = pack_inputs_find(&inputs, names, n_names, &options->pack);
+    if (code == CLI_OK)
+        code = check_inputs(&inputs);
+    if (code == CLI_OK)
+        code = pack_tokens_open(&tokens, &tokenizer_of, &options->pack);
+    if (code == CLI_OK)
+        code = make_plan(options, &parts);
+    tokenizer_file_close(&tokenizer_of);
+    pack_inputs_free(&inputs);
+    return code;
+}
+
+int plan_command(int argc, char **argv)
+{
+    plan_options options = {.pack = pack_options_new(), .cell_bytes = DEFAULT_CELL_BYTES};
+    cli_join_options(option_table, tables);
+    int code = cli_parse_options(&manual, argc, argv, &options);
+    if (code == CLI_GO_ON) {
+        options.pack.utf8_given = cli_is_given("utf8");
+        code = run(&options, argv + optind, (size_t)(argc - optind));
+    }
+    pack_options_free(&options.pack);
+    return code;
+}

@@ -1,0 +1,162 @@
+#include "pack/planner.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "corpus/cutter.h"
+#include "system/process.h"
+
+/* The first line of an input is usually in its first bytes. */
+#define READ_BYTES ((size_t)16 * 1024)
+#define MAX_NOTES 10
+
+/* ---- Cells ---- */
+
+static int begin_cell(pack_planner *p, plan_cell cell)
+{
+    plan_file *plan = p->plan;
+    if (plan->n_cells == PLAN_MAX_CELLS)
+        return cli_usage("there would be more than %zu cells; use a larger --cell-size",
+                         PLAN_MAX_CELLS);
+    if ((plan->n_cells & (plan->n_cells - 1)) == 0) { /* capacities are powers of two */
+        size_t capacity = plan->n_cells ? 2 * plan->n_cells : 1;
+        plan_cell *larger = realloc(plan->cells, capacity * sizeof *larger);
+        if (!larger)
+            return cli_no_memory();
+        plan->cells = larger;
+    }
+    plan->cells[plan->n_cells++] = cell;
+    p->in_cell = 0;
+    return CLI_OK;
+}
+
+static void fill_cell(pack_planner *p, uint64_t n_bytes)
+{
+    p->in_cell += n_bytes;
+    if (p->in_cell > p->largest_cell)
+        p->largest_cell = p->in_cell;
+}
+
+/* ---- What cannot be cut ---- */
+
+static void describe_why(const corpus_cutter_info *info, char why[160])
+{
+    bool lines = info->format == CORPUS_LINES || info->format == CORPUS_JSON_LINES;
+    if (info->can_be_cut)
+        snprintf(why, 160, "there is no place to cut it");
+    else if (info->is_archive)
+        snprintf(why, 160, "it is a tar archive");
+    else if (*info->codec && info->format != CORPUS_ARROW)
+        snprintf(why, 160, "it is compressed with %s", info->codec);
+    else if (lines)
+        snprintf(why, 160, "@row is wanted, so its lines must be counted from the first");
+    else
+        snprintf(why, 160, "its format is %s", cli_word_name(pack_formats, info->format));
+}
+
+static void note_large(pack_planner *p, size_t which, uint64_t n_bytes,
+                       const corpus_cutter_info *info)
+{
+    char why[160];
+    if (n_bytes / 2 <= p->plan->cell_bytes || p->n_large++ >= MAX_NOTES || p->parts->options->quiet)
+        return;
+    describe_why(info, why);
+    cli_warn("%s: %s stay in one cell: %s", p->parts->inputs->names[which], cli_bytes(n_bytes).s,
+             why);
+}
+
+/* ---- Inputs ---- */
+
+static int fail_input(const corpus_error *err)
+{
+    return cli_input_failed(err->sys_errno, err->text);
+}
+
+/* Cuts the input wherever a cell is full. */
+static int cut_input(pack_planner *p, size_t which, corpus_cutter *cutter)
+{
+    const uint64_t n_bytes = p->parts->inputs->versions[which].n_bytes;
+    const corpus_cutter_info info = corpus_cutter_describe(cutter);
+    uint64_t begin = 0;
+    for (uint64_t room = p->plan->cell_bytes - p->in_cell; n_bytes - begin > room;
+         room = p->plan->cell_bytes) {
+        corpus_cut cut;
+        corpus_error err;
+        int found = corpus_cutter_next(cutter, begin + room, &cut, &err);
+        if (found < 0)
+            return fail_input(&err);
+        const uint64_t end = found ? cut.offset : n_bytes;
+        note_large(p, which, end - begin, &info);
+        if (!found)
+            break;
+        fill_cell(p, end - begin);
+        int code = begin_cell(p, (plan_cell){which, cut.offset, cut.row});
+        if (code != CLI_OK)
+            return code;
+        begin = end;
+    }
+    fill_cell(p, n_bytes - begin);
+    return CLI_OK;
+}
+
+static int place_input(pack_planner *p, size_t which, corpus_cutter *cutter)
+{
+    const uint64_t n_bytes = p->parts->inputs->versions[which].n_bytes;
+    const uint64_t cell_bytes = p->plan->cell_bytes;
+    const corpus_cutter_info info = corpus_cutter_describe(cutter);
+    bool fits = p->in_cell <= cell_bytes && n_bytes <= cell_bytes - p->in_cell;
+    bool can_be_cut = info.can_be_cut && p->in_cell < cell_bytes;
+    int code = CLI_OK;
+    if (p->plan->n_cells == 0 || (!fits && !can_be_cut && p->in_cell > 0))
+        code = begin_cell(p, (plan_cell){.input = which});
+    if (code != CLI_OK)
+        return code;
+    if (info.can_be_cut)
+        return cut_input(p, which, cutter);
+    note_large(p, which, n_bytes, &info);
+    fill_cell(p, n_bytes);
+    return CLI_OK;
+}
+
+static int add_input(pack_planner *p, size_t which)
+{
+    const pack_inputs *inputs = p->parts->inputs;
+    const input_version *version = &inputs->versions[which];
+    corpus_options options = pack_corpus_options(p->parts->options);
+    corpus_error err;
+    options.versions = version;
+    options.read_bytes = READ_BYTES;
+    corpus_cutter *cutter = corpus_cutter_open(inputs->names[which], &options, &err);
+    if (!cutter)
+        return fail_input(&err);
+    const corpus_cutter_info info = corpus_cutter_describe(cutter);
+    p->input_bytes += version->n_bytes;
+    p->plan->inputs[which] = (plan_input){
+        .n_bytes = version->n_bytes,
+        .mtime_ns = version->mtime_ns,
+        .format = info.is_archive ? "tar" : cli_word_name(pack_formats, info.format),
+        .name = inputs->names[which],
+    };
+    int code = place_input(p, which, cutter);
+    corpus_cutter_close(cutter);
+    return code;
+}
+
+int pack_planner_run(pack_planner *p)
+{
+    const size_t n = p->parts->inputs->n;
+    int code = CLI_OK;
+    if (n > PLAN_MAX_INPUTS)
+        return cli_usage("more than %zu inputs", PLAN_MAX_INPUTS);
+    p->plan->inputs = calloc(n, sizeof *p->plan->inputs);
+    if (!p->plan->inputs)
+        return cli_no_memory();
+    p->plan->n_inputs = n;
+    for (size_t i = 0; i < n && code == CLI_OK; i++)
+        code = process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted") : add_input(p, i);
+    if (code == CLI_OK && p->n_large > MAX_NOTES && !p->parts->options->quiet)
+        cli_warn("%s more like these", cli_count_of(p->n_large - MAX_NOTES, "large input").s);
+    return code;
+}

@@ -1,0 +1,235 @@
+#include "pack/task.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "pack/cell_work.h"
+#include "pack/names.h"
+#include "pack/option_rows.h"
+#include "pack/plan_options.h"
+#include "pack/report.h"
+#include "pack/session.h"
+#include "plan/plan_read.h"
+#include "system/file_lock.h"
+#include "system/process.h"
+
+#define MAX_LISTED 10
+
+typedef struct pack_task {
+    const pack_task_options *o;
+    plan_file plan;
+    pack_plan_inputs inputs;
+    tokenizer_file tokenizer;
+    pack_tokens tokens;
+    size_t first, end; /* its cells */
+    pack_report_file report;
+    size_t n_reported;         /* cells in the report */
+    size_t n_packed, n_before; /* cells that this process has packed; that were done before */
+    size_t *left;              /* those that other processes pack */
+    size_t n_left;
+} pack_task;
+
+/* ---- One cell ---- */
+
+static int pack_session_of(pack_task *t, size_t cell, const cell_work *found)
+{
+    pack_options options = *t->o->options;
+    const pack_inputs inputs = pack_plan_inputs_of(&t->inputs, cell);
+    const pack_cell of = {t->plan.hash, cell};
+    const pack_parts parts = {.options = &options,
+                              .tokenizer = &t->tokenizer,
+                              .tokens = &t->tokens,
+                              .inputs = &inputs,
+                              .cell = &of};
+    plan_file_cell_prefix(&t->plan, cell, NULL, options.prefix);
+    options.force = found->replace;
+    options.restart = options.restart || found->discard;
+    int code = pack_names_check(&options);
+    if (code != CLI_OK)
+        return code;
+    if (t->report.text_file)
+        fputs(t->n_reported++ ? ", " : "", t->report.text_file);
+    return pack_session_run(&parts, t->report.text_file);
+}
+
+/* The lock is held. */
+static int pack_locked(pack_task *t, size_t cell)
+{
+    cell_work found;
+    int code = cell_work_find(&found, &t->plan, cell, t->o->options->force);
+    if (code != CLI_OK)
+        return code;
+    if (found.report.state == CELL_DONE) {
+        t->n_before++;
+        return cell_work_clear(&t->plan, cell, &t->tokens);
+    }
+    code = pack_session_of(t, cell, &found);
+    t->n_packed += code == CLI_OK;
+    return code;
+}
+
+static int pack_cell_of(pack_task *t, size_t cell)
+{
+    char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    file_lock lock;
+    plan_file_cell_prefix(&t->plan, cell, NULL, prefix);
+    snprintf(path, sizeof path, "%s.lock", prefix);
+    int code = output_make_folders(path);
+    if (code != CLI_OK)
+        return code;
+    const int error = file_lock_take(&lock, path);
+    if (error == EWOULDBLOCK) {
+        t->left[t->n_left++] = cell;
+        return CLI_OK;
+    }
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: cannot lock: %s", path, strerror(error));
+    code = pack_locked(t, cell);
+    file_lock_release(&lock);
+    return code;
+}
+
+/* ---- All of them ---- */
+
+/* Compares the cells and their inputs with the plan, so that nothing is written if one does not
+ * belong to it. */
+static int check_cells(pack_task *t)
+{
+    size_t n_wrong = 0;
+    int code = CLI_OK;
+    for (size_t i = t->first; i < t->end && code == CLI_OK; i++) {
+        cell_work found;
+        int wrong =
+            cell_work_find(&found, &t->plan, i, t->o->options->force || n_wrong >= MAX_LISTED);
+        n_wrong += wrong != CLI_OK;
+        if (found.report.state != CELL_DONE)
+            code = pack_plan_inputs_check(&t->inputs, i);
+    }
+    if (code == CLI_OK && n_wrong > 0) {
+        fputs("Use --force to replace what is not of this plan.\n", stderr);
+        return CLI_DATASET;
+    }
+    return code;
+}
+
+/* Those that were left to others may be done by now. */
+static int check_left(pack_task *t)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < t->n_left; i++) {
+        cell_report report;
+        cell_look(&t->plan, t->left[i], &report);
+        if (report.state != CELL_DONE)
+            t->left[n++] = t->left[i];
+    }
+    t->n_before += t->n_left - n;
+    t->n_left = n;
+    if (n == 0)
+        return CLI_OK;
+    return cli_error(CLI_AGAIN,
+                     "cell %06zu%s: being packed by another process; run this again when "
+                     "it has ended",
+                     t->left[0], n > 1 ? " and others" : "");
+}
+
+static void print_summary(const pack_task *t)
+{
+    if (!t->o->options->quiet)
+        cli_warn("task %" PRIu64 "/%" PRIu64 ": %s packed, %s done before", t->o->task.i,
+                 t->o->task.n, cli_count_of(t->n_packed, "cell").s, cli_count(t->n_before).s);
+}
+
+static int pack_cells(pack_task *t)
+{
+    int code = CLI_OK;
+    for (size_t i = t->first; i < t->end && code == CLI_OK; i++)
+        code = process_is_interrupted() ? cli_error(CLI_AGAIN, "interrupted") : pack_cell_of(t, i);
+    if (code == CLI_OK)
+        code = check_left(t);
+    if (code == CLI_OK)
+        print_summary(t);
+    return code;
+}
+
+/* ---- Beginning ---- */
+
+static int pack_and_report(pack_task *t)
+{
+    const pack_task_options *o = t->o;
+    process_catch_interrupts();
+    int code = pack_report_begin(&t->report, o->options);
+    if (code != CLI_OK)
+        return code;
+    if (t->report.text_file)
+        fprintf(t->report.text_file,
+                "{\"schema_version\": 1, \"version\": \"%s\", \"plan\": \"%016" PRIx64
+                "\", \"task\": %" PRIu64 ", \"tasks\": %" PRIu64 ", \"cells\": [",
+                tokmap_version(), t->plan.hash, o->task.i, o->task.n);
+    code = pack_cells(t);
+    if (t->report.text_file)
+        fprintf(t->report.text_file, "], \"cells_done_before\": %zu}", t->n_before);
+    return pack_report_end(&t->report, code);
+}
+
+static int check_memory(const pack_task_options *o, uint64_t given)
+{
+    if (!o->memory_given || given == o->options->memory)
+        return CLI_OK;
+    return cli_usage("--memory decides how long a word may be, so it is part of the plan: %" PRIu64,
+                     o->options->memory);
+}
+
+static int enter_folder(const pack_task *t)
+{
+    const int error = process_enter_folder(t->plan.folder);
+    if (error)
+        return cli_error(cli_errno_exit_code(error), "%s: the folder of the plan: %s",
+                         t->plan.folder, strerror(error));
+    return CLI_OK;
+}
+
+static int begin_task(pack_task *t)
+{
+    const uint64_t memory = t->o->options->memory;
+    t->o->options->memory = pack_options_new().memory;
+    int code = plan_read(&t->plan, t->o->plan);
+    if (code == CLI_OK)
+        code = enter_folder(t);
+    if (code == CLI_OK)
+        code = pack_plan_options(&t->plan, t->o->options);
+    if (code == CLI_OK)
+        code = check_memory(t->o, memory);
+    if (code == CLI_OK)
+        code = pack_plan_inputs_begin(&t->inputs, &t->plan);
+    if (code != CLI_OK)
+        return code;
+    pack_task_share(&t->o->task, t->plan.n_cells, &t->first, &t->end);
+    t->left = calloc(t->end - t->first + 1, sizeof *t->left);
+    return t->left ? CLI_OK : cli_no_memory();
+}
+
+int pack_task_run(const pack_task_options *options)
+{
+    pack_task *t = calloc(1, sizeof *t);
+    if (!t)
+        return cli_no_memory();
+    t->o = options;
+    process_share_heap();
+    int code = begin_task(t);
+    if (code == CLI_OK)
+        code = pack_plan_tokenizer(&t->plan, options->options, &t->tokens, &t->tokenizer);
+    if (code == CLI_OK)
+        code = check_cells(t);
+    if (code == CLI_OK)
+        code = pack_and_report(t);
+    tokenizer_file_close(&t->tokenizer);
+    pack_plan_inputs_free(&t->inputs);
+    plan_file_free(&t->plan);
+    free(t->left);
+    free(t);
+    return code;
+}

@@ -1,0 +1,22 @@
+/* task.h - packs a share of the cells of a plan: each into a dataset of its own, by a session like
+ * that of a plain pack. */
+#ifndef TOKMAP_PACK_TASK_H
+#define TOKMAP_PACK_TASK_H
+
+#include "pack/options.h"
+#include "pack/task_number.h"
+
+typedef struct pack_task_options {
+    pack_options *options; /* those that do not decide what is written; gets the others */
+    const char *plan;      /* its path */
+    pack_task_number task;
+    bool memory_given; /* options->memory was, and must be that of the plan */
+} pack_task_options;
+
+/* Cells that are done are skipped, and those that other processes pack are left to them. Before
+ * anything is written, the cells, their inputs and the tokenizer are compared with the plan.
+ * Returns CLI_OK if all cells of the task are done; CLI_AGAIN also if others still pack some.
+ * Prints the error, or the results. */
+int pack_task_run(const pack_task_options *options);
+
+#endif /* TOKMAP_PACK_TASK_H */
