@@ -17,7 +17,7 @@
 """
 
 from ._batch import Batch
-from ._dataset import Dataset, Document, Input, open
+from ._dataset import Dataset, Document, Input, Segment, open
 from ._errors import (ArgumentError, DamagedError, DeviceError, Error, ExistsError, FileError, ForkedError,
                       LockedError, MismatchError, NoMemoryError, NotADatasetError, UnsupportedError, VersionError)
 from ._lib import lib as _library
@@ -32,5 +32,5 @@ __version__: str = _library.tokmap_version().decode()
 
 __all__ = ["ArgumentError", "Batch", "DamagedError", "Dataset", "DeviceArray", "DeviceBatch", "DeviceError",
            "Document", "Error", "ExistsError", "FileError", "Filled", "ForkedError", "Input", "Loader",
-           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Sample", "Samples", "Source",
-           "Stage", "Tokenizer", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]
+           "LockedError", "MismatchError", "NoMemoryError", "NotADatasetError", "Row", "Sample", "Samples", "Segment",
+           "Source", "Stage", "Tokenizer", "UnsupportedError", "VersionError", "Writer", "count_devices", "open"]

@@ -42,6 +42,15 @@ class Input(NamedTuple):
     input_checksum: int
 
 
+class Segment(NamedTuple):
+    """A token file of a joined dataset, and which tokens are in it. token_offset: the byte of its first token."""
+
+    path: str
+    first_token: int
+    n_tokens: int
+    token_offset: int
+
+
 def encode_path(path: Path) -> bytes:
     encoded = os.fsencode(path)
     if b"\0" in encoded:
@@ -75,22 +84,55 @@ class _Handle:
         weakref.finalize(self, lib.tokmap_dataset_close, self.pointer).atexit = False
 
 
+class _View:
+    """Memory that belongs to an open dataset: an array that NumPy makes of it keeps it, and so the dataset."""
+
+    def __init__(self, handle: _Handle, address: int, n_tokens: int, dtype: str) -> None:
+        self.handle = handle
+        self.__array_interface__ = {"data": (address, True), "shape": (n_tokens,), "typestr": dtype, "version": 3}
+
+
 class Shard:
-    """One dataset of the library: its handle, what its index says, and all its tokens as an array, which keeps
-    the map for as long as any view of it lives."""
+    """One dataset of the library: its handle, what its index says, and its tokens. tokens: all as an array, which
+    keeps the map for as long as any view of it lives; None for a joined dataset, which has several maps."""
 
     def __init__(self, path: str) -> None:
         self.handle = _Handle(path)
         self.info = _lib.Info(struct_size=ctypes.sizeof(_lib.Info))
         lib.tokmap_dataset_get_info(self.handle.pointer, ctypes.byref(self.info))
         self.path = os.fsdecode(self.info.index_path)
+        self._typestr = "<u2" if self.info.token_bytes == 2 else "<u4"
+        self.dtype = np.dtype(self._typestr)
+        self.tokens: Optional[Array] = None
+        if self.info.token_path != self.info.index_path:
+            self.tokens = self._mapped(0, self.info.n_tokens)
+            assert self.tokens is not None
+            self.address: int = self.tokens.__array_interface__["data"][0]
+
+    def _mapped(self, first: int, n_tokens: int) -> Optional[Array]:
+        """A view of the map; None if the range is not in one piece of memory."""
         address = ctypes.c_void_p()
-        lib.tokmap_dataset_tokens(self.handle.pointer, 0, 0, ctypes.byref(address))
-        self.address: int = address.value or 0
-        memory = (ctypes.c_char * (self.info.n_tokens * self.info.token_bytes)).from_address(self.address)
-        memory.handle = self.handle
-        self.tokens: Array = np.frombuffer(memory, "<u2" if self.info.token_bytes == 2 else "<u4")
-        self.tokens.flags.writeable = False
+        if lib.tokmap_dataset_tokens(self.handle.pointer, first, n_tokens, ctypes.byref(address)):
+            return None
+        return np.asarray(_View(self.handle, address.value or 0, n_tokens, self._typestr))
+
+    def range(self, first: int, n_tokens: int) -> Array:
+        """Tokens [first, first + n_tokens), read-only: a view if possible, else a copy."""
+        if self.tokens is not None:
+            return self.tokens[first:first + n_tokens]
+        found = self._mapped(first, n_tokens)
+        if found is None:
+            found = np.empty(n_tokens, self.dtype)
+            detail = _lib.ErrorDetail()
+            check(lib.tokmap_dataset_read(self.handle.pointer, first, n_tokens, found.ctypes.data,
+                                          ctypes.byref(detail)), detail)
+            found.flags.writeable = False
+        return found
+
+    def row(self, address: int, first: int, n_tokens: int) -> Optional[Array]:
+        """Of a joined dataset: a view of a row that the loader found in a map; None if it is elsewhere."""
+        found = self._mapped(first, n_tokens) if first + n_tokens <= self.info.n_tokens else None
+        return found if found is not None and found.__array_interface__["data"][0] == address else None
 
     def look_up(self, function: Any, number: int, out: Any) -> Any:
         if function(self.handle.pointer, number, ctypes.byref(out)):
@@ -105,7 +147,7 @@ def _same(values: List[Any]) -> Any:
 class Dataset:
     """The documents of one dataset, or of several that form one corpus, in their order. A sequence of documents:
     len(ds) is their number, ds[i] the tokens of document i as a read-only NumPy array that is a view of the
-    mapped file. Arrays stay valid when the dataset is closed.
+    mapped file, or a copy if it is in two files of a joined dataset. Arrays stay valid when the dataset is closed.
 
     path    a path (data/train, data/train.tmi or data/train.bin), a pattern such as "data/part-*", whose matches
             are taken in alphabetical order, or a list of both
@@ -125,7 +167,7 @@ class Dataset:
         shards = self._shards()
         infos = [shard.info for shard in shards]
         for shard in shards:
-            if shard.tokens.dtype != shards[0].tokens.dtype:
+            if shard.dtype != shards[0].dtype:
                 raise ValueError(f"{shards[0].path} has tokens of {infos[0].token_bytes} bytes, but {shard.path} "
                                  f"has tokens of {shard.info.token_bytes}: open them as two datasets")
         self._token_ends = list(itertools.accumulate(info.n_tokens for info in infos))
@@ -134,7 +176,7 @@ class Dataset:
         self.n_tokens: int = self._token_ends[-1]
         self.n_documents: int = self._document_ends[-1]
         self.n_inputs: int = self._input_ends[-1]
-        self.dtype: "np.dtype[Any]" = shards[0].tokens.dtype
+        self.dtype: "np.dtype[Any]" = shards[0].dtype
         self.largest_id: int = max(info.largest_id for info in infos)
         self.vocab_size: Optional[int] = _same([info.vocab_size for info in infos]) or None
         eod_id = _same([info.eod_id for info in infos])
@@ -218,7 +260,7 @@ class Dataset:
             return [self[i] for i in range(*index.indices(self.n_documents))]
         index = operator.index(index)
         shard, found = self._find(index + self.n_documents if index < 0 else index, index)
-        return shard.tokens[found.first_token:found.first_token + found.n_tokens]
+        return shard.range(found.first_token, found.n_tokens)
 
     def __iter__(self) -> Iterator[Array]:
         for i in range(self.n_documents):
@@ -258,15 +300,16 @@ class Dataset:
 
     def tokens(self, first: int = 0, n_tokens: Optional[int] = None) -> Array:
         """n_tokens tokens from number `first`, by default to the end: a read-only view of the mapped file. A range
-        that crosses from one dataset to the next is a copy."""
+        that crosses from one token file to the next is a copy."""
         shards = self._shards()
         n_tokens = self.n_tokens - first if n_tokens is None else n_tokens
         if first < 0 or n_tokens < 0 or first + n_tokens > self.n_tokens:
             raise IndexError(f"tokens {first} to {first + n_tokens}: there are {self.n_tokens}")
         parts = []
         for k in range(bisect.bisect_right(self._token_ends, first), len(shards)):
-            begin = first - self._first_token(k)
-            parts.append(shards[k].tokens[max(begin, 0):begin + n_tokens])
+            begin = max(first - self._first_token(k), 0)
+            end = min(first + n_tokens, self._token_ends[k]) - self._first_token(k)
+            parts.append(shards[k].range(begin, end - begin))
             if first + n_tokens <= self._token_ends[k]:
                 break
         if len(parts) == 1:
@@ -276,8 +319,11 @@ class Dataset:
         return joined
 
     def __array__(self, dtype: Any = None, copy: Optional[bool] = None) -> Array:
-        """All tokens: np.asarray(ds) is a view of the mapped file."""
-        tokens = self._only("all tokens as one array").tokens
+        """All tokens: np.asarray(ds) is a view of the mapped file, or of a joined dataset a copy."""
+        shard = self._only("all tokens as one array")
+        if shard.tokens is None and shard.info.n_segments > 1 and copy is False:
+            raise ValueError("the tokens are in several files: one array of them needs a copy")
+        tokens = shard.range(0, shard.info.n_tokens)
         if dtype is not None and np.dtype(dtype) != tokens.dtype:
             if copy is False:
                 raise ValueError(f"the tokens are {tokens.dtype.name}: another dtype needs a copy")
@@ -341,6 +387,22 @@ class Dataset:
     def inputs(self) -> List[Input]:
         """All input files."""
         return [self.input(i) for i in range(self.n_inputs)]
+
+    # ---- Segments ----
+
+    @property
+    def segments(self) -> List[Segment]:
+        """The token files of joined datasets, in order. A dataset with one token file has none."""
+        found = []
+        for k, shard in enumerate(self._shards()):
+            for i in range(shard.info.n_segments):
+                one = shard.look_up(lib.tokmap_dataset_get_segment, i,
+                                    _lib.Segment(struct_size=ctypes.sizeof(_lib.Segment)))
+                path = os.path.join(os.path.dirname(shard.path), os.fsdecode(one.path))
+                found.append(Segment(path, self._first_token(k) + one.first_token, one.n_tokens, one.token_offset))
+        return found
+
+    # ---- Checks ----
 
     def verify(self, n_threads: int = 0, sample: float = 1.0) -> None:
         """Reads and checks every byte, or a share of the blocks. Raises DamagedError, or FileError if the system

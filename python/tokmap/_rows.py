@@ -50,10 +50,14 @@ class Row:
         self.source: int = source
         self.dataset: int = dataset
         shard = handle.shards[source][dataset]
-        tokens, first = shard.tokens, (pointer - shard.address) // token_bytes
-        if 0 <= first <= len(tokens) - n_tokens:
-            self.tokens: Any = tokens[first:first + n_tokens]
+        self.tokens: Any = None
+        if shard.tokens is None:
+            self.tokens = shard.row(pointer, self.first_token, n_tokens)
         else:
+            first = (pointer - shard.address) // token_bytes
+            if 0 <= first <= len(shard.tokens) - n_tokens:
+                self.tokens = shard.tokens[first:first + n_tokens]
+        if self.tokens is None:
             self.tokens = _copy(pointer, n_tokens, "<u2" if token_bytes == 2 else "<u4")
         # One check for a row without them: a batch may have thousands of rows.
         self.cu_seqlens: Optional[Array] = None

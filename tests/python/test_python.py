@@ -13,6 +13,7 @@ import subprocess
 import sys
 
 from package import ROOT, raises
+import ref_writer
 from ref_protocol import run_in_folders
 
 import numpy as np
@@ -98,6 +99,40 @@ def several_datasets_are_one_sequence(folder):
     error = raises(FileNotFoundError, tokmap.open, folder / "none-*")
     assert error.filename == str(folder / "none-*")
     raises(ValueError, tokmap.open, [])
+
+
+def a_joined_dataset_is_read_like_a_flat_one(folder):
+    tokens, lengths = list(range(1000)), [400, 0, 100, 300, 200]
+    segments = [(b"c/0.bin", 450, b""), (b"1.npy", 50, b"12345678"), (b"c/2.bin", 500, b"")]
+    ref_writer.write(str(folder / "flat"), tokens, lengths, vocab=1000)
+    ref_writer.write(str(folder / "joined"), tokens, lengths, vocab=1000, segments=segments)
+    with tokmap.open(folder / "joined") as ds, tokmap.open(folder / "flat") as flat:
+        assert ds.dataset_id == flat.dataset_id and ds.n_tokens == 1000 and len(ds) == 5
+        assert flat.segments == [] and ds.dtype == flat.dtype
+        assert [os.path.relpath(s.path, folder) for s in ds.segments] == ["c/0.bin", "1.npy", "c/2.bin"]
+        assert [s[1:] for s in ds.segments] == [(0, 450, 0), (450, 50, 8), (500, 500, 0)]
+        for a, b in zip(ds, flat):
+            assert list(a) == list(b) and not a.flags.writeable and a.dtype == b.dtype
+        assert not ds[0].flags.owndata and ds[2].flags.owndata  # in one file, and in two
+        for first, n in ((0, 1000), (449, 1), (449, 2), (450, 50), (499, 502 - 499), (1000, 0), (0, 0), (500, 500)):
+            assert list(ds.tokens(first, n)) == tokens[first:first + n], (first, n)
+        whole = np.asarray(ds)
+        assert list(whole) == tokens and not whole.flags.writeable
+        assert np.array(ds, dtype=np.int64).dtype == np.int64 and list(ds.shards[0].tokens()) == tokens
+        ds.verify()
+    both = tokmap.open([folder / "flat", folder / "joined"])
+    assert list(both.tokens(990, 20)) == tokens[990:] + tokens[:10] and both.segments[1].first_token == 1450
+    view = tokmap.open(folder / "joined").tokens(500, 500)
+    gc.collect()
+    assert list(view) == tokens[500:]
+    os.remove(folder / "1.npy")
+    ds = tokmap.open(folder / "joined")
+    assert list(ds[0]) == tokens[:400]
+    for call in (lambda: ds[2], lambda: np.asarray(ds), lambda: ds.tokens(450, 1), ds.verify):
+        error = raises(tokmap.FileError, call)
+        assert error.filename == str(folder / "1.npy") and isinstance(error, FileNotFoundError), error
+    (folder / "1.npy").write_bytes(bytes(107))
+    assert "1.npy: has 107 bytes" in str(raises(tokmap.DamagedError, ds.tokens, 450, 1))
 
 
 def ids_may_be_any_iterable(folder):
@@ -195,7 +230,7 @@ def structs_are_those_of_the_headers(folder):
     headers = "".join((ROOT / "include" / name).read_text() for name in
                       ("tokmap.h", "tokmap_writer.h", "tokmap_loader.h"))
     names = {"ErrorDetail": "tokmap_error", "Info": "tokmap_dataset_info",
-             "Document": "tokmap_document", "Input": "tokmap_input_info",
+             "Document": "tokmap_document", "Segment": "tokmap_segment_info", "Input": "tokmap_input_info",
              "MetaColumn": "tokmap_meta_column", "Value": "tokmap_value",
              "VerifyOptions": "tokmap_verify_options", "WriterOptions": "tokmap_writer_options",
              "LoaderSource": "tokmap_loader_source", "LoaderPhase": "tokmap_loader_phase",
@@ -225,6 +260,7 @@ def structs_are_those_of_the_headers(folder):
 
 
 sys.exit(run_in_folders("python_", (
-    written_documents_are_read_back, several_datasets_are_one_sequence, ids_may_be_any_iterable,
+    written_documents_are_read_back, several_datasets_are_one_sequence,
+    a_joined_dataset_is_read_like_a_flat_one, ids_may_be_any_iterable,
     a_view_outlives_the_dataset, a_failed_writer_leaves_nothing, a_dataset_can_be_pickled,
     numbers_and_paths_out_of_range_are_refused, errors_have_kinds, structs_are_those_of_the_headers)))
