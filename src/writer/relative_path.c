@@ -1,5 +1,6 @@
 #include "writer/relative_path.h"
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,19 +50,26 @@ char *tokmap_i_relative_way(const char *from, const char *to)
     return way;
 }
 
+static tokmap_status find_folder(const char *path, char **real, tokmap_error *err)
+{
+    const int error = tokmap_i_folder_resolve(path, real);
+    if (error == ENOMEM)
+        return FAIL_MEMORY(err);
+    return error ? FAIL_IO(err, error, "%s: cannot find its folder", path) : TOKMAP_OK;
+}
+
 tokmap_status tokmap_i_relative_path_open(tokmap_i_relative_path *r, const char *path,
                                           tokmap_error *err)
 {
-    const int error = tokmap_i_folder_resolve(path, &r->base);
-    return error ? FAIL_IO(err, error, "%s: cannot find its folder", path) : TOKMAP_OK;
+    return find_folder(path, &r->base, err);
 }
 
 static tokmap_status change_folder(tokmap_i_relative_path *r, const char *path, tokmap_error *err)
 {
     char *real;
-    const int error = tokmap_i_folder_resolve(path, &real);
-    if (error)
-        return FAIL_IO(err, error, "%s: cannot find its folder", path);
+    const tokmap_status status = find_folder(path, &real, err);
+    if (status)
+        return status;
     free(r->way);
     free(r->folder);
     r->way = tokmap_i_relative_way(r->base, real);

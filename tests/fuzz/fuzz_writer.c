@@ -60,7 +60,8 @@ typedef struct play {
     tokmap_writer *w;
     tokmap_status failed; /* what every call but close repeats */
     int n_large;
-    bool has_previous; /* a finished dataset, for append_dataset */
+    bool has_previous; /* a finished dataset, for append_dataset and join */
+    bool joins;        /* the writer makes a joined dataset */
     bool has_row;      /* values for the next document */
     model_cell row[2];
 } play;
@@ -181,11 +182,17 @@ static tokmap_value_type type_of(const model_column *c)
 
 static void compare_tokens(const tokmap_dataset *ds, const model *m)
 {
-    const void *tokens;
-    require(tokmap_dataset_tokens(ds, 0, m->n_tokens, &tokens) == TOKMAP_OK);
-    for (uint64_t i = 0; i < m->n_tokens; i++)
-        require(token_bytes(m) == 2 ? ((const uint16_t *)tokens)[i] == m->ids[i]
-                                    : ((const uint32_t *)tokens)[i] == m->ids[i]);
+    enum {
+        PIECE = 10007
+    };
+    static uint32_t piece[PIECE];
+    for (uint64_t at = 0; at < m->n_tokens; at += PIECE) {
+        const uint64_t n = m->n_tokens - at < PIECE ? m->n_tokens - at : PIECE;
+        require(tokmap_dataset_read(ds, at, n, piece, NULL) == TOKMAP_OK);
+        for (uint64_t i = 0; i < n; i++)
+            require((token_bytes(m) == 2 ? ((const uint16_t *)piece)[i] : piece[i]) ==
+                    m->ids[at + i]);
+    }
 }
 
 static void compare_documents(const tokmap_dataset *ds, const model *m)
@@ -292,7 +299,9 @@ static void open_writer(play *p)
 {
     static const uint64_t vocabularies[] = {1, 300, 65536, 65537, 1ull << 31};
     memset(&now, 0, offsetof(model, ids));
-    now.vocab_size = vocabularies[next_byte(p) % 5];
+    const uint8_t byte = next_byte(p);
+    now.vocab_size = vocabularies[byte % 5];
+    p->joins = byte >= 200;
     now.n_tokens = now.n_documents = now.n_inputs = 0;
     now.borderless_input = now.columns_are_said = p->has_row = false;
     now.columns = 0;
@@ -302,7 +311,8 @@ static void open_writer(play *p)
     const tokmap_writer_options options = {
         .struct_size = sizeof options, .vocab_size = now.vocab_size, .eod_id = TOKMAP_NO_ID};
     p->failed = TOKMAP_OK;
-    require(tokmap_writer_open(&p->w, prefix, &options, NULL) == TOKMAP_OK);
+    require((p->joins ? tokmap_writer_open_joined(&p->w, prefix, &options, NULL)
+                      : tokmap_writer_open(&p->w, prefix, &options, NULL)) == TOKMAP_OK);
 }
 
 static void append(play *p, uint64_t n, bool bad)
@@ -317,8 +327,8 @@ static void append(play *p, uint64_t n, bool bad)
     bad = bad && n > 0;
     if (bad)
         ids[mixer % n] = (uint32_t)now.vocab_size + (mixer & 1 ? 0 : 1000);
-    if (agreed(p, tokmap_writer_append(p->w, ids, n, &err), bad ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK,
-               &err))
+    if (agreed(p, tokmap_writer_append(p->w, ids, n, &err),
+               bad || p->joins ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err))
         now.n_tokens += n;
 }
 
@@ -326,7 +336,8 @@ static void end_documents(play *p, int n)
 {
     tokmap_error err;
     for (int i = 0; i < n && now.n_documents < MAX_DOCUMENTS; i++)
-        if (agreed(p, tokmap_writer_end_document(p->w, &err), TOKMAP_OK, &err)) {
+        if (agreed(p, tokmap_writer_end_document(p->w, &err),
+                   p->joins ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err)) {
             for (int column = 0; column < 2; column++)
                 now.cells[now.n_documents][column] =
                     p->has_row ? p->row[column] : (model_cell){TOKMAP_VALUE_NULL, 0};
@@ -397,7 +408,7 @@ static void end_input(play *p)
     if (!agreed(p,
                 tokmap_writer_end_input(p->w, input->name, input->input_bytes,
                                         input->input_checksum, &err),
-                within ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err))
+                within || p->joins ? TOKMAP_ERR_ARGUMENT : TOKMAP_OK, &err))
         return;
     now.n_inputs++;
     now.borderless_input |= now.n_documents == 0 && now.n_tokens > 0;
@@ -450,6 +461,37 @@ static void model_unnamed_input(uint64_t end_document, uint64_t end_token)
         (model_input){.end_document = end_document, .end_token = end_token};
 }
 
+/* The first input of the previous dataset. */
+static model_input first_input(void)
+{
+    const model_input unnamed = {.end_document = previous.n_documents,
+                                 .end_token = previous.n_tokens};
+    return previous.n_inputs ? previous.inputs[0] : unnamed;
+}
+
+static tokmap_status continue_refusal(void)
+{
+    const model_input first = first_input();
+    if (now.n_inputs == 0)
+        return TOKMAP_ERR_ARGUMENT;
+    const model_input *last = &now.inputs[now.n_inputs - 1];
+    return last->name_bytes == first.name_bytes &&
+                   memcmp(last->name, first.name, first.name_bytes) == 0
+               ? TOKMAP_OK
+               : TOKMAP_ERR_MISMATCH;
+}
+
+/* The input after number `last` becomes part of it. */
+static void model_continue(uint64_t last)
+{
+    model_input *a = &now.inputs[last], *b = a + 1;
+    a->end_document = b->end_document;
+    a->end_token = b->end_token;
+    a->input_bytes = a->input_bytes > b->input_bytes ? a->input_bytes : b->input_bytes;
+    a->input_checksum = 0;
+    memmove(b, b + 1, (--now.n_inputs - last - 1) * sizeof *b);
+}
+
 static void model_append(void)
 {
     const uint64_t first_document = now.n_documents, first_token = now.n_tokens;
@@ -484,9 +526,20 @@ static void append_previous(play *p)
         now.n_inputs + previous.n_inputs + 2 > MAX_INPUTS)
         return;
     tokmap_dataset *ds = NULL;
-    require(tokmap_dataset_open(&ds, previous_prefix, NULL) == TOKMAP_OK);
-    if (agreed(p, tokmap_writer_append_dataset(p->w, ds, &err), append_refusal(p), &err))
+    tokmap_join_options options = {.struct_size = sizeof options};
+    const tokmap_status refusal = append_refusal(p);
+    const uint64_t n_inputs = now.n_inputs;
+    options.continues_input = p->joins && next_byte(p) >= 128;
+    require((p->joins ? tokmap_dataset_open_index(&ds, previous_prefix, NULL)
+                      : tokmap_dataset_open(&ds, previous_prefix, NULL)) == TOKMAP_OK);
+    if (agreed(p,
+               p->joins ? tokmap_writer_join(p->w, ds, &options, &err)
+                        : tokmap_writer_append_dataset(p->w, ds, &err),
+               refusal || !options.continues_input ? refusal : continue_refusal(), &err)) {
         model_append();
+        if (options.continues_input)
+            model_continue(n_inputs - 1);
+    }
     tokmap_dataset_close(ds);
 }
 
@@ -515,11 +568,12 @@ static void finish(play *p)
     tokmap_error err;
     const bool finished = agreed(p, tokmap_writer_finish(p->w, &err), finish_refusal(p), &err);
     close_writer(p);
-    require(there(path_of(prefix, ".bin")) == finished);
+    require(there(path_of(prefix, ".bin")) == (finished && !p->joins));
     require(there(path_of(prefix, ".tmi")) == finished);
     if (finished) {
         read_back(prefix, &now);
-        require(rename(path_of(prefix, ".bin"), path_of(previous_prefix, ".bin")) == 0);
+        /* A joined one goes on using the tokens of the previous. */
+        require(p->joins || rename(path_of(prefix, ".bin"), path_of(previous_prefix, ".bin")) == 0);
         require(rename(path_of(prefix, ".tmi"), path_of(previous_prefix, ".tmi")) == 0);
         memcpy(&previous, &now, offsetof(model, ids) + now.n_tokens * sizeof now.ids[0]);
         memcpy(&previous.n_tokens, &now.n_tokens, sizeof now - offsetof(model, n_tokens));

@@ -1,4 +1,4 @@
-/* test_faults - each system call of writing, adopting, merging and reading in turn fails, is
+/* test_faults - each system call of writing, adopting, merging, joining and reading in turn fails, is
  * interrupted, falls short or is the last one before the process is killed. Whatever happens, a
  * dataset is complete or absent, and the next writer can do its work. */
 #include "support/check.h"
@@ -132,6 +132,55 @@ static tokmap_status run_merge(tokmap_error *err)
     return status;
 }
 
+static tokmap_status join_input(bool replace, tokmap_error *err)
+{
+    const tokmap_writer_options options = {.struct_size = sizeof options,
+                                           .vocab_size = NEW.vocab_size,
+                                           .eod_id = TOKMAP_NO_ID,
+                                           .replace = replace};
+    tokmap_dataset *ds = NULL;
+    tokmap_writer *w = NULL;
+    tokmap_status status = tokmap_dataset_open_index(&ds, input, err);
+    if (!status)
+        status = tokmap_writer_open_joined(&w, prefix, &options, err);
+    if (!status)
+        status = tokmap_writer_join(w, ds, NULL, err);
+    if (!status)
+        status = tokmap_writer_set_metadata(w, NEW.metadata, strlen(NEW.metadata), err);
+    if (!status)
+        status = tokmap_writer_finish(w, err);
+    tokmap_writer_close(w);
+    tokmap_dataset_close(ds);
+    return status;
+}
+
+static tokmap_status run_join(tokmap_error *err)
+{
+    return join_input(false, err);
+}
+
+static tokmap_status run_join_replace(tokmap_error *err)
+{
+    return join_input(true, err);
+}
+
+static void prepare_old_and_input(void)
+{
+    prepare_input();
+    CHECK_INT(shape_write(&OLD, prefix, false, NULL), TOKMAP_OK);
+}
+
+static void prepare_joined(void)
+{
+    prepare_input();
+    CHECK_INT(run_join(NULL), TOKMAP_OK);
+}
+
+static tokmap_status run_replace_joined(tokmap_error *err)
+{
+    return shape_write(&OLD, prefix, true, err);
+}
+
 static tokmap_status run_read(tokmap_error *err)
 {
     tokmap_dataset *ds = NULL;
@@ -154,6 +203,9 @@ static const scenario REPLACE = {prepare_old, run_replace, &OLD, &NEW};
 static const scenario ADOPT = {prepare_foreign, run_adopt, NULL, &FOREIGN};
 static const scenario ADOPT_REPLACE = {prepare_old_foreign, run_adopt_replace, &FOREIGN, &FOREIGN};
 static const scenario MERGE = {prepare_input, run_merge, NULL, &NEW};
+static const scenario JOIN = {prepare_input, run_join, NULL, &NEW};
+static const scenario JOIN_REPLACE = {prepare_old_and_input, run_join_replace, &OLD, &NEW};
+static const scenario REPLACE_JOINED = {prepare_joined, run_replace_joined, &NEW, &OLD};
 static const scenario READ = {prepare_reading, run_read, &NEW, &NEW};
 
 /* ---- What must hold after a run ---- */
@@ -289,6 +341,15 @@ TEST(merging_survives_every_failing_call)
     sweep_modes(&MERGE);
 }
 
+TEST(joining_survives_every_failing_call)
+{
+    sweep_modes(&JOIN);
+    remove_output();
+    sweep_modes(&JOIN_REPLACE);
+    remove_output();
+    sweep_modes(&REPLACE_JOINED);
+}
+
 TEST(reading_survives_every_failing_call)
 {
     sweep_modes(&READ);
@@ -319,6 +380,11 @@ TEST(adopting_survives_every_lack_of_memory)
 TEST(merging_survives_every_lack_of_memory)
 {
     sweep_memory(&MERGE);
+}
+
+TEST(joining_survives_every_lack_of_memory)
+{
+    sweep_memory(&JOIN);
 }
 
 TEST(reading_survives_every_lack_of_memory)
@@ -388,6 +454,15 @@ TEST(merging_survives_a_kill_at_every_call)
     kill_everywhere(&MERGE);
 }
 
+TEST(joining_survives_a_kill_at_every_call)
+{
+    kill_everywhere(&JOIN);
+    remove_output();
+    kill_everywhere(&JOIN_REPLACE);
+    remove_output();
+    kill_everywhere(&REPLACE_JOINED);
+}
+
 /* ---- Another writer at every call ---- */
 
 static const shape *rival;
@@ -450,11 +525,14 @@ TEST(another_writer_at_any_call_harms_nobody)
     CHECK(meet_rival_everywhere(&WRITE, &OLD, false) > 10);
     CHECK(meet_rival_everywhere(&WRITE, &OLD, true) > 10);
     CHECK(meet_rival_everywhere(&REPLACE, &OLD, true) > 10);
+    CHECK(meet_rival_everywhere(&JOIN, &OLD, false) > 10);
+    CHECK(meet_rival_everywhere(&JOIN_REPLACE, &OLD, true) > 10);
 }
 
 TEST(another_writer_at_any_call_harms_nobody_without_hard_links)
 {
     fault.missing = FAULT_LINK;
+    CHECK(meet_rival_everywhere(&JOIN_REPLACE, &OLD, true) > 10);
     CHECK(meet_rival_everywhere(&WRITE, &OLD, false) > 10);
     CHECK(meet_rival_everywhere(&REPLACE, &OLD, true) > 10);
     fault.missing = 0;
@@ -513,6 +591,8 @@ TEST(a_file_system_without_hard_links_will_do)
     expect_works_without(FAULT_LINK, EPERM, &WRITE);
     expect_works_without(FAULT_LINK, EPERM, &REPLACE);
     expect_works_without(FAULT_LINK, EPERM, &ADOPT);
+    expect_works_without(FAULT_LINK, EPERM, &JOIN);
+    expect_works_without(FAULT_LINK, EPERM, &JOIN_REPLACE);
 }
 
 TEST(a_file_system_without_links_and_careful_renames_will_do)
@@ -533,6 +613,8 @@ TEST(without_hard_links_every_failing_call_is_survived)
     sweep_modes(&REPLACE);
     remove_output();
     sweep_modes(&ADOPT);
+    remove_output();
+    sweep_modes(&JOIN_REPLACE);
     fault.missing = 0;
 }
 
