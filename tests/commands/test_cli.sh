@@ -16,7 +16,7 @@ trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
 failed=0
-commands='pack plan status index info verify cat merge export encode decode'
+commands='pack plan status join index info verify cat merge export encode decode'
 version=$(sed -n 's/.*TOKMAP_VERSION_TEXT "\(.*\)"/\1/p' "$root/include/tokmap.h")
 
 ok()
@@ -330,6 +330,14 @@ says cat_two_forms tokmap cat --json --raw d
 says cat_two_datasets tokmap cat d lines
 says cat_full_disk bash -c 'tokmap cat d >/dev/full'
 says cat_closed_stdout bash -c 'tokmap cat d >&-'
+
+# ---- join (tests/plan/test_join.py has the rest) ----
+
+says join_without_plan tokmap join -o joined
+says join_without_output tokmap join run.plan
+says join_missing_plan tokmap join run.plan -o joined
+printf 'tokmap plan 2\n' >new.plan
+says join_newer_plan tokmap join new.plan -o joined
 
 # ---- merge ----
 

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "plan/cell_metadata.h"
 #include "system/files.h"
 #include "tokmap.h"
 
@@ -77,31 +76,66 @@ static bool check_metadata(cell_search *s, const tokmap_dataset *ds, cell_metada
     return true;
 }
 
+/* The index of a dataset must be complete and have its name last, so its tokens must be there. */
+static bool check_tokens(cell_search *s, const tokmap_dataset_info *info)
+{
+    const size_t n = strlen(s->prefix);
+    file_facts facts;
+    if (strncmp(info->token_path, s->prefix, n) != 0 || strcmp(info->token_path + n, ".bin") != 0)
+        return find(s, CELL_FOREIGN, "%.400s.tmi: is the index of another file", s->prefix);
+    const int error = file_describe(info->token_path, &facts);
+    if (error)
+        return find(s, CELL_DAMAGED, "%.400s.bin: %s", s->prefix, strerror(error));
+    if (facts.n_bytes != info->token_file_bytes)
+        return find(s, CELL_DAMAGED,
+                    "%.400s.bin: has %" PRIu64 " bytes, but its index says %" PRIu64, s->prefix,
+                    facts.n_bytes, info->token_file_bytes);
+    return true;
+}
+
 static bool check_open(cell_search *s, const tokmap_dataset *ds, cell_metadata *m)
 {
     tokmap_dataset_info info = {.struct_size = sizeof info};
     tokmap_dataset_get_info(ds, &info);
-    size_t n = strlen(s->prefix);
-    if (!check_metadata(s, ds, m))
+    if (!check_metadata(s, ds, m) || !check_tokens(s, &info))
         return false;
-    if (strncmp(info.token_path, s->prefix, n) != 0 || strcmp(info.token_path + n, ".bin") != 0)
-        return find(s, CELL_FOREIGN, "%.400s.tmi: is the index of another file", s->prefix);
     s->report->n_tokens += info.n_tokens;
     s->report->n_documents += info.n_documents;
     return true;
 }
 
-static bool check_dataset(cell_search *s, cell_metadata *m)
+/* Opens and checks the dataset at s->prefix. */
+static bool open_dataset(cell_search *s, tokmap_dataset **ds, cell_metadata *m)
 {
     char path[PATH_BYTES];
-    tokmap_dataset *ds;
     tokmap_error err;
     snprintf(path, sizeof path, "%s.tmi", s->prefix);
-    if (tokmap_dataset_open(&ds, path, &err) != TOKMAP_OK)
+    if (tokmap_dataset_open_index(ds, path, &err) != TOKMAP_OK)
         return find(s, CELL_DAMAGED, "%.511s", err.text);
-    bool ok = check_open(s, ds, m);
+    if (check_open(s, *ds, m))
+        return true;
+    tokmap_dataset_close(*ds);
+    *ds = NULL;
+    return false;
+}
+
+static bool check_dataset(cell_search *s, cell_metadata *m)
+{
+    tokmap_dataset *ds;
+    if (!open_dataset(s, &ds, m))
+        return false;
     tokmap_dataset_close(ds);
-    return ok;
+    return true;
+}
+
+tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
+                          cell_report *report)
+{
+    cell_search s = {.plan = plan, .cell = cell, .report = report};
+    tokmap_dataset *ds;
+    *report = (cell_report){.state = CELL_DONE};
+    plan_file_cell_prefix(plan, cell, split, s.prefix);
+    return open_dataset(&s, &ds, m) ? ds : NULL;
 }
 
 /* ---- All of them ---- */

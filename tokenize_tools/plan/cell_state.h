@@ -3,7 +3,9 @@
 #ifndef TOKMAP_CELL_STATE_H
 #define TOKMAP_CELL_STATE_H
 
+#include "plan/cell_metadata.h"
 #include "plan/plan_file.h"
+#include "tokmap.h"
 
 typedef enum cell_state {
     CELL_ABSENT,
@@ -21,6 +23,11 @@ typedef struct cell_report {
 } cell_report;
 
 void cell_look(const plan_file *plan, size_t cell, cell_report *report);
+
+/* Opens the index of one dataset of a cell, that of a split or (NULL) the other one, if it is done.
+ * Else NULL: the report says why. */
+tokmap_dataset *cell_open(const plan_file *plan, size_t cell, const char *split, cell_metadata *m,
+                          cell_report *report);
 
 /* ---- Names ---- */
 

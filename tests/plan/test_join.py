@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+"""tokmap join: what it makes of the cells of a plan equals their merge; what is missing, damaged or of another plan
+is named, and then nothing is written."""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+
+import ref_protocol
+import ref_xxh3
+from ref_protocol import call, expect, expect_equal
+
+HEAD = '{"created_by": "test", "tokenizer": {"name": "bytes"}, "options": {"format": "jsonl"}%s'
+SPLIT = ', "split": "valid"'
+
+
+class Cells:
+    """A plan of two inputs in four cells, and their datasets, as tokmap pack writes them."""
+
+    def __init__(self, folder, options=(), bad=(2, 0, 1, 0), splits=("",)):
+        self.folder, self.splits, self.bad = folder, splits, bad
+        self.out = folder / "out"
+        (folder / "cells").mkdir()
+        lines = ["tokmap plan 1", "folder %s" % folder, "cells cells", "cell-size 100", *options,
+                 "input 250 7 jsonl in/a.jsonl", "input 30 8 jsonl in/b.jsonl",
+                 "cell 0 0 0", "cell 0 90 0", "cell 0 180 0", "cell 1 0 0"]
+        text = "\n".join(lines).encode() + b"\n"
+        self.hash = "%016x" % ref_xxh3.xxh3_64(text)
+        self.plan = folder / "run.plan"
+        self.plan.write_bytes(text + b"checksum %s\n" % self.hash.encode())
+        for cell in range(4):
+            self.write(cell)
+
+    def prefix(self, cell, split=""):
+        return self.folder / "cells" / ("%06d%s" % (cell, split))
+
+    def metadata(self, cell, split, plan_hash=None, number=None):
+        counts = '{"records": %d, "bad_documents": %d}' % (10 + cell, self.bad[cell])
+        plan = '{"hash": "%s", "cell": %d}' % (plan_hash or self.hash, cell if number is None else number)
+        return '%s, "counts": %s, "plan": %s}' % (HEAD % (SPLIT if split else ""), counts, plan)
+
+    def write(self, cell, **changes):
+        for split in self.splits:
+            lines = ["write 257 256 %s" % self.prefix(cell, split), "metadata " + self.metadata(cell, split, **changes),
+                     "varied %d 9" % (30 + 100 * cell + len(split)),
+                     "input %d 5 x%s" % ((30, b"in/b.jsonl".hex()) if cell == 3 else (250, b"in/a.jsonl".hex()))]
+            call("tool_make_dataset", stdin="\n".join(lines).encode() + b"\n")
+        if self.bad[cell]:
+            self.prefix(cell).with_suffix(".bad").write_text("bad lines of cell %d\n" % cell * self.bad[cell])
+
+    def remove(self, cell):
+        for path in self.folder.glob("cells/%06d*" % cell):
+            path.unlink()
+
+    def join(self, *arguments, code=0, out=None):
+        done = subprocess.run([ref_protocol.program("tokmap"), "join", self.plan, "-o", out or self.out, *arguments],
+                              capture_output=True, text=True)
+        expect_equal(done.returncode, code, "exit code (%s)" % done.stderr)
+        return done.stdout if code == 0 else done.stderr
+
+    def refused(self, code, *words, arguments=()):
+        before = sorted(self.folder.rglob("*"))
+        said = self.join(*arguments, code=code)
+        for word in words:
+            expect(str(word) in said, "%r is not in %r" % (str(word), said))
+        expect_equal(sorted(self.folder.rglob("*")), before, "files")
+
+
+def info(prefix):
+    return json.loads(call("tokmap", "info", "--json", str(prefix))[1])
+
+
+def expect_joined(cells, out, split=""):
+    """Compares with the merge of the cells."""
+    flat = cells.folder / ("flat" + split)
+    call("tokmap", "merge", "-qf", *(str(cells.prefix(i, split)) for i in range(4)), "-o", str(flat))
+    call("tokmap", "verify", "-q", str(out))
+    joined, merged = info(out), info(flat)
+    for key in ("dataset_id", "n_tokens", "n_documents", "vocab_size", "eod_id", "largest_id"):
+        expect_equal(joined[key], merged[key], key)
+    expect_equal(call("tokmap", "cat", str(out))[1], call("tokmap", "cat", str(flat))[1], "tokens")
+    expect(not out.with_suffix(".bin").exists(), "there are tokens")
+    entries = [(entry["name"], entry["input_bytes"]) for entry in joined["inputs"]]
+    expect_equal(entries, [("in/a.jsonl", 250), ("in/b.jsonl", 30)], "inputs")
+    expect_equal(joined["inputs"][0]["n_documents"], 30 * 3 + 300 + 3 * len(split), "documents of an input")
+    wanted = HEAD % (SPLIT if split else "") + ', "counts": {"records": 46, "bad_documents": %d}}' % sum(cells.bad)
+    index = out.with_suffix(".tmi").read_bytes()
+    expect(wanted.encode() in index and b'"plan"' not in index, "metadata")
+
+
+def joined_equals_merged(folder):
+    cells = Cells(folder)
+    said = cells.join()
+    expect("%s: 720 documents" % cells.out in said, said)
+    expect_joined(cells, cells.out)
+    expect(not cells.out.with_suffix(".bad").exists(), "bad documents that were not collected")
+    expect_equal(sorted(path.name for path in folder.iterdir() if path.name.startswith("out")), ["out.tmi"], "files")
+    expect_equal(cells.join("-f", "--quiet"), "", "what it says")
+    expect_equal(json.loads(cells.join("-f", "--json"))["dataset_id"], info(cells.out)["dataset_id"], "JSON")
+
+
+def cells_and_output_can_be_moved_together(folder):
+    (folder / "here").mkdir()
+    cells = Cells(folder / "here")
+    cells.join(out=folder / "here" / "a" / "new" / "folder" / "out")
+    (folder / "here").rename(folder / "there")
+    call("tokmap", "verify", "-q", str(folder / "there" / "a" / "new" / "folder" / "out"))
+
+
+def splits_and_bad_documents_are_joined(folder):
+    cells = Cells(folder, ["option split valid=0.1", "option on-error collect"], splits=("", "-valid"))
+    said = cells.join().splitlines()
+    expect_equal([line.split(":")[0] for line in said], [str(cells.out), str(cells.out) + "-valid"], "results")
+    expect_joined(cells, cells.out)
+    expect_joined(cells, folder / "out-valid", "-valid")
+    bad = "bad lines of cell 0\n" * 2 + "bad lines of cell 2\n"
+    expect_equal(cells.out.with_suffix(".bad").read_text(), bad, "bad documents")
+    written = {path: path.read_bytes() for path in folder.glob("out*")}
+    expect_equal(sorted(path.name for path in written), ["out-valid.tmi", "out.bad", "out.tmi"], "files")
+    for path, data in written.items():
+        for other in folder.glob("out*"):
+            other.unlink()
+        path.write_bytes(data)
+        cells.refused(5, path, "exists")
+    cells.join("--force")
+    expect_joined(cells, cells.out)
+    expect_equal(cells.out.with_suffix(".bad").read_text(), bad, "bad documents")
+    cells.prefix(2).with_suffix(".bad").unlink()
+    cells.refused(4, "000002.bad", arguments=["-f"])
+
+
+def without_bad_documents_there_is_no_file(folder):
+    cells = Cells(folder, ["option on-error collect"], bad=(0, 0, 0, 0))
+    cells.out.with_suffix(".bad").write_text("of an earlier run\n")
+    cells.refused(5, "out.bad", "exists")
+    cells.join("-f")
+    expect(not cells.out.with_suffix(".bad").exists(), "a file without bad documents")
+
+
+def missing_cells_are_counted(folder):
+    cells = Cells(folder)
+    cells.remove(1)
+    cells.refused(3, "1 of 4 cells", "000001")
+    cells.prefix(1).with_suffix(".tmi.partial").write_bytes(b"")
+    cells.refused(3, "1 of 4 cells", "000001")
+    for cell in (0, 2, 3):
+        cells.remove(cell)
+    cells.refused(3, "4 of 4 cells", "000000, 000001, 000002, ...")
+
+
+def foreign_and_damaged_cells_are_named(folder):
+    cells = Cells(folder)
+    cells.remove(2)
+    cells.write(2, plan_hash="0123456789abcdef")
+    cells.refused(4, "000002.tmi", "another plan", "0123456789abcdef")
+    cells.remove(2)
+    cells.write(2, number=1)
+    cells.refused(4, "000002.tmi", "cell 000001")
+    cells.remove(2)
+    call("tool_make_dataset", stdin=b"write 257 256 %s\n" % os.fsencode(cells.prefix(2)))
+    cells.refused(4, "000002.tmi", "was not packed for a plan")
+    cells.remove(2)
+    cells.write(2)
+    tokens, index = cells.prefix(2).with_suffix(".bin"), cells.prefix(2).with_suffix(".tmi")
+    kept = tokens.read_bytes(), index.read_bytes()
+    tokens.write_bytes(kept[0][:-2])
+    cells.refused(4, "000002.bin", "bytes")
+    tokens.unlink()
+    cells.refused(4, "000002.bin")
+    tokens.write_bytes(kept[0])
+    for at in (0, 20, 60, 300, len(kept[1]) - 1):
+        index.write_bytes(kept[1][:at] + bytes([kept[1][at] ^ 1]) + kept[1][at + 1:])
+        cells.refused(4, "000002.tmi")
+    index.write_bytes(kept[1][:100])
+    cells.refused(4, "000002.tmi")
+    index.write_bytes(kept[1])
+    cells.join()
+    expect_joined(cells, cells.out)
+
+
+def cells_of_different_programs_are_refused(folder):
+    cells = Cells(folder)
+    cells.remove(3)
+    lines = ["write 257 256 %s" % cells.prefix(3),
+             "metadata " + cells.metadata(3, "").replace('"created_by": "test"', '"created_by": "other"')]
+    call("tool_make_dataset", stdin="\n".join(lines).encode() + b"\n")
+    cells.refused(4, "000003.tmi", "metadata")
+
+
+def outputs_are_no_inputs(folder):
+    cells = Cells(folder)
+    for out in ("cells/000001", "cells/000001.tmi", "cells/000009"):
+        cells.join("-f", out=folder / out, code=2)
+    cells.join("-f", out=folder / "run.plan.tmi")
+    cells.plan.rename(folder / "plan.tmi")
+    cells.plan = folder / "plan.tmi"
+    expect("is a plan" in cells.join("-f", out=folder / "plan", code=2), "what it says")
+    expect_equal(call("tokmap", "verify", "-q", str(cells.prefix(1)))[0], 0, "the cell")
+
+
+def what_is_no_plan_is_refused(folder):
+    cells = Cells(folder)
+    text = cells.plan.read_bytes()
+    cells.plan.write_bytes(text.replace(b"cell 0 90 0", b"cell 0 91 0"))
+    cells.refused(3, "run.plan:")
+    cells.plan.unlink()
+    cells.refused(3, "run.plan")
+
+
+def many_cells_take_little(folder):
+    n = 10000 if os.environ.get("TOKMAP_LONG") else 2000
+    lines = ["tokmap plan 1", "folder %s" % folder, "cells cells", "cell-size 10", "input %d 0 jsonl all.jsonl" % 2**40,
+             *("cell 0 %d 0" % (10 * i) for i in range(n))]
+    text = "\n".join(lines).encode() + b"\n"
+    digits = "%016x" % ref_xxh3.xxh3_64(text)
+    (folder / "run.plan").write_bytes(text + b"checksum %s\n" % digits.encode())
+    (folder / "cells").mkdir()
+    call("tool_make_cells", digits, str(folder / "cells"), str(n), "20", "10")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    call("tokmap", "join", "-q", str(folder / "run.plan"), "-o", str(folder / "out"))
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    found = info(folder / "out")
+    expect_equal((found["n_documents"], found["n_tokens"], found["n_inputs"]), (20 * n, 200 * n, 1), "counts")
+    expect(used.ru_utime - before < 10, "%.1f s" % (used.ru_utime - before))
+    expect(used.ru_maxrss < 200 * 1024, "%d KiB" % used.ru_maxrss)
+    return "%d cells: %.2f s of user time" % (n, used.ru_utime - before)
+
+
+TESTS = [joined_equals_merged, cells_and_output_can_be_moved_together, splits_and_bad_documents_are_joined,
+         without_bad_documents_there_is_no_file, missing_cells_are_counted, foreign_and_damaged_cells_are_named,
+         cells_of_different_programs_are_refused, outputs_are_no_inputs, what_is_no_plan_is_refused,
+         many_cells_take_little]
+
+if __name__ == "__main__":
+    sys.exit(ref_protocol.run_in_folders("", TESTS))

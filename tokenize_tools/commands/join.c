@@ -1,0 +1,69 @@
+/* join.c - tokmap join: one dataset from the cells of a plan. */
+#include <stddef.h>
+
+#include "cli/cli.h"
+#include "cli/options.h"
+#include "cli/paths.h"
+#include "commands/commands.h"
+#include "plan/cell_join.h"
+#include "plan/plan_read.h"
+
+typedef struct join_options {
+    const char *output;
+    bool force, json, quiet;
+} join_options;
+
+static int join_all(const char *path, const join_options *options)
+{
+    char prefix[PATH_PREFIX_BYTES];
+    plan_file plan = {0};
+    int code = path_output_prefix(prefix, options->output, ".tmi");
+    if (code == CLI_OK)
+        code = plan_read(&plan, path);
+    if (code == CLI_OK)
+        code = cell_join(&plan, &(cell_join_options){.prefix = prefix,
+                                                     .force = options->force,
+                                                     .json = options->json,
+                                                     .quiet = options->quiet});
+    plan_file_free(&plan);
+    return code;
+}
+
+#define TARGET(field) offsetof(join_options, field)
+static const cli_option option_table[] = {
+    {"output", 'o', CLI_TEXT, TARGET(output), "P", .help = "the dataset to write",
+     .is_required = true},
+    {"force", 'f', CLI_FLAG, TARGET(force), .help = "replace P if it already exists"},
+    {"json", 0, CLI_FLAG, TARGET(json), .help = "print each result as a JSON object"},
+    {"quiet", 'q', CLI_FLAG, TARGET(quiet), .help = "print no result"},
+    {NULL},
+};
+#undef TARGET
+
+static const cli_manual manual = {
+    .usage = "tokmap join [OPTION]... PLAN -o P",
+    .about =
+        "Makes one dataset P of the cells that 'tokmap pack --plan PLAN' has packed. Nothing is "
+        "copied: P.tmi lists the token files of the cells, by their paths from its folder, and "
+        "everything that opens P reads them. It equals the dataset that one 'tokmap pack' of "
+        "all inputs gives, with the same dataset id. The cells must be kept; move them "
+        "together with P. 'tokmap merge P -o Q' makes a dataset that needs them no more."
+        "\n\n"
+        "If the plan has splits, P-NAME is written for each; bad documents that were collected "
+        "go to P.bad. If a cell is not packed, the exit code is 3; if one is damaged or was "
+        "packed for another plan, 4.",
+    .options = option_table,
+    .examples = "  tokmap plan 'corpus/*.jsonl.zst' --cells data/cells -o data/run.plan\n"
+                "  tokmap pack --plan data/run.plan --task 0/1\n"
+                "  tokmap join data/run.plan -o data/train\n",
+    .operand = "plan",
+    .n_least = 1,
+    .n_most = 1,
+};
+
+int join_command(int argc, char **argv)
+{
+    join_options options = {0};
+    const int code = cli_parse_options(&manual, argc, argv, &options);
+    return code == CLI_GO_ON ? join_all(argv[optind], &options) : code;
+}

@@ -1,0 +1,305 @@
+#include "plan/cell_join.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "plan/cell_state.h"
+#include "system/output_file.h"
+#include "system/protected.h"
+#include "tokmap_writer.h"
+
+enum {
+    SHOWN_CELLS = 3
+};
+
+/* P or P-NAME. */
+typedef struct join_output {
+    const char *split; /* NULL: P */
+    char prefix[PATH_PREFIX_BYTES];
+    tokmap_writer *writer; /* NULL: not open */
+    char *head;            /* of the metadata, which is the same in all cells */
+    size_t head_bytes;
+    cell_counts sum;
+} join_output;
+
+typedef struct join_state {
+    const plan_file *plan;
+    const cell_join_options *options;
+    plan_splits splits;
+    join_output outputs[PLAN_MAX_SPLITS + 1]; /* P first */
+    size_t n_outputs;
+    bool collects;
+    output_file bad;
+    uint64_t bad_bytes;
+    uint64_t n_missing;
+    size_t missing[SHOWN_CELLS]; /* the first ones */
+} join_state;
+
+/* ---- Names ---- */
+
+static int set_names(join_state *s)
+{
+    const char *prefix = s->options->prefix;
+    s->splits = plan_file_splits(s->plan);
+    s->n_outputs = s->splits.n + 1;
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        join_output *out = &s->outputs[i];
+        out->split = i ? s->splits.names[i - 1] : NULL;
+        const int n = snprintf(out->prefix, sizeof out->prefix, "%s%s%s", prefix, i ? "-" : "",
+                               i ? out->split : "");
+        if ((size_t)n >= sizeof out->prefix)
+            return cli_usage("-o: the path is too long");
+    }
+    return CLI_OK;
+}
+
+/* The output must not take the name of a cell. */
+static int check_not_cell(const join_state *s, const char *prefix)
+{
+    char cell[PATH_PREFIX_BYTES];
+    plan_file_cell_prefix(s->plan, 0, NULL, cell);
+    if (!file_in_same_folder(prefix, cell))
+        return CLI_OK;
+    const char *name = strrchr(prefix, '/');
+    name = name ? name + 1 : prefix;
+    return name[strspn(name, "0123456789")] == '\0'
+               ? cli_usage("-o %s: is the name of a cell; choose another one", prefix)
+               : CLI_OK;
+}
+
+static int check_names(join_state *s)
+{
+    int code = output_make_folders(s->options->prefix);
+    if (code == CLI_OK)
+        code = check_not_cell(s, s->options->prefix);
+    for (size_t i = 0; i < s->n_outputs && code == CLI_OK; i++)
+        code = path_check_dataset(s->outputs[i].prefix);
+    return code;
+}
+
+/* ---- Bad documents ---- */
+
+static int begin_bad(join_state *s)
+{
+    s->collects = plan_file_collects(s->plan);
+    if (!s->collects)
+        return CLI_OK;
+    const int code = output_name(&s->bad, s->options->prefix, ".bad", s->options->force);
+    return code == CLI_OK ? output_begin(&s->bad) : code;
+}
+
+static int append_bad(join_state *s, size_t cell)
+{
+    char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    cli_progress none = {0};
+    file_facts facts;
+    output_source src = {.path = path, .progress = &none};
+    plan_file_cell_prefix(s->plan, cell, NULL, prefix);
+    snprintf(path, sizeof path, "%s.bad", prefix);
+    const int error = file_open(path, &src.fd, &facts);
+    if (error)
+        return cli_error(CLI_DATASET, "%s: %s", path, strerror(error));
+    const int code = output_copy(&s->bad, &src, 0, facts.n_bytes);
+    s->bad_bytes += facts.n_bytes;
+    file_close(src.fd);
+    return code;
+}
+
+/* As pack does: without bad documents there is no file, nor one that it would have replaced. */
+static int place_bad(join_state *s)
+{
+    if (!s->collects)
+        return CLI_OK;
+    if (s->bad_bytes > 0)
+        return output_place(&s->bad);
+    output_close(&s->bad);
+    const int error = s->options->force ? output_try_remove(s->bad.path) : 0;
+    return error ? cli_error(cli_errno_exit_code(error), "%s: cannot remove: %s", s->bad.path,
+                             strerror(error))
+                 : CLI_OK;
+}
+
+/* ---- Cells ---- */
+
+static int open_writer(const join_state *s, join_output *out, const tokmap_dataset *first)
+{
+    tokmap_error err;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    char path[PATH_PREFIX_BYTES + 8];
+    tokmap_dataset_get_info(first, &info);
+    const tokmap_writer_options options = {
+        .struct_size = sizeof options,
+        .vocab_size = info.vocab_size,
+        .has_eod = info.eod_id != TOKMAP_NO_ID,
+        .eod_id = info.eod_id,
+        .token_bytes = info.token_bytes,
+        .replace = s->options->force,
+    };
+    snprintf(path, sizeof path, "%s.tmi", out->prefix);
+    return tokmap_writer_open_joined(&out->writer, path, &options, &err) == TOKMAP_OK
+               ? CLI_OK
+               : cli_fail(&err);
+}
+
+/* Adds to the sum. Cells whose metadata begin differently were packed by different programs. */
+static int add_metadata(join_output *out, const tokmap_dataset *ds, const cell_metadata *m)
+{
+    size_t n_bytes;
+    const char *json = tokmap_dataset_metadata(ds, &n_bytes);
+    if (!out->head) {
+        out->head = malloc(m->head_bytes + 1);
+        if (!out->head)
+            return cli_no_memory();
+        memcpy(out->head, json, m->head_bytes);
+        out->head_bytes = m->head_bytes;
+    }
+    if (out->head_bytes == m->head_bytes && memcmp(out->head, json, m->head_bytes) == 0 &&
+        cell_counts_add(&out->sum, &m->counts))
+        return CLI_OK;
+    tokmap_dataset_info info = {.struct_size = sizeof info};
+    tokmap_dataset_get_info(ds, &info);
+    return cli_error(CLI_DATASET,
+                     "%s: its metadata are not those of the first cell; pack it again with --force",
+                     info.index_path);
+}
+
+static int add_dataset(const join_state *s, join_output *out, size_t cell, const tokmap_dataset *ds)
+{
+    const plan_part part = plan_file_part(s->plan, cell);
+    tokmap_error err;
+    const tokmap_join_options options = {
+        .struct_size = sizeof options,
+        .continues_input = part.begin_offset > 0 || part.begin_row > 0,
+    };
+    const int code = out->writer ? CLI_OK : open_writer(s, out, ds);
+    if (code != CLI_OK)
+        return code;
+    return tokmap_writer_join(out->writer, ds, &options, &err) == TOKMAP_OK ? CLI_OK
+                                                                            : cli_fail(&err);
+}
+
+static int join_cell(join_state *s, size_t cell)
+{
+    int code = CLI_OK;
+    uint64_t n_bad = 0;
+    for (size_t i = 0; i < s->n_outputs && code == CLI_OK; i++) {
+        join_output *out = &s->outputs[i];
+        cell_metadata m;
+        cell_report report;
+        tokmap_dataset *ds = cell_open(s->plan, cell, out->split, &m, &report);
+        if (!ds)
+            return cli_error(CLI_DATASET, "%s", report.why);
+        n_bad = cell_counts_value(&m.counts, "bad_documents");
+        code = add_metadata(out, ds, &m);
+        if (code == CLI_OK)
+            code = add_dataset(s, out, cell, ds);
+        tokmap_dataset_close(ds);
+    }
+    return code == CLI_OK && s->collects && n_bad > 0 ? append_bad(s, cell) : code;
+}
+
+static bool is_packed(const plan_file *plan, size_t cell)
+{
+    char prefix[PATH_PREFIX_BYTES], path[PATH_PREFIX_BYTES + 8];
+    plan_file_cell_prefix(plan, cell, NULL, prefix);
+    snprintf(path, sizeof path, "%s.tmi", prefix);
+    return file_name_exists(path);
+}
+
+static int report_missing(const join_state *s)
+{
+    char names[SHOWN_CELLS * 16] = "";
+    for (size_t i = 0; i < s->n_missing && i < SHOWN_CELLS; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%06zu", i ? ", " : "",
+                 s->missing[i]);
+    return cli_error(CLI_INPUT, "%s of %s not packed: %s%s", cli_count(s->n_missing).s,
+                     cli_count_of(s->plan->n_cells, "cell").s, names,
+                     s->n_missing > SHOWN_CELLS ? ", ..." : "");
+}
+
+/* After the first missing cell, the others are only counted. */
+static int join_cells(join_state *s)
+{
+    int code = CLI_OK;
+    for (size_t cell = 0; cell < s->plan->n_cells && code == CLI_OK; cell++) {
+        if (is_packed(s->plan, cell)) {
+            code = s->n_missing == 0 ? join_cell(s, cell) : CLI_OK;
+            continue;
+        }
+        if (s->n_missing < SHOWN_CELLS)
+            s->missing[s->n_missing] = cell;
+        s->n_missing++;
+    }
+    return code == CLI_OK && s->n_missing > 0 ? report_missing(s) : code;
+}
+
+/* ---- The end ---- */
+
+static int finish_output(join_output *out)
+{
+    tokmap_error err;
+    size_t n_bytes;
+    char *json = cell_metadata_join(out->head, out->head_bytes, &out->sum, &n_bytes);
+    if (!json)
+        return cli_no_memory();
+    tokmap_status status = tokmap_writer_set_metadata(out->writer, json, n_bytes, &err);
+    if (status == TOKMAP_OK)
+        status = tokmap_writer_finish(out->writer, &err);
+    free(json);
+    return status == TOKMAP_OK ? CLI_OK : cli_fail(&err);
+}
+
+static int finish_all(join_state *s)
+{
+    int code = CLI_OK;
+    for (size_t i = 1; i < s->n_outputs && code == CLI_OK; i++)
+        code = finish_output(&s->outputs[i]);
+    if (code == CLI_OK)
+        code = place_bad(s);
+    return code == CLI_OK ? finish_output(&s->outputs[0]) : code;
+}
+
+static void close_all(join_state *s)
+{
+    for (size_t i = 0; i < s->n_outputs; i++) {
+        tokmap_writer_close(s->outputs[i].writer);
+        free(s->outputs[i].head);
+    }
+    output_close(&s->bad);
+}
+
+static int print_results(const join_state *s)
+{
+    int code = CLI_OK;
+    for (size_t i = 0; i < s->n_outputs && (s->options->json || !s->options->quiet); i++) {
+        const int printed = cli_print_result(s->outputs[i].prefix, NULL, s->options->json);
+        code = code == CLI_OK ? printed : code;
+    }
+    return code;
+}
+
+int cell_join(const plan_file *plan, const cell_join_options *options)
+{
+    join_state *s = calloc(1, sizeof *s);
+    if (!s)
+        return cli_no_memory();
+    s->plan = plan;
+    s->options = options;
+    s->bad.fd = -1;
+    int code = set_names(s);
+    if (code == CLI_OK)
+        code = check_names(s);
+    if (code == CLI_OK)
+        code = begin_bad(s);
+    if (code == CLI_OK)
+        code = join_cells(s);
+    if (code == CLI_OK)
+        code = finish_all(s);
+    close_all(s);
+    if (code == CLI_OK)
+        code = print_results(s);
+    free(s);
+    return code;
+}

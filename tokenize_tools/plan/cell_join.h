@@ -1,0 +1,20 @@
+/* cell_join.h - joins the datasets of all cells of a plan. */
+#ifndef TOKMAP_CELL_JOIN_H
+#define TOKMAP_CELL_JOIN_H
+
+#include <stdbool.h>
+
+#include "plan/plan_file.h"
+
+typedef struct cell_join_options {
+    const char *prefix; /* of the output, P */
+    bool force;         /* replace it if it exists */
+    bool json, quiet;
+} cell_join_options;
+
+/* Writes P, and a P-NAME for each split, as joined datasets of the cells, and P.bad with their bad
+ * documents. All appear complete or not at all, P last. Returns an exit code, and prints the error,
+ * or the results. CLI_INPUT: cells are missing. CLI_DATASET: one is damaged or of another plan. */
+int cell_join(const plan_file *plan, const cell_join_options *options);
+
+#endif /* TOKMAP_CELL_JOIN_H */
