@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "corpus/cutter.h"
+#include "corpus/parquet_file.h"
 #include "oracles/corpus_model.h"
 #include "support/check.h"
 #include "support/part_reading.h"
@@ -242,9 +243,10 @@ TEST(what_cannot_be_cut_says_so)
 }
 
 /* A tar archive with one member. */
-static int make_tar(char name[64])
+static input_bytes tar_bytes(void)
 {
     static uint8_t tar[2048];
+    input_bytes b = {0};
     memset(tar, 0, sizeof tar);
     memcpy(tar, "a.jsonl", 7);
     memcpy(tar + 100, "0000644\0000000000\0000000000\00000000000015\00000000000000\0        0", 57);
@@ -254,7 +256,16 @@ static int make_tar(char name[64])
         sum += tar[i];
     snprintf((char *)tar + 148, 8, "%06o", sum);
     memcpy(tar + 512, "{\"text\":\"a\"}\n", 13);
-    return make_file(name, tar, sizeof tar);
+    input_bytes_add(&b, tar, sizeof tar);
+    return b;
+}
+
+static int make_tar(char name[64])
+{
+    input_bytes b = tar_bytes();
+    const int fd = make_file(name, b.bytes, b.n_bytes);
+    free(b.bytes);
+    return fd;
 }
 
 TEST(archives_and_pipes_are_not_cut)
@@ -290,7 +301,7 @@ TEST(archives_and_pipes_are_not_cut)
 /* Reads a part of a file of lines to "document|document|", or the error. */
 static const char *read_lines(const char *name, corpus_options o, uint64_t begin, uint64_t end)
 {
-    static char said[1000];
+    static char said[5000];
     const corpus_format formats[] = {o.format};
     corpus_batch b = {0};
     corpus_error err;
@@ -306,13 +317,15 @@ static const char *read_lines(const char *name, corpus_options o, uint64_t begin
     while (result > 0 && (result = corpus_read(c, &b, &err)) > 0) {
         size_t at = 0;
         for (size_t i = 0; i < b.n_ends; i++) {
-            CHECK(n + b.ends[i].at - at + 2 < sizeof said);
+            CHECK(n + b.n_bytes - at + 2 < sizeof said);
             memcpy(said + n, b.text + at, b.ends[i].at - at);
             n += b.ends[i].at - at;
             at = b.ends[i].at;
             if (!b.ends[i].input)
                 said[n++] = '|';
         }
+        memcpy(said + n, b.text + at, b.n_bytes - at);
+        n += b.n_bytes - at;
     }
     said[n] = 0;
     if (result < 0)
@@ -371,6 +384,16 @@ TEST(what_looks_like_another_format_in_the_middle_is_lines)
     CHECK_STR(read_lines(name, o, 24, UINT64_MAX), "ARROW1|");
     CHECK_INT(memcmp(read_lines(name, o, 2, 9), "\x1f\x8b\x08\0 b|", 7), 0);
     close(fd);
+    input_bytes b = tar_bytes();
+    b.bytes[0] = '\n'; /* not any more */
+    input_bytes tar = tar_bytes();
+    input_bytes_add(&b, tar.bytes, tar.n_bytes);
+    const int tar_fd = make_file(name, b.bytes, b.n_bytes);
+    const corpus_options json = {.format = CORPUS_JSON_LINES, .utf8 = UTF8_RAW};
+    CHECK(strstr(read_lines(name, json, tar.n_bytes, UINT64_MAX), ": byte 2048: not JSON"));
+    close(tar_fd);
+    free(b.bytes);
+    free(tar.bytes);
 }
 
 TEST(messages_of_a_part_name_the_byte_and_no_line)
@@ -486,8 +509,8 @@ static uint64_t n_read_so_far(void)
 TEST(what_lies_before_and_behind_a_part_is_not_read)
 {
     enum {
-        LINE = 64,
-        N = 1 << 20
+        LINE = 4096,
+        N = 1 << 14
     };
     const char *name = check_path("many.txt");
     FILE *f = fopen(name, "wb");
@@ -500,7 +523,14 @@ TEST(what_lies_before_and_behind_a_part_is_not_read)
     char want[LINE + 2];
     snprintf(want, sizeof want, "%0*d|", LINE - 1, N / 2);
     CHECK_STR(read_lines(name, o, middle, middle + LINE), want);
-    CHECK(n_read_so_far() - before < 4096);
+    CHECK(n_read_so_far() - before < 2 * LINE);
+    /* A document that is longer than its pieces may be is read a second time. */
+    corpus_options twice = o;
+    twice.batch_bytes = 4;
+    twice.max_piece_bytes = 16;
+    twice.on_error = ON_ERROR_SKIP;
+    CHECK_STR(read_lines(name, twice, middle, middle + LINE), want);
+    CHECK(n_read_so_far() - before < 6 * LINE);
     corpus_error err;
     corpus_cut cut;
     corpus_cutter *c = corpus_cutter_open(name, &o, &err);
@@ -579,16 +609,72 @@ TEST(the_parts_of_parquet_and_other_files_give_what_the_whole_gives)
     CHECK(n_cut > 1000);
 }
 
-static const char *read_rows(const char *name, corpus_cut begin, corpus_cut end)
+/* Finds the first place at or behind some bytes, with a cutter of its own. */
+static int place_after(const char *name, uint64_t at_least, corpus_cut *cut)
 {
+    const corpus_options o = {0};
+    corpus_error err;
+    corpus_cutter *c = corpus_cutter_open(name, &o, &err);
+    CHECK(c != NULL);
+    const int result = corpus_cutter_next(c, at_least, cut, &err);
+    corpus_cutter_close(c);
+    return result;
+}
+
+/* The data pages of the text but the first one, by a scan of all headers. */
+static size_t list_pages(const char *name, corpus_cut pages[32])
+{
+    const input_source source = {.path = name};
+    parquet_file f;
+    parquet_scan scan = {0};
+    parquet_page_place page;
+    parquet_error why;
+    corpus_error err;
+    size_t n = 0;
+    CHECK(parquet_file_open(&f, &source, &err));
+    const parquet_rows rows = {.end = f.footer.n_rows};
+    parquet_scan_begin(&scan, &f, parquet_text_column(&f.footer, "text", &why), rows);
+    while (parquet_scan_next(&scan, &page, &err) > 0) {
+        if (!parquet_page_is_dictionary(&page) && page.first_row > 0 && n < 32)
+            pages[n++] = (corpus_cut){.offset = page.offset, .row = page.first_row};
+    }
+    parquet_scan_free(&scan);
+    parquet_file_close(&f);
+    return n;
+}
+
+TEST(a_parquet_file_is_cut_at_the_first_page_that_begins_there)
+{
+    uint64_t n_places = 0;
+    for (size_t i = 0; i < N_PARQUET; i++) {
+        corpus_cut pages[32], cut;
+        check_readable(parquet_names[i]);
+        const size_t n = list_pages(parquet_names[i], pages);
+        size_t next = 0;
+        for (uint64_t at = 0; at < 1000; at++) {
+            while (next < n && pages[next].offset < at)
+                next++;
+            CHECK_INT(place_after(parquet_names[i], at, &cut), next < n);
+            CHECK(next == n || memcmp(&cut, &pages[next], sizeof cut) == 0);
+        }
+        n_places += n;
+    }
+    printf("note %" PRIu64 " places\n", n_places);
+    CHECK(n_places > N_PARQUET);
+}
+
+static const char *read_rows(const char *name, corpus_cut begin, corpus_cut end, uint64_t *n_rows)
+{
+    const corpus_place before = {0}; /* of a run that ended before it opened the input */
     static corpus_error err;
     const corpus_format format = CORPUS_PARQUET;
     const corpus_options o = {.formats = &format, .begin = begin, .end = end, .has_end = true};
     corpus_batch b = {0};
-    corpus *c = corpus_open(&name, 1, &o, NULL, &err);
+    corpus *c = corpus_open(&name, 1, &o, &before, &err);
     int result = c ? 1 : -1;
     while (result > 0)
         result = corpus_read(c, &b, &err);
+    *n_rows = b.after.counts.records;
     corpus_close(c);
     corpus_batch_free(&b);
     return result < 0 ? err.text : "";
@@ -600,17 +686,24 @@ TEST(a_part_of_other_pages_or_rows_is_refused)
     const corpus_options o = {0};
     corpus_error err;
     corpus_cut first, second;
+    uint64_t n;
     check_readable(name);
     corpus_cutter *c = corpus_cutter_open(name, &o, &err);
     CHECK(c && corpus_cutter_next(c, 1, &first, &err) > 0 &&
           corpus_cutter_next(c, first.offset + 1, &second, &err) > 0);
     corpus_cutter_close(c);
-    CHECK_STR(read_rows(name, first, second), "");
-    CHECK_STR(read_rows(name, second, second), "");
+    CHECK(first.row > 0 && second.row > first.row + 1);
+    CHECK_STR(read_rows(name, first, second, &n), "");
+    CHECK_EQ(n, second.row - first.row);
+    CHECK_STR(read_rows(name, second, second, &n), "");
+    CHECK_EQ(n, 0);
     corpus_cut wrong = first;
     wrong.offset--;
-    CHECK(strstr(read_rows(name, wrong, second), "the page of its first row is at another place"));
+    CHECK(strstr(read_rows(name, wrong, second, &n),
+                 "the page of its first row is at another place"));
     wrong = second;
     wrong.row = 21;
-    CHECK(strstr(read_rows(name, first, wrong), "it has not the rows that are to be read"));
+    CHECK(strstr(read_rows(name, first, wrong, &n), "it has not the rows that are to be read"));
+    wrong.row = second.row - 1;
+    CHECK(strstr(read_rows(name, first, wrong, &n), "no page begins where the part ends"));
 }

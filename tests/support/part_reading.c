@@ -317,7 +317,7 @@ static const char *cut_input(cuts *c, const char *name, size_t which, const corp
         if (result <= 0)
             break;
         if (!info.can_be_cut || place.cut.offset < at_least || place.cut.offset <= before.offset ||
-            place.cut.row < before.row)
+            (place.cut.row > before.row) != (info.format == CORPUS_PARQUET))
             break;
         before = place.cut;
         if (random_input_below(c->random, 3) == 0)

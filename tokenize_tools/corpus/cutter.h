@@ -16,7 +16,8 @@ typedef struct corpus_cutter_info {
     corpus_format format; /* CORPUS_AUTO: of an archive, by the names of its members */
     bool is_archive;      /* tar: its members have this format */
     bool can_be_cut;
-    char codec[64]; /* how the input or its pages are compressed: "gzip"; "": they are not */
+    char codec[64]; /* how the input or its pages are compressed: "gzip"; "": they are not. Of an
+                       archive "tar" or "tar, gzip" */
 } corpus_cutter_info;
 
 /* Opens an input and finds its format, as corpus.h does, or fails as reading it would. The name and

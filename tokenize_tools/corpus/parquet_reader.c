@@ -274,7 +274,11 @@ static void report_large_pages(const parquet_reader *r)
 
 static reader_result finish_input(parquet_reader *r, corpus_error *err)
 {
-    if (r->row != r->rows.end) {
+    if (r->row > r->rows.end) {
+        fail_changed(r, "has changed: no page begins where the part ends", err);
+        return READER_FAILED;
+    }
+    if (r->row < r->rows.end) {
         parquet_file_refuse(&r->file, "damaged: it has not as many rows as its footer says", err);
         return READER_FAILED;
     }
@@ -308,7 +312,7 @@ static reader_result read_row(parquet_reader *r, reader_text *text, corpus_error
     finish_row(r);
     if (!r->column && !open_columns(r, err))
         return READER_FAILED;
-    const int result = r->row < r->rows.end ? parquet_column_next(r->column, &value, err) : 0;
+    const int result = parquet_column_next(r->column, &value, err);
     if (result <= 0)
         return result < 0 ? READER_FAILED : finish_input(r, err);
     const bool begins = !r->has_page || parquet_column_page(r->column)->offset != r->page_offset;
