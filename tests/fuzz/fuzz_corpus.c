@@ -1,5 +1,6 @@
 /* fuzz_corpus.c - any bytes as an input of any format and compression, in batches and pieces of any
- * size: the documents are those of the naive model, and from any place on they are the same. */
+ * size: the documents are those of the naive model, and from any place on they are the same. If the
+ * input can be cut, its parts give what the whole gives. */
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,6 +13,7 @@
 #include "corpus/input.h"
 #include "corpus/tar_header.h"
 #include "oracles/corpus_model.h"
+#include "support/part_reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -208,6 +210,16 @@ static void check_counts(const corpus_counts *c, const model *m, size_t n_plain)
     require(c->replacements == e.replacements && c->plain_bytes == n_plain);
 }
 
+/* The first bytes choose the places. */
+static void check_parts(const char *name, const corpus_options *o, const uint8_t *data)
+{
+    part_reading all;
+    uint64_t random = 0;
+    memcpy(&random, data, OPTION_BYTES);
+    require(part_reading_compare(&all, &name, 1, o, &random) == NULL);
+    part_reading_free(&all);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t plain[MAX_PLAIN];
@@ -245,6 +257,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             require(rest.result == 0 && rest.n_documents == all.n_documents);
             require(rest.n_places == 0 || memcmp(&rest.last, &all.last, sizeof all.last) == 0);
         }
+        if (!compressed && m.format != CORPUS_TEXT)
+            check_parts(name, &o, data);
         corpus_model_free(&m);
     } else if (n_plain < MAX_PLAIN) {
         corpus_batch b = {0};

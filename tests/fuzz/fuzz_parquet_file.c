@@ -1,5 +1,6 @@
 /* fuzz_parquet_file.c - any bytes as a Parquet file: each column gives the same values or the same
- * error with and without threads, from the start and from a row in the middle. */
+ * error with and without threads, from the start and from a row in the middle. As documents, its
+ * parts give what the whole gives. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include <xxhash.h>
 
 #include "corpus/parquet_column.h"
+#include "support/part_reading.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -75,6 +77,25 @@ static void check_column(const parquet_file *f, const parquet_element *e)
     require(c.result == 0 && c.sum == a.sum_from_middle);
 }
 
+/* The size of the file chooses the places and the options. */
+static void check_parts(const char *name, const char *path, size_t size)
+{
+    const corpus_options o = {
+        .format = CORPUS_PARQUET,
+        .field = path,
+        .on_error = (corpus_on_error)(size % 3),
+        .max_document_bytes = size % 5 ? 0 : 8,
+        .batch_bytes = size % 2 ? 4 : 1000,
+        .max_piece_bytes = 1000,
+        .n_decoders = size % 7 ? 0 : 2,
+        .page_memory = 1 << 22,
+    };
+    part_reading all;
+    uint64_t random = size;
+    require(part_reading_compare(&all, &name, 1, &o, &random) == NULL);
+    part_reading_free(&all);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char name[64], path[512];
@@ -91,6 +112,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             const parquet_element *e = parquet_value_column(&f.footer, path, &why);
             if (e)
                 check_column(&f, e);
+            if (parquet_text_column(&f.footer, path, &why) && f.footer.n_rows < MAX_ROWS)
+                check_parts(name, path, size);
         }
         parquet_file_close(&f);
     } else {

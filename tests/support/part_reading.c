@@ -132,6 +132,8 @@ static void read_one(one_reading *o, const part *p, const corpus_place *from)
     corpus_batch b = {0};
     corpus_options options = p->options;
     memset(o, 0, sizeof *o);
+    input_bytes_add_text(&o->r.text, ""); /* allocates */
+    input_bytes_add_text(&o->r.reports, "");
     options.context = o;
     options.report = report;
     options.collect = collect;

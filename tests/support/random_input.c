@@ -15,7 +15,8 @@ void input_bytes_add(input_bytes *b, const void *bytes, size_t n)
         b->capacity = (b->n_bytes + n) * 2 + 64;
         b->bytes = realloc(b->bytes, b->capacity);
     }
-    memcpy(b->bytes + b->n_bytes, bytes, n);
+    if (n > 0)
+        memcpy(b->bytes + b->n_bytes, bytes, n);
     b->n_bytes += n;
 }
 
