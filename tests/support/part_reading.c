@@ -294,16 +294,12 @@ typedef struct cut_place {
     corpus_cut cut;
 } cut_place;
 
-static uint64_t next_distance(uint64_t *random)
-{
-    static const uint32_t limits[] = {1, 2, 10, 100, 1000, 100000};
-    return random_input_below(random, limits[random_input_below(random, 6)]);
-}
-
 /* Finds the places in an input; some of them begin parts. */
 static const char *cut_input(cuts *c, const char *name, size_t which, const corpus_options *options,
                              corpus_error *err)
 {
+    static const uint32_t limits[] = {1, 2, 10, 100, 1000, 100000};
+    const uint32_t limit = limits[random_input_below(c->random, 6)];
     cut_place place = {.input = which};
     corpus_cut before = {0};
     int result = 0;
@@ -314,7 +310,7 @@ static const char *cut_input(cuts *c, const char *name, size_t which, const corp
     c->formats[which] = info.format;
     c->n_parts[which] = 1;
     for (;;) {
-        const uint64_t at_least = before.offset + next_distance(c->random);
+        const uint64_t at_least = before.offset + random_input_below(c->random, limit);
         result = corpus_cutter_next(cutter, at_least, &place.cut, err);
         if (result <= 0)
             break;
