@@ -1,8 +1,8 @@
 /* tool_parts.c - inputs that are cut and read in parts, for test_parts.py.
  *
- * `all FIELD META SEED FILE...`: compares the whole with its parts, cut at places that SEED chooses.
- * stdout is the documents of the parts, each after its length in 4 little-endian bytes; stderr is
- * how many parts there were, and how many of them begin in a file. META is field names, or -.
+ * `all FIELD META SEED FILE...`: compares the whole with its parts, cut where SEED says. stdout is
+ * the documents of the parts, each after its length in 4 little-endian bytes; stderr is how many
+ * parts there were, and how many of them begin in a file. META is field names, or -.
  * `one FIELD FROM TO THREADS FILE`: reads the part between the first places at or after FROM and TO
  * bytes, TO 0 is the end, and prints the two places, its records, and how many bytes were read.
  * Status 3: the message is on stderr. */
